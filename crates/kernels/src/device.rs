@@ -1,0 +1,56 @@
+//! The one door between protocols and hardware.
+
+use crate::{CompareShape, LinearShape, Weights};
+use privet_prg::TreeHash;
+use privet_ring::{BitVec, Ring};
+use std::sync::Arc;
+
+/// Which of a comparison key's outputs to compute; shares are XOR shares, one bit an element.
+#[derive(Debug, Default)]
+pub struct CompareOut {
+    /// Shares of `1{x < alpha}`.
+    pub lt: BitVec,
+    /// Shares of `1{x = alpha}`; empty unless asked for.
+    pub eq: BitVec,
+}
+
+/// A place where kernels run. All methods are exact; `ring` says how many low bits of the result count
+/// (the others are unspecified until reduced).
+pub trait Device: Send + Sync {
+    /// For example `cpu (AMX int8, VAES-512)`.
+    fn name(&self) -> String;
+
+    /// Deal comparison keys for thresholds `alpha` (`alpha[i] < 2^n`).
+    ///
+    /// `roots[i]` is party 0's root seed of key `i`, `deltas[i]` its global offset; both uniform and
+    /// fresh (the kernel sets the lowest bit of the offset). Writes [`CompareShape::key_bytes`] bytes to each of
+    /// `key0` and `key1`.
+    #[expect(clippy::too_many_arguments, reason = "one call a batch; each is a plain slice")]
+    fn compare_gen(
+        &self,
+        hash: &TreeHash,
+        shape: CompareShape,
+        alpha: &[u64],
+        roots: &[u128],
+        deltas: &[u128],
+        key0: &mut [u8],
+        key1: &mut [u8],
+    );
+
+    /// Walk every key of a batch to the public point `x[i]` (`x[i] < 2^n`).
+    fn compare_eval(&self, hash: &TreeHash, shape: CompareShape, key: &[u8], x: &[u64], want_eq: bool)
+    -> CompareOut;
+
+    /// Bring the weights of a linear layer into the device's own layout, once a session.
+    fn prepare(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights>;
+
+    /// `out += linear(x, weights)` modulo 2^k, with `weights` from [`Device::prepare`] of the same ring and shape.
+    fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]);
+}
+
+/// The CPU with the best paths that this machine has and `threads` worker threads (at least 1).
+///
+/// `PRIVET_CPU=portable|aesni|avx2|avx512|amx` caps what is used, for tests and comparisons.
+pub fn cpu(threads: usize) -> Arc<dyn Device> {
+    crate::device_cpu::Cpu::detect(threads)
+}

@@ -1,0 +1,13 @@
+//! The hot kernels behind one [`Device`] trait: comparison walks and ring matmul/convolution.
+//!
+//! One folder a kernel: `spec` is the plain definition that every fast path is tested against, `cpu`
+//! holds the paths chosen at run time, `cuda` the GPU's.
+
+pub mod compare;
+pub mod device;
+mod device_cpu;
+pub mod linear;
+
+pub use compare::{CompareKeys, CompareShape};
+pub use device::{Device, cpu};
+pub use linear::{LinearShape, Weights};

@@ -1,0 +1,219 @@
+//! The integer plan: what all protocols run and the interpreter defines.
+
+use privet_ring::{Conv2d, Pool2d};
+use serde::{Deserialize, Serialize};
+
+/// Format version of [`Plan`]; parties refuse others.
+pub const PLAN_VERSION: u32 = 1;
+
+/// Index of a node, and of the value it makes.
+pub type ValueId = usize;
+
+/// A typed, serialisable program over rings. Nodes are in topological order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`PLAN_VERSION`].
+    pub version: u32,
+    /// The model's name.
+    pub name: String,
+    /// Rows of one run (extent of dimension 0 of the inputs).
+    pub batch: usize,
+    /// The operations.
+    pub nodes: Vec<Node>,
+    /// What is revealed, and to whom. Nothing else ever is.
+    pub outputs: Vec<Output>,
+}
+
+/// A revealed result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// The value.
+    pub value: ValueId,
+    /// Its name for the user.
+    pub name: String,
+    /// The role that learns it, for example `receiver`.
+    pub to: String,
+}
+
+/// One operation and the type of the value it makes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// What it computes.
+    pub op: Op,
+    /// Its operands.
+    pub inputs: Vec<ValueId>,
+    /// The type of its value.
+    pub ty: Type,
+    /// The layer of the model it belongs to, for reports and error messages.
+    pub layer: String,
+}
+
+/// Type of a value: a tensor of `shape` over Z_2^`bits`, read as fixed point with `frac` fraction bits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Type {
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// k, 1..=64.
+    pub bits: u32,
+    /// f.
+    pub frac: u32,
+}
+
+/// How a truncation rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rounding {
+    /// Towards minus infinity, exactly: `x >> f` on the signed value.
+    Floor,
+    /// Up with probability `(x mod 2^f) / 2^f`, down otherwise, independently for every element.
+    Stochastic,
+}
+
+/// The operations. `x`, `y` are operands; k and k' the ring bits of operand and result.
+///
+/// Results are always reduced modulo 2^k'. "Local" operations cost no key and no byte on the wire in
+/// every linear secret sharing; operands and result of a local operation have the same `bits` unless said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Op {
+    /// A secret tensor that `owner` shares for this run. `limit`: largest magnitude accepted.
+    Input {
+        /// Its name.
+        name: String,
+        /// Role that shares it.
+        owner: String,
+        /// Largest magnitude accepted when encoding.
+        limit: f64,
+    },
+    /// A secret tensor that `owner` shares once a session.
+    Weight {
+        /// Its name in the (folded) parameter file.
+        name: String,
+        /// Role that shares it.
+        owner: String,
+    },
+
+    /// Local: x + y, equal shapes.
+    Add,
+    /// Local: x - y, equal shapes.
+    Sub,
+    /// Local: -x.
+    Neg,
+    /// Local: x + value.
+    AddConst {
+        /// The public integer.
+        value: i64,
+    },
+    /// Local: x * value.
+    MulConst {
+        /// The public integer.
+        value: i64,
+    },
+    /// Local: sums over windows of NCHW, padding counts as zero.
+    SumPool2d {
+        /// The window.
+        window: Pool2d,
+    },
+    /// Local: sums over adaptive windows; all windows must be of equal size.
+    AdaptiveSumPool2d,
+    /// Local: sums over `dims`; the result's shape may keep them or not.
+    Sum {
+        /// Dimensions.
+        dims: Vec<usize>,
+    },
+    /// Local: reduce modulo a smaller ring, k' <= k.
+    Reduce,
+    /// Local: change how the fraction bits are read, not the integers.
+    Rescale,
+    /// Local: same elements, other shape.
+    Reshape,
+    /// Local: dimension i of the result is dimension `dims[i]` of x.
+    Permute {
+        /// The order.
+        dims: Vec<usize>,
+    },
+    /// Local: `x[start:end:step]` along `dim`.
+    Slice {
+        /// Dimension.
+        dim: usize,
+        /// First index.
+        start: usize,
+        /// One past the last.
+        end: usize,
+        /// Step.
+        step: usize,
+    },
+    /// Local: concatenation.
+    Concat {
+        /// Dimension.
+        dim: usize,
+    },
+    /// Local: zero padding.
+    Pad {
+        /// `[before, after]` for every dimension.
+        amounts: Vec<[usize; 2]>,
+    },
+    /// Local: broadcast to the result's shape (numpy rules).
+    Expand,
+
+    /// `[x, w]`, optionally `[x, w, bias]`: `x W^T + b`, x `[m, k]`, w `[n, k]`, bias `[n]`; all of k' bits.
+    Linear,
+    /// `[x, y]`: `x y`, x `[m, k]`, y `[k, n]` (or equal leading batch dimensions before them).
+    MatMul,
+    /// `[x, w]`, optionally `[x, w, bias]`; bias `[out_channels]`; all of k' bits.
+    Conv2d {
+        /// The convolution (its batch is x's).
+        geometry: Conv2d,
+    },
+    /// Elementwise x * y, equal shapes; all of k' bits.
+    Mul,
+
+    /// Truncate-reduce: `signed(x) >> shift` rounded as said, in k' = k - shift bits.
+    Truncate {
+        /// f.
+        shift: u32,
+        /// How.
+        rounding: Rounding,
+    },
+    /// `signed_k(x) > 0 ? x : 0` in k' >= k bits.
+    Relu,
+    /// `signed_k(x)` in k' >= k bits.
+    Extend,
+    /// Maximum over windows, computed as rows then columns; within an axis a balanced tournament in index
+    /// order where `max(a, b) = b + relu(a - b mod 2^k)`, so the meaning is fixed even where a - b wraps.
+    /// Exact maximum whenever all |x| < 2^(k-2).
+    MaxPool2d {
+        /// The window.
+        window: Pool2d,
+    },
+    /// Elementwise `y + relu(x - y mod 2^k)`.
+    Max,
+    /// `1` where x < 0 else `0`, in k' bits.
+    IsNegative,
+    /// `1` where x = y else `0`, in k' bits.
+    Equal,
+    /// `[c, x, y]`: x where c = 1, y where c = 0 (c is a 0/1 value of k' bits; x, y of k' bits).
+    Select,
+    /// Index of the largest element along `dim`, in k' bits, by a balanced tournament in index order that
+    /// keeps the left one on ties (so ties go to the smallest index). Exact whenever all |x| < 2^(k-2).
+    Argmax {
+        /// Dimension.
+        dim: usize,
+    },
+}
+
+impl Type {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// True when there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,10 @@
+//! The only source of randomness: seeds from the operating system, AES-CTR expansion, and the fixed-key
+//! AES hashes of the trees.
+//!
+//! Nothing else in privet draws random numbers. A [`Seed`] is secret, wiped on drop and never printed.
+
+mod hash;
+mod seed;
+
+pub use hash::{HashKeys, TreeHash};
+pub use seed::{Domain, Prg, Seed};

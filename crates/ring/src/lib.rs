@@ -1,0 +1,17 @@
+//! Rings Z_2^k, fixed-point numbers, packing and geometry: the mathematics without parties.
+//!
+//! Every ring element is stored in a `u64`; only its low `k` bits count. See [`Ring`].
+
+mod bits;
+mod fixed;
+mod geometry;
+mod pack;
+mod ring;
+mod tensor;
+
+pub use bits::BitVec;
+pub use fixed::{FixedError, FixedPoint};
+pub use geometry::{Conv2d, Pool2d};
+pub use pack::{PackError, pack, packed_len, unpack};
+pub use ring::Ring;
+pub use tensor::{Tensor, TensorError};

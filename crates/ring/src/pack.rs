@@ -1,0 +1,74 @@
+use crate::Ring;
+use thiserror::Error;
+
+/// Packed bytes that do not hold what was announced.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum PackError {
+    /// Too few or too many bytes.
+    #[error("{elements} elements of {bits} bits take {expected} bytes, but {found} were given")]
+    Length {
+        /// Elements wanted.
+        elements: usize,
+        /// Ring bits.
+        bits: u32,
+        /// Bytes these take.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+}
+
+/// Bytes that `n` elements of `ring` take: `ceil(n * k / 8)`.
+pub const fn packed_len(ring: Ring, n: usize) -> usize {
+    ring.packed_bytes(n)
+}
+
+/// Append `values` to `out`, `k` bits each, little endian, without gaps.
+pub fn pack(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
+    let bits = ring.bits();
+    if bits == 64 {
+        out.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+        return;
+    }
+    out.reserve(ring.packed_bytes(values.len()));
+    let (mut acc, mut have) = (0u128, 0u32);
+    for &v in values {
+        acc |= (ring.wrap(v) as u128) << have;
+        have += bits;
+        if have >= 64 {
+            out.extend_from_slice(&(acc as u64).to_le_bytes());
+            acc >>= 64;
+            have -= 64;
+        }
+    }
+    let tail = have.div_ceil(8) as usize;
+    out.extend_from_slice(&acc.to_le_bytes()[..tail]);
+}
+
+/// The inverse of [`pack`]: exactly `n` elements from exactly [`packed_len`] bytes.
+pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError> {
+    let (bits, expected) = (ring.bits(), ring.packed_bytes(n));
+    if bytes.len() != expected {
+        return Err(PackError::Length { elements: n, bits, expected, found: bytes.len() });
+    }
+    if bits == 64 {
+        return Ok(bytes.as_chunks::<8>().0.iter().map(|c| u64::from_le_bytes(*c)).collect());
+    }
+    let mut out = Vec::with_capacity(n);
+    let (mut acc, mut have) = (0u128, 0u32);
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..tail.len()].copy_from_slice(tail);
+    let mut words = words.iter().copied().chain(std::iter::once(last));
+    for _ in 0..n {
+        if have < bits {
+            let w = words.next().unwrap_or([0; 8]);
+            acc |= (u64::from_le_bytes(w) as u128) << have;
+            have += 64;
+        }
+        out.push(ring.wrap(acc as u64));
+        acc >>= bits;
+        have -= bits;
+    }
+    Ok(out)
+}
