@@ -1,6 +1,6 @@
 //! The one door between protocols and hardware.
 
-use crate::{CompareShape, LinearShape, Weights};
+use crate::{CompareShape, CpuCap, CpuCapError, LinearShape, Weights};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
 use std::sync::Arc;
@@ -38,8 +38,14 @@ pub trait Device: Send + Sync {
     );
 
     /// Walk every key of a batch to the public point `x[i]` (`x[i] < 2^n`).
-    fn compare_eval(&self, hash: &TreeHash, shape: CompareShape, key: &[u8], x: &[u64], want_eq: bool)
-    -> CompareOut;
+    fn compare_eval(
+        &self,
+        hash: &TreeHash,
+        shape: CompareShape,
+        key: &[u8],
+        x: &[u64],
+        want_eq: bool,
+    ) -> CompareOut;
 
     /// Bring the weights of a linear layer into the device's own layout, once a session.
     fn prepare(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights>;
@@ -50,7 +56,13 @@ pub trait Device: Send + Sync {
 
 /// The CPU with the best paths that this machine has and `threads` worker threads (at least 1).
 ///
-/// `PRIVET_CPU=portable|aesni|avx2|avx512|amx` caps what is used, for tests and comparisons.
+/// `PRIVET_CPU=portable|aesni|avx2|avx512|amx` caps what is used, for tests and comparisons; any other
+/// value is refused.
+pub fn try_cpu(threads: usize) -> Result<Arc<dyn Device>, CpuCapError> {
+    Ok(crate::device_cpu::Cpu::with_cap(threads, CpuCap::from_env()?))
+}
+
+/// [`try_cpu`] for callers that have checked the environment already. Panics when `PRIVET_CPU` holds no level.
 pub fn cpu(threads: usize) -> Arc<dyn Device> {
-    crate::device_cpu::Cpu::detect(threads)
+    try_cpu(threads).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -3,11 +3,13 @@
 //! One folder a kernel: `spec` is the plain definition that every fast path is tested against, `cpu`
 //! holds the paths chosen at run time, `cuda` the GPU's.
 
+mod cap;
 pub mod compare;
 pub mod device;
 mod device_cpu;
 pub mod linear;
 
+pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
 pub use compare::{CompareKeys, CompareShape};
-pub use device::{Device, cpu};
+pub use device::{CompareOut, Device, cpu, try_cpu};
 pub use linear::{LinearShape, Weights};

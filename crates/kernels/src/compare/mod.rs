@@ -2,6 +2,8 @@
 //!
 //! Guo et al., EUROCRYPT 2023 (half-tree); prefix parity read-out as in the project's docs/fss.md.
 
+pub mod cpu;
+
 /// A batch of comparison keys over one domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompareShape {

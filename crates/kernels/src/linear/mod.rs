@@ -1,5 +1,10 @@
 //! Exact matrix product and convolution over Z_2^k.
 
+pub mod cpu;
+mod spec;
+
+pub use spec::reference;
+
 use privet_ring::Conv2d;
 use std::any::Any;
 

@@ -1,0 +1,126 @@
+use crate::compare::cpu::{self as walk, ComparePath};
+use crate::compare::{BLOCK, CompareShape};
+use crate::device::{CompareOut, Device};
+use crate::linear::cpu::{self as linear, LinearPath};
+use crate::{CpuCap, LinearShape, Weights};
+use privet_prg::TreeHash;
+use privet_ring::{BitVec, Ring};
+use std::sync::Arc;
+
+/// Keys under which a second thread costs more than it saves.
+const KEYS_PER_THREAD: usize = 4096;
+
+/// The machine's own processor.
+pub(crate) struct Cpu {
+    threads: usize,
+    compare: ComparePath,
+    linear: LinearPath,
+}
+
+impl Cpu {
+    pub(crate) fn with_cap(threads: usize, cap: CpuCap) -> Arc<dyn Device> {
+        Arc::new(Cpu {
+            threads: threads.max(1),
+            compare: ComparePath::detect(cap),
+            linear: LinearPath::detect(cap),
+        })
+    }
+
+    /// Keys a thread, in whole blocks, so that every share starts on a block of the key and a word of the result.
+    fn share(&self, count: usize) -> usize {
+        let threads = self.threads.min(count / KEYS_PER_THREAD).max(1);
+        count.div_ceil(threads).next_multiple_of(BLOCK).max(BLOCK)
+    }
+}
+
+impl Device for Cpu {
+    fn name(&self) -> String {
+        format!("cpu ({}, {}, {} threads)", self.linear, self.compare, self.threads)
+    }
+
+    fn compare_gen(
+        &self,
+        hash: &TreeHash,
+        shape: CompareShape,
+        alpha: &[u64],
+        roots: &[u128],
+        deltas: &[u128],
+        key0: &mut [u8],
+        key1: &mut [u8],
+    ) {
+        check("thresholds", alpha.len(), shape.count);
+        check("roots", roots.len(), shape.count);
+        check("offsets", deltas.len(), shape.count);
+        check("key bytes", key0.len(), shape.key_bytes());
+        check("key bytes", key1.len(), shape.key_bytes());
+        let keys = self.share(shape.count);
+        let bytes = CompareShape { count: keys, ..shape }.key_bytes();
+        let parts = alpha
+            .chunks(keys)
+            .zip(roots.chunks(keys))
+            .zip(deltas.chunks(keys))
+            .zip(key0.chunks_mut(bytes))
+            .zip(key1.chunks_mut(bytes));
+        in_parallel(parts, |((((alpha, roots), deltas), key0), key1)| {
+            let shape = CompareShape { count: alpha.len(), ..shape };
+            walk::generate(self.compare, hash, shape, alpha, roots, deltas, key0, key1);
+        });
+    }
+
+    fn compare_eval(
+        &self,
+        hash: &TreeHash,
+        shape: CompareShape,
+        key: &[u8],
+        x: &[u64],
+        want_eq: bool,
+    ) -> CompareOut {
+        check("points", x.len(), shape.count);
+        check("key bytes", key.len(), shape.key_bytes());
+        let keys = self.share(shape.count);
+        if keys >= shape.count {
+            return walk::eval(self.compare, hash, shape, key, x, want_eq);
+        }
+        let bytes = CompareShape { count: keys, ..shape }.key_bytes();
+        let parts = in_parallel(x.chunks(keys).zip(key.chunks(bytes)), |(x, key)| {
+            walk::eval(self.compare, hash, CompareShape { count: x.len(), ..shape }, key, x, want_eq)
+        });
+        let join = |bits: fn(&CompareOut) -> &BitVec, len| {
+            BitVec::from_words(len, parts.iter().flat_map(|p| bits(p).words()).copied().collect())
+        };
+        CompareOut {
+            lt: join(|p| &p.lt, shape.count),
+            eq: join(|p| &p.eq, if want_eq { shape.count } else { 0 }),
+        }
+    }
+
+    fn prepare(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights> {
+        check("weights", weights.len(), shape.weight_len());
+        linear::prepare(self.linear, ring, shape, weights)
+    }
+
+    fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]) {
+        check("inputs", x.len(), shape.input_len());
+        check("outputs", out.len(), shape.output_len());
+        linear::linear_acc(self.linear, self.threads, ring, shape, x, weights, out);
+    }
+}
+
+fn check(what: &str, found: usize, expected: usize) {
+    assert_eq!(found, expected, "number of {what}");
+}
+
+/// Run `work` on every part, the first on this thread and each other on its own; results in order.
+fn in_parallel<T: Send, R: Send>(parts: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let mut parts = parts;
+    let Some(first) = parts.next() else { return Vec::new() };
+    std::thread::scope(|s| {
+        let work = &work;
+        let others: Vec<_> = parts.map(|p| s.spawn(move || work(p))).collect();
+        let mut results = vec![work(first)];
+        for o in others {
+            results.push(o.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        }
+        results
+    })
+}
