@@ -1,8 +1,10 @@
 //! Comparison from one half-tree DPF: XOR shares of `1{x < alpha}` for public `x` and dealt `alpha`.
 //!
 //! Guo et al., EUROCRYPT 2023 (half-tree); prefix parity read-out as in the project's docs/fss.md.
+//! [`spec`] is the plain definition of one key, [`cpu`] evaluates and deals batches.
 
 pub mod cpu;
+pub mod spec;
 
 /// A batch of comparison keys over one domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,8 @@ impl CompareShape {
     ///
     /// Layout: blocks of [`BLOCK`] keys (the last one holds what remains, `b` keys); in a block, `b`
     /// root seeds, then for every level `b` correction words, then `b` leaf words; all 16 bytes, little
-    /// endian. The lowest bit of a seed is its control bit.
+    /// endian. The lowest bit of a seed is its control bit. Cutting a batch at a multiple of [`BLOCK`]
+    /// therefore leaves two valid batches.
     pub const fn key_bytes(&self) -> usize {
         16 * (self.depth() + 2) * self.count
     }
@@ -36,6 +39,11 @@ impl CompareShape {
     /// AES calls of one party's evaluation: `depth + 1` a key.
     pub const fn aes_calls(&self) -> usize {
         (self.depth() + 1) * self.count
+    }
+
+    /// Whether `v` is a point of the domain.
+    pub const fn contains(&self, v: u64) -> bool {
+        self.bits >= 64 || v >> self.bits == 0
     }
 }
 

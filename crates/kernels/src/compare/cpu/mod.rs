@@ -1,65 +1,113 @@
-//! Comparison walks on the CPU.
+//! Batches of comparison keys on the CPU.
+//!
+//! A path handles one whole block of [`BLOCK`] keys; the driver here cuts batches into blocks and pads
+//! the last one. `x` is public; thresholds, seeds, control bits and outputs are secret and only ever
+//! masked, never branched on or used as an index.
+
+mod portable;
 
 use super::{BLOCK, CompareShape, LEAF_BITS};
-use crate::{CpuCap, device::CompareOut};
+use crate::{CompareOut, CpuCap};
+use portable::Portable;
 use privet_prg::TreeHash;
 use privet_ring::BitVec;
 use std::fmt;
+use zeroize::{Zeroize, Zeroizing};
 
-/// Which implementation runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How blocks are computed; all paths give the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ComparePath {
-    /// Whatever [`TreeHash`] does, one key at a time.
+    /// No intrinsics here; runs anywhere.
     Portable,
 }
 
 impl ComparePath {
-    /// The best path within `cap`.
-    pub fn detect(_cap: CpuCap) -> ComparePath {
-        ComparePath::Portable
+    /// Every path, slowest first.
+    pub const ALL: [ComparePath; 1] = [ComparePath::Portable];
+
+    /// Whether this machine can run the path.
+    pub fn available(self) -> bool {
+        match self {
+            ComparePath::Portable => true,
+        }
+    }
+
+    /// The fastest path of this machine within `cap`.
+    pub fn detect(cap: CpuCap) -> ComparePath {
+        let allowed = |p: &ComparePath| p.least_cap() <= cap && p.available();
+        ComparePath::ALL.into_iter().rev().find(allowed).unwrap_or(ComparePath::Portable)
+    }
+
+    fn least_cap(self) -> CpuCap {
+        match self {
+            ComparePath::Portable => CpuCap::Portable,
+        }
+    }
+
+    /// Panics when this machine cannot run the path: the intrinsics would be undefined behaviour.
+    fn block<'a>(self, hash: &'a TreeHash) -> Box<dyn Block + 'a> {
+        assert!(self.available(), "the CPU path {self:?} is not available here; take ComparePath::detect");
+        match self {
+            ComparePath::Portable => Box::new(Portable(hash)),
+        }
     }
 }
 
 impl fmt::Display for ComparePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AES portable")
+        f.write_str(match self {
+            ComparePath::Portable => "portable AES",
+        })
     }
 }
 
-fn block_range(shape: CompareShape, block: usize) -> (usize, usize) {
-    let first = block * BLOCK;
-    (first, BLOCK.min(shape.count - first))
+/// The dealer's secrets of one block.
+struct Deal {
+    alpha: [u64; BLOCK],
+    roots: [u128; BLOCK],
+    deltas: [u128; BLOCK],
 }
 
-fn load(key: &[u8], word: usize) -> u128 {
-    let mut b = [0; 16];
-    b.copy_from_slice(&key[16 * word..16 * word + 16]);
-    u128::from_le_bytes(b)
-}
-
-fn store(key: &mut [u8], word: usize, v: u128) {
-    key[16 * word..16 * word + 16].copy_from_slice(&v.to_le_bytes());
-}
-
-fn one(hash: &TreeHash, s: u128, leaf: bool) -> u128 {
-    let mut b = [s];
-    if leaf {
-        hash.leaf(&mut b)
-    } else {
-        hash.inner(&mut b)
+impl Drop for Deal {
+    fn drop(&mut self) {
+        self.alpha.zeroize();
+        self.roots.zeroize();
+        self.deltas.zeroize();
     }
-    b[0]
 }
 
-/// All ones when the lowest bit is set.
-fn spread(bit: u128) -> u128 {
-    (bit & 1).wrapping_neg()
+/// One block's output bits; bit `j` belongs to key `j`. `eq` is zero unless asked for.
+#[derive(Default)]
+struct BlockOut {
+    lt: u64,
+    eq: u64,
 }
 
-/// See [`crate::Device::compare_gen`].
+/// A path: one block of [`BLOCK`] keys, `BLOCK` 16-byte words to a row, root row, level rows, leaf row.
+trait Block {
+    fn eval(&self, bits: u32, key: &[u8], x: &[u64; BLOCK], want_eq: bool) -> BlockOut;
+    fn deal(&self, bits: u32, deal: &Deal, key0: &mut [u8], key1: &mut [u8]);
+}
+
+/// The bits of a point that choose the way down, most significant first.
+fn levels(bits: u32) -> impl Iterator<Item = u32> {
+    (LEAF_BITS..bits.max(LEAF_BITS)).rev()
+}
+
+/// `1 << (alpha mod 128)` without a shift by a secret amount: LLVM may turn a 128-bit shift into a branch.
+fn one_hot(alpha: u64) -> u128 {
+    let bit = 1u64 << (alpha & 63);
+    let high = (alpha >> 6 & 1).wrapping_neg();
+    ((bit & high) as u128) << 64 | (bit & !high) as u128
+}
+
+/// Deal both parties' keys; see [`crate::Device::compare_gen`], whose contract this is.
+///
+/// Panics when a slice's length does not fit `shape`. A threshold outside the domain is a programming
+/// error (checked in debug builds): its bits above the domain are ignored.
 #[expect(clippy::too_many_arguments, reason = "one call a batch; each is a plain slice")]
 pub fn generate(
-    _path: ComparePath,
+    path: ComparePath,
     hash: &TreeHash,
     shape: CompareShape,
     alpha: &[u64],
@@ -68,100 +116,79 @@ pub fn generate(
     key0: &mut [u8],
     key1: &mut [u8],
 ) {
-    let d = shape.depth();
-    for block in 0..shape.count.div_ceil(BLOCK) {
-        let (first, b) = block_range(shape, block);
-        let base = (d + 2) * first;
-        for j in 0..b {
-            let delta = deltas[first + j] | 1;
-            let a = alpha[first + j];
-            let (mut s0, mut s1) = (roots[first + j], roots[first + j] ^ delta);
-            store(key0, base + j, s0);
-            store(key1, base + j, s1);
-            for level in 0..d {
-                let bit = ((a >> LEAF_BITS) >> (d - 1 - level)) as u128;
-                let (h0, h1) = (one(hash, s0, false), one(hash, s1, false));
-                let cw = h0 ^ h1 ^ (spread(!bit) & delta);
-                store(key0, base + b * (1 + level) + j, cw);
-                store(key1, base + b * (1 + level) + j, cw);
-                let left = |s: u128, h: u128| h ^ (spread(s) & cw);
-                let right = spread(bit);
-                s0 = left(s0, h0) ^ (right & s0);
-                s1 = left(s1, h1) ^ (right & s1);
-            }
-            let cw = one(hash, s0, true) ^ one(hash, s1, true) ^ (1 << (a & 127));
-            store(key0, base + b * (1 + d) + j, cw);
-            store(key1, base + b * (1 + d) + j, cw);
+    let n = shape.count;
+    assert!((1..=64).contains(&shape.bits), "a comparison domain has 1 to 64 bits, not {}", shape.bits);
+    assert!(alpha.len() == n && roots.len() == n && deltas.len() == n, "one threshold, root and delta a key");
+    assert!(key0.len() == shape.key_bytes() && key1.len() == shape.key_bytes(), "key buffers of key_bytes()");
+    debug_assert!(alpha.iter().all(|&a| shape.contains(a)), "a threshold is outside the domain");
+    let block = path.block(hash);
+    let full = key_row(shape) * BLOCK;
+    let keys = key0.chunks_mut(full).zip(key1.chunks_mut(full));
+    let secrets = alpha.chunks(BLOCK).zip(roots.chunks(BLOCK)).zip(deltas.chunks(BLOCK));
+    for ((key0, key1), ((alpha, roots), deltas)) in keys.zip(secrets) {
+        let deal = Deal { alpha: pad(alpha), roots: pad(roots), deltas: pad(deltas) };
+        if alpha.len() == BLOCK {
+            block.deal(shape.bits, &deal, key0, key1);
+        } else {
+            let mut wide = [Zeroizing::new(vec![0; full]), Zeroizing::new(vec![0; full])];
+            let [wide0, wide1] = &mut wide;
+            block.deal(shape.bits, &deal, wide0, wide1);
+            copy_rows(&wide[0], BLOCK, key0, alpha.len());
+            copy_rows(&wide[1], BLOCK, key1, alpha.len());
         }
     }
 }
 
-/// See [`crate::Device::compare_eval`].
+/// Walk a batch to the public points `x`; see [`crate::Device::compare_eval`], whose contract this is.
+///
+/// Panics when a slice's length does not fit `shape`. A point outside the domain is a programming error
+/// (checked in debug builds): its bits above the domain are ignored.
 pub fn eval(
-    _path: ComparePath,
+    path: ComparePath,
     hash: &TreeHash,
     shape: CompareShape,
     key: &[u8],
     x: &[u64],
     want_eq: bool,
 ) -> CompareOut {
-    let d = shape.depth();
-    let mut lt = BitVec::zeros(shape.count);
-    let mut eq = BitVec::zeros(if want_eq { shape.count } else { 0 });
-    for block in 0..shape.count.div_ceil(BLOCK) {
-        let (first, b) = block_range(shape, block);
-        let base = (d + 2) * first;
-        for j in 0..b {
-            let point = x[first + j];
-            let mut s = load(key, base + j);
-            let mut parity = 0;
-            for level in 0..d {
-                let bit = ((point >> LEAF_BITS) >> (d - 1 - level)) as u128;
-                let left = one(hash, s, false) ^ (spread(s) & load(key, base + b * (1 + level) + j));
-                let right = left ^ s;
-                parity ^= right & !bit & 1;
-                s = left ^ (spread(bit) & s);
-            }
-            let leaf = one(hash, s, true) ^ (spread(s) & load(key, base + b * (1 + d) + j));
-            let low = (point & 127) as u32;
-            let above = (leaf >> low >> 1).count_ones();
-            lt.set(first + j, parity as u64 ^ u64::from(above));
-            if want_eq {
-                eq.set(first + j, (leaf >> low) as u64);
-            }
-        }
+    assert!((1..=64).contains(&shape.bits), "a comparison domain has 1 to 64 bits, not {}", shape.bits);
+    assert!(x.len() == shape.count && key.len() == shape.key_bytes(), "one point and one key an element");
+    debug_assert!(x.iter().all(|&x| shape.contains(x)), "a point is outside the domain");
+    let block = path.block(hash);
+    let full = key_row(shape) * BLOCK;
+    let words = shape.count.div_ceil(BLOCK);
+    let (mut lt, mut eq) = (Vec::with_capacity(words), Vec::with_capacity(words));
+    for (key, x) in key.chunks(full).zip(x.chunks(BLOCK)) {
+        let out = if let Ok(x) = x.try_into() {
+            block.eval(shape.bits, key, x, want_eq)
+        } else {
+            let mut wide = Zeroizing::new(vec![0; full]);
+            copy_rows(key, x.len(), &mut wide, BLOCK);
+            block.eval(shape.bits, &wide, &pad(x), want_eq)
+        };
+        lt.push(out.lt);
+        eq.push(out.eq);
     }
-    CompareOut { lt, eq }
+    let eq = if want_eq { BitVec::from_words(shape.count, eq) } else { BitVec::default() };
+    CompareOut { lt: BitVec::from_words(shape.count, lt), eq }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use privet_prg::{HashKeys, Seed};
-    use privet_ring::Ring;
+/// Bytes of one key.
+fn key_row(shape: CompareShape) -> usize {
+    16 * (shape.depth() + 2)
+}
 
-    #[test]
-    fn shares_of_the_comparison() {
-        let mut prg = Seed::random().stream();
-        let hash = TreeHash::new(HashKeys::from_seed(&prg.seed()));
-        for bits in [1, 3, 7, 8, 13, 63, 64] {
-            let shape = CompareShape { bits, count: 131 };
-            let alpha = prg.elements(Ring::new(bits), 131);
-            let mut x = prg.elements(Ring::new(bits), 131);
-            x[..40].copy_from_slice(&alpha[..40]);
-            let (mut roots, mut deltas) = ([0; 131], [0; 131]);
-            prg.fill_blocks(&mut roots);
-            prg.fill_blocks(&mut deltas);
-            let mut keys = [vec![0; shape.key_bytes()], vec![0; shape.key_bytes()]];
-            let [k0, k1] = &mut keys;
-            generate(ComparePath::Portable, &hash, shape, &alpha, &roots, &deltas, k0, k1);
-            let [mut a, b] = keys.map(|k| eval(ComparePath::Portable, &hash, shape, &k, &x, true));
-            a.lt.xor_assign(&b.lt);
-            a.eq.xor_assign(&b.eq);
-            for i in 0..131 {
-                assert_eq!(a.lt.get(i) == 1, x[i] < alpha[i], "{bits} bits");
-                assert_eq!(a.eq.get(i) == 1, x[i] == alpha[i], "{bits} bits");
-            }
-        }
+/// Up to a block's worth of values, zeros behind.
+fn pad<T: Copy + Default>(v: &[T]) -> [T; BLOCK] {
+    let mut out = [T::default(); BLOCK];
+    out[..v.len()].copy_from_slice(v);
+    out
+}
+
+/// Copy rows of `from_width` words to rows of `to_width` words, as many words of each as fit.
+fn copy_rows(from: &[u8], from_width: usize, to: &mut [u8], to_width: usize) {
+    let width = 16 * from_width.min(to_width);
+    for (to, from) in to.chunks_exact_mut(16 * to_width).zip(from.chunks_exact(16 * from_width)) {
+        to[..width].copy_from_slice(&from[..width]);
     }
 }
