@@ -107,9 +107,9 @@ fn small_domains_are_correct_on_every_pair() {
             case.alpha = vec![alpha; size as usize];
             let keys = case.deal(path);
             let [a, b] = keys.map(|key| cpu::eval(path, &case.hash, case.shape, &key, &x, true));
-            for j in 0..size as usize {
-                assert_eq!(a.lt.get(j) ^ b.lt.get(j), (x[j] < alpha) as u64);
-                assert_eq!(a.eq.get(j) ^ b.eq.get(j), (x[j] == alpha) as u64);
+            for (j, &x) in x.iter().enumerate() {
+                assert_eq!(a.lt.get(j) ^ b.lt.get(j), (x < alpha) as u64);
+                assert_eq!(a.eq.get(j) ^ b.eq.get(j), (x == alpha) as u64);
             }
         }
     }

@@ -4,7 +4,11 @@
 //! the last one. `x` is public; thresholds, seeds, control bits and outputs are secret and only ever
 //! masked, never branched on or used as an index.
 
+#[cfg(target_arch = "x86_64")]
+mod aesni;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod vaes;
 
 use super::{BLOCK, CompareShape, LEAF_BITS};
 use crate::{CompareOut, CpuCap};
@@ -19,16 +23,26 @@ use zeroize::{Zeroize, Zeroizing};
 pub enum ComparePath {
     /// No intrinsics here; runs anywhere.
     Portable,
+    /// AES-NI on 128-bit registers.
+    AesNi,
+    /// VAES on 512-bit registers.
+    Vaes,
 }
 
 impl ComparePath {
     /// Every path, slowest first.
-    pub const ALL: [ComparePath; 1] = [ComparePath::Portable];
+    pub const ALL: [ComparePath; 3] = [ComparePath::Portable, ComparePath::AesNi, ComparePath::Vaes];
 
     /// Whether this machine can run the path.
     pub fn available(self) -> bool {
         match self {
             ComparePath::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            ComparePath::AesNi => aesni::available(),
+            #[cfg(target_arch = "x86_64")]
+            ComparePath::Vaes => vaes::available(),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
         }
     }
 
@@ -41,14 +55,24 @@ impl ComparePath {
     fn least_cap(self) -> CpuCap {
         match self {
             ComparePath::Portable => CpuCap::Portable,
+            ComparePath::AesNi => CpuCap::Aesni,
+            ComparePath::Vaes => CpuCap::Avx512,
         }
     }
 
     /// Panics when this machine cannot run the path: the intrinsics would be undefined behaviour.
     fn block<'a>(self, hash: &'a TreeHash) -> Box<dyn Block + 'a> {
-        assert!(self.available(), "the CPU path {self:?} is not available here; take ComparePath::detect");
+        assert!(self.available(), "the CPU path {self} is not available here; take ComparePath::detect");
         match self {
             ComparePath::Portable => Box::new(Portable(hash)),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as just checked.
+            ComparePath::AesNi => Box::new(unsafe { aesni::AesNi::new(hash) }),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as just checked.
+            ComparePath::Vaes => Box::new(unsafe { vaes::Vaes::new(hash) }),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!("not available"),
         }
     }
 }
@@ -57,6 +81,8 @@ impl fmt::Display for ComparePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ComparePath::Portable => "portable AES",
+            ComparePath::AesNi => "AES-NI",
+            ComparePath::Vaes => "VAES-512",
         })
     }
 }
