@@ -183,8 +183,8 @@ pub enum Op {
     Relu,
     /// `signed_k(x)` in k' >= k bits.
     Extend,
-    /// Maximum over windows, computed as rows then columns; within an axis a balanced tournament in index
-    /// order where `max(a, b) = b + relu(a - b mod 2^k)`, so the meaning is fixed even where a - b wraps.
+    /// Maximum over windows, first over a window's rows, then over its columns ([`crate::tournament::max_pool`]);
+    /// within an axis a balanced tournament in index order where `max(a, b) = b + relu(a - b mod 2^k)`, so the meaning is fixed even where a - b wraps.
     /// Exact maximum whenever all |x| < 2^(k-2).
     MaxPool2d {
         /// The window.

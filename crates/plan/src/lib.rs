@@ -1,10 +1,25 @@
 //! From a captured model to the integer plan that every protocol runs.
 //!
 //! [`graph::Graph`] is what the front end captured: real-number semantics, source lines, calibrated ranges.
-//! [`lower`] rewrites it into an [`ir::Plan`]: typed integer operations whose meaning [`interpret`] fixes.
+//! [`ir::Plan`] is the typed integer program whose meaning [`interpret`] fixes; [`real`] evaluates it without
+//! rounding. [`local`] and [`tournament`] are shared with the protocols, so that they cannot disagree.
 
+pub mod check;
+pub mod codec;
+pub mod element;
+mod float;
 pub mod graph;
+pub mod interpret;
 pub mod ir;
+pub mod local;
+pub mod real;
+pub(crate) mod strided;
+pub mod tournament;
 
+pub use check::PlanError;
+pub use float::FloatTensor;
 pub use graph::Graph;
+pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all};
 pub use ir::Plan;
+pub use local::{Affine, apply_local};
+pub use real::{interpret_real, interpret_real_all};

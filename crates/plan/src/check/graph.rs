@@ -1,0 +1,92 @@
+use super::{MAX_NODES, PlanError, check_name, checked_len, whole};
+use crate::graph::{GRAPH_VERSION, Graph, GraphOp};
+use std::collections::HashSet;
+
+impl Graph {
+    /// Check topology, sizes, names and numbers. Shapes are checked against the operations when the graph is
+    /// lowered ([`crate::lower`]), since the plan it becomes is checked in full.
+    pub fn check(&self) -> Result<(), PlanError> {
+        if self.version != GRAPH_VERSION {
+            return Err(PlanError::Version { found: self.version, expected: GRAPH_VERSION });
+        }
+        whole("name", check_name(&self.name, true))?;
+        whole("batch", if self.batch == 0 { Err("must be at least 1".into()) } else { Ok(()) })?;
+        if self.nodes.len() > MAX_NODES {
+            return Err(PlanError::Whole(format!("{} nodes, at most {MAX_NODES}", self.nodes.len())));
+        }
+        let mut inputs = HashSet::new();
+        for (id, node) in self.nodes.iter().enumerate() {
+            let problem = |problem: String| PlanError::Node { node: id, layer: node.layer.clone(), problem };
+            check_name(&node.layer, true).map_err(problem)?;
+            if let Some(&later) = node.inputs.iter().find(|&&i| i >= id) {
+                return Err(problem(format!("operand {later} does not come before the node")));
+            }
+            checked_len(&node.shape).map_err(problem)?;
+            if let Some([lo, hi]) = node.range
+                && !(lo.is_finite() && hi.is_finite() && lo <= hi)
+            {
+                return Err(problem("its calibrated range is not a pair of ordered numbers".into()));
+            }
+            check_op(&node.op, node.inputs.len()).map_err(problem)?;
+            if let GraphOp::Input { name } = &node.op {
+                if !inputs.insert(name) {
+                    return Err(problem(format!("two inputs are named {name}")));
+                }
+                if node.shape.first() != Some(&self.batch) {
+                    return Err(problem(format!(
+                        "input {name} of shape {:?} does not begin with the batch of {}",
+                        node.shape, self.batch
+                    )));
+                }
+            }
+        }
+        self.check_outputs()
+    }
+
+    fn check_outputs(&self) -> Result<(), PlanError> {
+        whole("outputs", if self.outputs.is_empty() { Err("there is none".into()) } else { Ok(()) })?;
+        let mut names = HashSet::new();
+        for output in &self.outputs {
+            whole("output name", check_name(&output.name, false))?;
+            if output.node >= self.nodes.len() || !names.insert(&output.name) {
+                return Err(PlanError::Whole(format!(
+                    "output {} names a node that is not there, or two outputs share its name",
+                    output.name
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_op(op: &GraphOp, operands: usize) -> Result<(), String> {
+    use GraphOp::*;
+    let arity = match op {
+        Input { .. } | Parameter { .. } => 0..=0,
+        Conv2d { .. } | Linear => 2..=3,
+        MatMul | Add | Sub | Mul => 2..=2,
+        BatchNorm { .. } => 5..=5,
+        Concat { .. } => 1..=usize::MAX,
+        Unsupported { .. } => 0..=usize::MAX,
+        _ => 1..=1,
+    };
+    if !arity.contains(&operands) {
+        return Err(format!("{operands} operands"));
+    }
+    let numbers: &[f64] = match op {
+        BatchNorm { eps } => &[*eps],
+        LeakyRelu { slope } => &[*slope],
+        AddScalar { value } | MulScalar { value } => &[*value],
+        Clamp { lo, hi } => &[lo.unwrap_or(0.0), hi.unwrap_or(0.0)],
+        _ => &[],
+    };
+    if numbers.iter().any(|v| !v.is_finite()) {
+        return Err("a constant is not a finite number".into());
+    }
+    match op {
+        Input { name } | Parameter { name } => check_name(name, false),
+        AvgPool2d { divisor: Some(0), .. } => Err("divides by zero".into()),
+        Clamp { lo: Some(lo), hi: Some(hi) } if lo > hi => Err(format!("clamps to [{lo}, {hi}]")),
+        _ => Ok(()),
+    }
+}

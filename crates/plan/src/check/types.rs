@@ -1,0 +1,253 @@
+use super::{MAX_POOLED, bounded_by, check_name, checked_len, conv_geometry, pool_output};
+use crate::ir::{Op, Type};
+use crate::local::adaptive_window;
+use crate::strided::broadcasts;
+
+/// Most fraction bits.
+const MAX_FRAC: u32 = 63;
+
+type Checked = Result<(), String>;
+
+fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Checked {
+    if ok { Ok(()) } else { Err(problem()) }
+}
+
+/// Check one node against the types of its operands (each already checked).
+pub(super) fn check_node(op: &Op, xs: &[&Type], y: &Type) -> Checked {
+    ensure((1..=64).contains(&y.bits), || format!("{} ring bits, not 1 to 64", y.bits))?;
+    ensure(y.frac <= MAX_FRAC, || format!("{} fraction bits, at most {MAX_FRAC}", y.frac))?;
+    checked_len(&y.shape)?;
+    arity(op, xs.len())?;
+    bits_and_frac(op, xs, y)?;
+    shapes(op, xs, y)
+}
+
+fn arity(op: &Op, found: usize) -> Checked {
+    use Op::*;
+    let (least, most) = match op {
+        Input { .. } | Weight { .. } => (0, 0),
+        Add | Sub | MatMul | Mul | Max | Equal => (2, 2),
+        Linear | Conv2d { .. } => (2, 3),
+        Select => (3, 3),
+        Concat { .. } => (1, usize::MAX),
+        _ => (1, 1),
+    };
+    ensure((least..=most).contains(&found), || format!("{found} operands"))
+}
+
+fn bits_and_frac(op: &Op, xs: &[&Type], y: &Type) -> Checked {
+    use Op::*;
+    let same_bits = || {
+        ensure(xs.iter().all(|x| x.bits == y.bits), || {
+            format!("operands of {:?} bits for a result of {}", bits(xs), y.bits)
+        })
+    };
+    let same_frac = |xs: &[&Type]| {
+        ensure(xs.iter().all(|x| x.frac == y.frac), || {
+            let fracs: Vec<u32> = xs.iter().map(|x| x.frac).collect();
+            format!("operands of {fracs:?} fraction bits for a result of {}", y.frac)
+        })
+    };
+    let whole = |ty: &Type| ensure(ty.frac == 0, || format!("{} fraction bits of a whole number", ty.frac));
+    match op {
+        Input { name, owner, limit } => {
+            check_name(name, false)?;
+            check_name(owner, false)?;
+            ensure(limit.is_finite() && *limit > 0.0, || "its limit is not a positive number".into())
+        }
+        Weight { name, owner } => {
+            check_name(name, false)?;
+            check_name(owner, false)
+        }
+        Linear | MatMul | Conv2d { .. } | Mul => {
+            same_bits()?;
+            ensure(xs[0].frac + xs[1].frac == y.frac, || {
+                format!(
+                    "{} and {} fraction bits make {}, not {}",
+                    xs[0].frac,
+                    xs[1].frac,
+                    xs[0].frac + xs[1].frac,
+                    y.frac
+                )
+            })?;
+            same_frac(&xs[2..])
+        }
+        Rescale => same_bits(),
+        Reduce => {
+            ensure(y.bits <= xs[0].bits, || format!("reduces {} bits to {}", xs[0].bits, y.bits))?;
+            same_frac(xs)
+        }
+        Relu | Extend => {
+            ensure(y.bits >= xs[0].bits, || format!("widens {} bits to {}", xs[0].bits, y.bits))?;
+            same_frac(xs)
+        }
+        Truncate { shift, .. } => {
+            ensure(*shift >= 1 && *shift < xs[0].bits, || format!("shifts {} bits by {shift}", xs[0].bits))?;
+            ensure(xs[0].bits - shift == y.bits, || {
+                format!("{} bits shifted by {shift} are not {}", xs[0].bits, y.bits)
+            })?;
+            ensure(*shift <= xs[0].frac && xs[0].frac - shift == y.frac, || {
+                format!("{} fraction bits shifted by {shift} are not {}", xs[0].frac, y.frac)
+            })
+        }
+        IsNegative => whole(y),
+        Equal => {
+            ensure(xs[0].bits == xs[1].bits && xs[0].frac == xs[1].frac, || {
+                format!("compares {:?} bits", bits(xs))
+            })?;
+            whole(y)
+        }
+        Select => {
+            same_bits()?;
+            whole(xs[0])?;
+            same_frac(&xs[1..])
+        }
+        Argmax { dim } => {
+            whole(y)?;
+            let extent = *xs[0].shape.get(*dim).ok_or("dimension out of range")? as u64;
+            ensure(y.bits == 64 || extent <= 1 << (y.bits - 1), || {
+                format!("indices up to {extent} do not fit in {} bits", y.bits)
+            })
+        }
+        _ => {
+            same_bits()?;
+            same_frac(xs)
+        }
+    }
+}
+
+fn bits(xs: &[&Type]) -> Vec<u32> {
+    xs.iter().map(|x| x.bits).collect()
+}
+
+fn shapes(op: &Op, xs: &[&Type], y: &Type) -> Checked {
+    use Op::*;
+    let x = xs.first().map_or(&[][..], |x| &x.shape);
+    let shape_is = |want: &[usize]| {
+        ensure(want == y.shape, || format!("result of shape {:?}, should be {want:?}", y.shape))
+    };
+    let bias_is = |n: usize| match xs.get(2) {
+        Some(b) => ensure(b.shape == [n], || format!("bias of shape {:?}, should be [{n}]", b.shape)),
+        None => Ok(()),
+    };
+    match op {
+        Input { .. } | Weight { .. } => Ok(()),
+        Reshape => {
+            let (from, to) = (checked_len(x)?, checked_len(&y.shape)?);
+            ensure(from == to, || format!("reshapes {from} elements to {to}"))
+        }
+        Permute { dims } => {
+            let mut seen = dims.clone();
+            seen.sort_unstable();
+            ensure(seen.iter().copied().eq(0..x.len()), || format!("{dims:?} does not permute {x:?}"))?;
+            shape_is(&dims.iter().map(|&d| x[d]).collect::<Vec<_>>())
+        }
+        Slice { dim, start, end, step } => {
+            let extent = *x.get(*dim).ok_or("dimension out of range")?;
+            ensure(start < end && *end <= extent && *step >= 1, || {
+                format!("slice {start}..{end} by {step} of {extent}")
+            })?;
+            shape_is(&with(x, *dim, (end - start).div_ceil(*step)))
+        }
+        Concat { dim } => {
+            let mut total = 0usize;
+            for other in xs {
+                let extent = *other.shape.get(*dim).ok_or("dimension out of range")?;
+                total = total.checked_add(extent).ok_or("too long")?;
+                ensure(with(&other.shape, *dim, 0) == with(x, *dim, 0), || {
+                    format!("concatenates {x:?} and {:?}", other.shape)
+                })?;
+            }
+            shape_is(&with(x, *dim, total))
+        }
+        Pad { amounts } => {
+            ensure(amounts.len() == x.len(), || format!("{} padding amounts for {x:?}", amounts.len()))?;
+            let padded: Option<Vec<usize>> =
+                x.iter().zip(amounts).map(|(&n, a)| n.checked_add(a[0])?.checked_add(a[1])).collect();
+            shape_is(&padded.ok_or("padding overflows")?)
+        }
+        Expand => ensure(broadcasts(x, &y.shape), || format!("{x:?} does not broadcast to {:?}", y.shape)),
+        Sum { dims } => {
+            let mut seen = dims.clone();
+            seen.sort_unstable();
+            seen.dedup();
+            ensure(seen.len() == dims.len() && dims.iter().all(|&d| d < x.len()), || {
+                format!("sums dimensions {dims:?} of {x:?}")
+            })?;
+            kept_or_not(x, dims, &y.shape)
+        }
+        Argmax { dim } => kept_or_not(x, &[*dim], &y.shape),
+        SumPool2d { window } | MaxPool2d { window } => shape_is(&pool_output(window, x)?),
+        AdaptiveSumPool2d => {
+            let ([n, c, h, w], [yn, yc, oh, ow]) = (four(x)?, four(&y.shape)?);
+            ensure([n, c] == [yn, yc], || format!("pools {x:?} to {:?}", y.shape))?;
+            bounded_by(MAX_POOLED, "image extent", &[h, w, oh, ow])?;
+            for (extent, output) in [(h, oh), (w, ow)] {
+                ensure(equal_windows(extent, output), || {
+                    format!("{output} adaptive windows over {extent} are not of equal size")
+                })?;
+            }
+            Ok(())
+        }
+        Linear => {
+            let ([m, k], [n, wk]) = (two(x)?, two(&xs[1].shape)?);
+            ensure(k == wk, || format!("multiplies {x:?} by {:?} transposed", xs[1].shape))?;
+            bias_is(n)?;
+            shape_is(&[m, n])
+        }
+        MatMul => {
+            let w = &xs[1].shape;
+            ensure(x.len() >= 2 && x.len() == w.len(), || format!("multiplies {x:?} by {w:?}"))?;
+            let lead = x.len() - 2;
+            ensure(x[..lead] == w[..lead] && x[lead + 1] == w[lead], || {
+                format!("multiplies {x:?} by {w:?}")
+            })?;
+            shape_is(&with(x, lead + 1, w[lead + 1]))
+        }
+        Conv2d { geometry } => {
+            let out = conv_geometry(geometry, x, &xs[1].shape)?;
+            bias_is(geometry.out_channels)?;
+            shape_is(&out)
+        }
+        _ => {
+            for other in xs {
+                shape_is(&other.shape)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// `shape` with another extent at `dim`.
+fn with(shape: &[usize], dim: usize, extent: usize) -> Vec<usize> {
+    let mut out = shape.to_vec();
+    if let Some(d) = out.get_mut(dim) {
+        *d = extent;
+    }
+    out
+}
+
+fn kept_or_not(x: &[usize], dims: &[usize], y: &[usize]) -> Checked {
+    let kept: Vec<usize> =
+        x.iter().enumerate().map(|(d, &n)| if dims.contains(&d) { 1 } else { n }).collect();
+    let dropped: Vec<usize> =
+        x.iter().enumerate().filter(|(d, _)| !dims.contains(d)).map(|(_, &n)| n).collect();
+    ensure(y == kept || y == dropped, || format!("result of shape {y:?}, should be {kept:?} or {dropped:?}"))
+}
+
+fn four(shape: &[usize]) -> Result<[usize; 4], String> {
+    shape.try_into().map_err(|_| format!("shape {shape:?} is not NCHW"))
+}
+
+fn two(shape: &[usize]) -> Result<[usize; 2], String> {
+    shape.try_into().map_err(|_| format!("shape {shape:?} is not a matrix"))
+}
+
+/// Whether torch's adaptive windows over `extent` positions all have one size.
+pub(crate) fn equal_windows(extent: usize, output: usize) -> bool {
+    let size = |o| {
+        let (start, end) = adaptive_window(extent, output, o);
+        end - start
+    };
+    (1..output).all(|o| size(o) == size(0))
+}

@@ -1,0 +1,53 @@
+//! The operations that cost a comparison, on cleartext.
+
+use crate::element::Element;
+use crate::ir::{Op, Type};
+use crate::tournament::{self, Tournament};
+use privet_ring::Ring;
+
+/// The value of a comparison-like operation of a checked plan.
+pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&[E]]) -> Vec<E> {
+    let (from, to) = (Ring::new(types[0].bits), Ring::new(output.bits));
+    let bit = |b: bool| E::whole(b as u64);
+    match op {
+        Op::Relu => xs[0].iter().map(|&x| if x.is_negative(from) { E::ZERO } else { x }).collect(),
+        Op::Extend => xs[0].iter().map(|&x| x.extend(from, to)).collect(),
+        Op::IsNegative => xs[0].iter().map(|&x| bit(x.is_negative(from))).collect(),
+        Op::Equal => xs[0].iter().zip(xs[1]).map(|(x, y)| bit(x == y)).collect(),
+        Op::Max => xs[0].iter().zip(xs[1]).map(|(&x, &y)| E::max(x, y, from)).collect(),
+        Op::Select => {
+            let pairs = xs[1].iter().zip(xs[2]);
+            xs[0].iter().zip(pairs).map(|(&c, (&x, &y))| if c == E::ZERO { y } else { x }).collect()
+        }
+        Op::MaxPool2d { window } => {
+            let [rows, columns] = tournament::max_pool(window, &types[0].shape);
+            play(&columns, play(&rows, xs[0].to_vec(), from), from)
+        }
+        Op::Argmax { dim } => argmax(xs[0].to_vec(), &types[0].shape, *dim, from),
+        _ => unreachable!("{op:?} is no gate"),
+    }
+}
+
+fn play<E: Element>(tournament: &Tournament, mut current: Vec<E>, ring: Ring) -> Vec<E> {
+    for level in &tournament.levels {
+        let (left, right) = (level.left(&current), level.right(&current));
+        let winners: Vec<E> = left.iter().zip(&right).map(|(&a, &b)| E::max(a, b, ring)).collect();
+        current = level.assemble(&winners, &current);
+    }
+    current
+}
+
+/// In every game the left one wins unless `left - right mod 2^k` is negative.
+fn argmax<E: Element>(mut values: Vec<E>, shape: &[usize], dim: usize, ring: Ring) -> Vec<E> {
+    let mut indices = tournament::positions(shape, dim);
+    for level in &tournament::argmax(shape, dim).levels {
+        let (a, b) = (level.left(&values), level.right(&values));
+        let (i, j) = (level.left(&indices), level.right(&indices));
+        let right: Vec<bool> = a.iter().zip(&b).map(|(a, b)| a.sub(*b).is_negative(ring)).collect();
+        let pick = |n: usize| if right[n] { (b[n], j[n]) } else { (a[n], i[n]) };
+        let (v, w): (Vec<E>, Vec<u64>) = (0..right.len()).map(pick).unzip();
+        values = level.assemble(&v, &values);
+        indices = level.assemble(&w, &indices);
+    }
+    indices.into_iter().map(E::whole).collect()
+}

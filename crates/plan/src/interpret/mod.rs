@@ -1,0 +1,118 @@
+//! The cleartext integer interpreter: what a plan means. Every protocol is tested against it.
+
+mod bilinear;
+mod gates;
+mod parallel;
+mod truncate;
+pub(crate) mod walk;
+
+pub use truncate::{Coins, NoCoins};
+
+use crate::Plan;
+use crate::check::PlanError;
+use crate::ir::{Op, Type};
+use privet_ring::{Ring, Tensor};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Why a plan could not be interpreted. Messages name tensors and shapes, never values.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum InterpretError {
+    /// The plan itself is bad.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// An input or weight was not given.
+    #[error("{what} `{name}` was not given")]
+    Missing {
+        /// `input` or `weight`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// An input or weight of another shape.
+    #[error("{what} `{name}` has shape {found:?}, but the plan takes {expected:?}")]
+    Shape {
+        /// `input` or `weight`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// Given.
+        found: Vec<usize>,
+        /// Wanted.
+        expected: Vec<usize>,
+    },
+    /// Stochastic rounding without randomness.
+    #[error(
+        "node {node} ({layer}) rounds stochastically, but no randomness was given; pass coins or choose another rounding"
+    )]
+    NoCoins {
+        /// The node.
+        node: usize,
+        /// Its layer.
+        layer: String,
+    },
+}
+
+/// The values of the plan's outputs, in order, as ring elements. `coins` decide stochastic roundings.
+pub fn interpret(
+    plan: &Plan,
+    inputs: &BTreeMap<String, Tensor>,
+    weights: &BTreeMap<String, Tensor>,
+    coins: &mut dyn Coins,
+) -> Result<Vec<Tensor>, InterpretError> {
+    let values = run(plan, inputs, weights, coins, false)?;
+    Ok(plan.outputs.iter().map(|o| values[o.value].clone().expect("outputs are kept")).collect())
+}
+
+/// The value of every node, for layer-by-layer comparison.
+pub fn interpret_all(
+    plan: &Plan,
+    inputs: &BTreeMap<String, Tensor>,
+    weights: &BTreeMap<String, Tensor>,
+    coins: &mut dyn Coins,
+) -> Result<Vec<Tensor>, InterpretError> {
+    Ok(run(plan, inputs, weights, coins, true)?.into_iter().flatten().collect())
+}
+
+fn run(
+    plan: &Plan,
+    inputs: &BTreeMap<String, Tensor>,
+    weights: &BTreeMap<String, Tensor>,
+    coins: &mut dyn Coins,
+    keep_all: bool,
+) -> Result<Vec<Option<Tensor>>, InterpretError> {
+    plan.check()?;
+    let values = walk::walk(
+        plan,
+        keep_all,
+        |op, ty| {
+            let (what, name, given) = match op {
+                Op::Input { name, .. } => ("input", name, inputs.get(name)),
+                Op::Weight { name, .. } => ("weight", name, weights.get(name)),
+                _ => unreachable!("only inputs and weights are given"),
+            };
+            let tensor = given.ok_or_else(|| InterpretError::Missing { what, name: name.clone() })?;
+            same_shape(what, name, tensor.shape(), ty)?;
+            let ring = Ring::new(ty.bits);
+            Ok(tensor.data().iter().map(|&v| ring.wrap(v)).collect())
+        },
+        |truncation, x: &[u64]| truncation.apply(x, coins),
+    )?;
+    let tensor = |(id, value): (usize, Option<Vec<u64>>)| {
+        value.map(|data| Tensor::new(plan.nodes[id].ty.shape.clone(), data).expect("shapes are checked"))
+    };
+    Ok(values.into_iter().enumerate().map(tensor).collect())
+}
+
+pub(crate) fn same_shape(
+    what: &'static str,
+    name: &str,
+    found: &[usize],
+    ty: &Type,
+) -> Result<(), InterpretError> {
+    if found != ty.shape {
+        let (found, expected) = (found.to_vec(), ty.shape.clone());
+        return Err(InterpretError::Shape { what, name: name.into(), found, expected });
+    }
+    Ok(())
+}

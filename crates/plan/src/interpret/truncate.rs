@@ -1,0 +1,51 @@
+use super::InterpretError;
+use crate::ir::{Rounding, ValueId};
+use privet_ring::Ring;
+
+/// Where the randomness of stochastic rounding comes from.
+pub trait Coins {
+    /// `count` numbers uniform in `[0, 2^shift)` for node `node`, or `None` where there is no randomness.
+    fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>>;
+}
+
+impl<F: FnMut(ValueId, usize, u32) -> Vec<u64>> Coins for F {
+    fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>> {
+        Some(self(node, count, shift))
+    }
+}
+
+/// For plans without stochastic rounding: a plan that has one is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct NoCoins;
+
+impl Coins for NoCoins {
+    fn draw(&mut self, _node: ValueId, _count: usize, _shift: u32) -> Option<Vec<u64>> {
+        None
+    }
+}
+
+/// One truncate-reduce.
+pub(crate) struct Truncation<'a> {
+    pub node: ValueId,
+    pub layer: &'a str,
+    pub ring: Ring,
+    pub shift: u32,
+    pub rounding: Rounding,
+}
+
+impl Truncation<'_> {
+    /// Floor: `signed(x) >> f`. Stochastic: that plus 1 where `s < x mod 2^f`, s uniform in f bits, which
+    /// happens with probability `(x mod 2^f) / 2^f`. Both modulo 2^(k-f).
+    pub fn apply(&self, x: &[u64], coins: &mut dyn Coins) -> Result<Vec<u64>, InterpretError> {
+        let to = Ring::new(self.ring.bits() - self.shift);
+        let floor = |v: u64| (self.ring.signed(v) >> self.shift) as u64;
+        if self.rounding == Rounding::Floor {
+            return Ok(x.iter().map(|&v| to.wrap(floor(v))).collect());
+        }
+        let low = Ring::new(self.shift);
+        let drawn = coins.draw(self.node, x.len(), self.shift).filter(|s| s.len() == x.len());
+        let s = drawn.ok_or_else(|| InterpretError::NoCoins { node: self.node, layer: self.layer.into() })?;
+        let up = |v: u64, s: u64| (low.wrap(s) < low.wrap(v)) as u64;
+        Ok(x.iter().zip(s).map(|(&v, s)| to.wrap(floor(v).wrapping_add(up(v, s)))).collect())
+    }
+}
