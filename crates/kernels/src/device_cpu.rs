@@ -2,6 +2,7 @@ use crate::compare::cpu::{self as walk, ComparePath};
 use crate::compare::{BLOCK, CompareShape};
 use crate::device::{CompareOut, Device};
 use crate::linear::cpu::{self as linear, LinearPath};
+use crate::threads::in_parallel;
 use crate::{CpuCap, LinearShape, Weights};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
@@ -96,7 +97,7 @@ impl Device for Cpu {
 
     fn prepare(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights> {
         check("weights", weights.len(), shape.weight_len());
-        linear::prepare(self.linear, ring, shape, weights)
+        linear::prepare(self.linear, self.threads, ring, shape, weights)
     }
 
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]) {
@@ -108,19 +109,4 @@ impl Device for Cpu {
 
 fn check(what: &str, found: usize, expected: usize) {
     assert_eq!(found, expected, "number of {what}");
-}
-
-/// Run `work` on every part, the first on this thread and each other on its own; results in order.
-fn in_parallel<T: Send, R: Send>(parts: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let mut parts = parts;
-    let Some(first) = parts.next() else { return Vec::new() };
-    std::thread::scope(|s| {
-        let work = &work;
-        let others: Vec<_> = parts.map(|p| s.spawn(move || work(p))).collect();
-        let mut results = vec![work(first)];
-        for o in others {
-            results.push(o.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
-        }
-        results
-    })
 }

@@ -1,8 +1,25 @@
-//! Linear layers on the CPU.
+//! Linear layers on the CPU: one blocked matrix product over packed tiles, with an inner kernel a path.
+//!
+//! Matrix products pack x as A and keep the weights as B; convolutions keep the weights as A and pack patches of x as B, so
+//! that both write their results in the layout that the plan wants.
 
-use super::{LinearShape, Weights, reference};
+mod buffer;
+mod conv;
+mod direct;
+mod kernel;
+mod matmul;
+mod patches;
+mod portable;
+mod words;
+
+use super::{LinearShape, Weights};
 use crate::CpuCap;
-use privet_ring::Ring;
+use buffer::Buffer;
+use conv::ConvGemm;
+use kernel::Kernel;
+use matmul::MatMul;
+use portable::Portable;
+use privet_ring::{Conv2d, Ring};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -15,9 +32,29 @@ pub enum LinearPath {
 }
 
 impl LinearPath {
-    /// The best path within `cap`.
-    pub fn detect(_cap: CpuCap) -> LinearPath {
-        LinearPath::Portable
+    /// Every path, slowest first.
+    pub const ALL: [LinearPath; 1] = [LinearPath::Portable];
+
+    /// The best path that this machine has within `cap`.
+    pub fn detect(cap: CpuCap) -> LinearPath {
+        LinearPath::ALL
+            .into_iter()
+            .rfind(|p| p.cap() <= cap && p.missing().is_none())
+            .unwrap_or(LinearPath::Portable)
+    }
+
+    /// The lowest cap that allows this path.
+    pub fn cap(self) -> CpuCap {
+        match self {
+            LinearPath::Portable => CpuCap::Portable,
+        }
+    }
+
+    /// What this machine lacks to run this path; `None` when it can.
+    pub fn missing(self) -> Option<&'static str> {
+        match self {
+            LinearPath::Portable => None,
+        }
     }
 }
 
@@ -27,33 +64,142 @@ impl fmt::Display for LinearPath {
     }
 }
 
-struct Plain(Vec<u64>);
+/// Multiplications that keep one thread busy for longer than it takes to start another.
+const MACS_PER_THREAD: u64 = 1 << 20;
+/// Output channels of a group under which tiles are mostly padding.
+const DIRECT_CHANNELS: usize = 4;
 
-impl Weights for Plain {
+/// Weights in the layout of one path, ring and shape.
+struct Packed {
+    path: LinearPath,
+    ring: Ring,
+    shape: LinearShape,
+    data: Data,
+}
+
+enum Data {
+    Tiles(Buffer),
+    /// For [`direct`], as they came.
+    Plain(Vec<u64>),
+}
+
+impl Weights for Packed {
     fn as_any(&self) -> &dyn Any {
         self
     }
 }
 
+/// Hands the inner kernel of a path to a generic computation.
+trait WithKernel {
+    type Output;
+    fn call<K: Kernel>(self, kernel: K) -> Self::Output;
+}
+
+fn with_kernel<F: WithKernel>(path: LinearPath, _ring: Ring, f: F) -> F::Output {
+    match path {
+        LinearPath::Portable => f.call(Portable),
+    }
+}
+
+fn is_direct(shape: LinearShape) -> Option<Conv2d> {
+    match shape {
+        LinearShape::Conv2d(c) if c.groups > 1 && c.out_channels / c.groups < DIRECT_CHANNELS => Some(c),
+        _ => None,
+    }
+}
+
+/// The shape as far as weights depend on it.
+fn any_batch(shape: LinearShape) -> LinearShape {
+    match shape {
+        LinearShape::MatMulT { k, n, .. } => LinearShape::MatMulT { m: 0, k, n },
+        LinearShape::MatMul { k, n, .. } => LinearShape::MatMul { m: 0, k, n },
+        LinearShape::Conv2d(c) => LinearShape::Conv2d(Conv2d { batch: 0, ..c }),
+    }
+}
+
+struct Pack<'a> {
+    threads: usize,
+    shape: LinearShape,
+    w: &'a [u64],
+}
+
+impl WithKernel for Pack<'_> {
+    type Output = Buffer;
+
+    fn call<K: Kernel>(self, kernel: K) -> Buffer {
+        let Pack { threads, shape, w } = self;
+        match shape {
+            LinearShape::MatMulT { m, k, n } => {
+                MatMul { m, k, n }.pack_weights(kernel, threads, |l, j| w[j * k + l])
+            }
+            LinearShape::MatMul { m, k, n } => {
+                MatMul { m, k, n }.pack_weights(kernel, threads, |l, j| w[l * n + j])
+            }
+            LinearShape::Conv2d(c) => ConvGemm::new(c).pack_weights(kernel, threads, w),
+        }
+    }
+}
+
+struct Run<'a> {
+    threads: usize,
+    shape: LinearShape,
+    x: &'a [u64],
+    weights: &'a Buffer,
+    out: &'a mut [u64],
+}
+
+impl WithKernel for Run<'_> {
+    type Output = ();
+
+    fn call<K: Kernel>(self, kernel: K) {
+        let Run { threads, shape, x, weights, out } = self;
+        match shape {
+            LinearShape::MatMulT { m, k, n } | LinearShape::MatMul { m, k, n } => {
+                MatMul { m, k, n }.run(kernel, threads, x, weights, out);
+            }
+            LinearShape::Conv2d(c) => ConvGemm::new(c).run(kernel, threads, x, weights, out),
+        }
+    }
+}
+
 /// See [`crate::Device::prepare`].
-pub fn prepare(_path: LinearPath, _ring: Ring, _shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights> {
-    Arc::new(Plain(weights.to_vec()))
+pub fn prepare(
+    path: LinearPath,
+    threads: usize,
+    ring: Ring,
+    shape: LinearShape,
+    weights: &[u64],
+) -> Arc<dyn Weights> {
+    let data = match is_direct(shape) {
+        Some(_) => Data::Plain(weights.to_vec()),
+        None => Data::Tiles(with_kernel(path, ring, Pack { threads, shape, w: weights })),
+    };
+    Arc::new(Packed { path, ring, shape, data })
 }
 
 /// See [`crate::Device::linear_acc`].
 pub fn linear_acc(
-    _path: LinearPath,
-    _threads: usize,
+    path: LinearPath,
+    threads: usize,
     ring: Ring,
     shape: LinearShape,
     x: &[u64],
     weights: &dyn Weights,
     out: &mut [u64],
 ) {
-    let Some(Plain(w)) = weights.as_any().downcast_ref() else {
-        panic!("weights were prepared by another device");
+    let Some(packed) = weights.as_any().downcast_ref::<Packed>() else {
+        panic!("the weights were prepared by another device");
     };
-    for (o, v) in out.iter_mut().zip(reference(ring, shape, x, w)) {
-        *o = o.wrapping_add(v);
+    assert_eq!(
+        (packed.path, packed.ring),
+        (path, ring),
+        "the weights were prepared for another path or ring"
+    );
+    assert_eq!(any_batch(packed.shape), any_batch(shape), "the weights were prepared for another shape");
+    let threads = threads.min((shape.macs() / MACS_PER_THREAD) as usize).max(1);
+    match (&packed.data, is_direct(shape)) {
+        (Data::Tiles(weights), _) => with_kernel(path, ring, Run { threads, shape, x, weights, out }),
+        (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, portable::axpy),
+        (Data::Plain(_), None) => unreachable!("only convolutions are prepared plain"),
     }
 }

@@ -1,0 +1,115 @@
+/// Rows of the largest tile of any kernel.
+pub(super) const MAX_ROWS: usize = 16;
+/// Columns of the largest tile of any kernel.
+pub(super) const MAX_COLS: usize = 32;
+
+/// The product of one tile, row-major with [`Kernel::COLS`] to a row.
+#[repr(align(64))]
+pub(super) struct Tile(pub(super) [u64; MAX_ROWS * MAX_COLS]);
+
+impl Tile {
+    pub(super) fn zeros() -> Tile {
+        Tile([0; MAX_ROWS * MAX_COLS])
+    }
+}
+
+/// An inner kernel: the product of one tile of rows of A by one tile of columns of B, both packed.
+///
+/// The depth is cut into steps of [`Kernel::DEPTH`], padded with zeros; a packed tile is its steps one after
+/// the other. Results are modulo 2^64 in the low bits of the ring that the kernel was made for.
+pub(super) trait Kernel: Copy + Send + Sync {
+    /// Most rows to a tile of A.
+    const ROWS: usize;
+    /// Columns to a tile of B.
+    const COLS: usize;
+    /// Depth of one packed step.
+    const DEPTH: usize;
+    /// Steps that one call of [`Kernel::multiply`] may take: bounds both its accumulators and its cache use.
+    const BLOCK_STEPS: usize;
+    /// Tiles of activations that are packed at a time and stay in the second-level cache.
+    const BLOCK_TILES: usize;
+
+    /// Bytes of one packed step of A; a multiple of 64.
+    fn a_step(&self) -> usize;
+
+    /// Bytes of one packed step of B; a multiple of 64.
+    fn b_step(&self) -> usize;
+
+    /// Pack up to `ROWS` rows of up to `DEPTH` elements, all of one length.
+    fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]);
+
+    /// Pack `DEPTH` rows of `COLS` elements; row `i` starts at `i * stride`.
+    fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]);
+
+    /// Make ready to multiply tiles of `rows` rows on this thread; the state ends when the guard drops.
+    fn enter(&self, rows: usize) -> impl Sized;
+
+    /// `tile = a * b` over `steps` steps for the first `rows` rows.
+    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, tile: &mut Tile);
+}
+
+/// How a dimension of `len` is cut into tiles of at most `most`, evenly, so that no tile is nearly empty.
+#[derive(Clone, Copy)]
+pub(super) struct Tiling {
+    pub(super) tiles: usize,
+    pub(super) each: usize,
+    len: usize,
+}
+
+impl Tiling {
+    pub(super) fn even(len: usize, most: usize) -> Tiling {
+        let each = len.div_ceil(len.div_ceil(most).max(1)).max(1);
+        Tiling { tiles: len.div_ceil(each), each, len }
+    }
+
+    pub(super) fn full(len: usize, each: usize) -> Tiling {
+        Tiling { tiles: len.div_ceil(each), each, len }
+    }
+
+    /// The positions that tile `t` covers.
+    pub(super) fn range(&self, t: usize) -> std::ops::Range<usize> {
+        t * self.each..((t + 1) * self.each).min(self.len)
+    }
+}
+
+/// `range` in pieces of at most `len`.
+pub(super) fn blocks(
+    range: std::ops::Range<usize>,
+    len: usize,
+) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let end = range.end;
+    range.step_by(len).map(move |first| first..(first + len).min(end))
+}
+
+/// A result shared by threads that write disjoint elements of it.
+#[derive(Clone, Copy)]
+pub(super) struct Shared {
+    start: *mut u64,
+    len: usize,
+}
+
+// SAFETY: the contract of `add` makes all concurrent accesses disjoint.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(super) fn new(out: &mut [u64]) -> Shared {
+        Shared { start: out.as_mut_ptr(), len: out.len() }
+    }
+
+    /// `out[at..][..values.len()] += values`, modulo 2^64.
+    ///
+    /// # Safety
+    /// The slice that this was made from is still borrowed by the caller of the threads, and no other
+    /// thread touches these elements meanwhile.
+    #[inline]
+    pub(super) unsafe fn add(&self, at: usize, values: &[u64]) {
+        assert!(at <= self.len && values.len() <= self.len - at);
+        // SAFETY: in bounds as just checked; exclusive by this function's contract.
+        let out = unsafe { std::slice::from_raw_parts_mut(self.start.add(at), values.len()) };
+        for (o, v) in out.iter_mut().zip(values) {
+            *o = o.wrapping_add(*v);
+        }
+    }
+}

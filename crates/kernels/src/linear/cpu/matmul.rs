@@ -1,0 +1,122 @@
+use super::buffer::Buffer;
+use super::kernel::{Kernel, Shared, Tile, Tiling, blocks};
+use crate::threads::{in_parallel, split};
+use std::ops::Range;
+
+/// `out[m, n] += x[m, k] * w`, with x packed a block at a time as A and w packed for good as B.
+#[derive(Clone, Copy)]
+pub(super) struct MatMul {
+    pub(super) m: usize,
+    pub(super) k: usize,
+    pub(super) n: usize,
+}
+
+impl MatMul {
+    /// Pack the weights; `at(l, j)` is the element that multiplies column `l` of x into column `j` of out.
+    pub(super) fn pack_weights<K: Kernel>(
+        self,
+        kernel: K,
+        threads: usize,
+        at: impl Fn(usize, usize) -> u64 + Sync,
+    ) -> Buffer {
+        let (cols, steps) = (Tiling::full(self.n, K::COLS), self.k.div_ceil(K::DEPTH));
+        let bytes = steps * kernel.b_step();
+        let mut out = Buffer::zeros(cols.tiles * bytes);
+        let each = cols.tiles.div_ceil(threads).max(1);
+        let parts = out.chunks_mut((each * bytes).max(1)).enumerate();
+        in_parallel(parts, |(part, out)| {
+            let mut block = vec![0; K::DEPTH * K::COLS];
+            for (t, out) in out.chunks_mut(bytes).enumerate() {
+                let columns = cols.range(part * each + t);
+                for (s, out) in out.chunks_mut(kernel.b_step()).enumerate() {
+                    block.fill(0);
+                    let depth = s * K::DEPTH..((s + 1) * K::DEPTH).min(self.k);
+                    for (j, c) in columns.clone().enumerate() {
+                        for (i, l) in depth.clone().enumerate() {
+                            block[i * K::COLS + j] = at(l, c);
+                        }
+                    }
+                    kernel.pack_b(&block, K::COLS, out);
+                }
+            }
+        });
+        out
+    }
+
+    pub(super) fn run<K: Kernel>(
+        self,
+        kernel: K,
+        threads: usize,
+        x: &[u64],
+        weights: &Buffer,
+        out: &mut [u64],
+    ) {
+        if self.m == 0 || self.k == 0 || self.n == 0 {
+            return;
+        }
+        let rows = Tiling::even(self.m, K::ROWS);
+        let cols = Tiling::full(self.n, K::COLS);
+        let out = Shared::new(out);
+        // Splitting rows packs x once; with few rows it is the columns that keep all threads busy.
+        let by_rows = rows.tiles >= 4 * threads;
+        let parts: Vec<_> = if by_rows {
+            split(rows.tiles, threads).map(|r| (r, 0..cols.tiles)).collect()
+        } else {
+            split(cols.tiles, threads).map(|c| (0..rows.tiles, c)).collect()
+        };
+        in_parallel(parts.into_iter(), |(row_tiles, col_tiles)| {
+            // SAFETY: the parts are disjoint in rows or in columns, and `out` outlives the threads.
+            unsafe { self.part(kernel, x, weights, out, row_tiles, col_tiles) }
+        });
+    }
+
+    /// # Safety
+    /// No other thread touches these rows and columns of `out`.
+    unsafe fn part<K: Kernel>(
+        self,
+        kernel: K,
+        x: &[u64],
+        weights: &Buffer,
+        out: Shared,
+        row_tiles: Range<usize>,
+        col_tiles: Range<usize>,
+    ) {
+        let rows = Tiling::even(self.m, K::ROWS);
+        let cols = Tiling::full(self.n, K::COLS);
+        let steps = self.k.div_ceil(K::DEPTH);
+        let _state = kernel.enter(rows.each);
+        let mut packed = Buffer::zeros(K::BLOCK_STEPS.min(steps) * K::BLOCK_TILES * kernel.a_step());
+        let mut tile = Tile::zeros();
+        for depth in blocks(0..steps, K::BLOCK_STEPS) {
+            let panel = depth.len() * kernel.a_step();
+            for block in blocks(row_tiles.clone(), K::BLOCK_TILES) {
+                for (t, out) in block.clone().zip(packed.chunks_mut(panel)) {
+                    self.pack_rows(kernel, x, rows.range(t), depth.start, out);
+                }
+                for c in col_tiles.clone() {
+                    let columns = cols.range(c);
+                    let b = &weights[(c * steps + depth.start) * kernel.b_step()..];
+                    for (t, a) in block.clone().zip(packed.chunks(panel)) {
+                        kernel.multiply(rows.each, a, b, depth.len(), &mut tile);
+                        for (i, values) in rows.range(t).zip(tile.0.chunks(K::COLS)) {
+                            // SAFETY: row i and these columns belong to this part.
+                            unsafe { out.add(i * self.n + columns.start, &values[..columns.len()]) };
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn pack_rows<K: Kernel>(self, kernel: K, x: &[u64], rows: Range<usize>, step: usize, out: &mut [u8]) {
+        let mut slices: [&[u64]; super::kernel::MAX_ROWS] = [&[]; _];
+        for (s, out) in out.chunks_mut(kernel.a_step()).enumerate() {
+            let first = (step + s) * K::DEPTH;
+            let depth = first..(first + K::DEPTH).min(self.k);
+            for (slice, i) in slices.iter_mut().zip(rows.clone()) {
+                *slice = &x[i * self.k..][depth.clone()];
+            }
+            kernel.pack_a(&slices[..rows.len()], out);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Panels of whole words, for the kernels that multiply words and not limbs.
+//!
+//! A packed step of A holds, for each position of the depth, one word of every row; of B, of every column.
+
+/// What a panel is made of: `u64`, or `u32` for rings of at most 32 bits.
+pub(super) trait Word: Copy {
+    fn truncate(x: u64) -> Self;
+}
+
+impl Word for u64 {
+    fn truncate(x: u64) -> u64 {
+        x
+    }
+}
+
+impl Word for u32 {
+    fn truncate(x: u64) -> u32 {
+        x as u32
+    }
+}
+
+/// The words of a packed panel.
+pub(super) fn view<W: Word>(bytes: &[u8]) -> &[W] {
+    // SAFETY: words are plain integers, valid for every byte pattern.
+    let (before, words, _) = unsafe { bytes.align_to::<W>() };
+    assert!(before.is_empty(), "panels start on a cache line");
+    words
+}
+
+fn view_mut<W: Word>(bytes: &mut [u8]) -> &mut [W] {
+    // SAFETY: as for `view`.
+    let (before, words, _) = unsafe { bytes.align_to_mut::<W>() };
+    assert!(before.is_empty(), "panels start on a cache line");
+    words
+}
+
+/// Pack rows of A, `ROWS` words to a position; what lies past the given rows and their length is zero.
+pub(super) fn pack_a<W: Word, const ROWS: usize>(rows: &[&[u64]], out: &mut [u8]) {
+    for (l, words) in view_mut::<W>(out).chunks_exact_mut(ROWS).enumerate() {
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = W::truncate(rows.get(i).and_then(|r| r.get(l)).copied().unwrap_or(0));
+        }
+    }
+}
+
+/// Pack rows of B, `COLS` words each, `stride` apart.
+pub(super) fn pack_b<W: Word, const COLS: usize>(block: &[u64], stride: usize, out: &mut [u8]) {
+    for (l, words) in view_mut::<W>(out).chunks_exact_mut(COLS).enumerate() {
+        for (word, v) in words.iter_mut().zip(&block[l * stride..][..COLS]) {
+            *word = W::truncate(*v);
+        }
+    }
+}

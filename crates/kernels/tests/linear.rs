@@ -1,0 +1,200 @@
+//! Every path of the linear layers against the plain definition.
+
+use privet_kernels::LinearShape;
+use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare};
+use privet_kernels::linear::reference;
+use privet_prg::Seed;
+use privet_ring::{Conv2d, Ring};
+use proptest::prelude::*;
+
+/// The paths this machine can run; says which it cannot.
+fn paths() -> Vec<LinearPath> {
+    LinearPath::ALL
+        .into_iter()
+        .filter(|p| match p.missing() {
+            Some(what) => {
+                eprintln!("skipped: {p} needs {what}, which this machine lacks");
+                false
+            }
+            None => true,
+        })
+        .collect()
+}
+
+/// Accumulate twice, with different inputs and weights, onto a random result, on every path.
+fn check(ring: Ring, shape: LinearShape, threads: usize, data: [u8; 16]) {
+    let mut prg = Seed::from_bytes(data).stream();
+    // Upper bits of the operands are noise: only the low k bits count.
+    let mut words = |n| prg.elements(Ring::R64, n);
+    let start = words(shape.output_len());
+    let passes: Vec<_> = (0..2).map(|_| (words(shape.input_len()), words(shape.weight_len()))).collect();
+    check_with(ring, shape, threads, &start, &passes);
+}
+
+fn check_with(
+    ring: Ring,
+    shape: LinearShape,
+    threads: usize,
+    start: &[u64],
+    passes: &[(Vec<u64>, Vec<u64>)],
+) {
+    let mut want = start.to_vec();
+    for (x, w) in passes {
+        for (o, v) in want.iter_mut().zip(reference(ring, shape, x, w)) {
+            *o = ring.wrap(o.wrapping_add(v));
+        }
+    }
+    for path in paths() {
+        let mut out = start.to_vec();
+        for (x, w) in passes {
+            let weights = prepare(path, threads, ring, shape, w);
+            linear_acc(path, threads, ring, shape, x, weights.as_ref(), &mut out);
+        }
+        for (i, (o, w)) in out.iter().zip(&want).enumerate() {
+            assert_eq!(ring.wrap(*o), *w, "{path}, {ring}, {shape:?}, {threads} threads, element {i}");
+        }
+    }
+}
+
+fn ring() -> impl Strategy<Value = Ring> {
+    (1u32..=64).prop_map(Ring::new)
+}
+
+fn conv() -> impl Strategy<Value = Conv2d> {
+    let pair = |r: std::ops::RangeInclusive<usize>| [r.clone(), r];
+    let channels = (1usize..=3, 1usize..=5, 1usize..=19);
+    let paddings = [0usize..=3, 0..=3, 0..=3, 0..=3];
+    (1usize..=3, channels, pair(1..=11), pair(1..=4), pair(1..=3), paddings, pair(1..=3))
+        .prop_map(|(batch, (groups, ci, co), input, kernel, stride, padding, dilation)| Conv2d {
+            batch,
+            in_channels: ci * groups,
+            input,
+            out_channels: co * groups,
+            kernel,
+            stride,
+            padding,
+            dilation,
+            groups,
+        })
+        .prop_filter("an output", |c| c.output_len() > 0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn products(
+        ring in ring(), m in 1usize..40, k in 1usize..150, n in 1usize..70,
+        transposed: bool, threads in 1usize..4, data: [u8; 16],
+    ) {
+        let shape = if transposed { LinearShape::MatMulT { m, k, n } } else { LinearShape::MatMul { m, k, n } };
+        check(ring, shape, threads, data);
+    }
+
+    #[test]
+    fn convolutions(ring in ring(), conv in conv(), threads in 1usize..4, data: [u8; 16]) {
+        check(ring, LinearShape::Conv2d(conv), threads, data);
+    }
+
+    #[test]
+    fn depthwise(ring in ring(), conv in conv(), channels in 1usize..9, threads in 1usize..4, data: [u8; 16]) {
+        let (groups, in_channels, out_channels) = (channels, channels, channels);
+        check(ring, LinearShape::Conv2d(Conv2d { groups, in_channels, out_channels, ..conv }), threads, data);
+    }
+}
+
+#[test]
+fn every_ring_on_shapes_of_one_and_primes() {
+    for bits in 1..=64 {
+        for (m, k, n) in [(1, 1, 1), (17, 67, 37), (1, 131, 2), (13, 1, 29)] {
+            check(Ring::new(bits), LinearShape::MatMulT { m, k, n }, 2, [bits as u8; 16]);
+        }
+    }
+}
+
+#[test]
+fn enough_work_for_several_threads() {
+    let data = [3; 16];
+    for bits in [24, 40, 64] {
+        let ring = Ring::new(bits);
+        check(ring, LinearShape::MatMulT { m: 150, k: 200, n: 150 }, 3, data);
+        check(ring, LinearShape::MatMulT { m: 2, k: 1500, n: 700 }, 3, data);
+        let conv = Conv2d {
+            batch: 2,
+            in_channels: 12,
+            input: [23, 23],
+            out_channels: 40,
+            kernel: [3, 3],
+            stride: [1, 1],
+            padding: [1, 1, 1, 1],
+            dilation: [1, 1],
+            groups: 1,
+        };
+        check(ring, LinearShape::Conv2d(conv), 3, data);
+        let deep = Conv2d { batch: 1, in_channels: 128, out_channels: 300, input: [3, 3], ..conv };
+        check(ring, LinearShape::Conv2d(deep), 3, data);
+        let depthwise = Conv2d { in_channels: 320, out_channels: 320, groups: 320, stride: [2, 2], ..conv };
+        check(ring, LinearShape::Conv2d(depthwise), 3, data);
+    }
+}
+
+/// The largest operands make the largest limb sums; the depth is past every accumulator's bound.
+#[test]
+fn carries_over_a_deep_product() {
+    for bits in [8, 16, 25, 32, 40, 48, 52, 53, 64] {
+        for (m, k, n) in [(1, 8193, 1), (3, 20_011, 5), (16, 8200, 33)] {
+            let shape = LinearShape::MatMul { m, k, n };
+            let ones = (vec![u64::MAX; m * k], vec![u64::MAX; k * n]);
+            check_with(Ring::new(bits), shape, 1, &vec![u64::MAX; m * n], &[ones]);
+        }
+    }
+}
+
+#[test]
+fn weights_serve_every_batch() {
+    for path in paths() {
+        let (k, n) = (70, 19);
+        let w: Vec<u64> = (0..(k * n) as u64).map(|v| v.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let weights = prepare(path, 1, Ring::R64, LinearShape::MatMulT { m: 1, k, n }, &w);
+        for m in [1, 2, 33] {
+            let shape = LinearShape::MatMulT { m, k, n };
+            let x: Vec<u64> = (0..(m * k) as u64).map(|v| !v.wrapping_mul(0xbf58_476d_1ce4_e5b9)).collect();
+            let mut out = vec![0; m * n];
+            linear_acc(path, 1, Ring::R64, shape, &x, weights.as_ref(), &mut out);
+            assert_eq!(out, reference(Ring::R64, shape, &x, &w), "{path}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "another path or ring")]
+fn weights_of_another_ring_are_refused() {
+    let shape = LinearShape::MatMul { m: 1, k: 1, n: 1 };
+    let weights = prepare(LinearPath::Portable, 1, Ring::new(32), shape, &[1]);
+    linear_acc(LinearPath::Portable, 1, Ring::new(33), shape, &[1], weights.as_ref(), &mut [0]);
+}
+
+#[test]
+#[should_panic(expected = "another shape")]
+fn weights_of_another_shape_are_refused() {
+    let weights =
+        prepare(LinearPath::Portable, 1, Ring::R64, LinearShape::MatMul { m: 1, k: 2, n: 1 }, &[1, 2]);
+    let shape = LinearShape::MatMul { m: 1, k: 1, n: 2 };
+    linear_acc(LinearPath::Portable, 1, Ring::R64, shape, &[1], weights.as_ref(), &mut [0, 0]);
+}
+
+#[test]
+fn empty_layers_change_nothing() {
+    for path in paths() {
+        for (m, k, n) in [(0, 3, 2), (2, 0, 3), (2, 3, 0)] {
+            check_with(
+                Ring::R64,
+                LinearShape::MatMulT { m, k, n },
+                2,
+                &vec![7; m * n],
+                &[(vec![1; m * k], vec![1; n * k])],
+            );
+        }
+        assert!(path.missing().is_none());
+    }
+}
