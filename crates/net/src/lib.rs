@@ -1,1 +1,32 @@
-//! placeholder
+//! Channels between parties: framed, metered, checked step by step.
+//!
+//! A protocol talks to each peer through a [`Channel`]: it names the [`Step`] it is at, sends a payload and
+//! states exactly how many bytes it expects back. Underneath, a message becomes frames ([`frame`]) that carry
+//! the step, a sequence number and a checksum, so that parties that drift apart, a lost or repeated frame and a
+//! flipped bit are reported at the step where they happen and never reach a gate.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`mem`] | both parties in one process, for tests and simulation |
+//! | [`throttle`] | delay and rate of an emulated network, applied where frames are sent |
+//! | [`fingerprint`] | what peers are pinned by |
+//! | [`hello`] | what peers compare before the first step |
+//! | [`meter`] | bytes and rounds by phase |
+
+mod channel;
+mod error;
+pub mod fingerprint;
+pub mod frame;
+mod framed;
+pub mod hello;
+pub mod mem;
+pub mod meter;
+pub mod throttle;
+
+pub use channel::{Channel, Step};
+pub use error::{Fault, NetError};
+pub use fingerprint::Fingerprint;
+pub use framed::{FrameFilter, Framed};
+pub use hello::Hello;
+pub use meter::{Meter, PhaseCount};
+pub use throttle::NetworkProfile;

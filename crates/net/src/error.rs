@@ -1,0 +1,415 @@
+//! Everything that can go wrong between parties, sorted by whose fault it is.
+
+use thiserror::Error;
+
+use crate::frame::FrameError;
+use crate::{Fingerprint, Step};
+
+/// Whose turn it is to act on a [`NetError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The peer broke the protocol, gave up, or died: look at the peer's log.
+    Peer,
+    /// Both sides work, but not with each other: different versions, plans, sessions.
+    Incompatible,
+    /// Something on this machine is set up wrong.
+    Configuration,
+    /// Nobody answers, or the connection is lost.
+    Network,
+}
+
+/// A failed network operation. Messages name the cause and the remedy; they hold nothing secret.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NetError {
+    // The peer misbehaved, gave up or died.
+    /// The parties are at different steps of the plan.
+    #[error(
+        "{peer} is at step {peer_step}, {me} at step {my_step}: the parties ran apart; \
+         compare the versions and the plan on both sides and report this as a bug if they are equal"
+    )]
+    Desync {
+        /// The peer's name.
+        peer: String,
+        /// The peer's step, with the peer's name for it.
+        peer_step: String,
+        /// This party's name.
+        me: String,
+        /// This party's step.
+        my_step: String,
+    },
+    /// A message with another length than the step prescribes.
+    #[error(
+        "step {step}: {peer} sent a message of {found} bytes where {expected} were expected; \
+         compare the versions and the plan on both sides"
+    )]
+    Length {
+        /// The peer's name.
+        peer: String,
+        /// The step.
+        step: String,
+        /// Bytes expected.
+        expected: u64,
+        /// Bytes announced by the peer.
+        found: u64,
+    },
+    /// A control message above its bound.
+    #[error("step {step}: {peer} sent a message of {found} bytes, at most {max} are allowed here")]
+    TooLong {
+        /// The peer's name.
+        peer: String,
+        /// The step.
+        step: String,
+        /// Bytes allowed.
+        max: u64,
+        /// Bytes announced by the peer.
+        found: u64,
+    },
+    /// A frame that is damaged, repeated, lost or malformed.
+    #[error(
+        "bad frame from {peer}: {error}; run again, and if it repeats check the memory and the network \
+         equipment between the hosts"
+    )]
+    BadFrame {
+        /// The peer's name.
+        peer: String,
+        /// What is wrong with it.
+        error: FrameError,
+    },
+    /// TLS refused what came over the wire.
+    #[error(
+        "the encrypted connection to {peer} broke: {what}; the bytes were damaged or tampered with on the way"
+    )]
+    BadRecord {
+        /// The peer's name.
+        peer: String,
+        /// The TLS library's reason.
+        what: String,
+    },
+    /// The peer sent something else than its greeting.
+    #[error("{peer} did not greet like a privet party: {what}; is another program listening there?")]
+    BadHello {
+        /// The peer's name or address.
+        peer: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The peer gave up and said why.
+    #[error("{peer} gave up: {reason}")]
+    Aborted {
+        /// The peer's name.
+        peer: String,
+        /// The peer's reason.
+        reason: String,
+    },
+    /// The connection ended without a word.
+    #[error(
+        "{peer} ({address}) closed the connection at step {step}: its process ended or was killed; look at its log"
+    )]
+    Closed {
+        /// The peer's name.
+        peer: String,
+        /// Where it was.
+        address: String,
+        /// The step this party was at.
+        step: String,
+    },
+    /// The peer finished properly while this party still expected something.
+    #[error(
+        "{peer} ({address}) ended the session while this party was at step {step}; \
+         compare the plan and the job on both sides, and look at its log"
+    )]
+    Ended {
+        /// The peer's name.
+        peer: String,
+        /// Where it was.
+        address: String,
+        /// The step this party was at.
+        step: String,
+    },
+    /// No sign of life.
+    #[error(
+        "nothing came from {peer} ({address}) for {seconds} s, not even a heartbeat, at step {step}: \
+         its host or the network in between is down, or its process is stopped"
+    )]
+    Silent {
+        /// The peer's name.
+        peer: String,
+        /// Where it was.
+        address: String,
+        /// The step this party was at.
+        step: String,
+        /// How long nothing came.
+        seconds: u64,
+    },
+    /// Both parties wait for each other.
+    #[error(
+        "{peer} and this party wait for each other (this party at step {step}): \
+         the plans disagree about who sends; report this as a bug"
+    )]
+    Stalled {
+        /// The peer's name.
+        peer: String,
+        /// The step this party was at.
+        step: String,
+    },
+
+    // The parties do not fit together.
+    /// Different wire protocols.
+    #[error(
+        "{peer} speaks wire protocol {theirs}, this party {ours}: install the same privet version on both sides"
+    )]
+    ProtocolVersion {
+        /// The peer's name.
+        peer: String,
+        /// This party's protocol.
+        ours: u32,
+        /// The peer's protocol.
+        theirs: u32,
+    },
+    /// Different releases.
+    #[error("{peer} runs privet {theirs}, this party runs {ours}: install the same version on both sides")]
+    PrivetVersion {
+        /// The peer's name.
+        peer: String,
+        /// This party's version.
+        ours: String,
+        /// The peer's version.
+        theirs: String,
+    },
+    /// Different plans.
+    #[error(
+        "{peer} has plan {theirs}, this party has plan {ours}: give every party the same compiled plan file"
+    )]
+    PlanMismatch {
+        /// The peer's name.
+        peer: String,
+        /// Start of this party's plan hash.
+        ours: String,
+        /// Start of the peer's plan hash.
+        theirs: String,
+    },
+    /// Different sessions.
+    #[error(
+        "{peer} is in session {theirs}, this party in session {ours}: an old process may still run; \
+         stop it and start the session again on all parties"
+    )]
+    SessionMismatch {
+        /// The peer's name.
+        peer: String,
+        /// Start of this party's session id.
+        ours: String,
+        /// Start of the peer's session id.
+        theirs: String,
+    },
+    /// Different ideas of what the connection is for.
+    #[error(
+        "{peer} connects for `{theirs}`, this party for `{ours}`: the jobs differ, or an address points to the wrong port"
+    )]
+    PurposeMismatch {
+        /// The peer's name.
+        peer: String,
+        /// This party's purpose.
+        ours: String,
+        /// The peer's purpose.
+        theirs: String,
+    },
+    /// The peer says it is somebody else than its certificate.
+    #[error(
+        "the peer calls itself `{claimed}`, but its certificate is pinned for `{pinned}`: correct the role or the pins"
+    )]
+    WrongRole {
+        /// The role in its greeting.
+        claimed: String,
+        /// The names pinned for its certificate.
+        pinned: String,
+    },
+    /// No common TLS version or cipher.
+    #[error(
+        "{peer} and this party have no TLS version in common: privet speaks TLS 1.3 only; is it a privet party? ({what})"
+    )]
+    TlsVersion {
+        /// The peer's address.
+        peer: String,
+        /// The TLS library's reason.
+        what: String,
+    },
+    /// One side wants TLS, the other does not.
+    #[error(
+        "{peer} does not speak TLS here ({what}): is it another program, or was one side started with --insecure?"
+    )]
+    NotTls {
+        /// The peer's address.
+        peer: String,
+        /// What came instead.
+        what: String,
+    },
+
+    // Configuration on one of the sides.
+    /// The peer's certificate is not the pinned one.
+    #[error(
+        "{peer} showed a certificate with fingerprint {found}, expected {expected}: if its certificate was renewed, \
+         compare the new fingerprint with its operator by another way and pin it here; otherwise somebody is in between"
+    )]
+    WrongCertificate {
+        /// The peer's name or address.
+        peer: String,
+        /// The pinned fingerprints.
+        expected: String,
+        /// The fingerprint of what came.
+        found: Fingerprint,
+    },
+    /// The peer does not know this party's certificate.
+    #[error(
+        "{peer} refused this party's certificate (fingerprint {ours}): {what}; \
+         ask its operator to pin this fingerprint, and check the certificate's dates with `privet doctor`"
+    )]
+    CertificateRefused {
+        /// The peer's name or address.
+        peer: String,
+        /// This party's fingerprint.
+        ours: Fingerprint,
+        /// The TLS alert.
+        what: String,
+    },
+    /// The peer's certificate is expired or not valid yet.
+    #[error(
+        "the certificate of {peer} is valid from {from} to {until} only: renew it with `privet certs`, \
+         or correct the clock of the host that is wrong"
+    )]
+    CertificateDates {
+        /// The peer's name or address.
+        peer: String,
+        /// First day.
+        from: String,
+        /// Last day.
+        until: String,
+    },
+    /// The peer sent no certificate.
+    #[error("{peer} showed no certificate: every party needs one, make it with `privet certs`")]
+    NoCertificate {
+        /// The peer's address.
+        peer: String,
+    },
+    /// A certificate or key file that cannot be used.
+    #[error("{path}: {what}; make a new identity with `privet certs` or correct the path")]
+    Identity {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A setting that does not parse.
+    #[error("{what} `{value}` is not understood: {expected}")]
+    Setting {
+        /// Which setting.
+        what: &'static str,
+        /// Its value.
+        value: String,
+        /// What would be.
+        expected: &'static str,
+    },
+    /// Somebody else listens there.
+    #[error(
+        "cannot listen on {address}: the port is in use; stop the other process (`ss -ltnp` lists it) or choose another port"
+    )]
+    PortInUse {
+        /// The address.
+        address: String,
+    },
+    /// An address that cannot be used here.
+    #[error("cannot use the address {address}: {what}; write it as host:port")]
+    Address {
+        /// The address.
+        address: String,
+        /// Why not.
+        what: String,
+    },
+
+    // The network.
+    /// The host answers, nobody listens.
+    #[error(
+        "nobody listens at {address} (tried for {seconds} s): start the peer there, or correct the address or the firewall"
+    )]
+    Refused {
+        /// The address.
+        address: String,
+        /// How long it was tried.
+        seconds: u64,
+    },
+    /// No connection, or no greeting, in time.
+    #[error(
+        "timed out after {seconds} s while {doing}: is the peer running, and is the port open in the firewall?"
+    )]
+    Timeout {
+        /// What was waited for.
+        doing: String,
+        /// For how long.
+        seconds: u64,
+    },
+    /// Another failure of the operating system's network.
+    #[error("network error while {doing}: {what}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// The system's reason.
+        what: String,
+    },
+    /// The channel was closed by this party earlier.
+    #[error("this party closed its channel to {peer} earlier: {reason}")]
+    ClosedHere {
+        /// The peer's name.
+        peer: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl NetError {
+    /// Whose turn it is to act.
+    pub fn fault(&self) -> Fault {
+        use NetError::*;
+        match self {
+            Desync { .. }
+            | Length { .. }
+            | TooLong { .. }
+            | BadFrame { .. }
+            | BadRecord { .. }
+            | BadHello { .. }
+            | Aborted { .. }
+            | Closed { .. }
+            | Ended { .. }
+            | Stalled { .. } => Fault::Peer,
+            ProtocolVersion { .. }
+            | PrivetVersion { .. }
+            | PlanMismatch { .. }
+            | SessionMismatch { .. }
+            | PurposeMismatch { .. }
+            | WrongRole { .. }
+            | TlsVersion { .. }
+            | NotTls { .. } => Fault::Incompatible,
+            WrongCertificate { .. }
+            | CertificateRefused { .. }
+            | CertificateDates { .. }
+            | NoCertificate { .. }
+            | Identity { .. }
+            | Setting { .. }
+            | PortInUse { .. }
+            | Address { .. }
+            | ClosedHere { .. } => Fault::Configuration,
+            Silent { .. } | Refused { .. } | Timeout { .. } | Io { .. } => Fault::Network,
+        }
+    }
+
+    /// The error as seen by a caller at `step`: a lost connection is reported with the step it interrupts.
+    pub(crate) fn at(mut self, at: &Step) -> Self {
+        if let Self::Closed { step, .. }
+        | Self::Ended { step, .. }
+        | Self::Silent { step, .. }
+        | Self::Stalled { step, .. } = &mut self
+        {
+            *step = at.to_string();
+        }
+        self
+    }
+}

@@ -1,0 +1,185 @@
+//! The channel over frames: step, length and order checks, the same for memory, TLS and plain TCP.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::frame::{Frame, FrameError};
+use crate::{Channel, Meter, NetError, Step};
+
+/// Alters outgoing frames, for tests: gets the raw bytes of one frame (header, payload, step name) and returns what is
+/// sent in its place, so that it can drop, change, repeat or reorder frames.
+pub type FrameFilter = Box<dyn FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send>;
+
+/// A message on its way out.
+pub struct Message {
+    pub step: Step,
+    pub payload: Vec<u8>,
+    /// The phase its bytes are counted under.
+    pub phase: usize,
+    /// When the protocol handed it over.
+    pub queued: Instant,
+}
+
+/// What carries frames between two parties, in order, until it fails for good.
+pub trait Link: Send {
+    /// Queues a message.
+    fn push(&mut self, message: Message) -> Result<(), NetError>;
+    /// Waits for the next data frame.
+    fn next(&mut self) -> Result<Frame, NetError>;
+    /// Returns a payload buffer for reuse.
+    fn recycle(&mut self, buffer: Vec<u8>);
+    /// Tells the peer `reason`, closes, and answers every later call with `error`.
+    fn abort(&mut self, reason: &str, error: NetError);
+    /// Closes without a word.
+    fn sever(&mut self, error: NetError);
+}
+
+/// Who talks to whom, for messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub me: String,
+    pub peer: String,
+    /// Where the peer is, for example `10.0.0.2:7000`.
+    pub address: String,
+}
+
+impl Names {
+    pub fn bad_frame(&self, error: FrameError) -> NetError {
+        NetError::BadFrame { peer: self.peer.clone(), error }
+    }
+
+    pub fn closed(&self) -> NetError {
+        let step = "(none yet)".into();
+        NetError::Closed { peer: self.peer.clone(), address: self.address.clone(), step }
+    }
+
+    pub fn ended(&self) -> NetError {
+        let step = "(none yet)".into();
+        NetError::Ended { peer: self.peer.clone(), address: self.address.clone(), step }
+    }
+
+    fn closed_here(&self, reason: &str) -> NetError {
+        NetError::ClosedHere { peer: self.peer.clone(), reason: reason.to_owned() }
+    }
+}
+
+enum Expect {
+    Exactly(usize),
+    UpTo(usize),
+}
+
+/// A [`Channel`] over a carrier of frames; made by [`crate::mem`] and [`crate::tcp`].
+pub struct Framed<L> {
+    pub(crate) link: L,
+    pub(crate) names: Arc<Names>,
+    pub(crate) meter: Arc<Meter>,
+}
+
+impl<L: Link> Framed<L> {
+    fn receive(&mut self, step: &Step, expect: Expect) -> Result<Vec<u8>, NetError> {
+        let start = Instant::now();
+        let result = self.assemble(step, &expect);
+        if let Ok(message) = &result {
+            self.meter.received(message.len(), start.elapsed());
+        }
+        result
+    }
+
+    /// Puts a message together from its frames. Memory grows with what has arrived, never with what is announced
+    /// beyond the caller's own bound.
+    fn assemble(&mut self, step: &Step, expect: &Expect) -> Result<Vec<u8>, NetError> {
+        let first = self.link.next().map_err(|e| e.at(step))?;
+        if let Err(error) = self.check_first(&first, step, expect) {
+            return Err(self.give_up(error));
+        }
+        let total = first.header.total as usize;
+        if first.payload.len() == total {
+            return Ok(first.payload);
+        }
+        let mut message = match expect {
+            Expect::Exactly(len) => Vec::with_capacity(*len),
+            Expect::UpTo(_) => Vec::new(),
+        };
+        let mut frame = first;
+        loop {
+            message.extend_from_slice(&frame.payload);
+            self.link.recycle(frame.payload);
+            if message.len() == total {
+                return Ok(message);
+            }
+            frame = self.link.next().map_err(|e| e.at(step))?;
+            let head = &frame.header;
+            let fits = frame.payload.len() <= total - message.len() && !frame.payload.is_empty();
+            if head.first || head.step != step.id || head.total != total as u64 || !fits {
+                let error = self.names.bad_frame(FrameError::Interleaved);
+                return Err(self.give_up(error));
+            }
+        }
+    }
+
+    fn check_first(&self, frame: &Frame, step: &Step, expect: &Expect) -> Result<(), NetError> {
+        let head = &frame.header;
+        let peer = || self.names.peer.clone();
+        if !head.first {
+            return Err(self.names.bad_frame(FrameError::Interleaved));
+        }
+        if head.step != step.id {
+            let peer_step = format!("{} ({})", head.step, frame.name);
+            let (me, my_step) = (self.names.me.clone(), step.to_string());
+            return Err(NetError::Desync { peer: peer(), peer_step, me, my_step });
+        }
+        match *expect {
+            Expect::Exactly(len) if head.total != len as u64 => {
+                let (expected, found) = (len as u64, head.total);
+                Err(NetError::Length { peer: peer(), step: step.to_string(), expected, found })
+            }
+            Expect::UpTo(max) if head.total > max as u64 => {
+                let (max, found) = (max as u64, head.total);
+                Err(NetError::TooLong { peer: peer(), step: step.to_string(), max, found })
+            }
+            _ if frame.payload.is_empty() && head.total > 0 => {
+                Err(self.names.bad_frame(FrameError::Interleaved))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn give_up(&mut self, error: NetError) -> NetError {
+        self.link.abort(&error.to_string(), error.clone());
+        error
+    }
+}
+
+impl<L: Link> Channel for Framed<L> {
+    fn send(&mut self, step: &Step, payload: Vec<u8>) -> Result<(), NetError> {
+        let phase = self.meter.sent(payload.len());
+        let message = Message { step: step.clone(), payload, phase, queued: Instant::now() };
+        self.link.push(message).map_err(|e| e.at(step))
+    }
+
+    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
+        self.receive(step, Expect::Exactly(len))
+    }
+
+    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
+        self.receive(step, Expect::UpTo(max))
+    }
+
+    fn peer(&self) -> &str {
+        &self.names.peer
+    }
+
+    fn meter(&self) -> Arc<Meter> {
+        self.meter.clone()
+    }
+
+    fn abort(&mut self, reason: &str) {
+        let error = self.names.closed_here(reason);
+        self.link.abort(reason, error);
+    }
+
+    fn sever(&mut self) {
+        let error = self.names.closed_here("severed");
+        self.link.sever(error);
+    }
+}
