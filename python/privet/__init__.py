@@ -1,0 +1,1 @@
+"""Private machine learning for PyTorch by multi-party computation."""

@@ -1,0 +1,266 @@
+"""Builds a :class:`~privet.graph.Graph` from an exported ATen graph, one node after the other.
+
+Handlers live in the tables of ``_ops_*.py``. Whatever depends on no input is evaluated here once and
+becomes a parameter: transposed weights, normalised weights, constants written in ``forward``.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+import torch
+from torch import fx
+
+from ._source import layer_of, source_of
+from .graph import Graph, Node, Op
+
+Value = Union[int, torch.Tensor, "Decline", tuple[Any, ...], None]
+"""What an ATen node stands for: a graph node's id, a constant, a refused result, several of these, or nothing."""
+
+Args = dict[str, Any]
+"""Arguments by the names in the operator's schema, defaults filled in."""
+
+Handler = Callable[["Lowering", Args], Value]
+
+HANDLERS: dict[str, Handler] = {}
+"""Handlers by operator, ``aten.conv2d.default`` style."""
+
+
+class Decline(Exception):
+    """This use of an operator has no counterpart; the text says why and goes into the report."""
+
+
+def op(*names: str) -> Callable[[Handler], Handler]:
+    """Enter a handler into the table under the operators' names."""
+
+    def enter(handler: Handler) -> Handler:
+        for name in names:
+            if name in HANDLERS:
+                raise ValueError(f"{name} is in the table twice")
+            HANDLERS[name] = handler
+        return handler
+
+    return enter
+
+
+# Constant-valued whatever the input holds: only its shape matters.
+SHAPE_ONLY = {
+    f"aten.{name}.default"
+    for name in ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "new_empty", "empty_like")
+} | {"aten.fill.Scalar"}
+
+
+def bind(node: fx.Node) -> Args:
+    """The arguments of a call by schema name, with defaults."""
+    schema = node.target._schema  # type: ignore[union-attr]
+    args: Args = {}
+    for i, formal in enumerate(schema.arguments):
+        if i < len(node.args):
+            args[formal.name] = node.args[i]
+        elif formal.name in node.kwargs:
+            args[formal.name] = node.kwargs[formal.name]
+        else:
+            args[formal.name] = formal.default_value if formal.has_default_value() else None
+    return args
+
+
+def shape_of(value: Any) -> list[int]:
+    """Extents as plain integers; symbolic ones were refused before."""
+    return [int(d) for d in value.shape]
+
+
+class Lowering:
+    """The graph under construction and what each ATen node stands for."""
+
+    def __init__(self, name: str, batch: int) -> None:
+        self.graph = Graph(name, batch)
+        self.parameters: dict[str, torch.Tensor] = {}
+        self._values: dict[fx.Node, Value] = {}
+        self._names: dict[int, str] = {}  # id of a constant tensor -> its parameter name
+        self._literals: set[int] = set()  # ids of constants that come from no weight or buffer
+        self._emitted: dict[str, int] = {}  # parameter name -> node
+        self._keep: list[torch.Tensor] = []  # keeps the ids above unique
+        self._node: fx.Node | None = None
+        self._layer = ""
+        self._source = ""
+
+    # --- What the capture loop calls -------------------------------------------------------------
+
+    def add_input(self, node: fx.Node, name: str) -> None:
+        """The data owner's tensor."""
+        self._values[node] = self.emit({"kind": "input", "name": name}, [], shape_of(node.meta["val"]))
+
+    def add_constant(self, node: fx.Node, name: str | None, tensor: torch.Tensor) -> None:
+        """A weight or buffer, or without a name a literal; it reaches the graph when something uses it."""
+        self._values[node] = self.constant(tensor.detach(), name)
+
+    def lower(self, node: fx.Node) -> None:
+        """Translate one call of the exported graph."""
+        self._node, self._layer, self._source = node, layer_of(node), source_of(node)
+        if node.target is operator.getitem:
+            self._values[node] = self._item(node)
+        elif self._is_constant(node):
+            self._values[node] = self._fold(node)
+        elif node.users:  # assertions and other calls made for their effect have none
+            handler = HANDLERS.get(str(node.target))
+            try:
+                self._values[node] = handler(self, bind(node)) if handler else Decline("")
+            except Decline as reason:
+                self._values[node] = reason
+            if isinstance(self._values[node], Decline):
+                self._values[node] = self.unsupported(node, str(self._values[node]))
+
+    # --- What handlers call ----------------------------------------------------------------------
+
+    @property
+    def shape(self) -> list[int]:
+        """Shape of the value being lowered."""
+        assert self._node is not None
+        val = self._node.meta["val"]
+        return shape_of(val[0] if isinstance(val, (tuple, list)) else val)
+
+    @property
+    def single_result(self) -> bool:
+        """Whether the ATen node makes one tensor rather than several."""
+        assert self._node is not None
+        return isinstance(self._node.meta["val"], torch.Tensor)
+
+    def name_of(self, tensor: torch.Tensor) -> str:
+        """The parameter name of a constant; literals are numbered in the order of use."""
+        return self._names.setdefault(id(tensor), f"constant.{len(self._names)}")
+
+    def emit(self, op: Op, inputs: Sequence[int], shape: Sequence[int]) -> int:
+        """Append a node and return its id."""
+        self.graph.nodes.append(Node(op, list(inputs), list(shape), self._layer, self._source))
+        return len(self.graph.nodes) - 1
+
+    def use(self, argument: Any) -> int:
+        """The graph node of an operand; constants become parameters here."""
+        value = self.value(argument)
+        if isinstance(value, Decline):
+            assert isinstance(argument, fx.Node)
+            return self.unsupported(argument, str(value))
+        if isinstance(value, torch.Tensor):
+            return self._parameter(value)
+        if not isinstance(value, int):
+            raise Decline("operand is not a single tensor")
+        return value
+
+    def value(self, argument: Any) -> Value:
+        """What an operand stands for."""
+        if isinstance(argument, fx.Node):
+            return self._values.get(argument)
+        if isinstance(argument, torch.Tensor):
+            return argument
+        raise Decline(f"operand of type {type(argument).__name__}")
+
+    def tensor(self, argument: Any) -> torch.Tensor | None:
+        """The operand's tensor if it is known at capture."""
+        value = self.value(argument)
+        return value if isinstance(value, torch.Tensor) else None
+
+    def scalar(self, argument: Any) -> float | None:
+        """The operand as a public number: a Python number, or a literal of one element written in ``forward``.
+
+        A one-element weight stays a parameter, for it belongs to the model's owner.
+        """
+        if isinstance(argument, (int, float)):
+            return float(argument)
+        tensor = self.tensor(argument)
+        if tensor is not None and tensor.numel() == 1 and tensor.dim() == 0 and id(tensor) in self._literals:
+            return float(tensor)
+        return None
+
+    def constant(self, tensor: torch.Tensor, name: str | None = None) -> torch.Tensor:
+        """Remember a constant; without a name it is a literal of the program, not the owner's secret."""
+        self._keep.append(tensor)
+        if name is None:
+            self._literals.add(id(tensor))
+        else:
+            self._names[id(tensor)] = name
+        return tensor
+
+    def shape_at(self, node: int) -> list[int]:
+        """Shape of a graph node."""
+        return self.graph.nodes[node].shape
+
+    def shape_arg(self, argument: Any) -> list[int]:
+        """Shape of an operand that may not be in the graph yet."""
+        tensor = self.tensor(argument)
+        return list(tensor.shape) if tensor is not None else self.shape_at(self.use(argument))
+
+    def unsupported(self, node: fx.Node, reason: str) -> int:
+        """Keep an operation that cannot be lowered, with its operands, for the report."""
+        producer = node.args[0] if node.target is operator.getitem else node
+        assert isinstance(producer, fx.Node)
+        name = f"{producer.target} ({reason})" if reason else str(producer.target)
+        operands = [self.use(a) for a in node.all_input_nodes if self.value(a) is not None and not self._is_tuple(a)]
+        val = node.meta.get("val")
+        if isinstance(val, (tuple, list)):
+            val = val[0]
+        return self.emit({"kind": "unsupported", "name": name}, operands, shape_of(val) if val is not None else [])
+
+    # --- Inside ----------------------------------------------------------------------------------
+
+    def _is_tuple(self, node: fx.Node) -> bool:
+        return isinstance(self._values.get(node), tuple)
+
+    def _item(self, node: fx.Node) -> Value:
+        source, index = node.args
+        value = self.value(source)
+        if isinstance(value, tuple):
+            assert isinstance(index, int)
+            item: Value = value[index]
+            return item
+        return value  # the operator behind it is unsupported already
+
+    def _is_constant(self, node: fx.Node) -> bool:
+        if str(node.target) in SHAPE_ONLY:
+            return True
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            return False
+        return all(isinstance(self._values.get(a), torch.Tensor) for a in node.all_input_nodes)
+
+    def _fold(self, node: fx.Node) -> Value:
+        def real(n: fx.Node) -> torch.Tensor:
+            value = self._values.get(n)
+            if isinstance(value, torch.Tensor):
+                return value
+            return torch.empty(n.meta["val"].shape, dtype=n.meta["val"].dtype)  # SHAPE_ONLY reads no element
+
+        assert callable(node.target)
+        args, kwargs = fx.node.map_arg(node.args, real), fx.node.map_arg(node.kwargs, real)
+        with torch.no_grad():
+            result = node.target(*args, **kwargs)
+        if isinstance(result, torch.Tensor):
+            operands = [self._values.get(a) for a in node.all_input_nodes]
+            if len(operands) == 1 and str(node.target) in ALIASES:
+                return operands[0]
+            # A value computed from a weight is as secret as the weight; one computed from literals is a literal.
+            secret = any(isinstance(v, torch.Tensor) and id(v) not in self._literals for v in operands)
+            return self.constant(result, f"{node.name}.folded" if secret else None)
+        return tuple(result) if isinstance(result, (tuple, list)) else None
+
+    def _parameter(self, tensor: torch.Tensor) -> int:
+        self._keep.append(tensor)
+        name = self.name_of(tensor)
+        if name not in self._emitted:
+            stored = tensor.detach().cpu()
+            if stored.dtype not in (torch.float32, torch.float64):
+                stored = stored.to(torch.float32)
+            self.parameters[name] = stored.contiguous()
+            self._emitted[name] = self.emit({"kind": "parameter", "name": name}, [], shape_of(tensor))
+            if tensor.numel():
+                lo, hi = float(stored.min()), float(stored.max())
+                finite = math.isfinite(lo) and math.isfinite(hi)
+                self.graph.nodes[self._emitted[name]].range = (lo, hi) if finite else None
+        return self._emitted[name]
+
+
+ALIASES = {
+    f"aten.{name}.default" for name in ("clone", "detach", "detach_", "alias", "lift_fresh", "lift_fresh_copy")
+} | {"aten.contiguous.default"}
+"""Operators whose result is their operand."""

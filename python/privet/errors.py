@@ -1,0 +1,38 @@
+"""Errors that privet raises. Each message names the cause and what to do about it."""
+
+from __future__ import annotations
+
+
+class PrivetError(Exception):
+    """Base of all errors raised by privet."""
+
+
+class CaptureError(PrivetError):
+    """The model could not be traced into a graph (data-dependent control flow, unusual inputs)."""
+
+
+class UnsupportedModel(PrivetError):
+    """The model uses operations that no protocol can run yet.
+
+    ``report`` holds one entry an operation: ``name``, ``layer``, ``source`` and ``remedy``.
+    """
+
+    def __init__(self, message: str, report: list[dict[str, str]] | None = None) -> None:
+        super().__init__(message)
+        self.report: list[dict[str, str]] = report or []
+
+
+class PrecisionError(PrivetError):
+    """The requested ring or fraction bits cannot hold the values seen in calibration."""
+
+
+class InputError(PrivetError):
+    """An input was refused before anything left this process: NaN, infinity, range or shape."""
+
+
+class SessionError(PrivetError):
+    """A session failed: a party or the dealer ended, a connection broke, a plan did not match."""
+
+
+class NativeMissing(PrivetError):
+    """The compiled part of privet is not installed."""

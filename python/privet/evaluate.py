@@ -1,0 +1,158 @@
+"""Evaluates a captured graph on real numbers.
+
+It gives calibration ranges, layer-by-layer values, and the check that capture changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .graph import Graph, Node
+
+Compute = Callable[[Node, Sequence[Tensor]], Tensor]
+
+
+def _conv2d(n: Node, v: Sequence[Tensor]) -> Tensor:
+    o = n.op
+    bias = v[2] if len(v) > 2 else None
+    return F.conv2d(v[0], v[1], bias, o["stride"], o["padding"], o["dilation"], o["groups"])
+
+
+def _batch_norm(n: Node, v: Sequence[Tensor]) -> Tensor:
+    x, gamma, beta, mean, variance = v
+    return F.batch_norm(x, mean, variance, gamma, beta, training=False, eps=n.op["eps"])
+
+
+def _max_pool(n: Node, v: Sequence[Tensor]) -> Tensor:
+    w = n.op["window"]
+    return F.max_pool2d(v[0], w["kernel"], w["stride"], w["padding"], w["dilation"], w["ceil_mode"])
+
+
+def _avg_pool(n: Node, v: Sequence[Tensor]) -> Tensor:
+    w, count = n.op["window"], n.op["count_include_pad"]
+    return F.avg_pool2d(v[0], w["kernel"], w["stride"], w["padding"], w["ceil_mode"], count, n.op.get("divisor"))
+
+
+def _slice(n: Node, v: Sequence[Tensor]) -> Tensor:
+    o = n.op
+    index: list[slice] = [slice(None)] * v[0].dim()
+    index[o["dim"]] = slice(o["start"], o["end"], o["step"])
+    return v[0][tuple(index)]
+
+
+def _pad(n: Node, v: Sequence[Tensor]) -> Tensor:
+    return F.pad(v[0], [amount for pair in reversed(n.op["amounts"]) for amount in pair])
+
+
+def _argmax(n: Node, v: Sequence[Tensor]) -> Tensor:
+    # torch leaves ties open; the plan's meaning is the smallest index.
+    x, dim = v[0], n.op["dim"]
+    positions = torch.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.dim())])
+    largest = x == x.amax(dim, keepdim=True)
+    index = torch.where(largest, positions, x.shape[dim]).amin(dim, keepdim=n.op["keepdim"])
+    return index.to(x.dtype)
+
+
+COMPUTE: dict[str, Compute] = {
+    "conv2d": _conv2d,
+    "linear": lambda n, v: F.linear(*v),
+    "mat_mul": lambda n, v: v[0] @ v[1],
+    "batch_norm": _batch_norm,
+    "relu": lambda n, v: F.relu(v[0]),
+    "clamp": lambda n, v: torch.clamp(v[0], n.op.get("lo"), n.op.get("hi")),
+    "leaky_relu": lambda n, v: F.leaky_relu(v[0], n.op["slope"]),
+    "max_pool2d": _max_pool,
+    "avg_pool2d": _avg_pool,
+    "adaptive_avg_pool2d": lambda n, v: F.adaptive_avg_pool2d(v[0], n.op["output"]),
+    "mean": lambda n, v: v[0].mean(n.op["dims"], n.op["keepdim"]),
+    "sum": lambda n, v: v[0].sum(n.op["dims"], n.op["keepdim"]),
+    "add": lambda n, v: v[0] + v[1],
+    "sub": lambda n, v: v[0] - v[1],
+    "mul": lambda n, v: v[0] * v[1],
+    "neg": lambda n, v: -v[0],
+    "add_scalar": lambda n, v: v[0] + n.op["value"],
+    "mul_scalar": lambda n, v: v[0] * n.op["value"],
+    "reshape": lambda n, v: v[0].reshape(n.shape),
+    "permute": lambda n, v: v[0].permute(n.op["dims"]),
+    "slice": _slice,
+    "concat": lambda n, v: torch.cat(list(v), n.op["dim"]),
+    "pad": _pad,
+    "expand": lambda n, v: v[0].expand(n.shape),
+    "argmax": _argmax,
+}
+"""One entry an operation of :mod:`privet.graph`, in the words of its definition there."""
+
+
+def evaluate(
+    graph: Graph,
+    parameters: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    *,
+    dtype: torch.dtype = torch.float64,
+    see: Callable[[int, Tensor], None] | None = None,
+) -> list[Tensor]:
+    """The graph's outputs on inputs of exactly the captured shapes.
+
+    ``see`` is called with the id and value of every node as it is computed; values are dropped after
+    their last use. An unsupported operation raises ``KeyError``.
+    """
+    last = {i: at for at, n in enumerate(graph.nodes) for i in n.inputs}
+    wanted = {o.node for o in graph.outputs}
+    values: dict[int, Tensor] = {}
+    with torch.no_grad():
+        for at, node in enumerate(graph.nodes):
+            if node.kind == "input":
+                value = inputs[node.op["name"]].to(dtype)
+            elif node.kind == "parameter":
+                value = parameters[node.op["name"]].to(dtype)
+            else:
+                value = COMPUTE[node.kind](node, [values[i] for i in node.inputs])
+            if list(value.shape) != node.shape:
+                raise AssertionError(f"node {at} ({node.kind}): shape {list(value.shape)}, captured as {node.shape}")
+            if see is not None:
+                see(at, value)
+            values[at] = value
+            for i in set(node.inputs):
+                if last[i] == at and i not in wanted:
+                    del values[i]
+    return [values[o.node] for o in graph.outputs]
+
+
+def batches(inputs: Mapping[str, Tensor], batch: int) -> list[dict[str, Tensor]]:
+    """Rows in groups of ``batch``; the last group is filled up by repeating its last row."""
+    rows = next(iter(inputs.values())).shape[0]
+    groups = []
+    for start in range(0, rows, batch):
+        group = {}
+        for name, tensor in inputs.items():
+            part = tensor[start : start + batch]
+            missing = batch - part.shape[0]
+            group[name] = torch.cat([part, part[-1:].expand(missing, *part.shape[1:])]) if missing else part
+        groups.append(group)
+    return groups
+
+
+def calibrate(graph: Graph, parameters: Mapping[str, Tensor], inputs: Mapping[str, Tensor]) -> None:
+    """Record the smallest and largest value of every node over the rows of ``inputs``.
+
+    Nothing is recorded for a graph with unsupported operations: it cannot be run anyway.
+    """
+    if graph.unsupported():
+        return
+    seen: dict[int, tuple[float, float]] = {}
+
+    def see(node: int, value: Tensor) -> None:
+        if graph.nodes[node].kind == "parameter" or value.numel() == 0:
+            return
+        low, high = (float(t) for t in torch.aminmax(value))
+        old = seen.get(node, (low, high))
+        seen[node] = (min(low, old[0]), max(high, old[1]))
+
+    for group in batches(inputs, graph.batch):
+        evaluate(graph, parameters, group, dtype=torch.float32, see=see)
+    for node, bounds in seen.items():
+        graph.nodes[node].range = bounds

@@ -1,0 +1,162 @@
+"""What capture refuses, what it reports, and what it records."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from privet.capture import capture
+from privet.errors import CaptureError
+
+
+class Unusual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 4), nn.GELU())
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        x = self.body(x)
+        x = self.norm(x)
+        y = torch.sigmoid(x)
+        return F.softmax(x / y, dim=1)
+
+
+def test_unsupported_operations_are_listed_with_their_lines():
+    captured = capture(Unusual(), torch.randn(2, 4))
+    report = {n.op["name"]: (n.layer, n.source) for n in captured.graph.unsupported()}
+    first = Unusual.forward.__code__.co_firstlineno
+    assert report == {
+        "aten.gelu.default": ("body.1", f"test_capture.py:{first + 1} in forward: x = self.body(x)"),
+        "aten.layer_norm.default": ("norm", f"test_capture.py:{first + 2} in forward: x = self.norm(x)"),
+        "aten.sigmoid.default": ("", f"test_capture.py:{first + 3} in forward: y = torch.sigmoid(x)"),
+        "aten.div.Tensor (division by a secret value)": (
+            "",
+            f"test_capture.py:{first + 4} in forward: return F.softmax(x / y, dim=1)",
+        ),
+        "aten.softmax.int": ("", f"test_capture.py:{first + 4} in forward: return F.softmax(x / y, dim=1)"),
+    }
+    captured.graph.to_json()  # still a graph, for the planner's own report
+
+
+class Refused(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), None),
+        (lambda x: F.pad(x, (1, 1), value=1.0), "aten.pad.default (padding with a value other than 0)"),
+        (
+            lambda x: F.dropout(x, 0.5, training=True),
+            "aten.native_dropout.default (dropout that stays active in evaluation mode)",
+        ),
+        (lambda x: x.max(1)[0], "aten.max.dim (the maximum itself)"),
+        (
+            lambda x: F.max_pool2d(x, 2, return_indices=True)[1],
+            "aten.max_pool2d_with_indices.default (indices of the maxima)",
+        ),
+        (lambda x: F.conv_transpose2d(x, torch.ones(3, 3, 2, 2)), "aten.conv_transpose2d.input"),
+        (lambda x: F.instance_norm(x), "aten.instance_norm.default"),
+        (lambda x: F.batch_norm(x, None, None, training=True), None),
+        (lambda x: x + torch.rand(8), "aten.rand.default"),
+        (lambda x: (x > 0).float(), "aten.gt.Scalar"),
+        (lambda x: x**0.5, "aten.pow.Tensor_Scalar (exponent 0.5)"),
+        (lambda x: F.adaptive_max_pool2d(x, 3), "aten.adaptive_max_pool2d.default (windows of different sizes)"),
+    ],
+)
+def test_variants_without_counterpart(function, name):
+    captured = capture(Refused(function), torch.randn(2, 3, 8, 8))
+    found = [n.op["name"] for n in captured.graph.unsupported()]
+    assert found, "nothing was refused"
+    if name is not None:
+        assert found[0] == name
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+
+def test_control_flow_on_values_is_explained():
+    with pytest.raises(CaptureError, match=r"(?s)test_capture.py:\d+ in forward: if x.sum\(\) > 0.*nobody may see"):
+        capture(Branches(), torch.randn(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "message"),
+    [
+        (nn.ReLU(), torch.zeros(2, 3, dtype=torch.int64), r"input 0 is torch.int64.*\.float\(\)"),
+        (nn.ReLU(), torch.tensor(1.0), "dimension 0 must be the batch"),
+        (nn.ReLU(), torch.zeros(0, 3), "dimension 0 must be the batch"),
+        (nn.ReLU(), (), "no example inputs"),
+        (nn.ReLU(), ("x",), "input 0 is str"),
+        (nn.Bilinear(3, 3, 2), (torch.zeros(2, 3), torch.zeros(3, 3)), "input 1 has 3 rows, input 0 has 2"),
+        (nn.Linear(3, 2), torch.zeros(2, 4), "could not trace Linear"),
+        (Refused(lambda x: (x, "label")), torch.zeros(2, 4), r"returns str \(output.1\)"),
+    ],
+)
+def test_refused_inputs_and_results(model, inputs, message):
+    with pytest.raises(CaptureError, match=message):
+        capture(model, inputs)
+
+
+def test_a_weight_is_never_a_result():
+    class Leaky(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return x, self.w * 2
+
+    with pytest.raises(CaptureError, match=r"'output\.1' does not depend on an input"):
+        capture(Leaky(), torch.zeros(2, 2))
+
+
+def test_capture_leaves_the_model_alone():
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout())
+    model[2].eval()
+    before = copy.deepcopy(model.state_dict())
+    capture(model, torch.randn(2, 1, 5, 5))
+    assert [m.training for m in model.modules()] == [True, True, True, False]
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, before[name])
+
+
+def test_ranges_come_from_the_calibration_rows():
+    rows = torch.linspace(-3, 5, 7).reshape(7, 1)  # not a multiple of the batch
+    captured = capture(nn.ReLU(), torch.zeros(2, 1), calibration=rows)
+    assert [n.range for n in captured.graph.nodes] == [(-3.0, 5.0), (0.0, 5.0)]
+    assert captured.graph.batch == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (torch.tensor([[float("nan")]]), "'input' holds NaN"),
+        (torch.tensor([[float("inf")]]), "'input' holds NaN or infinity"),
+        (torch.zeros(3, 2), r"rows of 'input' have shape \[2\], the example's \[1\]"),
+        ((torch.zeros(3, 1), torch.zeros(3, 1)), "2 calibration tensors for a model of 1 inputs"),
+    ],
+)
+def test_refused_calibration(rows, message):
+    with pytest.raises(CaptureError, match=message):
+        capture(nn.ReLU(), torch.zeros(2, 1), calibration=rows)
+
+
+def test_half_precision_weights_are_stored_as_float32():
+    captured = capture(nn.Linear(3, 2).half().float(), torch.randn(1, 3))
+    assert {t.dtype for t in captured.parameters.values()} == {torch.float32}
