@@ -1,1 +1,29 @@
-//! placeholder
+//! Protocol family `fss`: two evaluators and a dealer, function secret sharing.
+//!
+//! Both evaluators hold the public *masked value* `xh = x + r mod 2^k` of every wire; only the dealer
+//! knows the mask `r`, each evaluator an additive share of it, expanded from its own seed. The dealer
+//! runs the same plan on the masks ([`Dealer`]) and writes one stream of key frames for each evaluator;
+//! the evaluators run it on masked values ([`Evaluator`]) and read the frames in the same order.
+//!
+//! A gate is one file in [`gates`] with `deal` and `eval` side by side. Formulas, sources and security
+//! arguments: `docs/fss.md`.
+
+mod compare;
+mod deal;
+mod dealer;
+mod eval;
+mod evaluator;
+pub mod gates;
+pub mod keys;
+mod linear;
+mod masks;
+mod stats;
+mod tables;
+mod wire;
+
+pub use deal::Deal;
+pub use dealer::{Dealer, SessionMasks, rounding_coins};
+pub use eval::{Eval, EvalError};
+pub use evaluator::{Evaluator, MaskedWeights};
+pub use stats::{NodeStats, Opening, OpeningKind};
+pub use wire::{PartyId, Wire};

@@ -14,6 +14,8 @@ pub mod ir;
 pub mod local;
 pub mod real;
 pub(crate) mod strided;
+#[cfg(feature = "suite")]
+pub mod suite;
 pub mod tournament;
 
 pub use check::PlanError;

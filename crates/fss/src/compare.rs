@@ -1,0 +1,70 @@
+//! A batch of comparisons whose result bit is opened under a dealt mask.
+
+use crate::keys::{KeyError, frame_elements};
+use crate::{Deal, Eval, EvalError, Wire};
+use privet_kernels::CompareShape;
+use privet_ring::BitVec;
+
+/// Which read-out of the comparison key is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Predicate {
+    /// `1{x < alpha}`.
+    Less,
+    /// `1{x = alpha}`.
+    Equal,
+}
+
+/// Deal keys for thresholds `alpha` of `bits` bits and return the bits `m` that mask the results.
+///
+/// m is the XOR of one pseudorandom bit from each evaluator's seed: it costs no key byte, and each
+/// evaluator knows half of it only.
+pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<BitVec, KeyError> {
+    let mut random = cx.secret(wire, 0);
+    let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
+    let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    for alpha in alpha.chunks(chunk) {
+        let shape = CompareShape { bits, count: alpha.len() };
+        key0.resize(shape.key_bytes(), 0);
+        key1.resize(shape.key_bytes(), 0);
+        blocks.resize(2 * alpha.len(), 0u128);
+        random.fill_blocks(&mut blocks);
+        let (roots, deltas) = blocks.split_at(alpha.len());
+        cx.device.compare_gen(cx.hash, shape, alpha, roots, deltas, &mut key0, &mut key1);
+        cx.put([&key0, &key1])?;
+        cx.stats.comparisons += alpha.len() as u64;
+        cx.stats.aes_calls += 2 * shape.aes_calls() as u64;
+    }
+    Ok(cx.bit_mask(wire, alpha.len()))
+}
+
+/// Walk the keys to the public points `x(i)` and open `c ^ m`.
+pub(crate) fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    what: &str,
+    bits: u32,
+    predicate: Predicate,
+    n: usize,
+    x: impl Fn(usize) -> u64,
+) -> Result<BitVec, EvalError> {
+    let mut share = cx.bit_mask_share(wire, n);
+    let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
+    let (device, hash) = (cx.device, cx.hash);
+    let mut points = Vec::with_capacity(chunk.min(n));
+    for start in (0..n).step_by(chunk) {
+        let count = chunk.min(n - start);
+        let shape = CompareShape { bits, count };
+        points.clear();
+        points.extend((start..start + count).map(&x));
+        let keys = cx.take(shape.key_bytes())?;
+        let out = device.compare_eval(hash, shape, keys, &points, predicate == Predicate::Equal);
+        let bits = if predicate == Predicate::Equal { &out.eq } else { &out.lt };
+        // `chunk` is a multiple of 64, so every batch starts at a word.
+        for (w, b) in share.words_mut()[start / 64..].iter_mut().zip(bits.words()) {
+            *w ^= b;
+        }
+        cx.stats.comparisons += count as u64;
+        cx.stats.aes_calls += shape.aes_calls() as u64;
+    }
+    cx.open_masked_bits(what, share)
+}

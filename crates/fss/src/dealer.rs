@@ -1,0 +1,207 @@
+//! The dealer runs the plan on masks.
+
+use crate::gates::{argmax, equal, extend, max, mul, relu, sign, truncate};
+use crate::keys::{KeyError, KeySink};
+use crate::linear::{self, Prepared, Products};
+use crate::masks::{Masks, is_static, mask_of};
+use crate::wire::mask_share;
+use crate::{Deal, NodeStats, Wire};
+use privet_kernels::Device;
+use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
+use privet_plan::tournament;
+use privet_prg::{Domain, HashKeys, Seed, TreeHash};
+use privet_ring::Ring;
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// What the dealer keeps for a session: the hash keys, the seeds of the weights' masks, and these masks in
+/// the device's layout for every linear layer.
+pub struct SessionMasks {
+    seeds: [Seed; 2],
+    hash: TreeHash,
+    prepared: HashMap<ValueId, Prepared>,
+}
+
+impl SessionMasks {
+    /// From the session's secret seed, which only the dealer may know.
+    pub fn new(plan: &Plan, device: &dyn Device, session: &Seed) -> SessionMasks {
+        let mut masks = SessionMasks {
+            seeds: [session.derive(Domain::Session, 0), session.derive(Domain::Session, 1)],
+            hash: TreeHash::new(HashKeys::from_seed(&session.derive(Domain::Hash, 0))),
+            prepared: HashMap::new(),
+        };
+        for (v, node) in plan.nodes.iter().enumerate() {
+            if let Some(products) = Products::of(plan, node)
+                && is_static(plan, node.inputs[1])
+            {
+                let rw = mask_of(&masks, plan, node.inputs[1]);
+                let prepared = products.prepare(device, Ring::new(node.ty.bits), &rw);
+                masks.prepared.insert(v, prepared);
+            }
+        }
+        masks
+    }
+
+    /// The seeds that the evaluators must be given, one each, with the session.
+    pub fn party_seeds(&self) -> &[Seed; 2] {
+        &self.seeds
+    }
+
+    /// The public keys of the session's tree hashes.
+    pub fn hash_keys(&self) -> &HashKeys {
+        self.hash.keys()
+    }
+}
+
+impl Masks for SessionMasks {
+    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Vec<u64> {
+        unreachable!("a static value depends on weights alone")
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+        let [a, b] = [0, 1].map(|p| mask_share(&self.seeds[p], Wire::node(node), ring, n));
+        a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect()
+    }
+}
+
+/// Fresh masks only; for gates that need no weights.
+impl Masks for Deal<'_> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+        self.fresh_mask(wire, ring, n)
+    }
+
+    fn weight(&self, _: ValueId, _: Ring, _: usize) -> Vec<u64> {
+        unreachable!("gates take weights' masks from the session")
+    }
+}
+
+struct RecordMasks<'a, 'b>(&'a SessionMasks, &'a Deal<'b>);
+
+impl Masks for RecordMasks<'_, '_> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+        self.1.fresh_mask(wire, ring, n)
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+        self.0.weight(node, ring, n)
+    }
+}
+
+/// Deals records of a plan within a session.
+pub struct Dealer<'a> {
+    plan: &'a Plan,
+    device: &'a dyn Device,
+    session: &'a SessionMasks,
+}
+
+impl<'a> Dealer<'a> {
+    /// For a checked plan.
+    pub fn new(plan: &'a Plan, device: &'a dyn Device, session: &'a SessionMasks) -> Dealer<'a> {
+        Dealer { plan, device, session }
+    }
+
+    /// The seeds that a record gives its evaluators.
+    pub fn record_seeds(record: &Seed) -> [Seed; 2] {
+        [record.derive(Domain::Party, 0), record.derive(Domain::Party, 1)]
+    }
+
+    /// Deal one record into `sink`; `progress(node)` is called after every node. Gives the costs of each
+    /// node (key bytes: of the longer stream).
+    pub fn deal(
+        &self,
+        record: &Seed,
+        sink: &mut dyn KeySink,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<NodeStats>, KeyError> {
+        let mut cx = Deal::new(self.device, &self.session.hash, record, sink);
+        let mut stats = Vec::with_capacity(self.plan.nodes.len());
+        for (v, node) in self.plan.nodes.iter().enumerate() {
+            let (start, before) = (Instant::now(), cx.bytes());
+            cx.stats = NodeStats::default();
+            self.node(&mut cx, v, node)?;
+            cx.stats.seconds = start.elapsed().as_secs_f64();
+            cx.stats.key_bytes = (0..2).map(|b| cx.bytes()[b] - before[b]).max().unwrap_or(0);
+            stats.push(cx.stats);
+            progress(v);
+        }
+        Ok(stats)
+    }
+
+    fn node(&self, cx: &mut Deal, v: ValueId, node: &Node) -> Result<(), KeyError> {
+        let (wire, to) = (Wire::node(v), Ring::new(node.ty.bits));
+        let mask = |cx: &Deal, i: usize| mask_of(&RecordMasks(self.session, cx), self.plan, node.inputs[i]);
+        let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
+        let shape = || self.plan.nodes[node.inputs[0]].ty.shape.as_slice();
+        match &node.op {
+            Op::Truncate { shift, rounding } => {
+                let r = mask(cx, 0);
+                truncate::deal(cx, wire, from(), *shift, *rounding, &r)
+            }
+            Op::Relu => {
+                let r = mask(cx, 0);
+                relu::deal(cx, wire, from(), to, &r)
+            }
+            Op::Extend => {
+                let r = mask(cx, 0);
+                extend::deal(cx, wire, from(), to, &r)
+            }
+            Op::IsNegative => {
+                let r = mask(cx, 0);
+                sign::deal(cx, wire, from(), to, &r)
+            }
+            Op::Equal => {
+                let r = max::difference(from(), &mask(cx, 0), &mask(cx, 1));
+                equal::deal(cx, wire, from(), to, &r)
+            }
+            Op::Mul => {
+                let (rx, ry) = (mask(cx, 0), mask(cx, 1));
+                mul::deal(cx, wire, to, &rx, &ry)
+            }
+            Op::Select => {
+                let rx = mask(cx, 0);
+                let ry = max::difference(to, &mask(cx, 1), &mask(cx, 2));
+                mul::deal(cx, wire.inner(1), to, &rx, &ry)
+            }
+            Op::Max => {
+                let (rx, ry) = (mask(cx, 0), mask(cx, 1));
+                max::deal(cx, wire, to, &rx, &ry).map(drop)
+            }
+            Op::MaxPool2d { window } => {
+                let [rows, columns] = tournament::max_pool(window, shape());
+                let r = mask(cx, 0);
+                let r = max::deal_tournament(cx, wire, 1, to, &rows, r)?;
+                max::deal_tournament(cx, wire, 1 + rows.levels.len(), to, &columns, r).map(drop)
+            }
+            Op::Argmax { dim } => {
+                let r = mask(cx, 0);
+                argmax::deal(cx, wire, from(), to, &tournament::argmax(shape(), *dim), r)
+            }
+            _ => match Products::of(self.plan, node) {
+                Some(products) => {
+                    let rx = mask(cx, 0);
+                    let fresh;
+                    let rw = match self.session.prepared.get(&v) {
+                        Some(rw) => rw,
+                        None => {
+                            fresh = products.prepare(self.device, to, &mask(cx, 1));
+                            &fresh
+                        }
+                    };
+                    linear::deal(cx, wire, to, products, &rx, rw)
+                }
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// The coins of stochastic rounding that a record's dealer used for node `v`: what the interpreter needs to
+/// agree with the protocol integer by integer. For tests and for parties that check a revealed record.
+pub fn rounding_coins(plan: &Plan, record: &Seed, v: ValueId) -> Option<Vec<u64>> {
+    match plan.nodes[v].op {
+        Op::Truncate { shift, rounding: Rounding::Stochastic } => {
+            Some(truncate::coins_of(record, Wire::node(v), shift, plan.nodes[v].ty.len()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,234 @@
+//! An evaluator runs the plan on masked values.
+
+use crate::gates::{argmax, equal, extend, max, mul, relu, sign, truncate};
+use crate::linear::{self, Operand, Products, spread_bias};
+use crate::masks::{Masks, is_static, last_use, mask_of};
+use crate::wire::{PartyId, mask_share};
+use crate::{Eval, EvalError, NodeStats, Wire};
+use privet_kernels::Device;
+use privet_plan::ir::{Node, Op, Plan, ValueId};
+use privet_plan::{Affine, apply_local, tournament};
+use privet_prg::Seed;
+use privet_ring::Ring;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// The masked weights of a session at one evaluator, opened once, with its share of their masks.
+pub struct MaskedWeights {
+    seed: Seed,
+    /// Masked values of static values that are read other than as a linear layer's second operand.
+    values: HashMap<ValueId, Rc<Vec<u64>>>,
+    operands: HashMap<ValueId, Operand>,
+}
+
+impl MaskedWeights {
+    /// `masked` holds `w + r_w` for every weight node by name, in the ring of the node; `seed` is this
+    /// evaluator's seed of the session.
+    pub fn new(
+        plan: &Plan,
+        device: &dyn Device,
+        seed: Seed,
+        mut masked: BTreeMap<String, Vec<u64>>,
+    ) -> Result<MaskedWeights, EvalError> {
+        let mut weights = MaskedWeights { seed, values: HashMap::new(), operands: HashMap::new() };
+        for (v, node) in plan.nodes.iter().enumerate() {
+            if let Op::Weight { name, .. } = &node.op {
+                let w = masked.remove(name).filter(|w| w.len() == node.ty.len()).ok_or_else(|| {
+                    EvalError::Missing(format!("weight `{name}` was not shared; share the model again"))
+                })?;
+                weights.values.insert(v, Rc::new(w));
+            } else if is_static(plan, v) {
+                let value = local(plan, node, |i| weights.values[&i].clone());
+                weights.values.insert(v, Rc::new(value));
+            }
+        }
+        let mut read_otherwise = vec![false; plan.nodes.len()];
+        for (v, node) in plan.nodes.iter().enumerate() {
+            let products = Products::of(plan, node);
+            for (i, &input) in node.inputs.iter().enumerate() {
+                if i == 1
+                    && let (Some(products), true) = (products, is_static(plan, input))
+                {
+                    let (ring, mask) = (Ring::new(node.ty.bits), mask_of(&weights, plan, input));
+                    let operand = Operand::new(device, ring, products, &weights.values[&input], mask);
+                    weights.operands.insert(v, operand);
+                } else if !is_static(plan, v) {
+                    read_otherwise[input] = true;
+                }
+            }
+        }
+        plan.outputs.iter().for_each(|o| read_otherwise[o.value] = true);
+        weights.values.retain(|&v, _| read_otherwise[v]);
+        Ok(weights)
+    }
+}
+
+impl Masks for MaskedWeights {
+    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Vec<u64> {
+        unreachable!("a static value depends on weights alone")
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+        mask_share(&self.seed, Wire::node(node), ring, n)
+    }
+}
+
+struct RecordMasks<'a, 'b>(&'a MaskedWeights, &'a Eval<'b>);
+
+impl Masks for RecordMasks<'_, '_> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+        self.1.mask_share(wire, ring, n)
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+        self.0.weight(node, ring, n)
+    }
+}
+
+/// Evaluates records of a plan within a session.
+pub struct Evaluator<'a> {
+    plan: &'a Plan,
+    weights: &'a MaskedWeights,
+}
+
+impl<'a> Evaluator<'a> {
+    /// For a checked plan.
+    pub fn new(plan: &'a Plan, weights: &'a MaskedWeights) -> Evaluator<'a> {
+        Evaluator { plan, weights }
+    }
+
+    /// This evaluator's share of the mask of an input of the record with `seed`: to be sent to the owner
+    /// of the input, which adds both shares to its plaintext and sends the sum to both evaluators.
+    pub fn input_mask_share(plan: &Plan, seed: &Seed, v: ValueId) -> Vec<u64> {
+        let ty = &plan.nodes[v].ty;
+        mask_share(seed, Wire::node(v), Ring::new(ty.bits), ty.len())
+    }
+
+    /// Run one record. `inputs` holds the masked inputs by node; `progress(node)` is called after every
+    /// node. Gives this evaluator's additive share of every output, in the plan's order, and the costs of
+    /// every node.
+    pub fn run(
+        &self,
+        cx: &mut Eval,
+        mut inputs: HashMap<ValueId, Vec<u64>>,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<(Vec<Vec<u64>>, Vec<NodeStats>), EvalError> {
+        let last = last_use(self.plan);
+        let mut values: Vec<Option<Rc<Vec<u64>>>> = vec![None; self.plan.nodes.len()];
+        let mut stats = Vec::with_capacity(self.plan.nodes.len());
+        for (v, node) in self.plan.nodes.iter().enumerate() {
+            let start = Instant::now();
+            cx.enter(&node.layer);
+            cx.stats = NodeStats::default();
+            let value = if is_static(self.plan, v) {
+                self.weights.values.get(&v).cloned()
+            } else if let Op::Input { name, .. } = &node.op {
+                let x = inputs.remove(&v).filter(|x| x.len() == node.ty.len());
+                Some(Rc::new(x.ok_or_else(|| EvalError::Missing(format!("input `{name}` was not shared")))?))
+            } else {
+                Some(Rc::new(self.node(cx, v, node, &values)?))
+            };
+            values[v] = value;
+            for &i in node.inputs.iter().filter(|&&i| last[i] == v) {
+                values[i] = None;
+            }
+            cx.stats.seconds = start.elapsed().as_secs_f64();
+            stats.push(cx.stats);
+            progress(v);
+        }
+        let leads = cx.leads() as u64;
+        let outputs = self.plan.outputs.iter().map(|o| {
+            let ring = Ring::new(self.plan.nodes[o.value].ty.bits);
+            let yh = values[o.value].clone().unwrap_or_default();
+            let mask = mask_of(&RecordMasks(self.weights, cx), self.plan, o.value);
+            yh.iter().zip(mask).map(|(y, r)| ring.wrap((leads * y).wrapping_sub(r))).collect()
+        });
+        Ok((outputs.collect(), stats))
+    }
+
+    fn node(
+        &self,
+        cx: &mut Eval,
+        v: ValueId,
+        node: &Node,
+        values: &[Option<Rc<Vec<u64>>>],
+    ) -> Result<Vec<u64>, EvalError> {
+        let (wire, to) = (Wire::node(v), Ring::new(node.ty.bits));
+        let x = |i: usize| values[node.inputs[i]].clone().unwrap_or_default();
+        let mask = |cx: &Eval, i: usize| mask_of(&RecordMasks(self.weights, cx), self.plan, node.inputs[i]);
+        let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
+        let shape = || self.plan.nodes[node.inputs[0]].ty.shape.as_slice();
+        match &node.op {
+            Op::Truncate { shift, rounding } => truncate::eval(cx, wire, from(), *shift, *rounding, &x(0)),
+            Op::Relu => relu::eval(cx, wire, from(), to, &x(0)),
+            Op::Extend => extend::eval(cx, wire, from(), to, &x(0)),
+            Op::IsNegative => sign::eval(cx, wire, from(), to, &x(0)),
+            Op::Equal => equal::eval(cx, wire, from(), to, &max::difference(from(), &x(0), &x(1))),
+            Op::Mul => {
+                let (rx, ry) = (mask(cx, 0), mask(cx, 1));
+                mul::eval(cx, wire, to, (&x(0), &rx), (&x(1), &ry))
+            }
+            Op::Select => {
+                // y + c (x - y); the result's mask is y's plus the product's.
+                let rc = mask(cx, 0);
+                let rd = max::difference(to, &mask(cx, 1), &mask(cx, 2));
+                let d = max::difference(to, &x(1), &x(2));
+                let picked = mul::eval(cx, wire.inner(1), to, (&x(0), &rc), (&d, &rd))?;
+                Ok(max::sum(to, &x(2), &picked))
+            }
+            Op::Max => max::eval(cx, wire, to, &x(0), &x(1)),
+            Op::MaxPool2d { window } => {
+                let [rows, columns] = tournament::max_pool(window, shape());
+                let best = max::eval_tournament(cx, wire, 1, to, &rows, x(0).to_vec())?;
+                max::eval_tournament(cx, wire, 1 + rows.levels.len(), to, &columns, best)
+            }
+            Op::Argmax { dim } => {
+                let positions = tournament::positions(shape(), *dim);
+                let games = tournament::argmax(shape(), *dim);
+                argmax::eval(cx, wire, from(), to, &games, x(0).to_vec(), positions)
+            }
+            _ => match Products::of(self.plan, node) {
+                Some(products) => {
+                    let start = self.bias_share(cx, node, values);
+                    let rx = mask(cx, 0);
+                    let fresh;
+                    let w = match self.weights.operands.get(&v) {
+                        Some(w) => w,
+                        None => {
+                            fresh = Operand::new(cx.device, to, products, &x(1), mask(cx, 1));
+                            &fresh
+                        }
+                    };
+                    linear::eval(cx, wire, to, products, (&x(0), rx), w, start)
+                }
+                None => Ok(local(self.plan, node, |i| values[i].clone().unwrap_or_default())),
+            },
+        }
+    }
+
+    /// This evaluator's additive share of the bias (the third operand), over the whole output.
+    fn bias_share(&self, cx: &Eval, node: &Node, values: &[Option<Rc<Vec<u64>>>]) -> Vec<u64> {
+        let Some(&bias) = node.inputs.get(2) else { return vec![0; node.ty.len()] };
+        let leads = cx.leads() as u64;
+        let masked = values[bias].clone().unwrap_or_default();
+        let mask = mask_of(&RecordMasks(self.weights, cx), self.plan, bias);
+        let share: Vec<u64> = masked.iter().zip(mask).map(|(b, r)| (leads * b).wrapping_sub(r)).collect();
+        spread_bias(node, &share)
+    }
+}
+
+/// A local operation on masked values.
+fn local(plan: &Plan, node: &Node, value: impl Fn(ValueId) -> Rc<Vec<u64>>) -> Vec<u64> {
+    let operands: Vec<Rc<Vec<u64>>> = node.inputs.iter().map(|&i| value(i)).collect();
+    let operands: Vec<&[u64]> = operands.iter().map(|x| x.as_slice()).collect();
+    let types: Vec<_> = node.inputs.iter().map(|&i| &plan.nodes[i].ty).collect();
+    apply_local(&node.op, &types, &node.ty, &operands, Affine::Full)
+}
+
+impl PartyId {
+    /// True for the evaluator that adds public constants to its share.
+    pub fn leads(self) -> bool {
+        self == PartyId::P0
+    }
+}

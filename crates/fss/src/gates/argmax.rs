@@ -1,0 +1,74 @@
+//! Index of the largest element: the tournament of max, in which one opened selector moves both the value
+//! and the index. Ties keep the left candidate, whose index is smaller, because `relu` selects at x >= 0.
+
+use super::max::{difference, sum};
+use super::relu;
+use crate::keys::KeyError;
+use crate::masks::Masks;
+use crate::{Deal, Eval, EvalError, Wire};
+use privet_plan::tournament::Tournament;
+use privet_ring::Ring;
+
+/// Wires of level l: the value's table and the index's table (the comparison is on the value's wire).
+fn wires(wire: Wire, l: usize) -> (Wire, Wire) {
+    (wire.inner(2 * l + 1), wire.inner(2 * l + 2))
+}
+
+/// Deal for values with masks `r` in `ring`; the indices come out in `index`, see [`mask`].
+pub fn deal(
+    cx: &mut Deal,
+    wire: Wire,
+    ring: Ring,
+    index: Ring,
+    tournament: &Tournament,
+    mut r: Vec<u64>,
+) -> Result<(), KeyError> {
+    // Positions are public: their masks are zero until the first match.
+    let mut ri = vec![0; r.len()];
+    for (l, level) in tournament.levels.iter().enumerate() {
+        let (value_wire, index_wire) = wires(wire, l);
+        let [left, right] = [level.left(&r), level.right(&r)];
+        let [ileft, iright] = [level.left(&ri), level.right(&ri)];
+        let diff = difference(ring, &left, &right);
+        let kappa = relu::deal_sign(cx, value_wire, ring, &diff)?;
+        relu::deal_select(cx, value_wire, ring, &kappa, &diff)?;
+        relu::deal_select(cx, index_wire, index, &kappa, &difference(index, &ileft, &iright))?;
+        r = level.assemble(&sum(ring, &right, &cx.fresh_mask(value_wire, ring, diff.len())), &r);
+        ri = level.assemble(&sum(index, &iright, &cx.fresh_mask(index_wire, index, diff.len())), &ri);
+    }
+    Ok(())
+}
+
+/// Evaluate on masked values; `positions` are the public indices. Three rounds a level.
+pub fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    ring: Ring,
+    index: Ring,
+    tournament: &Tournament,
+    mut xh: Vec<u64>,
+    mut positions: Vec<u64>,
+) -> Result<Vec<u64>, EvalError> {
+    for (l, level) in tournament.levels.iter().enumerate() {
+        let (value_wire, index_wire) = wires(wire, l);
+        let [right, iright] = [level.right(&xh), level.right(&positions)];
+        let diff = difference(ring, &level.left(&xh), &right);
+        let idiff = difference(index, &level.left(&positions), &iright);
+        let e = relu::eval_sign(cx, value_wire, ring, &diff)?;
+        let value = relu::eval_select(cx, value_wire, "larger", ring, &e, &diff)?;
+        let place = relu::eval_select(cx, index_wire, "index of larger", index, &e, &idiff)?;
+        xh = level.assemble(&sum(ring, &right, &value), &xh);
+        positions = level.assemble(&sum(index, &iright, &place), &positions);
+    }
+    Ok(positions)
+}
+
+/// Masks (or one evaluator's share of them) of the resulting indices.
+pub(crate) fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> Vec<u64> {
+    let mut r = vec![0; tournament.input_len];
+    for (l, level) in tournament.levels.iter().enumerate() {
+        let s = masks.fresh(wires(wire, l).1, index, level.pair_len());
+        r = level.assemble(&sum(index, &level.right(&r), &s), &r);
+    }
+    r
+}

@@ -1,0 +1,37 @@
+//! `1{x = 0}` in k' bits (equality of two values is this on their difference): `x = 0` exactly where
+//! `xh = r`, the point read-out of the comparison key over k bits.
+
+use crate::compare::{self, Predicate};
+use crate::keys::KeyError;
+use crate::{Deal, Eval, EvalError, Wire, tables};
+use privet_ring::{BitVec, Ring};
+
+/// Deal for a value with mask `r`.
+pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
+    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
+    let m = compare::deal(cx, wire, from.bits(), &alpha)?;
+    let s = cx.fresh_mask(wire, to, r.len());
+    tables::deal(cx, wire, to, r.len(), |i| {
+        let m = m.get(i);
+        [m.wrapping_add(s[i]), 1u64.wrapping_sub(2 * m)]
+    })
+}
+
+/// Evaluate; gives the masked 0/1 result in `to`. Two rounds: one bit, then k' bits.
+pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+    let (n, bits) = (xh.len(), from.bits());
+    let ch = compare::eval(cx, wire, "equality bit", bits, Predicate::Equal, n, |i| from.wrap(xh[i]))?;
+    let y = bit_to_ring(cx, wire, to, &ch)?;
+    cx.open_masked("equality", to, y)
+}
+
+/// Shares of `T0 + bit * S` for opened bits.
+pub(super) fn bit_to_ring(cx: &mut Eval, wire: Wire, to: Ring, bit: &BitVec) -> Result<Vec<u64>, EvalError> {
+    let mut y = vec![0; bit.len()];
+    tables::eval(cx, wire, to, bit.len(), |range, [t0, step]| {
+        for (j, i) in range.enumerate() {
+            y[i] = t0[j].wrapping_add(bit.get(i) * step[j]);
+        }
+    })?;
+    Ok(y)
+}

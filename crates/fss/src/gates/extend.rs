@@ -1,0 +1,35 @@
+//! Sign extension from k to k' > k bits.
+//!
+//! With `u = x + 2^(k-1)` unsigned, `signed(x) = u - 2^(k-1)`, and over the integers
+//! `u = uh - r + 2^k c` with `c = 1{uh < r}` over k bits. Two words: `T(ch) = T0 + ch * S`, `S = +-2^k`.
+
+use crate::compare::{self, Predicate};
+use crate::keys::KeyError;
+use crate::{Deal, Eval, EvalError, Wire, tables};
+use privet_ring::Ring;
+
+/// Deal for a value with mask `r`; `from` has fewer bits than `to`.
+pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
+    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
+    let m = compare::deal(cx, wire, from.bits(), &alpha)?;
+    let s = cx.fresh_mask(wire, to, r.len());
+    let (size, half) = (1u64 << from.bits(), 1u64 << (from.bits() - 1));
+    tables::deal(cx, wire, to, r.len(), |i| {
+        let (m, r) = (m.get(i), from.wrap(r[i]));
+        let t0 = s[i].wrapping_sub(r).wrapping_sub(half).wrapping_add(m * size);
+        [t0, size.wrapping_mul(1u64.wrapping_sub(2 * m))]
+    })
+}
+
+/// Evaluate; gives the masked result in `to`. Two rounds: one bit, then k' bits.
+pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+    let (n, half) = (xh.len(), 1u64 << (from.bits() - 1));
+    let uh = |i: usize| from.wrap(xh[i].wrapping_add(half));
+    let ch = compare::eval(cx, wire, "carry bit", from.bits(), Predicate::Less, n, uh)?;
+    let leads = cx.leads() as u64;
+    let mut y = super::equal::bit_to_ring(cx, wire, to, &ch)?;
+    for (i, y) in y.iter_mut().enumerate() {
+        *y = y.wrapping_add(uh(i) * leads);
+    }
+    cx.open_masked("extended", to, y)
+}

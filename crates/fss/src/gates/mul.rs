@@ -1,0 +1,30 @@
+//! Elementwise product of two masked values: `z + s = (xh - r_x)(yh - r_y) + s`, one word an element.
+
+use crate::keys::KeyError;
+use crate::{Deal, Eval, EvalError, Wire, tables};
+use privet_ring::Ring;
+
+/// Deal for operands with masks `rx` and `ry`.
+pub fn deal(cx: &mut Deal, wire: Wire, ring: Ring, rx: &[u64], ry: &[u64]) -> Result<(), KeyError> {
+    let s = cx.fresh_mask(wire, ring, rx.len());
+    tables::deal(cx, wire, ring, rx.len(), |i| [rx[i].wrapping_mul(ry[i]).wrapping_add(s[i])])
+}
+
+/// Evaluate on `(masked value, own mask share)` of both operands. One round of k bits.
+pub fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    ring: Ring,
+    (xh, rx): (&[u64], &[u64]),
+    (yh, ry): (&[u64], &[u64]),
+) -> Result<Vec<u64>, EvalError> {
+    let leads = cx.leads() as u64;
+    let mut z = vec![0; xh.len()];
+    tables::eval(cx, wire, ring, xh.len(), |range, [c]| {
+        for (j, i) in range.enumerate() {
+            let x_share = (leads * xh[i]).wrapping_sub(rx[i]);
+            z[i] = x_share.wrapping_mul(yh[i]).wrapping_sub(xh[i].wrapping_mul(ry[i])).wrapping_add(c[j]);
+        }
+    })?;
+    cx.open_masked("product", ring, z)
+}

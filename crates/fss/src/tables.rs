@@ -1,0 +1,74 @@
+//! Dealt table words: additive shares of a few ring elements for every element of a gate.
+//!
+//! One evaluator's share of a word may be any uniform value, so it is expanded from that evaluator's
+//! seed and costs no key byte; the other one gets the difference. The two roles alternate from frame to
+//! frame, so that both streams have about the same length.
+
+use crate::keys::{KeyError, frame_elements};
+use crate::{Deal, Eval, EvalError, Wire};
+use privet_ring::{Ring, pack, unpack};
+use std::ops::Range;
+
+/// The evaluator (0 or 1) whose share of frame `i` is pseudorandom.
+fn expander(i: usize) -> usize {
+    i & 1
+}
+
+/// Deal `W` words of `ring` for each of `n` elements; `word(i)` gives those of element i.
+pub(crate) fn deal<const W: usize>(
+    cx: &mut Deal,
+    wire: Wire,
+    ring: Ring,
+    n: usize,
+    word: impl Fn(usize) -> [u64; W],
+) -> Result<(), KeyError> {
+    let mut streams = [cx.table_stream(0, wire), cx.table_stream(1, wire)];
+    let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
+    let (mut frame, mut share) = (Vec::new(), Vec::new());
+    for (f, start) in (0..n).step_by(chunk).enumerate() {
+        let count = chunk.min(n - start);
+        share.resize(W * count, 0);
+        streams[expander(f)].fill(ring, &mut share);
+        for i in 0..count {
+            for (w, v) in word(start + i).into_iter().enumerate() {
+                let s = &mut share[w * count + i];
+                *s = ring.wrap(v.wrapping_sub(*s));
+            }
+        }
+        frame.clear();
+        pack(ring, &share, &mut frame);
+        cx.put(if expander(f) == 0 { [&[], &frame] } else { [&frame, &[]] })?;
+    }
+    Ok(())
+}
+
+/// This evaluator's shares of those words, frame by frame: `use_words(range, words)` with
+/// `words[w][i]` the share of word w of element `range.start + i`.
+pub(crate) fn eval<const W: usize>(
+    cx: &mut Eval,
+    wire: Wire,
+    ring: Ring,
+    n: usize,
+    mut use_words: impl FnMut(Range<usize>, [&[u64]; W]),
+) -> Result<(), EvalError> {
+    let mut stream = cx.table_stream(wire);
+    let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
+    let mut share = Vec::new();
+    for (f, start) in (0..n).step_by(chunk).enumerate() {
+        let count = chunk.min(n - start);
+        if expander(f) == cx.party.index() {
+            share.resize(W * count, 0);
+            stream.fill(ring, &mut share);
+        } else {
+            share = unpack(ring, cx.take(ring.packed_bytes(W * count))?, W * count)?;
+        }
+        let mut rest: &[u64] = &share;
+        let words = std::array::from_fn(|_| {
+            let (head, tail) = rest.split_at(count);
+            rest = tail;
+            head
+        });
+        use_words(start..start + count, words);
+    }
+    Ok(())
+}

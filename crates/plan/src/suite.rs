@@ -1,0 +1,275 @@
+//! The plans that every protocol family must run exactly as the interpreter does: one list, no copies.
+//!
+//! Behind the feature `suite`; a family's test draws operands with [`Case::operands`], runs the protocol, and
+//! compares with [`crate::interpret`]. A new operation gets all families' tests by being added to [`cases`].
+
+use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
+use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
+use std::collections::BTreeMap;
+
+/// One plan of the suite.
+pub struct Case {
+    /// What it exercises.
+    pub name: String,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// Operands by name.
+pub type Operands = BTreeMap<String, Tensor>;
+
+impl Case {
+    /// Inputs and weights: a mix of uniform elements and the edges of the ring. `random` gives uniform words.
+    pub fn operands(&self, random: &mut dyn FnMut() -> u64) -> [Operands; 2] {
+        let mut operands = [Operands::new(), Operands::new()];
+        for node in &self.plan.nodes {
+            let (which, name) = match &node.op {
+                Op::Input { name, .. } => (0, name),
+                Op::Weight { name, .. } => (1, name),
+                _ => continue,
+            };
+            let data = (0..node.ty.len()).map(|_| element(Ring::new(node.ty.bits), random)).collect();
+            let tensor = Tensor::new(node.ty.shape.clone(), data).unwrap_or_default();
+            operands[which].insert(name.clone(), tensor);
+        }
+        operands
+    }
+}
+
+/// Uniform half of the time; else near zero, near the middle of the ring, or of small magnitude.
+fn element(ring: Ring, random: &mut dyn FnMut() -> u64) -> u64 {
+    let (choice, r) = (random() % 8, random());
+    let near = (r % 5).wrapping_sub(2);
+    let middle = 1u64 << (ring.bits() - 1);
+    ring.wrap(match choice {
+        0 => near,
+        1 => middle.wrapping_add(near),
+        2 => (r as i64 >> (64 - ring.bits() / 2)) as u64,
+        3 => 1u64 << (r % ring.bits() as u64),
+        _ => r,
+    })
+}
+
+/// Builds a plan node by node.
+struct Builder(Plan);
+
+impl Builder {
+    fn new(name: &str) -> Builder {
+        Builder(Plan { version: PLAN_VERSION, name: name.into(), batch: 1, nodes: vec![], outputs: vec![] })
+    }
+
+    fn add(&mut self, op: Op, inputs: &[usize], shape: &[usize], bits: u32) -> usize {
+        let ty = Type { shape: shape.to_vec(), bits, frac: 0 };
+        let layer = format!("node{}", self.0.nodes.len());
+        self.0.nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer });
+        self.0.nodes.len() - 1
+    }
+
+    fn input(&mut self, shape: &[usize], bits: u32) -> usize {
+        let name = format!("x{}", self.0.nodes.len());
+        self.add(Op::Input { name, owner: "data-owner".into(), limit: 1.0 }, &[], shape, bits)
+    }
+
+    fn weight(&mut self, shape: &[usize], bits: u32) -> usize {
+        let name = format!("w{}", self.0.nodes.len());
+        self.add(Op::Weight { name, owner: "model-owner".into() }, &[], shape, bits)
+    }
+
+    /// Read node `v` with `frac` fraction bits.
+    fn frac(&mut self, v: usize, frac: u32) -> usize {
+        self.0.nodes[v].ty.frac = frac;
+        v
+    }
+
+    fn done(mut self, outputs: &[usize]) -> Case {
+        for (i, &value) in outputs.iter().enumerate() {
+            self.0.outputs.push(Output { value, name: format!("y{i}"), to: "receiver".into() });
+        }
+        self.0.batch = self.0.nodes.iter().find_map(|n| n.ty.shape.first().copied()).unwrap_or(1);
+        Case { name: self.0.name.clone(), plan: self.0 }
+    }
+}
+
+fn unary(name: &str, op: Op, n: usize, from: u32, to: u32) -> Case {
+    let mut b = Builder::new(&format!("{name} {from} to {to} bits, {n} elements"));
+    let x = b.input(&[n], from);
+    if let Op::Truncate { shift, .. } = op {
+        b.frac(x, shift);
+    }
+    let y = b.add(op, &[x], &[n], to);
+    b.done(&[y])
+}
+
+/// Every case.
+pub fn cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (k, n) in [(2, 100), (8, 70), (9, 64), (13, 1), (32, 65), (40, 200), (63, 33), (64, 3000)] {
+        all.push(unary("relu", Op::Relu, n, k, k));
+        all.push(unary("sign", Op::IsNegative, n, k, k));
+        all.push(unary("sign", Op::IsNegative, n, k, 5));
+        all.push(binary("max", Op::Max, n, k, k));
+        all.push(binary("equal", Op::Equal, n, k, 7));
+        all.push(binary("mul", Op::Mul, n, k, k));
+    }
+    for (k, to, n) in [(2, 3, 50), (8, 16, 70), (20, 64, 130), (40, 64, 1000), (63, 64, 80), (31, 32, 64)] {
+        all.push(unary("relu", Op::Relu, n, k, to));
+        all.push(unary("extend", Op::Extend, n, k, to));
+    }
+    for (k, shift, n) in
+        [(8, 1, 60), (9, 7, 60), (16, 12, 100), (32, 6, 65), (64, 24, 2000), (64, 63, 40), (64, 1, 10)]
+    {
+        for rounding in [Rounding::Floor, Rounding::Stochastic] {
+            let op = Op::Truncate { shift, rounding };
+            all.push(unary(&format!("truncate by {shift} {rounding:?}"), op, n, k, k - shift));
+        }
+    }
+    all.extend([linear(64), linear(37), batched_matmul(), convolution(64, 1), convolution(24, 2)]);
+    all.extend([max_pool([2, 2], [2, 2], [0, 0], false), max_pool([3, 3], [2, 2], [1, 1], true)]);
+    all.extend([
+        max_pool([3, 1], [1, 2], [1, 0], false),
+        argmax(10),
+        argmax(7),
+        argmax(1),
+        select(),
+        local_ops(),
+    ]);
+    all.push(network());
+    all
+}
+
+fn binary(name: &str, op: Op, n: usize, k: u32, to: u32) -> Case {
+    let mut b = Builder::new(&format!("{name} {k} to {to} bits, {n} elements"));
+    let (x, y) = (b.input(&[n], k), b.input(&[n], k));
+    // Equal elements must occur: every third of y is x's.
+    let third = n / 3;
+    let y = match third {
+        0 => y,
+        _ => {
+            let head = b.add(Op::Slice { dim: 0, start: 0, end: third, step: 1 }, &[x], &[third], k);
+            let tail = b.add(Op::Slice { dim: 0, start: third, end: n, step: 1 }, &[y], &[n - third], k);
+            b.add(Op::Concat { dim: 0 }, &[head, tail], &[n], k)
+        }
+    };
+    let z = b.add(op, &[x, y], &[n], to);
+    b.done(&[z])
+}
+
+fn linear(k: u32) -> Case {
+    let mut b = Builder::new(&format!("linear with bias, {k} bits"));
+    let (x, w, bias) = (b.input(&[5, 33], k), b.weight(&[17, 33], k), b.weight(&[17], k));
+    let y = b.add(Op::Linear, &[x, w, bias], &[5, 17], k);
+    let w2 = b.weight(&[3, 17], k);
+    let z = b.add(Op::Linear, &[y, w2], &[5, 3], k);
+    b.done(&[y, z])
+}
+
+fn batched_matmul() -> Case {
+    let mut b = Builder::new("batched product of two secrets");
+    let (x, y) = (b.input(&[2, 3, 4, 5], 64), b.input(&[2, 3, 5, 7], 64));
+    let z = b.add(Op::MatMul, &[x, y], &[2, 3, 4, 7], 64);
+    b.done(&[z])
+}
+
+fn convolution(k: u32, groups: usize) -> Case {
+    let geometry = Conv2d {
+        batch: 2,
+        in_channels: 4,
+        input: [9, 8],
+        out_channels: 6,
+        kernel: [3, 2],
+        stride: [2, 1],
+        padding: [1, 1, 0, 1],
+        dilation: [1, 2],
+        groups,
+    };
+    let [h, w] = geometry.output();
+    let mut b = Builder::new(&format!("convolution, {k} bits, {groups} groups"));
+    let (x, f, bias) = (b.input(&[2, 4, 9, 8], k), b.weight(&[6, 4 / groups, 3, 2], k), b.weight(&[6], k));
+    let y = b.add(Op::Conv2d { geometry }, &[x, f, bias], &[2, 6, h, w], k);
+    b.done(&[y])
+}
+
+fn max_pool(kernel: [usize; 2], stride: [usize; 2], padding: [usize; 2], ceil_mode: bool) -> Case {
+    let window = Pool2d { kernel, stride, padding, dilation: [1, 1], ceil_mode };
+    let [h, w] = window.output([7, 6]);
+    let mut b = Builder::new(&format!("max pool {kernel:?} stride {stride:?} padding {padding:?}"));
+    let x = b.input(&[2, 3, 7, 6], 40);
+    let y = b.add(Op::MaxPool2d { window }, &[x], &[2, 3, h, w], 40);
+    // The mask of a pool's result is made of several wires': using it must agree as well.
+    let z = b.add(Op::Relu, &[y], &[2, 3, h, w], 64);
+    b.done(&[y, z])
+}
+
+fn argmax(extent: usize) -> Case {
+    let mut b = Builder::new(&format!("argmax over {extent}"));
+    let x = b.input(&[6, extent, 2], 24);
+    let y = b.add(Op::Argmax { dim: 1 }, &[x], &[6, 2], 16);
+    let z = b.add(Op::Add, &[y, y], &[6, 2], 16);
+    b.done(&[y, z])
+}
+
+fn select() -> Case {
+    let mut b = Builder::new("select by a sign, then reuse");
+    let (x, y, z) = (b.input(&[90], 32), b.input(&[90], 48), b.input(&[90], 48));
+    let c = b.add(Op::IsNegative, &[x], &[90], 48);
+    let s = b.add(Op::Select, &[c, y, z], &[90], 48);
+    let p = b.add(Op::Mul, &[s, s], &[90], 48);
+    b.done(&[s, p])
+}
+
+fn local_ops() -> Case {
+    let mut b = Builder::new("local operations around a product");
+    let (x, y) = (b.input(&[2, 3, 4, 4], 50), b.input(&[2, 3, 4, 4], 50));
+    let shape = [2, 3, 4, 4];
+    let s = b.add(Op::Sub, &[x, y], &shape, 50);
+    let s = b.add(Op::AddConst { value: -12345 }, &[s], &shape, 50);
+    let s = b.add(Op::MulConst { value: -7 }, &[s], &shape, 50);
+    let n = b.add(Op::Neg, &[s], &shape, 50);
+    let c = b.add(Op::Concat { dim: 1 }, &[n, x], &[2, 6, 4, 4], 50);
+    let window =
+        Pool2d { kernel: [2, 2], stride: [2, 2], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
+    let p = b.add(Op::SumPool2d { window }, &[c], &[2, 6, 2, 2], 50);
+    let t = b.add(Op::Permute { dims: vec![0, 2, 3, 1] }, &[p], &[2, 2, 2, 6], 50);
+    let r = b.add(Op::Reshape, &[t], &[8, 6], 50);
+    let w = b.weight(&[4, 6], 50);
+    let z = b.add(Op::Linear, &[r, w], &[8, 4], 50);
+    let q = b.add(Op::Reduce, &[z], &[8, 4], 30);
+    let m = b.add(Op::Relu, &[q], &[8, 4], 30);
+    let e = b.add(Op::Slice { dim: 0, start: 1, end: 8, step: 3 }, &[m], &[3, 4], 30);
+    let e = b.add(Op::Pad { amounts: vec![[1, 0], [0, 2]] }, &[e], &[4, 6], 30);
+    let e = b.add(Op::Sum { dims: vec![0] }, &[e], &[6], 30);
+    b.done(&[z, m, e])
+}
+
+/// A small network: convolution, truncation, pool, widening ReLU, linear, truncation, argmax.
+fn network() -> Case {
+    let geometry = Conv2d {
+        batch: 3,
+        in_channels: 1,
+        input: [8, 8],
+        out_channels: 4,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [1, 1, 1, 1],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    let window =
+        Pool2d { kernel: [2, 2], stride: [2, 2], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
+    let mut b = Builder::new("small network");
+    let (x, f, bias) = (b.input(&[3, 1, 8, 8], 64), b.weight(&[4, 1, 3, 3], 64), b.weight(&[4], 64));
+    [x, bias].map(|v| b.frac(v, 24));
+    let c = b.add(Op::Conv2d { geometry }, &[x, f, bias], &[3, 4, 8, 8], 64);
+    let half = b.add(Op::AddConst { value: 1 << 23 }, &[c], &[3, 4, 8, 8], 64);
+    [c, half].map(|v| b.frac(v, 24));
+    let t = b.add(Op::Truncate { shift: 24, rounding: Rounding::Floor }, &[half], &[3, 4, 8, 8], 40);
+    let p = b.add(Op::MaxPool2d { window }, &[t], &[3, 4, 4, 4], 40);
+    let r = b.add(Op::Relu, &[p], &[3, 4, 4, 4], 64);
+    let flat = b.add(Op::Reshape, &[r], &[3, 64], 64);
+    let w = b.weight(&[10, 64], 64);
+    let l = b.add(Op::Linear, &[flat, w], &[3, 10], 64);
+    [w, l].map(|v| b.frac(v, 24));
+    let t = b.add(Op::Truncate { shift: 24, rounding: Rounding::Stochastic }, &[l], &[3, 10], 40);
+    let y = b.add(Op::Argmax { dim: 1 }, &[t], &[3], 16);
+    b.done(&[t, y])
+}
