@@ -1,1 +1,6 @@
-//! placeholder
+//! One party: configuration, jobs, preprocessing store, reports, and the `privet` command.
+
+pub mod cli;
+pub mod progress;
+pub mod report;
+pub mod sys;

@@ -1,0 +1,61 @@
+//! The `privet` command: one file a subcommand.
+
+mod env;
+mod error;
+mod measure;
+mod out;
+
+pub use error::{CliError, Exit};
+pub use out::Out;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the command failed: a file, a peer, the network; the message says which
+  2  wrong usage
+  3  the configuration was refused
+  4  `doctor` or `certs check` found a failure
+
+Standard output carries results, standard error messages and progress.";
+
+/// Private machine learning by multi-party computation.
+#[derive(Debug, Parser)]
+#[command(name = "privet", version, about, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the machine: versions, processor paths, memory, measured limits.
+    Env(env::Args),
+}
+
+impl Command {
+    fn run(self, out: &mut Out) -> Result<(), CliError> {
+        match self {
+            Command::Env(args) => env::run(args, out),
+        }
+    }
+}
+
+/// Parse the command line, run it, and turn errors into one message and an exit code.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version are "errors" that go to standard output; a closed pipe there is no failure.
+            let _ = e.print();
+            return ExitCode::from(e.exit_code() as u8);
+        }
+    };
+    let mut out = Out::stdout();
+    match cli.command.run(&mut out).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => e.report(),
+    }
+}

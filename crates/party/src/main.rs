@@ -1,0 +1,7 @@
+//! The `privet` binary; everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    privet_party::cli::main()
+}

@@ -1,0 +1,111 @@
+//! What the operating system knows: memory, disks, limits, processor.
+
+use crate::report::Machine;
+use std::ffi::CString;
+use std::path::Path;
+
+/// Peak resident memory of this process so far, bytes.
+pub fn peak_rss_bytes() -> Option<u64> {
+    proc_kib("/proc/self/status", "VmHWM")
+}
+
+/// Memory of the machine, bytes.
+pub fn total_memory_bytes() -> Option<u64> {
+    proc_kib("/proc/meminfo", "MemTotal")
+}
+
+/// Memory that can be had without swapping, bytes.
+pub fn available_memory_bytes() -> Option<u64> {
+    proc_kib("/proc/meminfo", "MemAvailable")
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// The processor's name.
+pub fn cpu_name() -> String {
+    cpuinfo("model name").unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+/// Those of `wanted` that the processor has (names as in Linux's `/proc/cpuinfo`).
+pub fn cpu_features(wanted: &[&'static str]) -> Vec<&'static str> {
+    let flags = cpuinfo("flags").unwrap_or_default();
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    wanted.iter().filter(|w| flags.contains(w)).copied().collect()
+}
+
+/// Bytes that this user can still write on the disk of `path`.
+pub fn disk_free_bytes(path: &Path) -> Option<u64> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
+    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: `path` ends in a zero byte, `stat` is writable and large enough, and zeroed bytes are a valid value.
+    let stat = unsafe {
+        if libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) != 0 {
+            return None;
+        }
+        stat.assume_init()
+    };
+    #[allow(clippy::unnecessary_cast, reason = "the fields have other widths on other systems")]
+    Some((stat.f_bavail as u64).saturating_mul(stat.f_frsize as u64))
+}
+
+/// Files and sockets that this process may have open at once.
+pub fn open_file_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    let ok = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    #[allow(clippy::unnecessary_cast, reason = "rlim_t has other widths on other systems")]
+    ok.then_some(limit.rlim_cur as u64)
+}
+
+/// True when the CUDA driver's library can be loaded.
+pub fn cuda_present() -> bool {
+    // SAFETY: the name is a valid C string; loading the driver library runs only its own constructors. The
+    // handle is kept, because the driver does not support being unloaded.
+    unsafe { !libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL).is_null() }
+}
+
+impl Machine {
+    /// This machine; `device` is the name of the kernels' device in use.
+    pub fn here(device: &str) -> Machine {
+        Machine {
+            privet: env!("CARGO_PKG_VERSION").into(),
+            cpu: cpu_name(),
+            cores: cores(),
+            memory_bytes: total_memory_bytes().unwrap_or(0),
+            device: device.into(),
+        }
+    }
+}
+
+fn proc_kib(file: &str, key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn cpuinfo(key: &str) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with(key))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_plausible() {
+        assert!(cores() >= 1);
+        if cfg!(target_os = "linux") {
+            let peak = peak_rss_bytes().unwrap();
+            assert!(peak > 100_000 && peak < total_memory_bytes().unwrap(), "{peak}");
+            assert!(available_memory_bytes().unwrap() <= total_memory_bytes().unwrap());
+        }
+        assert!(disk_free_bytes(Path::new("/")).is_some());
+        assert_eq!(disk_free_bytes(Path::new("/no/such/place")), None);
+        assert!(open_file_limit().unwrap() > 3);
+    }
+}
