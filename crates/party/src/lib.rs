@@ -1,6 +1,7 @@
 //! One party: configuration, jobs, preprocessing store, reports, and the `privet` command.
 
 pub mod cli;
+pub mod config;
 pub mod progress;
 pub mod report;
 pub mod sys;

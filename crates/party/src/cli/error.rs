@@ -1,3 +1,4 @@
+use crate::config::ConfigError;
 use crate::report::ReportError;
 use std::fmt::Display;
 use std::path::Path;
@@ -74,6 +75,12 @@ impl CliError {
             }
         }
         ExitCode::from(self.exit as u8)
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(e: ConfigError) -> CliError {
+        CliError { message: Some(e.to_string()), remedy: e.remedy(), exit: Exit::Config }
     }
 }
 

@@ -4,6 +4,7 @@ mod env;
 mod error;
 mod measure;
 mod out;
+mod plan;
 
 pub use error::{CliError, Exit};
 pub use out::Out;
@@ -33,12 +34,15 @@ struct Cli {
 enum Command {
     /// Show the machine: versions, processor paths, memory, measured limits.
     Env(env::Args),
+    /// Show a plan, estimate its cost, list what it opens.
+    Plan(plan::Args),
 }
 
 impl Command {
     fn run(self, out: &mut Out) -> Result<(), CliError> {
         match self {
             Command::Env(args) => env::run(args, out),
+            Command::Plan(args) => plan::run(args, out),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a run cost and what it told to whom: written as JSON by a run, shown as one HTML page.
 
+pub mod audit;
 mod format;
 
 pub use format::{bits, bytes, count, seconds};

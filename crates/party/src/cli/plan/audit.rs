@@ -1,0 +1,64 @@
+use super::hash_text;
+use crate::cli::{CliError, Out};
+use crate::report::audit::{Class, Opening, When, audit};
+use crate::report::{bits, count};
+use privet_plan::Plan;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    plan: &'a str,
+    hash: String,
+    protocol: &'static str,
+    masked_bits_per_session: u64,
+    masked_bits_per_run: u64,
+    revealed_bits_per_run: u64,
+    openings: Vec<Opening>,
+}
+
+/// List the openings of a plan.
+pub fn run(plan: &Plan, json: bool, out: &mut Out) -> Result<(), CliError> {
+    let openings = audit(plan);
+    let total = |test: &dyn Fn(&Opening) -> bool| openings.iter().filter(|o| test(o)).map(|o| o.bits).sum();
+    let listed = Listed {
+        plan: &plan.name,
+        hash: hash_text(plan),
+        protocol: "fss",
+        masked_bits_per_session: total(&|o| o.class == Class::Masked && o.when == When::Session),
+        masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
+        revealed_bits_per_run: total(&|o| o.class != Class::Masked),
+        openings,
+    };
+    if json { out.json(&listed) } else { show(&listed, out) }
+}
+
+fn show(list: &Listed, out: &mut Out) -> Result<(), CliError> {
+    out.line(format_args!("Openings of plan {} under {} ({})\n", list.plan, list.protocol, list.hash))?;
+    let width = list.openings.iter().map(|o| o.layer.chars().count()).max().unwrap_or(0).clamp(5, 32);
+    out.line(format_args!(
+        "{:>5}  {:<width$}  {:<28} {:>12} {:>11}  who learns what",
+        "step", "layer", "what", "elements", "size"
+    ))?;
+    for o in &list.openings {
+        let (elements, size) = (count(o.elements), bits(o.bits));
+        let told = match (&o.class, o.when) {
+            (Class::Masked, When::Session) => "masked: nobody learns anything (once a session)".to_string(),
+            (Class::Masked, When::Run) => "masked: nobody learns anything".into(),
+            (Class::Revealed { to }, _) => format!("REVEALED to {to}"),
+        };
+        out.line(format_args!(
+            "{:>5}  {:<width$}  {:<28} {elements:>12} {size:>11}  {told}",
+            o.step, o.layer, o.what
+        ))?;
+    }
+    out.line(format_args!(
+        "\nA run opens {} masked and reveals {}; sharing the weights opens {} masked, once a session.",
+        bits(list.masked_bits_per_run),
+        bits(list.revealed_bits_per_run),
+        bits(list.masked_bits_per_session)
+    ))?;
+    out.line(
+        "Masked values are uniform whatever the data are. Both parties also know the plan itself: shapes, layer\n\
+         types and fixed-point formats. The dealer sees no message of a run.",
+    )
+}

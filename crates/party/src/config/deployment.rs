@@ -1,0 +1,337 @@
+use super::{Address, ConfigError, Place};
+use privet_net::Fingerprint;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Largest configuration file that is read, bytes.
+pub(super) const MAX_TEXT: usize = 1 << 20;
+/// Most clients of one deployment.
+const MAX_CLIENTS: usize = 4096;
+
+/// Who takes part, where they listen, how they prove who they are, and which role each plays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deployment {
+    /// The deployment's name, for logs and certificates.
+    pub name: String,
+    /// The protocol family.
+    pub protocol: Protocol,
+    /// The plan; absolute or relative to the working directory once loaded from a file.
+    pub plan: PathBuf,
+    /// The computing parties; a party's number is its index.
+    pub parties: Vec<Endpoint>,
+    /// The dealer.
+    pub dealer: Endpoint,
+    /// Who else may connect.
+    pub clients: BTreeMap<String, Client>,
+    /// Who plays which role.
+    pub roles: Roles,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+}
+
+/// Protocol families that this version runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Two parties and a dealer, function secret sharing.
+    Fss,
+}
+
+impl Protocol {
+    /// Computing parties.
+    pub const fn parties(self) -> usize {
+        match self {
+            Protocol::Fss => 2,
+        }
+    }
+}
+
+impl std::fmt::Display for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Protocol::Fss => f.write_str("fss"),
+        }
+    }
+}
+
+/// A process that others dial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Where the others reach it.
+    pub address: Address,
+    /// Its certificate.
+    pub fingerprint: Fingerprint,
+}
+
+/// A process that only dials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Its certificate.
+    pub fingerprint: Fingerprint,
+}
+
+/// The three roles that plans name.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Roles {
+    /// Shares the inputs.
+    pub data_owner: Place,
+    /// Shares the weights.
+    pub model_owner: Place,
+    /// Learns the outputs.
+    pub receiver: Place,
+}
+
+impl Roles {
+    /// The role's place, by the name that plans use; `None` for a role that does not exist.
+    pub fn get(&self, role: &str) -> Option<&Place> {
+        self.all().into_iter().find(|(name, _)| *name == role).map(|(_, place)| place)
+    }
+
+    /// Every role with its place.
+    pub fn all(&self) -> [(&'static str, &Place); 3] {
+        [("data-owner", &self.data_owner), ("model-owner", &self.model_owner), ("receiver", &self.receiver)]
+    }
+}
+
+/// How long to wait before a silent peer counts as gone. Whole seconds in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a peer to come up and shake hands.
+    pub connect: Duration,
+    /// For one step of the plan.
+    pub step: Duration,
+    /// Between two signs of life on an idle connection.
+    pub heartbeat: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let s = Duration::from_secs;
+        Timeouts { connect: s(30), step: s(300), heartbeat: s(5) }
+    }
+}
+
+impl Deployment {
+    /// Where a place is dialled; clients are not.
+    pub fn address(&self, place: &Place) -> Option<&Address> {
+        self.endpoint(place).map(|e| &e.address)
+    }
+
+    /// The certificate a place must show; `None` when the deployment has no such place.
+    pub fn fingerprint(&self, place: &Place) -> Option<&Fingerprint> {
+        match place {
+            Place::Client(name) => self.clients.get(name).map(|c| &c.fingerprint),
+            _ => self.endpoint(place).map(|e| &e.fingerprint),
+        }
+    }
+
+    /// Who shows this certificate.
+    pub fn place_of(&self, fingerprint: &Fingerprint) -> Option<Place> {
+        self.places().into_iter().find(|p| self.fingerprint(p) == Some(fingerprint))
+    }
+
+    /// Every place: parties, dealer, clients.
+    pub fn places(&self) -> Vec<Place> {
+        let parties = (0..self.parties.len()).map(|i| Place::Party(i as u8));
+        let clients = self.clients.keys().cloned().map(Place::Client);
+        parties.chain([Place::Dealer]).chain(clients).collect()
+    }
+
+    fn endpoint(&self, place: &Place) -> Option<&Endpoint> {
+        match place {
+            Place::Party(i) => self.parties.get(usize::from(*i)),
+            Place::Dealer => Some(&self.dealer),
+            Place::Client(_) => None,
+        }
+    }
+}
+
+/// Parse and check `deployment.toml`. `plan` stays as written.
+///
+/// Takes untrusted text: bounded, never panics.
+pub fn parse_deployment(text: &str) -> Result<Deployment, ConfigError> {
+    if text.len() > MAX_TEXT {
+        return Err(ConfigError::invalid(
+            "deployment",
+            "the file is larger than 1 MiB",
+            "give the right file",
+        ));
+    }
+    let raw: Raw = toml::from_str(text).map_err(ConfigError::syntax)?;
+    raw.check()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: String,
+    protocol: Protocol,
+    plan: PathBuf,
+    #[serde(default)]
+    parties: BTreeMap<String, RawNode>,
+    dealer: Option<RawNode>,
+    #[serde(default)]
+    clients: BTreeMap<String, RawNode>,
+    roles: Roles,
+    #[serde(default)]
+    timeouts: RawTimeouts,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawNode {
+    address: Option<Address>,
+    fingerprint: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawTimeouts {
+    connect: Option<u64>,
+    step: Option<u64>,
+    heartbeat: Option<u64>,
+}
+
+impl Raw {
+    fn check(self) -> Result<Deployment, ConfigError> {
+        if !Place::valid_name(&self.name) {
+            return Err(ConfigError::invalid("name", "not a name", "use letters, digits, `-`, `_` and `.`"));
+        }
+        let n = self.protocol.parties();
+        if let Some(extra) = self.parties.keys().find(|k| !(0..n).any(|i| i.to_string() == **k)) {
+            return Err(ConfigError::invalid(
+                format!("parties.{extra}"),
+                format!("protocol {} has parties 0 to {}", self.protocol, n - 1),
+                "remove that table",
+            ));
+        }
+        if self.clients.len() > MAX_CLIENTS {
+            let problem = format!("more than {MAX_CLIENTS} clients");
+            return Err(ConfigError::invalid("clients", problem, "split the deployment"));
+        }
+        let party = |i: usize| endpoint(Place::Party(i as u8), self.parties.get(&i.to_string()));
+        let deployment = Deployment {
+            parties: (0..n).map(party).collect::<Result<_, _>>()?,
+            dealer: endpoint(Place::Dealer, self.dealer.as_ref())?,
+            clients: self.clients.iter().map(client).collect::<Result<_, _>>()?,
+            name: self.name,
+            protocol: self.protocol,
+            plan: self.plan,
+            roles: self.roles,
+            timeouts: self.timeouts.check()?,
+        };
+        deployment.check_roles()?;
+        deployment.check_fingerprints()?;
+        deployment.check_addresses()?;
+        Ok(deployment)
+    }
+}
+
+fn endpoint(place: Place, raw: Option<&RawNode>) -> Result<Endpoint, ConfigError> {
+    let table = place.table();
+    let join = format!(
+        "ask the operator of {place} for its card (`privet certs show`), then `privet init --join CARD`"
+    );
+    let raw = raw.ok_or_else(|| ConfigError::invalid(&table, "the table is missing", &join))?;
+    let missing = |key: &str| ConfigError::invalid(format!("{table}.{key}"), "the key is missing", &join);
+    Ok(Endpoint {
+        address: raw.address.clone().ok_or_else(|| missing("address"))?,
+        fingerprint: fingerprint(&table, raw)?.ok_or_else(|| missing("fingerprint"))?,
+    })
+}
+
+fn client((name, raw): (&String, &RawNode)) -> Result<(String, Client), ConfigError> {
+    let table = format!("clients.{name}");
+    if !Place::valid_name(name) {
+        return Err(ConfigError::invalid(table, "not a name", "use letters, digits, `-`, `_` and `.`"));
+    }
+    if raw.address.is_some() {
+        let problem = "clients are never dialled";
+        return Err(ConfigError::invalid(format!("{table}.address"), problem, "remove the key"));
+    }
+    let remedy = format!("ask {name} for its card (`privet certs show`), then `privet init --join CARD`");
+    let missing = || ConfigError::invalid(format!("{table}.fingerprint"), "the key is missing", remedy);
+    Ok((name.clone(), Client { fingerprint: fingerprint(&table, raw)?.ok_or_else(missing)? }))
+}
+
+fn fingerprint(table: &str, raw: &RawNode) -> Result<Option<Fingerprint>, ConfigError> {
+    let Some(text) = &raw.fingerprint else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| {
+        ConfigError::invalid(
+            format!("{table}.fingerprint"),
+            "not a certificate fingerprint",
+            "paste what `privet certs fingerprint` prints on that machine",
+        )
+    })
+}
+
+impl RawTimeouts {
+    fn check(self) -> Result<Timeouts, ConfigError> {
+        let default = Timeouts::default();
+        let seconds = |key: &str, value: Option<u64>, default: Duration| match value {
+            None => Ok(default),
+            Some(s @ 1..=86_400) => Ok(Duration::from_secs(s)),
+            Some(_) => Err(ConfigError::invalid(
+                format!("timeouts.{key}"),
+                "out of range",
+                "give whole seconds from 1 to 86400",
+            )),
+        };
+        Ok(Timeouts {
+            connect: seconds("connect", self.connect, default.connect)?,
+            step: seconds("step", self.step, default.step)?,
+            heartbeat: seconds("heartbeat", self.heartbeat, default.heartbeat)?,
+        })
+    }
+}
+
+impl Deployment {
+    fn check_roles(&self) -> Result<(), ConfigError> {
+        for (role, place) in self.roles.all() {
+            let key = format!("roles.{role}");
+            if *place == Place::Dealer {
+                // The dealer knows every mask; with anybody's data as well it would know that data.
+                let remedy = "give the role to a party or to a client";
+                return Err(ConfigError::invalid(key, "the dealer must not own data or see results", remedy));
+            }
+            if self.fingerprint(place).is_none() {
+                let remedy = format!("add [{}] or give the role to somebody who is there", place.table());
+                return Err(ConfigError::invalid(key, format!("{place} is not in this deployment"), remedy));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fingerprints(&self) -> Result<(), ConfigError> {
+        let mut seen: BTreeMap<String, Place> = BTreeMap::new();
+        for place in self.places() {
+            let Some(fingerprint) = self.fingerprint(&place) else { continue };
+            if let Some(first) = seen.insert(fingerprint.to_string(), place.clone()) {
+                return Err(ConfigError::invalid(
+                    format!("{}.fingerprint", place.table()),
+                    format!("{first} has the same certificate, so the two could not be told apart"),
+                    "give each place a certificate of its own (`privet certs new`)",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_addresses(&self) -> Result<(), ConfigError> {
+        let mut seen: BTreeMap<String, Place> = BTreeMap::new();
+        for place in self.places() {
+            let Some(address) = self.address(&place) else { continue };
+            if let Some(first) = seen.insert(address.to_string(), place.clone()) {
+                return Err(ConfigError::invalid(
+                    format!("{}.address", place.table()),
+                    format!("{first} listens on {address} too"),
+                    "give each place a host or a port of its own",
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! The two TOML files of an installation, with unknown keys refused.
+//!
+//! `deployment.toml` says who takes part and is the same for everybody; `node.toml` is private to one process and
+//! says which place it takes, where its key lies and what it may use. Paths are relative to the file they stand in.
+
+mod address;
+mod card;
+mod deployment;
+mod error;
+mod load;
+mod node;
+mod place;
+
+pub use address::Address;
+pub use card::Card;
+pub use deployment::{Client, Deployment, Endpoint, Protocol, Roles, Timeouts, parse_deployment};
+pub use error::ConfigError;
+pub use load::{Loaded, load_deployment, load_node};
+pub use node::{Bytes, Node, parse_node};
+pub use place::Place;
+
+#[cfg(test)]
+mod tests;

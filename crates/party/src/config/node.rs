@@ -1,0 +1,144 @@
+use super::deployment::MAX_TEXT;
+use super::{Address, ConfigError, Place};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Most worker threads that a node may ask for.
+const MAX_THREADS: usize = 1024;
+
+/// What one process needs to know about itself. Private to its operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The place it takes.
+    pub me: Place,
+    /// The deployment file.
+    pub deployment: PathBuf,
+    /// Its certificate, PEM.
+    pub certificate: PathBuf,
+    /// Its private key, PEM; readable by its owner only.
+    pub key: PathBuf,
+    /// Directory of preprocessing.
+    pub store: PathBuf,
+    /// Bind here instead of the address that the deployment gives (behind a NAT or proxy).
+    pub listen: Option<Address>,
+    /// Weights to share, safetensors; for the model owner.
+    pub weights: Option<PathBuf>,
+    /// Worker threads; the machine's cores when absent.
+    pub threads: Option<usize>,
+    /// Plain TCP. Stamped on every report.
+    pub insecure: bool,
+    /// Most bytes that preprocessing may take on disk.
+    pub disk_budget: Option<Bytes>,
+}
+
+/// A size in bytes: an integer, or text with a unit (`"50 GB"`, `"512MiB"`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl std::str::FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Bytes, String> {
+        let wrong =
+            || format!("`{}` is not a size; write for example \"50 GB\" or \"512 MiB\"", s.escape_debug());
+        let s = s.trim();
+        let split = s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
+        let number: u64 = s[..split].parse().map_err(|_| wrong())?;
+        let unit: u64 = match s[split..].trim() {
+            "" | "B" => 1,
+            "kB" | "KB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "TB" => 1_000_000_000_000,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            "TiB" => 1 << 40,
+            _ => return Err(wrong()),
+        };
+        number.checked_mul(unit).map(Bytes).ok_or_else(wrong)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: serde::Deserializer<'de>>(de: D) -> Result<Bytes, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Text {
+            Number(u64),
+            Unit(String),
+        }
+        match Text::deserialize(de)? {
+            Text::Number(n) => Ok(Bytes(n)),
+            Text::Unit(s) => s.parse().map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    me: Place,
+    deployment: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
+    store: Option<PathBuf>,
+    listen: Option<Address>,
+    weights: Option<PathBuf>,
+    threads: Option<usize>,
+    #[serde(default)]
+    insecure: bool,
+    disk_budget: Option<Bytes>,
+}
+
+/// Parse and check `node.toml`. Paths stay as written.
+///
+/// Takes untrusted text: bounded, never panics.
+pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
+    if text.len() > MAX_TEXT {
+        return Err(ConfigError::invalid("node", "the file is larger than 1 MiB", "give the right file"));
+    }
+    let raw: Raw = toml::from_str(text).map_err(ConfigError::syntax)?;
+    if raw.threads.is_some_and(|n| !(1..=MAX_THREADS).contains(&n)) {
+        let remedy = format!("give 1 to {MAX_THREADS}, or remove the key to use every core");
+        return Err(ConfigError::invalid("threads", "out of range", remedy));
+    }
+    if raw.listen.is_some() && !raw.me.listens() {
+        return Err(ConfigError::invalid("listen", "clients do not listen", "remove the key"));
+    }
+    if raw.disk_budget == Some(Bytes(0)) {
+        return Err(ConfigError::invalid(
+            "disk_budget",
+            "nothing fits into 0 bytes",
+            "raise it or remove the key",
+        ));
+    }
+    Ok(Node {
+        me: raw.me,
+        deployment: raw.deployment,
+        certificate: raw.certificate,
+        key: raw.key,
+        store: raw.store.unwrap_or_else(|| "store".into()),
+        listen: raw.listen,
+        weights: raw.weights,
+        threads: raw.threads,
+        insecure: raw.insecure,
+        disk_budget: raw.disk_budget,
+    })
+}
+
+impl Node {
+    /// The same node with every path taken relative to `dir`.
+    pub(super) fn relative_to(mut self, dir: &Path) -> Node {
+        let paths = [&mut self.deployment, &mut self.certificate, &mut self.key, &mut self.store];
+        for path in paths.into_iter().chain(self.weights.as_mut()) {
+            *path = dir.join(&*path);
+        }
+        self
+    }
+
+    /// Worker threads: as configured, or the cores that this process may use.
+    pub fn thread_count(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+    }
+}

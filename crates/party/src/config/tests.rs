@@ -1,0 +1,208 @@
+use super::*;
+use privet_net::Fingerprint;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn fp(name: &str) -> String {
+    Fingerprint::of(name.as_bytes()).to_string()
+}
+
+fn deployment() -> String {
+    format!(
+        r#"name = "hospital"
+protocol = "fss"
+plan = "plan.json"
+[parties.0]
+address = "a.example:7701"
+fingerprint = "{}"
+[parties.1]
+address = "[::1]:7702"
+fingerprint = "{}"
+[dealer]
+address = "10.0.0.3:7703"
+fingerprint = "{}"
+[clients.alice]
+fingerprint = "{}"
+[roles]
+data-owner = "client:alice"
+model-owner = "party:1"
+receiver = "client:alice"
+[timeouts]
+step = 60
+"#,
+        fp("0"),
+        fp("1"),
+        fp("dealer"),
+        fp("alice")
+    )
+}
+
+const NODE: &str = r#"
+me = "party:0"
+deployment = "deployment.toml"
+certificate = "cert.pem"
+key = "key.pem"
+threads = 2
+disk_budget = "50 GB"
+"#;
+
+#[test]
+fn a_deployment_says_who_is_where() {
+    let d = parse_deployment(&deployment()).unwrap();
+    assert_eq!(d.parties[1].address, Address { host: "::1".into(), port: 7702 });
+    assert_eq!(d.roles.get("model-owner"), Some(&Place::Party(1)));
+    assert_eq!(d.roles.get("intruder"), None);
+    assert_eq!(d.timeouts.step.as_secs(), 60);
+    assert_eq!(d.timeouts.connect, Timeouts::default().connect);
+    assert_eq!(d.place_of(&fp("dealer").parse().unwrap()), Some(Place::Dealer));
+    assert_eq!(d.place_of(&fp("nobody").parse().unwrap()), None);
+    assert_eq!(d.address(&Place::Client("alice".into())), None);
+    assert_eq!(d.places().len(), 4);
+}
+
+/// Each edit of a good deployment must be refused with a message that has both texts in it.
+#[test]
+fn bad_deployments_are_refused_by_name() {
+    let cases: &[(&str, &str, &str, &str)] = &[
+        ("plan = ", "plann = ", "plann", "line 3"),
+        ("[roles]", "[roles]\nwatcher = \"dealer\"", "watcher", "line 16"),
+        ("step = 60", "steps = 60", "steps", "line 20"),
+        ("step = 60", "step = 0", "timeouts.step", "out of range"),
+        ("protocol = \"fss\"", "protocol = \"bgw\"", "bgw", "fss"),
+        ("name = \"hospital\"", "name = \"a b\"", "name", "not a name"),
+        ("10.0.0.3:7703", "10.0.0.3:0", "10.0.0.3:0", "host:port"),
+        ("10.0.0.3:7703", "a.example:7701", "dealer.address", "party:0 listens"),
+        ("receiver = \"client:alice\"", "receiver = \"dealer\"", "roles.receiver", "must not"),
+        ("receiver = \"client:alice\"", "receiver = \"client:bob\"", "roles.receiver", "not in this"),
+        ("receiver = \"client:alice\"", "receiver = \"party:2\"", "roles.receiver", "not in this"),
+        ("receiver = \"client:alice\"\n", "", "receiver", "missing"),
+        ("[parties.1]", "[parties.2]", "parties.2", "parties 0 to 1"),
+        ("[clients.alice]", "[clients.\"al ice\"]", "al ice", "not a name"),
+        ("[clients.alice]", "[clients.alice]\naddress = \"b:1\"", "clients.alice.address", "never dialled"),
+    ];
+    for (from, to, key, problem) in cases {
+        let text = deployment().replace(from, to);
+        assert_ne!(text, deployment(), "the case `{to}` changes nothing");
+        let message = parse_deployment(&text).expect_err(to).to_string();
+        assert!(message.contains(key) && message.contains(problem), "{to}: {message}");
+    }
+    let twice = deployment().replace(&fp("1"), &fp("0"));
+    let message = parse_deployment(&twice).unwrap_err().to_string();
+    assert!(message.contains("parties.1.fingerprint") && message.contains("party:0"), "{message}");
+    let odd = deployment().replace(&fp("1"), "abc");
+    assert!(parse_deployment(&odd).unwrap_err().to_string().contains("parties.1.fingerprint"));
+}
+
+#[test]
+fn what_is_still_missing_comes_with_how_to_get_it() {
+    let text = deployment();
+    let start = text.find("[dealer]").unwrap();
+    let end = text.find("[clients").unwrap();
+    let error = parse_deployment(&format!("{}{}", &text[..start], &text[end..])).unwrap_err();
+    assert!(error.to_string().contains("`dealer`"), "{error}");
+    assert!(error.remedy().contains("--join"), "{}", error.remedy());
+}
+
+#[test]
+fn nodes_are_read_and_refused() {
+    let node = parse_node(NODE).unwrap();
+    assert_eq!((node.me, node.disk_budget), (Place::Party(0), Some(Bytes(50_000_000_000))));
+    assert_eq!(node.store, PathBuf::from("store"));
+    assert!(!node.insecure);
+    for (line, says) in [
+        ("colour = 1", "colour"),
+        ("threads = 2", "duplicate key"),
+        ("listen = \"nowhere\"", "host:port"),
+        ("insecure = \"no\"", "boolean"),
+    ] {
+        let message = parse_node(&format!("{NODE}{line}\n")).expect_err(line).to_string();
+        assert!(message.contains(says) && message.contains("line 8"), "{line}: {message}");
+    }
+    for (from, to) in
+        [("threads = 2", "threads = 0"), ("50 GB", "50 furlongs"), ("50 GB", "0"), ("party:0", "party:x")]
+    {
+        assert!(parse_node(&NODE.replace(from, to)).is_err(), "{to}");
+    }
+    let client = NODE.replace("party:0", "client:alice");
+    assert!(parse_node(&format!("{client}listen = \"a:1\"")).unwrap_err().to_string().contains("listen"));
+}
+
+#[test]
+fn sizes_have_units() {
+    for (text, bytes) in
+        [("0", 0), ("7", 7), ("1kB", 1000), ("2 MiB", 2 << 20), ("18446744073709551615", u64::MAX)]
+    {
+        assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+    }
+    for text in ["", "GB", "-1", "1.5 GB", "18446744073709551616", "18446744073709551615 kB", "1 gb"] {
+        assert!(text.parse::<Bytes>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn places_addresses_and_cards_read_back() {
+    for text in ["party:0", "party:9", "dealer", "client:a.b-c_1"] {
+        assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+    }
+    let long = format!("client:{}", "x".repeat(65));
+    for text in
+        ["", "party", "party:", "party:10", "party:+1", "client:", "client:../x", "client:é", "Dealer", &long]
+    {
+        assert!(text.parse::<Place>().is_err(), "{text}");
+    }
+    for text in ["h:1", "[::1]:65535", "1.2.3.4:7"] {
+        assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+    }
+    for text in ["h", "h:", "h:0", "h:65536", ":1", "::1:5", "[h]:5", "[::1:5", "h h:1", "h/x:1", "\u{1}:1"] {
+        assert!(text.parse::<Address>().is_err(), "{text}");
+    }
+    let cards = [format!("party:1@h:7#{}", fp("x")), format!("client:bob#{}", fp("x"))];
+    for text in &cards {
+        assert_eq!(text.parse::<Card>().unwrap().to_string(), *text);
+    }
+    for text in [format!("party:1#{}", fp("x")), format!("client:bob@h:7#{}", fp("x")), "dealer@h:7".into()] {
+        assert!(text.parse::<Card>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn files_are_taken_relative_to_where_they_stand() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write_node(dir.path());
+    let loaded = Loaded::load(&path).unwrap();
+    assert_eq!(loaded.deployment.plan, dir.path().join("plan.json"));
+    assert_eq!(loaded.node.store, dir.path().join("store"));
+    assert_eq!(loaded.roles(), Vec::<&str>::new());
+
+    fs::write(&path, NODE.replace("party:0", "client:mallory")).unwrap();
+    let message = Loaded::load(&path).unwrap_err().to_string();
+    assert!(message.contains("node.toml") && message.contains("mallory"), "{message}");
+
+    fs::write(&path, NODE.replace("key =", "keys =")).unwrap();
+    assert!(Loaded::load(&path).unwrap_err().to_string().contains("node.toml: TOML parse error at line 5"));
+    assert!(matches!(Loaded::load(Path::new("/no/such")), Err(ConfigError::Read { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = write_node(dir.path());
+    fs::set_permissions(dir.path().join("key.pem"), fs::Permissions::from_mode(0o644)).unwrap();
+    let error = Loaded::load(&path).unwrap_err();
+    assert!(error.to_string().contains("0644") && error.remedy().contains("chmod 600"), "{error}");
+}
+
+fn write_node(dir: &Path) -> PathBuf {
+    fs::write(dir.join("deployment.toml"), deployment()).unwrap();
+    fs::write(dir.join("key.pem"), "not looked into here").unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(dir.join("key.pem"), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let path = dir.join("node.toml");
+    fs::write(&path, NODE).unwrap();
+    path
+}
