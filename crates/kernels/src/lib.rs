@@ -8,6 +8,7 @@ pub mod compare;
 pub mod device;
 mod device_cpu;
 pub mod linear;
+pub mod probe;
 mod threads;
 
 pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};

@@ -3,10 +3,14 @@
 //! Matrix products pack x as A and keep the weights as B; convolutions keep the weights as A and pack patches of x as B, so
 //! that both write their results in the layout that the plan wants.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod amx;
 mod buffer;
 mod conv;
 mod direct;
 mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod limbs;
 mod matmul;
 mod patches;
 mod portable;
@@ -29,11 +33,13 @@ use std::sync::Arc;
 pub enum LinearPath {
     /// Plain 64-bit multiplications.
     Portable,
+    /// Byte limbs on AMX int8 tiles.
+    Amx,
 }
 
 impl LinearPath {
     /// Every path, slowest first.
-    pub const ALL: [LinearPath; 1] = [LinearPath::Portable];
+    pub const ALL: [LinearPath; 2] = [LinearPath::Portable, LinearPath::Amx];
 
     /// The best path that this machine has within `cap`.
     pub fn detect(cap: CpuCap) -> LinearPath {
@@ -47,6 +53,7 @@ impl LinearPath {
     pub fn cap(self) -> CpuCap {
         match self {
             LinearPath::Portable => CpuCap::Portable,
+            LinearPath::Amx => CpuCap::Amx,
         }
     }
 
@@ -54,14 +61,30 @@ impl LinearPath {
     pub fn missing(self) -> Option<&'static str> {
         match self {
             LinearPath::Portable => None,
+            #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+            LinearPath::Amx => amx::missing(),
+            #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+            LinearPath::Amx => Some("AMX on Linux"),
         }
     }
 }
 
 impl fmt::Display for LinearPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("matmul portable")
+        f.write_str(match self {
+            LinearPath::Portable => "matmul portable",
+            LinearPath::Amx => "matmul AMX int8",
+        })
     }
+}
+
+/// Byte products a second of one thread's AMX unit, measured for `seconds`; `None` where there is none.
+pub(crate) fn amx_peak(_seconds: f64) -> Option<f64> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if LinearPath::Amx.missing().is_none() {
+        return Some(amx::peak(_seconds));
+    }
+    None
 }
 
 /// Multiplications that keep one thread busy for longer than it takes to start another.
@@ -95,9 +118,16 @@ trait WithKernel {
     fn call<K: Kernel>(self, kernel: K) -> Self::Output;
 }
 
-fn with_kernel<F: WithKernel>(path: LinearPath, _ring: Ring, f: F) -> F::Output {
+fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, f: F) -> F::Output {
+    if let Some(what) = path.missing() {
+        panic!("{path} needs {what}, which this machine lacks");
+    }
     match path {
         LinearPath::Portable => f.call(Portable),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        LinearPath::Amx => f.call(amx::Amx::new(ring.bits())),
+        #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+        LinearPath::Amx => unreachable!("missing on this target, {ring}"),
     }
 }
 

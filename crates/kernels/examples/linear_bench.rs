@@ -1,0 +1,121 @@
+//! Speed of the linear layers on every path of this machine, against limits measured in the same run; JSON lines.
+//!
+//! `cargo run --release -p privet-kernels --example linear_bench [-- threads=2 path=NAME shape=NAME bits=64]`
+
+use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare};
+use privet_kernels::{LinearShape, probe};
+use privet_prg::{Prg, Seed};
+use privet_ring::{Conv2d, Ring};
+use std::time::Instant;
+
+const RUNS: usize = 5;
+
+fn shapes() -> Vec<(&'static str, LinearShape)> {
+    let conv = |channels: [usize; 2], size, kernel, stride, groups| {
+        let pad = kernel / 2;
+        LinearShape::Conv2d(Conv2d {
+            batch: 1,
+            in_channels: channels[0],
+            input: [size, size],
+            out_channels: channels[1],
+            kernel: [kernel, kernel],
+            stride: [stride, stride],
+            padding: [pad, pad, pad, pad],
+            dilation: [1, 1],
+            groups,
+        })
+    };
+    let fc = |m, k, n| LinearShape::MatMulT { m, k, n };
+    vec![
+        ("matmul-1024", fc(1024, 1024, 1024)),
+        ("matmul-256", fc(256, 256, 256)),
+        ("fc-25088x4096-batch1", fc(1, 25088, 4096)),
+        ("fc-25088x4096-batch8", fc(8, 25088, 4096)),
+        ("fc-784x128-batch128", fc(128, 784, 128)),
+        ("fc-400x120-batch1", fc(1, 400, 120)),
+        ("conv7x7-3x64-224", conv([3, 64], 224, 7, 2, 1)),
+        ("conv3x3-64x64-56", conv([64, 64], 56, 3, 1, 1)),
+        ("conv3x3-512x512-7", conv([512, 512], 7, 3, 1, 1)),
+        ("conv1x1-256x64-56", conv([256, 64], 56, 1, 1, 1)),
+        ("conv3x3-depthwise-96-112", conv([96, 96], 112, 3, 1, 96)),
+        ("conv3x3-32groups-256-28", conv([256, 256], 28, 3, 1, 32)),
+    ]
+}
+
+struct Limits {
+    /// Ring products a second of one thread for AMX, before the limbs are counted.
+    amx: Option<f64>,
+    read: f64,
+    threads: usize,
+}
+
+fn main() {
+    let option = |name: &str| {
+        std::env::args().skip(1).find_map(|a| a.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+    };
+    let threads = option("threads").and_then(|t| t.parse().ok()).unwrap_or(2);
+    let bits: Vec<u32> = match option("bits") {
+        Some(b) => vec![b.parse().expect("bits=1..64")],
+        None => vec![64, 40, 32],
+    };
+    let limits = Limits { amx: probe::amx_rate(1.0), read: probe::memory_read_rate(1.0, threads), threads };
+    println!(
+        r#"{{"limit":true,"threads":{threads},"amx_byte_products_per_s_thread":{:.4e},"read_bytes_per_s":{:.4e},"aes_blocks_per_s_thread":{:.4e}}}"#,
+        limits.amx.unwrap_or(0.0),
+        limits.read,
+        probe::aes_rate(0.5)
+    );
+    let mut prg = Seed::random().stream();
+    for path in LinearPath::ALL.into_iter().rev() {
+        if let Some(what) = path.missing() {
+            println!(r#"{{"skipped":"{path}","missing":"{what}"}}"#);
+            continue;
+        }
+        if option("path").is_some_and(|p| !path.to_string().contains(&p)) {
+            continue;
+        }
+        for (name, shape) in shapes() {
+            if option("shape").is_none_or(|s| name.contains(&s)) {
+                for &bits in &bits {
+                    measure(&mut prg, path, name, shape, Ring::new(bits), &limits);
+                }
+            }
+        }
+    }
+}
+
+fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, ring: Ring, limits: &Limits) {
+    let x = prg.elements(ring, shape.input_len());
+    let w = prg.elements(ring, shape.weight_len());
+    let mut out = vec![0; shape.output_len()];
+    let start = Instant::now();
+    let weights = prepare(path, limits.threads, ring, shape, &w);
+    let prepare_s = start.elapsed().as_secs_f64();
+    let mut times: Vec<f64> = (0..RUNS + 1)
+        .map(|_| {
+            let start = Instant::now();
+            linear_acc(path, limits.threads, ring, shape, &x, weights.as_ref(), &mut out);
+            start.elapsed().as_secs_f64()
+        })
+        .skip(1)
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let (median, macs) = (times[RUNS / 2], shape.macs() as f64);
+    let mut line = format!(
+        r#"{{"kernel":"linear","path":"{path}","shape":"{name}","bits":{},"threads":{},"median_s":{median:.3e},"min_s":{:.3e},"max_s":{:.3e},"prepare_s":{prepare_s:.3e},"gmac_per_s":{:.2}"#,
+        ring.bits(),
+        limits.threads,
+        times[0],
+        times[RUNS - 1],
+        macs / median / 1e9
+    );
+    if let (LinearPath::Amx, Some(amx)) = (path, limits.amx) {
+        let arithmetic = macs * f64::from(probe::limb_products(ring.bits())) / (amx * limits.threads as f64);
+        let memory = (shape.weight_len() * ring.bits().div_ceil(8) as usize) as f64 / limits.read;
+        line += &format!(
+            r#","amx_limit_s":{arithmetic:.3e},"weights_limit_s":{memory:.3e},"ratio":{:.3}"#,
+            arithmetic.max(memory) / median
+        );
+    }
+    println!("{line}}}");
+}

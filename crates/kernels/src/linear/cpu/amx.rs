@@ -1,0 +1,228 @@
+//! Limb products on AMX int8 tiles.
+//!
+//! An element of k bits is L = ceil(k/8) byte limbs; modulo 2^k only the products of limbs i and j with i + j < L
+//! count (36 for 64 bits). All products of one diagonal i + j weigh 2^(8(i+j)) and add up in one 32-bit tile.
+//! A step is 64 deep; packed, each limb of it is one tile of 1024 bytes (A: 16 rows of 64 positions; B: 16 rows of
+//! 16 columns of 4 positions, as TDPBUUD wants it).
+
+mod pass;
+
+use super::kernel::{Kernel, Tile};
+use super::limbs;
+use std::arch::asm;
+use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+
+const DEPTH: usize = 64;
+const TILE: usize = 1024;
+/// Accumulators of one multiplication, over all its passes.
+const SLOTS: usize = 10;
+
+// A sum of 8 products of bytes a position stays below 2^32.
+const _: () = assert!(8 * 255 * 255 * (Amx::BLOCK_STEPS * DEPTH) as u64 <= u32::MAX as u64);
+
+/// Tiles for rings of `limbs` bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Amx {
+    limbs: usize,
+}
+
+/// What this machine or its kernel lacks for AMX; asks the kernel once for the use of the tile registers.
+pub(super) fn missing() -> Option<&'static str> {
+    static MISSING: OnceLock<Option<&'static str>> = OnceLock::new();
+    *MISSING.get_or_init(|| {
+        let leaf = __cpuid_count(7, 0).edx;
+        if leaf >> 24 & 1 == 0 || leaf >> 25 & 1 == 0 {
+            return Some("AMX int8");
+        }
+        if !limbs::supported() {
+            return Some("AVX-512 VBMI beside AMX");
+        }
+        const SYS_ARCH_PRCTL: libc::c_long = 158;
+        const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
+        const XFEATURE_XTILEDATA: libc::c_long = 18;
+        // SAFETY: this call takes two integers and changes nothing but which state the kernel saves.
+        let refused = unsafe { libc::syscall(SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) } != 0;
+        refused.then_some("the kernel's permission for AMX tiles (Linux 5.16 or newer)")
+    })
+}
+
+impl Amx {
+    /// Only where [`missing`] finds nothing.
+    pub(super) fn new(bits: u32) -> Amx {
+        debug_assert!(missing().is_none());
+        Amx { limbs: bits.div_ceil(8) as usize }
+    }
+
+    /// The weight, as a shift, of every accumulator that [`Amx::passes`] stores, in order.
+    fn shifts(&self) -> &'static [u32] {
+        match self.limbs {
+            1 => &[0],
+            2 => &[0, 8, 8],
+            3 => &[16, 16, 8, 8, 0],
+            4 => &[0, 8, 16, 24, 24],
+            5 => &[0, 8, 16, 24, 32],
+            6 => &[0, 8, 16, 24, 32, 40],
+            7 => &[16, 24, 32, 40, 48, 0, 8, 8],
+            _ => &[24, 32, 40, 48, 56, 16, 16, 8, 8, 0],
+        }
+    }
+
+    /// All limb products of one tile, accumulators stored one after the other to `out`.
+    ///
+    /// # Safety
+    /// The tiles are configured; `a` and `b` hold `steps` packed steps, `steps` > 0; `out` has room for [`SLOTS`] tiles.
+    unsafe fn passes(&self, a: *const u8, b: *const u8, steps: usize, out: *mut u32) {
+        let step = self.limbs * TILE;
+        // SAFETY: by this function's contract; a pass reads only limbs below `self.limbs`.
+        unsafe {
+            match self.limbs {
+                1 => pass::low_1(a, b, step, steps, out),
+                2 => pass::low_2(a, b, step, steps, out),
+                3 => pass::low_3(a, b, step, steps, out),
+                4 => pass::low_4(a, b, step, steps, out),
+                5 => pass::low_5(a, b, step, steps, out),
+                6 => pass::low_6(a, b, step, steps, out),
+                7 => {
+                    pass::high_7(a, b, step, steps, out);
+                    pass::low_2(a, b, step, steps, out.add(5 * TILE / 4));
+                }
+                _ => {
+                    pass::high_8(a, b, step, steps, out);
+                    pass::low_3(a, b, step, steps, out.add(5 * TILE / 4));
+                }
+            }
+        }
+    }
+}
+
+impl Kernel for Amx {
+    const ROWS: usize = 16;
+    const COLS: usize = 16;
+    const DEPTH: usize = DEPTH;
+    const BLOCK_STEPS: usize = 16;
+    const BLOCK_TILES: usize = 8;
+
+    fn a_step(&self) -> usize {
+        self.limbs * TILE
+    }
+
+    fn b_step(&self) -> usize {
+        self.limbs * TILE
+    }
+
+    fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]) {
+        for (i, row) in rows.iter().enumerate() {
+            let mut padded = [0; DEPTH];
+            let full = row.first_chunk().unwrap_or_else(|| {
+                padded[..row.len()].copy_from_slice(row);
+                &padded
+            });
+            // SAFETY: this kernel is only made where the extensions are there.
+            unsafe { limbs::pack_row(full, self.limbs, &mut out[64 * i..]) };
+        }
+    }
+
+    fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]) {
+        for q in 0..DEPTH / 4 {
+            // SAFETY: this kernel is only made where the extensions are there.
+            unsafe { limbs::pack_quad(&block[4 * q * stride..], stride, self.limbs, &mut out[64 * q..]) };
+        }
+    }
+
+    fn enter(&self, rows: usize) -> impl Sized {
+        Configured::new(rows)
+    }
+
+    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, tile: &mut Tile) {
+        let bytes = steps * self.limbs * TILE;
+        assert!(steps > 0 && steps <= Self::BLOCK_STEPS && a.len() >= bytes && b.len() >= bytes);
+        let mut sums = MaybeUninit::<Sums>::uninit();
+        // SAFETY: bounds as just checked; the driver holds the guard of `enter`; a pass stores as many
+        // accumulators as there are shifts, and `fold` reads `rows` rows of each.
+        unsafe {
+            self.passes(a.as_ptr(), b.as_ptr(), steps, sums.as_mut_ptr().cast());
+            fold(sums.as_ptr().cast(), self.shifts(), rows, tile);
+        }
+    }
+}
+
+/// Room for every accumulator, rows on cache lines.
+type Sums = [Line; SLOTS * TILE / 64];
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "written and read as words through pointers")] [u32; 16]);
+
+/// `tile = sum over slots of sums << shift`.
+///
+/// # Safety
+/// AVX-512F is there; `sums` holds `rows` rows of 16 words for each shift, tiles 1024 bytes apart.
+#[target_feature(enable = "avx512f")]
+unsafe fn fold(sums: *const u32, shifts: &[u32], rows: usize, tile: &mut Tile) {
+    for (i, out) in tile.0.as_chunks_mut::<16>().0.iter_mut().take(rows).enumerate() {
+        let (mut low, mut high) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+        for (slot, &shift) in shifts.iter().enumerate() {
+            let count = _mm_cvtsi32_si128(shift as i32);
+            // SAFETY: row i of the slot is in bounds by this function's contract.
+            let (a, b) = unsafe {
+                let row = sums.add(slot * TILE / 4 + 16 * i);
+                (_mm256_load_si256(row.cast()), _mm256_load_si256(row.add(8).cast()))
+            };
+            low = _mm512_add_epi64(low, _mm512_sll_epi64(_mm512_cvtepu32_epi64(a), count));
+            high = _mm512_add_epi64(high, _mm512_sll_epi64(_mm512_cvtepu32_epi64(b), count));
+        }
+        let (a, b) = out.split_at_mut(8);
+        // SAFETY: eight words each.
+        unsafe {
+            _mm512_storeu_si512(a.as_mut_ptr().cast(), low);
+            _mm512_storeu_si512(b.as_mut_ptr().cast(), high);
+        }
+    }
+}
+
+/// This thread's tile configuration; released on drop, so that the kernel need not save tiles for good.
+struct Configured;
+
+#[repr(C, align(64))]
+struct Config {
+    palette: u8,
+    start_row: u8,
+    reserved: [u8; 14],
+    column_bytes: [u16; 16],
+    rows: [u8; 16],
+}
+
+impl Configured {
+    /// B (tmm7) has 16 rows; accumulators and A have `rows`, which shortens every product.
+    fn new(rows: usize) -> Configured {
+        let mut config =
+            Config { palette: 1, start_row: 0, reserved: [0; 14], column_bytes: [0; 16], rows: [0; 16] };
+        config.column_bytes[..8].fill(64);
+        config.rows[..7].fill(rows as u8);
+        config.rows[7] = 16;
+        // SAFETY: tiles are permitted (`missing`), the configuration is valid for palette 1 with rows 1..=16.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &config, options(nostack, readonly, preserves_flags)) };
+        Configured
+    }
+}
+
+impl Drop for Configured {
+    fn drop(&mut self) {
+        // SAFETY: back to the initial state; no tile holds anything that is still wanted.
+        unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) };
+    }
+}
+
+/// Byte products a second that one thread's tile unit does with operands in registers: the limit of this path.
+/// Only where [`missing`] finds nothing.
+pub(crate) fn peak(seconds: f64) -> f64 {
+    const ROUNDS: usize = 10_000;
+    let _state = Configured::new(16);
+    crate::probe::rate(seconds, || {
+        // SAFETY: the tiles are configured.
+        unsafe { pass::registers_only(ROUNDS) };
+        (ROUNDS * 6 * 16 * 16 * 64) as f64
+    })
+}
