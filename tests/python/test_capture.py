@@ -55,7 +55,7 @@ class Refused(nn.Module):
 @pytest.mark.parametrize(
     ("function", "name"),
     [
-        (lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), None),
+        (lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), "aten.pad.default (mode reflect)"),
         (lambda x: F.pad(x, (1, 1), value=1.0), "aten.pad.default (padding with a value other than 0)"),
         (
             lambda x: F.dropout(x, 0.5, training=True),

@@ -1,0 +1,130 @@
+"""Writes ``benches/workloads/NAME.graph.json``: the networks of ``privet bench``, without weights.
+
+The files hold shapes and ranges only. The benchmark draws every parameter uniformly from its range, which is how
+the ranges were made: weights are uniform with Kaiming's bound, and each BatchNorm gets statistics near those of
+its own input, so that activations neither vanish nor grow. Seeds are fixed; this is public benchmark data.
+
+Run ``python -m privet.workloads`` in the repository's root after a change to capture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from . import models
+from .capture import capture
+from .graph import Graph
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A network, the shape of one input row, and the range of its elements."""
+
+    build: Callable[[], nn.Module]
+    row: tuple[int, ...]
+    low: float
+    high: float
+
+
+# Pixels in [0, 1], or normalised with the mean and deviation of ImageNet.
+WORKLOADS = {
+    "mlp": Workload(models.mlp, (1, 28, 28), 0.0, 1.0),
+    "lenet": Workload(models.LeNet, (1, 28, 28), 0.0, 1.0),
+    "alexnet-cifar": Workload(models.alexnet_cifar, (3, 33, 33), -2.2, 2.7),
+    "vgg16-cifar": Workload(models.vgg16_cifar, (3, 32, 32), -2.2, 2.7),
+    "resnet18": Workload(models.resnet18, (3, 224, 224), -2.2, 2.7),
+    "resnet50": Workload(models.resnet50, (3, 224, 224), -2.2, 2.7),
+    "squeezenet": Workload(models.squeezenet, (3, 224, 224), -2.2, 2.7),
+    "vgg16": Workload(models.vgg16, (3, 224, 224), -2.2, 2.7),
+}
+
+CALIBRATION_ELEMENTS = 400_000  # of the input: two rows of 3x224x224, capped below
+CALIBRATION_ROWS = 64
+DIGITS = 3  # of the ranges: more would differ between processors
+
+
+def uniform(shape: torch.Size | tuple[int, ...], low: float, high: float, random: torch.Generator) -> Tensor:
+    """Independent uniform elements."""
+    return torch.empty(shape).uniform_(low, high, generator=random)
+
+
+def draw(model: nn.Module, rows: Tensor, random: torch.Generator) -> None:
+    """Fill weights and biases, then BatchNorm statistics during one pass over ``rows``."""
+    for module in model.modules():
+        if isinstance(module, (nn.Conv2d, nn.Linear)):
+            bound = math.sqrt(6.0 / module.weight[0].numel())
+            module.weight.data = uniform(module.weight.shape, -bound, bound, random)
+            if module.bias is not None:
+                module.bias.data = uniform(module.bias.shape, -0.05, 0.05, random)
+
+    def settle(norm: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        assert isinstance(norm, nn.BatchNorm2d) and norm.running_mean is not None and norm.running_var is not None
+        variance = float(inputs[0].var())
+        deviation = math.sqrt(variance)
+        norm.running_mean = uniform(norm.running_mean.shape, -0.1 * deviation, 0.1 * deviation, random)
+        norm.running_var = uniform(norm.running_var.shape, 0.8 * variance, 1.2 * variance, random)
+        norm.weight.data = uniform(norm.weight.shape, 0.8, 1.2, random)
+        norm.bias.data = uniform(norm.bias.shape, -0.1, 0.1, random)
+
+    norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+    hooks = [norm.register_forward_pre_hook(settle) for norm in norms]
+    if norms:
+        with torch.no_grad():
+            model.eval()(rows)
+    for hook in hooks:
+        hook.remove()
+
+
+def round_outward(low: float, high: float) -> tuple[float, float]:
+    """A range of a few digits that holds the given one."""
+
+    def at(value: float, towards: Callable[[float], int]) -> float:
+        if value == 0:
+            return 0.0
+        place = DIGITS - 1 - math.floor(math.log10(abs(value)))
+        return float(f"{towards(value * 10.0**place)}e{-place}")
+
+    return at(low, math.floor), at(high, math.ceil)
+
+
+def generate(name: str) -> Graph:
+    """The graph of a workload for one row, with ranges and without source lines."""
+    work = WORKLOADS[name]
+    random = torch.Generator().manual_seed(20250101)
+    count = min(CALIBRATION_ROWS, CALIBRATION_ELEMENTS // math.prod(work.row))
+    rows = uniform((count, *work.row), work.low, work.high, random)
+    model = work.build()
+    draw(model, rows, random)
+    graph = capture(model, rows[:1], name=name, calibration=rows).graph
+    for node in graph.nodes:
+        node.source = ""  # lines of torchvision would change with its version
+        if node.range is not None:
+            node.range = round_outward(*node.range)
+    return graph
+
+
+def main() -> None:
+    """Write all or the named files."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(WORKLOADS)}; default: all")
+    parser.add_argument("--out", type=Path, default=Path("benches/workloads"), help="folder to write to")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(WORKLOADS)
+    if unknown:
+        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.names or WORKLOADS:
+        path = options.out / f"{name}.graph.json"
+        path.write_text(generate(name).to_json() + "\n")
+        print(f"{path}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

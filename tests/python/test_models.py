@@ -1,0 +1,78 @@
+"""The named networks, and the workload files of the benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from privet import models, workloads
+from privet.capture import capture
+from privet.evaluate import evaluate
+from privet.graph import Graph
+
+FILES = Path(__file__).parents[2] / "benches" / "workloads"
+
+
+@pytest.mark.parametrize(
+    ("build", "row", "parameters"),
+    [
+        (models.LeNet, (1, 28, 28), 431_080),
+        (models.mlp, (1, 28, 28), 118_282),
+        (models.alexnet_cifar, (3, 33, 33), 3_882_058),
+        (models.ResNet20, (3, 32, 32), 269_722),
+    ],
+)
+def test_model_captures_exactly(build, row, parameters):
+    model = build().eval()
+    assert sum(p.numel() for p in model.parameters()) == parameters
+    rows = torch.rand(2, *row)
+    captured = capture(model, rows)
+    (found,) = evaluate(captured.graph, captured.parameters, {next(iter(captured.graph.inputs())): rows})
+    with torch.no_grad():
+        torch.testing.assert_close(found, model.double()(rows.double()), atol=1e-9, rtol=1e-9)
+
+
+def test_option_a_shortcut_is_a_slice_and_a_pad():
+    captured = capture(models.BasicBlock(4, 8, 2), torch.rand(1, 4, 8, 8))
+    shortcut = [n.op for n in captured.graph.nodes if n.kind in ("slice", "pad")]
+    assert shortcut == [
+        {"kind": "slice", "dim": 2, "start": 0, "end": 8, "step": 2},
+        {"kind": "slice", "dim": 3, "start": 0, "end": 8, "step": 2},
+        {"kind": "pad", "amounts": [[0, 0], [2, 2], [0, 0], [0, 0]]},
+    ]
+
+
+def close(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
+    """Equal but for what another processor's rounding changes."""
+    width = theirs[1] - theirs[0]
+    return all(abs(a - b) <= 0.02 * width for a, b in zip(ours, theirs, strict=True))
+
+
+def test_every_workload_has_its_file_and_no_other():
+    assert {p.name for p in FILES.iterdir() if p.suffix == ".json"} == {
+        f"{name}.graph.json" for name in workloads.WORKLOADS
+    }
+
+
+@pytest.mark.parametrize("name", workloads.WORKLOADS)
+def test_workload_file_is_current(name):
+    path = FILES / f"{name}.graph.json"
+    assert path.stat().st_size < 150_000
+    kept = Graph.from_json(path.read_text())
+    made = workloads.generate(name)
+    for node, fresh in zip(kept.nodes, made.nodes, strict=True):
+        assert node.range is not None and fresh.range is not None
+        assert node.range[0] <= node.range[1]
+        assert close(node.range, fresh.range), f"{node.layer} {node.kind}: {node.range} {fresh.range}"
+        node.range = fresh.range = None
+    assert kept == made, "run: python -m privet.workloads"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((0.12345, 0.98765), (0.123, 0.988)), ((-1234.5, 0.0), (-1240.0, 0.0)), ((-0.5, -0.00123456), (-0.5, -0.00123))],
+)
+def test_ranges_are_rounded_outward(given, expected):
+    assert workloads.round_outward(*given) == expected
