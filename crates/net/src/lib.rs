@@ -8,25 +8,32 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`mem`] | both parties in one process, for tests and simulation |
+//! | [`tcp`] | mutual TLS 1.3 (or explicitly insecure plain TCP) with one I/O thread a connection |
 //! | [`throttle`] | delay and rate of an emulated network, applied where frames are sent |
-//! | [`fingerprint`] | what peers are pinned by |
+//! | [`fault`] | drop, delay, truncate, flip, duplicate, reorder, swap, kill: for tests of the error paths |
+//! | [`certs`], [`fingerprint`] | identities without a certificate authority, pinned by fingerprint |
 //! | [`hello`] | what peers compare before the first step |
 //! | [`meter`] | bytes and rounds by phase |
 
+pub mod certs;
 mod channel;
 mod error;
+
 pub mod fingerprint;
 pub mod frame;
 mod framed;
 pub mod hello;
 pub mod mem;
 pub mod meter;
+pub mod tcp;
 pub mod throttle;
 
+pub use certs::Identity;
 pub use channel::{Channel, Step};
 pub use error::{Fault, NetError};
 pub use fingerprint::Fingerprint;
 pub use framed::{FrameFilter, Framed};
 pub use hello::Hello;
 pub use meter::{Meter, PhaseCount};
+pub use tcp::{Listener, Options, Pin, Pins, Security, TcpChannel, TlsChannel, dial};
 pub use throttle::NetworkProfile;

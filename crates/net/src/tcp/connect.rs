@@ -1,0 +1,399 @@
+//! Making connections: listen or dial, TLS handshake, greeting.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::Connection;
+
+use super::driver::Driver;
+use super::link::{Shared, SocketLink};
+use super::tls::{self, PinnedPeers};
+use super::wire::Wire;
+use super::{Options, Pin, Pins, Security, TcpChannel, poll};
+use crate::frame::{Encoder, Kind};
+use crate::framed::{Framed, Names};
+use crate::hello::MAX_HELLO;
+use crate::{Fingerprint, Hello, Meter, NetError};
+
+/// The most that one handshake may take, so that a silent caller cannot occupy a listener.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// A port that peers connect to.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    security: Security,
+    pins: Pins,
+}
+
+impl Listener {
+    /// Listens on `address` (`host:port`; port 0 picks a free one) for the pinned peers.
+    pub fn bind(address: &str, security: Security, pins: Pins) -> Result<Self, NetError> {
+        let refuse = |e: io::Error| match e.kind() {
+            io::ErrorKind::AddrInUse => NetError::PortInUse { address: address.into() },
+            _ => NetError::Address { address: address.into(), what: e.to_string() },
+        };
+        let socket = TcpListener::bind(address).map_err(refuse)?;
+        socket.set_nonblocking(true).map_err(refuse)?;
+        Ok(Self { socket, security, pins })
+    }
+
+    /// The address listened on, with the port that was chosen.
+    pub fn local_address(&self) -> Result<String, NetError> {
+        let address = self.socket.local_addr().map_err(|e| failed("asking for the port", &e))?;
+        Ok(address.to_string())
+    }
+
+    /// Waits for a peer, authenticates it and reads its greeting. The caller answers with [`Incoming::answer`].
+    ///
+    /// An error about one caller (a wrong certificate, no TLS) leaves the listener usable.
+    pub fn accept(&self, timeout: Duration) -> Result<Incoming, NetError> {
+        let deadline = Instant::now() + timeout;
+        let (socket, address) = loop {
+            match self.socket.accept() {
+                Ok((socket, address)) => break (socket, address.to_string()),
+                Err(e)
+                    if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(failed("accepting a connection", &e)),
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let doing = "waiting for a peer to connect".into();
+                return Err(NetError::Timeout { doing, seconds: timeout.as_secs() });
+            }
+            poll::wait_readable(&self.socket, left).map_err(|e| failed("waiting for a peer", &e))?;
+        };
+        let verifier = PinnedPeers::new(&self.pins);
+        let cipher = match &self.security {
+            Security::Tls(identity) => {
+                let connection = tls::server(identity, &verifier).map_err(|e| setup(&e))?;
+                Some((Connection::Server(connection), identity.fingerprint()))
+            }
+            Security::InsecurePlain => None,
+        };
+        let mut line = Line::new(socket, address, cipher, verifier, HANDSHAKE)?;
+        let hello = line.hear()?;
+        let names: Vec<&str> = match &self.security {
+            Security::Tls(_) => line.verifier.names(),
+            Security::InsecurePlain => self.pins.iter().map(|p| p.name.as_str()).collect(),
+        };
+        if !names.contains(&hello.role.as_str()) {
+            let (claimed, pinned) = (hello.role.clone(), names.join("`, `"));
+            let error = NetError::WrongRole { claimed, pinned };
+            line.refuse(&error.to_string());
+            return Err(error);
+        }
+        Ok(Incoming { line, hello })
+    }
+
+    /// Accepts a peer that must send the same greeting, apart from its role.
+    pub fn accept_as(
+        &self,
+        hello: &Hello,
+        options: Options,
+        timeout: Duration,
+    ) -> Result<(TcpChannel, Hello), NetError> {
+        let incoming = self.accept(timeout)?;
+        let theirs = incoming.hello().clone();
+        Ok((incoming.answer(hello, options)?, theirs))
+    }
+}
+
+/// A peer that is authenticated and has said what it wants.
+pub struct Incoming {
+    line: Line,
+    hello: Hello,
+}
+
+impl Incoming {
+    /// The peer's greeting; its role is one that is pinned for its certificate.
+    pub fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// The peer's address.
+    pub fn address(&self) -> &str {
+        &self.line.address
+    }
+
+    /// Greets back. Where the greetings differ, both sides get the same error.
+    pub fn answer(mut self, hello: &Hello, options: Options) -> Result<TcpChannel, NetError> {
+        self.line.say(hello)?;
+        if let Err(error) = hello.check(&self.hello) {
+            self.line.drain();
+            return Err(error);
+        }
+        self.line.into_channel(hello, &self.hello, options)
+    }
+
+    /// Turns the peer away; `reason` must be public.
+    pub fn refuse(mut self, hello: &Hello, reason: &str) {
+        // The greeting repeats the peer's own terms, so that it reads on to the reason.
+        let echo = Hello { role: hello.role.clone(), ..self.hello.clone() };
+        if self.line.say(&echo).is_ok() {
+            self.line.refuse(reason);
+        }
+    }
+}
+
+/// Connects to the peer `expected` at `address`, retrying until `timeout` while nobody listens there yet.
+///
+/// Returns the channel and the peer's greeting, which equals `hello` but for the role.
+pub fn dial(
+    address: &str,
+    security: &Security,
+    expected: &Pin,
+    hello: &Hello,
+    options: Options,
+    timeout: Duration,
+) -> Result<(TcpChannel, Hello), NetError> {
+    let socket = connect(address, timeout)?;
+    let at = socket.peer_addr().map_or_else(|_| address.to_owned(), |a| a.to_string());
+    let verifier = PinnedPeers::new(std::slice::from_ref(expected));
+    let cipher = match security {
+        Security::Tls(identity) => {
+            let connection = tls::client(identity, &verifier).map_err(|e| setup(&e))?;
+            Some((Connection::Client(connection), identity.fingerprint()))
+        }
+        Security::InsecurePlain => None,
+    };
+    // The peer may be busy before it takes the call from its queue.
+    let mut line = Line::new(socket, at, cipher, verifier, timeout.max(HANDSHAKE))?;
+    line.say(hello)?;
+    let theirs = line.hear()?;
+    if theirs.role != expected.name {
+        let error = NetError::WrongRole { claimed: theirs.role, pinned: expected.name.clone() };
+        line.refuse(&error.to_string());
+        return Err(error);
+    }
+    hello.check(&theirs)?;
+    let channel = line.into_channel(hello, &theirs, options)?;
+    Ok((channel, theirs))
+}
+
+/// Opens the TCP connection, again and again while the peer is not up.
+fn connect(address: &str, timeout: Duration) -> Result<TcpStream, NetError> {
+    let start = Instant::now();
+    let deadline = start + timeout;
+    let mut nap = Duration::from_millis(10);
+    loop {
+        let resolved = address
+            .to_socket_addrs()
+            .map_err(|e| NetError::Address { address: address.into(), what: e.to_string() })?;
+        let mut last: Option<io::Error> = None;
+        for candidate in resolved {
+            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            match TcpStream::connect_timeout(&candidate, left) {
+                Ok(socket) => return Ok(socket),
+                Err(e) => last = Some(e),
+            }
+        }
+        if Instant::now() + nap >= deadline {
+            let seconds = start.elapsed().as_secs();
+            return Err(match last {
+                Some(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                    NetError::Refused { address: address.into(), seconds }
+                }
+                Some(e) if e.kind() != io::ErrorKind::TimedOut => {
+                    failed(&format!("connecting to {address}"), &e)
+                }
+                _ => NetError::Timeout { doing: format!("connecting to {address}"), seconds },
+            });
+        }
+        thread::sleep(nap);
+        nap = (nap * 2).min(Duration::from_millis(250));
+    }
+}
+
+/// A connection before its I/O thread: blocking, with a deadline.
+struct Line {
+    stream: Timed,
+    address: String,
+    cipher: Option<(Connection, Fingerprint)>,
+    verifier: Arc<PinnedPeers>,
+}
+
+impl Line {
+    fn new(
+        socket: TcpStream,
+        address: String,
+        cipher: Option<(Connection, Fingerprint)>,
+        verifier: Arc<PinnedPeers>,
+        patience: Duration,
+    ) -> Result<Self, NetError> {
+        let ready = socket.set_nonblocking(false).and_then(|()| socket.set_nodelay(true));
+        ready.map_err(|e| failed("preparing the socket", &e))?;
+        let stream = Timed { socket, deadline: Instant::now() + patience, patience };
+        let mut line = Self { stream, address, cipher, verifier };
+        line.handshake()?;
+        Ok(line)
+    }
+
+    fn handshake(&mut self) -> Result<(), NetError> {
+        let Some((connection, _)) = &mut self.cipher else { return Ok(()) };
+        while connection.is_handshaking() {
+            if let Err(error) = connection.complete_io(&mut self.stream) {
+                self.drain();
+                return Err(self.explain("the TLS handshake", &error));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some((connection, _)) = &mut self.cipher else { return self.stream.write_all(bytes) };
+        connection.writer().write_all(bytes)?;
+        while connection.wants_write() {
+            connection.write_tls(&mut self.stream)?;
+        }
+        Ok(())
+    }
+
+    fn read_exact(&mut self, mut buffer: &mut [u8]) -> io::Result<()> {
+        let Some((connection, _)) = &mut self.cipher else { return self.stream.read_exact(buffer) };
+        while !buffer.is_empty() {
+            match connection.reader().read(buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => buffer = &mut buffer[n..],
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    connection.complete_io(&mut self.stream)?;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, hello: &Hello) -> Result<(), NetError> {
+        let body = hello.encode();
+        let mut message = (body.len() as u16).to_be_bytes().to_vec();
+        message.extend_from_slice(&body);
+        self.write(&message).map_err(|e| self.explain("the greeting", &e))
+    }
+
+    fn hear(&mut self) -> Result<Hello, NetError> {
+        let peer = self.address.clone();
+        let mut prefix = [0; 2];
+        self.read_exact(&mut prefix).map_err(|e| self.explain("the greeting", &e))?;
+        // TLS records (handshake, alert) start like this; no greeting is that long.
+        if matches!(prefix, [0x14..=0x17, 0x03]) {
+            return Err(NetError::NotTls { peer, what: "it speaks TLS, this party does not".into() });
+        }
+        let size = usize::from(u16::from_be_bytes(prefix));
+        if size > MAX_HELLO {
+            return Err(NetError::BadHello { peer, what: "its greeting is too long".into() });
+        }
+        let mut body = vec![0; size];
+        self.read_exact(&mut body).map_err(|e| self.explain("the greeting", &e))?;
+        Hello::decode(&body).map_err(|what| NetError::BadHello { peer, what: what.into() })
+    }
+
+    /// Says why the conversation ends, in a frame that the peer's I/O thread reads first.
+    fn refuse(&mut self, reason: &str) {
+        let reason = crate::frame::cut(reason, 2000).as_bytes();
+        let header = Encoder::default().control(Kind::Abort, reason);
+        if self.write(&header).is_ok() && self.write(reason).is_ok() {
+            self.drain();
+        }
+    }
+
+    /// Lets the peer read what was sent before the socket closes: closing with unread data would reset the connection and
+    /// could destroy the TLS alert that tells the peer what is wrong.
+    fn drain(&mut self) {
+        let socket = &self.stream.socket;
+        let until = Instant::now() + Duration::from_millis(500);
+        let _ = socket.shutdown(Shutdown::Write);
+        let mut sink = [0; 4096];
+        for _ in 0..64 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || socket.set_read_timeout(Some(left)).is_err() {
+                return;
+            }
+            if !matches!((&*socket).read(&mut sink), Ok(n) if n > 0) {
+                return;
+            }
+        }
+    }
+
+    fn explain(&self, what: &str, error: &io::Error) -> NetError {
+        let peer = &self.address;
+        if let (Some((_, ours)), Some(error)) = (&self.cipher, tls::tls_error(error)) {
+            return self.verifier.explain(error, peer, *ours);
+        }
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                let doing = format!("waiting for {peer} during {what}");
+                NetError::Timeout { doing, seconds: self.stream.patience.as_secs() }
+            }
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => {
+                let (name, address) = ("the peer".into(), peer.clone());
+                NetError::Closed { peer: name, address, step: format!("0 ({what})") }
+            }
+            _ => failed(&format!("{what} with {peer}"), error),
+        }
+    }
+
+    fn into_channel(self, ours: &Hello, theirs: &Hello, options: Options) -> Result<TcpChannel, NetError> {
+        let starting = |e: io::Error| failed("starting the connection", &e);
+        let socket = self.stream.socket;
+        socket.set_read_timeout(None).map_err(starting)?;
+        socket.set_write_timeout(None).map_err(starting)?;
+        socket.set_nonblocking(true).map_err(starting)?;
+        let names = Names { me: ours.role.clone(), peer: theirs.role.clone(), address: self.address };
+        let (names, meter) = (Arc::new(names), Arc::new(Meter::default()));
+        let shared = Arc::new(Shared::new().map_err(starting)?);
+        let encrypted = self.cipher.is_some();
+        let wire = self.cipher.map_or_else(Wire::plain, |(connection, _)| Wire::tls(connection));
+        let driver = Driver::new(socket, wire, shared.clone(), names.clone(), meter.clone(), options);
+        let io_thread =
+            thread::Builder::new().name("privet-net".into()).spawn(move || driver.run()).map_err(starting)?;
+        Ok(Framed { link: SocketLink::new(shared, io_thread, encrypted), names, meter })
+    }
+}
+
+/// A blocking socket on which everything together must be done by a deadline.
+struct Timed {
+    socket: TcpStream,
+    deadline: Instant,
+    patience: Duration,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(self.left()?)?;
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn failed(doing: &str, error: &io::Error) -> NetError {
+    NetError::Io { doing: doing.into(), what: error.to_string() }
+}
+
+fn setup(error: &rustls::Error) -> NetError {
+    NetError::Io { doing: "setting up TLS".into(), what: error.to_string() }
+}

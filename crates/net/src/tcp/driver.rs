@@ -1,0 +1,377 @@
+//! The I/O thread of a connection: sends and receives at once, with heartbeats, until one side ends it.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Options;
+use super::link::{Farewell, Shared};
+use super::poll;
+use super::wire::{ReadError, Wire};
+use crate::frame::{Decoder, Encoder, Frame, Kind, chunk_at, cut, printable};
+use crate::framed::{FrameFilter, Message, Names};
+use crate::throttle::Throttle;
+use crate::{Meter, NetError};
+
+/// Encrypted bytes prepared ahead of the socket.
+const HIGH_WATER: usize = 512 * 1024;
+/// Bytes read before writing gets its turn.
+const READ_BUDGET: usize = 1 << 20;
+/// How long last words may take without progress.
+const LINGER: Duration = Duration::from_secs(2);
+/// Largest reason of an abort, in bytes.
+const MAX_REASON: usize = 2000;
+
+pub(super) struct Driver {
+    socket: TcpStream,
+    wire: Wire,
+    shared: Arc<Shared>,
+    names: Arc<Names>,
+    meter: Arc<Meter>,
+    encoder: Encoder,
+    decoder: Decoder,
+    /// The message being sent and how much of it is on its way.
+    current: Option<(Message, usize)>,
+    /// When the next chunk of `current` may leave.
+    release: Option<Instant>,
+    throttle: Option<Throttle>,
+    filter: Option<FrameFilter>,
+    heartbeat: Duration,
+    silence: Duration,
+    /// The phase of the last message, under which bytes on the wire are counted.
+    phase: usize,
+    queued: usize,
+    last_sent: Instant,
+    last_received: Instant,
+    frames_sent: u64,
+    frames_received: u64,
+}
+
+impl Driver {
+    pub fn new(
+        socket: TcpStream,
+        wire: Wire,
+        shared: Arc<Shared>,
+        names: Arc<Names>,
+        meter: Arc<Meter>,
+        options: Options,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            socket,
+            wire,
+            shared,
+            names,
+            meter,
+            encoder: Encoder::default(),
+            decoder: Decoder::default(),
+            current: None,
+            release: None,
+            throttle: Throttle::new(&options.network),
+            filter: options.filter,
+            heartbeat: options.heartbeat,
+            silence: options.silence,
+            phase: 0,
+            queued: 0,
+            last_sent: now,
+            last_received: now,
+            frames_sent: 0,
+            frames_received: 0,
+        }
+    }
+
+    /// Runs until the connection is over.
+    pub fn run(mut self) {
+        let _guard = FailOnExit(self.shared.clone(), self.names.clone());
+        match self.serve() {
+            Ok(Farewell::Bye) => self.part(Kind::Bye, ""),
+            Ok(Farewell::Abort(reason)) => self.part(Kind::Abort, &reason),
+            Ok(Farewell::Sever) => {}
+            Err(error) => {
+                // The protocol learns it first; telling the peer may take a moment.
+                self.shared.fail(error.clone());
+                if matches!(error, NetError::BadFrame { .. } | NetError::Stalled { .. }) {
+                    self.part(Kind::Abort, &error.to_string());
+                } else {
+                    let _ = self.wire.flush(&self.socket); // a TLS alert, if there is one
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self) -> Result<Farewell, NetError> {
+        self.receive()?; // what came along with the handshake
+        loop {
+            if let Some(farewell) = self.take_orders() {
+                return Ok(farewell);
+            }
+            let written = self.fill().and_then(|()| self.flush());
+            if written.is_err() {
+                return Err(self.lost());
+            }
+            let (read, timeout) = self.plan_wait();
+            let write = self.wire.pending();
+            let ready = poll::wait(&self.socket, read, write, &self.shared.waker, timeout)
+                .map_err(|e| NetError::Io { doing: "waiting for the socket".into(), what: e.to_string() })?;
+            if ready && read {
+                self.receive()?;
+            } else if ready {
+                // Reading is stopped, so this is an error or hang-up: the peer is gone for sending, too.
+                return Err(self.names.closed());
+            }
+            self.keep_alive(read)?;
+        }
+    }
+
+    /// Takes the next message, or the order to end.
+    fn take_orders(&mut self) -> Option<Farewell> {
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        state.sleeping = false;
+        self.decoder.recycle(&mut shared.take_spare(&mut state));
+        if self.current.is_none() {
+            self.current = state.outbound.pop_front().map(|message| (message, 0));
+        }
+        match &state.farewell {
+            Some(Farewell::Bye) if self.current.is_some() || self.wire.pending() => None,
+            other => other.clone(),
+        }
+    }
+
+    /// Moves chunks into the wire while there is room and the emulated network allows.
+    fn fill(&mut self) -> io::Result<()> {
+        while self.queued < HIGH_WATER {
+            let Some((message, offset)) = self.current.take() else { return Ok(()) };
+            let chunk = chunk_at(&message.payload, offset);
+            if let Some(throttle) = &mut self.throttle {
+                let size = chunk.len() + crate::frame::HEADER_LEN;
+                let release = *self.release.get_or_insert_with(|| throttle.release(message.queued, size));
+                if release > Instant::now() {
+                    self.current = Some((message, offset));
+                    return Ok(());
+                }
+                self.release = None;
+            }
+            self.phase = message.phase;
+            let (header, name) = self.encoder.data(&message.step, &message.payload, offset);
+            self.write([&header, chunk, name])?;
+            self.frames_sent += 1;
+            let (size, end) = (chunk.len(), offset + chunk.len());
+            if end < message.payload.len() {
+                self.current = Some((message, end));
+            } else {
+                drop(message);
+                self.current = self.shared.lock().outbound.pop_front().map(|message| (message, 0));
+            }
+            self.shared.sent(size);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
+        let Some(filter) = &mut self.filter else {
+            self.queued += parts.iter().map(|p| p.len()).sum::<usize>();
+            return self.wire.write(parts);
+        };
+        for frame in filter(parts.concat()) {
+            self.queued += frame.len();
+            self.wire.write([&frame, &[], &[]])?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let n = self.wire.flush(&self.socket)?;
+        if n > 0 {
+            self.meter.wire_sent(self.phase, n);
+            self.last_sent = Instant::now();
+        }
+        self.queued = if self.wire.pending() { self.queued.saturating_sub(n) } else { 0 };
+        Ok(())
+    }
+
+    /// Decides whether to read and how long to sleep, and declares the sleep to the protocol's side.
+    fn plan_wait(&mut self) -> (bool, Duration) {
+        let mut state = self.shared.lock();
+        let read = state.may_read();
+        let can_fill = self.queued < HIGH_WATER && self.release.is_none();
+        let work = (self.current.is_some() || !state.outbound.is_empty()) && can_fill;
+        if work || (state.farewell.is_some() && !self.wire.pending() && self.current.is_none()) {
+            return (read, Duration::ZERO);
+        }
+        state.sleeping = true;
+        let heartbeat = self.last_sent + self.heartbeat;
+        let silence = self.last_received + self.silence;
+        let wake = heartbeat.min(silence).min(self.release.unwrap_or(silence));
+        (read, wake.saturating_duration_since(Instant::now()))
+    }
+
+    fn receive(&mut self) -> Result<(), NetError> {
+        let (shared, names) = (&self.shared, &self.names);
+        let mut last_words = None;
+        let mut waiting_peer = None;
+        let frames_received = &mut self.frames_received;
+        let mut sink = |frame: Frame| match frame.header.kind {
+            Kind::Data => {
+                *frames_received += 1;
+                waiting_peer = None;
+                shared.deliver(frame);
+            }
+            Kind::Heartbeat => waiting_peer = Pulse::decode(&frame.payload).filter(|p| p.waiting),
+            Kind::Abort => {
+                let reason = printable(&frame.payload[..frame.payload.len().min(MAX_REASON)]);
+                last_words.get_or_insert(NetError::Aborted { peer: names.peer.clone(), reason });
+            }
+            Kind::Bye => {
+                last_words.get_or_insert(names.ended());
+            }
+        };
+        let result = self.wire.read(&self.socket, &mut self.decoder, READ_BUDGET, &mut sink);
+        if let Some(error) = last_words {
+            return Err(error);
+        }
+        match result {
+            Ok(taken) => {
+                if taken.bytes > 0 {
+                    self.last_received = Instant::now();
+                    self.meter.wire_received(taken.bytes);
+                }
+                if taken.end { Err(self.names.closed()) } else { self.check_stall(waiting_peer) }
+            }
+            Err(ReadError::Frame(error)) => Err(self.names.bad_frame(error)),
+            Err(ReadError::Tls(error)) => {
+                Err(NetError::BadRecord { peer: self.names.peer.clone(), what: error.to_string() })
+            }
+            Err(ReadError::Lost) => Err(self.names.closed()),
+        }
+    }
+
+    /// Writing failed: the peer is gone, but what it said before may explain why.
+    fn lost(&mut self) -> NetError {
+        // Bounded: the peer's end of the connection is closed, so only what is in the buffers comes.
+        for _ in 0..64 {
+            let before = self.last_received;
+            if let Err(error) = self.receive() {
+                return error;
+            }
+            if self.last_received == before {
+                break;
+            }
+        }
+        self.names.closed()
+    }
+
+    /// Sends a heartbeat when one is due; gives the peer up when nothing came for too long.
+    fn keep_alive(&mut self, reading: bool) -> Result<(), NetError> {
+        let now = Instant::now();
+        if !reading {
+            self.last_received = now; // its heartbeats wait behind the data that this side does not take in
+        } else if now.duration_since(self.last_received) >= self.silence {
+            let (peer, address) = (self.names.peer.clone(), self.names.address.clone());
+            return Err(NetError::Silent {
+                peer,
+                address,
+                step: String::new(),
+                seconds: self.silence.as_secs(),
+            });
+        }
+        if now.duration_since(self.last_sent) >= self.heartbeat && !self.wire.pending() {
+            let pulse =
+                Pulse { waiting: self.is_idle(), sent: self.frames_sent, received: self.frames_received };
+            let payload = pulse.encode();
+            let header = self.encoder.control(Kind::Heartbeat, &payload);
+            self.last_sent = now;
+            if self.write([&header, &payload, &[]]).is_err() {
+                return Err(self.lost());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the protocol waits for the peer and nothing is on its way to it.
+    fn is_idle(&self) -> bool {
+        let state = self.shared.lock();
+        state.receiving && state.inbound.is_empty() && state.outbound.is_empty() && self.current.is_none()
+    }
+
+    /// Both sides wait, and each has received all the other sent: nothing can ever change.
+    ///
+    /// The peer's pulse is still true when it is read here: it waited with `received` frames taken in, and this
+    /// side has sent no more than those; and everything it sent before came in order before the pulse.
+    fn check_stall(&self, peer: Option<Pulse>) -> Result<(), NetError> {
+        match peer {
+            Some(p) if p.received == self.frames_sent && p.sent == self.frames_received && self.is_idle() => {
+                Err(NetError::Stalled { peer: self.names.peer.clone(), step: String::new() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends last words and closes so that the peer gets everything sent before; bounded in time.
+    fn part(&mut self, kind: Kind, reason: &str) {
+        let payload = cut(reason, MAX_REASON).as_bytes();
+        let header = self.encoder.control(kind, payload);
+        if self.write([&header, payload, &[]]).is_err() {
+            return;
+        }
+        self.wire.close();
+        let mut deadline = Instant::now() + LINGER;
+        while self.wire.pending() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.wire.flush(&self.socket) {
+                _ if left.is_zero() => return,
+                Err(_) => return,
+                Ok(0) => {}
+                Ok(_) => deadline = Instant::now() + LINGER,
+            }
+            if self.wire.pending() && poll::wait(&self.socket, false, true, &self.shared.waker, left).is_err()
+            {
+                return;
+            }
+        }
+        let _ = self.socket.shutdown(Shutdown::Write);
+        // Closing while the peer still sends resets the connection; by then its host must have our last bytes.
+        let mut nap = Duration::from_micros(50);
+        while poll::unacknowledged(&self.socket) > 0 && Instant::now() < deadline {
+            thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(20));
+        }
+    }
+}
+
+/// What a heartbeat says about its sender.
+#[derive(Clone, Copy)]
+struct Pulse {
+    waiting: bool,
+    sent: u64,
+    received: u64,
+}
+
+impl Pulse {
+    fn encode(self) -> [u8; 17] {
+        let mut out = [0; 17];
+        out[0] = self.waiting.into();
+        out[1..9].copy_from_slice(&self.sent.to_le_bytes());
+        out[9..].copy_from_slice(&self.received.to_le_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (waiting, rest) = bytes.split_first()?;
+        let (sent, received) = rest.split_first_chunk::<8>()?;
+        let received: &[u8; 8] = received.try_into().ok()?;
+        let (sent, received) = (u64::from_le_bytes(*sent), u64::from_le_bytes(*received));
+        Some(Self { waiting: *waiting == 1, sent, received })
+    }
+}
+
+/// Nobody may wait for an I/O thread that is gone, whatever ended it.
+struct FailOnExit(Arc<Shared>, Arc<Names>);
+
+impl Drop for FailOnExit {
+    fn drop(&mut self) {
+        self.0.fail(self.1.closed());
+    }
+}

@@ -1,0 +1,114 @@
+//! Channels between processes: mutual TLS 1.3 over TCP, or plain TCP by explicit choice.
+//!
+//! `connect` makes connections and compares greetings, `tls` authenticates peers by their pinned certificates, `driver` is the I/O thread
+//! of a connection, `wire` encrypts or not, `link` hands messages between the protocol and the I/O thread,
+//! `poll` waits for a socket or a wake-up.
+
+mod connect;
+mod driver;
+mod link;
+mod poll;
+mod tls;
+mod wire;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use connect::{Incoming, Listener, dial};
+pub use link::SocketLink;
+pub(crate) use tls::provider;
+
+use crate::{Fingerprint, FrameFilter, Framed, Identity, NetworkProfile};
+
+/// A channel over TCP, encrypted or not; see [`TcpChannel::is_encrypted`].
+pub type TcpChannel = Framed<SocketLink>;
+/// The usual case of a [`TcpChannel`].
+pub type TlsChannel = TcpChannel;
+
+impl TcpChannel {
+    /// Whether the connection is mutual TLS; reports stamp it where it is not.
+    pub fn is_encrypted(&self) -> bool {
+        self.link.is_encrypted()
+    }
+
+    /// The peer's address.
+    pub fn peer_address(&self) -> &str {
+        &self.names.address
+    }
+}
+
+/// How connections are protected.
+#[derive(Clone, Debug)]
+pub enum Security {
+    /// Mutual TLS 1.3 as this identity.
+    Tls(Identity),
+    /// No protection at all: anyone on the network can read, alter and impersonate. Only by explicit
+    /// request, and stamped in every report.
+    InsecurePlain,
+}
+
+impl Security {
+    /// Whether it is TLS.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+}
+
+/// A peer that may connect: its role and the fingerprint of its certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The role in its greeting, for example `party 1`.
+    pub name: String,
+    /// Its certificate. Without one only a plain connection is possible: over TLS it matches nothing.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl Pin {
+    /// A peer known by its certificate.
+    pub fn new(name: impl Into<String>, fingerprint: Fingerprint) -> Self {
+        Self { name: name.into(), fingerprint: Some(fingerprint) }
+    }
+
+    /// A peer known by nothing, for [`Security::InsecurePlain`].
+    pub fn insecure(name: impl Into<String>) -> Self {
+        Self { name: name.into(), fingerprint: None }
+    }
+}
+
+/// All peers that may connect.
+pub type Pins = Vec<Pin>;
+
+/// Settings of one connection.
+pub struct Options {
+    /// Delay and rate of what this side sends.
+    pub network: NetworkProfile,
+    /// A sign of life is sent when nothing else was for this long.
+    pub heartbeat: Duration,
+    /// A peer that sends nothing for this long is given up.
+    pub silence: Duration,
+    /// Alters the frames this side sends, for tests.
+    pub filter: Option<FrameFilter>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            network: NetworkProfile::LAN,
+            heartbeat: Duration::from_secs(2),
+            silence: Duration::from_secs(30),
+            filter: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { network, heartbeat, silence, filter } = self;
+        f.debug_struct("Options")
+            .field("network", network)
+            .field("heartbeat", heartbeat)
+            .field("silence", silence)
+            .field("filter", &filter.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,230 @@
+//! TLS 1.3 with peers authenticated by pinned certificates instead of an authority.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::SingleCertAndKey;
+use rustls::version::TLS13;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
+    DistinguishedName, Error, PeerIncompatible, ServerConfig, ServerConnection, SignatureScheme,
+};
+
+use super::Pin;
+use crate::certs::CertificateInfo;
+use crate::{Fingerprint, Identity, NetError};
+
+/// The cryptography used: AES-128-GCM first, since it is the fastest and strong enough for a session.
+pub(crate) fn provider() -> CryptoProvider {
+    use ring::cipher_suite::{TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384};
+    let cipher_suites = vec![TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384];
+    CryptoProvider { cipher_suites, ..ring::default_provider() }
+}
+
+/// The client side of a connection to a peer with one of the pinned certificates.
+pub(super) fn client(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<ClientConnection, Error> {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(provider()))
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier.clone())
+        .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
+    config.enable_sni = false;
+    config.resumption = rustls::client::Resumption::disabled();
+    // The name plays no part: the certificate itself is pinned.
+    let name = ServerName::try_from("privet").map_err(|_| Error::General("server name".into()))?;
+    ClientConnection::new(Arc::new(config), name)
+}
+
+/// The server side of a connection from a peer with one of the pinned certificates.
+pub(super) fn server(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<ServerConnection, Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(verifier.clone())
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
+    config.send_tls13_tickets = 0;
+    config.ignore_client_order = true;
+    ServerConnection::new(Arc::new(config))
+}
+
+/// Accepts exactly the pinned certificates, while their dates hold; remembers what it saw.
+#[derive(Debug)]
+pub(super) struct PinnedPeers {
+    pins: Vec<Pin>,
+    algorithms: WebPkiSupportedAlgorithms,
+    verdict: Mutex<Option<Verdict>>,
+}
+
+#[derive(Clone, Debug)]
+enum Verdict {
+    Accepted(Fingerprint),
+    Unknown(Fingerprint),
+    Dates(String, String),
+}
+
+impl PinnedPeers {
+    pub fn new(pins: &[Pin]) -> Arc<Self> {
+        let algorithms = provider().signature_verification_algorithms;
+        Arc::new(Self { pins: pins.to_vec(), algorithms, verdict: Mutex::new(None) })
+    }
+
+    fn judge(&self, certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+        let info = CertificateInfo::from_der(certificate).map_err(|_| CertificateError::BadEncoding)?;
+        let found = info.fingerprint;
+        // Every pin is compared, without an early exit.
+        let known =
+            self.pins.iter().filter_map(|p| p.fingerprint).fold(false, |any, f| f.matches(&found) | any);
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let (verdict, result) = if !known {
+            (Verdict::Unknown(found), Err(CertificateError::ApplicationVerificationFailure.into()))
+        } else if !info.is_valid_at(now) {
+            let (from, until) = info.days();
+            (Verdict::Dates(from, until), Err(CertificateError::Expired.into()))
+        } else {
+            (Verdict::Accepted(found), Ok(()))
+        };
+        *self.verdict.lock().unwrap_or_else(PoisonError::into_inner) = Some(verdict);
+        result
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        self.verdict.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The names pinned for the certificate that was accepted.
+    pub fn names(&self) -> Vec<&str> {
+        let Some(Verdict::Accepted(found)) = self.verdict() else { return Vec::new() };
+        self.pins.iter().filter(|p| p.fingerprint == Some(found)).map(|p| p.name.as_str()).collect()
+    }
+
+    fn expected(&self) -> String {
+        let list: Vec<String> =
+            (self.pins.iter()).filter_map(|p| p.fingerprint.map(|f| format!("{f} ({})", p.name))).collect();
+        if list.is_empty() { "none (no fingerprint is pinned)".into() } else { list.join(" or ") }
+    }
+
+    /// What a failed handshake means to the operator. `peer` is a name or an address.
+    pub fn explain(&self, error: &Error, peer: &str, ours: Fingerprint) -> NetError {
+        let peer = peer.to_owned();
+        let what = error.to_string();
+        match error {
+            Error::InvalidCertificate(_) => match self.verdict() {
+                Some(Verdict::Unknown(found)) => {
+                    NetError::WrongCertificate { peer, expected: self.expected(), found }
+                }
+                Some(Verdict::Dates(from, until)) => NetError::CertificateDates { peer, from, until },
+                _ => NetError::BadRecord { peer, what },
+            },
+            Error::NoCertificatesPresented => NetError::NoCertificate { peer },
+            Error::AlertReceived(alert) if is_refusal(*alert) => {
+                NetError::CertificateRefused { peer, ours, what }
+            }
+            Error::AlertReceived(AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure)
+            | Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon)
+            | Error::PeerIncompatible(PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig)
+            | Error::PeerIncompatible(PeerIncompatible::SupportedVersionsExtensionRequired)
+            | Error::PeerIncompatible(PeerIncompatible::Tls12NotOfferedOrEnabled)
+            | Error::PeerIncompatible(PeerIncompatible::Tls12NotOffered)
+            | Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => {
+                NetError::TlsVersion { peer, what }
+            }
+            Error::InvalidMessage(_) => NetError::NotTls { peer, what },
+            _ => NetError::BadRecord { peer, what },
+        }
+    }
+}
+
+fn is_refusal(alert: AlertDescription) -> bool {
+    use AlertDescription::*;
+    matches!(
+        alert,
+        AccessDenied
+            | BadCertificate
+            | CertificateUnknown
+            | CertificateExpired
+            | CertificateRevoked
+            | UnknownCA
+            | UnsupportedCertificate
+            | CertificateRequired
+    )
+}
+
+/// The TLS error inside an I/O error, if there is one.
+pub(super) fn tls_error(error: &io::Error) -> Option<&Error> {
+    error.get_ref().and_then(|inner| inner.downcast_ref::<Error>())
+}
+
+impl ServerCertVerifier for PinnedPeers {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.judge(end_entity, now).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl ClientCertVerifier for PinnedPeers {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.judge(end_entity, now).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}

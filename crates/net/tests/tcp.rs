@@ -1,0 +1,209 @@
+//! The channel over TLS and plain TCP on loopback.
+
+mod common;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{connect, connect_with, step};
+use privet_net::frame::{FrameError, MAX_CHUNK};
+use privet_net::{Channel, FrameFilter, NetError, NetworkProfile, Options};
+
+#[test]
+fn messages_of_every_size_arrive_whole_and_in_order() {
+    for encrypted in [true, false] {
+        let (mut a, mut b) = connect(encrypted);
+        let sizes = [0, 1, 40, 16_384, MAX_CHUNK, MAX_CHUNK + 1, 5 * MAX_CHUNK + 17, 3];
+        let sender = thread::spawn(move || {
+            for (i, &n) in sizes.iter().enumerate() {
+                a.send(&step(i as u32), (0..n).map(|j| (i * 31 + j * 7) as u8).collect()).unwrap();
+            }
+            a.recv(&step(99), 2).unwrap()
+        });
+        for (i, &n) in sizes.iter().enumerate() {
+            let expected: Vec<u8> = (0..n).map(|j| (i * 31 + j * 7) as u8).collect();
+            assert!(b.recv(&step(i as u32), n).unwrap() == expected, "message {i}");
+        }
+        b.send(&step(99), vec![1, 2]).unwrap();
+        drop(b);
+        assert_eq!(sender.join().unwrap(), [1, 2], "a proper end delivers what was queued");
+    }
+}
+
+#[test]
+fn large_exchanges_do_not_lock_up() {
+    const BIG: usize = 64 << 20;
+    for encrypted in [true, false] {
+        let (mut a, mut b) = connect(encrypted);
+        let other = thread::spawn(move || b.exchange(&step(1), vec![2; BIG], BIG).unwrap());
+        assert!(a.exchange(&step(1), vec![1; BIG], BIG).unwrap() == vec![2; BIG]);
+        assert!(other.join().unwrap() == vec![1; BIG]);
+        let total = a.meter().total();
+        assert_eq!((total.sent, total.received, total.rounds), (BIG as u64, BIG as u64, 1));
+        assert!(total.wire_sent > BIG as u64 && total.wire_sent < BIG as u64 + (BIG as u64) / 200);
+    }
+}
+
+#[test]
+fn both_sides_may_send_beyond_all_bounds_before_receiving() {
+    const PART: usize = 48 << 20;
+    let (a, b) = connect(false);
+    let ends = [a, b].map(|mut end| {
+        thread::spawn(move || {
+            (0..4).for_each(|i| end.send(&step(i), vec![i as u8; PART]).unwrap());
+            (0..4).for_each(|i| assert!(end.recv(&step(i), PART).unwrap() == vec![i as u8; PART]));
+        })
+    });
+    ends.into_iter().for_each(|end| end.join().unwrap());
+}
+
+#[test]
+fn a_dead_peer_surfaces_at_once_in_a_blocked_receive_and_in_send() {
+    for encrypted in [true, false] {
+        let (mut a, mut b) = connect(encrypted);
+        let waiting = thread::spawn(move || {
+            let error = b.recv(&step(5), 10).unwrap_err();
+            (b.send(&step(6), vec![1]).unwrap_err(), error)
+        });
+        thread::sleep(Duration::from_millis(30));
+        a.sever();
+        let (sent, received) = waiting.join().unwrap();
+        assert!(
+            matches!(&received, NetError::Closed { step, .. } if step == "5 (layer5 / open)"),
+            "{received}"
+        );
+        assert!(matches!(&sent, NetError::Closed { step, .. } if step == "6 (layer6 / open)"), "{sent}");
+        let text = received.to_string();
+        assert!(text.starts_with("party 0 (127.0.0.1:") && text.contains("look at its log"), "{text}");
+    }
+}
+
+#[test]
+fn a_peer_killed_in_the_middle_of_a_transfer_is_reported() {
+    for encrypted in [true, false] {
+        let (mut a, mut b) = connect(encrypted);
+        let other = thread::spawn(move || b.recv(&step(1), 200 << 20).unwrap_err());
+        a.send(&step(1), vec![3; 200 << 20]).unwrap();
+        thread::sleep(Duration::from_millis(10));
+        a.sever();
+        let error = other.join().unwrap();
+        assert!(matches!(error, NetError::Closed { .. }), "{error}");
+    }
+}
+
+#[test]
+fn the_peer_learns_why_this_side_gives_up() {
+    let (mut a, mut b) = connect(true);
+    a.send(&step(1), vec![4]).unwrap();
+    b.recv(&step(1), 1).unwrap();
+    a.abort("the disk is full");
+    let error = b.recv(&step(2), 1).unwrap_err();
+    assert_eq!(error, NetError::Aborted { peer: "party 0".into(), reason: "the disk is full".into() });
+    assert!(matches!(a.recv(&step(2), 1).unwrap_err(), NetError::ClosedHere { .. }));
+}
+
+#[test]
+fn different_steps_are_reported_on_both_sides() {
+    let (mut a, mut b) = connect(true);
+    let other = thread::spawn(move || b.exchange(&step(17), vec![0; 9], 9).unwrap_err());
+    let ours = a.exchange(&step(18), vec![0; 9], 9).unwrap_err();
+    let theirs = other.join().unwrap();
+    let both = "is at step 17 (layer17 / open), party 0 at step 18 (layer18 / open)";
+    assert!(ours.to_string().contains(both) || matches!(ours, NetError::Aborted { .. }), "{ours}");
+    let swapped = "is at step 18 (layer18 / open), party 1 at step 17 (layer17 / open)";
+    let theirs = theirs.to_string();
+    assert!(theirs.contains(both) || theirs.contains(swapped), "{theirs}");
+}
+
+#[test]
+fn damaged_repeated_and_lost_frames_are_refused() {
+    let flip = || -> FrameFilter {
+        Box::new(|mut frame| {
+            frame[60] ^= 4;
+            vec![frame]
+        })
+    };
+    let repeat = || -> FrameFilter { Box::new(|frame| vec![frame.clone(), frame]) };
+    let lose_first = || -> FrameFilter {
+        let mut first = true;
+        Box::new(move |frame| if std::mem::take(&mut first) { vec![] } else { vec![frame] })
+    };
+    for encrypted in [true, false] {
+        let cases = [
+            (flip(), FrameError::Checksum { seq: 0 }),
+            (repeat(), FrameError::Sequence { expected: 1, found: 0 }),
+            (lose_first(), FrameError::Sequence { expected: 0, found: 1 }),
+        ];
+        for (filter, expected) in cases {
+            let options = [Options { filter: Some(filter), ..Options::default() }, Options::default()];
+            let (mut a, mut b) = connect_with(encrypted, options);
+            a.send(&step(1), vec![0; 100]).unwrap();
+            // The other side may have noticed the first already.
+            let _ = a.send(&step(1), vec![0; 100]);
+            let error = (0..2).find_map(|_| b.recv(&step(1), 100).err()).unwrap();
+            assert_eq!(error, NetError::BadFrame { peer: "party 0".into(), error: expected });
+            let told = a.recv(&step(2), 1).unwrap_err();
+            assert!(
+                matches!(&told, NetError::Aborted { reason, .. } if reason.contains("bad frame")),
+                "{told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn heartbeats_keep_a_busy_peer_alive() {
+    let quick = || Options {
+        heartbeat: Duration::from_millis(20),
+        silence: Duration::from_millis(400),
+        ..Options::default()
+    };
+    let (mut a, mut b) = connect_with(true, [quick(), quick()]);
+    let other = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(1200)); // computes
+        b.send(&step(1), vec![5]).unwrap();
+        b
+    });
+    assert_eq!(a.recv(&step(1), 1).unwrap(), [5]);
+    drop(other.join().unwrap());
+}
+
+#[test]
+fn a_peer_without_heartbeats_is_given_up() {
+    let mute = Options { heartbeat: Duration::from_secs(100), ..Options::default() };
+    let strict = Options { silence: Duration::from_millis(150), ..Options::default() };
+    let (a, mut b) = connect_with(true, [mute, strict]);
+    let error = b.recv(&step(3), 1).unwrap_err();
+    assert!(matches!(&error, NetError::Silent { step, .. } if step.contains("layer3")), "{error}");
+    drop(a);
+}
+
+#[test]
+fn parties_that_wait_for_each_other_are_told() {
+    let quick = || Options { heartbeat: Duration::from_millis(20), ..Options::default() };
+    let (mut a, mut b) = connect_with(true, [quick(), quick()]);
+    a.send(&step(1), vec![1]).unwrap();
+    b.recv(&step(1), 1).unwrap();
+    let other = thread::spawn(move || b.recv(&step(2), 1).unwrap_err());
+    let errors = [a.recv(&step(2), 1).unwrap_err(), other.join().unwrap()];
+    assert!(errors.iter().any(|e| matches!(e, NetError::Stalled { .. })), "{errors:?}");
+    assert!(errors.iter().all(|e| e.to_string().contains("wait for each other")), "{errors:?}");
+}
+
+#[test]
+fn an_emulated_network_delays_and_limits_over_tls() {
+    let network = NetworkProfile { rtt_ms: 40.0, bandwidth_bytes_per_s: Some(10e6) };
+    let slow = || Options { network, ..Options::default() };
+    let (mut a, mut b) = connect_with(true, [slow(), slow()]);
+    let start = Instant::now();
+    let other = thread::spawn(move || {
+        b.recv(&step(0), 600_000).unwrap();
+        b.send(&step(0), vec![1]).unwrap();
+        b
+    });
+    a.send(&step(0), vec![0; 600_000]).unwrap();
+    a.recv(&step(0), 1).unwrap();
+    // One round trip plus 60 ms of occupied link: a lower bound, so load cannot break it.
+    assert!(start.elapsed() >= Duration::from_millis(100));
+    drop(other.join().unwrap());
+}
