@@ -1,46 +1,48 @@
 //! Speed of the comparison kernel against the machine's limits, one JSON line a measurement.
 //!
-//! `cargo run --release -p privet-kernels --example compare_bench [-- --bits 63 --mib 900 --repeats 5]`
+//! `cargo run --release -p privet-kernels --example compare_bench [-- --bits 39,63 --mib 900 --repeats 7 --from portable]`
 //!
-//! The limits are measured in the same run: AES (`aes_per_s / (depth + 1)` keys a second for evaluation,
-//! half of it for dealing) and memory (`read_bytes_per_s / (16 * (depth + 2))`, only where keys are streamed
-//! from memory). Rates are medians of the repeats; `best_*` are the fastest repeat on each side, which says
-//! more on a machine that is doing something else.
+//! Limits: AES (`aes_per_s / (depth + 1)` keys a second for evaluation, half of it for dealing) and, where
+//! keys are streamed from memory, `read_bytes_per_s / (16 * (depth + 2))`. Every repeat measures limits and
+//! kernels one after the other, so that all see the same machine. `ratio` is the kernel's median over the
+//! smaller limit's median; `best_ratio` compares the fastest repeats, which says more on a busy machine.
 
-use aes::Aes128;
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use privet_kernels::CompareShape;
 use privet_kernels::compare::BLOCK;
 use privet_kernels::compare::cpu::{self, ComparePath};
-use privet_prg::{HashKeys, Prg, Seed, TreeHash};
+use privet_prg::{HashKeys, Seed, TreeHash};
 use privet_ring::Ring;
+use std::sync::Barrier;
 use std::time::Instant;
 
-/// Keys that fit a core's second-level cache with room to spare.
+/// Keys of a "cache" run: they fit a core's second-level cache with room to spare.
 const CACHED_BYTES: usize = 768 << 10;
+/// Passes over cached data in one repeat.
+const PASSES: usize = 60;
+/// AES calls of one repeat of the AES limit.
+const AES_CALLS: usize = 1 << 25;
 
 struct Options {
     bits: Vec<u32>,
     bytes: usize,
     repeats: usize,
+    /// The slowest path to measure.
+    from: ComparePath,
 }
 
-/// Seconds of each repeat.
-struct Times(Vec<f64>);
-
-impl Times {
-    fn median(&self) -> f64 {
-        let mut t = self.0.clone();
-        t.sort_by(f64::total_cmp);
-        t[t.len() / 2]
-    }
-
-    fn best(&self) -> f64 {
-        self.0.iter().copied().fold(f64::INFINITY, f64::min)
-    }
+/// One timed step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// AES calls on registers, as fast as this machine makes them.
+    Aes,
+    /// One pass over the large keys.
+    Read,
+    /// A kernel over the batch with this index.
+    Eval(ComparePath, usize),
+    Gen(ComparePath, usize),
 }
 
-/// Per-second rates of `units` of work.
+/// Units a second of all threads together.
 #[derive(Clone, Copy)]
 struct Rate {
     median: f64,
@@ -48,10 +50,6 @@ struct Rate {
 }
 
 impl Rate {
-    fn of(units: f64, t: &Times) -> Rate {
-        Rate { median: units / t.median(), best: units / t.best() }
-    }
-
     fn per(self, units: usize) -> Rate {
         Rate { median: self.median / units as f64, best: self.best / units as f64 }
     }
@@ -63,200 +61,229 @@ impl Rate {
 
 fn main() {
     let options = parse(std::env::args().skip(1));
-    let big = memory(options.bytes);
-    for threads in [1, 2] {
-        let aes = aes_rate(threads, options.repeats);
-        let read = read_rate(threads, options.repeats, &big);
-        println!(
-            "{{\"limit\":true,\"threads\":{threads},\"aes_per_s\":{:.4e},\"best_aes_per_s\":{:.4e},\
-             \"read_bytes_per_s\":{:.4e},\"best_read_bytes_per_s\":{:.4e}}}",
-            aes.median, aes.best, read.median, read.best
-        );
-        for &bits in &options.bits {
-            for path in ComparePath::ALL.into_iter().filter(|p| p.available()) {
-                for bytes in [CACHED_BYTES, options.bytes] {
-                    let streamed = bytes > CACHED_BYTES;
-                    let run = Run { path, bits, bytes, threads, repeats: options.repeats };
-                    run.report("eval", streamed, run.eval(), aes, read);
-                    run.report("gen", streamed, run.deal(), aes, read);
-                }
-            }
+    let mut steps = vec![Step::Aes, Step::Read];
+    for path in ComparePath::ALL.into_iter().filter(|p| p.available() && *p >= options.from) {
+        steps.extend((0..2).flat_map(|batch| [Step::Eval(path, batch), Step::Gen(path, batch)]));
+    }
+    for &bits in &options.bits {
+        for threads in [1, 2] {
+            let rates =
+                measure(&steps, threads, options.repeats, || Data::new(bits, options.bytes / threads));
+            report(bits, threads, &steps, &rates);
         }
     }
 }
 
-#[derive(Clone, Copy)]
-struct Run {
-    path: ComparePath,
-    bits: u32,
-    bytes: usize,
-    threads: usize,
-    repeats: usize,
-}
-
-impl Run {
-    /// Keys of one thread: whole blocks that fill the thread's part of the bytes.
-    fn shape(&self) -> CompareShape {
-        let one = CompareShape { bits: self.bits, count: 1 };
-        let streams = if self.bytes > CACHED_BYTES { self.threads } else { 1 };
-        let count = (self.bytes / streams / one.key_bytes()).next_multiple_of(BLOCK);
-        CompareShape { bits: self.bits, count }
-    }
-
-    /// Passes over the keys that make one timed repeat long enough.
-    fn passes(&self) -> usize {
-        if self.bytes > CACHED_BYTES { 1 } else { 100 }
-    }
-
-    fn eval(&self) -> Rate {
-        let (shape, passes) = (self.shape(), self.passes());
-        let times = self.timed(|prg| {
-            let hash = TreeHash::new(HashKeys::from_seed(&prg.seed()));
-            let x = prg.elements(Ring::new(self.bits), shape.count);
-            // Speed does not depend on the contents, so random bytes serve as a key.
-            let mut key = memory(shape.key_bytes());
-            prg.fill_bytes(&mut key);
-            move || {
-                for _ in 0..passes {
-                    std::hint::black_box(cpu::eval(self.path, &hash, shape, &key, &x, false));
-                }
-            }
-        });
-        Rate::of((shape.count * passes * self.threads) as f64, &times)
-    }
-
-    fn deal(&self) -> Rate {
-        // Both parties' keys together fill the bytes.
-        let mut shape = self.shape();
-        shape.count = (shape.count / 2).next_multiple_of(BLOCK);
-        let passes = self.passes();
-        let times = self.timed(|prg| {
-            let hash = TreeHash::new(HashKeys::from_seed(&prg.seed()));
-            let alpha = prg.elements(Ring::new(self.bits), shape.count);
-            let (mut roots, mut deltas) = (vec![0; shape.count], vec![0; shape.count]);
-            prg.fill_blocks(&mut roots);
-            prg.fill_blocks(&mut deltas);
-            let (mut key0, mut key1) = (memory(shape.key_bytes()), memory(shape.key_bytes()));
-            move || {
-                for _ in 0..passes {
-                    cpu::generate(self.path, &hash, shape, &alpha, &roots, &deltas, &mut key0, &mut key1);
-                }
-                std::hint::black_box((&key0, &key1));
-            }
-        });
-        Rate::of((shape.count * passes * self.threads) as f64, &times)
-    }
-
-    /// Wall time of `threads` copies of the work, each with its own data, started together.
-    fn timed<W: FnMut()>(&self, make: impl Fn(&mut Prg) -> W + Sync) -> Times {
-        timed(self.threads, self.repeats, |_| make(&mut Seed::random().stream()))
-    }
-
-    fn report(&self, what: &str, streamed: bool, rate: Rate, aes: Rate, read: Rate) {
-        let shape = CompareShape { bits: self.bits, count: 1 };
-        let parties = if what == "gen" { 2 } else { 1 };
-        let mut limit = aes.per(shape.aes_calls() * parties);
-        if streamed {
-            limit = limit.min(read.per(shape.key_bytes() * parties));
+fn report(bits: u32, threads: usize, steps: &[Step], rates: &[Rate]) {
+    let one = CompareShape { bits, count: 1 };
+    let (aes, read) = (rates[0], rates[1]);
+    println!(
+        "{{\"n\":{bits},\"threads\":{threads},\"aes_per_s\":{:.4e},\"best_aes_per_s\":{:.4e},\
+         \"read_bytes_per_s\":{:.4e},\"best_read_bytes_per_s\":{:.4e}}}",
+        aes.median, aes.best, read.median, read.best
+    );
+    for (step, rate) in steps.iter().zip(rates) {
+        let (kernel, path, batch, parties) = match *step {
+            Step::Aes | Step::Read => continue,
+            Step::Eval(path, batch) => ("eval", path, batch, 1),
+            Step::Gen(path, batch) => ("gen", path, batch, 2),
+        };
+        let mut limit = aes.per(one.aes_calls() * parties);
+        if batch == 1 {
+            limit = limit.min(read.per(one.key_bytes() * parties));
         }
         println!(
-            "{{\"kernel\":\"compare_{what}\",\"path\":\"{}\",\"n\":{},\"threads\":{},\"keys\":\"{}\",\
+            "{{\"n\":{bits},\"threads\":{threads},\"kernel\":\"{kernel}\",\"path\":\"{path}\",\"keys_in\":\"{}\",\
              \"keys_per_s\":{:.4e},\"limit\":{:.4e},\"ratio\":{:.3},\"best_keys_per_s\":{:.4e},\"best_ratio\":{:.3}}}",
-            self.path,
-            self.bits,
-            self.threads,
-            if streamed { "memory" } else { "cache" },
+            ["cache", "memory"][batch],
             rate.median,
             limit.median,
             rate.median / limit.median,
             rate.best,
-            rate.best / limit.best,
+            rate.best / limit.best
         );
     }
 }
 
-/// Wall time of `repeats` rounds in which every thread does its work once; one round before is not counted.
-fn timed<W: FnMut()>(threads: usize, repeats: usize, make: impl Fn(usize) -> W + Sync) -> Times {
-    let barrier = std::sync::Barrier::new(threads + 1);
+/// Run all steps on `threads` threads, each with its own data and in step with the others, `repeats` times
+/// after one round that is not counted.
+fn measure(steps: &[Step], threads: usize, repeats: usize, make: impl Fn() -> Data + Sync) -> Vec<Rate> {
+    let barrier = Barrier::new(threads);
+    let mut units = vec![0; steps.len()];
+    // Per repeat and step: the interval from the first thread's start to the last one's end.
+    let mut spans: Vec<Vec<Option<(Instant, Instant)>>> = vec![vec![None; repeats]; steps.len()];
+    let work = || {
+        let mut data = make();
+        let mut log = Vec::new();
+        for _ in 0..repeats + 1 {
+            for &step in steps {
+                barrier.wait();
+                let start = Instant::now();
+                data.run(step);
+                log.push((start, Instant::now()));
+            }
+        }
+        (steps.iter().map(|&s| data.units(s)).collect::<Vec<_>>(), log.split_off(steps.len()))
+    };
     std::thread::scope(|s| {
-        for t in 0..threads {
-            let (make, barrier) = (&make, &barrier);
-            s.spawn(move || {
-                let mut work = make(t);
-                for _ in 0..repeats + 1 {
-                    barrier.wait();
-                    work();
-                    barrier.wait();
-                }
-            });
+        let handles: Vec<_> = (0..threads).map(|_| s.spawn(work)).collect();
+        for handle in handles {
+            let (own, log) = handle.join().expect("a bench thread panicked");
+            for (i, (start, end)) in log.into_iter().enumerate() {
+                let span = &mut spans[i % steps.len()][i / steps.len()];
+                let (from, to) = span.unwrap_or((start, end));
+                *span = Some((from.min(start), to.max(end)));
+            }
+            units.iter_mut().zip(own).for_each(|(u, o)| *u += o);
         }
-        let round = || {
-            barrier.wait();
-            let start = Instant::now();
-            barrier.wait();
-            start.elapsed().as_secs_f64()
-        };
-        round();
-        Times((0..repeats).map(|_| round()).collect())
-    })
+    });
+    let rate = |(spans, units): (Vec<Option<(Instant, Instant)>>, usize)| {
+        let mut t: Vec<f64> = spans.into_iter().flatten().map(|(a, b)| (b - a).as_secs_f64()).collect();
+        t.sort_by(f64::total_cmp);
+        Rate { median: units as f64 / t[t.len() / 2], best: units as f64 / t[0] }
+    };
+    spans.into_iter().zip(units).map(rate).collect()
 }
 
-/// Touched memory, in huge pages where the system gives them.
-fn memory(bytes: usize) -> Vec<u8> {
-    let mut v = vec![0; bytes];
-    for b in v.iter_mut().step_by(4096) {
-        *b = 1;
+/// One thread's data: a small and a large batch, whose keys fill the cache or the given bytes.
+struct Data {
+    hash: TreeHash,
+    batches: [Batch; 2],
+}
+
+struct Batch {
+    passes: usize,
+    shape: CompareShape,
+    points: Vec<u64>,
+    roots: Vec<u128>,
+    deltas: Vec<u128>,
+    /// Speed does not depend on the contents, so random bytes serve as a key.
+    key: Vec<u8>,
+}
+
+impl Data {
+    fn new(bits: u32, bytes: usize) -> Data {
+        let mut prg = Seed::random().stream();
+        let batches = [(PASSES, CACHED_BYTES), (1, bytes)].map(|(passes, bytes)| {
+            let one = CompareShape { bits, count: 1 };
+            // An even number of blocks: dealing writes the first half to one party, the second to the other.
+            let count = (bytes / one.key_bytes()).next_multiple_of(2 * BLOCK);
+            let shape = CompareShape { bits, count };
+            let mut batch = Batch {
+                passes,
+                shape,
+                points: prg.elements(Ring::new(bits), count),
+                roots: vec![0; count / 2],
+                deltas: vec![0; count / 2],
+                key: vec![0; shape.key_bytes()],
+            };
+            prg.fill_blocks(&mut batch.roots);
+            prg.fill_blocks(&mut batch.deltas);
+            prg.fill_bytes(&mut batch.key);
+            batch
+        });
+        Data { hash: TreeHash::new(HashKeys::from_seed(&prg.seed())), batches }
     }
-    v
+
+    /// Units of work of a step: AES calls, bytes or keys.
+    fn units(&self, step: Step) -> usize {
+        match step {
+            Step::Aes => AES_CALLS,
+            Step::Read => self.batches[1].key.len(),
+            Step::Eval(_, batch) => self.batches[batch].shape.count * self.batches[batch].passes,
+            Step::Gen(_, batch) => self.batches[batch].roots.len() * self.batches[batch].passes,
+        }
+    }
+
+    fn run(&mut self, step: Step) {
+        match step {
+            Step::Aes => limits::aes(AES_CALLS),
+            Step::Read => limits::read(&self.batches[1].key),
+            Step::Eval(path, batch) => self.batches[batch].eval(path, &self.hash),
+            Step::Gen(path, batch) => self.batches[batch].deal(path, &self.hash),
+        }
+    }
 }
 
-/// AES-128 blocks a second of `threads` threads: fixed key, in place, data in the first-level cache.
-fn aes_rate(threads: usize, repeats: usize) -> Rate {
-    let (blocks, passes) = (512, 200_000);
-    let times = timed(threads, repeats, |_| {
+impl Batch {
+    fn eval(&self, path: ComparePath, hash: &TreeHash) {
+        for _ in 0..self.passes {
+            std::hint::black_box(cpu::eval(path, hash, self.shape, &self.key, &self.points, false));
+        }
+    }
+
+    fn deal(&mut self, path: ComparePath, hash: &TreeHash) {
+        let shape = CompareShape { count: self.roots.len(), ..self.shape };
+        let alpha = &self.points[..shape.count];
+        let (key0, key1) = self.key.split_at_mut(shape.key_bytes());
+        for _ in 0..self.passes {
+            cpu::generate(path, hash, shape, alpha, &self.roots, &self.deltas, key0, key1);
+        }
+    }
+}
+
+/// What the machine can do at most.
+mod limits {
+    use aes::Aes128;
+    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+
+    /// `calls` AES-128 encryptions: on registers with VAES where there is VAES, else by the crate `aes`.
+    pub fn aes(calls: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx512f") {
+            // SAFETY: as just checked.
+            return unsafe { vaes(calls) };
+        }
         let aes = Aes128::new(&Array([1; 16]));
-        let mut data = vec![Array([0; 16]); blocks];
-        move || {
-            for _ in 0..passes {
-                aes.encrypt_blocks(&mut data);
-            }
-            std::hint::black_box(&mut data);
+        let mut data = vec![Array([0; 16]); 64];
+        for _ in 0..calls / 64 {
+            aes.encrypt_blocks(&mut data);
         }
-    });
-    Rate::of((blocks * passes * threads) as f64, &times)
-}
+        std::hint::black_box(&mut data);
+    }
 
-/// Bytes a second that `threads` threads together read from memory.
-fn read_rate(threads: usize, repeats: usize, big: &[u8]) -> Rate {
-    let words = big.as_chunks::<8>().0;
-    let part = words.len() / threads;
-    let times = timed(threads, repeats, |t| {
-        let part = &words[t * part..(t + 1) * part];
-        move || {
-            let mut sums = [0u64; 64];
-            for chunk in part.as_chunks::<64>().0 {
-                for (s, w) in sums.iter_mut().zip(chunk) {
-                    *s = s.wrapping_add(u64::from_le_bytes(*w));
-                }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,vaes")]
+    fn vaes(calls: usize) {
+        use std::arch::x86_64::*;
+        let mut keys: [__m512i; 11] = std::array::from_fn(|i| _mm512_set1_epi64(i as i64 + 1));
+        let mut y: [__m512i; 12] = std::array::from_fn(|i| _mm512_set1_epi64(i as i64));
+        std::hint::black_box(&mut keys);
+        for _ in 0..calls / (4 * y.len()) {
+            for k in &keys[..9] {
+                y = y.map(|y| _mm512_aesenc_epi128(y, *k));
             }
-            std::hint::black_box(sums);
+            y = y.map(|y| _mm512_aesenclast_epi128(y, keys[10]));
         }
-    });
-    Rate::of((8 * part * threads) as f64, &times)
+        std::hint::black_box(&mut y);
+    }
+
+    /// One pass over `bytes`.
+    pub fn read(bytes: &[u8]) {
+        let mut sums = [0u64; 64];
+        for chunk in bytes.as_chunks::<8>().0.as_chunks::<64>().0 {
+            for (s, w) in sums.iter_mut().zip(chunk) {
+                *s = s.wrapping_add(u64::from_le_bytes(*w));
+            }
+        }
+        std::hint::black_box(sums);
+    }
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Options {
-    let mut options = Options { bits: vec![39, 63], bytes: 900 << 20, repeats: 5 };
+    let mut options =
+        Options { bits: vec![39, 63], bytes: 900 << 20, repeats: 7, from: ComparePath::Portable };
     while let Some(name) = args.next() {
         let value = args.next().unwrap_or_else(|| panic!("{name} wants a value"));
-        let number = || value.parse().unwrap_or_else(|e| panic!("{name} {value}: {e}"));
+        let number = || value.parse::<usize>().unwrap_or_else(|e| panic!("{name} {value}: {e}"));
         match name.as_str() {
             "--bits" => {
                 options.bits = value.split(',').map(|b| b.parse().expect("--bits 39,63")).collect();
             }
             "--mib" => options.bytes = number() << 20,
-            "--repeats" => options.repeats = number(),
-            _ => panic!("unknown option {name}; there are --bits, --mib, --repeats"),
+            "--repeats" => options.repeats = number().max(1),
+            "--from" => options.from = ComparePath::detect(value.parse().unwrap_or_else(|e| panic!("{e}"))),
+            _ => panic!("unknown option {name}; there are --bits, --mib, --repeats, --from"),
         }
     }
     options

@@ -1,6 +1,6 @@
-use crate::Seed;
-use aes::Aes128;
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use crate::{Seed, ctr};
+use aes::Aes128Enc;
+use aes::cipher::{Array, KeyInit};
 
 /// The two public AES keys of a session's tree hashes: `inner` for H, `leaf` for H'.
 ///
@@ -31,11 +31,12 @@ impl HashKeys {
 #[derive(Clone)]
 pub struct TreeHash {
     keys: HashKeys,
-    inner: Aes128,
-    leaf: Aes128,
+    inner: Aes128Enc,
+    leaf: Aes128Enc,
 }
 
 /// sigma on a block whose high 64 bits are `l` and low 64 bits are `r`.
+#[inline(always)]
 pub const fn sigma(s: u128) -> u128 {
     let (l, r) = ((s >> 64) as u64, s as u64);
     (((l ^ r) as u128) << 64) | l as u128
@@ -44,7 +45,7 @@ pub const fn sigma(s: u128) -> u128 {
 impl TreeHash {
     /// Expand both key schedules.
     pub fn new(keys: HashKeys) -> TreeHash {
-        TreeHash { keys, inner: Aes128::new(&Array(keys.inner)), leaf: Aes128::new(&Array(keys.leaf)) }
+        TreeHash { keys, inner: Aes128Enc::new(&Array(keys.inner)), leaf: Aes128Enc::new(&Array(keys.leaf)) }
     }
 
     /// The public keys (kernels with their own AES expand these).
@@ -54,24 +55,11 @@ impl TreeHash {
 
     /// H on every block, in place.
     pub fn inner(&self, blocks: &mut [u128]) {
-        apply(&self.inner, blocks);
+        ctr::hash(&self.inner, blocks);
     }
 
     /// H' on every block, in place.
     pub fn leaf(&self, blocks: &mut [u128]) {
-        apply(&self.leaf, blocks);
-    }
-}
-
-fn apply(aes: &Aes128, blocks: &mut [u128]) {
-    for chunk in blocks.chunks_mut(64) {
-        let mut buf = [Array([0u8; 16]); 64];
-        for (b, s) in buf.iter_mut().zip(chunk.iter()) {
-            b.0 = sigma(*s).to_le_bytes();
-        }
-        aes.encrypt_blocks(&mut buf[..chunk.len()]);
-        for (s, b) in chunk.iter_mut().zip(&buf) {
-            *s = u128::from_le_bytes(b.0) ^ sigma(*s);
-        }
+        ctr::hash(&self.leaf, blocks);
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Nothing else in privet draws random numbers. A [`Seed`] is secret, wiped on drop and never printed.
 
+mod ctr;
 mod hash;
 mod seed;
 

@@ -1,13 +1,14 @@
-use aes::Aes128;
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use crate::ctr;
+use aes::Aes128Enc;
+use aes::cipher::{Array, KeyInit};
 use privet_ring::{BitVec, Ring};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// What a derived seed is for. Two uses never share a domain, so two streams never overlap.
 ///
-/// The label is the first eight bytes of the block that [`Seed::derive`] encrypts; the numbers are part
-/// of the wire and key formats and are never reused.
+/// The label is the last eight bytes of the block that [`Seed::derive`] encrypts; label 0 belongs to
+/// [`Seed::stream`]. The numbers are part of the wire and key formats and are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Domain {
@@ -31,6 +32,9 @@ pub enum Domain {
     Public = 9,
 }
 
+/// The label of a seed's stream, which no [`Domain`] has.
+const STREAM: u64 = 0;
+
 /// A secret 128-bit seed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Seed([u8; 16]);
@@ -42,9 +46,9 @@ impl Seed {
     /// A fresh seed from the operating system. Panics when the system has no randomness: going on
     /// without is never right.
     pub fn random() -> Seed {
-        let mut s = [0; 16];
-        getrandom::fill(&mut s).expect("the operating system's random generator failed");
-        Seed(s)
+        let mut seed = Seed([0; 16]);
+        getrandom::fill(&mut seed.0).expect("the operating system's random generator failed");
+        seed
     }
 
     /// A seed received from the dealer or a peer, or fixed by a test.
@@ -57,20 +61,23 @@ impl Seed {
         &self.0
     }
 
-    /// An independent seed for `(domain, index)`: AES_seed(domain || index), a PRF of the pair.
+    /// An independent seed for `(domain, index)`: `AES_seed(index || domain)`, a PRF of the pair.
     pub fn derive(&self, domain: Domain, index: u64) -> Seed {
-        let aes = Aes128::new(&Array(self.0));
-        let mut block = [0u8; 16];
-        block[..8].copy_from_slice(&(domain as u64).to_le_bytes());
-        block[8..].copy_from_slice(&index.to_le_bytes());
-        let mut block = Array(block);
-        aes.encrypt_block(&mut block);
-        Seed(block.0)
+        let mut block = [[0; 16]];
+        ctr::keystream(&self.aes(), domain as u64, index, &mut block);
+        let seed = Seed(block[0]);
+        block.zeroize();
+        seed
     }
 
-    /// The stream of this seed from its start. A seed is either derived from or expanded, never both.
+    /// The stream of this seed from its start: `AES_seed(counter || 0)`. No derived seed is a block of it, as
+    /// no [`Domain`] is 0; but two streams of one seed are the same, so expand each seed once.
     pub fn stream(&self) -> Prg {
-        Prg { aes: Aes128::new(&Array(self.0)), counter: 0 }
+        Prg { aes: self.aes(), counter: 0 }
+    }
+
+    fn aes(&self) -> Aes128Enc {
+        Aes128Enc::new(&Array(self.0))
     }
 }
 
@@ -89,48 +96,42 @@ impl std::fmt::Debug for Seed {
 /// AES-128-CTR keyed by a seed. Each call starts at a block border, so the stream depends on the
 /// sequence of calls and their lengths, which both sides take from the plan.
 pub struct Prg {
-    aes: Aes128,
-    counter: u128,
+    aes: Aes128Enc,
+    counter: u64,
 }
 
-const BATCH: usize = 64;
+/// Words masked at a time, while they are still in the first-level cache.
+const WORDS: usize = 1024;
 
 impl Prg {
     /// The next bytes of the stream; at most 15 bytes of the last block are thrown away.
     pub fn fill_bytes(&mut self, out: &mut [u8]) {
-        for chunk in out.chunks_mut(16 * BATCH) {
-            let mut blocks = [Array([0u8; 16]); BATCH];
-            let n = chunk.len().div_ceil(16);
-            for b in &mut blocks[..n] {
-                b.0 = self.counter.to_le_bytes();
-                self.counter += 1;
-            }
-            self.aes.encrypt_blocks(&mut blocks[..n]);
-            for (o, b) in chunk.chunks_mut(16).zip(&blocks) {
-                o.copy_from_slice(&b.0[..o.len()]);
-            }
+        let (blocks, rest) = out.as_chunks_mut::<16>();
+        self.next(blocks);
+        if !rest.is_empty() {
+            let mut last = [[0; 16]];
+            self.next(&mut last);
+            rest.copy_from_slice(&last[0][..rest.len()]);
+            last.zeroize();
         }
     }
 
     /// Uniform elements of `ring`; two 64-bit words a block.
     pub fn fill(&mut self, ring: Ring, out: &mut [u64]) {
         let mask = ring.mask();
-        for chunk in out.chunks_mut(2 * BATCH) {
-            let mut blocks = [Array([0u8; 16]); BATCH];
-            let n = chunk.len().div_ceil(2);
-            for b in &mut blocks[..n] {
-                b.0 = self.counter.to_le_bytes();
-                self.counter += 1;
-            }
-            self.aes.encrypt_blocks(&mut blocks[..n]);
-            for (o, b) in chunk.chunks_mut(2).zip(&blocks) {
-                let v = u128::from_le_bytes(b.0);
-                o[0] = v as u64 & mask;
-                if let Some(hi) = o.get_mut(1) {
-                    *hi = (v >> 64) as u64 & mask;
+        for chunk in out.chunks_mut(WORDS) {
+            self.fill_bytes(as_bytes(chunk));
+            if cfg!(target_endian = "big") || mask != u64::MAX {
+                for w in chunk {
+                    *w = u64::from_le(*w) & mask;
                 }
             }
         }
+    }
+
+    fn next(&mut self, out: &mut [[u8; 16]]) {
+        ctr::keystream(&self.aes, STREAM, self.counter, out);
+        self.counter = self.counter.checked_add(out.len() as u64).expect("2^64 blocks of one stream");
     }
 
     /// `n` uniform elements of `ring`.
@@ -147,25 +148,32 @@ impl Prg {
 
     /// Uniform 128-bit blocks.
     pub fn fill_blocks(&mut self, out: &mut [u128]) {
-        for chunk in out.chunks_mut(BATCH) {
-            let mut blocks = [Array([0u8; 16]); BATCH];
-            for b in &mut blocks[..chunk.len()] {
-                b.0 = self.counter.to_le_bytes();
-                self.counter += 1;
-            }
-            self.aes.encrypt_blocks(&mut blocks[..chunk.len()]);
-            for (o, b) in chunk.iter_mut().zip(&blocks) {
-                *o = u128::from_le_bytes(b.0);
+        self.fill_bytes(as_bytes(out));
+        if cfg!(target_endian = "big") {
+            for b in out {
+                *b = u128::from_le(*b);
             }
         }
     }
 
     /// A fresh seed from the stream.
     pub fn seed(&mut self) -> Seed {
-        let mut s = [0; 16];
-        self.fill_bytes(&mut s);
-        Seed(s)
+        let mut seed = Seed([0; 16]);
+        self.fill_bytes(&mut seed.0);
+        seed
     }
+}
+
+mod plain {
+    /// Integers of which every bit pattern is a value and no byte is padding.
+    pub trait Plain {}
+    impl Plain for u64 {}
+    impl Plain for u128 {}
+}
+
+fn as_bytes<T: plain::Plain>(words: &mut [T]) -> &mut [u8] {
+    // SAFETY: the same memory for the same time, no stricter alignment; `Plain` makes all bytes valid.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
 impl std::fmt::Debug for Prg {
