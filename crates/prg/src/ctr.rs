@@ -105,10 +105,10 @@ mod tests {
         let aes = Aes128Enc::new(&Array([3; 16]));
         let mut whole = [[0; 16]; 200];
         keystream(&aes, 0, 7, &mut whole);
-        for i in 0..200 {
+        for (i, expected) in whole.iter().enumerate() {
             let mut one = [[0; 16]];
             keystream(&aes, 0, 7 + i as u64, &mut one);
-            assert_eq!(one[0], whole[i]);
+            assert_eq!(one[0], *expected);
         }
         for n in [0, 1, 63, 64, 65, 129] {
             let mut part = vec![[0; 16]; n];
