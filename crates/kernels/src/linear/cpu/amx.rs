@@ -9,6 +9,7 @@ mod pass;
 
 use super::kernel::{Kernel, Tile};
 use super::limbs;
+use pass::Ahead;
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -73,24 +74,24 @@ impl Amx {
     ///
     /// # Safety
     /// The tiles are configured; `a` and `b` hold `steps` packed steps, `steps` > 0; `out` has room for [`SLOTS`] tiles.
-    unsafe fn passes(&self, a: *const u8, b: *const u8, steps: usize, out: *mut u32) {
+    unsafe fn passes(&self, a: *const u8, b: *const u8, steps: usize, ahead: Ahead, out: *mut u32) {
         let step = self.limbs * TILE;
         // SAFETY: by this function's contract; a pass reads only limbs below `self.limbs`.
         unsafe {
             match self.limbs {
-                1 => pass::low_1(a, b, step, steps, out),
-                2 => pass::low_2(a, b, step, steps, out),
-                3 => pass::low_3(a, b, step, steps, out),
-                4 => pass::low_4(a, b, step, steps, out),
-                5 => pass::low_5(a, b, step, steps, out),
-                6 => pass::low_6(a, b, step, steps, out),
+                1 => pass::low_1(a, b, step, steps, ahead, out),
+                2 => pass::low_2(a, b, step, steps, ahead, out),
+                3 => pass::low_3(a, b, step, steps, ahead, out),
+                4 => pass::low_4(a, b, step, steps, ahead, out),
+                5 => pass::low_5(a, b, step, steps, ahead, out),
+                6 => pass::low_6(a, b, step, steps, ahead, out),
                 7 => {
-                    pass::high_7(a, b, step, steps, out);
-                    pass::low_2(a, b, step, steps, out.add(5 * TILE / 4));
+                    pass::high_7(a, b, step, steps, ahead, out);
+                    pass::low_2(a, b, step, steps, Ahead::NOTHING, out.add(5 * TILE / 4));
                 }
                 _ => {
-                    pass::high_8(a, b, step, steps, out);
-                    pass::low_3(a, b, step, steps, out.add(5 * TILE / 4));
+                    pass::high_8(a, b, step, steps, ahead, out);
+                    pass::low_3(a, b, step, steps, Ahead::NOTHING, out.add(5 * TILE / 4));
                 }
             }
         }
@@ -135,14 +136,15 @@ impl Kernel for Amx {
         Configured::new(rows)
     }
 
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, tile: &mut Tile) {
+    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile) {
         let bytes = steps * self.limbs * TILE;
         assert!(steps > 0 && steps <= Self::BLOCK_STEPS && a.len() >= bytes && b.len() >= bytes);
+        let ahead = Ahead { start: ahead.as_ptr(), lines: ahead.len().div_ceil(64 * steps) };
         let mut sums = MaybeUninit::<Sums>::uninit();
         // SAFETY: bounds as just checked; the driver holds the guard of `enter`; a pass stores as many
         // accumulators as there are shifts, and `fold` reads `rows` rows of each.
         unsafe {
-            self.passes(a.as_ptr(), b.as_ptr(), steps, sums.as_mut_ptr().cast());
+            self.passes(a.as_ptr(), b.as_ptr(), steps, ahead, sums.as_mut_ptr().cast());
             fold(sums.as_ptr().cast(), self.shifts(), rows, tile);
         }
     }

@@ -1,5 +1,5 @@
 use super::buffer::Buffer;
-use super::kernel::{Kernel, MAX_ROWS, Shared, Tile, Tiling, blocks};
+use super::kernel::{Kernel, MAX_ROWS, Shared, Tile, Tiling, ahead, blocks};
 use super::patches::{Patches, Run};
 use crate::threads::{in_parallel, split};
 use privet_ring::Conv2d;
@@ -121,8 +121,11 @@ impl ConvGemm {
                 }
                 for r in row_tiles.clone() {
                     let a = &weights[(r * steps + depth.start) * kernel.a_step()..];
+                    let next = ((r + 1) * steps + depth.start) * kernel.a_step();
                     for (t, b) in block.clone().zip(packed.chunks(panel)) {
-                        kernel.multiply(rows.each, a, b, depth.len(), &mut tile);
+                        let (i, n) = (t - block.start, block.len());
+                        let ahead = ahead(weights, next, depth.len() * kernel.a_step(), i, n);
+                        kernel.multiply(rows.each, a, b, depth.len(), ahead, &mut tile);
                         for run in patches.runs(cols.range(t)) {
                             // SAFETY: these channels and pixels belong to this part.
                             unsafe { self.add(&tile, K::COLS, group, rows.range(r), run, out) };

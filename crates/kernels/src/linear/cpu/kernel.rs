@@ -44,8 +44,9 @@ pub(super) trait Kernel: Copy + Send + Sync {
     /// Make ready to multiply tiles of `rows` rows on this thread; the state ends when the guard drops.
     fn enter(&self, rows: usize) -> impl Sized;
 
-    /// `tile = a * b` over `steps` steps for the first `rows` rows.
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, tile: &mut Tile);
+    /// `tile = a * b` over `steps` steps for the first `rows` rows. `ahead` is wanted soon: a kernel may bring it
+    /// into the cache meanwhile.
+    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile);
 }
 
 /// How a dimension of `len` is cut into tiles of at most `most`, evenly, so that no tile is nearly empty.
@@ -112,4 +113,11 @@ impl Shared {
             *o = o.wrapping_add(*v);
         }
     }
+}
+
+/// Part `i` of `n` of the next panel of weights, which starts at `from`; empty past the end.
+pub(super) fn ahead(weights: &[u8], from: usize, panel: usize, i: usize, n: usize) -> &[u8] {
+    let part = panel.div_ceil(n);
+    let from = (from + i * part).min(weights.len());
+    &weights[from..(from + part).min(weights.len())]
 }

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 /// Whether this machine has what this module needs.
 pub(super) fn supported() -> bool {
-    is_x86_feature_detected!("avx512f")
+    super::avx512::missing().is_none()
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi")
 }

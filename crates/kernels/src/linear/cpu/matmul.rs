@@ -1,5 +1,5 @@
 use super::buffer::Buffer;
-use super::kernel::{Kernel, Shared, Tile, Tiling, blocks};
+use super::kernel::{Kernel, Shared, Tile, Tiling, ahead, blocks};
 use crate::threads::{in_parallel, split};
 use std::ops::Range;
 
@@ -96,8 +96,11 @@ impl MatMul {
                 for c in col_tiles.clone() {
                     let columns = cols.range(c);
                     let b = &weights[(c * steps + depth.start) * kernel.b_step()..];
+                    let next = ((c + 1) * steps + depth.start) * kernel.b_step();
                     for (t, a) in block.clone().zip(packed.chunks(panel)) {
-                        kernel.multiply(rows.each, a, b, depth.len(), &mut tile);
+                        let (i, n) = (t - block.start, block.len());
+                        let ahead = ahead(weights, next, depth.len() * kernel.b_step(), i, n);
+                        kernel.multiply(rows.each, a, b, depth.len(), ahead, &mut tile);
                         for (i, values) in rows.range(t).zip(tile.0.chunks(K::COLS)) {
                             // SAFETY: row i and these columns belong to this part.
                             unsafe { out.add(i * self.n + columns.start, &values[..columns.len()]) };

@@ -5,6 +5,10 @@
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod buffer;
 mod conv;
 mod direct;
@@ -18,6 +22,8 @@ mod words;
 
 use super::{LinearShape, Weights};
 use crate::CpuCap;
+#[cfg(target_arch = "x86_64")]
+use avx512::Avx512;
 use buffer::Buffer;
 use conv::ConvGemm;
 use kernel::Kernel;
@@ -33,13 +39,18 @@ use std::sync::Arc;
 pub enum LinearPath {
     /// Plain 64-bit multiplications.
     Portable,
+    /// 32-bit products.
+    Avx2,
+    /// 52-bit multiply-add or 64-bit products.
+    Avx512,
     /// Byte limbs on AMX int8 tiles.
     Amx,
 }
 
 impl LinearPath {
     /// Every path, slowest first.
-    pub const ALL: [LinearPath; 2] = [LinearPath::Portable, LinearPath::Amx];
+    pub const ALL: [LinearPath; 4] =
+        [LinearPath::Portable, LinearPath::Avx2, LinearPath::Avx512, LinearPath::Amx];
 
     /// The best path that this machine has within `cap`.
     pub fn detect(cap: CpuCap) -> LinearPath {
@@ -53,7 +64,16 @@ impl LinearPath {
     pub fn cap(self) -> CpuCap {
         match self {
             LinearPath::Portable => CpuCap::Portable,
+            LinearPath::Avx2 => CpuCap::Avx2,
+            LinearPath::Avx512 => CpuCap::Avx512,
             LinearPath::Amx => CpuCap::Amx,
+        }
+    }
+
+    /// Panics, and says why, where this path cannot run.
+    fn require(self) {
+        if let Some(what) = self.missing() {
+            panic!("{self} needs {what}, which this machine lacks");
         }
     }
 
@@ -61,6 +81,12 @@ impl LinearPath {
     pub fn missing(self) -> Option<&'static str> {
         match self {
             LinearPath::Portable => None,
+            #[cfg(target_arch = "x86_64")]
+            LinearPath::Avx2 => avx2::missing(),
+            #[cfg(target_arch = "x86_64")]
+            LinearPath::Avx512 => avx512::missing(),
+            #[cfg(not(target_arch = "x86_64"))]
+            LinearPath::Avx2 | LinearPath::Avx512 => Some("x86-64"),
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
             LinearPath::Amx => amx::missing(),
             #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -73,6 +99,8 @@ impl fmt::Display for LinearPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             LinearPath::Portable => "matmul portable",
+            LinearPath::Avx2 => "matmul AVX2",
+            LinearPath::Avx512 => "matmul AVX-512",
             LinearPath::Amx => "matmul AMX int8",
         })
     }
@@ -119,15 +147,37 @@ trait WithKernel {
 }
 
 fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, f: F) -> F::Output {
-    if let Some(what) = path.missing() {
-        panic!("{path} needs {what}, which this machine lacks");
-    }
     match path {
         LinearPath::Portable => f.call(Portable),
+        #[cfg(target_arch = "x86_64")]
+        LinearPath::Avx2 if ring.bits() <= 32 => f.call(avx2::Narrow),
+        #[cfg(target_arch = "x86_64")]
+        LinearPath::Avx2 => f.call(avx2::Wide),
+        #[cfg(target_arch = "x86_64")]
+        LinearPath::Avx512 => match (ring.bits(), avx512::has_ifma()) {
+            (..=32, true) => f.call(Avx512::<u32, true>::new()),
+            (..=32, false) => f.call(Avx512::<u32, false>::new()),
+            (..=52, true) => f.call(Avx512::<u64, true>::new()),
+            _ => f.call(Avx512::<u64, false>::new()),
+        },
+        #[cfg(not(target_arch = "x86_64"))]
+        LinearPath::Avx2 | LinearPath::Avx512 => unreachable!("missing on this target"),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         LinearPath::Amx => f.call(amx::Amx::new(ring.bits())),
         #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
         LinearPath::Amx => unreachable!("missing on this target, {ring}"),
+    }
+}
+
+/// `out += a * x` for the direct convolution.
+fn axpy(path: LinearPath) -> fn(u64, &[u64], &mut [u64]) {
+    match path {
+        // SAFETY (both): `prepare` has found what the path needs.
+        #[cfg(target_arch = "x86_64")]
+        LinearPath::Avx2 => |a, x, out| unsafe { avx2::axpy(a, x, out) },
+        #[cfg(target_arch = "x86_64")]
+        LinearPath::Avx512 | LinearPath::Amx => |a, x, out| unsafe { avx512::axpy(a, x, out) },
+        _ => portable::axpy,
     }
 }
 
@@ -200,6 +250,7 @@ pub fn prepare(
     shape: LinearShape,
     weights: &[u64],
 ) -> Arc<dyn Weights> {
+    path.require();
     let data = match is_direct(shape) {
         Some(_) => Data::Plain(weights.to_vec()),
         None => Data::Tiles(with_kernel(path, ring, Pack { threads, shape, w: weights })),
@@ -229,7 +280,7 @@ pub fn linear_acc(
     let threads = threads.min((shape.macs() / MACS_PER_THREAD) as usize).max(1);
     match (&packed.data, is_direct(shape)) {
         (Data::Tiles(weights), _) => with_kernel(path, ring, Run { threads, shape, x, weights, out }),
-        (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, portable::axpy),
+        (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, axpy(path)),
         (Data::Plain(_), None) => unreachable!("only convolutions are prepared plain"),
     }
 }

@@ -34,7 +34,7 @@ impl Kernel for Portable {
 
     fn enter(&self, _rows: usize) -> impl Sized {}
 
-    fn multiply(&self, _rows: usize, a: &[u8], b: &[u8], steps: usize, tile: &mut Tile) {
+    fn multiply(&self, _rows: usize, a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
         let (a, b) = (words::view::<u64>(a), words::view::<u64>(b));
         let mut acc = [[0u64; COLS]; ROWS];
         for (a, b) in a.chunks_exact(ROWS).zip(b.chunks_exact(COLS)).take(steps * DEPTH) {

@@ -3,7 +3,7 @@
 //! A packed step of A holds, for each position of the depth, one word of every row; of B, of every column.
 
 /// What a panel is made of: `u64`, or `u32` for rings of at most 32 bits.
-pub(super) trait Word: Copy {
+pub(super) trait Word: Copy + Send + Sync {
     fn truncate(x: u64) -> Self;
 }
 

@@ -5,6 +5,17 @@
 
 use std::arch::asm;
 
+/// What to bring into the second-level cache meanwhile: `lines` cache lines a step.
+#[derive(Clone, Copy)]
+pub(super) struct Ahead {
+    pub(super) start: *const u8,
+    pub(super) lines: usize,
+}
+
+impl Ahead {
+    pub(super) const NOTHING: Ahead = Ahead { start: std::ptr::null(), lines: 0 };
+}
+
 /// Load limb `l` of A into tmm`t`.
 macro_rules! a {
     ($t:literal, $l:literal) => {
@@ -40,13 +51,23 @@ macro_rules! passes {
         ///
         /// # Safety
         /// As for `Amx::passes`.
-        pub(super) unsafe fn $name(a: *const u8, b: *const u8, step: usize, steps: usize, out: *mut u32) {
-            // SAFETY: reads `steps` steps of `step` bytes from a and b, writes the accumulators to out.
+        pub(super) unsafe fn $name(a: *const u8, b: *const u8, step: usize, steps: usize, ahead: Ahead, out: *mut u32) {
+            // SAFETY: reads `steps` steps of `step` bytes from a and b, writes the accumulators to out;
+            // prefetching is harmless at any address.
             unsafe {
                 asm!(
                     $(zero!($c),)*
                     "2:",
                     $($op,)*
+                    "mov {line}, {lines}",
+                    "test {line}, {line}",
+                    "jz 4f",
+                    "3:",
+                    "prefetcht1 [{ahead}]",
+                    "add {ahead}, 64",
+                    "dec {line}",
+                    "jnz 3b",
+                    "4:",
                     "add {a}, {step}",
                     "add {b}, {step}",
                     "dec {steps}",
@@ -57,6 +78,9 @@ macro_rules! passes {
                     steps = inout(reg) steps => _,
                     step = in(reg) step,
                     row = in(reg) 64usize,
+                    ahead = inout(reg) ahead.start => _,
+                    lines = in(reg) ahead.lines,
+                    line = out(reg) _,
                     out = in(reg) out,
                     out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
                     out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,

@@ -1,0 +1,154 @@
+//! Words on AVX-512: 52-bit multiply-add where the ring fits it, else full 64-bit products.
+
+use super::kernel::{Kernel, Tile};
+use super::words::{self, Word};
+use std::arch::x86_64::*;
+use std::marker::PhantomData;
+
+const ROWS: usize = 8;
+const VECTORS: usize = 3;
+const COLS: usize = 8 * VECTORS;
+const DEPTH: usize = 16;
+
+/// Columns of words `W`; products by IFMA (rings of at most 52 bits) or by `vpmullq`.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512<W, const IFMA: bool>(PhantomData<W>);
+
+/// What this machine lacks for [`Avx512`] without IFMA.
+pub(super) fn missing() -> Option<&'static str> {
+    let has = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+    (!has).then_some("AVX-512 F and DQ")
+}
+
+/// Whether this machine has 52-bit multiply-add.
+pub(super) fn has_ifma() -> bool {
+    is_x86_feature_detected!("avx512ifma")
+}
+
+impl<W: Word, const IFMA: bool> Avx512<W, IFMA> {
+    /// Only where [`missing`] finds nothing, and with IFMA only where [`has_ifma`].
+    pub(super) fn new() -> Self {
+        debug_assert!(missing().is_none() && (!IFMA || has_ifma()));
+        Avx512(PhantomData)
+    }
+}
+
+impl<W: Word, const IFMA: bool> Kernel for Avx512<W, IFMA> {
+    const ROWS: usize = ROWS;
+    const COLS: usize = COLS;
+    const DEPTH: usize = DEPTH;
+    const BLOCK_STEPS: usize = 32;
+    const BLOCK_TILES: usize = 8;
+
+    fn a_step(&self) -> usize {
+        ROWS * DEPTH * 8
+    }
+
+    fn b_step(&self) -> usize {
+        COLS * DEPTH * size_of::<W>()
+    }
+
+    fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]) {
+        words::pack_a::<u64, ROWS>(rows, out);
+    }
+
+    fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]) {
+        words::pack_b::<W, COLS>(block, stride, out);
+    }
+
+    fn enter(&self, _rows: usize) -> impl Sized {}
+
+    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
+        let (a, b) = (words::view(a), words::view(b));
+        // SAFETY: this kernel is only made where the extensions are there.
+        unsafe {
+            match (IFMA, rows) {
+                (true, 1) => ifma::<W, 1>(a, b, steps, tile),
+                (true, 2) => ifma::<W, 2>(a, b, steps, tile),
+                (true, 3) => ifma::<W, 3>(a, b, steps, tile),
+                (true, 4) => ifma::<W, 4>(a, b, steps, tile),
+                (true, 5) => ifma::<W, 5>(a, b, steps, tile),
+                (true, 6) => ifma::<W, 6>(a, b, steps, tile),
+                (true, 7) => ifma::<W, 7>(a, b, steps, tile),
+                (true, _) => ifma::<W, 8>(a, b, steps, tile),
+                (false, 1) => full::<W, 1>(a, b, steps, tile),
+                (false, 2) => full::<W, 2>(a, b, steps, tile),
+                (false, 3) => full::<W, 3>(a, b, steps, tile),
+                (false, 4) => full::<W, 4>(a, b, steps, tile),
+                (false, 5) => full::<W, 5>(a, b, steps, tile),
+                (false, 6) => full::<W, 6>(a, b, steps, tile),
+                (false, 7) => full::<W, 7>(a, b, steps, tile),
+                (false, _) => full::<W, 8>(a, b, steps, tile),
+            }
+        }
+    }
+}
+
+/// 52-bit products; the low 52 bits of every sum are right.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn ifma<W: Word, const R: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
+    let mut acc = [[_mm512_setzero_si512(); VECTORS]; R];
+    for (a, b) in a.chunks_exact(ROWS).zip(b.as_chunks::<COLS>().0).take(steps * DEPTH) {
+        let b = columns(b);
+        for (acc, a) in acc.iter_mut().zip(a) {
+            let a = _mm512_set1_epi64(*a as i64);
+            for (acc, b) in acc.iter_mut().zip(b) {
+                *acc = _mm512_madd52lo_epu64(*acc, a, b);
+            }
+        }
+    }
+    store(acc, tile);
+}
+
+/// 64-bit products.
+#[target_feature(enable = "avx512f,avx512dq")]
+fn full<W: Word, const R: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
+    let mut acc = [[_mm512_setzero_si512(); VECTORS]; R];
+    for (a, b) in a.chunks_exact(ROWS).zip(b.as_chunks::<COLS>().0).take(steps * DEPTH) {
+        let b = columns(b);
+        for (acc, a) in acc.iter_mut().zip(a) {
+            let a = _mm512_set1_epi64(*a as i64);
+            for (acc, b) in acc.iter_mut().zip(b) {
+                *acc = _mm512_add_epi64(*acc, _mm512_mullo_epi64(a, b));
+            }
+        }
+    }
+    store(acc, tile);
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn columns<W: Word>(b: &[W; COLS]) -> [__m512i; VECTORS] {
+    let mut out = [_mm512_setzero_si512(); VECTORS];
+    for (v, words) in out.iter_mut().zip(b.as_chunks::<8>().0) {
+        // SAFETY: eight words of 8 bytes, or of 4.
+        *v = unsafe {
+            if size_of::<W>() == 8 {
+                _mm512_loadu_si512(words.as_ptr().cast())
+            } else {
+                _mm512_cvtepu32_epi64(_mm256_loadu_si256(words.as_ptr().cast()))
+            }
+        };
+    }
+    out
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn store<const R: usize>(acc: [[__m512i; VECTORS]; R], tile: &mut Tile) {
+    for (acc, row) in acc.iter().zip(tile.0.as_chunks_mut::<COLS>().0) {
+        for (v, out) in acc.iter().zip(row.as_chunks_mut::<8>().0) {
+            // SAFETY: eight words.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), *v) };
+        }
+    }
+}
+
+/// `out += a * x`.
+///
+/// # Safety
+/// [`missing`] finds nothing.
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) unsafe fn axpy(a: u64, x: &[u64], out: &mut [u64]) {
+    super::portable::axpy(a, x, out);
+}
