@@ -4,6 +4,7 @@ use privet_kernels::compare::cpu::{self, ComparePath};
 use privet_kernels::compare::{BLOCK, CompareShape, spec};
 use privet_prg::{Domain, HashKeys, Prg, Seed, TreeHash};
 use privet_ring::Ring;
+use proptest::prelude::*;
 
 /// Batches of every awkward length around a block.
 const COUNTS: [usize; 8] = [0, 1, 3, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK + 5];
@@ -146,6 +147,103 @@ fn paths_evaluate_as_the_spec() {
                 assert_eq!(without.lt, out.lt);
                 assert!(without.eq.is_empty());
             }
+        }
+    }
+}
+
+#[test]
+fn key_bytes_and_aes_calls() {
+    let shape = |bits, count| CompareShape { bits, count };
+    assert_eq!(shape(63, 1).key_bytes(), 928);
+    assert_eq!(shape(64, 1).aes_calls(), 58);
+    assert_eq!(shape(63, 10).aes_calls(), 570);
+    for bits in 1..=7 {
+        assert_eq!((shape(bits, 3).depth(), shape(bits, 3).key_bytes()), (0, 96));
+    }
+    assert_eq!(shape(8, 0).key_bytes(), 0);
+}
+
+#[test]
+fn a_batch_cut_at_a_block_is_two_batches() {
+    let case = Case::new(19, 2 * BLOCK + 9, 900);
+    let [key, _] = case.deal_by_spec();
+    let first = CompareShape { count: BLOCK, ..case.shape };
+    let rest = CompareShape { count: BLOCK + 9, ..case.shape };
+    let (head, tail) = key.split_at(first.key_bytes());
+    for path in paths() {
+        let whole = cpu::eval(path, &case.hash, case.shape, &key, &case.x, false).lt;
+        let head = cpu::eval(path, &case.hash, first, head, &case.x[..BLOCK], false).lt;
+        let tail = cpu::eval(path, &case.hash, rest, tail, &case.x[BLOCK..], false).lt;
+        assert_eq!(whole.words(), [head.words(), tail.words()].concat());
+    }
+}
+
+#[test]
+fn the_lowest_bit_of_an_offset_does_not_matter() {
+    let mut case = Case::new(11, 5, 901);
+    let keys = case.deal(ComparePath::Portable);
+    case.deltas.iter_mut().for_each(|d| *d ^= 1);
+    assert!(case.deal(ComparePath::Portable) == keys);
+}
+
+#[test]
+fn caps_choose_the_path() {
+    use privet_kernels::CpuCap;
+    assert_eq!(ComparePath::detect(CpuCap::Portable), ComparePath::Portable);
+    for cap in CpuCap::ALL {
+        assert!(ComparePath::detect(cap).available());
+        assert!(ComparePath::detect(cap) <= ComparePath::detect(CpuCap::Amx));
+    }
+    assert!(ComparePath::detect(CpuCap::Avx2) <= ComparePath::AesNi);
+}
+
+#[test]
+#[should_panic(expected = "1 to 64 bits")]
+fn a_domain_of_no_bits_is_refused() {
+    let shape = CompareShape { bits: 0, count: 1 };
+    cpu::eval(ComparePath::Portable, &Case::new(1, 1, 0).hash, shape, &[0; 32], &[0], false);
+}
+
+#[test]
+#[should_panic(expected = "one point and one key an element")]
+fn a_short_key_is_refused() {
+    let case = Case::new(20, 2, 1);
+    let [key, _] = case.deal_by_spec();
+    cpu::eval(ComparePath::Portable, &case.hash, case.shape, &key[1..], &case.x, false);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "outside the domain")]
+fn a_point_outside_the_domain_is_refused_in_debug_builds() {
+    let mut case = Case::new(20, 2, 2);
+    let [key, _] = case.deal_by_spec();
+    case.x[1] = 1 << 20;
+    cpu::eval(ComparePath::Portable, &case.hash, case.shape, &key, &case.x, false);
+}
+
+proptest! {
+    #[test]
+    fn comparisons_are_correct(bits in 1u32..=64, alpha: u64, x: u64, near in 0u8..4, seed: [u8; 16]) {
+        let ring = Ring::new(bits);
+        let alpha = ring.wrap(alpha);
+        let x = ring.wrap([alpha, alpha.wrapping_add(1), alpha.wrapping_sub(1), x][near as usize]);
+        let mut prg = Seed::from_bytes(seed).stream();
+        let hash = TreeHash::new(HashKeys::from_seed(&prg.seed()));
+        let mut secrets = [0; 2];
+        prg.fill_blocks(&mut secrets);
+        let case = Case {
+            shape: CompareShape { bits, count: 1 },
+            hash,
+            alpha: vec![alpha],
+            x: vec![x],
+            roots: vec![secrets[0]],
+            deltas: vec![secrets[1]],
+        };
+        for path in paths() {
+            let [a, b] = case.deal(path).map(|key| cpu::eval(path, &case.hash, case.shape, &key, &case.x, true));
+            prop_assert_eq!(a.lt.get(0) ^ b.lt.get(0), (x < alpha) as u64);
+            prop_assert_eq!(a.eq.get(0) ^ b.eq.get(0), (x == alpha) as u64);
         }
     }
 }
