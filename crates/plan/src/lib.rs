@@ -2,16 +2,18 @@
 //!
 //! [`graph::Graph`] is what the front end captured: real-number semantics, source lines, calibrated ranges.
 //! [`ir::Plan`] is the typed integer program whose meaning [`interpret`] fixes; [`real`] evaluates it without
-//! rounding. [`local`] and [`tournament`] are shared with the protocols, so that they cannot disagree.
+//! rounding; [`lower()`] goes from the first to the second. [`local`] and [`tournament`] are shared with the protocols, so that they cannot disagree.
 
 pub mod check;
 pub mod codec;
 pub mod element;
+pub mod encode;
 mod float;
 pub mod graph;
 pub mod interpret;
 pub mod ir;
 pub mod local;
+pub mod lower;
 pub mod real;
 pub(crate) mod strided;
 #[cfg(feature = "suite")]
@@ -19,9 +21,11 @@ pub mod suite;
 pub mod tournament;
 
 pub use check::PlanError;
+pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_weights};
 pub use float::FloatTensor;
 pub use graph::Graph;
 pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all};
 pub use ir::Plan;
 pub use local::{Affine, apply_local};
+pub use lower::{CheckReport, Lowered, Precision, lower};
 pub use real::{interpret_real, interpret_real_all};

@@ -9,7 +9,7 @@ use crate::ir::{Op, PLAN_VERSION, Plan};
 use std::collections::HashSet;
 use thiserror::Error;
 
-use shape::{MAX_POOLED, bounded_by, checked_len, conv_geometry, pool_output};
+pub(crate) use shape::{MAX_POOLED, bounded_by, checked_len, conv_geometry, pool_output};
 
 /// Most nodes of a plan.
 pub const MAX_NODES: usize = 1 << 16;

@@ -1,6 +1,9 @@
 //! Helpers for building small plans and reproducible numbers in tests.
 #![allow(dead_code)]
 
+pub mod build;
+pub mod reference;
+
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type};
 use privet_ring::Tensor;

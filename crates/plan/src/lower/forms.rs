@@ -1,0 +1,240 @@
+//! The plan under construction: every captured value in the ring and fraction bits that its readers want.
+//!
+//! A value has one or more *forms*: plan values of different ring bits and fraction bits that stand for it. The
+//! first is the one its operation made; others are made when a reader asks and then kept. So truncations and
+//! extensions appear where they are needed, once.
+
+use super::draft::Draft;
+use super::precision::{Format, Formats, RoundingMode, op_name, range_bits};
+use super::report::Problem;
+use crate::float::FloatTensor;
+use crate::graph::GraphNode;
+use crate::ir::{Node, Op, Plan, Rounding, Type, ValueId};
+use std::collections::{BTreeMap, HashMap};
+
+/// Role that shares weights.
+pub const MODEL_OWNER: &str = "model_owner";
+/// Role that shares inputs.
+pub const DATA_OWNER: &str = "data_owner";
+/// Role that learns outputs.
+pub const RECEIVER: &str = "receiver";
+
+/// Most fraction bits of an intermediate value.
+const MOST_FRACTION: u32 = 60;
+
+/// A plan value and its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    pub id: ValueId,
+    pub bits: u32,
+    pub frac: u32,
+}
+
+pub(super) struct Emitter<'a> {
+    pub draft: &'a Draft<'a>,
+    pub formats: &'a Formats,
+    pub wide: Vec<Option<u32>>,
+    pub uses: Vec<usize>,
+    pub forms: Vec<Vec<Form>>,
+    pub plan: Plan,
+    pub rounding: RoundingMode,
+    /// Parameters that the plan's weights name.
+    pub parameters: BTreeMap<String, FloatTensor>,
+    weights: HashMap<(usize, u32, u32), ValueId>,
+}
+
+impl<'a> Emitter<'a> {
+    pub fn new(
+        draft: &'a Draft<'a>,
+        formats: &'a Formats,
+        wide: Vec<Option<u32>>,
+        rounding: RoundingMode,
+    ) -> Self {
+        Emitter {
+            draft,
+            formats,
+            wide,
+            uses: draft.uses(),
+            forms: Vec::with_capacity(draft.graph.nodes.len()),
+            plan: Plan {
+                version: crate::ir::PLAN_VERSION,
+                name: draft.graph.name.clone(),
+                batch: draft.graph.batch,
+                nodes: Vec::new(),
+                outputs: Vec::new(),
+            },
+            rounding,
+            parameters: BTreeMap::new(),
+            weights: HashMap::new(),
+        }
+    }
+
+    pub fn node(&self, v: usize) -> &'a GraphNode {
+        &self.draft.graph.nodes[v]
+    }
+
+    pub fn format(&self, v: usize) -> Format {
+        self.formats.of(&self.node(v).layer)
+    }
+
+    pub fn is_parameter(&self, v: usize) -> bool {
+        self.draft.parameter(self.node(v)).is_some()
+    }
+
+    /// Bits in front of the fraction that value `v` needs. Without a range: what its layer's activations have.
+    pub fn need(&self, v: usize) -> u32 {
+        let Format { k, f, g } = self.format(v);
+        self.node(v).range.map_or(k - f - g, |range| range_bits(range, self.formats.headroom))
+    }
+
+    pub fn problem(&self, v: usize, what: String, remedy: &str) -> Problem {
+        let node = self.node(v);
+        Problem {
+            op: op_name(&node.op),
+            layer: node.layer.clone(),
+            source: node.source.clone(),
+            what,
+            remedy: remedy.into(),
+        }
+    }
+
+    /// Add a plan node on behalf of captured node `v`.
+    pub fn push(
+        &mut self,
+        v: usize,
+        op: Op,
+        inputs: Vec<ValueId>,
+        shape: &[usize],
+        bits: u32,
+        frac: u32,
+    ) -> Form {
+        let ty = Type { shape: shape.to_vec(), bits, frac };
+        self.plan.nodes.push(Node { op, inputs, ty, layer: self.node(v).layer.clone() });
+        Form { id: self.plan.nodes.len() - 1, bits, frac }
+    }
+
+    /// Add a plan node with one operand and the shape of that operand.
+    pub fn unary(&mut self, v: usize, op: Op, x: Form, bits: u32, frac: u32) -> Form {
+        let shape = self.plan.nodes[x.id].ty.shape.clone();
+        self.push(v, op, vec![x.id], &shape, bits, frac)
+    }
+
+    /// Parameter `v` as a plan weight in the given numbers.
+    pub fn weight(&mut self, v: usize, bits: u32, frac: u32) -> Form {
+        if let Some(&id) = self.weights.get(&(v, bits, frac)) {
+            return Form { id, bits, frac };
+        }
+        let node = self.node(v);
+        let tensor = self.draft.parameter(node).expect("callers ask for parameters only").clone();
+        let base = match &node.op {
+            crate::graph::GraphOp::Parameter { name } => name.clone(),
+            _ => unreachable!("only parameters have tensors"),
+        };
+        let mut name = base.clone();
+        while self.parameters.contains_key(&name) {
+            // the same parameter in other numbers is a tensor of its own
+            name = format!("{name}@{bits}.{frac}");
+        }
+        self.parameters.insert(name.clone(), tensor);
+        let op = Op::Weight { name, owner: MODEL_OWNER.into() };
+        let form = self.push(v, op, vec![], &node.shape, bits, frac);
+        self.weights.insert((v, bits, frac), form.id);
+        form
+    }
+
+    /// The form that `v`'s operation made.
+    pub fn native(&self, v: usize) -> Form {
+        self.forms[v][0]
+    }
+
+    /// An existing form with exactly these numbers.
+    pub fn find(&self, v: usize, bits: u32, frac: u32) -> Option<Form> {
+        self.forms[v].iter().copied().find(|f| f.bits == bits && f.frac == frac)
+    }
+
+    /// `v` in exactly these numbers.
+    pub fn obtain(&mut self, v: usize, bits: u32, frac: u32) -> Form {
+        if self.is_parameter(v) {
+            return self.weight(v, bits, frac);
+        }
+        if let Some(form) = self.find(v, bits, frac) {
+            return form;
+        }
+        let from = self.with_frac(v, bits, frac);
+        let op = match from.bits.cmp(&bits) {
+            std::cmp::Ordering::Equal => return from,
+            std::cmp::Ordering::Less => Op::Extend,
+            std::cmp::Ordering::Greater => Op::Reduce,
+        };
+        let form = self.unary(v, op, from, bits, frac);
+        self.forms[v].push(form);
+        form
+    }
+
+    /// `v` with `frac` fraction bits in a ring of at most `bits`: what comparisons run on, the fewer bits the
+    /// cheaper.
+    pub fn at_most(&mut self, v: usize, bits: u32, frac: u32) -> Form {
+        if self.is_parameter(v) {
+            return self.weight(v, bits, frac);
+        }
+        let from = self.with_frac(v, bits, frac);
+        if from.bits <= bits { from } else { self.obtain(v, bits, frac) }
+    }
+
+    /// A form with `frac` fraction bits, the narrowest of those with at least `bits`, else the widest.
+    fn with_frac(&mut self, v: usize, bits: u32, frac: u32) -> Form {
+        let same = || self.forms[v].iter().copied().filter(|f| f.frac == frac);
+        let enough = same().filter(|f| f.bits >= bits).min_by_key(|f| f.bits);
+        if let Some(form) = enough.or_else(|| same().max_by_key(|f| f.bits)) {
+            return form;
+        }
+        let native = self.native(v);
+        let form = if native.frac > frac {
+            self.truncate(v, native, native.frac - frac)
+        } else {
+            self.raise(v, native, frac)
+        };
+        self.forms[v].push(form);
+        form
+    }
+
+    /// Drop `shift` fraction bits as the user wants them rounded.
+    fn truncate(&mut self, v: usize, x: Form, shift: u32) -> Form {
+        let (x, rounding) = match self.rounding {
+            RoundingMode::Floor => (x, Rounding::Floor),
+            RoundingMode::Stochastic => (x, Rounding::Stochastic),
+            RoundingMode::Nearest => {
+                let half = Op::AddConst { value: 1 << (shift - 1) };
+                (self.unary(v, half, x, x.bits, x.frac), Rounding::Floor)
+            }
+        };
+        self.unary(v, Op::Truncate { shift, rounding }, x, x.bits - shift, x.frac - shift)
+    }
+
+    /// More fraction bits for `x`, a form of `v`: an exact local product.
+    pub fn raise(&mut self, v: usize, x: Form, frac: u32) -> Form {
+        if x.frac == frac {
+            return x;
+        }
+        let scaled = self.unary(v, Op::MulConst { value: 1 << (frac - x.frac) }, x, x.bits, x.frac);
+        self.unary(v, Op::Rescale, scaled, x.bits, frac)
+    }
+
+    /// `v` as a factor in Z_2^k where the product gains `gain` fraction bits and needs `need` bits in front: the
+    /// native form when there is room for its extra fraction bits, so that one truncation serves two products.
+    pub fn factor(&mut self, v: usize, format: Format, gain: u32, need: u32) -> Form {
+        let Format { k, f, .. } = format;
+        if self.is_parameter(v) {
+            return self.weight(v, k, f);
+        }
+        if let Some(form) = self.find(v, k, f) {
+            return form;
+        }
+        let native = self.native(v);
+        let total = native.frac + gain;
+        if native.bits == k && native.frac >= f && total + need <= k && total <= MOST_FRACTION {
+            return native;
+        }
+        self.obtain(v, k, f)
+    }
+}

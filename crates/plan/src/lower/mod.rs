@@ -1,0 +1,131 @@
+//! From the captured model to the integer plan.
+//!
+//! Linear layers work in Z_2^k. A product of f and g fraction bits has f + g of them; truncating by g leaves f in
+//! m = k - g bits, where ReLU and MaxPool run; ReLU widens back to k for the next layer as it goes. Residual sums
+//! happen in m bits, or before the truncation where that saves one. See [`forms`] for how each value gets the
+//! numbers that its readers want.
+
+mod demand;
+mod draft;
+mod emit;
+mod forms;
+mod infer;
+mod precision;
+mod rebatch;
+pub mod remedies;
+mod report;
+mod rules;
+
+pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
+pub use precision::{LayerPrecision, Precision, RoundingMode};
+pub use report::{CheckReport, Problem};
+
+use crate::float::FloatTensor;
+use crate::graph::{Graph, GraphNode, GraphOp};
+use crate::ir::Plan;
+use draft::Draft;
+use precision::{Formats, op_name};
+use std::collections::BTreeMap;
+
+/// A model ready to be shared and run.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The plan.
+    pub plan: Plan,
+    /// The tensors that the plan's weights name, after folding.
+    pub parameters: BTreeMap<String, FloatTensor>,
+    /// Remarks for the user.
+    pub notes: Vec<String>,
+}
+
+/// Lower `graph` with its parameters. The error lists every unsupported or ill-fitting operation at once.
+pub fn lower(
+    graph: &Graph,
+    params: &BTreeMap<String, FloatTensor>,
+    precision: &Precision,
+) -> Result<Lowered, CheckReport> {
+    check(graph, params)?;
+    let mut draft = Draft { graph: graph.clone(), given: params, made: BTreeMap::new(), notes: Vec::new() };
+    rules::apply(&mut draft);
+    let mut notes = std::mem::take(&mut draft.notes);
+    let formats = Formats::choose(&draft.graph, precision, 0, &mut notes)?;
+    let (plan, parameters) = emit_with(&draft, &formats, precision)?;
+    Ok(Lowered { plan, parameters, notes })
+}
+
+fn emit_with(
+    draft: &Draft<'_>,
+    formats: &Formats,
+    precision: &Precision,
+) -> Result<(Plan, BTreeMap<String, FloatTensor>), CheckReport> {
+    let wide = demand::wide(&draft.graph, formats);
+    let mut emitter = forms::Emitter::new(draft, formats, wide, precision.rounding);
+    emit::emit(&mut emitter).map_err(CheckReport::one)?;
+    let plan = emitter.plan;
+    plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
+    Ok((plan, emitter.parameters))
+}
+
+/// Everything that lowering takes for granted: supported operations, consistent shapes, parameters that are there.
+pub fn check(graph: &Graph, params: &BTreeMap<String, FloatTensor>) -> Result<(), CheckReport> {
+    graph.check().map_err(|e| CheckReport::one(whole(e.to_string())))?;
+    let mut problems = Vec::new();
+    for node in &graph.nodes {
+        if let Some((what, remedy)) = node_problem(graph, node, params) {
+            let (layer, source) = (node.layer.clone(), node.source.clone());
+            problems.push(Problem { op: op_name(&node.op), layer, source, what, remedy });
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(CheckReport { problems }) }
+}
+
+fn node_problem(
+    graph: &Graph,
+    node: &GraphNode,
+    params: &BTreeMap<String, FloatTensor>,
+) -> Option<(String, String)> {
+    if let GraphOp::Unsupported { name } = &node.op {
+        return Some(("is not supported".into(), remedies::remedy(name).into()));
+    }
+    if let GraphOp::BatchNorm { .. } = node.op
+        && node.inputs[1..].iter().any(|&i| !matches!(graph.nodes[i].op, GraphOp::Parameter { .. }))
+    {
+        return Some(("its statistics depend on the input".into(), remedies::remedy("batch_norm").into()));
+    }
+    if let GraphOp::Parameter { name } = &node.op {
+        return match params.get(name) {
+            Some(t) if t.shape == node.shape && t.data.len() == node.shape.iter().product::<usize>() => {
+                t.data.iter().any(|v| !v.is_finite()).then(|| {
+                    (format!("parameter {name} has NaN or infinity"), "repair the checkpoint".into())
+                })
+            }
+            Some(t) => Some((
+                format!("parameter {name} has shape {:?}, the model takes {:?}", t.shape, node.shape),
+                "give the parameters of the captured model".into(),
+            )),
+            None => Some((
+                format!("parameter {name} was not given"),
+                "give the parameters of the captured model".into(),
+            )),
+        };
+    }
+    let shapes: Vec<&[usize]> = node.inputs.iter().map(|&i| graph.nodes[i].shape.as_slice()).collect();
+    match infer::infer(&node.op, &shapes, &node.shape) {
+        Ok(shape) if shape == node.shape => None,
+        Ok(shape) => Some((
+            format!("has shape {:?}, should be {shape:?}", node.shape),
+            "capture the model again with this version".into(),
+        )),
+        Err(what) => Some((what, "rewrite the layer with shapes that fit".into())),
+    }
+}
+
+fn whole(what: String) -> Problem {
+    Problem {
+        op: "model".into(),
+        layer: String::new(),
+        source: String::new(),
+        what,
+        remedy: "capture the model again with this version; if that does not help, report the message".into(),
+    }
+}

@@ -1,0 +1,227 @@
+//! What the user may say about numbers, and the formats that follow from it and from calibrated ranges.
+
+use super::report::{CheckReport, Problem};
+use crate::graph::{Graph, GraphNode, GraphOp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Fraction bits tried first when the user gives none.
+const AUTO_FRACTION: u32 = 16;
+/// Fewest fraction bits chosen automatically.
+const LEAST_FRACTION: u32 = 6;
+/// Ring bits chosen when there is no calibrated range.
+const UNCALIBRATED_BITS: u32 = 64;
+
+/// Ring bits and fraction bits, per plan and per layer. What is absent is chosen from the calibrated ranges.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Precision {
+    /// k of linear layers.
+    pub bits: Option<u32>,
+    /// f of activations.
+    pub fraction: Option<u32>,
+    /// Fraction bits of weights; f when absent.
+    pub weight_fraction: Option<u32>,
+    /// How truncations round.
+    pub rounding: RoundingMode,
+    /// Exceptions by layer name; a name covers the layers below it.
+    pub per_layer: BTreeMap<String, LayerPrecision>,
+    /// Bits kept free above the calibrated ranges when bits or fraction are chosen automatically.
+    pub headroom_bits: u32,
+}
+
+/// An exception for one layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct LayerPrecision {
+    /// k.
+    pub bits: Option<u32>,
+    /// f.
+    pub fraction: Option<u32>,
+}
+
+/// How truncations round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundingMode {
+    /// To the nearest, halves up: half a unit is added before rounding down. Exact and free.
+    #[default]
+    Nearest,
+    /// Down.
+    Floor,
+    /// Up with the probability of the fraction: unbiased.
+    Stochastic,
+}
+
+impl Default for Precision {
+    fn default() -> Self {
+        Precision {
+            bits: None,
+            fraction: None,
+            weight_fraction: None,
+            rounding: RoundingMode::Nearest,
+            per_layer: BTreeMap::new(),
+            headroom_bits: 2,
+        }
+    }
+}
+
+/// The numbers of one layer: linear operations in Z_2^k, activations with f fraction bits, weights with g; what a
+/// truncation leaves is m = k - g bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Format {
+    pub k: u32,
+    pub f: u32,
+    pub g: u32,
+}
+
+impl Format {
+    pub fn m(&self) -> u32 {
+        self.k - self.g
+    }
+}
+
+/// Bits that a value of `range` needs in front of its fraction, sign and `headroom` included.
+pub(crate) fn range_bits(range: [f64; 2], headroom: u32) -> u32 {
+    let largest = range[0].abs().max(range[1].abs());
+    // 2^e > largest; a bound below 1 is not used, so that constants near a small value fit as well
+    let e = if largest < 1.0 { 0 } else { largest.log2().floor() as u32 + 1 };
+    e + 1 + headroom
+}
+
+/// The formats of all nodes.
+pub(crate) struct Formats {
+    base: Format,
+    per_layer: BTreeMap<String, Format>,
+    pub headroom: u32,
+}
+
+impl Formats {
+    pub fn of(&self, layer: &str) -> Format {
+        let covers = |name: &&String| {
+            layer.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let exception = self.per_layer.keys().filter(covers).max_by_key(|n| n.len());
+        exception.map_or(self.base, |name| self.per_layer[name])
+    }
+
+    /// Choose the formats; `spare` is added to automatically chosen ring bits (at most 64 in all).
+    pub fn choose(
+        graph: &Graph,
+        p: &Precision,
+        spare: u32,
+        notes: &mut Vec<String>,
+    ) -> Result<Formats, CheckReport> {
+        let compared = compared(graph);
+        let auto = p.bits.is_none() || p.fraction.is_none();
+        let headroom = if auto { p.headroom_bits } else { 0 };
+        let needs: Vec<u32> = graph
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| is_value(n))
+            .filter_map(|(id, n)| Some(range_bits(n.range?, headroom) + compared[id] as u32))
+            .collect();
+        if needs.is_empty() && auto {
+            notes.push(
+                "no calibrated ranges: numbers were chosen without knowing how large activations get; give example inputs"
+                    .into(),
+            );
+        }
+        let need = needs.iter().max().copied();
+        let base = base_format(p, need, spare)?;
+        let mut formats = Formats { base, per_layer: BTreeMap::new(), headroom };
+        for (name, exception) in &p.per_layer {
+            let k = exception.bits.unwrap_or(base.k);
+            let f = exception.fraction.unwrap_or(base.f);
+            let g = p.weight_fraction.unwrap_or(f);
+            formats.per_layer.insert(name.clone(), valid(Format { k, f, g }, name)?);
+        }
+        formats.check(graph, &compared)?;
+        Ok(formats)
+    }
+
+    /// Every calibrated range must fit into what its layer's truncation leaves.
+    fn check(&self, graph: &Graph, compared: &[bool]) -> Result<(), CheckReport> {
+        let mut problems = Vec::new();
+        for (id, node) in graph.nodes.iter().enumerate().filter(|(_, n)| is_value(n)) {
+            let (Some(range), format) = (node.range, self.of(&node.layer)) else { continue };
+            let need = format.f + format.g + range_bits(range, 0) + compared[id] as u32;
+            if need <= format.k {
+                continue;
+            }
+            let Format { k, f, .. } = format;
+            problems.push(Problem {
+                op: op_name(&node.op),
+                layer: node.layer.clone(),
+                source: node.source.clone(),
+                what: format!(
+                    "values in [{:.4}, {:.4}] do not fit into {k} ring bits with {f} fraction bits; they need {need}",
+                    range[0], range[1]
+                ),
+                remedy: if need <= 64 {
+                    format!("use at least {need} bits, or at most {} fraction bits", f - (need - k).div_ceil(2).min(f))
+                } else {
+                    format!("use at most {} fraction bits with 64 ring bits", f - (need - 64).div_ceil(2).min(f))
+                },
+            });
+        }
+        if problems.is_empty() { Ok(()) } else { Err(CheckReport { problems }) }
+    }
+}
+
+fn base_format(p: &Precision, need: Option<u32>, spare: u32) -> Result<Format, CheckReport> {
+    let weight = |f: u32| p.weight_fraction.unwrap_or(f);
+    let total = |f: u32| f + weight(f) + need.unwrap_or(0);
+    let most = p.bits.unwrap_or(64);
+    let f = p.fraction.unwrap_or_else(|| {
+        (LEAST_FRACTION..=AUTO_FRACTION).rev().find(|&f| total(f) <= most).unwrap_or(LEAST_FRACTION)
+    });
+    let k = p.bits.unwrap_or_else(|| match need {
+        Some(_) => (total(f) + spare).clamp(8, 64),
+        None => UNCALIBRATED_BITS,
+    });
+    valid(Format { k, f, g: weight(f) }, "")
+}
+
+fn valid(format: Format, layer: &str) -> Result<Format, CheckReport> {
+    let Format { k, f, g } = format;
+    if (8..=64).contains(&k) && f >= 1 && g >= 1 && f + g + 2 <= k {
+        return Ok(format);
+    }
+    Err(CheckReport::one(Problem {
+        op: "precision".into(),
+        layer: layer.into(),
+        source: String::new(),
+        what: format!("{k} ring bits with {f} fraction bits for activations and {g} for weights"),
+        remedy: "ring bits are 8 to 64, and both fractions together must leave at least two bits".into(),
+    }))
+}
+
+/// Nodes that hold private values with a range of their own.
+fn is_value(node: &GraphNode) -> bool {
+    !matches!(node.op, GraphOp::Parameter { .. } | GraphOp::Argmax { .. })
+}
+
+/// Values whose differences are compared: these need a bit more.
+fn compared(graph: &Graph) -> Vec<bool> {
+    let mut compared = vec![false; graph.nodes.len()];
+    for node in &graph.nodes {
+        if matches!(node.op, GraphOp::MaxPool2d { .. } | GraphOp::Argmax { .. }) {
+            compared[node.inputs[0]] = true;
+        }
+    }
+    compared
+}
+
+/// An operation's name in messages: its JSON kind.
+pub(crate) fn op_name(op: &GraphOp) -> String {
+    match op {
+        GraphOp::Unsupported { name } => name.clone(),
+        _ => {
+            let json = serde_json::to_value(op).ok();
+            let kind = json.as_ref().and_then(|v| v.get("kind")).and_then(|v| v.as_str());
+            kind.unwrap_or("operation").to_owned()
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Rewrites of the captured graph, one a file. Each keeps the meaning over the real numbers.
+
+mod average;
+mod clamp;
+mod dead;
+mod fold_batchnorm;
+mod fold_constants;
+mod fold_scalars;
+mod leaky_relu;
+mod matmul_parameter;
+mod swap_maxpool;
+
+use super::draft::Draft;
+
+/// A named rule.
+type Rule = (&'static str, fn(&mut Draft<'_>));
+
+/// The rules in the order in which they are applied.
+const RULES: &[Rule] = &[
+    ("fold_constants", fold_constants::apply),
+    ("matmul_parameter", matmul_parameter::apply),
+    ("fold_batchnorm", fold_batchnorm::apply),
+    ("average", average::apply),
+    ("fold_scalars", fold_scalars::apply),
+    ("swap_maxpool", swap_maxpool::apply),
+    ("clamp", clamp::apply),
+    ("leaky_relu", leaky_relu::apply),
+];
+
+/// Apply all rules; nodes that nothing reads are removed after each.
+pub(super) fn apply(draft: &mut Draft<'_>) {
+    dead::apply(draft);
+    for (_, rule) in RULES {
+        rule(draft);
+        dead::apply(draft);
+    }
+}
