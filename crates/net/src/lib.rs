@@ -18,6 +18,7 @@
 pub mod certs;
 mod channel;
 mod error;
+pub mod fault;
 
 pub mod fingerprint;
 pub mod frame;

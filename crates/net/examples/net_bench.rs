@@ -1,0 +1,97 @@
+//! Latency and bandwidth of a channel on loopback, as one JSON line for TLS and one for plain TCP.
+//!
+//! `cargo run --release -p privet-net --example net_bench`
+//!
+//! Both ends run in this process, each with its protocol thread and its I/O thread.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use privet_net::{
+    Channel, Hello, Identity, Listener, NetError, Options, Pin, Security, Step, TcpChannel, dial,
+};
+use serde_json::json;
+
+const ROUNDS: usize = 5000;
+const BULK: usize = 16 << 20;
+const BULKS: usize = 64;
+
+fn main() -> Result<(), NetError> {
+    for encrypted in [true, false] {
+        let (mut a, b) = connect(encrypted)?;
+        let other = thread::spawn(move || answer(b));
+        let step = Step::new(1, "bench");
+
+        let mut trips: Vec<Duration> = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let start = Instant::now();
+            a.exchange(&step, vec![1; 1024], 1024)?;
+            trips.push(start.elapsed());
+        }
+        trips.sort();
+
+        let start = Instant::now();
+        for _ in 0..BULKS {
+            a.send(&step, vec![2; BULK])?;
+        }
+        a.recv(&step, 1)?;
+        let one_way = (BULK * BULKS) as f64 / start.elapsed().as_secs_f64();
+
+        let start = Instant::now();
+        for _ in 0..BULKS / 4 {
+            a.exchange(&step, vec![3; BULK], BULK)?;
+        }
+        let both_ways = (BULK * BULKS / 2) as f64 / start.elapsed().as_secs_f64();
+        drop(other.join());
+
+        let us = |d: Duration| (d.as_secs_f64() * 1e7).round() / 10.0;
+        println!(
+            "{}",
+            json!({
+                "channel": if encrypted { "tls" } else { "plain" },
+                "exchange_1kb_us_median": us(trips[ROUNDS / 2]),
+                "exchange_1kb_us_p90": us(trips[ROUNDS * 9 / 10]),
+                "one_way_gb_per_s": (one_way / 1e7).round() / 100.0,
+                "both_ways_sum_gb_per_s": (both_ways / 1e7).round() / 100.0,
+            })
+        );
+    }
+    Ok(())
+}
+
+/// The other end: the same steps in the same order.
+fn answer(mut b: TcpChannel) -> Result<(), NetError> {
+    let step = Step::new(1, "bench");
+    for _ in 0..ROUNDS {
+        b.exchange(&step, vec![1; 1024], 1024)?;
+    }
+    for _ in 0..BULKS {
+        b.recv(&step, BULK)?;
+    }
+    b.send(&step, vec![1])?;
+    for _ in 0..BULKS / 4 {
+        b.exchange(&step, vec![3; BULK], BULK)?;
+    }
+    Ok(())
+}
+
+fn connect(encrypted: bool) -> Result<(TcpChannel, TcpChannel), NetError> {
+    let names = ["party 0", "party 1"];
+    let identities = [Identity::generate(names[0])?, Identity::generate(names[1])?];
+    let pins = [0, 1].map(|i| Pin::new(names[i], identities[i].fingerprint()));
+    let security = identities.map(|id| if encrypted { Security::Tls(id) } else { Security::InsecurePlain });
+    let [security0, security1] = security;
+    let [pin0, pin1] = pins;
+    let hello = |role: &str| Hello::new(role, [0; 16], [0; 32], "bench");
+    let patience = Duration::from_secs(10);
+    let listener = Listener::bind("127.0.0.1:0", security0, vec![pin1])?;
+    let address = listener.local_address()?;
+    let dialer = thread::spawn(move || {
+        dial(&address, &security1, &pin0, &hello("party 1"), Options::default(), patience)
+    });
+    let (a, _) = listener.accept_as(&hello("party 0"), Options::default(), patience)?;
+    match dialer.join() {
+        Ok(b) => Ok((a, b?.0)),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

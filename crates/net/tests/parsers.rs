@@ -1,0 +1,114 @@
+//! Everything read from a peer or a file: any bytes give a value or an error, never a panic, and never more than they should.
+
+use privet_net::certs::CertificateInfo;
+use privet_net::frame::{Decoder, Encoder, FrameError, HEADER_LEN, Kind, MAX_CHUNK, chunk_at, parse_header};
+use privet_net::hello::MAX_HELLO;
+use privet_net::{Fingerprint, Hello, NetworkProfile, Step};
+use proptest::prelude::*;
+
+fn frame(step: &Step, message: &[u8]) -> Vec<u8> {
+    let (header, name) = Encoder::default().data(step, message, 0);
+    [&header[..], chunk_at(message, 0), name].concat()
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_header_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        if let Ok(header) = parse_header(&bytes) {
+            prop_assert!(header.len as usize <= MAX_CHUNK);
+        }
+    }
+
+    #[test]
+    fn any_change_of_a_header_keeps_lengths_bounded(at in 0..HEADER_LEN, value: u8) {
+        let mut bytes = frame(&Step::new(5, "s"), &[1, 2, 3]);
+        bytes[at] = value;
+        if let Ok(header) = parse_header(&bytes) {
+            prop_assert!(header.len as usize <= MAX_CHUNK && u64::from(header.len) <= header.total);
+        }
+    }
+
+    #[test]
+    fn frames_come_back_however_the_stream_is_cut(
+        message in proptest::collection::vec(any::<u8>(), 0..300),
+        id: u32,
+        cuts in proptest::collection::vec(1usize..50, 1..40),
+    ) {
+        let step = Step::new(id, "conv1 / open");
+        let bytes = frame(&step, &message);
+        let mut decoder = Decoder::default();
+        let (mut got, mut rest, mut cuts) = (Vec::new(), &bytes[..], cuts.iter().cycle());
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at(rest.len().min(*cuts.next().unwrap()));
+            decoder.feed(head, &mut |f| got.push(f)).unwrap();
+            rest = tail;
+        }
+        prop_assert!(decoder.at_boundary());
+        prop_assert_eq!(got.len(), 1);
+        prop_assert_eq!((got[0].header.step, got[0].header.kind, got[0].name.as_str()), (id, Kind::Data, "conv1 / open"));
+        prop_assert_eq!(&got[0].payload, &message);
+    }
+
+    #[test]
+    fn any_bytes_are_a_greeting_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..700)) {
+        let _ = Hello::decode(&bytes);
+    }
+
+    #[test]
+    fn greetings_come_back_and_cut_ones_are_refused(
+        role in "[a-z0-9 ü]{0,20}", purpose in "[a-z]{0,64}", session: [u8; 16], plan_hash: [u8; 32], cut in 0usize..100,
+    ) {
+        let hello = Hello::new(&role, session, plan_hash, &purpose);
+        let bytes = hello.encode();
+        prop_assert!(bytes.len() <= MAX_HELLO);
+        prop_assert_eq!(Hello::decode(&bytes), Ok(hello));
+        prop_assert!(Hello::decode(&bytes[..bytes.len().saturating_sub(1 + cut)]).is_err());
+        prop_assert!(Hello::decode(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    #[test]
+    fn any_text_is_a_setting_or_an_error(text in "\\PC{0,80}") {
+        let _ = Fingerprint::parse(&text);
+        let _ = NetworkProfile::parse(&text);
+    }
+
+    #[test]
+    fn any_bytes_are_a_certificate_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(CertificateInfo::from_der(&bytes).is_err());
+    }
+}
+
+#[test]
+fn a_greeting_of_another_protocol_is_read_as_far_as_needed() {
+    let hello = Hello { protocol_version: 7, ..Hello::new("party 1", [1; 16], [2; 32], "online") };
+    let longer = [&hello.encode()[..], b"fields of the future"].concat();
+    assert_eq!(Hello::decode(&longer), Ok(hello));
+}
+
+#[test]
+fn each_bad_header_has_its_reason() {
+    let good = frame(&Step::new(5, "s"), &[1, 2, 3]);
+    let with = |at: usize, value: &[u8]| {
+        let mut bytes = good.clone();
+        bytes[at..at + value.len()].copy_from_slice(value);
+        parse_header(&bytes).unwrap_err()
+    };
+    assert!(parse_header(&good).is_ok());
+    assert_eq!(
+        parse_header(&good[..HEADER_LEN - 1]).unwrap_err(),
+        FrameError::Short { found: HEADER_LEN - 1 }
+    );
+    assert_eq!(with(0, b"PV"), FrameError::Magic);
+    assert_eq!(with(2, &[9]), FrameError::Version { found: 9 });
+    assert_eq!(with(3, &[0]), FrameError::Fields);
+    assert_eq!(with(3, &[5]), FrameError::Fields);
+    assert_eq!(with(4, &[2]), FrameError::Fields);
+    assert_eq!(with(5, &[97]), FrameError::Fields);
+    assert_eq!(with(6, &[1]), FrameError::Fields);
+    assert_eq!(with(12, &[4, 0, 0, 0]), FrameError::Length { found: 4, max: 3 });
+    let mut huge = good.clone();
+    huge[12..16].fill(0xff);
+    huge[24..32].fill(0xff);
+    let expected = FrameError::Length { found: u32::MAX.into(), max: MAX_CHUNK as u64 };
+    assert_eq!(parse_header(&huge).unwrap_err(), expected);
+}
