@@ -251,7 +251,7 @@ class Lowering:
             stored = tensor.detach().cpu()
             if stored.dtype not in (torch.float32, torch.float64):
                 stored = stored.to(torch.float32)
-            self.parameters[name] = stored.contiguous()
+            self.parameters[name] = stored.clone(memory_format=torch.contiguous_format)  # later training is not ours
             self._emitted[name] = self.emit({"kind": "parameter", "name": name}, [], shape_of(tensor))
             if tensor.numel():
                 lo, hi = float(stored.min()), float(stored.max())

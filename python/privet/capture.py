@@ -60,9 +60,7 @@ def capture(
         result = model(*[t.clone() for t in examples])
     structure, expected, names = flatten(result)
 
-    lowering = Lowering(name or type(model).__name__.lower(), rows)
-    lower_program(lowering, program, names)
-    prune(lowering)
+    lowering = lower_program(name or type(model).__name__.lower(), rows, program, names)
     captured = Capture(lowering.graph, lowering.parameters, structure)
     input_names = list(captured.graph.inputs())
     if captured.graph.unsupported():
@@ -79,6 +77,23 @@ def capture(
             raise CaptureError(f"calibration input '{label}' holds NaN or infinity")
     calibrate(captured.graph, captured.parameters, dict(zip(input_names, rows_seen, strict=True)))
     return captured
+
+
+def rebatch(model: nn.Module, example_inputs: Tensor | Sequence[Tensor], captured: Capture, batch: int) -> Graph:
+    """The graph of the same model for another number of rows, with the ranges of ``captured``.
+
+    The model is traced again, not run: only shapes depend on the batch. Raises :class:`CaptureError` where the model
+    itself takes another course with other rows.
+    """
+    examples = tuple(t[:1].expand(batch, *t.shape[1:]) for t in as_inputs(example_inputs))
+    with evaluation_mode(model), torch.no_grad():
+        program = trace(model, examples)
+    graph = lower_program(captured.graph.name, batch, program, [o.name for o in captured.graph.outputs]).graph
+    if [n.kind for n in graph.nodes] != [n.kind for n in captured.graph.nodes]:
+        raise CaptureError(f"the model computes something else with {batch} rows than with {captured.graph.batch}")
+    for node, known in zip(graph.nodes, captured.graph.nodes, strict=True):
+        node.range = known.range
+    return graph
 
 
 # --- Steps -------------------------------------------------------------------------------------------
@@ -149,8 +164,9 @@ def explain(model: nn.Module, error: Exception) -> str:
     return text
 
 
-def lower_program(lowering: Lowering, program: ExportedProgram, names: Sequence[str]) -> None:
-    """Walk the exported graph in order."""
+def lower_program(name: str, rows: int, program: ExportedProgram, names: Sequence[str]) -> Lowering:
+    """Walk the exported graph in order; ``names`` are those of its results."""
+    lowering = Lowering(name, rows)
     inputs = {s.arg.name: s for s in program.graph_signature.input_specs if hasattr(s.arg, "name")}
     for node in program.graph.nodes:
         if node.op == "placeholder":
@@ -176,6 +192,8 @@ def lower_program(lowering: Lowering, program: ExportedProgram, names: Sequence[
                 f"result '{label}' does not depend on an input: revealing it would reveal the model; remove it"
             )
         lowering.graph.outputs.append(Output(lowering.use(by_name[argument.name]), label))
+    prune(lowering)
+    return lowering
 
 
 def prune(lowering: Lowering) -> None:

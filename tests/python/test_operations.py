@@ -152,7 +152,10 @@ FUNCTIONS = {
     "squeeze": (lambda x: x[:, :1].squeeze(1).unsqueeze(-1), ["slice", "reshape", "reshape"]),
     "pad": (lambda x: F.pad(x, (1, 2, 0, 3)), ["pad"]),
     "pad and cut": (lambda x: F.pad(x, (1, -2)), ["slice", "pad"]),
-    "write through a view": (lambda x: F.relu_((x * 2).view(2, -1)), ["mul_scalar", "reshape", "relu"] + ["reshape"] * 2),
+    "write through a view": (
+        lambda x: F.relu_((x * 2).view(2, -1)),
+        ["mul_scalar", "reshape", "relu", "reshape", "reshape"],
+    ),
     "in place on a view": (lambda x: x.clone().add_(1).mul_(2), ["add_scalar", "mul_scalar"]),
     "double": (lambda x: (x.double() + 1).float(), ["add_scalar"]),
     "zeros like": (lambda x: torch.zeros_like(x) + x, ["add"]),

@@ -1,0 +1,42 @@
+"""The compiled part of privet (``crates/py``): text and bytes in, text and bytes out, no numpy.
+
+Tensors travel as safetensors of F64. Long calls release the interpreter lock and honour Ctrl-C. Errors are
+those of :mod:`privet.errors`, raised from Rust with a message that names cause and remedy.
+"""
+
+__version__: str
+
+def lower(graph_json: str, params_safetensors: bytes, precision_json: str) -> tuple[str, bytes, list[str]]:
+    """Plan, folded weights and remarks.
+
+    ``precision_json`` is that of :class:`privet.Precision`, ``{}`` for an automatic choice.
+    Raises ``UnsupportedModel`` and ``PrecisionError``.
+    """
+
+def check(graph_json: str) -> list[dict[str, str]]:
+    """What keeps the graph from being lowered: ``name``, ``layer``, ``source``, ``what``, ``remedy`` each."""
+
+def estimate(plan_json: str, network: str) -> str:
+    """Predicted cost as JSON; ``network`` is ``lan``, ``wan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
+
+def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) -> bytes:
+    """The plan over integers in the clear: outputs under their names, with ``all_values`` node 7 under ``#7``."""
+
+def fingerprint(plan_json: str) -> str:
+    """The plan's hash, hexadecimal; parties compare it."""
+
+class Client:
+    """A connection to running parties."""
+
+    @staticmethod
+    def connect(config_toml_path: str, plan_json: str, params: bytes | None) -> Client:
+        """Dial the parties named in the node file; ``params`` are the folded weights, if this client owns them."""
+
+    def prepare(self, runs: int) -> None:
+        """Have keys dealt for so many runs."""
+
+    def run(self, inputs: bytes) -> tuple[bytes, str]:
+        """Outputs (by name) and the run report as JSON."""
+
+    def close(self) -> None:
+        """Hang up."""

@@ -1,0 +1,66 @@
+"""Matches the values of the integer plan with those of the model, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from .graph import Graph
+from .report import LayerDifference
+
+Key = tuple[str, tuple[int, ...]]
+"""A layer and the shape of a value in it; where there are several, the last one counts."""
+
+
+def plan_values(plan: Mapping[str, Any]) -> dict[Key, tuple[int, str]]:
+    """The last value of each layer and shape in a plan, with its operation."""
+    values: dict[Key, tuple[int, str]] = {}
+    for i, node in enumerate(plan["nodes"]):
+        if node["op"]["kind"] not in ("input", "weight"):
+            values[node["layer"], tuple(node["ty"]["shape"])] = (i, node["op"]["kind"])
+    return values
+
+
+def model_values(graph: Graph) -> dict[Key, int]:
+    """The node of the model that each layer and shape of the plan stands for.
+
+    The planner folds a BatchNorm into the convolution before it, which then gives the BatchNorm's value; and it
+    pools before a ReLU where the model pools after it, so that the ReLU gives the pooled value.
+    """
+    users: dict[int, list[int]] = {}
+    for i, node in enumerate(graph.nodes):
+        for operand in node.inputs:
+            users.setdefault(operand, []).append(i)
+    values: dict[Key, int] = {}
+    for i, node in enumerate(graph.nodes):
+        if node.kind in ("input", "parameter"):
+            continue
+        after = [graph.nodes[u] for u in users.get(i, [])]
+        follower = users[i][0] if len(after) == 1 else None
+        if node.kind in ("conv2d", "linear") and follower is not None and after[0].kind == "batch_norm":
+            values[node.layer, tuple(node.shape)] = follower
+        elif node.kind in ("relu", "clamp") and follower is not None and after[0].kind == "max_pool2d":
+            values[node.layer, tuple(after[0].shape)] = follower
+        elif not (node.kind == "max_pool2d" and only_use_of_relu(graph, users, node.inputs[0])):
+            values[node.layer, tuple(node.shape)] = i
+    return values
+
+
+def only_use_of_relu(graph: Graph, users: Mapping[int, list[int]], node: int) -> bool:
+    """Whether a value is a ReLU that feeds nothing else."""
+    return graph.nodes[node].kind in ("relu", "clamp") and len(users[node]) == 1
+
+
+def difference(layer: str, operation: str, ours: Tensor, theirs: Tensor) -> LayerDifference:
+    """Distances of two float64 tensors."""
+    gap = (ours - theirs).abs()
+    if gap.numel() == 0:
+        return LayerDifference(layer, operation, 0.0, 0.0, 0.0)
+    return LayerDifference(layer, operation, float(gap.max()), float(gap.mean()), float(theirs.abs().max()))
+
+
+def worst(old: LayerDifference | None, new: LayerDifference) -> LayerDifference:
+    """The larger difference of two groups of rows; the mean is that of the group with the larger one."""
+    return new if old is None or new.max_abs >= old.max_abs else old

@@ -1,0 +1,122 @@
+"""The public face of a private model: names and shapes, and the checks that inputs pass before they are shared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._structure import Structure, unflatten
+from .capture import Capture
+from .errors import InputError
+from .evaluate import batches
+
+INTERFACE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: its name, its shape with the batch, and whether its elements are indices."""
+
+    name: str
+    shape: list[int]
+    integer: bool = False
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What every participant may know besides the plan."""
+
+    name: str
+    protocol: str
+    batch: int
+    inputs: list[Port]
+    outputs: list[Port]
+    structure: Structure
+
+    @classmethod
+    def of(cls, captured: Capture, protocol: str) -> Interface:
+        """The interface of a captured model."""
+        graph = captured.graph
+        inputs = [Port(name, node.shape) for name, node in graph.inputs().items()]
+        outputs = []
+        for o in graph.outputs:
+            node = graph.nodes[o.node]
+            outputs.append(Port(o.name, node.shape, node.kind == "argmax"))
+        return cls(graph.name, protocol, graph.batch, inputs, outputs, captured.structure)
+
+    def to_json(self) -> str:
+        """For ``interface.json``."""
+        return json.dumps({"version": INTERFACE_VERSION, **asdict(self)}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Interface:
+        """Parse what :meth:`to_json` wrote."""
+        body = json.loads(text)
+        version = body.pop("version", None)
+        if version != INTERFACE_VERSION:
+            raise ValueError(
+                f"interface version {version}, this privet reads {INTERFACE_VERSION}; save the model again"
+            )
+        for key in ("inputs", "outputs"):
+            body[key] = [Port(**p) for p in body[key]]
+        return cls(**body)
+
+    def check_inputs(self, given: Sequence[Any], limits: Mapping[str, float]) -> dict[str, Tensor]:
+        """The inputs by name as float64, any number of rows.
+
+        Refuses wrong counts and shapes, NaN, infinity and magnitudes above the plan's limit with an
+        :class:`InputError` that names tensor and index; the value itself is secret and never shown.
+        """
+        if len(given) != len(self.inputs):
+            names = ", ".join(p.name for p in self.inputs)
+            raise InputError(f"{len(given)} inputs given, the model takes {len(self.inputs)}: {names}")
+        checked: dict[str, Tensor] = {}
+        for port, value in zip(self.inputs, given, strict=True):
+            tensor = torch.as_tensor(value).detach().cpu()
+            if tensor.is_complex():
+                raise InputError(f"input '{port.name}' is complex; private inputs are real numbers")
+            if tensor.dim() != len(port.shape) or list(tensor.shape[1:]) != port.shape[1:] or tensor.shape[0] == 0:
+                expected = ", ".join(["rows", *map(str, port.shape[1:])])
+                raise InputError(f"input '{port.name}' has shape {list(tensor.shape)}; the model takes [{expected}]")
+            tensor = tensor.to(torch.float64).contiguous()
+            refuse(port.name, ~torch.isfinite(tensor), "is NaN or infinite")
+            limit = limits.get(port.name)
+            if limit is not None:
+                reason = f"exceeds {limit:g} in magnitude, the range of calibration; calibrate with such rows too"
+                refuse(port.name, tensor.abs() > limit, reason)
+            checked[port.name] = tensor
+        rows = {t.shape[0] for t in checked.values()}
+        if len(rows) != 1:
+            raise InputError("the inputs have different numbers of rows: " + ", ".join(map(str, sorted(rows))))
+        if rows != {self.batch} and not self.batched():
+            raise InputError(f"give exactly {self.batch} rows: a result of this model mixes or drops rows")
+        return checked
+
+    def batched(self) -> bool:
+        """Whether dimension 0 of every output is the row, so that rows can be split over runs."""
+        return all(p.shape[:1] == [self.batch] for p in self.outputs)
+
+    def groups(self, inputs: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
+        """Rows in groups of the plan's batch, the last one filled up with copies of its last row."""
+        return batches(inputs, self.batch)
+
+    def assemble(self, parts: Sequence[Mapping[str, Tensor]], rows: int) -> Any:
+        """The model's result from the outputs of all groups, float32 or, for indices, int64."""
+        values = []
+        for port in self.outputs:
+            pieces = [part[port.name] for part in parts]
+            value = torch.cat(pieces)[:rows] if self.batched() else pieces[0]
+            values.append(value.round().to(torch.int64) if port.integer else value.to(torch.float32))
+        return unflatten(self.structure, values)
+
+
+def refuse(name: str, bad: Tensor, reason: str) -> None:
+    """Raise :class:`InputError` at the first element that is bad."""
+    if bool(bad.any()):
+        index = torch.nonzero(bad)[0].tolist()
+        raise InputError(f"input '{name}' at index {index} {reason}")

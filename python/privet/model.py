@@ -1,0 +1,280 @@
+"""From a PyTorch model to a private one: compile, check, estimate, compare, save and load."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from . import compare as matching
+from .capture import Capture, capture, rebatch
+from .errors import PrivetError, UnsupportedModel
+from .evaluate import evaluate
+from .graph import Graph
+from .interface import Interface
+from .native import available, native
+from .precision import Precision
+from .report import Comparison, Estimate, LayerDifference
+
+PROTOCOLS = ("fss",)
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What the model's owner has and nobody else: the captured model and the folded weights of its plan."""
+
+    captured: Capture
+    weights: bytes
+    rebatch: Callable[[int], Graph] | None = None
+
+    def __repr__(self) -> str:
+        return "Owned(..)"
+
+
+def compile(
+    model: nn.Module,
+    example_inputs: Tensor | Sequence[Tensor],
+    protocol: str = "fss",
+    precision: Precision | None = None,
+    calibration: Tensor | Sequence[Tensor] | None = None,
+    name: str | None = None,
+) -> PrivateModel:
+    """Turn an inference-mode model into a plan that parties can run without seeing inputs or weights.
+
+    Args:
+        model: Any ``nn.Module`` that ``torch.export`` can trace; it is used in evaluation mode and left as it was.
+        example_inputs: A tensor, or one for each argument of ``forward``; dimension 0 is the rows of one run.
+        protocol: ``fss``, two parties and a dealer.
+        precision: Ring and fraction bits; by default chosen so that calibration fits with room to spare.
+        calibration: Typical rows, any number (default: the example inputs). Values beyond their range are refused
+            when encoding inputs, and inside the network there is a margin but no proof: give representative rows.
+        name: For reports; by default the model's class.
+
+    Operations that no protocol can run do not raise here: ``check()`` lists all of them with source lines and
+    remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError` and
+    :class:`PrecisionError`.
+    """
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"no protocol '{protocol}'; this version has {', '.join(PROTOCOLS)}")
+    captured = capture(model, example_inputs, name=name, calibration=calibration)
+    bits = precision or Precision()
+    interface = Interface.of(captured, protocol)
+    if captured.graph.unsupported():
+        return PrivateModel(interface, None, Owned(captured, b""), bits)
+    plan, weights, notes = native().lower(captured.graph.to_json(), save_tensors(captured.parameters), bits.to_json())
+    owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))
+    return PrivateModel(interface, plan, owned, bits, notes)
+
+
+def load(directory: str | Path) -> PrivateModel:
+    """Read what :meth:`PrivateModel.save` wrote; without its ``model`` folder only plan and interface are known."""
+    folder = Path(directory)
+    try:
+        interface = Interface.from_json((folder / "interface.json").read_text())
+        plan = (folder / "plan.json").read_text()
+    except OSError as error:
+        raise PrivetError(f"{folder} holds no saved private model: {error}") from error
+    secret = folder / "model"
+    if not secret.is_dir():
+        return PrivateModel(interface, plan, None, Precision())
+    graph = Graph.from_json((secret / "graph.json").read_text())
+    parameters = load_tensors((secret / "parameters.safetensors").read_bytes())
+    captured = Capture(graph, parameters, interface.structure)
+    return PrivateModel(interface, plan, Owned(captured, (secret / "weights.safetensors").read_bytes()), Precision())
+
+
+class PrivateModel:
+    """A compiled model: a public plan and, with its owner, the weights."""
+
+    def __init__(
+        self,
+        interface: Interface,
+        plan: str | None,
+        owned: Owned | None,
+        precision: Precision,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.interface = interface
+        self.precision = precision
+        self.notes = list(notes)
+        """What the planner did: folded BatchNorms, chosen bits, swapped operations."""
+        self._plan = plan
+        self._owned = owned
+
+    def __repr__(self) -> str:
+        """Names and sizes only; never weights."""
+        i = self.interface
+        state = (
+            "not runnable, see check()" if self._plan is None else "with weights" if self._owned else "without weights"
+        )
+        return f"PrivateModel({i.name!r}, protocol={i.protocol!r}, batch={i.batch}, {state})"
+
+    @property
+    def plan(self) -> str:
+        """The plan as JSON; public. Raises :class:`UnsupportedModel` where there is none."""
+        if self._plan is None:
+            problems = self.check()
+            lines = [f"- {p['name']} in '{p['layer']}' at {p['source']}: {p['remedy']}" for p in problems]
+            raise UnsupportedModel(
+                "\n".join([f"{len(problems)} operations of this model cannot run privately:", *lines]), problems
+            )
+        return self._plan
+
+    @property
+    def weights(self) -> bytes:
+        """The folded weights (safetensors, F64): the model owner's secret."""
+        return self._require_owner().weights
+
+    def check(self) -> list[dict[str, str]]:
+        """Every operation that cannot run privately: ``name``, ``layer``, ``source``, ``what`` and ``remedy`` each.
+
+        Empty for a model that can run.
+        """
+        if self._owned is None:
+            return []
+        graph = self._owned.captured.graph
+        if available():
+            return [dict(p) for p in native().check(graph.to_json())]
+        return [
+            {
+                "name": n.op["name"],
+                "layer": n.layer,
+                "source": n.source,
+                "what": "no private implementation",
+                "remedy": "rewrite it with supported operations, or move it outside the private part of the model",
+            }
+            for n in graph.unsupported()
+        ]
+
+    def estimate(self, batch: int | None = None, network: str | Mapping[str, Any] = "lan") -> Estimate:
+        """Predicted bytes, rounds, key bytes, memory and seconds, by layer and in total.
+
+        Args:
+            batch: Rows of one run; by default those of the example inputs.
+            network: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same as a dictionary.
+        """
+        plan = self.plan
+        if batch is not None and batch != self.interface.batch:
+            owner = self._require_owner()
+            if owner.rebatch is None:
+                raise PrivetError(f"this saved model is for {self.interface.batch} rows; compile it for {batch}")
+            parameters = save_tensors(owner.captured.parameters)
+            plan, _, _ = native().lower(owner.rebatch(batch).to_json(), parameters, self.precision.to_json())
+        return Estimate(json.loads(native().estimate(plan, network_profile(network))))
+
+    def compare(self, *inputs: Any) -> Comparison:
+        """Layer-by-layer difference between the integer plan, run in the clear, and the model in float64.
+
+        The protocols give exactly the plan's integers up to stochastic rounding, so this is the error of a private
+        run. Only the model's owner can do this. A layer that the planner merged into another one is left out.
+        """
+        owner, plan = self._require_owner(), json.loads(self.plan)
+        graph = owner.captured.graph
+        ours_at, theirs_at = matching.plan_values(plan), matching.model_values(graph)
+        matched = {key: (ours_at[key], theirs_at[key]) for key in ours_at if key in theirs_at}
+        layers: dict[Any, LayerDifference] = {}
+        outputs: dict[str, LayerDifference] = {}
+        checked = self.interface.check_inputs(inputs, self.limits())
+        for group in self.interface.groups(checked):
+            seen: dict[int, Tensor] = {}
+            keep = {at for _, at in matched.values()}
+            expected = evaluate(graph, owner.captured.parameters, group, see=keeper(seen, keep))
+            found = load_tensors(native().interpret(self.plan, owner.weights, save_tensors(group), True))
+            for key, ((i, operation), at) in matched.items():
+                new = matching.difference(key[0], operation, found[f"#{i}"], seen[at])
+                layers[key] = matching.worst(layers.get(key), new)
+            for output, reference in zip(graph.outputs, expected, strict=True):
+                new = matching.difference(output.name, "output", found[output.name], reference)
+                outputs[output.name] = matching.worst(outputs.get(output.name), new)
+        return Comparison(list(layers.values()), list(outputs.values()))
+
+    def simulate(self, *inputs: Any) -> Any:
+        """The plan's result in the clear, without any protocol: what a private run returns."""
+        owner = self._require_owner()
+        checked = self.interface.check_inputs(inputs, self.limits())
+        parts = [
+            load_tensors(native().interpret(self.plan, owner.weights, save_tensors(g), False))
+            for g in self.interface.groups(checked)
+        ]
+        return self.interface.assemble(parts, next(iter(checked.values())).shape[0])
+
+    def plaintext(self, *inputs: Any) -> Any:
+        """The captured model's result in float64 arithmetic, for comparison."""
+        owner = self._require_owner()
+        checked = self.interface.check_inputs(inputs, {})
+        graph = owner.captured.graph
+        names = [o.name for o in graph.outputs]
+        parts = [
+            dict(zip(names, evaluate(graph, owner.captured.parameters, g), strict=True))
+            for g in self.interface.groups(checked)
+        ]
+        return self.interface.assemble(parts, next(iter(checked.values())).shape[0])
+
+    def limits(self) -> dict[str, float]:
+        """Largest magnitude that each input may have, by the plan."""
+        ops = [node["op"] for node in json.loads(self.plan)["nodes"]]
+        return {op["name"]: float(op["limit"]) for op in ops if op["kind"] == "input"}
+
+    def save(self, directory: str | Path) -> None:
+        """Write ``plan.json`` and ``interface.json``, which are public, and with the weights a folder ``model``.
+
+        ``model`` is the owner's secret: it is readable by its owner only, and it is what must not be handed on.
+        """
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "plan.json").write_text(self.plan)
+        (folder / "interface.json").write_text(self.interface.to_json())
+        if self._owned is None:
+            return
+        secret = folder / "model"
+        secret.mkdir(mode=0o700, exist_ok=True)
+        write_secret(secret / "graph.json", self._owned.captured.graph.to_json().encode())
+        write_secret(secret / "parameters.safetensors", save_tensors(self._owned.captured.parameters))
+        write_secret(secret / "weights.safetensors", self._owned.weights)
+
+    def has_weights(self) -> bool:
+        """Whether this is the owner's copy."""
+        return self._owned is not None
+
+    def _require_owner(self) -> Owned:
+        if self._owned is None:
+            raise PrivetError("only the model's owner can do this: this copy was saved without its `model` folder")
+        return self._owned
+
+
+def write_secret(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, from its first byte on."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+
+
+def keeper(seen: dict[int, Tensor], wanted: set[int]) -> Callable[[int, Tensor], None]:
+    """A function that stores the values of the wanted nodes."""
+
+    def see(node: int, value: Tensor) -> None:
+        if node in wanted:
+            seen[node] = value
+
+    return see
+
+
+def network_profile(network: str | Mapping[str, Any]) -> str:
+    """``{"rtt": 0.06, "bandwidth": 36.6e6}`` (seconds, bytes a second, or text with units) as one line."""
+    if isinstance(network, str):
+        return network
+    unknown = set(network) - {"rtt", "bandwidth"}
+    if unknown or not network:
+        raise ValueError("a network is 'lan', 'wan' or a dictionary with 'rtt' and 'bandwidth'")
+    parts = []
+    for key, scale, unit in (("rtt", 1e3, "ms"), ("bandwidth", 1e-6, "MB/s")):
+        if key in network:
+            value = network[key]
+            parts.append(f"{key}={value}" if isinstance(value, str) else f"{key}={value * scale:g}{unit}")
+    return ",".join(parts)

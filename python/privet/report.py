@@ -1,0 +1,156 @@
+"""What a run will cost, what it did cost, and how far its result is from PyTorch."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Text columns, the first to the left and the others to the right."""
+    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+
+    def line(cells: list[str]) -> str:
+        rest = [c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True)]
+        return "  ".join([cells[0].ljust(widths[0]), *rest]).rstrip()
+
+    return "\n".join([line(head), "  ".join("-" * w for w in widths), *(line(r) for r in rows)])
+
+
+def size(count: float) -> str:
+    """Bytes with a decimal unit: ``12.3 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError("the last unit always returns")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Predicted cost of one run: bytes, rounds, key bytes, memory and seconds, layer by layer.
+
+    ``data`` is the planner's JSON: ``network``, ``batch``, ``layers`` (``layer``, ``ops``, ``bytes``, ``rounds``,
+    ``key_bytes``, ``seconds``) and ``total`` (the same and ``memory_bytes``).
+    """
+
+    data: dict[str, Any]
+
+    @property
+    def layers(self) -> list[dict[str, Any]]:
+        """Cost by layer, in the order of the model."""
+        return list(self.data["layers"])
+
+    @property
+    def total(self) -> dict[str, Any]:
+        """Cost of the whole run."""
+        return dict(self.data["total"])
+
+    def __str__(self) -> str:
+        rows = [
+            [r["layer"] or "-", r.get("ops", ""), size(r["bytes"]), str(r["rounds"]), size(r["key_bytes"]),
+             f"{r['seconds']:.4f}"]
+            for r in self.layers
+        ]  # fmt: skip
+        t = self.total
+        rows.append(["total", "", size(t["bytes"]), str(t["rounds"]), size(t["key_bytes"]), f"{t['seconds']:.4f}"])
+        text = table(["layer", "operations", "sent", "rounds", "keys", "seconds"], rows)
+        return f"{text}\nmemory: {size(t['memory_bytes'])} a party" if "memory_bytes" in t else text
+
+
+@dataclass(frozen=True)
+class LayerDifference:
+    """How far one layer's value in the integer plan is from the model's."""
+
+    layer: str
+    operation: str
+    max_abs: float
+    mean_abs: float
+    scale: float
+    """Largest magnitude of the model's own value."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Layer-by-layer and output differences between the integer plan (in the clear) and PyTorch in float64."""
+
+    layers: list[LayerDifference]
+    outputs: list[LayerDifference]
+
+    @property
+    def max_abs(self) -> float:
+        """Largest difference of any output."""
+        return max((o.max_abs for o in self.outputs), default=0.0)
+
+    def __str__(self) -> str:
+        rows = [
+            [d.layer or "-", d.operation, f"{d.max_abs:.3g}", f"{d.mean_abs:.3g}", f"{d.scale:.3g}"]
+            for d in [*self.layers, *self.outputs]
+        ]
+        return table(["layer", "operation", "largest difference", "mean", "largest value"], rows)
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What one or several runs did cost and what they told to whom.
+
+    ``data`` is the JSON that ``privet report`` turns into a page: ``totals``, ``layers``, ``parties``, ``openings``.
+    """
+
+    data: dict[str, Any]
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """``online_s``, ``offline_s``, ``bytes_sent``, ``rounds``, ``key_bytes`` of the party with the most."""
+        return dict(self.data["totals"])
+
+    def learned(self) -> dict[str, list[str]]:
+        """What each process learned; nothing but sizes and timing where the list is empty."""
+        return {p["place"]: list(p.get("learned", [])) for p in self.data["parties"]}
+
+    def with_accuracy(self, **accuracy: float) -> RunReport:
+        """The same report with a comparison to the plaintext model (``samples``, ``plaintext``, ``private``, ...)."""
+        return RunReport({**copy.deepcopy(self.data), "accuracy": accuracy})
+
+    def to_json(self) -> str:
+        """As ``privet report`` reads it."""
+        return json.dumps(self.data, indent=1)
+
+    def __str__(self) -> str:
+        t = self.totals
+        lines = [
+            f"{self.data['plan']}, batch {self.data['batch']}, {self.data['protocol']} over {self.data['security']}",
+            f"online {t['online_s']:.3f} s, offline {t['offline_s']:.3f} s, sent {size(t['bytes_sent'])} "
+            f"in {t['rounds']} rounds, keys {size(t['key_bytes'])}",
+        ]
+        for place, what in self.learned().items():
+            lines.append(f"{place} learned: {'; '.join(what) or 'sizes and timing only'}")
+        return "\n".join(lines)
+
+
+def merge(reports: list[RunReport]) -> RunReport:
+    """One report for several runs of the same plan: costs add up, rows too, memory is the largest."""
+    if not reports:
+        raise ValueError("no reports to merge")
+    merged = copy.deepcopy(reports[0].data)
+    for report in reports[1:]:
+        data = report.data
+        if data["plan_hash"] != merged["plan_hash"]:
+            raise ValueError("the reports are of different plans")
+        merged["batch"] += data["batch"]
+        for key in merged["totals"]:
+            merged["totals"][key] += data["totals"][key]
+        for mine, other in zip(merged["layers"], data["layers"], strict=True):
+            for key in ("seconds", "bytes_sent", "rounds", "key_bytes"):
+                mine[key] += other[key]
+        for mine, other in zip(merged["parties"], data["parties"], strict=True):
+            mine["bytes_sent"] = mine.get("bytes_sent", 0) + other.get("bytes_sent", 0)
+            peaks = [p["peak_rss_bytes"] for p in (mine, other) if p.get("peak_rss_bytes") is not None]
+            if peaks:
+                mine["peak_rss_bytes"] = max(peaks)
+        for key in ("masked", "masked_bits"):
+            merged["openings"][key] += data["openings"][key]
+        merged["openings"]["revealed"] += data["openings"]["revealed"]
+    return RunReport(merged)

@@ -1,0 +1,140 @@
+"""Sessions with running parties: :func:`local` starts them on this machine, :func:`connect` finds them elsewhere."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from ._processes import Processes
+from .errors import SessionError
+from .interface import Interface
+from .model import PrivateModel, load, write_secret
+from .native import native
+from .report import RunReport, merge
+
+T = TypeVar("T")
+
+
+class Session:
+    """A connection to running parties. Use it in a ``with`` statement.
+
+    ``report`` holds the cost of the last :meth:`run` and what each process learned in it.
+    """
+
+    def __init__(self, client: Any, private: PrivateModel, watch: Callable[[], None]) -> None:
+        self._client = client
+        self._interface: Interface = private.interface
+        self._limits = private.limits()
+        self._watch = watch
+        self._prepared = 0
+        self.report: RunReport | None = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def prepare(self, rows: int) -> None:
+        """Have keys dealt for this many rows now, so that the following runs need no offline phase."""
+        runs = -(-rows // self._interface.batch)
+        self._call(lambda: self._client.prepare(runs))
+        self._prepared += runs
+
+    def run(self, *inputs: Any, progress: Callable[[int, int], None] | None = None) -> Any:
+        """The model's result on private inputs, in the structure that the model returns.
+
+        Rows beyond the plan's batch are run in several groups; ``progress`` is then called with the rows done and
+        their number. Inputs are checked before anything leaves this process (:class:`InputError`).
+        Raises :class:`SessionError` when a party fails; nothing of that run was revealed then.
+        """
+        checked = self._interface.check_inputs(inputs, self._limits)
+        rows = next(iter(checked.values())).shape[0]
+        groups = self._interface.groups(checked)
+        if self._prepared < len(groups):
+            self.prepare((len(groups) - self._prepared) * self._interface.batch)
+        parts, reports = [], []
+        for i, group in enumerate(groups):
+            content = save_tensors(group)
+            # A record of keys is used up by the attempt, whether or not the run succeeds.
+            self._prepared -= 1
+            outputs, report = self._call(lambda content=content: self._client.run(content))  # type: ignore[misc]
+            parts.append(load_tensors(outputs))
+            reports.append(RunReport(json.loads(report)))
+            if progress is not None:
+                progress(min((i + 1) * self._interface.batch, rows), rows)
+        self.report = merge(reports)
+        return self._interface.assemble(parts, rows)
+
+    def close(self) -> None:
+        """Hang up. Doing so twice is harmless."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _call(self, action: Callable[[], T]) -> T:
+        if self._client is None:
+            raise SessionError("this session is closed; open another one")
+        try:
+            return action()
+        except SessionError:
+            self._watch()  # a process that ended says more than the connection it broke
+            raise
+
+
+@contextmanager
+def local(private: PrivateModel, *, directory: str | Path | None = None) -> Iterator[Session]:
+    """Dealer and both parties as separate processes on this machine, over mutual TLS.
+
+    Party 0 is the model's owner and reads the weights from a file that only this user may read; this process is the
+    data's owner and receives the result. Keys and logs are kept in ``directory``, by default a temporary one that is
+    removed afterwards; the processes end with the ``with`` block.
+    """
+    with tempfile.TemporaryDirectory(prefix="privet-") as scratch:
+        folder = Path(directory) if directory is not None else Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "plan.json").write_text(private.plan)
+        write_secret(folder / "weights.safetensors", private.weights)
+        with Processes(folder) as processes:
+            processes.initialise(folder / "plan.json", folder / "weights.safetensors")
+            processes.start()
+            client = processes.while_alive(lambda: dial(processes.client_file, private))
+            with Session(client, private, processes.check) as session:
+                yield session
+
+
+@contextmanager
+def connect(
+    deployment: str | Path, private: PrivateModel | None = None, *, node: str | Path | None = None
+) -> Iterator[Session]:
+    """Use running parties on other hosts, as ``deployment.toml`` names them.
+
+    Args:
+        deployment: The file that all participants share.
+        private: The compiled model; by default the one saved in the deployment's folder (``interface.json`` beside
+            ``plan.json``). Its weights are shared only where the deployment names this client as the model's owner.
+        node: This client's own settings (certificate and key); by default ``client.toml`` beside the deployment.
+    """
+    path = Path(deployment)
+    model = private if private is not None else load(path.parent)
+    own = Path(node) if node is not None else path.parent / "client.toml"
+    if not own.is_file():
+        raise SessionError(f"{own} is not there: make it with `privet init`, or give node=")
+    with Session(dial(own, model), model, lambda: None) as session:
+        yield session
+
+
+def dial(node: Path, private: PrivateModel) -> Any:
+    """Connect as the client that a node file describes."""
+    weights = private.weights if private.has_weights() else None
+    return native().Client.connect(str(node), private.plan, weights)
