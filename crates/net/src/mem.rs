@@ -124,6 +124,7 @@ impl MemLink {
 
     fn close(&mut self, error: NetError) {
         self.failure.get_or_insert(error);
+        self.ready.clear();
         self.outgoing.lock().writer_gone = true;
         self.outgoing.arrived.notify_all();
         self.incoming.lock().reader_gone = true;
@@ -166,6 +167,9 @@ impl MemLink {
     fn next_frame(&mut self) -> Result<Frame, NetError> {
         loop {
             let Some(frame) = self.ready.pop_front() else {
+                if let Some(error) = &self.failure {
+                    return Err(error.clone());
+                }
                 self.take_in()?;
                 continue;
             };
@@ -188,13 +192,15 @@ impl Link for MemLink {
             return Err(error.clone());
         }
         if self.outgoing.lock().reader_gone {
-            // What the peer said before it went tells more than the fact that it is gone.
+            // Its last words tell more than the fact that it is gone; data before them can still be received.
+            let mut unread = VecDeque::new();
             let error = loop {
                 match self.next_frame() {
-                    Ok(_) => {}
+                    Ok(frame) => unread.push_back(frame),
                     Err(error) => break error,
                 }
             };
+            self.ready = unread;
             self.failure = Some(error.clone());
             return Err(error);
         }
@@ -212,11 +218,8 @@ impl Link for MemLink {
     }
 
     fn next(&mut self) -> Result<Frame, NetError> {
-        if let Some(error) = &self.failure {
-            return Err(error.clone());
-        }
         self.next_frame().inspect_err(|error| {
-            self.failure = Some(error.clone());
+            self.failure.get_or_insert_with(|| error.clone());
         })
     }
 

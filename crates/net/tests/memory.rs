@@ -227,3 +227,13 @@ fn a_silent_peer_is_reported() {
     assert!(matches!(&error, NetError::Silent { step, .. } if step.contains("layer8")), "{error}");
     drop(a);
 }
+
+#[test]
+fn what_a_peer_sent_before_it_went_can_still_be_received() {
+    let (mut a, mut b) = pair();
+    a.send(&step(1), vec![6]).unwrap();
+    drop(a);
+    assert!(matches!(b.send(&step(1), vec![1]).unwrap_err(), NetError::Ended { .. }));
+    assert_eq!(b.recv(&step(1), 1).unwrap(), [6]);
+    assert!(matches!(b.recv(&step(2), 1).unwrap_err(), NetError::Ended { .. }));
+}

@@ -155,12 +155,12 @@ fn damaged_repeated_and_lost_frames_are_refused() {
 fn heartbeats_keep_a_busy_peer_alive() {
     let quick = || Options {
         heartbeat: Duration::from_millis(20),
-        silence: Duration::from_millis(400),
+        silence: Duration::from_millis(1500),
         ..Options::default()
     };
     let (mut a, mut b) = connect_with(true, [quick(), quick()]);
     let other = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(1200)); // computes
+        thread::sleep(Duration::from_millis(2000)); // computes
         b.send(&step(1), vec![5]).unwrap();
         b
     });
@@ -206,4 +206,47 @@ fn an_emulated_network_delays_and_limits_over_tls() {
     // One round trip plus 60 ms of occupied link: a lower bound, so load cannot break it.
     assert!(start.elapsed() >= Duration::from_millis(100));
     drop(other.join().unwrap());
+}
+
+#[test]
+fn leaving_delivers_everything_to_a_slow_peer_that_still_talks() {
+    const PART: usize = 24 << 20;
+    for encrypted in [true, false] {
+        let quick = || Options { heartbeat: Duration::from_millis(10), ..Options::default() };
+        let (mut a, mut b) = connect_with(encrypted, [quick(), quick()]);
+        let sender = thread::spawn(move || {
+            // More than both queues and the sockets hold, then gone.
+            (0..8).for_each(|i| a.send(&step(i), vec![i as u8; PART]).unwrap());
+        });
+        for i in 0..8 {
+            thread::sleep(Duration::from_millis(40)); // computes, while its heartbeats reach the leaving peer
+            assert!(b.recv(&step(i), PART).unwrap() == vec![i as u8; PART], "message {i}");
+        }
+        sender.join().unwrap();
+        let error = b.recv(&step(9), 1).unwrap_err();
+        assert!(matches!(error, NetError::Ended { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_party_that_panics_tells_its_peer() {
+    let (mut a, b) = connect(true);
+    let broken = thread::spawn(move || {
+        let _b = b;
+        panic!("expected by this test");
+    });
+    assert!(broken.join().is_err());
+    let error = a.recv(&step(1), 1).unwrap_err();
+    assert!(matches!(&error, NetError::Aborted { reason, .. } if reason.contains("unexpectedly")), "{error}");
+}
+
+#[test]
+fn texts_and_sizes_of_a_hostile_peer_are_bounded() {
+    let (mut a, mut b) = connect(true);
+    a.abort(&"\u{1b}[31mx".repeat(10_000));
+    let NetError::Aborted { reason, .. } = b.recv(&step(1), 1).unwrap_err() else { panic!("another error") };
+    assert!(reason.len() <= 2000 && !reason.contains('\u{1b}'));
+    let (mut a, mut b) = connect(true);
+    a.send(&step(1), vec![0; 1 << 20]).unwrap();
+    assert!(matches!(b.recv_up_to(&step(1), 1000).unwrap_err(), NetError::TooLong { max: 1000, .. }));
 }

@@ -1,6 +1,6 @@
 //! Making connections: listen or dial, TLS handshake, greeting.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
@@ -75,7 +75,7 @@ impl Listener {
             }
             Security::InsecurePlain => None,
         };
-        let mut line = Line::new(socket, address, cipher, verifier, HANDSHAKE)?;
+        let mut line = Line::new(socket, None, address, cipher, verifier, HANDSHAKE)?;
         let hello = line.hear()?;
         let names: Vec<&str> = match &self.security {
             Security::Tls(_) => line.verifier.names(),
@@ -162,7 +162,7 @@ pub fn dial(
         Security::InsecurePlain => None,
     };
     // The peer may be busy before it takes the call from its queue.
-    let mut line = Line::new(socket, at, cipher, verifier, timeout.max(HANDSHAKE))?;
+    let mut line = Line::new(socket, Some(&expected.name), at, cipher, verifier, timeout.max(HANDSHAKE))?;
     line.say(hello)?;
     let theirs = line.hear()?;
     if theirs.role != expected.name {
@@ -212,6 +212,8 @@ fn connect(address: &str, timeout: Duration) -> Result<TcpStream, NetError> {
 /// A connection before its I/O thread: blocking, with a deadline.
 struct Line {
     stream: Timed,
+    /// What the peer is called in errors: its expected name, or only its address.
+    label: String,
     address: String,
     cipher: Option<(Connection, Fingerprint)>,
     verifier: Arc<PinnedPeers>,
@@ -220,6 +222,7 @@ struct Line {
 impl Line {
     fn new(
         socket: TcpStream,
+        name: Option<&str>,
         address: String,
         cipher: Option<(Connection, Fingerprint)>,
         verifier: Arc<PinnedPeers>,
@@ -228,7 +231,8 @@ impl Line {
         let ready = socket.set_nonblocking(false).and_then(|()| socket.set_nodelay(true));
         ready.map_err(|e| failed("preparing the socket", &e))?;
         let stream = Timed { socket, deadline: Instant::now() + patience, patience };
-        let mut line = Self { stream, address, cipher, verifier };
+        let label = name.map_or_else(|| address.clone(), |name| format!("{name} at {address}"));
+        let mut line = Self { stream, label, address, cipher, verifier };
         line.handshake()?;
         Ok(line)
     }
@@ -237,6 +241,10 @@ impl Line {
         let Some((connection, _)) = &mut self.cipher else { return Ok(()) };
         while connection.is_handshaking() {
             if let Err(error) = connection.complete_io(&mut self.stream) {
+                // The alert that tells the peer why, if there is one.
+                while connection.wants_write() && connection.write_tls(&mut self.stream).is_ok_and(|n| n > 0)
+                {
+                }
                 self.drain();
                 return Err(self.explain("the TLS handshake", &error));
             }
@@ -276,7 +284,7 @@ impl Line {
     }
 
     fn hear(&mut self) -> Result<Hello, NetError> {
-        let peer = self.address.clone();
+        let peer = self.label.clone();
         let mut prefix = [0; 2];
         self.read_exact(&mut prefix).map_err(|e| self.explain("the greeting", &e))?;
         // TLS records (handshake, alert) start like this; no greeting is that long.
@@ -320,7 +328,7 @@ impl Line {
     }
 
     fn explain(&self, what: &str, error: &io::Error) -> NetError {
-        let peer = &self.address;
+        let peer = &self.label;
         if let (Some((_, ours)), Some(error)) = (&self.cipher, tls::tls_error(error)) {
             return self.verifier.explain(error, peer, *ours);
         }
@@ -333,8 +341,8 @@ impl Line {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe => {
-                let (name, address) = ("the peer".into(), peer.clone());
-                NetError::Closed { peer: name, address, step: format!("0 ({what})") }
+                let (peer, address) = ("the peer".into(), self.address.clone());
+                NetError::Closed { peer, address, step: format!("0 ({what})") }
             }
             _ => failed(&format!("{what} with {peer}"), error),
         }
@@ -383,6 +391,11 @@ impl Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.set_write_timeout(self.left()?)?;
         self.socket.write(bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write_vectored(parts)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,9 +1,8 @@
 //! The I/O thread of a connection: sends and receives at once, with heartbeats, until one side ends it.
 
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Options;
@@ -19,7 +18,7 @@ use crate::{Meter, NetError};
 const HIGH_WATER: usize = 512 * 1024;
 /// Bytes read before writing gets its turn.
 const READ_BUDGET: usize = 1 << 20;
-/// How long last words may take without progress.
+/// How long the words of an abort may take.
 const LINGER: Duration = Duration::from_secs(2);
 /// Largest reason of an abort, in bytes.
 const MAX_REASON: usize = 2000;
@@ -42,7 +41,11 @@ pub(super) struct Driver {
     silence: Duration,
     /// The phase of the last message, under which bytes on the wire are counted.
     phase: usize,
+    /// Bytes in the wire that wait for the socket, about.
     queued: usize,
+    /// The goodbye is on its way.
+    leaving: bool,
+    nap: Duration,
     last_sent: Instant,
     last_received: Instant,
     frames_sent: u64,
@@ -75,6 +78,8 @@ impl Driver {
             silence: options.silence,
             phase: 0,
             queued: 0,
+            leaving: false,
+            nap: Duration::ZERO,
             last_sent: now,
             last_received: now,
             frames_sent: 0,
@@ -86,14 +91,13 @@ impl Driver {
     pub fn run(mut self) {
         let _guard = FailOnExit(self.shared.clone(), self.names.clone());
         match self.serve() {
-            Ok(Farewell::Bye) => self.part(Kind::Bye, ""),
-            Ok(Farewell::Abort(reason)) => self.part(Kind::Abort, &reason),
-            Ok(Farewell::Sever) => {}
+            Ok(Farewell::Bye | Farewell::Sever) => {}
+            Ok(Farewell::Abort(reason)) => self.abort(&reason),
             Err(error) => {
                 // The protocol learns it first; telling the peer may take a moment.
                 self.shared.fail(error.clone());
                 if matches!(error, NetError::BadFrame { .. } | NetError::Stalled { .. }) {
-                    self.part(Kind::Abort, &error.to_string());
+                    self.abort(&error.to_string());
                 } else {
                     let _ = self.wire.flush(&self.socket); // a TLS alert, if there is one
                 }
@@ -104,8 +108,11 @@ impl Driver {
     fn serve(&mut self) -> Result<Farewell, NetError> {
         self.receive()?; // what came along with the handshake
         loop {
-            if let Some(farewell) = self.take_orders() {
-                return Ok(farewell);
+            match self.take_orders() {
+                Some(Farewell::Bye) if !self.leaving => self.say_bye()?,
+                Some(Farewell::Bye) if poll::unacknowledged(&self.socket) > 0 => {}
+                Some(farewell) => return Ok(farewell),
+                None => {}
             }
             let written = self.fill().and_then(|()| self.flush());
             if written.is_err() {
@@ -118,8 +125,8 @@ impl Driver {
             if ready && read {
                 self.receive()?;
             } else if ready {
-                // Reading is stopped, so this is an error or hang-up: the peer is gone for sending, too.
-                return Err(self.names.closed());
+                // Reading is stopped, so this is an error or hang-up.
+                return Err(self.lost());
             }
             self.keep_alive(read)?;
         }
@@ -170,6 +177,18 @@ impl Driver {
         Ok(())
     }
 
+    /// Everything is sent: says so. The connection stays until the peer's host has acknowledged it all, since closing
+    /// a socket on which the peer still sends resets it and could destroy what is on its way.
+    fn say_bye(&mut self) -> Result<(), NetError> {
+        self.leaving = true;
+        let header = self.encoder.control(Kind::Bye, &[]);
+        if self.write([&header, &[], &[]]).is_err() {
+            return Err(self.lost());
+        }
+        self.wire.close();
+        Ok(())
+    }
+
     fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
         let Some(filter) = &mut self.filter else {
             self.queued += parts.iter().map(|p| p.len()).sum::<usize>();
@@ -198,8 +217,13 @@ impl Driver {
         let read = state.may_read();
         let can_fill = self.queued < HIGH_WATER && self.release.is_none();
         let work = (self.current.is_some() || !state.outbound.is_empty()) && can_fill;
-        if work || (state.farewell.is_some() && !self.wire.pending() && self.current.is_none()) {
+        let parting = state.farewell.is_some() && !self.wire.pending() && self.current.is_none();
+        if work || (parting && !self.leaving) {
             return (read, Duration::ZERO);
+        }
+        if parting {
+            self.nap = (self.nap * 2).clamp(Duration::from_micros(50), Duration::from_millis(20));
+            return (read, self.nap);
         }
         state.sleeping = true;
         let heartbeat = self.last_sent + self.heartbeat;
@@ -248,7 +272,7 @@ impl Driver {
         }
     }
 
-    /// Writing failed: the peer is gone, but what it said before may explain why.
+    /// The peer is gone; takes in what it sent before, which may be data still wanted, or say why.
     fn lost(&mut self) -> NetError {
         // Bounded: the peer's end of the connection is closed, so only what is in the buffers comes.
         for _ in 0..64 {
@@ -277,7 +301,7 @@ impl Driver {
                 seconds: self.silence.as_secs(),
             });
         }
-        if now.duration_since(self.last_sent) >= self.heartbeat && !self.wire.pending() {
+        if now.duration_since(self.last_sent) >= self.heartbeat && !self.wire.pending() && !self.leaving {
             let pulse =
                 Pulse { waiting: self.is_idle(), sent: self.frames_sent, received: self.frames_received };
             let payload = pulse.encode();
@@ -309,34 +333,25 @@ impl Driver {
         }
     }
 
-    /// Sends last words and closes so that the peer gets everything sent before; bounded in time.
-    fn part(&mut self, kind: Kind, reason: &str) {
+    /// Tells the peer why, at once: what is queued is left out. Bounded in time.
+    fn abort(&mut self, reason: &str) {
         let payload = cut(reason, MAX_REASON).as_bytes();
-        let header = self.encoder.control(kind, payload);
+        let header = self.encoder.control(Kind::Abort, payload);
         if self.write([&header, payload, &[]]).is_err() {
             return;
         }
         self.wire.close();
-        let mut deadline = Instant::now() + LINGER;
-        while self.wire.pending() {
+        let deadline = Instant::now() + LINGER;
+        while self.wire.pending() || poll::unacknowledged(&self.socket) > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
-            match self.wire.flush(&self.socket) {
-                _ if left.is_zero() => return,
-                Err(_) => return,
-                Ok(0) => {}
-                Ok(_) => deadline = Instant::now() + LINGER,
-            }
-            if self.wire.pending() && poll::wait(&self.socket, false, true, &self.shared.waker, left).is_err()
-            {
+            if left.is_zero() || self.wire.flush(&self.socket).is_err() {
                 return;
             }
-        }
-        let _ = self.socket.shutdown(Shutdown::Write);
-        // Closing while the peer still sends resets the connection; by then its host must have our last bytes.
-        let mut nap = Duration::from_micros(50);
-        while poll::unacknowledged(&self.socket) > 0 && Instant::now() < deadline {
-            thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(20));
+            self.nap = (self.nap * 2).clamp(Duration::from_micros(50), Duration::from_millis(20));
+            let wait = if self.wire.pending() { left } else { self.nap };
+            if poll::wait(&self.socket, false, self.wire.pending(), &self.shared.waker, wait).is_err() {
+                return;
+            }
         }
     }
 }

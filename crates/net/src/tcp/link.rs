@@ -51,7 +51,7 @@ pub(super) struct State {
 impl State {
     /// Whether the I/O thread may take in more.
     pub fn may_read(&self) -> bool {
-        self.inbound_bytes < INBOUND_BOUND || self.sending
+        self.inbound_bytes < INBOUND_BOUND || self.sending || self.farewell.is_some()
     }
 }
 
@@ -74,6 +74,9 @@ impl Shared {
     /// I/O thread: hands a frame to the protocol.
     pub fn deliver(&self, frame: Frame) {
         let mut state = self.lock();
+        if state.farewell.is_some() {
+            return; // nobody will take it
+        }
         state.inbound_bytes += frame.payload.len();
         state.inbound.push_back(frame);
         if state.receiving {
@@ -199,8 +202,13 @@ impl Link for SocketLink {
     }
 }
 
+/// Sends what is queued and says goodbye, waiting as long as the peer is alive and takes it in.
 impl Drop for SocketLink {
     fn drop(&mut self) {
-        self.finish(Farewell::Bye, None);
+        if std::thread::panicking() {
+            self.finish(Farewell::Abort("its protocol failed unexpectedly; look at its log".into()), None);
+        } else {
+            self.finish(Farewell::Bye, None);
+        }
     }
 }
