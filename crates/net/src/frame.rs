@@ -31,6 +31,8 @@ pub const MAX_CHUNK: usize = 256 * 1024;
 /// Largest step name on the wire, in bytes; longer names are cut.
 pub const MAX_NAME: usize = 96;
 
+/// Used buffers kept for large frames.
+const SPARE_BUFFERS: usize = 8;
 const MAGIC: [u8; 2] = *b"pv";
 const VERSION: u8 = 1;
 const FLAG_FIRST: u8 = 1;
@@ -310,7 +312,8 @@ impl Decoder {
             self.filled = 0;
             self.parsed = Some(header);
             let size = header.len as usize + usize::from(header.name_len);
-            self.body = self.spare.pop().unwrap_or_default();
+            // A small message keeps its buffer, so it must not get a large one.
+            self.body = if size >= MAX_CHUNK / 2 { self.spare.pop().unwrap_or_default() } else { Vec::new() };
             self.body.resize(size, 0);
         }
         if self.filled < self.body.len() {
@@ -350,9 +353,10 @@ impl Decoder {
         Ok(())
     }
 
-    /// Gives a used payload buffer back for later frames, which saves clearing fresh memory.
-    pub fn recycle(&mut self, buffers: &mut Vec<Vec<u8>>) {
-        self.spare.append(buffers);
+    /// Gives used payload buffers back for later large frames, which saves clearing fresh memory; a few are kept.
+    pub fn recycle(&mut self, buffers: Vec<Vec<u8>>) {
+        self.spare.extend(buffers.into_iter().filter(|b| b.capacity() >= MAX_CHUNK / 2));
+        self.spare.truncate(SPARE_BUFFERS);
     }
 
     /// Whether the stream may end here.

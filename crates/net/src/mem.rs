@@ -224,7 +224,7 @@ impl Link for MemLink {
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        self.decoder.recycle(&mut vec![buffer]);
+        self.decoder.recycle(vec![buffer]);
     }
 
     fn abort(&mut self, reason: &str, error: NetError) {

@@ -137,7 +137,7 @@ impl Driver {
         let shared = self.shared.clone();
         let mut state = shared.lock();
         state.sleeping = false;
-        self.decoder.recycle(&mut shared.take_spare(&mut state));
+        self.decoder.recycle(std::mem::take(&mut state.spare));
         if self.current.is_none() {
             self.current = state.outbound.pop_front().map(|message| (message, 0));
         }

@@ -45,7 +45,8 @@ pub(super) struct State {
     sending: bool,
     /// The I/O thread sleeps and has to be woken for new work.
     pub sleeping: bool,
-    spare: Vec<Vec<u8>>,
+    /// Buffers the protocol is done with.
+    pub spare: Vec<Vec<u8>>,
 }
 
 impl State {
@@ -97,11 +98,6 @@ impl Shared {
     pub fn fail(&self, error: NetError) {
         self.lock().failure.get_or_insert(error);
         self.changed.notify_all();
-    }
-
-    /// I/O thread: takes the buffers the protocol is done with.
-    pub fn take_spare(&self, state: &mut State) -> Vec<Vec<u8>> {
-        std::mem::take(&mut state.spare)
     }
 
     fn wake(&self, state: &mut State) {
