@@ -89,7 +89,7 @@ fn control(s: __m128i) -> __m128i {
     _mm_srai_epi32::<31>(_mm_slli_epi32::<31>(_mm_shuffle_epi32::<0>(s)))
 }
 
-/// All ones in the lanes whose point has `bit`; `x` holds the point twice.
+/// All ones where the point has the bit, which `bit` holds in both halves.
 #[inline]
 #[target_feature(enable = "avx")]
 fn goes_right(x: u64, bit: __m128i) -> __m128i {
@@ -137,7 +137,6 @@ fn store(row: &mut [u8], g: usize, v: &Group) {
     }
 }
 
-/// A block's seeds and its running XOR of sibling seeds.
 #[target_feature(enable = "aes,avx,popcnt")]
 fn eval(aes: &AesNi, bits: u32, key: &[u8], x: &[u64; BLOCK], want_eq: bool) -> BlockOut {
     let row = 16 * BLOCK;
