@@ -91,22 +91,26 @@ fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, ring
     let start = Instant::now();
     let weights = prepare(path, limits.threads, ring, shape, &w);
     let prepare_s = start.elapsed().as_secs_f64();
+    let mut cpu = Vec::new();
     let mut times: Vec<f64> = (0..RUNS + 1)
         .map(|_| {
-            let start = Instant::now();
+            let (start, busy) = (Instant::now(), process_seconds());
             linear_acc(path, limits.threads, ring, shape, &x, weights.as_ref(), &mut out);
+            cpu.push(process_seconds() - busy);
             start.elapsed().as_secs_f64()
         })
         .skip(1)
         .collect();
     times.sort_by(f64::total_cmp);
+    cpu.sort_by(f64::total_cmp);
     let (median, macs) = (times[RUNS / 2], shape.macs() as f64);
     let mut line = format!(
-        r#"{{"kernel":"linear","path":"{path}","shape":"{name}","bits":{},"threads":{},"median_s":{median:.3e},"min_s":{:.3e},"max_s":{:.3e},"prepare_s":{prepare_s:.3e},"gmac_per_s":{:.2}"#,
+        r#"{{"kernel":"linear","path":"{path}","shape":"{name}","bits":{},"threads":{},"median_s":{median:.3e},"min_s":{:.3e},"max_s":{:.3e},"min_cpu_s":{:.3e},"prepare_s":{prepare_s:.3e},"gmac_per_s":{:.2}"#,
         ring.bits(),
         limits.threads,
         times[0],
         times[RUNS - 1],
+        cpu[0],
         macs / median / 1e9
     );
     if let (LinearPath::Amx, Some(amx)) = (path, limits.amx) {
@@ -118,4 +122,12 @@ fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, ring
         );
     }
     println!("{line}}}");
+}
+
+/// Processor time of all threads: what a run costs when the machine is doing something else as well.
+fn process_seconds() -> f64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut t) };
+    t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }

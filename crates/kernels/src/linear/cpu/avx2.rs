@@ -1,5 +1,6 @@
 //! Words on AVX2, which has 32-bit products only: three make a 64-bit one modulo 2^64.
 
+use super::direct;
 use super::kernel::{Kernel, Tile};
 use super::words;
 use std::arch::x86_64::*;
@@ -152,11 +153,11 @@ fn narrow<const R: usize>(a: &[u32], b: &[u32], steps: usize, tile: &mut Tile) {
     }
 }
 
-/// `out += a * x`.
+/// [`direct::add_row`] with this path's vectors.
 ///
 /// # Safety
 /// [`missing`] finds nothing.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn axpy(a: u64, x: &[u64], out: &mut [u64]) {
-    super::portable::axpy(a, x, out);
+pub(super) unsafe fn add_row(terms: &[direct::Term], out: &mut [u64]) {
+    direct::add_row(terms, out);
 }

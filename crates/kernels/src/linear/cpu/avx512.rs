@@ -1,5 +1,6 @@
 //! Words on AVX-512: 52-bit multiply-add where the ring fits it, else full 64-bit products.
 
+use super::direct;
 use super::kernel::{Kernel, Tile};
 use super::words::{self, Word};
 use std::arch::x86_64::*;
@@ -144,11 +145,11 @@ fn store<const R: usize>(acc: [[__m512i; VECTORS]; R], tile: &mut Tile) {
     }
 }
 
-/// `out += a * x`.
+/// [`direct::add_row`] with this path's vectors.
 ///
 /// # Safety
 /// [`missing`] finds nothing.
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(super) unsafe fn axpy(a: u64, x: &[u64], out: &mut [u64]) {
-    super::portable::axpy(a, x, out);
+pub(super) unsafe fn add_row(terms: &[direct::Term], out: &mut [u64]) {
+    direct::add_row(terms, out);
 }

@@ -19,6 +19,32 @@ pub(super) struct ConvGemm {
     plane: usize,
 }
 
+/// What one thread computes of a group.
+struct Part {
+    group: usize,
+    row_tiles: Range<usize>,
+    col_tiles: Range<usize>,
+}
+
+/// One thread's working memory.
+struct Scratch {
+    packed: Buffer,
+    /// Patches before packing: a step of rows, a block of tiles wide.
+    staging: Vec<u64>,
+    tile: Tile,
+}
+
+impl Scratch {
+    fn new<K: Kernel>(kernel: K, steps: usize, tiles: usize) -> Scratch {
+        let tiles = K::BLOCK_TILES.min(tiles);
+        Scratch {
+            packed: Buffer::zeros(K::BLOCK_STEPS.min(steps) * tiles * kernel.b_step()),
+            staging: vec![0; K::DEPTH * tiles * K::COLS],
+            tile: Tile::zeros(),
+        }
+    }
+}
+
 impl ConvGemm {
     pub(super) fn new(conv: Conv2d) -> ConvGemm {
         let [h, w] = conv.output();
@@ -77,33 +103,32 @@ impl ConvGemm {
         };
         in_parallel(parts.into_iter(), |(row_tiles, col_tiles)| {
             let _state = kernel.enter(rows.each);
+            let mut scratch = Scratch::new(kernel, self.depth.div_ceil(K::DEPTH), col_tiles.len());
             for group in 0..self.conv.groups {
+                let part = Part { group, row_tiles: row_tiles.clone(), col_tiles: col_tiles.clone() };
                 // SAFETY: the parts are disjoint in channels or in pixels, and `out` outlives the threads.
-                unsafe { self.part(kernel, group, x, weights, out, row_tiles.clone(), col_tiles.clone()) }
+                unsafe { self.part(kernel, part, x, weights, out, &mut scratch) }
             }
         });
     }
 
     /// # Safety
     /// No other thread touches these channels and pixels of `out`.
-    #[expect(clippy::too_many_arguments, reason = "one part of one group of a product")]
     unsafe fn part<K: Kernel>(
         self,
         kernel: K,
-        group: usize,
+        part: Part,
         x: &[u64],
         weights: &Buffer,
         out: Shared,
-        row_tiles: Range<usize>,
-        col_tiles: Range<usize>,
+        scratch: &mut Scratch,
     ) {
+        let Part { group, row_tiles, col_tiles } = part;
+        let Scratch { packed, staging, tile } = scratch;
         let rows = Tiling::even(self.rows, K::ROWS);
         let cols = Tiling::full(self.conv.batch * self.plane, K::COLS);
         let steps = self.depth.div_ceil(K::DEPTH);
         let weights = &weights[group * rows.tiles * steps * kernel.a_step()..];
-        let mut packed = Buffer::zeros(K::BLOCK_STEPS.min(steps) * K::BLOCK_TILES * kernel.b_step());
-        let mut staging = vec![0; K::DEPTH * K::BLOCK_TILES * K::COLS];
-        let mut tile = Tile::zeros();
         for block in blocks(col_tiles, K::BLOCK_TILES) {
             let pixels = cols.range(block.start).start..cols.range(block.end - 1).end;
             let patches = Patches::new(self.conv, group, pixels);
@@ -125,10 +150,10 @@ impl ConvGemm {
                     for (t, b) in block.clone().zip(packed.chunks(panel)) {
                         let (i, n) = (t - block.start, block.len());
                         let ahead = ahead(weights, next, depth.len() * kernel.a_step(), i, n);
-                        kernel.multiply(rows.each, a, b, depth.len(), ahead, &mut tile);
+                        kernel.multiply(rows.each, a, b, depth.len(), ahead, tile);
                         for run in patches.runs(cols.range(t)) {
                             // SAFETY: these channels and pixels belong to this part.
-                            unsafe { self.add(&tile, K::COLS, group, rows.range(r), run, out) };
+                            unsafe { self.add(tile, K::COLS, group, rows.range(r), run, out) };
                         }
                     }
                 }

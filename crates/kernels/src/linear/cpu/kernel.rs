@@ -99,6 +99,19 @@ impl Shared {
         Shared { start: out.as_mut_ptr(), len: out.len() }
     }
 
+    /// These elements will be added to soon: bring them near.
+    #[inline]
+    pub(super) fn soon(&self, at: usize, len: usize) {
+        #[cfg(target_arch = "x86_64")]
+        for i in (at..at + len).step_by(8) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: prefetching is harmless at any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.wrapping_add(i).cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (at, len);
+    }
+
     /// `out[at..][..values.len()] += values`, modulo 2^64.
     ///
     /// # Safety

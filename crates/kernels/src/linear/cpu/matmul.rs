@@ -85,7 +85,8 @@ impl MatMul {
         let cols = Tiling::full(self.n, K::COLS);
         let steps = self.k.div_ceil(K::DEPTH);
         let _state = kernel.enter(rows.each);
-        let mut packed = Buffer::zeros(K::BLOCK_STEPS.min(steps) * K::BLOCK_TILES * kernel.a_step());
+        let mut packed =
+            Buffer::zeros(K::BLOCK_STEPS.min(steps) * K::BLOCK_TILES.min(row_tiles.len()) * kernel.a_step());
         let mut tile = Tile::zeros();
         for depth in blocks(0..steps, K::BLOCK_STEPS) {
             let panel = depth.len() * kernel.a_step();
@@ -99,6 +100,7 @@ impl MatMul {
                     let next = ((c + 1) * steps + depth.start) * kernel.b_step();
                     for (t, a) in block.clone().zip(packed.chunks(panel)) {
                         let (i, n) = (t - block.start, block.len());
+                        rows.range(t).for_each(|i| out.soon(i * self.n + columns.start, columns.len()));
                         let ahead = ahead(weights, next, depth.len() * kernel.b_step(), i, n);
                         kernel.multiply(rows.each, a, b, depth.len(), ahead, &mut tile);
                         for (i, values) in rows.range(t).zip(tile.0.chunks(K::COLS)) {

@@ -169,15 +169,15 @@ fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, f: F) -> F::Output {
     }
 }
 
-/// `out += a * x` for the direct convolution.
-fn axpy(path: LinearPath) -> fn(u64, &[u64], &mut [u64]) {
+/// The path's inner loop for [`direct::run`].
+fn add_row(path: LinearPath) -> fn(&[direct::Term], &mut [u64]) {
     match path {
         // SAFETY (both): `prepare` has found what the path needs.
         #[cfg(target_arch = "x86_64")]
-        LinearPath::Avx2 => |a, x, out| unsafe { avx2::axpy(a, x, out) },
+        LinearPath::Avx2 => |terms, out| unsafe { avx2::add_row(terms, out) },
         #[cfg(target_arch = "x86_64")]
-        LinearPath::Avx512 | LinearPath::Amx => |a, x, out| unsafe { avx512::axpy(a, x, out) },
-        _ => portable::axpy,
+        LinearPath::Avx512 | LinearPath::Amx => |terms, out| unsafe { avx512::add_row(terms, out) },
+        _ => |terms, out| direct::add_row(terms, out),
     }
 }
 
@@ -280,7 +280,7 @@ pub fn linear_acc(
     let threads = threads.min((shape.macs() / MACS_PER_THREAD) as usize).max(1);
     match (&packed.data, is_direct(shape)) {
         (Data::Tiles(weights), _) => with_kernel(path, ring, Run { threads, shape, x, weights, out }),
-        (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, axpy(path)),
+        (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, add_row(path)),
         (Data::Plain(_), None) => unreachable!("only convolutions are prepared plain"),
     }
 }

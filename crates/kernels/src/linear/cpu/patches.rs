@@ -5,19 +5,20 @@ use std::ops::Range;
 pub(super) struct Patches {
     conv: Conv2d,
     group: usize,
-    width: usize,
+    /// Pixels of an output plane.
     plane: usize,
-    segments: Vec<Segment>,
+    pixels: usize,
+    /// What to copy for each kernel tap; the same for every input channel.
+    taps: Vec<Vec<Piece>>,
 }
 
-/// Pixels of one output row.
-struct Segment {
-    /// First column that they fill.
+/// Columns that read the input at a fixed step.
+#[derive(Clone, Copy)]
+struct Piece {
     column: usize,
     len: usize,
-    image: usize,
-    oy: usize,
-    ox: usize,
+    /// Offset of the first element in x for channel 0 of the group.
+    source: usize,
 }
 
 /// Columns of a tile that lie in one image, contiguous in its output plane.
@@ -31,14 +32,8 @@ pub(super) struct Run {
     pub(super) len: usize,
 }
 
-/// Outputs `first..` of `len` along an axis that read inside the input for one kernel tap, as a sub-range.
-pub(super) fn inside(
-    extent: usize,
-    stride: usize,
-    padding: usize,
-    tap: usize,
-    outputs: Range<usize>,
-) -> Range<usize> {
+/// The part of `outputs` along an axis for which a tap at distance `tap` reads inside the input.
+fn inside(extent: usize, stride: usize, padding: usize, tap: usize, outputs: Range<usize>) -> Range<usize> {
     let first = padding.saturating_sub(tap).div_ceil(stride);
     let end = (extent + padding).saturating_sub(tap).div_ceil(stride);
     let first = first.clamp(outputs.start, outputs.end);
@@ -49,62 +44,40 @@ impl Patches {
     pub(super) fn new(conv: Conv2d, group: usize, pixels: Range<usize>) -> Patches {
         let [height, width] = conv.output();
         let plane = height * width;
-        let mut segments = Vec::new();
-        let mut p = pixels.start;
-        while p < pixels.end {
-            let (image, oy, ox) = (p / plane, p % plane / width, p % width);
-            let len = (width - ox).min(pixels.end - p);
-            segments.push(Segment { column: p - pixels.start, len, image, oy, ox });
-            p += len;
-        }
-        Patches { conv, group, width, plane, segments }
+        let taps = (0..conv.kernel[0] * conv.kernel[1])
+            .map(|t| pieces(&conv, group, t / conv.kernel[1], t % conv.kernel[1], pixels.clone()))
+            .collect();
+        Patches { conv, group, plane, pixels: pixels.len(), taps }
     }
 
     /// Row `l` of the patch matrix (one input channel and kernel tap); zeros past its depth and past the pixels.
     pub(super) fn fill(&self, x: &[u64], l: usize, row: &mut [u64]) {
         let c = &self.conv;
-        let taps = c.kernel[0] * c.kernel[1];
-        let channels = c.in_channels / c.groups;
-        let (channel, ky, kx) = (l / taps, l % taps / c.kernel[1], l % c.kernel[1]);
-        if channel >= channels {
+        let (channel, pieces) = (l / self.taps.len(), &self.taps[l % self.taps.len()]);
+        if channel >= c.in_channels / c.groups {
             return row.fill(0);
         }
-        let [dy, dx] = [ky * c.dilation[0], kx * c.dilation[1]];
-        let mut end = 0;
-        for s in &self.segments {
-            end = s.column + s.len;
-            let row = &mut row[s.column..end];
-            let y = (s.oy * c.stride[0] + dy).wrapping_sub(c.padding[0]);
-            if y >= c.input[0] {
-                row.fill(0);
-                continue;
-            }
-            let plane = s.image * c.in_channels + self.group * channels + channel;
-            let line = &x[(plane * c.input[0] + y) * c.input[1]..][..c.input[1]];
-            let valid = inside(c.input[1], c.stride[1], c.padding[2], dx, s.ox..s.ox + s.len);
-            let (before, rest) = row.split_at_mut(valid.start - s.ox);
-            let (row, after) = rest.split_at_mut(valid.len());
-            before.fill(0);
-            after.fill(0);
-            if row.is_empty() {
-                continue;
-            }
-            let line = &line[valid.start * c.stride[1] + dx - c.padding[2]..];
+        debug_assert!(self.group < c.groups && self.pixels <= row.len());
+        let x = &x[channel * c.input[0] * c.input[1]..];
+        let mut done = 0;
+        for p in pieces {
+            row[done..p.column].fill(0);
+            done = p.column + p.len;
+            let (row, source) = (&mut row[p.column..done], &x[p.source..]);
             if c.stride[1] == 1 {
-                row.copy_from_slice(&line[..row.len()]);
+                row.copy_from_slice(&source[..p.len]);
             } else {
-                for (v, x) in row.iter_mut().zip(line.iter().step_by(c.stride[1])) {
+                for (v, x) in row.iter_mut().zip(source.iter().step_by(c.stride[1])) {
                     *v = *x;
                 }
             }
         }
-        row[end..].fill(0);
+        row[done..].fill(0);
     }
 
     /// The images that the pixels `range` of the batch lie in.
     pub(super) fn runs(&self, range: Range<usize>) -> impl Iterator<Item = Run> + use<> {
         let (plane, mut p) = (self.plane, range.start);
-        debug_assert!(self.width <= plane);
         std::iter::from_fn(move || {
             let (image, pixel, column) = (p / plane, p % plane, p - range.start);
             let len = (plane - pixel).min(range.end - p);
@@ -112,4 +85,38 @@ impl Patches {
             (len > 0).then_some(Run { image, pixel, column, len })
         })
     }
+}
+
+/// What tap (ky, kx) copies for these pixels, in order of columns.
+fn pieces(c: &Conv2d, group: usize, ky: usize, kx: usize, pixels: Range<usize>) -> Vec<Piece> {
+    let [height, width] = c.output();
+    let [dy, dx] = [ky * c.dilation[0], kx * c.dilation[1]];
+    let mut out: Vec<Piece> = Vec::new();
+    let mut p = pixels.start;
+    while p < pixels.end {
+        let (line, ox) = (p / width, p % width);
+        let (image, oy) = (line / height, line % height);
+        let len = (width - ox).min(pixels.end - p);
+        let y = (oy * c.stride[0] + dy).wrapping_sub(c.padding[0]);
+        let valid = inside(c.input[1], c.stride[1], c.padding[2], dx, ox..ox + len);
+        if y < c.input[0] && !valid.is_empty() {
+            let plane = image * c.in_channels + group * (c.in_channels / c.groups);
+            let piece = Piece {
+                column: p + valid.start - ox - pixels.start,
+                len: valid.len(),
+                source: (plane * c.input[0] + y) * c.input[1] + valid.start * c.stride[1] + dx - c.padding[2],
+            };
+            match out.last_mut() {
+                Some(last)
+                    if last.column + last.len == piece.column
+                        && last.source + last.len * c.stride[1] == piece.source =>
+                {
+                    last.len += piece.len;
+                }
+                _ => out.push(piece),
+            }
+        }
+        p += len;
+    }
+    out
 }

@@ -47,10 +47,3 @@ impl Kernel for Portable {
         tile.0.as_chunks_mut::<COLS>().0[..ROWS].copy_from_slice(&acc);
     }
 }
-
-/// `out += a * x`.
-pub(super) fn axpy(a: u64, x: &[u64], out: &mut [u64]) {
-    for (o, x) in out.iter_mut().zip(x) {
-        *o = o.wrapping_add(a.wrapping_mul(*x));
-    }
-}
