@@ -41,9 +41,13 @@ impl FixedPoint {
         FixedPoint { ring, frac }
     }
 
-    /// The largest magnitude that fits: (2^(k-1) - 1) / 2^f.
+    /// The largest float magnitude that fits: (2^(k-1) - 1) / 2^f, rounded down where k > 54.
     pub fn limit(&self) -> f64 {
-        (self.ring.mask() >> 1) as f64 / 2f64.powi(self.frac as i32)
+        let top = self.ring.mask() >> 1;
+        // Rounded up it would be 2^(k-1), which wraps to the most negative value.
+        let nearest = top as f64;
+        let below = if nearest as u128 > u128::from(top) { nearest.next_down() } else { nearest };
+        below / 2f64.powi(self.frac as i32)
     }
 
     /// Encode to the nearest (ties to even), refusing NaN, infinity and magnitudes over `limit` (itself

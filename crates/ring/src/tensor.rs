@@ -27,7 +27,8 @@ pub enum TensorError {
 impl Tensor {
     /// A tensor over `data`; its length must be the product of `shape`.
     pub fn new(shape: Vec<usize>, data: Vec<u64>) -> Result<Self, TensorError> {
-        let expected = shape.iter().product();
+        // A product that overflows is larger than any data.
+        let expected = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).unwrap_or(usize::MAX);
         if expected != data.len() {
             return Err(TensorError::Length { shape, expected, found: data.len() });
         }

@@ -1,0 +1,108 @@
+//! Bit vectors and packed elements: round trips, layout and refused bytes.
+
+use privet_ring::{BitVec, PackError, Ring, pack, packed_len, unpack};
+use proptest::prelude::*;
+
+fn from_bools(bits: &[bool]) -> BitVec {
+    let mut v = BitVec::zeros(bits.len());
+    for (i, b) in bits.iter().enumerate() {
+        v.set(i, u64::from(*b));
+    }
+    v
+}
+
+proptest! {
+    #[test]
+    fn bits_are_kept(bits in prop::collection::vec(any::<bool>(), 0..300)) {
+        let v = from_bools(&bits);
+        prop_assert_eq!(v.len(), bits.len());
+        for (i, b) in bits.iter().enumerate() {
+            prop_assert_eq!(v.get(i), u64::from(*b));
+        }
+        let bytes = v.to_bytes();
+        prop_assert_eq!(bytes.len(), bits.len().div_ceil(8));
+        for (i, b) in bits.iter().enumerate() {
+            prop_assert_eq!(bytes[i / 8] >> (i % 8) & 1, u8::from(*b));
+        }
+        prop_assert_eq!(BitVec::from_bytes(bits.len(), &bytes), Some(v));
+    }
+
+    #[test]
+    fn xor_is_bitwise(pairs in prop::collection::vec(any::<(bool, bool)>(), 0..200)) {
+        let (a, b): (Vec<bool>, Vec<bool>) = pairs.iter().copied().unzip();
+        let mut v = from_bools(&a);
+        v.xor_assign(&from_bools(&b));
+        let want: Vec<bool> = pairs.iter().map(|(a, b)| a ^ b).collect();
+        prop_assert_eq!(v, from_bools(&want));
+    }
+
+    #[test]
+    fn clearing_a_bit_leaves_the_others(len in 1usize..200, at in any::<prop::sample::Index>()) {
+        let at = at.index(len);
+        let mut v = from_bools(&vec![true; len]);
+        v.set(at, 2);
+        prop_assert_eq!((0..len).filter(|&i| v.get(i) == 0).collect::<Vec<_>>(), vec![at]);
+    }
+
+    #[test]
+    fn words_past_the_end_are_cleared(len in 0usize..200, extra in 0usize..3) {
+        let v = BitVec::from_words(len, vec![u64::MAX; len.div_ceil(64) + extra]);
+        prop_assert_eq!(&v, &from_bools(&vec![true; len]));
+        prop_assert_eq!(v.words().len(), len.div_ceil(64));
+    }
+
+    #[test]
+    fn stray_bits_and_lengths_are_refused(bits in prop::collection::vec(any::<bool>(), 1..200), stray in 0usize..8) {
+        let mut bytes = from_bools(&bits).to_bytes();
+        let last = bytes.len() - 1;
+        if bits.len() % 8 != 0 {
+            bytes[last] |= 1 << (bits.len() % 8 + stray % (8 - bits.len() % 8));
+            prop_assert_eq!(BitVec::from_bytes(bits.len(), &bytes), None);
+        }
+        bytes.push(0);
+        prop_assert_eq!(BitVec::from_bytes(bits.len(), &bytes), None);
+        prop_assert_eq!(BitVec::from_bytes(bits.len(), &bytes[..last]), None);
+    }
+
+    #[test]
+    fn packing_loses_nothing_but_the_upper_bits(k in 1u32..=64, values in prop::collection::vec(any::<u64>(), 0..150)) {
+        let ring = Ring::new(k);
+        let mut bytes = vec![0xaa];
+        pack(ring, &values, &mut bytes);
+        let packed = &bytes[1..];
+        prop_assert_eq!(bytes[0], 0xaa, "what was there stays");
+        prop_assert_eq!(packed.len(), packed_len(ring, values.len()));
+        prop_assert_eq!(packed.len(), (values.len() * k as usize).div_ceil(8));
+        for (i, v) in values.iter().enumerate() {
+            for b in 0..k as usize {
+                let at = i * k as usize + b;
+                prop_assert_eq!(u64::from(packed[at / 8] >> (at % 8) & 1), v >> b & 1, "element {}, bit {}", i, b);
+            }
+        }
+        let want: Vec<u64> = values.iter().map(|v| ring.wrap(*v)).collect();
+        prop_assert_eq!(unpack(ring, packed, values.len()), Ok(want));
+    }
+
+    #[test]
+    fn packed_bytes_of_another_length_are_refused(k in 1u32..=64, n in 0usize..50, extra in 1usize..9) {
+        let ring = Ring::new(k);
+        let expected = packed_len(ring, n);
+        let err = |found| Err(PackError::Length { elements: n, bits: k, expected, found });
+        prop_assert_eq!(unpack(ring, &vec![0; expected + extra], n), err(expected + extra));
+        if let Some(short) = expected.checked_sub(extra) {
+            prop_assert_eq!(unpack(ring, &vec![0; short], n), err(short));
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "1 words for 65 bits")]
+fn too_few_words() {
+    let _ = BitVec::from_words(65, vec![0]);
+}
+
+#[test]
+fn a_printed_vector_shows_no_bit() {
+    assert_eq!(format!("{:?}", from_bools(&[true, false, true])), "BitVec[3]");
+    assert!(BitVec::zeros(0).is_empty() && BitVec::from_bytes(0, &[]).is_some());
+}
