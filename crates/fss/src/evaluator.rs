@@ -11,14 +11,14 @@ use privet_plan::{Affine, apply_local, tournament};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The masked weights of a session at one evaluator, opened once, with its share of their masks.
 pub struct MaskedWeights {
     seed: Seed,
     /// Masked values of static values that are read other than as a linear layer's second operand.
-    values: HashMap<ValueId, Rc<Vec<u64>>>,
+    values: HashMap<ValueId, Arc<Vec<u64>>>,
     operands: HashMap<ValueId, Operand>,
 }
 
@@ -37,10 +37,10 @@ impl MaskedWeights {
                 let w = masked.remove(name).filter(|w| w.len() == node.ty.len()).ok_or_else(|| {
                     EvalError::Missing(format!("weight `{name}` was not shared; share the model again"))
                 })?;
-                weights.values.insert(v, Rc::new(w));
+                weights.values.insert(v, Arc::new(w));
             } else if is_static(plan, v) {
                 let value = local(plan, node, |i| weights.values[&i].clone());
-                weights.values.insert(v, Rc::new(value));
+                weights.values.insert(v, Arc::new(value));
             }
         }
         let mut read_otherwise = vec![false; plan.nodes.len()];
@@ -115,7 +115,7 @@ impl<'a> Evaluator<'a> {
         progress: &mut dyn FnMut(usize),
     ) -> Result<(Vec<Vec<u64>>, Vec<NodeStats>), EvalError> {
         let last = last_use(self.plan);
-        let mut values: Vec<Option<Rc<Vec<u64>>>> = vec![None; self.plan.nodes.len()];
+        let mut values: Vec<Option<Arc<Vec<u64>>>> = vec![None; self.plan.nodes.len()];
         let mut stats = Vec::with_capacity(self.plan.nodes.len());
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let start = Instant::now();
@@ -125,9 +125,9 @@ impl<'a> Evaluator<'a> {
                 self.weights.values.get(&v).cloned()
             } else if let Op::Input { name, .. } = &node.op {
                 let x = inputs.remove(&v).filter(|x| x.len() == node.ty.len());
-                Some(Rc::new(x.ok_or_else(|| EvalError::Missing(format!("input `{name}` was not shared")))?))
+                Some(Arc::new(x.ok_or_else(|| EvalError::Missing(format!("input `{name}` was not shared")))?))
             } else {
-                Some(Rc::new(self.node(cx, v, node, &values)?))
+                Some(Arc::new(self.node(cx, v, node, &values)?))
             };
             values[v] = value;
             for &i in node.inputs.iter().filter(|&&i| last[i] == v) {
@@ -152,7 +152,7 @@ impl<'a> Evaluator<'a> {
         cx: &mut Eval,
         v: ValueId,
         node: &Node,
-        values: &[Option<Rc<Vec<u64>>>],
+        values: &[Option<Arc<Vec<u64>>>],
     ) -> Result<Vec<u64>, EvalError> {
         let (wire, to) = (Wire::node(v), Ring::new(node.ty.bits));
         let x = |i: usize| values[node.inputs[i]].clone().unwrap_or_default();
@@ -208,7 +208,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// This evaluator's additive share of the bias (the third operand), over the whole output.
-    fn bias_share(&self, cx: &Eval, node: &Node, values: &[Option<Rc<Vec<u64>>>]) -> Vec<u64> {
+    fn bias_share(&self, cx: &Eval, node: &Node, values: &[Option<Arc<Vec<u64>>>]) -> Vec<u64> {
         let Some(&bias) = node.inputs.get(2) else { return vec![0; node.ty.len()] };
         let leads = cx.leads() as u64;
         let masked = values[bias].clone().unwrap_or_default();
@@ -219,8 +219,8 @@ impl<'a> Evaluator<'a> {
 }
 
 /// A local operation on masked values.
-fn local(plan: &Plan, node: &Node, value: impl Fn(ValueId) -> Rc<Vec<u64>>) -> Vec<u64> {
-    let operands: Vec<Rc<Vec<u64>>> = node.inputs.iter().map(|&i| value(i)).collect();
+fn local(plan: &Plan, node: &Node, value: impl Fn(ValueId) -> Arc<Vec<u64>>) -> Vec<u64> {
+    let operands: Vec<Arc<Vec<u64>>> = node.inputs.iter().map(|&i| value(i)).collect();
     let operands: Vec<&[u64]> = operands.iter().map(|x| x.as_slice()).collect();
     let types: Vec<_> = node.inputs.iter().map(|&i| &plan.nodes[i].ty).collect();
     apply_local(&node.op, &types, &node.ty, &operands, Affine::Full)

@@ -20,6 +20,19 @@ pub struct NodeStats {
 }
 
 impl NodeStats {
+    /// Field by field, the larger of two parties' figures.
+    pub fn larger(&self, o: &NodeStats) -> NodeStats {
+        NodeStats {
+            seconds: self.seconds.max(o.seconds),
+            key_bytes: self.key_bytes.max(o.key_bytes),
+            sent_bytes: self.sent_bytes.max(o.sent_bytes),
+            rounds: self.rounds.max(o.rounds),
+            comparisons: self.comparisons.max(o.comparisons),
+            aes_calls: self.aes_calls.max(o.aes_calls),
+            macs: self.macs.max(o.macs),
+        }
+    }
+
     /// Add another node's figures.
     pub fn add(&mut self, o: &NodeStats) {
         self.seconds += o.seconds;

@@ -4,4 +4,6 @@ pub mod cli;
 pub mod config;
 pub mod progress;
 pub mod report;
+pub mod session;
+pub mod store;
 pub mod sys;

@@ -1,0 +1,276 @@
+//! Control messages between clients, parties and the dealer: small JSON at fixed steps of a channel.
+
+use crate::store::{hex, unhex};
+use privet_fss::{NodeStats, Opening};
+use privet_net::{Channel, NetError, Step};
+use privet_prg::Seed;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Largest control message, bytes. Masks of a network with many weights take about 100 bytes each.
+const MAX_CONTROL: usize = 16 << 20;
+
+/// Steps of control messages; protocol steps count up from 1 and never get here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Talk {
+    /// A client's request.
+    Request = 0xFFFF_0001,
+    /// A party's answer.
+    Reply,
+    /// Party 0's order to party 1, and its answer.
+    Order,
+    /// Masked tensors from their owner.
+    Masked,
+    /// Shares of a result, to its receiver.
+    Result,
+    /// Comparison of digests between parties.
+    Digest,
+    /// A party's request to the dealer, and its answer.
+    Deal,
+    /// Key records from the dealer.
+    Keys,
+    /// A party's word that it stored what came so far.
+    Credit,
+}
+
+impl Talk {
+    /// The channel's step.
+    pub fn step(self) -> Step {
+        let name = match self {
+            Talk::Request => "request",
+            Talk::Reply => "reply",
+            Talk::Order => "order",
+            Talk::Masked => "masked tensor",
+            Talk::Result => "result",
+            Talk::Digest => "digest of the shared tensors",
+            Talk::Deal => "deal request",
+            Talk::Keys => "keys",
+            Talk::Credit => "keys stored",
+        };
+        Step::new(self as u32, name)
+    }
+}
+
+/// A conversation that broke.
+#[derive(Debug, Error)]
+pub enum TalkError {
+    /// The channel.
+    #[error("{0}")]
+    Net(#[from] NetError),
+    /// A message that is no JSON of the expected form.
+    #[error("{peer} sent a {what} that cannot be read ({cause}): it runs another version or is broken")]
+    Garbled {
+        /// The sender.
+        peer: String,
+        /// The kind of message.
+        what: String,
+        /// What the parser says; never the content.
+        cause: String,
+    },
+}
+
+/// Send a control message.
+pub fn say<T: Serialize>(channel: &mut dyn Channel, talk: Talk, message: &T) -> Result<(), TalkError> {
+    let bytes = serde_json::to_vec(message).map_err(|e| TalkError::Garbled {
+        peer: "this process".into(),
+        what: talk.step().name.to_string(),
+        cause: e.to_string(),
+    })?;
+    Ok(channel.send(&talk.step(), bytes)?)
+}
+
+/// Receive a control message.
+pub fn hear<T: DeserializeOwned>(channel: &mut dyn Channel, talk: Talk) -> Result<T, TalkError> {
+    let bytes = channel.recv_up_to(&talk.step(), MAX_CONTROL)?;
+    serde_json::from_slice(&bytes).map_err(|e| TalkError::Garbled {
+        peer: channel.peer().to_owned(),
+        what: talk.step().name.to_string(),
+        cause: format!("{:?} at line {}", e.classify(), e.line()),
+    })
+}
+
+/// A random name for a request, so that both parties mean the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub [u8; 16]);
+
+impl Id {
+    /// A fresh one.
+    pub fn fresh() -> Id {
+        Id(*Seed::random().expose())
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&hex(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Id, D::Error> {
+        let text = String::deserialize(d)?;
+        unhex(&text).map(Id).ok_or_else(|| serde::de::Error::custom("not 32 hexadecimal digits"))
+    }
+}
+
+/// What a client asks of both parties.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// How things stand.
+    Status {
+        /// Name of the request.
+        id: Id,
+    },
+    /// Have the dealer deal keys for `runs` runs.
+    Prepare {
+        /// Name of the request.
+        id: Id,
+        /// How many.
+        runs: u64,
+    },
+    /// Begin a session: share the model's weights.
+    ShareWeights {
+        /// Name of the request.
+        id: Id,
+    },
+    /// Take part in the next run, in every role the client has.
+    Run {
+        /// Name of the request.
+        id: Id,
+    },
+}
+
+impl Request {
+    /// Its name.
+    pub fn id(&self) -> Id {
+        match self {
+            Request::Status { id }
+            | Request::Prepare { id, .. }
+            | Request::ShareWeights { id }
+            | Request::Run { id } => *id,
+        }
+    }
+}
+
+/// What a party answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reply {
+    /// To [`Request::Status`].
+    Status(Status),
+    /// To [`Request::Prepare`], when the keys are stored.
+    Prepared {
+        /// Seconds that it took.
+        seconds: f64,
+        /// Bytes of keys this party got.
+        key_bytes: u64,
+    },
+    /// The seeds of this party's shares of the masks of tensors that the client owns, by name. Whoever has
+    /// both parties' seeds of a tensor can mask it, and could unmask it: they go to its owner alone.
+    Masks {
+        /// Seeds, hexadecimal.
+        seeds: BTreeMap<String, String>,
+    },
+    /// All went well.
+    Done(Box<Option<PartyRun>>),
+    /// It did not; nothing was revealed by this run.
+    Failed {
+        /// Cause and remedy.
+        reason: String,
+    },
+}
+
+/// How things stand at a party.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    /// Sessions with unused keys that nobody began.
+    pub sessions: usize,
+    /// Runs left in the session that is open, if one is.
+    pub runs_left: Option<usize>,
+    /// Whether the other party is connected.
+    pub peer: bool,
+}
+
+/// One party's account of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartyRun {
+    /// Inputs shared to outputs ready, seconds.
+    pub online_s: f64,
+    /// Costs of every node.
+    pub nodes: Vec<NodeStats>,
+    /// What was opened, in order.
+    pub openings: Vec<Opening>,
+    /// Peak resident memory of the process, bytes.
+    pub peak_rss_bytes: u64,
+    /// Whether the connections are encrypted.
+    pub encrypted: bool,
+}
+
+/// Party 0's orders.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Order {
+    /// Get keys from the dealer.
+    Prepare {
+        /// The client's request.
+        id: Id,
+        /// Name of the deal, new every time.
+        deal: Id,
+        /// Add to this session; a new one otherwise.
+        session: Option<Id>,
+        /// How many records.
+        runs: u64,
+    },
+    /// Begin a session.
+    Begin {
+        /// The client's request.
+        id: Id,
+        /// The session.
+        session: Id,
+    },
+    /// Run.
+    Run {
+        /// The clients' requests.
+        ids: Vec<Id>,
+        /// The session.
+        session: Id,
+        /// The record.
+        index: u64,
+    },
+}
+
+/// A party's request to the dealer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DealRequest {
+    /// Name of the deal; both parties give the same.
+    pub deal: Id,
+    /// Add to this session; a new one otherwise.
+    pub session: Option<Id>,
+    /// How many records.
+    pub runs: u64,
+}
+
+/// The dealer's answer; the session's keys and the records follow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum DealReply {
+    /// Here they come.
+    Dealing {
+        /// The session.
+        session: Id,
+        /// Numbers of the records, in the order they follow.
+        indices: Vec<u64>,
+    },
+    /// The dealer cannot.
+    Refused {
+        /// Cause and remedy.
+        reason: String,
+    },
+}

@@ -1,0 +1,162 @@
+//! Dealing records: the dealer's masks of a session, and a pipeline from gates to two record writers.
+
+use crate::store::format::{Header, RecordId, RecordWriter};
+use crate::store::{PendingFile, SessionKeys, StoreError, pending_record, write_session};
+use privet_fss::keys::{KeyError, KeySink};
+use privet_fss::{Dealer, NodeStats, SessionMasks};
+use privet_kernels::Device;
+use privet_plan::Plan;
+use privet_prg::Seed;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+
+/// Frames on the way from the gates to a writer, at most: bounds the dealer's memory.
+const FRAMES_IN_FLIGHT: usize = 8;
+
+/// A session at the dealer. Its secrets live in this process alone: after a restart a session gets no
+/// further records, and no record is ever dealt twice.
+pub struct DealerSession {
+    /// The session's public name.
+    pub session: [u8; 16],
+    /// The plan.
+    pub plan: Arc<Plan>,
+    plan_hash: [u8; 32],
+    device: Arc<dyn Device>,
+    masks: SessionMasks,
+    next: u64,
+}
+
+impl DealerSession {
+    /// A new session with fresh randomness.
+    pub fn new(plan: Arc<Plan>, device: Arc<dyn Device>) -> DealerSession {
+        let masks = SessionMasks::new(&plan, device.as_ref(), &Seed::random());
+        let session = *Seed::random().expose();
+        DealerSession { session, plan_hash: plan.hash(), plan, device, masks, next: 0 }
+    }
+
+    /// What each party must be given of the session.
+    pub fn keys(&self) -> [SessionKeys; 2] {
+        [0, 1].map(|party| SessionKeys {
+            session: self.session,
+            plan: self.plan_hash,
+            party: party as u8,
+            seed: self.masks.party_seeds()[party].clone(),
+            hash: *self.masks.hash_keys(),
+        })
+    }
+
+    /// The numbers of the next `runs` records; never given again.
+    pub fn take_indices(&mut self, runs: u64) -> Vec<u64> {
+        let first = self.next;
+        self.next = first.saturating_add(runs);
+        (first..self.next).collect()
+    }
+
+    /// Deal record `index` into one writer a party; gives the writers back and the cost of each node.
+    pub fn deal<W: Write + Send>(
+        &self,
+        index: u64,
+        writers: [W; 2],
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<([W; 2], Vec<NodeStats>), KeyError> {
+        let record = Seed::random();
+        let seeds = Dealer::record_seeds(&record);
+        let header = |party: u8| Header {
+            id: RecordId { session: self.session, index, party, plan: self.plan_hash },
+            seed: seeds[party as usize].clone(),
+        };
+        std::thread::scope(|scope| {
+            let [w0, w1] = writers;
+            let lanes = [(0, w0), (1, w1)].map(|(party, w)| {
+                let (send, frames) = sync_channel(FRAMES_IN_FLIGHT);
+                let (recycle, spare) = channel();
+                let header = header(party);
+                let handle = scope.spawn(move || write_record(w, &header, frames, recycle));
+                (Lane { frames: Some(send), spare }, handle)
+            });
+            let [(l0, h0), (l1, h1)] = lanes;
+            let mut lanes = Lanes([l0, l1]);
+            let dealer = Dealer::new(&self.plan, self.device.as_ref(), &self.masks);
+            let dealt = dealer.deal(&record, &mut lanes, progress);
+            drop(lanes);
+            let writers = [h0, h1].map(|h| {
+                h.join().unwrap_or_else(|_| Err(io::Error::other("a thread that writes keys panicked")))
+            });
+            // A writer's error is the cause; the gates only see that nobody takes their frames.
+            let [w0, w1] = writers;
+            Ok(([w0?, w1?], dealt?))
+        })
+    }
+
+    /// Write the session into both parties' stores and deal `indices` into record files there.
+    pub fn deal_to_stores(
+        &self,
+        stores: [&Path; 2],
+        indices: &[u64],
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<NodeStats>, StoreError> {
+        for (keys, store) in self.keys().iter().zip(stores) {
+            write_session(store, keys)?;
+        }
+        let mut total: Vec<NodeStats> = Vec::new();
+        for &index in indices {
+            let [f0, f1] = stores.map(|s| pending_record(s, &self.session, index));
+            let error = |e: KeyError| StoreError::Io {
+                path: stores.map(|s| s.display().to_string()).join(" or "),
+                source: match e {
+                    KeyError::Io(e) => e,
+                    KeyError::Corrupt(s) => io::Error::other(s),
+                },
+            };
+            let (files, stats) = self.deal(index, [f0?, f1?], progress).map_err(error)?;
+            files.into_iter().try_for_each(PendingFile::commit)?;
+            match total.is_empty() {
+                true => total = stats,
+                false => total.iter_mut().zip(&stats).for_each(|(t, s)| t.add(s)),
+            }
+        }
+        Ok(total)
+    }
+}
+
+fn write_record<W: Write>(
+    w: W,
+    header: &Header,
+    frames: Receiver<Vec<u8>>,
+    recycle: std::sync::mpsc::Sender<Vec<u8>>,
+) -> io::Result<W> {
+    let mut record = RecordWriter::new(w, header)?;
+    for frame in frames {
+        record.frame(&frame)?;
+        let _ = recycle.send(frame);
+    }
+    record.finish()
+}
+
+struct Lane {
+    frames: Option<SyncSender<Vec<u8>>>,
+    spare: Receiver<Vec<u8>>,
+}
+
+struct Lanes([Lane; 2]);
+
+impl KeySink for Lanes {
+    fn put(&mut self, frames: [&[u8]; 2]) -> Result<(), KeyError> {
+        for (lane, frame) in self.0.iter_mut().zip(frames) {
+            if frame.is_empty() {
+                continue;
+            }
+            let mut copy = lane.spare.try_recv().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(frame);
+            let gone = || KeyError::Io(io::ErrorKind::BrokenPipe.into());
+            lane.frames.as_ref().ok_or_else(gone)?.send(copy).map_err(|_| gone())?;
+        }
+        Ok(())
+    }
+}
+
+/// A session shared between the dealer's connections.
+pub type SharedSession = Arc<Mutex<DealerSession>>;

@@ -1,0 +1,201 @@
+//! The dealer's service: both parties ask for the same deal, each gets its stream.
+
+use super::control::{DealReply, DealRequest, Id, Talk, TalkError, hear, say};
+use super::deal::{DealerSession, SharedSession};
+use super::links::{Links, Purpose};
+use crate::config::Place;
+use privet_kernels::cpu;
+use privet_net::{Channel, NetError, TcpChannel};
+use privet_plan::Plan;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Bytes of a key message.
+pub(super) const CHUNK_BYTES: usize = 1 << 20;
+/// Key messages between two credits; at most twice as many are on the way.
+pub(super) const CREDIT_CHUNKS: u64 = 16;
+/// Records that one request may ask for.
+pub const MAX_RUNS: u64 = 1 << 20;
+
+type Waiting = HashMap<Id, (u8, TcpChannel, DealRequest)>;
+
+/// Serve until the process ends. `log` gets one public line an event.
+pub fn serve(links: Links, plan: Arc<Plan>, log: Arc<dyn Fn(&str) + Send + Sync>) -> Result<(), NetError> {
+    let listener = links.listen()?;
+    log(&format!("dealer listens on {}", listener.local_address()?));
+    let links = Arc::new(links);
+    let device = cpu(links.config.node.thread_count());
+    let waiting: Arc<Mutex<Waiting>> = Arc::default();
+    let sessions: Arc<Mutex<HashMap<Id, SharedSession>>> = Arc::default();
+    loop {
+        let caller = match listener.accept(Duration::from_secs(3600)) {
+            Ok(caller) => caller,
+            Err(NetError::Timeout { .. }) => continue,
+            Err(e) => {
+                log(&format!("refused a connection: {e}"));
+                continue;
+            }
+        };
+        let (links, log, plan, device) = (links.clone(), log.clone(), plan.clone(), device.clone());
+        let (waiting, sessions) = (waiting.clone(), sessions.clone());
+        std::thread::spawn(move || {
+            let pair =
+                links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {
+                    match (place, purpose) {
+                        (Place::Party(party), Purpose::Keys) => meet(&waiting, party, channel),
+                        (place, _) => {
+                            log(&format!("refused {place}: the dealer serves the parties alone"));
+                            Ok(None)
+                        }
+                    }
+                });
+            match pair {
+                Err(e) => log(&format!("lost a connection: {e}")),
+                Ok(None) => {}
+                Ok(Some((channels, request))) => {
+                    let new = || Arc::new(Mutex::new(DealerSession::new(plan, device)));
+                    deal(channels, &request, &sessions, new, log.as_ref());
+                }
+            }
+        });
+    }
+}
+
+/// Keep the first party of a deal waiting; with the second, give both channels in order.
+fn meet(
+    waiting: &Mutex<Waiting>,
+    party: u8,
+    mut channel: TcpChannel,
+) -> Result<Option<([TcpChannel; 2], DealRequest)>, TalkError> {
+    let request: DealRequest = hear(&mut channel, Talk::Deal)?;
+    let mut waiting = waiting.lock().unwrap_or_else(|e| e.into_inner());
+    match waiting.remove(&request.deal) {
+        None => {
+            waiting.insert(request.deal, (party, channel, request));
+            Ok(None)
+        }
+        Some((other, first, theirs)) => {
+            let mut both = if party == 0 { [channel, first] } else { [first, channel] };
+            if other == party || theirs.session != request.session || theirs.runs != request.runs {
+                let reason = "the two parties asked for different deals".to_owned();
+                for channel in &mut both {
+                    say(channel, Talk::Deal, &DealReply::Refused { reason: reason.clone() })?;
+                }
+                return Ok(None);
+            }
+            Ok(Some((both, request)))
+        }
+    }
+}
+
+fn deal(
+    mut channels: [TcpChannel; 2],
+    request: &DealRequest,
+    sessions: &Mutex<HashMap<Id, SharedSession>>,
+    new: impl FnOnce() -> SharedSession,
+    log: &(dyn Fn(&str) + Send + Sync),
+) {
+    let session = match request.session {
+        None => {
+            let session = new();
+            let id = Id(session.lock().unwrap_or_else(|e| e.into_inner()).session);
+            sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(id, session.clone());
+            Some(session)
+        }
+        Some(id) => sessions.lock().unwrap_or_else(|e| e.into_inner()).get(&id).cloned(),
+    };
+    let refused = match (&session, request.runs) {
+        (None, _) => {
+            Some("the dealer does not know the session any more: it was restarted; begin a new session")
+        }
+        (_, runs) if runs > MAX_RUNS => Some("more than a million runs at once"),
+        _ => None,
+    };
+    let result = match (session, refused) {
+        (Some(session), None) => stream(&mut channels, &session, request.runs),
+        (_, reason) => channels.iter_mut().try_for_each(|c| {
+            say(c, Talk::Deal, &DealReply::Refused { reason: reason.unwrap_or("refused").into() })
+        }),
+    };
+    match result {
+        Ok(()) => log(&format!("dealt keys for {} runs", request.runs)),
+        Err(e) => {
+            log(&format!("dealing ended early: {e}"));
+            channels.iter_mut().for_each(|c| c.abort("the dealer could not finish this deal"));
+        }
+    }
+}
+
+fn stream(channels: &mut [TcpChannel; 2], session: &SharedSession, runs: u64) -> Result<(), TalkError> {
+    let mut session = session.lock().unwrap_or_else(|e| e.into_inner());
+    let indices = session.take_indices(runs);
+    let name = Id(session.session);
+    for (channel, keys) in channels.iter_mut().zip(session.keys()) {
+        say(channel, Talk::Deal, &DealReply::Dealing { session: name, indices: indices.clone() })?;
+        channel.send(&Talk::Keys.step(), keys.encode().to_vec())?;
+    }
+    for index in indices {
+        let [c0, c1] = &mut *channels;
+        let writers = [c0, c1].map(|channel| ChunkWriter { channel, buffer: Vec::new(), sent: 0 });
+        let failed = |e: String| TalkError::Garbled {
+            peer: "a party".into(),
+            what: "acknowledgement of keys".into(),
+            cause: e,
+        };
+        let (writers, _) = session.deal(index, writers, &mut |_| {}).map_err(|e| failed(e.to_string()))?;
+        for writer in writers {
+            writer.finish().map_err(|e| failed(e.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends a record in chunks and waits for credits, so that a slow party bounds the dealer's memory.
+struct ChunkWriter<'a> {
+    channel: &'a mut TcpChannel,
+    buffer: Vec<u8>,
+    sent: u64,
+}
+
+impl ChunkWriter<'_> {
+    fn send(&mut self) -> io::Result<()> {
+        let chunk = std::mem::take(&mut self.buffer);
+        self.channel.send(&Talk::Keys.step(), chunk).map_err(io::Error::other)?;
+        self.sent += 1;
+        if self.sent.is_multiple_of(CREDIT_CHUNKS) && self.sent > CREDIT_CHUNKS {
+            self.channel.recv(&Talk::Credit.step(), 0).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Send what is left, an empty chunk as the end mark, and wait until all is stored.
+    fn finish(mut self) -> io::Result<()> {
+        if !self.buffer.is_empty() {
+            self.send()?;
+        }
+        self.channel.send(&Talk::Keys.step(), Vec::new()).map_err(io::Error::other)?;
+        // One credit is outstanding once the first stretch was sent; the last one says "stored".
+        let outstanding = u64::from(self.sent >= CREDIT_CHUNKS) + 1;
+        for _ in 0..outstanding {
+            self.channel.recv(&Talk::Credit.step(), 0).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for ChunkWriter<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let n = data.len().min(CHUNK_BYTES - self.buffer.len());
+        self.buffer.extend_from_slice(&data[..n]);
+        if self.buffer.len() == CHUNK_BYTES {
+            self.send()?;
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,319 @@
+//! What a party does with its keys: prepare, begin a session, run.
+
+use super::control::{DealRequest, Id, Order, PartyRun, Reply, Request, Talk, TalkError, say};
+use super::fetch::{FetchError, fetch};
+use super::links::{Links, Purpose};
+use super::owner::{OwnerError, Shared, grant_masks, receive_masked};
+use super::party::{Caller, Log};
+use crate::config::Place;
+use crate::store::format::{RecordId, RecordReader};
+use crate::store::{SessionKeys, Store, StoreError};
+use crate::sys;
+use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, Opening, OpeningKind, PartyId};
+use privet_kernels::{Device, cpu};
+use privet_net::{Channel, NetError, TcpChannel};
+use privet_plan::Plan;
+use privet_prg::TreeHash;
+use privet_ring::{Ring, pack};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Instant;
+use thiserror::Error;
+
+/// Why a request failed.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// A connection.
+    #[error("{0}")]
+    Talk(#[from] TalkError),
+    /// The protocol.
+    #[error("{0}")]
+    Eval(#[from] EvalError),
+    /// The store.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The dealer.
+    #[error("no keys from the dealer: {0}")]
+    Dealer(FetchError),
+    /// Sharing tensors.
+    #[error("{0}")]
+    Owner(#[from] OwnerError),
+    /// The other party declined.
+    #[error("the other party declined: {0}")]
+    Peer(String),
+    /// The other party is away.
+    #[error("party {party} is not connected (waited {seconds} s): start it, and see `privet doctor`")]
+    NoPeer {
+        /// Which.
+        party: u8,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// A client without the role.
+    #[error("{0} has no role in this: see [roles] in the deployment file")]
+    NoRole(Place),
+    /// No session.
+    #[error("no session is open: the model owner must share the model first")]
+    NotOpen,
+    /// No keys left.
+    #[error("no keys are left for another run: prepare more")]
+    NoKeys,
+    /// Owner told the parties different things.
+    #[error("the two parties received different tensors from an owner: its connection or program is broken")]
+    Disagree,
+}
+
+impl JobError {
+    /// What the other party may be told: causes name steps and files, never values.
+    pub fn public(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl From<NetError> for JobError {
+    fn from(e: NetError) -> Self {
+        JobError::Talk(e.into())
+    }
+}
+
+struct Open {
+    id: Id,
+    hash: TreeHash,
+    weights: MaskedWeights,
+}
+
+/// Keys, session and device of one party.
+pub(super) struct Engine {
+    party: u8,
+    links: Arc<Links>,
+    plan: Arc<Plan>,
+    plan_hash: [u8; 32],
+    device: Arc<dyn Device>,
+    store: Store,
+    open: Option<Open>,
+    claimed: Option<(RecordId, RecordReader<File>)>,
+    log: Log,
+}
+
+impl Engine {
+    pub fn new(party: u8, links: Arc<Links>, plan: Arc<Plan>, store: Store, log: Log) -> Engine {
+        let device = cpu(links.config.node.thread_count());
+        log(&format!("device: {}", device.name()));
+        let plan_hash = plan.hash();
+        Engine { party, links, plan, plan_hash, device, store, open: None, claimed: None, log }
+    }
+
+    /// Sessions that nobody began, and runs left in the open one.
+    pub fn holdings(&self) -> (usize, Option<usize>) {
+        let sessions = self.store.fresh_sessions(&self.plan_hash).map_or(0, |s| s.len());
+        let left = |o: &Open| self.store.records(&o.id.0).map_or(0, |r| r.len());
+        (sessions, self.open.as_ref().map(left))
+    }
+
+    /// The places that must take part in a run: owners of inputs and receivers of outputs.
+    pub fn places_of_a_run(&self) -> Vec<Place> {
+        let owners = Shared::Inputs.all(&self.plan).into_iter().map(|(.., owner)| owner);
+        let roles = owners.chain(self.plan.outputs.iter().map(|o| o.to.as_str()));
+        let mut places: Vec<Place> =
+            roles.filter_map(|r| self.links.config.deployment.roles.get(r).cloned()).collect();
+        places.sort();
+        places.dedup();
+        places
+    }
+
+    /// The roles of a place.
+    fn roles(&self, place: &Place) -> Vec<&'static str> {
+        let all = self.links.config.deployment.roles.all();
+        all.into_iter().filter(|(_, p)| *p == place).map(|(role, _)| role).collect()
+    }
+
+    /// Party 0 turns requests into an order.
+    pub fn plan_order(&self, callers: &[Caller]) -> Result<Order, JobError> {
+        let Some(first) = callers.first() else { return Err(JobError::NotOpen) };
+        match first.request {
+            Request::Prepare { id, runs } => {
+                Ok(Order::Prepare { id, deal: Id::fresh(), session: self.open.as_ref().map(|o| o.id), runs })
+            }
+            Request::ShareWeights { id } => {
+                let sessions = self.store.fresh_sessions(&self.plan_hash)?;
+                let session = sessions.into_iter().find(|(_, records)| !records.is_empty());
+                let (session, _) = session.ok_or(JobError::NoKeys)?;
+                Ok(Order::Begin { id, session: Id(session) })
+            }
+            Request::Run { .. } | Request::Status { .. } => {
+                if let Some(c) = callers.iter().find(|c| !self.places_of_a_run().contains(&c.place)) {
+                    return Err(JobError::NoRole(c.place.clone()));
+                }
+                let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+                let index = *self.store.records(&open.id.0)?.first().ok_or(JobError::NoKeys)?;
+                let ids = callers.iter().map(|c| c.request.id()).collect();
+                Ok(Order::Run { ids, session: open.id, index })
+            }
+        }
+    }
+
+    /// A party checks an order, and takes what it needs for it. Nothing has been sent that depends on keys.
+    pub fn consent(&mut self, order: &Order, callers: &[Caller]) -> Result<(), JobError> {
+        match order {
+            Order::Prepare { .. } => Ok(()),
+            Order::Begin { .. } => self.model_owner(callers),
+            Order::Run { session, index, .. } => {
+                if self.open.as_ref().map(|o| o.id) != Some(*session) {
+                    return Err(JobError::NotOpen);
+                }
+                self.claim(*index)
+            }
+        }
+    }
+
+    /// Party 0 was declined: whatever was wrong with the record there, it is used up here as well, so that
+    /// the next run takes the next one.
+    pub fn declined(&mut self, order: &Order) {
+        if let Order::Run { index, .. } = order {
+            let _ = self.claim(*index);
+            self.claimed = None;
+        }
+    }
+
+    fn claim(&mut self, index: u64) -> Result<(), JobError> {
+        let session = self.open.as_ref().ok_or(JobError::NotOpen)?.id.0;
+        let id = RecordId { session, index, party: self.party, plan: self.plan_hash };
+        if self.claimed.as_ref().is_some_and(|(c, _)| *c == id) {
+            return Ok(());
+        }
+        self.claimed = Some((id, self.store.claim(&id)?));
+        Ok(())
+    }
+
+    fn model_owner(&self, callers: &[Caller]) -> Result<(), JobError> {
+        let owners = Shared::Weights.all(&self.plan);
+        let Some(caller) = callers.first() else { return Err(JobError::NotOpen) };
+        let roles = self.roles(&caller.place);
+        match owners.iter().all(|(.., owner)| roles.contains(owner)) {
+            true => Ok(()),
+            false => Err(JobError::NoRole(caller.place.clone())),
+        }
+    }
+
+    /// Both parties do what was ordered.
+    pub fn execute(
+        &mut self,
+        order: &Order,
+        callers: &mut [Caller],
+        peer: &mut TcpChannel,
+    ) -> Result<(), JobError> {
+        match order {
+            Order::Prepare { deal, session, runs, .. } => self.prepare(*deal, *session, *runs, callers),
+            Order::Begin { session, .. } => {
+                self.model_owner(callers)?;
+                self.begin(*session, callers, peer)
+            }
+            Order::Run { index, .. } => self.run(*index, callers, peer),
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        deal: Id,
+        session: Option<Id>,
+        runs: u64,
+        callers: &mut [Caller],
+    ) -> Result<(), JobError> {
+        let start = Instant::now();
+        let request = DealRequest { deal, session, runs };
+        let dial = self.links.dial(&Place::Dealer, Purpose::Keys);
+        let (_, key_bytes) = dial
+            .map_err(FetchError::from)
+            .and_then(|mut dealer| fetch(&mut dealer, &self.store, self.party, &self.plan_hash, &request))
+            .map_err(JobError::Dealer)?;
+        let seconds = start.elapsed().as_secs_f64();
+        (self.log)(&format!("stored keys for {runs} runs, {key_bytes} bytes, in {seconds:.2} s"));
+        let prepared = Reply::Prepared { seconds, key_bytes };
+        callers.iter_mut().try_for_each(|c| Ok(say(&mut c.channel, Talk::Reply, &prepared)?))
+    }
+
+    fn begin(&mut self, session: Id, callers: &mut [Caller], peer: &mut TcpChannel) -> Result<(), JobError> {
+        self.open = None;
+        let keys: SessionKeys = self.store.begin_session(&session.0, &self.plan_hash)?;
+        let Some(owner) = callers.first_mut() else { return Err(JobError::NotOpen) };
+        let masked = self.receive(Shared::Weights, &keys.seed, std::slice::from_mut(owner), peer)?;
+        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), keys.seed, masked)?;
+        self.open = Some(Open { id: session, hash: TreeHash::new(keys.hash), weights });
+        (self.log)("the model is shared; the session is open");
+        Ok(say(&mut owner.channel, Talk::Reply, &Reply::Done(Box::new(None)))?)
+    }
+
+    /// Let the owners among the callers share tensors, and make sure that both parties got the same.
+    fn receive(
+        &self,
+        kind: Shared,
+        seed: &privet_prg::Seed,
+        callers: &mut [Caller],
+        peer: &mut TcpChannel,
+    ) -> Result<BTreeMap<String, Vec<u64>>, JobError> {
+        // In the order of places, the same at both parties.
+        callers.sort_by(|a, b| a.place.cmp(&b.place));
+        for c in callers.iter_mut() {
+            let roles = self.roles(&c.place);
+            grant_masks(&mut c.channel, &self.plan, kind, &roles, seed)?;
+        }
+        let (mut tensors, mut digest) = (BTreeMap::new(), blake3::Hasher::new());
+        for c in callers.iter_mut() {
+            let roles = self.roles(&c.place);
+            tensors.extend(receive_masked(&mut c.channel, &self.plan, kind, &roles, &mut digest)?);
+        }
+        let ours = digest.finalize();
+        let theirs = peer.exchange(&Talk::Digest.step(), ours.as_bytes().to_vec(), 32)?;
+        match theirs == ours.as_bytes() {
+            true => Ok(tensors),
+            false => Err(JobError::Disagree),
+        }
+    }
+
+    fn run(&mut self, index: u64, callers: &mut [Caller], peer: &mut TcpChannel) -> Result<(), JobError> {
+        self.claim(index)?;
+        let Some((_, mut record)) = self.claimed.take() else { return Err(JobError::NoKeys) };
+        let seed = record.header.seed.clone();
+        let mut masked = self.receive(Shared::Inputs, &seed, callers, peer)?;
+        let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+        let inputs: HashMap<usize, Vec<u64>> = Shared::Inputs
+            .all(&self.plan)
+            .into_iter()
+            .filter_map(|(v, name, _)| Some((v, masked.remove(name)?)))
+            .collect();
+
+        let start = Instant::now();
+        let party = PartyId::BOTH[self.party as usize & 1];
+        let mut cx = Eval::new(party, self.device.as_ref(), &open.hash, seed, &mut record, peer);
+        let evaluator = Evaluator::new(&self.plan, &open.weights);
+        let (shares, nodes) = evaluator.run(&mut cx, inputs, &mut |_| {})?;
+        let online_s = start.elapsed().as_secs_f64();
+
+        let mut openings = cx.openings().to_vec();
+        openings.extend(self.plan.outputs.iter().map(|o| {
+            let ty = &self.plan.nodes[o.value].ty;
+            Opening {
+                step: Talk::Result as u32,
+                what: format!("output {}", o.name),
+                bits: ty.len() as u64 * ty.bits as u64,
+                kind: OpeningKind::Revealed { to: o.to.clone() },
+            }
+        }));
+        let peak_rss_bytes = sys::peak_rss_bytes().unwrap_or(0);
+        let account =
+            PartyRun { online_s, nodes, openings, peak_rss_bytes, encrypted: self.links.encrypted() };
+        for c in callers.iter_mut() {
+            say(&mut c.channel, Talk::Reply, &Reply::Done(Box::new(Some(account.clone()))))?;
+            let roles = self.roles(&c.place);
+            for (o, share) in self.plan.outputs.iter().zip(&shares) {
+                if roles.contains(&o.to.as_str()) {
+                    let mut bytes = Vec::new();
+                    pack(Ring::new(self.plan.nodes[o.value].ty.bits), share, &mut bytes);
+                    c.channel.send(&Talk::Result.step(), bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

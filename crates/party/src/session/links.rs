@@ -1,0 +1,124 @@
+//! Connections of a deployment: who may connect, and how this node dials the others.
+
+use crate::config::{Loaded, Place};
+use privet_net::tcp::Incoming;
+use privet_net::{
+    Hello, Identity, Listener, NetError, NetworkProfile, Options, Pin, Security, TcpChannel, dial,
+};
+use privet_plan::Plan;
+use std::time::Duration;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Between the two parties.
+    Parties,
+    /// A client's requests.
+    Client,
+    /// Keys from the dealer.
+    Keys,
+}
+
+impl Purpose {
+    fn word(self) -> &'static str {
+        match self {
+            Purpose::Parties => "parties",
+            Purpose::Client => "client",
+            Purpose::Keys => "keys",
+        }
+    }
+
+    /// From a greeting.
+    pub fn parse(word: &str) -> Option<Purpose> {
+        [Purpose::Parties, Purpose::Client, Purpose::Keys].into_iter().find(|p| p.word() == word)
+    }
+}
+
+/// This node's side of all its connections.
+pub struct Links {
+    /// The node's own configuration and the deployment's.
+    pub config: Loaded,
+    /// Network emulation on what this node sends to the other party.
+    pub network: NetworkProfile,
+    security: Security,
+    plan_hash: [u8; 32],
+}
+
+impl Links {
+    /// Load this node's identity.
+    pub fn new(config: Loaded, plan: &Plan, network: NetworkProfile) -> Result<Links, NetError> {
+        let security = match config.node.insecure {
+            true => Security::InsecurePlain,
+            false => Security::Tls(Identity::load(&config.node.certificate, &config.node.key)?),
+        };
+        Ok(Links { config, network, security, plan_hash: plan.hash() })
+    }
+
+    /// Whether connections are mutual TLS.
+    pub fn encrypted(&self) -> bool {
+        !self.config.node.insecure
+    }
+
+    fn pin(&self, place: &Place) -> Pin {
+        match (self.config.node.insecure, self.config.deployment.fingerprint(place)) {
+            (false, Some(fingerprint)) => Pin::new(place.to_string(), *fingerprint),
+            _ => Pin::insecure(place.to_string()),
+        }
+    }
+
+    fn hello(&self, purpose: Purpose) -> Hello {
+        Hello::new(&self.config.node.me.to_string(), [0; 16], self.plan_hash, purpose.word())
+    }
+
+    fn options(&self, purpose: Purpose) -> Options {
+        let network = match purpose {
+            Purpose::Parties => self.network,
+            Purpose::Client | Purpose::Keys => NetworkProfile::LAN,
+        };
+        let heartbeat = self.config.deployment.timeouts.heartbeat;
+        Options { network, heartbeat, silence: 6 * heartbeat, filter: None }
+    }
+
+    /// Listen where the deployment says others reach this node.
+    pub fn listen(&self) -> Result<Listener, NetError> {
+        let Loaded { node, deployment } = &self.config;
+        let address = node.listen.clone().or_else(|| deployment.address(&node.me).cloned());
+        let address = address.map(|a| a.to_string()).unwrap_or_default();
+        let others = deployment.places().into_iter();
+        Listener::bind(&address, self.security.clone(), others.map(|p| self.pin(&p)).collect())
+    }
+
+    /// Answer a caller.
+    pub fn welcome(&self, caller: Incoming) -> Result<(TcpChannel, Place, Purpose), NetError> {
+        let (place, purpose) =
+            (caller.hello().role.parse::<Place>(), Purpose::parse(&caller.hello().purpose));
+        match (place, purpose) {
+            (Ok(place), Some(purpose)) => {
+                let channel = caller.answer(&self.hello(purpose), self.options(purpose))?;
+                Ok((channel, place, purpose))
+            }
+            _ => {
+                let (claimed, pinned) = (caller.hello().role.clone(), "a place of the deployment".into());
+                caller.refuse(&self.hello(Purpose::Client), "unknown place or purpose");
+                Err(NetError::WrongRole { claimed, pinned })
+            }
+        }
+    }
+
+    /// Dial a party or the dealer, waiting for it to come up until the deployment's connect timeout.
+    pub fn dial(&self, place: &Place, purpose: Purpose) -> Result<TcpChannel, NetError> {
+        self.dial_within(place, purpose, self.config.deployment.timeouts.connect)
+    }
+
+    /// The same with another timeout.
+    pub fn dial_within(
+        &self,
+        place: &Place,
+        purpose: Purpose,
+        timeout: Duration,
+    ) -> Result<TcpChannel, NetError> {
+        let address = self.config.deployment.address(place).map(|a| a.to_string()).unwrap_or_default();
+        let (hello, options) = (self.hello(purpose), self.options(purpose));
+        Ok(dial(&address, &self.security, &self.pin(place), &hello, options, timeout)?.0)
+    }
+}

@@ -1,0 +1,11 @@
+//! Sessions between processes: the parties' and the dealer's services, and the client's side.
+
+pub mod client;
+pub mod control;
+pub mod deal;
+pub mod dealer;
+mod engine;
+mod fetch;
+pub mod links;
+mod owner;
+pub mod party;

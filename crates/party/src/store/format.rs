@@ -1,0 +1,255 @@
+//! The key-record format: what the dealer writes, to a file or down a channel, and an evaluator reads.
+//!
+//! ```text
+//! header   128 bytes  magic, version, party, session, index, plan hash, the party's seed, checksum
+//! frames              each: checksum (8 bytes), then the bytes; lengths follow from the plan
+//! trailer   32 bytes  magic, frames, bytes before the trailer, checksum
+//! ```
+//! All numbers are little endian. Checksums are XXH3-64 seeded with a hash of the header and the frame's
+//! number: they find damage, and a frame moved within a record or between records. They are no
+//! authentication: records travel over TLS and rest in the party's own directory, mode 0600.
+
+use privet_fss::keys::{KeyError, KeySource};
+use privet_prg::Seed;
+use std::io::{Read, Seek, SeekFrom, Write};
+use thiserror::Error;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+const MAGIC: &[u8; 8] = b"PRIVKEY\0";
+const TRAILER: &[u8; 8] = b"PRIVEND\0";
+const VERSION: u32 = 1;
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 128;
+/// Bytes of the trailer.
+pub const TRAILER_BYTES: usize = 32;
+
+/// What a record belongs to. Two records never share all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordId {
+    /// The session.
+    pub session: [u8; 16],
+    /// Number within the session.
+    pub index: u64,
+    /// The evaluator (0 or 1) it is for.
+    pub party: u8,
+    /// The plan it was dealt for.
+    pub plan: [u8; 32],
+}
+
+/// Why a record is refused.
+#[derive(Debug, Error)]
+pub enum FormatError {
+    /// Reading or writing failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// Not a record at all.
+    #[error("this is no key record of privet (it starts with other bytes)")]
+    NotARecord,
+    /// Made by another version.
+    #[error(
+        "the key record has format {found}, this version reads {VERSION}: deal new keys with this version"
+    )]
+    Version {
+        /// Its format.
+        found: u32,
+    },
+    /// The header or trailer does not match its checksum.
+    #[error("the key record's {0} is damaged: deal new keys")]
+    Damaged(&'static str),
+    /// The end is missing.
+    #[error("the key record is truncated ({found} bytes): writing it was cut off; deal new keys")]
+    Truncated {
+        /// Bytes there are.
+        found: u64,
+    },
+    /// A record of something else.
+    #[error(
+        "the key record belongs to another {what} (found {found}, wanted {wanted}): put back the right file"
+    )]
+    Foreign {
+        /// What differs.
+        what: &'static str,
+        /// What the record says.
+        found: String,
+        /// What is wanted.
+        wanted: String,
+    },
+}
+
+/// Header of a record: its identity and the secret seed that goes with it.
+pub struct Header {
+    /// Whose it is.
+    pub id: RecordId,
+    /// The evaluator's seed of this record.
+    pub seed: Seed,
+}
+
+impl Header {
+    /// The 128 bytes.
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut h = [0; HEADER_BYTES];
+        h[..8].copy_from_slice(MAGIC);
+        h[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        h[12] = self.id.party;
+        h[16..32].copy_from_slice(&self.id.session);
+        h[32..40].copy_from_slice(&self.id.index.to_le_bytes());
+        h[40..72].copy_from_slice(&self.id.plan);
+        h[72..88].copy_from_slice(self.seed.expose());
+        let sum = xxh3_64(&h[..120]);
+        h[120..].copy_from_slice(&sum.to_le_bytes());
+        h
+    }
+
+    /// Parse untrusted bytes.
+    pub fn decode(h: &[u8; HEADER_BYTES]) -> Result<Header, FormatError> {
+        if &h[..8] != MAGIC {
+            return Err(FormatError::NotARecord);
+        }
+        let found = u32::from_le_bytes(array(&h[8..12]));
+        if found != VERSION {
+            return Err(FormatError::Version { found });
+        }
+        if xxh3_64(&h[..120]) != u64::from_le_bytes(array(&h[120..])) || h[12] > 1 {
+            return Err(FormatError::Damaged("header"));
+        }
+        let id = RecordId {
+            session: array(&h[16..32]),
+            index: u64::from_le_bytes(array(&h[32..40])),
+            party: h[12],
+            plan: array(&h[40..72]),
+        };
+        Ok(Header { id, seed: Seed::from_bytes(array(&h[72..88])) })
+    }
+}
+
+fn array<const N: usize>(b: &[u8]) -> [u8; N] {
+    let mut a = [0; N];
+    a.copy_from_slice(b);
+    a
+}
+
+fn frame_seed(base: u64, frame: u64) -> u64 {
+    base ^ frame.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Writes one record.
+pub struct RecordWriter<W> {
+    out: W,
+    base: u64,
+    frames: u64,
+    bytes: u64,
+}
+
+impl<W: Write> RecordWriter<W> {
+    /// Start a record.
+    pub fn new(mut out: W, header: &Header) -> std::io::Result<Self> {
+        let h = header.encode();
+        out.write_all(&h)?;
+        Ok(RecordWriter { out, base: xxh3_64(&h), frames: 0, bytes: HEADER_BYTES as u64 })
+    }
+
+    /// Append a frame.
+    pub fn frame(&mut self, data: &[u8]) -> std::io::Result<()> {
+        let sum = xxh3_64_with_seed(data, frame_seed(self.base, self.frames));
+        self.out.write_all(&sum.to_le_bytes())?;
+        self.out.write_all(data)?;
+        self.frames += 1;
+        self.bytes += 8 + data.len() as u64;
+        Ok(())
+    }
+
+    /// Write the trailer and give back the sink.
+    pub fn finish(mut self) -> std::io::Result<W> {
+        let mut t = [0; TRAILER_BYTES];
+        t[..8].copy_from_slice(TRAILER);
+        t[8..16].copy_from_slice(&self.frames.to_le_bytes());
+        t[16..24].copy_from_slice(&self.bytes.to_le_bytes());
+        let sum = xxh3_64_with_seed(&t[..24], self.base);
+        t[24..].copy_from_slice(&sum.to_le_bytes());
+        self.out.write_all(&t)?;
+        Ok(self.out)
+    }
+}
+
+/// Reads one record, front to back.
+pub struct RecordReader<R> {
+    input: R,
+    /// The record's header.
+    pub header: Header,
+    base: u64,
+    frame: u64,
+    frames: u64,
+    buffer: Vec<u8>,
+}
+
+impl<R: Read + Seek> RecordReader<R> {
+    /// Check header and trailer, and that the record is the `wanted` one; nothing else is read yet.
+    pub fn open(mut input: R, wanted: Option<&RecordId>) -> Result<Self, FormatError> {
+        let found = input.seek(SeekFrom::End(0))?;
+        input.seek(SeekFrom::Start(0))?;
+        let mut h = [0; HEADER_BYTES];
+        if found < HEADER_BYTES as u64 {
+            return Err(FormatError::Truncated { found });
+        }
+        input.read_exact(&mut h)?;
+        let header = Header::decode(&h)?;
+        if let Some(wanted) = wanted {
+            refuse_foreign(&header.id, wanted)?;
+        }
+        let base = xxh3_64(&h);
+        if found < (HEADER_BYTES + TRAILER_BYTES) as u64 {
+            return Err(FormatError::Truncated { found });
+        }
+        input.seek(SeekFrom::End(-(TRAILER_BYTES as i64)))?;
+        let mut t = [0; TRAILER_BYTES];
+        input.read_exact(&mut t)?;
+        if &t[..8] != TRAILER {
+            return Err(FormatError::Truncated { found });
+        }
+        let bytes = u64::from_le_bytes(array(&t[16..24]));
+        if xxh3_64_with_seed(&t[..24], base) != u64::from_le_bytes(array(&t[24..]))
+            || bytes.checked_add(TRAILER_BYTES as u64) != Some(found)
+        {
+            return Err(FormatError::Damaged("trailer"));
+        }
+        input.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+        let frames = u64::from_le_bytes(array(&t[8..16]));
+        Ok(RecordReader { input, header, base, frame: 0, frames, buffer: Vec::new() })
+    }
+}
+
+fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError> {
+    let short = |b: &[u8]| b[..6].iter().map(|x| format!("{x:02x}")).collect::<String>();
+    let pairs = [
+        ("plan", short(&found.plan), short(&wanted.plan), found.plan == wanted.plan),
+        ("session", short(&found.session), short(&wanted.session), found.session == wanted.session),
+        ("party", found.party.to_string(), wanted.party.to_string(), found.party == wanted.party),
+        ("run", found.index.to_string(), wanted.index.to_string(), found.index == wanted.index),
+    ];
+    match pairs.into_iter().find(|p| !p.3) {
+        Some((what, found, wanted, _)) => Err(FormatError::Foreign { what, found, wanted }),
+        None => Ok(()),
+    }
+}
+
+impl<R: Read> KeySource for RecordReader<R> {
+    fn take(&mut self, len: usize) -> Result<&[u8], KeyError> {
+        if self.frame == self.frames {
+            return Err(KeyError::Corrupt("the key record ends before the plan does: deal new keys".into()));
+        }
+        if self.buffer.len() < 8 + len {
+            self.buffer.resize(8 + len, 0);
+        }
+        let frame = &mut self.buffer[..8 + len];
+        self.input.read_exact(frame)?;
+        let (sum, data) = frame.split_at(8);
+        if xxh3_64_with_seed(data, frame_seed(self.base, self.frame)) != u64::from_le_bytes(array(sum)) {
+            let frame = self.frame;
+            return Err(KeyError::Corrupt(format!(
+                "frame {frame} of the key record is damaged: the disk or a copy changed it; deal new keys"
+            )));
+        }
+        self.frame += 1;
+        Ok(data)
+    }
+}

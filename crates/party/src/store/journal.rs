@@ -1,0 +1,67 @@
+//! The journal of used keys: what makes "single use" true across crashes.
+//!
+//! An entry is appended and made durable (fsync) *before* the first key of what it names is read. An entry
+//! is never removed, so a key file that is put back after use is still refused.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// An append-only list of used names, locked for one process.
+pub struct Journal {
+    file: File,
+    used: HashSet<String>,
+}
+
+/// Why a journal cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Reading or writing failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// Another process holds the lock.
+    #[error(
+        "another privet process uses this key store: stop it, or give this one its own `store` directory"
+    )]
+    InUse,
+}
+
+impl Journal {
+    /// Open or create, and lock until dropped.
+    pub fn open(path: &Path) -> Result<Journal, JournalError> {
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => return Err(JournalError::InUse),
+            Err(std::fs::TryLockError::Error(e)) => return Err(e.into()),
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        // A crash can leave a torn last line. What it names was not used yet (use follows the sync), and
+        // a prefix of a name is no other name, because names end in a newline: it is closed off here.
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(b"\n")?;
+            file.sync_data()?;
+        }
+        let used = text.lines().map(str::to_owned).collect();
+        Ok(Journal { file, used })
+    }
+
+    /// True when `name` was used before.
+    pub fn contains(&self, name: &str) -> bool {
+        self.used.contains(name)
+    }
+
+    /// Mark `name` as used, durably. False when it was used before: then it must not be used again.
+    pub fn mark(&mut self, name: &str) -> std::io::Result<bool> {
+        if !self.used.insert(name.to_owned()) {
+            return Ok(false);
+        }
+        self.file.write_all(format!("{name}\n").as_bytes())?;
+        self.file.sync_data()?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,341 @@
+//! The preprocessing store of one evaluator: sessions, their key records, and the journal of used ones.
+//!
+//! ```text
+//! store/journal                      used sessions and records, one a line
+//! store/<session>/session.key        the session's seed and public hash keys
+//! store/<session>/<index>.keys       one record, for one run
+//! ```
+//! Directories are 0700 and files 0600. A file is written under another name, synced, then renamed.
+
+pub mod format;
+mod journal;
+
+use format::{FormatError, RecordId, RecordReader};
+use journal::{Journal, JournalError};
+use privet_prg::{HashKeys, Seed};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// Why keys cannot be had. Messages name the file and the remedy.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// A file operation failed.
+    #[error("{path}: {source}{}", remedy(source))]
+    Io {
+        /// The file.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A record was refused.
+    #[error("{path}: {source}")]
+    Format {
+        /// The file.
+        path: String,
+        /// The cause.
+        source: FormatError,
+    },
+    /// The journal.
+    #[error("{path}: {source}")]
+    Journal {
+        /// The directory.
+        path: String,
+        /// The cause.
+        source: JournalError,
+    },
+    /// Single use.
+    #[error("{what} was used before and is refused: keys work once; deal new ones (`prepare`)")]
+    Used {
+        /// What was used.
+        what: String,
+    },
+    /// Not there.
+    #[error("{what} is not in the store: deal keys first (`prepare`), or carry the dealer's files here")]
+    Missing {
+        /// What is missing.
+        what: String,
+    },
+}
+
+fn remedy(e: &io::Error) -> &'static str {
+    match e.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": no space left for keys; free some, or prepare fewer runs at a time"
+        }
+        io::ErrorKind::PermissionDenied => ": the process may not write there; check owner and mode",
+        _ => "",
+    }
+}
+
+/// What an evaluator keeps of a session.
+pub struct SessionKeys {
+    /// The session.
+    pub session: [u8; 16],
+    /// The plan it was dealt for.
+    pub plan: [u8; 32],
+    /// The evaluator.
+    pub party: u8,
+    /// Seed of this evaluator's shares of the weights' masks.
+    pub seed: Seed,
+    /// Public hash keys.
+    pub hash: HashKeys,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionFile {
+    format: u32,
+    session: String,
+    plan: String,
+    party: u8,
+    seed: String,
+    hash_inner: String,
+    hash_leaf: String,
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Parse exactly `N` bytes of hexadecimal.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut out = [0; N];
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    for (i, b) in out.iter_mut().enumerate() {
+        *b = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
+    }
+    Some(out)
+}
+
+impl SessionKeys {
+    /// The session file's text. Holds a secret.
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let file = SessionFile {
+            format: 1,
+            session: hex(&self.session),
+            plan: hex(&self.plan),
+            party: self.party,
+            seed: hex(self.seed.expose()),
+            hash_inner: hex(&self.hash.inner),
+            hash_leaf: hex(&self.hash.leaf),
+        };
+        Zeroizing::new(serde_json::to_vec(&file).unwrap_or_default())
+    }
+
+    /// Parse an untrusted session file.
+    pub fn decode(text: &[u8]) -> Option<SessionKeys> {
+        let f: SessionFile = serde_json::from_slice(text).ok()?;
+        (f.format == 1 && f.party < 2).then_some(())?;
+        Some(SessionKeys {
+            session: unhex(&f.session)?,
+            plan: unhex(&f.plan)?,
+            party: f.party,
+            seed: Seed::from_bytes(unhex(&f.seed)?),
+            hash: HashKeys { inner: unhex(&f.hash_inner)?, leaf: unhex(&f.hash_leaf)? },
+        })
+    }
+}
+
+/// The store of one evaluator, locked for this process.
+pub struct Store {
+    dir: PathBuf,
+    journal: Journal,
+}
+
+impl Store {
+    /// Open or create the store at `dir`.
+    pub fn open(dir: &Path) -> Result<Store, StoreError> {
+        create_dir(dir)?;
+        let journal = Journal::open(&dir.join("journal"))
+            .map_err(|source| StoreError::Journal { path: dir.display().to_string(), source })?;
+        Ok(Store { dir: dir.to_owned(), journal })
+    }
+
+    /// Where the files of a session are.
+    pub fn session_dir(&self, session: &[u8; 16]) -> PathBuf {
+        self.dir.join(hex(session))
+    }
+
+    /// Put a new session's keys into the store.
+    pub fn put_session(&self, keys: &SessionKeys) -> Result<(), StoreError> {
+        write_session(&self.dir, keys)
+    }
+
+    /// Begin a session: from here on no other process may. Refused when one did before.
+    pub fn begin_session(&mut self, session: &[u8; 16], plan: &[u8; 32]) -> Result<SessionKeys, StoreError> {
+        let path = self.session_dir(session).join("session.key");
+        let text = Zeroizing::new(fs::read(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => StoreError::Missing { what: format!("session {}", hex(session)) },
+            _ => StoreError::Io { path: path.display().to_string(), source },
+        })?);
+        let refused = |source| StoreError::Format { path: path.display().to_string(), source };
+        let keys = SessionKeys::decode(&text).ok_or_else(|| refused(FormatError::Damaged("session file")))?;
+        if &keys.plan != plan {
+            let (found, wanted) = (hex(&keys.plan[..6]), hex(&plan[..6]));
+            return Err(refused(FormatError::Foreign { what: "plan", found, wanted }));
+        }
+        let name = format!("session {}", hex(session));
+        self.mark(&name)?;
+        Ok(keys)
+    }
+
+    /// Sessions for `plan` that nobody began, with the numbers of their records.
+    pub fn fresh_sessions(&self, plan: &[u8; 32]) -> Result<Vec<([u8; 16], Vec<u64>)>, StoreError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(io_at(&self.dir))? {
+            let path = entry.map_err(io_at(&self.dir))?.path();
+            let Some(session) = path.file_name().and_then(|n| n.to_str()).and_then(unhex::<16>) else {
+                continue;
+            };
+            let Ok(text) = fs::read(path.join("session.key")).map(Zeroizing::new) else { continue };
+            let matches = SessionKeys::decode(&text).is_some_and(|k| &k.plan == plan);
+            if matches && !self.journal.contains(&format!("session {}", hex(&session))) {
+                found.push((session, self.records(&session)?));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Numbers of the session's records that are here and unused, ascending.
+    pub fn records(&self, session: &[u8; 16]) -> Result<Vec<u64>, StoreError> {
+        let dir = self.session_dir(session);
+        let mut indices: Vec<u64> = fs::read_dir(&dir)
+            .map_err(io_at(&dir))?
+            .filter_map(|e| e.ok()?.file_name().to_str()?.strip_suffix(".keys")?.parse().ok())
+            .filter(|&i| !self.journal.contains(&record_name(session, i)))
+            .collect();
+        indices.sort_unstable();
+        Ok(indices)
+    }
+
+    /// Take a record for use, once and for all: it is marked used, durably, and its file is gone from the
+    /// directory, before the first of its keys is read. A crash after that burns it.
+    pub fn claim(&mut self, id: &RecordId) -> Result<RecordReader<File>, StoreError> {
+        let path = record_path(&self.dir, &id.session, id.index);
+        let name = record_name(&id.session, id.index);
+        if self.journal.contains(&name) {
+            return Err(StoreError::Used { what: name });
+        }
+        let file = File::open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => StoreError::Missing { what: name.clone() },
+            _ => StoreError::Io { path: path.display().to_string(), source },
+        })?;
+        let reader = RecordReader::open(file, Some(id))
+            .map_err(|source| StoreError::Format { path: path.display().to_string(), source })?;
+        self.mark(&name)?;
+        fs::remove_file(&path).map_err(io_at(&path))?;
+        Ok(reader)
+    }
+
+    fn mark(&mut self, name: &str) -> Result<(), StoreError> {
+        match self.journal.mark(name) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Used { what: name.to_owned() }),
+            Err(source) => {
+                Err(StoreError::Io { path: self.dir.join("journal").display().to_string(), source })
+            }
+        }
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+fn record_name(session: &[u8; 16], index: u64) -> String {
+    format!("record {}/{index}", hex(session))
+}
+
+fn record_path(store: &Path, session: &[u8; 16], index: u64) -> PathBuf {
+    store.join(hex(session)).join(format!("{index}.keys"))
+}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError {
+    let path = path.display().to_string();
+    move |source| StoreError::Io { path: path.clone(), source }
+}
+
+fn create_dir(dir: &Path) -> Result<(), StoreError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io_at(dir))
+}
+
+/// Write a session file below `store`.
+pub fn write_session(store: &Path, keys: &SessionKeys) -> Result<(), StoreError> {
+    let dir = store.join(hex(&keys.session));
+    create_dir(&dir)?;
+    let mut file = PendingFile::create(&dir.join("session.key"))?;
+    file.write_all(&keys.encode()).map_err(io_at(&dir))?;
+    file.commit()
+}
+
+/// A record file below `store` that counts only once it is complete.
+pub fn pending_record(store: &Path, session: &[u8; 16], index: u64) -> Result<PendingFile, StoreError> {
+    create_dir(&store.join(hex(session)))?;
+    PendingFile::create(&record_path(store, session, index))
+}
+
+/// A file under a temporary name, removed when dropped before [`PendingFile::commit`].
+pub struct PendingFile {
+    file: Option<File>,
+    path: PathBuf,
+}
+
+impl PendingFile {
+    fn temporary(path: &Path) -> PathBuf {
+        path.with_extension("part")
+    }
+
+    /// Create beside its final name, mode 0600.
+    pub fn create(path: &Path) -> Result<PendingFile, StoreError> {
+        let temporary = Self::temporary(path);
+        let mut options = OpenOptions::new();
+        let file = options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&temporary)
+            .map_err(io_at(&temporary))?;
+        Ok(PendingFile { file: Some(file), path: path.to_owned() })
+    }
+
+    /// Give it its final name. The directory entry is synced so that it survives a crash; the contents
+    /// carry checksums, and a damaged record is refused rather than used.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        self.file = None;
+        fs::rename(Self::temporary(&self.path), &self.path).map_err(io_at(&self.path))?;
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        File::open(dir).and_then(|d| d.sync_all()).map_err(io_at(dir))?;
+        std::mem::forget(self);
+        Ok(())
+    }
+}
+
+impl Write for PendingFile {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(f) => f.write(buf),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(Self::temporary(&self.path));
+    }
+}
