@@ -1,5 +1,6 @@
 //! The channel over frames: step, length and order checks, the same for memory, TLS and plain TCP.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -73,6 +74,13 @@ pub struct Framed<L> {
     pub(crate) link: L,
     pub(crate) names: Arc<Names>,
     pub(crate) meter: Arc<Meter>,
+}
+
+impl<L> fmt::Debug for Framed<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Names { me, peer, address } = &*self.names;
+        write!(f, "channel of {me} to {peer} ({address})")
+    }
 }
 
 impl<L: Link> Framed<L> {
