@@ -43,6 +43,14 @@ def binary() -> str:
     return found
 
 
+def render(report: Path, page: Path) -> None:
+    """Have the binary turn a run report into an HTML page."""
+    command = [binary(), "report", str(report), "--html", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SessionError(f"`privet report` failed: {last_lines(done.stderr)}")
+
+
 class Processes:
     """One deployment on this machine, in one folder. Leaving the ``with`` block ends its processes."""
 

@@ -73,8 +73,12 @@ def compile(
     return PrivateModel(interface, plan, owned, bits, notes)
 
 
-def load(directory: str | Path) -> PrivateModel:
-    """Read what :meth:`PrivateModel.save` wrote; without its ``model`` folder only plan and interface are known."""
+def load(directory: str | Path, *, with_weights: bool = True) -> PrivateModel:
+    """Read what :meth:`PrivateModel.save` wrote.
+
+    Where its folder ``model`` is missing, or without ``with_weights``, only plan and interface are known: enough to
+    run the model as the data's owner.
+    """
     folder = Path(directory)
     try:
         interface = Interface.from_json((folder / "interface.json").read_text())
@@ -82,7 +86,7 @@ def load(directory: str | Path) -> PrivateModel:
     except OSError as error:
         raise PrivetError(f"{folder} holds no saved private model: {error}") from error
     secret = folder / "model"
-    if not secret.is_dir():
+    if not with_weights or not secret.is_dir():
         return PrivateModel(interface, plan, None, Precision())
     graph = Graph.from_json((secret / "graph.json").read_text())
     parameters = load_tensors((secret / "parameters.safetensors").read_bytes())

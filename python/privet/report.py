@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from ._processes import render
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -117,6 +120,14 @@ class RunReport:
     def to_json(self) -> str:
         """As ``privet report`` reads it."""
         return json.dumps(self.data, indent=1)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write one HTML page with plots by layer, and the JSON beside it; gives the page's path."""
+        page = Path(path)
+        data = page.with_suffix(".json")
+        data.write_text(self.to_json())
+        render(data, page)
+        return page
 
     def __str__(self) -> str:
         t = self.totals

@@ -93,22 +93,30 @@ class Session:
 
 
 @contextmanager
-def local(private: PrivateModel, *, directory: str | Path | None = None) -> Iterator[Session]:
+def local(
+    private: PrivateModel, *, weights: str | Path | None = None, directory: str | Path | None = None
+) -> Iterator[Session]:
     """Dealer and both parties as separate processes on this machine, over mutual TLS.
 
-    Party 0 is the model's owner and reads the weights from a file that only this user may read; this process is the
-    data's owner and receives the result. Keys and logs are kept in ``directory``, by default a temporary one that is
-    removed afterwards; the processes end with the ``with`` block.
+    Party 0 is the model's owner and reads the weights from a file; this process is the data's owner and receives the
+    result. The processes end with the ``with`` block.
+
+    Args:
+        private: The compiled model. Its weights are not needed where ``weights`` names their file.
+        weights: The folded weights that :meth:`PrivateModel.save` wrote (``model/weights.safetensors``).
+        directory: Where keys, certificates and logs are kept; by default a temporary folder that is removed.
     """
     with tempfile.TemporaryDirectory(prefix="privet-") as scratch:
         folder = Path(directory) if directory is not None else Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "plan.json").write_text(private.plan)
-        write_secret(folder / "weights.safetensors", private.weights)
+        file = Path(weights).resolve() if weights is not None else folder / "weights.safetensors"
+        if weights is None:
+            write_secret(file, private.weights)
         with Processes(folder) as processes:
-            processes.initialise(folder / "plan.json", folder / "weights.safetensors")
+            processes.initialise(folder / "plan.json", file)
             processes.start()
-            client = processes.while_alive(lambda: dial(processes.client_file, private))
+            client = processes.while_alive(lambda: dial(processes.client_file, private, None))
             with Session(client, private, processes.check) as session:
                 yield session
 
@@ -130,11 +138,11 @@ def connect(
     own = Path(node) if node is not None else path.parent / "client.toml"
     if not own.is_file():
         raise SessionError(f"{own} is not there: make it with `privet init`, or give node=")
-    with Session(dial(own, model), model, lambda: None) as session:
+    weights = model.weights if model.has_weights() else None
+    with Session(dial(own, model, weights), model, lambda: None) as session:
         yield session
 
 
-def dial(node: Path, private: PrivateModel) -> Any:
-    """Connect as the client that a node file describes."""
-    weights = private.weights if private.has_weights() else None
+def dial(node: Path, private: PrivateModel, weights: bytes | None) -> Any:
+    """Connect as the client that a node file describes, sharing the weights if there are any."""
     return native().Client.connect(str(node), private.plan, weights)

@@ -1,0 +1,91 @@
+"""Private classification of Fashion-MNIST images (``make demo``).
+
+Five processes: the model's owner trains and compiles a LeNet and hands its weights to party 0; this process owns the
+images and receives the scores; a dealer and two parties run the network. No process sees both images and weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from fashion_data import fashion_mnist
+
+import privet
+from privet.progress import progress
+from privet.report import size
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Run the demo and print what it cost and what everybody learned."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for model, logs and report")
+    parser.add_argument("--images", type=int, default=256, help="test images to classify")
+    parser.add_argument("--batch", type=int, default=64, help="images of one run")
+    options = parser.parse_args()
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
+
+    print("1. the model's owner trains and compiles (a process of its own)", flush=True)
+    owner = [str(HERE / "fashion_model.py"), "--out", str(out / "lenet")]
+    subprocess.run([sys.executable, *owner, "--images", str(options.images), "--batch", str(options.batch)], check=True)
+
+    # The images' owner reads the public part only: plan and interface.
+    private = privet.load(out / "lenet", with_weights=False)
+    images, labels = (t[: options.images] for t in fashion_mnist("test"))
+
+    print("\n2. what a run will cost")
+    print(private.estimate(network="lan"))
+
+    print(f"\n3. {options.images} images through dealer and two parties over mutual TLS", flush=True)
+    weights = out / "lenet" / "model" / "weights.safetensors"
+    with privet.local(private, weights=weights, directory=out / "session") as session:
+        started = time.monotonic()
+        session.prepare(options.images)
+        print(f"keys dealt and stored in {time.monotonic() - started:.1f} s", flush=True)
+        scores = session.run(images, progress=progress("private inference", "images"))
+        report = session.report
+    assert report is not None
+
+    print("\n4. against plaintext (public test images, so the model's owner could run them too)")
+    plain = json.loads((out / "lenet" / "plaintext.json").read_text())
+    expected = torch.tensor(plain["scores"])
+    accuracy = {
+        "samples": len(images),
+        "plaintext": share(expected.argmax(1) == labels),
+        "private": share(scores.argmax(1) == labels),
+        "agreement": share(scores.argmax(1) == expected.argmax(1)),
+        "max_abs_err": (scores - expected).abs().max().item(),
+    }
+    print(f"plaintext accuracy  {accuracy['plaintext']:.2%}")
+    print(f"private accuracy    {accuracy['private']:.2%}")
+    print(f"agreement           {accuracy['agreement']:.2%}")
+    print(f"largest difference  {accuracy['max_abs_err']:.2g}")
+    totals = report.totals
+    print(f"online              {totals['online_s']:.3f} s ({totals['online_s'] / len(images) * 1e3:.2f} ms an image)")
+    print(f"offline             {totals['offline_s']:.3f} s")
+    print(f"sent by a party     {size(totals['bytes_sent'])} in {totals['rounds']} rounds")
+    print(f"keys of a party     {size(totals['key_bytes'])}")
+
+    print("\n5. what each process learned")
+    for place, what in report.learned().items():
+        print(f"{place:12} {'; '.join(what) or 'sizes and timing only'}")
+
+    page = report.with_accuracy(**accuracy).save_html(out / "report.html")
+    print(f"\nreport: {page}")
+
+
+def share(hits: torch.Tensor) -> float:
+    """The share of true elements."""
+    return hits.float().mean().item()
+
+
+if __name__ == "__main__":
+    main()

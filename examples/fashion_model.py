@@ -1,0 +1,76 @@
+"""The model owner's part of the demo: train LeNet for an epoch in plaintext, compile it, save it.
+
+This is a process of its own: the demo itself never loads the weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+from fashion_data import cache, fashion_mnist
+from safetensors.torch import load_file, save_file
+from torch.nn import functional as F
+
+import privet
+from privet.models import LeNet
+from privet.progress import progress
+
+BATCH = 128
+CALIBRATION = 512
+
+
+def trained(epochs: int) -> LeNet:
+    """LeNet after so many epochs; kept in the cache for the next time."""
+    path = cache() / f"lenet-fashion-{epochs}.safetensors"
+    torch.manual_seed(1)
+    model = LeNet()
+    if path.is_file():
+        model.load_state_dict(load_file(path))
+        return model.eval()
+    images, labels = fashion_mnist("train")
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
+    steps = epochs * (len(images) // BATCH)
+    show = progress("training LeNet in plaintext", "steps")
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps)
+    step = 0
+    for _ in range(epochs):
+        order = torch.randperm(len(images))
+        for i in range(len(images) // BATCH):
+            rows = order[i * BATCH : (i + 1) * BATCH]
+            optimiser.zero_grad()
+            F.cross_entropy(model(images[rows]), labels[rows]).backward()
+            optimiser.step()
+            schedule.step()
+            step += 1
+            show(step, steps)
+    save_file(model.state_dict(), path)
+    return model.eval()
+
+
+def main() -> None:
+    """Train, compile and save; keep plaintext scores of the test images for the comparison at the end."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder for the private model")
+    parser.add_argument("--images", type=int, required=True, help="test images of the demo")
+    parser.add_argument("--batch", type=int, required=True, help="rows of one private run")
+    parser.add_argument("--epochs", type=int, default=1)
+    options = parser.parse_args()
+    model = trained(options.epochs)
+    typical, _ = fashion_mnist("train")
+    private = privet.compile(model, typical[: options.batch], calibration=typical[:CALIBRATION], name="lenet")
+    for note in private.notes:
+        print(f"  {note}")
+    private.save(options.out)
+    images, _ = fashion_mnist("test")
+    with torch.no_grad():
+        scores = model(images[: options.images])
+        accuracy = (model(images).argmax(1) == fashion_mnist("test")[1]).float().mean().item()
+    (options.out / "plaintext.json").write_text(json.dumps({"accuracy": accuracy, "scores": scores.tolist()}))
+    print(f"model owner: LeNet has {accuracy:.1%} on all 10,000 test images in plaintext")
+
+
+if __name__ == "__main__":
+    main()
