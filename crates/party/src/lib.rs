@@ -7,3 +7,4 @@ pub mod report;
 pub mod session;
 pub mod store;
 pub mod sys;
+pub mod tensors;

@@ -2,13 +2,13 @@
 
 use super::control::{Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
 use super::links::{Links, Purpose};
-use super::owner::{OwnerError, Shared, share};
+use super::owner::{OwnerError, Shared, encode, share};
 use crate::config::Place;
 use privet_fss::NodeStats;
 use privet_net::{Channel, NetError, TcpChannel};
-use privet_plan::FloatTensor;
-use privet_plan::ir::{Op, Plan};
-use privet_ring::{FixedError, FixedPoint, PackError, Ring, unpack};
+use privet_plan::ir::Plan;
+use privet_plan::{EncodeError, FloatTensor};
+use privet_ring::{FixedPoint, PackError, Ring, unpack};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,32 +31,9 @@ pub enum ClientError {
         /// Cause and remedy.
         reason: String,
     },
-    /// A tensor that the plan needs was not given.
-    #[error("`{name}` was not given: the plan needs it, with shape {shape:?}")]
-    Missing {
-        /// The tensor.
-        name: String,
-        /// Its shape.
-        shape: Vec<usize>,
-    },
-    /// A tensor of another shape.
-    #[error("`{name}` has shape {found:?}, the plan takes {expected:?}")]
-    Shape {
-        /// The tensor.
-        name: String,
-        /// Given.
-        found: Vec<usize>,
-        /// Wanted.
-        expected: Vec<usize>,
-    },
-    /// A number that cannot be encoded.
-    #[error("`{name}`: {source}; the plan was calibrated for smaller values, or the data is wrong")]
-    Encode {
-        /// The tensor.
-        name: String,
-        /// Which element and why.
-        source: FixedError,
-    },
+    /// Tensors that do not fit the plan.
+    #[error("{0}")]
+    Encode(#[from] EncodeError),
     /// A result that does not have the plan's size.
     #[error("result `{name}`: {source}")]
     Result {
@@ -205,23 +182,7 @@ impl Client {
         kind: Shared,
         given: &BTreeMap<String, FloatTensor>,
     ) -> Result<BTreeMap<String, Vec<u64>>, ClientError> {
-        let roles = self.roles();
-        let mine = kind.all(&self.plan).into_iter().filter(|(.., owner)| roles.contains(owner));
-        mine.map(|(v, name, _)| {
-            let (name, node) = (name.to_owned(), &self.plan.nodes[v]);
-            let shape = node.ty.shape.clone();
-            let Some(tensor) = given.get(&name) else { return Err(ClientError::Missing { name, shape }) };
-            if tensor.shape != shape {
-                return Err(ClientError::Shape { name, found: tensor.shape.clone(), expected: shape });
-            }
-            let limit = if let Op::Input { limit, .. } = node.op { limit } else { f64::INFINITY };
-            let format = FixedPoint::new(Ring::new(node.ty.bits), node.ty.frac);
-            match format.encode(&tensor.data, limit) {
-                Ok(encoded) => Ok((name, encoded)),
-                Err(source) => Err(ClientError::Encode { name, source }),
-            }
-        })
-        .collect()
+        Ok(encode(&self.plan, kind, &self.roles(), given)?)
     }
 
     fn connect(&mut self) -> Result<&mut [TcpChannel; 2], ClientError> {

@@ -234,6 +234,13 @@ pub enum Order {
         /// The session.
         session: Id,
     },
+    /// Begin a session whose model is a party's own: it shares the weights of its node file.
+    BeginFrom {
+        /// The party that owns the model.
+        owner: u8,
+        /// The session.
+        session: Id,
+    },
     /// Run.
     Run {
         /// The clients' requests.

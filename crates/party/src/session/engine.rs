@@ -3,16 +3,17 @@
 use super::control::{DealRequest, Id, Order, PartyRun, Reply, Request, Talk, TalkError, say};
 use super::fetch::{FetchError, fetch};
 use super::links::{Links, Purpose};
-use super::owner::{OwnerError, Shared, grant_masks, receive_masked};
+use super::owner::{OwnerError, Shared, encode, grant_masks, receive_masked, share_own};
 use super::party::{Caller, Log};
 use crate::config::Place;
 use crate::store::format::{RecordId, RecordReader};
 use crate::store::{SessionKeys, Store, StoreError};
 use crate::sys;
+use crate::tensors::{self, TensorsError};
 use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, Opening, OpeningKind, PartyId};
 use privet_kernels::{Device, cpu};
 use privet_net::{Channel, NetError, TcpChannel};
-use privet_plan::Plan;
+use privet_plan::{EncodeError, Plan};
 use privet_prg::TreeHash;
 use privet_ring::{Ring, pack};
 use std::collections::{BTreeMap, HashMap};
@@ -56,6 +57,15 @@ pub enum JobError {
     /// No session.
     #[error("no session is open: the model owner must share the model first")]
     NotOpen,
+    /// The model's owner has not been given the model.
+    #[error("this party owns the model, but its node file names no `weights` file: add it and restart")]
+    NoWeights,
+    /// The weights file.
+    #[error("the weights file cannot be used: {0}")]
+    Tensors(#[from] TensorsError),
+    /// The weights do not fit the plan.
+    #[error("the weights do not fit the plan: {0}")]
+    Encode(#[from] EncodeError),
     /// No keys left.
     #[error("no keys are left for another run: prepare more")]
     NoKeys,
@@ -135,12 +145,7 @@ impl Engine {
             Request::Prepare { id, runs } => {
                 Ok(Order::Prepare { id, deal: Id::fresh(), session: self.open.as_ref().map(|o| o.id), runs })
             }
-            Request::ShareWeights { id } => {
-                let sessions = self.store.fresh_sessions(&self.plan_hash)?;
-                let session = sessions.into_iter().find(|(_, records)| !records.is_empty());
-                let (session, _) = session.ok_or(JobError::NoKeys)?;
-                Ok(Order::Begin { id, session: Id(session) })
-            }
+            Request::ShareWeights { id } => Ok(Order::Begin { id, session: self.next_session()? }),
             Request::Run { .. } | Request::Status { .. } => {
                 if let Some(c) = callers.iter().find(|c| !self.places_of_a_run().contains(&c.place)) {
                     return Err(JobError::NoRole(c.place.clone()));
@@ -158,6 +163,10 @@ impl Engine {
         match order {
             Order::Prepare { .. } => Ok(()),
             Order::Begin { .. } => self.model_owner(callers),
+            Order::BeginFrom { owner, .. } => match self.model_owner_party() {
+                Some(party) if party == *owner => Ok(()),
+                _ => Err(JobError::NoRole(Place::Party(*owner))),
+            },
             Order::Run { session, index, .. } => {
                 if self.open.as_ref().map(|o| o.id) != Some(*session) {
                     return Err(JobError::NotOpen);
@@ -209,8 +218,64 @@ impl Engine {
                 self.model_owner(callers)?;
                 self.begin(*session, callers, peer)
             }
+            Order::BeginFrom { owner, session } => self.begin_from(*owner, *session, peer),
             Order::Run { index, .. } => self.run(*index, callers, peer),
         }
+    }
+
+    /// The party that owns the model, if a party does.
+    fn model_owner_party(&self) -> Option<u8> {
+        match self.links.config.deployment.roles.model_owner {
+            Place::Party(party) => Some(party),
+            _ => None,
+        }
+    }
+
+    /// What has to happen before a run can: begin the next session, where a party owns the model and the
+    /// open session (if any) has no keys left.
+    pub fn order_before_run(&self) -> Result<Option<Order>, JobError> {
+        let Some(owner) = self.model_owner_party() else { return Ok(None) };
+        if let Some(open) = &self.open
+            && !self.store.records(&open.id.0)?.is_empty()
+        {
+            return Ok(None);
+        }
+        Ok(Some(Order::BeginFrom { owner, session: self.next_session()? }))
+    }
+
+    fn next_session(&self) -> Result<Id, JobError> {
+        let sessions = self.store.fresh_sessions(&self.plan_hash)?;
+        let session = sessions.into_iter().find(|(_, records)| !records.is_empty());
+        session.map(|(session, _)| Id(session)).ok_or(JobError::NoKeys)
+    }
+
+    fn begin_from(&mut self, owner: u8, session: Id, peer: &mut TcpChannel) -> Result<(), JobError> {
+        self.open = None;
+        let keys = self.store.begin_session(&session.0, &self.plan_hash)?;
+        let roles = self.roles(&Place::Party(owner));
+        let mut digest = blake3::Hasher::new();
+        let masked = if owner == self.party {
+            let path = self.links.config.node.weights.as_deref().ok_or(JobError::NoWeights)?;
+            let weights = encode(&self.plan, Shared::Weights, &roles, &tensors::load(path)?)?;
+            share_own(peer, &self.plan, Shared::Weights, &roles, &weights, &keys.seed, &mut digest)?
+        } else {
+            grant_masks(peer, &self.plan, Shared::Weights, &roles, &keys.seed)?;
+            receive_masked(peer, &self.plan, Shared::Weights, &roles, &mut digest)?
+        };
+        compare_digests(peer, &digest)?;
+        self.opened(session, keys, masked)
+    }
+
+    fn opened(
+        &mut self,
+        id: Id,
+        keys: SessionKeys,
+        masked: BTreeMap<String, Vec<u64>>,
+    ) -> Result<(), JobError> {
+        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), keys.seed, masked)?;
+        self.open = Some(Open { id, hash: TreeHash::new(keys.hash), weights });
+        (self.log)("the model is shared; the session is open");
+        Ok(())
     }
 
     fn prepare(
@@ -238,9 +303,7 @@ impl Engine {
         let keys: SessionKeys = self.store.begin_session(&session.0, &self.plan_hash)?;
         let Some(owner) = callers.first_mut() else { return Err(JobError::NotOpen) };
         let masked = self.receive(Shared::Weights, &keys.seed, std::slice::from_mut(owner), peer)?;
-        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), keys.seed, masked)?;
-        self.open = Some(Open { id: session, hash: TreeHash::new(keys.hash), weights });
-        (self.log)("the model is shared; the session is open");
+        self.opened(session, keys, masked)?;
         Ok(say(&mut owner.channel, Talk::Reply, &Reply::Done(Box::new(None)))?)
     }
 
@@ -263,12 +326,8 @@ impl Engine {
             let roles = self.roles(&c.place);
             tensors.extend(receive_masked(&mut c.channel, &self.plan, kind, &roles, &mut digest)?);
         }
-        let ours = digest.finalize();
-        let theirs = peer.exchange(&Talk::Digest.step(), ours.as_bytes().to_vec(), 32)?;
-        match theirs == ours.as_bytes() {
-            true => Ok(tensors),
-            false => Err(JobError::Disagree),
-        }
+        compare_digests(peer, &digest)?;
+        Ok(tensors)
     }
 
     fn run(&mut self, index: u64, callers: &mut [Caller], peer: &mut TcpChannel) -> Result<(), JobError> {
@@ -316,4 +375,11 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Both parties must hold the same masked tensors; they are public to both, so their digest is.
+fn compare_digests(peer: &mut TcpChannel, digest: &blake3::Hasher) -> Result<(), JobError> {
+    let ours = digest.finalize();
+    let theirs = peer.exchange(&Talk::Digest.step(), ours.as_bytes().to_vec(), 32)?;
+    if theirs == ours.as_bytes() { Ok(()) } else { Err(JobError::Disagree) }
 }

@@ -5,8 +5,8 @@ use super::control::{Reply, Talk, hear, say};
 use crate::store::{hex, unhex};
 use privet_fss::Wire;
 use privet_net::Channel;
-use privet_plan::Plan;
 use privet_plan::ir::{Op, ValueId};
+use privet_plan::{EncodeError, FloatTensor, Plan, encode_inputs, encode_weights};
 use privet_prg::{Domain, Seed};
 use privet_ring::{PackError, Ring, pack, unpack};
 use std::collections::BTreeMap;
@@ -82,12 +82,8 @@ pub fn grant_masks(
     roles: &[&str],
     seed: &Seed,
 ) -> Result<(), OwnerError> {
-    let seeds = kind
-        .all(plan)
-        .into_iter()
-        .filter(|(.., owner)| roles.contains(owner))
-        .map(|(v, name, _)| (name.to_owned(), hex(seed.derive(Domain::Mask, Wire::node(v).index()).expose())))
-        .collect();
+    let seeds = mask_seeds(plan, kind, roles, seed);
+    let seeds = seeds.into_iter().map(|(name, seed)| (name, hex(seed.expose()))).collect();
     Ok(say(channel, Talk::Reply, &Reply::Masks { seeds })?)
 }
 
@@ -112,6 +108,24 @@ pub fn receive_masked(
     Ok(tensors)
 }
 
+/// Encode the tensors of a kind that `roles` own; refuses what does not fit before anything is sent.
+pub fn encode(
+    plan: &Plan,
+    kind: Shared,
+    roles: &[&str],
+    given: &BTreeMap<String, FloatTensor>,
+) -> Result<BTreeMap<String, Vec<u64>>, EncodeError> {
+    let mut encoded = BTreeMap::new();
+    for role in roles {
+        let tensors = match kind {
+            Shared::Inputs => encode_inputs(plan, Some(role), given)?,
+            Shared::Weights => encode_weights(plan, Some(role), given)?,
+        };
+        encoded.extend(tensors.into_iter().map(|(name, t)| (name, t.into_data())));
+    }
+    Ok(encoded)
+}
+
 /// The owner's side: receive both parties' mask seeds, add both masks to the encoded `tensors`, and send the
 /// sums to both. Without the masks the sums are uniform; each party knows one mask of the two.
 pub fn share(
@@ -122,7 +136,48 @@ pub fn share(
     tensors: &BTreeMap<String, Vec<u64>>,
 ) -> Result<(), OwnerError> {
     let [c0, c1] = channels;
-    let mut seeds = [granted(c0)?, granted(c1)?];
+    let seeds = [granted(c0)?, granted(c1)?];
+    mask_each(plan, kind, roles, tensors, seeds, &mut |_, bytes| {
+        c0.send(&Talk::Masked.step(), bytes.clone())?;
+        Ok(c1.send(&Talk::Masked.step(), bytes)?)
+    })
+}
+
+/// The side of a party that owns the tensors itself: only the other party must grant its mask and get the
+/// sums. This party then knows the whole mask of its own tensors, which tells it nothing new.
+pub fn share_own(
+    peer: &mut dyn Channel,
+    plan: &Plan,
+    kind: Shared,
+    roles: &[&str],
+    tensors: &BTreeMap<String, Vec<u64>>,
+    seed: &Seed,
+    digest: &mut blake3::Hasher,
+) -> Result<BTreeMap<String, Vec<u64>>, OwnerError> {
+    let own = mask_seeds(plan, kind, roles, seed);
+    let seeds = [granted(peer)?, own];
+    let mut masked = BTreeMap::new();
+    mask_each(plan, kind, roles, tensors, seeds, &mut |(v, name), bytes| {
+        digest.update(name.as_bytes()).update(&bytes);
+        let ty = &plan.nodes[v].ty;
+        let tensor = unpack(Ring::new(ty.bits), &bytes, ty.len())
+            .map_err(|source| OwnerError::Pack { name: name.to_owned(), source })?;
+        masked.insert(name.to_owned(), tensor);
+        Ok(peer.send(&Talk::Masked.step(), bytes)?)
+    })?;
+    Ok(masked)
+}
+
+type SendMasked<'a> = dyn FnMut((ValueId, &str), Vec<u8>) -> Result<(), OwnerError> + 'a;
+
+fn mask_each(
+    plan: &Plan,
+    kind: Shared,
+    roles: &[&str],
+    tensors: &BTreeMap<String, Vec<u64>>,
+    mut seeds: [BTreeMap<String, Seed>; 2],
+    send: &mut SendMasked,
+) -> Result<(), OwnerError> {
     for (v, name, _) in kind.all(plan).into_iter().filter(|(.., owner)| roles.contains(owner)) {
         let ty = &plan.nodes[v].ty;
         let ring = Ring::new(ty.bits);
@@ -136,17 +191,25 @@ pub fn share(
             let seed = seeds
                 .remove(name)
                 .ok_or_else(|| OwnerError::Party(format!("a party did not say how to mask `{name}`")))?;
-            for (x, r) in masked.iter_mut().zip(Zeroizing::new(seed.stream().elements(ring, ty.len())).iter())
-            {
+            let mask = Zeroizing::new(seed.stream().elements(ring, ty.len()));
+            for (x, r) in masked.iter_mut().zip(mask.iter()) {
                 *x = x.wrapping_add(*r);
             }
         }
         let mut bytes = Vec::new();
         pack(ring, &masked, &mut bytes);
-        c0.send(&Talk::Masked.step(), bytes.clone())?;
-        c1.send(&Talk::Masked.step(), bytes)?;
+        send((v, name), bytes)?;
     }
     Ok(())
+}
+
+/// The seeds of one party's shares of the masks of the tensors that `roles` own, by name.
+fn mask_seeds(plan: &Plan, kind: Shared, roles: &[&str], seed: &Seed) -> BTreeMap<String, Seed> {
+    kind.all(plan)
+        .into_iter()
+        .filter(|(.., owner)| roles.contains(owner))
+        .map(|(v, name, _)| (name.to_owned(), seed.derive(Domain::Mask, Wire::node(v).index())))
+        .collect()
 }
 
 fn granted(channel: &mut dyn Channel) -> Result<BTreeMap<String, Seed>, OwnerError> {

@@ -175,10 +175,19 @@ impl Service {
             let status = self.status();
             return Ok(say(channel, Talk::Reply, &Reply::Status(status))?);
         }
+        if let Some(Request::Run { .. }) = callers.first().map(|c| &c.request)
+            && let Some(order) = self.engine.order_before_run()?
+        {
+            self.carry_out(&order, &mut [])?;
+        }
         let order = self.engine.plan_order(callers)?;
-        self.engine.consent(&order, callers)?;
-        let mut peer = self.peer_that_agrees(&order)?;
-        let result = self.engine.execute(&order, callers, &mut peer);
+        self.carry_out(&order, callers)
+    }
+
+    fn carry_out(&mut self, order: &Order, callers: &mut [Caller]) -> Result<(), JobError> {
+        self.engine.consent(order, callers)?;
+        let mut peer = self.peer_that_agrees(order)?;
+        let result = self.engine.execute(order, callers, &mut peer);
         self.keep_peer(peer, &result);
         result
     }
@@ -284,6 +293,7 @@ impl Service {
     fn callers_of(&mut self, order: &Order) -> Result<Vec<Caller>, JobError> {
         let wanted: Vec<Id> = match order {
             Order::Prepare { id, .. } | Order::Begin { id, .. } => vec![*id],
+            Order::BeginFrom { .. } => Vec::new(),
             Order::Run { ids, .. } => ids.clone(),
         };
         let deadline = Instant::now() + self.links.config.deployment.timeouts.connect;
