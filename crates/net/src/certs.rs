@@ -99,8 +99,16 @@ pub struct Identity {
 impl Identity {
     /// A new P-256 key with a self-signed certificate for `name`, valid from now for [`DEFAULT_DAYS`].
     pub fn generate(name: &str) -> Result<Self, NetError> {
-        let from = OffsetDateTime::now_utc() - time::Duration::minutes(5); // hosts' clocks differ a little
-        Self::generate_for(name, from, from + time::Duration::days(DEFAULT_DAYS.into()))
+        Self::generate_days(name, DEFAULT_DAYS.into())
+    }
+
+    /// Like [`Identity::generate`], valid for another number of days; ended that many days ago where it is
+    /// negative.
+    pub fn generate_days(name: &str, days: i64) -> Result<Self, NetError> {
+        let now = OffsetDateTime::now_utc();
+        let until = now + time::Duration::days(days);
+        let from = now - time::Duration::minutes(5); // hosts' clocks differ a little
+        Self::generate_for(name, from.min(until - time::Duration::days(1)), until)
     }
 
     /// Like [`Identity::generate`], with other dates.

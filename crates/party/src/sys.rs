@@ -60,6 +60,16 @@ pub fn open_file_limit() -> Option<u64> {
     ok.then_some(limit.rlim_cur as u64)
 }
 
+/// Whether something (NTP, the hypervisor) keeps the clock right, as far as the system knows.
+pub fn clock_synchronised() -> Option<bool> {
+    // SAFETY: all-zero bytes are a valid `timex`, which asks for the state and changes nothing.
+    let state = unsafe {
+        let mut timex: libc::timex = std::mem::zeroed();
+        libc::adjtimex(&mut timex)
+    };
+    (state >= 0).then_some(state != libc::TIME_ERROR)
+}
+
 /// True when the CUDA driver's library can be loaded.
 pub fn cuda_present() -> bool {
     // SAFETY: the name is a valid C string; loading the driver library runs only its own constructors. The

@@ -64,6 +64,11 @@ impl CliError {
         CliError { message: None, remedy: String::new(), exit: Exit::Done }
     }
 
+    /// The cause alone.
+    pub fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or_default()
+    }
+
     /// Print the message to standard error and give the exit code.
     pub fn report(&self) -> ExitCode {
         use std::io::Write;
@@ -81,6 +86,13 @@ impl CliError {
 impl From<ConfigError> for CliError {
     fn from(e: ConfigError) -> CliError {
         CliError { message: Some(e.to_string()), remedy: e.remedy(), exit: Exit::Config }
+    }
+}
+
+impl From<privet_net::NetError> for CliError {
+    fn from(e: privet_net::NetError) -> CliError {
+        // Its messages carry their remedy.
+        CliError::failed(e, "")
     }
 }
 

@@ -1,10 +1,15 @@
 //! The `privet` command: one file a subcommand.
 
+mod certs;
+mod doctor;
 mod env;
 mod error;
+mod init;
 mod measure;
 mod out;
 mod plan;
+pub mod probe;
+mod report;
 
 pub use error::{CliError, Exit};
 pub use out::Out;
@@ -31,18 +36,31 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one value, and it lives as long as the process")]
 enum Command {
+    /// Write a deployment: configuration, keys and certificates.
+    Init(init::Args),
+    /// Make, show, renew and check certificates.
+    Certs(certs::Args),
+    /// Check a node's set-up, and say how to repair what is wrong.
+    Doctor(doctor::Args),
     /// Show the machine: versions, processor paths, memory, measured limits.
     Env(env::Args),
     /// Show a plan, estimate its cost, list what it opens.
     Plan(plan::Args),
+    /// Turn the JSON report of a run into one HTML page.
+    Report(report::Args),
 }
 
 impl Command {
     fn run(self, out: &mut Out) -> Result<(), CliError> {
         match self {
+            Command::Init(args) => init::run(args, out),
+            Command::Certs(args) => certs::run(args, out),
+            Command::Doctor(args) => doctor::run(args, out),
             Command::Env(args) => env::run(args, out),
             Command::Plan(args) => plan::run(args, out),
+            Command::Report(args) => report::run(args, out),
         }
     }
 }

@@ -1,5 +1,6 @@
 use super::{Address, ConfigError, Place};
 use privet_net::Fingerprint;
+use privet_plan::lower::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -72,13 +73,15 @@ pub struct Client {
     pub fingerprint: Fingerprint,
 }
 
-/// The three roles that plans name.
+/// The three roles that plans name; the file may also spell them `data-owner`, `model-owner`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Roles {
     /// Shares the inputs.
+    #[serde(alias = "data-owner")]
     pub data_owner: Place,
     /// Shares the weights.
+    #[serde(alias = "model-owner")]
     pub model_owner: Place,
     /// Learns the outputs.
     pub receiver: Place,
@@ -90,9 +93,9 @@ impl Roles {
         self.all().into_iter().find(|(name, _)| *name == role).map(|(_, place)| place)
     }
 
-    /// Every role with its place.
+    /// Every role, by the name that plans use, with its place.
     pub fn all(&self) -> [(&'static str, &Place); 3] {
-        [("data-owner", &self.data_owner), ("model-owner", &self.model_owner), ("receiver", &self.receiver)]
+        [(DATA_OWNER, &self.data_owner), (MODEL_OWNER, &self.model_owner), (RECEIVER, &self.receiver)]
     }
 }
 

@@ -24,8 +24,8 @@ fingerprint = "{}"
 [clients.alice]
 fingerprint = "{}"
 [roles]
-data-owner = "client:alice"
-model-owner = "party:1"
+data_owner = "client:alice"
+model_owner = "party:1"
 receiver = "client:alice"
 [timeouts]
 step = 60
@@ -50,8 +50,11 @@ disk_budget = "50 GB"
 fn a_deployment_says_who_is_where() {
     let d = parse_deployment(&deployment()).unwrap();
     assert_eq!(d.parties[1].address, Address { host: "::1".into(), port: 7702 });
-    assert_eq!(d.roles.get("model-owner"), Some(&Place::Party(1)));
+    assert_eq!(d.roles.get("model_owner"), Some(&Place::Party(1)));
     assert_eq!(d.roles.get("intruder"), None);
+    let other_spelling =
+        deployment().replace("data_owner", "data-owner").replace("model_owner", "model-owner");
+    assert_eq!(parse_deployment(&other_spelling).unwrap(), d);
     assert_eq!(d.timeouts.step.as_secs(), 60);
     assert_eq!(d.timeouts.connect, Timeouts::default().connect);
     assert_eq!(d.place_of(&fp("dealer").parse().unwrap()), Some(Place::Dealer));

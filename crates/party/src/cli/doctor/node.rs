@@ -1,0 +1,158 @@
+//! Checks of this node's own files: key, certificate, plan, store, weights.
+
+use super::{Findings, Patient};
+use crate::cli::certs;
+use crate::config::{Deployment, Node};
+use crate::sys;
+use privet_net::Identity;
+use privet_net::certs::CertificateInfo;
+use privet_plan::Plan;
+use privet_plan::ir::Op;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
+    if patient.node.insecure {
+        let found = "`insecure` is set: anybody on the network can read and change everything";
+        findings.warn(
+            "transport",
+            found,
+            "remove `insecure` from node.toml, except for tests on one machine",
+        );
+    }
+    key(&patient.node, findings);
+    patient.identity = certificate(&patient.node, patient.deployment.as_ref(), findings);
+    if let Some(deployment) = &patient.deployment {
+        patient.plan = plan(deployment, findings);
+        weights(&patient.node, deployment, findings);
+    }
+    store(&patient.node, findings);
+}
+
+fn key(node: &Node, findings: &mut Findings) {
+    use std::os::unix::fs::PermissionsExt;
+    let shown = node.key.display();
+    match std::fs::metadata(&node.key) {
+        Err(e) => {
+            findings.fail("key", format!("{shown}: {e}"), "correct `key` in node.toml, or `privet certs new`")
+        }
+        Ok(meta) => match meta.permissions().mode() & 0o777 {
+            mode if mode & 0o077 == 0 => findings.ok("key", format!("{shown}, mode {mode:04o}")),
+            mode => findings.fail(
+                "key",
+                format!("{shown} has mode {mode:04o}: others on this machine can use it"),
+                format!("chmod 600 {shown}; if somebody may have copied it, `privet certs renew`"),
+            ),
+        },
+    }
+}
+
+fn certificate(node: &Node, deployment: Option<&Deployment>, findings: &mut Findings) -> Option<Identity> {
+    let info = match CertificateInfo::from_pem_file(&node.certificate) {
+        Ok(info) => info,
+        Err(e) => {
+            findings.fail("certificate", e.to_string(), "`privet certs renew`, then send the new card");
+            return None;
+        }
+    };
+    match certs::verdict(&info, 0) {
+        (true, None) => findings.ok("certificate", format!("{} days left", info.days_left())),
+        (true, Some(soon)) => {
+            findings.warn("certificate", soon, "`privet certs renew`, then send the new card")
+        }
+        (false, problem) => {
+            let remedy = "correct this machine's clock, or `privet certs renew` and send the new card";
+            findings.fail("certificate", problem.unwrap_or_default(), remedy);
+        }
+    }
+    match deployment.map(|d| d.fingerprint(&node.me)) {
+        Some(None) => {
+            let found = format!("{} is not in the deployment", node.me);
+            findings.fail("identity", found, "add its table with `privet init --join CARD`, or correct `me`");
+        }
+        Some(Some(pinned)) if *pinned != info.fingerprint => findings.fail(
+            "identity",
+            format!("the deployment pins {pinned} for {}, the certificate is {}", node.me, info.fingerprint),
+            "put the right certificate in place, or `privet init --replace --join` the card of `privet certs show`",
+        ),
+        Some(Some(_)) => findings.ok("identity", format!("{} {}", node.me, info.fingerprint.short())),
+        None => {}
+    }
+    match Identity::load(&node.certificate, &node.key) {
+        Ok(identity) => Some(identity),
+        Err(e) => {
+            findings.fail("key pair", e.to_string(), "repair the key file, or `privet certs renew`");
+            None
+        }
+    }
+}
+
+fn plan(deployment: &Deployment, findings: &mut Findings) -> Option<Plan> {
+    let shown = deployment.plan.display();
+    let plan = match crate::cli::plan::read(&deployment.plan) {
+        Ok(plan) => plan,
+        Err(e) => {
+            findings.fail("plan", e.message(), format!("put the compiled plan at {shown}"));
+            return None;
+        }
+    };
+    let unknown = unknown_roles(&plan, deployment);
+    if unknown.is_empty() {
+        findings.ok("plan", format!("{} {}", plan.name, &crate::cli::plan::hash_text(&plan)[..16]));
+    } else {
+        let found = format!("{shown} names roles that the deployment does not have: {}", unknown.join(", "));
+        findings.fail("plan", found, "compile the model for the roles data_owner, model_owner and receiver");
+    }
+    Some(plan)
+}
+
+fn unknown_roles(plan: &Plan, deployment: &Deployment) -> Vec<String> {
+    let owners = plan.nodes.iter().filter_map(|n| match &n.op {
+        Op::Input { owner, .. } | Op::Weight { owner, .. } => Some(owner),
+        _ => None,
+    });
+    let named: BTreeSet<&String> = owners.chain(plan.outputs.iter().map(|o| &o.to)).collect();
+    named.into_iter().filter(|role| deployment.roles.get(role).is_none()).cloned().collect()
+}
+
+fn weights(node: &Node, deployment: &Deployment, findings: &mut Findings) {
+    let owner = deployment.roles.model_owner == node.me;
+    match &node.weights {
+        Some(path) if !owner => {
+            let found =
+                format!("{} is set, but {} owns the model", path.display(), deployment.roles.model_owner);
+            findings.warn("weights", found, "remove `weights`, or correct `model_owner`");
+        }
+        Some(path) => match std::fs::metadata(path) {
+            Ok(meta) => {
+                findings.ok("weights", format!("{}, {}", path.display(), crate::report::bytes(meta.len())))
+            }
+            Err(e) => {
+                findings.fail("weights", format!("{}: {e}", path.display()), "put the parameter file there")
+            }
+        },
+        None if owner && node.me.listens() => {
+            let remedy = "set `weights` in node.toml, unless the weights are given on the command line";
+            findings.warn("weights", "this node owns the model, and node.toml names no weights", remedy);
+        }
+        None => {}
+    }
+}
+
+fn store(node: &Node, findings: &mut Findings) {
+    let shown = node.store.display();
+    // A store that is not there yet is made on first use: what counts is the directory it will be made in.
+    let there = node.store.ancestors().find(|p| p.is_dir()).unwrap_or(Path::new("."));
+    let probe = there.join(format!(".privet-doctor-{}", std::process::id()));
+    match std::fs::File::create_new(&probe).and_then(|_| std::fs::remove_file(&probe)) {
+        Ok(()) => {
+            let free = sys::disk_free_bytes(there).map_or("unknown".into(), crate::report::bytes);
+            findings.ok("store", format!("{shown}, {free} free"));
+        }
+        Err(e) => findings.fail(
+            "store",
+            format!("{}: {e}", there.display()),
+            "give this user the right to write there",
+        ),
+    }
+}

@@ -1,0 +1,118 @@
+use super::RoleChoice;
+use crate::cli::CliError;
+use crate::config::{Address, Card, Place, parse_deployment};
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml_edit::{DocumentMut, Item, Table, value};
+
+/// A deployment file that may still lack places. Edits keep the operator's comments and order.
+#[derive(Debug)]
+pub struct Draft {
+    path: PathBuf,
+    doc: DocumentMut,
+}
+
+impl Draft {
+    /// A new deployment without places.
+    pub fn new(path: &Path, name: &str, roles: &RoleChoice) -> Result<Draft, CliError> {
+        if !Place::valid_name(name) {
+            let cause = format!("`{}` cannot name a deployment", name.escape_debug());
+            return Err(CliError::usage(cause, "use letters, digits, `-`, `_` and `.`"));
+        }
+        let RoleChoice { data_owner, model_owner, receiver } = roles;
+        let text = format!(
+            "# Who takes part. The same for everybody; nothing in it is secret.\n\
+             # `privet init --join CARD` adds the card that another operator sent.\n\
+             name = \"{name}\"\n\
+             protocol = \"fss\"\n\
+             plan = \"plan.json\"   # everybody needs the same plan: compare hashes with `privet plan show`\n\
+             \n\
+             # Who plays which role: a party or a client.\n\
+             [roles]\n\
+             data_owner = \"{data_owner}\"\n\
+             model_owner = \"{model_owner}\"\n\
+             receiver = \"{receiver}\"\n\
+             \n\
+             # Seconds.\n\
+             [timeouts]\n\
+             connect = 30\n\
+             step = 300\n\
+             heartbeat = 5\n"
+        );
+        Ok(Draft { path: path.to_owned(), doc: parse(path, &text)? })
+    }
+
+    /// Read a deployment, complete or not.
+    pub fn open(path: &Path) -> Result<Draft, CliError> {
+        let text = fs::read_to_string(path).map_err(|e| CliError::file("read", path, e))?;
+        Ok(Draft { path: path.to_owned(), doc: parse(path, &text)? })
+    }
+
+    /// Pin a place. A place that is pinned to another certificate is changed only with `replace`.
+    pub fn add(&mut self, card: &Card, replace: bool) -> Result<(), CliError> {
+        let table = self.table(&card.place)?;
+        let fingerprint = card.fingerprint.to_string();
+        let old = table.get("fingerprint").and_then(Item::as_str).unwrap_or_default();
+        if !replace && !old.is_empty() && old != fingerprint {
+            return Err(CliError::failed(
+                format!("{} is pinned to another certificate ({old})", card.place),
+                "ask its operator by another way whether the certificate was renewed; if so add `--replace`",
+            ));
+        }
+        if let Some(address) = &card.address {
+            table["address"] = value(address.to_string());
+        }
+        table["fingerprint"] = value(fingerprint);
+        Ok(())
+    }
+
+    /// Where a place is dialled, if the file says so already.
+    pub fn address(&self, place: &Place) -> Option<Address> {
+        let item = match place {
+            Place::Party(i) => self.doc.get("parties")?.get(i.to_string())?,
+            Place::Dealer => self.doc.get("dealer")?,
+            Place::Client(_) => return None,
+        };
+        item.get("address")?.as_str()?.parse().ok()
+    }
+
+    /// Why the deployment cannot run yet; `None` when it can.
+    pub fn missing(&self) -> Option<String> {
+        parse_deployment(&self.doc.to_string()).err().map(|e| format!("{e}; {}", e.remedy()))
+    }
+
+    /// Write the file in one step, so that a crash leaves the old or the new one.
+    pub fn save(&self) -> Result<(), CliError> {
+        let part = self.path.with_extension("toml.part");
+        let failed = |e| CliError::file("write", &self.path, e);
+        fs::write(&part, self.doc.to_string()).and_then(|()| fs::rename(&part, &self.path)).map_err(failed)
+    }
+
+    fn table(&mut self, place: &Place) -> Result<&mut Table, CliError> {
+        let path = &self.path;
+        let odd = || {
+            CliError::failed(format!("{}: `{}` is not a table", path.display(), place.table()), "correct it")
+        };
+        let root = self.doc.as_table_mut();
+        let (parent, key) = match place {
+            Place::Dealer => (root, "dealer".to_string()),
+            Place::Party(i) => (child(root, "parties", true).ok_or_else(odd)?, i.to_string()),
+            Place::Client(name) => (child(root, "clients", true).ok_or_else(odd)?, name.clone()),
+        };
+        child(parent, &key, false).ok_or_else(odd)
+    }
+}
+
+fn child<'a>(parent: &'a mut Table, key: &str, implicit: bool) -> Option<&'a mut Table> {
+    let fresh = || {
+        let mut table = Table::new();
+        table.set_implicit(implicit);
+        Item::Table(table)
+    };
+    parent.entry(key).or_insert_with(fresh).as_table_mut()
+}
+
+fn parse(path: &Path, text: &str) -> Result<DocumentMut, CliError> {
+    let remedy = "correct that line; docs/operators.md lists every key";
+    text.parse().map_err(|e| CliError::failed(format!("{}: {e}", path.display()), remedy))
+}

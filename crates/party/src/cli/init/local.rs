@@ -1,0 +1,99 @@
+use super::{Args, Draft, copy_plan, node_text, private_dir, refuse_existing, write_new};
+use crate::cli::{CliError, Out, certs};
+use crate::config::{Address, Card, Place};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+const HOST: &str = "127.0.0.1";
+
+#[derive(Serialize)]
+struct Written {
+    deployment: PathBuf,
+    nodes: Vec<WrittenNode>,
+}
+
+#[derive(Serialize)]
+struct WrittenNode {
+    place: Place,
+    config: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<Address>,
+    fingerprint: String,
+}
+
+/// Every node of a deployment on this machine: `DIR/{party0,party1,dealer,CLIENT}/`.
+pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError> {
+    let Some(plan) = &args.plan else {
+        return Err(CliError::usage("`--local` needs the plan", "add `--plan plan.json`"));
+    };
+    let roles = args.roles()?;
+    let places = places(args, &roles)?;
+    refuse_existing(dir)?;
+    private_dir(dir)?;
+    copy_plan(plan, dir)?;
+
+    let deployment = dir.join("deployment.toml");
+    let mut draft = Draft::new(&deployment, args.name.as_deref().unwrap_or("local"), &roles)?;
+    // All ports are held until the last one is chosen, so that they differ.
+    let ports = places.iter().map(|p| p.listens().then(free_port).transpose());
+    let ports = ports.collect::<Result<Vec<_>, _>>()?;
+    let mut nodes = Vec::new();
+    for (place, port) in places.into_iter().zip(&ports) {
+        let sub = dir.join(folder(&place));
+        private_dir(&sub)?;
+        let identity = certs::generate(&place.to_string(), args.days)?;
+        identity.write(&sub.join("cert.pem"), &sub.join("key.pem"), false)?;
+        let config = sub.join("node.toml");
+        write_new(&config, node_text(&place, "../deployment.toml").as_bytes())?;
+        let address = port.as_ref().map(|(_, port)| Address { host: HOST.into(), port: *port });
+        let fingerprint = identity.fingerprint();
+        draft.add(&Card { place: place.clone(), address: address.clone(), fingerprint }, false)?;
+        nodes.push(WrittenNode { place, config, address, fingerprint: fingerprint.to_string() });
+    }
+    draft.save()?;
+
+    let written = Written { deployment, nodes };
+    if args.json {
+        return out.json(&written);
+    }
+    out.line(format_args!("wrote {}", written.deployment.display()))?;
+    for node in &written.nodes {
+        let at = node.address.as_ref().map(|a| format!(" at {a}")).unwrap_or_default();
+        out.line(format_args!("  {}{at}: {}", node.place, node.config.display()))?;
+    }
+    out.line("check a node with `privet doctor --config NODE.toml`")
+}
+
+fn places(args: &Args, roles: &super::RoleChoice) -> Result<Vec<Place>, CliError> {
+    let named = args.client.iter().cloned().map(Place::Client);
+    let playing = [&roles.data_owner, &roles.model_owner, &roles.receiver].into_iter().cloned();
+    let clients: BTreeSet<Place> = named.chain(playing).filter(|p| matches!(p, Place::Client(_))).collect();
+    for place in &clients {
+        let Place::Client(name) = place else { continue };
+        if !Place::valid_name(name) || ["party0", "party1", "dealer"].contains(&name.as_str()) {
+            let cause = format!("`{}` cannot name a client here", name.escape_debug());
+            return Err(CliError::usage(
+                cause,
+                "use letters, digits, `-`, `_` and `.`, and not a node's own name",
+            ));
+        }
+    }
+    Ok([Place::Party(0), Place::Party(1), Place::Dealer].into_iter().chain(clients).collect())
+}
+
+fn folder(place: &Place) -> String {
+    match place {
+        Place::Party(i) => format!("party{i}"),
+        Place::Dealer => "dealer".into(),
+        Place::Client(name) => name.clone(),
+    }
+}
+
+fn free_port() -> Result<(TcpListener, u16), CliError> {
+    let listener = TcpListener::bind((HOST, 0));
+    listener.and_then(|l| l.local_addr().map(|a| (l, a.port()))).map_err(|e| {
+        CliError::failed(format!("no free port on {HOST}: {e}"), "check that the loopback interface is up")
+    })
+}

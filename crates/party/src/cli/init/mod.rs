@@ -1,0 +1,174 @@
+//! `privet init`: a deployment on this machine, one node of a real one, or another operator's card.
+
+mod draft;
+mod local;
+mod node;
+
+pub(super) use draft::Draft;
+
+use super::{CliError, Out};
+use crate::config::{Address, Card, Place};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Days a certificate lasts unless asked otherwise.
+pub(super) const DAYS: u32 = privet_net::certs::DEFAULT_DAYS;
+
+/// Options of `privet init`.
+///
+/// Three uses: `--local DIR` for all nodes on this machine; `--me PLACE --name NAME` for this machine's node of
+/// a real deployment; `--join CARD` to add what another operator sent.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Write every node of a deployment on this machine under DIR, with free ports.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["me", "join"])]
+    local: Option<PathBuf>,
+    /// Write this machine's node: party:0, party:1, dealer or client:NAME.
+    #[arg(long, value_name = "PLACE", requires = "name", conflicts_with = "join")]
+    me: Option<Place>,
+    /// Add cards that other operators sent (they print theirs with `privet certs show`).
+    #[arg(long, value_name = "CARD", num_args = 1..)]
+    join: Vec<Card>,
+    /// With --join: replace a fingerprint that was pinned before (its owner renewed the certificate).
+    #[arg(long, requires = "join")]
+    replace: bool,
+    /// The deployment's name.
+    #[arg(long)]
+    name: Option<String>,
+    /// Where others reach this node, host:port; clients have none.
+    #[arg(long, requires = "me")]
+    address: Option<Address>,
+    /// Directory of this node's files.
+    #[arg(long, default_value = ".", conflicts_with = "local")]
+    dir: PathBuf,
+    /// The compiled plan; copied next to the deployment.
+    #[arg(long)]
+    plan: Option<PathBuf>,
+    /// With --local: names of clients beside those that play a role.
+    #[arg(long, value_name = "NAME", requires = "local")]
+    client: Vec<String>,
+    /// Who shares the inputs.
+    #[arg(long, value_name = "PLACE", default_value = "client:client")]
+    data_owner: Place,
+    /// Who shares the weights.
+    #[arg(long, value_name = "PLACE", default_value = "party:1")]
+    model_owner: Place,
+    /// Who learns the outputs; the data owner when absent.
+    #[arg(long, value_name = "PLACE")]
+    receiver: Option<Place>,
+    /// Days the new certificates last.
+    #[arg(long, default_value_t = DAYS, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: u32,
+    /// One JSON object that names what was written.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who plays which role in a new deployment.
+pub(super) struct RoleChoice {
+    pub data_owner: Place,
+    pub model_owner: Place,
+    pub receiver: Place,
+}
+
+impl Args {
+    fn roles(&self) -> Result<RoleChoice, CliError> {
+        let receiver = self.receiver.clone().unwrap_or_else(|| self.data_owner.clone());
+        let roles = RoleChoice {
+            data_owner: self.data_owner.clone(),
+            model_owner: self.model_owner.clone(),
+            receiver,
+        };
+        if [&roles.data_owner, &roles.model_owner, &roles.receiver].contains(&&Place::Dealer) {
+            let cause = "the dealer knows every mask, so it must not own data or see results";
+            return Err(CliError::usage(cause, "give the role to a party or to a client"));
+        }
+        Ok(roles)
+    }
+}
+
+/// Write what the options ask for.
+pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
+    if let Some(dir) = &args.local {
+        local::run(dir, &args, out)
+    } else if let Some(me) = &args.me {
+        node::run(me, &args, out)
+    } else if !args.join.is_empty() {
+        join(&args, out)
+    } else {
+        let remedy = "use `--local DIR --plan plan.json`, `--name NAME --me PLACE --address HOST:PORT`, or `--join CARD`";
+        Err(CliError::usage("there is nothing to do", remedy))
+    }
+}
+
+fn join(args: &Args, out: &mut Out) -> Result<(), CliError> {
+    let mut draft = Draft::open(&args.dir.join("deployment.toml"))?;
+    for card in &args.join {
+        draft.add(card, args.replace)?;
+    }
+    draft.save()?;
+    for card in &args.join {
+        out.line(format_args!("added {} with fingerprint {}", card.place, card.fingerprint))?;
+    }
+    match draft.missing() {
+        None => out.line("the deployment is complete; check it with `privet doctor`"),
+        Some(missing) => out.line(format_args!("still missing: {missing}")),
+    }
+}
+
+/// A new directory that only its owner may enter, or one that is there already.
+fn private_dir(path: &Path) -> Result<(), CliError> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path).map_err(|e| CliError::file("create", path, e))
+}
+
+/// Write a file that must not be there yet.
+fn write_new(path: &Path, text: &[u8]) -> Result<(), CliError> {
+    use std::io::Write;
+    let mut file = fs::File::create_new(path).map_err(|e| CliError::file("create", path, e))?;
+    file.write_all(text).map_err(|e| CliError::file("write", path, e))
+}
+
+/// Refuse a directory that holds a deployment or node already: keys must not be lost by a second `init`.
+fn refuse_existing(dir: &Path) -> Result<(), CliError> {
+    for name in ["deployment.toml", "node.toml", "key.pem"] {
+        let path = dir.join(name);
+        if path.exists() {
+            let cause = format!("{} is there already", path.display());
+            return Err(CliError::failed(cause, "choose another directory, or remove the old one yourself"));
+        }
+    }
+    Ok(())
+}
+
+/// Check the plan and copy it to `dir/plan.json`.
+fn copy_plan(plan: &Path, dir: &Path) -> Result<(), CliError> {
+    super::plan::read(plan)?;
+    let bytes = fs::read(plan).map_err(|e| CliError::file("read", plan, e))?;
+    write_new(&dir.join("plan.json"), &bytes)
+}
+
+/// The text of a new node file; `deployment` is relative to it.
+fn node_text(me: &Place, deployment: &str) -> String {
+    let listen = match me.listens() {
+        true => {
+            "# listen = \"0.0.0.0:7701\"    # bind here instead of the deployment's address (NAT, proxy)\n"
+        }
+        false => "",
+    };
+    format!(
+        "# This process. Private to its operator; the key never leaves this machine.\n\
+         me = \"{me}\"\n\
+         deployment = \"{deployment}\"\n\
+         certificate = \"cert.pem\"\n\
+         key = \"key.pem\"\n\
+         store = \"store\"               # preprocessing: needs room for the keys of the runs\n\
+         {listen}\
+         # weights = \"model.safetensors\"  # only where this node is the model owner\n\
+         # threads = 2                # all cores when absent\n\
+         # disk_budget = \"50 GB\"      # refuse to store more than this\n\
+         # insecure = false           # true: plain TCP, stamped on every report\n"
+    )
+}

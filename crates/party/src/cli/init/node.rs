@@ -1,0 +1,52 @@
+use super::{Args, Draft, copy_plan, node_text, private_dir, refuse_existing, write_new};
+use crate::cli::{CliError, Out, certs};
+use crate::config::{Card, Place};
+
+/// This machine's node of a real deployment: key, certificate, node file, and a deployment that lacks the others.
+pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError> {
+    match (me.listens(), &args.address) {
+        (true, None) => {
+            let cause = format!("{me} is dialled by the others, so they need its address");
+            return Err(CliError::usage(cause, "add `--address HOST:PORT`"));
+        }
+        (false, Some(_)) => {
+            return Err(CliError::usage("clients are never dialled", "leave `--address` out"));
+        }
+        _ => {}
+    }
+    let roles = args.roles()?;
+    let dir = &args.dir;
+    refuse_existing(dir)?;
+    private_dir(dir)?;
+    let deployment = dir.join("deployment.toml");
+    let mut draft = Draft::new(&deployment, args.name.as_deref().unwrap_or_default(), &roles)?;
+    if let Some(plan) = &args.plan {
+        copy_plan(plan, dir)?;
+    }
+    let identity = certs::generate(&me.to_string(), args.days)?;
+    identity.write(&dir.join("cert.pem"), &dir.join("key.pem"), false)?;
+    write_new(&dir.join("node.toml"), node_text(me, "deployment.toml").as_bytes())?;
+    let card = Card { place: me.clone(), address: args.address.clone(), fingerprint: identity.fingerprint() };
+    draft.add(&card, false)?;
+    draft.save()?;
+
+    if args.json {
+        return out.json(&serde_json::json!({
+            "deployment": deployment,
+            "config": dir.join("node.toml"),
+            "card": card.to_string(),
+        }));
+    }
+    let shown = dir.display();
+    out.line(format_args!(
+        "wrote {shown}/node.toml, {shown}/deployment.toml, {shown}/cert.pem and {shown}/key.pem"
+    ))?;
+    out.line("\nSend this card to every other operator, by a way on which nobody can change it:\n")?;
+    out.line(format_args!("  {card}\n"))?;
+    out.line("Add the cards that they send to you:\n")?;
+    out.line(format_args!("  privet init --dir {shown} --join 'CARD' ..."))?;
+    if args.plan.is_none() {
+        out.line(format_args!("\nPut the compiled plan at {shown}/plan.json."))?;
+    }
+    Ok(())
+}
