@@ -1,0 +1,8 @@
+#!/bin/sh
+# Formatting, lint and types of the Python side.
+set -eu
+cd "$(dirname "$0")/.."
+venv="$(scripts/venv.sh)"
+"$venv/bin/ruff" format --check python tests/python examples
+"$venv/bin/ruff" check python tests/python examples
+"$venv/bin/mypy"

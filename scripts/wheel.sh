@@ -1,0 +1,9 @@
+#!/bin/sh
+# Builds a wheel with the extension and the binary into target/wheels.
+set -eu
+cd "$(dirname "$0")/.."
+scripts/build.sh
+mkdir -p python/privet/bin
+cp target/release/privet python/privet/bin/privet
+venv="$(scripts/venv.sh)"
+VIRTUAL_ENV="$venv" "$venv/bin/maturin" build --release --locked

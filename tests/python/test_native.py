@@ -1,0 +1,84 @@
+"""The compiled extension and real processes: compile, compare, run. Skipped where they are not built."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import privet
+from privet import models
+from privet._processes import binary
+from privet.native import available
+
+pytestmark = pytest.mark.skipif(not available(), reason="the extension is not built: make build")
+
+
+def has_binary() -> bool:
+    try:
+        binary()
+    except privet.SessionError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def lenet():
+    torch.manual_seed(5)
+    model = models.LeNet().eval()
+    private = privet.compile(model, torch.rand(2, 1, 28, 28), calibration=torch.rand(16, 1, 28, 28), name="lenet")
+    return model, private
+
+
+def test_the_plan_is_close_to_the_model(lenet):
+    model, private = lenet
+    images = torch.rand(3, 1, 28, 28)
+    comparison = private.compare(images)
+    assert comparison.max_abs < 0.01
+    assert comparison.layers
+    with torch.no_grad():
+        torch.testing.assert_close(private.simulate(images), model(images), atol=0.01, rtol=0)
+
+
+def test_more_fraction_bits_are_closer(lenet):
+    model, _ = lenet
+    images = torch.rand(2, 1, 28, 28)
+    errors = [
+        privet.compile(model, images, precision=privet.Precision(bits=64, fraction=f)).compare(images).max_abs
+        for f in (10, 20)
+    ]
+    assert errors[1] < errors[0] / 50
+
+
+def test_estimate_grows_with_batch_and_delay(lenet):
+    _, private = lenet
+    lan, wan = (private.estimate(network=n).total for n in ("lan", "wan"))
+    assert lan["bytes"] == wan["bytes"] and lan["seconds"] < wan["seconds"]
+    assert private.estimate(batch=8).total["key_bytes"] > 3 * lan["key_bytes"]
+
+
+def test_the_report_names_operations_and_remedies():
+    private = privet.compile(nn.Sequential(nn.Linear(3, 3), nn.GELU()), torch.rand(1, 3))
+    (problem,) = private.check()
+    assert "gelu" in problem["name"] and problem["layer"] == "1" and problem["remedy"]
+    with pytest.raises(privet.UnsupportedModel, match="gelu"):
+        _ = private.plan
+
+
+def test_precision_that_cannot_hold_the_values_is_refused(lenet):
+    model, _ = lenet
+    with pytest.raises(privet.PrecisionError):
+        privet.compile(model, torch.rand(1, 1, 28, 28), precision=privet.Precision(bits=8, fraction=6))
+
+
+@pytest.mark.skipif(not has_binary(), reason="the privet binary is not built: make build")
+def test_private_run_over_processes(lenet):
+    model, private = lenet
+    images = torch.rand(3, 1, 28, 28)
+    with privet.local(private) as session:
+        scores = session.run(images)
+        report = session.report
+    with torch.no_grad():
+        torch.testing.assert_close(scores, model(images), atol=0.01, rtol=0)
+    assert report.data["security"] == "TLS"
+    assert report.totals["bytes_sent"] > 0 and report.totals["key_bytes"] > 0
