@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod codec;
+pub mod cost;
 pub mod element;
 pub mod encode;
 mod float;
@@ -21,6 +22,7 @@ pub mod suite;
 pub mod tournament;
 
 pub use check::PlanError;
+pub use cost::{Estimate, Network, Rates, estimate};
 pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_weights};
 pub use float::FloatTensor;
 pub use graph::Graph;

@@ -213,7 +213,7 @@ fn common(e: &mut Emitter<'_>, v: usize) -> Vec<Form> {
         }
         let native = e.native(x);
         if native.bits == bits && native.frac < frac && e.find(x, bits, frac).is_none() {
-            return e.raise(x, native, frac);
+            return e.raise(v, native, frac);
         }
         e.obtain(x, bits, frac)
     };

@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::precision::{Format, Formats, RoundingMode, op_name, range_bits};
 use super::report::Problem;
 use crate::float::FloatTensor;
-use crate::graph::GraphNode;
+use crate::graph::{GraphNode, GraphOp};
 use crate::ir::{Node, Op, Plan, Rounding, Type, ValueId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,8 +38,8 @@ pub(super) struct Emitter<'a> {
     pub forms: Vec<Vec<Form>>,
     pub plan: Plan,
     pub rounding: RoundingMode,
-    /// Parameters that the plan's weights name.
-    pub parameters: BTreeMap<String, FloatTensor>,
+    /// The captured parameters that the plan's weights name.
+    parameters: BTreeMap<String, usize>,
     weights: HashMap<(usize, u32, u32), ValueId>,
 }
 
@@ -81,10 +81,11 @@ impl<'a> Emitter<'a> {
         self.draft.parameter(self.node(v)).is_some()
     }
 
-    /// Bits in front of the fraction that value `v` needs. Without a range: what its layer's activations have.
+    /// Bits in front of the fraction that value `v` should have: at most, and without a range, what its layer's
+    /// activations have.
     pub fn need(&self, v: usize) -> u32 {
         let Format { k, f, g } = self.format(v);
-        self.node(v).range.map_or(k - f - g, |range| range_bits(range, self.formats.headroom))
+        self.node(v).range.map_or(k - f - g, |range| range_bits(range, self.formats.headroom).min(k - f - g))
     }
 
     pub fn problem(&self, v: usize, what: String, remedy: &str) -> Problem {
@@ -125,21 +126,24 @@ impl<'a> Emitter<'a> {
             return Form { id, bits, frac };
         }
         let node = self.node(v);
-        let tensor = self.draft.parameter(node).expect("callers ask for parameters only").clone();
-        let base = match &node.op {
-            crate::graph::GraphOp::Parameter { name } => name.clone(),
-            _ => unreachable!("only parameters have tensors"),
-        };
-        let mut name = base.clone();
+        let GraphOp::Parameter { name } = &node.op else { unreachable!("callers ask for parameters only") };
+        let mut name = name.clone();
         while self.parameters.contains_key(&name) {
             // the same parameter in other numbers is a tensor of its own
             name = format!("{name}@{bits}.{frac}");
         }
-        self.parameters.insert(name.clone(), tensor);
+        self.parameters.insert(name.clone(), v);
         let op = Op::Weight { name, owner: MODEL_OWNER.into() };
         let form = self.push(v, op, vec![], &node.shape, bits, frac);
         self.weights.insert((v, bits, frac), form.id);
         form
+    }
+
+    /// The finished plan and the tensors of its weights.
+    pub fn finish(self) -> (Plan, BTreeMap<String, FloatTensor>) {
+        let tensor = |v: usize| self.draft.parameter(self.node(v)).cloned().unwrap_or_default();
+        let parameters = self.parameters.iter().map(|(name, &v)| (name.clone(), tensor(v))).collect();
+        (self.plan, parameters)
     }
 
     /// The form that `v`'s operation made.
@@ -211,7 +215,7 @@ impl<'a> Emitter<'a> {
         self.unary(v, Op::Truncate { shift, rounding }, x, x.bits - shift, x.frac - shift)
     }
 
-    /// More fraction bits for `x`, a form of `v`: an exact local product.
+    /// More fraction bits for `x` on behalf of `v`: an exact local product.
     pub fn raise(&mut self, v: usize, x: Form, frac: u32) -> Form {
         if x.frac == frac {
             return x;

@@ -93,6 +93,7 @@ pub(crate) fn range_bits(range: [f64; 2], headroom: u32) -> u32 {
 pub(crate) struct Formats {
     base: Format,
     per_layer: BTreeMap<String, Format>,
+    /// Bits wanted above the calibrated ranges; explicit numbers may leave fewer.
     pub headroom: u32,
 }
 
@@ -130,7 +131,7 @@ impl Formats {
         }
         let need = needs.iter().max().copied();
         let base = base_format(p, need, spare)?;
-        let mut formats = Formats { base, per_layer: BTreeMap::new(), headroom };
+        let mut formats = Formats { base, per_layer: BTreeMap::new(), headroom: p.headroom_bits };
         for (name, exception) in &p.per_layer {
             let k = exception.bits.unwrap_or(base.k);
             let f = exception.fraction.unwrap_or(base.f);

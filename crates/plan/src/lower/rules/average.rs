@@ -30,8 +30,13 @@ pub(super) fn apply(draft: &mut Draft<'_>) {
         }
         GraphOp::AdaptiveAvgPool2d { output } => {
             let input = image(graph, node);
-            let sums =
-                (0..2).fold(node.inputs[0], |x, axis| adaptive_sums(graph, node, x, axis, output[axis]));
+            let even = (0..2).all(|i| input[i].is_multiple_of(output[i]));
+            let sums = if even {
+                let kernel = [input[0] / output[0], input[1] / output[1]];
+                window_sums(graph, node, node.inputs[0], kernel, &node.shape)
+            } else {
+                (0..2).fold(node.inputs[0], |x, axis| adaptive_sums(graph, node, x, axis, output[axis]))
+            };
             let counts = |axis: usize| {
                 let size = |o| {
                     let (start, end) = adaptive_window(input[axis], output[axis], o);
@@ -114,6 +119,22 @@ fn runs(counts: &[usize]) -> Vec<(usize, usize, usize)> {
     runs
 }
 
+/// Sums over windows side by side.
+fn window_sums(
+    graph: &mut Rewrite<'_>,
+    node: &GraphNode,
+    x: usize,
+    kernel: [usize; 2],
+    shape: &[usize],
+) -> usize {
+    if kernel == [1, 1] {
+        return x;
+    }
+    let window = Pool2d { kernel, stride: kernel, padding: [0, 0], dilation: [1, 1], ceil_mode: false };
+    let op = GraphOp::AvgPool2d { window, count_include_pad: true, divisor: Some(1) };
+    add(graph, node, op, x, shape)
+}
+
 /// Sums over torch's adaptive windows along one image axis.
 fn adaptive_sums(graph: &mut Rewrite<'_>, node: &GraphNode, x: usize, axis: usize, output: usize) -> usize {
     let dim = 2 + axis;
@@ -126,9 +147,7 @@ fn adaptive_sums(graph: &mut Rewrite<'_>, node: &GraphNode, x: usize, axis: usiz
         shape[dim] = output;
         let mut kernel = [1, 1];
         kernel[axis] = extent / output;
-        let window = Pool2d { kernel, stride: kernel, padding: [0, 0], dilation: [1, 1], ceil_mode: false };
-        let op = GraphOp::AvgPool2d { window, count_include_pad: true, divisor: Some(1) };
-        return add(graph, node, op, x, &shape);
+        return window_sums(graph, node, x, kernel, &shape);
     }
     shape[dim] = 1;
     let sums = (0..output).map(|o| {

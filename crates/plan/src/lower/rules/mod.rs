@@ -6,6 +6,7 @@ mod dead;
 mod fold_batchnorm;
 mod fold_constants;
 mod fold_scalars;
+mod join_relu;
 mod leaky_relu;
 mod matmul_parameter;
 mod swap_maxpool;
@@ -25,6 +26,7 @@ const RULES: &[Rule] = &[
     ("swap_maxpool", swap_maxpool::apply),
     ("clamp", clamp::apply),
     ("leaky_relu", leaky_relu::apply),
+    ("join_relu", join_relu::apply),
 ];
 
 /// Apply all rules; nodes that nothing reads are removed after each.

@@ -1,0 +1,332 @@
+//! Malformed plans and graphs are refused, each for its own reason; JSON and hashes are faithful.
+
+mod common;
+
+use common::build::Model;
+use common::{run, single, ty};
+use privet_plan::graph::GraphOp;
+use privet_plan::ir::{Op, Plan, Rounding, Type};
+use privet_plan::{Graph, PlanError, Precision, lower};
+use privet_ring::{Conv2d, Pool2d};
+use proptest::prelude::*;
+
+fn small() -> (Model, Plan) {
+    let mut m = Model::new(1, 2);
+    let x = m.input(&[2, 1, 8, 8]);
+    let c = m.conv(x, 2, 3, 1, 1, 1);
+    let r = m.map(GraphOp::Relu, c);
+    let window = window();
+    let p = m.op(GraphOp::MaxPool2d { window }, &[r], &[2, 2, 4, 4]);
+    let f = m.flatten(p);
+    let l = m.linear(f, 3);
+    m.finish(l);
+    let plan = lower(&m.graph, &m.params, &Precision::default()).unwrap().plan;
+    (m, plan)
+}
+
+fn window() -> Pool2d {
+    Pool2d { kernel: [2, 2], stride: [2, 2], padding: [0, 0], dilation: [1, 1], ceil_mode: false }
+}
+
+fn geometry() -> Conv2d {
+    Conv2d {
+        batch: 1,
+        in_channels: 2,
+        input: [4, 4],
+        out_channels: 4,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [1; 4],
+        dilation: [1, 1],
+        groups: 2,
+    }
+}
+
+/// The problem of a single-node plan; panics when it is accepted.
+fn refusal(op: Op, operands: &[Type], result: Type) -> String {
+    match single(op.clone(), operands, result).check() {
+        Err(PlanError::Node { problem, .. }) => problem,
+        other => panic!("{op:?}: {other:?}"),
+    }
+}
+
+fn accepted(op: Op, operands: &[Type], result: Type) {
+    single(op, operands, result).check().unwrap();
+}
+
+#[test]
+fn shapes_bits_and_fractions_are_checked_for_every_operation() {
+    let t = |shape: &[usize]| ty(shape, 16, 4);
+    let (a, b) = (t(&[2, 3]), t(&[3, 2]));
+    for op in [Op::Add, Op::Sub, Op::Max] {
+        accepted(op.clone(), &[a.clone(), a.clone()], a.clone());
+        refusal(op.clone(), &[a.clone(), b.clone()], a.clone());
+        refusal(op.clone(), &[a.clone(), ty(&[2, 3], 15, 4)], a.clone());
+        refusal(op.clone(), &[a.clone(), ty(&[2, 3], 16, 3)], a.clone());
+        refusal(op, std::slice::from_ref(&a), a.clone());
+    }
+    let one = |op: Op, x: &Type, y: &Type| refusal(op, std::slice::from_ref(x), y.clone());
+    one(Op::Neg, &a, &b);
+    one(Op::AddConst { value: 1 }, &a, &ty(&[2, 3], 17, 4));
+    one(Op::MulConst { value: 1 }, &a, &ty(&[2, 3], 16, 5));
+    one(Op::Reduce, &a, &ty(&[2, 3], 17, 4));
+    one(Op::Rescale, &a, &ty(&[2, 3], 17, 4));
+    one(Op::Reshape, &a, &t(&[7]));
+    one(Op::Permute { dims: vec![0, 0] }, &a, &t(&[2, 2]));
+    one(Op::Permute { dims: vec![1, 0] }, &a, &a);
+    one(Op::Permute { dims: vec![2, 0] }, &a, &b);
+    for (dim, start, end, step) in [(2, 0, 1, 1), (1, 0, 4, 1), (1, 2, 2, 1), (1, 3, 2, 1), (1, 0, 3, 0)] {
+        one(Op::Slice { dim, start, end, step }, &a, &t(&[2, 1]));
+    }
+    one(Op::Slice { dim: 1, start: 0, end: 3, step: 2 }, &a, &a);
+    one(Op::Concat { dim: 2 }, &a, &a);
+    refusal(Op::Concat { dim: 0 }, &[a.clone(), b.clone()], t(&[5, 3]));
+    one(Op::Pad { amounts: vec![[0, 0]] }, &a, &a);
+    one(Op::Pad { amounts: vec![[usize::MAX, 1], [0, 0]] }, &a, &a);
+    one(Op::Expand, &a, &t(&[2, 6]));
+    one(Op::Sum { dims: vec![2] }, &a, &t(&[2]));
+    one(Op::Sum { dims: vec![0, 0] }, &a, &t(&[3]));
+    one(Op::Sum { dims: vec![0] }, &a, &t(&[2]));
+    one(Op::Relu, &a, &ty(&[2, 3], 15, 4));
+    one(Op::Extend, &a, &ty(&[2, 3], 15, 4));
+    let shift = |shift| Op::Truncate { shift, rounding: Rounding::Floor };
+    accepted(shift(4), std::slice::from_ref(&a), ty(&[2, 3], 12, 0));
+    one(shift(0), &a, &a);
+    one(shift(5), &a, &ty(&[2, 3], 11, 0));
+    one(shift(16), &ty(&[2, 3], 16, 20), &ty(&[2, 3], 1, 4));
+    one(shift(4), &a, &ty(&[2, 3], 13, 0));
+    one(Op::IsNegative, &a, &a);
+    refusal(Op::Equal, &[a.clone(), ty(&[2, 3], 15, 4)], ty(&[2, 3], 8, 0));
+    refusal(Op::Select, &[a.clone(), a.clone(), a.clone()], a.clone());
+    accepted(Op::Select, &[ty(&[2, 3], 16, 0), a.clone(), a.clone()], a.clone());
+    one(Op::Argmax { dim: 2 }, &a, &ty(&[2], 8, 0));
+    one(Op::Argmax { dim: 1 }, &t(&[1, 129]), &ty(&[1], 8, 0));
+    accepted(Op::Argmax { dim: 1 }, &[t(&[1, 128])], ty(&[1], 8, 0));
+    refusal(Op::Linear, &[a.clone(), b.clone()], ty(&[2, 3], 16, 8));
+    accepted(Op::Linear, &[a.clone(), t(&[5, 3]), ty(&[5], 16, 8)], ty(&[2, 5], 16, 8));
+    refusal(Op::Linear, &[a.clone(), t(&[5, 3]), ty(&[4], 16, 8)], ty(&[2, 5], 16, 8));
+    refusal(Op::Linear, &[a.clone(), t(&[5, 3]), t(&[5])], ty(&[2, 5], 16, 8));
+    refusal(Op::Linear, &[a.clone(), t(&[5, 3])], ty(&[2, 5], 16, 7));
+    refusal(Op::MatMul, &[a.clone(), a.clone()], ty(&[2, 3], 16, 8));
+    refusal(Op::MatMul, &[t(&[2, 2, 3]), t(&[3, 3, 2])], ty(&[2, 2, 2], 16, 8));
+    refusal(Op::Mul, &[a.clone(), a.clone()], a.clone());
+}
+
+#[test]
+fn geometries_are_checked() {
+    let (x, w, y) = (ty(&[1, 2, 4, 4], 32, 0), ty(&[4, 1, 3, 3], 32, 0), ty(&[1, 4, 4, 4], 32, 0));
+    accepted(Op::Conv2d { geometry: geometry() }, &[x.clone(), w.clone()], y.clone());
+    let broken: Vec<fn(&mut Conv2d)> = vec![
+        |g| g.batch = 2,
+        |g| g.in_channels = 4,
+        |g| g.input = [4, 5],
+        |g| g.out_channels = 6,
+        |g| g.out_channels = 0,
+        |g| g.kernel = [3, 1],
+        |g| g.kernel = [0, 3],
+        |g| g.kernel = [usize::MAX, 3],
+        |g| g.stride = [0, 1],
+        |g| g.stride = [2, 1],
+        |g| g.padding = [0, 1, 1, 1],
+        |g| g.padding = [usize::MAX, 1, 1, 1],
+        |g| g.dilation = [3, 1],
+        |g| g.dilation = [0, 1],
+        |g| g.dilation = [usize::MAX, 1],
+        |g| g.groups = 1,
+        |g| g.groups = 0,
+        |g| g.groups = 3,
+    ];
+    for (i, breaks) in broken.into_iter().enumerate() {
+        let mut g = geometry();
+        breaks(&mut g);
+        let problem = refusal(Op::Conv2d { geometry: g }, &[x.clone(), w.clone()], y.clone());
+        assert!(!problem.is_empty(), "case {i}");
+    }
+    let broken: Vec<fn(&mut Pool2d)> = vec![
+        |p| p.kernel = [0, 2],
+        |p| p.kernel = [5, 2],
+        |p| p.kernel = [usize::MAX, 2],
+        |p| p.stride = [0, 2],
+        |p| p.stride = [1, 2],
+        |p| p.padding = [1, 0],
+        |p| p.padding = [usize::MAX, 0],
+        |p| p.dilation = [4, 1],
+        |p| p.dilation = [0, 1],
+    ];
+    let out = ty(&[1, 2, 2, 2], 32, 0);
+    accepted(Op::MaxPool2d { window: window() }, std::slice::from_ref(&x), out.clone());
+    for breaks in broken {
+        let mut window = window();
+        breaks(&mut window);
+        refusal(Op::MaxPool2d { window }, std::slice::from_ref(&x), out.clone());
+        refusal(Op::SumPool2d { window }, std::slice::from_ref(&x), out.clone());
+    }
+    let all_padding = Pool2d { kernel: [1, 1], padding: [1, 1], stride: [1, 1], ..window() };
+    let problem =
+        refusal(Op::MaxPool2d { window: all_padding }, std::slice::from_ref(&x), ty(&[1, 2, 6, 6], 32, 0));
+    assert!(problem.contains("padding entirely"), "{problem}");
+    refusal(Op::AdaptiveSumPool2d, &[ty(&[1, 2, 4, 5], 32, 0)], ty(&[1, 2, 3, 3], 32, 0));
+    refusal(Op::AdaptiveSumPool2d, std::slice::from_ref(&x), ty(&[1, 1, 2, 2], 32, 0));
+    refusal(Op::MaxPool2d { window: window() }, &[ty(&[2, 4, 4], 32, 0)], out);
+}
+
+#[test]
+fn whole_plan_faults_are_refused() {
+    let broken: Vec<fn(&mut Plan)> = vec![
+        |p| p.version += 1,
+        |p| p.batch = 0,
+        |p| p.name = "a\nb".into(),
+        |p| p.outputs.clear(),
+        |p| p.outputs[0].value = usize::MAX,
+        |p| p.outputs[0].name.clear(),
+        |p| p.outputs[0].to.clear(),
+        |p| p.outputs.push(p.outputs[0].clone()),
+        |p| p.nodes.swap(0, 3),
+        |p| p.nodes[3].inputs[0] = 3,
+        |p| p.nodes[3].inputs[0] = usize::MAX,
+        |p| p.nodes[0].inputs.push(0),
+        |p| p.nodes[0].ty.bits = 0,
+        |p| p.nodes[0].ty.bits = 65,
+        |p| p.nodes[0].ty.frac = 64,
+        |p| p.nodes[0].ty.shape = vec![1 << 20, 1 << 20, 1 << 20, 1 << 20],
+        |p| p.nodes[0].ty.shape = vec![0, 1, 8, 8],
+        |p| p.nodes[0].ty.shape = vec![1; 9],
+        |p| p.nodes[0].layer = "x".repeat(5000),
+        |p| p.nodes[0].op = Op::Input { name: "x0".into(), owner: String::new(), limit: 1.0 },
+        |p| p.nodes[0].op = Op::Input { name: "x0".into(), owner: "o".into(), limit: f64::NAN },
+        |p| p.nodes[0].op = Op::Input { name: "x0".into(), owner: "o".into(), limit: -1.0 },
+        |p| p.nodes[1].op = p.nodes[2].op.clone(),
+        |p| p.nodes.push(p.nodes[0].clone()),
+    ];
+    for (i, breaks) in broken.into_iter().enumerate() {
+        let (_, mut plan) = small();
+        assert!(matches!(plan.nodes[3].op, Op::Conv2d { .. }));
+        breaks(&mut plan);
+        assert!(plan.check().is_err(), "case {i} was accepted");
+        assert!(Plan::from_json(&plan.to_json()).is_err(), "case {i} was read");
+    }
+}
+
+#[test]
+fn graph_faults_are_refused() {
+    let broken: Vec<fn(&mut Graph)> = vec![
+        |g| g.version += 1,
+        |g| g.batch = 0,
+        |g| g.batch = 3,
+        |g| g.outputs.clear(),
+        |g| g.outputs[0].node = 1000,
+        |g| g.outputs[0].name.clear(),
+        |g| g.nodes[3].inputs[0] = 3,
+        |g| g.nodes[3].inputs.clear(),
+        |g| g.nodes[0].shape = vec![],
+        |g| g.nodes[0].shape = vec![2, usize::MAX, 8],
+        |g| g.nodes[0].range = Some([1.0, 0.0]),
+        |g| g.nodes[0].range = Some([0.0, f64::INFINITY]),
+        |g| g.nodes[4].op = GraphOp::Clamp { lo: Some(1.0), hi: Some(0.0) },
+        |g| g.nodes[4].op = GraphOp::MulScalar { value: f64::NAN },
+        |g| {
+            g.nodes[4].op = GraphOp::AvgPool2d { window: window(), count_include_pad: true, divisor: Some(0) }
+        },
+        |g| g.nodes.push(g.nodes[0].clone()),
+    ];
+    for (i, breaks) in broken.into_iter().enumerate() {
+        let mut graph = small().0.graph;
+        breaks(&mut graph);
+        assert!(graph.check().is_err(), "case {i} was accepted");
+    }
+}
+
+#[test]
+fn json_round_trips_and_the_hash_sees_every_field() {
+    let (m, plan) = small();
+    assert_eq!(Plan::from_json(&plan.to_json()).unwrap(), plan);
+    assert_eq!(Graph::from_json(&m.graph.to_json()).unwrap(), m.graph);
+    let changes: Vec<fn(&mut Plan)> = vec![
+        |p| p.version += 1,
+        |p| p.name.push('x'),
+        |p| p.batch += 1,
+        |p| p.nodes[3].layer.push('x'),
+        |p| p.nodes[3].ty.bits += 1,
+        |p| p.nodes[3].ty.frac += 1,
+        |p| p.nodes[3].ty.shape[0] += 1,
+        |p| p.nodes[3].inputs.swap(0, 1),
+        |p| p.nodes.swap(1, 2),
+        |p| {
+            if let Op::Input { limit, .. } = &mut p.nodes[0].op {
+                *limit = f64::from_bits(limit.to_bits() + 1);
+            }
+        },
+        |p| {
+            if let Op::Input { owner, .. } = &mut p.nodes[0].op {
+                owner.push('x');
+            }
+        },
+        |p| {
+            if let Op::Conv2d { geometry } = &mut p.nodes[3].op {
+                geometry.padding[3] += 1;
+            }
+        },
+        |p| p.outputs[0].to.push('x'),
+        |p| p.outputs[0].name.push('x'),
+        |p| p.outputs[0].value -= 1,
+    ];
+    let mut hashes = vec![plan.hash()];
+    for change in changes {
+        let mut other = plan.clone();
+        change(&mut other);
+        hashes.push(other.hash());
+    }
+    let n = hashes.len();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), n, "two different plans share a hash");
+    assert_eq!(plan.hash(), Plan::from_json(&plan.to_json()).unwrap().hash());
+}
+
+#[test]
+fn unknown_fields_and_truncated_files_are_refused() {
+    let json = small().1.to_json();
+    for end in (0..json.len()).step_by(37) {
+        assert!(Plan::from_json(&json[..end]).is_err());
+    }
+    let text = String::from_utf8(json).unwrap();
+    assert!(Plan::from_json(text.replacen("\"batch\"", "\"extra\":1,\"batch\"", 1).as_bytes()).is_err());
+    assert!(Plan::from_json(text.replacen("\"kind\":\"relu\"", "\"kind\":\"gelu\"", 1).as_bytes()).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// One byte of a plan's JSON replaced: read and run, or refused, but never a panic.
+    #[test]
+    fn a_changed_byte_never_panics(at in any::<prop::sample::Index>(), byte in prop::sample::select(&b"0123456789-.,[]{}e\"xn"[..])) {
+        static JSON: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| small().1.to_json());
+        let mut json = JSON.clone();
+        let i = at.index(json.len());
+        json[i] = byte;
+        let _ = Plan::from_json(&json);
+    }
+
+    /// The same for a captured graph, lowered when it is accepted.
+    #[test]
+    fn a_changed_graph_never_panics(at in any::<prop::sample::Index>(), byte in prop::sample::select(&b"0123456789-.,[]{}e\"xn"[..])) {
+        static MODEL: std::sync::LazyLock<(Graph, std::collections::BTreeMap<String, privet_plan::FloatTensor>)> =
+            std::sync::LazyLock::new(|| { let m = small().0; (m.graph, m.params) });
+        let mut json = MODEL.0.to_json();
+        let i = at.index(json.len());
+        json[i] = byte;
+        if let Ok(graph) = Graph::from_json(&json) {
+            let _ = lower(&graph, &MODEL.1, &Precision::default());
+            let _ = graph.with_batch(3);
+        }
+    }
+
+    #[test]
+    fn truncation_equals_floored_division(x in any::<i64>(), k in 2u32..=64, cut in 0u32..64) {
+        let (shift, ring) = (1 + cut % (k - 1), privet_ring::Ring::new(k));
+        let x = ring.signed(x as u64);
+        let op = Op::Truncate { shift, rounding: Rounding::Floor };
+        let got = run(op, &[ty(&[1], k, shift.min(63))], ty(&[1], k - shift, 0), &[&[x]]);
+        prop_assert_eq!(got[0] as i128, (x as i128).div_euclid(1i128 << shift));
+    }
+}
