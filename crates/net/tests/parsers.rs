@@ -102,7 +102,7 @@ fn each_bad_header_has_its_reason() {
     assert_eq!(with(2, &[9]), FrameError::Version { found: 9 });
     assert_eq!(with(3, &[0]), FrameError::Fields);
     assert_eq!(with(3, &[5]), FrameError::Fields);
-    assert_eq!(with(4, &[2]), FrameError::Fields);
+    assert_eq!(with(4, &[4]), FrameError::Fields);
     assert_eq!(with(5, &[97]), FrameError::Fields);
     assert_eq!(with(6, &[1]), FrameError::Fields);
     assert_eq!(with(12, &[4, 0, 0, 0]), FrameError::Length { found: 4, max: 3 });

@@ -2,12 +2,14 @@
 
 mod common;
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{connect, connect_with, step};
+use common::{PATIENCE, connect, connect_with, hello, pin, security, step};
 use privet_net::frame::{FrameError, MAX_CHUNK};
-use privet_net::{Channel, FrameFilter, NetError, NetworkProfile, Options};
+use privet_net::{Channel, FrameFilter, Listener, NetError, NetworkProfile, Options, dial};
 
 #[test]
 fn messages_of_every_size_arrive_whole_and_in_order() {
@@ -249,4 +251,44 @@ fn texts_and_sizes_of_a_hostile_peer_are_bounded() {
     let (mut a, mut b) = connect(true);
     a.send(&step(1), vec![0; 1 << 20]).unwrap();
     assert!(matches!(b.recv_up_to(&step(1), 1000).unwrap_err(), NetError::TooLong { max: 1000, .. }));
+}
+
+/// Passes bytes on until the end, inverting one bit of the byte with number `at`.
+fn relay(mut from: TcpStream, mut to: TcpStream, at: Option<usize>) {
+    let (mut buffer, mut passed) = ([0; 65536], 0);
+    while let Ok(n @ 1..) = from.read(&mut buffer) {
+        if let Some(at) = at.filter(|at| (passed..passed + n).contains(at)) {
+            buffer[at - passed] ^= 0x10;
+        }
+        passed += n;
+        if to.write_all(&buffer[..n]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Write);
+}
+
+#[test]
+fn a_bit_flipped_on_the_wire_breaks_the_encrypted_connection() {
+    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let server = listener.local_address().unwrap();
+    let middle = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = middle.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (client, server) = (middle.accept().unwrap().0, TcpStream::connect(server).unwrap());
+        let (back_from, back_to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        thread::spawn(move || relay(back_from, back_to, None));
+        relay(client, server, Some(500_000));
+    });
+    let dialer = thread::spawn(move || {
+        let hello = hello("party 1");
+        dial(&address, &security(1, true), &pin(0), &hello, Options::default(), PATIENCE).unwrap().0
+    });
+    let (mut a, _) = listener.accept_as(&hello("party 0"), Options::default(), PATIENCE).unwrap();
+    let mut b = dialer.join().unwrap();
+    b.send(&step(1), vec![7; 1 << 20]).unwrap();
+    let error = a.recv(&step(1), 1 << 20).unwrap_err();
+    assert!(matches!(error, NetError::BadRecord { .. }), "{error}");
+    assert!(error.to_string().contains("damaged or tampered with"), "{error}");
+    assert!(b.recv(&step(2), 1).is_err());
 }

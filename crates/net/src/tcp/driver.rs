@@ -62,13 +62,16 @@ impl Driver {
         options: Options,
     ) -> Self {
         let now = Instant::now();
+        // A filter damages frames before they are encrypted, where no record tag would tell.
+        let covered = wire.is_tls() && options.filter.is_none();
+        let encoder = if covered { Encoder::inside_tls() } else { Encoder::default() };
         Self {
             socket,
             wire,
             shared,
             names,
             meter,
-            encoder: Encoder::default(),
+            encoder,
             decoder: Decoder::default(),
             current: None,
             release: None,

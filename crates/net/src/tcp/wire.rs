@@ -43,6 +43,11 @@ impl Wire {
         Self::Plain { out: Vec::new(), sent: 0 }
     }
 
+    /// Whether every bit is authenticated.
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
     /// Queues the parts, in order, for [`Wire::flush`].
     pub fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
         match self {
