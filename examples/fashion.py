@@ -1,6 +1,6 @@
 """Private classification of Fashion-MNIST images (``make demo``).
 
-Five processes: the model's owner trains and compiles a LeNet and hands its weights to party 0; this process owns the
+Five processes: the model's owner trains and compiles a LeNet and hands its weights to party 1; this process owns the
 images and receives the scores; a dealer and two parties run the network. No process sees both images and weights.
 """
 
@@ -46,7 +46,7 @@ def main() -> None:
 
     print(f"\n3. {options.images} images through dealer and two parties over mutual TLS", flush=True)
     weights = out / "lenet" / "model" / "weights.safetensors"
-    with privet.local(private, weights=weights, directory=out / "session") as session:
+    with privet.local(private, weights=weights) as session:
         started = time.monotonic()
         session.prepare(options.images)
         print(f"keys dealt and stored in {time.monotonic() - started:.1f} s", flush=True)

@@ -9,12 +9,12 @@ __version__: str
 def lower(graph_json: str, params_safetensors: bytes, precision_json: str) -> tuple[str, bytes, list[str]]:
     """Plan, folded weights and remarks.
 
-    ``precision_json`` is that of :class:`privet.Precision`, ``{}`` for an automatic choice.
+    ``precision_json`` is that of :class:`privet.Precision`.
     Raises ``UnsupportedModel`` and ``PrecisionError``.
     """
 
 def check(graph_json: str) -> list[dict[str, str]]:
-    """What keeps the graph from being lowered: ``name``, ``layer``, ``source``, ``what``, ``remedy`` each."""
+    """What keeps the graph from being lowered: ``op``, ``layer``, ``source``, ``what``, ``remedy`` each."""
 
 def estimate(plan_json: str, network: str) -> str:
     """Predicted cost as JSON; ``network`` is ``lan``, ``wan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""

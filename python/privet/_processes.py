@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -21,8 +22,11 @@ POLL_S = 0.05
 GRACE_S = 3.0
 TAIL_BYTES = 4000
 
-ROLES = {"dealer": "dealer", "party0": "party", "party1": "party"}
-"""Child processes by the name of their node file, with the command each runs."""
+NODES = {"dealer": "dealer", "party0": "party", "party1": "party"}
+"""Child processes by the folder of their node file, with the command each runs."""
+
+MODEL_OWNER = "party1"
+CLIENT = "client"
 
 
 def binary() -> str:
@@ -45,7 +49,7 @@ def binary() -> str:
 
 def render(report: Path, page: Path) -> None:
     """Have the binary turn a run report into an HTML page."""
-    command = [binary(), "report", str(report), "--html", str(page)]
+    command = [binary(), "report", str(report), "--output", str(page)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SessionError(f"`privet report` failed: {last_lines(done.stderr)}")
@@ -71,22 +75,26 @@ class Processes:
 
     @property
     def client_file(self) -> Path:
-        """The node file of this process."""
-        return self.folder / "client.toml"
+        """The node file of this process, which owns the data and receives the result."""
+        return self._node(CLIENT)
 
     def initialise(self, plan: Path, weights: Path) -> None:
-        """Write certificates, the deployment and every node file."""
-        command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan), "--weights", str(weights)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        """Write certificates, the deployment and every node file; party 1 gets the path of the weights."""
+        owner = f"party:{MODEL_OWNER.removeprefix('party')}"
+        command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan)]
+        roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", owner]
+        done = subprocess.run([*command, *roles], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SessionError(f"`privet init` failed: {last_lines(done.stderr)}")
+        with self._node(MODEL_OWNER).open("a") as file:
+            file.write(f"weights = {json.dumps(str(weights))}\n")  # a JSON string is a TOML string
 
     def start(self) -> None:
         """Start dealer and parties; their output goes to log files in the folder."""
-        for name, command in ROLES.items():
+        for name, command in NODES.items():
             with self._log(name).open("wb") as log:
                 self._children[name] = subprocess.Popen(
-                    [self.binary, command, "--config", str(self.folder / f"{name}.toml")],
+                    [self.binary, command, "--config", str(self._node(name))],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
@@ -136,6 +144,9 @@ class Processes:
                 child.kill()
                 child.wait()
         self._children.clear()
+
+    def _node(self, name: str) -> Path:
+        return self.folder / name / "node.toml"
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"

@@ -14,7 +14,7 @@ class CaptureError(PrivetError):
 class UnsupportedModel(PrivetError):
     """The model uses operations that no protocol can run yet.
 
-    ``report`` holds one entry an operation: ``name``, ``layer``, ``source`` and ``remedy``.
+    ``report`` holds one entry an operation: ``op``, ``layer``, ``source``, ``what`` and ``remedy``.
     """
 
     def __init__(self, message: str, report: list[dict[str, str]] | None = None) -> None:

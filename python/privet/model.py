@@ -125,7 +125,7 @@ class PrivateModel:
         """The plan as JSON; public. Raises :class:`UnsupportedModel` where there is none."""
         if self._plan is None:
             problems = self.check()
-            lines = [f"- {p['name']} in '{p['layer']}' at {p['source']}: {p['remedy']}" for p in problems]
+            lines = [f"- {p['op']} in '{p['layer']}' at {p['source']}: {p['remedy']}" for p in problems]
             raise UnsupportedModel(
                 "\n".join([f"{len(problems)} operations of this model cannot run privately:", *lines]), problems
             )
@@ -137,7 +137,7 @@ class PrivateModel:
         return self._require_owner().weights
 
     def check(self) -> list[dict[str, str]]:
-        """Every operation that cannot run privately: ``name``, ``layer``, ``source``, ``what`` and ``remedy`` each.
+        """Every operation that cannot run privately: ``op``, ``layer``, ``source``, ``what`` and ``remedy`` each.
 
         Empty for a model that can run.
         """
@@ -148,7 +148,7 @@ class PrivateModel:
             return [dict(p) for p in native().check(graph.to_json())]
         return [
             {
-                "name": n.op["name"],
+                "op": n.op["name"],
                 "layer": n.layer,
                 "source": n.source,
                 "what": "no private implementation",

@@ -8,49 +8,65 @@ from dataclasses import dataclass, field
 
 from .errors import PrecisionError
 
+ROUNDINGS = ("nearest", "floor", "stochastic")
+
 
 @dataclass(frozen=True)
 class Precision:
-    """Explicit ring bits and fraction bits, for the whole plan and for single layers.
+    """Ring bits and fraction bits, for the whole plan and for single layers; what is not given is chosen.
 
     Args:
-        bits: Ring bits k, 8 to 64: values live in Z_2^k. ``None`` lets privet choose from calibration.
-        fraction: Fraction bits f: a real number x is held as round(x * 2^f). ``None`` lets privet choose.
-        layers: Other values for single layers, by module name: ``{"conv1": Precision(bits=32, fraction=12)}``.
+        bits: Ring bits k of linear layers, 8 to 64: values live in Z_2^k.
+        fraction: Fraction bits f of activations: a real number x is held as round(x * 2^f).
+        weight_fraction: Fraction bits of weights; f where not given.
+        rounding: How truncations round: ``nearest``, ``floor``, or ``stochastic`` (up with the probability of the
+            fraction, so without bias).
+        layers: Other bits and fraction for single layers by module name, which covers the layers below it:
+            ``{"conv1": Precision(bits=32, fraction=12)}``.
+        headroom: Bits kept free above the calibrated ranges where bits are chosen automatically.
 
-    Raises :class:`PrecisionError` for values that cannot work; whether they hold the calibrated ranges is checked
+    Raises :class:`PrecisionError` for numbers that cannot work; whether they hold the calibrated ranges is checked
     when a model is compiled.
     """
 
     bits: int | None = None
     fraction: int | None = None
+    weight_fraction: int | None = None
+    rounding: str = "nearest"
     layers: Mapping[str, Precision] = field(default_factory=dict)
+    headroom: int = 2
 
     def __post_init__(self) -> None:
         """Check the numbers against each other."""
         if self.bits is not None and not 8 <= self.bits <= 64:
             raise PrecisionError(f"{self.bits} ring bits; choose 8 to 64")
-        if self.fraction is not None and not 0 <= self.fraction <= 62:
-            raise PrecisionError(f"{self.fraction} fraction bits; choose 0 to 62")
+        for fraction in (self.fraction, self.weight_fraction):
+            if fraction is not None and not 0 <= fraction <= 62:
+                raise PrecisionError(f"{fraction} fraction bits; choose 0 to 62")
         if self.bits is not None and self.fraction is not None and self.fraction >= self.bits - 1:
             raise PrecisionError(
                 f"{self.fraction} fraction bits leave no room for a sign and whole numbers in {self.bits} ring bits; "
                 "lower `fraction` or raise `bits`"
             )
+        if self.rounding not in ROUNDINGS:
+            raise PrecisionError(f"no rounding '{self.rounding}'; choose one of {', '.join(ROUNDINGS)}")
+        if not 0 <= self.headroom <= 32:
+            raise PrecisionError(f"{self.headroom} bits of headroom; choose 0 to 32")
         for name, layer in self.layers.items():
-            if layer.layers:
-                raise PrecisionError(f"the precision of layer '{name}' names layers itself; give one level only")
+            if layer != Precision(bits=layer.bits, fraction=layer.fraction):
+                raise PrecisionError(f"layer '{name}' can have `bits` and `fraction` of its own, nothing else")
 
     def to_json(self) -> str:
-        """``{"bits": 64, "fraction": 24, "layers": {"conv1": {"bits": 32}}}``; what is not set is left out."""
-        return json.dumps(self._body(), sort_keys=True)
-
-    def _body(self) -> dict[str, object]:
-        body: dict[str, object] = {}
-        if self.bits is not None:
-            body["bits"] = self.bits
-        if self.fraction is not None:
-            body["fraction"] = self.fraction
+        """As the planner reads it; what is not set is left out."""
+        body: dict[str, object] = {"rounding": self.rounding, "headroom_bits": self.headroom, **given(self)}
+        if self.weight_fraction is not None:
+            body["weight_fraction"] = self.weight_fraction
         if self.layers:
-            body["layers"] = {name: layer._body() for name, layer in self.layers.items()}
-        return body
+            body["per_layer"] = {name: given(layer) for name, layer in self.layers.items()}
+        return json.dumps(body, sort_keys=True)
+
+
+def given(precision: Precision) -> dict[str, object]:
+    """Bits and fraction, where set."""
+    pairs = (("bits", precision.bits), ("fraction", precision.fraction))
+    return {key: value for key, value in pairs if value is not None}

@@ -35,8 +35,9 @@ def size(count: float) -> str:
 class Estimate:
     """Predicted cost of one run: bytes, rounds, key bytes, memory and seconds, layer by layer.
 
-    ``data`` is the planner's JSON: ``network``, ``batch``, ``layers`` (``layer``, ``ops``, ``bytes``, ``rounds``,
-    ``key_bytes``, ``seconds``) and ``total`` (the same and ``memory_bytes``).
+    ``data`` is the planner's JSON: ``layers`` and ``nodes`` with their ``cost`` and ``seconds``, ``total``, and
+    ``session`` for what sharing the weights costs once. A cost has ``wire_bytes`` (sent by one party to the other),
+    ``client_bytes``, ``rounds``, ``key_bytes``, ``aes`` calls, ``comparisons`` and ``macs``.
     """
 
     data: dict[str, Any]
@@ -48,19 +49,27 @@ class Estimate:
 
     @property
     def total(self) -> dict[str, Any]:
-        """Cost of the whole run."""
-        return dict(self.data["total"])
+        """Cost of the whole run, with ``seconds`` and ``memory_bytes``."""
+        return {**self.data["total"], "seconds": self.data["seconds"], "memory_bytes": self.data["memory_bytes"]}
 
     def __str__(self) -> str:
+        operations: dict[str, list[str]] = {}
+        for node in self.data.get("nodes", []):
+            names = operations.setdefault(node["layer"], [])
+            if node["op"] not in names:
+                names.append(node["op"])
         rows = [
-            [r["layer"] or "-", r.get("ops", ""), size(r["bytes"]), str(r["rounds"]), size(r["key_bytes"]),
-             f"{r['seconds']:.4f}"]
-            for r in self.layers
-        ]  # fmt: skip
-        t = self.total
-        rows.append(["total", "", size(t["bytes"]), str(t["rounds"]), size(t["key_bytes"]), f"{t['seconds']:.4f}"])
+            cost_row(row["layer"] or "-", ", ".join(operations.get(row["layer"], [])), row["cost"], row["seconds"])
+            for row in self.layers
+        ]
+        rows.append(cost_row("total", "", self.total, self.total["seconds"]))
         text = table(["layer", "operations", "sent", "rounds", "keys", "seconds"], rows)
-        return f"{text}\nmemory: {size(t['memory_bytes'])} a party" if "memory_bytes" in t else text
+        return f"{text}\nmemory {size(self.total['memory_bytes'])} a party"
+
+
+def cost_row(layer: str, operations: str, cost: dict[str, Any], seconds: float) -> list[str]:
+    """One line of an estimate's table."""
+    return [layer, operations, size(cost["wire_bytes"]), str(cost["rounds"]), size(cost["key_bytes"]), f"{seconds:.4f}"]
 
 
 @dataclass(frozen=True)

@@ -98,23 +98,22 @@ def local(
 ) -> Iterator[Session]:
     """Dealer and both parties as separate processes on this machine, over mutual TLS.
 
-    Party 0 is the model's owner and reads the weights from a file; this process is the data's owner and receives the
+    Party 1 is the model's owner and reads the weights from a file; this process is the data's owner and receives the
     result. The processes end with the ``with`` block.
 
     Args:
         private: The compiled model. Its weights are not needed where ``weights`` names their file.
         weights: The folded weights that :meth:`PrivateModel.save` wrote (``model/weights.safetensors``).
-        directory: Where keys, certificates and logs are kept; by default a temporary folder that is removed.
+        directory: A new folder for keys, certificates and logs; by default a temporary one that is removed.
     """
     with tempfile.TemporaryDirectory(prefix="privet-") as scratch:
-        folder = Path(directory) if directory is not None else Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "plan.json").write_text(private.plan)
-        file = Path(weights).resolve() if weights is not None else folder / "weights.safetensors"
+        plan = Path(scratch, "plan.json")
+        plan.write_text(private.plan)
+        file = Path(weights).resolve() if weights is not None else Path(scratch, "weights.safetensors")
         if weights is None:
             write_secret(file, private.weights)
-        with Processes(folder) as processes:
-            processes.initialise(folder / "plan.json", file)
+        with Processes(Path(directory) if directory is not None else Path(scratch, "session")) as processes:
+            processes.initialise(plan, file)
             processes.start()
             client = processes.while_alive(lambda: dial(processes.client_file, private, None))
             with Session(client, private, processes.check) as session:
@@ -131,11 +130,11 @@ def connect(
         deployment: The file that all participants share.
         private: The compiled model; by default the one saved in the deployment's folder (``interface.json`` beside
             ``plan.json``). Its weights are shared only where the deployment names this client as the model's owner.
-        node: This client's own settings (certificate and key); by default ``client.toml`` beside the deployment.
+        node: This client's own settings (certificate and key); by default ``node.toml`` beside the deployment.
     """
     path = Path(deployment)
     model = private if private is not None else load(path.parent)
-    own = Path(node) if node is not None else path.parent / "client.toml"
+    own = Path(node) if node is not None else path.parent / "node.toml"
     if not own.is_file():
         raise SessionError(f"{own} is not there: make it with `privet init`, or give node=")
     weights = model.weights if model.has_weights() else None

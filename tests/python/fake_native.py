@@ -51,18 +51,24 @@ def interpret(plan_json, params, inputs, all_values):
 
 def check(graph_json):
     return [
-        {"name": n.op["name"], "layer": n.layer, "source": n.source, "what": "nothing", "remedy": "another way"}
+        {"op": n.op["name"], "layer": n.layer, "source": n.source, "what": "nothing", "remedy": "another way"}
         for n in Graph.from_json(graph_json).unsupported()
     ]
 
 
 def estimate(plan_json, network):
     plan = json.loads(plan_json)
-    row = {"bytes": 1500, "rounds": 2, "key_bytes": 3_000_000, "seconds": 0.25}
-    total = {**row, "memory_bytes": 10**9}
-    return json.dumps(
-        {"network": network, "batch": plan["batch"], "layers": [{"layer": "a", "ops": "relu", **row}], "total": total}
-    )
+    cost = {"wire_bytes": 1500, "rounds": 2, "key_bytes": 3_000_000}
+    body = {
+        "protocol": network,
+        "batch": plan["batch"],
+        "layers": [{"layer": "a", "cost": cost, "seconds": 0.25}],
+        "nodes": [{"layer": "a", "op": "relu"}, {"layer": "a", "op": "truncate"}, {"layer": "a", "op": "relu"}],
+        "total": cost,
+        "seconds": 0.25,
+        "memory_bytes": 10**9,
+    }
+    return json.dumps(body)
 
 
 class Client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import sys
 
@@ -53,7 +54,7 @@ def test_unknown_protocol():
 def test_unsupported_models_can_be_checked_but_not_run():
     model = nn.Sequential(nn.Linear(3, 3), nn.GELU(), nn.Softmax(1))
     private = privet.compile(model, torch.zeros(1, 3))
-    assert [p["name"] for p in private.check()] == ["aten.gelu.default", "aten.softmax.int"]
+    assert [p["op"] for p in private.check()] == ["aten.gelu.default", "aten.softmax.int"]
     with pytest.raises(privet.UnsupportedModel, match=r"2 operations .*\n- aten\.gelu\.default in '1'") as caught:
         private.estimate()
     assert len(caught.value.report) == 2
@@ -62,7 +63,7 @@ def test_unsupported_models_can_be_checked_but_not_run():
 def test_check_works_without_the_extension(monkeypatch):
     monkeypatch.setitem(sys.modules, "privet._native", None)
     private = privet.compile(nn.GELU(), torch.zeros(1, 3))
-    assert [p["name"] for p in private.check()] == ["aten.gelu.default"]
+    assert [p["op"] for p in private.check()] == ["aten.gelu.default"]
     with pytest.raises(privet.NativeMissing, match="make build"):
         privet.compile(nn.ReLU(), torch.zeros(1, 3))
 
@@ -74,7 +75,10 @@ def test_check_works_without_the_extension(monkeypatch):
         ({"bits": 65}, "65 ring bits"),
         ({"fraction": -1}, "-1 fraction bits"),
         ({"bits": 16, "fraction": 15}, "no room for a sign"),
-        ({"layers": {"a": privet.Precision(layers={"b": privet.Precision()})}}, "'a' names layers itself"),
+        ({"layers": {"a": privet.Precision(layers={"b": privet.Precision()})}}, "layer 'a' can have `bits`"),
+        ({"weight_fraction": 63}, "63 fraction bits"),
+        ({"rounding": "up"}, "no rounding 'up'"),
+        ({"headroom": -1}, "headroom"),
     ],
 )
 def test_impossible_precision(arguments, message):
@@ -84,16 +88,23 @@ def test_impossible_precision(arguments, message):
 
 def test_precision_reaches_the_planner():
     precision = privet.Precision(bits=64, fraction=24, layers={"conv1": privet.Precision(bits=32)})
-    assert precision.to_json() == '{"bits": 64, "fraction": 24, "layers": {"conv1": {"bits": 32}}}'
-    assert privet.Precision().to_json() == "{}"
+    assert json.loads(precision.to_json()) == {
+        "bits": 64,
+        "fraction": 24,
+        "per_layer": {"conv1": {"bits": 32}},
+        "rounding": "nearest",
+        "headroom_bits": 2,
+    }
+    assert json.loads(privet.Precision().to_json()) == {"rounding": "nearest", "headroom_bits": 2}
     with pytest.raises(privet.PrecisionError, match="33 bits"):
         privet.compile(nn.ReLU(), torch.zeros(1, 1), precision=privet.Precision(bits=16, fraction=4))
 
 
 def test_estimate_prints_a_table(private):
     estimate = private.estimate(network={"rtt": 0.06, "bandwidth": "293Mbit/s"})
-    assert estimate.data["network"] == "rtt=60ms,bandwidth=293Mbit/s"
+    assert estimate.data["protocol"] == "rtt=60ms,bandwidth=293Mbit/s"
     assert estimate.data["batch"] == 4
+    assert "relu, truncate " in str(estimate)
     assert "1.5 kB" in str(estimate) and "3 MB" in str(estimate) and "1 GB a party" in str(estimate)
 
 

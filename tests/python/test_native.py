@@ -53,14 +53,14 @@ def test_more_fraction_bits_are_closer(lenet):
 def test_estimate_grows_with_batch_and_delay(lenet):
     _, private = lenet
     lan, wan = (private.estimate(network=n).total for n in ("lan", "wan"))
-    assert lan["bytes"] == wan["bytes"] and lan["seconds"] < wan["seconds"]
+    assert lan["wire_bytes"] == wan["wire_bytes"] and lan["seconds"] < wan["seconds"]
     assert private.estimate(batch=8).total["key_bytes"] > 3 * lan["key_bytes"]
 
 
 def test_the_report_names_operations_and_remedies():
     private = privet.compile(nn.Sequential(nn.Linear(3, 3), nn.GELU()), torch.rand(1, 3))
     (problem,) = private.check()
-    assert "gelu" in problem["name"] and problem["layer"] == "1" and problem["remedy"]
+    assert "gelu" in problem["op"] and problem["layer"] == "1" and problem["remedy"]
     with pytest.raises(privet.UnsupportedModel, match="gelu"):
         _ = private.plan
 

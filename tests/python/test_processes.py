@@ -81,6 +81,14 @@ def test_init_that_fails_is_quoted(program):
         processes.initialise(folder / "plan.json", folder / "weights.safetensors")
 
 
+def test_the_model_owner_is_told_where_the_weights_are(program):
+    folder = program(init='mkdir -p "$3/party1" && echo \'me = "party:1"\' > "$3/party1/node.toml"')
+    with Processes(folder) as processes:
+        processes.initialise(folder / "plan.json", folder / "weights.safetensors")
+    lines = (folder / "party1" / "node.toml").read_text().splitlines()
+    assert lines == ['me = "party:1"', f'weights = "{folder}/weights.safetensors"']
+
+
 def test_a_missing_binary_is_explained(monkeypatch, tmp_path):
     monkeypatch.setenv("PRIVET_BINARY", str(tmp_path / "none"))
     with pytest.raises(SessionError, match="make build"):
