@@ -67,3 +67,24 @@ impl fmt::Display for CpuCap {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_names_and_an_order() {
+        for cap in CpuCap::ALL {
+            assert_eq!(cap.to_string().parse(), Ok(cap));
+        }
+        assert!(CpuCap::ALL.is_sorted());
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_the_choices() {
+        for wrong in ["", "AVX2", "avx512 ", "sse"] {
+            let error = wrong.parse::<CpuCap>().expect_err(wrong).to_string();
+            assert!(CpuCap::ALL.iter().all(|c| error.contains(&c.to_string())), "{error}");
+        }
+    }
+}

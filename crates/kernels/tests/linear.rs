@@ -117,12 +117,12 @@ fn enough_work_for_several_threads() {
     let data = [3; 16];
     for bits in [24, 40, 64] {
         let ring = Ring::new(bits);
-        check(ring, LinearShape::MatMulT { m: 150, k: 200, n: 150 }, 3, data);
+        check(ring, LinearShape::MatMulT { m: 250, k: 200, n: 250 }, 3, data);
         check(ring, LinearShape::MatMulT { m: 2, k: 1500, n: 700 }, 3, data);
         let conv = Conv2d {
             batch: 2,
             in_channels: 12,
-            input: [23, 23],
+            input: [37, 37],
             out_channels: 40,
             kernel: [3, 3],
             stride: [1, 1],
@@ -133,7 +133,8 @@ fn enough_work_for_several_threads() {
         check(ring, LinearShape::Conv2d(conv), 3, data);
         let deep = Conv2d { batch: 1, in_channels: 128, out_channels: 300, input: [3, 3], ..conv };
         check(ring, LinearShape::Conv2d(deep), 3, data);
-        let depthwise = Conv2d { in_channels: 320, out_channels: 320, groups: 320, stride: [2, 2], ..conv };
+        let depthwise =
+            Conv2d { in_channels: 1200, out_channels: 1200, groups: 1200, stride: [1, 2], ..conv };
         check(ring, LinearShape::Conv2d(depthwise), 3, data);
     }
 }

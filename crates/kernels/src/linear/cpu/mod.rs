@@ -115,8 +115,9 @@ pub(crate) fn amx_peak(_seconds: f64) -> Option<f64> {
     None
 }
 
-/// Multiplications that keep one thread busy for longer than it takes to start another.
-const MACS_PER_THREAD: u64 = 1 << 20;
+/// Multiplications, and weights to read, that keep a thread busy for longer than it takes to start one.
+const MACS_PER_THREAD: u64 = 4 << 20;
+const WEIGHTS_PER_THREAD: usize = 128 << 10;
 /// Output channels of a group under which tiles are mostly padding.
 const DIRECT_CHANNELS: usize = 4;
 
@@ -277,7 +278,8 @@ pub fn linear_acc(
         "the weights were prepared for another path or ring"
     );
     assert_eq!(any_batch(packed.shape), any_batch(shape), "the weights were prepared for another shape");
-    let threads = threads.min((shape.macs() / MACS_PER_THREAD) as usize).max(1);
+    let work = (shape.macs() / MACS_PER_THREAD).max((shape.weight_len() / WEIGHTS_PER_THREAD) as u64);
+    let threads = threads.min(usize::try_from(work).unwrap_or(usize::MAX)).max(1);
     match (&packed.data, is_direct(shape)) {
         (Data::Tiles(weights), _) => with_kernel(path, ring, Run { threads, shape, x, weights, out }),
         (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, add_row(path)),
