@@ -74,7 +74,9 @@ impl Local {
 
     /// The doctor's findings of one check: `(status, found, remedy)`.
     fn finding(&self, node: &str, check: &str) -> (i32, String, String, String) {
-        let ran = self.doctor(node, &["--json", "--timeout", "2"]);
+        let calls = ["port", "dealer", "party:0", "party:1"].contains(&check);
+        let ran =
+            self.doctor(node, if calls { &["--json", "--timeout", "1"] } else { &["--json", "--offline"] });
         let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(value["ok"], ran.code == 0, "{}", ran.out);
         let all = value["findings"].as_array().unwrap();
@@ -223,7 +225,7 @@ fn doctor_finds_nothing_wrong_with_a_fresh_node() {
     let (code, status, found, remedy) = local.finding("client", "dealer");
     assert_eq!((code, status.as_str()), (0, "warn"), "{found}");
     assert!(remedy.contains("start dealer"), "{remedy}");
-    assert_eq!(local.doctor("client", &["--strict", "--timeout", "2"]).code, 4);
+    assert_eq!(local.doctor("client", &["--strict", "--timeout", "1"]).code, 4);
 }
 
 #[test]
@@ -248,6 +250,9 @@ fn doctor_names_what_is_broken_and_the_repair() {
     let busy = std::net::TcpListener::bind(deployment.parties[1].address.to_string()).unwrap();
     broken("party1", "port", "in use", "ss -ltnp");
     drop(busy);
+    // The budget is smaller than the keys of one run.
+    local.edit("party1/node.toml", |t| t.replace("# disk_budget = \"50 GB\" ", "disk_budget = \"1 kB\""));
+    broken("party1", "disk", "budget 1.00 kB", "raise `disk_budget`");
     // The plan is gone, then is no plan.
     fs::write(local.path("plan.json"), "{}").unwrap();
     broken("party1", "plan", "not a plan", "plan.json");
@@ -340,6 +345,12 @@ fn plans_are_shown_and_audited() {
     );
     assert_eq!(list[0]["when"], "session");
     assert_eq!(list[7]["to"], "receiver");
+    let estimate = privet(&["plan", "estimate", &plan, "--network", "rtt=60ms,bandwidth=293Mbit/s"]).good();
+    assert!(estimate.contains("whole run") && estimate.contains("60 ms round trip"), "{estimate}");
+    let e: serde_json::Value =
+        serde_json::from_str(&privet(&["plan", "estimate", &plan, "--json"]).good()).unwrap();
+    assert_eq!(e["total"]["comparisons"], 16, "8 truncations and 8 signs");
+    privet(&["plan", "estimate", &plan, "--network", "moon"]).refused(2, &["moon", "rtt="]);
     let people = privet(&["plan", "audit", &plan]).good();
     assert!(people.contains("REVEALED to receiver"), "{people}");
     privet(&["plan", "show", "/no/such.json"]).refused(1, &["/no/such.json", "fix:"]);

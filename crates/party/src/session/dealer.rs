@@ -41,6 +41,7 @@ pub fn serve(links: Links, plan: Arc<Plan>, log: Arc<dyn Fn(&str) + Send + Sync>
         let (links, log, plan, device) = (links.clone(), log.clone(), plan.clone(), device.clone());
         let (waiting, sessions) = (waiting.clone(), sessions.clone());
         std::thread::spawn(move || {
+            let Some(caller) = links.without_doctors(caller) else { return };
             let pair =
                 links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {
                     match (place, purpose) {

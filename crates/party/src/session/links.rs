@@ -1,5 +1,6 @@
 //! Connections of a deployment: who may connect, and how this node dials the others.
 
+use crate::cli::probe;
 use crate::config::{Loaded, Place};
 use privet_net::tcp::Incoming;
 use privet_net::{
@@ -86,6 +87,16 @@ impl Links {
         let address = address.map(|a| a.to_string()).unwrap_or_default();
         let others = deployment.places().into_iter();
         Listener::bind(&address, self.security.clone(), others.map(|p| self.pin(&p)).collect())
+    }
+
+    /// Answer a `privet doctor`; gives other callers back.
+    pub fn without_doctors(&self, caller: Incoming) -> Option<Incoming> {
+        if caller.hello().purpose != probe::PURPOSE {
+            return Some(caller);
+        }
+        // The doctor reports what is wrong; here it is nothing that a job depends on.
+        let _ = probe::answer(caller, &self.config.node.me, self.plan_hash);
+        None
     }
 
     /// Answer a caller.

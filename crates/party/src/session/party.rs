@@ -77,16 +77,19 @@ pub fn serve(links: Links, plan: Arc<Plan>, log: Log) -> Result<(), ServeError> 
             }
         };
         let (links, events, log) = (links.clone(), events.clone(), log.clone());
-        std::thread::spawn(move || match links.welcome(caller) {
-            Ok((channel, Place::Party(1), Purpose::Parties)) if party == 0 => {
-                let _ = events.send(Event::Peer(Box::new(channel)));
+        std::thread::spawn(move || {
+            let Some(caller) = links.without_doctors(caller) else { return };
+            match links.welcome(caller) {
+                Ok((channel, Place::Party(1), Purpose::Parties)) if party == 0 => {
+                    let _ = events.send(Event::Peer(Box::new(channel)));
+                }
+                Ok((channel, place, Purpose::Client)) => await_request(channel, place, events, log),
+                Ok((mut channel, place, _)) => {
+                    log(&format!("refused {place}: it called for something that this party does not serve"));
+                    channel.abort("this party does not serve that");
+                }
+                Err(e) => log(&format!("lost a connection: {e}")),
             }
-            Ok((channel, place, Purpose::Client)) => await_request(channel, place, events, log),
-            Ok((mut channel, place, _)) => {
-                log(&format!("refused {place}: it called for something that this party does not serve"));
-                channel.abort("this party does not serve that");
-            }
-            Err(e) => log(&format!("lost a connection: {e}")),
         });
     }
 }

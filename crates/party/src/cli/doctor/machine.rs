@@ -11,7 +11,7 @@ const FEW_FILES: u64 = 1024;
 
 pub(super) fn examine(patient: &Patient, findings: &mut Findings) {
     processor(patient, findings);
-    memory(findings);
+    memory(patient.estimate.as_ref().map(|e| e.memory_bytes), findings);
     files(findings);
     clock(findings);
 }
@@ -31,13 +31,17 @@ fn processor(patient: &Patient, findings: &mut Findings) {
     }
 }
 
-fn memory(findings: &mut Findings) {
-    match sys::available_memory_bytes() {
-        Some(b) if b < LITTLE_MEMORY => {
+fn memory(needed: Option<u64>, findings: &mut Findings) {
+    match (sys::available_memory_bytes(), needed) {
+        (Some(b), Some(n)) if b < n => {
+            let found = format!("{} available, a run of this plan needs about {}", bytes(b), bytes(n));
+            findings.fail("memory", found, "stop other processes, add memory, or lower the plan's batch");
+        }
+        (Some(b), _) if b < LITTLE_MEMORY => {
             findings.warn("memory", format!("{} available", bytes(b)), "stop other processes, or add memory");
         }
-        Some(b) => findings.ok("memory", format!("{} available", bytes(b))),
-        None => {}
+        (Some(b), _) => findings.ok("memory", format!("{} available", bytes(b))),
+        (None, _) => {}
     }
 }
 

@@ -7,7 +7,7 @@ mod peers;
 use super::{CliError, Out};
 use crate::config::{Deployment, Node, load_deployment, load_node};
 use privet_net::Identity;
-use privet_plan::Plan;
+use privet_plan::{Estimate, Plan};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -82,6 +82,7 @@ struct Patient {
     deployment: Option<Deployment>,
     identity: Option<Identity>,
     plan: Option<Plan>,
+    estimate: Option<Estimate>,
 }
 
 /// Examine a node, print the findings, and fail if there is a failure.
@@ -110,7 +111,7 @@ fn examine(args: &Args, findings: &mut Findings) {
             None
         }
     };
-    let mut patient = Patient { node, deployment, identity: None, plan: None };
+    let mut patient = Patient { node, deployment, identity: None, plan: None, estimate: None };
     node::examine(&mut patient, findings);
     if !args.offline {
         peers::examine(&patient, std::time::Duration::from_secs(args.timeout), findings);

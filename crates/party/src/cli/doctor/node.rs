@@ -2,11 +2,13 @@
 
 use super::{Findings, Patient};
 use crate::cli::certs;
-use crate::config::{Deployment, Node};
+use crate::config::{Deployment, Node, Place};
+use crate::report::bytes;
 use crate::sys;
 use privet_net::Identity;
 use privet_net::certs::CertificateInfo;
 use privet_plan::Plan;
+use privet_plan::cost::{Estimate, Fss, Network, Rates, estimate};
 use privet_plan::ir::Op;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +28,9 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
         patient.plan = plan(deployment, findings);
         weights(&patient.node, deployment, findings);
     }
-    store(&patient.node, findings);
+    let estimate = patient.plan.as_ref().map(|p| estimate(p, &Fss, &Rates::default(), &Network::LAN));
+    store(&patient.node, estimate.as_ref(), findings);
+    patient.estimate = estimate;
 }
 
 fn key(node: &Node, findings: &mut Findings) {
@@ -124,9 +128,7 @@ fn weights(node: &Node, deployment: &Deployment, findings: &mut Findings) {
             findings.warn("weights", found, "remove `weights`, or correct `model_owner`");
         }
         Some(path) => match std::fs::metadata(path) {
-            Ok(meta) => {
-                findings.ok("weights", format!("{}, {}", path.display(), crate::report::bytes(meta.len())))
-            }
+            Ok(meta) => findings.ok("weights", format!("{}, {}", path.display(), bytes(meta.len()))),
             Err(e) => {
                 findings.fail("weights", format!("{}: {e}", path.display()), "put the parameter file there")
             }
@@ -139,20 +141,43 @@ fn weights(node: &Node, deployment: &Deployment, findings: &mut Findings) {
     }
 }
 
-fn store(node: &Node, findings: &mut Findings) {
+fn store(node: &Node, estimate: Option<&Estimate>, findings: &mut Findings) {
     let shown = node.store.display();
     // A store that is not there yet is made on first use: what counts is the directory it will be made in.
     let there = node.store.ancestors().find(|p| p.is_dir()).unwrap_or(Path::new("."));
     let probe = there.join(format!(".privet-doctor-{}", std::process::id()));
     match std::fs::File::create_new(&probe).and_then(|_| std::fs::remove_file(&probe)) {
         Ok(()) => {
-            let free = sys::disk_free_bytes(there).map_or("unknown".into(), crate::report::bytes);
-            findings.ok("store", format!("{shown}, {free} free"));
+            findings.ok("store", format!("{shown} is writable"));
+            if let (true, Some(free)) = (matches!(node.me, Place::Party(_)), sys::disk_free_bytes(there)) {
+                room(node, free, estimate.map(|e| e.total.key_bytes), findings);
+            }
         }
         Err(e) => findings.fail(
             "store",
             format!("{}: {e}", there.display()),
             "give this user the right to write there",
         ),
+    }
+}
+
+/// Room for the keys of runs, on the disk and within the budget.
+fn room(node: &Node, free: u64, run: Option<u64>, findings: &mut Findings) {
+    let usable = node.disk_budget.map_or(free, |b| b.0.min(free));
+    let found = match node.disk_budget {
+        Some(budget) => format!("{} free, budget {}", bytes(free), bytes(budget.0)),
+        None => format!("{} free", bytes(free)),
+    };
+    match run {
+        Some(run) if run > usable => {
+            let found = format!("{found}: a run of this plan needs {} of keys", bytes(run));
+            findings.fail(
+                "disk",
+                found,
+                "put `store` on a larger disk, raise `disk_budget`, or lower the plan's batch",
+            );
+        }
+        Some(run) if run > 0 => findings.ok("disk", format!("{found}: keys for {} runs", usable / run)),
+        _ => findings.ok("disk", found),
     }
 }

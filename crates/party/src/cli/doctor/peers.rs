@@ -24,22 +24,12 @@ pub(super) fn examine(patient: &Patient, timeout: Duration, findings: &mut Findi
         let address = address.to_string();
         Some(probe::call(&address, &security, (place, fingerprint), me, plan_hash, timeout))
     };
-    for place in deployment.places() {
-        let Some(address) = deployment.address(&place) else { continue };
-        if place != *me {
-            if let Some(result) = call(&place, address) {
-                peer(&place, address, result, findings);
-            }
-            continue;
-        }
+    if let Some(address) = deployment.address(me) {
         let bind = patient.node.listen.as_ref().unwrap_or(address);
         match listen(bind) {
             Ok(()) => findings.ok("port", format!("{bind} is free")),
             Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => {
-                // This node itself refuses its own certificate, after showing the same one.
-                let own =
-                    matches!(call(&place, bind), Some(Ok(_) | Err(NetError::CertificateRefused { .. })));
-                in_use(own, bind, findings);
+                in_use(call(me, bind).is_some_and(|r| is_pinned(&r)), bind, findings);
             }
             Err(e) => {
                 let remedy = "correct `address` in the deployment, or set `listen` in node.toml to an address of this machine";
@@ -47,10 +37,36 @@ pub(super) fn examine(patient: &Patient, timeout: Duration, findings: &mut Findi
             }
         }
     }
+    // All at once: one that does not answer must not delay the others.
+    let others: Vec<Place> = deployment.places().into_iter().filter(|p| p != me).collect();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let calls = others.iter().filter_map(|place| Some((place, deployment.address(place)?)));
+        let calls: Vec<_> = calls.map(|(p, a)| (p, a, scope.spawn(move || call(p, a)))).collect();
+        calls.into_iter().map(|(p, a, c)| (p, a, c.join().ok().flatten())).collect()
+    });
+    for (place, address, result) in results {
+        match result {
+            Some(result) => peer(place, address, result, findings),
+            None => findings.fail(
+                place.to_string(),
+                format!("the call to {address} failed"),
+                "report this as a bug",
+            ),
+        }
+    }
 }
 
 fn listen(address: &Address) -> std::io::Result<()> {
     TcpListener::bind(&address.resolve()?[..]).map(drop)
+}
+
+/// Whether whoever answered showed the certificate that was asked for, however the call went on.
+fn is_pinned(result: &Result<probe::Answer, NetError>) -> bool {
+    use NetError::*;
+    matches!(
+        result,
+        Ok(_) | Err(CertificateRefused { .. } | Aborted { .. } | WrongRole { .. } | PlanMismatch { .. })
+    )
 }
 
 fn in_use(by_this_node: bool, address: &Address, findings: &mut Findings) {

@@ -1,4 +1,5 @@
 mod audit;
+mod estimate;
 mod show;
 
 use super::{CliError, Out};
@@ -16,6 +17,8 @@ pub struct Args {
 enum What {
     /// Name, hash, inputs, outputs and operations.
     Show(File),
+    /// Bytes, rounds, keys, memory and predicted time, layer by layer.
+    Estimate(estimate::Args),
     /// Every opening: what, how many bits, and who learns what.
     Audit(File),
 }
@@ -34,6 +37,7 @@ struct File {
 pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
     match args.what {
         What::Show(file) => show::run(&read(&file.plan)?, file.json, out),
+        What::Estimate(args) => estimate::run(&args, out),
         What::Audit(file) => audit::run(&read(&file.plan)?, file.json, out),
     }
 }
