@@ -46,8 +46,8 @@ impl Draft<'_> {
             let before = rewrite.nodes.len();
             let new = rule(&mut rewrite, &GraphNode { inputs, ..node });
             rewrite.uses.resize(rewrite.nodes.len(), 1);
-            // a node that stands in for a removed one is read by the readers of both
-            rewrite.uses[new] = if new < before { rewrite.uses[new] + uses[id] } else { uses[id] };
+            // an operand that takes the place of one of its readers gets that one's readers in exchange
+            rewrite.uses[new] = if new < before { rewrite.uses[new] + uses[id] - 1 } else { uses[id] };
             map.push(new);
         }
         self.graph.nodes = rewrite.nodes;

@@ -174,7 +174,7 @@ fn argmax(e: &mut Emitter<'_>, v: usize, dim: usize) -> Form {
     let (n, format) = (e.node(v), e.format(v));
     let x = n.inputs[0];
     let native = if e.is_parameter(x) { e.weight(x, format.m(), format.f) } else { e.native(x) };
-    let fits = native.frac + e.need(x) < native.bits;
+    let fits = native.frac + e.need(x) <= native.bits;
     let x_form = if fits && e.uses[x] == 1 { native } else { e.at_most(x, format.m(), format.f) };
     let extent = e.node(x).shape[dim];
     let bits = (usize::BITS - (extent - 1).leading_zeros() + 1).max(8);
@@ -222,7 +222,9 @@ fn common(e: &mut Emitter<'_>, v: usize) -> Vec<Form> {
 
 fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Format) -> (u32, u32) {
     let Format { k, f, .. } = format;
-    let Some(&first) = values.first() else { return (k, f) };
+    if values.is_empty() {
+        return (k, f);
+    }
     if let Some(k) = e.wide[v]
         && values.iter().all(|&x| e.find(x, k, f).is_some())
     {
@@ -231,7 +233,8 @@ fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Forma
     let natives: Vec<Form> = values.iter().map(|&x| e.native(x)).collect();
     let bits = natives[0].bits;
     let frac = natives.iter().map(|n| n.frac).max().unwrap_or(f);
-    let grows = e.node(v).shape.iter().product::<usize>() > e.node(first).shape.iter().product();
+    let len = |x: usize| e.node(x).shape.iter().product::<usize>();
+    let grows = len(v) > values.iter().map(|&x| len(x)).sum();
     let alone = |(&x, n): (&usize, &Form)| n.frac <= f || (e.uses[x] == 1 && !grows);
     let lazily = natives.iter().all(|n| n.bits == bits) && values.iter().zip(&natives).all(alone);
     if lazily && frac >= f && frac + e.need(v) <= bits {

@@ -5,7 +5,7 @@
 //! extensions appear where they are needed, once.
 
 use super::draft::Draft;
-use super::precision::{Format, Formats, RoundingMode, op_name, range_bits};
+use super::precision::{Format, Formats, RoundingMode, compared, op_name, range_bits};
 use super::report::Problem;
 use crate::float::FloatTensor;
 use crate::graph::{GraphNode, GraphOp};
@@ -35,6 +35,7 @@ pub(super) struct Emitter<'a> {
     pub formats: &'a Formats,
     pub wide: Vec<Option<u32>>,
     pub uses: Vec<usize>,
+    compared: Vec<bool>,
     pub forms: Vec<Vec<Form>>,
     pub plan: Plan,
     pub rounding: RoundingMode,
@@ -55,6 +56,7 @@ impl<'a> Emitter<'a> {
             formats,
             wide,
             uses: draft.uses(),
+            compared: compared(&draft.graph),
             forms: Vec::with_capacity(draft.graph.nodes.len()),
             plan: Plan {
                 version: crate::ir::PLAN_VERSION,
@@ -85,7 +87,8 @@ impl<'a> Emitter<'a> {
     /// activations have.
     pub fn need(&self, v: usize) -> u32 {
         let Format { k, f, g } = self.format(v);
-        self.node(v).range.map_or(k - f - g, |range| range_bits(range, self.formats.headroom).min(k - f - g))
+        let spare = self.formats.headroom + self.compared[v] as u32;
+        self.node(v).range.map_or(k - f - g, |range| range_bits(range, spare).min(k - f - g))
     }
 
     pub fn problem(&self, v: usize, what: String, remedy: &str) -> Problem {

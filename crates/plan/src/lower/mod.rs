@@ -50,6 +50,7 @@ pub fn lower(
     rules::apply(&mut draft);
     let mut notes = std::mem::take(&mut draft.notes);
     let formats = choose_formats(&draft, precision, &mut notes)?;
+    notes.push(formats.note());
     let (plan, parameters) = emitted(&draft, &formats, precision)?.finish();
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
     Ok(Lowered { plan, parameters, notes })

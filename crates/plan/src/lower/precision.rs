@@ -98,6 +98,12 @@ pub(crate) struct Formats {
 }
 
 impl Formats {
+    /// What was chosen, for the user.
+    pub fn note(&self) -> String {
+        let Format { k, f, g } = self.base;
+        format!("linear layers in {k} ring bits; {f} fraction bits for activations, {g} for weights")
+    }
+
     pub fn of(&self, layer: &str) -> Format {
         let covers = |name: &&String| {
             layer.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -205,7 +211,7 @@ fn is_value(node: &GraphNode) -> bool {
 }
 
 /// Values whose differences are compared: these need a bit more.
-fn compared(graph: &Graph) -> Vec<bool> {
+pub(crate) fn compared(graph: &Graph) -> Vec<bool> {
     let mut compared = vec![false; graph.nodes.len()];
     for node in &graph.nodes {
         if matches!(node.op, GraphOp::MaxPool2d { .. } | GraphOp::Argmax { .. }) {
