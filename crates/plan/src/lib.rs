@@ -1,7 +1,7 @@
 //! From a captured model to the integer plan that every protocol runs.
 //!
 //! [`graph::Graph`] is what the front end captured: real-number semantics, source lines, calibrated ranges.
-//! [`ir::Plan`] is the typed integer program whose meaning [`interpret`] fixes; [`real`] evaluates it without
+//! [`ir::Plan`] is the typed integer program whose meaning [`mod@interpret`] fixes; [`real`] evaluates it without
 //! rounding; [`lower()`] goes from the first to the second. [`local`] and [`tournament`] are shared with the protocols, so that they cannot disagree.
 
 pub mod check;

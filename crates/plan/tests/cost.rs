@@ -29,7 +29,11 @@ fn gates_of_the_masked_family() {
     assert_eq!(truncate.key_bytes - truncate.key_bytes_other, 2 * 6 * 1000);
     assert_eq!(truncate.wire_bytes, 125 + 6000);
     let small = price(Op::Extend, &[ty(&[8], 5, 0)], ty(&[8], 12, 0));
-    assert_eq!((small.key_bytes_other, small.aes), (8 * 32, 8), "early termination needs no level");
+    assert_eq!(
+        (small.key_bytes_other, small.key_bytes, small.aes),
+        (8 * 32, 8 * 32 + 24, 8),
+        "early termination needs no level"
+    );
     let w = [ty(&[4, 30], 64, 16), ty(&[10, 30], 64, 16)];
     let linear = price(Op::Linear, &w, ty(&[4, 10], 64, 32));
     assert_eq!((linear.macs, linear.wire_bytes, linear.key_bytes, linear.rounds), (1200, 320, 320, 1));
@@ -38,7 +42,19 @@ fn gates_of_the_masked_family() {
     let pool = price(Op::MaxPool2d { window }, &[ty(&[1, 1, 5, 5], 32, 0)], ty(&[1, 1, 2, 2], 32, 0));
     assert_eq!((pool.comparisons, pool.rounds), (2 * 2 * 5 + 2 * 2 * 2, 8));
     let argmax = price(Op::Argmax { dim: 1 }, &[ty(&[7, 10], 32, 0)], ty(&[7], 8, 0));
-    assert_eq!((argmax.comparisons, argmax.rounds), (63, 8));
+    // four levels: bit, value, index
+    assert_eq!((argmax.comparisons, argmax.rounds), (63, 12));
+    assert_eq!(price(Op::IsNegative, &[ty(&[64], 32, 0)], ty(&[64], 8, 0)).wire_bytes, 8 + 64);
+    let equal = price(Op::Equal, &[ty(&[8], 32, 0), ty(&[8], 32, 0)], ty(&[8], 8, 0));
+    assert_eq!((equal.key_bytes, equal.aes), (8 * (16 * 27 + 2), 8 * 26));
+    // two and a half frames of words: the second one is evaluator 0's
+    let frame = 64 * 1024;
+    let many = price(
+        Op::Mul,
+        &[ty(&[5 * frame / 2], 64, 0), ty(&[5 * frame / 2], 64, 0)],
+        ty(&[5 * frame / 2], 64, 0),
+    );
+    assert_eq!((many.key_bytes, many.key_bytes_other), (8 * frame as u64 * 3 / 2, 8 * frame as u64));
 }
 
 #[test]

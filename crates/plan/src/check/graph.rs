@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 impl Graph {
     /// Check topology, sizes, names and numbers. Shapes are checked against the operations when the graph is
-    /// lowered ([`crate::lower`]), since the plan it becomes is checked in full.
+    /// lowered ([`fn@crate::lower`]), since the plan it becomes is checked in full.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.version != GRAPH_VERSION {
             return Err(PlanError::Version { found: self.version, expected: GRAPH_VERSION });

@@ -1,7 +1,9 @@
-//! Prices of `fss`: masked values, one comparison key from one DPF, tables for one party.
+//! Prices of `fss`: masked values, one comparison key from one DPF, tables of dealt words.
 //!
-//! A gate on a comparison bit takes two rounds: open the masked bit, then open the masked result. Table shares cost
-//! bytes for one party; the other's come from a seed. All counts are for a whole tensor, bits packed.
+//! A gate on a comparison bit takes two rounds: open the masked bit, then open the masked result. Masks come from seeds
+//! and cost nothing. Of a table word one evaluator's share comes from a seed too; which one's alternates from key frame
+//! to key frame, beginning with evaluator 0, so evaluator 1 never has fewer key bytes. All counts are for a whole
+//! tensor, elements packed bit by bit.
 
 use super::{Cost, GateCost};
 use crate::ir::{Op, Rounding, Type};
@@ -30,45 +32,62 @@ fn packed(elements: u64, bits: u32) -> u64 {
     (elements * bits as u64).div_ceil(8)
 }
 
-/// `elements` gates on an n-bit comparison: `words` table words of `bits` bits, then results of `opened` bits each.
-fn gate(elements: u64, n: u32, words: u64, bits: u32, opened: &[u32]) -> Cost {
-    if elements == 0 {
-        return Cost::default();
-    }
+/// Target bytes of a key frame.
+const FRAME_BYTES: u64 = 512 << 10;
+
+/// Key bytes of `words` dealt words of `bits` bits for each of `elements`: of evaluator 1 and of evaluator 0.
+fn table(elements: u64, words: u64, bits: u32) -> (u64, u64) {
+    let chunk = (FRAME_BYTES / (words * bits as u64 / 8).max(1)).next_multiple_of(64);
+    let frame = packed(chunk * words, bits);
+    let (full, rest) = (elements / chunk, packed(elements % chunk * words, bits));
+    let last = if full.is_multiple_of(2) { (rest, 0) } else { (0, rest) };
+    (full.div_ceil(2) * frame + last.0, full / 2 * frame + last.1)
+}
+
+/// `elements` comparisons over n bits, their masked results opened.
+fn comparison(elements: u64, n: u32) -> Cost {
     let keys = elements * comparison_key_bytes(n);
     Cost {
         comparisons: elements,
         aes: elements * comparison_aes(n),
-        key_bytes: keys + packed(elements * words, bits),
+        key_bytes: keys,
         key_bytes_other: keys,
-        wire_bytes: packed(elements, 1) + opened.iter().map(|&b| packed(elements, b)).sum::<u64>(),
-        rounds: 2,
+        wire_bytes: packed(elements, 1),
+        rounds: 1,
         ..Cost::default()
     }
 }
 
-/// max(x, y) = y + relu(x - y) in k bits.
-fn max(elements: u64, k: u32) -> Cost {
-    gate(elements, k - 1, 3, k, &[k])
+/// A result of `elements` elements of `bits` bits computed from `words` dealt words each and opened under its mask.
+fn opened(elements: u64, words: u64, bits: u32) -> Cost {
+    let (key_bytes, key_bytes_other) = table(elements, words, bits);
+    Cost { key_bytes, key_bytes_other, wire_bytes: packed(elements, bits), rounds: 1, ..Cost::default() }
 }
 
-/// ReLU and extension to a wider ring.
-fn widen(elements: u64, from: u32, to: u32) -> Cost {
-    gate(elements, from - 1, 5, to, &[to])
+/// `elements` gates on an n-bit comparison with `words` table words of `bits` bits.
+fn gate(elements: u64, n: u32, words: u64, bits: u32) -> Cost {
+    sum([comparison(elements, n), opened(elements, words, bits)])
+}
+
+/// max(x, y) = y + relu(x - y) in k bits.
+fn max(elements: u64, k: u32) -> Cost {
+    gate(elements, k - 1, 3, k)
 }
 
 /// A bilinear operation on masked values: one correction word an output element, one opening.
 fn bilinear(macs: u64, result: &Type) -> Cost {
-    let bytes = packed(result.len() as u64, result.bits);
-    Cost { macs, key_bytes: bytes, wire_bytes: bytes, rounds: 1, ..Cost::default() }
+    Cost { macs, ..opened(result.len() as u64, 1, result.bits) }
 }
 
-fn levels(levels: &[Level], price: impl Fn(u64) -> Cost) -> Cost {
+fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
     let mut total = Cost::default();
-    for level in levels {
-        total += price(level.pair_len() as u64);
-    }
+    costs.into_iter().for_each(|cost| total += cost);
     total
+}
+
+/// Games of every level that has any.
+fn games(levels: &[Level]) -> impl Iterator<Item = u64> {
+    levels.iter().map(|level| level.pair_len() as u64).filter(|&pairs| pairs > 0)
 }
 
 impl GateCost for Fss {
@@ -80,7 +99,7 @@ impl GateCost for Fss {
         let (n, to) = (result.len() as u64, result.bits);
         let from = operands.first().map_or(to, |x| x.bits);
         match op {
-            // the masked value goes to both evaluators; the dealer tells the owner the mask by a seed
+            // the masked value goes to both evaluators; its mask comes from a seed
             Op::Input { .. } | Op::Weight { .. } => {
                 Cost { client_bytes: 2 * packed(n, to), rounds: 1, ..Cost::default() }
             }
@@ -88,31 +107,29 @@ impl GateCost for Fss {
             Op::MatMul => bilinear(n * operands[0].shape[operands[0].shape.len() - 1] as u64, result),
             Op::Conv2d { geometry } => bilinear(geometry.macs(), result),
             Op::Mul | Op::Select => bilinear(n, result),
-            Op::Truncate { shift, rounding: Rounding::Floor } => gate(n, *shift, 2, to, &[to]),
-            Op::Truncate { shift, rounding: Rounding::Stochastic } => gate(n, *shift + 1, 2, to, &[to]),
+            Op::Truncate { shift, rounding: Rounding::Floor } => gate(n, *shift, 2, to),
+            Op::Truncate { shift, rounding: Rounding::Stochastic } => gate(n, *shift + 1, 2, to),
             Op::Relu if from == to => max(n, to),
-            Op::Relu | Op::Extend => widen(n, from, to),
+            Op::Relu => gate(n, from - 1, 5, to),
+            Op::Extend => gate(n, from, 2, to),
             Op::Max => max(n, to),
             Op::MaxPool2d { window } => {
                 let [rows, columns] = tournament::max_pool(window, &operands[0].shape);
-                let mut total = levels(&rows.levels, |pairs| max(pairs, to));
-                total += levels(&columns.levels, |pairs| max(pairs, to));
-                total
+                sum(games(&rows.levels).chain(games(&columns.levels)).map(|pairs| max(pairs, to)))
             }
-            Op::IsNegative => gate(n, from - 1, 1, to, &[to]),
-            Op::Equal => gate(n, from, 1, to, &[to]),
-            // the value and its index are selected by the same bit
+            Op::IsNegative => gate(n, from - 1, 2, to),
+            Op::Equal => gate(n, from, 2, to),
+            // one bit selects the value, then the index
             Op::Argmax { dim } => {
                 let tournament = tournament::argmax(&operands[0].shape, *dim);
-                levels(&tournament.levels, |pairs| gate(pairs, from - 1, 3, from + to, &[from, to]))
+                sum(games(&tournament.levels).map(|n| sum([max(n, from), opened(n, 3, to)])))
             }
             _ => Cost::default(),
         }
     }
 
-    /// Each evaluator sends the receiver its share of the mask, one of them the masked value besides.
+    /// Each evaluator sends the receiver its share.
     fn output(&self, ty: &Type) -> Cost {
-        let bytes = packed(ty.len() as u64, ty.bits);
-        Cost { key_bytes: bytes, client_bytes: 2 * bytes, rounds: 1, ..Cost::default() }
+        Cost { client_bytes: packed(ty.len() as u64, ty.bits), rounds: 1, ..Cost::default() }
     }
 }

@@ -23,7 +23,7 @@ pub struct Cost {
     pub aes: u64,
     /// Key bytes of the party with more of them.
     pub key_bytes: u64,
-    /// Key bytes of the other party, whose tables come from a seed.
+    /// Key bytes of the other party.
     pub key_bytes_other: u64,
     /// Bytes that one evaluator sends to the other.
     pub wire_bytes: u64,

@@ -2,8 +2,8 @@
 //!
 //! Linear layers work in Z_2^k. A product of f and g fraction bits has f + g of them; truncating by g leaves f in
 //! m = k - g bits, where ReLU and MaxPool run; ReLU widens back to k for the next layer as it goes. Residual sums
-//! happen in m bits, or before the truncation where that saves one. See [`forms`] for how each value gets the
-//! numbers that its readers want.
+//! happen in m bits, or before the truncation where that saves one. How each value gets the numbers that
+//! its readers want is told in `forms.rs`.
 
 mod demand;
 mod draft;
