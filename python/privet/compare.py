@@ -10,6 +10,8 @@ from torch import Tensor
 from .graph import Graph
 from .report import LayerDifference
 
+INCREASING = ("relu", "clamp", "leaky_relu")
+
 Key = tuple[str, tuple[int, ...]]
 """A layer and the shape of a value in it; where there are several, the last one counts."""
 
@@ -41,16 +43,16 @@ def model_values(graph: Graph) -> dict[Key, int]:
         follower = users[i][0] if len(after) == 1 else None
         if node.kind in ("conv2d", "linear") and follower is not None and after[0].kind == "batch_norm":
             values[node.layer, tuple(node.shape)] = follower
-        elif node.kind in ("relu", "clamp") and follower is not None and after[0].kind == "max_pool2d":
+        elif node.kind in INCREASING and follower is not None and after[0].kind == "max_pool2d":
             values[node.layer, tuple(after[0].shape)] = follower
-        elif not (node.kind == "max_pool2d" and only_use_of_relu(graph, users, node.inputs[0])):
+        elif not (node.kind == "max_pool2d" and only_activation(graph, users, node.inputs[0])):
             values[node.layer, tuple(node.shape)] = i
     return values
 
 
-def only_use_of_relu(graph: Graph, users: Mapping[int, list[int]], node: int) -> bool:
-    """Whether a value is a ReLU that feeds nothing else."""
-    return graph.nodes[node].kind in ("relu", "clamp") and len(users[node]) == 1
+def only_activation(graph: Graph, users: Mapping[int, list[int]], node: int) -> bool:
+    """Whether a value is an increasing activation that feeds nothing else."""
+    return graph.nodes[node].kind in INCREASING and len(users[node]) == 1
 
 
 def difference(layer: str, operation: str, ours: Tensor, theirs: Tensor) -> LayerDifference:
