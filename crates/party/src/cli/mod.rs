@@ -1,6 +1,8 @@
 //! The `privet` command: one file a subcommand.
 
+mod bench;
 mod certs;
+mod deal;
 mod doctor;
 mod env;
 mod error;
@@ -10,6 +12,8 @@ mod out;
 mod plan;
 pub mod probe;
 mod report;
+mod run;
+mod serve;
 
 pub use error::{CliError, Exit};
 pub use out::Out;
@@ -48,6 +52,16 @@ enum Command {
     Env(env::Args),
     /// Show a plan, estimate its cost, list what it opens.
     Plan(plan::Args),
+    /// Serve as party 0 or party 1.
+    Party(serve::Args),
+    /// Serve keys to the parties.
+    Dealer(serve::Args),
+    /// Deal keys into files instead.
+    Deal(deal::Args),
+    /// Run a plan on tensors from files, as the client of a node file.
+    Run(run::Args),
+    /// Measure a workload over real processes.
+    Bench(bench::Args),
     /// Turn the JSON report of a run into one HTML page.
     Report(report::Args),
 }
@@ -60,6 +74,11 @@ impl Command {
             Command::Doctor(args) => doctor::run(args, out),
             Command::Env(args) => env::run(args, out),
             Command::Plan(args) => plan::run(args, out),
+            Command::Party(args) => serve::party(&args),
+            Command::Dealer(args) => serve::dealer(&args),
+            Command::Deal(args) => deal::run(&args, out),
+            Command::Run(args) => run::run(&args, out),
+            Command::Bench(args) => bench::run(&args, out),
             Command::Report(args) => report::run(args, out),
         }
     }

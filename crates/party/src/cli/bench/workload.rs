@@ -1,0 +1,151 @@
+//! The workloads that `privet bench` knows, made into a plan and public random operands.
+
+use crate::cli::CliError;
+use privet_plan::graph::GraphOp;
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
+use privet_plan::lower::{Lowered, Precision, lower};
+use privet_plan::{FloatTensor, Graph};
+use privet_prg::{Domain, Prg, Seed};
+use privet_ring::Ring;
+use std::collections::BTreeMap;
+
+/// Captured networks, without weights; made by `python -m privet.workloads`.
+const GRAPHS: [(&str, &[u8]); 8] = [
+    ("mlp", include_bytes!("../../../../../benches/workloads/mlp.graph.json")),
+    ("lenet", include_bytes!("../../../../../benches/workloads/lenet.graph.json")),
+    ("alexnet-cifar", include_bytes!("../../../../../benches/workloads/alexnet-cifar.graph.json")),
+    ("vgg16-cifar", include_bytes!("../../../../../benches/workloads/vgg16-cifar.graph.json")),
+    ("resnet18", include_bytes!("../../../../../benches/workloads/resnet18.graph.json")),
+    ("squeezenet", include_bytes!("../../../../../benches/workloads/squeezenet.graph.json")),
+    ("resnet50", include_bytes!("../../../../../benches/workloads/resnet50.graph.json")),
+    ("vgg16", include_bytes!("../../../../../benches/workloads/vgg16.graph.json")),
+];
+
+/// A plan with operands.
+pub struct Workload {
+    /// The plan.
+    pub plan: Plan,
+    /// Its weights.
+    pub weights: BTreeMap<String, FloatTensor>,
+    /// Its inputs.
+    pub inputs: BTreeMap<String, FloatTensor>,
+}
+
+/// What to run.
+pub struct Choice<'a> {
+    /// `relu-1000000`, `lenet`, ...
+    pub name: &'a str,
+    /// Rows.
+    pub batch: usize,
+    /// Ring bits of linear layers.
+    pub bits: u32,
+    /// Fraction bits.
+    pub fraction: u32,
+}
+
+/// Names for the help text.
+pub fn names() -> String {
+    let networks: Vec<&str> = GRAPHS.iter().map(|(name, _)| *name).collect();
+    format!("relu-N, matmul-N, {}", networks.join(", "))
+}
+
+/// Make a workload; operands are pseudorandom from a public seed, so that runs can be compared.
+pub fn make(choice: &Choice) -> Result<Workload, CliError> {
+    let mut random = Seed::from_bytes(*b"public benchdata").derive(Domain::Public, 0).stream();
+    if let Some(n) = numbered(choice.name, "relu-") {
+        return Ok(relu(n, choice, &mut random));
+    }
+    if let Some(n) = numbered(choice.name, "matmul-") {
+        return Ok(matmul(n, choice, &mut random));
+    }
+    network(choice, &mut random)
+}
+
+fn numbered(name: &str, prefix: &str) -> Option<usize> {
+    name.strip_prefix(prefix)?.parse().ok().filter(|n| (1..=1 << 27).contains(n))
+}
+
+fn node(op: Op, inputs: &[usize], shape: &[usize], bits: u32, frac: u32, layer: &str) -> Node {
+    let ty = Type { shape: shape.to_vec(), bits, frac };
+    Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+}
+
+fn small(name: &str, nodes: Vec<Node>) -> Plan {
+    let output = Output { value: nodes.len() - 1, name: "y".into(), to: "receiver".into() };
+    Plan { version: PLAN_VERSION, name: name.into(), batch: 1, nodes, outputs: vec![output] }
+}
+
+fn input(limit: f64) -> Op {
+    Op::Input { name: "x".into(), owner: "data-owner".into(), limit }
+}
+
+fn relu(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
+    let (k, f) = (choice.bits, choice.fraction);
+    let nodes = vec![node(input(100.0), &[], &[n], k, f, "input"), node(Op::Relu, &[0], &[n], k, f, "relu")];
+    let x = FloatTensor { shape: vec![n], data: uniform(random, n, -100.0, 100.0) };
+    Workload {
+        plan: small(choice.name, nodes),
+        weights: BTreeMap::new(),
+        inputs: BTreeMap::from([("x".into(), x)]),
+    }
+}
+
+fn matmul(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
+    let (k, f, shape) = (choice.bits, choice.fraction, [n, n]);
+    let weight = Op::Weight { name: "w".into(), owner: "model-owner".into() };
+    let nodes = vec![
+        node(input(1.0), &[], &shape, k, f, "input"),
+        node(weight, &[], &shape, k, f, "matmul"),
+        node(Op::Linear, &[0, 1], &shape, k, 2 * f, "matmul"),
+    ];
+    let mut tensor = || FloatTensor { shape: shape.to_vec(), data: uniform(random, n * n, -1.0, 1.0) };
+    Workload {
+        plan: small(choice.name, nodes),
+        weights: BTreeMap::from([("w".into(), tensor())]),
+        inputs: BTreeMap::from([("x".into(), tensor())]),
+    }
+}
+
+fn network(choice: &Choice, random: &mut Prg) -> Result<Workload, CliError> {
+    let unknown = || {
+        let cause = format!("there is no workload `{}`", choice.name.escape_debug());
+        CliError::usage(cause, format!("choose one of: {}", names()))
+    };
+    let (_, json) = GRAPHS.iter().find(|(name, _)| *name == choice.name).ok_or_else(unknown)?;
+    let broken = |e: &dyn std::fmt::Display| CliError::failed(e, "report this as a bug");
+    let graph = Graph::from_json(json).map_err(|e| broken(&e))?;
+    let graph = graph.with_batch(choice.batch).map_err(|e| broken(&e))?;
+    let (mut params, mut inputs) = (BTreeMap::new(), BTreeMap::new());
+    for node in &graph.nodes {
+        let (lo, hi) = node.range.map_or((-1.0, 1.0), |[lo, hi]| (lo, hi));
+        let (n, shape) = (node.shape.iter().product(), node.shape.clone());
+        match &node.op {
+            GraphOp::Parameter { name } => {
+                let data = if lo >= 0.0 { uniform(random, n, lo, hi) } else { bell(random, n, lo, hi) };
+                params.insert(name.clone(), FloatTensor { shape, data });
+            }
+            GraphOp::Input { name } => {
+                inputs.insert(name.clone(), FloatTensor { shape, data: uniform(random, n, lo, hi) });
+            }
+            _ => {}
+        }
+    }
+    let precision =
+        Precision { bits: Some(choice.bits), fraction: Some(choice.fraction), ..Precision::default() };
+    let Lowered { plan, parameters, .. } = lower(&graph, &params, &precision).map_err(|e| {
+        CliError::failed(e, "choose other `--bits` and `--fraction`; 64 and 24 hold every workload")
+    })?;
+    Ok(Workload { plan, weights: parameters, inputs })
+}
+
+fn uniform(random: &mut Prg, n: usize, lo: f64, hi: f64) -> Vec<f64> {
+    let unit = |w: u64| (w >> 11) as f64 / (1u64 << 53) as f64;
+    random.elements(Ring::R64, n).into_iter().map(|w| lo + (hi - lo) * unit(w)).collect()
+}
+
+/// Bell-shaped (a sum of twelve uniform numbers), its largest of n about as large as the range seen.
+fn bell(random: &mut Prg, n: usize, lo: f64, hi: f64) -> Vec<f64> {
+    let sigma = lo.abs().max(hi.abs()) / (2.0 * (n as f64 + 2.0).ln()).sqrt();
+    let twelve = uniform(random, 12 * n, -0.5, 0.5);
+    twelve.chunks(12).map(|c| (sigma * c.iter().sum::<f64>()).clamp(lo, hi)).collect()
+}

@@ -1,0 +1,92 @@
+//! `privet deal`: the dealer without a network: keys for both parties as files, to be carried to them.
+
+use super::{CliError, Out};
+use crate::session::deal::DealerSession;
+use crate::sys;
+use privet_fss::NodeStats;
+use privet_kernels::cpu;
+use privet_plan::Plan;
+use serde::{Deserialize, Serialize};
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Options.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The plan.
+    #[arg(long)]
+    plan: PathBuf,
+    /// Store of party 0 (a directory; created when missing).
+    #[arg(long)]
+    store0: PathBuf,
+    /// Store of party 1.
+    #[arg(long)]
+    store1: PathBuf,
+    /// Runs to deal keys for.
+    #[arg(long, default_value_t = 1)]
+    runs: u64,
+    /// Worker threads; every core by default.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Deal one run for every line on standard input, in one session, until it ends.
+    #[arg(long, conflicts_with = "runs")]
+    on_demand: bool,
+    /// One JSON line a deal.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a deal cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Dealt {
+    /// Seconds, both parties' keys written.
+    pub seconds: f64,
+    /// Bytes of the larger stream.
+    pub key_bytes: u64,
+    /// AES calls.
+    pub aes_calls: u64,
+    /// Peak resident memory of the dealer so far, bytes.
+    pub peak_rss_bytes: u64,
+}
+
+/// Run the command.
+pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
+    let bytes = std::fs::read(&args.plan).map_err(|e| CliError::file("read", &args.plan, e))?;
+    let plan = Plan::from_json(&bytes)
+        .map_err(|e| CliError::failed(format!("{}: {e}", args.plan.display()), "compile the model again"))?;
+    let mut session = DealerSession::new(Arc::new(plan), cpu(args.threads.unwrap_or_else(sys::cores)));
+    if args.on_demand {
+        for line in std::io::stdin().lock().lines() {
+            line.map_err(|e| CliError::failed(e, "standard input must stay open"))?;
+            deal(&mut session, 1, args, out)?;
+        }
+        return Ok(());
+    }
+    deal(&mut session, args.runs, args, out)
+}
+
+fn deal(session: &mut DealerSession, runs: u64, args: &Args, out: &mut Out) -> Result<(), CliError> {
+    let start = Instant::now();
+    let indices = session.take_indices(runs);
+    let stats = session
+        .deal_to_stores([&args.store0, &args.store1], &indices, &mut |_| {})
+        .map_err(|e| CliError::failed(e, "nothing that was dealt completely is lost; deal the rest again"))?;
+    let mut total = NodeStats::default();
+    stats.iter().for_each(|s| total.add(s));
+    let dealt = Dealt {
+        seconds: start.elapsed().as_secs_f64(),
+        key_bytes: total.key_bytes,
+        aes_calls: total.aes_calls,
+        peak_rss_bytes: sys::peak_rss_bytes().unwrap_or(0),
+    };
+    match args.json {
+        true => out.json(&dealt)?,
+        false => out.line(format_args!(
+            "keys for {runs} runs: {} bytes a party in {:.2} s",
+            dealt.key_bytes, dealt.seconds
+        ))?,
+    }
+    out.flush()
+}

@@ -1,0 +1,95 @@
+//! `privet run`: a client without Python: shares tensors from files and writes what it learns to a file.
+
+use super::{CliError, Out, serve};
+use crate::progress;
+use crate::session::client::{Client, ClientError};
+use crate::tensors::{self, Tensors};
+use std::path::PathBuf;
+
+/// Options.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The client's node file.
+    #[arg(long, short)]
+    config: PathBuf,
+    /// Inputs that this client owns, safetensors, one row batch of the plan.
+    #[arg(long, short)]
+    input: Option<PathBuf>,
+    /// Weights, where this client owns the model: shared when no session is open.
+    #[arg(long, short)]
+    weights: Option<PathBuf>,
+    /// Where the outputs go, safetensors of float64, where this client is the receiver.
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+    /// Have keys dealt for this many runs first.
+    #[arg(long)]
+    prepare: Option<u64>,
+    /// Only prepare and share; do not run.
+    #[arg(long)]
+    no_run: bool,
+    /// The run's costs as one JSON line.
+    #[arg(long)]
+    json: bool,
+}
+
+fn failed(e: ClientError) -> CliError {
+    CliError::failed(
+        e,
+        "check the nodes with `privet doctor`; a failed run reveals nothing and can be repeated",
+    )
+}
+
+fn load(path: &Option<PathBuf>) -> Result<Tensors, CliError> {
+    match path {
+        Some(path) => tensors::load(path).map_err(|e| CliError::failed(e, "give a safetensors file")),
+        None => Ok(Tensors::new()),
+    }
+}
+
+/// Run the command.
+pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
+    let (links, plan) = serve::load(&args.config, "lan")?;
+    let mut client = Client::new(links, plan);
+    let progress = progress::for_stderr(args.json);
+    if let Some(runs) = args.prepare {
+        progress.start(1, "dealing keys");
+        let dealt = client.prepare(runs).map_err(failed)?;
+        progress.finish();
+        if !args.json {
+            out.line(format_args!("keys: {} bytes a party in {:.2} s", dealt.key_bytes, dealt.seconds))?;
+        }
+    }
+    if args.weights.is_some() {
+        let open = client.status().map_err(failed)?.iter().all(|s| s.runs_left.is_some_and(|n| n > 0));
+        if !open {
+            client.share_weights(&load(&args.weights)?).map_err(failed)?;
+        }
+    }
+    if args.no_run {
+        return Ok(());
+    }
+    let outcome = client.run(&load(&args.input)?).map_err(failed)?;
+    if let Some(path) = &args.output {
+        tensors::save(path, &outcome.outputs)
+            .map_err(|e| CliError::failed(e, "choose another place for the outputs"))?;
+    }
+    let mut total = privet_fss::NodeStats::default();
+    outcome.nodes().iter().for_each(|n| total.add(n));
+    if args.json {
+        return out.json(&serde_json::json!({
+            "wall_s": outcome.wall_s,
+            "online_s": outcome.online_s(),
+            "bytes_sent": total.sent_bytes,
+            "rounds": total.rounds,
+            "key_bytes": total.key_bytes,
+        }));
+    }
+    out.line(format_args!(
+        "done in {:.3} s: {} bytes in {} rounds between the parties, {} bytes of keys",
+        outcome.wall_s, total.sent_bytes, total.rounds, total.key_bytes
+    ))?;
+    for (name, t) in &outcome.outputs {
+        out.line(format_args!("output {name}: shape {:?}", t.shape))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! `privet party` and `privet dealer`: the services that run until they are stopped.
+
+use super::CliError;
+use crate::config::{Loaded, Place};
+use crate::session::links::Links;
+use crate::session::{dealer, party};
+use privet_net::NetworkProfile;
+use privet_plan::Plan;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Options of both services.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// This node's file, `node.toml`.
+    #[arg(long, short)]
+    config: PathBuf,
+    /// Emulate a network between the parties: lan, wan, or rtt=60ms,bandwidth=293Mbit/s.
+    #[arg(long, default_value = "lan")]
+    network: String,
+}
+
+/// Configuration and plan of a node.
+pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Plan>), CliError> {
+    let loaded = Loaded::load(config)?;
+    let path = loaded.deployment.plan.clone();
+    let bytes = std::fs::read(&path).map_err(|e| CliError::file("read", &path, e))?;
+    let refused =
+        |e| CliError::failed(format!("{}: {e}", path.display()), "compile the model again with this version");
+    let plan = Arc::new(Plan::from_json(&bytes).map_err(refused)?);
+    let network = NetworkProfile::parse(network)
+        .map_err(|e| CliError::usage(e, "write lan, wan or rtt=60ms,bandwidth=293Mbit/s"))?;
+    if loaded.node.insecure {
+        eprintln!("warning: insecure = true: connections are neither encrypted nor authenticated");
+    }
+    let links = Links::new(loaded, &plan, network)
+        .map_err(|e| CliError::failed(e, "see `privet doctor --config` with this file"))?;
+    Ok((links, plan))
+}
+
+fn log(line: &str) {
+    eprintln!("{line}");
+}
+
+/// Run a party.
+pub fn party(args: &Args) -> Result<(), CliError> {
+    let (links, plan) = load(&args.config, &args.network)?;
+    party::serve(links, plan, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
+}
+
+/// Run the dealer.
+pub fn dealer(args: &Args) -> Result<(), CliError> {
+    let (links, plan) = load(&args.config, &args.network)?;
+    if links.config.node.me != Place::Dealer {
+        let cause = format!("this node is {}, not the dealer", links.config.node.me);
+        return Err(CliError::usage(cause, "give the dealer's node file"));
+    }
+    dealer::serve(links, plan, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
+}
