@@ -1,0 +1,73 @@
+//! `privet plan audit` lists exactly what the evaluators of `fss` open, in their order.
+
+use privet_fss::keys::MemoryKeys;
+use privet_fss::{Dealer, Eval, Evaluator, MaskedWeights, Opening, OpeningKind, PartyId, SessionMasks};
+use privet_kernels::cpu;
+use privet_net::mem;
+use privet_party::report::audit::{Class, When, audit};
+use privet_plan::Plan;
+use privet_plan::ir::Op;
+use privet_plan::suite::cases;
+use privet_prg::{Seed, TreeHash};
+use privet_ring::Ring;
+
+/// What evaluator 0 opens. What is opened does not depend on the data, so the operands are any masked values.
+fn opened(plan: &Plan) -> Vec<Opening> {
+    let device = cpu(1);
+    let masks = SessionMasks::new(plan, device.as_ref(), &Seed::random());
+    let record = Seed::random();
+    let mut keys = [MemoryKeys::default(), MemoryKeys::default()];
+    Dealer::new(plan, device.as_ref(), &masks).deal(&record, &mut keys, &mut |_| {}).unwrap();
+    let any = |bits: u32, n: usize| Seed::random().stream().elements(Ring::new(bits), n);
+    let (mut inputs, mut weights) = (std::collections::HashMap::new(), std::collections::BTreeMap::new());
+    for (id, node) in plan.nodes.iter().enumerate() {
+        match &node.op {
+            Op::Input { .. } => drop(inputs.insert(id, any(node.ty.bits, node.ty.len()))),
+            Op::Weight { name, .. } => drop(weights.insert(name.clone(), any(node.ty.bits, node.ty.len()))),
+            _ => {}
+        }
+    }
+    let (c0, c1) = mem::pair();
+    let hash = TreeHash::new(*masks.hash_keys());
+    let seeds = Dealer::record_seeds(&record);
+    let mut sides = Vec::new();
+    std::thread::scope(|scope| {
+        let running: Vec<_> = keys
+            .into_iter()
+            .zip([c0, c1])
+            .enumerate()
+            .map(|(b, (mut keys, mut channel))| {
+                let (inputs, weights, device) = (inputs.clone(), weights.clone(), device.clone());
+                let (hash, seeds, session) = (&hash, &seeds, masks.party_seeds()[b].clone());
+                scope.spawn(move || {
+                    let weights = MaskedWeights::new(plan, device.as_ref(), session, weights).unwrap();
+                    let (party, seed) = (PartyId::BOTH[b], seeds[b].clone());
+                    let mut cx = Eval::new(party, device.as_ref(), hash, seed, &mut keys, &mut channel);
+                    Evaluator::new(plan, &weights).run(&mut cx, inputs, &mut |_| {}).unwrap();
+                    cx.openings().to_vec()
+                })
+            })
+            .collect();
+        sides.extend(running.into_iter().map(|r| r.join().unwrap()));
+    });
+    assert_eq!(sides[0], sides[1], "{}: both evaluators open the same", plan.name);
+    sides.swap_remove(0)
+}
+
+#[test]
+fn the_audit_is_what_the_evaluators_open() {
+    for case in cases() {
+        let listed: Vec<_> = audit(&case.plan)
+            .into_iter()
+            .filter(|o| o.class == Class::Masked && o.when == When::Run)
+            .filter(|o| !matches!(case.plan.nodes[o.node].op, Op::Input { .. }))
+            .map(|o| (format!("{} / {}", o.layer, o.what), o.bits))
+            .collect();
+        let opened = opened(&case.plan);
+        assert!(opened.iter().all(|o| o.kind == OpeningKind::Masked), "{}", case.name);
+        // A tournament level without a pair opens nothing.
+        let opened = opened.into_iter().filter(|o| o.bits > 0);
+        let opened: Vec<_> = opened.map(|o| (o.what, o.bits)).collect();
+        assert_eq!(listed, opened, "{}", case.name);
+    }
+}
