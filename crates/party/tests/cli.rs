@@ -365,6 +365,10 @@ fn usage_errors_and_closed_pipes() {
     let env: serde_json::Value = serde_json::from_str(&privet(&["env", "--json"]).good()).unwrap();
     assert!(env["cores"].as_u64().unwrap() >= 1);
     assert_eq!(env["privet"], env!("CARGO_PKG_VERSION"));
+    let odd =
+        Command::new(env!("CARGO_BIN_EXE_privet")).arg("env").env("PRIVET_CPU", "abacus").output().unwrap();
+    assert_eq!(odd.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&odd.stderr).contains("abacus"));
     privet(&["report", "/no/run.json"]).refused(1, &["/no/run.json", "fix:"]);
 
     // A reader that went away before anything was written ends the command quietly.

@@ -57,6 +57,8 @@ struct Environment {
 /// Show versions, processor paths, memory and, if asked, measured limits.
 pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
     let threads = args.threads.map_or_else(sys::cores, usize::from);
+    let device = privet_kernels::try_cpu(threads)
+        .map_err(|e| CliError::usage(e, "unset PRIVET_CPU, or set it to a level that this machine has"))?;
     let features = sys::cpu_features(&FEATURES);
     let env = Environment {
         privet: env!("CARGO_PKG_VERSION"),
@@ -68,12 +70,12 @@ pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
         vaes: features.contains(&"vaes") && features.contains(&"avx512f"),
         amx: features.contains(&"amx_int8"),
         features,
-        device: privet_kernels::cpu(threads).name(),
+        device: device.name(),
         cuda_library: sys::cuda_present(),
         memory_bytes: sys::total_memory_bytes(),
         available_bytes: sys::available_memory_bytes(),
         open_files: sys::open_file_limit(),
-        measured: args.measure.then(|| measure::ceilings(threads)),
+        measured: args.measure.then(|| measure::ceilings(&*device, threads)),
     };
     if args.json { out.json(&env) } else { show(&env, out) }
 }
@@ -102,6 +104,9 @@ fn show(env: &Environment, out: &mut Out) -> Result<(), CliError> {
     out.line(format_args!("measured on {} thread(s):", m.threads))?;
     out.line(format_args!("  AES-128         {:.0} M blocks/s", m.aes_blocks_per_s / 1e6))?;
     out.line(format_args!("  memory read     {:.1} GB/s", m.memory_read_bytes_per_s / 1e9))?;
+    if let Some(tiles) = m.tile_macs_per_s {
+        out.line(format_args!("  AMX tiles       {:.1} G ring products/s (64 bits)", tiles / 1e9))?;
+    }
     out.line(format_args!(
         "  comparisons     {:.2} M/s (63 bits, keys in memory)",
         m.comparisons_per_s / 1e6

@@ -1,6 +1,6 @@
 //! The machine's limits, measured the way the kernels use it.
 
-use privet_kernels::{CompareShape, Device, LinearShape};
+use privet_kernels::{CompareShape, Device, LinearShape, probe};
 use privet_prg::{Domain, HashKeys, Seed, TreeHash};
 use privet_ring::Ring;
 use serde::Serialize;
@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Time a figure takes, about.
 const LONG_ENOUGH: Duration = Duration::from_millis(600);
-/// Words a thread reads for the memory rate: far beyond the second-level cache.
-const WORDS: usize = 32 << 20;
 
-/// Rates that no kernel can beat.
+/// Three rates that no kernel can beat, and what the two hot kernels reach.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceilings {
     /// Threads that took part.
@@ -21,6 +19,8 @@ pub struct Ceilings {
     pub aes_blocks_per_s: f64,
     /// Sequential reads from memory, bytes a second.
     pub memory_read_bytes_per_s: f64,
+    /// Multiply-adds a second over Z_2^64 if the AMX tiles did nothing else; absent without AMX.
+    pub tile_macs_per_s: Option<f64>,
     /// Walks of 63-bit comparison keys a second.
     pub comparisons_per_s: f64,
     /// Multiply-adds a second of a product over Z_2^64.
@@ -28,14 +28,17 @@ pub struct Ceilings {
 }
 
 /// Measure everything; takes about three seconds.
-pub fn ceilings(threads: usize) -> Ceilings {
-    let device = privet_kernels::cpu(threads);
+pub fn ceilings(device: &dyn Device, threads: usize) -> Ceilings {
+    let seconds = LONG_ENOUGH.as_secs_f64();
+    let limbs = f64::from(probe::limb_products(64));
     Ceilings {
         threads,
-        aes_blocks_per_s: aes(threads),
-        memory_read_bytes_per_s: memory(threads),
-        comparisons_per_s: comparisons(&*device),
-        macs_per_s: matmul(&*device),
+        aes_blocks_per_s: on_all(threads, || probe::aes_rate(seconds)),
+        memory_read_bytes_per_s: probe::memory_read_rate(seconds, threads),
+        tile_macs_per_s: probe::amx_rate(0.0)
+            .map(|_| on_all(threads, || probe::amx_rate(seconds).unwrap_or(0.0)) / limbs),
+        comparisons_per_s: comparisons(device),
+        macs_per_s: matmul(device),
     }
 }
 
@@ -43,30 +46,11 @@ fn hash() -> TreeHash {
     TreeHash::new(HashKeys::from_seed(&Seed::random().derive(Domain::Hash, 0)))
 }
 
-fn aes(threads: usize) -> f64 {
-    let hash = hash();
-    on_all(threads, |_| {
-        let mut blocks = vec![1u128; 4096];
-        rate(|| {
-            hash.inner(&mut blocks);
-            black_box(&blocks);
-            blocks.len() as f64
-        })
-    })
-}
-
-fn memory(threads: usize) -> f64 {
-    on_all(threads, |t| {
-        let words = vec![t as u64; WORDS / threads.max(1)];
-        rate(|| {
-            // Eight sums, so that the adder's latency is not what is measured.
-            let mut sums = [0u64; 8];
-            for chunk in words.chunks_exact(8) {
-                sums.iter_mut().zip(chunk).for_each(|(s, w)| *s = s.wrapping_add(*w));
-            }
-            black_box(sums);
-            (words.len() * 8) as f64
-        })
+/// All threads at once: cores may share what one alone has.
+fn on_all(threads: usize, work: impl Fn() -> f64 + Sync) -> f64 {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        running.into_iter().map(|r| r.join().unwrap_or(0.0)).sum()
     })
 }
 
@@ -107,18 +91,4 @@ fn rate(mut step: impl FnMut() -> f64) -> f64 {
         done += step();
     }
     done / start.elapsed().as_secs_f64()
-}
-
-fn on_all(threads: usize, work: impl Fn(usize) -> f64 + Sync) -> f64 {
-    std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads)
-            .map(|t| {
-                scope.spawn({
-                    let work = &work;
-                    move || work(t)
-                })
-            })
-            .collect();
-        running.into_iter().map(|r| r.join().unwrap_or(0.0)).sum()
-    })
 }

@@ -23,7 +23,10 @@ fn processor(patient: &Patient, findings: &mut Findings) {
         let found = "no AES instructions: every comparison is tens of times slower";
         findings.warn("processor", found, "use a processor with AES-NI, or let the virtual machine see it");
     } else {
-        findings.ok("processor", privet_kernels::cpu(threads).name());
+        match privet_kernels::try_cpu(threads) {
+            Ok(device) => findings.ok("processor", device.name()),
+            Err(e) => findings.fail("processor", e.to_string(), "unset PRIVET_CPU, or correct it"),
+        }
     }
     if threads > sys::cores() {
         let found = format!("{threads} threads on {} cores", sys::cores());
