@@ -138,7 +138,7 @@ impl Client {
         self.request(&Request::ShareWeights { id: Id::fresh() })?;
         self.share(Shared::Weights, &encoded)?;
         self.ask(|c, _, _| match hear(c, Talk::Reply)? {
-            Reply::Done(_) => Ok(()),
+            Reply::Done { .. } => Ok(()),
             other => Err(unexpected(c, other)),
         })?;
         Ok(())
@@ -152,11 +152,11 @@ impl Client {
         self.share(Shared::Inputs, &encoded)?;
         let [(a0, y0), (a1, y1)] = self.ask(|c, plan, roles| {
             let account = match hear(c, Talk::Reply)? {
-                Reply::Done(account) => *account,
+                Reply::Done { account } => account,
                 other => return Err(unexpected(c, other)),
             };
             let failed = |reason: &str| ClientError::Failed { place: c.peer().into(), reason: reason.into() };
-            let account = account.ok_or_else(|| failed("it sent no account of the run"))?;
+            let account = *account.ok_or_else(|| failed("it sent no account of the run"))?;
             if account.nodes.len() != plan.nodes.len() {
                 return Err(failed("its account is of another plan"));
             }

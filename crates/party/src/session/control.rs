@@ -176,7 +176,10 @@ pub enum Reply {
         seeds: BTreeMap<String, String>,
     },
     /// All went well.
-    Done(Box<Option<PartyRun>>),
+    Done {
+        /// The account of the run, where there was one.
+        account: Option<Box<PartyRun>>,
+    },
     /// It did not; nothing was revealed by this run.
     Failed {
         /// Cause and remedy.

@@ -304,7 +304,7 @@ impl Engine {
         let Some(owner) = callers.first_mut() else { return Err(JobError::NotOpen) };
         let masked = self.receive(Shared::Weights, &keys.seed, std::slice::from_mut(owner), peer)?;
         self.opened(session, keys, masked)?;
-        Ok(say(&mut owner.channel, Talk::Reply, &Reply::Done(Box::new(None)))?)
+        Ok(say(&mut owner.channel, Talk::Reply, &Reply::Done { account: None })?)
     }
 
     /// Let the owners among the callers share tensors, and make sure that both parties got the same.
@@ -363,7 +363,7 @@ impl Engine {
         let account =
             PartyRun { online_s, nodes, openings, peak_rss_bytes, encrypted: self.links.encrypted() };
         for c in callers.iter_mut() {
-            say(&mut c.channel, Talk::Reply, &Reply::Done(Box::new(Some(account.clone()))))?;
+            say(&mut c.channel, Talk::Reply, &Reply::Done { account: Some(Box::new(account.clone())) })?;
             let roles = self.roles(&c.place);
             for (o, share) in self.plan.outputs.iter().zip(&shares) {
                 if roles.contains(&o.to.as_str()) {
