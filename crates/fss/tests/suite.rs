@@ -4,6 +4,7 @@ use privet_fss::keys::MemoryKeys;
 use privet_fss::{Dealer, Eval, Evaluator, MaskedWeights, NodeStats, PartyId, SessionMasks, rounding_coins};
 use privet_kernels::{Device, cpu};
 use privet_net::mem;
+use privet_plan::cost::{Fss, GateCost};
 use privet_plan::ir::{Op, Plan};
 use privet_plan::suite::{Case, Operands, cases};
 use privet_plan::{Coins, interpret};
@@ -129,6 +130,27 @@ fn check(case: &Case, seed: &Seed) {
     for (v, dealt) in key_bytes.iter().enumerate() {
         let read = run.stats.iter().map(|s| s[v].key_bytes).max().unwrap();
         assert_eq!(read, *dealt, "{}: key bytes of node {v}", case.name);
+    }
+    let counted: Vec<NodeStats> = run.stats[0].iter().zip(&run.stats[1]).map(|(a, b)| a.larger(b)).collect();
+    declared_equals_counted(case, &counted);
+}
+
+/// What the cost model declares for each node is what the engine counted.
+fn declared_equals_counted(case: &Case, counted: &[NodeStats]) {
+    for (v, node) in case.plan.nodes.iter().enumerate() {
+        if node.op.is_local() || matches!(node.op, Op::Input { .. } | Op::Weight { .. }) {
+            continue;
+        }
+        let operands: Vec<_> = node.inputs.iter().map(|&i| &case.plan.nodes[i].ty).collect();
+        let declared = Fss.operation(&node.op, &operands, &node.ty);
+        let found = &counted[v];
+        assert_eq!(
+            (declared.rounds, declared.key_bytes, declared.wire_bytes, declared.comparisons, declared.aes),
+            (found.rounds, found.key_bytes, found.sent_bytes, found.comparisons, found.aes_calls),
+            "{}: node {v} {:?}: (rounds, key bytes, sent bytes, comparisons, AES calls) declared and counted",
+            case.name,
+            node.op
+        );
     }
 }
 
