@@ -76,9 +76,8 @@ impl Builder {
     }
 
     /// Read node `v` with `frac` fraction bits.
-    fn frac(&mut self, v: usize, frac: u32) -> usize {
+    fn frac(&mut self, v: usize, frac: u32) {
         self.0.nodes[v].ty.frac = frac;
-        v
     }
 
     fn done(mut self, outputs: &[usize]) -> Case {
@@ -258,17 +257,23 @@ fn network() -> Case {
         Pool2d { kernel: [2, 2], stride: [2, 2], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
     let mut b = Builder::new("small network");
     let (x, f, bias) = (b.input(&[3, 1, 8, 8], 64), b.weight(&[4, 1, 3, 3], 64), b.weight(&[4], 64));
-    [x, bias].map(|v| b.frac(v, 24));
+    for v in [x, bias] {
+        b.frac(v, 24);
+    }
     let c = b.add(Op::Conv2d { geometry }, &[x, f, bias], &[3, 4, 8, 8], 64);
     let half = b.add(Op::AddConst { value: 1 << 23 }, &[c], &[3, 4, 8, 8], 64);
-    [c, half].map(|v| b.frac(v, 24));
+    for v in [c, half] {
+        b.frac(v, 24);
+    }
     let t = b.add(Op::Truncate { shift: 24, rounding: Rounding::Floor }, &[half], &[3, 4, 8, 8], 40);
     let p = b.add(Op::MaxPool2d { window }, &[t], &[3, 4, 4, 4], 40);
     let r = b.add(Op::Relu, &[p], &[3, 4, 4, 4], 64);
     let flat = b.add(Op::Reshape, &[r], &[3, 64], 64);
     let w = b.weight(&[10, 64], 64);
     let l = b.add(Op::Linear, &[flat, w], &[3, 10], 64);
-    [w, l].map(|v| b.frac(v, 24));
+    for v in [w, l] {
+        b.frac(v, 24);
+    }
     let t = b.add(Op::Truncate { shift: 24, rounding: Rounding::Stochastic }, &[l], &[3, 10], 40);
     let y = b.add(Op::Argmax { dim: 1 }, &[t], &[3], 16);
     b.done(&[t, y])

@@ -33,7 +33,11 @@ pub fn deal_tournament(
     mut r: Vec<u64>,
 ) -> Result<Vec<u64>, KeyError> {
     for (l, level) in tournament.levels.iter().enumerate() {
-        let won = deal(cx, wire.inner(first + l), ring, &level.left(&r), &level.right(&r))?;
+        // A level without a pair only moves candidates: nothing to deal, nothing to open.
+        let won = match level.pair_len() {
+            0 => Vec::new(),
+            _ => deal(cx, wire.inner(first + l), ring, &level.left(&r), &level.right(&r))?,
+        };
         r = level.assemble(&won, &r);
     }
     Ok(r)
@@ -49,7 +53,10 @@ pub fn eval_tournament(
     mut xh: Vec<u64>,
 ) -> Result<Vec<u64>, EvalError> {
     for (l, level) in tournament.levels.iter().enumerate() {
-        let won = eval(cx, wire.inner(first + l), ring, &level.left(&xh), &level.right(&xh))?;
+        let won = match level.pair_len() {
+            0 => Vec::new(),
+            _ => eval(cx, wire.inner(first + l), ring, &level.left(&xh), &level.right(&xh))?,
+        };
         xh = level.assemble(&won, &xh);
     }
     Ok(xh)

@@ -3,6 +3,7 @@
 use super::CliError;
 use crate::config::{Loaded, Place};
 use crate::session::links::Links;
+use crate::session::owner::Shared;
 use crate::session::{dealer, party};
 use privet_net::NetworkProfile;
 use privet_plan::Plan;
@@ -28,6 +29,14 @@ pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Plan>), C
     let refused =
         |e| CliError::failed(format!("{}: {e}", path.display()), "compile the model again with this version");
     let plan = Arc::new(Plan::from_json(&bytes).map_err(refused)?);
+    let owners = [Shared::Inputs, Shared::Weights].map(|kind| kind.all(&plan));
+    let owners = owners.iter().flatten().map(|(.., owner)| *owner);
+    for role in owners.chain(plan.outputs.iter().map(|o| o.to.as_str())) {
+        if loaded.deployment.roles.get(role).is_none() {
+            let cause = format!("{}: the plan names a role `{}`", path.display(), role.escape_debug());
+            return Err(CliError::failed(cause, "the roles are data_owner, model_owner and receiver"));
+        }
+    }
     let network = NetworkProfile::parse(network)
         .map_err(|e| CliError::usage(e, "write lan, wan or rtt=60ms,bandwidth=293Mbit/s"))?;
     if loaded.node.insecure {

@@ -7,5 +7,5 @@ pub mod dealer;
 mod engine;
 mod fetch;
 pub mod links;
-mod owner;
+pub mod owner;
 pub mod party;

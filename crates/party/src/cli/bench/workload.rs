@@ -3,7 +3,7 @@
 use crate::cli::CliError;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
-use privet_plan::lower::{Lowered, Precision, lower};
+use privet_plan::lower::{DATA_OWNER, Lowered, MODEL_OWNER, Precision, RECEIVER, lower};
 use privet_plan::{FloatTensor, Graph};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -71,12 +71,12 @@ fn node(op: Op, inputs: &[usize], shape: &[usize], bits: u32, frac: u32, layer: 
 }
 
 fn small(name: &str, nodes: Vec<Node>) -> Plan {
-    let output = Output { value: nodes.len() - 1, name: "y".into(), to: "receiver".into() };
+    let output = Output { value: nodes.len() - 1, name: "y".into(), to: RECEIVER.into() };
     Plan { version: PLAN_VERSION, name: name.into(), batch: 1, nodes, outputs: vec![output] }
 }
 
 fn input(limit: f64) -> Op {
-    Op::Input { name: "x".into(), owner: "data-owner".into(), limit }
+    Op::Input { name: "x".into(), owner: DATA_OWNER.into(), limit }
 }
 
 fn relu(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
@@ -92,7 +92,7 @@ fn relu(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
 
 fn matmul(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
     let (k, f, shape) = (choice.bits, choice.fraction, [n, n]);
-    let weight = Op::Weight { name: "w".into(), owner: "model-owner".into() };
+    let weight = Op::Weight { name: "w".into(), owner: MODEL_OWNER.into() };
     let nodes = vec![
         node(input(1.0), &[], &shape, k, f, "input"),
         node(weight, &[], &shape, k, f, "matmul"),
