@@ -206,6 +206,14 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// Its name in JSON, reports and messages.
+    pub fn kind(&self) -> String {
+        let json = serde_json::to_value(self).ok();
+        json.and_then(|v| Some(v.get("kind")?.as_str()?.to_owned())).unwrap_or_default()
+    }
+}
+
 impl Type {
     /// Number of elements.
     pub fn len(&self) -> usize {

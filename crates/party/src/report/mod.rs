@@ -2,10 +2,12 @@
 
 pub mod audit;
 mod format;
+mod from_run;
 mod html;
 mod svg;
 
 pub use format::{bits, bytes, count, seconds};
+pub use from_run::{Observer, from_run};
 pub use html::render as html;
 
 use serde::{Deserialize, Serialize};
@@ -79,7 +81,7 @@ impl std::fmt::Display for Transport {
 pub struct PartyReport {
     /// `party:0`, `dealer`, `client:alice`.
     pub place: String,
-    /// Roles it played: `data_owner`, `model_owner`, `receiver`; a computing party may have none.
+    /// Roles it played: `data-owner`, `model-owner`, `receiver`; a computing party may have none.
     #[serde(default)]
     pub roles: Vec<String>,
     /// Peak resident memory, bytes; absent when unknown.

@@ -147,7 +147,7 @@ pub fn estimate(plan: &Plan, prices: &dyn GateCost, rates: &Rates, network: &Net
             continue;
         }
         let seconds = seconds(&cost, node.ty.len(), rates, network);
-        out.add(id, &node.layer, kind(&node.op), cost, seconds);
+        out.add(id, &node.layer, node.op.kind(), cost, seconds);
     }
     for output in &plan.outputs {
         let ty = &plan.nodes[output.value].ty;
@@ -215,9 +215,4 @@ fn memory(plan: &Plan, prices: &dyn GateCost) -> u64 {
         }
     }
     peak + weights
-}
-
-fn kind(op: &Op) -> String {
-    let json = serde_json::to_value(op).ok();
-    json.and_then(|v| Some(v.get("kind")?.as_str()?.to_owned())).unwrap_or_default()
 }

@@ -97,10 +97,23 @@ fn emitted<'a>(
 
 /// Everything that lowering takes for granted: supported operations, consistent shapes, parameters that are there.
 pub fn check(graph: &Graph, params: &BTreeMap<String, FloatTensor>) -> Result<(), CheckReport> {
+    problems(graph, |name| Some(params.get(name)))
+}
+
+/// The same without the parameters: supported operations and consistent shapes.
+pub fn check_graph(graph: &Graph) -> Result<(), CheckReport> {
+    problems(graph, |_| None)
+}
+
+/// `given` is `None` where parameters are not looked at, and `Some(None)` where one is missing.
+fn problems<'a>(
+    graph: &Graph,
+    given: impl Fn(&str) -> Option<Option<&'a FloatTensor>>,
+) -> Result<(), CheckReport> {
     graph.check().map_err(|e| CheckReport::one(whole(e.to_string())))?;
     let mut problems = Vec::new();
     for node in &graph.nodes {
-        if let Some((what, remedy)) = node_problem(graph, node, params) {
+        if let Some((what, remedy)) = node_problem(graph, node, &given) {
             let (layer, source) = (node.layer.clone(), node.source.clone());
             problems.push(Problem { op: op_name(&node.op), layer, source, what, remedy });
         }
@@ -108,10 +121,10 @@ pub fn check(graph: &Graph, params: &BTreeMap<String, FloatTensor>) -> Result<()
     if problems.is_empty() { Ok(()) } else { Err(CheckReport { problems }) }
 }
 
-fn node_problem(
+fn node_problem<'a>(
     graph: &Graph,
     node: &GraphNode,
-    params: &BTreeMap<String, FloatTensor>,
+    given: impl Fn(&str) -> Option<Option<&'a FloatTensor>>,
 ) -> Option<(String, String)> {
     if let GraphOp::Unsupported { name } = &node.op {
         return Some(("is not supported".into(), remedies::remedy(name).into()));
@@ -122,7 +135,7 @@ fn node_problem(
         return Some(("its statistics depend on the input".into(), remedies::remedy("batch_norm").into()));
     }
     if let GraphOp::Parameter { name } = &node.op {
-        return match params.get(name) {
+        return match given(name)? {
             Some(t) if t.shape == node.shape && t.data.len() == node.shape.iter().product::<usize>() => {
                 t.data.iter().any(|v| !v.is_finite()).then(|| {
                     (format!("parameter {name} has NaN or infinity"), "repair the checkpoint".into())

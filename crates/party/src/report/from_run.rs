@@ -1,0 +1,251 @@
+//! The report of a run, from what both parties accounted for and what the plan says.
+
+use super::audit::{Class, When, audit};
+use super::{LayerReport, Openings, PartyReport, REPORT_VERSION, Revealed, RunReport, Totals, Transport};
+use crate::config::{Place, Roles};
+use crate::session::client::Outcome;
+use crate::session::control::PartyRun;
+use crate::store::hex;
+use privet_fss::{NodeStats, OpeningKind};
+use privet_plan::Plan;
+use privet_plan::ir::{Node, Op};
+use privet_ring::Ring;
+use std::collections::BTreeSet;
+
+/// What a client knows of a run besides the plan and the parties' accounts.
+#[derive(Clone, Copy, Debug)]
+pub struct Observer<'a> {
+    /// The client that writes the report.
+    pub me: &'a Place,
+    /// Who played which role.
+    pub roles: &'a Roles,
+    /// Seconds that dealing the run's keys took.
+    pub offline_s: f64,
+    /// Peak resident memory of the client, bytes; absent when unknown.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// The report of one run. Costs are those of the party with the most; nothing in it is secret. Where the
+/// network was emulated, or on which machine it ran, is for the caller to add.
+pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
+    let parties: Vec<PartyReport> = places(seen).into_iter().map(|p| party(plan, outcome, seen, p)).collect();
+    let most = |of: fn(&NodeStats) -> u64| {
+        let sum = |a: &PartyRun| a.nodes.iter().map(of).sum::<u64>();
+        outcome.accounts.iter().map(sum).max().unwrap_or(0)
+    };
+    let encrypted = outcome.accounts.iter().all(|a| a.encrypted);
+    RunReport {
+        version: REPORT_VERSION,
+        plan: plan.name.clone(),
+        plan_hash: hex(&plan.hash()),
+        protocol: "fss".into(),
+        security: if encrypted { Transport::Tls } else { Transport::Insecure },
+        batch: plan.batch,
+        network: None,
+        layers: layers(plan, &outcome.nodes()),
+        totals: Totals {
+            online_s: outcome.online_s(),
+            offline_s: seen.offline_s,
+            bytes_sent: parties[..2].iter().map(|p| p.bytes_sent).max().unwrap_or(0),
+            rounds: most(|n| n.rounds),
+            key_bytes: most(|n| n.key_bytes),
+        },
+        openings: openings(plan, &outcome.accounts[0]),
+        parties,
+        accuracy: None,
+        machine: None,
+    }
+}
+
+/// Both parties first, the dealer, then every client with a role.
+fn places(seen: &Observer) -> Vec<Place> {
+    let clients = seen.roles.all().into_iter().map(|(_, place)| place).chain([seen.me]);
+    let clients: BTreeSet<&Place> = clients.filter(|p| matches!(p, Place::Client(_))).collect();
+    [Place::Party(0), Place::Party(1), Place::Dealer].into_iter().chain(clients.into_iter().cloned()).collect()
+}
+
+fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> PartyReport {
+    let roles = seen.roles.all().into_iter().filter(|(_, p)| **p == place);
+    let roles: Vec<String> = roles.map(|(role, _)| role.to_owned()).collect();
+    let account = match place {
+        Place::Party(i) => outcome.accounts.get(usize::from(i)),
+        _ => None,
+    };
+    let own_peak = if place == *seen.me { seen.peak_rss_bytes } else { None };
+    PartyReport {
+        peak_rss_bytes: account.map(|a| a.peak_rss_bytes).filter(|&b| b > 0).or(own_peak),
+        bytes_sent: account.map_or_else(|| shared_bytes(plan, &roles), |a| evaluator_bytes(plan, a)),
+        learned: learned(plan, &roles),
+        place: place.to_string(),
+        roles,
+    }
+}
+
+/// What an owner sends: each of its inputs, masked, to both parties.
+fn shared_bytes(plan: &Plan, roles: &[String]) -> u64 {
+    let owned = |n: &&Node| matches!(&n.op, Op::Input { owner, .. } if roles.contains(owner));
+    2 * plan.nodes.iter().filter(owned).map(packed_bytes).sum::<u64>()
+}
+
+/// What a party sends: its side of every opening, and its shares of the outputs to their receiver.
+fn evaluator_bytes(plan: &Plan, account: &PartyRun) -> u64 {
+    let results = plan.outputs.iter().map(|o| packed_bytes(&plan.nodes[o.value])).sum::<u64>();
+    account.nodes.iter().map(|n| n.sent_bytes).sum::<u64>() + results
+}
+
+fn packed_bytes(node: &Node) -> u64 {
+    Ring::new(node.ty.bits).packed_bytes(node.ty.len()) as u64
+}
+
+fn learned(plan: &Plan, roles: &[String]) -> Vec<String> {
+    let mine = plan.outputs.iter().filter(|o| roles.contains(&o.to));
+    mine.map(|o| {
+        let shape = plan.nodes[o.value].ty.shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+        format!("the result `{}` ({shape})", o.name)
+    })
+    .collect()
+}
+
+/// Nodes of the same layer in one row, in the order in which layers begin.
+fn layers(plan: &Plan, costs: &[NodeStats]) -> Vec<LayerReport> {
+    let mut rows: Vec<(LayerReport, Vec<String>)> = Vec::new();
+    for (node, cost) in plan.nodes.iter().zip(costs) {
+        if matches!(node.op, Op::Weight { .. } | Op::Input { .. }) {
+            continue;
+        }
+        let at = rows.iter().position(|(row, _)| row.layer == node.layer).unwrap_or_else(|| {
+            let layer = node.layer.clone();
+            let (ops, max_error) = (String::new(), None);
+            let row =
+                LayerReport { layer, ops, seconds: 0.0, bytes_sent: 0, rounds: 0, key_bytes: 0, max_error };
+            rows.push((row, Vec::new()));
+            rows.len() - 1
+        });
+        let (row, ops) = &mut rows[at];
+        row.seconds += cost.seconds;
+        row.bytes_sent += cost.sent_bytes;
+        row.rounds += cost.rounds;
+        row.key_bytes += cost.key_bytes;
+        let kind = node.op.kind();
+        if !ops.contains(&kind) {
+            ops.push(kind);
+        }
+    }
+    rows.into_iter().map(|(row, ops)| LayerReport { ops: ops.join(", "), ..row }).collect()
+}
+
+/// Bits as a party counted them; the number of values in them as the plan says.
+fn openings(plan: &Plan, account: &PartyRun) -> Openings {
+    let values = audit(plan).into_iter().filter(|o| o.when == When::Run && o.class == Class::Masked);
+    let masked_bits = account.openings.iter().filter(|o| o.kind == OpeningKind::Masked).map(|o| o.bits).sum();
+    let revealed = plan.outputs.iter().map(|o| {
+        let ty = &plan.nodes[o.value].ty;
+        Revealed { name: o.name.clone(), to: o.to.clone(), shape: ty.shape.clone(), bits: ty.bits }
+    });
+    Openings { masked: values.map(|o| o.elements).sum(), masked_bits, revealed: revealed.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_fss::Opening;
+    use privet_plan::ir::{Output, PLAN_VERSION, Type};
+    use std::collections::BTreeMap;
+
+    fn node(op: Op, inputs: &[usize], shape: &[usize], layer: &str) -> Node {
+        let ty = Type { shape: shape.to_vec(), bits: 20, frac: 4 };
+        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+    }
+
+    /// relu(x w), then negated in a layer of another name and again in the first.
+    fn plan() -> Plan {
+        let input = Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 8.0 };
+        let weight = Op::Weight { name: "w".into(), owner: "model-owner".into() };
+        let nodes = vec![
+            node(input, &[], &[3, 2], ""),
+            node(weight, &[], &[5, 2], "fc"),
+            node(Op::Linear, &[0, 1], &[3, 5], "fc"),
+            node(Op::Relu, &[2], &[3, 5], "fc"),
+            node(Op::Neg, &[3], &[3, 5], "flip"),
+            node(Op::Neg, &[4], &[3, 5], "fc"),
+        ];
+        let outputs = vec![Output { value: 5, name: "y".into(), to: "receiver".into() }];
+        let plan = Plan { version: PLAN_VERSION, name: "small".into(), batch: 3, nodes, outputs };
+        plan.check().unwrap();
+        plan
+    }
+
+    fn account(sent: u64, seconds: f64) -> PartyRun {
+        let busy = NodeStats { seconds, key_bytes: 100, sent_bytes: sent, rounds: 2, ..Default::default() };
+        let idle = NodeStats::default();
+        let masked = Opening { step: 1, what: "fc / product".into(), bits: 300, kind: OpeningKind::Masked };
+        let kind = OpeningKind::Revealed { to: "receiver".into() };
+        let revealed = Opening { step: 9, what: "output y".into(), bits: 300, kind };
+        PartyRun {
+            online_s: 2.0 * seconds,
+            nodes: vec![idle, idle, busy, busy, idle, idle],
+            openings: vec![masked, revealed],
+            peak_rss_bytes: 1 << 20,
+            encrypted: true,
+        }
+    }
+
+    fn outcome() -> Outcome {
+        Outcome { outputs: BTreeMap::new(), accounts: [account(10, 0.5), account(30, 0.25)], wall_s: 3.0 }
+    }
+
+    fn report_of(outcome: &Outcome) -> RunReport {
+        let alice: Place = "client:alice".parse().unwrap();
+        let roles =
+            Roles { data_owner: alice.clone(), model_owner: Place::Party(1), receiver: alice.clone() };
+        let seen = Observer { me: &alice, roles: &roles, offline_s: 7.0, peak_rss_bytes: Some(9) };
+        from_run(&plan(), outcome, &seen)
+    }
+
+    #[test]
+    fn layers_are_merged_by_name_in_order() {
+        let report = report_of(&outcome());
+        let rows: Vec<(&str, &str, f64, u64)> =
+            report.layers.iter().map(|l| (&*l.layer, &*l.ops, l.seconds, l.bytes_sent)).collect();
+        assert_eq!(rows, [("fc", "linear, relu, neg", 1.0, 60), ("flip", "neg", 0.0, 0)]);
+    }
+
+    #[test]
+    fn totals_are_of_the_party_with_the_most() {
+        let report = report_of(&outcome());
+        // 15 elements of 20 bits are 38 bytes.
+        assert_eq!(report.totals.bytes_sent, 60 + 38);
+        assert_eq!((report.totals.rounds, report.totals.key_bytes), (4, 200));
+        assert_eq!((report.totals.online_s, report.totals.offline_s), (1.0, 7.0));
+    }
+
+    #[test]
+    fn only_the_receiver_learns_something() {
+        let report = report_of(&outcome());
+        let learned: Vec<(&str, usize)> =
+            report.parties.iter().map(|p| (&*p.place, p.learned.len())).collect();
+        assert_eq!(learned, [("party:0", 0), ("party:1", 0), ("dealer", 0), ("client:alice", 1)]);
+        assert_eq!(report.parties[3].learned, ["the result `y` (3x5)"]);
+        assert_eq!(report.parties[1].roles, ["model-owner"]);
+        assert_eq!(report.parties[2].bytes_sent, 0);
+        // 6 elements of 20 bits are 15 bytes, to two parties.
+        assert_eq!((report.parties[3].bytes_sent, report.parties[3].peak_rss_bytes), (30, Some(9)));
+    }
+
+    #[test]
+    fn openings_count_what_the_parties_opened() {
+        let openings = report_of(&outcome()).openings;
+        // Input 6, product 15, sign bits 15, results of ReLU 15.
+        assert_eq!((openings.masked, openings.masked_bits), (51, 300));
+        assert_eq!(openings.revealed.len(), 1);
+        assert_eq!(openings.revealed[0].shape, [3, 5]);
+    }
+
+    #[test]
+    fn one_plain_connection_stamps_the_report() {
+        let mut outcome = outcome();
+        assert_eq!(report_of(&outcome).security, Transport::Tls);
+        outcome.accounts[1].encrypted = false;
+        assert_eq!(report_of(&outcome).security, Transport::Insecure);
+    }
+}

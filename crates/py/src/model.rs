@@ -1,0 +1,149 @@
+//! From a captured graph to a plan, and what can be said about a plan without running it.
+
+use crate::door::pass;
+use crate::errors::{Failure, problems};
+use privet_party::tensors::{self, Tensors};
+use privet_plan::cost::Fss;
+use privet_plan::encode::fixed_point;
+use privet_plan::ir::Op;
+use privet_plan::lower::check_graph;
+use privet_plan::{
+    Estimate, FloatTensor, Graph, Network, NoCoins, Plan, Precision, Rates, encode_inputs, encode_weights,
+    interpret_all,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+type Lowered<'py> = (String, Bound<'py, PyBytes>, Vec<String>);
+
+/// Plan, folded weights and remarks.
+#[pyfunction]
+pub fn lower<'py>(
+    py: Python<'py>,
+    graph_json: &str,
+    params_safetensors: &[u8],
+    precision_json: &str,
+) -> PyResult<Lowered<'py>> {
+    let graph = graph_json.to_owned();
+    let params = Zeroizing::new(params_safetensors.to_vec());
+    let precision = precision_json.to_owned();
+    let (plan, weights, notes) = pass(py, move || {
+        let graph = Graph::from_json(graph.as_bytes())?;
+        let params = tensors::decode(&params)?;
+        let precision: Precision =
+            serde_json::from_str(&precision).map_err(|e| Failure::Precision(e.to_string()))?;
+        // What passes this check can be lowered, unless the numbers do not fit.
+        privet_plan::lower::check(&graph, &params).map_err(Failure::Unsupported)?;
+        let lowered = privet_plan::lower(&graph, &params, &precision)
+            .map_err(|report| Failure::Precision(report.to_string()))?;
+        let plan = String::from_utf8(lowered.plan.to_json()).map_err(Failure::value)?;
+        Ok((plan, tensors::encode(&lowered.parameters)?, lowered.notes))
+    })?;
+    Ok((plan, PyBytes::new(py, &weights), notes))
+}
+
+/// What keeps the graph from being lowered.
+#[pyfunction]
+pub fn check<'py>(py: Python<'py>, graph_json: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let graph = Graph::from_json(graph_json.as_bytes()).map_err(|e| Failure::from(e).raise(py))?;
+    match check_graph(&graph) {
+        Ok(()) => Ok(Vec::new()),
+        Err(report) => problems(py, &report),
+    }
+}
+
+/// Predicted cost as JSON.
+#[pyfunction]
+pub fn estimate(py: Python<'_>, plan_json: &str, network: &str) -> PyResult<String> {
+    let found = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
+        let link: Network = network.parse().map_err(Failure::value)?;
+        let estimate = privet_plan::estimate(&plan, &Fss, &Rates::default(), &link);
+        Ok(predicted(&plan, &estimate, network).to_string())
+    });
+    found.map_err(|failure| failure.raise(py))
+}
+
+/// The same quantities as in a run's report: what one evaluator sends, its rounds, keys and seconds.
+fn predicted(plan: &Plan, estimate: &Estimate, network: &str) -> Value {
+    // An owner's shares of inputs are its own traffic, not an evaluator's; shares of outputs are.
+    let sent = |layer: Option<&str>| -> u64 {
+        let nodes = estimate.nodes.iter().filter(|n| layer.is_none_or(|l| n.layer == l));
+        nodes.map(|n| n.cost.wire_bytes + if n.op == "output" { n.cost.client_bytes } else { 0 }).sum()
+    };
+    let ops = |layer: &str| {
+        let mut ops: Vec<String> = Vec::new();
+        for node in plan.nodes.iter().filter(|n| n.layer == layer) {
+            let kind = node.op.kind();
+            if !matches!(node.op, Op::Weight { .. } | Op::Input { .. }) && !ops.contains(&kind) {
+                ops.push(kind);
+            }
+        }
+        ops.join(", ")
+    };
+    let layers: Vec<Value> = estimate
+        .layers
+        .iter()
+        .map(|l| {
+            json!({
+                "layer": l.layer, "ops": ops(&l.layer), "bytes": sent(Some(&l.layer)),
+                "rounds": l.cost.rounds, "key_bytes": l.cost.key_bytes, "seconds": l.seconds,
+            })
+        })
+        .collect();
+    json!({
+        "network": network, "batch": estimate.batch, "protocol": estimate.protocol, "layers": layers,
+        "total": {
+            "bytes": sent(None), "rounds": estimate.total.rounds, "key_bytes": estimate.total.key_bytes,
+            "seconds": estimate.seconds, "memory_bytes": estimate.memory_bytes,
+        },
+    })
+}
+
+/// The plan over integers in the clear.
+#[pyfunction]
+pub fn interpret<'py>(
+    py: Python<'py>,
+    plan_json: &str,
+    params: &[u8],
+    inputs: &[u8],
+    all_values: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let plan = plan_json.to_owned();
+    let (params, inputs) = (Zeroizing::new(params.to_vec()), Zeroizing::new(inputs.to_vec()));
+    let values = pass(py, move || {
+        let plan = Plan::from_json(plan.as_bytes())?;
+        let weights = encode_weights(&plan, None, &tensors::decode(&params)?)?;
+        let inputs = encode_inputs(&plan, None, &tensors::decode(&inputs)?)?;
+        let values = match all_values {
+            true => every_value(&plan, &interpret_all(&plan, &inputs, &weights, &mut NoCoins)?),
+            false => {
+                let outputs = privet_plan::interpret(&plan, &inputs, &weights, &mut NoCoins)?;
+                let names = plan.outputs.iter().map(|o| o.name.clone());
+                names.zip(privet_plan::decode_outputs(&plan, &outputs)).collect()
+            }
+        };
+        Ok(tensors::encode(&values)?)
+    })?;
+    Ok(PyBytes::new(py, &values))
+}
+
+/// Outputs under their names, node 7 under `#7`.
+fn every_value(plan: &Plan, values: &[privet_ring::Tensor]) -> Tensors {
+    let decode = |id: usize| {
+        let tensor = &values[id];
+        let data = fixed_point(&plan.nodes[id]).decode(tensor.data());
+        FloatTensor { shape: tensor.shape().to_vec(), data }
+    };
+    let nodes = (0..values.len()).map(|id| (format!("#{id}"), decode(id)));
+    let outputs = plan.outputs.iter().map(|o| (o.name.clone(), decode(o.value)));
+    nodes.chain(outputs).collect()
+}
+
+/// The plan's hash, hexadecimal.
+#[pyfunction]
+pub fn fingerprint(py: Python<'_>, plan_json: &str) -> PyResult<String> {
+    let plan = Plan::from_json(plan_json.as_bytes()).map_err(|e| Failure::from(e).raise(py))?;
+    Ok(privet_party::store::hex(&plan.hash()))
+}
