@@ -7,7 +7,8 @@ command -v cargo >/dev/null || {
     echo "cargo is not there: install Rust from https://rustup.rs" >&2
     exit 1
 }
-cargo build --release --locked -p privet-party
-venv="$(scripts/venv.sh)"
-VIRTUAL_ENV="$venv" "$venv/bin/maturin" develop --release --locked --skip-install --quiet
+cargo build --release --locked -p privet-party -p privet-py
+# Renamed, not overwritten: a running Python may have the old one mapped.
+cp target/release/libprivet_native.so python/privet/_native.part
+mv python/privet/_native.part python/privet/_native.abi3.so
 echo "built target/release/privet and the extension of python/privet"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
-import json
 import os
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ TAIL_BYTES = 4000
 NODES = {"dealer": "dealer", "party0": "party", "party1": "party"}
 """Child processes by the folder of their node file, with the command each runs."""
 
-MODEL_OWNER = "party1"
+MODEL_OWNER = "party:1"
 CLIENT = "client"
 
 
@@ -79,15 +78,12 @@ class Processes:
         return self._node(CLIENT)
 
     def initialise(self, plan: Path, weights: Path) -> None:
-        """Write certificates, the deployment and every node file; party 1 gets the path of the weights."""
-        owner = f"party:{MODEL_OWNER.removeprefix('party')}"
-        command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan)]
-        roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", owner]
+        """Write certificates, the deployment and every node file; party 1 owns the model and gets its weights' path."""
+        command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan), "--weights", str(weights)]
+        roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", MODEL_OWNER]
         done = subprocess.run([*command, *roles], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SessionError(f"`privet init` failed: {last_lines(done.stderr)}")
-        with self._node(MODEL_OWNER).open("a") as file:
-            file.write(f"weights = {json.dumps(str(weights))}\n")  # a JSON string is a TOML string
 
     def start(self) -> None:
         """Start dealer and parties; their output goes to log files in the folder."""

@@ -82,11 +82,12 @@ def test_init_that_fails_is_quoted(program):
 
 
 def test_the_model_owner_is_told_where_the_weights_are(program):
-    folder = program(init='mkdir -p "$3/party1" && echo \'me = "party:1"\' > "$3/party1/node.toml"')
-    with Processes(folder) as processes:
+    folder = program(init='echo "$@" > "$3.arguments"')
+    with Processes(folder / "session") as processes:
         processes.initialise(folder / "plan.json", folder / "weights.safetensors")
-    lines = (folder / "party1" / "node.toml").read_text().splitlines()
-    assert lines == ['me = "party:1"', f'weights = "{folder}/weights.safetensors"']
+    arguments = (folder / "session.arguments").read_text().split()
+    assert arguments[arguments.index("--weights") + 1] == str(folder / "weights.safetensors")
+    assert arguments[arguments.index("--model-owner") + 1] == "party:1"
 
 
 def test_a_missing_binary_is_explained(monkeypatch, tmp_path):

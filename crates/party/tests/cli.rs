@@ -104,6 +104,8 @@ fn init_local_writes_a_whole_deployment_once() {
         let identity = privet_net::Identity::load(&loaded.node.certificate, &loaded.node.key).unwrap();
         assert_eq!(deployment.fingerprint(&loaded.node.me), Some(&identity.fingerprint()));
         assert!(identity.info().days_left() > 390);
+        assert_eq!(loaded.node.threads.is_some(), node.starts_with("party"), "parties share the cores");
+        assert_eq!(loaded.node.weights, None);
     }
     let key = fs::read(local.path("dealer/key.pem")).unwrap();
     let plan = text(&local.path("plan.json"));
@@ -130,6 +132,8 @@ fn init_local_takes_roles_and_refuses_bad_ones() {
     init(&["--receiver", "dealer"]).refused(2, &["dealer", "fix:"]);
     init(&["--receiver", "client:../x"]).refused(2, &["not a place"]);
     init(&["--client", "party0"]).refused(2, &["party0"]);
+    let weights = ["--weights", "models/it's \"mine\".safetensors"];
+    init(&[&["--model-owner", "client:a"], &weights[..]].concat()).refused(2, &["client:a", "fix:"]);
     privet(&["init", "--local", &to]).refused(2, &["--plan"]);
     privet(&["init", "--local", &to, "--plan", "/no/such"]).refused(1, &["/no/such", "fix:"]);
     privet(&["init"]).refused(2, &["nothing to do"]);
@@ -138,6 +142,22 @@ fn init_local_takes_roles_and_refuses_bad_ones() {
     let written: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(written["nodes"].as_array().unwrap().len(), 5);
     assert!(dir.path().join("d/lab/key.pem").exists() && dir.path().join("d/ward/key.pem").exists());
+}
+
+#[test]
+fn init_local_gives_the_weights_to_the_party_that_owns_the_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("p.json");
+    fs::write(&plan, PLAN).unwrap();
+    let weights = text(&dir.path().join("it's \"mine\".safetensors"));
+    let (to, plan) = (text(&dir.path().join("d")), text(&plan));
+    privet(&["init", "--local", &to, "--plan", &plan, "--weights", &weights]).good();
+    let node = |name: &str| {
+        let path = dir.path().join("d").join(name).join("node.toml");
+        privet_party::config::Loaded::load(&path).unwrap().node
+    };
+    assert_eq!(node("party1").weights.as_deref(), Some(Path::new(&weights)));
+    assert_eq!(node("party0").weights, None);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Errors on their way to Python: classes of `privet.errors`, with messages that name cause and remedy.
 
-use privet_plan::lower::Problem;
-use privet_plan::{CheckReport, EncodeError, InterpretError, PlanError};
 use privet_party::config::ConfigError;
 use privet_party::session::client::ClientError;
 use privet_party::tensors::TensorsError;
+use privet_plan::lower::Problem;
+use privet_plan::{CheckReport, EncodeError, InterpretError, PlanError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -47,7 +47,8 @@ impl Failure {
             Failure::Session(text) => of_class(py, "SessionError", text),
             Failure::Value(text) => Ok(PyValueError::new_err(text)),
             Failure::Panic => {
-                let text = "privet's engine stopped on a bug; its message is on standard error: please report it";
+                let text =
+                    "privet's engine stopped on a bug; its message is on standard error: please report it";
                 Ok(PyRuntimeError::new_err(text))
             }
         };
@@ -109,7 +110,7 @@ fn unsupported(py: Python<'_>, report: &CheckReport) -> PyResult<PyErr> {
 pub fn problems<'py>(py: Python<'py>, report: &CheckReport) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let entry = |p: &Problem| {
         let entry = PyDict::new(py);
-        entry.set_item("name", &p.op)?;
+        entry.set_item("op", &p.op)?;
         entry.set_item("layer", &p.layer)?;
         entry.set_item("source", &p.source)?;
         entry.set_item("what", &p.what)?;

@@ -5,15 +5,13 @@ use crate::errors::{Failure, problems};
 use privet_party::tensors::{self, Tensors};
 use privet_plan::cost::Fss;
 use privet_plan::encode::fixed_point;
-use privet_plan::ir::Op;
 use privet_plan::lower::check_graph;
 use privet_plan::{
-    Estimate, FloatTensor, Graph, Network, NoCoins, Plan, Precision, Rates, encode_inputs, encode_weights,
+    FloatTensor, Graph, Network, NoCoins, Plan, Precision, Rates, encode_inputs, encode_weights,
     interpret_all,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 type Lowered<'py> = (String, Bound<'py, PyBytes>, Vec<String>);
@@ -57,48 +55,12 @@ pub fn check<'py>(py: Python<'py>, graph_json: &str) -> PyResult<Vec<Bound<'py, 
 /// Predicted cost as JSON.
 #[pyfunction]
 pub fn estimate(py: Python<'_>, plan_json: &str, network: &str) -> PyResult<String> {
-    let found = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
+    let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
         let link: Network = network.parse().map_err(Failure::value)?;
         let estimate = privet_plan::estimate(&plan, &Fss, &Rates::default(), &link);
-        Ok(predicted(&plan, &estimate, network).to_string())
+        serde_json::to_string(&estimate).map_err(Failure::value)
     });
-    found.map_err(|failure| failure.raise(py))
-}
-
-/// The same quantities as in a run's report: what one evaluator sends, its rounds, keys and seconds.
-fn predicted(plan: &Plan, estimate: &Estimate, network: &str) -> Value {
-    // An owner's shares of inputs are its own traffic, not an evaluator's; shares of outputs are.
-    let sent = |layer: Option<&str>| -> u64 {
-        let nodes = estimate.nodes.iter().filter(|n| layer.is_none_or(|l| n.layer == l));
-        nodes.map(|n| n.cost.wire_bytes + if n.op == "output" { n.cost.client_bytes } else { 0 }).sum()
-    };
-    let ops = |layer: &str| {
-        let mut ops: Vec<String> = Vec::new();
-        for node in plan.nodes.iter().filter(|n| n.layer == layer) {
-            let kind = node.op.kind();
-            if !matches!(node.op, Op::Weight { .. } | Op::Input { .. }) && !ops.contains(&kind) {
-                ops.push(kind);
-            }
-        }
-        ops.join(", ")
-    };
-    let layers: Vec<Value> = estimate
-        .layers
-        .iter()
-        .map(|l| {
-            json!({
-                "layer": l.layer, "ops": ops(&l.layer), "bytes": sent(Some(&l.layer)),
-                "rounds": l.cost.rounds, "key_bytes": l.cost.key_bytes, "seconds": l.seconds,
-            })
-        })
-        .collect();
-    json!({
-        "network": network, "batch": estimate.batch, "protocol": estimate.protocol, "layers": layers,
-        "total": {
-            "bytes": sent(None), "rounds": estimate.total.rounds, "key_bytes": estimate.total.key_bytes,
-            "seconds": estimate.seconds, "memory_bytes": estimate.memory_bytes,
-        },
-    })
+    text.map_err(|failure| failure.raise(py))
 }
 
 /// The plan over integers in the clear.

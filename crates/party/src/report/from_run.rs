@@ -61,7 +61,10 @@ pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
 fn places(seen: &Observer) -> Vec<Place> {
     let clients = seen.roles.all().into_iter().map(|(_, place)| place).chain([seen.me]);
     let clients: BTreeSet<&Place> = clients.filter(|p| matches!(p, Place::Client(_))).collect();
-    [Place::Party(0), Place::Party(1), Place::Dealer].into_iter().chain(clients.into_iter().cloned()).collect()
+    [Place::Party(0), Place::Party(1), Place::Dealer]
+        .into_iter()
+        .chain(clients.into_iter().cloned())
+        .collect()
 }
 
 fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> PartyReport {

@@ -25,7 +25,6 @@ pub struct Precision {
     /// How truncations round.
     pub rounding: RoundingMode,
     /// Exceptions by layer name; a name covers the layers below it.
-    #[serde(alias = "layers")]
     pub per_layer: BTreeMap<String, LayerPrecision>,
     /// Bits kept free above the calibrated ranges when bits or fraction are chosen automatically.
     pub headroom_bits: u32,

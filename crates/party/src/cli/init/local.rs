@@ -1,6 +1,7 @@
 use super::{Args, Draft, copy_plan, node_text, private_dir, refuse_existing, write_new};
 use crate::cli::{CliError, Out, certs};
 use crate::config::{Address, Card, Place};
+use crate::sys;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -30,6 +31,7 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
     };
     let roles = args.roles()?;
     let places = places(args, &roles)?;
+    let weights = weights(args, &roles)?;
     refuse_existing(dir)?;
     private_dir(dir)?;
     copy_plan(plan, dir)?;
@@ -46,7 +48,10 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
         let identity = certs::generate(&place.to_string(), args.days)?;
         identity.write(&sub.join("cert.pem"), &sub.join("key.pem"), false)?;
         let config = sub.join("node.toml");
-        write_new(&config, node_text(&place, "../deployment.toml").as_bytes())?;
+        let weights = weights.as_deref().filter(|_| place == roles.model_owner);
+        // Both parties compute at the same time, the dealer before them.
+        let threads = matches!(place, Place::Party(_)).then(|| (sys::cores() / 2).max(1));
+        write_new(&config, node_text(&place, "../deployment.toml", weights, threads).as_bytes())?;
         let address = port.as_ref().map(|(_, port)| Address { host: HOST.into(), port: *port });
         let fingerprint = identity.fingerprint();
         draft.add(&Card { place: place.clone(), address: address.clone(), fingerprint }, false)?;
@@ -64,6 +69,17 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
         out.line(format_args!("  {}{at}: {}", node.place, node.config.display()))?;
     }
     out.line("check a node with `privet doctor --config NODE.toml`")
+}
+
+/// The weights file, by a path that holds in every directory.
+fn weights(args: &Args, roles: &super::RoleChoice) -> Result<Option<PathBuf>, CliError> {
+    let Some(path) = &args.weights else { return Ok(None) };
+    if !matches!(roles.model_owner, Place::Party(_)) {
+        let cause =
+            format!("`--weights` is for a model that a party owns, but {} owns it", roles.model_owner);
+        return Err(CliError::usage(cause, "leave it out: the client gives the weights itself"));
+    }
+    std::path::absolute(path).map(Some).map_err(|e| CliError::file("find", path, e))
 }
 
 fn places(args: &Args, roles: &super::RoleChoice) -> Result<Vec<Place>, CliError> {

@@ -44,6 +44,9 @@ pub struct Args {
     /// The compiled plan; copied next to the deployment.
     #[arg(long)]
     plan: Option<PathBuf>,
+    /// With --local: the weights file of the party that owns the model.
+    #[arg(long, value_name = "FILE", requires = "local")]
+    weights: Option<PathBuf>,
     /// With --local: names of clients beside those that play a role.
     #[arg(long, value_name = "NAME", requires = "local")]
     client: Vec<String>,
@@ -150,8 +153,16 @@ fn copy_plan(plan: &Path, dir: &Path) -> Result<(), CliError> {
     write_new(&dir.join("plan.json"), &bytes)
 }
 
-/// The text of a new node file; `deployment` is relative to it.
-fn node_text(me: &Place, deployment: &str) -> String {
+/// The text of a new node file; `deployment` is relative to it. What is not given stands there as a comment.
+fn node_text(me: &Place, deployment: &str, weights: Option<&Path>, threads: Option<usize>) -> String {
+    let weights = weights.map_or_else(
+        || "# weights = \"model.safetensors\"  # only where this node is the model owner".into(),
+        |path| format!("weights = {}", toml_edit::value(path.display().to_string())),
+    );
+    let threads = threads.map_or_else(
+        || "# threads = 2                # all cores when absent".into(),
+        |n| format!("threads = {n}"),
+    );
     let listen = match me.listens() {
         true => {
             "# listen = \"0.0.0.0:7701\"    # bind here instead of the deployment's address (NAT, proxy)\n"
@@ -166,8 +177,8 @@ fn node_text(me: &Place, deployment: &str) -> String {
          key = \"key.pem\"\n\
          store = \"store\"               # preprocessing: needs room for the keys of the runs\n\
          {listen}\
-         # weights = \"model.safetensors\"  # only where this node is the model owner\n\
-         # threads = 2                # all cores when absent\n\
+         {weights}\n\
+         {threads}\n\
          # disk_budget = \"50 GB\"      # refuse to store more than this\n\
          # insecure = false           # true: plain TCP, stamped on every report\n"
     )

@@ -25,7 +25,7 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
     }
     let identity = certs::generate(&me.to_string(), args.days)?;
     identity.write(&dir.join("cert.pem"), &dir.join("key.pem"), false)?;
-    write_new(&dir.join("node.toml"), node_text(me, "deployment.toml").as_bytes())?;
+    write_new(&dir.join("node.toml"), node_text(me, "deployment.toml", None, None).as_bytes())?;
     let card = Card { place: me.clone(), address: args.address.clone(), fingerprint: identity.fingerprint() };
     draft.add(&card, false)?;
     draft.save()?;
