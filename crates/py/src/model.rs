@@ -5,11 +5,13 @@ use crate::errors::{Failure, problems};
 use privet_party::tensors::{self, Tensors};
 use privet_plan::cost::Fss;
 use privet_plan::encode::fixed_point;
+use privet_plan::ir::ValueId;
 use privet_plan::lower::check_graph;
 use privet_plan::{
-    FloatTensor, Graph, Network, NoCoins, Plan, Precision, Rates, encode_inputs, encode_weights,
-    interpret_all,
+    Coins, FloatTensor, Graph, Network, Plan, Precision, Rates, encode_inputs, encode_weights, interpret_all,
 };
+use privet_prg::{Prg, Seed};
+use privet_ring::Ring;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use zeroize::Zeroizing;
@@ -78,10 +80,11 @@ pub fn interpret<'py>(
         let plan = Plan::from_json(plan.as_bytes())?;
         let weights = encode_weights(&plan, None, &tensors::decode(&params)?)?;
         let inputs = encode_inputs(&plan, None, &tensors::decode(&inputs)?)?;
+        let mut coins = Coin(Seed::random().stream());
         let values = match all_values {
-            true => every_value(&plan, &interpret_all(&plan, &inputs, &weights, &mut NoCoins)?),
+            true => every_value(&plan, &interpret_all(&plan, &inputs, &weights, &mut coins)?),
             false => {
-                let outputs = privet_plan::interpret(&plan, &inputs, &weights, &mut NoCoins)?;
+                let outputs = privet_plan::interpret(&plan, &inputs, &weights, &mut coins)?;
                 let names = plan.outputs.iter().map(|o| o.name.clone());
                 names.zip(privet_plan::decode_outputs(&plan, &outputs)).collect()
             }
@@ -89,6 +92,15 @@ pub fn interpret<'py>(
         Ok(tensors::encode(&values)?)
     })?;
     Ok(PyBytes::new(py, &values))
+}
+
+/// Fresh randomness for stochastic rounding.
+struct Coin(Prg);
+
+impl Coins for Coin {
+    fn draw(&mut self, _node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>> {
+        Some(self.0.elements(Ring::new(shift), count))
+    }
 }
 
 /// Outputs under their names, node 7 under `#7`.
