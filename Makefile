@@ -1,36 +1,54 @@
-# privet: `make demo` shows it, `make test` checks it, `make build` leaves the binary at target/release/privet.
-.PHONY: build wheel demo test test-rust test-python lint lint-rust lint-python workloads clean
+# Every target works in a fresh checkout on Debian or Ubuntu with Rust, a C compiler and Python 3.10 or newer: what
+# else is needed is installed into a virtual environment outside the checkout, once.
+.DEFAULT_GOAL := help
+.PHONY: help build wheel demo test test-rust test-python lint lint-rust lint-python fuzz bench bench-table workloads clean
 
-build:
+FUZZ_SECONDS ?= 10
+RESULTS ?= benches/results
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+build: ## the binary (target/release/privet) and the Python extension
 	scripts/build.sh
 
-wheel:
+wheel: ## a Python wheel with extension and binary, in target/wheels
 	scripts/wheel.sh
 
-demo: build
+demo: build ## private classification of Fashion-MNIST between processes; report in demo-out/report.html
 	scripts/python.sh examples/fashion.py --out demo-out
 
-test: test-rust test-python
+test: test-rust test-python ## all tests
 
-test-rust:
-	cargo test --workspace --exclude privet-py --locked
+test-rust: ## the tests of the Rust crates; no Python needed
+	scripts/tools.sh rust cc
+	cargo test --locked
 
-test-python: build
+test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q
 
-lint: lint-rust lint-python
+lint: lint-rust lint-python ## formatting, lint and types, warnings as errors
 
 lint-rust:
+	scripts/tools.sh rust cc
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 lint-python:
 	scripts/lint-python.sh
 
-# Captures the networks of the benchmark again, after a change to the front end.
-workloads:
+fuzz: ## every parser for FUZZ_SECONDS (10) each
+	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+bench: build ## the benchmark of docs/bench.md into RESULTS (benches/results); needs a quiet machine
+	scripts/bench.sh $(RESULTS)
+
+bench-table: ## the tables of RESULTS as Markdown, as in the README
+	@python3 scripts/bench_table.py $(RESULTS)
+
+workloads: ## capture the networks of the benchmark again, after a change to the front end
 	scripts/python.sh -m privet.workloads
 
-clean:
+clean: ## what was built in this checkout
 	cargo clean
-	rm -rf demo-out python/privet/bin python/privet/_native*.so
+	rm -rf target demo-out python/privet/bin python/privet/_native*.so

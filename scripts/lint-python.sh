@@ -3,6 +3,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 venv="$(scripts/venv.sh)"
-"$venv/bin/ruff" format --check python tests/python examples
-"$venv/bin/ruff" check python tests/python examples
+"$venv/bin/ruff" format --check python tests/python examples scripts vectors
+"$venv/bin/ruff" check python tests/python examples scripts
 "$venv/bin/mypy"

@@ -1,0 +1,95 @@
+//! Messages between clients, parties and dealer, and the report of a run.
+
+use crate::Target;
+use privet_party::report::{self, RunReport};
+use privet_party::session::control::{DealReply, DealRequest, Id, Order, Reply, Request, Status};
+use serde_json::{from_slice, to_vec};
+
+/// Control messages, as the receiver parses them.
+pub const CONTROL: Target = Target {
+    name: "control",
+    run: control,
+    seeds: control_seeds,
+    words: &[
+        "\"ask\":",
+        "\"answer\":",
+        "\"order\":",
+        "\"status\"",
+        "\"prepare\"",
+        "\"run\"",
+        "\"share_weights\"",
+        "\"masks\"",
+        "\"failed\"",
+        "\"runs\":",
+        "\"indices\":",
+        "\"dealing\":",
+        "\"refused\":",
+        "18446744073709551615",
+        "null",
+        "[]",
+        "é",
+    ],
+};
+
+fn control(data: &[u8]) {
+    if let Ok(found) = from_slice::<Request>(data) {
+        let again: Request =
+            from_slice(&to_vec(&found).expect("plain data")).expect("what was written is read");
+        assert_eq!(again.id(), found.id());
+    }
+    let _ = from_slice::<Reply>(data);
+    let _ = from_slice::<Order>(data);
+    let _ = from_slice::<DealRequest>(data);
+    let _ = from_slice::<DealReply>(data);
+}
+
+fn control_seeds() -> Vec<Vec<u8>> {
+    let id = Id([7; 16]);
+    let reply = Reply::Status(Status { sessions: 1, runs_left: Some(2), peer: true });
+    let seeds = [
+        to_vec(&Request::Prepare { id, runs: 3 }),
+        to_vec(&Request::Run { id }),
+        to_vec(&reply),
+        to_vec(&Reply::Masks { seeds: [("x".to_owned(), "00".repeat(16))].into() }),
+        to_vec(&Order::Run { ids: vec![id], session: id, index: 4 }),
+        to_vec(&Order::Prepare { id, deal: id, session: None, runs: 2 }),
+        to_vec(&DealRequest { deal: id, session: Some(id), runs: 2 }),
+        to_vec(&DealReply::Dealing { session: id, indices: vec![0, 1] }),
+        to_vec(&DealReply::Refused { reason: "full".into() }),
+    ];
+    seeds.into_iter().flatten().collect()
+}
+
+/// A run's report, and the page made from it: no text of it becomes mark-up.
+pub const REPORT: Target = Target {
+    name: "report",
+    run: page,
+    seeds: report_seeds,
+    words: &[
+        "<script>",
+        "&",
+        "\\u003c",
+        "null",
+        "1e308",
+        "-0",
+        "[]",
+        "\"layers\":",
+        "\"parties\":",
+        "\"totals\":",
+    ],
+};
+
+fn page(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(found) = report::parse(text) {
+        let found: RunReport = found;
+        let page = report::html(&found);
+        assert!(!page.contains("<script>"), "text of the report became mark-up");
+    }
+}
+
+fn report_seeds() -> Vec<Vec<u8>> {
+    vec![REPORT_SEED.as_bytes().to_vec()]
+}
+
+const REPORT_SEED: &str = r#"{"version":1,"plan":"p","plan_hash":"00","protocol":"fss","security":"TLS","batch":2,"network":"wan","parties":[{"place":"party:0","roles":["model_owner"],"peak_rss_bytes":9,"bytes_sent":7,"learned":["a & b"]}],"layers":[{"layer":"conv1","ops":"conv2d, relu","seconds":0.5,"bytes_sent":3,"rounds":2,"key_bytes":5,"max_error":0.001}],"totals":{"online_s":1.0,"offline_s":2.0,"bytes_sent":3,"rounds":2,"key_bytes":5},"openings":{"masked":1,"masked_bits":64,"revealed":[{"name":"y","to":"client:a","shape":[2,3],"bits":32}]},"accuracy":{"samples":2,"plaintext":0.5,"private":0.5,"agreement":1.0,"max_abs_err":0.1},"machine":{"privet":"0","cpu":"c","cores":2,"memory_bytes":1,"device":"d"}}"#;

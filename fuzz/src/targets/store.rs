@@ -1,0 +1,115 @@
+//! Key records and session files.
+
+use super::Fields;
+use crate::Target;
+use privet_fss::keys::KeySource;
+use privet_party::store::SessionKeys;
+use privet_party::store::format::{
+    HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter, TRAILER_BYTES,
+};
+use privet_prg::{HashKeys, Seed};
+use std::io::Cursor;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+const ID: RecordId = RecordId { session: [1; 16], index: 7, party: 1, plan: [2; 32] };
+
+/// A key record from raw bytes, and again with the checksums of header and trailer put right.
+pub const RECORD: Target =
+    Target { name: "record", run: record, seeds: record_seeds, words: &["PRIVKEY\0", "PRIVEND\0"] };
+
+fn record(data: &[u8]) {
+    read(data);
+    let mut repaired = data.to_vec();
+    let len = repaired.len();
+    if len < HEADER_BYTES + TRAILER_BYTES {
+        return;
+    }
+    let sum = xxh3_64(&repaired[..120]);
+    repaired[120..128].copy_from_slice(&sum.to_le_bytes());
+    let base = xxh3_64(&repaired[..HEADER_BYTES]);
+    let trailer = &mut repaired[len - TRAILER_BYTES..];
+    trailer[16..24].copy_from_slice(&((len - TRAILER_BYTES) as u64).to_le_bytes());
+    let sum = xxh3_64_with_seed(&trailer[..24], base);
+    trailer[24..].copy_from_slice(&sum.to_le_bytes());
+    read(&repaired);
+}
+
+fn read(data: &[u8]) {
+    for wanted in [None, Some(&ID)] {
+        let Ok(mut reader) = RecordReader::open(Cursor::new(data), wanted) else { continue };
+        for len in [3, 0, 5, 1 << 12] {
+            if reader.take(len).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+fn record_seeds() -> Vec<Vec<u8>> {
+    vec![written(&[b"abc", b"", b"12345"])]
+}
+
+fn written(frames: &[&[u8]]) -> Vec<u8> {
+    let header = Header { id: ID, seed: Seed::from_bytes([3; 16]) };
+    let bytes = RecordWriter::new(Vec::new(), &header).and_then(|mut writer| {
+        frames.iter().try_for_each(|f| writer.frame(f))?;
+        writer.finish()
+    });
+    bytes.unwrap_or_default()
+}
+
+/// A good record that was damaged: its frames come back as written, or not at all.
+pub const DAMAGE: Target = Target { name: "record-damage", run: damage, seeds: damage_seeds, words: &[] };
+
+fn damage(data: &[u8]) {
+    let mut fields = Fields(data);
+    let frames: Vec<&[u8]> = (0..1 + fields.byte() % 4).map(|_| fields.slice(9)).collect();
+    let mut bad = written(&frames);
+    while !fields.0.is_empty() {
+        let len = bad.len();
+        let at = usize::from(u16::from_le_bytes(fields.bytes())) % len;
+        match fields.byte() % 4 {
+            0 => bad.truncate(at.max(1)),
+            1 => bad.push(fields.byte()),
+            2 => bad.swap(at, (at + 8) % len),
+            _ => bad[at] ^= fields.byte(),
+        }
+    }
+    let Ok(mut reader) = RecordReader::open(Cursor::new(&bad), Some(&ID)) else { return };
+    for frame in frames {
+        match reader.take(frame.len()) {
+            Ok(found) => assert_eq!(found, frame),
+            Err(_) => return,
+        }
+    }
+    assert!(reader.take(0).is_err(), "there are no more frames");
+}
+
+fn damage_seeds() -> Vec<Vec<u8>> {
+    vec![[&[2][..], b"123456789abcdefghi123456789", &[140, 0, 3, 1]].concat(), vec![1, 9, 9]]
+}
+
+/// A session file.
+pub const SESSION: Target = Target {
+    name: "session-file",
+    run: session,
+    seeds: session_seeds,
+    words: &["\"format\":", "\"session\":", "\"party\":", "\"seed\":", "\"hash_inner\":", "é", "+1"],
+};
+
+fn session(data: &[u8]) {
+    let Some(keys) = SessionKeys::decode(data) else { return };
+    let again = SessionKeys::decode(&keys.encode()).expect("what was written is read");
+    assert!(again.seed == keys.seed && again.session == keys.session && again.plan == keys.plan);
+}
+
+fn session_seeds() -> Vec<Vec<u8>> {
+    let keys = SessionKeys {
+        session: [1; 16],
+        plan: [2; 32],
+        party: 1,
+        seed: Seed::from_bytes([3; 16]),
+        hash: HashKeys { inner: [4; 16], leaf: [5; 16] },
+    };
+    vec![keys.encode().to_vec()]
+}
