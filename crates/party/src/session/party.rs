@@ -42,6 +42,10 @@ pub(super) struct Caller {
 enum Event {
     Caller(Box<Caller>),
     Peer(Box<TcpChannel>),
+    /// Party 0's next order, with the connection it came on.
+    Order(Box<(TcpChannel, Order)>),
+    /// The connection to party 0 ended.
+    NoOrder(TalkError),
 }
 
 /// Serve until the process ends.
@@ -64,6 +68,8 @@ pub fn serve(links: Links, plan: Arc<Plan>, log: Log) -> Result<(), ServeError> 
         events: events.clone(),
         log: log.clone(),
         peer: None,
+        awaits_order: false,
+        order: None,
         pending: Vec::new(),
     };
     std::thread::spawn(move || service.run());
@@ -108,6 +114,17 @@ fn await_request(mut channel: TcpChannel, place: Place, events: Sender<Event>, l
     });
 }
 
+/// Wait for party 0's next order on a thread of its own.
+fn await_order(mut peer: TcpChannel, events: Sender<Event>) {
+    std::thread::spawn(move || {
+        let event = match hear::<Order>(&mut peer, Talk::Order) {
+            Ok(order) => Event::Order(Box::new((peer, order))),
+            Err(e) => Event::NoOrder(e),
+        };
+        let _ = events.send(event);
+    });
+}
+
 struct Service {
     party: u8,
     links: Arc<Links>,
@@ -116,6 +133,9 @@ struct Service {
     events: Sender<Event>,
     log: Log,
     peer: Option<TcpChannel>,
+    /// Party 1: a thread holds the connection to party 0 and waits for its next order.
+    awaits_order: bool,
+    order: Option<(TcpChannel, Order)>,
     pending: Vec<Caller>,
 }
 
@@ -136,6 +156,14 @@ impl Service {
             Ok(Event::Peer(channel)) => {
                 (self.log)("the other party connected");
                 self.peer = Some(*channel);
+            }
+            Ok(Event::Order(order)) => {
+                self.awaits_order = false;
+                self.order = Some(*order);
+            }
+            Ok(Event::NoOrder(e)) => {
+                self.awaits_order = false;
+                (self.log)(&format!("no order from party 0: {e}"));
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
@@ -233,12 +261,17 @@ impl Service {
         }
     }
 
-    /// Party 1: keep a connection to party 0, and do what it orders.
+    /// Party 1: keep a connection to party 0, do what it orders, and say meanwhile how things stand.
     fn follow(&mut self) {
-        let Some(mut peer) = self.peer.take().or_else(|| self.call_leader()) else { return };
-        match hear::<Order>(&mut peer, Talk::Order) {
-            Ok(order) => self.follow_order(peer, &order),
-            Err(e) => (self.log)(&format!("no order from party 0: {e}")),
+        if !self.awaits_order {
+            let Some(peer) = self.peer.take().or_else(|| self.call_leader()) else { return };
+            self.awaits_order = true;
+            await_order(peer, self.events.clone());
+        }
+        self.answer_status();
+        self.receive(Duration::from_secs(3600));
+        if let Some((peer, order)) = self.order.take() {
+            self.follow_order(peer, &order);
         }
     }
 
@@ -330,7 +363,7 @@ impl Service {
 
     fn status(&self) -> Status {
         let (sessions, runs_left) = self.engine.holdings();
-        Status { sessions, runs_left, peer: self.peer.is_some() }
+        Status { sessions, runs_left, peer: self.peer.is_some() || self.awaits_order }
     }
 
     /// After a failure in the middle both sides may be at different steps: the connection is not used again.
