@@ -6,8 +6,8 @@ use super::links::{Links, Purpose};
 use super::owner::{OwnerError, Shared, encode, grant_masks, receive_masked, share_own};
 use super::party::{Caller, Log};
 use crate::config::Place;
-use crate::store::format::{RecordId, RecordReader};
-use crate::store::{SessionKeys, Store, StoreError};
+use crate::store::format::RecordId;
+use crate::store::{ClaimedRecord, SessionKeys, Store, StoreError};
 use crate::sys;
 use crate::tensors::{self, TensorsError};
 use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, Opening, OpeningKind, PartyId};
@@ -17,7 +17,6 @@ use privet_plan::{EncodeError, Plan};
 use privet_prg::TreeHash;
 use privet_ring::{Ring, pack};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
@@ -102,7 +101,7 @@ pub(super) struct Engine {
     device: Arc<dyn Device>,
     store: Store,
     open: Option<Open>,
-    claimed: Option<(RecordId, RecordReader<File>)>,
+    claimed: Option<(RecordId, ClaimedRecord)>,
     log: Log,
 }
 

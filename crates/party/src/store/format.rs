@@ -5,15 +5,18 @@
 //! frames              each: checksum (8 bytes), then the bytes; lengths follow from the plan
 //! trailer   32 bytes  magic, frames, bytes before the trailer, checksum
 //! ```
-//! All numbers are little endian. Checksums are XXH3-64 seeded with a hash of the header and the frame's
-//! number: they find damage, and a frame moved within a record or between records. They are no
-//! authentication: records travel over TLS and rest in the party's own directory, mode 0600.
+//! All numbers are little endian. Checksums are CRC-64/NVME; a frame's is XORed with a number made of the
+//! header's checksum and the frame's place, so that they find damage, and a frame moved within a record or
+//! between records. They are no authentication: records travel over TLS and rest in the party's own
+//! directory, mode 0600.
 
+use super::mapped::{Buffered, Frames, Mapped};
+use crc_fast::{CrcAlgorithm, checksum};
 use privet_fss::keys::{KeyError, KeySource};
 use privet_prg::Seed;
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use thiserror::Error;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 const MAGIC: &[u8; 8] = b"PRIVKEY\0";
 const TRAILER: &[u8; 8] = b"PRIVEND\0";
@@ -95,7 +98,7 @@ impl Header {
         h[32..40].copy_from_slice(&self.id.index.to_le_bytes());
         h[40..72].copy_from_slice(&self.id.plan);
         h[72..88].copy_from_slice(self.seed.expose());
-        let sum = xxh3_64(&h[..120]);
+        let sum = crc(&h[..120]);
         h[120..].copy_from_slice(&sum.to_le_bytes());
         h
     }
@@ -109,7 +112,7 @@ impl Header {
         if found != VERSION {
             return Err(FormatError::Version { found });
         }
-        if xxh3_64(&h[..120]) != u64::from_le_bytes(array(&h[120..])) || h[12] > 1 {
+        if crc(&h[..120]) != u64::from_le_bytes(array(&h[120..])) || h[12] > 1 {
             return Err(FormatError::Damaged("header"));
         }
         let id = RecordId {
@@ -128,8 +131,14 @@ fn array<const N: usize>(b: &[u8]) -> [u8; N] {
     a
 }
 
-fn frame_seed(base: u64, frame: u64) -> u64 {
-    base ^ frame.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+fn crc(data: &[u8]) -> u64 {
+    checksum(CrcAlgorithm::Crc64Nvme, data)
+}
+
+/// Checksum of frame number `frame` of the record whose header has checksum `base`. The factor (2^64 over
+/// the golden ratio) spreads neighbouring numbers over all bits.
+fn frame_crc(base: u64, frame: u64, data: &[u8]) -> u64 {
+    crc(data) ^ base ^ (frame + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Writes one record.
@@ -145,12 +154,12 @@ impl<W: Write> RecordWriter<W> {
     pub fn new(mut out: W, header: &Header) -> std::io::Result<Self> {
         let h = header.encode();
         out.write_all(&h)?;
-        Ok(RecordWriter { out, base: xxh3_64(&h), frames: 0, bytes: HEADER_BYTES as u64 })
+        Ok(RecordWriter { out, base: crc(&h), frames: 0, bytes: HEADER_BYTES as u64 })
     }
 
     /// Append a frame.
     pub fn frame(&mut self, data: &[u8]) -> std::io::Result<()> {
-        let sum = xxh3_64_with_seed(data, frame_seed(self.base, self.frames));
+        let sum = frame_crc(self.base, self.frames, data);
         self.out.write_all(&sum.to_le_bytes())?;
         self.out.write_all(data)?;
         self.frames += 1;
@@ -164,7 +173,7 @@ impl<W: Write> RecordWriter<W> {
         t[..8].copy_from_slice(TRAILER);
         t[8..16].copy_from_slice(&self.frames.to_le_bytes());
         t[16..24].copy_from_slice(&self.bytes.to_le_bytes());
-        let sum = xxh3_64_with_seed(&t[..24], self.base);
+        let sum = frame_crc(self.base, u64::MAX - 1, &t[..24]);
         t[24..].copy_from_slice(&sum.to_le_bytes());
         self.out.write_all(&t)?;
         Ok(self.out)
@@ -172,50 +181,67 @@ impl<W: Write> RecordWriter<W> {
 }
 
 /// Reads one record, front to back.
-pub struct RecordReader<R> {
-    input: R,
+pub struct RecordReader<F> {
+    input: F,
     /// The record's header.
     pub header: Header,
     base: u64,
     frame: u64,
     frames: u64,
-    buffer: Vec<u8>,
 }
 
-impl<R: Read + Seek> RecordReader<R> {
+impl RecordReader<Mapped> {
+    /// Like [`RecordReader::open`], through windows of a file; see [`Mapped`] for what the file must be by
+    /// the time the first frame is taken.
+    pub fn open_mapped(file: File, wanted: Option<&RecordId>) -> Result<Self, FormatError> {
+        let (header, base, frames, end) = check(&file, wanted)?;
+        let input = Mapped::new(file, HEADER_BYTES as u64, end);
+        Ok(RecordReader { input, header, base, frame: 0, frames })
+    }
+}
+
+impl<R: Read + Seek> RecordReader<Buffered<R>> {
     /// Check header and trailer, and that the record is the `wanted` one; nothing else is read yet.
     pub fn open(mut input: R, wanted: Option<&RecordId>) -> Result<Self, FormatError> {
-        let found = input.seek(SeekFrom::End(0))?;
-        input.seek(SeekFrom::Start(0))?;
-        let mut h = [0; HEADER_BYTES];
-        if found < HEADER_BYTES as u64 {
-            return Err(FormatError::Truncated { found });
-        }
-        input.read_exact(&mut h)?;
-        let header = Header::decode(&h)?;
-        if let Some(wanted) = wanted {
-            refuse_foreign(&header.id, wanted)?;
-        }
-        let base = xxh3_64(&h);
-        if found < (HEADER_BYTES + TRAILER_BYTES) as u64 {
-            return Err(FormatError::Truncated { found });
-        }
-        input.seek(SeekFrom::End(-(TRAILER_BYTES as i64)))?;
-        let mut t = [0; TRAILER_BYTES];
-        input.read_exact(&mut t)?;
-        if &t[..8] != TRAILER {
-            return Err(FormatError::Truncated { found });
-        }
-        let bytes = u64::from_le_bytes(array(&t[16..24]));
-        if xxh3_64_with_seed(&t[..24], base) != u64::from_le_bytes(array(&t[24..]))
-            || bytes.checked_add(TRAILER_BYTES as u64) != Some(found)
-        {
-            return Err(FormatError::Damaged("trailer"));
-        }
+        let (header, base, frames, _) = check(&mut input, wanted)?;
         input.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
-        let frames = u64::from_le_bytes(array(&t[8..16]));
-        Ok(RecordReader { input, header, base, frame: 0, frames, buffer: Vec::new() })
+        Ok(RecordReader { input: Buffered::new(input), header, base, frame: 0, frames })
     }
+}
+
+/// Check both ends of a record; gives header, its checksum, the number of frames, and where they end.
+fn check(
+    mut input: impl Read + Seek,
+    wanted: Option<&RecordId>,
+) -> Result<(Header, u64, u64, u64), FormatError> {
+    let found = input.seek(SeekFrom::End(0))?;
+    input.seek(SeekFrom::Start(0))?;
+    let mut h = [0; HEADER_BYTES];
+    if found < HEADER_BYTES as u64 {
+        return Err(FormatError::Truncated { found });
+    }
+    input.read_exact(&mut h)?;
+    let header = Header::decode(&h)?;
+    if let Some(wanted) = wanted {
+        refuse_foreign(&header.id, wanted)?;
+    }
+    let base = crc(&h);
+    if found < (HEADER_BYTES + TRAILER_BYTES) as u64 {
+        return Err(FormatError::Truncated { found });
+    }
+    input.seek(SeekFrom::End(-(TRAILER_BYTES as i64)))?;
+    let mut t = [0; TRAILER_BYTES];
+    input.read_exact(&mut t)?;
+    if &t[..8] != TRAILER {
+        return Err(FormatError::Truncated { found });
+    }
+    let bytes = u64::from_le_bytes(array(&t[16..24]));
+    if frame_crc(base, u64::MAX - 1, &t[..24]) != u64::from_le_bytes(array(&t[24..]))
+        || bytes.checked_add(TRAILER_BYTES as u64) != Some(found)
+    {
+        return Err(FormatError::Damaged("trailer"));
+    }
+    Ok((header, base, u64::from_le_bytes(array(&t[8..16])), bytes))
 }
 
 fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError> {
@@ -232,18 +258,13 @@ fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError
     }
 }
 
-impl<R: Read> KeySource for RecordReader<R> {
+impl<F: Frames> KeySource for RecordReader<F> {
     fn take(&mut self, len: usize) -> Result<&[u8], KeyError> {
         if self.frame == self.frames {
             return Err(KeyError::Corrupt("the key record ends before the plan does: deal new keys".into()));
         }
-        if self.buffer.len() < 8 + len {
-            self.buffer.resize(8 + len, 0);
-        }
-        let frame = &mut self.buffer[..8 + len];
-        self.input.read_exact(frame)?;
-        let (sum, data) = frame.split_at(8);
-        if xxh3_64_with_seed(data, frame_seed(self.base, self.frame)) != u64::from_le_bytes(array(sum)) {
+        let (sum, data) = self.input.next(8 + len)?.split_at(8);
+        if frame_crc(self.base, self.frame, data) != u64::from_le_bytes(array(sum)) {
             let frame = self.frame;
             return Err(KeyError::Corrupt(format!(
                 "frame {frame} of the key record is damaged: the disk or a copy changed it; deal new keys"

@@ -9,9 +9,11 @@
 
 pub mod format;
 mod journal;
+mod mapped;
 
 use format::{FormatError, RecordId, RecordReader};
 use journal::{Journal, JournalError};
+use mapped::Mapped;
 use privet_prg::{HashKeys, Seed};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -144,6 +146,9 @@ impl SessionKeys {
     }
 }
 
+/// A record taken for use: its file is gone from the directory and open here alone.
+pub type ClaimedRecord = RecordReader<Mapped>;
+
 /// The store of one evaluator, locked for this process.
 pub struct Store {
     dir: PathBuf,
@@ -219,7 +224,7 @@ impl Store {
 
     /// Take a record for use, once and for all: it is marked used, durably, and its file is gone from the
     /// directory, before the first of its keys is read. A crash after that burns it.
-    pub fn claim(&mut self, id: &RecordId) -> Result<RecordReader<File>, StoreError> {
+    pub fn claim(&mut self, id: &RecordId) -> Result<ClaimedRecord, StoreError> {
         let path = record_path(&self.dir, &id.session, id.index);
         let name = record_name(&id.session, id.index);
         if self.journal.contains(&name) {
@@ -229,7 +234,7 @@ impl Store {
             io::ErrorKind::NotFound => StoreError::Missing { what: name.clone() },
             _ => StoreError::Io { path: path.display().to_string(), source },
         })?;
-        let reader = RecordReader::open(file, Some(id))
+        let reader = RecordReader::open_mapped(file, Some(id))
             .map_err(|source| StoreError::Format { path: path.display().to_string(), source })?;
         self.mark(&name)?;
         fs::remove_file(&path).map_err(io_at(&path))?;

@@ -2,7 +2,7 @@
 
 use crate::cli::CliError;
 use crate::cli::deal::Dealt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -38,11 +38,7 @@ impl Cluster {
         let mut parties = Vec::new();
         for party in ["party0", "party1"] {
             let config = nodes.join(party).join("node.toml");
-            let mut file = OpenOptions::new()
-                .append(true)
-                .open(&config)
-                .map_err(|e| CliError::file("write", &config, e))?;
-            writeln!(file, "threads = {threads}").map_err(|e| CliError::file("write", &config, e))?;
+            set_threads(&config, threads)?;
             let log = dir.join(format!("{party}.log"));
             let log = File::create(&log).map_err(|e| CliError::file("write", &log, e))?;
             let child = Command::new(&exe)
@@ -71,6 +67,15 @@ impl Cluster {
         Ok(Cluster { dir: nodes, parties, dealer, ask, answers })
     }
 
+    /// The end of the log of a party that is not running any more.
+    pub fn last_words(&mut self) -> Option<String> {
+        let ended = self.parties.iter_mut().position(|p| matches!(p.try_wait(), Ok(Some(_))))?;
+        let log = self.dir.parent()?.join(format!("party{ended}.log"));
+        let text = std::fs::read_to_string(log).ok()?;
+        let lines: Vec<&str> = text.lines().rev().take(6).collect();
+        Some(format!("party {ended} ended: {}", lines.into_iter().rev().collect::<Vec<_>>().join(" ")))
+    }
+
     /// The client's node file.
     pub fn client(&self) -> PathBuf {
         self.dir.join("client/node.toml")
@@ -83,6 +88,14 @@ impl Cluster {
         self.answers.read_line(&mut line).map_err(|e| failed("hearing the dealer", e))?;
         serde_json::from_str(&line).map_err(|_| failed("the dealer", "it ended early; see above"))
     }
+}
+
+/// Replace the number of threads in a node file.
+fn set_threads(config: &Path, threads: usize) -> Result<(), CliError> {
+    let text = std::fs::read_to_string(config).map_err(|e| CliError::file("read", config, e))?;
+    let kept: String = text.lines().filter(|l| !l.starts_with("threads")).map(|l| format!("{l}\n")).collect();
+    std::fs::write(config, format!("{kept}threads = {threads}\n"))
+        .map_err(|e| CliError::file("write", config, e))
 }
 
 impl Drop for Cluster {

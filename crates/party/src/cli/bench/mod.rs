@@ -7,7 +7,7 @@ mod workload;
 
 use super::{CliError, Out, serve};
 use crate::progress;
-use crate::session::client::Client;
+use crate::session::client::{Client, ClientError};
 use cluster::Cluster;
 use privet_fss::NodeStats;
 use privet_net::NetworkProfile;
@@ -126,8 +126,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let mut cluster = Cluster::start(&dir, &plan_file, &args.network, args.threads)?;
     let (links, plan) = serve::load(&cluster.client(), "lan")?;
     let mut client = Client::new(links, plan);
-    let failed = |e: crate::session::client::ClientError| {
-        CliError::failed(e, "see party0.log and party1.log in the directory of `--dir`")
+    let failed = |e: ClientError, cluster: &mut Cluster| {
+        let cause = cluster.last_words().unwrap_or_else(|| e.to_string());
+        CliError::failed(cause, "see party0.log and party1.log in the directory of `--dir`")
     };
     progress.start(args.runs as u64 + 1, &args.workload);
     let (mut wall, mut online, mut offline) = (Vec::new(), Vec::new(), Vec::new());
@@ -135,11 +136,11 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     for i in 0..=args.runs {
         let deal = cluster.deal()?;
         if i == 0 {
-            client.share_weights(&work.weights).map_err(failed)?;
+            client.share_weights(&work.weights).map_err(|e| failed(e, &mut cluster))?;
         }
         // Let the disk take what it will of the keys: "online" starts with keys at rest.
         settle();
-        let outcome = client.run(&work.inputs).map_err(failed)?;
+        let outcome = client.run(&work.inputs).map_err(|e| failed(e, &mut cluster))?;
         if i > 0 {
             offline.push(deal.seconds);
             wall.push(outcome.wall_s);
