@@ -30,7 +30,7 @@ pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Resul
         random.fill_blocks(&mut blocks);
         let (roots, deltas) = blocks.split_at(alpha.len());
         cx.device.compare_gen(cx.hash, shape, alpha, roots, deltas, &mut key0, &mut key1);
-        cx.put([&key0, &key1])?;
+        cx.put([&mut key0, &mut key1])?;
         cx.stats.comparisons += alpha.len() as u64;
         cx.stats.aes_calls += 2 * shape.aes_calls() as u64;
     }

@@ -72,7 +72,7 @@ impl<'a> Deal<'a> {
         self.seeds[party].derive(Domain::Table, wire.index()).stream()
     }
 
-    pub(crate) fn put(&mut self, frames: [&[u8]; 2]) -> Result<(), KeyError> {
+    pub(crate) fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError> {
         for (total, frame) in self.bytes.iter_mut().zip(&frames) {
             *total += frame.len() as u64;
         }

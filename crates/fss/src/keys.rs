@@ -19,7 +19,10 @@ pub enum KeyError {
 /// Where the dealer puts frames.
 pub trait KeySink {
     /// Append `frames[b]` to the stream of evaluator b; an empty frame leaves that stream as it is.
-    fn put(&mut self, frames: [&[u8]; 2]) -> Result<(), KeyError>;
+    ///
+    /// The sink may keep a buffer and leave another one in its place, with any contents: frames are large,
+    /// and a copy of each would cost a dealer as much as dealing it.
+    fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError>;
 }
 
 /// Where an evaluator takes frames from, each exactly once.
@@ -58,10 +61,10 @@ impl MemoryKeys {
 }
 
 impl KeySink for [MemoryKeys; 2] {
-    fn put(&mut self, frames: [&[u8]; 2]) -> Result<(), KeyError> {
+    fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError> {
         for (keys, frame) in self.iter_mut().zip(frames) {
             if !frame.is_empty() {
-                keys.frames.push_back(frame.to_vec());
+                keys.frames.push_back(std::mem::take(frame));
             }
         }
         Ok(())

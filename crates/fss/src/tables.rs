@@ -24,7 +24,7 @@ pub(crate) fn deal<const W: usize>(
 ) -> Result<(), KeyError> {
     let mut streams = [cx.table_stream(0, wire), cx.table_stream(1, wire)];
     let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
-    let (mut frame, mut share) = (Vec::new(), Vec::new());
+    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Vec::new());
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         share.resize(W * count, 0);
@@ -37,7 +37,8 @@ pub(crate) fn deal<const W: usize>(
         }
         frame.clear();
         pack(ring, &share, &mut frame);
-        cx.put(if expander(f) == 0 { [&[], &frame] } else { [&frame, &[]] })?;
+        empty.clear();
+        cx.put(if expander(f) == 0 { [&mut empty, &mut frame] } else { [&mut frame, &mut empty] })?;
     }
     Ok(())
 }

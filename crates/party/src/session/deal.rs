@@ -143,16 +143,14 @@ struct Lane {
 struct Lanes([Lane; 2]);
 
 impl KeySink for Lanes {
-    fn put(&mut self, frames: [&[u8]; 2]) -> Result<(), KeyError> {
+    fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError> {
         for (lane, frame) in self.0.iter_mut().zip(frames) {
             if frame.is_empty() {
                 continue;
             }
-            let mut copy = lane.spare.try_recv().unwrap_or_default();
-            copy.clear();
-            copy.extend_from_slice(frame);
+            let full = std::mem::replace(frame, lane.spare.try_recv().unwrap_or_default());
             let gone = || KeyError::Io(io::ErrorKind::BrokenPipe.into());
-            lane.frames.as_ref().ok_or_else(gone)?.send(copy).map_err(|_| gone())?;
+            lane.frames.as_ref().ok_or_else(gone)?.send(full).map_err(|_| gone())?;
         }
         Ok(())
     }
