@@ -67,12 +67,14 @@ pub enum NetError {
     },
     /// A frame that is damaged, repeated, lost or malformed.
     #[error(
-        "bad frame from {peer}: {error}; run again, and if it repeats check the memory and the network \
+        "bad frame from {peer} at step {step}: {error}; run again, and if it repeats check the memory and the network \
          equipment between the hosts"
     )]
     BadFrame {
         /// The peer's name.
         peer: String,
+        /// The step this party was at.
+        step: String,
         /// What is wrong with it.
         error: FrameError,
     },
@@ -401,9 +403,10 @@ impl NetError {
         }
     }
 
-    /// The error as seen by a caller at `step`: a lost connection is reported with the step it interrupts.
+    /// The error as seen by a caller at `step`: a lost or damaged connection is reported with the step it interrupts.
     pub(crate) fn at(mut self, at: &Step) -> Self {
-        if let Self::Closed { step, .. }
+        if let Self::BadFrame { step, .. }
+        | Self::Closed { step, .. }
         | Self::Ended { step, .. }
         | Self::Silent { step, .. }
         | Self::Stalled { step, .. } = &mut self

@@ -46,7 +46,8 @@ pub(crate) struct Names {
 
 impl Names {
     pub fn bad_frame(&self, error: FrameError) -> NetError {
-        NetError::BadFrame { peer: self.peer.clone(), error }
+        let step = "(none yet)".into();
+        NetError::BadFrame { peer: self.peer.clone(), step, error }
     }
 
     pub fn closed(&self) -> NetError {
@@ -98,7 +99,7 @@ impl<L: Link> Framed<L> {
     fn assemble(&mut self, step: &Step, expect: &Expect) -> Result<Vec<u8>, NetError> {
         let first = self.link.next().map_err(|e| e.at(step))?;
         if let Err(error) = self.check_first(&first, step, expect) {
-            return Err(self.give_up(error));
+            return Err(self.give_up(error.at(step)));
         }
         let total = first.header.total as usize;
         if first.payload.len() == total {
@@ -120,7 +121,7 @@ impl<L: Link> Framed<L> {
             let fits = frame.payload.len() <= total - message.len() && !frame.payload.is_empty();
             if head.first || head.step != step.id || head.total != total as u64 || !fits {
                 let error = self.names.bad_frame(FrameError::Interleaved);
-                return Err(self.give_up(error));
+                return Err(self.give_up(error.at(step)));
             }
         }
     }

@@ -114,8 +114,11 @@ fn lost_repeated_and_overtaken_frames_are_told_apart_from_data() {
         a.send(&step(1), vec![1; 4]).unwrap();
         a.send(&step(1), vec![2; 4]).unwrap();
         let error = (0..2).find_map(|_| b.recv(&step(1), 4).err()).unwrap();
-        let peer = "party 0".into();
-        assert_eq!(error, NetError::BadFrame { peer, error: FrameError::Sequence { expected, found } });
+        let (peer, at) = ("party 0".into(), step(1).to_string());
+        assert_eq!(
+            error,
+            NetError::BadFrame { peer, step: at, error: FrameError::Sequence { expected, found } }
+        );
     }
 }
 

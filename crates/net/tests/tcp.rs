@@ -143,7 +143,8 @@ fn damaged_repeated_and_lost_frames_are_refused() {
             // The other side may have noticed the first already.
             let _ = a.send(&step(1), vec![0; 100]);
             let error = (0..2).find_map(|_| b.recv(&step(1), 100).err()).unwrap();
-            assert_eq!(error, NetError::BadFrame { peer: "party 0".into(), error: expected });
+            let (peer, at) = ("party 0".into(), step(1).to_string());
+            assert_eq!(error, NetError::BadFrame { peer, step: at, error: expected });
             let told = a.recv(&step(2), 1).unwrap_err();
             assert!(
                 matches!(&told, NetError::Aborted { reason, .. } if reason.contains("bad frame")),
