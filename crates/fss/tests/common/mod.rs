@@ -1,0 +1,216 @@
+//! One record over in-memory channels: dealer, owners and both evaluators, with a hand on every channel.
+#![allow(dead_code, reason = "every test uses a part")]
+
+use privet_fss::keys::{KeySource, MemoryKeys};
+use privet_fss::{Dealer, Eval, EvalError, Evaluator, MaskedWeights, PartyId, SessionMasks};
+use privet_kernels::{Device, cpu};
+use privet_net::{Channel, Meter, NetError, Step, mem};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
+use privet_plan::suite::Operands;
+use privet_prg::{Seed, TreeHash};
+use privet_ring::{Ring, Tensor};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What evaluators hold before a record's first step.
+pub struct World {
+    pub plan: Plan,
+    pub device: Arc<dyn Device>,
+    pub hash: TreeHash,
+    pub session_seeds: [Seed; 2],
+    pub seeds: [Seed; 2],
+    pub inputs: HashMap<usize, Vec<u64>>,
+    pub weights: BTreeMap<String, Vec<u64>>,
+}
+
+/// One evaluator's additive shares of the outputs.
+pub type Shares = Vec<Vec<u64>>;
+
+pub fn add(ring: Ring, a: &[u64], b: &[u64]) -> Vec<u64> {
+    a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect()
+}
+
+impl World {
+    /// Deal a record and mask the operands.
+    pub fn new(
+        plan: &Plan,
+        [inputs, weights]: &[Operands; 2],
+        session: &Seed,
+        record: &Seed,
+    ) -> (World, [MemoryKeys; 2]) {
+        let device = cpu(1);
+        let masks = SessionMasks::new(plan, device.as_ref(), session);
+        let mut keys = [MemoryKeys::default(), MemoryKeys::default()];
+        Dealer::new(plan, device.as_ref(), &masks).deal(record, &mut keys, &mut |_| {}).unwrap();
+        let seeds = Dealer::record_seeds(record);
+        let mut world = World {
+            plan: plan.clone(),
+            device,
+            hash: TreeHash::new(*masks.hash_keys()),
+            session_seeds: masks.party_seeds().clone(),
+            seeds,
+            inputs: HashMap::new(),
+            weights: BTreeMap::new(),
+        };
+        for (v, node) in plan.nodes.iter().enumerate() {
+            let ring = Ring::new(node.ty.bits);
+            let mask = |seeds: &[Seed; 2]| {
+                let [a, b] = seeds.each_ref().map(|s| Evaluator::input_mask_share(plan, s, v));
+                add(ring, &a, &b)
+            };
+            match &node.op {
+                Op::Input { name, .. } => {
+                    let masked = add(ring, inputs[name].data(), &mask(&world.seeds));
+                    world.inputs.insert(v, masked);
+                }
+                Op::Weight { name, .. } => {
+                    let masked = add(ring, weights[name].data(), &mask(&world.session_seeds));
+                    world.weights.insert(name.clone(), masked);
+                }
+                _ => {}
+            }
+        }
+        (world, keys)
+    }
+
+    /// Evaluator `b` to the end of the plan.
+    pub fn evaluate(
+        &self,
+        b: usize,
+        keys: &mut dyn KeySource,
+        channel: &mut dyn Channel,
+    ) -> Result<Shares, EvalError> {
+        let device = self.device.as_ref();
+        let seed = self.session_seeds[b].clone();
+        let weights = MaskedWeights::new(&self.plan, device, seed, self.weights.clone())?;
+        let mut cx = Eval::new(PartyId::BOTH[b], device, &self.hash, self.seeds[b].clone(), keys, channel);
+        let done = Evaluator::new(&self.plan, &weights).run(&mut cx, self.inputs.clone(), &mut |_| {})?;
+        Ok(done.0)
+    }
+
+    /// Both evaluators in two threads; each channel is dropped when its evaluator is done.
+    pub fn run<A, B>(
+        &self,
+        keys: [&mut (dyn KeySource + Send); 2],
+        a: A,
+        b: B,
+    ) -> [Result<Shares, EvalError>; 2]
+    where
+        A: Channel,
+        B: Channel,
+    {
+        let [k0, k1] = keys;
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                let mut b = b;
+                self.evaluate(1, k1, &mut b)
+            });
+            let mut a = a;
+            let first = self.evaluate(0, k0, &mut a);
+            drop(a);
+            [first, other.join().unwrap()]
+        })
+    }
+
+    /// The outputs from both evaluators' shares.
+    pub fn outputs(&self, shares: [&Shares; 2]) -> Vec<Vec<u64>> {
+        let ring = |i: usize| Ring::new(self.plan.nodes[self.plan.outputs[i].value].ty.bits);
+        (0..self.plan.outputs.len()).map(|i| add(ring(i), &shares[0][i], &shares[1][i])).collect()
+    }
+}
+
+/// A message that a party sent.
+#[derive(Clone)]
+pub struct Sent {
+    pub step: Step,
+    pub bytes: Vec<u8>,
+}
+
+/// A channel that remembers what went out.
+pub struct Recorder<'a, C> {
+    inner: C,
+    sent: &'a mut Vec<Sent>,
+}
+
+impl<C: Channel> Channel for Recorder<'_, C> {
+    fn send(&mut self, step: &Step, payload: Vec<u8>) -> Result<(), NetError> {
+        self.sent.push(Sent { step: step.clone(), bytes: payload.clone() });
+        self.inner.send(step, payload)
+    }
+    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
+        self.inner.recv(step, len)
+    }
+    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
+        self.inner.recv_up_to(step, max)
+    }
+    fn peer(&self) -> &str {
+        self.inner.peer()
+    }
+    fn meter(&self) -> Arc<Meter> {
+        self.inner.meter()
+    }
+    fn abort(&mut self, reason: &str) {
+        self.inner.abort(reason);
+    }
+    fn sever(&mut self) {
+        self.inner.sever();
+    }
+}
+
+/// What a sound run leaves behind.
+pub struct Transcript {
+    pub outputs: Vec<Vec<u64>>,
+    /// By party, in order.
+    pub sent: [Vec<Sent>; 2],
+    /// Key frames by party, as dealt.
+    pub frames: [Vec<Vec<u8>>; 2],
+}
+
+/// One sound run.
+pub fn transcript(plan: &Plan, operands: &[Operands; 2], session: &Seed, record: &Seed) -> Transcript {
+    let (world, mut keys) = World::new(plan, operands, session, record);
+    let frames = keys.each_ref().map(|k| k.frames().map(<[u8]>::to_vec).collect());
+    let (a, b) = mem::pair();
+    let (mut s0, mut s1) = (Vec::new(), Vec::new());
+    let [k0, k1] = &mut keys;
+    let a = Recorder { inner: a, sent: &mut s0 };
+    let b = Recorder { inner: b, sent: &mut s1 };
+    let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+    Transcript { outputs: world.outputs([&y0, &y1]), sent: [s0, s1], frames }
+}
+
+/// The same word in every element of every operand.
+pub fn constant(plan: &Plan, word: impl Fn(Ring) -> u64) -> [Operands; 2] {
+    let mut operands = [Operands::new(), Operands::new()];
+    for node in &plan.nodes {
+        let (which, name) = match &node.op {
+            Op::Input { name, .. } => (0, name),
+            Op::Weight { name, .. } => (1, name),
+            _ => continue,
+        };
+        let ring = Ring::new(node.ty.bits);
+        let data = vec![ring.wrap(word(ring)); node.ty.len()];
+        operands[which].insert(name.clone(), Tensor::new(node.ty.shape.clone(), data).unwrap());
+    }
+    operands
+}
+
+/// A plan of one gate over `inputs` vectors of `n` elements of `from` bits.
+pub fn gate(op: Op, inputs: usize, n: usize, from: u32, to: u32) -> Plan {
+    let ty = |bits: u32| Type { shape: vec![n], bits, frac: 0 };
+    let node = |op, inputs, ty, layer: String| Node { op, inputs, ty, layer };
+    let mut nodes: Vec<Node> = (0..inputs)
+        .map(|i| {
+            let op = Op::Input { name: format!("x{i}"), owner: "data_owner".into(), limit: 1.0 };
+            node(op, vec![], ty(from), format!("node{i}"))
+        })
+        .collect();
+    if let Op::Truncate { shift, .. } = op {
+        nodes[0].ty.frac = shift;
+    }
+    nodes.push(node(op, (0..inputs).collect(), ty(to), format!("node{inputs}")));
+    let outputs = vec![Output { value: inputs, name: "y".into(), to: "receiver".into() }];
+    let plan = Plan { version: PLAN_VERSION, name: "one gate".into(), batch: n, nodes, outputs };
+    plan.check().unwrap();
+    plan
+}
