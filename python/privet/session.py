@@ -22,6 +22,9 @@ from .report import RunReport, merge
 
 T = TypeVar("T")
 
+Guard = Callable[[Callable[[], Any]], Any]
+"""Does an action, and may raise earlier: a local process that ended says more than the connection it broke."""
+
 
 class Session:
     """A connection to running parties. Use it in a ``with`` statement.
@@ -29,11 +32,11 @@ class Session:
     ``report`` holds the cost of the last :meth:`run` and what each process learned in it.
     """
 
-    def __init__(self, client: Any, private: PrivateModel, watch: Callable[[], None]) -> None:
+    def __init__(self, client: Any, private: PrivateModel, guard: Guard = lambda action: action()) -> None:
         self._client = client
         self._interface: Interface = private.interface
         self._limits = private.limits()
-        self._watch = watch
+        self._guard = guard
         self._prepared = 0
         self.report: RunReport | None = None
 
@@ -55,16 +58,16 @@ class Session:
         """The model's result on private inputs, in the structure that the model returns.
 
         Rows beyond the plan's batch are run in several groups; ``progress`` is then called with the rows done and
-        their number. Inputs are checked before anything leaves this process (:class:`InputError`).
-        Raises :class:`SessionError` when a party fails; nothing of that run was revealed then.
+        their number. Keys that :meth:`prepare` did not have dealt are dealt run by run. Inputs are checked before
+        anything leaves this process (:class:`InputError`). Raises :class:`SessionError` when a party fails; nothing of that run was revealed then.
         """
         checked = self._interface.check_inputs(inputs, self._limits)
         rows = next(iter(checked.values())).shape[0]
         groups = self._interface.groups(checked)
-        if self._prepared < len(groups):
-            self.prepare((len(groups) - self._prepared) * self._interface.batch)
         parts, reports = [], []
         for i, group in enumerate(groups):
+            if self._prepared == 0:  # one run at a time: the keys of many can take more disk than there is
+                self.prepare(self._interface.batch)
             content = save_tensors(group)
             # A record of keys is used up by the attempt, whether or not the run succeeds.
             self._prepared -= 1
@@ -85,11 +88,8 @@ class Session:
     def _call(self, action: Callable[[], T]) -> T:
         if self._client is None:
             raise SessionError("this session is closed; open another one")
-        try:
-            return action()
-        except SessionError:
-            self._watch()  # a process that ended says more than the connection it broke
-            raise
+        result: T = self._guard(action)
+        return result
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def local(
             processes.initialise(plan, file)
             processes.start()
             client = processes.while_alive(lambda: dial(processes.client_file, private, None))
-            with Session(client, private, processes.check) as session:
+            with Session(client, private, processes.while_alive) as session:
                 yield session
 
 
@@ -138,7 +138,7 @@ def connect(
     if not own.is_file():
         raise SessionError(f"{own} is not there: make it with `privet init`, or give node=")
     weights = model.weights if model.has_weights() else None
-    with Session(dial(own, model, weights), model, lambda: None) as session:
+    with Session(dial(own, model, weights), model) as session:
         yield session
 
 

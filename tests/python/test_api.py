@@ -36,7 +36,7 @@ def private(lenet):
 
 def session_of(private):
     client = fake_native.Client.connect("", private.plan, private.weights)
-    return Session(client, private, lambda: None), client
+    return Session(client, private), client
 
 
 def test_compile_gives_a_plan_and_notes(private):
@@ -266,13 +266,16 @@ def test_a_closed_session_says_so(private):
 
 
 def test_the_process_that_died_is_named_rather_than_the_connection(private):
-    def watch():
+    def guard(action):
+        with pytest.raises(privet.SessionError, match="no keys"):
+            action()
         raise privet.SessionError("party1 was killed by signal 9")
 
     client = fake_native.Client.connect("", private.plan, private.weights)
-    client.prepare = lambda runs: None
+    session = Session(client, private, guard)
+    session._prepared = 1  # by its own count; the client has none
     with pytest.raises(privet.SessionError, match="party1 was killed"):
-        Session(client, private, watch).run(torch.rand(1, 1, 28, 28))
+        session.run(torch.rand(1, 1, 28, 28))
 
 
 def test_merged_reports_add_up(private):

@@ -5,6 +5,7 @@ Needs the binary and the extension (``make build``); skipped with the reason whe
 
 from __future__ import annotations
 
+import subprocess
 import threading
 
 import pytest
@@ -196,7 +197,7 @@ def test_a_residual_network_gives_the_integers_of_the_plan():
 
 class Chosen(nn.Module):
     def forward(self, x):
-        return x.argmax(dim=1), x.amax(dim=1) if False else F.relu(x)
+        return x.argmax(dim=1), F.relu(x)
 
 
 def test_several_outputs_and_ties():
@@ -250,7 +251,7 @@ def test_a_killed_process_ends_the_session_with_its_name(lenet, tmp_path, victim
         processes.initialise(tmp_path / "plan.json", weights)
         processes.start()
         client = dial(processes.client_file, private, None)
-        session = privet.Session(client, private, processes.check)
+        session = privet.Session(client, private, processes.while_alive)
         session.run(torch.rand(8, 1, 28, 28))
 
         def kill(done, rows):
@@ -267,9 +268,7 @@ def test_a_killed_process_ends_the_session_with_its_name(lenet, tmp_path, victim
 
 
 def test_a_client_that_owns_the_model_shares_it(lenet, tmp_path):
-    import subprocess
-
-    model, private = lenet
+    _, private = lenet
     (tmp_path / "plan.json").write_text(private.plan)
     folder = tmp_path / "session"
     roles = ["--model-owner", "client:client"]
