@@ -41,7 +41,9 @@ fn copy(keys: &[MemoryKeys; 2]) -> [MemoryKeys; 2] {
     let mut copies = [MemoryKeys::default(), MemoryKeys::default()];
     for (b, keys) in keys.iter().enumerate() {
         for frame in keys.frames() {
-            copies.put(if b == 0 { [frame, &[]] } else { [&[], frame] }).unwrap();
+            let mut both = [Vec::new(), Vec::new()];
+            both[b] = frame.to_vec();
+            copies.put(both.each_mut()).unwrap();
         }
     }
     copies
@@ -315,7 +317,7 @@ fn keys_of_the_wrong_length_missing_or_of_another_plan_are_refused() {
         let mut frames: Vec<Vec<u8>> = keys[1].frames().map(<[u8]>::to_vec).collect();
         change(&mut frames);
         let mut changed = [MemoryKeys::default(), MemoryKeys::default()];
-        frames.iter().for_each(|f| changed.put([&[], f]).unwrap());
+        frames.iter_mut().for_each(|f| changed.put([&mut Vec::new(), f]).unwrap());
         let [mut k0, _] = copy(&keys);
         let (a, b) = pair_with(None);
         let [y0, y1] = within_bounds("keys", || world.run([&mut k0, &mut changed[1]], a, b));
