@@ -1,9 +1,11 @@
 //! The hot kernels behind one [`Device`] trait: comparison walks and ring matmul/convolution.
 //!
 //! One folder a kernel: `spec` is the plain definition that every fast path is tested against, `cpu`
-//! holds the paths chosen at run time, `cuda` the GPU's.
+//! holds the paths chosen at run time; a GPU's paths would stand beside them, and [`open`] is where a node's
+//! choice of device becomes one.
 
 mod cap;
+mod choice;
 pub mod compare;
 pub mod device;
 mod device_cpu;
@@ -12,6 +14,7 @@ pub mod probe;
 mod threads;
 
 pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
+pub use choice::{DeviceError, DeviceKind, open};
 pub use compare::{CompareKeys, CompareShape};
 pub use device::{CompareOut, Device, cpu, try_cpu};
 pub use linear::{LinearShape, Weights};

@@ -4,7 +4,7 @@ use super::{CliError, Out};
 use crate::session::deal::DealerSession;
 use crate::sys;
 use privet_fss::NodeStats;
-use privet_kernels::cpu;
+use privet_kernels::try_cpu;
 use privet_plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::io::BufRead;
@@ -56,7 +56,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let bytes = std::fs::read(&args.plan).map_err(|e| CliError::file("read", &args.plan, e))?;
     let plan = Plan::from_json(&bytes)
         .map_err(|e| CliError::failed(format!("{}: {e}", args.plan.display()), "compile the model again"))?;
-    let mut session = DealerSession::new(Arc::new(plan), cpu(args.threads.unwrap_or_else(sys::cores)));
+    let device = try_cpu(args.threads.unwrap_or_else(sys::cores))
+        .map_err(|e| CliError::usage(e, "correct or unset it"))?;
+    let mut session = DealerSession::new(Arc::new(plan), device);
     if args.on_demand {
         for line in std::io::stdin().lock().lines() {
             line.map_err(|e| CliError::failed(e, "standard input must stay open"))?;

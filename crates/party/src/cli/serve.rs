@@ -5,6 +5,7 @@ use crate::config::{Loaded, Place};
 use crate::session::links::Links;
 use crate::session::owner::Shared;
 use crate::session::{dealer, party};
+use privet_kernels::{Device, open};
 use privet_net::NetworkProfile;
 use privet_plan::Plan;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,12 @@ pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Plan>), C
     Ok((links, plan))
 }
 
+/// The device that a node is told to use.
+fn device(links: &Links) -> Result<Arc<dyn Device>, CliError> {
+    let node = &links.config.node;
+    open(node.device, node.thread_count()).map_err(|e| CliError::failed(e, "see docs/operators.md"))
+}
+
 fn log(line: &str) {
     eprintln!("{line}");
 }
@@ -54,7 +61,8 @@ fn log(line: &str) {
 /// Run a party.
 pub fn party(args: &Args) -> Result<(), CliError> {
     let (links, plan) = load(&args.config, &args.network)?;
-    party::serve(links, plan, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
+    let device = device(&links)?;
+    party::serve(links, plan, device, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }
 
 /// Run the dealer.
@@ -64,5 +72,6 @@ pub fn dealer(args: &Args) -> Result<(), CliError> {
         let cause = format!("this node is {}, not the dealer", links.config.node.me);
         return Err(CliError::usage(cause, "give the dealer's node file"));
     }
-    dealer::serve(links, plan, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
+    let device = device(&links)?;
+    dealer::serve(links, plan, device, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }

@@ -1,5 +1,6 @@
 use super::deployment::MAX_TEXT;
 use super::{Address, ConfigError, Place};
+use privet_kernels::{DeviceError, DeviceKind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,8 @@ pub struct Node {
     pub weights: Option<PathBuf>,
     /// Worker threads; the machine's cores when absent.
     pub threads: Option<usize>,
+    /// Where kernels run.
+    pub device: DeviceKind,
     /// Plain TCP. Stamped on every report.
     pub insecure: bool,
     /// Most bytes that preprocessing may take on disk.
@@ -86,6 +89,7 @@ struct Raw {
     listen: Option<Address>,
     weights: Option<PathBuf>,
     threads: Option<usize>,
+    device: Option<String>,
     #[serde(default)]
     insecure: bool,
     disk_budget: Option<Bytes>,
@@ -113,6 +117,9 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
             "raise it or remove the key",
         ));
     }
+    let device = raw.device.as_deref().unwrap_or("cpu").parse().map_err(|e: DeviceError| {
+        ConfigError::invalid("device", e.to_string(), "correct it or remove the key")
+    })?;
     Ok(Node {
         me: raw.me,
         deployment: raw.deployment,
@@ -122,6 +129,7 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
         listen: raw.listen,
         weights: raw.weights,
         threads: raw.threads,
+        device,
         insecure: raw.insecure,
         disk_budget: raw.disk_budget,
     })

@@ -4,7 +4,7 @@ use super::control::{DealReply, DealRequest, Id, Talk, TalkError, hear, say};
 use super::deal::{DealerSession, SharedSession};
 use super::links::{Links, Purpose};
 use crate::config::Place;
-use privet_kernels::cpu;
+use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::Plan;
 use std::collections::HashMap;
@@ -22,11 +22,15 @@ pub const MAX_RUNS: u64 = 1 << 20;
 type Waiting = HashMap<Id, (u8, TcpChannel, DealRequest)>;
 
 /// Serve until the process ends. `log` gets one public line an event.
-pub fn serve(links: Links, plan: Arc<Plan>, log: Arc<dyn Fn(&str) + Send + Sync>) -> Result<(), NetError> {
+pub fn serve(
+    links: Links,
+    plan: Arc<Plan>,
+    device: Arc<dyn Device>,
+    log: Arc<dyn Fn(&str) + Send + Sync>,
+) -> Result<(), NetError> {
     let listener = links.listen()?;
     log(&format!("dealer listens on {}", listener.local_address()?));
     let links = Arc::new(links);
-    let device = cpu(links.config.node.thread_count());
     let waiting: Arc<Mutex<Waiting>> = Arc::default();
     let sessions: Arc<Mutex<HashMap<Id, SharedSession>>> = Arc::default();
     loop {

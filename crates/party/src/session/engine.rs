@@ -11,7 +11,7 @@ use crate::store::{ClaimedRecord, SessionKeys, Store, StoreError};
 use crate::sys;
 use crate::tensors::{self, TensorsError};
 use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, Opening, OpeningKind, PartyId};
-use privet_kernels::{Device, cpu};
+use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::{EncodeError, Plan};
 use privet_prg::TreeHash;
@@ -106,8 +106,14 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    pub fn new(party: u8, links: Arc<Links>, plan: Arc<Plan>, store: Store, log: Log) -> Engine {
-        let device = cpu(links.config.node.thread_count());
+    pub fn new(
+        party: u8,
+        links: Arc<Links>,
+        plan: Arc<Plan>,
+        device: Arc<dyn Device>,
+        store: Store,
+        log: Log,
+    ) -> Engine {
         log(&format!("device: {}", device.name()));
         let plan_hash = plan.hash();
         Engine { party, links, plan, plan_hash, device, store, open: None, claimed: None, log }

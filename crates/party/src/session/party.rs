@@ -8,6 +8,7 @@ use super::engine::{Engine, JobError};
 use super::links::{Links, Purpose};
 use crate::config::Place;
 use crate::store::{Store, StoreError};
+use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::Plan;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ enum Event {
 }
 
 /// Serve until the process ends.
-pub fn serve(links: Links, plan: Arc<Plan>, log: Log) -> Result<(), ServeError> {
+pub fn serve(links: Links, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -> Result<(), ServeError> {
     let party = match links.config.node.me {
         Place::Party(party) => party,
         ref other => return Err(ServeError::NotAParty(other.clone())),
@@ -59,7 +60,7 @@ pub fn serve(links: Links, plan: Arc<Plan>, log: Log) -> Result<(), ServeError> 
     let listener = links.listen()?;
     log(&format!("party {party} listens on {}", listener.local_address()?));
     let (events, inbox) = channel();
-    let engine = Engine::new(party, links.clone(), plan, store, log.clone());
+    let engine = Engine::new(party, links.clone(), plan, device, store, log.clone());
     let service = Service {
         party,
         links: links.clone(),
