@@ -197,7 +197,7 @@ impl Data {
 
     fn run(&mut self, step: Step) {
         match step {
-            Step::Aes => limits::aes(AES_CALLS),
+            Step::Aes => privet_kernels::probe::aes_calls(AES_CALLS),
             Step::Read => limits::read(&self.batches[1].key),
             Step::Eval(path, batch) => self.batches[batch].eval(path, &self.hash),
             Step::Gen(path, batch) => self.batches[batch].deal(path, &self.hash),
@@ -224,40 +224,6 @@ impl Batch {
 
 /// What the machine can do at most.
 mod limits {
-    use aes::Aes128;
-    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-
-    /// `calls` AES-128 encryptions: on registers with VAES where there is VAES, else by the crate `aes`.
-    pub fn aes(calls: usize) {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx512f") {
-            // SAFETY: as just checked.
-            return unsafe { vaes(calls) };
-        }
-        let aes = Aes128::new(&Array([1; 16]));
-        let mut data = vec![Array([0; 16]); 64];
-        for _ in 0..calls / 64 {
-            aes.encrypt_blocks(&mut data);
-        }
-        std::hint::black_box(&mut data);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,vaes")]
-    fn vaes(calls: usize) {
-        use std::arch::x86_64::*;
-        let mut keys: [__m512i; 11] = std::array::from_fn(|i| _mm512_set1_epi64(i as i64 + 1));
-        let mut y: [__m512i; 12] = std::array::from_fn(|i| _mm512_set1_epi64(i as i64));
-        std::hint::black_box(&mut keys);
-        for _ in 0..calls / (4 * y.len()) {
-            for k in &keys[..9] {
-                y = y.map(|y| _mm512_aesenc_epi128(y, *k));
-            }
-            y = y.map(|y| _mm512_aesenclast_epi128(y, keys[10]));
-        }
-        std::hint::black_box(&mut y);
-    }
-
     /// One pass over `bytes`.
     pub fn read(bytes: &[u8]) {
         let mut sums = [0u64; 64];
