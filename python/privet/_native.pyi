@@ -32,8 +32,8 @@ class Client:
     def connect(config_toml_path: str, plan_json: str, params: bytes | None) -> Client:
         """Dial the parties named in the node file; ``params`` are the folded weights, if this client owns them."""
 
-    def prepare(self, runs: int) -> None:
-        """Have keys dealt for so many runs."""
+    def prepare(self, runs: int, checks: int = 0) -> None:
+        """Have keys dealt for so many runs, checking the dealer with so many sessions more."""
 
     def run(self, inputs: bytes) -> tuple[bytes, str]:
         """Outputs (by name) and the run report as JSON."""

@@ -48,10 +48,16 @@ class Session:
     ) -> None:
         self.close()
 
-    def prepare(self, rows: int) -> None:
-        """Have keys dealt for this many rows now, so that the following runs need no offline phase."""
+    def prepare(self, rows: int, checks: int = 0) -> None:
+        """Have keys dealt for this many rows now, so that the following runs need no offline phase.
+
+        With ``checks`` (at most 255) the dealer deals so many more times as much, and the parties open and compare all
+        but one share of it, chosen by a coin: a dealer that cheats in one is caught with probability
+        ``checks / (checks + 1)``, and :class:`SessionError` says so. Prepare checked keys before the first run:
+        those added later without checks, by :meth:`run` too, are not checked (``docs/dealer-checks.md``).
+        """
         runs = -(-rows // self._interface.batch)
-        self._call(lambda: self._client.prepare(runs))
+        self._call(lambda: self._client.prepare(runs, checks))
         self._prepared += runs
 
     def run(self, *inputs: Any, progress: Callable[[int, int], None] | None = None) -> Any:

@@ -81,7 +81,7 @@ class Client:
     def connect(config, plan, params):
         return Client(plan, params)
 
-    def prepare(self, runs):
+    def prepare(self, runs, checks=0):
         self.keys += runs
 
     def run(self, inputs):

@@ -70,9 +70,11 @@ impl Client {
         Ok(Client { inner: Arc::new(Mutex::new(Some(inner))) })
     }
 
-    /// Have keys dealt for so many runs; begin the session, where this client owns the model.
-    fn prepare(&self, py: Python<'_>, runs: u64) -> PyResult<()> {
-        self.with(py, move |inner| inner.prepare(runs))
+    /// Have keys dealt for so many runs, checking the dealer with so many sessions more; begin the session, where
+    /// this client owns the model.
+    #[pyo3(signature = (runs, checks = 0))]
+    fn prepare(&self, py: Python<'_>, runs: u64, checks: u64) -> PyResult<()> {
+        self.with(py, move |inner| inner.prepare(runs, checks))
     }
 
     /// Outputs by name and the run report as JSON.
@@ -130,11 +132,12 @@ impl Inner {
         Ok(Inner { connection, config, weights, dealt: Dealt::default() })
     }
 
-    fn prepare(&mut self, runs: u64) -> Result<(), Failure> {
-        let dealt = self.connection.prepare(runs)?;
+    fn prepare(&mut self, runs: u64, checks: u64) -> Result<(), Failure> {
+        let dealt = self.connection.prepare(runs, checks)?;
         self.dealt.add(runs, dealt.seconds);
         let Some(weights) = &self.weights else { return Ok(()) };
-        if self.connection.status()?.iter().any(|s| s.runs_left.is_none()) {
+        // Checked keys are a new session's; one that is open is used up first.
+        if self.connection.status()?.iter().any(|s| s.runs_left.is_none_or(|left| left == 0)) {
             self.connection.share_weights(weights)?;
         }
         Ok(())

@@ -47,13 +47,13 @@ fn control_seeds() -> Vec<Vec<u8>> {
     let id = Id([7; 16]);
     let reply = Reply::Status(Status { sessions: 1, runs_left: Some(2), peer: true });
     let seeds = [
-        to_vec(&Request::Prepare { id, runs: 3 }),
+        to_vec(&Request::Prepare { id, runs: 3, checks: 1 }),
         to_vec(&Request::Run { id }),
         to_vec(&reply),
         to_vec(&Reply::Masks { seeds: [("x".to_owned(), "00".repeat(16))].into() }),
         to_vec(&Order::Run { ids: vec![id], session: id, index: 4 }),
-        to_vec(&Order::Prepare { id, deal: id, session: None, runs: 2 }),
-        to_vec(&DealRequest { deal: id, session: Some(id), runs: 2 }),
+        to_vec(&Order::Prepare { id, deal: id, session: None, runs: 2, checks: 1 }),
+        to_vec(&DealRequest { deal: id, session: Some(id), runs: 2, checks: 0 }),
         to_vec(&DealReply::Dealing { session: id, indices: vec![0, 1] }),
         to_vec(&DealReply::Refused { reason: "full".into() }),
     ];

@@ -40,7 +40,6 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one value, and it lives as long as the process")]
 enum Command {
     /// Write a deployment: configuration, keys and certificates.
     Init(init::Args),

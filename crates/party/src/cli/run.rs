@@ -24,6 +24,9 @@ pub struct Args {
     /// Have keys dealt for this many runs first.
     #[arg(long)]
     prepare: Option<u64>,
+    /// Check the dealer: have this many sessions dealt beside the one to use, and open them.
+    #[arg(long, requires = "prepare", default_value_t = 0, value_name = "N")]
+    checks: u64,
     /// Only prepare and share; do not run.
     #[arg(long)]
     no_run: bool,
@@ -53,7 +56,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let progress = progress::for_stderr(args.json);
     if let Some(runs) = args.prepare {
         progress.start(1, "dealing keys");
-        let dealt = client.prepare(runs).map_err(failed)?;
+        let dealt = client.prepare(runs, args.checks).map_err(failed)?;
         progress.finish();
         if !args.json {
             out.line(format_args!("keys: {} bytes a party in {:.2} s", dealt.key_bytes, dealt.seconds))?;

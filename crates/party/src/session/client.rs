@@ -118,9 +118,15 @@ impl Client {
     }
 
     /// Have the dealer deal keys for `runs` runs and wait until both parties stored them.
-    pub fn prepare(&mut self, runs: u64) -> Result<Prepared, ClientError> {
+    ///
+    /// With `checks` over 0 (at most 255) it deals so many sessions more, and the parties open and check all
+    /// but one, chosen by a coin: a dealer that cheats in one is caught with probability
+    /// `checks / (checks + 1)`. Then the keys are a new session's, even where one is open: it is begun once
+    /// the model is shared again, or the open one's keys are used up. Time, and space until then, are
+    /// `checks + 1` fold.
+    pub fn prepare(&mut self, runs: u64, checks: u64) -> Result<Prepared, ClientError> {
         let id = Id::fresh();
-        self.request(&Request::Prepare { id, runs })?;
+        self.request(&Request::Prepare { id, runs, checks })?;
         let both = self.ask(|c, _, _| match hear(c, Talk::Reply)? {
             Reply::Prepared { seconds, key_bytes } => Ok(Prepared { seconds, key_bytes }),
             other => Err(unexpected(c, other)),

@@ -34,6 +34,12 @@ pub enum Talk {
     Keys,
     /// A party's word that it stored what came so far.
     Credit,
+    /// Coin toss between parties: a commitment, then what it commits to.
+    Coin,
+    /// Which of the dealt sessions the dealer must open, and their seeds.
+    Open,
+    /// What a party found in the opened sessions.
+    Verdict,
 }
 
 impl Talk {
@@ -49,6 +55,9 @@ impl Talk {
             Talk::Deal => "deal request",
             Talk::Keys => "keys",
             Talk::Credit => "keys stored",
+            Talk::Coin => "coin toss",
+            Talk::Open => "opened sessions",
+            Talk::Verdict => "verdict on the opened sessions",
         };
         Step::new(self as u32, name)
     }
@@ -131,6 +140,9 @@ pub enum Request {
         id: Id,
         /// How many.
         runs: u64,
+        /// Sessions that the dealer deals beside the one to keep, for the parties to open and check.
+        #[serde(default)]
+        checks: u64,
     },
     /// Begin a session: share the model's weights.
     ShareWeights {
@@ -229,6 +241,8 @@ pub enum Order {
         session: Option<Id>,
         /// How many records.
         runs: u64,
+        /// Sessions to open and check; where there are any, `session` is none.
+        checks: u64,
     },
     /// Begin a session.
     Begin {
@@ -256,7 +270,7 @@ pub enum Order {
 }
 
 /// A party's request to the dealer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DealRequest {
     /// Name of the deal; both parties give the same.
@@ -265,6 +279,42 @@ pub struct DealRequest {
     pub session: Option<Id>,
     /// How many records.
     pub runs: u64,
+    /// So many sessions more, of as many records, to be opened on the same connection ([`OpenRequest`]).
+    /// They are new ones: only a deal without `session` can have checks.
+    pub checks: u64,
+}
+
+/// A party's choice, once it holds all keys of a deal with checks: open every session but one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenRequest {
+    /// The one that stays closed, in the order they were dealt.
+    pub keep: u64,
+}
+
+/// The dealer's answer.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum OpenReply {
+    /// The master seeds of all sessions but the kept one, hexadecimal, in the order they were dealt. All
+    /// keys of these sessions follow from them, so they must never be used.
+    Opened {
+        /// The seeds.
+        seeds: Vec<String>,
+    },
+    /// The dealer does not open them.
+    Refused {
+        /// Cause and remedy.
+        reason: String,
+    },
+}
+
+/// What a party found in the opened sessions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// The first difference, if there is one; names places, never values.
+    pub fault: Option<String>,
 }
 
 /// The dealer's answer; the session's keys and the records follow.

@@ -6,7 +6,7 @@ use privet_fss::keys::{KeyError, KeySink};
 use privet_fss::{Dealer, NodeStats, SessionMasks};
 use privet_kernels::Device;
 use privet_plan::Plan;
-use privet_prg::Seed;
+use privet_prg::{Domain, Seed};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -17,6 +17,11 @@ const FRAMES_IN_FLIGHT: usize = 8;
 
 /// A session at the dealer. Its secrets live in this process alone: after a restart a session gets no
 /// further records, and no record is ever dealt twice.
+///
+/// Everything in it follows from one master seed M, which is only ever derived from, never expanded:
+/// the public name is `M.derive(Public, 0)`, the seed of [`SessionMasks`] `M.derive(Session, 0)`, and the
+/// seed of record i `M.derive(Record, i)`. As a derivation is a PRF keyed by M, name and keys say nothing
+/// about M; whoever is given M can deal the session again, bit for bit (`docs/dealer-checks.md`).
 pub struct DealerSession {
     /// The session's public name.
     pub session: [u8; 16],
@@ -24,6 +29,7 @@ pub struct DealerSession {
     pub plan: Arc<Plan>,
     plan_hash: [u8; 32],
     device: Arc<dyn Device>,
+    master: Seed,
     masks: SessionMasks,
     next: u64,
 }
@@ -31,9 +37,15 @@ pub struct DealerSession {
 impl DealerSession {
     /// A new session with fresh randomness.
     pub fn new(plan: Arc<Plan>, device: Arc<dyn Device>) -> DealerSession {
-        let masks = SessionMasks::new(&plan, device.as_ref(), &Seed::random());
-        let session = *Seed::random().expose();
-        DealerSession { session, plan_hash: plan.hash(), plan, device, masks, next: 0 }
+        DealerSession::from_master(plan, device, Seed::random())
+    }
+
+    /// The session of a master seed. It gives its records' numbers from 0 again: for sessions that were
+    /// opened, and for the dealer itself.
+    pub fn from_master(plan: Arc<Plan>, device: Arc<dyn Device>, master: Seed) -> DealerSession {
+        let masks = SessionMasks::new(&plan, device.as_ref(), &master.derive(Domain::Session, 0));
+        let session = *master.derive(Domain::Public, 0).expose();
+        DealerSession { session, plan_hash: plan.hash(), plan, device, master, masks, next: 0 }
     }
 
     /// What each party must be given of the session.
@@ -54,6 +66,30 @@ impl DealerSession {
         (first..self.next).collect()
     }
 
+    /// The header of `party`'s record `index`.
+    pub fn header(&self, index: u64, party: u8) -> Header {
+        let [s0, s1] = Dealer::record_seeds(&self.record(index));
+        Header {
+            id: RecordId { session: self.session, index, party, plan: self.plan_hash },
+            seed: if party == 0 { s0 } else { s1 },
+        }
+    }
+
+    fn record(&self, index: u64) -> Seed {
+        self.master.derive(Domain::Record, index)
+    }
+
+    /// Deal the frames of record `index`; gives the cost of each node.
+    pub fn frames(
+        &self,
+        index: u64,
+        sink: &mut dyn KeySink,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<NodeStats>, KeyError> {
+        let dealer = Dealer::new(&self.plan, self.device.as_ref(), &self.masks);
+        dealer.deal(&self.record(index), sink, progress)
+    }
+
     /// Deal record `index` into one writer a party; gives the writers back and the cost of each node.
     pub fn deal<W: Write + Send>(
         &self,
@@ -61,25 +97,18 @@ impl DealerSession {
         writers: [W; 2],
         progress: &mut dyn FnMut(usize),
     ) -> Result<([W; 2], Vec<NodeStats>), KeyError> {
-        let record = Seed::random();
-        let seeds = Dealer::record_seeds(&record);
-        let header = |party: u8| Header {
-            id: RecordId { session: self.session, index, party, plan: self.plan_hash },
-            seed: seeds[party as usize].clone(),
-        };
         std::thread::scope(|scope| {
             let [w0, w1] = writers;
             let lanes = [(0, w0), (1, w1)].map(|(party, w)| {
                 let (send, frames) = sync_channel(FRAMES_IN_FLIGHT);
                 let (recycle, spare) = channel();
-                let header = header(party);
+                let header = self.header(index, party);
                 let handle = scope.spawn(move || write_record(w, &header, frames, recycle));
                 (Lane { frames: Some(send), spare }, handle)
             });
             let [(l0, h0), (l1, h1)] = lanes;
             let mut lanes = Lanes([l0, l1]);
-            let dealer = Dealer::new(&self.plan, self.device.as_ref(), &self.masks);
-            let dealt = dealer.deal(&record, &mut lanes, progress);
+            let dealt = self.frames(index, &mut lanes, progress);
             drop(lanes);
             let writers = [h0, h1].map(|h| {
                 h.join().unwrap_or_else(|_| Err(io::Error::other("a thread that writes keys panicked")))

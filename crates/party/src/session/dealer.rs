@@ -1,5 +1,6 @@
 //! The dealer's service: both parties ask for the same deal, each gets its stream.
 
+use super::checks::open;
 use super::control::{DealReply, DealRequest, Id, Talk, TalkError, hear, say};
 use super::deal::{DealerSession, SharedSession};
 use super::links::{Links, Purpose};
@@ -7,6 +8,7 @@ use crate::config::Place;
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::Plan;
+use privet_prg::Seed;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -60,8 +62,8 @@ pub fn serve(
                 Err(e) => log(&format!("lost a connection: {e}")),
                 Ok(None) => {}
                 Ok(Some((channels, request))) => {
-                    let new = || Arc::new(Mutex::new(DealerSession::new(plan, device)));
-                    deal(channels, &request, &sessions, new, log.as_ref());
+                    let session = |master| DealerSession::from_master(plan.clone(), device.clone(), master);
+                    deal(channels, &request, &sessions, &session, log.as_ref());
                 }
             }
         });
@@ -83,7 +85,7 @@ fn meet(
         }
         Some((other, first, theirs)) => {
             let mut both = if party == 0 { [channel, first] } else { [first, channel] };
-            if other == party || theirs.session != request.session || theirs.runs != request.runs {
+            if other == party || theirs != request {
                 let reason = "the two parties asked for different deals".to_owned();
                 for channel in &mut both {
                     say(channel, Talk::Deal, &DealReply::Refused { reason: reason.clone() })?;
@@ -99,30 +101,26 @@ fn deal(
     mut channels: [TcpChannel; 2],
     request: &DealRequest,
     sessions: &Mutex<HashMap<Id, SharedSession>>,
-    new: impl FnOnce() -> SharedSession,
+    session: &dyn Fn(Seed) -> DealerSession,
     log: &(dyn Fn(&str) + Send + Sync),
 ) {
-    let session = match request.session {
-        None => {
-            let session = new();
-            let id = Id(session.lock().unwrap_or_else(|e| e.into_inner()).session);
-            sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(id, session.clone());
-            Some(session)
-        }
-        Some(id) => sessions.lock().unwrap_or_else(|e| e.into_inner()).get(&id).cloned(),
+    let keep = |session: DealerSession| {
+        let (id, session) = (Id(session.session), Arc::new(Mutex::new(session)));
+        sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(id, session.clone());
+        session
     };
-    let refused = match (&session, request.runs) {
-        (None, _) => {
-            Some("the dealer does not know the session any more: it was restarted; begin a new session")
+    let known = |id: Id| sessions.lock().unwrap_or_else(|e| e.into_inner()).get(&id).cloned();
+    let result = match (refusal(request), request.session.map(known)) {
+        (Some(reason), _) => refuse(&mut channels, reason),
+        (None, Some(None)) => refuse(
+            &mut channels,
+            "the dealer does not know the session any more: it was restarted; begin a new session",
+        ),
+        (None, Some(Some(session))) => stream(&mut channels, &session, request.runs),
+        (None, None) if request.checks > 0 => {
+            open::deal(&mut channels, request, session).map(|kept| drop(kept.map(keep)))
         }
-        (_, runs) if runs > MAX_RUNS => Some("more than a million runs at once"),
-        _ => None,
-    };
-    let result = match (session, refused) {
-        (Some(session), None) => stream(&mut channels, &session, request.runs),
-        (_, reason) => channels.iter_mut().try_for_each(|c| {
-            say(c, Talk::Deal, &DealReply::Refused { reason: reason.unwrap_or("refused").into() })
-        }),
+        (None, None) => stream(&mut channels, &keep(session(Seed::random())), request.runs),
     };
     match result {
         Ok(()) => log(&format!("dealt keys for {} runs", request.runs)),
@@ -133,8 +131,28 @@ fn deal(
     }
 }
 
+fn refusal(request: &DealRequest) -> Option<&'static str> {
+    match request.runs.saturating_mul(request.checks.saturating_add(1)) > MAX_RUNS {
+        true => Some("more than a million runs at once"),
+        false => open::refusal(request),
+    }
+}
+
+fn refuse(channels: &mut [TcpChannel; 2], reason: &str) -> Result<(), TalkError> {
+    let refused = DealReply::Refused { reason: reason.to_owned() };
+    channels.iter_mut().try_for_each(|c| say(c, Talk::Deal, &refused))
+}
+
 fn stream(channels: &mut [TcpChannel; 2], session: &SharedSession, runs: u64) -> Result<(), TalkError> {
-    let mut session = session.lock().unwrap_or_else(|e| e.into_inner());
+    send_session(channels, &mut session.lock().unwrap_or_else(|e| e.into_inner()), runs)
+}
+
+/// Send both parties the session's keys and `runs` further records.
+pub(super) fn send_session<C: Channel>(
+    channels: &mut [C; 2],
+    session: &mut DealerSession,
+    runs: u64,
+) -> Result<(), TalkError> {
     let indices = session.take_indices(runs);
     let name = Id(session.session);
     for (channel, keys) in channels.iter_mut().zip(session.keys()) {
@@ -143,7 +161,8 @@ fn stream(channels: &mut [TcpChannel; 2], session: &SharedSession, runs: u64) ->
     }
     for index in indices {
         let [c0, c1] = &mut *channels;
-        let writers = [c0, c1].map(|channel| ChunkWriter { channel, buffer: Vec::new(), sent: 0 });
+        let writers: [&mut dyn Channel; 2] = [c0, c1];
+        let writers = writers.map(|channel| ChunkWriter { channel, buffer: Vec::new(), sent: 0 });
         let failed = |e: String| TalkError::Garbled {
             peer: "a party".into(),
             what: "acknowledgement of keys".into(),
@@ -159,7 +178,7 @@ fn stream(channels: &mut [TcpChannel; 2], session: &SharedSession, runs: u64) ->
 
 /// Sends a record in chunks and waits for credits, so that a slow party bounds the dealer's memory.
 struct ChunkWriter<'a> {
-    channel: &'a mut TcpChannel,
+    channel: &'a mut dyn Channel,
     buffer: Vec<u8>,
     sent: u64,
 }

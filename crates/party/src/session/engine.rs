@@ -1,5 +1,6 @@
 //! What a party does with its keys: prepare, begin a session, run.
 
+use super::checks::{CheckError, Checker};
 use super::control::{DealRequest, Id, Order, PartyRun, Reply, Request, Talk, TalkError, say};
 use super::fetch::{FetchError, fetch};
 use super::links::{Links, Purpose};
@@ -36,6 +37,12 @@ pub enum JobError {
     /// The dealer.
     #[error("no keys from the dealer: {0}")]
     Dealer(FetchError),
+    /// Keys with checks.
+    #[error("no checked keys: {0}")]
+    Checked(#[from] CheckError),
+    /// A client told the parties different things.
+    #[error("the client asked the two parties for different things: its program is broken")]
+    OtherRequest,
     /// Sharing tensors.
     #[error("{0}")]
     Owner(#[from] OwnerError),
@@ -147,8 +154,10 @@ impl Engine {
     pub fn plan_order(&self, callers: &[Caller]) -> Result<Order, JobError> {
         let Some(first) = callers.first() else { return Err(JobError::NotOpen) };
         match first.request {
-            Request::Prepare { id, runs } => {
-                Ok(Order::Prepare { id, deal: Id::fresh(), session: self.open.as_ref().map(|o| o.id), runs })
+            Request::Prepare { id, runs, checks } => {
+                // An open session cannot be checked any more: opening it would reveal what it hides.
+                let session = self.open.as_ref().map(|o| o.id).filter(|_| checks == 0);
+                Ok(Order::Prepare { id, deal: Id::fresh(), session, runs, checks })
             }
             Request::ShareWeights { id } => Ok(Order::Begin { id, session: self.next_session()? }),
             Request::Run { .. } | Request::Status { .. } => {
@@ -166,7 +175,10 @@ impl Engine {
     /// A party checks an order, and takes what it needs for it. Nothing has been sent that depends on keys.
     pub fn consent(&mut self, order: &Order, callers: &[Caller]) -> Result<(), JobError> {
         match order {
-            Order::Prepare { .. } => Ok(()),
+            Order::Prepare { runs, checks, .. } => match callers.first().map(|c| &c.request) {
+                Some(Request::Prepare { runs: r, checks: c, .. }) if (r, c) == (runs, checks) => Ok(()),
+                _ => Err(JobError::OtherRequest),
+            },
             Order::Begin { .. } => self.model_owner(callers),
             Order::BeginFrom { owner, .. } => match self.model_owner_party() {
                 Some(party) if party == *owner => Ok(()),
@@ -218,7 +230,10 @@ impl Engine {
         peer: &mut TcpChannel,
     ) -> Result<(), JobError> {
         match order {
-            Order::Prepare { deal, session, runs, .. } => self.prepare(*deal, *session, *runs, callers),
+            Order::Prepare { deal, session, runs, checks, .. } => {
+                let request = DealRequest { deal: *deal, session: *session, runs: *runs, checks: *checks };
+                self.prepare(&request, callers, peer)
+            }
             Order::Begin { session, .. } => {
                 self.model_owner(callers)?;
                 self.begin(*session, callers, peer)
@@ -285,18 +300,26 @@ impl Engine {
 
     fn prepare(
         &mut self,
-        deal: Id,
-        session: Option<Id>,
-        runs: u64,
+        request: &DealRequest,
         callers: &mut [Caller],
+        peer: &mut TcpChannel,
     ) -> Result<(), JobError> {
         let start = Instant::now();
-        let request = DealRequest { deal, session, runs };
-        let dial = self.links.dial(&Place::Dealer, Purpose::Keys);
-        let (_, key_bytes) = dial
-            .map_err(FetchError::from)
-            .and_then(|mut dealer| fetch(&mut dealer, &self.store, self.party, &self.plan_hash, &request))
-            .map_err(JobError::Dealer)?;
+        let DealRequest { runs, checks, .. } = *request;
+        let dial = self.links.dial(&Place::Dealer, Purpose::Keys).map_err(FetchError::from);
+        let key_bytes = if checks > 0 {
+            // The parties talk while they check: any error ends their connection, and so tells the other.
+            let mut dealer = dial.map_err(CheckError::from)?;
+            let checker = Checker { party: self.party, plan: &self.plan, device: &self.device };
+            let (_, bytes) = checker.fetch(&mut dealer, peer, &mut self.store, request)?;
+            (self.log)(&format!("opened {checks} sessions of the dealer: their keys are right"));
+            bytes
+        } else {
+            let dir = self.store.dir();
+            dial.and_then(|mut dealer| fetch(&mut dealer, dir, self.party, &self.plan_hash, request))
+                .map_err(JobError::Dealer)?
+                .1
+        };
         let seconds = start.elapsed().as_secs_f64();
         (self.log)(&format!("stored keys for {runs} runs, {key_bytes} bytes, in {seconds:.2} s"));
         let prepared = Reply::Prepared { seconds, key_bytes };

@@ -2,9 +2,10 @@
 
 use super::control::{DealReply, DealRequest, Id, Talk, TalkError, hear, say};
 use super::dealer::{CHUNK_BYTES, CREDIT_CHUNKS};
-use crate::store::{SessionKeys, Store, StoreError, pending_record};
-use privet_net::{Channel, TcpChannel};
+use crate::store::{SessionKeys, StoreError, pending_record, write_session};
+use privet_net::Channel;
 use std::io::Write;
+use std::path::Path;
 use thiserror::Error;
 
 /// Why keys did not arrive.
@@ -30,15 +31,26 @@ impl From<privet_net::NetError> for FetchError {
     }
 }
 
-/// Fetch a deal into the store; gives the session and the bytes stored. Records count only once complete.
+/// Fetch a deal without checks into the store at `dir`; gives the session and the bytes stored.
 pub fn fetch(
-    channel: &mut TcpChannel,
-    store: &Store,
+    channel: &mut dyn Channel,
+    dir: &Path,
     party: u8,
     plan: &[u8; 32],
     request: &DealRequest,
 ) -> Result<(Id, u64), FetchError> {
     say(channel, Talk::Deal, request)?;
+    receive(channel, dir, party, plan, request)
+}
+
+/// Receive one session of a deal into the directory `dir`. Records count only once complete.
+pub fn receive(
+    channel: &mut dyn Channel,
+    dir: &Path,
+    party: u8,
+    plan: &[u8; 32],
+    request: &DealRequest,
+) -> Result<(Id, u64), FetchError> {
     let (session, indices) = match hear(channel, Talk::Deal)? {
         DealReply::Dealing { session, indices } => (session, indices),
         DealReply::Refused { reason } => return Err(FetchError::Refused(reason)),
@@ -51,23 +63,23 @@ pub fn fetch(
     if &keys.plan != plan || request.session.is_some_and(|s| s != session) {
         return Err(FetchError::Foreign("plan"));
     }
-    if indices.len() as u64 != request.runs {
+    // A new session's records are numbered from 0, the same at both parties.
+    let new = request.session.is_none();
+    if indices.len() as u64 != request.runs || new && !indices.iter().copied().eq(0..request.runs) {
         return Err(FetchError::Foreign("number"));
     }
-    store.put_session(&keys)?;
+    write_session(dir, &keys)?;
     let mut bytes = 0;
     for index in indices {
-        let mut file = pending_record(store.dir(), &session.0, index)?;
+        let mut file = pending_record(dir, &session.0, index)?;
         let mut chunks = 0;
         loop {
             let chunk = channel.recv_up_to(&Talk::Keys.step(), CHUNK_BYTES)?;
             if chunk.is_empty() {
                 break;
             }
-            file.write_all(&chunk).map_err(|source| StoreError::Io {
-                path: store.session_dir(&session.0).display().to_string(),
-                source,
-            })?;
+            file.write_all(&chunk)
+                .map_err(|source| StoreError::Io { path: dir.display().to_string(), source })?;
             bytes += chunk.len() as u64;
             chunks += 1;
             if chunks % CREDIT_CHUNKS == 0 {

@@ -1,5 +1,6 @@
 //! Sessions between processes: the parties' and the dealer's services, and the client's side.
 
+pub mod checks;
 pub mod client;
 pub mod control;
 pub mod deal;

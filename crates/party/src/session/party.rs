@@ -399,6 +399,8 @@ fn e_is_clean(result: &Result<(), JobError>) -> bool {
     matches!(
         result,
         Err(JobError::Dealer(_)
+            | JobError::Checked(_)
+            | JobError::OtherRequest
             | JobError::Store(_)
             | JobError::NotOpen
             | JobError::NoRole(_)

@@ -4,9 +4,11 @@
 //! store/journal                      used sessions and records, one a line
 //! store/<session>/session.key        the session's seed and public hash keys
 //! store/<session>/<index>.keys       one record, for one run
+//! store/checking/                    the same for sessions that are not accepted yet (dealer checks)
 //! ```
 //! Directories are 0700 and files 0600. A file is written under another name, synced, then renamed.
 
+pub mod checked;
 pub mod format;
 mod journal;
 mod mapped;
@@ -161,17 +163,14 @@ impl Store {
         create_dir(dir)?;
         let journal = Journal::open(&dir.join("journal"))
             .map_err(|source| StoreError::Journal { path: dir.display().to_string(), source })?;
-        Ok(Store { dir: dir.to_owned(), journal })
+        let store = Store { dir: dir.to_owned(), journal };
+        store.clear_checking()?;
+        Ok(store)
     }
 
     /// Where the files of a session are.
     pub fn session_dir(&self, session: &[u8; 16]) -> PathBuf {
         self.dir.join(hex(session))
-    }
-
-    /// Put a new session's keys into the store.
-    pub fn put_session(&self, keys: &SessionKeys) -> Result<(), StoreError> {
-        write_session(&self.dir, keys)
     }
 
     /// Begin a session: from here on no other process may. Refused when one did before.

@@ -1,0 +1,207 @@
+//! Dealer checks by cut and choose (AriaNN, section 2.2), over whole sessions: `docs/dealer-checks.md`.
+
+pub mod coin;
+mod compare;
+pub mod open;
+
+pub use compare::compare;
+
+use super::control::{DealRequest, Id, OpenReply, OpenRequest, Talk, TalkError, Verdict, hear, say};
+use super::deal::DealerSession;
+use super::fetch::{FetchError, receive};
+use crate::store::{Store, StoreError, hex, unhex};
+use privet_kernels::Device;
+use privet_net::{Channel, NetError};
+use privet_plan::Plan;
+use privet_prg::Seed;
+use std::path::Path;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Sessions that may be opened in one deal.
+pub const MAX_CHECKS: u64 = 255;
+
+/// Why checked keys were not accepted. After any of these all sessions of the deal are burnt.
+#[derive(Debug, Error)]
+pub enum CheckError {
+    /// Getting the keys.
+    #[error("{0}")]
+    Fetch(#[from] FetchError),
+    /// The store.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A connection.
+    #[error("{0}")]
+    Talk(#[from] TalkError),
+    /// The dealer cheats, or is broken.
+    #[error("the dealer's keys are wrong (session {session}, {at}): do not use this dealer")]
+    Wrong {
+        /// Start of the session's name, hexadecimal.
+        session: String,
+        /// The part that differs: record and frame.
+        at: String,
+    },
+    /// The parties were given different sessions, or other seeds for them.
+    #[error(
+        "the dealer's sessions or their openings are not the same at both parties: do not use this dealer"
+    )]
+    Disagree,
+    /// The dealer does not open its sessions.
+    #[error("the dealer did not open the sessions to be checked ({0}): do not use these keys or this dealer")]
+    NotOpened(String),
+    /// The other party's coin.
+    #[error("the other party did not reveal what it committed to in the coin toss: it is broken or cheats")]
+    Coin,
+    /// What the other party found.
+    #[error("the other party refuses the keys: {0}")]
+    Peer(String),
+}
+
+impl From<NetError> for CheckError {
+    fn from(e: NetError) -> Self {
+        CheckError::Talk(e.into())
+    }
+}
+
+/// A party that checks a deal.
+pub struct Checker<'a> {
+    /// Which.
+    pub party: u8,
+    /// The plan.
+    pub plan: &'a Arc<Plan>,
+    /// Where opened sessions are dealt again.
+    pub device: &'a Arc<dyn Device>,
+}
+
+impl Checker<'_> {
+    /// Fetch `checks + 1` sessions, open all but one of them, and put that one into the store; gives its name
+    /// and the bytes that came. Otherwise no session of the deal can ever be begun.
+    pub fn fetch(
+        &self,
+        dealer: &mut dyn Channel,
+        peer: &mut dyn Channel,
+        store: &mut Store,
+        request: &DealRequest,
+    ) -> Result<(Id, u64), CheckError> {
+        let dir = store.checking_dir()?;
+        let mut sessions = Vec::new();
+        let result =
+            self.steps(dealer, peer, store, &dir, request, &mut sessions).and_then(|(kept, bytes)| {
+                store.adopt_session(&kept.0)?;
+                Ok((kept, bytes))
+            });
+        // The cause is told even where cleaning up fails as well; what stays behind is in no run's reach, and
+        // is removed before the next check and at the next start.
+        let burnt = match &result {
+            Ok(_) => Ok(()),
+            Err(_) => sessions.iter().try_for_each(|s| store.burn_session(&s.0)),
+        };
+        let cleaned = burnt.and(store.clear_checking());
+        let accepted = result?;
+        cleaned?;
+        Ok(accepted)
+    }
+
+    fn steps(
+        &self,
+        dealer: &mut dyn Channel,
+        peer: &mut dyn Channel,
+        store: &mut Store,
+        dir: &Path,
+        request: &DealRequest,
+        sessions: &mut Vec<Id>,
+    ) -> Result<(Id, u64), CheckError> {
+        let bytes = self.receive_all(dealer, store, dir, request, sessions)?;
+        // The exchange is also what both wait for: before it one party may lack keys, after it none does,
+        // and only then is the coin tossed.
+        let context = context(request, sessions);
+        same(peer, &context)?;
+        let keep = coin::toss(peer, self.party, &context, sessions.len() as u64)?;
+        let kept = *sessions.get(keep as usize).ok_or(CheckError::Coin)?;
+        let opened: Vec<Id> = sessions.iter().copied().filter(|s| *s != kept).collect();
+        // Burnt before the dealer is asked: an opened session has no secrets.
+        for session in &opened {
+            store.burn_session(&session.0)?;
+        }
+        say(dealer, Talk::Open, &OpenRequest { keep })?;
+        let masters = masters(dealer, opened.len())?;
+        same(peer, &digest(&context, &masters))?;
+        let found = opened.iter().zip(masters).try_for_each(|(name, master)| {
+            let dealt = DealerSession::from_master(self.plan.clone(), self.device.clone(), master);
+            compare(dir, &name.0, &dealt, self.party, request.runs)
+        });
+        let verdict = Verdict { fault: found.as_ref().err().map(CheckError::to_string) };
+        say(peer, Talk::Verdict, &verdict)?;
+        let theirs: Verdict = hear(peer, Talk::Verdict)?;
+        found?;
+        match theirs.fault {
+            None => Ok((kept, bytes)),
+            Some(fault) => Err(CheckError::Peer(fault)),
+        }
+    }
+
+    fn receive_all(
+        &self,
+        dealer: &mut dyn Channel,
+        store: &Store,
+        dir: &Path,
+        request: &DealRequest,
+        sessions: &mut Vec<Id>,
+    ) -> Result<u64, CheckError> {
+        let plan = self.plan.hash();
+        let mut total = 0;
+        say(dealer, Talk::Deal, request)?;
+        for _ in 0..=request.checks {
+            let (session, bytes) = receive(dealer, dir, self.party, &plan, request)?;
+            // A name from an earlier deal must stay burnt, or stay usable, whatever this dealer does.
+            if store.knows(&session.0) || sessions.contains(&session) {
+                let at = "a name that was used before".into();
+                return Err(CheckError::Wrong { session: hex(&session.0[..6]), at });
+            }
+            sessions.push(session);
+            total += bytes;
+        }
+        Ok(total)
+    }
+}
+
+/// What the coin decides on: this deal, and its sessions in order.
+fn context(request: &DealRequest, sessions: &[Id]) -> [u8; 32] {
+    let mut hash = blake3::Hasher::new_derive_key("privet dealer check: dealt sessions v1");
+    hash.update(&request.deal.0).update(&request.runs.to_le_bytes());
+    for session in sessions {
+        hash.update(&session.0);
+    }
+    *hash.finalize().as_bytes()
+}
+
+fn digest(context: &[u8; 32], masters: &[Seed]) -> [u8; 32] {
+    let mut hash = blake3::Hasher::new_derive_key("privet dealer check: opened seeds v1");
+    hash.update(context);
+    for master in masters {
+        hash.update(master.expose());
+    }
+    *hash.finalize().as_bytes()
+}
+
+fn same(peer: &mut dyn Channel, ours: &[u8; 32]) -> Result<(), CheckError> {
+    match peer.exchange(&Talk::Digest.step(), ours.to_vec(), ours.len())? == ours {
+        true => Ok(()),
+        false => Err(CheckError::Disagree),
+    }
+}
+
+fn masters(dealer: &mut dyn Channel, count: usize) -> Result<Vec<Seed>, CheckError> {
+    let seeds = match hear(dealer, Talk::Open)? {
+        OpenReply::Opened { seeds } => seeds,
+        OpenReply::Refused { reason } => return Err(CheckError::NotOpened(reason)),
+    };
+    let masters: Option<Vec<Seed>> = seeds.iter().map(|s| unhex(s).map(Seed::from_bytes)).collect();
+    match masters {
+        Some(masters) if masters.len() == count => Ok(masters),
+        _ => Err(CheckError::NotOpened("it sent other seeds than it was asked for".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests;
