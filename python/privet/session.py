@@ -65,7 +65,8 @@ class Session:
 
         Rows beyond the plan's batch are run in several groups; ``progress`` is then called with the rows done and
         their number. Keys that :meth:`prepare` did not have dealt are dealt run by run. Inputs are checked before
-        anything leaves this process (:class:`InputError`). Raises :class:`SessionError` when a party fails; nothing of that run was revealed then.
+        anything leaves this process (:class:`InputError`). Raises :class:`SessionError` when a party fails; nothing
+        of that run was revealed then.
         """
         checked = self._interface.check_inputs(inputs, self._limits)
         rows = next(iter(checked.values())).shape[0]
