@@ -352,11 +352,11 @@ impl Service {
 
     fn answer_status(&mut self) {
         let status = self.status();
-        let (asking, rest) = std::mem::take(&mut self.pending)
+        let (asking, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.pending)
             .into_iter()
             .partition(|c| matches!(c.request, Request::Status { .. }));
         self.pending = rest;
-        for mut caller in Vec::<Caller>::from(asking) {
+        for mut caller in asking {
             let said = say(&mut caller.channel, Talk::Reply, &Reply::Status(status.clone()));
             self.finish(vec![caller], said.map_err(JobError::from));
         }

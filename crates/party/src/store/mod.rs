@@ -102,6 +102,9 @@ struct SessionFile {
     hash_leaf: String,
 }
 
+/// A session's public name.
+pub type SessionName = [u8; 16];
+
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
@@ -192,7 +195,7 @@ impl Store {
     }
 
     /// Sessions for `plan` that nobody began, with the numbers of their records.
-    pub fn fresh_sessions(&self, plan: &[u8; 32]) -> Result<Vec<([u8; 16], Vec<u64>)>, StoreError> {
+    pub fn fresh_sessions(&self, plan: &[u8; 32]) -> Result<Vec<(SessionName, Vec<u64>)>, StoreError> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(io_at(&self.dir))? {
             let path = entry.map_err(io_at(&self.dir))?.path();

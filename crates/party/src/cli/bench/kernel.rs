@@ -36,8 +36,7 @@ pub struct Kernel {
 
 /// Walks of `bits`-bit keys streamed from memory, on `threads` threads.
 pub fn comparisons(bits: u32, threads: usize) -> Kernel {
-    let path =
-        ComparePath::ALL.into_iter().filter(|p| p.available()).next_back().unwrap_or(ComparePath::Portable);
+    let path = ComparePath::ALL.into_iter().rfind(|p| p.available()).unwrap_or(ComparePath::Portable);
     let hash = TreeHash::new(HashKeys::from_seed(&Seed::random().derive(Domain::Hash, 0)));
     let one = CompareShape { bits, count: 1 };
     let count = (KEY_BYTES / one.key_bytes()).next_multiple_of(64);
