@@ -13,7 +13,7 @@ use privet_plan::Plan;
 use privet_plan::lower::MODEL_OWNER;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use zeroize::Zeroizing;
 
@@ -121,7 +121,7 @@ fn closed() -> Failure {
 }
 
 impl Inner {
-    fn connect(path: &PathBuf, plan: &str, params: Option<Zeroizing<Vec<u8>>>) -> Result<Inner, Failure> {
+    fn connect(path: &Path, plan: &str, params: Option<Zeroizing<Vec<u8>>>) -> Result<Inner, Failure> {
         let plan = Arc::new(Plan::from_json(plan.as_bytes())?);
         let config = Loaded::load(path)?;
         let owner = config.roles().contains(&MODEL_OWNER);
