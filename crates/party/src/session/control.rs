@@ -112,6 +112,15 @@ impl Id {
     }
 }
 
+impl Id {
+    /// Another name that both parties derive alike: for the same request, asked a second time.
+    pub fn again(self) -> Id {
+        let mut next = [0; 16];
+        next.copy_from_slice(&blake3::hash(&self.0).as_bytes()[..16]);
+        Id(next)
+    }
+}
+
 impl Serialize for Id {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&hex(&self.0))

@@ -316,9 +316,19 @@ impl Engine {
             bytes
         } else {
             let dir = self.store.dir();
-            dial.and_then(|mut dealer| fetch(&mut dealer, dir, self.party, &self.plan_hash, request))
-                .map_err(JobError::Dealer)?
-                .1
+            let fetched =
+                dial.and_then(|mut dealer| fetch(&mut dealer, dir, self.party, &self.plan_hash, request));
+            match fetched {
+                // A dealer that was restarted knows the open session no more. Both parties hear that, and both
+                // go on with a new session, for which the model is shared again.
+                Err(FetchError::Refused(reason)) if request.session.is_some() => {
+                    (self.log)(&format!("the open session is over ({reason}); asking for a new one"));
+                    self.open = None;
+                    let again = DealRequest { deal: request.deal.again(), session: None, ..request.clone() };
+                    return self.prepare(&again, callers, peer);
+                }
+                fetched => fetched.map_err(JobError::Dealer)?.1,
+            }
         };
         let seconds = start.elapsed().as_secs_f64();
         (self.log)(&format!("stored keys for {runs} runs, {key_bytes} bytes, in {seconds:.2} s"));
