@@ -135,6 +135,12 @@ fn crc(data: &[u8]) -> u64 {
     checksum(CrcAlgorithm::Crc64Nvme, data)
 }
 
+/// The checksum that a header states of its first 120 bytes. (Of all 128 bytes it would be useless: the CRC of bytes
+/// that end with their own CRC is the same for all.)
+fn stated_crc(h: &[u8; HEADER_BYTES]) -> u64 {
+    u64::from_le_bytes(array(&h[120..]))
+}
+
 /// Checksum of frame number `frame` of the record whose header has checksum `base`. The factor (2^64 over
 /// the golden ratio) spreads neighbouring numbers over all bits.
 fn frame_crc(base: u64, frame: u64, data: &[u8]) -> u64 {
@@ -154,7 +160,7 @@ impl<W: Write> RecordWriter<W> {
     pub fn new(mut out: W, header: &Header) -> std::io::Result<Self> {
         let h = header.encode();
         out.write_all(&h)?;
-        Ok(RecordWriter { out, base: crc(&h), frames: 0, bytes: HEADER_BYTES as u64 })
+        Ok(RecordWriter { out, base: stated_crc(&h), frames: 0, bytes: HEADER_BYTES as u64 })
     }
 
     /// Append a frame.
@@ -225,7 +231,7 @@ fn check(
     if let Some(wanted) = wanted {
         refuse_foreign(&header.id, wanted)?;
     }
-    let base = crc(&h);
+    let base = stated_crc(&h);
     if found < (HEADER_BYTES + TRAILER_BYTES) as u64 {
         return Err(FormatError::Truncated { found });
     }
@@ -272,5 +278,40 @@ impl<F: Frames> KeySource for RecordReader<F> {
         }
         self.frame += 1;
         Ok(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn record(index: u64, frames: &[&[u8]]) -> Vec<u8> {
+        let id = RecordId { session: [1; 16], index, party: 0, plan: [2; 32] };
+        let mut writer =
+            RecordWriter::new(Vec::new(), &Header { id, seed: Seed::from_bytes([3; 16]) }).unwrap();
+        frames.iter().for_each(|f| writer.frame(f).unwrap());
+        writer.finish().unwrap()
+    }
+
+    fn first_frame(bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
+        RecordReader::open(Cursor::new(bytes), None).unwrap().take(5).map(<[u8]>::to_vec)
+    }
+
+    #[test]
+    fn a_frame_moved_within_or_between_records_is_refused() {
+        let (one, other) = (record(1, &[b"first", b"other"]), record(2, &[b"first", b"other"]));
+        assert_eq!(first_frame(&one).unwrap(), b"first");
+        let frames = HEADER_BYTES..HEADER_BYTES + 13;
+        let mut moved = one.clone();
+        moved[frames.clone()].copy_from_slice(&other[frames.clone()]);
+        assert!(first_frame(&moved).is_err(), "from another record");
+        let mut moved = one.clone();
+        moved.copy_within(frames.end..frames.end + 13, frames.start);
+        assert!(first_frame(&moved).is_err(), "from another place");
+        let body = HEADER_BYTES..one.len();
+        let mut swapped = one.clone();
+        swapped[body.clone()].copy_from_slice(&other[body]);
+        assert!(RecordReader::open(Cursor::new(&swapped), None).is_err(), "another record's body");
     }
 }

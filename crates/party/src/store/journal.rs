@@ -13,6 +13,8 @@ use std::path::Path;
 pub struct Journal {
     file: File,
     used: HashSet<String>,
+    /// The file may end within a line.
+    torn: bool,
 }
 
 /// Why a journal cannot be opened.
@@ -40,14 +42,14 @@ impl Journal {
         }
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        // A crash can leave a torn last line. What it names was not used yet (use follows the sync), and
-        // a prefix of a name is no other name, because names end in a newline: it is closed off here.
+        // A crash can leave a torn last line. What it was to name was not used yet (use follows the sync). Closed
+        // off here, it is nobody's name, or that of another record, which is then burnt; it frees none.
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n")?;
             file.sync_data()?;
         }
         let used = text.lines().map(str::to_owned).collect();
-        Ok(Journal { file, used })
+        Ok(Journal { file, used, torn: false })
     }
 
     /// True when `name` was used before.
@@ -60,7 +62,11 @@ impl Journal {
         if !self.used.insert(name.to_owned()) {
             return Ok(false);
         }
-        self.file.write_all(format!("{name}\n").as_bytes())?;
+        // A write that failed (a full disk) may have left part of a line, which must not run into this one.
+        let start = if self.torn { "\n" } else { "" };
+        self.torn = true;
+        self.file.write_all(format!("{start}{name}\n").as_bytes())?;
+        self.torn = false;
         self.file.sync_data()?;
         Ok(true)
     }
