@@ -15,7 +15,7 @@ use crc_fast::{CrcAlgorithm, checksum};
 use privet_fss::keys::{KeyError, KeySource};
 use privet_prg::Seed;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"PRIVKEY\0";
@@ -250,7 +250,7 @@ fn check(
     Ok((header, base, u64::from_le_bytes(array(&t[8..16])), bytes))
 }
 
-fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError> {
+pub(super) fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError> {
     let short = |b: &[u8]| b[..6].iter().map(|x| format!("{x:02x}")).collect::<String>();
     let pairs = [
         ("plan", short(&found.plan), short(&wanted.plan), found.plan == wanted.plan),
@@ -266,10 +266,16 @@ fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError
 
 impl<F: Frames> KeySource for RecordReader<F> {
     fn take(&mut self, len: usize) -> Result<&[u8], KeyError> {
+        let ends_early =
+            || KeyError::Corrupt("the key record ends before the plan does: deal new keys".into());
         if self.frame == self.frames {
-            return Err(KeyError::Corrupt("the key record ends before the plan does: deal new keys".into()));
+            return Err(ends_early());
         }
-        let (sum, data) = self.input.next(8 + len)?.split_at(8);
+        let bytes = self.input.next(8 + len).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => ends_early(),
+            _ => e.into(),
+        })?;
+        let (sum, data) = bytes.split_at(8);
         if frame_crc(self.base, self.frame, data) != u64::from_le_bytes(array(sum)) {
             let frame = self.frame;
             return Err(KeyError::Corrupt(format!(
