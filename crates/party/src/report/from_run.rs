@@ -156,7 +156,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn node(op: Op, inputs: &[usize], shape: &[usize], layer: &str) -> Node {
-        let ty = Type { shape: shape.to_vec(), bits: 20, frac: 4 };
+        let operand = matches!(op, Op::Input { .. } | Op::Weight { .. });
+        let ty = Type { shape: shape.to_vec(), bits: 20, frac: if operand { 2 } else { 4 } };
         Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
     }
 

@@ -267,6 +267,11 @@ pub enum Order {
         /// The session.
         session: Id,
     },
+    /// Nothing but a word whether this session is still open, asked on a new connection.
+    Confirm {
+        /// The session.
+        session: Id,
+    },
     /// Run.
     Run {
         /// The clients' requests.
@@ -337,6 +342,8 @@ pub enum DealReply {
         /// Numbers of the records, in the order they follow.
         indices: Vec<u64>,
     },
+    /// The dealer does not know the session: it was restarted since.
+    Forgotten,
     /// The dealer cannot.
     Refused {
         /// Cause and remedy.

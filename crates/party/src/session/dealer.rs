@@ -51,7 +51,10 @@ pub fn serve(
             let pair =
                 links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {
                     match (place, purpose) {
-                        (Place::Party(party), Purpose::Keys) => meet(&waiting, party, channel),
+                        (Place::Party(party), Purpose::Keys) => {
+                            let patience = links.config.deployment.timeouts.connect;
+                            meet(&waiting, party, channel, patience)
+                        }
                         (place, _) => {
                             log(&format!("refused {place}: the dealer serves the parties alone"));
                             Ok(None)
@@ -70,17 +73,29 @@ pub fn serve(
     }
 }
 
-/// Keep the first party of a deal waiting; with the second, give both channels in order.
+/// Keep the first party of a deal waiting, but not for longer than `patience`; with the second, give both
+/// channels in order.
 fn meet(
     waiting: &Mutex<Waiting>,
     party: u8,
     mut channel: TcpChannel,
+    patience: Duration,
 ) -> Result<Option<([TcpChannel; 2], DealRequest)>, TalkError> {
     let request: DealRequest = hear(&mut channel, Talk::Deal)?;
-    let mut waiting = waiting.lock().unwrap_or_else(|e| e.into_inner());
-    match waiting.remove(&request.deal) {
+    let deal = request.deal;
+    let lock = || waiting.lock().unwrap_or_else(|e| e.into_inner());
+    let mut present = lock();
+    match present.remove(&deal) {
         None => {
-            waiting.insert(request.deal, (party, channel, request));
+            present.insert(deal, (party, channel, request));
+            drop(present);
+            std::thread::sleep(patience);
+            if let Some((_, mut channel, _)) = lock().remove(&deal) {
+                let seconds = patience.as_secs();
+                let reason = format!("party {} did not ask for this deal within {seconds} s", 1 - party);
+                let reason = format!("{reason}: see its log, and `privet doctor` there");
+                say(&mut channel, Talk::Deal, &DealReply::Refused { reason })?;
+            }
             Ok(None)
         }
         Some((other, first, theirs)) => {
@@ -112,10 +127,7 @@ fn deal(
     let known = |id: Id| sessions.lock().unwrap_or_else(|e| e.into_inner()).get(&id).cloned();
     let result = match (refusal(request), request.session.map(known)) {
         (Some(reason), _) => refuse(&mut channels, reason),
-        (None, Some(None)) => refuse(
-            &mut channels,
-            "the dealer does not know the session any more: it was restarted; begin a new session",
-        ),
+        (None, Some(None)) => answer(&mut channels, &DealReply::Forgotten),
         (None, Some(Some(session))) => stream(&mut channels, &session, request.runs),
         (None, None) if request.checks > 0 => {
             open::deal(&mut channels, request, session).map(|kept| drop(kept.map(keep)))
@@ -139,8 +151,11 @@ fn refusal(request: &DealRequest) -> Option<&'static str> {
 }
 
 fn refuse(channels: &mut [TcpChannel; 2], reason: &str) -> Result<(), TalkError> {
-    let refused = DealReply::Refused { reason: reason.to_owned() };
-    channels.iter_mut().try_for_each(|c| say(c, Talk::Deal, &refused))
+    answer(channels, &DealReply::Refused { reason: reason.to_owned() })
+}
+
+fn answer(channels: &mut [TcpChannel; 2], reply: &DealReply) -> Result<(), TalkError> {
+    channels.iter_mut().try_for_each(|c| say(c, Talk::Deal, reply))
 }
 
 fn stream(channels: &mut [TcpChannel; 2], session: &SharedSession, runs: u64) -> Result<(), TalkError> {

@@ -72,6 +72,12 @@ pub enum JobError {
     /// The weights do not fit the plan.
     #[error("the weights do not fit the plan: {0}")]
     Encode(#[from] EncodeError),
+    /// The other party was restarted.
+    #[error(
+        "the other party was restarted and the open session is lost: the model owner must share the model \
+         again, with keys of a new session (prepare more if there are none)"
+    )]
+    SessionLost,
     /// No keys left.
     #[error("no keys are left for another run: prepare more")]
     NoKeys,
@@ -180,12 +186,16 @@ impl Engine {
                 _ => Err(JobError::OtherRequest),
             },
             Order::Begin { .. } => self.model_owner(callers),
+            Order::Confirm { session } => match self.open_session() == Some(*session) {
+                true => Ok(()),
+                false => Err(JobError::NotOpen),
+            },
             Order::BeginFrom { owner, .. } => match self.model_owner_party() {
                 Some(party) if party == *owner => Ok(()),
                 _ => Err(JobError::NoRole(Place::Party(*owner))),
             },
             Order::Run { session, index, .. } => {
-                if self.open.as_ref().map(|o| o.id) != Some(*session) {
+                if self.open_session() != Some(*session) {
                     return Err(JobError::NotOpen);
                 }
                 self.claim(*index)
@@ -193,12 +203,24 @@ impl Engine {
         }
     }
 
+    /// The session that is open.
+    pub fn open_session(&self) -> Option<Id> {
+        self.open.as_ref().map(|o| o.id)
+    }
+
     /// Party 0 was declined: whatever was wrong with the record there, it is used up here as well, so that
-    /// the next run takes the next one.
+    /// the next run takes the next one. A session that the other party has not open is over.
     pub fn declined(&mut self, order: &Order) {
-        if let Order::Run { index, .. } = order {
-            let _ = self.claim(*index);
-            self.claimed = None;
+        match order {
+            Order::Run { index, .. } => {
+                let _ = self.claim(*index);
+                self.claimed = None;
+            }
+            Order::Confirm { .. } => {
+                self.open = None;
+                self.claimed = None;
+            }
+            _ => {}
         }
     }
 
@@ -239,6 +261,7 @@ impl Engine {
                 self.begin(*session, callers, peer)
             }
             Order::BeginFrom { owner, session } => self.begin_from(*owner, *session, peer),
+            Order::Confirm { .. } => Ok(()),
             Order::Run { index, .. } => self.run(*index, callers, peer),
         }
     }
@@ -271,7 +294,7 @@ impl Engine {
 
     fn begin_from(&mut self, owner: u8, session: Id, peer: &mut TcpChannel) -> Result<(), JobError> {
         self.open = None;
-        let keys = self.store.begin_session(&session.0, &self.plan_hash)?;
+        let keys = self.store.begin_session(&session.0, self.party, &self.plan_hash)?;
         let roles = self.roles(&Place::Party(owner));
         let mut digest = blake3::Hasher::new();
         let masked = if owner == self.party {
@@ -306,23 +329,22 @@ impl Engine {
     ) -> Result<(), JobError> {
         let start = Instant::now();
         let DealRequest { runs, checks, .. } = *request;
-        let dial = self.links.dial(&Place::Dealer, Purpose::Keys).map_err(FetchError::from);
         let key_bytes = if checks > 0 {
             // The parties talk while they check: any error ends their connection, and so tells the other.
-            let mut dealer = dial.map_err(CheckError::from)?;
+            let mut dealer = self.dial_dealer().map_err(CheckError::from)?;
             let checker = Checker { party: self.party, plan: &self.plan, device: &self.device };
             let (_, bytes) = checker.fetch(&mut dealer, peer, &mut self.store, request)?;
             (self.log)(&format!("opened {checks} sessions of the dealer: their keys are right"));
             bytes
         } else {
-            let dir = self.store.dir();
-            let fetched =
-                dial.and_then(|mut dealer| fetch(&mut dealer, dir, self.party, &self.plan_hash, request));
+            let fetched = self.dial_dealer().and_then(|mut dealer| {
+                fetch(&mut dealer, self.store.dir(), self.party, &self.plan_hash, request)
+            });
             match fetched {
                 // A dealer that was restarted knows the open session no more. Both parties hear that, and both
                 // go on with a new session, for which the model is shared again.
-                Err(FetchError::Refused(reason)) if request.session.is_some() => {
-                    (self.log)(&format!("the open session is over ({reason}); asking for a new one"));
+                Err(e @ FetchError::Forgotten) if request.session.is_some() => {
+                    (self.log)(&format!("the open session is over ({e}); asking for a new one"));
                     self.open = None;
                     let again = DealRequest { deal: request.deal.again(), session: None, ..request.clone() };
                     return self.prepare(&again, callers, peer);
@@ -336,9 +358,13 @@ impl Engine {
         callers.iter_mut().try_for_each(|c| Ok(say(&mut c.channel, Talk::Reply, &prepared)?))
     }
 
+    fn dial_dealer(&self) -> Result<TcpChannel, FetchError> {
+        Ok(self.links.dial(&Place::Dealer, Purpose::Keys)?)
+    }
+
     fn begin(&mut self, session: Id, callers: &mut [Caller], peer: &mut TcpChannel) -> Result<(), JobError> {
         self.open = None;
-        let keys: SessionKeys = self.store.begin_session(&session.0, &self.plan_hash)?;
+        let keys: SessionKeys = self.store.begin_session(&session.0, self.party, &self.plan_hash)?;
         let Some(owner) = callers.first_mut() else { return Err(JobError::NotOpen) };
         let masked = self.receive(Shared::Weights, &keys.seed, std::slice::from_mut(owner), peer)?;
         self.opened(session, keys, masked)?;

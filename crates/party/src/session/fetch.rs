@@ -20,6 +20,9 @@ pub enum FetchError {
     /// The dealer refused.
     #[error("the dealer refused: {0}")]
     Refused(String),
+    /// The dealer was restarted.
+    #[error("the dealer does not know the session any more, it was restarted: ask for keys again")]
+    Forgotten,
     /// The dealer sent something else.
     #[error("the dealer sent keys of another {0}; check that all run the same plan and deployment")]
     Foreign(&'static str),
@@ -53,6 +56,7 @@ pub fn receive(
 ) -> Result<(Id, u64), FetchError> {
     let (session, indices) = match hear(channel, Talk::Deal)? {
         DealReply::Dealing { session, indices } => (session, indices),
+        DealReply::Forgotten => return Err(FetchError::Forgotten),
         DealReply::Refused { reason } => return Err(FetchError::Refused(reason)),
     };
     let keys = channel.recv_up_to(&Talk::Keys.step(), 4096)?;

@@ -69,6 +69,7 @@ pub fn serve(links: Links, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -
         events: events.clone(),
         log: log.clone(),
         peer: None,
+        peer_is_new: false,
         awaits_order: false,
         order: None,
         pending: Vec::new(),
@@ -134,6 +135,8 @@ struct Service {
     events: Sender<Event>,
     log: Log,
     peer: Option<TcpChannel>,
+    /// Party 0: whoever is behind the connection has not said yet which session it has open.
+    peer_is_new: bool,
     /// Party 1: a thread holds the connection to party 0 and waits for its next order.
     awaits_order: bool,
     order: Option<(TcpChannel, Order)>,
@@ -157,6 +160,7 @@ impl Service {
             Ok(Event::Peer(channel)) => {
                 (self.log)("the other party connected");
                 self.peer = Some(*channel);
+                self.peer_is_new = true;
             }
             Ok(Event::Order(order)) => {
                 self.awaits_order = false;
@@ -207,6 +211,19 @@ impl Service {
             let status = self.status();
             return Ok(say(channel, Talk::Reply, &Reply::Status(status))?);
         }
+        let result = self.lead_order(callers);
+        if !matches!(result, Err(JobError::SessionLost)) {
+            return result;
+        }
+        (self.log)("the other party was restarted: the open session is over");
+        // Keys are dealt for a new session then; and where a party owns the model, it can begin one now.
+        match callers.first().map(|c| &c.request) {
+            Some(Request::Run { .. }) if self.engine.order_before_run()?.is_none() => result,
+            _ => self.lead_order(callers),
+        }
+    }
+
+    fn lead_order(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
         if let Some(Request::Run { .. }) = callers.first().map(|c| &c.request)
             && let Some(order) = self.engine.order_before_run()?
         {
@@ -232,10 +249,27 @@ impl Service {
                 Some(peer) => peer,
                 None => self.await_peer()?,
             };
-            let consent = say(&mut peer, Talk::Order, order)
-                .and_then(|()| hear::<Result<(), String>>(&mut peer, Talk::Order));
-            match consent {
-                Ok(Ok(())) => return Ok(peer),
+            let mut ask = |order: &Order| {
+                say(&mut peer, Talk::Order, order)
+                    .and_then(|()| hear::<Result<(), String>>(&mut peer, Talk::Order))
+            };
+            // A party that was restarted has no session open. It is asked before a client's request gets to it.
+            if let (true, Order::Run { .. } | Order::Prepare { .. }, Some(session)) =
+                (self.peer_is_new, order, self.engine.open_session())
+            {
+                let confirm = Order::Confirm { session };
+                if let Ok(Err(_)) = ask(&confirm) {
+                    self.peer = Some(peer);
+                    self.peer_is_new = false;
+                    self.engine.declined(&confirm);
+                    return Err(JobError::SessionLost);
+                }
+            }
+            match ask(order) {
+                Ok(Ok(())) => {
+                    self.peer_is_new = false;
+                    return Ok(peer);
+                }
                 Ok(Err(reason)) => {
                     self.peer = Some(peer);
                     self.engine.declined(order);
@@ -330,7 +364,7 @@ impl Service {
     fn callers_of(&mut self, order: &Order) -> Result<Vec<Caller>, JobError> {
         let wanted: Vec<Id> = match order {
             Order::Prepare { id, .. } | Order::Begin { id, .. } => vec![*id],
-            Order::BeginFrom { .. } => Vec::new(),
+            Order::BeginFrom { .. } | Order::Confirm { .. } => Vec::new(),
             Order::Run { ids, .. } => ids.clone(),
         };
         let deadline = Instant::now() + self.links.config.deployment.timeouts.connect;
@@ -403,6 +437,8 @@ fn e_is_clean(result: &Result<(), JobError>) -> bool {
             | JobError::OtherRequest
             | JobError::Store(_)
             | JobError::NotOpen
+            | JobError::SessionLost
+            | JobError::NoKeys
             | JobError::NoRole(_)
             | JobError::NoPeer { .. })
     )

@@ -176,8 +176,14 @@ impl Store {
         self.dir.join(hex(session))
     }
 
-    /// Begin a session: from here on no other process may. Refused when one did before.
-    pub fn begin_session(&mut self, session: &[u8; 16], plan: &[u8; 32]) -> Result<SessionKeys, StoreError> {
+    /// Begin a session: from here on no other process may. Refused when one did before, and when the file is
+    /// another session's, plan's, or party's (with the other party's seed both would mask alike).
+    pub fn begin_session(
+        &mut self,
+        session: &[u8; 16],
+        party: u8,
+        plan: &[u8; 32],
+    ) -> Result<SessionKeys, StoreError> {
         let path = self.session_dir(session).join("session.key");
         let text = Zeroizing::new(fs::read(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => StoreError::Missing { what: format!("session {}", hex(session)) },
@@ -185,10 +191,15 @@ impl Store {
         })?);
         let refused = |source| StoreError::Format { path: path.display().to_string(), source };
         let keys = SessionKeys::decode(&text).ok_or_else(|| refused(FormatError::Damaged("session file")))?;
-        if &keys.plan != plan {
-            let (found, wanted) = (hex(&keys.plan[..6]), hex(&plan[..6]));
-            return Err(refused(FormatError::Foreign { what: "plan", found, wanted }));
-        }
+        // The file's identity is that of a record, without an index.
+        let id = |session: &[u8; 16], party, plan: &[u8; 32]| RecordId {
+            session: *session,
+            index: 0,
+            party,
+            plan: *plan,
+        };
+        format::refuse_foreign(&id(&keys.session, keys.party, &keys.plan), &id(session, party, plan))
+            .map_err(refused)?;
         let name = format!("session {}", hex(session));
         self.mark(&name)?;
         Ok(keys)
@@ -236,8 +247,11 @@ impl Store {
             io::ErrorKind::NotFound => StoreError::Missing { what: name.clone() },
             _ => StoreError::Io { path: path.display().to_string(), source },
         })?;
-        let reader = RecordReader::open_mapped(file, Some(id))
-            .map_err(|source| StoreError::Format { path: path.display().to_string(), source })?;
+        let reader = RecordReader::open_mapped(file, Some(id)).map_err(|source| {
+            // Out of the way of the records that follow; nothing of it was used, so the right file may still come.
+            let _ = fs::rename(&path, path.with_extension("refused"));
+            StoreError::Format { path: path.display().to_string(), source }
+        })?;
         self.mark(&name)?;
         fs::remove_file(&path).map_err(io_at(&path))?;
         Ok(reader)

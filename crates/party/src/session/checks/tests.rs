@@ -273,11 +273,11 @@ impl Deal {
     /// No session of the deal can be begun by anyone, now or after a restart; no file is left.
     fn all_burnt(&mut self) {
         let hash = plan().hash();
-        for (dir, store) in &mut self.stores {
+        for (party, (dir, store)) in self.stores.iter_mut().enumerate() {
             assert_eq!(store.fresh_sessions(&hash).unwrap(), []);
             for name in &self.names {
                 assert!(store.knows(name));
-                assert!(store.begin_session(name, &hash).is_err());
+                assert!(store.begin_session(name, party as u8, &hash).is_err());
             }
             assert!(!dir.path().join("checking").exists());
         }
@@ -288,11 +288,11 @@ impl Deal {
         let hash = plan().hash();
         let kept: Vec<Id> = self.results.iter().map(|r| r.as_ref().unwrap().0).collect();
         assert_eq!(kept[0], kept[1]);
-        for (dir, store) in &mut self.stores {
+        for (party, (dir, store)) in self.stores.iter_mut().enumerate() {
             assert_eq!(store.fresh_sessions(&hash).unwrap(), [(kept[0].0, vec![0, 1])]);
             assert!(self.names.iter().all(|name| store.knows(name)));
             assert!(!dir.path().join("checking").exists());
-            store.begin_session(&kept[0].0, &hash).unwrap();
+            store.begin_session(&kept[0].0, party as u8, &hash).unwrap();
         }
         self.names.iter().position(|n| *n == kept[0].0).unwrap()
     }
