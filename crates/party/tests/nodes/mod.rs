@@ -1,0 +1,312 @@
+//! A deployment of real processes over TLS, started and killed by tests.
+
+use privet_party::tensors::{self, Tensors};
+use privet_plan::FloatTensor;
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Nothing takes this long; whatever does, hangs.
+const HARNESS: Duration = Duration::from_secs(30);
+
+/// What a client printed.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub err: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub fn good(self) {
+        assert_eq!(self.code, Some(0), "{}", self.err);
+    }
+
+    /// Failed with a message that says each of `says`.
+    #[track_caller]
+    pub fn says(self, says: &[&str]) {
+        assert_eq!(self.code, Some(1), "{}", self.err);
+        for text in says {
+            assert!(self.err.contains(text), "`{text}` is not in: {}", self.err);
+        }
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+    }
+}
+
+pub struct Nodes {
+    dir: tempfile::TempDir,
+    network: &'static str,
+    running: BTreeMap<&'static str, Child>,
+    /// Everything that processes printed and no log file holds.
+    printed: Mutex<String>,
+}
+
+pub const PARTIES: [&str; 2] = ["party0", "party1"];
+
+impl Nodes {
+    /// Files of a deployment whose model party 1 owns; nobody runs yet.
+    pub fn new(plan: &Plan, weights: &Tensors, network: &'static str) -> Nodes {
+        Self::with_owner(plan, Some(weights), network)
+    }
+
+    /// The same, with weights that the client owns where `weights` is none.
+    pub fn with_owner(plan: &Plan, weights: Option<&Tensors>, network: &'static str) -> Nodes {
+        let nodes = Nodes {
+            dir: tempfile::tempdir().unwrap(),
+            network,
+            running: BTreeMap::new(),
+            printed: Mutex::default(),
+        };
+        fs::write(nodes.dir.path().join("plan.json"), plan.to_json()).unwrap();
+        let mut init = Command::new(env!("CARGO_BIN_EXE_privet"));
+        init.args(["init", "--local"])
+            .arg(nodes.path(""))
+            .arg("--plan")
+            .arg(nodes.dir.path().join("plan.json"));
+        match weights {
+            Some(weights) => {
+                let path = nodes.dir.path().join("weights.safetensors");
+                tensors::save(&path, weights).unwrap();
+                init.arg("--weights").arg(path);
+            }
+            None => {
+                init.args(["--model-owner", "client:client"]);
+            }
+        }
+        let done = init.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let file = nodes.path("deployment.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let text = text.replace("connect = 30", "connect = 4").replace("heartbeat = 5", "heartbeat = 1");
+        fs::write(&file, text).unwrap();
+        nodes
+    }
+
+    pub fn path(&self, at: &str) -> PathBuf {
+        self.dir.path().join("d").join(at)
+    }
+
+    pub fn start(&mut self, name: &'static str) {
+        let log = self.path(&format!("{name}.log"));
+        let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
+        let child = self.service(name).stderr(log).spawn().unwrap();
+        assert!(self.running.insert(name, child).is_none(), "{name} runs already");
+    }
+
+    fn service(&self, name: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_privet"));
+        command.arg(if name == "dealer" { "dealer" } else { "party" });
+        command.args(["--network", self.network, "--config"]).arg(self.path(name).join("node.toml"));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    /// Start a node that is expected to refuse to run.
+    pub fn start_refused(&self, name: &str) -> Ran {
+        let child = self.service(name).stderr(Stdio::piped()).spawn().unwrap();
+        self.finish(child)
+    }
+
+    pub fn start_all(&mut self) {
+        ["party0", "party1", "dealer"].into_iter().for_each(|name| self.start(name));
+    }
+
+    /// As `kill -9`.
+    pub fn kill(&mut self, name: &str) -> ExitStatus {
+        let mut child = self.running.remove(name).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap()
+    }
+
+    pub fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// `privet run` with inputs, in the background.
+    pub fn begin(&self, more: &[&str], inputs: &Tensors) -> Child {
+        // A file for each client: several may run at once.
+        let file = tempfile::Builder::new().tempfile_in(self.dir.path()).unwrap();
+        let (_, path) = file.keep().unwrap();
+        fs::write(&path, tensors::encode(inputs).unwrap()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_privet"));
+        command.arg("run").arg("--config").arg(self.path("client/node.toml")).args(more);
+        command.arg("--input").arg(path).arg("--output").arg(self.output());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Wait for a process, for a bounded time.
+    pub fn finish(&self, mut child: Child) -> Ran {
+        let mut stderr = child.stderr.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            std::io::Read::read_to_end(&mut stderr, &mut text).unwrap();
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if started.elapsed() > HARNESS {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                let logs = PARTIES.map(|p| self.log(p));
+                panic!("no end after {HARNESS:?}: {}\n{logs:?}", reader.join().unwrap());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let err = reader.join().unwrap();
+        self.printed.lock().unwrap().push_str(&err);
+        Ran { code: status.code(), err }
+    }
+
+    pub fn run(&self, more: &[&str], inputs: &Tensors) -> Ran {
+        let _ = fs::remove_file(self.output());
+        self.finish(self.begin(more, inputs))
+    }
+
+    fn output(&self) -> PathBuf {
+        self.dir.path().join("output.safetensors")
+    }
+
+    /// What the last run revealed.
+    pub fn outputs(&self) -> Tensors {
+        tensors::load(&self.output()).unwrap()
+    }
+
+    /// Unused record files at a party, by path.
+    pub fn records(&self, name: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for session in sessions(&self.path(name).join("store")) {
+            let entries = fs::read_dir(session).unwrap().map(|e| e.unwrap().path());
+            found.extend(entries.filter(|p| p.extension().is_some_and(|e| e == "keys")));
+        }
+        found.sort();
+        found
+    }
+
+    pub fn journal(&self, name: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.path(name).join("store/journal")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Wait until something is true.
+    #[track_caller]
+    pub fn until(&self, what: &str, condition: impl Fn(&Nodes) -> bool) {
+        let started = Instant::now();
+        while !condition(self) {
+            assert!(started.elapsed() < HARNESS, "waited in vain for {what}: {}", self.log("party0"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// None of the secrets that these processes handled is in what they wrote for people to read.
+    pub fn nothing_secret_was_said(&self, tensors: &[&Tensors]) {
+        let mut secrets: Vec<String> = Vec::new();
+        for name in PARTIES {
+            for session in sessions(&self.path(name).join("store")) {
+                let Ok(text) = fs::read(session.join("session.key")) else { continue };
+                let keys: serde_json::Value = serde_json::from_slice(&text).unwrap();
+                secrets.push(keys["seed"].as_str().unwrap().to_owned());
+            }
+        }
+        for name in ["party0", "party1", "dealer", "client"] {
+            let pem = fs::read_to_string(self.path(name).join("key.pem")).unwrap();
+            secrets.extend(pem.lines().filter(|l| !l.starts_with('-')).map(str::to_owned));
+        }
+        for value in tensors.iter().flat_map(|t| t.values()).flat_map(|t| &t.data) {
+            let encoded = (value * 4096.0).round() as i64;
+            // Short numbers occur in any text.
+            let texts = [value.to_string(), encoded.to_string(), format!("{encoded:x}")];
+            secrets.extend(texts.into_iter().filter(|t| t.len() >= 5));
+        }
+        assert!(secrets.len() > 10, "the test must know secrets");
+        let mut said = self.printed.lock().unwrap().clone();
+        ["party0", "party1", "dealer"].iter().for_each(|name| said.push_str(&self.log(name)));
+        for secret in secrets {
+            assert!(!said.contains(&secret), "a secret ({} characters) was written out", secret.len());
+        }
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for child in self.running.values_mut() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn sessions(store: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(store) else { return Vec::new() };
+    entries.map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect()
+}
+
+/// Copy a file over another.
+pub fn copy(from: &Path, to: &Path) {
+    fs::copy(from, to).unwrap_or_else(|e| panic!("{} to {}: {e}", from.display(), to.display()));
+}
+
+/// Cut a file off.
+pub fn cut(path: &Path, bytes: u64) {
+    File::options().write(true).open(path).unwrap().set_len(bytes).unwrap();
+}
+
+fn node(op: Op, inputs: &[usize], shape: &[usize], bits: u32, frac: u32, layer: &str) -> Node {
+    let ty = Type { shape: shape.to_vec(), bits, frac };
+    Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+}
+
+fn input(n: &[usize]) -> Node {
+    let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 8.0 };
+    node(op, &[], n, 64, 12, "")
+}
+
+fn plan(name: &str, nodes: Vec<Node>) -> Plan {
+    let value = nodes.len() - 1;
+    let outputs = vec![Output { value, name: "logits".into(), to: "receiver".into() }];
+    let batch = nodes[0].ty.shape[0];
+    let plan = Plan { version: PLAN_VERSION, name: name.into(), batch, nodes, outputs };
+    plan.check().unwrap();
+    plan
+}
+
+/// A layer of a network: linear, truncation, ReLU.
+pub fn small() -> Plan {
+    let weight = Op::Weight { name: "fc.weight".into(), owner: "model_owner".into() };
+    let truncate = Op::Truncate { shift: 12, rounding: Rounding::Floor };
+    let nodes = vec![
+        input(&[2, 3]),
+        node(weight, &[], &[4, 3], 64, 12, "fc"),
+        node(Op::Linear, &[0, 1], &[2, 4], 64, 24, "fc"),
+        node(truncate, &[2], &[2, 4], 52, 12, "fc"),
+        node(Op::Relu, &[3], &[2, 4], 64, 12, "relu"),
+    ];
+    plan("small", nodes)
+}
+
+/// Many rounds, so that a slow network gives time to kill somebody; the weight is there to be shared.
+pub fn deep(layers: usize, n: usize) -> Plan {
+    let weight = Op::Weight { name: "fc.weight".into(), owner: "model_owner".into() };
+    let mut nodes = vec![input(&[n]), node(weight, &[], &[n], 64, 12, "bias")];
+    nodes.push(node(Op::Add, &[0, 1], &[n], 64, 12, "bias"));
+    for i in 0..layers {
+        nodes.push(node(Op::Relu, &[i + 2], &[n], 64, 12, &format!("relu{i}")));
+    }
+    plan("deep", nodes)
+}
+
+/// Numbers that no log holds by chance, exact at 12 fraction bits.
+pub fn numbers(shape: &[usize], salt: usize) -> FloatTensor {
+    let n: usize = shape.iter().product();
+    let value = |i: usize| (((i * 7919 + salt * 104_729) % 32_768) as f64 - 16_384.0) / 4096.0;
+    FloatTensor { shape: shape.to_vec(), data: (0..n).map(value).collect() }
+}
+
+pub fn named(name: &str, tensor: FloatTensor) -> Tensors {
+    Tensors::from([(name.to_owned(), tensor)])
+}

@@ -1,0 +1,331 @@
+//! Whole sessions between real processes over TLS, and everything that can happen to them: each fault ends in
+//! bounded time with a message that says cause and remedy, and the next proper run works.
+
+mod nodes;
+
+use nodes::{Nodes, PARTIES, copy, cut, deep, named, numbers, small};
+use privet_party::tensors::Tensors;
+use privet_plan::{FloatTensor, Plan, decode_outputs, encode_inputs, encode_weights, interpret};
+use privet_prg::Seed;
+use std::collections::HashSet;
+use std::fs;
+use std::net::TcpListener;
+use std::time::Duration;
+
+fn weights() -> Tensors {
+    named("fc.weight", numbers(&[4, 3], 1))
+}
+
+fn inputs(salt: usize) -> Tensors {
+    named("x", numbers(&[2, 3], salt))
+}
+
+/// What the plan means, by the interpreter.
+fn truth(plan: &Plan, inputs: &Tensors, weights: &Tensors) -> Tensors {
+    let (x, w) = (encode_inputs(plan, None, inputs).unwrap(), encode_weights(plan, None, weights).unwrap());
+    let outputs = interpret(plan, &x, &w, &mut privet_plan::NoCoins).unwrap();
+    named("logits", decode_outputs(plan, &outputs).remove(0))
+}
+
+/// A run that has to work, with the interpreter's result.
+#[track_caller]
+fn works(nodes: &Nodes, more: &[&str], salt: usize) {
+    nodes.run(more, &inputs(salt)).good();
+    assert_eq!(nodes.outputs(), truth(&small(), &inputs(salt), &weights()), "inputs {salt}");
+}
+
+fn started() -> Nodes {
+    let mut nodes = Nodes::new(&small(), &weights(), "lan");
+    nodes.start_all();
+    nodes
+}
+
+#[test]
+fn results_are_the_interpreters() {
+    let nodes = started();
+    works(&nodes, &["--prepare", "2"], 2);
+    works(&nodes, &[], 3);
+    nodes.run(&[], &inputs(4)).says(&["no keys are left for another run: prepare more", "fix:"]);
+    works(&nodes, &["--prepare", "1"], 5);
+    for name in PARTIES {
+        assert_eq!(nodes.records(name).len(), 0);
+    }
+    nodes.nothing_secret_was_said(&[&weights(), &inputs(2), &inputs(3), &inputs(4), &inputs(5)]);
+}
+
+#[test]
+fn a_client_can_own_the_model() {
+    let mut nodes = Nodes::with_owner(&small(), None, "lan");
+    nodes.start_all();
+    let file = nodes.path("client/weights.safetensors");
+    privet_party::tensors::save(&file, &weights()).unwrap();
+    let with = ["--weights", file.to_str().unwrap()];
+    nodes.run(&[], &inputs(1)).says(&["no session is open: the model owner must share the model first"]);
+    works(&nodes, &[&["--prepare", "2"][..], &with].concat(), 2);
+    works(&nodes, &with, 3);
+    // A restarted party has lost the open session; the message says what to do, and it works.
+    nodes.kill("party1");
+    nodes.start("party1");
+    works(&nodes, &[&["--prepare", "1"][..], &with].concat(), 4);
+    nodes.nothing_secret_was_said(&[&weights(), &inputs(1), &inputs(2), &inputs(3), &inputs(4)]);
+}
+
+#[test]
+fn a_party_killed_in_the_middle_of_a_run() {
+    let (plan, n) = (deep(30, 64), 64);
+    let bias = named("fc.weight", numbers(&[n], 1));
+    let x = named("x", numbers(&[n], 2));
+    for victim in PARTIES {
+        let mut nodes = Nodes::new(&plan, &bias, "rtt=100ms,bandwidth=1Gbit/s");
+        nodes.start_all();
+        nodes.run(&["--prepare", "2", "--no-run"], &x).good();
+        let client = nodes.begin(&[], &x);
+        nodes.until("the record's use", |n| PARTIES.iter().all(|p| n.journal(p).len() == 2));
+        std::thread::sleep(Duration::from_millis(500));
+        nodes.kill(victim);
+        let ran = nodes.finish(client);
+        ran.says(&[
+            "party",
+            "closed the connection",
+            "its process ended or was killed",
+            "fix:",
+            "can be repeated",
+        ]);
+        let survivor = if victim == "party0" { "party1" } else { "party0" };
+        let log = nodes.log(survivor);
+        assert!(log.contains("closed the connection at step") && log.contains("relu"), "{log}");
+        // The survivor needs no restart, and the record of the failed run is not used again.
+        nodes.start(victim);
+        nodes.run(&["--prepare", "1"], &x).good();
+        assert_eq!(nodes.outputs(), truth(&plan, &x, &bias));
+        for name in PARTIES {
+            let journal = nodes.journal(name);
+            assert_eq!(journal.iter().collect::<HashSet<_>>().len(), journal.len(), "{journal:?}");
+        }
+        nodes.nothing_secret_was_said(&[&bias, &x]);
+    }
+}
+
+#[test]
+fn a_restarted_party_gets_a_new_session_by_itself() {
+    let mut nodes = started();
+    works(&nodes, &["--prepare", "3"], 1);
+    nodes.kill("party1");
+    nodes.start("party1");
+    nodes.run(&[], &inputs(2)).says(&["no keys are left for another run: prepare more"]);
+    works(&nodes, &["--prepare", "1"], 3);
+    nodes.kill("party0");
+    nodes.start("party0");
+    works(&nodes, &["--prepare", "1"], 4);
+    nodes.kill("dealer");
+    nodes.start("dealer");
+    works(&nodes, &["--prepare", "1"], 5);
+}
+
+#[test]
+fn the_dealer_killed_while_dealing() {
+    let (plan, n) = (deep(4, 2000), 2000);
+    let bias = named("fc.weight", numbers(&[n], 1));
+    let x = named("x", numbers(&[n], 2));
+    let mut nodes = Nodes::new(&plan, &bias, "lan");
+    nodes.start_all();
+    let client = nodes.begin(&["--prepare", "200"], &x);
+    nodes.until("the first keys", |n| n.records("party0").len() > 1 && n.records("party1").len() > 1);
+    nodes.kill("dealer");
+    nodes.finish(client).says(&["no keys from the dealer", "dealer", "closed the connection", "fix:"]);
+    nodes.run(&["--prepare", "1"], &x).says(&[
+        "no keys from the dealer",
+        "nobody listens at",
+        "start the peer there",
+    ]);
+    nodes.start("dealer");
+    // What was stored whole still works.
+    nodes.run(&[], &x).good();
+    nodes.run(&["--prepare", "1"], &x).good();
+    assert_eq!(nodes.outputs(), truth(&plan, &x, &bias));
+    for name in PARTIES {
+        let left = fs::read_dir(nodes.records(name)[0].parent().unwrap()).unwrap();
+        let parts = left.filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|e| e == "part"));
+        assert_eq!(parts.count(), 0, "half a record is left at {name}");
+    }
+}
+
+#[test]
+fn a_deal_that_only_one_party_asks_for_is_refused_in_time() {
+    let mut nodes = started();
+    // Party 1 calls a dealer that is not there.
+    let file = nodes.path("deployment.toml");
+    let other = nodes.path("party1/deployment.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let at = text.find("[dealer]").unwrap();
+    let line = text[at..].find("address").unwrap() + at;
+    let end = text[line..].find('\n').unwrap() + line;
+    let changed = format!("{}address = \"127.0.0.1:{port}\"{}", &text[..line], &text[end..]);
+    fs::write(&other, changed.replace("\"plan.json\"", "\"../plan.json\"")).unwrap();
+    let node = nodes.path("party1/node.toml");
+    let kept = fs::read_to_string(&node).unwrap();
+    fs::write(&node, kept.replace("../deployment.toml", "deployment.toml")).unwrap();
+    nodes.kill("party1");
+    nodes.start("party1");
+    nodes
+        .run(&["--prepare", "1"], &inputs(1))
+        .says(&["party 1 did not ask for this deal within 4 s", "see its log"]);
+    assert!(nodes.log("party1").contains("nobody listens at"), "{}", nodes.log("party1"));
+    fs::write(&node, kept).unwrap();
+    nodes.kill("party1");
+    nodes.start("party1");
+    works(&nodes, &["--prepare", "1"], 2);
+}
+
+#[test]
+fn a_wrong_certificate_is_refused_on_both_sides() {
+    let nodes = started();
+    let stranger = Nodes::new(&small(), &weights(), "lan");
+    let kept = nodes.path("kept");
+    fs::create_dir(&kept).unwrap();
+    for file in ["cert.pem", "key.pem"] {
+        copy(&nodes.path("client").join(file), &kept.join(file));
+        copy(&stranger.path("client").join(file), &nodes.path("client").join(file));
+    }
+    nodes
+        .run(&["--prepare", "1"], &inputs(1))
+        .says(&["refused this party's certificate", "pin this fingerprint"]);
+    let log = nodes.log("party0");
+    assert!(log.contains("refused a connection"), "{log}");
+    for file in ["cert.pem", "key.pem"] {
+        copy(&kept.join(file), &nodes.path("client").join(file));
+    }
+    works(&nodes, &["--prepare", "1"], 1);
+}
+
+#[test]
+fn a_different_plan_at_one_party_is_refused() {
+    let mut nodes = started();
+    works(&nodes, &["--prepare", "2"], 1);
+    let own = fs::read_to_string(nodes.path("deployment.toml")).unwrap();
+    fs::write(nodes.path("party1/deployment.toml"), own).unwrap();
+    let mut other = small();
+    other.name = "another".into();
+    fs::write(nodes.path("party1/plan.json"), other.to_json()).unwrap();
+    let node = nodes.path("party1/node.toml");
+    let kept = fs::read_to_string(&node).unwrap();
+    fs::write(&node, kept.replace("../deployment.toml", "deployment.toml")).unwrap();
+    nodes.kill("party1");
+    nodes.start("party1");
+    nodes.run(&[], &inputs(2)).says(&["has plan", "give every party the same compiled plan file"]);
+    nodes
+        .until("party 1's log", |n| n.log("party1").contains("give every party the same compiled plan file"));
+    fs::write(&node, kept).unwrap();
+    nodes.kill("party1");
+    nodes.start("party1");
+    works(&nodes, &["--prepare", "1"], 3);
+}
+
+#[test]
+fn a_port_or_a_store_in_use_is_named() {
+    let mut nodes = Nodes::new(&small(), &weights(), "lan");
+    let deployment = privet_party::config::load_deployment(&nodes.path("deployment.toml")).unwrap();
+    let address = deployment.address(&"party:0".parse().unwrap()).unwrap().to_string();
+    let held = TcpListener::bind(&address).unwrap();
+    nodes.start_refused("party0").says(&[&address, "the port is in use", "stop the other process"]);
+    drop(held);
+    nodes.start_all();
+    works(&nodes, &["--prepare", "1"], 1);
+    nodes.start_refused("party0").says(&["another privet process uses this key store", "`store` directory"]);
+    works(&nodes, &["--prepare", "1"], 2);
+}
+
+#[test]
+fn bad_inputs_are_refused_before_anything_is_sent() {
+    let nodes = started();
+    nodes.run(&["--prepare", "1", "--no-run"], &inputs(1)).good();
+    let with = |i: usize, value: f64| {
+        let mut x = numbers(&[2, 3], 9);
+        x.data[i] = value;
+        named("x", x)
+    };
+    let refuse = |x: &Tensors, says: &[&str]| nodes.run(&[], x).says(says);
+    refuse(&with(4, f64::NAN), &["input `x`", "4", "NaN", "fix:"]);
+    refuse(&with(0, f64::INFINITY), &["input `x`", "0", "fix:"]);
+    refuse(&with(5, f64::NEG_INFINITY), &["input `x`", "5", "fix:"]);
+    refuse(&with(2, 98_765.432), &["input `x`", "2", "calibrate with inputs like it"]);
+    refuse(&with(2, -8.5), &["input `x`", "2", "calibrate with inputs like it"]);
+    refuse(&named("x", numbers(&[3, 2], 9)), &["input `x` has shape [3, 2], but the plan takes [2, 3]"]);
+    refuse(&named("x", numbers(&[6], 9)), &["has shape [6]"]);
+    refuse(&named("y", numbers(&[2, 3], 9)), &["input `x` was not given"]);
+    for name in PARTIES {
+        assert_eq!(nodes.records(name).len(), 1, "a refused input must not cost keys");
+    }
+    works(&nodes, &[], 2);
+    let secret = named("x", FloatTensor { shape: vec![1], data: vec![98_765.432] });
+    nodes.nothing_secret_was_said(&[&weights(), &secret, &named("x", numbers(&[2, 3], 9))]);
+}
+
+#[test]
+fn used_truncated_and_swapped_key_files_are_refused() {
+    let mut nodes = started();
+    nodes.run(&["--prepare", "8", "--no-run"], &inputs(1)).good();
+    let files = PARTIES.map(|p| nodes.records(p));
+    let saved = PARTIES.map(|p| {
+        let to = nodes.path(&format!("saved-{p}"));
+        copy(&nodes.records(p)[0], &to);
+        to
+    });
+    works(&nodes, &[], 2);
+    // Put back after use: record 1 is next, and record 0 stays out.
+    (0..2).for_each(|p| copy(&saved[p], &files[p][0]));
+    works(&nodes, &[], 3);
+    assert!(nodes.journal("party0").last().unwrap().ends_with("/1"));
+    // Copied over an unused one, at either party.
+    copy(&saved[0], &files[0][2]);
+    nodes.run(&[], &inputs(4)).says(&["another run (found 0, wanted 2)", "put back the right file"]);
+    copy(&saved[1], &files[1][3]);
+    nodes.run(&[], &inputs(4)).says(&["another run (found 0, wanted 3)", "put back the right file"]);
+    // The other party's file.
+    copy(&files[0][4], &files[1][4]);
+    nodes.run(&[], &inputs(4)).says(&["another party (found 0, wanted 1)", "put back the right file"]);
+    cut(&files[0][5], 300);
+    nodes.run(&[], &inputs(4)).says(&["5.keys", "truncated (300 bytes)", "deal new keys"]);
+    fs::remove_file(&files[1][6]).unwrap();
+    nodes.run(&[], &inputs(4)).says(&["/6 is not in the store", "deal keys first"]);
+    works(&nodes, &[], 5);
+    nodes.run(&[], &inputs(6)).says(&["no keys are left"]);
+    // After a restart the session is over, whatever files there are.
+    (0..2).for_each(|p| copy(&saved[p], &files[p][0]));
+    for name in PARTIES {
+        nodes.kill(name);
+        nodes.start(name);
+    }
+    nodes.run(&[], &inputs(6)).says(&["no keys are left"]);
+    works(&nodes, &["--prepare", "1"], 7);
+}
+
+#[test]
+fn parties_killed_at_any_moment_use_no_record_twice_and_recover() {
+    let mut nodes = started();
+    let mut moments = Seed::random().stream();
+    for life in 0..50 {
+        let client = nodes.begin(&["--prepare", "2"], &inputs(life));
+        let word = moments.elements(privet_ring::Ring::R64, 1)[0];
+        std::thread::sleep(Duration::from_micros(word % 400_000));
+        let victim = PARTIES[life % 2];
+        nodes.kill(victim);
+        nodes.start(victim);
+        // It may have finished before, or have failed; it must end.
+        let ran = nodes.finish(client);
+        assert!(ran.code == Some(0) || ran.err.contains("fix:"), "{}", ran.err);
+        assert!(!ran.err.contains("panicked"), "{}", ran.err);
+    }
+    works(&nodes, &["--prepare", "1"], 77);
+    for name in PARTIES {
+        let journal = nodes.journal(name);
+        let distinct: HashSet<&String> = journal.iter().collect();
+        assert_eq!(distinct.len(), journal.len(), "{name} used something twice");
+        assert!(!nodes.log(name).contains("panicked"), "{}", nodes.log(name));
+    }
+    // A record's number is used by both parties in one session, or was burnt by one of them: never in two.
+    let records = PARTIES.map(|p| nodes.journal(p).into_iter().filter(|l| l.starts_with("record")).count());
+    assert!(records[0] > 0 && records[1] > 0, "{records:?}");
+    nodes.nothing_secret_was_said(&[&weights(), &inputs(0), &inputs(49)]);
+}
