@@ -102,6 +102,19 @@ fn cpuinfo(key: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_string())
 }
 
+/// Have the allocator keep what is freed instead of giving it back to the system each time.
+///
+/// A run allocates and frees tensors of the same sizes over and over; fresh pages cost a fault and zeroing
+/// by the kernel each, which is as much time as many gates take. Peak memory stays the same.
+pub fn keep_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: tuning parameters of the C allocator, set before other threads start.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 30);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,18 +130,5 @@ mod tests {
         assert!(disk_free_bytes(Path::new("/")).is_some());
         assert_eq!(disk_free_bytes(Path::new("/no/such/place")), None);
         assert!(open_file_limit().unwrap() > 3);
-    }
-}
-
-/// Have the allocator keep what is freed instead of giving it back to the system each time.
-///
-/// A run allocates and frees tensors of the same sizes over and over; fresh pages cost a fault and zeroing
-/// by the kernel each, which is as much time as many gates take. Peak memory stays the same.
-pub fn keep_freed_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: tuning parameters of the C allocator, set before other threads start.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 30);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
     }
 }

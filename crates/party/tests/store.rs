@@ -4,7 +4,7 @@ use privet_fss::keys::{KeyError, KeySource};
 use privet_party::store::format::{
     FormatError, HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter, TRAILER_BYTES,
 };
-use privet_party::store::{SessionKeys, Store, StoreError, hex, pending_record};
+use privet_party::store::{SessionKeys, Store, StoreError, hex, pending_record, write_session};
 use privet_prg::{HashKeys, Seed};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -62,8 +62,7 @@ fn reopen(dir: &Path) -> Store {
 
 /// A store with a session and records 0..n of one frame each, which holds the record's number.
 fn fill(dir: &Path, n: u64) {
-    let store = reopen(dir);
-    store.put_session(&session_keys(0)).unwrap();
+    write_session(dir, &session_keys(0)).unwrap();
     (0..n).for_each(|i| put(dir, i, &record(id(i, 0), &[i.to_le_bytes().to_vec()])));
 }
 
