@@ -163,8 +163,8 @@ mod tests {
 
     /// relu(x w), then negated in a layer of another name and again in the first.
     fn plan() -> Plan {
-        let input = Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 8.0 };
-        let weight = Op::Weight { name: "w".into(), owner: "model-owner".into() };
+        let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 8.0 };
+        let weight = Op::Weight { name: "w".into(), owner: "model_owner".into() };
         let nodes = vec![
             node(input, &[], &[3, 2], ""),
             node(weight, &[], &[5, 2], "fc"),
@@ -230,7 +230,7 @@ mod tests {
             report.parties.iter().map(|p| (&*p.place, p.learned.len())).collect();
         assert_eq!(learned, [("party:0", 0), ("party:1", 0), ("dealer", 0), ("client:alice", 1)]);
         assert_eq!(report.parties[3].learned, ["the result `y` (3x5)"]);
-        assert_eq!(report.parties[1].roles, ["model-owner"]);
+        assert_eq!(report.parties[1].roles, ["model_owner"]);
         assert_eq!(report.parties[2].bytes_sent, 0);
         // 6 elements of 20 bits are 15 bytes, to two parties.
         assert_eq!((report.parties[3].bytes_sent, report.parties[3].peak_rss_bytes), (30, Some(9)));
