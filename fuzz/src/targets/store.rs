@@ -4,9 +4,7 @@ use super::Fields;
 use crate::Target;
 use privet_fss::keys::KeySource;
 use privet_party::store::SessionKeys;
-use privet_party::store::format::{
-    HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter, TRAILER_BYTES,
-};
+use privet_party::store::format::{HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter};
 use privet_prg::{HashKeys, Seed};
 use std::io::Cursor;
 
