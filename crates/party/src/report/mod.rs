@@ -81,7 +81,7 @@ impl std::fmt::Display for Transport {
 pub struct PartyReport {
     /// `party:0`, `dealer`, `client:alice`.
     pub place: String,
-    /// Roles it played: `data-owner`, `model-owner`, `receiver`; a computing party may have none.
+    /// Roles it played: `data_owner`, `model_owner`, `receiver`; a computing party may have none.
     #[serde(default)]
     pub roles: Vec<String>,
     /// Peak resident memory, bytes; absent when unknown.
