@@ -2,7 +2,7 @@
 //! flags). Without those flags there are no counters, and every input looks alike.
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Counters of one compiled unit: address and number. They live as long as the process.
@@ -40,28 +40,34 @@ impl Coverage {
 
     /// Forgets counts before an input.
     pub fn start(&mut self) {
-        for &(start, len) in &self.units {
-            // SAFETY: LLVM reserves these bytes for counters, valid and writable for the whole run of the program, and
-            // instrumented code is the only other writer; the worker runs inputs in this thread.
-            unsafe { std::ptr::write_bytes(start as *mut u8, 0, len) };
+        for unit in &self.units {
+            for word in words(unit) {
+                if word.load(Relaxed) != 0 {
+                    word.store(0, Relaxed);
+                }
+            }
         }
     }
 
     /// Whether the input reached something new, or something clearly more often than any before.
     pub fn is_new(&mut self) -> bool {
         let (mut new, mut base) = (false, 0);
-        for &(start, len) in &self.units {
-            // SAFETY: as in `start`. This crate is instrumented too, so counters may change while they are read: atomics.
-            let counts = unsafe { std::slice::from_raw_parts(start as *const AtomicU8, len) };
-            for (seen, count) in self.seen[base..base + len].iter_mut().zip(counts) {
-                let count = count.load(Relaxed);
-                if count != 0 {
-                    let class = 1 << count.ilog2();
-                    new |= *seen & class == 0;
-                    *seen |= class;
+        for unit in &self.units {
+            // Most words are zero, so reading eight counters at a time is what makes this fast.
+            for (w, word) in words(unit).iter().enumerate() {
+                let counts = word.load(Relaxed).to_ne_bytes();
+                if counts == [0; 8] {
+                    continue;
+                }
+                for (seen, count) in self.seen[base + 8 * w..].iter_mut().zip(counts) {
+                    if count != 0 {
+                        let class = 1 << count.ilog2();
+                        new |= *seen & class == 0;
+                        *seen |= class;
+                    }
                 }
             }
-            base += len;
+            base += unit.1;
         }
         new
     }
@@ -76,4 +82,11 @@ impl Default for Coverage {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// A unit's counters, eight at a time; a few at its ends, which are not aligned, are left out.
+fn words(&(start, len): &(usize, usize)) -> &'static [AtomicU64] {
+    // SAFETY: LLVM reserves these bytes for counters, readable and writable for the whole run of the program; any bytes are
+    // a valid `AtomicU64`. Instrumented code writes them without synchronisation, in this thread only.
+    unsafe { std::slice::from_raw_parts(start as *const u8, len).align_to::<AtomicU64>().1 }
 }
