@@ -3,6 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 scripts/build.sh
+# Only for the wheel: a binary that stays there would be found before newer ones in target/release.
+trap 'rm -rf python/privet/bin' EXIT
 mkdir -p python/privet/bin
 cp target/release/privet python/privet/bin/privet
 venv="$(scripts/venv.sh)"
