@@ -29,3 +29,18 @@ pub struct Target {
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|t| t.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_take_their_seeds_and_names_are_unique() {
+        for (i, target) in TARGETS.iter().enumerate() {
+            assert!(TARGETS[..i].iter().all(|t| t.name != target.name), "{}", target.name);
+            let seeds = (target.seeds)();
+            assert!(!seeds.is_empty(), "{}", target.name);
+            seeds.iter().for_each(|s| (target.run)(s));
+        }
+    }
+}

@@ -103,3 +103,24 @@ fn overwrite(input: &mut Vec<u8>, at: usize, piece: &[u8]) {
     let end = (at + piece.len()).min(input.len());
     input.splice(at..end, piece.iter().copied());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_prg::Seed;
+
+    #[test]
+    fn mutations_change_inputs_within_bounds() {
+        let mut choices = Choices::new(Seed::from_bytes([7; 16]).stream());
+        let start = b"{\"a\":12}".to_vec();
+        let mut changed = 0;
+        for _ in 0..2000 {
+            let mut input = if choices.below(2) == 0 { start.clone() } else { vec![0; MAX_INPUT] };
+            let before = input.clone();
+            mutate(&mut input, b"other", &["word"], &mut choices);
+            assert!(input.len() <= MAX_INPUT);
+            changed += usize::from(input != before);
+        }
+        assert!(changed > 1500, "{changed} of 2000");
+    }
+}

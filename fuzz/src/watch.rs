@@ -53,3 +53,26 @@ fn wait(child: &mut Child, slot: &Slot) -> io::Result<Option<String>> {
 fn death(status: ExitStatus) -> Option<String> {
     (!status.success()).then(|| format!("the worker died: {status}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(script: &str, folder: &Path) -> Option<Finding> {
+        let slot = Slot::open(&folder.join("slot")).unwrap();
+        slot.put(1, b"the input", &mut Vec::new()).unwrap();
+        watch(Command::new("sh").args(["-c", script]), &slot, folder, "target").unwrap()
+    }
+
+    #[test]
+    fn a_worker_that_dies_leaves_its_input() {
+        let folder = std::env::temp_dir().join(format!("privet-fuzz-test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for script in ["exit 101", "kill -9 $$"] {
+            let finding = watched(script, &folder).expect("a finding");
+            assert_eq!(std::fs::read(finding.input).unwrap(), b"the input", "{script}");
+        }
+        assert!(watched("exit 0", &folder).is_none());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

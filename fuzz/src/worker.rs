@@ -23,7 +23,7 @@ impl Slot {
         Ok(Slot(file))
     }
 
-    fn put(&self, run: u64, input: &[u8], buffer: &mut Vec<u8>) -> io::Result<()> {
+    pub(crate) fn put(&self, run: u64, input: &[u8], buffer: &mut Vec<u8>) -> io::Result<()> {
         buffer.clear();
         buffer.extend_from_slice(&run.to_le_bytes());
         buffer.extend_from_slice(&(input.len() as u64).to_le_bytes());

@@ -114,3 +114,15 @@ fn card_seeds() -> Vec<Vec<u8>> {
     .map(String::into_bytes)
     .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_valid() {
+        let text = |s: &[u8]| String::from_utf8(s.to_vec()).unwrap();
+        assert!(deployment_seeds().iter().all(|s| parse_deployment(&text(s)).is_ok()));
+        assert!(node_seeds().iter().all(|s| parse_node(&text(s)).is_ok()));
+    }
+}

@@ -205,3 +205,17 @@ fn certificate_seeds() -> Vec<Vec<u8>> {
     debug_assert!(der.len() > HEADER_LEN);
     vec![der]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_valid() {
+        assert!(certificate_seeds().iter().all(|s| CertificateInfo::from_der(s).is_ok()));
+        assert!(hello_seeds().iter().all(|s| Hello::decode(s).is_ok()));
+        let mut whole = 0;
+        Decoder::default().feed(&header_seeds()[0], &mut |_| whole += 1).unwrap();
+        assert_eq!(whole, 3);
+    }
+}

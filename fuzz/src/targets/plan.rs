@@ -121,3 +121,14 @@ fn plan_seeds() -> Vec<Vec<u8>> {
 const SMALL_PLAN: &str = r#"{"version":1,"name":"t","batch":1,"nodes":[{"op":{"kind":"input","name":"x","owner":"data_owner","limit":4.0},"inputs":[],"ty":{"shape":[1,3],"bits":32,"frac":8},"layer":""},{"op":{"kind":"weight","name":"w","owner":"model_owner"},"inputs":[],"ty":{"shape":[2,3],"bits":32,"frac":8},"layer":"a"},{"op":{"kind":"linear"},"inputs":[0,1],"ty":{"shape":[1,2],"bits":32,"frac":16},"layer":"a"},{"op":{"kind":"truncate","shift":8,"rounding":"floor"},"inputs":[2],"ty":{"shape":[1,2],"bits":24,"frac":8},"layer":"a"},{"op":{"kind":"relu"},"inputs":[3],"ty":{"shape":[1,2],"bits":32,"frac":8},"layer":"r"},{"op":{"kind":"argmax","dim":1},"inputs":[4],"ty":{"shape":[1],"bits":32,"frac":0},"layer":""}],"outputs":[{"value":5,"name":"y","to":"receiver"}]}"#;
 
 const POOL_PLAN: &str = r#"{"version":1,"name":"t","batch":1,"nodes":[{"op":{"kind":"input","name":"x","owner":"data_owner","limit":4.0},"inputs":[],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"permute","dims":[0,1,3,2]},"inputs":[0],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"slice","dim":2,"start":0,"end":4,"step":2},"inputs":[1],"ty":{"shape":[1,1,2,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"concat","dim":2},"inputs":[2,2],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"max"},"inputs":[3,0],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"is_negative"},"inputs":[4],"ty":{"shape":[1,1,4,4],"bits":64,"frac":0},"layer":""},{"op":{"kind":"sum","dims":[3]},"inputs":[5],"ty":{"shape":[1,1,4],"bits":64,"frac":0},"layer":""}],"outputs":[{"value":6,"name":"y","to":"receiver"}]}"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_valid() {
+        assert!(plan_seeds().iter().all(|s| Plan::from_json(s).is_ok()));
+        assert!(graph_seeds().iter().all(|s| Graph::from_json(s).is_ok()));
+    }
+}

@@ -102,3 +102,14 @@ fn session_seeds() -> Vec<Vec<u8>> {
     };
     vec![keys.encode().to_vec()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_valid() {
+        assert!(record_seeds().iter().all(|s| RecordReader::open(Cursor::new(s), Some(&ID)).is_ok()));
+        assert!(session_seeds().iter().all(|s| SessionKeys::decode(s).is_some()));
+    }
+}

@@ -46,3 +46,13 @@ fn tensors_seeds() -> Vec<Vec<u8>> {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_valid() {
+        assert!(tensors_seeds().iter().all(|s| decode(s).is_ok()));
+    }
+}
