@@ -321,6 +321,8 @@ fn helper_process() {
                 // From here on something that depends on the record may be known outside.
                 writeln!(out, "used {word}").unwrap();
                 out.flush().unwrap();
+                // On a fast disk a life would otherwise use up all records before it is killed.
+                std::thread::sleep(Duration::from_millis(2));
             }
             writeln!(out, "all used").unwrap();
         }
