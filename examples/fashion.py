@@ -29,23 +29,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for model, logs and report")
     parser.add_argument("--images", type=int, default=256, help="test images to classify")
     parser.add_argument("--batch", type=int, default=64, help="images of one run")
+    parser.add_argument("--model", choices=["lenet", "mlp"], default="lenet", help="network to train and run")
     options = parser.parse_args()
     out: Path = options.out
+    folder = out / options.model
     out.mkdir(parents=True, exist_ok=True)
 
     print("1. the model's owner trains and compiles (a process of its own)", flush=True)
-    owner = [str(HERE / "fashion_model.py"), "--out", str(out / "lenet")]
+    owner = [str(HERE / "fashion_model.py"), "--model", options.model, "--out", str(folder)]
     subprocess.run([sys.executable, *owner, "--images", str(options.images), "--batch", str(options.batch)], check=True)
 
     # The images' owner reads the public part only: plan and interface.
-    private = privet.load(out / "lenet", with_weights=False)
+    private = privet.load(folder, with_weights=False)
     images, labels = (t[: options.images] for t in fashion_mnist("test"))
 
     print("\n2. what a run will cost")
     print(private.estimate(network="lan"))
 
     print(f"\n3. {options.images} images through dealer and two parties over mutual TLS", flush=True)
-    weights = out / "lenet" / "model" / "weights.safetensors"
+    weights = folder / "model" / "weights.safetensors"
     with privet.local(private, weights=weights) as session:
         started = time.monotonic()
         session.prepare(options.images)
@@ -55,7 +57,7 @@ def main() -> None:
     assert report is not None
 
     print("\n4. against plaintext (public test images, so the model's owner could run them too)")
-    plain = json.loads((out / "lenet" / "plaintext.json").read_text())
+    plain = json.loads((folder / "plaintext.json").read_text())
     expected = torch.tensor(plain["scores"])
     accuracy = {
         "samples": len(images),
