@@ -133,6 +133,10 @@ pub fn cases() -> Vec<Case> {
         local_ops(),
     ]);
     all.push(network());
+    // Equal rings are allowed: nothing is gained, and nothing may overflow.
+    for (k, n) in [(2, 8), (20, 70), (64, 70)] {
+        all.push(unary("extend", Op::Extend, n, k, k));
+    }
     all
 }
 

@@ -330,3 +330,21 @@ proptest! {
         prop_assert_eq!(got[0] as i128, (x as i128).div_euclid(1i128 << shift));
     }
 }
+
+#[test]
+fn gates_that_look_at_a_sign_need_two_bits() {
+    let one = ty(&[1, 1, 2, 2], 1, 0);
+    let pooled = ty(&[1, 1, 1, 1], 1, 0);
+    let gates = [
+        (Op::Relu, vec![one.clone()], one.clone()),
+        (Op::IsNegative, vec![one.clone()], one.clone()),
+        (Op::Max, vec![one.clone(), one.clone()], one.clone()),
+        (Op::MaxPool2d { window: window() }, vec![one.clone()], pooled),
+        (Op::Argmax { dim: 3 }, vec![one.clone()], ty(&[1, 1, 2], 8, 0)),
+    ];
+    for (op, operands, result) in gates {
+        assert!(refusal(op, &operands, result).contains("1 bit"));
+    }
+    accepted(Op::Relu, &[ty(&[3], 2, 0)], ty(&[3], 2, 0));
+    accepted(Op::Extend, &[ty(&[3], 64, 0)], ty(&[3], 64, 0));
+}

@@ -28,7 +28,7 @@ pub enum Domain {
     Hash = 7,
     /// Pairwise PRF between two parties.
     Pair = 8,
-    /// Test inputs and bench weights that are public by nature.
+    /// What is public by nature: a session's name, test inputs, bench weights.
     Public = 9,
 }
 

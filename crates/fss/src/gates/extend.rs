@@ -1,22 +1,23 @@
-//! Sign extension from k to k' > k bits.
+//! Sign extension from k to k' >= k bits.
 //!
 //! With `u = x + 2^(k-1)` unsigned, `signed(x) = u - 2^(k-1)`, and over the integers
 //! `u = uh - r + 2^k c` with `c = 1{uh < r}` over k bits. Two words: `T(ch) = T0 + ch * S`, `S = +-2^k`.
 
+use super::relu::ring_size;
 use crate::compare::{self, Predicate};
 use crate::keys::KeyError;
 use crate::{Deal, Eval, EvalError, Wire, tables};
 use privet_ring::Ring;
 
-/// Deal for a value with mask `r`; `from` has fewer bits than `to`.
+/// Deal for a value with mask `r`; `to` has at least the bits of `from`.
 pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
     let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
     let m = compare::deal(cx, wire, from.bits(), &alpha)?;
     let s = cx.fresh_mask(wire, to, r.len());
-    let (size, half) = (1u64 << from.bits(), 1u64 << (from.bits() - 1));
+    let (size, half) = (ring_size(from), 1u64 << (from.bits() - 1));
     tables::deal(cx, wire, to, r.len(), |i| {
         let (m, r) = (m.get(i), from.wrap(r[i]));
-        let t0 = s[i].wrapping_sub(r).wrapping_sub(half).wrapping_add(m * size);
+        let t0 = s[i].wrapping_sub(r).wrapping_sub(half).wrapping_add(m.wrapping_mul(size));
         [t0, size.wrapping_mul(1u64.wrapping_sub(2 * m))]
     })
 }

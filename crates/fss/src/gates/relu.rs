@@ -117,6 +117,6 @@ pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Resu
 }
 
 /// 2^k modulo 2^64.
-fn ring_size(ring: Ring) -> u64 {
+pub(super) fn ring_size(ring: Ring) -> u64 {
     1u64.checked_shl(ring.bits()).unwrap_or(0)
 }

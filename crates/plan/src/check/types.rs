@@ -49,6 +49,10 @@ fn bits_and_frac(op: &Op, xs: &[&Type], y: &Type) -> Checked {
         })
     };
     let whole = |ty: &Type| ensure(ty.frac == 0, || format!("{} fraction bits of a whole number", ty.frac));
+    // A sign is compared over k - 1 bits, so gates that look at one need a bit beside it.
+    if matches!(op, Relu | IsNegative | Max | MaxPool2d { .. } | Argmax { .. }) {
+        ensure(xs[0].bits >= 2, || "a ring of 1 bit has no room beside the sign".into())?;
+    }
     match op {
         Input { name, owner, limit } => {
             check_name(name, false)?;
