@@ -95,7 +95,6 @@ impl List {
                 self.values(id, node, "product".into(), When::Run);
             }
             Op::Truncate { .. } => self.compare(id, node, "carry bit", "truncated"),
-            Op::Extend if operand(0).bits == node.ty.bits => {}
             Op::Extend => self.compare(id, node, "carry bit", "extended"),
             Op::Relu | Op::Max => self.compare(id, node, "sign bit", "relu"),
             Op::IsNegative => self.compare(id, node, "sign bit", "sign"),
