@@ -1,6 +1,6 @@
-use crate::NodeStats;
 use crate::keys::{KeyError, KeySink};
 use crate::wire::{Wire, bit_mask_share, mask_share};
+use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_prg::{Domain, Prg, Seed, TreeHash};
 use privet_ring::{BitVec, Ring};

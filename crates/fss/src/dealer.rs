@@ -2,10 +2,11 @@
 
 use crate::gates::{argmax, equal, extend, max, mul, relu, sign, truncate};
 use crate::keys::{KeyError, KeySink};
-use crate::linear::{self, Prepared, Products};
-use crate::masks::{Masks, is_static, mask_of};
+use crate::linear;
+use crate::masks::{Masks, mask_of};
 use crate::wire::mask_share;
-use crate::{Deal, NodeStats, Wire};
+use crate::{Deal, Wire};
+use privet_family::{NodeStats, Prepared, Products, is_static};
 use privet_kernels::Device;
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
 use privet_plan::tournament;

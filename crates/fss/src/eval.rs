@@ -1,6 +1,6 @@
 use crate::keys::{KeyError, KeySource};
 use crate::wire::{PartyId, Wire, bit_mask_share, mask_share};
-use crate::{NodeStats, Opening, OpeningKind};
+use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, Step};
 use privet_prg::{Domain, Prg, Seed, TreeHash};

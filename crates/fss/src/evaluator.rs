@@ -1,10 +1,11 @@
 //! An evaluator runs the plan on masked values.
 
 use crate::gates::{argmax, equal, extend, max, mul, relu, sign, truncate};
-use crate::linear::{self, Operand, Products, spread_bias};
-use crate::masks::{Masks, is_static, last_use, mask_of};
+use crate::linear::{self, Operand};
+use crate::masks::{Masks, mask_of};
 use crate::wire::{PartyId, mask_share};
-use crate::{Eval, EvalError, NodeStats, Wire};
+use crate::{Eval, EvalError, Wire};
+use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
 use privet_kernels::Device;
 use privet_plan::ir::{Node, Op, Plan, ValueId};
 use privet_plan::{Affine, apply_local, tournament};

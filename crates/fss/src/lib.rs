@@ -17,7 +17,6 @@ pub mod gates;
 pub mod keys;
 mod linear;
 mod masks;
-mod stats;
 mod tables;
 mod wire;
 
@@ -25,5 +24,4 @@ pub use deal::Deal;
 pub use dealer::{Dealer, SessionMasks, rounding_coins};
 pub use eval::{Eval, EvalError};
 pub use evaluator::{Evaluator, MaskedWeights};
-pub use stats::{NodeStats, Opening, OpeningKind};
 pub use wire::{PartyId, Wire};

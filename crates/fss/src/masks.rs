@@ -47,24 +47,3 @@ pub(crate) fn mask_of(masks: &dyn Masks, plan: &Plan, v: ValueId) -> Vec<u64> {
         _ => masks.fresh(wire, ring, n),
     }
 }
-
-/// True where the value depends on weights alone: it is the same in every record of a session.
-pub(crate) fn is_static(plan: &Plan, v: ValueId) -> bool {
-    let node = &plan.nodes[v];
-    matches!(node.op, Op::Weight { .. })
-        || (node.op.is_local() && !node.inputs.is_empty() && node.inputs.iter().all(|&i| is_static(plan, i)))
-}
-
-/// The last node that reads each value (its own index where nobody does).
-pub(crate) fn last_use(plan: &Plan) -> Vec<usize> {
-    let mut last: Vec<usize> = (0..plan.nodes.len()).collect();
-    for (i, node) in plan.nodes.iter().enumerate() {
-        for &v in &node.inputs {
-            last[v] = i;
-        }
-    }
-    for o in &plan.outputs {
-        last[o.value] = plan.nodes.len();
-    }
-    last
-}

@@ -1,7 +1,8 @@
 //! The shared suite over `fss`: both evaluators in two threads over an in-memory channel, a real dealer.
 
+use privet_family::NodeStats;
 use privet_fss::keys::MemoryKeys;
-use privet_fss::{Dealer, Eval, Evaluator, MaskedWeights, NodeStats, PartyId, SessionMasks, rounding_coins};
+use privet_fss::{Dealer, Eval, Evaluator, MaskedWeights, PartyId, SessionMasks, rounding_coins};
 use privet_kernels::{Device, cpu};
 use privet_net::mem;
 use privet_plan::cost::{Fss, GateCost};

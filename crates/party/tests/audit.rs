@@ -1,7 +1,8 @@
 //! `privet plan audit` lists exactly what the evaluators of `fss` open, in their order.
 
+use privet_family::{Opening, OpeningKind};
 use privet_fss::keys::MemoryKeys;
-use privet_fss::{Dealer, Eval, Evaluator, MaskedWeights, Opening, OpeningKind, PartyId, SessionMasks};
+use privet_fss::{Dealer, Eval, Evaluator, MaskedWeights, PartyId, SessionMasks};
 use privet_kernels::cpu;
 use privet_net::mem;
 use privet_party::report::audit::{Class, When, audit};

@@ -3,7 +3,7 @@
 use super::{CliError, Out};
 use crate::session::deal::DealerSession;
 use crate::sys;
-use privet_fss::NodeStats;
+use privet_family::NodeStats;
 use privet_kernels::try_cpu;
 use privet_plan::Plan;
 use serde::{Deserialize, Serialize};

@@ -76,7 +76,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         tensors::save(path, &outcome.outputs)
             .map_err(|e| CliError::failed(e, "choose another place for the outputs"))?;
     }
-    let mut total = privet_fss::NodeStats::default();
+    let mut total = privet_family::NodeStats::default();
     outcome.nodes().iter().for_each(|n| total.add(n));
     if args.json {
         return out.json(&serde_json::json!({

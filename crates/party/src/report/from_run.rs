@@ -6,7 +6,7 @@ use crate::config::{Place, Roles};
 use crate::session::client::Outcome;
 use crate::session::control::PartyRun;
 use crate::store::hex;
-use privet_fss::{NodeStats, OpeningKind};
+use privet_family::{NodeStats, OpeningKind};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op};
 use privet_ring::Ring;
@@ -151,7 +151,7 @@ fn openings(plan: &Plan, account: &PartyRun) -> Openings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use privet_fss::Opening;
+    use privet_family::Opening;
     use privet_plan::ir::{Output, PLAN_VERSION, Type};
     use std::collections::BTreeMap;
 

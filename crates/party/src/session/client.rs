@@ -4,7 +4,7 @@ use super::control::{Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear
 use super::links::{Links, Purpose};
 use super::owner::{OwnerError, Shared, encode, share};
 use crate::config::Place;
-use privet_fss::NodeStats;
+use privet_family::NodeStats;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::ir::Plan;
 use privet_plan::{EncodeError, FloatTensor};

@@ -1,7 +1,7 @@
 //! Control messages between clients, parties and the dealer: small JSON at fixed steps of a channel.
 
 use crate::store::{hex, unhex};
-use privet_fss::{NodeStats, Opening};
+use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, NetError, Step};
 use privet_prg::Seed;
 use serde::de::DeserializeOwned;

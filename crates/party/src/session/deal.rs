@@ -2,8 +2,9 @@
 
 use crate::store::format::{Header, RecordId, RecordWriter};
 use crate::store::{PendingFile, SessionKeys, StoreError, pending_record, write_session};
+use privet_family::NodeStats;
 use privet_fss::keys::{KeyError, KeySink};
-use privet_fss::{Dealer, NodeStats, SessionMasks};
+use privet_fss::{Dealer, SessionMasks};
 use privet_kernels::Device;
 use privet_plan::Plan;
 use privet_prg::{Domain, Seed};

@@ -9,7 +9,7 @@ use super::{CliError, Out, serve};
 use crate::progress;
 use crate::session::client::{Client, ClientError};
 use cluster::Cluster;
-use privet_fss::NodeStats;
+use privet_family::NodeStats;
 use privet_net::NetworkProfile;
 use privet_plan::{FloatTensor, interpret_real};
 use serde::Serialize;

@@ -1,21 +1,23 @@
+//! What a run costs and opens, node by node: what every family accounts for.
+
 use serde::{Deserialize, Serialize};
 
-/// What one node cost one evaluator (or, at the dealer, the larger of the two streams).
+/// What one node cost one party (or, at the dealer of `fss`, the larger of the two streams).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeStats {
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Bytes of key frames.
     pub key_bytes: u64,
-    /// Payload bytes sent to the other evaluator.
+    /// Payload bytes sent to the other parties, all of them together.
     pub sent_bytes: u64,
-    /// Rounds: exchanges with the other evaluator.
+    /// Rounds: points at which the parties wait for each other's messages.
     pub rounds: u64,
     /// Comparison keys walked.
     pub comparisons: u64,
     /// AES calls of comparison walks.
     pub aes_calls: u64,
-    /// Ring multiplications of linear layers (both products).
+    /// Ring multiplications of linear layers, all products of a party together.
     pub macs: u64,
 }
 

@@ -1,0 +1,83 @@
+//! Bilinear nodes of a plan as products on a device.
+
+use privet_kernels::{Device, LinearShape, Weights};
+use privet_plan::ir::{Node, Op, Plan};
+use privet_ring::Ring;
+use std::sync::Arc;
+
+/// A linear node as `count` equal products side by side (over 1 for a batched matrix product).
+#[derive(Clone, Copy)]
+pub struct Products {
+    /// Of one product.
+    pub shape: LinearShape,
+    /// How many.
+    pub count: usize,
+}
+
+impl Products {
+    /// Of a checked node; `None` where the node is not linear in two operands.
+    pub fn of(plan: &Plan, node: &Node) -> Option<Products> {
+        let operand = |i: usize| plan.nodes[node.inputs[i]].ty.shape.as_slice();
+        Some(match &node.op {
+            Op::Linear => {
+                let (x, w) = (operand(0), operand(1));
+                Products { shape: LinearShape::MatMulT { m: x[0], k: x[1], n: w[0] }, count: 1 }
+            }
+            Op::MatMul => {
+                let (x, y) = (operand(0), operand(1));
+                let d = x.len() - 2;
+                let shape = LinearShape::MatMul { m: x[d], k: x[d + 1], n: y[d + 1] };
+                Products { shape, count: x[..d].iter().product() }
+            }
+            Op::Conv2d { geometry } => Products { shape: LinearShape::Conv2d(*geometry), count: 1 },
+            _ => return None,
+        })
+    }
+
+    /// Split an operand into the parts of each product.
+    fn parts<'a>(&self, data: &'a [u64], each: usize) -> impl Iterator<Item = &'a [u64]> + use<'a> {
+        (0..self.count).map(move |i| &data[i * each..(i + 1) * each])
+    }
+
+    /// The second operand, brought into the device's layout.
+    pub fn prepare(&self, device: &dyn Device, ring: Ring, w: &[u64]) -> Prepared {
+        Prepared(
+            self.parts(w, self.shape.weight_len()).map(|w| device.prepare(ring, self.shape, w)).collect(),
+        )
+    }
+
+    /// `out += x w` for every product, modulo 2^k once reduced.
+    pub fn accumulate(&self, device: &dyn Device, ring: Ring, x: &[u64], w: &Prepared, out: &mut [u64]) {
+        let xs = self.parts(x, self.shape.input_len());
+        for ((x, w), out) in xs.zip(&w.0).zip(out.chunks_mut(self.shape.output_len().max(1))) {
+            device.linear_acc(ring, self.shape, x, w.as_ref(), out);
+        }
+    }
+
+    /// Elements of the result.
+    pub fn output_len(&self) -> usize {
+        self.count * self.shape.output_len()
+    }
+
+    /// Ring multiplications of one pass.
+    pub fn macs(&self) -> u64 {
+        self.count as u64 * self.shape.macs()
+    }
+}
+
+/// Weights of [`Products`] on a device.
+#[derive(Clone)]
+pub struct Prepared(Vec<Arc<dyn Weights>>);
+
+/// Spread a bias over an output: `[n]` over the last dimension of `[m, n]`, `[c]` over NCHW.
+pub fn spread_bias(node: &Node, bias: &[u64]) -> Vec<u64> {
+    let shape = &node.ty.shape;
+    match node.op {
+        Op::Conv2d { .. } => {
+            let plane = shape[2] * shape[3];
+            let image: Vec<u64> = bias.iter().flat_map(|&b| std::iter::repeat_n(b, plane)).collect();
+            image.repeat(shape[0])
+        }
+        _ => bias.repeat(node.ty.len() / bias.len().max(1)),
+    }
+}

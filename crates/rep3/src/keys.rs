@@ -1,0 +1,63 @@
+use privet_prg::{Domain, Prg, Seed};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What the protocol withstands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Security {
+    /// One party may do anything: the honest ones then get the right result or abort before anything is
+    /// revealed, but for an error of at most 2^-40.
+    #[default]
+    Malicious,
+    /// Every party follows the protocol, and no two pool what they saw.
+    SemiHonest,
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Security::Malicious => "malicious",
+            Security::SemiHonest => "semi-honest",
+        })
+    }
+}
+
+/// The pairwise keys that party i holds: key i, shared with the party before it, and key i + 1, shared with
+/// the party after it.
+///
+/// Fresh in every session, kept in memory alone: a party that is restarted has none, and nothing can be used twice.
+pub struct Keys {
+    /// Key i.
+    pub own: Seed,
+    /// Key i + 1.
+    pub next: Seed,
+}
+
+impl Keys {
+    /// The keys of one use of the session's: the sharing of weights, or a run. `index` must never repeat in a session.
+    pub fn derive(&self, index: u64) -> Keys {
+        let derive = |seed: &Seed| seed.derive(Domain::Record, index);
+        Keys { own: derive(&self.own), next: derive(&self.next) }
+    }
+
+    /// Both keys' streams for draw `index`, which must never repeat under the same keys.
+    pub(crate) fn streams(&self, index: u64) -> Streams {
+        let stream = |seed: &Seed| seed.derive(Domain::Pair, index).stream();
+        Streams { own: stream(&self.own), next: stream(&self.next) }
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
+/// What this party draws together with each of its neighbours.
+pub(crate) struct Streams {
+    /// Alike with the party before.
+    pub own: Prg,
+    /// Alike with the party after.
+    pub next: Prg,
+}

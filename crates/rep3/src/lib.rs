@@ -1,0 +1,26 @@
+//! Protocol family `rep3`: three parties with an honest majority, replicated secret sharing.
+//!
+//! A value is the sum of three components; party i holds components i and i + 1 ([`Share`]). Component j is held
+//! by parties j - 1 and j, and so is key j, from which everything that these two draw alike is expanded ([`Keys`]).
+//! Whatever costs communication is made of three moves, each with masks that its receiver cannot know:
+//!
+//! - *reshare*: every party holds one summand of a result and sends it, masked by a zero share, to the party before it;
+//! - *deal*: one party shares a value that it knows;
+//! - *split*: a value known to the party that dealt, times one known to the two others.
+//!
+//! Protocols, sources and security arguments: `docs/rep3.md`.
+
+#![expect(dead_code, reason = "the gates, which use the moves, are added next")]
+
+mod context;
+mod error;
+mod keys;
+mod party;
+mod proof;
+mod share;
+
+pub use context::{Messages, Party};
+pub use error::RunError;
+pub use keys::{Keys, Security};
+pub use party::PartyId;
+pub use share::{Planes, Share};
