@@ -1,0 +1,85 @@
+//! Three parties in three threads, for this crate's unit tests.
+
+use crate::{Keys, Party, PartyId, Planes, Security, Share};
+use privet_kernels::cpu;
+use privet_net::{Channel, mem};
+use privet_prg::Seed;
+use privet_ring::Ring;
+
+/// Fixed keys, so that a failing test can be repeated.
+fn keys(id: PartyId) -> Keys {
+    let key = |j: PartyId| Seed::from_bytes([j.index() as u8 + 1; 16]);
+    Keys { own: key(id), next: key(id.next()) }
+}
+
+/// Run the same program at every party over in-memory channels; results in the order of the parties.
+pub fn three<T: Send>(security: Security, program: impl Fn(&mut Party) -> T + Sync) -> [T; 3] {
+    let device = cpu(1);
+    let pairs: [_; 3] = std::array::from_fn(|_| mem::pair());
+    // pair j joins parties j and j + 1
+    let [(a0, a1), (b1, b2), (c2, c0)] = pairs;
+    let ends = [(c0, a0), (a1, b1), (b2, c2)];
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = PartyId::ALL
+            .into_iter()
+            .zip(ends)
+            .map(|(id, (mut prev, mut next))| {
+                let (program, device) = (&program, &device);
+                scope.spawn(move || {
+                    let (prev, next): (&mut dyn Channel, &mut dyn Channel) = (&mut prev, &mut next);
+                    program(&mut Party::new(id, security, device.as_ref(), keys(id), prev, next))
+                })
+            })
+            .collect();
+        let results: Vec<T> = threads.into_iter().map(|t| t.join().expect("a party panicked")).collect();
+        results.try_into().unwrap_or_else(|_| unreachable!("three threads"))
+    })
+}
+
+/// A party's share of public `values`; components 0 and 1 come from a seed that only the test knows.
+pub fn share(id: PartyId, ring: Ring, values: &[u64]) -> Share {
+    let mut stream = Seed::from_bytes(*b"components 0 + 1").stream();
+    let (c0, c1) = (stream.elements(ring, values.len()), stream.elements(ring, values.len()));
+    let last = values.iter().zip(c0.iter().zip(&c1));
+    let c2 = last.map(|(x, (a, b))| ring.wrap(x.wrapping_sub(*a).wrapping_sub(*b))).collect();
+    let components = [c0, c1, c2];
+    Share::new(components[id.index()].clone(), components[id.next().index()].clone())
+}
+
+/// The value of three shares; fails unless both holders of every component agree.
+pub fn open(ring: Ring, shares: [&Share; 3]) -> Vec<u64> {
+    for id in PartyId::ALL {
+        assert_eq!(shares[id.index()].next, shares[id.next().index()].own, "component of {}", id.next());
+    }
+    let [a, b, c] = shares.map(|s| &s.own);
+    a.iter()
+        .zip(b.iter().zip(c.iter()))
+        .map(|(a, (b, c))| ring.wrap(a.wrapping_add(*b).wrapping_add(*c)))
+        .collect()
+}
+
+/// The words of three shares of planes; fails unless both holders of every component agree.
+pub fn open_planes(shares: [&Planes; 3]) -> Vec<u64> {
+    for id in PartyId::ALL {
+        assert_eq!(shares[id.index()].next, shares[id.next().index()].own, "component of {}", id.next());
+    }
+    let [a, b, c] = shares.map(|s| &s.own);
+    a.iter().zip(b.iter().zip(c.iter())).map(|(a, (b, c))| a ^ b ^ c).collect()
+}
+
+#[test]
+fn a_product_is_reshared() {
+    let ring = Ring::new(40);
+    let (x, y) = ([3, ring.mask(), 1 << 39], [5, 7, 2]);
+    for security in [Security::SemiHonest, Security::Malicious] {
+        let z = three(security, |cx| {
+            let (x, y) = (share(cx.id, ring, &x), share(cx.id, ring, &y));
+            let product = |i: usize| {
+                let (a, b, c, d) = (x.own[i], x.next[i], y.own[i], y.next[i]);
+                a.wrapping_mul(c).wrapping_add(a.wrapping_mul(d)).wrapping_add(b.wrapping_mul(c))
+            };
+            cx.reshare("product", ring, (0..3).map(product).collect()).unwrap()
+        });
+        assert_eq!(open(ring, z.each_ref()), [15, ring.mask() - 6, 0]);
+    }
+}
