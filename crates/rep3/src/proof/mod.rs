@@ -1,11 +1,10 @@
 //! What each party remembers of a run in order to prove its messages, and to check the others' (docs/rep3.md, section 6).
 
-use crate::PartyId;
-use privet_ring::Ring;
-use std::sync::Arc;
+mod column;
 
-/// Words of one operand of a batch of statements; shared with the values of the run, not copied.
-pub(crate) type Column = Arc<Vec<u64>>;
+use crate::PartyId;
+pub(crate) use column::Column;
+use privet_ring::Ring;
 
 /// Where the statements live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,44 @@
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// Words of one operand of a batch of statements: a range of a vector of the run, shared with it and not copied.
+#[derive(Clone)]
+pub(crate) struct Column {
+    words: Arc<Vec<u64>>,
+    range: Range<usize>,
+}
+
+impl Column {
+    /// The words `range` of `words`. Panics when there are fewer.
+    pub fn slice(words: &Arc<Vec<u64>>, range: Range<usize>) -> Column {
+        assert!(range.start <= range.end && range.end <= words.len(), "a column past the end of its vector");
+        Column { words: words.clone(), range }
+    }
+}
+
+impl Deref for Column {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.words[self.range.clone()]
+    }
+}
+
+impl From<Arc<Vec<u64>>> for Column {
+    fn from(words: Arc<Vec<u64>>) -> Column {
+        let range = 0..words.len();
+        Column { words, range }
+    }
+}
+
+impl From<&Arc<Vec<u64>>> for Column {
+    fn from(words: &Arc<Vec<u64>>) -> Column {
+        words.clone().into()
+    }
+}
+
+impl From<Vec<u64>> for Column {
+    fn from(words: Vec<u64>) -> Column {
+        Arc::new(words).into()
+    }
+}
