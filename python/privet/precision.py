@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from .errors import PrecisionError
 
-ROUNDINGS = ("nearest", "floor", "stochastic")
+ROUNDINGS = ("nearest", "floor", "stochastic", "one_ulp")
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,9 @@ class Precision:
         bits: Ring bits k of linear layers, 8 to 64: values live in Z_2^k.
         fraction: Fraction bits f of activations: a real number x is held as round(x * 2^f).
         weight_fraction: Fraction bits of weights; f where not given.
-        rounding: How truncations round: ``nearest``, ``floor``, or ``stochastic`` (up with the probability of the
-            fraction, so without bias).
+        rounding: How truncations round: ``nearest``, ``floor``, ``stochastic`` (up with the probability of the
+            fraction, so without bias), or ``one_ulp`` (``nearest`` give or take one unit in the last place: costs
+            nothing with ``rep3``).
         layers: Other bits and fraction for single layers by module name, which covers the layers below it:
             ``{"conv1": Precision(bits=32, fraction=12)}``.
         headroom: Bits kept free above the calibrated ranges where bits are chosen automatically.

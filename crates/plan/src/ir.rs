@@ -71,6 +71,11 @@ pub enum Rounding {
     Floor,
     /// Up with probability `(x mod 2^f) / 2^f`, down otherwise, independently for every element.
     Stochastic,
+    /// [`Rounding::Floor`]'s result, one more or one less, modulo 2^k', as is cheapest for the family: it must not fail
+    /// in any other way, whatever x is. The interpreter and `fss` give the floor; `rep3` adds the floors of three
+    /// uniform summands and one, at no cost, which is `x / 2^f - 1/2` on average. [`crate::slack()`] says how far
+    /// the values that follow may be off.
+    OneUlp,
 }
 
 /// The operations. `x`, `y` are operands; k and k' the ring bits of operand and result.

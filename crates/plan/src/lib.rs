@@ -16,6 +16,7 @@ pub mod ir;
 pub mod local;
 pub mod lower;
 pub mod real;
+pub mod slack;
 pub(crate) mod strided;
 #[cfg(feature = "suite")]
 pub mod suite;
@@ -31,3 +32,4 @@ pub use ir::Plan;
 pub use local::{Affine, apply_local};
 pub use lower::{CheckReport, Lowered, Precision, lower};
 pub use real::{interpret_real, interpret_real_all};
+pub use slack::slack;

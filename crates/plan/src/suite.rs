@@ -137,6 +137,11 @@ pub fn cases() -> Vec<Case> {
     for (k, n) in [(2, 8), (20, 70), (64, 70)] {
         all.push(unary("extend", Op::Extend, n, k, k));
     }
+    for (k, shift, n) in [(8, 1, 70), (16, 12, 100), (64, 24, 500), (64, 63, 40)] {
+        let op = Op::Truncate { shift, rounding: Rounding::OneUlp };
+        all.push(unary(&format!("truncate by {shift} within one unit"), op, n, k, k - shift));
+    }
+    all.push(inexact());
     all
 }
 
@@ -242,6 +247,26 @@ fn local_ops() -> Case {
     let e = b.add(Op::Pad { amounts: vec![[1, 0], [0, 2]] }, &[e], &[4, 6], 30);
     let e = b.add(Op::Sum { dims: vec![0] }, &[e], &[6], 30);
     b.done(&[z, m, e])
+}
+
+/// Local operations and a maximum of inexact values, far from the ends of the ring.
+fn inexact() -> Case {
+    let mut b = Builder::new("what follows an inexact truncation");
+    let (x, y) = (b.input(&[80], 32), b.input(&[80], 32));
+    let one = Rounding::OneUlp;
+    let small = |b: &mut Builder, v: usize| {
+        let wide = b.add(Op::Extend, &[v], &[80], 48);
+        b.frac(v, 8);
+        b.frac(wide, 8);
+        b.add(Op::Truncate { shift: 8, rounding: one }, &[wide], &[80], 40)
+    };
+    let (s, t) = (small(&mut b, x), small(&mut b, y));
+    let m = b.add(Op::Max, &[s, t], &[80], 40);
+    let r = b.add(Op::Relu, &[m], &[80], 40);
+    let d = b.add(Op::Sub, &[r, t], &[80], 40);
+    let d = b.add(Op::MulConst { value: 3 }, &[d], &[80], 40);
+    let sum = b.add(Op::Sum { dims: vec![0] }, &[d], &[1], 40);
+    b.done(&[s, m, r, sum])
 }
 
 /// A small network: convolution, truncation, pool, widening ReLU, linear, truncation, argmax.

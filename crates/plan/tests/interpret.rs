@@ -241,3 +241,33 @@ fn what_is_missing_or_misshapen_is_named() {
     let refused = interpret(&bad, &inputs, &BTreeMap::new(), &mut NoCoins).unwrap_err();
     assert!(matches!(refused, InterpretError::Plan(PlanError::Node { node: 1, .. })));
 }
+
+/// What follows a truncation that is allowed a unit: sums add up what their operands may be off, comparisons end it.
+#[test]
+fn slack_follows_the_operations() {
+    use privet_plan::ir::{Node, Output, PLAN_VERSION, Plan};
+    let node = |op, inputs: &[usize], n, bits, frac| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: ty(&[n], bits, frac),
+        layer: "layer".into(),
+    };
+    let truncate = |rounding| Op::Truncate { shift: 4, rounding };
+    let nodes = vec![
+        node(Op::Input { name: "x".into(), owner: "o".into(), limit: 1.0 }, &[], 6, 24, 8),
+        node(truncate(Rounding::OneUlp), &[0], 6, 20, 4),
+        node(Op::Relu, &[1], 6, 20, 4),
+        node(Op::MulConst { value: -9 }, &[2], 6, 20, 4),
+        node(Op::Add, &[3, 1], 6, 20, 4),
+        node(truncate(Rounding::Floor), &[4], 6, 16, 0),
+        node(Op::Sum { dims: vec![0] }, &[5], 1, 16, 0),
+        node(Op::Mul, &[5, 5], 6, 16, 0),
+        node(Op::IsNegative, &[5], 6, 16, 0),
+    ];
+    let outputs = vec![Output { value: 6, name: "y".into(), to: "receiver".into() }];
+    let plan = Plan { version: PLAN_VERSION, name: "slack".into(), batch: 6, nodes, outputs };
+    plan.check().unwrap();
+    let slack = privet_plan::slack(&plan);
+    let known = [0, 1, 1, 9, 10, 1, 6].map(Some);
+    assert_eq!(slack, [&known[..], &[None, None]].concat());
+}

@@ -30,6 +30,8 @@ pub enum Domain {
     Pair = 8,
     /// What is public by nature: a session's name, test inputs, bench weights.
     Public = 9,
+    /// What all parties draw alike and nobody else knows; index = value of the plan.
+    Common = 10,
 }
 
 /// The label of a seed's stream, which no [`Domain`] has.

@@ -1,9 +1,10 @@
-use crate::keys::{Keys, Streams};
+use crate::keys::{Keys, Streams, rounding_coins};
 use crate::proof::Transcript;
 use crate::{PartyId, RunError, Security, Share};
 use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_net::{Channel, Step};
+use privet_plan::ir::ValueId;
 use privet_ring::{Ring, pack, unpack};
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub struct Party<'a> {
     prev: &'a mut dyn Channel,
     next: &'a mut dyn Channel,
     step: u32,
+    node: ValueId,
     layer: Arc<str>,
     pub(crate) stats: NodeStats,
 }
@@ -43,12 +45,31 @@ impl<'a> Party<'a> {
     ) -> Party<'a> {
         let stats = NodeStats::default();
         let transcript = (security == Security::Malicious).then(Transcript::default);
-        Party { id, transcript, device, keys, draws: 0, prev, next, step: 0, layer: "".into(), stats }
+        Party {
+            id,
+            transcript,
+            device,
+            keys,
+            draws: 0,
+            prev,
+            next,
+            step: 0,
+            node: 0,
+            layer: "".into(),
+            stats,
+        }
     }
 
-    /// Name the layer that the next steps belong to, for errors.
-    pub fn enter(&mut self, layer: &str) {
+    /// Name the node that the next steps belong to, and its layer, for errors.
+    pub fn enter(&mut self, node: ValueId, layer: &str) {
+        self.node = node;
         self.layer = layer.into();
+    }
+
+    /// The coins of stochastic rounding at the node at hand, `n` of `shift` bits, alike at all parties
+    /// ([`rounding_coins`]).
+    pub(crate) fn coins(&self, shift: u32, n: usize) -> Vec<u64> {
+        rounding_coins(&self.keys.common, self.node, shift, n)
     }
 
     /// Streams that no earlier draw of this use has touched. Every party must draw at the same points of the

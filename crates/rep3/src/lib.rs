@@ -24,6 +24,6 @@ mod testing;
 
 pub use context::{Messages, Party};
 pub use error::RunError;
-pub use keys::{Keys, Security};
+pub use keys::{Keys, Security, rounding_coins};
 pub use party::PartyId;
 pub use share::{Planes, Share};

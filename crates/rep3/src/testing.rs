@@ -9,7 +9,7 @@ use privet_ring::Ring;
 /// Fixed keys, so that a failing test can be repeated.
 fn keys(id: PartyId) -> Keys {
     let key = |j: PartyId| Seed::from_bytes([j.index() as u8 + 1; 16]);
-    Keys { own: key(id), next: key(id.next()) }
+    Keys { own: key(id), next: key(id.next()), common: Seed::from_bytes([9; 16]) }
 }
 
 /// Run the same program at every party over in-memory channels; results in the order of the parties.

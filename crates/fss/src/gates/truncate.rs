@@ -1,4 +1,5 @@
-//! Truncate-reduce: `signed(x) >> f` in k - f bits, exact or stochastic.
+//! Truncate-reduce: `signed(x) >> f` in k - f bits, exact or stochastic. Where a plan asks for one unit in the last place
+//! only, exact as well: nothing cheaper is known here.
 //!
 //! Floor: `TR(x) = TR(xh) - TR(r) - 1{xh_low < r_low}` with the low f bits of both.
 //! Stochastic (Orca, Lemma 1): with `t` uniform in f bits, drawn by the dealer, and
@@ -23,7 +24,7 @@ pub fn result_ring(from: Ring, shift: u32) -> Ring {
 /// Bits of the comparison's domain.
 pub fn compare_bits(shift: u32, rounding: Rounding) -> u32 {
     match rounding {
-        Rounding::Floor => shift,
+        Rounding::Floor | Rounding::OneUlp => shift,
         Rounding::Stochastic => shift + 1,
     }
 }
@@ -45,7 +46,7 @@ pub fn deal(
     let (to, n, low) = (result_ring(from, shift), r.len(), Ring::new(shift));
     // `base`: what the result is short of where c = 0; `alpha`: the comparison's threshold.
     let (alpha, base): (Vec<u64>, Vec<u64>) = match rounding {
-        Rounding::Floor => r.iter().map(|&r| (low.wrap(r), 0)).unzip(),
+        Rounding::Floor | Rounding::OneUlp => r.iter().map(|&r| (low.wrap(r), 0)).unzip(),
         Rounding::Stochastic => cx
             .secret(wire, 1)
             .elements(low, n)

@@ -35,11 +35,12 @@ pub(crate) struct Truncation<'a> {
 
 impl Truncation<'_> {
     /// Floor: `signed(x) >> f`. Stochastic: that plus 1 where `s < x mod 2^f`, s uniform in f bits, which
-    /// happens with probability `(x mod 2^f) / 2^f`. Both modulo 2^(k-f).
+    /// happens with probability `(x mod 2^f) / 2^f`. Within one unit: the floor, in the middle of what is allowed.
+    /// All modulo 2^(k-f).
     pub fn apply(&self, x: &[u64], coins: &mut dyn Coins) -> Result<Vec<u64>, InterpretError> {
         let to = Ring::new(self.ring.bits() - self.shift);
         let floor = |v: u64| (self.ring.signed(v) >> self.shift) as u64;
-        if self.rounding == Rounding::Floor {
+        if self.rounding != Rounding::Stochastic {
             return Ok(x.iter().map(|&v| to.wrap(floor(v))).collect());
         }
         let low = Ring::new(self.shift);

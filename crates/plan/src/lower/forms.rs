@@ -210,12 +210,15 @@ impl<'a> Emitter<'a> {
         let (x, rounding) = match self.rounding {
             RoundingMode::Floor => (x, Rounding::Floor),
             RoundingMode::Stochastic => (x, Rounding::Stochastic),
-            RoundingMode::Nearest => {
-                let half = Op::AddConst { value: 1 << (shift - 1) };
-                (self.unary(v, half, x, x.bits, x.frac), Rounding::Floor)
-            }
+            RoundingMode::Nearest => (self.add_half(v, x, shift), Rounding::Floor),
+            RoundingMode::OneUlp => (self.add_half(v, x, shift), Rounding::OneUlp),
         };
         self.unary(v, Op::Truncate { shift, rounding }, x, x.bits - shift, x.frac - shift)
+    }
+
+    /// Half a unit of what will be left after dropping `shift` bits.
+    fn add_half(&mut self, v: usize, x: Form, shift: u32) -> Form {
+        self.unary(v, Op::AddConst { value: 1 << (shift - 1) }, x, x.bits, x.frac)
     }
 
     /// More fraction bits for `x` on behalf of `v`: an exact local product.

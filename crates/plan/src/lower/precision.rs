@@ -51,6 +51,8 @@ pub enum RoundingMode {
     Floor,
     /// Up with the probability of the fraction: unbiased.
     Stochastic,
+    /// As `nearest`, one unit in the last place more or less: where a family truncates for less that way. Unbiased.
+    OneUlp,
 }
 
 impl Default for Precision {

@@ -1,0 +1,52 @@
+//! How far a protocol's integers may be from the interpreter's: zero but for truncations that are allowed a unit.
+
+use crate::ir::{Op, Plan, Rounding};
+use crate::local::adaptive_window;
+
+/// For every value of a checked plan, the largest distance, modulo 2^k and in units of the last place, between what a
+/// protocol and what the interpreter with the same coins may give. `None` where no such bound follows from the plan
+/// alone: in products of inexact values, and in comparisons of them, which may fall on either side.
+///
+/// For the operations on the sign of an inexact value (`relu`, `extend`, `max`, `max_pool2d`) the bound holds as long as
+/// no value, nor a difference that a maximum is taken by, is as near to the ends of the signed range as its slack.
+pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
+    let mut all: Vec<Option<u64>> = Vec::with_capacity(plan.nodes.len());
+    for node in &plan.nodes {
+        let of = |i: usize| all[node.inputs[i]];
+        let shape = |i: usize| plan.nodes[node.inputs[i]].ty.shape.as_slice();
+        let largest = || node.inputs.iter().try_fold(0, |most, &i| Some(all[i]?.max(most)));
+        let exact = || largest().filter(|&s| s == 0);
+        let times = |n: u64| of(0).and_then(|s: u64| s.checked_mul(n));
+        let slack = match &node.op {
+            Op::Input { .. } | Op::Weight { .. } => Some(0),
+            Op::Add | Op::Sub => of(0).zip(of(1)).and_then(|(a, b)| a.checked_add(b)),
+            Op::MulConst { value } => times(value.unsigned_abs()),
+            // sums: the slack of as many elements as one result adds up
+            Op::SumPool2d { window } => times((window.kernel[0] * window.kernel[1]) as u64),
+            Op::AdaptiveSumPool2d => times(adaptive_elements(shape(0), &node.ty.shape)),
+            Op::Sum { dims } => times(dims.iter().map(|&d| shape(0)[d] as u64).product()),
+            // floor((x + d) / 2^f) is at most ceil(d / 2^f) away from floor(x / 2^f), with a coin added as well
+            Op::Truncate { shift, rounding } => of(0)
+                .map(|s| s.div_ceil(1 << shift))
+                .and_then(|s| s.checked_add((*rounding == Rounding::OneUlp) as u64)),
+            // maxima move no further than what they are taken of
+            Op::Relu | Op::Extend | Op::Max | Op::MaxPool2d { .. } => largest(),
+            Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul => exact(),
+            Op::IsNegative | Op::Equal | Op::Argmax { .. } => exact(),
+            // an exact choice between inexact values
+            Op::Select => of(0).filter(|&c| c == 0).and(largest()),
+            _ => largest(),
+        };
+        all.push(slack);
+    }
+    all
+}
+
+/// Elements of a window of an adaptive pool over NCHW; all are of the same size.
+fn adaptive_elements(x: &[usize], y: &[usize]) -> u64 {
+    let extent = |axis: usize| {
+        let (start, end) = adaptive_window(x[axis], y[axis], 0);
+        (end - start) as u64
+    };
+    extent(2) * extent(3)
+}
