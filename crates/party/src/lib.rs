@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod family;
 pub mod progress;
 pub mod report;
 pub mod session;

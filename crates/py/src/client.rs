@@ -4,6 +4,7 @@ use crate::door::pass;
 use crate::errors::Failure;
 use privet_net::NetworkProfile;
 use privet_party::config::Loaded;
+use privet_party::family::forecast;
 use privet_party::report::{Observer, from_run};
 use privet_party::session::client::Client as Connection;
 use privet_party::session::links::Links;
@@ -148,7 +149,9 @@ impl Inner {
         let outcome = self.connection.run(&inputs);
         let offline_s = self.dealt.take();
         let outcome = outcome?;
+        let family = forecast(self.config.deployment.protocol);
         let seen = Observer {
+            family: &*family,
             me: &self.config.node.me,
             roles: &self.config.deployment.roles,
             offline_s,

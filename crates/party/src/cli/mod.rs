@@ -6,6 +6,7 @@ mod deal;
 mod doctor;
 mod env;
 mod error;
+mod family;
 mod init;
 mod measure;
 mod out;
@@ -16,6 +17,7 @@ mod run;
 mod serve;
 
 pub use error::{CliError, Exit};
+pub(crate) use family::Family;
 pub use out::Out;
 
 use clap::{Parser, Subcommand};

@@ -1,20 +1,21 @@
 //! The report of a run, from what both parties accounted for and what the plan says.
 
-use super::audit::{Class, When, audit};
 use super::{LayerReport, Openings, PartyReport, REPORT_VERSION, Revealed, RunReport, Totals, Transport};
 use crate::config::{Place, Roles};
 use crate::session::client::Outcome;
 use crate::session::control::PartyRun;
 use crate::store::hex;
-use privet_family::{NodeStats, OpeningKind};
+use privet_family::{Class, Forecast, NodeStats, OpeningKind, When};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op};
 use privet_ring::Ring;
 use std::collections::BTreeSet;
 
 /// What a client knows of a run besides the plan and the parties' accounts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Observer<'a> {
+    /// The protocol family.
+    pub family: &'a dyn Forecast,
     /// The client that writes the report.
     pub me: &'a Place,
     /// Who played which role.
@@ -38,7 +39,7 @@ pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
         version: REPORT_VERSION,
         plan: plan.name.clone(),
         plan_hash: hex(&plan.hash()),
-        protocol: "fss".into(),
+        protocol: seen.family.prices().protocol().into(),
         security: if encrypted { Transport::Tls } else { Transport::Insecure },
         batch: plan.batch,
         network: None,
@@ -50,7 +51,7 @@ pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
             rounds: most(|n| n.rounds),
             key_bytes: most(|n| n.key_bytes),
         },
-        openings: openings(plan, &outcome.accounts[0]),
+        openings: openings(plan, &outcome.accounts[0], seen.family),
         parties,
         accuracy: None,
         machine: None,
@@ -138,8 +139,9 @@ fn layers(plan: &Plan, costs: &[NodeStats]) -> Vec<LayerReport> {
 }
 
 /// Bits as a party counted them; the number of values in them as the plan says.
-fn openings(plan: &Plan, account: &PartyRun) -> Openings {
-    let values = audit(plan).into_iter().filter(|o| o.when == When::Run && o.class == Class::Masked);
+fn openings(plan: &Plan, account: &PartyRun, family: &dyn Forecast) -> Openings {
+    let values =
+        family.openings(plan).into_iter().filter(|o| o.when == When::Run && o.class == Class::Masked);
     let masked_bits = account.openings.iter().filter(|o| o.kind == OpeningKind::Masked).map(|o| o.bits).sum();
     let revealed = plan.outputs.iter().map(|o| {
         let ty = &plan.nodes[o.value].ty;
@@ -202,7 +204,13 @@ mod tests {
         let alice: Place = "client:alice".parse().unwrap();
         let roles =
             Roles { data_owner: alice.clone(), model_owner: Place::Party(1), receiver: alice.clone() };
-        let seen = Observer { me: &alice, roles: &roles, offline_s: 7.0, peak_rss_bytes: Some(9) };
+        let seen = Observer {
+            family: &privet_fss::Fss,
+            me: &alice,
+            roles: &roles,
+            offline_s: 7.0,
+            peak_rss_bytes: Some(9),
+        };
         from_run(&plan(), outcome, &seen)
     }
 

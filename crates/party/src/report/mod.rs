@@ -1,6 +1,5 @@
 //! What a run cost and what it told to whom: written as JSON by a run, shown as one HTML page.
 
-pub mod audit;
 mod format;
 mod from_run;
 mod html;

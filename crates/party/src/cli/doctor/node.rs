@@ -3,12 +3,13 @@
 use super::{Findings, Patient};
 use crate::cli::certs;
 use crate::config::{Deployment, Node, Place};
+use crate::family::forecast;
 use crate::report::bytes;
 use crate::sys;
 use privet_net::Identity;
 use privet_net::certs::CertificateInfo;
 use privet_plan::Plan;
-use privet_plan::cost::{Estimate, Fss, Network, Rates, estimate};
+use privet_plan::cost::{Estimate, Network, Rates, estimate};
 use privet_plan::ir::Op;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +29,9 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
         patient.plan = plan(deployment, findings);
         weights(&patient.node, deployment, findings);
     }
-    let estimate = patient.plan.as_ref().map(|p| estimate(p, &Fss, &Rates::default(), &Network::LAN));
+    let family = patient.deployment.as_ref().map(|d| forecast(d.protocol));
+    let both = patient.plan.as_ref().zip(family);
+    let estimate = both.map(|(p, f)| estimate(p, f.prices(), &Rates::default(), &Network::LAN));
     store(&patient.node, estimate.as_ref(), findings);
     patient.estimate = estimate;
 }

@@ -1,7 +1,7 @@
 use super::hash_text;
 use crate::cli::{CliError, Out};
-use crate::report::audit::{Class, Opening, When, audit};
 use crate::report::{bits, count};
+use privet_family::{Class, Forecast, PlannedOpening, When};
 use privet_plan::Plan;
 use serde::Serialize;
 
@@ -10,30 +10,36 @@ struct Listed<'a> {
     plan: &'a str,
     hash: String,
     protocol: &'static str,
+    security: &'static str,
     masked_bits_per_session: u64,
     masked_bits_per_run: u64,
     revealed_bits_per_run: u64,
-    openings: Vec<Opening>,
+    openings: Vec<PlannedOpening>,
 }
 
 /// List the openings of a plan.
-pub fn run(plan: &Plan, json: bool, out: &mut Out) -> Result<(), CliError> {
-    let openings = audit(plan);
-    let total = |test: &dyn Fn(&Opening) -> bool| openings.iter().filter(|o| test(o)).map(|o| o.bits).sum();
+pub fn run(plan: &Plan, family: &dyn Forecast, json: bool, out: &mut Out) -> Result<(), CliError> {
+    let openings = family.openings(plan);
+    let total =
+        |test: &dyn Fn(&PlannedOpening) -> bool| openings.iter().filter(|o| test(o)).map(|o| o.bits).sum();
     let listed = Listed {
         plan: &plan.name,
         hash: hash_text(plan),
-        protocol: "fss",
+        protocol: family.prices().protocol(),
+        security: family.security(),
         masked_bits_per_session: total(&|o| o.class == Class::Masked && o.when == When::Session),
         masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
         revealed_bits_per_run: total(&|o| o.class != Class::Masked),
         openings,
     };
-    if json { out.json(&listed) } else { show(&listed, out) }
+    if json { out.json(&listed) } else { show(&listed, family.remark(), out) }
 }
 
-fn show(list: &Listed, out: &mut Out) -> Result<(), CliError> {
-    out.line(format_args!("Openings of plan {} under {} ({})\n", list.plan, list.protocol, list.hash))?;
+fn show(list: &Listed, remark: &str, out: &mut Out) -> Result<(), CliError> {
+    out.line(format_args!(
+        "Openings of plan {} under {}, {} ({})\n",
+        list.plan, list.protocol, list.security, list.hash
+    ))?;
     let width = list.openings.iter().map(|o| o.layer.chars().count()).max().unwrap_or(0).clamp(5, 32);
     out.line(format_args!(
         "{:>5}  {:<width$}  {:<28} {:>12} {:>11}  who learns what",
@@ -57,8 +63,5 @@ fn show(list: &Listed, out: &mut Out) -> Result<(), CliError> {
         bits(list.revealed_bits_per_run),
         bits(list.masked_bits_per_session)
     ))?;
-    out.line(
-        "Masked values are uniform whatever the data are. Both parties also know the plan itself: shapes, layer\n\
-         types and fixed-point formats. The dealer sees no message of a run.",
-    )
+    out.line(remark)
 }

@@ -1,7 +1,7 @@
 use super::{hash_text, read};
-use crate::cli::{CliError, Out};
+use crate::cli::{CliError, Family, Out};
 use crate::report::{bytes, count, seconds};
-use privet_plan::cost::{Cost, Estimate, Fss, Network, Rates, estimate};
+use privet_plan::cost::{Cost, Estimate, Network, Rates, estimate};
 use std::path::PathBuf;
 
 /// Options of `privet plan estimate`.
@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub struct Args {
     /// The plan, JSON.
     plan: PathBuf,
+    #[command(flatten)]
+    family: Family,
     /// The network between the parties: lan, wan, or for example rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: Network,
@@ -20,15 +22,17 @@ pub struct Args {
 /// Estimate a plan's cost.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let plan = read(&args.plan)?;
-    let e = estimate(&plan, &Fss, &Rates::default(), &args.network);
+    let family = args.family.forecast()?;
+    let e = estimate(&plan, family.prices(), &Rates::default(), &args.network);
     if args.json {
         return out.json(&e);
     }
     out.line(format_args!(
-        "plan     {}, batch {}, protocol {} ({})",
+        "plan     {}, batch {}, protocol {}, {} ({})",
         plan.name,
         e.batch,
         e.protocol,
+        family.security(),
         hash_text(&plan)
     ))?;
     let (rtt, rate) = (seconds(args.network.rtt), bytes(args.network.bandwidth as u64));

@@ -2,7 +2,7 @@ mod audit;
 mod estimate;
 mod show;
 
-use super::{CliError, Out};
+use super::{CliError, Family, Out};
 use privet_plan::Plan;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ enum What {
     /// Bytes, rounds, keys, memory and predicted time, layer by layer.
     Estimate(estimate::Args),
     /// Every opening: what, how many bits, and who learns what.
-    Audit(File),
+    Audit(Audit),
 }
 
 /// A plan to look at.
@@ -33,12 +33,23 @@ struct File {
     json: bool,
 }
 
+/// A plan whose openings are listed.
+#[derive(Debug, clap::Args)]
+struct Audit {
+    #[command(flatten)]
+    file: File,
+    #[command(flatten)]
+    family: Family,
+}
+
 /// Look at a plan.
 pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
     match args.what {
         What::Show(file) => show::run(&read(&file.plan)?, file.json, out),
         What::Estimate(args) => estimate::run(&args, out),
-        What::Audit(file) => audit::run(&read(&file.plan)?, file.json, out),
+        What::Audit(Audit { file, family }) => {
+            audit::run(&read(&file.plan)?, &*family.forecast()?, file.json, out)
+        }
     }
 }
 

@@ -1,11 +1,10 @@
-//! `privet plan audit` lists exactly what the evaluators of `fss` open, in their order.
+//! The list of openings known before a run is exactly what the evaluators open, in their order.
 
-use privet_family::{Opening, OpeningKind};
+use privet_family::{Class, Forecast, Opening, OpeningKind, When};
 use privet_fss::keys::MemoryKeys;
-use privet_fss::{Dealer, Eval, Evaluator, MaskedWeights, PartyId, SessionMasks};
+use privet_fss::{Dealer, Eval, Evaluator, Fss, MaskedWeights, PartyId, SessionMasks};
 use privet_kernels::cpu;
 use privet_net::mem;
-use privet_party::report::audit::{Class, When, audit};
 use privet_plan::Plan;
 use privet_plan::ir::Op;
 use privet_plan::suite::cases;
@@ -56,12 +55,13 @@ fn opened(plan: &Plan) -> Vec<Opening> {
 }
 
 #[test]
-fn the_audit_is_what_the_evaluators_open() {
+fn the_list_is_what_the_evaluators_open() {
     for case in cases() {
-        let listed: Vec<_> = audit(&case.plan)
+        let listed: Vec<_> = Fss
+            .openings(&case.plan)
             .into_iter()
             .filter(|o| o.class == Class::Masked && o.when == When::Run)
-            .filter(|o| !matches!(case.plan.nodes[o.node].op, Op::Input { .. }))
+            .filter(|o| o.node.is_some_and(|v| !matches!(case.plan.nodes[v].op, Op::Input { .. })))
             .map(|o| (format!("{} / {}", o.layer, o.what), o.bits))
             .collect();
         let opened = opened(&case.plan);

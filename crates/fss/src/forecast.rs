@@ -1,0 +1,115 @@
+//! Every opening that a plan leads to under `fss`, known before anything runs.
+//!
+//! The list follows from the plan alone: it is what the evaluators will open, in their order (a test compares the
+//! two). *Masked*: the mask is uniform in the ring, fresh, and known to no evaluator, so the opened value is uniform
+//! whatever the secret is. *Revealed*: the receiver learns the value itself.
+
+use privet_family::{Forecast, OpeningList, PlannedOpening, When};
+use privet_plan::Plan;
+use privet_plan::cost::{self, GateCost};
+use privet_plan::ir::{Node, Op, ValueId};
+use privet_plan::tournament::{self, Tournament};
+
+/// The family, as estimates and audits see it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fss;
+
+impl Forecast for Fss {
+    fn security(&self) -> &'static str {
+        "semi-honest"
+    }
+
+    fn prices(&self) -> &dyn GateCost {
+        &cost::Fss
+    }
+
+    fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
+        let mut list = OpeningList::default();
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::Weight { name, owner } = &node.op {
+                list.value(id, node, format!("weight `{name}` of {owner}"), When::Session);
+            }
+        }
+        for (id, node) in plan.nodes.iter().enumerate() {
+            openings(&mut list, plan, id, node);
+        }
+        list.outputs(plan);
+        list.finish()
+    }
+
+    fn remark(&self) -> &'static str {
+        "Masked values are uniform whatever the data are. Both parties also know the plan itself: shapes, layer\n\
+         types and fixed-point formats. The dealer sees no message of a run."
+    }
+}
+
+fn openings(list: &mut OpeningList, plan: &Plan, id: ValueId, node: &Node) {
+    let operand = |i: usize| &plan.nodes[node.inputs[i]].ty;
+    match &node.op {
+        Op::Input { name, owner, .. } => {
+            list.value(id, node, format!("input `{name}` of {owner}"), When::Run)
+        }
+        Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Select => {
+            list.value(id, node, "product", When::Run);
+        }
+        Op::Truncate { .. } => compare(list, id, node, "carry bit", "truncated"),
+        Op::Extend => compare(list, id, node, "carry bit", "extended"),
+        Op::Relu | Op::Max => compare(list, id, node, "sign bit", "relu"),
+        Op::IsNegative => compare(list, id, node, "sign bit", "sign"),
+        Op::Equal => compare(list, id, node, "equality bit", "equality"),
+        Op::MaxPool2d { window } => {
+            let bits = node.ty.bits;
+            let tournaments = tournament::max_pool(window, &operand(0).shape);
+            tournaments.iter().for_each(|t| tournament(list, id, node, t, &[("relu", bits)]));
+        }
+        Op::Argmax { dim } => {
+            let operand = operand(0);
+            let games = tournament::argmax(&operand.shape, *dim);
+            let opened = [("larger", operand.bits), ("index of larger", node.ty.bits)];
+            tournament(list, id, node, &games, &opened);
+        }
+        Op::Weight { .. }
+        | Op::Add
+        | Op::Sub
+        | Op::Neg
+        | Op::AddConst { .. }
+        | Op::MulConst { .. }
+        | Op::SumPool2d { .. }
+        | Op::AdaptiveSumPool2d
+        | Op::Sum { .. }
+        | Op::Reduce
+        | Op::Rescale
+        | Op::Reshape
+        | Op::Permute { .. }
+        | Op::Slice { .. }
+        | Op::Concat { .. }
+        | Op::Pad { .. }
+        | Op::Expand => {}
+    }
+}
+
+/// A masked comparison bit an element, then the masked result.
+fn compare(list: &mut OpeningList, id: ValueId, node: &Node, bit: &str, value: &str) {
+    list.masked(id, node, bit, node.ty.len() as u64, 1, When::Run);
+    list.value(id, node, value, When::Run);
+}
+
+/// Level by level a masked sign bit a pair, then the masked values that the winner brings.
+fn tournament(
+    list: &mut OpeningList,
+    id: ValueId,
+    node: &Node,
+    tournament: &Tournament,
+    opened: &[(&str, u32)],
+) {
+    for level in &tournament.levels {
+        let pairs = level.pair_len() as u64;
+        if pairs == 0 {
+            continue;
+        }
+        list.masked(id, node, "sign bit", pairs, 1, When::Run);
+        for (what, bits) in opened {
+            list.masked(id, node, *what, pairs, *bits, When::Run);
+        }
+    }
+}
