@@ -36,9 +36,15 @@ class Workload:
 # Pixels in [0, 1], or normalised with the mean and deviation of ImageNet.
 WORKLOADS = {
     "mlp": Workload(models.mlp, (1, 28, 28), 0.0, 1.0),
+    "network-b": Workload(models.network_b, (1, 28, 28), 0.0, 1.0),
+    "network-c": Workload(models.network_c, (1, 28, 28), 0.0, 1.0),
     "lenet": Workload(models.LeNet, (1, 28, 28), 0.0, 1.0),
     "alexnet-cifar": Workload(models.alexnet_cifar, (3, 33, 33), -2.2, 2.7),
+    "alexnet-tiny": Workload(models.alexnet_tiny, (3, 56, 56), -2.2, 2.7),
     "vgg16-cifar": Workload(models.vgg16_cifar, (3, 32, 32), -2.2, 2.7),
+    "vgg16-tiny": Workload(models.vgg16_tiny, (3, 64, 64), -2.2, 2.7),
+    "spin-alexnet": Workload(models.spin_alexnet, (3, 32, 32), -2.2, 2.7),
+    "spin-vgg16m": Workload(models.spin_vgg16m, (3, 32, 32), -2.2, 2.7),
     "resnet18": Workload(models.resnet18, (3, 224, 224), -2.2, 2.7),
     "resnet50": Workload(models.resnet50, (3, 224, 224), -2.2, 2.7),
     "squeezenet": Workload(models.squeezenet, (3, 224, 224), -2.2, 2.7),

@@ -15,23 +15,54 @@ from privet.graph import Graph
 FILES = Path(__file__).parents[2] / "benches" / "workloads"
 
 
-@pytest.mark.parametrize(
-    ("build", "row", "parameters"),
-    [
-        (models.LeNet, (1, 28, 28), 431_080),
-        (models.mlp, (1, 28, 28), 118_282),
-        (models.alexnet_cifar, (3, 33, 33), 3_882_058),
-        (models.ResNet20, (3, 32, 32), 269_722),
-    ],
-)
-def test_model_captures_exactly(build, row, parameters):
+NETWORKS = [
+    (models.network_a, (1, 28, 28), 10, 118_282),
+    (models.network_b, (1, 28, 28), 10, 99_135),
+    (models.network_c, (1, 28, 28), 10, 33_542),
+    (models.LeNet, (1, 28, 28), 10, 431_080),
+    (models.alexnet_cifar, (3, 33, 33), 10, 3_882_058),
+    (models.alexnet_tiny, (3, 56, 56), 200, 15_303_176),
+    (models.vgg16_cifar, (3, 32, 32), 1000, 37_694_248),
+    (models.vgg16_tiny, (3, 64, 64), 200, 23_517_192),
+    (models.spin_simple, (1, 28, 28), 10, 118_282),
+    (models.spin_lenet, (1, 28, 28), 10, 431_080),
+    (models.spin_alexnet, (3, 32, 32), 10, 3_881_354),
+    (models.spin_vgg16m, (3, 32, 32), 10, 14_914_378),
+    (models.ResNet20, (3, 32, 32), 10, 269_722),
+]
+
+
+def settled(build):
+    """The model with weights and statistics as the benchmark draws them, from a seed of its own."""
+    random = torch.Generator().manual_seed(7)
+    row = next(row for f, row, _, _ in NETWORKS if f is build)
+    rows = torch.rand(2, *row, generator=random)
     model = build().eval()
+    workloads.draw(model, rows, random)
+    return model.eval(), rows
+
+
+@pytest.mark.parametrize(("build", "row", "classes", "parameters"), NETWORKS)
+def test_model_is_as_documented_and_captures_exactly(build, row, classes, parameters):
+    model, rows = settled(build)
     assert sum(p.numel() for p in model.parameters()) == parameters
-    rows = torch.rand(2, *row)
+    assert f"{parameters:,}" in build.__doc__
     captured = capture(model, rows)
     (found,) = evaluate(captured.graph, captured.parameters, {next(iter(captured.graph.inputs())): rows})
     with torch.no_grad():
-        torch.testing.assert_close(found, model.double()(rows.double()), atol=1e-9, rtol=1e-9)
+        expected = model.double()(rows.double())
+    assert expected.shape == (2, classes)
+    torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
+
+
+def test_every_named_network_is_listed_in_the_documentation():
+    page = (FILES.parents[1] / "docs" / "models.md").read_text()
+    assert [name for name in models.__all__ if f"`{name}`" not in page] == []
+
+
+def test_weights_are_not_the_same_twice():
+    first, second = models.network_b(), models.network_b()
+    assert not torch.equal(next(first.parameters()), next(second.parameters()))
 
 
 def test_option_a_shortcut_is_a_slice_and_a_pad():

@@ -10,11 +10,18 @@ use privet_ring::Ring;
 use std::collections::BTreeMap;
 
 /// Captured networks, without weights; made by `python -m privet.workloads`.
-const GRAPHS: [(&str, &[u8]); 8] = [
+const GRAPHS: [(&str, &[u8]); 15] = [
     ("mlp", include_bytes!("../../../../../benches/workloads/mlp.graph.json")),
+    ("network-a", include_bytes!("../../../../../benches/workloads/mlp.graph.json")),
+    ("network-b", include_bytes!("../../../../../benches/workloads/network-b.graph.json")),
+    ("network-c", include_bytes!("../../../../../benches/workloads/network-c.graph.json")),
     ("lenet", include_bytes!("../../../../../benches/workloads/lenet.graph.json")),
     ("alexnet-cifar", include_bytes!("../../../../../benches/workloads/alexnet-cifar.graph.json")),
+    ("alexnet-tiny", include_bytes!("../../../../../benches/workloads/alexnet-tiny.graph.json")),
     ("vgg16-cifar", include_bytes!("../../../../../benches/workloads/vgg16-cifar.graph.json")),
+    ("vgg16-tiny", include_bytes!("../../../../../benches/workloads/vgg16-tiny.graph.json")),
+    ("spin-alexnet", include_bytes!("../../../../../benches/workloads/spin-alexnet.graph.json")),
+    ("spin-vgg16m", include_bytes!("../../../../../benches/workloads/spin-vgg16m.graph.json")),
     ("resnet18", include_bytes!("../../../../../benches/workloads/resnet18.graph.json")),
     ("squeezenet", include_bytes!("../../../../../benches/workloads/squeezenet.graph.json")),
     ("resnet50", include_bytes!("../../../../../benches/workloads/resnet50.graph.json")),
