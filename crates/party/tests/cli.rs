@@ -307,7 +307,7 @@ fn doctor_calls_a_running_peer() {
         let identity = Identity::load(&at("cert.pem"), &at("key.pem")).unwrap();
         let client = Place::Client("client".into());
         let pins = vec![Pin::new(client.to_string(), *deployment.fingerprint(&client).unwrap())];
-        let address = deployment.dealer.address.to_string();
+        let address = deployment.dealer.as_ref().unwrap().address.to_string();
         let listener = Listener::bind(&address, Security::Tls(identity), pins).unwrap();
         std::thread::spawn(move || {
             let call = listener.accept(std::time::Duration::from_secs(20))?;

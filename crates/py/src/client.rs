@@ -138,7 +138,7 @@ impl Inner {
         self.dealt.add(runs, dealt.seconds);
         let Some(weights) = &self.weights else { return Ok(()) };
         // Checked keys are a new session's; one that is open is used up first.
-        if self.connection.status()?.iter().any(|s| s.runs_left.is_none_or(|left| left == 0)) {
+        if self.connection.status()?.iter().any(|s| !s.can_run()) {
             self.connection.share_weights(weights)?;
         }
         Ok(())

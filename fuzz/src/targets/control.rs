@@ -45,7 +45,7 @@ fn control(data: &[u8]) {
 
 fn control_seeds() -> Vec<Vec<u8>> {
     let id = Id([7; 16]);
-    let reply = Reply::Status(Status { sessions: 1, runs_left: Some(2), peer: true });
+    let reply = Reply::Status(Status { sessions: 1, open: true, runs_left: Some(2), peers: true });
     let seeds = [
         to_vec(&Request::Prepare { id, runs: 3, checks: 1 }),
         to_vec(&Request::Run { id }),

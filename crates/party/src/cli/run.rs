@@ -63,7 +63,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         }
     }
     if args.weights.is_some() {
-        let open = client.status().map_err(failed)?.iter().all(|s| s.runs_left.is_some_and(|n| n > 0));
+        let open = client.status().map_err(failed)?.iter().all(|s| s.can_run());
         if !open {
             client.share_weights(&load(&args.weights)?).map_err(failed)?;
         }

@@ -1,7 +1,7 @@
-use super::{Address, ConfigError, Place};
+use super::{Address, ConfigError, Place, Protocol, Security};
 use privet_net::Fingerprint;
 use privet_plan::lower::{DATA_OWNER, MODEL_OWNER, RECEIVER};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,43 +18,20 @@ pub struct Deployment {
     pub name: String,
     /// The protocol family.
     pub protocol: Protocol,
+    /// What the protocol has to withstand.
+    pub security: Security,
     /// The plan; absolute or relative to the working directory once loaded from a file.
     pub plan: PathBuf,
     /// The computing parties; a party's number is its index.
     pub parties: Vec<Endpoint>,
-    /// The dealer.
-    pub dealer: Endpoint,
+    /// The dealer; there exactly where the protocol has one.
+    pub dealer: Option<Endpoint>,
     /// Who else may connect.
     pub clients: BTreeMap<String, Client>,
     /// Who plays which role.
     pub roles: Roles,
     /// How long to wait for what.
     pub timeouts: Timeouts,
-}
-
-/// Protocol families that this version runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// Two parties and a dealer, function secret sharing.
-    Fss,
-}
-
-impl Protocol {
-    /// Computing parties.
-    pub const fn parties(self) -> usize {
-        match self {
-            Protocol::Fss => 2,
-        }
-    }
-}
-
-impl std::fmt::Display for Protocol {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Protocol::Fss => f.write_str("fss"),
-        }
-    }
 }
 
 /// A process that others dial.
@@ -136,17 +113,18 @@ impl Deployment {
         self.places().into_iter().find(|p| self.fingerprint(p) == Some(fingerprint))
     }
 
-    /// Every place: parties, dealer, clients.
+    /// Every place: parties, the dealer if there is one, clients.
     pub fn places(&self) -> Vec<Place> {
         let parties = (0..self.parties.len()).map(|i| Place::Party(i as u8));
+        let dealer = self.dealer.iter().map(|_| Place::Dealer);
         let clients = self.clients.keys().cloned().map(Place::Client);
-        parties.chain([Place::Dealer]).chain(clients).collect()
+        parties.chain(dealer).chain(clients).collect()
     }
 
     fn endpoint(&self, place: &Place) -> Option<&Endpoint> {
         match place {
             Place::Party(i) => self.parties.get(usize::from(*i)),
-            Place::Dealer => Some(&self.dealer),
+            Place::Dealer => self.dealer.as_ref(),
             Place::Client(_) => None,
         }
     }
@@ -172,6 +150,7 @@ pub fn parse_deployment(text: &str) -> Result<Deployment, ConfigError> {
 struct Raw {
     name: String,
     protocol: Protocol,
+    security: Option<Security>,
     plan: PathBuf,
     #[serde(default)]
     parties: BTreeMap<String, RawNode>,
@@ -215,13 +194,30 @@ impl Raw {
             let problem = format!("more than {MAX_CLIENTS} clients");
             return Err(ConfigError::invalid("clients", problem, "split the deployment"));
         }
+        let security = self.security.unwrap_or(self.protocol.default_security());
+        if !self.protocol.withstands().contains(&security) {
+            return Err(ConfigError::invalid(
+                "security",
+                format!("protocol {} is not secure against {security} parties", self.protocol),
+                "write \"semi-honest\", or choose protocol = \"rep3\"",
+            ));
+        }
+        let dealer = match (self.protocol.has_dealer(), &self.dealer) {
+            (true, raw) => Some(endpoint(Place::Dealer, raw.as_ref())?),
+            (false, None) => None,
+            (false, Some(_)) => {
+                let problem = format!("protocol {} has no dealer", self.protocol);
+                return Err(ConfigError::invalid("dealer", problem, "remove that table"));
+            }
+        };
         let party = |i: usize| endpoint(Place::Party(i as u8), self.parties.get(&i.to_string()));
         let deployment = Deployment {
             parties: (0..n).map(party).collect::<Result<_, _>>()?,
-            dealer: endpoint(Place::Dealer, self.dealer.as_ref())?,
+            dealer,
             clients: self.clients.iter().map(client).collect::<Result<_, _>>()?,
             name: self.name,
             protocol: self.protocol,
+            security,
             plan: self.plan,
             roles: self.roles,
             timeouts: self.timeouts.check()?,

@@ -10,14 +10,16 @@ mod error;
 mod load;
 mod node;
 mod place;
+mod protocol;
 
 pub use address::Address;
 pub use card::Card;
-pub use deployment::{Client, Deployment, Endpoint, Protocol, Roles, Timeouts, parse_deployment};
+pub use deployment::{Client, Deployment, Endpoint, Roles, Timeouts, parse_deployment};
 pub use error::ConfigError;
 pub use load::{Loaded, load_deployment, load_node};
 pub use node::{Bytes, Node, parse_node};
 pub use place::Place;
+pub use protocol::{Protocol, Security};
 
 #[cfg(test)]
 mod tests;

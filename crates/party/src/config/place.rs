@@ -4,7 +4,7 @@ use std::str::FromStr;
 /// Most characters of a client's name.
 const MAX_NAME: usize = 64;
 
-/// One process of a deployment: `party:0`, `party:1`, `dealer` or `client:NAME`.
+/// One process of a deployment: `party:0`, `party:1`, ..., `dealer` or `client:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Place {
@@ -61,7 +61,7 @@ impl FromStr for Place {
         };
         place.ok_or_else(|| {
             format!(
-                "`{}` is not a place; write \"party:0\", \"party:1\", \"dealer\" or \"client:NAME\" \
+                "`{}` is not a place; write \"party:0\" (or another number), \"dealer\" or \"client:NAME\" \
                  (letters, digits, `-`, `_`, `.`; at most {MAX_NAME})",
                 s.escape_debug()
             )

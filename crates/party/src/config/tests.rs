@@ -72,6 +72,14 @@ fn bad_deployments_are_refused_by_name() {
         ("step = 60", "steps = 60", "steps", "line 20"),
         ("step = 60", "step = 0", "timeouts.step", "out of range"),
         ("protocol = \"fss\"", "protocol = \"bgw\"", "bgw", "fss"),
+        (
+            "protocol = \"fss\"",
+            "protocol = \"fss\"\nsecurity = \"malicious\"",
+            "security",
+            "fss is not secure",
+        ),
+        ("protocol = \"fss\"", "protocol = \"fss\"\nsecurity = \"covert\"", "covert", "line 3"),
+        ("protocol = \"fss\"", "protocol = \"rep3\"", "dealer", "has no dealer"),
         ("name = \"hospital\"", "name = \"a b\"", "name", "not a name"),
         ("10.0.0.3:7703", "10.0.0.3:0", "10.0.0.3:0", "host:port"),
         ("10.0.0.3:7703", "a.example:7701", "dealer.address", "party:0 listens"),
@@ -94,6 +102,29 @@ fn bad_deployments_are_refused_by_name() {
     assert!(message.contains("parties.1.fingerprint") && message.contains("party:0"), "{message}");
     let odd = deployment().replace(&fp("1"), "abc");
     assert!(parse_deployment(&odd).unwrap_err().to_string().contains("parties.1.fingerprint"));
+}
+
+/// The same with a third party in place of the dealer.
+fn three_parties() -> String {
+    deployment().replace("protocol = \"fss\"", "protocol = \"rep3\"").replace("[dealer]", "[parties.2]")
+}
+
+#[test]
+fn three_parties_need_no_dealer_and_are_malicious_by_default() {
+    let d = parse_deployment(&three_parties()).unwrap();
+    assert_eq!((d.protocol, d.security, d.parties.len()), (Protocol::Rep3, Security::Malicious, 3));
+    assert_eq!((&d.dealer, d.fingerprint(&Place::Dealer)), (&None, None));
+    assert_eq!(d.places().len(), 4);
+    assert_eq!(d.place_of(&fp("dealer").parse().unwrap()), Some(Place::Party(2)));
+    let weaker = three_parties().replace("\"rep3\"", "\"rep3\"\nsecurity = \"semi-honest\"");
+    assert_eq!(parse_deployment(&weaker).unwrap().security, Security::SemiHonest);
+    assert_eq!(parse_deployment(&deployment()).unwrap().security, Security::SemiHonest);
+    let two =
+        three_parties().replace("[parties.2]", "[clients.bob]").replace("address = \"10.0.0.3:7703\"", "");
+    assert!(parse_deployment(&two).unwrap_err().to_string().contains("parties.2"));
+    let error =
+        parse_deployment(&three_parties().replace("receiver = \"client:alice\"", "receiver = \"dealer\""));
+    assert!(error.unwrap_err().to_string().contains("roles.receiver"));
 }
 
 #[test]

@@ -153,6 +153,7 @@ fn openings(plan: &Plan, account: &PartyRun, family: &dyn Forecast) -> Openings 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Protocol, Security};
     use privet_family::Opening;
     use privet_plan::ir::{Output, PLAN_VERSION, Type};
     use std::collections::BTreeMap;
@@ -188,6 +189,9 @@ mod tests {
         let kind = OpeningKind::Revealed { to: "receiver".into() };
         let revealed = Opening { step: 9, what: "output y".into(), bits: 300, kind };
         PartyRun {
+            protocol: Protocol::Fss,
+            security: Security::SemiHonest,
+            checks: idle,
             online_s: 2.0 * seconds,
             nodes: vec![idle, idle, busy, busy, idle, idle],
             openings: vec![masked, revealed],
@@ -197,7 +201,7 @@ mod tests {
     }
 
     fn outcome() -> Outcome {
-        Outcome { outputs: BTreeMap::new(), accounts: [account(10, 0.5), account(30, 0.25)], wall_s: 3.0 }
+        Outcome { outputs: BTreeMap::new(), accounts: vec![account(10, 0.5), account(30, 0.25)], wall_s: 3.0 }
     }
 
     fn report_of(outcome: &Outcome) -> RunReport {

@@ -54,22 +54,30 @@ impl From<NetError> for ClientError {
 pub struct Outcome {
     /// The outputs whose receiver this client is, by name.
     pub outputs: BTreeMap<String, FloatTensor>,
-    /// Both parties' accounts.
-    pub accounts: [PartyRun; 2],
+    /// The parties' accounts, in their order.
+    pub accounts: Vec<PartyRun>,
     /// Seconds from the request to the outputs in hand, at the client.
     pub wall_s: f64,
 }
 
 impl Outcome {
-    /// The slower party's time from shared inputs to shared outputs.
+    /// The slowest party's time from shared inputs to shared outputs.
     pub fn online_s(&self) -> f64 {
         self.accounts.iter().map(|a| a.online_s).fold(0.0, f64::max)
     }
 
-    /// Node by node, the larger of both parties' costs.
+    /// Node by node, the largest of the parties' costs.
     pub fn nodes(&self) -> Vec<NodeStats> {
-        let [a, b] = &self.accounts;
-        a.nodes.iter().zip(&b.nodes).map(|(a, b)| a.larger(b)).collect()
+        let Some((first, rest)) = self.accounts.split_first() else { return Vec::new() };
+        let larger = |most: Vec<NodeStats>, a: &PartyRun| {
+            most.iter().zip(&a.nodes).map(|(m, n)| m.larger(n)).collect()
+        };
+        rest.iter().fold(first.nodes.clone(), larger)
+    }
+
+    /// The largest of the parties' costs of verification.
+    pub fn checks(&self) -> NodeStats {
+        self.accounts.iter().fold(NodeStats::default(), |most, a| most.larger(&a.checks))
     }
 }
 
@@ -175,7 +183,7 @@ impl Client {
             let data = FixedPoint::new(ring, ty.frac).decode(&sum);
             (name, FloatTensor { shape: ty.shape, data })
         });
-        Ok(Outcome { outputs: outputs.collect(), accounts: [a0, a1], wall_s })
+        Ok(Outcome { outputs: outputs.collect(), accounts: vec![a0, a1], wall_s })
     }
 
     fn roles(&self) -> Vec<&'static str> {

@@ -1,5 +1,6 @@
 //! Control messages between clients, parties and the dealer: small JSON at fixed steps of a channel.
 
+use crate::config::{Protocol, Security};
 use crate::store::{hex, unhex};
 use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, NetError, Step};
@@ -214,20 +215,35 @@ pub enum Reply {
 pub struct Status {
     /// Sessions with unused keys that nobody began.
     pub sessions: usize,
-    /// Runs left in the session that is open, if one is.
+    /// Whether a session is open: the model is shared.
+    pub open: bool,
+    /// Runs for which it has keys left; none where runs use nothing up.
     pub runs_left: Option<usize>,
-    /// Whether the other party is connected.
-    pub peer: bool,
+    /// Whether the other parties are connected, as far as this one keeps connections while nothing is to do.
+    pub peers: bool,
+}
+
+impl Status {
+    /// Whether a run can begin as things stand.
+    pub fn can_run(&self) -> bool {
+        self.open && self.runs_left != Some(0)
+    }
 }
 
 /// One party's account of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyRun {
+    /// The protocol family.
+    pub protocol: Protocol,
+    /// What it withstood.
+    pub security: Security,
     /// Inputs shared to outputs ready, seconds.
     pub online_s: f64,
     /// Costs of every node.
     pub nodes: Vec<NodeStats>,
+    /// Costs of verifying all nodes, which are in none of `nodes`; zero where nothing is verified.
+    pub checks: NodeStats,
     /// What was opened, in order.
     pub openings: Vec<Opening>,
     /// Peak resident memory of the process, bytes.

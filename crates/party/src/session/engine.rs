@@ -11,7 +11,7 @@ use crate::store::format::RecordId;
 use crate::store::{ClaimedRecord, SessionKeys, Store, StoreError};
 use crate::sys;
 use crate::tensors::{self, TensorsError};
-use privet_family::{Opening, OpeningKind};
+use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, PartyId};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
@@ -425,8 +425,16 @@ impl Engine {
             }
         }));
         let peak_rss_bytes = sys::peak_rss_bytes().unwrap_or(0);
-        let account =
-            PartyRun { online_s, nodes, openings, peak_rss_bytes, encrypted: self.links.encrypted() };
+        let account = PartyRun {
+            protocol: self.links.config.deployment.protocol,
+            security: self.links.config.deployment.security,
+            online_s,
+            nodes,
+            checks: NodeStats::default(),
+            openings,
+            peak_rss_bytes,
+            encrypted: self.links.encrypted(),
+        };
         for c in callers.iter_mut() {
             say(&mut c.channel, Talk::Reply, &Reply::Done { account: Some(Box::new(account.clone())) })?;
             let roles = self.roles(&c.place);

@@ -398,7 +398,12 @@ impl Service {
 
     fn status(&self) -> Status {
         let (sessions, runs_left) = self.engine.holdings();
-        Status { sessions, runs_left, peer: self.peer.is_some() || self.awaits_order }
+        Status {
+            sessions,
+            open: runs_left.is_some(),
+            runs_left,
+            peers: self.peer.is_some() || self.awaits_order,
+        }
     }
 
     /// After a failure in the middle both sides may be at different steps: the connection is not used again.
