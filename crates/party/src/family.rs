@@ -4,9 +4,10 @@
 use crate::config::Protocol;
 use privet_family::Forecast;
 
-/// Prices, openings and remarks of a family.
-pub fn forecast(protocol: Protocol) -> Box<dyn Forecast> {
+/// Prices, openings and remarks of a family; none where its crate does not state them.
+pub fn forecast(protocol: Protocol) -> Option<Box<dyn Forecast>> {
     match protocol {
-        Protocol::Fss => Box::new(privet_fss::Fss),
+        Protocol::Fss => Some(Box::new(privet_fss::Fss)),
+        Protocol::Rep3 => None,
     }
 }

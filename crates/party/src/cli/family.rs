@@ -16,7 +16,9 @@ pub(crate) struct Family {
 impl Family {
     /// What the family says of plans.
     pub fn forecast(&self) -> Result<Box<dyn Forecast>, CliError> {
-        Ok(forecast(self.protocol))
+        forecast(self.protocol).ok_or_else(|| {
+            CliError::usage(format!("no prices are known for {}", self.protocol), "give --protocol fss")
+        })
     }
 }
 
