@@ -5,6 +5,7 @@ use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_net::{Channel, Step};
 use privet_plan::ir::ValueId;
+use privet_prg::{Domain, Prg};
 use privet_ring::{Ring, pack, unpack};
 use std::sync::Arc;
 
@@ -72,6 +73,12 @@ impl<'a> Party<'a> {
         rounding_coins(&self.keys.common, self.node, shift, n)
     }
 
+    /// What all parties add to the components of output `i` of this use.
+    pub(crate) fn output_masks(&self, i: usize) -> Prg {
+        // below the top bit are the nodes' coins
+        self.keys.common.derive(Domain::Common, 1 << 63 | i as u64).stream()
+    }
+
     /// Streams that no earlier draw of this use has touched. Every party must draw at the same points of the
     /// protocol, whether or not it needs what it draws.
     pub(crate) fn draw(&mut self) -> Streams {
@@ -90,7 +97,7 @@ impl<'a> Party<'a> {
         self.step += 1;
         self.stats.rounds += 1;
         self.stats.sent_bytes += (out.prev.len() + out.next.len()) as u64;
-        let step = Step::new(self.step, format!("{} / {what}", self.layer));
+        let step = Step::new(self.step, self.step_name(what));
         for (channel, payload) in [(&mut *self.prev, out.prev), (&mut *self.next, out.next)] {
             if !payload.is_empty() {
                 channel.send(&step, payload)?;
@@ -111,10 +118,15 @@ impl<'a> Party<'a> {
         from: PartyId,
     ) -> Result<Vec<u64>, RunError> {
         unpack(ring, bytes, n).map_err(|source| RunError::Pack {
-            step: format!("{} / {what}", self.layer),
+            step: self.step_name(what),
             peer: from.to_string(),
             source,
         })
+    }
+
+    /// A step's name as errors show it.
+    pub(crate) fn step_name(&self, what: &str) -> String {
+        format!("{} / {what}", self.layer)
     }
 
     /// Reshare: the parties' `summand`s add up to a value; make them replicated shares of it. One round, k bits an
@@ -122,23 +134,65 @@ impl<'a> Party<'a> {
     ///
     /// Masked by the zero share `F_i - F_(i+1)` (Araki et al., CCS 2016, protocol 2.3): the receiver, the party
     /// before, does not know key i + 1, so what it gets is uniform to it.
-    pub(crate) fn reshare(
+    pub(crate) fn reshare(&mut self, what: &str, ring: Ring, summand: Vec<u64>) -> Result<Share, RunError> {
+        Ok(self.reshare_with_masks(what, ring, summand)?.0)
+    }
+
+    /// [`Party::reshare`]; if messages are to be proved, with what the statements about them need.
+    pub(crate) fn reshare_with_masks(
         &mut self,
         what: &str,
         ring: Ring,
         mut summand: Vec<u64>,
-    ) -> Result<Share, RunError> {
+    ) -> Result<(Share, Option<Masks>), RunError> {
         let n = summand.len();
         let mut streams = self.draw();
-        let (own, next) = (streams.own.elements(ring, n), streams.next.elements(ring, n));
-        for ((z, a), b) in summand.iter_mut().zip(own).zip(next) {
-            *z = ring.wrap(z.wrapping_add(a).wrapping_sub(b));
-        }
+        let masks = match self.transcript {
+            None => {
+                add_zero_share(ring, &mut streams, &mut summand);
+                None
+            }
+            Some(_) => {
+                let mut own = streams.own.elements(ring, n);
+                let next = streams.next.elements(ring, n);
+                for (z, (a, b)) in summand.iter_mut().zip(own.iter_mut().zip(&next)) {
+                    *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
+                    *a = a.wrapping_neg();
+                }
+                Some(Masks { before: next, after: own })
+            }
+        };
         let mut payload = Vec::new();
         pack(ring, &summand, &mut payload);
         let len = payload.len();
         let got = self.talk(what, Messages { prev: payload, next: vec![] }, (0, len))?;
         let next = self.unpack(what, ring, &got.next, n, self.id.next())?;
-        Ok(Share::new(summand, next))
+        let masks = masks.map(|mut masks| {
+            masks.before.iter_mut().zip(&next).for_each(|(f, z)| *f = f.wrapping_sub(*z));
+            masks
+        });
+        Ok((Share::new(summand, next), masks))
+    }
+}
+
+/// What the statements about a reshare are made of beside products (docs/rep3.md, section 6), of k low bits.
+pub(crate) struct Masks {
+    /// `F - z` of the message of the party after this one, to which this one is the party before.
+    pub before: Vec<u64>,
+    /// `-F` of the key that the party before this one adds the negation of.
+    pub after: Vec<u64>,
+}
+
+/// Add `F_i - F_(i+1)` to a summand, in pieces that stay in the first-level cache.
+fn add_zero_share(ring: Ring, streams: &mut Streams, summand: &mut [u64]) {
+    const PIECE: usize = 1024;
+    let (mut own, mut next) = ([0; PIECE], [0; PIECE]);
+    for piece in summand.chunks_mut(PIECE) {
+        let n = piece.len();
+        streams.own.fill(ring, &mut own[..n]);
+        streams.next.fill(ring, &mut next[..n]);
+        for (z, (a, b)) in piece.iter_mut().zip(own.iter().zip(&next)) {
+            *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
+        }
     }
 }

@@ -21,4 +21,26 @@ pub enum RunError {
     /// An operand that the caller did not give.
     #[error("{0}")]
     Missing(String),
+    /// The copies of a shared component differ between its two holders.
+    #[error(
+        "step `{step}`: this party and {peer} were given different copies of what both should hold; the owner of an \
+         input or {peer} does not follow the protocol"
+    )]
+    Inconsistent {
+        /// What was compared.
+        step: String,
+        /// The other holder.
+        peer: String,
+    },
+    /// A neighbour did not keep to its commitment, or saw other contributions to the common key.
+    #[error(
+        "step {step}: the common key does not agree with {peer}'s; one of the other parties does not follow the \
+         protocol, end the session and compare the versions on all sides"
+    )]
+    Agreement {
+        /// What was compared.
+        step: String,
+        /// The neighbour.
+        peer: String,
+    },
 }

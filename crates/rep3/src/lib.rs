@@ -13,17 +13,26 @@
 #![cfg_attr(not(test), expect(dead_code, reason = "the gates, which use the moves, are added next"))]
 #![cfg_attr(test, allow(dead_code))]
 
+mod agree;
 mod context;
 mod error;
+mod evaluator;
 mod keys;
+mod linear;
+mod local;
 mod party;
 mod proof;
 mod share;
+mod sharing;
 #[cfg(test)]
 mod testing;
+mod weights;
 
 pub use context::{Messages, Party};
 pub use error::RunError;
+pub use evaluator::{Evaluator, Outcome};
 pub use keys::{Keys, Security, rounding_coins};
 pub use party::PartyId;
 pub use share::{Planes, Share};
+pub use sharing::{Component, Digests, Portion, Revealed, SharingError};
+pub use weights::SharedWeights;

@@ -1,0 +1,82 @@
+//! Products of two shared values: party i holds the summand `x_i y_i + x_i y_(i+1) + x_(i+1) y_i` of the result (Araki et
+//! al., CCS 2016, section 2.2), whole inner products at a time, and one reshare makes it a share of it.
+
+use crate::context::Masks;
+use crate::proof::{Algebra, Column, View};
+use crate::{Party, PartyId, RunError, Share};
+use privet_family::{Prepared, Products};
+use privet_kernels::Device;
+use privet_ring::Ring;
+use std::sync::Arc;
+
+/// The second operand of a matrix product or convolution at a party, prepared on its device.
+#[derive(Clone)]
+pub(crate) struct Operand {
+    /// The share itself.
+    pub share: Share,
+    /// `W_i`.
+    own: Prepared,
+    /// `W_i + W_(i+1)`.
+    both: Prepared,
+}
+
+impl Operand {
+    /// From the party's share.
+    pub fn new(device: &dyn Device, ring: Ring, products: Products, w: &Share) -> Operand {
+        let sum = w.own.iter().zip(w.next.iter()).map(|(a, b)| ring.wrap(a.wrapping_add(*b)));
+        let both = products.prepare(device, ring, &sum.collect::<Vec<u64>>());
+        Operand { share: w.clone(), own: products.prepare(device, ring, &w.own), both }
+    }
+}
+
+/// Matrix products or a convolution: `x_i (W_i + W_(i+1)) + x_(i+1) W_i`, two products on the device, added to `start`, this
+/// party's component of what the result is added to. One round, one element a result.
+pub(crate) fn products(
+    cx: &mut Party,
+    ring: Ring,
+    products: Products,
+    x: &Share,
+    w: &Operand,
+    start: Vec<u64>,
+) -> Result<Share, RunError> {
+    let mut z = start;
+    products.accumulate(cx.device, ring, &x.own, &w.both, &mut z);
+    products.accumulate(cx.device, ring, &x.next, &w.own, &mut z);
+    cx.stats.macs += 2 * products.macs();
+    let (z, masks) = cx.reshare_with_masks("product", ring, z)?;
+    if let Some(_masks) = masks {}
+    Ok(z)
+}
+
+/// Elementwise product. One round.
+pub(crate) fn mul(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Share, RunError> {
+    let own = x.own.iter().zip(x.next.iter()).zip(y.own.iter().zip(y.next.iter()));
+    let summand = own
+        .map(|((x0, x1), (y0, y1))| x0.wrapping_mul(y0.wrapping_add(*y1)).wrapping_add(x1.wrapping_mul(*y0)));
+    let (z, masks) = cx.reshare_with_masks("product", ring, summand.collect())?;
+    if let Some(mut masks) = masks {
+        for (s, (x, y)) in masks.before.iter_mut().zip(x.next.iter().zip(y.next.iter())) {
+            *s = s.wrapping_add(x.wrapping_mul(*y));
+        }
+        claim(cx, ring, [x, y], masks);
+    }
+    Ok(z)
+}
+
+/// What every party stated by resharing `x y`: a batch of statements about each, in the order of the parties.
+fn claim(cx: &mut Party, ring: Ring, [x, y]: [&Share; 2], masks: Masks) {
+    let id = cx.id;
+    let Some(transcript) = &mut cx.transcript else { return };
+    let columns = |of: [&Arc<Vec<u64>>; 2]| of.map(Column::from).to_vec();
+    let (before, after): (Column, Column) = (masks.before.into(), masks.after.into());
+    for prover in PartyId::ALL {
+        let view = if prover == id {
+            View::Prover { u: columns([&x.own, &y.own]), v: columns([&y.next, &x.next]) }
+        } else if prover == id.next() {
+            View::Before { u: columns([&x.next, &y.next]), s: before.clone() }
+        } else {
+            View::After { v: columns([&y.own, &x.own]), s: after.clone() }
+        };
+        transcript.push(Algebra::Ring(ring), prover, view);
+    }
+}

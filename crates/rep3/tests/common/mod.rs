@@ -1,0 +1,193 @@
+//! One run over in-memory channels: owners, three parties and a receiver, with a hand on every channel.
+#![allow(dead_code, reason = "every test uses a part")]
+
+use privet_kernels::{Device, cpu};
+use privet_net::mem::{self, MemChannel, MemOptions};
+use privet_net::{Channel, Meter, NetError, Step};
+use privet_plan::ir::{Op, Plan, ValueId};
+use privet_plan::suite::Operands;
+use privet_prg::{Domain, Seed};
+use privet_rep3::{
+    Evaluator, Keys, Outcome, Party, PartyId, Portion, Revealed, RunError, Security, Share, SharedWeights,
+};
+use privet_ring::Ring;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What the parties hold before a run's first step.
+pub struct World {
+    pub plan: Plan,
+    pub security: Security,
+    pub device: Arc<dyn Device>,
+    pub keys: [Keys; 3],
+    pub inputs: [HashMap<ValueId, Share>; 3],
+    pub weights: [BTreeMap<String, Share>; 3],
+}
+
+/// The channels of every party: to the one before, to the one after.
+pub type Ends = [(Box<dyn Channel>, Box<dyn Channel>); 3];
+
+/// Fixed by `seed`, as a session would agree on them.
+pub fn keys(seed: &Seed) -> [Keys; 3] {
+    let key = |id: PartyId| seed.derive(Domain::Pair, id.index() as u64);
+    PartyId::ALL.map(|id| Keys { own: key(id), next: key(id.next()), common: seed.derive(Domain::Common, 0) })
+}
+
+impl World {
+    /// Share the operands; everything random is derived from `seed`.
+    pub fn new(plan: &Plan, security: Security, [inputs, weights]: &[Operands; 2], seed: &Seed) -> World {
+        let mut world = World {
+            plan: plan.clone(),
+            security,
+            device: cpu(1),
+            keys: keys(&seed.derive(Domain::Session, 0)),
+            inputs: Default::default(),
+            weights: Default::default(),
+        };
+        for (v, node) in plan.nodes.iter().enumerate() {
+            let tensor = match &node.op {
+                Op::Input { name, .. } => &inputs[name],
+                Op::Weight { name, .. } => &weights[name],
+                _ => continue,
+            };
+            let ring = Ring::new(node.ty.bits);
+            let seeds = [0, 1].map(|i| seed.derive(Domain::Mask, 2 * v as u64 + i));
+            for (i, portion) in Portion::from_seeds(ring, tensor.data(), seeds).into_iter().enumerate() {
+                let share = portion.expand(ring, tensor.len());
+                match &node.op {
+                    Op::Input { .. } => drop(world.inputs[i].insert(v, share)),
+                    Op::Weight { name, .. } => drop(world.weights[i].insert(name.clone(), share)),
+                    _ => {}
+                }
+            }
+        }
+        world
+    }
+
+    /// Party `id` to the end of the plan.
+    pub fn evaluate(
+        &self,
+        id: PartyId,
+        prev: &mut dyn Channel,
+        next: &mut dyn Channel,
+    ) -> Result<Outcome, RunError> {
+        let (i, device) = (id.index(), self.device.as_ref());
+        let weights = SharedWeights::new(&self.plan, device, id, self.weights[i].clone())?;
+        let mut cx = Party::new(id, self.security, device, self.keys[i].derive(0), prev, next);
+        Evaluator::new(&self.plan, &weights).run(&mut cx, self.inputs[i].clone(), &mut |_| {})
+    }
+
+    /// All parties, each in a thread; its channels are dropped when it is done.
+    pub fn run(&self, ends: Ends) -> [Result<Outcome, RunError>; 3] {
+        parties(ends, |id, prev, next| self.evaluate(id, prev, next))
+    }
+
+    /// The outputs as a receiver puts them together.
+    pub fn outputs(&self, outcomes: [&Outcome; 3]) -> Vec<Vec<u64>> {
+        let outputs = self.plan.outputs.iter().enumerate();
+        outputs
+            .map(|(i, o)| {
+                let ring = Ring::new(self.plan.nodes[o.value].ty.bits);
+                Revealed::combine(ring, outcomes.map(|y| Revealed::of(&y.outputs[i]))).unwrap()
+            })
+            .collect()
+    }
+}
+
+/// The same program at every party, each in a thread.
+pub fn parties<T: Send>(
+    ends: Ends,
+    program: impl Fn(PartyId, &mut dyn Channel, &mut dyn Channel) -> T + Sync,
+) -> [T; 3] {
+    std::thread::scope(|scope| {
+        let program = &program;
+        let threads: Vec<_> = PartyId::ALL
+            .into_iter()
+            .zip(ends)
+            .map(|(id, (prev, next))| {
+                scope.spawn(move || {
+                    let (mut prev, mut next) = (prev, next);
+                    program(id, prev.as_mut(), next.as_mut())
+                })
+            })
+            .collect();
+        let results: Vec<T> = threads.into_iter().map(|t| t.join().expect("a party panicked")).collect();
+        results.try_into().unwrap_or_else(|_| unreachable!("three threads"))
+    })
+}
+
+/// Channels between all parties: `pairs[j]` has the ends of parties j and j + 1.
+pub fn pairs(patience: Duration) -> [(MemChannel, MemChannel); 3] {
+    PartyId::ALL.map(|id| {
+        let options = |id: PartyId| MemOptions { patience, ..MemOptions::named(id.to_string()) };
+        mem::pair_with(options(id), options(id.next()))
+    })
+}
+
+/// To every party its ends.
+pub fn ends(pairs: [(MemChannel, MemChannel); 3]) -> Ends {
+    let [(a0, a1), (b1, b2), (c2, c0)] = pairs;
+    [(Box::new(c0), Box::new(a0)), (Box::new(a1), Box::new(b1)), (Box::new(b2), Box::new(c2))]
+}
+
+/// Sound channels.
+pub fn sound() -> Ends {
+    ends(pairs(Duration::from_secs(60)))
+}
+
+/// A message that a party sent.
+#[derive(Clone)]
+pub struct Sent {
+    pub step: Step,
+    pub to: PartyId,
+    pub bytes: Vec<u8>,
+}
+
+/// What a party sent, in order.
+pub type Log = Arc<Mutex<Vec<Sent>>>;
+
+/// A channel that remembers what went out.
+pub struct Recorder {
+    pub inner: Box<dyn Channel>,
+    pub to: PartyId,
+    pub log: Log,
+}
+
+impl Channel for Recorder {
+    fn send(&mut self, step: &Step, payload: Vec<u8>) -> Result<(), NetError> {
+        let sent = Sent { step: step.clone(), to: self.to, bytes: payload.clone() };
+        self.log.lock().unwrap().push(sent);
+        self.inner.send(step, payload)
+    }
+    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
+        self.inner.recv(step, len)
+    }
+    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
+        self.inner.recv_up_to(step, max)
+    }
+    fn peer(&self) -> &str {
+        self.inner.peer()
+    }
+    fn meter(&self) -> Arc<Meter> {
+        self.inner.meter()
+    }
+    fn abort(&mut self, reason: &str) {
+        self.inner.abort(reason);
+    }
+    fn sever(&mut self) {
+        self.inner.sever();
+    }
+}
+
+/// Channels that remember, and what each party sent.
+pub fn recorded(ends: Ends) -> (Ends, [Log; 3]) {
+    let logs: [Log; 3] = Default::default();
+    let mut parties = PartyId::ALL.into_iter().zip(&logs);
+    let ends = ends.map(|(prev, next)| {
+        let (id, log) = parties.next().unwrap();
+        let record = |inner, to| Box::new(Recorder { inner, to, log: log.clone() }) as Box<dyn Channel>;
+        (record(prev, id.prev()), record(next, id.next()))
+    });
+    (ends, logs)
+}
