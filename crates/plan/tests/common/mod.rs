@@ -3,6 +3,7 @@
 
 pub mod build;
 pub mod reference;
+pub mod workload;
 
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type};
