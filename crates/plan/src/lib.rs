@@ -30,6 +30,6 @@ pub use graph::Graph;
 pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all};
 pub use ir::Plan;
 pub use local::{Affine, apply_local};
-pub use lower::{CheckReport, Lowered, Precision, lower};
+pub use lower::{CheckReport, Lowered, Precision, lower, lower_for};
 pub use real::{interpret_real, interpret_real_all};
 pub use slack::slack;

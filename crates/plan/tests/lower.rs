@@ -3,12 +3,13 @@
 mod common;
 
 use common::build::Model;
+use privet_plan::cost::{Cost, GateCost};
 use privet_plan::graph::GraphOp;
-use privet_plan::ir::{Op, Plan, Rounding};
+use privet_plan::ir::{Op, Plan, Rounding, Type};
 use privet_plan::lower::{LayerPrecision, Lowered, RoundingMode};
 use privet_plan::{
     FloatTensor, NoCoins, Precision, decode_outputs, encode_inputs, encode_weights, interpret,
-    interpret_real, lower,
+    interpret_real, lower, lower_for,
 };
 use privet_ring::Pool2d;
 
@@ -310,4 +311,44 @@ fn rounding_modes_and_layer_exceptions() {
     let plan = agrees(&mut m, y, &Precision { per_layer, ..base }, 1e-2);
     let linear = plan.nodes.iter().find(|n| n.layer == layer && matches!(n.op, Op::Linear)).unwrap();
     assert_eq!((linear.ty.bits, linear.ty.frac), (60, 40));
+}
+
+/// A family that charges for bits that a ring lacks.
+struct WideIsCheap;
+
+impl GateCost for WideIsCheap {
+    fn protocol(&self) -> &'static str {
+        "test"
+    }
+
+    fn operation(&self, _: &Op, _: &[&Type], result: &Type) -> Cost {
+        Cost { rounds: 1000 * (64 - result.bits as u64), ..Cost::default() }
+    }
+
+    fn output(&self, _: &Type) -> Cost {
+        Cost::default()
+    }
+}
+
+#[test]
+fn what_is_left_open_follows_the_prices_of_the_family() {
+    let mut m = Model::new(21, 1);
+    let x = m.input(&[3, 10]);
+    let h = m.linear(x, 20);
+    let r = m.map(GraphOp::Relu, h);
+    let y = m.linear(r, 3);
+    let want = m.finish(y);
+    let precision = Precision { fraction: Some(12), ..Precision::default() };
+    let wide = lower_for(&m.graph, &m.params, &precision, &WideIsCheap).unwrap();
+    let most = |plan: &Plan| plan.nodes.iter().map(|n| n.ty.bits).max().unwrap();
+    let least = most(&lowered(&m, &precision).plan);
+    assert_eq!(most(&wide.plan), least + 12, "every spare bit is taken");
+    let inputs = encode_inputs(&wide.plan, None, &m.inputs).unwrap();
+    let weights = encode_weights(&wide.plan, None, &wide.parameters).unwrap();
+    let got = decode_outputs(&wide.plan, &interpret(&wide.plan, &inputs, &weights, &mut NoCoins).unwrap());
+    assert!(largest_difference(&got[0], &want) < 1e-2);
+    // where everything is given, every family runs the same plan
+    let given = Precision { bits: Some(40), ..precision };
+    let same = lower_for(&m.graph, &m.params, &given, &WideIsCheap).unwrap();
+    assert_eq!(same.plan.hash(), lowered(&m, &given).plan.hash());
 }

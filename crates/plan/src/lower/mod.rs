@@ -20,7 +20,7 @@ pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use precision::{LayerPrecision, Precision, RoundingMode};
 pub use report::{CheckReport, Problem};
 
-use crate::cost::{Fss, Network, Rates, estimate};
+use crate::cost::{Fss, GateCost, Network, Rates, estimate};
 use crate::float::FloatTensor;
 use crate::graph::{Graph, GraphNode, GraphOp};
 use crate::ir::Plan;
@@ -39,17 +39,28 @@ pub struct Lowered {
     pub notes: Vec<String>,
 }
 
-/// Lower `graph` with its parameters. The error lists every unsupported or ill-fitting operation at once.
+/// [`lower_for`] the family `fss`.
 pub fn lower(
     graph: &Graph,
     params: &BTreeMap<String, FloatTensor>,
     precision: &Precision,
 ) -> Result<Lowered, CheckReport> {
+    lower_for(graph, params, precision, &Fss)
+}
+
+/// Lower `graph` with its parameters. What `precision` leaves open is chosen by `prices`, those of the family that will
+/// run the plan; any family can run any plan. The error lists every unsupported or ill-fitting operation at once.
+pub fn lower_for(
+    graph: &Graph,
+    params: &BTreeMap<String, FloatTensor>,
+    precision: &Precision,
+    prices: &dyn GateCost,
+) -> Result<Lowered, CheckReport> {
     check(graph, params)?;
     let mut draft = Draft { graph: graph.clone(), given: params, made: BTreeMap::new(), notes: Vec::new() };
     rules::apply(&mut draft);
     let mut notes = std::mem::take(&mut draft.notes);
-    let formats = choose_formats(&draft, precision, &mut notes)?;
+    let formats = choose_formats(&draft, precision, prices, &mut notes)?;
     notes.push(formats.note());
     let (plan, parameters) = emitted(&draft, &formats, precision)?.finish();
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
@@ -57,11 +68,12 @@ pub fn lower(
 }
 
 /// A few ring bits more than needed can save whole truncations and extensions (an average pool whose divisor then
-/// needs none, for example), or cost more key bytes than they save. Where the user leaves the ring open, the
+/// needs none, for example), or cost more bytes than they save. Where the user leaves the ring open, the
 /// candidate that is predicted to be fastest on a LAN is taken; the fewest bits on a tie.
 fn choose_formats(
     draft: &Draft<'_>,
     precision: &Precision,
+    prices: &dyn GateCost,
     notes: &mut Vec<String>,
 ) -> Result<Formats, CheckReport> {
     const MOST_SPARE_BITS: u32 = 12;
@@ -71,7 +83,7 @@ fn choose_formats(
     }
     let predicted = |formats: &Formats| -> Result<f64, CheckReport> {
         let plan = emitted(draft, formats, precision)?.plan;
-        Ok(estimate(&plan, &Fss, &Rates::default(), &Network::LAN).seconds)
+        Ok(estimate(&plan, prices, &Rates::default(), &Network::LAN).seconds)
     };
     let mut best = (predicted(&least)?, least);
     for spare in 1..=MOST_SPARE_BITS {
