@@ -332,7 +332,7 @@ impl GateCost for WideIsCheap {
 
 #[test]
 fn what_is_left_open_follows_the_prices_of_the_family() {
-    let mut m = Model::new(21, 1);
+    let mut m = Model::new(21, 3);
     let x = m.input(&[3, 10]);
     let h = m.linear(x, 20);
     let r = m.map(GraphOp::Relu, h);
