@@ -100,3 +100,17 @@ fn network_descriptions() {
         assert!(bad.parse::<Network>().is_err(), "{bad}");
     }
 }
+
+#[test]
+fn gates_of_the_replicated_family() {
+    use privet_plan::cost::Rep3;
+    let price = |op: Op, operands: &[Type], result: Type| {
+        single(op.clone(), operands, result.clone()).check().unwrap();
+        Rep3::default().operation(&op, &operands.iter().collect::<Vec<_>>(), &result)
+    };
+    let w = [ty(&[4, 30], 37, 8), ty(&[10, 30], 37, 8)];
+    let linear = price(Op::Linear, &w, ty(&[4, 10], 37, 16));
+    assert_eq!((linear.macs, linear.wire_bytes, linear.key_bytes, linear.rounds), (1200, 185, 0, 1));
+    let op = Op::Truncate { shift: 16, rounding: Rounding::OneUlp };
+    assert_eq!(price(op, &[ty(&[1000], 64, 16)], ty(&[1000], 48, 0)), Cost::default());
+}

@@ -4,9 +4,11 @@
 
 mod fss;
 mod network;
+mod rep3;
 
 pub use fss::Fss;
 pub use network::{Network, NetworkError};
+pub use rep3::{Rep3, Security, Talk};
 
 use crate::ir::{Op, Plan, Type};
 use serde::Serialize;
@@ -23,11 +25,11 @@ pub struct Cost {
     pub aes: u64,
     /// Key bytes of the party with more of them.
     pub key_bytes: u64,
-    /// Key bytes of the other party.
+    /// Key bytes of the party with fewer.
     pub key_bytes_other: u64,
-    /// Bytes that one evaluator sends to the other.
+    /// Bytes that one party sends to the others, all of them together.
     pub wire_bytes: u64,
-    /// Bytes that an owner sends to share, or that one evaluator sends a receiver.
+    /// Bytes that an owner sends to share, or that one party sends a receiver.
     pub client_bytes: u64,
     /// Message rounds.
     pub rounds: u64,
@@ -52,8 +54,12 @@ pub trait GateCost {
     fn protocol(&self) -> &'static str;
     /// One operation. Local operations are free in every family and not asked for.
     fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost;
-    /// Revealing a value to a receiver outside the evaluators.
+    /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
+    /// What a run costs beside its nodes and outputs, for example for verifying all of it at once.
+    fn run(&self, _plan: &Plan) -> Cost {
+        Cost::default()
+    }
 }
 
 /// What a machine does in a second, for [`estimate`]'s prediction. `Default` is a two-core server with AMX and VAES.
@@ -115,9 +121,11 @@ pub struct Estimate {
     pub layers: Vec<LayerCost>,
     /// One run, weights left out.
     pub total: Cost,
+    /// What of it belongs to no node: [`GateCost::run`].
+    pub whole_run: Cost,
     /// Sharing the weights, once a session.
     pub session: Cost,
-    /// Peak memory of one evaluator, roughly: values alive at once, weights and one node's keys.
+    /// Peak memory of one party, roughly: values alive at once, weights and one node's keys.
     pub memory_bytes: u64,
     /// Predicted seconds of one run.
     pub seconds: f64,
@@ -131,6 +139,7 @@ pub fn estimate(plan: &Plan, prices: &dyn GateCost, rates: &Rates, network: &Net
         nodes: Vec::new(),
         layers: Vec::new(),
         total: Cost::default(),
+        whole_run: prices.run(plan),
         session: Cost::default(),
         memory_bytes: memory(plan, prices),
         seconds: 0.0,
@@ -155,6 +164,8 @@ pub fn estimate(plan: &Plan, prices: &dyn GateCost, rates: &Rates, network: &Net
         let seconds = seconds(&cost, ty.len(), rates, network);
         out.add(output.value, &plan.nodes[output.value].layer, "output".into(), cost, seconds);
     }
+    out.total += out.whole_run;
+    out.seconds += seconds(&out.whole_run, 0, rates, network);
     out
 }
 
@@ -183,7 +194,7 @@ fn seconds(cost: &Cost, elements: usize, rates: &Rates, network: &Network) -> f6
     compute + network.seconds(cost.rounds, cost.wire_bytes + cost.client_bytes)
 }
 
-/// Values are kept as 8-byte words: the masked value, and for what linear layers read a share of the mask.
+/// Values are kept as two 8-byte words: a masked value and a share of its mask, or two components of a share.
 fn memory(plan: &Plan, prices: &dyn GateCost) -> u64 {
     const WORD: u64 = 8;
     let mut last: Vec<usize> = (0..plan.nodes.len()).collect();

@@ -1,0 +1,122 @@
+//! Prices of `rep3`: three parties, replicated shares.
+//!
+//! Everything is made of messages between neighbours: a reshare (every party sends the one before it one element a
+//! result), a deal (the party that has the role for a part of a vector sends the one after it what it deals) and a split
+//! (the two others send each other one message each). No keys are dealt; what is masked is expanded from pairwise
+//! seeds. Which party sends how much follows from how vectors are cut, so it is declared for each of the three.
+
+use super::{Cost, GateCost};
+use crate::Plan;
+use crate::ir::{Op, Rounding, Type};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::iter::Sum;
+
+/// What a protocol withstands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Security {
+    /// One party may do anything: the honest ones then get the right result or abort before anything is
+    /// revealed, but for an error of at most 2^-40.
+    #[default]
+    Malicious,
+    /// Every party follows the protocol, and no two pool what they saw.
+    SemiHonest,
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Security::Malicious => "malicious",
+            Security::SemiHonest => "semi-honest",
+        })
+    }
+}
+
+/// The family's prices.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rep3 {
+    /// Against whom: verification is paid once a run ([`GateCost::run`]), the messages of the nodes are the same.
+    pub security: Security,
+}
+
+/// What the three parties send each other at one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Talk {
+    /// Bytes that each party sends, to both of its neighbours together.
+    pub sent: [u64; 3],
+    /// Rounds.
+    pub rounds: u64,
+}
+
+impl Talk {
+    /// A reshare of `elements` elements of `bits` bits.
+    pub(super) fn reshare(elements: u64, bits: u32) -> Talk {
+        Talk { sent: [packed(elements, bits); 3], rounds: 1 }
+    }
+
+    /// One after the other.
+    pub(super) fn then(self, other: Talk) -> Talk {
+        let sent = std::array::from_fn(|i| self.sent[i] + other.sent[i]);
+        Talk { sent, rounds: self.rounds + other.rounds }
+    }
+}
+
+impl Sum for Talk {
+    fn sum<I: Iterator<Item = Talk>>(talks: I) -> Talk {
+        talks.fold(Talk::default(), Talk::then)
+    }
+}
+
+pub(super) fn packed(elements: u64, bits: u32) -> u64 {
+    (elements * bits as u64).div_ceil(8)
+}
+
+impl Rep3 {
+    /// What a node's protocol sends. Local operations, inputs and weights send nothing between the parties.
+    pub fn talk(&self, op: &Op, _operands: &[&Type], result: &Type) -> Talk {
+        let (n, to) = (result.len() as u64, result.bits);
+        match op {
+            // an inner product costs one element, however long it is
+            Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Select => Talk::reshare(n, to),
+            Op::Truncate { rounding: Rounding::OneUlp, .. } => Talk::default(),
+            _ => Talk::default(),
+        }
+    }
+}
+
+impl GateCost for Rep3 {
+    fn protocol(&self) -> &'static str {
+        "rep3"
+    }
+
+    fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost {
+        let (n, to) = (result.len() as u64, result.bits);
+        // six components, four of them seeds, each with a byte that says which
+        if let Op::Input { .. } | Op::Weight { .. } = op {
+            return Cost { client_bytes: 2 * packed(n, to) + 4 * SEED + 6, rounds: 1, ..Cost::default() };
+        }
+        let inner = || operands[0].shape.last().map_or(0, |&k| k as u64);
+        let macs = match op {
+            Op::Linear | Op::MatMul => n * inner(),
+            Op::Conv2d { geometry } => geometry.macs(),
+            Op::Mul | Op::Select => n,
+            _ => 0,
+        };
+        let talk = self.talk(op, operands, result);
+        let wire_bytes = talk.sent.into_iter().max().unwrap_or(0);
+        Cost { macs, wire_bytes, rounds: talk.rounds, ..Cost::default() }
+    }
+
+    /// Each party sends the receiver one component and a digest of another.
+    fn output(&self, ty: &Type) -> Cost {
+        Cost { client_bytes: packed(ty.len() as u64, ty.bits) + DIGEST, rounds: 1, ..Cost::default() }
+    }
+
+    fn run(&self, _plan: &Plan) -> Cost {
+        Cost::default()
+    }
+}
+
+const SEED: u64 = 16;
+const DIGEST: u64 = 32;
