@@ -53,6 +53,10 @@ pub trait Device: Send + Sync {
     /// `out += linear(x, weights)` modulo 2^k, with `weights` from [`Device::prepare`] of the same ring and shape
     /// (the batch, `m` of a product, may differ). Panics on weights of another device, ring or shape.
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]);
+
+    /// Bit l of `values[e]` becomes bit `e % 64` of word `e / 64` of plane `places[l]` of `out`; a plane has
+    /// `values.len().div_ceil(64)` words, and padding bits are zero. `places` has at most 64 entries.
+    fn bit_planes(&self, values: &[u64], places: &[usize], out: &mut [u64]);
 }
 
 /// The CPU with the best paths that this machine has and `threads` worker threads (at least 1).

@@ -1,3 +1,4 @@
+use crate::bits::cpu::BitsPath;
 use crate::compare::cpu::{self as walk, ComparePath};
 use crate::compare::{BLOCK, CompareShape};
 use crate::device::{CompareOut, Device};
@@ -16,6 +17,7 @@ pub(crate) struct Cpu {
     threads: usize,
     compare: ComparePath,
     linear: LinearPath,
+    bits: BitsPath,
 }
 
 impl Cpu {
@@ -24,6 +26,7 @@ impl Cpu {
             threads: threads.max(1),
             compare: ComparePath::detect(cap),
             linear: LinearPath::detect(cap),
+            bits: BitsPath::detect(cap),
         })
     }
 
@@ -104,6 +107,10 @@ impl Device for Cpu {
         check("inputs", x.len(), shape.input_len());
         check("outputs", out.len(), shape.output_len());
         linear::linear_acc(self.linear, self.threads, ring, shape, x, weights, out);
+    }
+
+    fn bit_planes(&self, values: &[u64], places: &[usize], out: &mut [u64]) {
+        self.bits.planes(values, places, out);
     }
 }
 

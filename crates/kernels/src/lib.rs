@@ -1,9 +1,10 @@
-//! The hot kernels behind one [`Device`] trait: comparison walks and ring matmul/convolution.
+//! The hot kernels behind one [`Device`] trait: comparison walks, ring matmul/convolution and bit planes.
 //!
 //! One folder a kernel: `spec` is the plain definition that every fast path is tested against, `cpu`
 //! holds the paths chosen at run time; a GPU's paths would stand beside them, and [`open`] is where a node's
 //! choice of device becomes one.
 
+pub mod bits;
 mod cap;
 mod choice;
 pub mod compare;

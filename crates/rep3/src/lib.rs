@@ -13,19 +13,25 @@
 #![cfg_attr(not(test), expect(dead_code, reason = "the gates, which use the moves, are added next"))]
 #![cfg_attr(test, allow(dead_code))]
 
+mod adder;
 mod agree;
 mod context;
 mod error;
 mod evaluator;
+mod gates;
 mod keys;
 mod linear;
 mod local;
+mod moves;
+mod parts;
 mod party;
+mod planes;
 mod proof;
 mod share;
 mod sharing;
 #[cfg(test)]
 mod testing;
+mod tree;
 mod weights;
 
 pub use context::{Messages, Party};

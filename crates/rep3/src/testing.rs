@@ -1,5 +1,6 @@
 //! Three parties in three threads, for this crate's unit tests.
 
+use crate::proof::{Algebra, Transcript, View};
 use crate::{Keys, Party, PartyId, Planes, Security, Share};
 use privet_kernels::cpu;
 use privet_net::{Channel, mem};
@@ -65,6 +66,63 @@ pub fn open_planes(shares: [&Planes; 3]) -> Vec<u64> {
     }
     let [a, b, c] = shares.map(|s| &s.own);
     a.iter().zip(b.iter().zip(c.iter())).map(|(a, (b, c))| a ^ b ^ c).collect()
+}
+
+/// `n` values: the edges of the ring, then uniform ones.
+pub fn edges(ring: Ring, n: usize) -> Vec<u64> {
+    let half = 1u64 << (ring.bits() - 1);
+    let edges = [0, 1, half, half.wrapping_sub(1), half.wrapping_add(1), ring.mask(), ring.mask() - 1];
+    let mut values = Seed::from_bytes([5; 16]).stream().elements(ring, n);
+    values.iter_mut().zip(edges).for_each(|(x, edge)| *x = ring.wrap(edge));
+    values
+}
+
+/// Run a program at three honest parties of either kind; `program` gives a share. Its value, which is the same for both
+/// kinds; fails unless every statement that is to be proved holds, word by word, and each of its operands is alike at both
+/// parties that have it.
+pub fn value(ring: Ring, program: impl Fn(&mut Party) -> Share + Sync) -> Vec<u64> {
+    let semi_honest = three(Security::SemiHonest, &program);
+    let malicious = three(Security::Malicious, |cx| {
+        let share = program(cx);
+        (share, cx.transcript.take().expect("a transcript"))
+    });
+    let found = open(ring, malicious.each_ref().map(|(share, _)| share));
+    assert_eq!(open(ring, semi_honest.each_ref()), found, "malicious and semi-honest differ");
+    check_claims(malicious.each_ref().map(|(_, transcript)| transcript));
+    found
+}
+
+/// Fails unless every statement holds.
+pub fn check_claims(transcripts: [&Transcript; 3]) {
+    let [a, b, c] = transcripts.map(Transcript::claims);
+    assert!(a.len() == b.len() && b.len() == c.len(), "{}, {} and {} claims", a.len(), b.len(), c.len());
+    for (i, claims) in a.iter().zip(b).zip(c).map(|((a, b), c)| [a, b, c]).enumerate() {
+        assert!(claims.iter().all(|c| c.prover == claims[0].prover && c.algebra == claims[0].algebra), "claim {i}");
+        let prover = claims[0].prover;
+        let [p, after, before] = [prover, prover.next(), prover.prev()].map(|id| &claims[id.index()].view);
+        let (View::Prover { u, v }, View::Before { u: u2, s: before }, View::After { v: v2, s: after }) =
+            (p, before, after)
+        else {
+            panic!("the views of claim {i} are not of the parties around {prover}")
+        };
+        assert!(u.len() == v.len() && !u.is_empty(), "claim {i}");
+        for (x, y) in u.iter().zip(u2).chain(v.iter().zip(v2)) {
+            assert!(x[..] == y[..], "claim {i} by {prover}: an operand differs between its holders");
+        }
+        assert!(u2.len() == u.len() && v2.len() == v.len() && before.len() == after.len(), "claim {i}");
+        assert!(u.iter().chain(v).all(|column| column.len() == before.len()), "claim {i}: lengths");
+        for w in 0..before.len() {
+            let products = u.iter().zip(v).map(|(u, v)| (u[w], v[w]));
+            let sum = match claims[0].algebra {
+                Algebra::Bits => products.fold(before[w] ^ after[w], |sum, (u, v)| sum ^ u & v),
+                Algebra::Ring(ring) => ring.wrap(products.fold(
+                    before[w].wrapping_add(after[w]),
+                    |sum, (u, v)| sum.wrapping_add(u.wrapping_mul(v)),
+                )),
+            };
+            assert_eq!(sum, 0, "claim {i} by {prover}, word {w}, does not hold");
+        }
+    }
 }
 
 #[test]

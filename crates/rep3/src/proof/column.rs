@@ -14,6 +14,16 @@ impl Column {
         assert!(range.start <= range.end && range.end <= words.len(), "a column past the end of its vector");
         Column { words: words.clone(), range }
     }
+
+    /// The words `range` of this column. Panics when there are fewer.
+    pub fn part(&self, range: Range<usize>) -> Column {
+        assert!(
+            range.start <= range.end && range.end <= self.range.len(),
+            "a part past the end of its column"
+        );
+        let range = self.range.start + range.start..self.range.start + range.end;
+        Column { words: self.words.clone(), range }
+    }
 }
 
 impl Deref for Column {

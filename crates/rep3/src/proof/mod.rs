@@ -59,4 +59,9 @@ impl Transcript {
     pub fn push(&mut self, algebra: Algebra, prover: PartyId, view: View) {
         self.claims.push(Claim { algebra, prover, view });
     }
+    /// The statements, for tests that look at them one by one.
+    #[cfg(test)]
+    pub fn claims(&self) -> &[Claim] {
+        &self.claims
+    }
 }

@@ -1,0 +1,173 @@
+//! One addition of two numbers, each known somewhere in the clear: their bits (docs/rep3.md, section 3).
+
+use crate::context::Party;
+use crate::moves::{Deal, Dealt, Known, Product};
+use crate::parts::{Parts, Roles};
+use crate::planes::{evens_first, to_planes};
+use crate::proof::Algebra;
+use crate::{RunError, Share};
+use privet_kernels::Device;
+use privet_ring::Ring;
+
+/// The low `m` bits of a and b, where `x = a + b`, a known to the dealer of a part and b to the two others.
+///
+/// Planes part by part: the even bits, then the odd ones; then bit m where it is asked for; then the
+/// products of bits 2t and 2t + 1, from which the first level of a tree is made.
+pub(crate) struct Summands {
+    pub parts: Parts,
+    m: usize,
+    /// Planes of bit m: 0 or 1.
+    tops: usize,
+    a: Dealt,
+    b: Known,
+    /// Words of a plane in every part.
+    pub words: Roles<usize>,
+}
+
+/// What is shared beside the `m` bits that are added.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Top {
+    /// Nothing.
+    None,
+    /// Bit m of a and of b, for a sign.
+    Bit,
+    /// What `x_j` and `x_(j+1)` modulo 2^m carry into bit m. Nothing of b.
+    Carry,
+}
+
+impl Summands {
+    /// Share the bits of a: one round, from every party the bits of its part. What stands for b is a function of
+    /// it: the addition's other operand, or what a comparison compares a with.
+    pub fn deal(
+        cx: &mut Party,
+        what: &str,
+        x: &Share,
+        m: usize,
+        top: Top,
+        known: impl Fn(u64) -> u64,
+    ) -> Result<Summands, RunError> {
+        let parts = Parts::of(x.len());
+        let words = parts.words(cx.id).map(|w| w.len());
+        let tops = usize::from(top != Top::None);
+        let mut places = evens_first(m);
+        places.extend((0..tops).map(|_| m));
+        let modulo = if top == Top::Carry { Ring::new(m as u32).mask() } else { u64::MAX };
+        let device = cx.device;
+        let planes = |values: &[u64]| with_products(device, values, &places, m);
+        let low = |values: &[u64]| values.iter().map(|x| x & modulo).collect::<Vec<_>>();
+
+        let summand = Dealt::summand(cx.id, &parts, x);
+        let a = summand.own.iter().zip(summand.next.iter());
+        let a: Vec<u64> = a.map(|(x, y)| (x & modulo).wrapping_add(y & modulo)).collect();
+        let count = m + tops + m / 2;
+        let deal = Deal { algebra: Algebra::Bits, values: planes(&a), words: words.map(|w| count * w) };
+        let [a] = cx.deal(what, [deal])?;
+        let b = Known::summand(cx.id, &parts, x);
+        let b = b.map(|b| planes(&b.iter().map(|b| known(*b) & modulo).collect::<Vec<_>>()));
+        let bits = Summands { parts, m, tops, a, b, words };
+        if cx.transcript.is_some() {
+            bits.claim(cx, &summand.map(|x| to_planes(device, &low(x), &places)));
+        }
+        Ok(bits)
+    }
+
+    /// Bits of the addition.
+    pub fn bits(&self) -> usize {
+        self.m
+    }
+
+    /// Bits 2t for t in a range of this length from `t`, of a and of b.
+    pub fn even(&self, t: usize, count: usize) -> (Dealt, Known) {
+        self.planes(t, count)
+    }
+
+    /// Bits 2t + 1.
+    pub fn odd(&self, t: usize, count: usize) -> (Dealt, Known) {
+        self.planes(self.m.div_ceil(2) + t, count)
+    }
+
+    /// Products of bits 2t and 2t + 1.
+    pub fn product(&self, t: usize, count: usize) -> (Dealt, Known) {
+        self.planes(self.m + self.tops + t, count)
+    }
+
+    /// Bit m.
+    pub fn top(&self) -> (Dealt, Known) {
+        debug_assert_eq!(self.tops, 1);
+        self.planes(self.m, 1)
+    }
+
+    /// Bit `l` of a, one that is shared.
+    pub fn bit(&self, l: usize) -> Dealt {
+        planes_of(&self.a, self.place(l), 1, self.words)
+    }
+
+    fn place(&self, l: usize) -> usize {
+        if l == self.m { l } else { l / 2 + (l % 2) * self.m.div_ceil(2) }
+    }
+
+    fn planes(&self, first: usize, count: usize) -> (Dealt, Known) {
+        let b = |c: &crate::proof::Column, words: usize| c.part(first * words..(first + count) * words);
+        let known =
+            Known { before: b(&self.b.before, self.words.before), after: b(&self.b.after, self.words.after) };
+        (planes_of(&self.a, first, count, self.words), known)
+    }
+
+    /// Remember to prove that a is `x_j + x_(j+1)`, whose bits are `x`, plane for plane, and the products.
+    ///
+    /// The carries `r = a ^ x_j ^ x_(j+1)` are linear in the shares; `r_0 = 0` and `r_(l+1) = r_l ^ (x_j,l ^ r_l)(x_(j+1),l ^ r_l)`, where
+    /// the first factor has the components `a_j, r_(j+1)` and the second `r_j, a_(j+1)`, as `r_j = a_j ^ x_j`.
+    fn claim(&self, cx: &mut Party, x: &Dealt) {
+        let (evens, odds, bits) = (self.m.div_ceil(2), self.m / 2, self.m + self.tops);
+        let a = planes_of(&self.a, 0, bits, self.words);
+        let r = a.zip(x, |a, x| a.iter().zip(x).map(|(a, x)| a ^ x).collect());
+        let (left, right) = (mixed(&a, &r), mixed(&r, &a));
+        let part = |of: &Dealt, first, count| planes_of(of, first, count, self.words);
+        cx.claim_dealt(Algebra::Bits, &[], &part(&r, 0, 1));
+        // bit l = 2t + odd with a bit above it
+        for (first, count, odd) in [(0, bits / 2, 0), (evens, (bits - 1) / 2, 1)] {
+            let mut above = Vec::with_capacity(count);
+            above.extend((0..count).map(|t| part(&r, self.place(2 * t + odd + 1), 1)));
+            let carry = part(&r, first, count);
+            let linear = Dealt::join(&above)
+                .zip(&carry, |above, carry| above.iter().zip(carry).map(|(a, r)| a ^ r).collect());
+            let factors = Product(&part(&left, first, count), &part(&right, first, count));
+            cx.claim_dealt(Algebra::Bits, &[factors], &linear);
+        }
+        let product = planes_of(&self.a, bits, odds, self.words);
+        cx.claim_dealt(Algebra::Bits, &[Product(&self.even(0, odds).0, &self.odd(0, odds).0)], &product);
+    }
+}
+
+/// The value with component j of `first` and component j + 1 of `second`.
+fn mixed(first: &Dealt, second: &Dealt) -> Dealt {
+    Dealt {
+        own: first.own.clone(),
+        next: second.next.clone(),
+        before: second.before.clone(),
+        after: first.after.clone(),
+    }
+}
+
+fn planes_of(of: &Dealt, first: usize, count: usize, words: Roles<usize>) -> Dealt {
+    let planes = |c: &crate::proof::Column, words: usize| c.part(first * words..(first + count) * words);
+    Dealt {
+        own: planes(&of.own, words.mine),
+        next: planes(&of.next, words.mine),
+        before: planes(&of.before, words.before),
+        after: planes(&of.after, words.after),
+    }
+}
+
+/// Bit planes at their places, and behind them the products of the planes of bits 2t and 2t + 1 of the low `m`.
+fn with_products(device: &dyn Device, values: &[u64], places: &[usize], m: usize) -> Vec<u64> {
+    let words = values.len().div_ceil(64);
+    let mut planes = Vec::with_capacity((places.len() + m / 2) * words);
+    planes.resize(places.len() * words, 0);
+    device.bit_planes(values, places, &mut planes);
+    let odd = m.div_ceil(2) * words;
+    for w in 0..m / 2 * words {
+        planes.push(planes[w] & planes[odd + w]);
+    }
+    planes
+}

@@ -1,0 +1,106 @@
+//! `x > 0 ? x : 0`, and the selection by a bit that max and argmax share with it.
+//!
+//! With the bit `c = u ^ v` and `x = s + b`, u and s known to the dealer and v and b to the two others,
+//! `c x = u s + (s - 2 u s) v + u (1 - 2v) b + v b`: u and u s are dealt, the two middle terms are one split, and the others are local.
+
+use super::sign;
+use crate::context::Party;
+use crate::moves::{Deal, Dealt, Known, Product, Split};
+use crate::parts::Parts;
+use crate::proof::Algebra;
+use crate::{Planes, RunError, Share};
+use privet_ring::Ring;
+
+/// ReLU within one ring.
+pub(crate) fn eval(cx: &mut Party, ring: Ring, x: &Share) -> Result<Share, RunError> {
+    let negative = sign::msb(cx, ring, x)?;
+    let keep = negative.not(cx.id);
+    let [y] = bit_times(cx, &keep, [(ring, x)])?;
+    Ok(y)
+}
+
+/// A bit times values of as many elements, each in its own ring. Two rounds; 4/3 of a ring's bits a value and party.
+pub(crate) fn bit_times<const N: usize>(
+    cx: &mut Party,
+    bit: &Planes,
+    values: [(Ring, &Share); N],
+) -> Result<[Share; N], RunError> {
+    let parts = Parts::of(bit.n);
+    let words = parts.elements(cx.id).map(|part| part.len());
+    let (shared, v) = bit.summands(cx.id, &parts);
+    let u: Vec<u64> = shared.own.iter().zip(shared.next.iter()).map(|(a, b)| a ^ b).collect();
+
+    let summands = values.map(|(_, x)| (Dealt::summand(cx.id, &parts, x), Known::summand(cx.id, &parts, x)));
+    // all u, then all u s: the ring of a column is that of its value
+    let mut columns = Vec::with_capacity(2 * N);
+    for (ring, _) in values {
+        columns.push(Deal { algebra: Algebra::Ring(ring), values: u.clone(), words });
+    }
+    for ((ring, _), (s, _)) in values.iter().zip(&summands) {
+        let us = u.iter().zip(s.own.iter().zip(s.next.iter()));
+        let us = us.map(|(u, (a, b))| ring.wrap(u.wrapping_mul(a.wrapping_add(*b)))).collect();
+        columns.push(Deal { algebra: Algebra::Ring(*ring), values: us, words });
+    }
+    let mut dealt = cx.deal_all("bit and selected", columns)?;
+    let products = dealt.split_off(N);
+
+    let mut splits = Vec::with_capacity(N);
+    for (i, (ring, _)) in values.iter().enumerate() {
+        let algebra = Algebra::Ring(*ring);
+        let (u, us, (s, b)) = (&dealt[i], &products[i], &summands[i]);
+        cx.claim_xor(*ring, &shared, u);
+        cx.claim_dealt(algebra, &[Product(u, s)], &us.map(|us| negated(algebra, us)));
+        let both = |f: fn(u64, u64) -> u64| {
+            move |a: &[u64], b: &[u64]| {
+                a.iter().zip(b).map(|(a, b)| ring.wrap(f(*a, *b))).collect::<Vec<u64>>()
+            }
+        };
+        let rest = s.zip(us, both(|s, us| s.wrapping_sub(us.wrapping_mul(2))));
+        let signed = v.zip(b, both(|v, b| b.wrapping_sub(v.wrapping_mul(2).wrapping_mul(b))));
+        splits.push(Split { algebra, terms: vec![(rest, v.clone()), (u.clone(), signed)], words });
+    }
+    let pieces = cx.split_all("select", splits)?;
+    let mut out = values.map(|_| Share::default());
+    for (i, mut y) in pieces.into_iter().enumerate() {
+        let (ring, _) = values[i];
+        let algebra = Algebra::Ring(ring);
+        y.add_dealt(algebra, &products[i]);
+        y.add_known(algebra, &v.zip(&summands[i].1, |v, b| v.iter().zip(b).map(|(v, b)| v * b).collect()));
+        out[i] = y.join(cx.id, &parts);
+    }
+    Ok(out)
+}
+
+fn negated(algebra: Algebra, words: &[u64]) -> Vec<u64> {
+    let mut out = words.to_vec();
+    algebra.negate(&mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{edges, share, value};
+
+    fn check(ring: Ring, x: &[u64]) {
+        let y = value(ring, |cx| eval(cx, ring, &share(cx.id, ring, x)).unwrap());
+        let expected: Vec<u64> = x.iter().map(|&x| if ring.signed(x) > 0 { x } else { 0 }).collect();
+        assert_eq!(y, expected, "{} of {ring}", x.len());
+    }
+
+    #[test]
+    fn small_rings_exhaustively() {
+        for bits in 1..=8 {
+            check(Ring::new(bits), &(0..1 << bits).collect::<Vec<u64>>());
+        }
+    }
+
+    #[test]
+    fn edges_of_large_rings_and_lengths() {
+        for bits in [13, 24, 32, 63, 64] {
+            for n in [0, 1, 65, 200, 1000] {
+                check(Ring::new(bits), &edges(Ring::new(bits), n));
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+use crate::context::{Messages, Party};
+use crate::parts::Role;
+use crate::planes::Words;
+use crate::proof::{Algebra, Column, View};
+use crate::{PartyId, RunError};
+use privet_ring::{Ring, pack};
+
+/// `x y + plus` for words of bits.
+pub(crate) struct And {
+    pub x: Words,
+    pub y: Words,
+    pub plus: Option<Words>,
+}
+
+impl Party<'_> {
+    /// AND equally long words of bits: one message to the party before, one round.
+    ///
+    /// The reshare over Z_2: party i sends `z_i = x_i y_i ^ x_i y_(i+1) ^ x_(i+1) y_i ^ F_i ^ F_(i+1)`.
+    pub(crate) fn and(&mut self, what: &str, gates: &[And]) -> Result<Vec<Words>, RunError> {
+        let mut streams = self.draw();
+        let proves = self.transcript.is_some();
+        let mut payload = Vec::new();
+        let mut sent = Vec::with_capacity(gates.len());
+        for And { x, y, .. } in gates {
+            let n = x.len();
+            let (own, next) = (streams.own.elements(Ring::R64, n), streams.next.elements(Ring::R64, n));
+            let mut z = vec![0; n];
+            let x = x.own.iter().zip(x.next.iter());
+            let y = y.own.iter().zip(y.next.iter());
+            for (((z, (xi, xj)), (yi, yj)), (f, g)) in z.iter_mut().zip(x).zip(y).zip(own.iter().zip(&next)) {
+                *z = xi & (yi ^ yj) ^ xj & yi ^ f ^ g;
+            }
+            pack(Ring::R64, &z, &mut payload);
+            sent.push((z, proves.then_some((own, next))));
+        }
+        let bytes = payload.len();
+        let got = self.talk(what, Messages { prev: payload, next: vec![] }, (0, bytes))?.next;
+        let mut rest = &got[..];
+        let mut out = Vec::with_capacity(gates.len());
+        for (gate, (mut own, masks)) in gates.iter().zip(sent) {
+            let (message, later) = rest.split_at(8 * own.len());
+            rest = later;
+            let mut next = self.unpack(what, Ring::R64, message, own.len(), self.id.next())?;
+            if let Some(masks) = masks {
+                self.claim_and(gate, &next, masks);
+            }
+            if let Some(plus) = &gate.plus {
+                Algebra::Bits.add(&mut own, &plus.own);
+                Algebra::Bits.add(&mut next, &plus.next);
+            }
+            out.push(Words { own: own.into(), next: next.into() });
+        }
+        Ok(out)
+    }
+
+    /// Remember to prove every z_i: the first row of the table in docs/rep3.md, section 6. `came` is z_(i+1), and the masks
+    /// are F_i and F_(i+1).
+    fn claim_and(&mut self, And { x, y, .. }: &And, came: &[u64], (own, mut next): (Vec<u64>, Vec<u64>)) {
+        let Some(transcript) = &mut self.transcript else { return };
+        Algebra::Bits.add(&mut next, came);
+        Algebra::Bits.subtract_product(&mut next, &x.next, &y.next);
+        let (own, next) = (Column::from(own), Column::from(next));
+        for prover in PartyId::ALL {
+            let view = match Role::of(self.id, prover) {
+                Role::Mine => View::Prover {
+                    u: vec![x.own.clone(), y.own.clone()],
+                    v: vec![y.next.clone(), x.next.clone()],
+                },
+                Role::After => View::Before { u: vec![x.next.clone(), y.next.clone()], s: next.clone() },
+                Role::Before => View::After { v: vec![y.own.clone(), x.own.clone()], s: own.clone() },
+            };
+            transcript.push(Algebra::Bits, prover, view);
+        }
+    }
+}

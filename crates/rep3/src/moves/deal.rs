@@ -1,0 +1,188 @@
+use crate::context::{Messages, Party};
+use crate::parts::{Parts, Role, Roles};
+use crate::proof::{Algebra, Column, View};
+use crate::{PartyId, RunError, Share};
+use privet_ring::{Ring, pack};
+
+/// Values that every party knows for its own part, to be shared.
+pub(crate) struct Deal {
+    pub algebra: Algebra,
+    /// This party's values.
+    pub values: Vec<u64>,
+    /// Words of every part; `values` has those of the own one.
+    pub words: Roles<usize>,
+}
+
+/// A value with components j and j + 1 alone in every part j, as one party holds it: dealt, or `x_j + x_(j+1)`.
+#[derive(Clone)]
+pub(crate) struct Dealt {
+    /// Own part: component i.
+    pub own: Column,
+    /// Own part: component i + 1.
+    pub next: Column,
+    /// Part of the party before: component i, its second one.
+    pub before: Column,
+    /// Part of the party after: component i + 1, its first one.
+    pub after: Column,
+}
+
+impl Dealt {
+    /// The summand `x_j + x_(j+1)` of every part j.
+    pub fn summand(id: PartyId, parts: &Parts, x: &Share) -> Dealt {
+        let part = parts.elements(id);
+        Dealt {
+            own: Column::slice(&x.own, part.mine.clone()),
+            next: Column::slice(&x.next, part.mine),
+            before: Column::slice(&x.own, part.before),
+            after: Column::slice(&x.next, part.after),
+        }
+    }
+
+    /// The same function of the words of every component.
+    pub fn map(&self, f: impl Fn(&[u64]) -> Vec<u64>) -> Dealt {
+        let f = |c: &Column| f(c).into();
+        Dealt { own: f(&self.own), next: f(&self.next), before: f(&self.before), after: f(&self.after) }
+    }
+
+    /// One behind the other, part by part.
+    pub fn join(all: &[Dealt]) -> Dealt {
+        let join = |of: fn(&Dealt) -> &Column| {
+            all.iter().flat_map(|a| of(a).iter().copied()).collect::<Vec<_>>().into()
+        };
+        Dealt {
+            own: join(|a| &a.own),
+            next: join(|a| &a.next),
+            before: join(|a| &a.before),
+            after: join(|a| &a.after),
+        }
+    }
+
+    /// The same function of the words of every component of two.
+    pub fn zip(&self, other: &Dealt, f: impl Fn(&[u64], &[u64]) -> Vec<u64>) -> Dealt {
+        let f = |a: &Column, b: &Column| f(a, b).into();
+        Dealt {
+            own: f(&self.own, &other.own),
+            next: f(&self.next, &other.next),
+            before: f(&self.before, &other.before),
+            after: f(&self.after, &other.after),
+        }
+    }
+}
+
+/// One summand of a statement about dealt values: the product of two of them.
+pub(crate) struct Product<'a>(pub &'a Dealt, pub &'a Dealt);
+
+impl Party<'_> {
+    /// Every party shares the values that it knows of its own part: one message to the party after, one round.
+    ///
+    /// Component j is a piece of key j, which the receiver of component j + 1, party j + 1, does not have.
+    pub(crate) fn deal<const N: usize>(
+        &mut self,
+        what: &str,
+        columns: [Deal; N],
+    ) -> Result<[Dealt; N], RunError> {
+        let dealt = self.deal_all(what, columns.into())?;
+        Ok(dealt.try_into().unwrap_or_else(|_| unreachable!("one for each")))
+    }
+
+    /// [`Party::deal`] for any number of columns.
+    pub(crate) fn deal_all(&mut self, what: &str, columns: Vec<Deal>) -> Result<Vec<Dealt>, RunError> {
+        let mut streams = self.draw();
+        let (mut payload, mut expected) = (Vec::new(), 0);
+        let mut made = Vec::with_capacity(columns.len());
+        for Deal { algebra, mut values, words } in columns {
+            let ring = algebra.ring();
+            debug_assert_eq!(values.len(), words.mine);
+            let own = streams.own.elements(ring, words.mine);
+            let after = streams.next.elements(ring, words.after);
+            algebra.subtract(&mut values, &own);
+            pack(ring, &values, &mut payload);
+            expected += ring.packed_bytes(words.before);
+            made.push((ring, words.before, own, values, after));
+        }
+        let got = self.talk(what, Messages { prev: vec![], next: payload }, (expected, 0))?.prev;
+        let mut rest = &got[..];
+        let dealt = made.into_iter().map(|(ring, words, own, next, after)| {
+            let (message, later) = rest.split_at(ring.packed_bytes(words));
+            rest = later;
+            let before = self.unpack(what, ring, message, words, self.id.prev())?;
+            Ok(Dealt { own: own.into(), next: next.into(), before: before.into(), after: after.into() })
+        });
+        dealt.collect()
+    }
+
+    /// Remember that `sum of the products + linear = 0` for dealt values: the second row of the table in docs/rep3.md,
+    /// section 6. `linear` gives the components of a dealt value. Nothing is computed where nothing is to be proved.
+    pub(crate) fn claim_dealt(&mut self, algebra: Algebra, products: &[Product], linear: &Dealt) {
+        let Some(transcript) = &mut self.transcript else { return };
+        let zero = linear.map(|c| vec![0; c.len()]);
+        let zero = [Product(&zero, &zero)];
+        // a statement needs a product, if one of nothing
+        let products = if products.is_empty() { &zero } else { products };
+        for prover in PartyId::ALL {
+            let view = match Role::of(self.id, prover) {
+                // u v, the cross terms: x_j y_(j+1) + y_j x_(j+1)
+                Role::Mine => View::Prover {
+                    u: products.iter().flat_map(|Product(x, y)| [x.own.clone(), y.own.clone()]).collect(),
+                    v: products.iter().flat_map(|Product(x, y)| [y.next.clone(), x.next.clone()]).collect(),
+                },
+                Role::After => View::Before {
+                    u: products.iter().flat_map(|Product(x, y)| [x.after.clone(), y.after.clone()]).collect(),
+                    s: known(
+                        algebra,
+                        &linear.after,
+                        products.iter().map(|Product(x, y)| (&x.after, &y.after)),
+                    ),
+                },
+                Role::Before => View::After {
+                    v: products
+                        .iter()
+                        .flat_map(|Product(x, y)| [y.before.clone(), x.before.clone()])
+                        .collect(),
+                    s: known(
+                        algebra,
+                        &linear.before,
+                        products.iter().map(|Product(x, y)| (&x.before, &y.before)),
+                    ),
+                },
+            };
+            transcript.push(algebra, prover, view);
+        }
+    }
+
+    /// Remember to prove that the dealt ring element `u` is `c_j ^ c_(j+1)`, for bits c as elements 0 and 1:
+    /// `u = c_j + c_(j+1) - 2 c_j c_(j+1)`, a statement with one product.
+    pub(crate) fn claim_xor(&mut self, ring: Ring, c: &Dealt, u: &Dealt) {
+        let Some(transcript) = &mut self.transcript else { return };
+        let algebra = Algebra::Ring(ring);
+        let minus_two = |c: &Column| {
+            Column::from(c.iter().map(|c| ring.wrap(c.wrapping_mul(2).wrapping_neg())).collect::<Vec<_>>())
+        };
+        let rest = |c: &Column, u: &Column| {
+            let mut s = c.to_vec();
+            algebra.subtract(&mut s, u);
+            Column::from(s)
+        };
+        for prover in PartyId::ALL {
+            let view = match Role::of(self.id, prover) {
+                Role::Mine => View::Prover { u: vec![minus_two(&c.own)], v: vec![c.next.clone()] },
+                Role::After => View::Before { u: vec![minus_two(&c.after)], s: rest(&c.after, &u.after) },
+                Role::Before => View::After { v: vec![c.before.clone()], s: rest(&c.before, &u.before) },
+            };
+            transcript.push(algebra, prover, view);
+        }
+    }
+}
+
+/// What one verifier knows of a statement: the products of its own components, and the linear term.
+fn known<'a>(
+    algebra: Algebra,
+    linear: &Column,
+    products: impl Iterator<Item = (&'a Column, &'a Column)>,
+) -> Column {
+    let mut s = linear.to_vec();
+    algebra.negate(&mut s);
+    products.for_each(|(x, y)| algebra.subtract_product(&mut s, x, y));
+    algebra.negate(&mut s);
+    s.into()
+}

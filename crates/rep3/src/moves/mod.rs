@@ -1,0 +1,64 @@
+//! Deal, split, and the reshare of bits: what everything that costs communication is made of (docs/rep3.md, section 2).
+//!
+//! Every move remembers what it has to prove where a party may cheat. Statements are pushed part by part, in the same
+//! order at all parties.
+
+mod and;
+mod deal;
+mod split;
+
+pub(crate) use and::And;
+pub(crate) use deal::{Deal, Dealt, Product};
+pub(crate) use split::{Known, Pieces, Split};
+
+use crate::proof::Algebra;
+use privet_ring::Ring;
+
+impl Algebra {
+    /// What a word of it is packed as.
+    pub(crate) fn ring(self) -> Ring {
+        match self {
+            Algebra::Bits => Ring::R64,
+            Algebra::Ring(ring) => ring,
+        }
+    }
+
+    /// `a <- a - b`, word by word.
+    pub(crate) fn subtract(self, a: &mut [u64], b: &[u64]) {
+        debug_assert_eq!(a.len(), b.len());
+        let words = a.iter_mut().zip(b);
+        match self {
+            Algebra::Bits => words.for_each(|(a, b)| *a ^= b),
+            Algebra::Ring(ring) => words.for_each(|(a, b)| *a = ring.wrap(a.wrapping_sub(*b))),
+        }
+    }
+
+    /// `a <- a + b`, word by word.
+    pub(crate) fn add(self, a: &mut [u64], b: &[u64]) {
+        debug_assert_eq!(a.len(), b.len());
+        let words = a.iter_mut().zip(b);
+        match self {
+            Algebra::Bits => words.for_each(|(a, b)| *a ^= b),
+            Algebra::Ring(ring) => words.for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(*b))),
+        }
+    }
+
+    /// `a <- a - x y`, word by word.
+    pub(crate) fn subtract_product(self, a: &mut [u64], x: &[u64], y: &[u64]) {
+        debug_assert!(a.len() == x.len() && x.len() == y.len());
+        let words = a.iter_mut().zip(x.iter().zip(y));
+        match self {
+            Algebra::Bits => words.for_each(|(a, (x, y))| *a ^= x & y),
+            Algebra::Ring(ring) => {
+                words.for_each(|(a, (x, y))| *a = ring.wrap(a.wrapping_sub(x.wrapping_mul(*y))))
+            }
+        }
+    }
+
+    /// `a <- -a`, word by word.
+    pub(crate) fn negate(self, a: &mut [u64]) {
+        if let Algebra::Ring(ring) = self {
+            a.iter_mut().for_each(|a| *a = ring.wrap(a.wrapping_neg()));
+        }
+    }
+}

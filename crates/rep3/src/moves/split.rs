@@ -1,0 +1,210 @@
+use super::Dealt;
+use crate::context::{Messages, Party};
+use crate::parts::{Parts, Role, Roles};
+use crate::proof::{Algebra, Column, View};
+use crate::{PartyId, RunError, Share};
+use privet_ring::{Ring, pack};
+
+/// A value that both parties other than the dealer of a part know: component j + 2 of part j.
+#[derive(Clone)]
+pub(crate) struct Known {
+    /// In the part of the party before.
+    pub before: Column,
+    /// In the part of the party after.
+    pub after: Column,
+}
+
+impl Known {
+    /// The summand `x_(j+2)` of every part j.
+    pub fn summand(id: PartyId, parts: &Parts, x: &Share) -> Known {
+        let part = parts.elements(id);
+        Known { before: Column::slice(&x.next, part.before), after: Column::slice(&x.own, part.after) }
+    }
+
+    /// The same function of the words in both parts.
+    pub fn map(&self, f: impl Fn(&[u64]) -> Vec<u64>) -> Known {
+        Known { before: f(&self.before).into(), after: f(&self.after).into() }
+    }
+
+    /// The same function of the words of two.
+    pub fn zip(&self, other: &Known, f: impl Fn(&[u64], &[u64]) -> Vec<u64>) -> Known {
+        Known { before: f(&self.before, &other.before).into(), after: f(&self.after, &other.after).into() }
+    }
+}
+
+/// A sum of products to be computed, each of a dealt value and one that the two others know.
+pub(crate) struct Split {
+    pub algebra: Algebra,
+    pub terms: Vec<(Dealt, Known)>,
+    /// Words of every part.
+    pub words: Roles<usize>,
+}
+
+/// A replicated value part by part: this party's components i and i + 1 in each.
+pub(crate) struct Pieces(pub Roles<[Vec<u64>; 2]>);
+
+/// A sum of products between the message and the end of its round.
+struct Open {
+    split: Split,
+    /// The masks of the own part: of key i and of key i + 1.
+    mine: [Vec<u64>; 2],
+    /// The masks of what is sent, and what is sent.
+    before: (Vec<u64>, Vec<u64>),
+    after: (Vec<u64>, Vec<u64>),
+}
+
+impl Party<'_> {
+    /// Multiply dealt values by what the two others know: they send each other one message each, one round.
+    ///
+    /// Party j + 1 sends `c = -A_(j+1) B - F_(j+1)`, party j + 2 sends `c' = -A_j B - F_j`; the components of the product are
+    /// `-F_j`, `-F_(j+1)` and `-(c + c')`. Neither receiver has the key of the mask of what it receives.
+    pub(crate) fn split<const N: usize>(
+        &mut self,
+        what: &str,
+        splits: [Split; N],
+    ) -> Result<[Pieces; N], RunError> {
+        let pieces = self.split_all(what, splits.into())?;
+        Ok(pieces.try_into().unwrap_or_else(|_| unreachable!("one for each")))
+    }
+
+    /// [`Party::split`] for any number of results.
+    pub(crate) fn split_all(&mut self, what: &str, splits: Vec<Split>) -> Result<Vec<Pieces>, RunError> {
+        let mut streams = self.draw();
+        let (mut out, mut prev, mut next) = (Messages::default(), 0, 0);
+        let mut open = Vec::with_capacity(splits.len());
+        for split in splits {
+            let (algebra, words) = (split.algebra, split.words);
+            let ring = algebra.ring();
+            // Both holders of a key take first the piece for the part of its number, then that for the part before.
+            let own = [words.mine, words.before].map(|n| streams.own.elements(ring, n));
+            let theirs = [words.after, words.mine].map(|n| streams.next.elements(ring, n));
+            let ([own_mine, before], [after, next_mine]) = (own, theirs);
+            let message = |mask: &[u64], part: fn(&(Dealt, Known)) -> (&Column, &Column)| {
+                let mut c = mask.to_vec();
+                algebra.negate(&mut c);
+                for (a, b) in split.terms.iter().map(part) {
+                    algebra.subtract_product(&mut c, a, b);
+                }
+                c
+            };
+            let c = message(&before, |(a, b)| (&a.before, &b.before));
+            let c2 = message(&after, |(a, b)| (&a.after, &b.after));
+            pack(ring, &c, &mut out.next);
+            pack(ring, &c2, &mut out.prev);
+            next += ring.packed_bytes(words.before);
+            prev += ring.packed_bytes(words.after);
+            open.push(Open { split, mine: [own_mine, next_mine], before: (before, c), after: (after, c2) });
+        }
+        let got = self.talk(what, out, (prev, next))?;
+        let (mut from_prev, mut from_next) = (&got.prev[..], &got.next[..]);
+        let mut pieces = Vec::with_capacity(open.len());
+        for open in open {
+            let (ring, words) = (open.split.algebra.ring(), open.split.words);
+            let c = take(&mut from_prev, ring, words.after);
+            let c2 = take(&mut from_next, ring, words.before);
+            let c = self.unpack(what, ring, c, words.after, self.id.prev())?;
+            let c2 = self.unpack(what, ring, c2, words.before, self.id.next())?;
+            pieces.push(self.close(open, c, c2));
+        }
+        Ok(pieces)
+    }
+
+    /// The product from what came: `c` of the part of the party after, `c2` (that is, c') of the part of the party before.
+    fn close(&mut self, open: Open, c: Vec<u64>, c2: Vec<u64>) -> Pieces {
+        let Open { split, mine, before: (before, sent), after: (after, sent2) } = open;
+        let sum = |mut sent: Vec<u64>, came: &[u64]| {
+            split.algebra.add(&mut sent, came);
+            split.algebra.negate(&mut sent);
+            sent
+        };
+        let sums = [sum(sent, &c2), sum(sent2, &c)];
+        let negated = |mask: &Vec<u64>| {
+            let mut component = mask.clone();
+            split.algebra.negate(&mut component);
+            component
+        };
+        let [before_sum, after_sum] = sums;
+        let pieces = Pieces(Roles {
+            mine: mine.each_ref().map(negated),
+            before: [negated(&before), before_sum],
+            after: [after_sum, negated(&after)],
+        });
+        self.claim_split(split, mine, c, c2);
+        pieces
+    }
+
+    /// Remember to prove c and c': the last two rows of the table in docs/rep3.md, section 6.
+    fn claim_split(&mut self, split: Split, masks: [Vec<u64>; 2], c: Vec<u64>, c2: Vec<u64>) {
+        let Some(transcript) = &mut self.transcript else { return };
+        let (a, b): (Vec<Dealt>, Vec<Known>) = split.terms.into_iter().unzip();
+        let of = |f: fn(&Dealt) -> &Column| a.iter().map(|a| f(a).clone()).collect::<Vec<_>>();
+        let known = |f: fn(&Known) -> &Column| b.iter().map(|b| f(b).clone()).collect::<Vec<_>>();
+        let [own, next] = masks.map(Column::from);
+        let (c, c2) = (Column::from(c), Column::from(c2));
+        for j in PartyId::ALL {
+            let views = match Role::of(self.id, j) {
+                Role::Mine => [
+                    View::Before { u: of(|a| &a.next), s: next.clone() },
+                    View::After { v: of(|a| &a.own), s: own.clone() },
+                ],
+                Role::Before => [
+                    View::Prover { u: of(|a| &a.before), v: known(|b| &b.before) },
+                    View::Before { u: known(|b| &b.before), s: c2.clone() },
+                ],
+                Role::After => [
+                    View::After { v: known(|b| &b.after), s: c.clone() },
+                    View::Prover { u: known(|b| &b.after), v: of(|a| &a.after) },
+                ],
+            };
+            for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
+                transcript.push(split.algebra, prover, view);
+            }
+        }
+    }
+}
+
+/// Cut what `n` elements take off the front of a message.
+fn take<'a>(rest: &mut &'a [u8], ring: Ring, n: usize) -> &'a [u8] {
+    let (message, later) = rest.split_at(ring.packed_bytes(n));
+    *rest = later;
+    message
+}
+
+impl Pieces {
+    /// A dealt value and one that the two others know.
+    pub fn of(a: &Dealt, b: &Known) -> Pieces {
+        Pieces(Roles {
+            mine: [a.own.to_vec(), a.next.to_vec()],
+            before: [a.before.to_vec(), b.before.to_vec()],
+            after: [b.after.to_vec(), a.after.to_vec()],
+        })
+    }
+
+    /// Add a dealt value.
+    pub fn add_dealt(&mut self, algebra: Algebra, a: &Dealt) {
+        algebra.add(&mut self.0.mine[0], &a.own);
+        algebra.add(&mut self.0.mine[1], &a.next);
+        algebra.add(&mut self.0.before[0], &a.before);
+        algebra.add(&mut self.0.after[1], &a.after);
+    }
+
+    /// Add a value that the two others know.
+    pub fn add_known(&mut self, algebra: Algebra, b: &Known) {
+        algebra.add(&mut self.0.before[1], &b.before);
+        algebra.add(&mut self.0.after[0], &b.after);
+    }
+
+    /// The whole vector of ring elements.
+    pub fn join(self, id: PartyId, parts: &Parts) -> Share {
+        let part = parts.elements(id);
+        let Roles { mine, before, after } = self.0;
+        let [own, next] = [0, 1].map(|side| {
+            let mut out = vec![0; parts.len()];
+            for (range, pieces) in [(&part.mine, &mine), (&part.before, &before), (&part.after, &after)] {
+                out[range.clone()].copy_from_slice(&pieces[side]);
+            }
+            out
+        });
+        Share::new(own, next)
+    }
+}

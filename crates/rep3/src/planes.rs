@@ -1,0 +1,121 @@
+//! Bits, 64 to a word, and their way from and to elements.
+
+use crate::moves::{Dealt, Known, Pieces};
+use crate::parts::{Parts, Roles};
+use crate::proof::Column;
+use crate::{PartyId, Planes};
+use privet_kernels::Device;
+use std::sync::Arc;
+
+/// One party's share of some words of bits: a range of planes.
+#[derive(Clone)]
+pub(crate) struct Words {
+    pub own: Column,
+    pub next: Column,
+}
+
+impl Words {
+    pub fn len(&self) -> usize {
+        self.own.len()
+    }
+
+    /// Add words to both components.
+    pub fn xor(&self, other: &Words) -> Words {
+        let xor =
+            |a: &Column, b: &Column| a.iter().zip(b.iter()).map(|(a, b)| a ^ b).collect::<Vec<_>>().into();
+        Words { own: xor(&self.own, &other.own), next: xor(&self.next, &other.next) }
+    }
+
+    /// As planes of `n` bits.
+    pub fn planes(&self, n: usize) -> Planes {
+        let count = if n == 0 { 0 } else { self.len() / n.div_ceil(64) };
+        Planes::new(n, count, self.own.to_vec(), self.next.to_vec())
+    }
+}
+
+impl Planes {
+    /// All words, without a copy.
+    pub(crate) fn all(&self) -> Words {
+        Words { own: (&self.own).into(), next: (&self.next).into() }
+    }
+
+    /// The planes `range`, without a copy.
+    pub(crate) fn range(&self, range: std::ops::Range<usize>) -> Words {
+        let words = range.start * self.words()..range.end * self.words();
+        Words { own: Column::slice(&self.own, words.clone()), next: Column::slice(&self.next, words) }
+    }
+
+    /// The complement of every bit: a public constant, added to component 0.
+    pub(crate) fn not(&self, id: PartyId) -> Planes {
+        let flip = |words: &Arc<Vec<u64>>, flip: bool| {
+            if flip { Arc::new(words.iter().map(|w| !w).collect()) } else { words.clone() }
+        };
+        Planes {
+            own: flip(&self.own, id == PartyId::ALL[0]),
+            next: flip(&self.next, id == PartyId::ALL[2]),
+            ..*self
+        }
+    }
+
+    /// One plane as the summands of section 3: `c_j ^ c_(j+1)` and `c_(j+2)`, one ring element 0 or 1 an element.
+    pub(crate) fn summands(&self, id: PartyId, parts: &Parts) -> (Dealt, Known) {
+        debug_assert_eq!((self.count, self.n), (1, parts.len()));
+        let part = parts.elements(id);
+        let bits =
+            |words: &[u64], range: &std::ops::Range<usize>| Column::from(elements(words, range.clone()));
+        let dealt = Dealt {
+            own: bits(&self.own, &part.mine),
+            next: bits(&self.next, &part.mine),
+            before: bits(&self.own, &part.before),
+            after: bits(&self.next, &part.after),
+        };
+        let known = Known { before: bits(&self.next, &part.before), after: bits(&self.own, &part.after) };
+        (dealt, known)
+    }
+}
+
+/// Planes of `values`, see [`Device::bit_planes`]; every place below `places.len()` is taken once.
+pub(crate) fn to_planes(device: &dyn Device, values: &[u64], places: &[usize]) -> Vec<u64> {
+    let mut out = vec![0; places.len() * values.len().div_ceil(64)];
+    device.bit_planes(values, places, &mut out);
+    out
+}
+
+/// Bits `range` of a plane, one 0 or 1 an element.
+pub(crate) fn elements(plane: &[u64], range: std::ops::Range<usize>) -> Vec<u64> {
+    debug_assert!(range.start.is_multiple_of(64) || range.is_empty());
+    let mut out = vec![0; range.len()];
+    let words = plane.get(range.start / 64..).unwrap_or_default();
+    for (out, word) in out.chunks_mut(64).zip(words) {
+        for (e, out) in out.iter_mut().enumerate() {
+            *out = word >> e & 1;
+        }
+    }
+    out
+}
+
+impl Pieces {
+    /// The planes of which these are the words, part by part.
+    pub fn join_planes(self, id: PartyId, parts: &Parts, count: usize) -> Planes {
+        let part = parts.words(id);
+        let words = parts.len().div_ceil(64);
+        let Roles { mine, before, after } = self.0;
+        let [own, next] = [0, 1].map(|side| {
+            let mut out = vec![0; count * words];
+            for (range, pieces) in [(&part.mine, &mine), (&part.before, &before), (&part.after, &after)] {
+                let pieces = &pieces[side];
+                for p in 0..count {
+                    let piece = &pieces[p * range.len()..(p + 1) * range.len()];
+                    out[p * words + range.start..p * words + range.end].copy_from_slice(piece);
+                }
+            }
+            out
+        });
+        Planes::new(parts.len(), count, own, next)
+    }
+}
+
+/// Places that put the even bits of `count` first and the odd ones behind them.
+pub(crate) fn evens_first(count: usize) -> Vec<usize> {
+    (0..count).map(|l| l / 2 + (l % 2) * count.div_ceil(2)).collect()
+}

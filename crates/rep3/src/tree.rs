@@ -1,0 +1,128 @@
+//! Trees over the bits of two summands (docs/rep3.md, section 3): the carry of their addition, and whether all bits differ.
+//!
+//! The first level takes two bits at a time and is a split, not an AND: with a dealt and b known, and with the products
+//! `a_1 a_0` dealt and `b_1 b_0` local, two bits generate `a_1 b_1 + (a_1 a_0) b_0 + a_0 (b_1 b_0)` and propagate
+//! `(a_1 + b_1)(a_0 + b_0) = a_1 a_0 + a_1 b_0 + a_0 b_1 + b_1 b_0`. That is a level less, and 7/3 bits a party for two bits
+//! instead of 4.
+
+use crate::adder::Summands;
+use crate::context::Party;
+use crate::moves::{And, Dealt, Known, Pieces, Split};
+use crate::planes::Words;
+use crate::proof::Algebra;
+use crate::{PartyId, Planes, RunError};
+
+/// Some neighbouring bits: whether they carry by themselves, and whether they hand a carry on.
+#[derive(Clone)]
+struct Block {
+    generate: Words,
+    propagate: Words,
+}
+
+/// The carry out of all bits of `a + b`; one plane. One round for pairs of bits, and one for each level above them.
+pub(crate) fn carry(cx: &mut Party, bits: &Summands) -> Result<Planes, RunError> {
+    let n = bits.parts.len();
+    if bits.bits() == 0 {
+        let words = n.div_ceil(64);
+        return Ok(Planes::new(n, 1, vec![0; words], vec![0; words]));
+    }
+    // the lowest block only generates: nothing comes in
+    let (mut lowest, mut blocks) = pairs(cx, bits)?;
+    while !blocks.is_empty() {
+        let mut gates = Vec::with_capacity(blocks.len());
+        let over = |high: &Block, low: &Words| And {
+            x: high.propagate.clone(),
+            y: low.clone(),
+            plus: Some(high.generate.clone()),
+        };
+        gates.push(over(&blocks[0], &lowest));
+        for pair in blocks[1..].chunks_exact(2) {
+            let (low, high) = (&pair[0], &pair[1]);
+            gates.push(over(high, &low.generate));
+            gates.push(And { x: high.propagate.clone(), y: low.propagate.clone(), plus: None });
+        }
+        let mut made = cx.and("carry", &gates)?.into_iter();
+        let unpaired = blocks[1..].chunks_exact(2).remainder().to_vec();
+        lowest = made.next().unwrap_or(lowest);
+        blocks.clear();
+        while let (Some(generate), Some(propagate)) = (made.next(), made.next()) {
+            blocks.push(Block { generate, propagate });
+        }
+        blocks.extend(unpaired);
+    }
+    Ok(lowest.planes(n))
+}
+
+/// The lowest block of two bits, and those above it; the highest has one bit where their number is odd.
+fn pairs(cx: &mut Party, bits: &Summands) -> Result<(Words, Vec<Block>), RunError> {
+    let (pairs, single) = (bits.bits() / 2, bits.bits() % 2);
+    // nothing comes in to the lowest pair
+    let above = pairs.saturating_sub(1);
+    let ((even_a, even_b), (product_a, product_b)) = (bits.even(0, pairs), bits.product(0, pairs));
+    let splits = [
+        split(bits, pairs, vec![bits.odd(0, pairs), (product_a, even_b), (even_a, product_b)]),
+        split(bits, single, vec![bits.even(pairs, single)]),
+        propagation(bits, 1.min(pairs), above),
+    ];
+    let [generate, highest, mut propagate] = cx.split("generate and propagate", splits)?;
+    add(&mut propagate, bits.product(1.min(pairs), above));
+
+    let (id, parts) = (cx.id, bits.parts);
+    let generate = generate.join_planes(id, &parts, pairs);
+    let propagate = propagate.join_planes(id, &parts, above);
+    let mut blocks: Vec<Block> = (0..above)
+        .map(|t| Block { generate: generate.range(t + 1..t + 2), propagate: propagate.range(t..t + 1) })
+        .collect();
+    let highest = highest.join_planes(id, &parts, single);
+    if pairs == 0 {
+        return Ok((highest.all(), blocks));
+    }
+    if single == 1 {
+        let propagate = sum(id, bits, bits.even(pairs, 1));
+        blocks.push(Block { generate: highest.all(), propagate: propagate.all() });
+    }
+    Ok((generate.range(0..1), blocks))
+}
+
+/// Whether every bit of a differs from that of b; one plane. Rounds as for a carry.
+pub(crate) fn all_differ(cx: &mut Party, bits: &Summands) -> Result<Planes, RunError> {
+    let (pairs, single) = (bits.bits() / 2, bits.bits() % 2);
+    let mut leaves = Vec::with_capacity(pairs + single);
+    if pairs > 0 {
+        let [mut pieces] = cx.split("both differ", [propagation(bits, 0, pairs)])?;
+        add(&mut pieces, bits.product(0, pairs));
+        let planes = pieces.join_planes(cx.id, &bits.parts, pairs);
+        leaves.extend((0..pairs).map(|t| planes.range(t..t + 1)));
+    }
+    if single == 1 {
+        leaves.push(sum(cx.id, bits, bits.even(pairs, 1)).all());
+    }
+    while leaves.len() > 1 {
+        let gates: Vec<And> =
+            leaves.chunks_exact(2).map(|p| And { x: p[0].clone(), y: p[1].clone(), plus: None }).collect();
+        let mut next = cx.and("all differ", &gates)?;
+        next.extend(leaves.chunks_exact(2).remainder().iter().cloned());
+        leaves = next;
+    }
+    Ok(leaves.swap_remove(0).planes(bits.parts.len()))
+}
+
+/// `a_(2t+1) b_(2t) + a_(2t) b_(2t+1)`: what two bits propagate but for the products that are known.
+fn propagation(bits: &Summands, t: usize, count: usize) -> Split {
+    let ((even_a, even_b), (odd_a, odd_b)) = (bits.even(t, count), bits.odd(t, count));
+    split(bits, count, vec![(even_a, odd_b), (odd_a, even_b)])
+}
+
+fn split(bits: &Summands, planes: usize, terms: Vec<(Dealt, Known)>) -> Split {
+    Split { algebra: Algebra::Bits, terms, words: bits.words.map(|w| planes * w) }
+}
+
+fn add(pieces: &mut Pieces, (a, b): (Dealt, Known)) {
+    pieces.add_dealt(Algebra::Bits, &a);
+    pieces.add_known(Algebra::Bits, &b);
+}
+
+/// One plane `a + b`, of what is shared and known already.
+pub(crate) fn sum(id: PartyId, bits: &Summands, (a, b): (Dealt, Known)) -> Planes {
+    Pieces::of(&a, &b).join_planes(id, &bits.parts, 1)
+}
