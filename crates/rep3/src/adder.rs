@@ -11,8 +11,8 @@ use privet_ring::Ring;
 
 /// The low `m` bits of a and b, where `x = a + b`, a known to the dealer of a part and b to the two others.
 ///
-/// Planes part by part: the even bits, then the odd ones; then bit m where it is asked for; then the
-/// products of bits 2t and 2t + 1, from which the first level of a tree is made.
+/// Planes part by part: the even bits, then the odd ones; then bit m where it is asked for; then, for a tree, the
+/// products of bits 2t and 2t + 1, from which its first level is made.
 pub(crate) struct Summands {
     pub parts: Parts,
     m: usize,

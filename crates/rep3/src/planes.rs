@@ -26,10 +26,9 @@ impl Words {
         Words { own: xor(&self.own, &other.own), next: xor(&self.next, &other.next) }
     }
 
-    /// As planes of `n` bits.
-    pub fn planes(&self, n: usize) -> Planes {
-        let count = if n == 0 { 0 } else { self.len() / n.div_ceil(64) };
-        Planes::new(n, count, self.own.to_vec(), self.next.to_vec())
+    /// As one plane of `n` bits.
+    pub fn plane(&self, n: usize) -> Planes {
+        Planes::new(n, 1, self.own.to_vec(), self.next.to_vec())
     }
 }
 

@@ -97,7 +97,10 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
     let [a, b, c] = transcripts.map(Transcript::claims);
     assert!(a.len() == b.len() && b.len() == c.len(), "{}, {} and {} claims", a.len(), b.len(), c.len());
     for (i, claims) in a.iter().zip(b).zip(c).map(|((a, b), c)| [a, b, c]).enumerate() {
-        assert!(claims.iter().all(|c| c.prover == claims[0].prover && c.algebra == claims[0].algebra), "claim {i}");
+        assert!(
+            claims.iter().all(|c| c.prover == claims[0].prover && c.algebra == claims[0].algebra),
+            "claim {i}"
+        );
         let prover = claims[0].prover;
         let [p, after, before] = [prover, prover.next(), prover.prev()].map(|id| &claims[id.index()].view);
         let (View::Prover { u, v }, View::Before { u: u2, s: before }, View::After { v: v2, s: after }) =
@@ -115,10 +118,11 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
             let products = u.iter().zip(v).map(|(u, v)| (u[w], v[w]));
             let sum = match claims[0].algebra {
                 Algebra::Bits => products.fold(before[w] ^ after[w], |sum, (u, v)| sum ^ u & v),
-                Algebra::Ring(ring) => ring.wrap(products.fold(
-                    before[w].wrapping_add(after[w]),
-                    |sum, (u, v)| sum.wrapping_add(u.wrapping_mul(v)),
-                )),
+                Algebra::Ring(ring) => {
+                    ring.wrap(products.fold(before[w].wrapping_add(after[w]), |sum, (u, v)| {
+                        sum.wrapping_add(u.wrapping_mul(v))
+                    }))
+                }
             };
             assert_eq!(sum, 0, "claim {i} by {prover}, word {w}, does not hold");
         }

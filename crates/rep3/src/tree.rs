@@ -50,7 +50,7 @@ pub(crate) fn carry(cx: &mut Party, bits: &Summands) -> Result<Planes, RunError>
         }
         blocks.extend(unpaired);
     }
-    Ok(lowest.planes(n))
+    Ok(lowest.plane(n))
 }
 
 /// The lowest block of two bits, and those above it; the highest has one bit where their number is odd.
@@ -104,7 +104,7 @@ pub(crate) fn all_differ(cx: &mut Party, bits: &Summands) -> Result<Planes, RunE
         next.extend(leaves.chunks_exact(2).remainder().iter().cloned());
         leaves = next;
     }
-    Ok(leaves.swap_remove(0).planes(bits.parts.len()))
+    Ok(leaves.swap_remove(0).plane(bits.parts.len()))
 }
 
 /// `a_(2t+1) b_(2t) + a_(2t) b_(2t+1)`: what two bits propagate but for the products that are known.

@@ -26,7 +26,7 @@ pub(crate) fn msb(cx: &mut Party, from: Ring, x: &Share) -> Result<Planes, RunEr
     let bits = Summands::deal(cx, "bits", x, low, Top::Bit, |b| b)?;
     let carry = tree::carry(cx, &bits)?;
     let top = tree::sum(cx.id, &bits, bits.top());
-    Ok(top.all().xor(&carry.all()).planes(x.len()))
+    Ok(top.all().xor(&carry.all()).plane(x.len()))
 }
 
 /// A plane as elements 0 and 1 of `to`: with u and v its two summands modulo 2, `u + v - 2uv`. Two rounds.

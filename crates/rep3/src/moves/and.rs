@@ -69,7 +69,7 @@ impl Party<'_> {
                 Role::After => View::Before { u: vec![x.next.clone(), y.next.clone()], s: next.clone() },
                 Role::Before => View::After { v: vec![y.own.clone(), x.own.clone()], s: own.clone() },
             };
-            transcript.push(Algebra::Bits, prover, view);
+            super::remember(transcript, Algebra::Bits, prover, view);
         }
     }
 }

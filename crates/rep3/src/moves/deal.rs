@@ -146,7 +146,7 @@ impl Party<'_> {
                     ),
                 },
             };
-            transcript.push(algebra, prover, view);
+            super::remember(transcript, algebra, prover, view);
         }
     }
 
@@ -169,7 +169,7 @@ impl Party<'_> {
                 Role::After => View::Before { u: vec![minus_two(&c.after)], s: rest(&c.after, &u.after) },
                 Role::Before => View::After { v: vec![c.before.clone()], s: rest(&c.before, &u.before) },
             };
-            transcript.push(algebra, prover, view);
+            super::remember(transcript, algebra, prover, view);
         }
     }
 }

@@ -11,8 +11,20 @@ pub(crate) use and::And;
 pub(crate) use deal::{Deal, Dealt, Product};
 pub(crate) use split::{Known, Pieces, Split};
 
-use crate::proof::Algebra;
+use crate::PartyId;
+use crate::proof::{Algebra, Transcript, View};
 use privet_ring::Ring;
+
+/// Remember a statement, if it is about anything: parts of short vectors are empty.
+fn remember(transcript: &mut Transcript, algebra: Algebra, prover: PartyId, view: View) {
+    let words = match &view {
+        View::Prover { u, .. } => u.first().map_or(0, |u| u.len()),
+        View::Before { s, .. } | View::After { s, .. } => s.len(),
+    };
+    if words > 0 {
+        transcript.push(algebra, prover, view);
+    }
+}
 
 impl Algebra {
     /// What a word of it is packed as.

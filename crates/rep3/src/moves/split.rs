@@ -157,7 +157,7 @@ impl Party<'_> {
                 ],
             };
             for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
-                transcript.push(split.algebra, prover, view);
+                super::remember(transcript, split.algebra, prover, view);
             }
         }
     }
