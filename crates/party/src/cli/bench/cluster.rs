@@ -1,7 +1,8 @@
-//! The processes of a benchmark: two parties over loopback TLS and a dealer that writes keys to their stores.
+//! The processes of a benchmark: the parties over loopback TLS and, where the family has one, a dealer that writes
+//! keys to their stores.
 
-use crate::cli::CliError;
 use crate::cli::deal::Dealt;
+use crate::cli::{CliError, Family};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -11,18 +12,32 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 pub struct Cluster {
     dir: PathBuf,
     parties: Vec<Child>,
-    dealer: Child,
+    dealer: Option<Dealer>,
+}
+
+struct Dealer {
+    process: Child,
     ask: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
+/// How a benchmark is run.
+pub struct Setting<'a> {
+    /// The protocol.
+    pub family: &'a Family,
+    /// The network to emulate between the parties.
+    pub network: &'a str,
+    /// Threads of each party.
+    pub threads: usize,
+}
+
 fn failed(doing: &str, e: impl std::fmt::Display) -> CliError {
-    CliError::failed(format!("{doing}: {e}"), "see the logs in the benchmark's directory (`--keep`)")
+    CliError::failed(format!("{doing}: {e}"), "see the logs in the benchmark's directory (`--dir`)")
 }
 
 impl Cluster {
-    /// Write a deployment for `plan` into `dir` and start everybody with `threads` threads each.
-    pub fn start(dir: &Path, plan: &Path, network: &str, threads: usize) -> Result<Cluster, CliError> {
+    /// Write a deployment for `plan` into `dir` and start everybody.
+    pub fn start(dir: &Path, plan: &Path, setting: &Setting) -> Result<Cluster, CliError> {
         let exe = std::env::current_exe().map_err(|e| failed("finding this program", e))?;
         let nodes = dir.join("nodes");
         let init = Command::new(&exe)
@@ -30,48 +45,62 @@ impl Cluster {
             .arg(&nodes)
             .arg("--plan")
             .arg(plan)
+            .args(setting.family.arguments())
             .output()
             .map_err(|e| failed("starting `privet init`", e))?;
         if !init.status.success() {
             return Err(failed("`privet init`", String::from_utf8_lossy(&init.stderr)));
         }
-        let mut parties = Vec::new();
-        for party in ["party0", "party1"] {
-            let config = nodes.join(party).join("node.toml");
-            set_threads(&config, threads)?;
-            let log = dir.join(format!("{party}.log"));
-            let log = File::create(&log).map_err(|e| CliError::file("write", &log, e))?;
-            let child = Command::new(&exe)
-                .args(["party", "--network", network, "--config"])
-                .arg(&config)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(log)
-                .spawn()
-                .map_err(|e| failed("starting a party", e))?;
-            parties.push(child);
+        let mut cluster = Cluster { dir: nodes, parties: Vec::new(), dealer: None };
+        for party in 0..setting.family.protocol.parties() {
+            let child = cluster.start_party(&exe, &format!("party{party}"), setting)?;
+            cluster.parties.push(child);
         }
-        let mut dealer = Command::new(&exe)
+        if setting.family.protocol.has_dealer() {
+            cluster.dealer = Some(cluster.start_dealer(&exe, plan)?);
+        }
+        Ok(cluster)
+    }
+
+    fn start_party(&self, exe: &Path, name: &str, setting: &Setting) -> Result<Child, CliError> {
+        let config = self.dir.join(name).join("node.toml");
+        set_threads(&config, setting.threads)?;
+        let log = self.log(name);
+        let log = File::create(&log).map_err(|e| CliError::file("write", &log, e))?;
+        Command::new(exe)
+            .args(["party", "--network", setting.network, "--config"])
+            .arg(&config)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(|e| failed("starting a party", e))
+    }
+
+    fn start_dealer(&self, exe: &Path, plan: &Path) -> Result<Dealer, CliError> {
+        let mut process = Command::new(exe)
             .args(["deal", "--on-demand", "--json", "--plan"])
             .arg(plan)
-            .args(["--store0".as_ref(), nodes.join("party0/store").as_os_str()])
-            .args(["--store1".as_ref(), nodes.join("party1/store").as_os_str()])
+            .args(["--store0".as_ref(), self.dir.join("party0/store").as_os_str()])
+            .args(["--store1".as_ref(), self.dir.join("party1/store").as_os_str()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| failed("starting the dealer", e))?;
-        let (Some(ask), Some(answers)) = (dealer.stdin.take(), dealer.stdout.take()) else {
+        let (Some(ask), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(failed("starting the dealer", "no pipes"));
         };
-        let answers = BufReader::new(answers);
-        Ok(Cluster { dir: nodes, parties, dealer, ask, answers })
+        Ok(Dealer { process, ask, answers: BufReader::new(answers) })
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.dir.parent().unwrap_or(&self.dir).join(format!("{name}.log"))
     }
 
     /// The end of the log of a party that is not running any more.
     pub fn last_words(&mut self) -> Option<String> {
         let ended = self.parties.iter_mut().position(|p| matches!(p.try_wait(), Ok(Some(_))))?;
-        let log = self.dir.parent()?.join(format!("party{ended}.log"));
-        let text = std::fs::read_to_string(log).ok()?;
+        let text = std::fs::read_to_string(self.log(&format!("party{ended}"))).ok()?;
         let lines: Vec<&str> = text.lines().rev().take(6).collect();
         Some(format!("party {ended} ended: {}", lines.into_iter().rev().collect::<Vec<_>>().join(" ")))
     }
@@ -81,12 +110,13 @@ impl Cluster {
         self.dir.join("client/node.toml")
     }
 
-    /// Deal keys for one more run.
-    pub fn deal(&mut self) -> Result<Dealt, CliError> {
-        writeln!(self.ask, "deal").map_err(|e| failed("asking the dealer", e))?;
+    /// Deal keys for one more run; `None` where the family needs none.
+    pub fn deal(&mut self) -> Result<Option<Dealt>, CliError> {
+        let Some(dealer) = &mut self.dealer else { return Ok(None) };
+        writeln!(dealer.ask, "deal").map_err(|e| failed("asking the dealer", e))?;
         let mut line = String::new();
-        self.answers.read_line(&mut line).map_err(|e| failed("hearing the dealer", e))?;
-        serde_json::from_str(&line).map_err(|_| failed("the dealer", "it ended early; see above"))
+        dealer.answers.read_line(&mut line).map_err(|e| failed("hearing the dealer", e))?;
+        serde_json::from_str(&line).map(Some).map_err(|_| failed("the dealer", "it ended early; see above"))
     }
 }
 
@@ -100,7 +130,7 @@ fn set_threads(config: &Path, threads: usize) -> Result<(), CliError> {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for child in self.parties.iter_mut().chain([&mut self.dealer]) {
+        for child in self.parties.iter_mut().chain(self.dealer.as_mut().map(|d| &mut d.process)) {
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,35 +1,36 @@
 //! `privet bench`: a workload over real processes, five times, with the figures that decide.
 
 mod cluster;
+mod figures;
 mod kernel;
 mod stats;
 mod workload;
 
-use super::{CliError, Out, serve};
+use super::{CliError, Family, Out, serve};
 use crate::progress;
-use crate::session::client::{Client, ClientError};
-use cluster::Cluster;
+use crate::report::busiest;
+use crate::session::client::{Client, ClientError, Outcome};
+use cluster::{Cluster, Setting};
+use figures::{Dealing, Figures, Layer, Verification, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
 use privet_plan::{FloatTensor, interpret_real};
-use serde::Serialize;
-use stats::{Spread, spread};
+use stats::spread;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use workload::{Choice, Workload};
 
 /// Options.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// relu-N, matmul-N, mlp, lenet, alexnet-cifar, vgg16-cifar, resnet18, squeezenet, resnet50, vgg16.
+    #[arg(help = format!("One of {}", workload::names()))]
     workload: String,
-    /// Protocol family.
-    #[arg(long, default_value = "fss", value_parser = ["fss"])]
-    protocol: String,
+    #[command(flatten)]
+    family: Family,
     /// Rows of a run.
-    #[arg(long, default_value_t = 1)]
-    batch: usize,
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    batch: u32,
     /// Ring bits of linear layers.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..=64))]
     bits: u32,
@@ -56,146 +57,130 @@ pub struct Args {
     layers: bool,
 }
 
-/// The figures.
-#[derive(Debug, Serialize)]
-struct Figures {
-    workload: String,
-    protocol: String,
-    security: &'static str,
-    batch: usize,
-    bits: u32,
-    fraction: u32,
-    network: String,
-    runs: u32,
-    /// Seconds from the client's request to its outputs in hand.
-    wall_s: Spread,
-    /// Seconds from shared inputs to shared outputs, of the slower party.
-    online_s: Spread,
-    /// Seconds to deal both parties' keys and write them.
-    offline_s: Spread,
-    /// Of the party with more, one to the other.
-    bytes_sent: u64,
-    key_bytes: u64,
-    rounds: u64,
-    comparisons: u64,
-    aes_calls: u64,
-    macs: u64,
-    /// Against float64.
-    max_abs_err: f64,
-    /// Peak resident memory: party 0, party 1, dealer.
-    peak_rss_mb: [f64; 3],
-    /// AES calls a second of the dealer.
-    dealer_aes_per_s: f64,
-    /// Key bytes a second of the dealer, both parties'.
-    dealer_bytes_per_s: f64,
-    /// Rounds x RTT + bytes / bandwidth, for an emulated network; computing comes on top.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    network_floor_s: Option<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    kernels: Vec<kernel::Kernel>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    layers: Vec<Layer>,
-}
-
-#[derive(Debug, Serialize)]
-struct Layer {
-    layer: String,
-    op: String,
-    #[serde(flatten)]
-    stats: NodeStats,
+/// What the runs gave: seconds of each counted one, and the last one's account.
+struct Measured {
+    wall: Vec<f64>,
+    online: Vec<f64>,
+    offline: Vec<f64>,
+    setup_s: f64,
+    encrypted: bool,
+    last: Outcome,
+    dealt: Option<super::deal::Dealt>,
 }
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
-    let progress = progress::for_stderr(args.json);
-    let choice = Choice { name: &args.workload, batch: args.batch, bits: args.bits, fraction: args.fraction };
-    let work = workload::make(&choice)?;
-    let kernels = kernels(args);
-    let (temporary, dir) = match &args.dir {
-        Some(dir) => (None, dir.clone()),
-        None => {
-            let t = tempfile::tempdir().map_err(|e| CliError::failed(e, "give `--dir`"))?;
-            let path = t.path().to_owned();
-            (Some(t), path)
-        }
-    };
-    std::fs::create_dir_all(&dir).map_err(|e| CliError::file("create", &dir, e))?;
-    let plan_file = dir.join("plan.json");
-    std::fs::write(&plan_file, work.plan.to_json()).map_err(|e| CliError::file("write", &plan_file, e))?;
-
-    let mut cluster = Cluster::start(&dir, &plan_file, &args.network, args.threads)?;
-    let (links, plan) = serve::load(&cluster.client(), "lan")?;
-    let mut client = Client::new(links, plan);
-    let failed = |e: ClientError, cluster: &mut Cluster| {
-        let cause = cluster.last_words().unwrap_or_else(|| e.to_string());
-        CliError::failed(cause, "see party0.log and party1.log in the directory of `--dir`")
-    };
-    progress.start(args.runs as u64 + 1, &args.workload);
-    let (mut wall, mut online, mut offline) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut last, mut dealt) = (None, None);
-    for i in 0..=args.runs {
-        let deal = cluster.deal()?;
-        if i == 0 {
-            client.share_weights(&work.weights).map_err(|e| failed(e, &mut cluster))?;
-        }
-        // Let the disk take what it will of the keys: "online" starts with keys at rest.
-        settle();
-        let outcome = client.run(&work.inputs).map_err(|e| failed(e, &mut cluster))?;
-        if i > 0 {
-            offline.push(deal.seconds);
-            wall.push(outcome.wall_s);
-            online.push(outcome.online_s());
-        }
-        (last, dealt) = (Some(outcome), Some(deal));
-        progress.advance(1);
-    }
-    progress.finish();
-    let encrypted = client.encrypted();
-    drop(cluster);
-    let (Some(outcome), Some(dealt)) = (last, dealt) else { return Ok(()) };
-
-    let nodes = outcome.nodes();
-    let mut total = NodeStats::default();
-    nodes.iter().for_each(|n| total.add(n));
-    let offline = spread(&offline);
-    let mb = |b: u64| b as f64 / 1e6;
-    let [a0, a1] = [&outcome.accounts[0], &outcome.accounts[1]];
-    let figures = Figures {
-        workload: args.workload.clone(),
-        protocol: args.protocol.clone(),
-        security: if encrypted { "semi-honest, TLS" } else { "semi-honest, INSECURE transport" },
-        batch: args.batch,
+    let choice = Choice {
+        name: &args.workload,
+        batch: args.batch as usize,
         bits: args.bits,
         fraction: args.fraction,
-        network: args.network.clone(),
-        runs: args.runs,
-        wall_s: spread(&wall),
-        online_s: spread(&online),
-        offline_s: offline,
-        bytes_sent: total.sent_bytes,
-        key_bytes: total.key_bytes,
-        rounds: total.rounds,
-        comparisons: total.comparisons,
-        aes_calls: total.aes_calls,
-        macs: total.macs,
-        max_abs_err: max_abs_err(&work, &outcome.outputs),
-        peak_rss_mb: [mb(a0.peak_rss_bytes), mb(a1.peak_rss_bytes), mb(dealt.peak_rss_bytes)],
-        dealer_aes_per_s: dealt.aes_calls as f64 / offline.median,
-        dealer_bytes_per_s: 2.0 * dealt.key_bytes as f64 / offline.median,
-        network_floor_s: network_floor(args, &total),
-        kernels,
-        layers: if args.layers { layers(&work, &nodes) } else { Vec::new() },
     };
-    drop(temporary);
+    let work = workload::make(&choice)?;
+    let kernels = kernels(args);
+    let temporary;
+    let dir = match &args.dir {
+        Some(dir) => dir.as_path(),
+        None => {
+            temporary = tempfile::tempdir().map_err(|e| CliError::failed(e, "give `--dir`"))?;
+            temporary.path()
+        }
+    };
+    let measured = measure(args, &work, dir)?;
+    let figures = figures(args, &work, kernels, &measured)?;
     match args.json {
         true => out.json(&figures),
         false => show(&figures, out),
     }
 }
 
+fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliError> {
+    let progress = progress::for_stderr(args.json);
+    std::fs::create_dir_all(dir).map_err(|e| CliError::file("create", dir, e))?;
+    let plan_file = dir.join("plan.json");
+    std::fs::write(&plan_file, work.plan.to_json()).map_err(|e| CliError::file("write", &plan_file, e))?;
+    let setting = Setting { family: &args.family, network: &args.network, threads: args.threads };
+    let mut cluster = Cluster::start(dir, &plan_file, &setting)?;
+    let (links, plan) = serve::load(&cluster.client(), "lan")?;
+    let mut client = Client::new(links, plan);
+    let failed = |e: ClientError, cluster: &mut Cluster| {
+        let cause = cluster.last_words().unwrap_or_else(|| e.to_string());
+        CliError::failed(cause, "see party0.log and the other parties' in the directory of `--dir`")
+    };
+    progress.start(args.runs as u64 + 1, &args.workload);
+    let (mut wall, mut online, mut offline) = (Vec::new(), Vec::new(), Vec::new());
+
+    // The first run is not counted: it warms up caches and connections.
+    let mut dealt = cluster.deal()?;
+    let start = Instant::now();
+    client.share_weights(&work.weights).map_err(|e| failed(e, &mut cluster))?;
+    let setup_s = start.elapsed().as_secs_f64();
+    let mut last = client.run(&work.inputs).map_err(|e| failed(e, &mut cluster))?;
+    progress.advance(1);
+    for _ in 0..args.runs {
+        if let Some(deal) = cluster.deal()? {
+            offline.push(deal.seconds);
+            dealt = Some(deal);
+            // Let the disk take what it will of the keys: "online" starts with keys at rest.
+            settle();
+        }
+        last = client.run(&work.inputs).map_err(|e| failed(e, &mut cluster))?;
+        wall.push(last.wall_s);
+        online.push(last.online_s());
+        progress.advance(1);
+    }
+    progress.finish();
+    Ok(Measured { wall, online, offline, setup_s, encrypted: client.encrypted(), last, dealt })
+}
+
+fn figures(
+    args: &Args,
+    work: &Workload,
+    kernels: Vec<kernel::Kernel>,
+    m: &Measured,
+) -> Result<Figures, CliError> {
+    let total = busiest(&m.last.accounts);
+    let offline = if m.offline.is_empty() { spread(&[0.0]) } else { spread(&m.offline) };
+    let transport = if m.encrypted { "TLS" } else { "INSECURE transport" };
+    let peaks = m.last.accounts.iter().map(|a| a.peak_rss_bytes);
+    let peaks = peaks.chain(m.dealt.as_ref().map(|d| d.peak_rss_bytes));
+    Ok(Figures {
+        workload: args.workload.clone(),
+        protocol: args.family.protocol.to_string(),
+        security: format!("{}, {transport}", args.family.forecast()?.security()),
+        batch: work.plan.batch,
+        bits: args.bits,
+        fraction: args.fraction,
+        network: args.network.clone(),
+        runs: args.runs,
+        wall_s: spread(&m.wall),
+        online_s: spread(&m.online),
+        offline_s: offline,
+        setup_s: m.setup_s,
+        bytes_sent: total.sent_bytes,
+        mb_per_sample: total.sent_bytes as f64 / 1e6 / work.plan.batch as f64,
+        key_bytes: total.key_bytes,
+        rounds: total.rounds,
+        comparisons: total.comparisons,
+        aes_calls: total.aes_calls,
+        macs: total.macs,
+        verification: None,
+        max_abs_err: max_abs_err(work, &m.last.outputs),
+        peak_rss_mb: peaks.map(|b| b as f64 / 1e6).collect(),
+        dealer: m.dealt.as_ref().map(|d| Dealing {
+            dealer_aes_per_s: d.aes_calls as f64 / offline.median,
+            dealer_bytes_per_s: m.last.accounts.len() as f64 * d.key_bytes as f64 / offline.median,
+        }),
+        network_floor_s: network_floor(args, &total),
+        kernels,
+        layers: if args.layers { layers(work, &m.last.nodes()) } else { Vec::new() },
+    })
+}
+
+/// The kernels that a workload is made of, where the family uses them alone.
 fn kernels(args: &Args) -> Vec<kernel::Kernel> {
     let cores = crate::sys::cores();
-    if args.workload.starts_with("relu-") {
+    if args.workload.starts_with("relu-") && args.family.protocol.has_dealer() {
         return vec![kernel::comparisons(args.bits - 1, cores)];
     }
     match args.workload.strip_prefix("matmul-").and_then(|n| n.parse().ok()) {
@@ -236,55 +221,10 @@ fn network_floor(args: &Args, total: &NodeStats) -> Option<f64> {
 }
 
 fn layers(work: &Workload, nodes: &[NodeStats]) -> Vec<Layer> {
-    let op = |op: &privet_plan::ir::Op| {
-        let kind = serde_json::to_value(op).ok().and_then(|v| Some(v.get("kind")?.as_str()?.to_owned()));
-        kind.unwrap_or_default()
-    };
     let row = |(n, s): (&privet_plan::ir::Node, &NodeStats)| Layer {
         layer: n.layer.clone(),
-        op: op(&n.op),
+        op: n.op.kind(),
         stats: *s,
     };
     work.plan.nodes.iter().zip(nodes).map(row).collect()
-}
-
-fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
-    let s = |s: &Spread| format!("{:.4} s ({:.4} to {:.4})", s.median, s.min, s.max);
-    out.line(format_args!(
-        "{} batch {}, {} ({}), ring {} bits, fraction {}, network {}",
-        f.workload, f.batch, f.protocol, f.security, f.bits, f.fraction, f.network
-    ))?;
-    out.line(format_args!("  online   {}", s(&f.online_s)))?;
-    out.line(format_args!("  wall     {}", s(&f.wall_s)))?;
-    out.line(format_args!("  offline  {}", s(&f.offline_s)))?;
-    out.line(format_args!("  sent     {} bytes in {} rounds", f.bytes_sent, f.rounds))?;
-    out.line(format_args!("  keys     {} bytes a party", f.key_bytes))?;
-    out.line(format_args!("  error    {:.3e} against float64", f.max_abs_err))?;
-    let [p0, p1, d] = f.peak_rss_mb;
-    out.line(format_args!("  memory   {p0:.0} MB and {p1:.0} MB, dealer {d:.0} MB"))?;
-    out.line(format_args!(
-        "  dealer   {:.3e} AES calls/s, {:.3e} bytes/s",
-        f.dealer_aes_per_s, f.dealer_bytes_per_s
-    ))?;
-    if let Some(floor) = f.network_floor_s {
-        out.line(format_args!("  network floor {floor:.3} s (rounds x RTT + bytes / bandwidth)"))?;
-    }
-    for k in &f.kernels {
-        out.line(format_args!(
-            "  {} on {} threads ({}): {:.3e}/s, {:.0}% of the limit {:.3e}/s",
-            k.kernel,
-            k.threads,
-            k.path,
-            k.rate,
-            100.0 * k.ratio,
-            k.limit
-        ))?;
-    }
-    for l in f.layers.iter().filter(|l| l.stats.seconds > 1e-5 || l.stats.key_bytes > 0) {
-        out.line(format_args!(
-            "    {:24} {:14} {:9.5} s {:>12} key bytes {:>10} sent {:3} rounds",
-            l.layer, l.op, l.stats.seconds, l.stats.key_bytes, l.stats.sent_bytes, l.stats.rounds
-        ))?;
-    }
-    Ok(())
 }

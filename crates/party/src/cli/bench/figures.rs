@@ -1,0 +1,138 @@
+//! What a benchmark found, as JSON and for people.
+
+use super::kernel::Kernel;
+use super::stats::Spread;
+use crate::cli::{CliError, Out};
+use privet_family::NodeStats;
+use serde::Serialize;
+
+/// The figures of one workload.
+#[derive(Debug, Serialize)]
+pub struct Figures {
+    pub workload: String,
+    pub protocol: String,
+    /// What the protocol withstands, and how messages were protected.
+    pub security: String,
+    pub batch: usize,
+    pub bits: u32,
+    pub fraction: u32,
+    pub network: String,
+    pub runs: u32,
+    /// Seconds from the client's request to its outputs in hand.
+    pub wall_s: Spread,
+    /// Seconds from shared inputs to shared outputs, of the slowest party, with all verification.
+    pub online_s: Spread,
+    /// Seconds to deal all keys and write them; 0 where the family has no dealer.
+    pub offline_s: Spread,
+    /// Seconds to begin a session, once: keys agreed on, weights shared and prepared.
+    pub setup_s: f64,
+    /// Of the party that sends most, to all others, with all verification.
+    pub bytes_sent: u64,
+    /// The same by row, megabytes (10^6).
+    pub mb_per_sample: f64,
+    pub key_bytes: u64,
+    /// With those of verification.
+    pub rounds: u64,
+    pub comparisons: u64,
+    pub aes_calls: u64,
+    pub macs: u64,
+    /// Verification's part of the above; absent where nothing is verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+    /// Against float64.
+    pub max_abs_err: f64,
+    /// Peak resident memory: the parties in order, then the dealer if there is one.
+    pub peak_rss_mb: Vec<f64>,
+    /// The dealer's rates.
+    #[serde(flatten)]
+    pub dealer: Option<Dealing>,
+    /// Rounds x RTT + bytes / bandwidth, for an emulated network; computing comes on top.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_floor_s: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<Kernel>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<Layer>,
+}
+
+/// What proving and checking cost.
+#[derive(Debug, Serialize)]
+pub struct Verification {
+    pub seconds: f64,
+    pub bytes_sent: u64,
+    pub rounds: u64,
+}
+
+/// How fast keys are dealt.
+#[derive(Debug, Serialize)]
+pub struct Dealing {
+    /// AES calls a second.
+    pub dealer_aes_per_s: f64,
+    /// Key bytes a second, all parties'.
+    pub dealer_bytes_per_s: f64,
+}
+
+/// The cost of one node.
+#[derive(Debug, Serialize)]
+pub struct Layer {
+    pub layer: String,
+    pub op: String,
+    #[serde(flatten)]
+    pub stats: NodeStats,
+}
+
+/// Print the figures for people.
+pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
+    let s = |s: &Spread| format!("{:.4} s ({:.4} to {:.4})", s.median, s.min, s.max);
+    out.line(format_args!(
+        "{} batch {}, {} ({}), ring {} bits, fraction {}, network {}",
+        f.workload, f.batch, f.protocol, f.security, f.bits, f.fraction, f.network
+    ))?;
+    out.line(format_args!("  online   {}", s(&f.online_s)))?;
+    out.line(format_args!("  wall     {}", s(&f.wall_s)))?;
+    if f.dealer.is_some() {
+        out.line(format_args!("  offline  {}", s(&f.offline_s)))?;
+    }
+    out.line(format_args!("  setup    {:.4} s, once a session", f.setup_s))?;
+    out.line(format_args!(
+        "  sent     {} bytes in {} rounds, {:.4} MB a sample",
+        f.bytes_sent, f.rounds, f.mb_per_sample
+    ))?;
+    if let Some(v) = &f.verification {
+        out.line(format_args!(
+            "  checks   {:.4} s, {} bytes, {} rounds of these",
+            v.seconds, v.bytes_sent, v.rounds
+        ))?;
+    }
+    out.line(format_args!("  error    {:.3e} against float64", f.max_abs_err))?;
+    let memory: Vec<String> = f.peak_rss_mb.iter().map(|mb| format!("{mb:.0} MB")).collect();
+    out.line(format_args!("  memory   {}", memory.join(", ")))?;
+    if let Some(d) = &f.dealer {
+        out.line(format_args!("  keys     {} bytes a party", f.key_bytes))?;
+        out.line(format_args!(
+            "  dealer   {:.3e} AES calls/s, {:.3e} bytes/s",
+            d.dealer_aes_per_s, d.dealer_bytes_per_s
+        ))?;
+    }
+    if let Some(floor) = f.network_floor_s {
+        out.line(format_args!("  network floor {floor:.3} s (rounds x RTT + bytes / bandwidth)"))?;
+    }
+    for k in &f.kernels {
+        out.line(format_args!(
+            "  {} on {} threads ({}): {:.3e}/s, {:.0}% of the limit {:.3e}/s",
+            k.kernel,
+            k.threads,
+            k.path,
+            k.rate,
+            100.0 * k.ratio,
+            k.limit
+        ))?;
+    }
+    for l in f.layers.iter().filter(|l| l.stats.seconds > 1e-5 || l.stats.key_bytes > 0) {
+        out.line(format_args!(
+            "    {:24} {:14} {:9.5} s {:>12} key bytes {:>10} sent {:3} rounds",
+            l.layer, l.op, l.stats.seconds, l.stats.key_bytes, l.stats.sent_bytes, l.stats.rounds
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Sums over a run's accounts.
+
+use crate::session::control::PartyRun;
+use privet_family::NodeStats;
+
+/// What a whole run cost one party.
+pub fn sum(account: &PartyRun) -> NodeStats {
+    let mut total = NodeStats::default();
+    account.nodes.iter().for_each(|n| total.add(n));
+    total
+}
+
+/// Figure by figure, the whole run's cost at the party where it is largest.
+pub fn busiest(accounts: &[PartyRun]) -> NodeStats {
+    accounts.iter().map(sum).fold(NodeStats::default(), |most, party| most.larger(&party))
+}
