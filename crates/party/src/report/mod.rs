@@ -3,11 +3,13 @@
 mod format;
 mod from_run;
 mod html;
+mod sums;
 mod svg;
 
 pub use format::{bits, bytes, count, seconds};
 pub use from_run::{Observer, from_run};
 pub use html::render as html;
+pub use sums::{busiest, sum};
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -3,9 +3,9 @@
 use crate::session::control::PartyRun;
 use privet_family::NodeStats;
 
-/// What a whole run cost one party.
+/// What a whole run cost one party, with all verification.
 pub fn sum(account: &PartyRun) -> NodeStats {
-    let mut total = NodeStats::default();
+    let mut total = account.checks;
     account.nodes.iter().for_each(|n| total.add(n));
     total
 }

@@ -45,7 +45,7 @@ impl Cluster {
             .arg(&nodes)
             .arg("--plan")
             .arg(plan)
-            .args(setting.family.arguments())
+            .args(setting.family.arguments()?)
             .output()
             .map_err(|e| failed("starting `privet init`", e))?;
         if !init.status.success() {

@@ -70,12 +70,8 @@ struct Measured {
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
-    let choice = Choice {
-        name: &args.workload,
-        batch: args.batch as usize,
-        bits: args.bits,
-        fraction: args.fraction,
-    };
+    let choice =
+        Choice { name: &args.workload, batch: args.batch as usize, bits: args.bits, fraction: args.fraction };
     let work = workload::make(&choice)?;
     let kernels = kernels(args);
     let temporary;
@@ -164,7 +160,7 @@ fn figures(
         comparisons: total.comparisons,
         aes_calls: total.aes_calls,
         macs: total.macs,
-        verification: None,
+        verification: verification(&m.last.checks()),
         max_abs_err: max_abs_err(work, &m.last.outputs),
         peak_rss_mb: peaks.map(|b| b as f64 / 1e6).collect(),
         dealer: m.dealt.as_ref().map(|d| Dealing {
@@ -175,6 +171,12 @@ fn figures(
         kernels,
         layers: if args.layers { layers(work, &m.last.nodes()) } else { Vec::new() },
     })
+}
+
+fn verification(checks: &NodeStats) -> Option<Verification> {
+    let found =
+        Verification { seconds: checks.seconds, bytes_sent: checks.sent_bytes, rounds: checks.rounds };
+    (checks.rounds > 0).then_some(found)
 }
 
 /// The kernels that a workload is made of, where the family uses them alone.

@@ -9,24 +9,31 @@ use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 use std::collections::BTreeMap;
 
+/// Graphs by name, from files of the benchmark's folder.
+macro_rules! graphs {
+    ($($name:literal = $file:literal),* $(,)?) => {
+        [$(($name, include_bytes!(concat!("../../../../../benches/workloads/", $file, ".graph.json")))),*]
+    };
+}
+
 /// Captured networks, without weights; made by `python -m privet.workloads`.
-const GRAPHS: [(&str, &[u8]); 15] = [
-    ("mlp", include_bytes!("../../../../../benches/workloads/mlp.graph.json")),
-    ("network-a", include_bytes!("../../../../../benches/workloads/mlp.graph.json")),
-    ("network-b", include_bytes!("../../../../../benches/workloads/network-b.graph.json")),
-    ("network-c", include_bytes!("../../../../../benches/workloads/network-c.graph.json")),
-    ("lenet", include_bytes!("../../../../../benches/workloads/lenet.graph.json")),
-    ("alexnet-cifar", include_bytes!("../../../../../benches/workloads/alexnet-cifar.graph.json")),
-    ("alexnet-tiny", include_bytes!("../../../../../benches/workloads/alexnet-tiny.graph.json")),
-    ("vgg16-cifar", include_bytes!("../../../../../benches/workloads/vgg16-cifar.graph.json")),
-    ("vgg16-tiny", include_bytes!("../../../../../benches/workloads/vgg16-tiny.graph.json")),
-    ("spin-alexnet", include_bytes!("../../../../../benches/workloads/spin-alexnet.graph.json")),
-    ("spin-vgg16m", include_bytes!("../../../../../benches/workloads/spin-vgg16m.graph.json")),
-    ("resnet18", include_bytes!("../../../../../benches/workloads/resnet18.graph.json")),
-    ("squeezenet", include_bytes!("../../../../../benches/workloads/squeezenet.graph.json")),
-    ("resnet50", include_bytes!("../../../../../benches/workloads/resnet50.graph.json")),
-    ("vgg16", include_bytes!("../../../../../benches/workloads/vgg16.graph.json")),
-];
+const GRAPHS: &[(&str, &[u8])] = &graphs! {
+    "mlp" = "mlp",
+    "network-a" = "mlp",
+    "network-b" = "network-b",
+    "network-c" = "network-c",
+    "lenet" = "lenet",
+    "alexnet-cifar" = "alexnet-cifar",
+    "alexnet-tiny" = "alexnet-tiny",
+    "vgg16-cifar" = "vgg16-cifar",
+    "vgg16-tiny" = "vgg16-tiny",
+    "spin-alexnet" = "spin-alexnet",
+    "spin-vgg16m" = "spin-vgg16m",
+    "resnet18" = "resnet18",
+    "squeezenet" = "squeezenet",
+    "resnet50" = "resnet50",
+    "vgg16" = "vgg16",
+};
 
 /// A plan with operands.
 pub struct Workload {

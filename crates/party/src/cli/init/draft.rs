@@ -1,6 +1,6 @@
-use super::RoleChoice;
+use super::{Setting, refuse_unknown};
 use crate::cli::CliError;
-use crate::config::{Address, Card, Place, parse_deployment};
+use crate::config::{Address, Card, Place, Protocol, parse_deployment};
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -14,17 +14,18 @@ pub struct Draft {
 
 impl Draft {
     /// A new deployment without places.
-    pub fn new(path: &Path, name: &str, roles: &RoleChoice) -> Result<Draft, CliError> {
+    pub fn new(path: &Path, name: &str, setting: &Setting) -> Result<Draft, CliError> {
         if !Place::valid_name(name) {
             let cause = format!("`{}` cannot name a deployment", name.escape_debug());
             return Err(CliError::usage(cause, "use letters, digits, `-`, `_` and `.`"));
         }
-        let RoleChoice { data_owner, model_owner, receiver } = roles;
+        let Setting { protocol, security, data_owner, model_owner, receiver } = setting;
         let text = format!(
             "# Who takes part. The same for everybody; nothing in it is secret.\n\
              # `privet init --join CARD` adds the card that another operator sent.\n\
              name = \"{name}\"\n\
-             protocol = \"fss\"\n\
+             protocol = \"{protocol}\"\n\
+             security = \"{security}\"\n\
              plan = \"plan.json\"   # everybody needs the same plan: compare hashes with `privet plan show`\n\
              \n\
              # Who plays which role: a party or a client.\n\
@@ -50,6 +51,9 @@ impl Draft {
 
     /// Pin a place. A place that is pinned to another certificate is changed only with `replace`.
     pub fn add(&mut self, card: &Card, replace: bool) -> Result<(), CliError> {
+        if let Some(protocol) = self.protocol() {
+            refuse_unknown(protocol, &card.place)?;
+        }
         let table = self.table(&card.place)?;
         let fingerprint = card.fingerprint.to_string();
         let old = table.get("fingerprint").and_then(Item::as_str).unwrap_or_default();
@@ -64,6 +68,12 @@ impl Draft {
         }
         table["fingerprint"] = value(fingerprint);
         Ok(())
+    }
+
+    /// The protocol, if the file names one that this version runs.
+    fn protocol(&self) -> Option<Protocol> {
+        let name = self.doc.get("protocol")?.as_str()?;
+        Protocol::ALL.into_iter().find(|p| p.to_string() == name)
     }
 
     /// Where a place is dialled, if the file says so already.

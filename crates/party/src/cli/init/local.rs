@@ -1,4 +1,4 @@
-use super::{Args, Draft, copy_plan, node_text, private_dir, refuse_existing, write_new};
+use super::{Args, Draft, Setting, copy_plan, node_text, nodes, private_dir, refuse_existing, write_new};
 use crate::cli::{CliError, Out, certs};
 use crate::config::{Address, Card, Place};
 use crate::sys;
@@ -24,42 +24,43 @@ struct WrittenNode {
     fingerprint: String,
 }
 
-/// Every node of a deployment on this machine: `DIR/{party0,party1,dealer,CLIENT}/`.
+/// Every node of a deployment on this machine: `DIR/{party0,party1,...,dealer,CLIENT}/`.
 pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError> {
     let Some(plan) = &args.plan else {
         return Err(CliError::usage("`--local` needs the plan", "add `--plan plan.json`"));
     };
-    let roles = args.roles()?;
-    let places = places(args, &roles)?;
-    let weights = weights(args, &roles)?;
+    let setting = args.setting()?;
+    let places = places(args, &setting)?;
+    let weights = weights(args, &setting)?;
     refuse_existing(dir)?;
     private_dir(dir)?;
     copy_plan(plan, dir)?;
 
     let deployment = dir.join("deployment.toml");
-    let mut draft = Draft::new(&deployment, args.name.as_deref().unwrap_or("local"), &roles)?;
+    let mut draft = Draft::new(&deployment, args.name.as_deref().unwrap_or("local"), &setting)?;
     // All ports are held until the last one is chosen, so that they differ.
     let ports = places.iter().map(|p| p.listens().then(free_port).transpose());
     let ports = ports.collect::<Result<Vec<_>, _>>()?;
-    let mut nodes = Vec::new();
+    let mut written = Vec::new();
     for (place, port) in places.into_iter().zip(&ports) {
         let sub = dir.join(folder(&place));
         private_dir(&sub)?;
         let identity = certs::generate(&place.to_string(), args.days)?;
         identity.write(&sub.join("cert.pem"), &sub.join("key.pem"), false)?;
         let config = sub.join("node.toml");
-        let weights = weights.as_deref().filter(|_| place == roles.model_owner);
-        // Both parties compute at the same time, the dealer before them.
-        let threads = matches!(place, Place::Party(_)).then(|| (sys::cores() / 2).max(1));
+        let weights = weights.as_deref().filter(|_| place == setting.model_owner);
+        // The parties compute at the same time, a dealer before them.
+        let threads = matches!(place, Place::Party(_));
+        let threads = threads.then(|| (sys::cores() / setting.protocol.parties()).max(1));
         write_new(&config, node_text(&place, "../deployment.toml", weights, threads).as_bytes())?;
         let address = port.as_ref().map(|(_, port)| Address { host: HOST.into(), port: *port });
         let fingerprint = identity.fingerprint();
         draft.add(&Card { place: place.clone(), address: address.clone(), fingerprint }, false)?;
-        nodes.push(WrittenNode { place, config, address, fingerprint: fingerprint.to_string() });
+        written.push(WrittenNode { place, config, address, fingerprint: fingerprint.to_string() });
     }
     draft.save()?;
 
-    let written = Written { deployment, nodes };
+    let written = Written { deployment, nodes: written };
     if args.json {
         return out.json(&written);
     }
@@ -72,23 +73,24 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
 }
 
 /// The weights file, by a path that holds in every directory.
-fn weights(args: &Args, roles: &super::RoleChoice) -> Result<Option<PathBuf>, CliError> {
+fn weights(args: &Args, setting: &Setting) -> Result<Option<PathBuf>, CliError> {
     let Some(path) = &args.weights else { return Ok(None) };
-    if !matches!(roles.model_owner, Place::Party(_)) {
+    if !matches!(setting.model_owner, Place::Party(_)) {
         let cause =
-            format!("`--weights` is for a model that a party owns, but {} owns it", roles.model_owner);
+            format!("`--weights` is for a model that a party owns, but {} owns it", setting.model_owner);
         return Err(CliError::usage(cause, "leave it out: the client gives the weights itself"));
     }
     std::path::absolute(path).map(Some).map_err(|e| CliError::file("find", path, e))
 }
 
-fn places(args: &Args, roles: &super::RoleChoice) -> Result<Vec<Place>, CliError> {
+fn places(args: &Args, setting: &Setting) -> Result<Vec<Place>, CliError> {
     let named = args.client.iter().cloned().map(Place::Client);
-    let playing = [&roles.data_owner, &roles.model_owner, &roles.receiver].into_iter().cloned();
+    let playing = setting.roles().into_iter().cloned();
     let clients: BTreeSet<Place> = named.chain(playing).filter(|p| matches!(p, Place::Client(_))).collect();
+    let nodes = nodes(setting.protocol);
     for place in &clients {
         let Place::Client(name) = place else { continue };
-        if !Place::valid_name(name) || ["party0", "party1", "dealer"].contains(&name.as_str()) {
+        if !Place::valid_name(name) || nodes.iter().any(|p| folder(p) == *name) {
             let cause = format!("`{}` cannot name a client here", name.escape_debug());
             return Err(CliError::usage(
                 cause,
@@ -96,7 +98,7 @@ fn places(args: &Args, roles: &super::RoleChoice) -> Result<Vec<Place>, CliError
             ));
         }
     }
-    Ok([Place::Party(0), Place::Party(1), Place::Dealer].into_iter().chain(clients).collect())
+    Ok(nodes.into_iter().chain(clients).collect())
 }
 
 fn folder(place: &Place) -> String {

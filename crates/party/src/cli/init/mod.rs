@@ -6,8 +6,8 @@ mod node;
 
 pub(super) use draft::Draft;
 
-use super::{CliError, Out};
-use crate::config::{Address, Card, Place};
+use super::{CliError, Family, Out};
+use crate::config::{Address, Card, Place, Protocol, Security};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub struct Args {
     /// Write every node of a deployment on this machine under DIR, with free ports.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["me", "join"])]
     local: Option<PathBuf>,
-    /// Write this machine's node: party:0, party:1, dealer or client:NAME.
+    /// Write this machine's node: party:0 (or another number), dealer or client:NAME.
     #[arg(long, value_name = "PLACE", requires = "name", conflicts_with = "join")]
     me: Option<Place>,
     /// Add cards that other operators sent (they print theirs with `privet certs show`).
@@ -32,6 +32,8 @@ pub struct Args {
     /// With --join: replace a fingerprint that was pinned before (its owner renewed the certificate).
     #[arg(long, requires = "join")]
     replace: bool,
+    #[command(flatten)]
+    family: Family,
     /// The deployment's name.
     #[arg(long)]
     name: Option<String>,
@@ -67,27 +69,58 @@ pub struct Args {
     json: bool,
 }
 
-/// Who plays which role in a new deployment.
-pub(super) struct RoleChoice {
+/// The protocol of a new deployment, and who plays which role in it.
+pub(super) struct Setting {
+    pub protocol: Protocol,
+    pub security: Security,
     pub data_owner: Place,
     pub model_owner: Place,
     pub receiver: Place,
 }
 
 impl Args {
-    fn roles(&self) -> Result<RoleChoice, CliError> {
+    fn setting(&self) -> Result<Setting, CliError> {
         let receiver = self.receiver.clone().unwrap_or_else(|| self.data_owner.clone());
-        let roles = RoleChoice {
+        let setting = Setting {
+            protocol: self.family.protocol,
+            security: self.family.security()?,
             data_owner: self.data_owner.clone(),
             model_owner: self.model_owner.clone(),
             receiver,
         };
-        if [&roles.data_owner, &roles.model_owner, &roles.receiver].contains(&&Place::Dealer) {
-            let cause = "the dealer knows every mask, so it must not own data or see results";
-            return Err(CliError::usage(cause, "give the role to a party or to a client"));
+        for place in setting.roles() {
+            if *place == Place::Dealer {
+                let cause = "the dealer knows every mask, so it must not own data or see results";
+                return Err(CliError::usage(cause, "give the role to a party or to a client"));
+            }
+            refuse_unknown(setting.protocol, place)?;
         }
-        Ok(roles)
+        Ok(setting)
     }
+}
+
+impl Setting {
+    fn roles(&self) -> [&Place; 3] {
+        [&self.data_owner, &self.model_owner, &self.receiver]
+    }
+}
+
+/// The places that a protocol's deployments have beside clients.
+fn nodes(protocol: Protocol) -> Vec<Place> {
+    let parties = (0..protocol.parties()).map(|i| Place::Party(i as u8));
+    parties.chain(protocol.has_dealer().then_some(Place::Dealer)).collect()
+}
+
+/// Refuse a party or dealer that the protocol does not have.
+fn refuse_unknown(protocol: Protocol, place: &Place) -> Result<(), CliError> {
+    let nodes = nodes(protocol);
+    if matches!(place, Place::Client(_)) || nodes.contains(place) {
+        return Ok(());
+    }
+    let names: Vec<String> = nodes.iter().map(Place::to_string).collect();
+    let cause = format!("protocol {protocol} has no {place}");
+    let remedy = format!("it has {} and clients; `--protocol` chooses another protocol", names.join(", "));
+    Err(CliError::usage(cause, remedy))
 }
 
 /// Write what the options ask for.

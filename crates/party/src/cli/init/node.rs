@@ -1,4 +1,4 @@
-use super::{Args, Draft, copy_plan, node_text, private_dir, refuse_existing, write_new};
+use super::{Args, Draft, copy_plan, node_text, private_dir, refuse_existing, refuse_unknown, write_new};
 use crate::cli::{CliError, Out, certs};
 use crate::config::{Card, Place};
 
@@ -14,12 +14,13 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
         }
         _ => {}
     }
-    let roles = args.roles()?;
+    let setting = args.setting()?;
+    refuse_unknown(setting.protocol, me)?;
     let dir = &args.dir;
     refuse_existing(dir)?;
     private_dir(dir)?;
     let deployment = dir.join("deployment.toml");
-    let mut draft = Draft::new(&deployment, args.name.as_deref().unwrap_or_default(), &roles)?;
+    let mut draft = Draft::new(&deployment, args.name.as_deref().unwrap_or_default(), &setting)?;
     if let Some(plan) = &args.plan {
         copy_plan(plan, dir)?;
     }
