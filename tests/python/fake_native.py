@@ -91,11 +91,12 @@ class Client:
         self.runs += 1
         plan = json.loads(self.plan)
         report = {
-            "version": 1,
+            "version": 2,
             "plan": plan["name"],
             "plan_hash": "00",
             "protocol": "fss",
-            "security": "TLS",
+            "security": "semi-honest",
+            "transport": "TLS",
             "batch": plan["batch"],
             "parties": [{"place": "party:0", "peak_rss_bytes": 5 + self.runs, "bytes_sent": 7}],
             "layers": [{"layer": "a", "ops": "relu", "seconds": 0.5, "bytes_sent": 7, "rounds": 2, "key_bytes": 9}],

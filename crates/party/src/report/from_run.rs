@@ -1,14 +1,14 @@
-//! The report of a run, from what both parties accounted for and what the plan says.
+//! The report of a run, from what the parties accounted for and what the plan says.
 
+use super::sums::{busiest, sum, verification};
 use super::{LayerReport, Openings, PartyReport, REPORT_VERSION, Revealed, RunReport, Totals, Transport};
-use crate::config::{Place, Roles};
+use crate::config::{Place, Roles, Security};
 use crate::session::client::Outcome;
 use crate::session::control::PartyRun;
 use crate::store::hex;
 use privet_family::{Class, Forecast, NodeStats, OpeningKind, When};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op};
-use privet_ring::Ring;
 use std::collections::BTreeSet;
 
 /// What a client knows of a run besides the plan and the parties' accounts.
@@ -29,43 +29,49 @@ pub struct Observer<'a> {
 /// The report of one run. Costs are those of the party with the most; nothing in it is secret. Where the
 /// network was emulated, or on which machine it ran, is for the caller to add.
 pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
-    let parties: Vec<PartyReport> = places(seen).into_iter().map(|p| party(plan, outcome, seen, p)).collect();
-    let most = |of: fn(&NodeStats) -> u64| {
-        let sum = |a: &PartyRun| a.nodes.iter().map(of).sum::<u64>();
-        outcome.accounts.iter().map(sum).max().unwrap_or(0)
-    };
+    let places = places(outcome, seen).into_iter();
+    let parties: Vec<PartyReport> = places.map(|p| party(plan, outcome, seen, p)).collect();
+    let computing = &parties[..outcome.accounts.len()];
+    let most = busiest(&outcome.accounts);
     let encrypted = outcome.accounts.iter().all(|a| a.encrypted);
     RunReport {
         version: REPORT_VERSION,
         plan: plan.name.clone(),
         plan_hash: hex(&plan.hash()),
         protocol: seen.family.prices().protocol().into(),
-        security: if encrypted { Transport::Tls } else { Transport::Insecure },
+        security: security(&outcome.accounts).to_string(),
+        transport: if encrypted { Transport::Tls } else { Transport::Insecure },
         batch: plan.batch,
         network: None,
         layers: layers(plan, &outcome.nodes()),
+        verification: verification(&outcome.accounts),
         totals: Totals {
             online_s: outcome.online_s(),
             offline_s: seen.offline_s,
-            bytes_sent: parties[..2].iter().map(|p| p.bytes_sent).max().unwrap_or(0),
-            rounds: most(|n| n.rounds),
-            key_bytes: most(|n| n.key_bytes),
+            bytes_sent: computing.iter().map(|p| p.bytes_sent).max().unwrap_or(0),
+            rounds: most.rounds,
+            key_bytes: most.key_bytes,
         },
-        openings: openings(plan, &outcome.accounts[0], seen.family),
+        openings: openings(plan, outcome.accounts.first(), seen.family),
         parties,
         accuracy: None,
         machine: None,
     }
 }
 
-/// Both parties first, the dealer, then every client with a role.
-fn places(seen: &Observer) -> Vec<Place> {
+/// What the run withstood: as much as the least careful party says.
+fn security(accounts: &[PartyRun]) -> Security {
+    let all = accounts.iter().all(|a| a.security == Security::Malicious);
+    if all { Security::Malicious } else { Security::SemiHonest }
+}
+
+/// The parties first, a dealer, then every client with a role.
+fn places(outcome: &Outcome, seen: &Observer) -> Vec<Place> {
+    let parties = (0..outcome.accounts.len()).map(|i| Place::Party(i as u8));
+    let dealer = outcome.accounts.first().filter(|a| a.protocol.has_dealer());
     let clients = seen.roles.all().into_iter().map(|(_, place)| place).chain([seen.me]);
     let clients: BTreeSet<&Place> = clients.filter(|p| matches!(p, Place::Client(_))).collect();
-    [Place::Party(0), Place::Party(1), Place::Dealer]
-        .into_iter()
-        .chain(clients.into_iter().cloned())
-        .collect()
+    parties.chain(dealer.map(|_| Place::Dealer)).chain(clients.into_iter().cloned()).collect()
 }
 
 fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> PartyReport {
@@ -78,27 +84,27 @@ fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> Party
     let own_peak = if place == *seen.me { seen.peak_rss_bytes } else { None };
     PartyReport {
         peak_rss_bytes: account.map(|a| a.peak_rss_bytes).filter(|&b| b > 0).or(own_peak),
-        bytes_sent: account.map_or_else(|| shared_bytes(plan, &roles), |a| evaluator_bytes(plan, a)),
+        bytes_sent: match account {
+            Some(account) => party_bytes(plan, account, seen.family),
+            None => shared_bytes(plan, &roles, seen.family),
+        },
         learned: learned(plan, &roles),
         place: place.to_string(),
         roles,
     }
 }
 
-/// What an owner sends: each of its inputs, masked, to both parties.
-fn shared_bytes(plan: &Plan, roles: &[String]) -> u64 {
+/// What an owner sends to share its inputs.
+fn shared_bytes(plan: &Plan, roles: &[String], family: &dyn Forecast) -> u64 {
     let owned = |n: &&Node| matches!(&n.op, Op::Input { owner, .. } if roles.contains(owner));
-    2 * plan.nodes.iter().filter(owned).map(packed_bytes).sum::<u64>()
+    let price = |n: &Node| family.prices().operation(&n.op, &[], &n.ty).client_bytes;
+    plan.nodes.iter().filter(owned).map(price).sum()
 }
 
-/// What a party sends: its side of every opening, and its shares of the outputs to their receiver.
-fn evaluator_bytes(plan: &Plan, account: &PartyRun) -> u64 {
-    let results = plan.outputs.iter().map(|o| packed_bytes(&plan.nodes[o.value])).sum::<u64>();
-    account.nodes.iter().map(|n| n.sent_bytes).sum::<u64>() + results
-}
-
-fn packed_bytes(node: &Node) -> u64 {
-    Ring::new(node.ty.bits).packed_bytes(node.ty.len()) as u64
+/// What a party sends: to the other parties, and its shares of the outputs to their receiver.
+fn party_bytes(plan: &Plan, account: &PartyRun, family: &dyn Forecast) -> u64 {
+    let price = |value: usize| family.prices().output(&plan.nodes[value].ty).client_bytes;
+    sum(account).sent_bytes + plan.outputs.iter().map(|o| price(o.value)).sum::<u64>()
 }
 
 fn learned(plan: &Plan, roles: &[String]) -> Vec<String> {
@@ -139,10 +145,11 @@ fn layers(plan: &Plan, costs: &[NodeStats]) -> Vec<LayerReport> {
 }
 
 /// Bits as a party counted them; the number of values in them as the plan says.
-fn openings(plan: &Plan, account: &PartyRun, family: &dyn Forecast) -> Openings {
+fn openings(plan: &Plan, account: Option<&PartyRun>, family: &dyn Forecast) -> Openings {
     let values =
         family.openings(plan).into_iter().filter(|o| o.when == When::Run && o.class == Class::Masked);
-    let masked_bits = account.openings.iter().filter(|o| o.kind == OpeningKind::Masked).map(|o| o.bits).sum();
+    let opened = account.iter().flat_map(|a| &a.openings);
+    let masked_bits = opened.filter(|o| o.kind == OpeningKind::Masked).map(|o| o.bits).sum();
     let revealed = plan.outputs.iter().map(|o| {
         let ty = &plan.nodes[o.value].ty;
         Revealed { name: o.name.clone(), to: o.to.clone(), shape: ty.shape.clone(), bits: ty.bits }
@@ -153,7 +160,8 @@ fn openings(plan: &Plan, account: &PartyRun, family: &dyn Forecast) -> Openings 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Protocol, Security};
+    use crate::config::Protocol;
+    use crate::report::Verification;
     use privet_family::Opening;
     use privet_plan::ir::{Output, PLAN_VERSION, Type};
     use std::collections::BTreeMap;
@@ -236,6 +244,30 @@ mod tests {
     }
 
     #[test]
+    fn three_parties_have_no_dealer_and_verification_counts() {
+        let mut outcome = outcome();
+        outcome.accounts.push(account(20, 0.5));
+        for (i, a) in outcome.accounts.iter_mut().enumerate() {
+            (a.protocol, a.security) = (Protocol::Rep3, Security::Malicious);
+            a.checks =
+                NodeStats { seconds: 0.25, sent_bytes: [5, 1, 50][i], rounds: 3, ..Default::default() };
+        }
+        let report = report_of(&outcome);
+        let places: Vec<&str> = report.parties.iter().map(|p| &*p.place).collect();
+        assert_eq!(places, ["party:0", "party:1", "party:2", "client:alice"]);
+        assert_eq!(
+            report.verification,
+            Some(Verification { seconds: 0.25, bytes_sent: 50, rounds: 3 }),
+            "of the party with the most"
+        );
+        // Party 2 sends 2 * 20 + 50, party 1 more by node but less in all; then come 38 bytes of results.
+        assert_eq!((report.totals.bytes_sent, report.totals.rounds), (90 + 38, 7));
+        assert_eq!(report.security, "malicious");
+        outcome.accounts[1].security = Security::SemiHonest;
+        assert_eq!(report_of(&outcome).security, "semi-honest", "as weak as the weakest");
+    }
+
+    #[test]
     fn only_the_receiver_learns_something() {
         let report = report_of(&outcome());
         let learned: Vec<(&str, usize)> =
@@ -260,8 +292,8 @@ mod tests {
     #[test]
     fn one_plain_connection_stamps_the_report() {
         let mut outcome = outcome();
-        assert_eq!(report_of(&outcome).security, Transport::Tls);
+        assert_eq!(report_of(&outcome).transport, Transport::Tls);
         outcome.accounts[1].encrypted = false;
-        assert_eq!(report_of(&outcome).security, Transport::Insecure);
+        assert_eq!(report_of(&outcome).transport, Transport::Insecure);
     }
 }

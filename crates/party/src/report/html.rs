@@ -44,20 +44,22 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 fn header(r: &RunReport) -> String {
-    let (class, note) = match r.security {
+    let (class, note) = match r.transport {
         Transport::Tls => ("good", "mutual TLS 1.3, pinned certificates"),
         Transport::Insecure => ("bad", "plain TCP: anybody on the network could read and change everything"),
         Transport::Memory => ("plain", "threads of one process: a simulation"),
     };
     let network =
         r.network.as_ref().map(|n| format!(", simulated network {}", escape(n))).unwrap_or_default();
+    let computing = r.parties.iter().filter(|p| p.place.starts_with("party:")).count();
     format!(
-        "<header>\n<h1>{}</h1>\n<p class=\"sub\">Protocol <b>{}</b>, batch {}{network}</p>\n\
+        "<header>\n<h1>{}</h1>\n<p class=\"sub\">Protocol <b>{}</b> of {computing} parties, secure against {} ones; batch {}{network}</p>\n\
          <p><span class=\"badge {class}\">{}</span> {note}</p>\n<p class=\"hash\">plan {}</p>\n</header>\n",
         escape(&r.plan),
         escape(&r.protocol),
+        escape(&r.security),
         count(r.batch as u64),
-        r.security,
+        r.transport,
         escape(&r.plan_hash),
     )
 }
@@ -66,14 +68,20 @@ fn tiles(r: &RunReport) -> String {
     let t = &r.totals;
     let peak = r.parties.iter().filter_map(|p| p.peak_rss_bytes).max();
     let per_row = if r.batch > 0 { t.online_s / r.batch as f64 } else { f64::NAN };
-    let tiles = [
+    let mut tiles = vec![
         ("online", seconds(t.online_s), format!("{} a row", seconds(per_row))),
-        ("offline", seconds(t.offline_s), "preprocessing by the dealer".into()),
         ("sent", bytes(t.bytes_sent), "by the party that sent most".into()),
         ("rounds", count(t.rounds), "each costs one network delay".into()),
-        ("keys", bytes(t.key_bytes), "used once, by the party with the most".into()),
         ("peak memory", peak.map_or("unknown".into(), bytes), "of the largest process".into()),
     ];
+    if t.key_bytes > 0 {
+        tiles.insert(1, ("offline", seconds(t.offline_s), "preprocessing by the dealer".into()));
+        tiles.insert(4, ("keys", bytes(t.key_bytes), "used once, by the party with the most".into()));
+    }
+    if let Some(v) = &r.verification {
+        let note = format!("to prove and check, {} in {} rounds", bytes(v.bytes_sent), count(v.rounds));
+        tiles.insert(1, ("verification", seconds(v.seconds), note));
+    }
     let mut out = String::from("<section class=\"tiles\">\n");
     for (name, figure, note) in tiles {
         out += &format!("<div><span>{name}</span><b>{figure}</b><small>{note}</small></div>\n");
@@ -155,7 +163,9 @@ fn charts(layers: &[LayerReport]) -> String {
     let mut out = String::from("<section>\n<h2>Layer by layer</h2>\n<div class=\"charts\">\n");
     out += &chart("time", "Online time", &|l| (l.seconds, seconds(l.seconds)));
     out += &chart("sent", "Bytes sent", &|l| (l.bytes_sent as f64, bytes(l.bytes_sent)));
-    out += &chart("keys", "Key bytes", &|l| (l.key_bytes as f64, bytes(l.key_bytes)));
+    if layers.iter().any(|l| l.key_bytes > 0) {
+        out += &chart("keys", "Key bytes", &|l| (l.key_bytes as f64, bytes(l.key_bytes)));
+    }
     if layers.iter().any(|l| l.max_error.is_some()) {
         out += &chart("error", "Largest difference to the plaintext model", &|l| {
             (l.max_error.unwrap_or(0.0), l.max_error.map_or("-".into(), scientific))
@@ -181,6 +191,15 @@ fn table(r: &RunReport) -> String {
             count(l.rounds),
             bytes(l.key_bytes),
             l.max_error.map_or("-".into(), scientific),
+        );
+    }
+    if let Some(v) = &r.verification {
+        out += &format!(
+            "<tr><td>verification</td><td>proofs that all followed the protocol</td><td class=\"n\">{}</td><td></td>\
+             <td class=\"n\">{}</td><td class=\"n\">{}</td><td></td><td></td></tr>\n",
+            seconds(v.seconds),
+            bytes(v.bytes_sent),
+            count(v.rounds)
         );
     }
     let t = &r.totals;
@@ -235,7 +254,8 @@ mod tests {
             plan: "lenet".into(),
             plan_hash: "ab".repeat(32),
             protocol: "fss".into(),
-            security: Transport::Tls,
+            security: "semi-honest".into(),
+            transport: Transport::Tls,
             batch: 128,
             network: None,
             parties: vec![PartyReport {
@@ -246,6 +266,7 @@ mod tests {
                 learned: vec![],
             }],
             layers: vec![layer("conv1", 0.2), layer("", 0.1), layer("fc3", 0.1)],
+            verification: None,
             totals: Totals {
                 online_s: 0.4,
                 offline_s: 1.0,
@@ -288,14 +309,31 @@ mod tests {
         let mut plain = report();
         plain.layers.iter_mut().for_each(|l| l.max_error = None);
         assert_eq!(render(&plain).matches("<svg").count(), 3, "no error chart without errors");
+        assert!(page.contains("Protocol <b>fss</b> of 1 parties, secure against semi-honest ones"));
+        assert!(page.contains("<span>keys</span>") && !page.contains("verification"));
+    }
+
+    #[test]
+    fn verification_has_a_line_of_its_own_and_keys_none_where_there_are_none() {
+        let mut r = report();
+        (r.protocol, r.security) = ("rep3".into(), "malicious".into());
+        r.verification = Some(Verification { seconds: 0.25, bytes_sent: 4_321_000, rounds: 7 });
+        r.totals.key_bytes = 0;
+        r.layers.iter_mut().for_each(|l| l.key_bytes = 0);
+        let page = render(&r);
+        assert!(page.contains("<tr><td>verification</td>") && page.contains("4.32 MB in 7 rounds"), "{page}");
+        assert!(page.contains("secure against malicious ones"));
+        assert!(!page.contains("<span>keys</span>") && !page.contains("dealer"));
+        assert_eq!(page.matches("<svg").count(), 3, "no chart of keys");
     }
 
     #[test]
     fn no_string_of_the_report_becomes_markup() {
         const EVIL: &str = "</title><script>alert('x')</script>\"&\u{0}";
         let mut r = report();
-        let strings = [&mut r.plan, &mut r.plan_hash, &mut r.protocol, &mut r.openings.revealed[0].name];
-        strings.into_iter().for_each(|s| *s = EVIL.into());
+        let names = [&mut r.protocol, &mut r.security, &mut r.openings.revealed[0].name];
+        let strings = [&mut r.plan, &mut r.plan_hash].into_iter().chain(names);
+        strings.for_each(|s| *s = EVIL.into());
         r.openings.revealed[0].to = EVIL.into();
         r.network = Some(EVIL.into());
         r.layers.iter_mut().for_each(|l| (l.layer, l.ops) = (EVIL.into(), EVIL.into()));
@@ -319,7 +357,7 @@ mod tests {
 
     #[test]
     fn insecure_runs_are_stamped() {
-        let r = RunReport { security: Transport::Insecure, ..report() };
+        let r = RunReport { transport: Transport::Insecure, ..report() };
         assert!(render(&r).contains("badge bad\">INSECURE<"));
     }
 
@@ -339,7 +377,7 @@ mod tests {
         let newer = serde_json::to_string(&RunReport { version: 9, ..report() }).unwrap();
         std::fs::write(&path, newer.replace("\"batch\"", "\"rows\"")).unwrap();
         assert!(matches!(load(&path), Err(ReportError::Version { found: 9, .. })));
-        for text in ["", "[]", "{}", "{\"version\":1}"] {
+        for text in ["", "[]", "{}", "{\"version\":2}"] {
             std::fs::write(&path, text).unwrap();
             assert!(matches!(load(&path), Err(ReportError::Syntax { .. })), "{text}");
         }

@@ -9,13 +9,13 @@ mod svg;
 pub use format::{bits, bytes, count, seconds};
 pub use from_run::{Observer, from_run};
 pub use html::render as html;
-pub use sums::{busiest, sum};
+pub use sums::{busiest, sum, verification};
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Format version of [`RunReport`].
-pub const REPORT_VERSION: u32 = 1;
+pub const REPORT_VERSION: u32 = 2;
 
 /// One run, from the first input to the last output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,8 +29,10 @@ pub struct RunReport {
     pub plan_hash: String,
     /// Protocol family, for example `fss`.
     pub protocol: String,
+    /// What the protocol withstood: `semi-honest` or `malicious` parties.
+    pub security: String,
     /// How the messages were protected.
-    pub security: Transport,
+    pub transport: Transport,
     /// Rows of the run.
     pub batch: usize,
     /// Simulated network (`lan`, `wan`, ...); absent when the network was as it is.
@@ -40,7 +42,10 @@ pub struct RunReport {
     pub parties: Vec<PartyReport>,
     /// Cost layer by layer, in the order of the plan.
     pub layers: Vec<LayerReport>,
-    /// Cost of the whole run.
+    /// Cost of proving and checking that all parties followed the protocol; absent where nothing is verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+    /// Cost of the whole run, with verification.
     pub totals: Totals,
     /// What was opened.
     pub openings: Openings,
@@ -115,6 +120,18 @@ pub struct LayerReport {
     /// Largest difference to the plaintext model after this layer, from `compare`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_error: Option<f64>,
+}
+
+/// Cost of verification, of the party where it is largest.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verification {
+    /// Online seconds.
+    pub seconds: f64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Rounds.
+    pub rounds: u64,
 }
 
 /// Cost of the whole run, of the party where it is largest.

@@ -3,6 +3,7 @@
 use super::kernel::Kernel;
 use super::stats::Spread;
 use crate::cli::{CliError, Out};
+use crate::report::Verification;
 use privet_family::NodeStats;
 use serde::Serialize;
 
@@ -53,14 +54,6 @@ pub struct Figures {
     pub kernels: Vec<Kernel>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<Layer>,
-}
-
-/// What proving and checking cost.
-#[derive(Debug, Serialize)]
-pub struct Verification {
-    pub seconds: f64,
-    pub bytes_sent: u64,
-    pub rounds: u64,
 }
 
 /// How fast keys are dealt.

@@ -8,10 +8,10 @@ mod workload;
 
 use super::{CliError, Family, Out, serve};
 use crate::progress;
-use crate::report::busiest;
+use crate::report::{busiest, verification};
 use crate::session::client::{Client, ClientError, Outcome};
 use cluster::{Cluster, Setting};
-use figures::{Dealing, Figures, Layer, Verification, show};
+use figures::{Dealing, Figures, Layer, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
 use privet_plan::{FloatTensor, interpret_real};
@@ -160,7 +160,7 @@ fn figures(
         comparisons: total.comparisons,
         aes_calls: total.aes_calls,
         macs: total.macs,
-        verification: verification(&m.last.checks()),
+        verification: verification(&m.last.accounts),
         max_abs_err: max_abs_err(work, &m.last.outputs),
         peak_rss_mb: peaks.map(|b| b as f64 / 1e6).collect(),
         dealer: m.dealt.as_ref().map(|d| Dealing {
@@ -171,12 +171,6 @@ fn figures(
         kernels,
         layers: if args.layers { layers(work, &m.last.nodes()) } else { Vec::new() },
     })
-}
-
-fn verification(checks: &NodeStats) -> Option<Verification> {
-    let found =
-        Verification { seconds: checks.seconds, bytes_sent: checks.sent_bytes, rounds: checks.rounds };
-    (checks.rounds > 0).then_some(found)
 }
 
 /// The kernels that a workload is made of, where the family uses them alone.
