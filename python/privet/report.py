@@ -118,6 +118,12 @@ class RunReport:
         """``online_s``, ``offline_s``, ``bytes_sent``, ``rounds``, ``key_bytes`` of the party with the most."""
         return dict(self.data["totals"])
 
+    @property
+    def verification(self) -> dict[str, Any] | None:
+        """What proving and checking cost: ``seconds``, ``bytes_sent``, ``rounds``; none where nothing is verified."""
+        found = self.data.get("verification")
+        return None if found is None else dict(found)
+
     def learned(self) -> dict[str, list[str]]:
         """What each process learned; nothing but sizes and timing where the list is empty."""
         return {p["place"]: list(p.get("learned", [])) for p in self.data["parties"]}
@@ -141,10 +147,14 @@ class RunReport:
     def __str__(self) -> str:
         t = self.totals
         lines = [
-            f"{self.data['plan']}, batch {self.data['batch']}, {self.data['protocol']} over {self.data['security']}",
+            f"{self.data['plan']}, batch {self.data['batch']}, {self.data['protocol']} ({self.data['security']}) "
+            f"over {self.data['transport']}",
             f"online {t['online_s']:.3f} s, offline {t['offline_s']:.3f} s, sent {size(t['bytes_sent'])} "
             f"in {t['rounds']} rounds, keys {size(t['key_bytes'])}",
         ]
+        if self.verification is not None:
+            v = self.verification
+            lines.append(f"of these verification {v['seconds']:.3f} s, {size(v['bytes_sent'])} in {v['rounds']} rounds")
         for place, what in self.learned().items():
             lines.append(f"{place} learned: {'; '.join(what) or 'sizes and timing only'}")
         return "\n".join(lines)
@@ -162,6 +172,8 @@ def merge(reports: list[RunReport]) -> RunReport:
         merged["batch"] += data["batch"]
         for key in merged["totals"]:
             merged["totals"][key] += data["totals"][key]
+        for key in merged.get("verification", {}):
+            merged["verification"][key] += data["verification"][key]
         for mine, other in zip(merged["layers"], data["layers"], strict=True):
             for key in ("seconds", "bytes_sent", "rounds", "key_bytes"):
                 mine[key] += other[key]

@@ -93,7 +93,12 @@ def test_the_report_says_what_it_cost_and_who_learned_what(lenet, session, tmp_p
     session.run(torch.rand(8, 1, 28, 28))
     report = session.report
     data = report.data
-    assert data["security"] == "TLS" and data["protocol"] == "fss" and data["plan"] == "lenet"
+    assert (
+        data["security"] == "semi-honest"
+        and data["transport"] == "TLS"
+        and data["protocol"] == "fss"
+        and data["plan"] == "lenet"
+    )
     assert data["plan_hash"] == native().fingerprint(private.plan)
     assert [p["place"] for p in data["parties"]] == ["party:0", "party:1", "dealer", "client:client"]
     assert report.learned() == {

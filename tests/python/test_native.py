@@ -80,5 +80,5 @@ def test_private_run_over_processes(lenet):
         report = session.report
     with torch.no_grad():
         torch.testing.assert_close(scores, model(images), atol=0.01, rtol=0)
-    assert report.data["security"] == "TLS"
+    assert report.data["transport"] == "TLS"
     assert report.totals["bytes_sent"] > 0 and report.totals["key_bytes"] > 0
