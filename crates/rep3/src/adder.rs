@@ -4,10 +4,9 @@ use crate::context::Party;
 use crate::moves::{Deal, Dealt, Known, Product};
 use crate::parts::{Parts, Roles};
 use crate::planes::{evens_first, to_planes};
-use crate::proof::Algebra;
+use crate::proof::{Algebra, Column};
 use crate::{RunError, Share};
 use privet_kernels::Device;
-use privet_ring::Ring;
 
 /// The low `m` bits of a and b, where `x = a + b`, a known to the dealer of a part and b to the two others.
 ///
@@ -18,6 +17,7 @@ pub(crate) struct Summands {
     m: usize,
     /// Planes of bit m: 0 or 1.
     tops: usize,
+    products: usize,
     a: Dealt,
     b: Known,
     /// Words of a plane in every part.
@@ -35,40 +35,93 @@ pub(crate) enum Top {
     Carry,
 }
 
+/// What is to be shared of x.
+pub(crate) struct Adder<'a> {
+    pub x: &'a Share,
+    /// Bits to be added.
+    pub m: usize,
+    pub top: Top,
+    /// Whether a tree follows: without one, the products and the bits of b are left out.
+    pub tree: bool,
+}
+
+impl Adder<'_> {
+    /// The bits of this party's part.
+    pub fn deal(&self, cx: &Party, parts: &Parts) -> Deal {
+        let words = parts.words(cx.id).map(|w| w.len());
+        let summand = Dealt::summand(cx.id, parts, self.x);
+        let low = self.modulo();
+        let a = summand.own.iter().zip(summand.next.iter());
+        let a: Vec<u64> = a.map(|(x, y)| (x & low).wrapping_add(y & low)).collect();
+        let count = self.m + self.tops() + self.products();
+        Deal { algebra: Algebra::Bits, values: self.planes(cx.device, &a), words: words.map(|w| count * w) }
+    }
+
+    /// The summands, with `a` as it was dealt. What stands for b is a function of it: the addition's other operand, or what
+    /// a comparison compares a with.
+    pub fn dealt(&self, cx: &mut Party, parts: Parts, a: Dealt, known: impl Fn(u64) -> u64) -> Summands {
+        let words = parts.words(cx.id).map(|w| w.len());
+        let (device, low) = (cx.device, self.modulo());
+        let b = Known::summand(cx.id, &parts, self.x).map(|b| match self.tree {
+            true => self.planes(device, &b.iter().map(|b| known(*b) & low).collect::<Vec<_>>()),
+            false => vec![],
+        });
+        let (m, tops, products) = (self.m, self.tops(), self.products());
+        let bits = Summands { parts, m, tops, products, a, b, words };
+        if cx.transcript.is_some() {
+            let places = self.places();
+            let x = Dealt::summand(cx.id, &parts, self.x);
+            let x = x.map(|x| to_planes(device, &x.iter().map(|x| x & low).collect::<Vec<_>>(), &places));
+            bits.claim(cx, &x);
+        }
+        bits
+    }
+
+    fn tops(&self) -> usize {
+        usize::from(self.top != Top::None)
+    }
+
+    fn products(&self) -> usize {
+        if self.tree { self.m / 2 } else { 0 }
+    }
+
+    /// Which bits of `x_j`, `x_(j+1)` and b take part.
+    fn modulo(&self) -> u64 {
+        if self.top == Top::Carry { (1 << self.m) - 1 } else { u64::MAX }
+    }
+
+    fn places(&self) -> Vec<usize> {
+        let mut places = evens_first(self.m);
+        places.resize(self.m + self.tops(), self.m);
+        places
+    }
+
+    /// Bit planes at their places, and behind them the products.
+    fn planes(&self, device: &dyn Device, values: &[u64]) -> Vec<u64> {
+        let (words, places) = (values.len().div_ceil(64), self.places());
+        let mut planes = Vec::with_capacity((places.len() + self.products()) * words);
+        planes.resize(places.len() * words, 0);
+        device.bit_planes(values, &places, &mut planes);
+        let odd = self.m.div_ceil(2) * words;
+        for w in 0..self.products() * words {
+            planes.push(planes[w] & planes[odd + w]);
+        }
+        planes
+    }
+}
+
 impl Summands {
-    /// Share the bits of a: one round, from every party the bits of its part. What stands for b is a function of
-    /// it: the addition's other operand, or what a comparison compares a with.
+    /// Share the bits of a: one round, from every party the bits of its part.
     pub fn deal(
         cx: &mut Party,
         what: &str,
-        x: &Share,
-        m: usize,
-        top: Top,
+        (x, m, top): (&Share, usize, Top),
         known: impl Fn(u64) -> u64,
     ) -> Result<Summands, RunError> {
-        let parts = Parts::of(x.len());
-        let words = parts.words(cx.id).map(|w| w.len());
-        let tops = usize::from(top != Top::None);
-        let mut places = evens_first(m);
-        places.extend((0..tops).map(|_| m));
-        let modulo = if top == Top::Carry { Ring::new(m as u32).mask() } else { u64::MAX };
-        let device = cx.device;
-        let planes = |values: &[u64]| with_products(device, values, &places, m);
-        let low = |values: &[u64]| values.iter().map(|x| x & modulo).collect::<Vec<_>>();
-
-        let summand = Dealt::summand(cx.id, &parts, x);
-        let a = summand.own.iter().zip(summand.next.iter());
-        let a: Vec<u64> = a.map(|(x, y)| (x & modulo).wrapping_add(y & modulo)).collect();
-        let count = m + tops + m / 2;
-        let deal = Deal { algebra: Algebra::Bits, values: planes(&a), words: words.map(|w| count * w) };
-        let [a] = cx.deal(what, [deal])?;
-        let b = Known::summand(cx.id, &parts, x);
-        let b = b.map(|b| planes(&b.iter().map(|b| known(*b) & modulo).collect::<Vec<_>>()));
-        let bits = Summands { parts, m, tops, a, b, words };
-        if cx.transcript.is_some() {
-            bits.claim(cx, &summand.map(|x| to_planes(device, &low(x), &places)));
-        }
-        Ok(bits)
+        let (parts, adder) = (Parts::of(x.len()), Adder { x, m, top, tree: true });
+        let bits = adder.deal(cx, &parts);
+        let [a] = cx.deal(what, [bits])?;
+        Ok(adder.dealt(cx, parts, a, known))
     }
 
     /// Bits of the addition.
@@ -107,7 +160,7 @@ impl Summands {
     }
 
     fn planes(&self, first: usize, count: usize) -> (Dealt, Known) {
-        let b = |c: &crate::proof::Column, words: usize| c.part(first * words..(first + count) * words);
+        let b = |c: &Column, words: usize| c.part(first * words..(first + count) * words);
         let known =
             Known { before: b(&self.b.before, self.words.before), after: b(&self.b.after, self.words.after) };
         (planes_of(&self.a, first, count, self.words), known)
@@ -118,7 +171,7 @@ impl Summands {
     /// The carries `r = a ^ x_j ^ x_(j+1)` are linear in the shares; `r_0 = 0` and `r_(l+1) = r_l ^ (x_j,l ^ r_l)(x_(j+1),l ^ r_l)`, where
     /// the first factor has the components `a_j, r_(j+1)` and the second `r_j, a_(j+1)`, as `r_j = a_j ^ x_j`.
     fn claim(&self, cx: &mut Party, x: &Dealt) {
-        let (evens, odds, bits) = (self.m.div_ceil(2), self.m / 2, self.m + self.tops);
+        let (evens, odds, bits) = (self.m.div_ceil(2), self.products, self.m + self.tops);
         let a = planes_of(&self.a, 0, bits, self.words);
         let r = a.zip(x, |a, x| a.iter().zip(x).map(|(a, x)| a ^ x).collect());
         let (left, right) = (mixed(&a, &r), mixed(&r, &a));
@@ -134,8 +187,9 @@ impl Summands {
             let factors = Product(&part(&left, first, count), &part(&right, first, count));
             cx.claim_dealt(Algebra::Bits, &[factors], &linear);
         }
-        let product = planes_of(&self.a, bits, odds, self.words);
-        cx.claim_dealt(Algebra::Bits, &[Product(&self.even(0, odds).0, &self.odd(0, odds).0)], &product);
+        let product = part(&self.a, bits, odds);
+        let (even, odd) = (part(&self.a, 0, odds), part(&self.a, evens, odds));
+        cx.claim_dealt(Algebra::Bits, &[Product(&even, &odd)], &product);
     }
 }
 
@@ -150,24 +204,11 @@ fn mixed(first: &Dealt, second: &Dealt) -> Dealt {
 }
 
 fn planes_of(of: &Dealt, first: usize, count: usize, words: Roles<usize>) -> Dealt {
-    let planes = |c: &crate::proof::Column, words: usize| c.part(first * words..(first + count) * words);
+    let planes = |c: &Column, words: usize| c.part(first * words..(first + count) * words);
     Dealt {
         own: planes(&of.own, words.mine),
         next: planes(&of.next, words.mine),
         before: planes(&of.before, words.before),
         after: planes(&of.after, words.after),
     }
-}
-
-/// Bit planes at their places, and behind them the products of the planes of bits 2t and 2t + 1 of the low `m`.
-fn with_products(device: &dyn Device, values: &[u64], places: &[usize], m: usize) -> Vec<u64> {
-    let words = values.len().div_ceil(64);
-    let mut planes = Vec::with_capacity((places.len() + m / 2) * words);
-    planes.resize(places.len() * words, 0);
-    device.bit_planes(values, places, &mut planes);
-    let odd = m.div_ceil(2) * words;
-    for w in 0..m / 2 * words {
-        planes.push(planes[w] & planes[odd + w]);
-    }
-    planes
 }

@@ -33,6 +33,15 @@ pub(crate) fn sum(ring: Ring, x: &Share, y: &Share) -> Share {
     zip(x, y, |a, b| ring.wrap(a.wrapping_add(b)))
 }
 
+/// x plus public constants, one an element.
+pub(crate) fn plus_public(id: PartyId, ring: Ring, x: &Share, constant: impl Fn(usize) -> u64) -> Share {
+    let component = |holder: PartyId, x: &Arc<Vec<u64>>| match holder.index() {
+        0 => Arc::new(x.iter().enumerate().map(|(i, x)| ring.wrap(x.wrapping_add(constant(i)))).collect()),
+        _ => x.clone(),
+    };
+    Share { own: component(id, &x.own), next: component(id.next(), &x.next) }
+}
+
 fn zip(x: &Share, y: &Share, f: impl Fn(u64, u64) -> u64) -> Share {
     let each = |x: &[u64], y: &[u64]| x.iter().zip(y).map(|(&a, &b)| f(a, b)).collect();
     Share::new(each(&x.own, &y.own), each(&x.next, &y.next))

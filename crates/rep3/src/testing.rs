@@ -7,10 +7,13 @@ use privet_net::{Channel, mem};
 use privet_prg::Seed;
 use privet_ring::Ring;
 
+/// The seed that all three know.
+pub const COMMON: [u8; 16] = [9; 16];
+
 /// Fixed keys, so that a failing test can be repeated.
 fn keys(id: PartyId) -> Keys {
     let key = |j: PartyId| Seed::from_bytes([j.index() as u8 + 1; 16]);
-    Keys { own: key(id), next: key(id.next()), common: Seed::from_bytes([9; 16]) }
+    Keys { own: key(id), next: key(id.next()), common: Seed::from_bytes(COMMON) }
 }
 
 /// Run the same program at every party over in-memory channels; results in the order of the parties.

@@ -3,7 +3,7 @@
 //! With the bit `c = u ^ v` and `x = s + b`, u and s known to the dealer and v and b to the two others,
 //! `c x = u s + (s - 2 u s) v + u (1 - 2v) b + v b`: u and u s are dealt, the two middle terms are one split, and the others are local.
 
-use super::sign;
+use super::{extend, sign};
 use crate::context::Party;
 use crate::moves::{Deal, Dealt, Known, Product, Split};
 use crate::parts::Parts;
@@ -11,12 +11,11 @@ use crate::proof::Algebra;
 use crate::{Planes, RunError, Share};
 use privet_ring::Ring;
 
-/// ReLU within one ring.
-pub(crate) fn eval(cx: &mut Party, ring: Ring, x: &Share) -> Result<Share, RunError> {
-    let negative = sign::msb(cx, ring, x)?;
-    let keep = negative.not(cx.id);
-    let [y] = bit_times(cx, &keep, [(ring, x)])?;
-    Ok(y)
+/// ReLU from k to k' >= k bits: in k bits, and then a number that is not negative in more of them.
+pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Share, RunError> {
+    let keep = sign::msb(cx, from, x)?.not(cx.id);
+    let [y] = bit_times(cx, &keep, [(from, x)])?;
+    extend::non_negative(cx, from, to, &y)
 }
 
 /// A bit times values of as many elements, each in its own ring. Two rounds; 4/3 of a ring's bits a value and party.
@@ -82,24 +81,26 @@ mod tests {
     use super::*;
     use crate::testing::{edges, share, value};
 
-    fn check(ring: Ring, x: &[u64]) {
-        let y = value(ring, |cx| eval(cx, ring, &share(cx.id, ring, x)).unwrap());
+    fn check(ring: Ring, to: Ring, x: &[u64]) {
+        let y = value(to, |cx| eval(cx, ring, to, &share(cx.id, ring, x)).unwrap());
         let expected: Vec<u64> = x.iter().map(|&x| if ring.signed(x) > 0 { x } else { 0 }).collect();
-        assert_eq!(y, expected, "{} of {ring}", x.len());
+        assert_eq!(y, expected, "{} of {ring} to {to}", x.len());
     }
 
     #[test]
     fn small_rings_exhaustively() {
         for bits in 1..=8 {
-            check(Ring::new(bits), &(0..1 << bits).collect::<Vec<u64>>());
+            for to in [bits, bits + 1, 9, 32, 64] {
+                check(Ring::new(bits), Ring::new(to), &(0..1 << bits).collect::<Vec<u64>>());
+            }
         }
     }
 
     #[test]
     fn edges_of_large_rings_and_lengths() {
-        for bits in [13, 24, 32, 63, 64] {
+        for (bits, to) in [(13, 32), (24, 24), (32, 64), (63, 64), (64, 64)] {
             for n in [0, 1, 65, 200, 1000] {
-                check(Ring::new(bits), &edges(Ring::new(bits), n));
+                check(Ring::new(bits), Ring::new(to), &edges(Ring::new(bits), n));
             }
         }
     }

@@ -1,0 +1,67 @@
+//! Index of the largest element: the tournament of max, in which one bit selects both the value and the index. Ties keep
+//! the left candidate, whose index is smaller: the bit is that of x >= y.
+
+use super::max::{assemble, players};
+use super::{relu, sign};
+use crate::context::Party;
+use crate::local::{difference, sum};
+use crate::{RunError, Share};
+use privet_plan::tournament::Tournament;
+use privet_ring::Ring;
+
+/// Indices in `index` of the winners among values in `ring`; `positions` are the candidates' public ones.
+pub(crate) fn eval(
+    cx: &mut Party,
+    ring: Ring,
+    index: Ring,
+    tournament: &Tournament,
+    mut x: Share,
+    positions: &[u64],
+) -> Result<Share, RunError> {
+    let zero = Share::new(vec![0; positions.len()], vec![0; positions.len()]);
+    let mut places = crate::local::plus_public(cx.id, index, &zero, |i| positions[i]);
+    for level in &tournament.levels {
+        let (mut won, mut place) = (Share::default(), Share::default());
+        if level.pair_len() > 0 {
+            let [left, right] = players(level, &x);
+            let [left_place, right_place] = players(level, &places);
+            let lead = difference(ring, &left, &right);
+            let keep = sign::msb(cx, ring, &lead)?.not(cx.id);
+            let step = difference(index, &left_place, &right_place);
+            let [lead, step] = relu::bit_times(cx, &keep, [(ring, &lead), (index, &step)])?;
+            (won, place) = (sum(ring, &right, &lead), sum(index, &right_place, &step));
+        }
+        (x, places) = (assemble(level, &won, &x), assemble(level, &place, &places));
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{edges, share, value};
+    use privet_plan::tournament::{argmax, positions};
+
+    #[test]
+    fn the_first_of_the_largest() {
+        for (ring, index) in [(Ring::new(6), Ring::new(3)), (Ring::new(40), Ring::new(40))] {
+            for shape in [[70, 5, 1], [3, 8, 2], [4, 1, 1], [1, 2, 0]] {
+                let n = shape.iter().product();
+                let x: Vec<u64> =
+                    edges(ring, n).iter().map(|&x| ring.wrap((ring.signed(x) >> 2) as u64)).collect();
+                let (walk, places) = (argmax(&shape, 1), positions(&shape, 1));
+                let program =
+                    |cx: &mut Party| eval(cx, ring, index, &walk, share(cx.id, ring, &x), &places).unwrap();
+                let mut expected = Vec::new();
+                for o in 0..shape[0] {
+                    for i in 0..shape[2] {
+                        let at = |p: usize| ring.signed(x[(o * shape[1] + p) * shape[2] + i]);
+                        let best = (0..shape[1]).rev().max_by_key(|&p| at(p)).unwrap();
+                        expected.push(best as u64);
+                    }
+                }
+                assert_eq!(value(index, program), expected, "{shape:?} of {ring}");
+            }
+        }
+    }
+}

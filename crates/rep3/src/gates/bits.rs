@@ -1,0 +1,64 @@
+//! Bits turned into numbers. A bit that is shared modulo 2 has two summands as well, `u = c_j ^ c_(j+1)` known to the dealer of
+//! a part and `v = c_(j+2)` known to the two others: dealing u and one split make numbers of them.
+
+use crate::context::Party;
+use crate::moves::{Deal, Dealt, Known, Split};
+use crate::parts::Parts;
+use crate::planes::elements;
+use crate::proof::Algebra;
+use crate::{Planes, RunError, Share};
+use privet_ring::Ring;
+
+/// A bit that the dealer of a part knows, for its own part, 0 or 1 an element.
+pub(super) struct Bit {
+    pub values: Vec<u64>,
+    /// The bit's sharing modulo 2, as elements 0 and 1, from which the dealt number is proved. None where every party is trusted.
+    pub shared: Option<Dealt>,
+}
+
+impl Bit {
+    /// The dealer's summand of a plane.
+    pub fn summand(shared: Dealt) -> Bit {
+        let values = shared.own.iter().zip(shared.next.iter()).map(|(a, b)| a ^ b).collect();
+        Bit { values, shared: Some(shared) }
+    }
+
+    /// Remember to prove that `dealt` is this bit.
+    pub fn claim(&self, cx: &mut Party, ring: Ring, dealt: &Dealt) {
+        if let Some(shared) = &self.shared {
+            cx.claim_xor(ring, shared, dealt);
+        }
+    }
+}
+
+/// A plane as elements 0 and 1 of `to`: `u + v - 2uv`. Two rounds, none for a ring of one bit.
+pub(crate) fn to_ring(cx: &mut Party, to: Ring, bit: &Planes) -> Result<Share, RunError> {
+    let n = bit.n;
+    if to.bits() == 1 {
+        return Ok(Share::new(elements(&bit.own, 0..n), elements(&bit.next, 0..n)));
+    }
+    let (algebra, parts) = (Algebra::Ring(to), Parts::of(n));
+    let words = parts.elements(cx.id).map(|part| part.len());
+    let (shared, v) = bit.summands(cx.id, &parts);
+    let bit = Bit::summand(shared);
+    let [u] = cx.deal("bit", [Deal { algebra, values: bit.values.clone(), words }])?;
+    bit.claim(cx, to, &u);
+    sum_less_product(cx, "bit", to, (&u, &u, &v, 2), &parts)
+}
+
+/// `sum + v - weight u v` for dealt `sum` and u. One round.
+pub(super) fn sum_less_product(
+    cx: &mut Party,
+    what: &str,
+    ring: Ring,
+    (sum, u, v, weight): (&Dealt, &Dealt, &Known, u64),
+    parts: &Parts,
+) -> Result<Share, RunError> {
+    let algebra = Algebra::Ring(ring);
+    let words = parts.elements(cx.id).map(|part| part.len());
+    let minus = v.map(|v| v.iter().map(|v| ring.wrap(v.wrapping_mul(weight).wrapping_neg())).collect());
+    let [mut product] = cx.split(what, [Split { algebra, terms: vec![(u.clone(), minus)], words }])?;
+    product.add_dealt(algebra, sum);
+    product.add_known(algebra, v);
+    Ok(product.join(cx.id, parts))
+}

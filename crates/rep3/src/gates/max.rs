@@ -1,0 +1,108 @@
+//! Pairwise maximum `y + relu(x - y)`, and tournaments of it.
+
+use super::relu;
+use crate::context::Party;
+use crate::local::{difference, sum};
+use crate::{RunError, Share};
+use privet_plan::tournament::{Level, Tournament};
+use privet_ring::Ring;
+
+/// The larger of x and y, as long as their difference does not wrap around.
+pub(crate) fn eval(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Share, RunError> {
+    let larger = relu::eval(cx, ring, ring, &difference(ring, x, y))?;
+    Ok(sum(ring, y, &larger))
+}
+
+/// The winners of a tournament.
+pub(crate) fn tournament(
+    cx: &mut Party,
+    ring: Ring,
+    tournament: &Tournament,
+    mut x: Share,
+) -> Result<Share, RunError> {
+    for level in &tournament.levels {
+        // a level without a pair only moves candidates
+        let won = match level.pair_len() {
+            0 => Share::default(),
+            _ => {
+                let [left, right] = players(level, &x);
+                eval(cx, ring, &left, &right)?
+            }
+        };
+        x = assemble(level, &won, &x);
+    }
+    Ok(x)
+}
+
+/// The left and the right ones of all pairs.
+pub(super) fn players(level: &Level, x: &Share) -> [Share; 2] {
+    [
+        Share::new(level.left(&x.own), level.left(&x.next)),
+        Share::new(level.right(&x.own), level.right(&x.next)),
+    ]
+}
+
+/// The next candidates.
+pub(super) fn assemble(level: &Level, won: &Share, x: &Share) -> Share {
+    Share::new(level.assemble(&won.own, &x.own), level.assemble(&won.next, &x.next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{edges, share, value};
+    use privet_plan::tournament::max_pool;
+    use privet_ring::Pool2d;
+
+    #[test]
+    fn the_larger_of_two() {
+        for bits in [2, 5, 32, 64] {
+            let ring = Ring::new(bits);
+            // where no difference wraps around
+            let x: Vec<u64> =
+                edges(ring, 300).iter().map(|&x| ring.wrap((ring.signed(x) >> 1) as u64)).collect();
+            let y: Vec<u64> = x.iter().rev().copied().collect();
+            let program =
+                |cx: &mut Party| eval(cx, ring, &share(cx.id, ring, &x), &share(cx.id, ring, &y)).unwrap();
+            let expected: Vec<u64> = x
+                .iter()
+                .zip(&y)
+                .map(|(&x, &y)| ring.wrap(ring.signed(x).max(ring.signed(y)) as u64))
+                .collect();
+            assert_eq!(value(ring, program), expected, "{ring}");
+        }
+    }
+
+    #[test]
+    fn pools() {
+        let ring = Ring::new(20);
+        let shape = [1, 3, 5, 6];
+        let x: Vec<u64> = edges(ring, 90).iter().map(|&x| ring.wrap((ring.signed(x) >> 2) as u64)).collect();
+        for (window, stride) in [(2, 2), (3, 2), (3, 1)] {
+            let pool = Pool2d {
+                kernel: [window; 2],
+                stride: [stride; 2],
+                padding: [0; 2],
+                dilation: [1; 2],
+                ceil_mode: false,
+            };
+            let [rows, columns] = max_pool(&pool, &shape);
+            let program = |cx: &mut Party| {
+                let x = tournament(cx, ring, &rows, share(cx.id, ring, &x)).unwrap();
+                tournament(cx, ring, &columns, x).unwrap()
+            };
+            let out = |n: usize| (n - window) / stride + 1;
+            let mut expected = Vec::new();
+            for c in 0..3 {
+                for i in 0..out(5) {
+                    for j in 0..out(6) {
+                        let at = |p: usize| (c * 5 + i * stride + p / window) * 6 + j * stride + p % window;
+                        let largest = (0..window * window).map(|p| ring.signed(x[at(p)])).max();
+                        expected.push(ring.wrap(largest.unwrap() as u64));
+                    }
+                }
+            }
+            assert_eq!(value(ring, program), expected, "{window} by {stride}");
+        }
+    }
+}
