@@ -1,5 +1,6 @@
 //! The one door between protocols and hardware.
 
+use crate::fold::FoldPath;
 use crate::{CompareShape, CpuCap, CpuCapError, LinearShape, Weights};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
@@ -57,6 +58,11 @@ pub trait Device: Send + Sync {
     /// Bit l of `values[e]` becomes bit `e % 64` of word `e / 64` of plane `places[l]` of `out`; a plane has
     /// `values.len().div_ceil(64)` words, and padding bits are zero. `places` has at most 64 entries.
     fn bit_planes(&self, values: &[u64], places: &[usize], out: &mut [u64]);
+
+    /// How this device folds inner products.
+    fn fold(&self) -> FoldPath {
+        FoldPath::Portable
+    }
 }
 
 /// The CPU with the best paths that this machine has and `threads` worker threads (at least 1).

@@ -2,6 +2,7 @@ use crate::bits::cpu::BitsPath;
 use crate::compare::cpu::{self as walk, ComparePath};
 use crate::compare::{BLOCK, CompareShape};
 use crate::device::{CompareOut, Device};
+use crate::fold::FoldPath;
 use crate::linear::cpu::{self as linear, LinearPath};
 use crate::threads::in_parallel;
 use crate::{CpuCap, LinearShape, Weights};
@@ -18,6 +19,7 @@ pub(crate) struct Cpu {
     compare: ComparePath,
     linear: LinearPath,
     bits: BitsPath,
+    fold: FoldPath,
 }
 
 impl Cpu {
@@ -27,6 +29,7 @@ impl Cpu {
             compare: ComparePath::detect(cap),
             linear: LinearPath::detect(cap),
             bits: BitsPath::detect(cap),
+            fold: FoldPath::detect(cap),
         })
     }
 
@@ -111,6 +114,10 @@ impl Device for Cpu {
 
     fn bit_planes(&self, values: &[u64], places: &[usize], out: &mut [u64]) {
         self.bits.planes(values, places, out);
+    }
+
+    fn fold(&self) -> FoldPath {
+        self.fold
     }
 }
 

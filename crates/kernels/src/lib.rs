@@ -10,6 +10,7 @@ mod choice;
 pub mod compare;
 pub mod device;
 mod device_cpu;
+pub mod fold;
 pub mod linear;
 pub mod probe;
 mod threads;

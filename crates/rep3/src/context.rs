@@ -79,6 +79,17 @@ impl<'a> Party<'a> {
         self.keys.common.derive(Domain::Common, 1 << 63 | i as u64).stream()
     }
 
+    /// The last step and its layer, for errors.
+    pub(crate) fn place(&self) -> (u32, String) {
+        (self.step, self.layer.to_string())
+    }
+
+    /// Tell both neighbours why this party gives up, and close both links. `reason` must be public.
+    pub(crate) fn abort(&mut self, reason: &str) {
+        self.prev.abort(reason);
+        self.next.abort(reason);
+    }
+
     /// Streams that no earlier draw of this use has touched. Every party must draw at the same points of the
     /// protocol, whether or not it needs what it draws.
     pub(crate) fn draw(&mut self) -> Streams {

@@ -1,3 +1,4 @@
+use crate::PartyId;
 use privet_net::NetError;
 use privet_ring::PackError;
 use thiserror::Error;
@@ -17,6 +18,46 @@ pub enum RunError {
         peer: String,
         /// Why.
         source: PackError,
+    },
+    /// A proof that does not hold.
+    #[error(
+        "the messages of {prover} before step {step} (layer {layer}) do not follow the protocol: the job ends, nothing was \
+         revealed; look at {prover} and its links, and start a new session"
+    )]
+    Dishonest {
+        /// Whose messages.
+        prover: PartyId,
+        /// The step at which this was found out.
+        step: u32,
+        /// The layer.
+        layer: String,
+    },
+    /// Two verifiers that did not send the same challenge.
+    #[error(
+        "{before} and {after} sent different challenges before step {step} (layer {layer}): one of them, or a link, does not \
+         follow the protocol; the job ends, nothing was revealed"
+    )]
+    Challenge {
+        /// One verifier.
+        before: PartyId,
+        /// The other.
+        after: PartyId,
+        /// The step at which this was found out.
+        step: u32,
+        /// The layer.
+        layer: String,
+    },
+    /// A party whose own checks failed, or that says so.
+    #[error(
+        "{peer} refused to go on at step {step} (layer {layer}): a check failed there; the job ends, nothing was revealed"
+    )]
+    Refused {
+        /// Who refused.
+        peer: PartyId,
+        /// The step.
+        step: u32,
+        /// The layer.
+        layer: String,
     },
     /// An operand that the caller did not give.
     #[error("{0}")]

@@ -1,6 +1,15 @@
 //! What each party remembers of a run in order to prove its messages, and to check the others' (docs/rep3.md, section 6).
 
+mod batch;
 mod column;
+mod extension;
+mod field;
+mod fold;
+mod galois;
+mod tensor;
+#[cfg(test)]
+mod tests;
+mod verify;
 
 use crate::PartyId;
 pub(crate) use column::Column;
@@ -48,20 +57,47 @@ pub(crate) struct Claim {
     pub view: View,
 }
 
+/// Bytes of columns after which [`crate::Party::verify_if_large`] verifies.
+const LARGE: usize = 64 << 20;
+
 /// All claims since the last verification; every party has the same ones in the same order, each its own view.
 #[derive(Default)]
 pub(crate) struct Transcript {
     claims: Vec<Claim>,
+    bytes: usize,
 }
 
 impl Transcript {
-    /// Remember a batch of statements.
+    /// Remember a batch of statements. Panics where a view's columns differ in number or length, or there are no terms.
     pub fn push(&mut self, algebra: Algebra, prover: PartyId, view: View) {
+        let (terms, columns): (usize, Vec<&Column>) = match &view {
+            View::Prover { u, v } => {
+                assert_eq!(u.len(), v.len(), "columns of u and v");
+                (u.len(), u.iter().chain(v).collect())
+            }
+            View::Before { u, s } => (u.len(), u.iter().chain([s]).collect()),
+            View::After { v, s } => (v.len(), v.iter().chain([s]).collect()),
+        };
+        assert!(terms > 0, "a statement without terms");
+        let words = columns[0].len();
+        assert!(columns.iter().all(|c| c.len() == words), "columns of one length");
+        // the same at every party, whatever its view
+        self.bytes += size_of::<u64>() * words * (2 * terms + 1);
         self.claims.push(Claim { algebra, prover, view });
     }
     /// The statements, for tests that look at them one by one.
     #[cfg(test)]
     pub fn claims(&self) -> &[Claim] {
         &self.claims
+    }
+
+    /// Everything, and nothing is left.
+    fn take(&mut self) -> Vec<Claim> {
+        self.bytes = 0;
+        std::mem::take(&mut self.claims)
+    }
+
+    fn is_large(&self) -> bool {
+        self.bytes > LARGE
     }
 }

@@ -1,0 +1,100 @@
+//! The paths on the CPU. Everything but weights, bases and lengths is secret: never branched on, never an index.
+
+mod portable;
+
+use super::{GROUP, WORD_VARS, points};
+use crate::CpuCap;
+use std::fmt;
+
+/// Which implementation runs; all give the same words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FoldPath {
+    /// Integer multiplications; runs anywhere.
+    Portable,
+}
+
+impl FoldPath {
+    /// Every path, slowest first.
+    pub const ALL: [FoldPath; 1] = [FoldPath::Portable];
+
+    /// Whether this machine can run the path.
+    pub fn available(self) -> bool {
+        match self {
+            FoldPath::Portable => true,
+        }
+    }
+
+    /// The fastest path of this machine within `cap`.
+    pub fn detect(cap: CpuCap) -> FoldPath {
+        let allowed = |p: &FoldPath| p.least_cap() <= cap && p.available();
+        FoldPath::ALL.into_iter().rfind(allowed).unwrap_or(FoldPath::Portable)
+    }
+
+    fn least_cap(self) -> CpuCap {
+        match self {
+            FoldPath::Portable => CpuCap::Portable,
+        }
+    }
+
+    /// Add to `sums` (729 elements of GF(2^64)) the values of `sum over groups g of s_g sum over terms of u_g v_g`, where
+    /// group g are words 64 g .. 64 g + 63 of a term's two operands (0 after the last) as polynomials in 6 variables
+    /// over GF(2) lane by lane, and a word is then an element of GF(2^64). `weights` are the s_g.
+    pub fn words_message(self, terms: &[(&[u64], &[u64])], weights: &[u64], sums: &mut [u64]) {
+        assert_eq!(sums.len(), points(WORD_VARS), "number of sums");
+        for (u, v) in terms {
+            assert!(u.len() == v.len() && u.len().div_ceil(GROUP) == weights.len(), "number of words");
+        }
+        match self {
+            FoldPath::Portable => portable::words_message(terms, weights, sums),
+        }
+    }
+
+    /// For every group g of 64 words and every lane i, in this order, `sum over l of basis_l (bit i of word l)` into `out`,
+    /// times `s_g Y^i` where there are weights.
+    pub fn words_fold(self, words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
+        assert_eq!(out.len(), words.len().next_multiple_of(GROUP), "number of items");
+        assert!(weights.is_none_or(|s| s.len() * GROUP == out.len()), "number of weights");
+        match self {
+            FoldPath::Portable => portable::words_fold(words, basis, weights, out),
+        }
+    }
+
+    /// Add to `sums[l]` the sum over groups of `s_g` times word l of the group, in GF(2^64).
+    pub fn words_combine(self, words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
+        assert_eq!(words.len().div_ceil(GROUP), weights.len(), "number of weights");
+        match self {
+            FoldPath::Portable => portable::words_combine(words, weights, sums),
+        }
+    }
+
+    /// Add to `sums` (3^vars) the values of `sum over groups of u_g v_g`, groups of 2^vars consecutive items (0 after
+    /// the last), in GF(2^64).
+    pub fn field_message(self, u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
+        assert_eq!(sums.len(), points(vars), "number of sums");
+        assert_eq!(u.len(), v.len(), "number of items");
+        match self {
+            FoldPath::Portable => portable::field_message(u, v, vars, sums),
+        }
+    }
+
+    /// For every group of as many items as `basis` has, their inner product with it, in GF(2^64).
+    pub fn field_fold(self, items: &[u64], basis: &[u64], out: &mut [u64]) {
+        assert_eq!(out.len(), items.len().div_ceil(basis.len()), "number of items");
+        match self {
+            FoldPath::Portable => portable::field_fold(items, basis, out),
+        }
+    }
+}
+
+impl fmt::Display for FoldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FoldPath::Portable => "portable folds",
+        })
+    }
+}
+
+/// For every group of 2^vars words (0 after the last) the 3^vars values of `sum over terms of u_g v_g` over Z_2^64.
+pub fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+    portable::ring_values(terms, vars, out);
+}

@@ -1,0 +1,144 @@
+//! Plain Rust.
+
+use crate::fold::{GROUP, WORD_VARS, clmul, gf_mul, gf_reduce, points};
+
+/// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
+#[inline(always)]
+pub(super) fn extend(src: &[u64], out: &mut [u64], add: impl Fn(u64, u64) -> u64 + Copy) {
+    if src.len() == 1 {
+        out[0] = src[0];
+        return;
+    }
+    // bottom up: blocks of 3^j values, two of which make three
+    let n = src.len();
+    out[..n].copy_from_slice(src);
+    let (mut blocks, mut size) = (n, 1);
+    while blocks > 1 {
+        // from the last pair to the first, because results take more room than what they are made of
+        for pair in (0..blocks / 2).rev() {
+            let (from, to) = (2 * pair * size, 3 * pair * size);
+            for i in (0..size).rev() {
+                out[to + 2 * size + i] = out[from + size + i];
+            }
+            for i in (0..size).rev() {
+                let (zero, infinity) = (out[from + i], out[to + 2 * size + i]);
+                out[to + size + i] = add(zero, infinity);
+            }
+            for i in (0..size).rev() {
+                out[to + i] = out[from + i];
+            }
+        }
+        (blocks, size) = (blocks / 2, size * 3);
+    }
+}
+
+/// Group `g` of `N` words, 0 after the last.
+fn group<const N: usize>(words: &[u64], g: usize) -> [u64; N] {
+    let mut group = [0; N];
+    let words = &words[(g * N).min(words.len())..words.len().min((g + 1) * N)];
+    group[..words.len()].copy_from_slice(words);
+    group
+}
+
+pub(super) fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], sums: &mut [u64]) {
+    const POINTS: usize = points(WORD_VARS);
+    let mut wide = [0u128; POINTS];
+    let (mut a, mut b) = ([0; POINTS], [0; POINTS]);
+    for (g, &s) in weights.iter().enumerate() {
+        let mut z = [0; POINTS];
+        for (u, v) in terms {
+            extend(&group::<GROUP>(u, g), &mut a, |a, b| a ^ b);
+            extend(&group::<GROUP>(v, g), &mut b, |a, b| a ^ b);
+            for (z, (a, b)) in z.iter_mut().zip(a.iter().zip(&b)) {
+                *z ^= a & b;
+            }
+        }
+        for (wide, z) in wide.iter_mut().zip(&z) {
+            *wide ^= clmul(s, *z);
+        }
+    }
+    for (sum, wide) in sums.iter_mut().zip(wide) {
+        *sum ^= gf_reduce(wide);
+    }
+}
+
+pub(super) fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
+    for (g, out) in out.chunks_mut(GROUP).enumerate() {
+        let words = group::<GROUP>(words, g);
+        out.fill(0);
+        for (word, b) in words.iter().zip(basis) {
+            for (i, out) in out.iter_mut().enumerate() {
+                *out ^= b & (word >> i & 1).wrapping_neg();
+            }
+        }
+        if let Some(weights) = weights {
+            let mut s = weights[g];
+            for out in out {
+                *out = gf_mul(s, *out);
+                s = gf_mul(s, 2);
+            }
+        }
+    }
+}
+
+pub(super) fn words_combine(words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
+    let mut wide = [0u128; GROUP];
+    for (words, s) in words.chunks(GROUP).zip(weights) {
+        for (wide, word) in wide.iter_mut().zip(words) {
+            *wide ^= clmul(*s, *word);
+        }
+    }
+    for (sum, wide) in sums.iter_mut().zip(wide) {
+        *sum ^= gf_reduce(wide);
+    }
+}
+
+pub(super) fn field_message(u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
+    let (n, points) = (1 << vars, points(vars));
+    let mut wide = vec![0u128; points];
+    let (mut a, mut b) = (vec![0; points], vec![0; points]);
+    let mut whole = vec![0; n];
+    let mut values = |items: &[u64], out: &mut [u64]| {
+        whole.fill(0);
+        whole[..items.len()].copy_from_slice(items);
+        extend(&whole, out, |a, b| a ^ b);
+    };
+    for (u, v) in u.chunks(n).zip(v.chunks(n)) {
+        values(u, &mut a);
+        values(v, &mut b);
+        for (wide, (a, b)) in wide.iter_mut().zip(a.iter().zip(&b)) {
+            *wide ^= clmul(*a, *b);
+        }
+    }
+    for (sum, wide) in sums.iter_mut().zip(wide) {
+        *sum ^= gf_reduce(wide);
+    }
+}
+
+pub(super) fn field_fold(items: &[u64], basis: &[u64], out: &mut [u64]) {
+    for (items, out) in items.chunks(basis.len()).zip(out) {
+        *out = gf_reduce(items.iter().zip(basis).fold(0, |sum, (a, b)| sum ^ clmul(*a, *b)));
+    }
+}
+
+pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+    let (n, points) = (1 << vars, points(vars));
+    let (mut a, mut b) = (vec![0; points], vec![0; points]);
+    let mut whole = vec![0; n];
+    let mut values = |words: &[u64], g: usize, out: &mut [u64]| {
+        whole.fill(0);
+        let words = &words[(g * n).min(words.len())..words.len().min((g + 1) * n)];
+        whole[..words.len()].copy_from_slice(words);
+        extend(&whole, out, u64::wrapping_add);
+    };
+    for (g, out) in out.chunks_mut(points).enumerate() {
+        out.fill(0);
+        for (u, v) in terms {
+            values(u, g, &mut a);
+            values(v, g, &mut b);
+            for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(&b)) {
+                *out = out.wrapping_add(a.wrapping_mul(*b));
+            }
+        }
+    }
+}

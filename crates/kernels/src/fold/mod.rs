@@ -1,0 +1,36 @@
+//! Folding inner products over GF(2^64) and over the Galois ring Z_2^64\[Y\]/(Y^64 + Y^4 + Y^3 + Y + 1), of which
+//! GF(2^64) is what is left modulo 2: the work of the proofs in `docs/rep3.md`, section 6.
+//!
+//! A group of 2^V items is a polynomial in V variables, `u(X) = sum over l of u_l X^l`, where `X^l` is the product of
+//! the variables at the ones of l. The product of two such polynomials has degree 2 in each variable, so it is given
+//! by its values where every variable is 0, 1 or infinity (there: the leading coefficient). [`points`] values, value
+//! `sum over j of d_j 3^j` with digit d_j 0, 1 or 2 for 0, 1 or infinity in variable j. These points need nothing but
+//! additions, so bits stay bits and ring elements ring elements: Karatsuba's method, one level a variable.
+
+pub mod cpu;
+mod field;
+pub mod spec;
+
+pub use cpu::FoldPath;
+pub use field::{clmul, gf_mul, gf_reduce};
+
+/// Variables of a group of words.
+pub const WORD_VARS: u32 = 6;
+
+/// Words of a group; also the lanes of a word.
+pub const GROUP: usize = 64;
+
+/// Values of a product of polynomials in `vars` variables: 3^vars.
+pub const fn points(vars: u32) -> usize {
+    3usize.pow(vars)
+}
+
+/// The point at which the product has the value `u_l v_l`: infinity in the variables at the ones of `l`, 0 elsewhere.
+pub const fn diagonal(l: usize) -> usize {
+    let (mut l, mut place, mut e) = (l, 1, 0);
+    while l > 0 {
+        e += 2 * place * (l & 1);
+        (l, place) = (l >> 1, 3 * place);
+    }
+    e
+}

@@ -1,0 +1,98 @@
+//! The plain definitions.
+
+use super::{GROUP, diagonal, gf_mul, points};
+
+/// Digit `j` of `e` in base 3.
+fn digit(e: usize, j: u32) -> usize {
+    e / 3usize.pow(j) % 3
+}
+
+/// The value at point `e` of the polynomial with coefficients `u`: the sum of those that do not vanish there.
+fn value(u: &[u64], vars: u32, e: usize, add: fn(u64, u64) -> u64) -> u64 {
+    let counts = |l: usize| (0..vars).all(|j| matches!((digit(e, j), l >> j & 1), (0, 0) | (2, 1) | (1, _)));
+    u.iter().enumerate().filter(|(l, _)| counts(*l)).fold(0, |sum, (_, u)| add(sum, *u))
+}
+
+/// Word `i`, or 0 after the last.
+fn word(words: &[u64], i: usize) -> u64 {
+    words.get(i).copied().unwrap_or(0)
+}
+
+fn group(words: &[u64], g: usize) -> Vec<u64> {
+    (0..GROUP).map(|l| word(words, g * GROUP + l)).collect()
+}
+
+/// See [`super::FoldPath::words_message`].
+pub fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], sums: &mut [u64]) {
+    for (g, &s) in weights.iter().enumerate() {
+        for (u, v) in terms {
+            let (u, v) = (group(u, g), group(v, g));
+            for (e, sum) in sums.iter_mut().enumerate() {
+                let xor = |a, b| a ^ b;
+                *sum ^= gf_mul(s, value(&u, 6, e, xor) & value(&v, 6, e, xor));
+            }
+        }
+    }
+}
+
+/// See [`super::FoldPath::words_fold`].
+pub fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
+    for (g, out) in out.chunks_mut(GROUP).enumerate() {
+        for (i, out) in out.iter_mut().enumerate() {
+            let bits = (0..GROUP).filter(|l| word(words, g * GROUP + l) >> i & 1 == 1);
+            let folded = bits.fold(0, |sum, l| sum ^ basis[l]);
+            *out = match weights {
+                Some(s) => gf_mul(gf_mul(s[g], 1 << i), folded),
+                None => folded,
+            };
+        }
+    }
+}
+
+/// See [`super::FoldPath::words_combine`].
+pub fn words_combine(words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
+    for (m, word) in words.iter().enumerate() {
+        sums[m % GROUP] ^= gf_mul(weights[m / GROUP], *word);
+    }
+}
+
+/// See [`super::FoldPath::field_message`].
+pub fn field_message(u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
+    for (u, v) in u.chunks(1 << vars).zip(v.chunks(1 << vars)) {
+        for (e, sum) in sums.iter_mut().enumerate().take(points(vars)) {
+            let xor = |a, b| a ^ b;
+            *sum ^= gf_mul(value(u, vars, e, xor), value(v, vars, e, xor));
+        }
+    }
+}
+
+/// See [`super::FoldPath::field_fold`].
+pub fn field_fold(items: &[u64], basis: &[u64], out: &mut [u64]) {
+    for (items, out) in items.chunks(basis.len()).zip(out) {
+        *out = items.iter().zip(basis).fold(0, |sum, (a, b)| sum ^ gf_mul(*a, *b));
+    }
+}
+
+/// See [`super::cpu::ring_values`].
+pub fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+    for (g, out) in out.chunks_mut(points(vars)).enumerate() {
+        for (e, out) in out.iter_mut().enumerate() {
+            *out = terms.iter().fold(0u64, |sum, (u, v)| {
+                let at = |w: &[u64]| {
+                    let w: Vec<u64> = (0..1 << vars).map(|l| word(w, (g << vars) + l)).collect();
+                    value(&w, vars, e, u64::wrapping_add)
+                };
+                sum.wrapping_add(at(u).wrapping_mul(at(v)))
+            });
+        }
+    }
+}
+
+/// [`diagonal`] by its meaning.
+pub fn is_diagonal(e: usize, l: usize) -> bool {
+    (0..usize::BITS).all(|j| digit_or_zero(e, j) == 2 * (l >> j & 1)) && diagonal(l) == e
+}
+
+fn digit_or_zero(e: usize, j: u32) -> usize {
+    3usize.checked_pow(j).map_or(0, |place| e / place % 3)
+}

@@ -1,0 +1,103 @@
+//! Every path of the folds against the plain definitions.
+
+use privet_kernels::fold::cpu::ring_values;
+use privet_kernels::fold::{FoldPath, GROUP, diagonal, points, spec};
+use privet_prg::{Prg, Seed};
+use privet_ring::Ring;
+
+fn stream(n: usize) -> Prg {
+    Seed::from_bytes([n as u8; 16]).stream()
+}
+
+fn paths() -> impl Iterator<Item = FoldPath> {
+    FoldPath::ALL.into_iter().filter(|p| p.available())
+}
+
+const WORDS: [usize; 11] = [0, 1, 63, 64, 65, 511, 512, 513, 1024 + 17, 4096, 5000];
+
+#[test]
+fn words() {
+    for n in WORDS {
+        let mut prg = stream(n);
+        let mut draw = |n| prg.elements(Ring::R64, n);
+        let columns: Vec<_> = (0..6).map(|_| draw(n)).collect();
+        let (weights, basis, start) = (draw(n.div_ceil(GROUP)), draw(GROUP), draw(points(6)));
+        let basis: &[u64; GROUP] = basis[..].try_into().unwrap();
+        for count in 1..=3 {
+            let terms: Vec<_> = (0..count).map(|t| (&columns[2 * t][..], &columns[2 * t + 1][..])).collect();
+            let mut expected = start.clone();
+            if n > 1100 && count != 2 {
+                continue;
+            }
+            spec::words_message(&terms, &weights, &mut expected);
+            for path in paths() {
+                let mut found = start.clone();
+                path.words_message(&terms, &weights, &mut found);
+                assert_eq!(found, expected, "{path}: message of {n} words, {count} terms");
+            }
+        }
+        for s in [None, Some(&weights[..])] {
+            let mut expected = vec![0; n.next_multiple_of(GROUP)];
+            spec::words_fold(&columns[0], basis, s, &mut expected);
+            for path in paths() {
+                let mut found = vec![1; expected.len()];
+                path.words_fold(&columns[0], basis, s, &mut found);
+                assert_eq!(found, expected, "{path}: fold of {n} words, weights {}", s.is_some());
+            }
+        }
+        let mut expected = [7; GROUP];
+        spec::words_combine(&columns[0], &weights, &mut expected);
+        for path in paths() {
+            let mut found = [7; GROUP];
+            path.words_combine(&columns[0], &weights, &mut found);
+            assert_eq!(found, expected, "{path}: combination of {n} words");
+        }
+    }
+}
+
+#[test]
+fn items() {
+    for n in [0, 1, 7, 8, 9, 100, 127, 128, 129, 1030] {
+        let mut prg = stream(n);
+        let mut draw = |n| prg.elements(Ring::R64, n);
+        let (u, v) = (draw(n), draw(n));
+        for vars in 0..=4 {
+            let (start, basis) = (draw(points(vars)), draw(1 << vars));
+            let mut expected = start.clone();
+            spec::field_message(&u, &v, vars, &mut expected);
+            let mut folded = vec![0; n.div_ceil(1 << vars)];
+            spec::field_fold(&u, &basis, &mut folded);
+            for path in paths() {
+                let mut found = start.clone();
+                path.field_message(&u, &v, vars, &mut found);
+                assert_eq!(found, expected, "{path}: message of {n} items, {vars} variables");
+                let mut found = vec![1; folded.len()];
+                path.field_fold(&u, &basis, &mut found);
+                assert_eq!(found, folded, "{path}: fold of {n} items, {vars} variables");
+            }
+        }
+    }
+}
+
+#[test]
+fn ring() {
+    for n in [0, 1, 15, 16, 17, 130, 1000] {
+        let mut prg = stream(n);
+        let columns: Vec<_> = (0..6).map(|_| prg.elements(Ring::R64, n)).collect();
+        for (count, vars) in [(1, 0), (2, 1), (2, 3), (3, 4)] {
+            let terms: Vec<_> = (0..count).map(|t| (&columns[2 * t][..], &columns[2 * t + 1][..])).collect();
+            let len = n.div_ceil(1 << vars) * points(vars);
+            let (mut expected, mut found) = (vec![0; len], vec![1; len]);
+            spec::ring_values(&terms, vars, &mut expected);
+            ring_values(&terms, vars, &mut found);
+            assert_eq!(found, expected, "{n} words, {count} terms, {vars} variables");
+        }
+    }
+}
+
+#[test]
+fn diagonals_are_the_products_of_equal_coefficients() {
+    for l in 0..64 {
+        assert!(spec::is_diagonal(diagonal(l), l));
+    }
+}

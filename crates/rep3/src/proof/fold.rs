@@ -1,0 +1,203 @@
+//! One proof in one algebra, at the prover and at a verifier.
+
+use super::batch::{Batch, Weights, items};
+use super::extension::Extension;
+use super::tensor::{basis, evaluate, schedule};
+use privet_kernels::Device;
+use privet_kernels::fold::{diagonal, points};
+use privet_prg::Prg;
+use subtle::ConstantTimeEq;
+
+/// The public shape of a proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Variables of every fold; empty where there is nothing to prove.
+    pub vars: Vec<u32>,
+    /// Items after the first fold.
+    items: usize,
+}
+
+impl Shape {
+    pub fn of<E: Extension>(batches: &[Batch]) -> Shape {
+        Shape::with_items::<E>(items::<E>(batches))
+    }
+
+    /// From the number of items after the first fold.
+    pub fn with_items<E: Extension>(items: usize) -> Shape {
+        Shape { vars: schedule(E::FIRST, items), items }
+    }
+
+    /// Folds.
+    pub fn folds(&self) -> usize {
+        self.vars.len()
+    }
+
+    /// Variables of fold `k` (from 0); none after the last.
+    pub fn vars(&self, k: usize) -> u32 {
+        self.vars.get(k).copied().unwrap_or(0)
+    }
+
+    /// Bytes of the prover's message `k`: every value but the first, which follows from the claim.
+    pub fn message_bytes<E: Extension>(&self, k: usize) -> usize {
+        self.vars.get(k).map_or(0, |&v| (points(v) - 1) * E::BYTES)
+    }
+
+    /// Bytes of what the verifiers tell each other at the end.
+    pub fn final_bytes<E: Extension>(&self) -> usize {
+        if self.vars.is_empty() { 0 } else { 2 * E::BYTES }
+    }
+
+    fn last(&self, k: usize) -> bool {
+        k + 1 == self.vars.len()
+    }
+}
+
+/// The streams of one proof that its prover shares with the two verifiers, as far as the holder knows them.
+pub(super) struct Masks {
+    /// Of the prover and the party before: its shares of the messages, and the mask of u.
+    pub before: Option<Prg>,
+    /// Of the prover and the party after: the mask of v.
+    pub after: Option<Prg>,
+}
+
+/// The prover's side.
+pub(super) struct Prover<E> {
+    batches: Vec<Batch>,
+    shape: Shape,
+    weights: Weights,
+    u: Vec<E>,
+    v: Vec<E>,
+}
+
+impl<E: Extension> Prover<E> {
+    pub fn new(batches: Vec<Batch>, shape: Shape, weights: Weights) -> Prover<E> {
+        Prover { batches, shape, weights, u: vec![], v: vec![] }
+    }
+
+    /// Append message `k`: the party after's shares of the product's values.
+    pub fn message(&mut self, device: &dyn Device, k: usize, masks: &mut Masks, out: &mut Vec<u8>) {
+        if k >= self.shape.folds() {
+            return;
+        }
+        let (Some(before), Some(after)) = (&mut masks.before, &mut masks.after) else {
+            unreachable!("a prover shares a key with each verifier")
+        };
+        let values = if k == 0 {
+            E::first_message(device, &self.batches, &self.weights)
+        } else {
+            if self.shape.last(k) {
+                self.u.push(E::draw(before));
+                self.v.push(E::draw(after));
+            }
+            E::message(device, &self.u, &self.v, self.shape.vars(k))
+        };
+        for value in &values[1..] {
+            value.sub(E::draw(before)).put(out);
+        }
+    }
+
+    /// Go on with the statement at the point `r`; not after the last message.
+    pub fn fold(&mut self, device: &dyn Device, k: usize, r: &[u64]) {
+        if k >= self.shape.folds() {
+            return;
+        }
+        let basis = basis::<E>(&r[..self.shape.vars(k) as usize]);
+        if k == 0 {
+            self.u = E::first_fold_u(device, &self.batches, &self.weights, &basis);
+            self.v = E::first_fold_v(device, &self.batches, &basis);
+            self.batches.clear();
+        } else {
+            self.u = E::fold(device, &self.u, &basis);
+            self.v = E::fold(device, &self.v, &basis);
+        }
+    }
+}
+
+/// A verifier's side: what it knows of the operands (u before the prover, v after it), and its share of the claim.
+pub(super) struct Verifier<E> {
+    batches: Vec<Batch>,
+    shape: Shape,
+    weights: Weights,
+    before: bool,
+    items: Vec<E>,
+    claim: E,
+}
+
+impl<E: Extension> Verifier<E> {
+    pub fn new(
+        device: &dyn Device,
+        before: bool,
+        batches: Vec<Batch>,
+        shape: Shape,
+        weights: Weights,
+    ) -> Verifier<E> {
+        // sum over t of u_t v_t = -s_B - s_A
+        let claim = E::ZERO.sub(E::combine(device, &batches, &weights));
+        Verifier { batches, shape, weights, before, items: vec![], claim }
+    }
+
+    /// Take this verifier's share of message `k` (the party before draws it, `bytes` are what the party after
+    /// received) and go on with the statement at the point `r`.
+    pub fn fold(&mut self, device: &dyn Device, k: usize, masks: &mut Masks, bytes: &[u8], r: &[u64]) {
+        if k >= self.shape.folds() {
+            return;
+        }
+        let (vars, last) = (self.shape.vars(k), k > 0 && self.shape.last(k));
+        if last {
+            let stream = if self.before { &mut masks.before } else { &mut masks.after };
+            self.items.push(E::draw(stream.as_mut().expect("a verifier shares a key with the prover")));
+        }
+        let mut values = vec![E::ZERO];
+        if self.before {
+            let stream = masks.before.as_mut().expect("the party before shares a key with the prover");
+            values.extend((1..points(vars)).map(|_| E::draw(stream)));
+        } else {
+            values.extend(bytes.chunks_exact(E::BYTES).map(E::get));
+        }
+        values[0] = self.first_value(k, &values);
+        let r = &r[..vars as usize];
+        self.claim = evaluate(&values, r);
+        let basis = basis::<E>(r);
+        self.items = match (k, self.before) {
+            (0, true) => E::first_fold_u(device, &self.batches, &self.weights, &basis),
+            (0, false) => E::first_fold_v(device, &self.batches, &basis),
+            _ => E::fold(device, &self.items, &basis),
+        };
+        self.batches.clear();
+    }
+
+    /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others. The
+    /// mask's product, in the last fold, does not count.
+    fn first_value(&self, k: usize, values: &[E]) -> E {
+        let counts = match k {
+            0 => 1 << self.shape.vars(0),
+            _ if self.shape.last(k) => self.items.len() - 1,
+            _ => 1 << self.shape.vars(k),
+        };
+        let others = (1..counts).map(|l| {
+            let value = values[diagonal(l)];
+            if k == 0 { value.mul(E::embed(self.weights.rho[l])) } else { value }
+        });
+        others.fold(self.claim, E::sub)
+    }
+
+    /// Append what the other verifier needs: the masked operand and this share of the last claim.
+    pub fn finish(&self, out: &mut Vec<u8>) {
+        if self.shape.folds() > 0 {
+            self.items[0].put(out);
+            self.claim.put(out);
+        }
+    }
+
+    /// Whether the proof holds, by what the other verifier sent.
+    pub fn check(&self, bytes: &[u8]) -> bool {
+        if self.shape.folds() == 0 {
+            return true;
+        }
+        let (operand, claim) = bytes.split_at(E::BYTES);
+        let (mut product, mut sum) = (vec![], vec![]);
+        self.items[0].mul(E::get(operand)).put(&mut product);
+        self.claim.add(E::get(claim)).put(&mut sum);
+        product.ct_eq(&sum).into()
+    }
+}

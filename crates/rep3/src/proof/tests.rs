@@ -1,0 +1,189 @@
+use super::{Algebra, Column, View};
+use crate::testing::three;
+use crate::{Party, PartyId, RunError, Security};
+use privet_prg::{Prg, Seed};
+use privet_ring::Ring;
+
+/// Statements of `terms` products over `words` words, true unless spoilt.
+struct Statement {
+    algebra: Algebra,
+    prover: PartyId,
+    u: Vec<Vec<u64>>,
+    v: Vec<Vec<u64>>,
+    before: Vec<u64>,
+    after: Vec<u64>,
+}
+
+fn statement(prg: &mut Prg, algebra: Algebra, prover: PartyId, words: usize, terms: usize) -> Statement {
+    let ring = match algebra {
+        Algebra::Bits => Ring::R64,
+        Algebra::Ring(ring) => ring,
+    };
+    let mut columns = |n: usize| (0..n).map(|_| prg.elements(ring, words)).collect::<Vec<_>>();
+    let (u, v, before) = (columns(terms), columns(terms), columns(1).remove(0));
+    let after = (0..words)
+        .map(|m| match algebra {
+            Algebra::Bits => u.iter().zip(&v).fold(before[m], |sum, (u, v)| sum ^ (u[m] & v[m])),
+            Algebra::Ring(ring) => ring.wrap(
+                u.iter()
+                    .zip(&v)
+                    .fold(before[m], |s, (u, v)| s.wrapping_add(u[m].wrapping_mul(v[m])))
+                    .wrapping_neg(),
+            ),
+        })
+        .collect();
+    Statement { algebra, prover, u, v, before, after }
+}
+
+impl Statement {
+    fn push(&self, party: &mut Party) {
+        let columns = |c: &Vec<Vec<u64>>| c.iter().map(|c| Column::from(c.clone())).collect();
+        let column = |c: &Vec<u64>| Column::from(c.clone());
+        let view = if party.id == self.prover {
+            View::Prover { u: columns(&self.u), v: columns(&self.v) }
+        } else if party.id == self.prover.prev() {
+            View::Before { u: columns(&self.u), s: column(&self.before) }
+        } else {
+            View::After { v: columns(&self.v), s: column(&self.after) }
+        };
+        party.transcript.as_mut().unwrap().push(self.algebra, self.prover, view);
+    }
+}
+
+fn run(statements: &[Statement]) -> [Result<(), RunError>; 3] {
+    three(Security::Malicious, |party| {
+        party.enter(0, "tested");
+        statements.iter().for_each(|s| s.push(party));
+        party.verify()
+    })
+}
+
+fn stream() -> Prg {
+    Seed::from_bytes(*b"of proofs' tests").stream()
+}
+
+fn ring(bits: u32) -> Algebra {
+    Algebra::Ring(Ring::new(bits))
+}
+
+#[test]
+fn true_statements_pass() {
+    let mut prg = stream();
+    for algebra in [Algebra::Bits, ring(1), ring(8), ring(33), ring(64)] {
+        for (words, terms) in
+            [(1, 1), (2, 3), (15, 1), (16, 1), (17, 2), (63, 1), (64, 2), (65, 1), (1000, 2)]
+        {
+            let statements: Vec<_> =
+                PartyId::ALL.map(|p| statement(&mut prg, algebra, p, words, terms)).into();
+            for result in run(&statements) {
+                result.unwrap_or_else(|e| panic!("{algebra:?}, {words} words, {terms} terms: {e}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_to_prove_costs_nothing() {
+    let rounds = three(Security::Malicious, |party| {
+        statement(&mut stream(), Algebra::Bits, PartyId::ALL[1], 0, 2).push(party);
+        party.verify().unwrap();
+        party.verify().unwrap();
+        party.stats.rounds
+    });
+    assert_eq!(rounds, [0; 3]);
+}
+
+/// An attempt to cheat: one bit of one column, at one party or at both that hold it.
+struct Lie {
+    column: usize,
+    word: usize,
+    bit: u32,
+    only: Option<PartyId>,
+}
+
+impl Lie {
+    fn draw(prg: &mut Prg, s: &Statement) -> Lie {
+        let mut below = |n: usize| (prg.elements(Ring::R64, 1)[0] % n as u64) as usize;
+        let bits = if let Algebra::Ring(ring) = s.algebra { ring.bits() as usize } else { 64 };
+        Lie {
+            column: below(2 * s.u.len() + 2),
+            word: below(s.before.len()),
+            bit: below(bits) as u32,
+            only: PartyId::new(below(6) as u8),
+        }
+    }
+
+    /// Whether the statement is false for whoever believes the lie.
+    fn matters(&self, s: &Statement) -> bool {
+        let (terms, flip) = (s.u.len(), 1u64 << self.bit);
+        let other = match self.column {
+            c if c < terms => s.v[c][self.word],
+            c if c < 2 * terms => s.u[c - terms][self.word],
+            _ => return true,
+        };
+        match s.algebra {
+            Algebra::Bits => other & flip != 0,
+            Algebra::Ring(ring) => ring.wrap(other.wrapping_mul(flip)) != 0,
+        }
+    }
+
+    fn tell(&self, s: &Statement) -> Statement {
+        let (terms, flip) = (s.u.len(), 1u64 << self.bit);
+        let mut t = Statement {
+            u: s.u.clone(),
+            v: s.v.clone(),
+            before: s.before.clone(),
+            after: s.after.clone(),
+            ..*s
+        };
+        let column = match self.column {
+            c if c < terms => &mut t.u[c],
+            c if c < 2 * terms => &mut t.v[c - terms],
+            c if c == 2 * terms => &mut t.before,
+            _ => &mut t.after,
+        };
+        column[self.word] ^= flip;
+        t
+    }
+}
+
+#[test]
+fn no_false_statement_passes() {
+    let mut prg = stream();
+    let mut lies = 0;
+    while lies < 2000 {
+        let algebra = [Algebra::Bits, Algebra::Bits, ring(1), ring(13), ring(64)][lies % 5];
+        let (words, terms) = [(1, 1), (3, 2), (70, 1)][lies % 3];
+        let s = statement(&mut prg, algebra, PartyId::ALL[lies % 3], words, terms);
+        let lie = Lie::draw(&mut prg, &s);
+        if !lie.matters(&s) {
+            continue;
+        }
+        let told = lie.tell(&s);
+        // the party that holds a column alone must be the one that is told
+        let results = three(Security::Malicious, |party| {
+            party.enter(0, "tested");
+            let believes = lie.only.is_none_or(|only| only == party.id) || lie.column >= 2 * terms;
+            if believes {
+                told.push(party)
+            } else {
+                s.push(party)
+            }
+            party.verify()
+        });
+        let holds = match lie.only {
+            // this party's view does not have the column, so nothing was changed
+            Some(only) if only == s.prover.next() && lie.column < terms => false,
+            Some(only) if only == s.prover.prev() && (terms..2 * terms).contains(&lie.column) => false,
+            _ => true,
+        };
+        for (id, result) in PartyId::ALL.into_iter().zip(&results) {
+            assert_eq!(result.is_err(), holds, "{algebra:?}, attempt {lies}, {id}: {result:?}");
+        }
+        if holds {
+            let named = |r: &Result<(), RunError>| matches!(r, Err(RunError::Dishonest { prover, layer, .. }) if *prover == s.prover && layer == "tested");
+            assert!(named(&results[s.prover.next().index()]) && named(&results[s.prover.prev().index()]));
+            lies += 1;
+        }
+    }
+}

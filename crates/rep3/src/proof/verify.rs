@@ -1,0 +1,277 @@
+//! The rounds in which the three parties prove their messages to each other, all at once.
+
+use super::batch::{Batches, Role, Weights};
+use super::field::Gf;
+use super::fold::{Masks, Prover, Shape, Verifier};
+use super::galois::Gr;
+use crate::{Messages, Party, PartyId, RunError};
+use privet_prg::{Prg, Seed};
+use privet_ring::Ring;
+
+/// What says that its sender has come this far.
+const HERE: u8 = 1;
+/// What says that its sender's checks failed.
+const REFUSED: u8 = 0;
+
+/// The shapes of one prover's proofs.
+struct Shapes {
+    bits: Shape,
+    ring: Shape,
+}
+
+impl Shapes {
+    fn of(batches: &Batches) -> Shapes {
+        Shapes { bits: Shape::of::<Gf>(&batches.bits), ring: Shape::of::<Gr>(&batches.ring) }
+    }
+
+    fn folds(&self) -> usize {
+        self.bits.folds().max(self.ring.folds())
+    }
+
+    fn message_bytes(&self, k: usize) -> usize {
+        self.bits.message_bytes::<Gf>(k) + self.ring.message_bytes::<Gr>(k)
+    }
+
+    fn final_bytes(&self) -> usize {
+        self.bits.final_bytes::<Gf>() + self.ring.final_bytes::<Gr>()
+    }
+
+    /// Challenges of fold `k`, which both algebras use.
+    fn challenges(&self, k: usize) -> usize {
+        self.bits.vars(k).max(self.ring.vars(k)) as usize
+    }
+}
+
+/// A verifier of one proof: what it draws together with the other, and both algebras.
+struct Check {
+    shapes: Shapes,
+    seed: Seed,
+    /// Per fold; none is 0, so that the masks at the end are multiplied by units.
+    challenges: Vec<Vec<u64>>,
+    masks: Masks,
+    bits: Verifier<Gf>,
+    ring: Verifier<Gr>,
+}
+
+impl Check {
+    fn new(party: &Party, role: Role, batches: Batches, mut shared: Prg, masks: Masks) -> Check {
+        let shapes = Shapes::of(&batches);
+        let seed = shared.seed();
+        let mut nonzero = || loop {
+            let r = shared.elements(Ring::R64, 1)[0];
+            if r != 0 {
+                break r;
+            }
+        };
+        let challenges =
+            (0..shapes.folds()).map(|k| (0..shapes.challenges(k)).map(|_| nonzero()).collect()).collect();
+        let (bits, ring) = Weights::expand(&seed, &batches);
+        let before = role == Role::Before;
+        let bits = Verifier::new(party.device, before, batches.bits, shapes.bits.clone(), bits);
+        let ring = Verifier::new(party.device, before, batches.ring, shapes.ring.clone(), ring);
+        Check { shapes, seed, challenges, masks, bits, ring }
+    }
+
+    fn fold(&mut self, party: &Party, k: usize, message: &[u8]) {
+        if k >= self.shapes.folds() {
+            return;
+        }
+        let (bits, ring) = message.split_at(self.shapes.bits.message_bytes::<Gf>(k).min(message.len()));
+        self.bits.fold(party.device, k, &mut self.masks, bits, &self.challenges[k]);
+        self.ring.fold(party.device, k, &mut self.masks, ring, &self.challenges[k]);
+    }
+
+    /// The challenges that the prover needs after message `k`: none after its last.
+    fn reveal(&self, k: usize) -> Vec<u8> {
+        if k + 1 >= self.shapes.folds() {
+            return vec![];
+        }
+        self.challenges[k].iter().flat_map(|r| r.to_le_bytes()).collect()
+    }
+
+    fn finish(&self) -> Vec<u8> {
+        let mut out = vec![];
+        self.bits.finish(&mut out);
+        self.ring.finish(&mut out);
+        out
+    }
+
+    fn accepts(&self, bytes: &[u8]) -> bool {
+        let (bits, ring) = bytes.split_at(self.shapes.bits.final_bytes::<Gf>());
+        // both, whatever the first says
+        self.bits.check(bits) & self.ring.check(ring)
+    }
+}
+
+/// The prover of one proof.
+struct Proof {
+    shapes: Shapes,
+    masks: Masks,
+    bits: Prover<Gf>,
+    ring: Prover<Gr>,
+}
+
+impl Proof {
+    fn new(batches: Batches, seed: &Seed, masks: Masks) -> Proof {
+        let shapes = Shapes::of(&batches);
+        let (bits, ring) = Weights::expand(seed, &batches);
+        let bits = Prover::new(batches.bits, shapes.bits.clone(), bits);
+        let ring = Prover::new(batches.ring, shapes.ring.clone(), ring);
+        Proof { shapes, masks, bits, ring }
+    }
+
+    fn message(&mut self, party: &Party, k: usize) -> Vec<u8> {
+        let mut out = vec![];
+        self.bits.message(party.device, k, &mut self.masks, &mut out);
+        self.ring.message(party.device, k, &mut self.masks, &mut out);
+        out
+    }
+
+    fn challenge_bytes(&self, k: usize) -> usize {
+        if k + 1 >= self.shapes.folds() { 0 } else { 8 * self.shapes.challenges(k) }
+    }
+
+    fn fold(&mut self, party: &Party, k: usize, challenges: &[u8]) {
+        let r: Vec<u64> = challenges.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        if !r.is_empty() {
+            self.bits.fold(party.device, k, &r);
+            self.ring.fold(party.device, k, &r);
+        }
+    }
+}
+
+impl Party<'_> {
+    /// Prove every message since the last call and check the others' proofs; on success nothing is left to be proved, and
+    /// both neighbours have said that their checks passed. Must come before anything is revealed.
+    ///
+    /// Where a check fails, or a party says that one failed, the job is over: both links are closed with the reason.
+    pub fn verify(&mut self) -> Result<(), RunError> {
+        let Some(transcript) = &mut self.transcript else { return Ok(()) };
+        let claims = transcript.take();
+        let batches = Batches::sort(claims);
+        let folds = batches.iter().map(|b| Shapes::of(b).folds()).max().unwrap_or(0);
+        if folds == 0 {
+            return Ok(());
+        }
+        let result = self.prove_and_check(batches, folds);
+        if let Err(e) = &result
+            && !matches!(e, RunError::Net(_))
+        {
+            self.abort(&e.to_string());
+        }
+        result
+    }
+
+    /// [`Party::verify`] when the transcript has grown past what should be kept in memory. All parties' transcripts
+    /// have the same number of words, so all do the same.
+    pub fn verify_if_large(&mut self) -> Result<(), RunError> {
+        match &self.transcript {
+            Some(t) if t.is_large() => self.verify(),
+            _ => Ok(()),
+        }
+    }
+
+    fn prove_and_check(&mut self, batches: [Batches; 3], folds: usize) -> Result<(), RunError> {
+        let (id, next, prev) = (self.id, self.id.next(), self.id.prev());
+        let here = || vec![HERE];
+        // Everybody has received every message of the batch: only now may coefficients become known.
+        let out = Messages { prev: here(), next: here() };
+        let got = self.talk("proof: all messages are in", out, (1, 1))?;
+        self.present(prev, &got.prev)?;
+        self.present(next, &got.next)?;
+
+        // Own key i is shared with the party before: as challenges about the party after, as the masks of the own
+        // proof, and of v in the proof of the party before. Three draws, so that no stream is used twice.
+        let (shared, messages, ends) = (self.draw(), self.draw(), self.draw());
+        let [mut own, mut ahead, mut behind] = [None, None, None];
+        for (prover, batches) in PartyId::ALL.into_iter().zip(batches) {
+            let place = match Role::of(id, prover) {
+                Role::Prover => &mut own,
+                Role::Before => &mut ahead,
+                Role::After => &mut behind,
+            };
+            *place = Some(batches);
+        }
+        let (own, ahead, behind) = match (own, ahead, behind) {
+            (Some(own), Some(ahead), Some(behind)) => (own, ahead, behind),
+            _ => unreachable!("three provers have three roles"),
+        };
+        let own_masks = Masks { before: Some(messages.own), after: Some(ends.next) };
+        let ahead_masks = Masks { before: Some(messages.next), after: None };
+        let behind_masks = Masks { before: None, after: Some(ends.own) };
+        let mut ahead = Check::new(self, Role::Before, ahead, shared.own, ahead_masks);
+        let mut behind = Check::new(self, Role::After, behind, shared.next, behind_masks);
+
+        let seed = |check: &Check| check.seed.expose().to_vec();
+        let out = Messages { prev: seed(&behind), next: seed(&ahead) };
+        let got = self.talk("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))?;
+        self.agree(&got.prev, &got.next)?;
+        let seed = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
+        let mut proof = Proof::new(own, &seed, own_masks);
+
+        // Message k goes to the party after alone, which answers with challenge k. The party before says the same one round
+        // later, when the answer of the party after has told it that message k was in.
+        let mut answer = vec![];
+        for k in 0..folds {
+            let mut to_next = proof.message(self, k);
+            if k > 0 {
+                to_next.extend(ahead.reveal(k - 1));
+            }
+            let expected = behind.shapes.message_bytes(k);
+            let len = expected + answer.len();
+            let out = Messages { prev: vec![], next: to_next };
+            let got = self.talk("proof: values", out, (len, 0))?.prev;
+            let (message, again) = got.split_at(expected);
+            self.agree(again, &answer)?;
+            behind.fold(self, k, message);
+            ahead.fold(self, k, &[]);
+            if k + 1 < folds {
+                let out = Messages { prev: behind.reveal(k), next: here() };
+                let got = self.talk("proof: challenge", out, (1, proof.challenge_bytes(k)))?;
+                self.present(prev, &got.prev)?;
+                answer = got.next;
+                proof.fold(self, k, &answer);
+            }
+        }
+
+        // The prover has seen the same challenges from both: only then does what the party before holds fit what the
+        // party after was sent, so that their sum says nothing new.
+        let got = self.talk("proof: challenges agree", Messages { prev: here(), next: vec![] }, (0, 1))?;
+        self.present(next, &got.next)?;
+        let lens = (ahead.shapes.final_bytes(), behind.shapes.final_bytes());
+        let out = Messages { prev: ahead.finish(), next: behind.finish() };
+        let got = self.talk("proof: last values", out, lens)?;
+        let accepted = [(next, ahead.accepts(&got.prev)), (prev, behind.accepts(&got.next))];
+        let refused = accepted.iter().find(|(_, accepted)| !accepted);
+
+        let verdict = || vec![if refused.is_some() { REFUSED } else { HERE }];
+        let got = self.talk("proof: verdicts", Messages { prev: verdict(), next: verdict() }, (1, 1))?;
+        let (step, layer) = self.place();
+        if let Some(&(prover, _)) = refused {
+            return Err(RunError::Dishonest { prover, step, layer });
+        }
+        for (peer, byte) in [(prev, &got.prev), (next, &got.next)] {
+            if byte[..] != [HERE] {
+                return Err(RunError::Refused { peer, step, layer });
+            }
+        }
+        Ok(())
+    }
+
+    /// Both verifiers must have sent the same challenges.
+    fn agree(&self, before: &[u8], after: &[u8]) -> Result<(), RunError> {
+        if before == after {
+            return Ok(());
+        }
+        let (step, layer) = self.place();
+        Err(RunError::Challenge { before: self.id.prev(), after: self.id.next(), step, layer })
+    }
+
+    fn present(&self, peer: PartyId, byte: &[u8]) -> Result<(), RunError> {
+        if byte == [HERE] {
+            return Ok(());
+        }
+        let (step, layer) = self.place();
+        Err(RunError::Refused { peer, step, layer })
+    }
+}
