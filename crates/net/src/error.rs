@@ -349,6 +349,17 @@ pub enum NetError {
         /// For how long.
         seconds: u64,
     },
+    /// More callers at once than are taken in.
+    #[error(
+        "{peer} was turned away before it had authenticated: {callers} callers were at it at once, and of the address \
+         with the most it was the oldest; let only the deployment's addresses through the firewall"
+    )]
+    Crowded {
+        /// The caller's address.
+        peer: String,
+        /// How many may be at it at once.
+        callers: u64,
+    },
     /// Another failure of the operating system's network.
     #[error("network error while {doing}: {what}")]
     Io {
@@ -399,7 +410,7 @@ impl NetError {
             | PortInUse { .. }
             | Address { .. }
             | ClosedHere { .. } => Fault::Configuration,
-            Silent { .. } | Refused { .. } | Timeout { .. } | Io { .. } => Fault::Network,
+            Silent { .. } | Refused { .. } | Timeout { .. } | Crowded { .. } | Io { .. } => Fault::Network,
         }
     }
 

@@ -1,7 +1,7 @@
-//! Making connections: listen or dial, TLS handshake, greeting.
+//! Making connections: dial, TLS handshake, greeting.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,133 +12,14 @@ use super::driver::Driver;
 use super::link::{Shared, SocketLink};
 use super::tls::{self, PinnedPeers};
 use super::wire::Wire;
-use super::{Options, Pin, Pins, Security, TcpChannel, poll};
+use super::{Options, Pin, Security, TcpChannel};
 use crate::frame::{Encoder, Kind};
 use crate::framed::{Framed, Names};
 use crate::hello::MAX_HELLO;
 use crate::{Fingerprint, Hello, Meter, NetError};
 
-/// The most that one handshake may take, so that a silent caller cannot occupy a listener.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-
-/// A port that peers connect to.
-#[derive(Debug)]
-pub struct Listener {
-    socket: TcpListener,
-    security: Security,
-    pins: Pins,
-}
-
-impl Listener {
-    /// Listens on `address` (`host:port`; port 0 picks a free one) for the pinned peers.
-    pub fn bind(address: &str, security: Security, pins: Pins) -> Result<Self, NetError> {
-        let refuse = |e: io::Error| match e.kind() {
-            io::ErrorKind::AddrInUse => NetError::PortInUse { address: address.into() },
-            _ => NetError::Address { address: address.into(), what: e.to_string() },
-        };
-        let socket = TcpListener::bind(address).map_err(refuse)?;
-        socket.set_nonblocking(true).map_err(refuse)?;
-        Ok(Self { socket, security, pins })
-    }
-
-    /// The address listened on, with the port that was chosen.
-    pub fn local_address(&self) -> Result<String, NetError> {
-        let address = self.socket.local_addr().map_err(|e| failed("asking for the port", &e))?;
-        Ok(address.to_string())
-    }
-
-    /// Waits for a peer, authenticates it and reads its greeting. The caller answers with [`Incoming::answer`].
-    ///
-    /// An error about one caller (a wrong certificate, no TLS) leaves the listener usable.
-    pub fn accept(&self, timeout: Duration) -> Result<Incoming, NetError> {
-        let deadline = Instant::now() + timeout;
-        let (socket, address) = loop {
-            match self.socket.accept() {
-                Ok((socket, address)) => break (socket, address.to_string()),
-                Err(e)
-                    if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(failed("accepting a connection", &e)),
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let doing = "waiting for a peer to connect".into();
-                return Err(NetError::Timeout { doing, seconds: timeout.as_secs() });
-            }
-            poll::wait_readable(&self.socket, left).map_err(|e| failed("waiting for a peer", &e))?;
-        };
-        let verifier = PinnedPeers::new(&self.pins);
-        let cipher = match &self.security {
-            Security::Tls(identity) => {
-                let connection = tls::server(identity, &verifier).map_err(|e| setup(&e))?;
-                Some((Connection::Server(connection), identity.fingerprint()))
-            }
-            Security::InsecurePlain => None,
-        };
-        let mut line = Line::new(socket, None, address, cipher, verifier, HANDSHAKE)?;
-        let hello = line.hear()?;
-        let names: Vec<&str> = match &self.security {
-            Security::Tls(_) => line.verifier.names(),
-            Security::InsecurePlain => self.pins.iter().map(|p| p.name.as_str()).collect(),
-        };
-        if !names.contains(&hello.role.as_str()) {
-            let (claimed, pinned) = (hello.role.clone(), names.join("`, `"));
-            let error = NetError::WrongRole { claimed, pinned };
-            line.refuse(&error.to_string());
-            return Err(error);
-        }
-        Ok(Incoming { line, hello })
-    }
-
-    /// Accepts a peer that must send the same greeting, apart from its role.
-    pub fn accept_as(
-        &self,
-        hello: &Hello,
-        options: Options,
-        timeout: Duration,
-    ) -> Result<(TcpChannel, Hello), NetError> {
-        let incoming = self.accept(timeout)?;
-        let theirs = incoming.hello().clone();
-        Ok((incoming.answer(hello, options)?, theirs))
-    }
-}
-
-/// A peer that is authenticated and has said what it wants.
-pub struct Incoming {
-    line: Line,
-    hello: Hello,
-}
-
-impl Incoming {
-    /// The peer's greeting; its role is one that is pinned for its certificate.
-    pub fn hello(&self) -> &Hello {
-        &self.hello
-    }
-
-    /// The peer's address.
-    pub fn address(&self) -> &str {
-        &self.line.address
-    }
-
-    /// Greets back. Where the greetings differ, both sides get the same error.
-    pub fn answer(mut self, hello: &Hello, options: Options) -> Result<TcpChannel, NetError> {
-        self.line.say(hello)?;
-        if let Err(error) = hello.check(&self.hello) {
-            self.line.drain();
-            return Err(error);
-        }
-        self.line.into_channel(hello, &self.hello, options)
-    }
-
-    /// Turns the peer away; `reason` must be public.
-    pub fn refuse(mut self, hello: &Hello, reason: &str) {
-        // The greeting repeats the peer's own terms, so that it reads on to the reason.
-        let echo = Hello { role: hello.role.clone(), ..self.hello.clone() };
-        if self.line.say(&echo).is_ok() {
-            self.line.refuse(reason);
-        }
-    }
-}
+/// The most that one handshake may take.
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Connects to the peer `expected` at `address`, retrying until `timeout` while nobody listens there yet.
 ///
@@ -210,17 +91,17 @@ fn connect(address: &str, timeout: Duration) -> Result<TcpStream, NetError> {
 }
 
 /// A connection before its I/O thread: blocking, with a deadline.
-struct Line {
+pub(super) struct Line {
     stream: Timed,
     /// What the peer is called in errors: its expected name, or only its address.
     label: String,
-    address: String,
+    pub address: String,
     cipher: Option<(Connection, Fingerprint)>,
-    verifier: Arc<PinnedPeers>,
+    pub verifier: Arc<PinnedPeers>,
 }
 
 impl Line {
-    fn new(
+    pub fn new(
         socket: TcpStream,
         name: Option<&str>,
         address: String,
@@ -276,14 +157,14 @@ impl Line {
         Ok(())
     }
 
-    fn say(&mut self, hello: &Hello) -> Result<(), NetError> {
+    pub fn say(&mut self, hello: &Hello) -> Result<(), NetError> {
         let body = hello.encode();
         let mut message = (body.len() as u16).to_be_bytes().to_vec();
         message.extend_from_slice(&body);
         self.write(&message).map_err(|e| self.explain("the greeting", &e))
     }
 
-    fn hear(&mut self) -> Result<Hello, NetError> {
+    pub fn hear(&mut self) -> Result<Hello, NetError> {
         let peer = self.label.clone();
         let mut prefix = [0; 2];
         self.read_exact(&mut prefix).map_err(|e| self.explain("the greeting", &e))?;
@@ -301,7 +182,7 @@ impl Line {
     }
 
     /// Says why the conversation ends, in a frame that the peer's I/O thread reads first.
-    fn refuse(&mut self, reason: &str) {
+    pub fn refuse(&mut self, reason: &str) {
         let reason = crate::frame::cut(reason, 2000).as_bytes();
         let header = Encoder::default().control(Kind::Abort, reason);
         if self.write(&header).is_ok() && self.write(reason).is_ok() {
@@ -311,7 +192,7 @@ impl Line {
 
     /// Lets the peer read what was sent before the socket closes: closing with unread data would reset the connection and
     /// could destroy the TLS alert that tells the peer what is wrong.
-    fn drain(&mut self) {
+    pub fn drain(&mut self) {
         let socket = &self.stream.socket;
         let until = Instant::now() + Duration::from_millis(500);
         let _ = socket.shutdown(Shutdown::Write);
@@ -348,7 +229,12 @@ impl Line {
         }
     }
 
-    fn into_channel(self, ours: &Hello, theirs: &Hello, options: Options) -> Result<TcpChannel, NetError> {
+    pub fn into_channel(
+        self,
+        ours: &Hello,
+        theirs: &Hello,
+        options: Options,
+    ) -> Result<TcpChannel, NetError> {
         let starting = |e: io::Error| failed("starting the connection", &e);
         let socket = self.stream.socket;
         socket.set_read_timeout(None).map_err(starting)?;
@@ -403,10 +289,10 @@ impl Write for Timed {
     }
 }
 
-fn failed(doing: &str, error: &io::Error) -> NetError {
+pub(super) fn failed(doing: &str, error: &io::Error) -> NetError {
     NetError::Io { doing: doing.into(), what: error.to_string() }
 }
 
-fn setup(error: &rustls::Error) -> NetError {
+pub(super) fn setup(error: &rustls::Error) -> NetError {
     NetError::Io { doing: "setting up TLS".into(), what: error.to_string() }
 }

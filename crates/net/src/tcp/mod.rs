@@ -1,12 +1,13 @@
 //! Channels between processes: mutual TLS 1.3 over TCP, or plain TCP by explicit choice.
 //!
-//! `connect` makes connections and compares greetings, `tls` authenticates peers by their pinned certificates, `driver` is the I/O thread
+//! `connect` makes connections and compares greetings, `listen` takes calls, `tls` authenticates peers by their pinned certificates, `driver` is the I/O thread
 //! of a connection, `wire` encrypts or not, `link` hands messages between the protocol and the I/O thread,
 //! `poll` waits for a socket or a wake-up.
 
 mod connect;
 mod driver;
 mod link;
+mod listen;
 mod poll;
 mod tls;
 mod wire;
@@ -14,8 +15,9 @@ mod wire;
 use std::fmt;
 use std::time::Duration;
 
-pub use connect::{Incoming, Listener, dial};
+pub use connect::dial;
 pub use link::SocketLink;
+pub use listen::{Incoming, Listener};
 pub(crate) use tls::provider;
 
 use crate::{Fingerprint, FrameFilter, Framed, Identity, NetworkProfile};

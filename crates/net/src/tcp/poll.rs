@@ -35,7 +35,7 @@ impl Waker {
 /// Waits until the socket is readable (if `read`), writable (if `write`) or broken, the waker was used, or the time
 /// is over. Returns whether the socket wants to be read: data, end of stream or an error.
 pub(super) fn wait(
-    socket: &TcpStream,
+    socket: &impl AsRawFd,
     read: bool,
     write: bool,
     waker: &Waker,
@@ -60,19 +60,6 @@ pub(super) fn wait(
         waker.clear();
     }
     Ok(fds[0].revents & (libc::POLLIN | libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0)
-}
-
-/// Waits for a listening socket; false when the time is over.
-pub(super) fn wait_readable(fd: &impl AsRawFd, timeout: Duration) -> io::Result<bool> {
-    let mut fds = [libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-    let ms = timeout.as_millis().min(i32::MAX as u128) as i32;
-    // SAFETY: the pointer is to a live local array of length 1.
-    let n = unsafe { libc::poll(fds.as_mut_ptr(), 1, ms) };
-    if n < 0 {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
-    }
-    Ok(n > 0)
 }
 
 /// Bytes written to the socket that the peer's host has not acknowledged.
