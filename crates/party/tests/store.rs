@@ -416,3 +416,63 @@ fn a_full_disk_leaves_no_half_record() {
     assert!(out.contains("no space left for keys; free some, or prepare fewer runs at a time"), "{out}");
     assert_eq!(left.len(), 2, "the unfinished record's file is removed: {left:?}");
 }
+
+#[test]
+fn a_budget_refuses_keys_and_leaves_nothing_half_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 1);
+    let stored = |path: std::path::PathBuf| fs::metadata(path).unwrap().len();
+    let used = stored(dir.path().join(hex(&SESSION)).join("session.key")) + stored(key_file(dir.path(), 0));
+    let keys = record(id(1, 0), &[vec![7; 5000]]);
+    let room = keys.len() as u64;
+    let names = |dir: &Path| {
+        let mut names: Vec<_> =
+            fs::read_dir(dir.join(hex(&SESSION))).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names(dir.path());
+
+    let store = Store::open(dir.path()).unwrap().with_budget(Some(used + room - 1));
+    let shelf = store.shelf().unwrap();
+    let mut file = shelf.record(&SESSION, 1).unwrap();
+    let error = keys.chunks(1000).find_map(|c| file.write_all(c).err()).expect("one byte too many");
+    let error = StoreError::Io { path: "store".into(), source: error }.to_string();
+    let budget = format!("the store may hold {} bytes (`disk_budget`", used + room - 1);
+    assert!(error.contains(&budget) && error.ends_with("or prepare fewer runs at a time"), "{error}");
+    drop(file);
+    assert_eq!(names(dir.path()), before, "a half record stays");
+    // What was taken back is free again.
+    let mut file = shelf.record(&SESSION, 1).unwrap();
+    file.write_all(&keys[..keys.len() - 1]).unwrap();
+    drop((file, store));
+
+    let store = reopen(dir.path()).with_budget(Some(used + room));
+    let shelf = store.shelf().unwrap();
+    let mut file = shelf.record(&SESSION, 1).unwrap();
+    file.write_all(&keys).unwrap();
+    file.commit().unwrap();
+    assert_eq!(store.records(&SESSION).unwrap(), [0, 1]);
+    let mut file = shelf.record(&SESSION, 2).unwrap();
+    assert!(file.write_all(&[1]).is_err(), "a committed record keeps its room");
+    assert!(shelf.session(&SessionKeys { session: [1; 16], ..session_keys(0) }).is_err());
+    drop(file);
+    // Sessions that are being checked count as well, and a smaller budget than what is there leaves no room.
+    let store = store.with_budget(Some(1));
+    assert!(store.checking_shelf().unwrap().session(&session_keys(0)).is_err());
+    assert!(store.shelf().unwrap().record(&SESSION, 3).unwrap().write_all(&[1]).is_err());
+}
+
+#[test]
+fn used_records_make_room_within_the_budget() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 1);
+    let bytes = fs::metadata(key_file(dir.path(), 0)).unwrap().len();
+    let session = fs::metadata(dir.path().join(hex(&SESSION)).join("session.key")).unwrap().len();
+    // Room for the journal's line as well.
+    let mut store = Store::open(dir.path()).unwrap().with_budget(Some(session + bytes + 100));
+    let keys = record(id(1, 0), &[vec![1; 8]]);
+    assert!(store.shelf().unwrap().record(&SESSION, 1).unwrap().write_all(&keys).is_err());
+    drop(store.claim(&id(0, 0)).unwrap());
+    store.shelf().unwrap().record(&SESSION, 1).unwrap().write_all(&keys).unwrap();
+}

@@ -339,7 +339,7 @@ impl Engine {
             bytes
         } else {
             let fetched = self.dial_dealer().and_then(|mut dealer| {
-                fetch(&mut dealer, self.store.dir(), self.party, &self.plan_hash, request)
+                fetch(&mut dealer, &self.store.shelf()?, self.party, &self.plan_hash, request)
             });
             match fetched {
                 // A dealer that was restarted knows the open session no more. Both parties hear that, and both

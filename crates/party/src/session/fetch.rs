@@ -2,10 +2,9 @@
 
 use super::control::{DealReply, DealRequest, Id, Talk, TalkError, hear, say};
 use super::dealer::{CHUNK_BYTES, CREDIT_CHUNKS};
-use crate::store::{SessionKeys, StoreError, pending_record, write_session};
+use crate::store::{SessionKeys, Shelf, StoreError};
 use privet_net::Channel;
 use std::io::Write;
-use std::path::Path;
 use thiserror::Error;
 
 /// Why keys did not arrive.
@@ -34,22 +33,22 @@ impl From<privet_net::NetError> for FetchError {
     }
 }
 
-/// Fetch a deal without checks into the store at `dir`; gives the session and the bytes stored.
+/// Fetch a deal without checks onto `shelf`; gives the session and the bytes stored.
 pub fn fetch(
     channel: &mut dyn Channel,
-    dir: &Path,
+    shelf: &Shelf,
     party: u8,
     plan: &[u8; 32],
     request: &DealRequest,
 ) -> Result<(Id, u64), FetchError> {
     say(channel, Talk::Deal, request)?;
-    receive(channel, dir, party, plan, request)
+    receive(channel, shelf, party, plan, request)
 }
 
-/// Receive one session of a deal into the directory `dir`. Records count only once complete.
+/// Receive one session of a deal onto `shelf`. Records count only once complete.
 pub fn receive(
     channel: &mut dyn Channel,
-    dir: &Path,
+    shelf: &Shelf,
     party: u8,
     plan: &[u8; 32],
     request: &DealRequest,
@@ -72,10 +71,10 @@ pub fn receive(
     if indices.len() as u64 != request.runs || new && !indices.iter().copied().eq(0..request.runs) {
         return Err(FetchError::Foreign("number"));
     }
-    write_session(dir, &keys)?;
+    shelf.session(&keys)?;
     let mut bytes = 0;
     for index in indices {
-        let mut file = pending_record(dir, &session.0, index)?;
+        let mut file = shelf.record(&session.0, index)?;
         let mut chunks = 0;
         loop {
             let chunk = channel.recv_up_to(&Talk::Keys.step(), CHUNK_BYTES)?;
@@ -83,7 +82,7 @@ pub fn receive(
                 break;
             }
             file.write_all(&chunk)
-                .map_err(|source| StoreError::Io { path: dir.display().to_string(), source })?;
+                .map_err(|source| StoreError::Io { path: shelf.dir().display().to_string(), source })?;
             bytes += chunk.len() as u64;
             chunks += 1;
             if chunks % CREDIT_CHUNKS == 0 {

@@ -55,7 +55,8 @@ pub fn serve(links: Links, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -
         Place::Party(party) => party,
         ref other => return Err(ServeError::NotAParty(other.clone())),
     };
-    let store = Store::open(&links.config.node.store)?;
+    let node = &links.config.node;
+    let store = Store::open(&node.store)?.with_budget(node.disk_budget.map(|b| b.0));
     let links = Arc::new(links);
     let listener = links.listen()?;
     log(&format!("party {party} listens on {}", listener.local_address()?));

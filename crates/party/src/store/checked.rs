@@ -1,6 +1,6 @@
 //! Sessions that wait for their check: kept where no run finds them until they are accepted.
 
-use super::{Store, StoreError, create_dir, hex, io_at, record_path};
+use super::{Shelf, Store, StoreError, create_dir, hex, io_at, record_path};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ fn name_of(session: &[u8; 16]) -> String {
 }
 
 impl Store {
-    /// An empty directory, laid out like a store, for sessions to be checked. What an earlier check left
-    /// there is removed: it was never accepted.
-    pub fn checking_dir(&self) -> Result<PathBuf, StoreError> {
+    /// An empty directory, laid out like a store, for sessions to be checked, within the store's budget. What an
+    /// earlier check left there is removed: it was never accepted.
+    pub fn checking_shelf(&self) -> Result<Shelf, StoreError> {
         self.clear_checking()?;
         let dir = self.checking();
         create_dir(&dir)?;
-        Ok(dir)
+        self.shelf_at(dir)
     }
 
     fn checking(&self) -> PathBuf {

@@ -33,6 +33,14 @@ pub enum JournalError {
 impl Journal {
     /// Open or create, and lock until dropped.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
+        Self::open_with(path, |dir| File::open(dir)?.sync_all())
+    }
+
+    /// `sync_dir` makes the entries of a directory durable.
+    fn open_with(
+        path: &Path,
+        sync_dir: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> Result<Journal, JournalError> {
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
         match file.try_lock() {
@@ -40,6 +48,10 @@ impl Journal {
             Err(std::fs::TryLockError::WouldBlock) => return Err(JournalError::InUse),
             Err(std::fs::TryLockError::Error(e)) => return Err(e.into()),
         }
+        // Syncing a file makes its lines durable, not its name: after a power cut a new journal could be gone, with
+        // every line in it, while the records that they burnt are still there. Done at every start, because
+        // whoever created the file may have died before doing it.
+        sync_dir(path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         // A crash can leave a torn last line. What it was to name was not used yet (use follows the sync). Closed
@@ -69,5 +81,36 @@ impl Journal {
         self.torn = false;
         self.file.sync_data()?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_can_be_marked_before_the_journals_name_is_durable() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        for life in 0..3 {
+            let mut synced = 0;
+            let journal = Journal::open_with(&path, |synced_dir| {
+                assert_eq!(synced_dir, dir.path());
+                assert!(path.exists(), "synced before there was anything to sync");
+                assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), life);
+                synced += 1;
+                Ok(())
+            });
+            assert!(journal.unwrap().mark(&format!("record {life}")).unwrap());
+            assert_eq!(synced, 1, "in life {life}");
+        }
+    }
+
+    #[test]
+    fn a_journal_whose_name_cannot_be_made_durable_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let failing = |_: &Path| Err(std::io::ErrorKind::StorageFull.into());
+        let error = Journal::open_with(&dir.path().join("journal"), failing).err().unwrap();
+        assert!(matches!(error, JournalError::Io(_)), "{error}");
     }
 }

@@ -12,15 +12,18 @@ pub mod checked;
 pub mod format;
 mod journal;
 mod mapped;
+mod shelf;
+
+pub use shelf::{PendingFile, Shelf, pending_record, write_session};
 
 use format::{FormatError, RecordId, RecordReader};
 use journal::{Journal, JournalError};
 use mapped::Mapped;
 use privet_prg::{HashKeys, Seed};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -68,6 +71,8 @@ pub enum StoreError {
 
 fn remedy(e: &io::Error) -> &'static str {
     match e.kind() {
+        // The store's own budget: the cause names its remedy.
+        io::ErrorKind::QuotaExceeded if e.get_ref().is_some() => "",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             ": no space left for keys; free some, or prepare fewer runs at a time"
         }
@@ -158,6 +163,7 @@ pub type ClaimedRecord = RecordReader<Mapped>;
 pub struct Store {
     dir: PathBuf,
     journal: Journal,
+    budget: Option<u64>,
 }
 
 impl Store {
@@ -166,9 +172,19 @@ impl Store {
         create_dir(dir)?;
         let journal = Journal::open(&dir.join("journal"))
             .map_err(|source| StoreError::Journal { path: dir.display().to_string(), source })?;
-        let store = Store { dir: dir.to_owned(), journal };
+        let store = Store { dir: dir.to_owned(), journal, budget: None };
         store.clear_checking()?;
         Ok(store)
+    }
+
+    /// Refuse to hold more than this many bytes; no limit but the disk's when none.
+    pub fn with_budget(self, budget: Option<u64>) -> Store {
+        Store { budget, ..self }
+    }
+
+    /// Where new sessions and records are put, within what the budget leaves now.
+    pub fn shelf(&self) -> Result<Shelf, StoreError> {
+        self.shelf_at(self.dir.clone())
     }
 
     /// Where the files of a session are.
@@ -288,75 +304,4 @@ fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError {
 
 fn create_dir(dir: &Path) -> Result<(), StoreError> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io_at(dir))
-}
-
-/// Write a session file below `store`.
-pub fn write_session(store: &Path, keys: &SessionKeys) -> Result<(), StoreError> {
-    let dir = store.join(hex(&keys.session));
-    create_dir(&dir)?;
-    let mut file = PendingFile::create(&dir.join("session.key"))?;
-    file.write_all(&keys.encode()).map_err(io_at(&dir))?;
-    file.commit()
-}
-
-/// A record file below `store` that counts only once it is complete.
-pub fn pending_record(store: &Path, session: &[u8; 16], index: u64) -> Result<PendingFile, StoreError> {
-    create_dir(&store.join(hex(session)))?;
-    PendingFile::create(&record_path(store, session, index))
-}
-
-/// A file under a temporary name, removed when dropped before [`PendingFile::commit`].
-pub struct PendingFile {
-    file: Option<File>,
-    path: PathBuf,
-}
-
-impl PendingFile {
-    fn temporary(path: &Path) -> PathBuf {
-        path.with_extension("part")
-    }
-
-    /// Create beside its final name, mode 0600.
-    pub fn create(path: &Path) -> Result<PendingFile, StoreError> {
-        let temporary = Self::temporary(path);
-        let mut options = OpenOptions::new();
-        let file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)
-            .map_err(io_at(&temporary))?;
-        Ok(PendingFile { file: Some(file), path: path.to_owned() })
-    }
-
-    /// Give it its final name. The directory entry is synced so that it survives a crash; the contents
-    /// carry checksums, and a damaged record is refused rather than used.
-    pub fn commit(mut self) -> Result<(), StoreError> {
-        self.file = None;
-        fs::rename(Self::temporary(&self.path), &self.path).map_err(io_at(&self.path))?;
-        let dir = self.path.parent().unwrap_or(Path::new("."));
-        File::open(dir).and_then(|d| d.sync_all()).map_err(io_at(dir))?;
-        std::mem::forget(self);
-        Ok(())
-    }
-}
-
-impl Write for PendingFile {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        match &mut self.file {
-            Some(f) => f.write(buf),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for PendingFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(Self::temporary(&self.path));
-    }
 }

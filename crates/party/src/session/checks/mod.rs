@@ -9,12 +9,11 @@ pub use compare::compare;
 use super::control::{DealRequest, Id, OpenReply, OpenRequest, Talk, TalkError, Verdict, hear, say};
 use super::deal::DealerSession;
 use super::fetch::{FetchError, receive};
-use crate::store::{Store, StoreError, hex, unhex};
+use crate::store::{Shelf, Store, StoreError, hex, unhex};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError};
 use privet_plan::Plan;
 use privet_prg::Seed;
-use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -83,10 +82,10 @@ impl Checker<'_> {
         store: &mut Store,
         request: &DealRequest,
     ) -> Result<(Id, u64), CheckError> {
-        let dir = store.checking_dir()?;
+        let shelf = store.checking_shelf()?;
         let mut sessions = Vec::new();
         let result =
-            self.steps(dealer, peer, store, &dir, request, &mut sessions).and_then(|(kept, bytes)| {
+            self.steps(dealer, peer, store, &shelf, request, &mut sessions).and_then(|(kept, bytes)| {
                 store.adopt_session(&kept.0)?;
                 Ok((kept, bytes))
             });
@@ -107,11 +106,11 @@ impl Checker<'_> {
         dealer: &mut dyn Channel,
         peer: &mut dyn Channel,
         store: &mut Store,
-        dir: &Path,
+        shelf: &Shelf,
         request: &DealRequest,
         sessions: &mut Vec<Id>,
     ) -> Result<(Id, u64), CheckError> {
-        let bytes = self.receive_all(dealer, store, dir, request, sessions)?;
+        let bytes = self.receive_all(dealer, store, shelf, request, sessions)?;
         // The exchange is also what both wait for: before it one party may lack keys, after it none does,
         // and only then is the coin tossed.
         let context = context(request, sessions);
@@ -128,7 +127,7 @@ impl Checker<'_> {
         same(peer, &digest(&context, &masters))?;
         let found = opened.iter().zip(masters).try_for_each(|(name, master)| {
             let dealt = DealerSession::from_master(self.plan.clone(), self.device.clone(), master);
-            compare(dir, &name.0, &dealt, self.party, request.runs)
+            compare(shelf.dir(), &name.0, &dealt, self.party, request.runs)
         });
         let verdict = Verdict { fault: found.as_ref().err().map(CheckError::to_string) };
         say(peer, Talk::Verdict, &verdict)?;
@@ -144,7 +143,7 @@ impl Checker<'_> {
         &self,
         dealer: &mut dyn Channel,
         store: &Store,
-        dir: &Path,
+        shelf: &Shelf,
         request: &DealRequest,
         sessions: &mut Vec<Id>,
     ) -> Result<u64, CheckError> {
@@ -152,7 +151,7 @@ impl Checker<'_> {
         let mut total = 0;
         say(dealer, Talk::Deal, request)?;
         for _ in 0..=request.checks {
-            let (session, bytes) = receive(dealer, dir, self.party, &plan, request)?;
+            let (session, bytes) = receive(dealer, shelf, self.party, &plan, request)?;
             // A name from an earlier deal must stay burnt, or stay usable, whatever this dealer does.
             if store.knows(&session.0) || sessions.contains(&session) {
                 let at = "a name that was used before".into();

@@ -10,6 +10,7 @@ use privet_plan::suite::cases;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Mutex;
 
 const PLAN: &str = r#"{"version":1,"name":"tiny","batch":2,"nodes":[
