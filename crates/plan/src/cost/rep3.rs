@@ -5,9 +5,12 @@
 //! (the two others send each other one message each). No keys are dealt; what is masked is expanded from pairwise
 //! seeds. Which party sends how much follows from how vectors are cut, so it is declared for each of the three.
 
+mod gates;
+
 use super::{Cost, GateCost};
 use crate::Plan;
 use crate::ir::{Op, Rounding, Type};
+use crate::tournament;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
@@ -36,7 +39,8 @@ impl fmt::Display for Security {
 /// The family's prices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rep3 {
-    /// Against whom: verification is paid once a run ([`GateCost::run`]), the messages of the nodes are the same.
+    /// Against whom. Verification is paid once a run ([`GateCost::run`]); the messages of the nodes are the same but for
+    /// some bits that extensions and truncations deal only to be proved.
     pub security: Security,
 }
 
@@ -73,13 +77,31 @@ pub(super) fn packed(elements: u64, bits: u32) -> u64 {
 }
 
 impl Rep3 {
+    /// Elements that a gate takes at a time; longer vectors go through it in blocks, so that memory stays bounded.
+    pub const BLOCK: usize = 1 << 21;
+
     /// What a node's protocol sends. Local operations, inputs and weights send nothing between the parties.
-    pub fn talk(&self, op: &Op, _operands: &[&Type], result: &Type) -> Talk {
-        let (n, to) = (result.len() as u64, result.bits);
+    pub fn talk(&self, op: &Op, operands: &[&Type], result: &Type) -> Talk {
+        let (security, n, to) = (self.security, result.len() as u64, result.bits);
+        let from = operands.first().map_or(to, |x| x.bits);
         match op {
             // an inner product costs one element, however long it is
             Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Select => Talk::reshare(n, to),
             Op::Truncate { rounding: Rounding::OneUlp, .. } => Talk::default(),
+            Op::Truncate { shift, .. } => gates::truncate(security, n, from, *shift),
+            Op::Extend => gates::extend(security, n, from, to),
+            Op::Relu => gates::relu(security, n, from, to),
+            Op::Max => gates::relu(security, n, to, to),
+            Op::MaxPool2d { window } => {
+                let [rows, columns] = tournament::max_pool(window, &operands[0].shape);
+                let of = |levels| gates::tournament(security, levels, to);
+                of(&rows.levels).then(of(&columns.levels))
+            }
+            Op::IsNegative => gates::is_negative(n, from, to),
+            Op::Equal => gates::equal(n, from, to),
+            Op::Argmax { dim } => {
+                gates::argmax(&tournament::argmax(&operands[0].shape, *dim).levels, from, to)
+            }
             _ => Talk::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! `1{x = 0}`: `x = a + b` is zero exactly where a is -b, that is, where every bit of a differs from that of
 //! `b - 1`, the complement of -b.
 
-use super::bits;
+use super::{bits, in_blocks};
 use crate::adder::{Summands, Top};
 use crate::context::Party;
 use crate::{RunError, Share, tree};
@@ -9,10 +9,12 @@ use privet_ring::Ring;
 
 /// `1{x = 0}` in `to`, for x in `from`.
 pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Share, RunError> {
-    let operands = (x, from.bits() as usize, Top::None);
-    let bits = Summands::deal(cx, "bits", operands, |b| b.wrapping_sub(1))?;
-    let zero = tree::all_differ(cx, &bits)?;
-    bits::to_ring(cx, to, &zero)
+    in_blocks(cx, x, |cx, x| {
+        let operands = (x, from.bits() as usize, Top::None);
+        let bits = Summands::deal(cx, "bits", operands, |b| b.wrapping_sub(1))?;
+        let zero = tree::all_differ(cx, &bits)?;
+        bits::to_ring(cx, to, &zero)
+    })
 }
 
 #[cfg(test)]

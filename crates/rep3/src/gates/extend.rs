@@ -3,7 +3,7 @@
 //! The components of y = x + 2^(m-1), from 0 to 2^m - 1, add up to y and 2^m times the carries out of their m bits: what multiplies 2^m is
 //! needed in as many bits as the ring grows by.
 
-use super::carries;
+use super::{carries, in_blocks};
 use crate::context::Party;
 use crate::local::plus_public;
 use crate::{RunError, Share};
@@ -15,9 +15,11 @@ pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Sh
         return Ok(x.clone());
     }
     let half = 1 << (from.bits() - 1);
-    let y = plus_public(cx.id, from, x, |_| half);
-    let carries = carries::count(cx, from.bits(), growth(from, to), &y)?;
-    Ok(plus_public(cx.id, to, &without(from, to, &y, &carries), |_| half.wrapping_neg()))
+    in_blocks(cx, x, |cx, x| {
+        let y = plus_public(cx.id, from, x, |_| half);
+        let carries = carries::count(cx, from.bits(), growth(from, to), &y)?;
+        Ok(plus_public(cx.id, to, &without(from, to, &y, &carries), |_| half.wrapping_neg()))
+    })
 }
 
 /// [`eval`] of values that are known not to be negative. Two rounds.

@@ -3,7 +3,7 @@
 //! With the bit `c = u ^ v` and `x = s + b`, u and s known to the dealer and v and b to the two others,
 //! `c x = u s + (s - 2 u s) v + u (1 - 2v) b + v b`: u and u s are dealt, the two middle terms are one split, and the others are local.
 
-use super::{extend, sign};
+use super::{extend, in_blocks, sign};
 use crate::context::Party;
 use crate::moves::{Deal, Dealt, Known, Product, Split};
 use crate::parts::Parts;
@@ -13,9 +13,11 @@ use privet_ring::Ring;
 
 /// ReLU from k to k' >= k bits: in k bits, and then a number that is not negative in more of them.
 pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Share, RunError> {
-    let keep = sign::msb(cx, from, x)?.not(cx.id);
-    let [y] = bit_times(cx, &keep, [(from, x)])?;
-    extend::non_negative(cx, from, to, &y)
+    in_blocks(cx, x, |cx, x| {
+        let keep = sign::msb(cx, from, x)?.not(cx.id);
+        let [y] = bit_times(cx, &keep, [(from, x)])?;
+        extend::non_negative(cx, from, to, &y)
+    })
 }
 
 /// A bit times values of as many elements, each in its own ring. Two rounds; 4/3 of a ring's bits a value and party.

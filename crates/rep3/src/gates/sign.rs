@@ -1,6 +1,6 @@
 //! `1{x < 0}`: `MSB(x) = a_(k-1) ^ b_(k-1) ^ carry` for the two summands of x.
 
-use super::bits;
+use super::{bits, in_blocks};
 use crate::adder::{Summands, Top};
 use crate::context::Party;
 use crate::planes::to_planes;
@@ -9,8 +9,10 @@ use privet_ring::Ring;
 
 /// `1{x < 0}` in `to`, for x in `from`.
 pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Share, RunError> {
-    let bit = msb(cx, from, x)?;
-    bits::to_ring(cx, to, &bit)
+    in_blocks(cx, x, |cx, x| {
+        let bit = msb(cx, from, x)?;
+        bits::to_ring(cx, to, &bit)
+    })
 }
 
 /// The sign bit of x in `from`, as a plane.

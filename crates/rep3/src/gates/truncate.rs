@@ -4,7 +4,7 @@
 //! The components' own quotients add up to that of x less the carries out of their low bits; where the components
 //! wrap around 2^k, the quotients wrap around 2^(k-f) by as much.
 
-use super::carries;
+use super::{carries, in_blocks};
 use crate::context::Party;
 use crate::local::plus_public;
 use crate::{RunError, Share};
@@ -30,11 +30,13 @@ pub(crate) fn eval(
             plus_public(cx.id, from, x, |i| most - coins[i])
         }
     };
-    let carries = carries::count(cx, shift, to, &x)?;
-    let sum = |x: &[u64], carries: &[u64]| {
-        x.iter().zip(carries).map(|(x, c)| to.wrap((x >> shift).wrapping_add(*c))).collect()
-    };
-    Ok(Share::new(sum(&x.own, &carries.own), sum(&x.next, &carries.next)))
+    in_blocks(cx, &x, |cx, x| {
+        let carries = carries::count(cx, shift, to, x)?;
+        let sum = |x: &[u64], carries: &[u64]| {
+            x.iter().zip(carries).map(|(x, c)| to.wrap((x >> shift).wrapping_add(*c))).collect()
+        };
+        Ok(Share::new(sum(&x.own, &carries.own), sum(&x.next, &carries.next)))
+    })
 }
 
 #[cfg(test)]

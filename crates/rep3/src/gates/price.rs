@@ -1,0 +1,81 @@
+//! What the gates send is what the cost model declares, for every party, of either security.
+
+use super::{argmax, equal, extend, max, relu, sign, truncate};
+use crate::testing::{edges, share, three};
+use crate::{Party, Security, Share};
+use privet_plan::cost::{Rep3, Talk};
+use privet_plan::ir::{Op, Rounding, Type};
+use privet_plan::tournament;
+use privet_ring::{Pool2d, Ring};
+
+fn check(op: &Op, shape: &[usize], (from, to): (u32, u32), program: impl Fn(&mut Party, &Share) + Sync) {
+    let operand = Type { shape: shape.to_vec(), bits: from, frac: 0 };
+    let n = shape.iter().product();
+    let out = match op {
+        Op::Argmax { dim } => tournament::argmax(shape, *dim).output_len(),
+        Op::MaxPool2d { window } => tournament::max_pool(window, shape)[1].output_len(),
+        _ => n,
+    };
+    let result = Type { shape: vec![out], bits: to, frac: 0 };
+    let x = edges(Ring::new(from), n);
+    for (security, declared) in [
+        (Security::SemiHonest, privet_plan::cost::Security::SemiHonest),
+        (Security::Malicious, privet_plan::cost::Security::Malicious),
+    ] {
+        let counted = three(security, |cx| {
+            program(cx, &share(cx.id, Ring::new(from), &x));
+            (cx.stats.sent_bytes, cx.stats.rounds)
+        });
+        let counted = Talk { sent: counted.map(|c| c.0), rounds: counted[0].1 };
+        let declared = Rep3 { security: declared }.talk(op, &[&operand], &result);
+        assert_eq!(declared, counted, "{op:?} of {n} from {from} to {to} bits, {security}");
+    }
+}
+
+#[test]
+fn declared_is_counted() {
+    for n in [1, 64, 129, 500] {
+        for (from, to) in
+            [(1, 1), (1, 2), (2, 2), (3, 40), (4, 4), (5, 64), (13, 32), (24, 24), (32, 64), (64, 64)]
+        {
+            let (k, k2) = (Ring::new(from), Ring::new(to));
+            check(&Op::IsNegative, &[n], (from, to), |cx, x| drop(sign::eval(cx, k, k2, x).unwrap()));
+            check(&Op::Equal, &[n], (from, to), |cx, x| drop(equal::eval(cx, k, k2, x).unwrap()));
+            check(&Op::Relu, &[n], (from, to), |cx, x| drop(relu::eval(cx, k, k2, x).unwrap()));
+            check(&Op::Extend, &[n], (from, to), |cx, x| drop(extend::eval(cx, k, k2, x).unwrap()));
+            check(&Op::Max, &[n], (from, from), |cx, x| drop(max::eval(cx, k, x, x).unwrap()));
+        }
+        for (from, shift) in [(2, 1), (5, 3), (32, 13), (64, 24), (64, 63)] {
+            for rounding in [Rounding::Floor, Rounding::Stochastic, Rounding::OneUlp] {
+                let op = Op::Truncate { shift, rounding };
+                check(&op, &[n], (from, from - shift), |cx, x| {
+                    truncate::eval(cx, Ring::new(from), shift, rounding, x).unwrap();
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn declared_is_counted_in_tournaments() {
+    let (ring, index) = (Ring::new(20), Ring::new(7));
+    for shape in [[3, 10, 7, 5], [1, 1, 2, 3]] {
+        let window =
+            Pool2d { kernel: [2; 2], stride: [1; 2], padding: [0; 2], dilation: [1; 2], ceil_mode: false };
+        let [rows, columns] = tournament::max_pool(&window, &shape);
+        check(&Op::MaxPool2d { window }, &shape, (20, 20), |cx, x| {
+            let x = max::tournament(cx, ring, &rows, x.clone()).unwrap();
+            max::tournament(cx, ring, &columns, x).unwrap();
+        });
+        let (walk, places) = (tournament::argmax(&shape, 1), tournament::positions(&shape, 1));
+        check(&Op::Argmax { dim: 1 }, &shape, (20, 7), |cx, x| {
+            argmax::eval(cx, ring, index, &walk, x.clone(), &places).unwrap();
+        });
+    }
+}
+
+#[test]
+fn long_vectors_go_in_blocks() {
+    let (n, ring) = (Rep3::BLOCK + 65, Ring::new(2));
+    check(&Op::Relu, &[n], (2, 2), |cx, x| drop(relu::eval(cx, ring, ring, x).unwrap()));
+}
