@@ -144,6 +144,19 @@ pub enum NetError {
         /// How long nothing came.
         seconds: u64,
     },
+    /// Alive, but no further.
+    #[error(
+        "step {step}: {peer} is alive, but this party waited for it in vain for {seconds} s: look at its log for what \
+         keeps it, and raise `timeouts.step` if its work takes that long"
+    )]
+    Stuck {
+        /// The peer's name.
+        peer: String,
+        /// The step this party was at.
+        step: String,
+        /// How long it waited.
+        seconds: u64,
+    },
     /// Both parties wait for each other.
     #[error(
         "{peer} and this party wait for each other (this party at step {step}): \
@@ -392,7 +405,8 @@ impl NetError {
             | Aborted { .. }
             | Closed { .. }
             | Ended { .. }
-            | Stalled { .. } => Fault::Peer,
+            | Stalled { .. }
+            | Stuck { .. } => Fault::Peer,
             ProtocolVersion { .. }
             | PrivetVersion { .. }
             | PlanMismatch { .. }
@@ -420,6 +434,7 @@ impl NetError {
         | Self::Closed { step, .. }
         | Self::Ended { step, .. }
         | Self::Silent { step, .. }
+        | Self::Stuck { step, .. }
         | Self::Stalled { step, .. } = &mut self
         {
             *step = at.to_string();

@@ -97,7 +97,7 @@ impl<L: Link> Framed<L> {
     /// Puts a message together from its frames. Memory grows with what has arrived, never with what is announced
     /// beyond the caller's own bound.
     fn assemble(&mut self, step: &Step, expect: &Expect) -> Result<Vec<u8>, NetError> {
-        let first = self.link.next().map_err(|e| e.at(step))?;
+        let first = self.next(step)?;
         if let Err(error) = self.check_first(&first, step, expect) {
             return Err(self.give_up(error.at(step)));
         }
@@ -116,7 +116,7 @@ impl<L: Link> Framed<L> {
             if message.len() == total {
                 return Ok(message);
             }
-            frame = self.link.next().map_err(|e| e.at(step))?;
+            frame = self.next(step)?;
             let head = &frame.header;
             let fits = frame.payload.len() <= total - message.len() && !frame.payload.is_empty();
             if head.first || head.step != step.id || head.total != total as u64 || !fits {
@@ -124,6 +124,15 @@ impl<L: Link> Framed<L> {
                 return Err(self.give_up(error.at(step)));
             }
         }
+    }
+
+    fn next(&mut self, step: &Step) -> Result<Frame, NetError> {
+        self.link.next().map_err(|e| self.lost_patience(e.at(step)))
+    }
+
+    /// Other errors end the connection by themselves.
+    fn lost_patience(&mut self, error: NetError) -> NetError {
+        if matches!(error, NetError::Stuck { .. }) { self.give_up(error) } else { error }
     }
 
     fn check_first(&self, frame: &Frame, step: &Step, expect: &Expect) -> Result<(), NetError> {
@@ -163,7 +172,7 @@ impl<L: Link> Channel for Framed<L> {
     fn send(&mut self, step: &Step, payload: Vec<u8>) -> Result<(), NetError> {
         let phase = self.meter.sent(payload.len());
         let message = Message { step: step.clone(), payload, phase, queued: Instant::now() };
-        self.link.push(message).map_err(|e| e.at(step))
+        self.link.push(message).map_err(|e| self.lost_patience(e.at(step)))
     }
 
     fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {

@@ -293,3 +293,32 @@ fn a_bit_flipped_on_the_wire_breaks_the_encrypted_connection() {
     assert!(error.to_string().contains("damaged or tampered with"), "{error}");
     assert!(b.recv(&step(2), 1).is_err());
 }
+
+#[test]
+fn a_live_peer_that_does_nothing_is_given_up_when_patience_ends() {
+    let options = || Options { heartbeat: Duration::from_millis(20), ..Options::default() };
+    let (mut a, mut b) = connect_with(true, [options(), options()]);
+    a.set_patience(Some(Duration::from_millis(200)));
+    // Part of a message is not the message, but it is progress: the wait begins anew with every frame.
+    b.send(&step(1), vec![7; 3]).unwrap();
+    assert_eq!(a.recv(&step(1), 3).unwrap(), [7; 3]);
+    let error = a.recv(&step(2), 3).unwrap_err();
+    assert!(matches!(&error, NetError::Stuck { peer, .. } if peer == "party 1"), "{error}");
+    assert!(error.to_string().contains("2 (layer2 / open)") && error.to_string().contains("timeouts.step"));
+    assert_eq!(a.recv(&step(2), 3).unwrap_err(), error, "final");
+    assert!(!a.is_open());
+    let told = b.recv(&step(2), 3).unwrap_err().to_string();
+    assert!(told.contains("party 0 gave up") && told.contains("waited for it in vain"), "{told}");
+    assert!(!b.is_open());
+}
+
+#[test]
+fn a_peer_that_takes_nothing_in_is_given_up_as_well() {
+    const PART: usize = 48 << 20;
+    let options = || Options { heartbeat: Duration::from_millis(20), ..Options::default() };
+    let (mut a, b) = connect_with(false, [options(), options()]);
+    a.set_patience(Some(Duration::from_millis(300)));
+    assert!(a.is_open() && b.is_open());
+    let error = (0..20).find_map(|i| a.send(&step(i), vec![1; PART]).err()).expect("queues are bounded");
+    assert!(matches!(error, NetError::Stuck { .. }), "{error}");
+}

@@ -2,7 +2,8 @@
 
 use crate::Target;
 use privet_party::report::{self, RunReport};
-use privet_party::session::control::{DealReply, DealRequest, Id, Order, Reply, Request, Status};
+use privet_party::session::control::{DealReply, DealRequest, Id, Reply, Request, Status};
+use privet_party::session::order::{Consent, Go, Order};
 use serde_json::{from_slice, to_vec};
 
 /// Control messages, as the receiver parses them.
@@ -18,7 +19,9 @@ pub const CONTROL: Target = Target {
         "\"prepare\"",
         "\"run\"",
         "\"share_weights\"",
-        "\"masks\"",
+        "\"share\"",
+        "\"no_session\"",
+        "\"declined\":",
         "\"failed\"",
         "\"runs\":",
         "\"indices\":",
@@ -39,6 +42,8 @@ fn control(data: &[u8]) {
     }
     let _ = from_slice::<Reply>(data);
     let _ = from_slice::<Order>(data);
+    let _ = from_slice::<Consent>(data);
+    let _ = from_slice::<Go>(data);
     let _ = from_slice::<DealRequest>(data);
     let _ = from_slice::<DealReply>(data);
 }
@@ -50,9 +55,12 @@ fn control_seeds() -> Vec<Vec<u8>> {
         to_vec(&Request::Prepare { id, runs: 3, checks: 1 }),
         to_vec(&Request::Run { id }),
         to_vec(&reply),
-        to_vec(&Reply::Masks { seeds: [("x".to_owned(), "00".repeat(16))].into() }),
+        to_vec(&Reply::Share { seeds: [("x".to_owned(), "00".repeat(16))].into() }),
         to_vec(&Order::Run { ids: vec![id], session: id, index: 4 }),
         to_vec(&Order::Prepare { id, deal: id, session: None, runs: 2, checks: 1 }),
+        to_vec(&Order::BeginFrom { owner: 1, session: id }),
+        to_vec(&Consent::Declined { reason: "away".into() }),
+        to_vec(&Go::Again),
         to_vec(&DealRequest { deal: id, session: Some(id), runs: 2, checks: 0 }),
         to_vec(&DealReply::Dealing { session: id, indices: vec![0, 1] }),
         to_vec(&DealReply::Refused { reason: "full".into() }),

@@ -248,7 +248,7 @@ impl Line {
         let driver = Driver::new(socket, wire, shared.clone(), names.clone(), meter.clone(), options);
         let io_thread =
             thread::Builder::new().name("privet-net".into()).spawn(move || driver.run()).map_err(starting)?;
-        Ok(Framed { link: SocketLink::new(shared, io_thread, encrypted), names, meter })
+        Ok(Framed { link: SocketLink::new(shared, io_thread, encrypted, names.clone()), names, meter })
     }
 }
 

@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::poll::Waker;
 use crate::NetError;
 use crate::frame::Frame;
-use crate::framed::{Link, Message};
+use crate::framed::{Link, Message, Names};
 
 /// Bytes of unsent messages above which `send` blocks.
 const OUTBOUND_BOUND: usize = 64 << 20;
@@ -112,11 +113,51 @@ pub struct SocketLink {
     shared: Arc<Shared>,
     io_thread: Option<JoinHandle<()>>,
     encrypted: bool,
+    names: Arc<Names>,
+    patience: Option<Duration>,
 }
 
 impl SocketLink {
-    pub(super) fn new(shared: Arc<Shared>, io_thread: JoinHandle<()>, encrypted: bool) -> Self {
-        Self { shared, io_thread: Some(io_thread), encrypted }
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        io_thread: JoinHandle<()>,
+        encrypted: bool,
+        names: Arc<Names>,
+    ) -> Self {
+        Self { shared, io_thread: Some(io_thread), encrypted, names, patience: None }
+    }
+
+    /// How long to wait for the peer to do something at a step, however alive it is; for ever when none.
+    pub(super) fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
+    }
+
+    /// Neither side has ended the connection, as far as this one knows.
+    pub(super) fn is_open(&self) -> bool {
+        let state = self.shared.lock();
+        state.failure.is_none() && state.farewell.is_none()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.patience.map(|p| Instant::now() + p)
+    }
+
+    /// Sleep until the I/O thread changed something; an error once `deadline` is past.
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        deadline: Option<Instant>,
+    ) -> Result<MutexGuard<'a, State>, NetError> {
+        let changed = &self.shared.changed;
+        let Some(deadline) = deadline else {
+            return Ok(changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let seconds = self.patience.unwrap_or_default().as_secs();
+            return Err(NetError::Stuck { peer: self.names.peer.clone(), step: String::new(), seconds });
+        }
+        Ok(changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0)
     }
 
     pub(super) fn is_encrypted(&self) -> bool {
@@ -141,12 +182,12 @@ impl SocketLink {
 
 impl Link for SocketLink {
     fn push(&mut self, message: Message) -> Result<(), NetError> {
-        let shared = &self.shared;
+        let (shared, deadline) = (self.shared.clone(), self.deadline());
         let mut state = shared.lock();
         while state.failure.is_none() && state.outbound_bytes >= OUTBOUND_BOUND {
             state.sending = true;
             shared.wake(&mut state);
-            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state, deadline)?;
         }
         state.sending = false;
         if let Some(error) = &state.failure {
@@ -159,7 +200,7 @@ impl Link for SocketLink {
     }
 
     fn next(&mut self) -> Result<Frame, NetError> {
-        let shared = &self.shared;
+        let (shared, deadline) = (self.shared.clone(), self.deadline());
         let mut state = shared.lock();
         loop {
             // What arrived before a failure is still good.
@@ -175,7 +216,7 @@ impl Link for SocketLink {
                 return Err(error.clone());
             }
             state.receiving = true;
-            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state, deadline)?;
             state.receiving = false;
         }
     }

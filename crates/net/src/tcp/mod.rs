@@ -33,6 +33,17 @@ impl TcpChannel {
         self.link.is_encrypted()
     }
 
+    /// Gives up on a peer that is alive but sends nothing (or takes nothing in) for this long where this side
+    /// waits for it; without a limit at first. The error is final and is told to the peer.
+    pub fn set_patience(&mut self, patience: Option<Duration>) {
+        self.link.set_patience(patience);
+    }
+
+    /// Whether the connection still stands, as far as this side knows without trying.
+    pub fn is_open(&self) -> bool {
+        self.link.is_open()
+    }
+
     /// The peer's address.
     pub fn peer_address(&self) -> &str {
         &self.names.address

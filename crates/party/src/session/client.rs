@@ -1,14 +1,15 @@
 //! The side of whoever owns data, the model, or the result: shares tensors, asks for runs, learns outputs.
 
 use super::control::{Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
+use super::family::{Outside, ResultError, outside};
 use super::links::{Links, Purpose};
-use super::owner::{OwnerError, Shared, encode, share};
+use super::owner::{OwnerError, Shared, encode};
 use crate::config::Place;
 use privet_family::NodeStats;
 use privet_net::{Channel, NetError, TcpChannel};
-use privet_plan::ir::Plan;
+use privet_plan::ir::{Plan, Type};
 use privet_plan::{EncodeError, FloatTensor};
-use privet_ring::{FixedPoint, PackError, Ring, unpack};
+use privet_ring::{FixedPoint, Ring};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,14 +35,9 @@ pub enum ClientError {
     /// Tensors that do not fit the plan.
     #[error("{0}")]
     Encode(#[from] EncodeError),
-    /// A result that does not have the plan's size.
-    #[error("result `{name}`: {source}")]
-    Result {
-        /// The output.
-        name: String,
-        /// Why.
-        source: PackError,
-    },
+    /// A result that does not have the plan's size, or on which parties disagree.
+    #[error("{0}")]
+    Result(#[from] ResultError),
 }
 
 impl From<NetError> for ClientError {
@@ -81,12 +77,12 @@ impl Outcome {
     }
 }
 
-/// Keys dealt on request.
+/// What was prepared on request.
 #[derive(Clone, Copy, Debug)]
 pub struct Prepared {
-    /// Seconds, of the slower party.
+    /// Seconds, of the slowest party.
     pub seconds: f64,
-    /// Bytes of the party with more.
+    /// Bytes of keys, of the party with the most; 0 where runs use up nothing.
     pub key_bytes: u64,
 }
 
@@ -94,13 +90,17 @@ pub struct Prepared {
 pub struct Client {
     links: Links,
     plan: Arc<Plan>,
-    channels: Option<[TcpChannel; 2]>,
+    family: Box<dyn Outside>,
+    /// To every party, in order.
+    channels: Option<Vec<TcpChannel>>,
 }
 
 impl Client {
     /// For a deployment and its plan; connects at the first request.
     pub fn new(links: Links, plan: Arc<Plan>) -> Client {
-        Client { links, plan, channels: None }
+        let deployment = &links.config.deployment;
+        let family = outside(deployment.protocol, deployment.security);
+        Client { links, plan, family, channels: None }
     }
 
     /// The plan.
@@ -113,8 +113,8 @@ impl Client {
         self.links.encrypted()
     }
 
-    /// How things stand at both parties.
-    pub fn status(&mut self) -> Result<[Status; 2], ClientError> {
+    /// How things stand at every party.
+    pub fn status(&mut self) -> Result<Vec<Status>, ClientError> {
         self.ask(|c, _, _| {
             let id = Id::fresh();
             say(c, Talk::Request, &Request::Status { id })?;
@@ -125,7 +125,8 @@ impl Client {
         })
     }
 
-    /// Have the dealer deal keys for `runs` runs and wait until both parties stored them.
+    /// Have ready what `runs` runs use up: the dealer deals keys, and all parties store them. Where there is no dealer,
+    /// runs use up nothing, and the answer comes at once.
     ///
     /// With `checks` over 0 (at most 255) it deals so many sessions more, and the parties open and check all
     /// but one, chosen by a coin: a dealer that cheats in one is caught with probability
@@ -135,13 +136,13 @@ impl Client {
     pub fn prepare(&mut self, runs: u64, checks: u64) -> Result<Prepared, ClientError> {
         let id = Id::fresh();
         self.request(&Request::Prepare { id, runs, checks })?;
-        let both = self.ask(|c, _, _| match hear(c, Talk::Reply)? {
+        let all = self.ask(|c, _, _| match hear(c, Talk::Reply)? {
             Reply::Prepared { seconds, key_bytes } => Ok(Prepared { seconds, key_bytes }),
             other => Err(unexpected(c, other)),
         })?;
         Ok(Prepared {
-            seconds: both[0].seconds.max(both[1].seconds),
-            key_bytes: both[0].key_bytes.max(both[1].key_bytes),
+            seconds: all.iter().map(|p| p.seconds).fold(0.0, f64::max),
+            key_bytes: all.iter().map(|p| p.key_bytes).max().unwrap_or(0),
         })
     }
 
@@ -164,7 +165,8 @@ impl Client {
         let start = Instant::now();
         self.request(&Request::Run { id: Id::fresh() })?;
         self.share(Shared::Inputs, &encoded)?;
-        let [(a0, y0), (a1, y1)] = self.ask(|c, plan, roles| {
+        let lens: Vec<usize> = self.mine().map(|(_, ty)| self.family.result_bytes(ty)).collect();
+        let all = self.ask(|c, plan, _| {
             let account = match hear(c, Talk::Reply)? {
                 Reply::Done { account } => account,
                 other => return Err(unexpected(c, other)),
@@ -174,16 +176,28 @@ impl Client {
             if account.nodes.len() != plan.nodes.len() {
                 return Err(failed("its account is of another plan"));
             }
-            Ok((account, receive(c, plan, roles)?))
+            let results =
+                lens.iter().map(|&len| c.recv(&Talk::Result.step(), len)).collect::<Result<_, _>>()?;
+            Ok((account, results))
         })?;
         let wall_s = start.elapsed().as_secs_f64();
-        let outputs = y0.into_iter().zip(y1).map(|((name, ty, a), (_, _, b))| {
-            let ring = Ring::new(ty.bits);
-            let sum: Vec<u64> = a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect();
-            let data = FixedPoint::new(ring, ty.frac).decode(&sum);
-            (name, FloatTensor { shape: ty.shape, data })
-        });
-        Ok(Outcome { outputs: outputs.collect(), accounts: vec![a0, a1], wall_s })
+        let (accounts, results): (Vec<PartyRun>, Vec<Vec<Vec<u8>>>) = all.into_iter().unzip();
+        let mut sent: Vec<_> = results.into_iter().map(Vec::into_iter).collect();
+        let mut outputs = BTreeMap::new();
+        for (name, ty) in self.mine() {
+            let of_all: Vec<Vec<u8>> = sent.iter_mut().filter_map(Iterator::next).collect();
+            let values = self.family.combine(name, ty, &of_all)?;
+            let data = FixedPoint::new(Ring::new(ty.bits), ty.frac).decode(&values);
+            outputs.insert(name.to_owned(), FloatTensor { shape: ty.shape.clone(), data });
+        }
+        Ok(Outcome { outputs, accounts, wall_s })
+    }
+
+    /// The outputs that this client receives.
+    fn mine(&self) -> impl Iterator<Item = (&str, &Type)> {
+        let roles = self.roles();
+        let mine = self.plan.outputs.iter().filter(move |o| roles.contains(&o.to.as_str()));
+        mine.map(|o| (o.name.as_str(), &self.plan.nodes[o.value].ty))
     }
 
     fn roles(&self) -> Vec<&'static str> {
@@ -199,12 +213,17 @@ impl Client {
         Ok(encode(&self.plan, kind, &self.roles(), given)?)
     }
 
-    fn connect(&mut self) -> Result<&mut [TcpChannel; 2], ClientError> {
-        if self.channels.is_none() {
-            let dial = |party| self.links.dial(&Place::Party(party), Purpose::Client);
-            self.channels = Some([dial(0)?, dial(1)?]);
-        }
-        self.channels.as_mut().ok_or_else(|| unreachable!("connected above"))
+    /// Connections to all parties: those from before, or new ones.
+    fn connect(&mut self) -> Result<&mut Vec<TcpChannel>, ClientError> {
+        let channels = match self.channels.take() {
+            Some(channels) => channels,
+            None => {
+                let parties = 0..self.links.config.deployment.parties.len() as u8;
+                let dial = |party| self.links.dial(&Place::Party(party), Purpose::Client);
+                parties.map(dial).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(self.channels.insert(channels))
     }
 
     fn request(&mut self, request: &Request) -> Result<(), ClientError> {
@@ -218,43 +237,25 @@ impl Client {
 
     fn share(&mut self, kind: Shared, encoded: &BTreeMap<String, Vec<u64>>) -> Result<(), ClientError> {
         let (plan, roles) = (self.plan.clone(), self.roles());
-        let [c0, c1] = self.connect()?;
-        let result = share([c0, c1], &plan, kind, &roles, encoded);
-        if result.is_err() {
-            self.channels = None;
-        }
-        Ok(result?)
+        let mut channels = std::mem::take(self.connect()?);
+        self.family.share(&mut channels, &plan, kind, &roles, encoded)?;
+        self.channels = Some(channels);
+        Ok(())
     }
 
-    /// Do the same with both parties; after an error both connections are given up, since a party may be
-    /// in the middle of something.
+    /// Do the same with every party; after an error all connections are given up, since a party may be in the
+    /// middle of something.
     fn ask<T>(
         &mut self,
         mut each: impl FnMut(&mut TcpChannel, &Plan, &[&str]) -> Result<T, ClientError>,
-    ) -> Result<[T; 2], ClientError> {
+    ) -> Result<Vec<T>, ClientError> {
         let (plan, roles) = (self.plan.clone(), self.roles());
-        let [c0, c1] = self.connect()?;
-        let both = each(c0, &plan, &roles).and_then(|a| Ok([a, each(c1, &plan, &roles)?]));
-        if both.is_err() {
+        let all: Result<_, _> = self.connect()?.iter_mut().map(|c| each(c, &plan, &roles)).collect();
+        if all.is_err() {
             self.channels = None;
         }
-        both
+        all
     }
-}
-
-type OutputShare = (String, privet_plan::ir::Type, Vec<u64>);
-
-fn receive(c: &mut TcpChannel, plan: &Plan, roles: &[&str]) -> Result<Vec<OutputShare>, ClientError> {
-    let mine = plan.outputs.iter().filter(|o| roles.contains(&o.to.as_str()));
-    mine.map(|o| {
-        let ty = plan.nodes[o.value].ty.clone();
-        let ring = Ring::new(ty.bits);
-        let bytes = c.recv(&Talk::Result.step(), ring.packed_bytes(ty.len()))?;
-        let share = unpack(ring, &bytes, ty.len())
-            .map_err(|source| ClientError::Result { name: o.name.clone(), source })?;
-        Ok((o.name.clone(), ty, share))
-    })
-    .collect()
 }
 
 fn unexpected(c: &TcpChannel, reply: Reply) -> ClientError {

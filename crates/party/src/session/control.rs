@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Largest control message, bytes. Masks of a network with many weights take about 100 bytes each.
+/// Largest control message, bytes. Seeds of masks of a network with many weights take about 100 bytes each.
 const MAX_CONTROL: usize = 16 << 20;
 
 /// Steps of control messages; protocol steps count up from 1 and never get here.
@@ -21,10 +21,10 @@ pub enum Talk {
     Request = 0xFFFF_0001,
     /// A party's answer.
     Reply,
-    /// Party 0's order to party 1, and its answer.
+    /// Party 0's order to another party, its answer, and the last word; a digest of the order between the others.
     Order,
-    /// Masked tensors from their owner.
-    Masked,
+    /// Tensors from their owner: masked, or a portion of their shares.
+    Tensor,
     /// Shares of a result, to its receiver.
     Result,
     /// Comparison of digests between parties.
@@ -50,7 +50,7 @@ impl Talk {
             Talk::Request => "request",
             Talk::Reply => "reply",
             Talk::Order => "order",
-            Talk::Masked => "masked tensor",
+            Talk::Tensor => "shared tensor",
             Talk::Result => "result",
             Talk::Digest => "digest of the shared tensors",
             Talk::Deal => "deal request",
@@ -102,7 +102,7 @@ pub fn hear<T: DeserializeOwned>(channel: &mut dyn Channel, talk: Talk) -> Resul
     })
 }
 
-/// A random name for a request, so that both parties mean the same one.
+/// A random name for a request, so that all parties mean the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub [u8; 16]);
 
@@ -114,7 +114,7 @@ impl Id {
 }
 
 impl Id {
-    /// Another name that both parties derive alike: for the same request, asked a second time.
+    /// Another name that all parties derive alike: for the same request, asked a second time.
     pub fn again(self) -> Id {
         let mut next = [0; 16];
         next.copy_from_slice(&blake3::hash(&self.0).as_bytes()[..16]);
@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// What a client asks of both parties.
+/// What a client asks of all parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -144,7 +144,7 @@ pub enum Request {
         /// Name of the request.
         id: Id,
     },
-    /// Have the dealer deal keys for `runs` runs.
+    /// Have ready what `runs` runs use up: keys from the dealer, where there is one.
     Prepare {
         /// Name of the request.
         id: Id,
@@ -184,17 +184,17 @@ impl Request {
 pub enum Reply {
     /// To [`Request::Status`].
     Status(Status),
-    /// To [`Request::Prepare`], when the keys are stored.
+    /// To [`Request::Prepare`], when everything is there.
     Prepared {
         /// Seconds that it took.
         seconds: f64,
-        /// Bytes of keys this party got.
+        /// Bytes of keys this party got; 0 where runs use up nothing.
         key_bytes: u64,
     },
-    /// The seeds of this party's shares of the masks of tensors that the client owns, by name. Whoever has
-    /// both parties' seeds of a tensor can mask it, and could unmask it: they go to its owner alone.
-    Masks {
-        /// Seeds, hexadecimal.
+    /// The parties agreed to the request: the client may send the tensors that it owns.
+    Share {
+        /// Where tensors are masked: the seeds of this party's shares of their masks, by name, hexadecimal. Whoever
+        /// has all parties' seeds of a tensor can mask it, and could unmask it: they go to its owner alone.
         seeds: BTreeMap<String, String>,
     },
     /// All went well.
@@ -213,7 +213,7 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// Sessions with unused keys that nobody began.
+    /// Prepared sessions that nobody began.
     pub sessions: usize,
     /// Whether a session is open: the model is shared.
     pub open: bool,
@@ -250,53 +250,6 @@ pub struct PartyRun {
     pub peak_rss_bytes: u64,
     /// Whether the connections are encrypted.
     pub encrypted: bool,
-}
-
-/// Party 0's orders.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Order {
-    /// Get keys from the dealer.
-    Prepare {
-        /// The client's request.
-        id: Id,
-        /// Name of the deal, new every time.
-        deal: Id,
-        /// Add to this session; a new one otherwise.
-        session: Option<Id>,
-        /// How many records.
-        runs: u64,
-        /// Sessions to open and check; where there are any, `session` is none.
-        checks: u64,
-    },
-    /// Begin a session.
-    Begin {
-        /// The client's request.
-        id: Id,
-        /// The session.
-        session: Id,
-    },
-    /// Begin a session whose model is a party's own: it shares the weights of its node file.
-    BeginFrom {
-        /// The party that owns the model.
-        owner: u8,
-        /// The session.
-        session: Id,
-    },
-    /// Nothing but a word whether this session is still open, asked on a new connection.
-    Confirm {
-        /// The session.
-        session: Id,
-    },
-    /// Run.
-    Run {
-        /// The clients' requests.
-        ids: Vec<Id>,
-        /// The session.
-        session: Id,
-        /// The record.
-        index: u64,
-    },
 }
 
 /// A party's request to the dealer.

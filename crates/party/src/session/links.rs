@@ -12,7 +12,7 @@ use std::time::Duration;
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Between the two parties.
+    /// Between parties.
     Parties,
     /// A client's requests.
     Client,
@@ -39,7 +39,7 @@ impl Purpose {
 pub struct Links {
     /// The node's own configuration and the deployment's.
     pub config: Loaded,
-    /// Network emulation on what this node sends to the other party.
+    /// Network emulation on what this node sends to other parties.
     pub network: NetworkProfile,
     security: Security,
     plan_hash: [u8; 32],

@@ -1,14 +1,10 @@
 //! Sessions that wait for their check: kept where no run finds them until they are accepted.
 
-use super::{Shelf, Store, StoreError, create_dir, hex, io_at, record_path};
+use super::{Shelf, Store, StoreError, create_dir, hex, io_at, record_path, session_name};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
-
-fn name_of(session: &[u8; 16]) -> String {
-    format!("session {}", hex(session))
-}
 
 impl Store {
     /// An empty directory, laid out like a store, for sessions to be checked, within the store's budget. What an
@@ -35,12 +31,12 @@ impl Store {
 
     /// True when a session of that name is in the store, or was begun or burnt.
     pub fn knows(&self, session: &[u8; 16]) -> bool {
-        self.journal.contains(&name_of(session)) || self.session_dir(session).exists()
+        self.journal.contains(&session_name(session)) || self.session_dir(session).exists()
     }
 
     /// See to it that the session can never be begun, durably. It may be burnt already.
     pub fn burn_session(&mut self, session: &[u8; 16]) -> Result<(), StoreError> {
-        match self.mark(&name_of(session)) {
+        match self.mark(&session_name(session)) {
             Err(StoreError::Used { .. }) => Ok(()),
             other => other,
         }
@@ -49,7 +45,7 @@ impl Store {
     /// Accept a session: from here on it can be begun.
     pub fn adopt_session(&mut self, session: &[u8; 16]) -> Result<(), StoreError> {
         if self.knows(session) {
-            return Err(StoreError::Used { what: name_of(session) });
+            return Err(StoreError::Used { what: session_name(session) });
         }
         let from = self.checking().join(hex(session));
         fs::rename(&from, self.session_dir(session)).map_err(io_at(&from))?;

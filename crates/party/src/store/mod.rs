@@ -200,9 +200,29 @@ impl Store {
         party: u8,
         plan: &[u8; 32],
     ) -> Result<SessionKeys, StoreError> {
+        let keys = self.session_keys(session, party, plan)?;
+        self.mark(&session_name(session))?;
+        Ok(keys)
+    }
+
+    /// Whether [`Store::begin_session`] would succeed; nothing is used up.
+    pub fn may_begin(&self, session: &[u8; 16], party: u8, plan: &[u8; 32]) -> Result<(), StoreError> {
+        let name = session_name(session);
+        if self.journal.contains(&name) {
+            return Err(StoreError::Used { what: name });
+        }
+        self.session_keys(session, party, plan).map(drop)
+    }
+
+    fn session_keys(
+        &self,
+        session: &[u8; 16],
+        party: u8,
+        plan: &[u8; 32],
+    ) -> Result<SessionKeys, StoreError> {
         let path = self.session_dir(session).join("session.key");
         let text = Zeroizing::new(fs::read(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => StoreError::Missing { what: format!("session {}", hex(session)) },
+            io::ErrorKind::NotFound => StoreError::Missing { what: session_name(session) },
             _ => StoreError::Io { path: path.display().to_string(), source },
         })?);
         let refused = |source| StoreError::Format { path: path.display().to_string(), source };
@@ -216,8 +236,6 @@ impl Store {
         };
         format::refuse_foreign(&id(&keys.session, keys.party, &keys.plan), &id(session, party, plan))
             .map_err(refused)?;
-        let name = format!("session {}", hex(session));
-        self.mark(&name)?;
         Ok(keys)
     }
 
@@ -231,7 +249,7 @@ impl Store {
             };
             let Ok(text) = fs::read(path.join("session.key")).map(Zeroizing::new) else { continue };
             let matches = SessionKeys::decode(&text).is_some_and(|k| &k.plan == plan);
-            if matches && !self.journal.contains(&format!("session {}", hex(&session))) {
+            if matches && !self.journal.contains(&session_name(&session)) {
                 found.push((session, self.records(&session)?));
             }
         }
@@ -287,6 +305,10 @@ impl Store {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
+}
+
+fn session_name(session: &[u8; 16]) -> String {
+    format!("session {}", hex(session))
 }
 
 fn record_name(session: &[u8; 16], index: u64) -> String {

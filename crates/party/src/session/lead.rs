@@ -1,0 +1,170 @@
+//! Party 0: what is done next, and that all parties do the same.
+
+use super::control::{Request, Talk, hear, say};
+use super::family::Family;
+use super::job::JobError;
+use super::order::{Consent, Go, Order};
+use super::party::{Caller, Service};
+use super::peers::{Others, abort};
+use privet_net::TcpChannel;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+impl<F: Family> Service<F> {
+    /// Serve what can be served, then wait for more.
+    pub(super) fn lead(&mut self) {
+        loop {
+            self.answer_status();
+            let Some(mut callers) = self.next_job() else { break };
+            let result = self.lead_job(&mut callers);
+            self.finish(callers, result);
+        }
+        self.receive(Duration::from_secs(3600));
+    }
+
+    /// The callers of the next thing to do: one, or all that a run needs.
+    fn next_job(&mut self) -> Option<Vec<Caller>> {
+        let needed = self.engine.places_of_a_run();
+        // Whoever has no part in a run is told so by the engine.
+        let alone = |c: &Caller| !matches!(c.request, Request::Run { .. }) || !needed.contains(&c.place);
+        if let Some(i) = self.pending.iter().position(alone) {
+            return Some(vec![self.pending.remove(i)]);
+        }
+        let mut picked = Vec::new();
+        for place in &needed {
+            picked.push(self.pending.iter().position(|c| &c.place == place)?);
+        }
+        Some(take(&mut self.pending, picked)).filter(|callers| !callers.is_empty())
+    }
+
+    fn lead_job(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
+        let result = self.lead_order(callers);
+        if !matches!(result, Err(JobError::SessionLost)) {
+            return result;
+        }
+        (self.log)("another party was restarted: the open session is over");
+        self.engine.session_lost();
+        // Keys are prepared for a new session then; and where a party owns the model, it can begin one now.
+        match callers.first().map(|c| &c.request) {
+            Some(Request::Run { .. }) if self.engine.order_before_run()?.is_none() => result,
+            _ => self.lead_order(callers),
+        }
+    }
+
+    fn lead_order(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
+        if let Some(Request::Run { .. }) = callers.first().map(|c| &c.request)
+            && let Some(order) = self.engine.order_before_run()?
+        {
+            self.carry_out(&order, &mut [])?;
+        }
+        let order = self.engine.plan_order(callers)?;
+        self.carry_out(&order, callers)
+    }
+
+    fn carry_out(&mut self, order: &Order, callers: &mut [Caller]) -> Result<(), JobError> {
+        self.engine.consent(order, callers)?;
+        let mut others = match self.agreed(order) {
+            Ok(others) => others,
+            Err(e) => {
+                self.engine.called_off();
+                return Err(e);
+            }
+        };
+        let patience = self.step_patience();
+        callers.iter_mut().for_each(|c| c.channel.set_patience(Some(patience)));
+        let result = self.engine.execute(order, callers, &mut others);
+        self.peers.keep(others, &result);
+        result
+    }
+
+    /// Give the order to all others and hear that they consent, before any of them is told to go on.
+    fn agreed(&mut self, order: &Order) -> Result<Others, JobError> {
+        // Nobody is asked while somebody is away.
+        for party in 1..self.parties() {
+            let channel = self.await_peer(party)?;
+            self.peers.put(party, channel);
+        }
+        let mut asked = BTreeMap::new();
+        let consents = match self.ask_all(order, &mut asked) {
+            Ok(consents) => consents,
+            Err(e) => {
+                abort(asked.into_values(), &e.to_string());
+                return Err(e);
+            }
+        };
+        let lost = consents.values().any(|c| *c == Consent::NoSession);
+        let refusal = consents.iter().find_map(|(&party, consent)| match consent {
+            Consent::Declined { reason } => Some((party, reason.clone())),
+            _ => None,
+        });
+        let (go, outcome) = match (lost, refusal) {
+            (_, Some((party, reason))) => {
+                let e = JobError::Declined { party, reason };
+                (Go::Off { reason: e.to_string() }, Err(e))
+            }
+            (true, None) => (Go::Again, Err(JobError::SessionLost)),
+            (false, None) => (Go::Go, Ok(())),
+        };
+        let mut said = Ok(());
+        for (party, channel) in &mut asked {
+            if consents.get(party) == Some(&Consent::Ready) {
+                said = said.and(say(channel, Talk::Order, &go));
+            }
+        }
+        if let Err(e) = said {
+            abort(asked.into_values(), &e.to_string());
+            return outcome.and(Err(e.into()));
+        }
+        match outcome {
+            Ok(()) => Ok(Others::new(asked, self.step_patience())),
+            Err(e) => {
+                asked.into_iter().for_each(|(party, channel)| self.peers.put(party, channel));
+                Err(e)
+            }
+        }
+    }
+
+    /// Ask all at once, then hear all. Nothing that depends on secrets has been sent by then, so a connection that
+    /// turns out dead is replaced, once.
+    fn ask_all(
+        &mut self,
+        order: &Order,
+        asked: &mut BTreeMap<u8, TcpChannel>,
+    ) -> Result<BTreeMap<u8, Consent>, JobError> {
+        let patience = self.connect_patience() + self.step_patience();
+        let ask = |service: &mut Self, party| -> Result<TcpChannel, JobError> {
+            let mut channel = service.await_peer(party)?;
+            channel.set_patience(Some(patience));
+            // A failure shows where the answer is awaited.
+            let _ = say(&mut channel, Talk::Order, order);
+            Ok(channel)
+        };
+        for party in 1..self.parties() {
+            asked.insert(party, ask(self, party)?);
+        }
+        let mut consents = BTreeMap::new();
+        for party in 1..self.parties() {
+            let hear_from = |asked: &mut BTreeMap<u8, TcpChannel>| {
+                let channel = asked.get_mut(&party).ok_or(JobError::NoParty(party))?;
+                Ok::<_, JobError>(hear::<Consent>(channel, Talk::Order)?)
+            };
+            let consent = match hear_from(asked) {
+                Ok(consent) => consent,
+                Err(e) => {
+                    (self.log)(&format!("lost the connection to party {party}, waiting for a new one: {e}"));
+                    asked.remove(&party);
+                    asked.insert(party, ask(self, party)?);
+                    hear_from(asked)?
+                }
+            };
+            consents.insert(party, consent);
+        }
+        Ok(consents)
+    }
+}
+
+/// Take elements by index, in any order.
+pub(super) fn take<T>(from: &mut Vec<T>, mut indices: Vec<usize>) -> Vec<T> {
+    indices.sort_unstable();
+    indices.into_iter().rev().map(|i| from.remove(i)).collect()
+}
