@@ -98,8 +98,7 @@ pub struct Client {
 impl Client {
     /// For a deployment and its plan; connects at the first request.
     pub fn new(links: Links, plan: Arc<Plan>) -> Client {
-        let deployment = &links.config.deployment;
-        let family = outside(deployment.protocol, deployment.security);
+        let family = outside(links.config.deployment.protocol);
         Client { links, plan, family, channels: None }
     }
 

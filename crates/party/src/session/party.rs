@@ -5,7 +5,7 @@
 
 use super::control::{Reply, Request, Status, Talk, TalkError, hear, say};
 use super::engine::Engine;
-use super::family::{Family, Fss};
+use super::family::{Family, Fss, Rep3};
 use super::job::JobError;
 use super::links::{Links, Purpose};
 use super::order::Order;
@@ -15,6 +15,7 @@ use crate::store::StoreError;
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::Plan;
+use privet_rep3::PartyId;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -72,7 +73,12 @@ pub fn serve(links: Links, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -
             let family = Fss::new(me, links.clone(), plan.clone(), device, log.clone())?;
             serve_family(me, links, plan, family, log)
         }
-        Protocol::Rep3 => unimplemented!(),
+        Protocol::Rep3 => {
+            let party = PartyId::new(me).ok_or(ServeError::NotAParty(Place::Party(me)))?;
+            let security = links.config.deployment.security;
+            let family = Rep3::new(party, security, plan.clone(), device, log.clone());
+            serve_family(me, links, plan, family, log)
+        }
     }
 }
 

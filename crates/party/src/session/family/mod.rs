@@ -2,12 +2,13 @@
 //! tensors or receive results ([`Outside`]). The service, orders, requests and reports are the same for all families.
 
 mod fss;
+mod rep3;
 
 use super::control::Id;
 use super::job::JobError;
 use super::owner::{OwnerError, Shared};
 use super::peers::Others;
-use crate::config::{Protocol, Security};
+use crate::config::Protocol;
 use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, TcpChannel};
 use privet_plan::Plan;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 pub(super) use fss::Fss;
+pub(super) use rep3::Rep3;
 
 /// Encoded tensors by name, in the rings of their nodes.
 pub(super) type Encoded = BTreeMap<String, Vec<u64>>;
@@ -134,9 +136,9 @@ pub(super) trait Outside: Send + Sync {
 }
 
 /// The side of owners and receivers.
-pub(super) fn outside(protocol: Protocol, _security: Security) -> Box<dyn Outside> {
+pub(super) fn outside(protocol: Protocol) -> Box<dyn Outside> {
     match protocol {
         Protocol::Fss => Box::new(fss::FssOutside),
-        Protocol::Rep3 => unimplemented!(),
+        Protocol::Rep3 => Box::new(rep3::Rep3Outside),
     }
 }

@@ -1,0 +1,303 @@
+//! `rep3`: three parties, replicated shares. Nothing is prepared: the parties agree on keys when a session begins,
+//! keep them in memory alone, and derive those of each run from its number, which only goes up.
+
+use super::{Encoded, Family, Outside, Preparation, Ran, ResultError};
+use crate::config::Security;
+use crate::session::control::{Id, Reply, Talk, say};
+use crate::session::job::JobError;
+use crate::session::owner::{OwnerError, Shared, granted};
+use crate::session::party::Log;
+use crate::session::peers::Others;
+use privet_kernels::Device;
+use privet_net::{Channel, TcpChannel};
+use privet_plan::Plan;
+use privet_plan::ir::{Output, Type};
+use privet_rep3::{
+    Digests, Evaluator, Keys, Party, PartyId, Portion, Revealed, RunError, Share, SharedWeights, SharingError,
+};
+use privet_ring::Ring;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+use thiserror::Error;
+
+/// The use of a session's keys that the sharing of weights is; runs are numbered from 1.
+const WEIGHTS: u64 = 0;
+
+/// The family's own reasons for which a job fails.
+#[derive(Debug, Error)]
+enum Rep3Error {
+    #[error("{0}")]
+    Run(#[from] RunError),
+    #[error("rep3 has no dealer that could be checked: prepare without checks, or not at all")]
+    NoDealer,
+    #[error(
+        "run {index} of this session is refused: its keys, or later ones, were used before; start party 0 again if it \
+         repeats"
+    )]
+    Used { index: u64 },
+}
+
+impl From<Rep3Error> for JobError {
+    fn from(e: Rep3Error) -> JobError {
+        JobError::Family(Box::new(e))
+    }
+}
+
+impl From<RunError> for JobError {
+    fn from(e: RunError) -> JobError {
+        Rep3Error::Run(e).into()
+    }
+}
+
+struct Open {
+    id: Id,
+    keys: Keys,
+    weights: SharedWeights,
+    /// The highest number of a run that was claimed.
+    last: u64,
+}
+
+/// One of the three parties.
+pub(in crate::session) struct Rep3 {
+    me: PartyId,
+    security: Security,
+    plan: Arc<Plan>,
+    device: Arc<dyn Device>,
+    begun: Option<(Id, Keys)>,
+    open: Option<Open>,
+    claimed: Option<u64>,
+    log: Log,
+}
+
+/// Shares of owners' tensors, with what the holders of each component compare.
+#[derive(Default)]
+pub(in crate::session) struct Portions {
+    shares: BTreeMap<String, Share>,
+    digests: Digests,
+}
+
+impl Portions {
+    fn take_in(&mut self, name: &str, ring: Ring, share: Share) {
+        self.digests.add(name, ring, &share);
+        self.shares.insert(name.to_owned(), share);
+    }
+}
+
+impl Rep3 {
+    pub fn new(me: PartyId, security: Security, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -> Rep3 {
+        Rep3 { me, security, plan, device, begun: None, open: None, claimed: None, log }
+    }
+
+    /// The connections to the parties before and after.
+    fn neighbours<'a>(
+        &self,
+        others: &'a mut Others,
+    ) -> Result<(&'a mut TcpChannel, &'a mut TcpChannel), JobError> {
+        others.pair(self.me.prev().index() as u8, self.me.next().index() as u8)
+    }
+}
+
+impl Family for Rep3 {
+    type Tensors = Portions;
+
+    fn prepared(&self) -> usize {
+        0
+    }
+
+    fn open_session(&self) -> Option<Id> {
+        self.open.as_ref().map(|o| o.id)
+    }
+
+    fn runs_left(&self) -> Option<usize> {
+        None
+    }
+
+    fn close(&mut self) {
+        self.open = None;
+        self.claimed = None;
+    }
+
+    fn give_up_claim(&mut self) {
+        self.claimed = None;
+    }
+
+    fn next_session(&self) -> Result<Id, JobError> {
+        Ok(Id::fresh())
+    }
+
+    fn next_run(&self) -> Result<u64, JobError> {
+        Ok(self.open.as_ref().ok_or(JobError::NotOpen)?.last + 1)
+    }
+
+    fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
+        if what.checks == 0 { Ok(()) } else { Err(Rep3Error::NoDealer.into()) }
+    }
+
+    fn may_begin(&self, _: Id) -> Result<(), JobError> {
+        Ok(())
+    }
+
+    /// A number serves once whatever party 0 orders: two runs under the same keys would mask different values alike.
+    fn claim(&mut self, index: u64) -> Result<(), JobError> {
+        let open = self.open.as_mut().ok_or(JobError::NotOpen)?;
+        if index <= open.last {
+            return Err(Rep3Error::Used { index }.into());
+        }
+        open.last = index;
+        self.claimed = Some(index);
+        Ok(())
+    }
+
+    fn prepare(&mut self, _: &Preparation, _: &mut Others) -> Result<u64, JobError> {
+        (self.log)("nothing to prepare: runs of rep3 use up no keys");
+        Ok(0)
+    }
+
+    fn begin(&mut self, session: Id, others: &mut Others) -> Result<(), JobError> {
+        self.close();
+        let (prev, next) = self.neighbours(others)?;
+        self.begun = Some((session, Keys::agree(self.me, prev, next)?));
+        Ok(())
+    }
+
+    fn grant(&self, _: Shared, _: &[&str], channel: &mut dyn Channel) -> Result<(), JobError> {
+        Ok(say(channel, Talk::Reply, &Reply::Share { seeds: BTreeMap::new() })?)
+    }
+
+    fn receive(
+        &self,
+        kind: Shared,
+        roles: &[&str],
+        channel: &mut dyn Channel,
+        tensors: &mut Portions,
+    ) -> Result<(), JobError> {
+        for (v, name) in kind.owned(&self.plan, roles) {
+            let ty = &self.plan.nodes[v].ty;
+            let (ring, n) = (Ring::new(ty.bits), ty.len());
+            let bytes = channel.recv_up_to(&Talk::Tensor.step(), Portion::max_len(ring, n))?;
+            let portion = Portion::decode(ring, n, &bytes).map_err(|e| malformed(name, e))?;
+            tensors.take_in(name, ring, portion.expand(ring, n));
+        }
+        Ok(())
+    }
+
+    fn share_own(
+        &self,
+        kind: Shared,
+        roles: &[&str],
+        encoded: &Encoded,
+        others: &mut Others,
+        tensors: &mut Portions,
+    ) -> Result<(), JobError> {
+        let rest = PartyId::ALL.into_iter().filter(|&p| p != self.me);
+        for party in rest {
+            granted(others.to(party.index() as u8)?)?;
+        }
+        for (v, name) in kind.owned(&self.plan, roles) {
+            let ty = &self.plan.nodes[v].ty;
+            let ring = Ring::new(ty.bits);
+            let portions = Portion::of(ring, kind.tensor(name, ty, encoded)?);
+            for (party, portion) in PartyId::ALL.into_iter().zip(portions) {
+                if party == self.me {
+                    tensors.take_in(name, ring, portion.expand(ring, ty.len()));
+                } else {
+                    send(others.to(party.index() as u8)?, ring, &portion)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, weights: Portions, others: &mut Others) -> Result<(), JobError> {
+        let (id, keys) = self.begun.take().ok_or(JobError::NotOpen)?;
+        let (prev, next) = self.neighbours(others)?;
+        let device = self.device.as_ref();
+        let mut cx = Party::new(self.me, self.security, device, keys.derive(WEIGHTS), prev, next);
+        cx.enter(0, "session");
+        cx.compare("shared weights", weights.digests)?;
+        let weights = SharedWeights::new(&self.plan, device, self.me, weights.shares)?;
+        self.open = Some(Open { id, keys, weights, last: WEIGHTS });
+        Ok(())
+    }
+
+    fn run(&mut self, mut inputs: Portions, others: &mut Others) -> Result<Ran, JobError> {
+        let index = self.claimed.take().ok_or(JobError::NotOpen)?;
+        let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+        let (prev, next) = self.neighbours(others)?;
+        let device = self.device.as_ref();
+        let mut cx = Party::new(self.me, self.security, device, open.keys.derive(index), prev, next);
+        cx.enter(0, "run");
+        cx.compare("shared inputs", inputs.digests)?;
+        let shares: HashMap<usize, Share> = Shared::Inputs
+            .all(&self.plan)
+            .into_iter()
+            .filter_map(|(v, name, _)| Some((v, inputs.shares.remove(name)?)))
+            .collect();
+
+        let start = Instant::now();
+        let outcome = Evaluator::new(&self.plan, &open.weights).run(&mut cx, shares, &mut |_| {})?;
+        let online_s = start.elapsed().as_secs_f64();
+        let revealed = |(o, share): (&Output, &Share)| {
+            let mut bytes = Vec::new();
+            Revealed::of(share).encode(Ring::new(self.plan.nodes[o.value].ty.bits), &mut bytes);
+            bytes
+        };
+        Ok(Ran {
+            online_s,
+            nodes: outcome.nodes,
+            checks: outcome.checks,
+            openings: Vec::new(),
+            outputs: self.plan.outputs.iter().zip(&outcome.outputs).map(revealed).collect(),
+        })
+    }
+}
+
+/// Owners split into components, receivers put them together.
+pub(super) struct Rep3Outside;
+
+impl Outside for Rep3Outside {
+    fn share(
+        &self,
+        channels: &mut [TcpChannel],
+        plan: &Plan,
+        kind: Shared,
+        roles: &[&str],
+        encoded: &Encoded,
+    ) -> Result<(), OwnerError> {
+        channels.iter_mut().try_for_each(|c| granted(c).map(drop))?;
+        for (v, name) in kind.owned(plan, roles) {
+            let ty = &plan.nodes[v].ty;
+            let ring = Ring::new(ty.bits);
+            let portions = Portion::of(ring, kind.tensor(name, ty, encoded)?);
+            for (channel, portion) in channels.iter_mut().zip(&portions) {
+                send(channel, ring, portion)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn result_bytes(&self, ty: &Type) -> usize {
+        Revealed::len(Ring::new(ty.bits), ty.len())
+    }
+
+    fn combine(&self, name: &str, ty: &Type, sent: &[Vec<u8>]) -> Result<Vec<u64>, ResultError> {
+        let failed = |cause: String| ResultError { name: name.to_owned(), cause };
+        let ring = Ring::new(ty.bits);
+        let parts: Result<Vec<Revealed>, _> =
+            sent.iter().map(|bytes| Revealed::decode(ring, ty.len(), bytes)).collect();
+        let parts = parts.map_err(|e| failed(e.to_string()))?;
+        let parts = parts.try_into().map_err(|_| failed("not every party sent its part".into()))?;
+        Revealed::combine(ring, parts).map_err(|e| failed(e.to_string()))
+    }
+}
+
+fn send(channel: &mut dyn Channel, ring: Ring, portion: &Portion) -> Result<(), OwnerError> {
+    let mut bytes = Vec::new();
+    portion.encode(ring, &mut bytes);
+    Ok(channel.send(&Talk::Tensor.step(), bytes)?)
+}
+
+fn malformed(name: &str, e: SharingError) -> OwnerError {
+    OwnerError::Form { name: name.to_owned(), cause: e.to_string() }
+}
