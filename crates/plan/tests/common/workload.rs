@@ -7,12 +7,28 @@ use std::collections::BTreeMap;
 
 /// The graph of `privet bench NAME` for `batch` rows, and parameters within the ranges that it states.
 pub fn workload(name: &str, batch: usize) -> (Graph, BTreeMap<String, FloatTensor>) {
+    let mut numbers = Numbers(name.len() as u64);
+    with_parameters(name, batch, |shape, range| uniform(shape, range, &mut numbers))
+}
+
+/// The same with parameters that are all one number: for what depends on their shapes only.
+pub fn shapes(name: &str, batch: usize) -> (Graph, BTreeMap<String, FloatTensor>) {
+    with_parameters(name, batch, |shape, _| FloatTensor {
+        shape: shape.to_vec(),
+        data: vec![1.0; shape.iter().product()],
+    })
+}
+
+fn with_parameters(
+    name: &str,
+    batch: usize,
+    mut tensor: impl FnMut(&[usize], Option<[f64; 2]>) -> FloatTensor,
+) -> (Graph, BTreeMap<String, FloatTensor>) {
     let path = format!("{}/../../benches/workloads/{name}.graph.json", env!("CARGO_MANIFEST_DIR"));
     let json = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let graph = Graph::from_json(&json).unwrap().with_batch(batch).unwrap();
-    let mut numbers = Numbers(name.len() as u64);
     let params = graph.nodes.iter().filter_map(|node| match &node.op {
-        GraphOp::Parameter { name } => Some((name.clone(), uniform(&node.shape, node.range, &mut numbers))),
+        GraphOp::Parameter { name } => Some((name.clone(), tensor(&node.shape, node.range))),
         _ => None,
     });
     let params = params.collect();
