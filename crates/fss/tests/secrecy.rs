@@ -1,13 +1,10 @@
 //! What leaves an evaluator says nothing: openings of fixed inputs are uniform, and no mask serves twice.
 
-#[path = "common/chi.rs"]
-mod chi;
 mod common;
 
-use chi::{ChiSquare, LIMIT};
-use common::{Sent, constant, gate, transcript};
+use common::{Sent, transcript};
 use privet_plan::ir::{Op, Plan, Rounding};
-use privet_plan::suite::{Case, cases};
+use privet_plan::suite::{Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate};
 use privet_prg::{Domain, Seed};
 use privet_ring::{Ring, unpack};
 use std::collections::{BTreeMap, HashSet};
@@ -49,74 +46,6 @@ impl Words {
             |(a, b): (&u64, &u64)| if self.bitwise { a ^ b } else { self.ring.wrap(a.wrapping_add(*b)) };
         a.iter().zip(b).map(open).collect()
     }
-}
-
-/// Counts of one message (one step, one kind of view) over many runs.
-#[derive(Default)]
-struct Tally {
-    bits: u32,
-    /// Ones by bit of the ring, over elements and runs.
-    ones: Vec<u64>,
-    /// Ones by place (element and bit), over runs.
-    places: Vec<u32>,
-    low_byte: Vec<u64>,
-    high_byte: Vec<u64>,
-    words: u64,
-    runs: u64,
-}
-
-impl Tally {
-    fn add(&mut self, ring: Ring, words: &[u64]) {
-        let bits = ring.bits();
-        self.bits = bits;
-        self.ones.resize(bits as usize, 0);
-        self.places.resize(bits as usize * words.len(), 0);
-        self.low_byte.resize(256, 0);
-        self.high_byte.resize(256, 0);
-        for (i, w) in words.iter().enumerate() {
-            for j in 0..bits {
-                let one = w >> j & 1;
-                self.ones[j as usize] += one;
-                self.places[i * bits as usize + j as usize] += one as u32;
-            }
-            if bits >= 8 {
-                self.low_byte[(w & 255) as usize] += 1;
-                self.high_byte[(w >> (bits - 8)) as usize] += 1;
-            }
-        }
-        self.words += words.len() as u64;
-        self.runs += 1;
-    }
-
-    #[track_caller]
-    fn uniform(&self, what: &str) {
-        if self.words == 0 {
-            return; // less than a byte of bits, see `padding`
-        }
-        let judge = |chi: ChiSquare, how: &str| {
-            let z = chi.deviate();
-            assert!(z < LIMIT, "{what}: {how} over {} words is not uniform (deviate {z:.1})", self.words);
-        };
-        let mut chi = ChiSquare::new();
-        self.ones.iter().for_each(|&ones| chi.coin(ones, self.words));
-        judge(chi, "bit by bit");
-        let mut chi = ChiSquare::new();
-        self.places.iter().for_each(|&ones| chi.coin(ones.into(), self.runs));
-        judge(chi, "place by place");
-        if self.bits >= 8 && self.words >= 256 * 8 {
-            let mut chi = ChiSquare::new();
-            chi.die(&self.low_byte);
-            chi.die(&self.high_byte);
-            judge(chi, "byte by byte");
-        }
-    }
-}
-
-type Fill = fn(Ring) -> u64;
-
-/// Inputs that would show through a weak mask.
-fn fixed_inputs() -> [(&'static str, Fill); 3] {
-    [("zero", |_| 0), ("the largest", |r| r.mask() >> 1), ("the smallest", |r| 1 << (r.bits() - 1))]
 }
 
 fn openings_are_uniform(number: usize, case: &Case) {

@@ -122,9 +122,7 @@ fn check(case: &Case, seed: &Seed) {
     let mut coins = RecordCoins { plan: &case.plan, record: &record };
     let truth: Vec<Tensor> = interpret(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
     let run = run(&case.plan, &operands, &session, &record);
-    for (i, (found, wanted)) in run.outputs.iter().zip(&truth).enumerate() {
-        assert_eq!(found, wanted.data(), "{}: output {i} differs from the interpreter's", case.name);
-    }
+    case.compare(&run.outputs, &truth);
     let rounds: u64 = run.stats[0].iter().map(|s| s.rounds).sum();
     assert_eq!(rounds, run.rounds, "{}: rounds counted by the network", case.name);
     let key_bytes: Vec<u64> = run.dealt.iter().map(|s| s.key_bytes).collect();

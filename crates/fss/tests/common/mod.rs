@@ -5,10 +5,10 @@ use privet_fss::keys::{KeySource, MemoryKeys};
 use privet_fss::{Dealer, Eval, EvalError, Evaluator, MaskedWeights, PartyId, SessionMasks};
 use privet_kernels::{Device, cpu};
 use privet_net::{Channel, Meter, NetError, Step, mem};
-use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
+use privet_plan::ir::{Op, Plan};
 use privet_plan::suite::Operands;
 use privet_prg::{Seed, TreeHash};
-use privet_ring::{Ring, Tensor};
+use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -177,40 +177,4 @@ pub fn transcript(plan: &Plan, operands: &[Operands; 2], session: &Seed, record:
     let b = Recorder { inner: b, sent: &mut s1 };
     let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
     Transcript { outputs: world.outputs([&y0, &y1]), sent: [s0, s1], frames }
-}
-
-/// The same word in every element of every operand.
-pub fn constant(plan: &Plan, word: impl Fn(Ring) -> u64) -> [Operands; 2] {
-    let mut operands = [Operands::new(), Operands::new()];
-    for node in &plan.nodes {
-        let (which, name) = match &node.op {
-            Op::Input { name, .. } => (0, name),
-            Op::Weight { name, .. } => (1, name),
-            _ => continue,
-        };
-        let ring = Ring::new(node.ty.bits);
-        let data = vec![ring.wrap(word(ring)); node.ty.len()];
-        operands[which].insert(name.clone(), Tensor::new(node.ty.shape.clone(), data).unwrap());
-    }
-    operands
-}
-
-/// A plan of one gate over `inputs` vectors of `n` elements of `from` bits.
-pub fn gate(op: Op, inputs: usize, n: usize, from: u32, to: u32) -> Plan {
-    let ty = |bits: u32| Type { shape: vec![n], bits, frac: 0 };
-    let node = |op, inputs, ty, layer: String| Node { op, inputs, ty, layer };
-    let mut nodes: Vec<Node> = (0..inputs)
-        .map(|i| {
-            let op = Op::Input { name: format!("x{i}"), owner: "data_owner".into(), limit: 1.0 };
-            node(op, vec![], ty(from), format!("node{i}"))
-        })
-        .collect();
-    if let Op::Truncate { shift, .. } = op {
-        nodes[0].ty.frac = shift;
-    }
-    nodes.push(node(op, (0..inputs).collect(), ty(to), format!("node{inputs}")));
-    let outputs = vec![Output { value: inputs, name: "y".into(), to: "receiver".into() }];
-    let plan = Plan { version: PLAN_VERSION, name: "one gate".into(), batch: n, nodes, outputs };
-    plan.check().unwrap();
-    plan
 }

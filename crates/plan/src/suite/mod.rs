@@ -1,7 +1,16 @@
 //! The plans that every protocol family must run exactly as the interpreter does: one list, no copies.
 //!
 //! Behind the feature `suite`; a family's test draws operands with [`Case::operands`], runs the protocol, and
-//! compares with [`crate::interpret`]. A new operation gets all families' tests by being added to [`cases`].
+//! compares with [`crate::interpret`] ([`Case::compare`]). A new operation gets all families' tests by being added to
+//! [`cases`]. Here is also what tests of secrecy share: fixed inputs, and what judges whether messages are uniform.
+
+mod chi;
+mod plans;
+mod tally;
+
+pub use chi::{ChiSquare, LIMIT};
+pub use plans::{constant, gate};
+pub use tally::{Fill, Tally, fixed_inputs};
 
 use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
@@ -33,6 +42,24 @@ impl Case {
             operands[which].insert(name.clone(), tensor);
         }
         operands
+    }
+}
+
+impl Case {
+    /// Fails unless a protocol's outputs are the interpreter's, or as near as the plan allows ([`crate::slack()`]).
+    #[track_caller]
+    pub fn compare(&self, found: &[Vec<u64>], truth: &[Tensor]) {
+        let slack = crate::slack(&self.plan);
+        assert_eq!(found.len(), truth.len(), "{}: number of outputs", self.name);
+        for (i, (found, truth)) in found.iter().zip(truth).enumerate() {
+            let value = self.plan.outputs[i].value;
+            let ring = Ring::new(self.plan.nodes[value].ty.bits);
+            let distance = |(a, b): (&u64, &u64)| ring.signed(a.wrapping_sub(*b)).unsigned_abs();
+            let most = found.iter().zip(truth.data()).map(distance).max().unwrap_or(0);
+            assert_eq!(found.len(), truth.len(), "{}: elements of output {i}", self.name);
+            let Some(slack) = slack[value] else { panic!("{}: output {i} is not determined", self.name) };
+            assert!(most <= slack, "{}: output {i} is off by {most}, and {slack} is allowed", self.name);
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Pearson's chi-square test, judged by how many standard deviations the statistic is too large.
 
 /// Counts over cells of known probability.
+#[derive(Default)]
 pub struct ChiSquare {
     statistic: f64,
     freedom: f64,
 }
 
 impl ChiSquare {
+    /// No counts yet.
     pub fn new() -> ChiSquare {
-        ChiSquare { statistic: 0.0, freedom: 0.0 }
+        ChiSquare::default()
     }
 
     /// One fair coin: `ones` out of `n` throws.

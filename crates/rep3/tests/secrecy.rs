@@ -1,0 +1,221 @@
+//! What a party receives says nothing: to a party whose own keys and components are fixed, every message is uniform,
+//! by the one key that it does not have, whatever the secrets are; and no mask serves twice.
+
+mod common;
+
+use common::{Sent, World, recorded, sound};
+use privet_plan::ir::{Op, Rounding};
+use privet_plan::suite::{Case, ChiSquare, LIMIT, cases, constant, fixed_inputs, gate};
+use privet_prg::{Domain, Seed};
+use privet_rep3::{PartyId, Security};
+use privet_ring::Ring;
+use std::collections::{BTreeMap, HashSet};
+
+/// Runs with the same inputs and the receiver's own randomness, under fresh hidden keys.
+const RUNS: u64 = 48;
+
+/// Fixed seed: a statistical test that passes once passes always.
+fn seed(case: usize, run: u64) -> Seed {
+    Seed::from_bytes(*b"secrecy of rep3.").derive(Domain::Public, case as u64).derive(Domain::Public, run)
+}
+
+/// Give the two parties other than `receiver` another key, the one that `receiver` does not hold.
+fn hide_anew(world: &mut World, receiver: PartyId, key: &Seed) {
+    world.keys[receiver.next().index()].next = key.clone();
+    world.keys[receiver.prev().index()].own = key.clone();
+}
+
+/// What `receiver` is sent in one run.
+fn received(world: &World, receiver: PartyId) -> Vec<(PartyId, Sent)> {
+    let (ends, logs) = recorded(sound());
+    world.run(ends).map(|outcome| outcome.map(|_| ()).unwrap());
+    let mut all = Vec::new();
+    for id in [receiver.prev(), receiver.next()] {
+        let log = logs[id.index()].lock().unwrap();
+        all.extend(log.iter().filter(|sent| sent.to == receiver).map(|sent| (id, sent.clone())));
+    }
+    all
+}
+
+/// Ones by place of one message over many runs.
+#[derive(Default)]
+struct Places {
+    ones: Vec<u32>,
+    runs: u32,
+}
+
+impl Places {
+    fn add(&mut self, bytes: &[u8]) {
+        self.ones.resize(8 * bytes.len(), 0);
+        assert_eq!(self.ones.len(), 8 * bytes.len());
+        for (place, ones) in self.ones.iter_mut().enumerate() {
+            *ones += u32::from(bytes[place / 8] >> (place % 8) & 1);
+        }
+        self.runs += 1;
+    }
+
+    /// Places that fill up the last byte of packed elements: always zero, at the top of a byte, never all of it.
+    fn padding(&self) -> Vec<bool> {
+        let never = |byte: &[u32]| byte.iter().rev().take_while(|&&ones| ones == 0).count();
+        let byte = |byte: &[u32]| {
+            let top = never(byte) % 8;
+            (0..8).map(|i| i >= 8 - top).collect::<Vec<_>>()
+        };
+        self.ones.chunks(8).flat_map(byte).collect()
+    }
+
+    #[track_caller]
+    fn uniform(&self, what: &str) {
+        let (mut places, mut bits) = (ChiSquare::new(), [(0, 0); 8]);
+        for (place, (&ones, padding)) in self.ones.iter().zip(self.padding()).enumerate() {
+            if !padding {
+                places.coin(ones.into(), self.runs.into());
+                bits[place % 8] = (bits[place % 8].0 + ones, bits[place % 8].1 + self.runs);
+            }
+        }
+        let mut columns = ChiSquare::new();
+        bits.iter().filter(|(_, n)| *n > 0).for_each(|&(ones, n)| columns.coin(ones.into(), n.into()));
+        for (chi, how) in [(places, "place by place"), (columns, "bit by bit")] {
+            let z = chi.deviate();
+            assert!(z < LIMIT, "{what}: {} bits are not uniform {how} (deviate {z:.1})", self.ones.len());
+        }
+    }
+}
+
+fn messages_are_uniform(number: usize, case: &Case, security: Security) {
+    for (i, receiver) in PartyId::ALL.into_iter().enumerate() {
+        // every case meets every input at some party, every party every input over the cases
+        let (input, word) = fixed_inputs()[(i + number) % 3];
+        let mut world = World::new(&case.plan, security, &constant(&case.plan, word), &seed(number, 0));
+        let mut messages: BTreeMap<(u32, PartyId), (String, Places)> = BTreeMap::new();
+        for run in 0..RUNS {
+            hide_anew(&mut world, receiver, &seed(number, 1 + run * 3 + i as u64));
+            for (from, sent) in received(&world, receiver) {
+                let entry = messages.entry((sent.step.id, from)).or_default();
+                entry.0 = sent.step.to_string();
+                entry.1.add(&sent.bytes);
+            }
+        }
+        for ((_, from), (step, places)) in &messages {
+            places.uniform(&format!(
+                "{} {security}, inputs {input}: what {from} sends {receiver} at step {step}",
+                case.name
+            ));
+        }
+    }
+}
+
+/// On both processors.
+fn over_all_cases(check: impl Fn(usize, &Case) + Sync) {
+    let all = cases();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(case) = all.get(i) else { break };
+                    check(i, case);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn messages_are_uniform_to_their_receivers() {
+    over_all_cases(|i, case| messages_are_uniform(i, case, Security::SemiHonest));
+}
+
+#[test]
+fn a_weak_mask_is_found_out() {
+    let mut places = Places::default();
+    for run in 0..RUNS {
+        let mut bytes = [0; 64];
+        seed(0, run).stream().fill_bytes(&mut bytes);
+        bytes[13] = 0;
+        places.add(&bytes);
+    }
+    let found = std::panic::catch_unwind(|| places.uniform("a byte without a mask"));
+    assert!(found.is_err(), "a byte that is always zero must not pass");
+}
+
+/// With inputs zero a message is a mask and a function of masks: the same mask twice shows as the same words twice.
+/// 12 bytes never meet by chance (some 10^5 messages: probability below 10^-18).
+#[test]
+fn no_mask_serves_two_steps_runs_or_sessions() {
+    let mut seen = HashSet::new();
+    let mut messages = 0;
+    for case in cases() {
+        let operands = constant(&case.plan, |_| 0);
+        for security in [Security::SemiHonest, Security::Malicious] {
+            for _ in 0..2 {
+                let mut world = World::new(&case.plan, security, &operands, &Seed::random());
+                for run in 0..2 {
+                    world.keys = world.keys.each_ref().map(|keys| keys.derive(run));
+                    let (ends, logs) = recorded(sound());
+                    world.run(ends).map(|outcome| outcome.map(|_| ()).unwrap());
+                    for sent in logs.iter().flat_map(|log| log.lock().unwrap().clone()) {
+                        for words in sent.bytes.chunks_exact(12) {
+                            let words: [u8; 12] = words.try_into().unwrap();
+                            assert!(seen.insert(words), "{}: step {} repeats words", case.name, sent.step);
+                        }
+                        messages += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(messages > 1000, "{messages}");
+}
+
+/// `x` rounds up with probability frac(x), each element by its own coin.
+#[test]
+fn stochastic_rounding_has_the_right_distribution() {
+    let (n, shift, bits) = (4096usize, 4u32, 24u32);
+    let op = Op::Truncate { shift, rounding: Rounding::Stochastic };
+    let plan = gate(op, 1, n, bits, bits - shift);
+    let (ring, reduced) = (Ring::new(bits), Ring::new(bits - shift));
+    let mut chi = ChiSquare::new();
+    for (i, x) in (0..16i64).map(|low| 16 * 1000 + low).chain((0..16).map(|low| -16 * 77 + low)).enumerate() {
+        let operands = constant(&plan, |_| x as u64);
+        let world = World::new(&plan, Security::SemiHonest, &operands, &seed(3000, i as u64));
+        let outcomes = world.run(sound()).map(Result::unwrap);
+        let floor = ring.signed(ring.wrap(x as u64)) >> shift;
+        let (mut up, mut pairs, mut last) = (0, [0u64; 4], 0);
+        for &y in &world.outputs(outcomes.each_ref())[0] {
+            let above = reduced.signed(y) - floor;
+            assert!((0..=1).contains(&above), "{x} became {}", reduced.signed(y));
+            up += above as u64;
+            pairs[(last * 2 + above) as usize] += 1;
+            last = above;
+        }
+        match x.rem_euclid(16) {
+            0 => assert_eq!(up, 0, "a whole number must not be rounded"),
+            8 => {
+                chi.biased(up, n as u64, 0.5);
+                chi.die(&pairs); // neighbours' coins are independent
+            }
+            low => chi.biased(up, n as u64, low as f64 / 16.0),
+        }
+    }
+    assert!(chi.deviate() < LIMIT, "deviate {:.1}", chi.deviate());
+}
+
+/// What a receiver is given of a value does not tell how the parties held it: its components are new in every run, and
+/// uniform but for their sum.
+#[test]
+fn outputs_have_fresh_components() {
+    let plan = gate(Op::Neg, 1, 300, 64, 64);
+    let operands = constant(&plan, |_| 1);
+    let mut world = World::new(&plan, Security::SemiHonest, &operands, &seed(4000, 0));
+    let mut seen = HashSet::new();
+    for run in 0..20 {
+        let common = seed(4000, 1 + run);
+        world.keys.iter_mut().for_each(|keys| keys.common = common.clone());
+        let outcomes = world.run(sound()).map(Result::unwrap);
+        for outcome in &outcomes {
+            assert!(outcome.outputs[0].own.iter().all(|&word| seen.insert(word)), "a component came twice");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The shared suite over `rep3`, semi-honest and malicious: three parties in three threads over in-memory channels.
+
+mod common;
+
+use common::{World, recorded, sound};
+use privet_family::NodeStats;
+use privet_plan::cost::{GateCost, Rep3};
+use privet_plan::interpret;
+use privet_plan::ir::Op;
+use privet_plan::suite::{Case, cases};
+use privet_prg::{Domain, Seed};
+use privet_rep3::{Outcome, PartyId, Security, rounding_coins};
+use privet_ring::Ring;
+use std::collections::HashSet;
+
+fn check(case: &Case, security: Security, seed: &Seed) {
+    let mut stream = seed.derive(Domain::Public, 0).stream();
+    let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
+    let world = World::new(&case.plan, security, &operands, seed);
+    let common = world.keys[0].derive(0).common;
+    let mut coins = |node, count, shift| rounding_coins(&common, node, shift, count);
+    let truth = interpret(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
+
+    let (ends, logs) = recorded(sound());
+    let outcomes = world.run(ends).map(|y| y.unwrap_or_else(|e| panic!("{} {security}: {e}", case.name)));
+    case.compare(&world.outputs(outcomes.each_ref()), &truth);
+
+    for (id, outcome) in PartyId::ALL.into_iter().zip(&outcomes) {
+        let mut total = outcome.checks;
+        outcome.nodes.iter().for_each(|node| total.add(node));
+        let log = logs[id.index()].lock().unwrap();
+        let bytes: usize = log.iter().map(|m| m.bytes.len()).sum();
+        assert_eq!(total.sent_bytes, bytes as u64, "{}: bytes that {id} sent", case.name);
+        let steps: HashSet<u32> = logs
+            .iter()
+            .flat_map(|l| l.lock().unwrap().iter().map(|m| m.step.id).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(total.rounds, steps.len() as u64, "{}: rounds of {id}", case.name);
+        declared_is_counted(case, security, id, outcome);
+    }
+}
+
+/// What the cost model declares for each node is what the engine counted.
+fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &Outcome) {
+    let prices = Rep3 { security };
+    for (v, node) in case.plan.nodes.iter().enumerate() {
+        if node.op.is_local() || matches!(node.op, Op::Input { .. } | Op::Weight { .. }) {
+            assert_eq!(outcome.nodes[v].sent_bytes + outcome.nodes[v].rounds, 0, "{}: node {v}", case.name);
+            continue;
+        }
+        let operands: Vec<_> = node.inputs.iter().map(|&i| &case.plan.nodes[i].ty).collect();
+        let declared = prices.talk(&node.op, &operands, &node.ty);
+        let found = &outcome.nodes[v];
+        assert_eq!(
+            (declared.rounds, declared.sent[id.index()]),
+            (found.rounds, found.sent_bytes),
+            "{} {security}: node {v} {:?} at {id}: (rounds, sent bytes) declared and counted",
+            case.name,
+            node.op
+        );
+        let cost = prices.operation(&node.op, &operands, &node.ty);
+        assert_eq!(cost.wire_bytes, declared.sent.into_iter().max().unwrap(), "the busiest party's");
+        assert!(found.macs.is_multiple_of(2) && [0, 2 * cost.macs].contains(&found.macs), "{}", case.name);
+    }
+    let (whole, checks): (_, &NodeStats) = (prices.run(&case.plan), &outcome.checks);
+    assert_eq!(
+        (whole.rounds, whole.wire_bytes),
+        (checks.rounds, checks.sent_bytes),
+        "{} {security}: verification at {id}: (rounds, sent bytes) declared and counted",
+        case.name
+    );
+}
+
+fn suite(security: Security) {
+    for case in cases() {
+        case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        for _ in 0..3 {
+            check(&case, security, &Seed::random());
+        }
+    }
+}
+
+#[test]
+fn protocol_equals_interpreter_on_the_suite_semi_honest() {
+    suite(Security::SemiHonest);
+}
+
+#[test]
+fn protocol_equals_interpreter_on_the_suite_malicious() {
+    suite(Security::Malicious);
+}

@@ -1,0 +1,55 @@
+//! What travels, byte by byte, with fixed seeds: a change of the protocol shows in `vectors/wire-rep3.txt`.
+//!
+//! After an intended change: `PRIVET_UPDATE_VECTORS=1 cargo test -p privet-rep3 --test wire`, and say in the commit
+//! why the wire changed.
+
+mod common;
+
+use common::{World, recorded, sound};
+use privet_plan::suite::cases;
+use privet_prg::{Domain, Seed};
+use privet_rep3::Security;
+use privet_ring::Ring;
+use std::fmt::Write;
+use std::path::Path;
+
+const VECTORS: &str = include_str!("../../../vectors/wire-rep3.txt");
+const HEAD: &str = "# case: BLAKE3 (8 bytes) of steps, receivers and payloads that parties 0, 1 and 2 sent; semi-honest, then malicious\n";
+
+fn digests(world: &World) -> [String; 3] {
+    let (ends, logs) = recorded(sound());
+    world.run(ends).map(|outcome| outcome.map(|_| ()).unwrap());
+    logs.map(|log| {
+        let mut hash = blake3::Hasher::new();
+        for sent in log.lock().unwrap().iter() {
+            hash.update(&sent.step.id.to_le_bytes()).update(&[sent.to.index() as u8]);
+            hash.update(&(sent.bytes.len() as u64).to_le_bytes()).update(&sent.bytes);
+        }
+        hash.finalize().to_hex()[..16].to_owned()
+    })
+}
+
+#[test]
+fn bytes_on_the_wire_are_as_recorded() {
+    let mut found = HEAD.to_owned();
+    for (i, case) in cases().iter().enumerate() {
+        let base = Seed::from_bytes([7; 16]).derive(Domain::Public, i as u64);
+        let mut stream = base.derive(Domain::Public, 0).stream();
+        let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
+        let both = [Security::SemiHonest, Security::Malicious]
+            .map(|security| digests(&World::new(&case.plan, security, &operands, &base)).join(" "));
+        writeln!(found, "{}: {}; {}", case.name, both[0], both[1]).unwrap();
+    }
+    if std::env::var_os("PRIVET_UPDATE_VECTORS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire-rep3.txt");
+        return std::fs::write(path, found).unwrap();
+    }
+    for (found, recorded) in found.lines().zip(VECTORS.lines()) {
+        assert_eq!(found, recorded, "the wire changed; see the head of this file");
+    }
+    assert_eq!(
+        found.lines().count(),
+        VECTORS.lines().count(),
+        "cases came or went; see the head of this file"
+    );
+}
