@@ -1,5 +1,6 @@
 //! A party runs the plan on its shares.
 
+use crate::gates::{relu, sign};
 use crate::linear::{self, Operand};
 use crate::local::{self, difference, sum};
 use crate::{Party, RunError, Share, SharedWeights};
@@ -82,7 +83,10 @@ impl<'a> Evaluator<'a> {
         let operand = |v: ValueId| values[v].clone().unwrap_or_default();
         let x = |i: usize| operand(node.inputs[i]);
         let ty = |i: usize| &self.plan.nodes[node.inputs[i]].ty;
+        let from = || Ring::new(ty(0).bits);
         match &node.op {
+            Op::Relu if from() == to => relu::eval(cx, to, &x(0)),
+            Op::IsNegative => sign::eval(cx, from(), to, &x(0)),
             Op::Mul => linear::mul(cx, to, &x(0), &x(1)),
             // y + c (x - y)
             Op::Select => {
@@ -108,8 +112,9 @@ impl<'a> Evaluator<'a> {
                 linear::products(cx, to, products, &x(0), w, start)
             }
             Op::Truncate { shift, rounding: Rounding::OneUlp } => {
-                Ok(local::truncate_within_one(cx.id, Ring::new(ty(0).bits), *shift, &x(0)))
+                Ok(local::truncate_within_one(cx.id, from(), *shift, &x(0)))
             }
+            op if !op.is_local() => Err(RunError::Missing(format!("no gate for {}", op.kind()))),
             _ => Ok(local::apply(cx.id, self.plan, node, operand)),
         }
     }
