@@ -144,13 +144,9 @@ impl<'a> Party<'a> {
     /// element from every party.
     ///
     /// Masked by the zero share `F_i - F_(i+1)` (Araki et al., CCS 2016, protocol 2.3): the receiver, the party
-    /// before, does not know key i + 1, so what it gets is uniform to it.
-    pub(crate) fn reshare(&mut self, what: &str, ring: Ring, summand: Vec<u64>) -> Result<Share, RunError> {
-        Ok(self.reshare_with_masks(what, ring, summand)?.0)
-    }
-
-    /// [`Party::reshare`]; if messages are to be proved, with what the statements about them need.
-    pub(crate) fn reshare_with_masks(
+    /// before, does not know key i + 1, so what it gets is uniform to it. If messages are to be proved, the masks come
+    /// with it.
+    pub(crate) fn reshare(
         &mut self,
         what: &str,
         ring: Ring,

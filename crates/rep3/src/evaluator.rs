@@ -1,11 +1,12 @@
 //! A party runs the plan on its shares.
 
-use crate::gates::{relu, sign};
+use crate::gates::{argmax, equal, extend, max, relu, sign, truncate};
 use crate::linear::{self, Operand};
 use crate::local::{self, difference, sum};
 use crate::{Party, RunError, Share, SharedWeights};
 use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
+use privet_plan::tournament;
 use privet_ring::Ring;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -43,7 +44,7 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Outcome, RunError> {
         let mut values: Vec<Option<Share>> = vec![None; self.plan.nodes.len()];
         let mut nodes = Vec::with_capacity(self.plan.nodes.len());
-        let checks = NodeStats::default();
+        let mut checks = NodeStats::default();
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let start = Instant::now();
             cx.enter(v, &node.layer);
@@ -61,8 +62,10 @@ impl<'a> Evaluator<'a> {
             }
             cx.stats.seconds = start.elapsed().as_secs_f64();
             nodes.push(cx.stats);
+            checks.add(&verified(cx, |cx| cx.verify_if_large())?);
             progress(v);
         }
+        checks.add(&verified(cx, |cx| cx.verify())?);
         let output = |(i, o): (usize, &privet_plan::ir::Output)| {
             let ring = Ring::new(self.plan.nodes[o.value].ty.bits);
             let y = values[o.value].clone().unwrap_or_default();
@@ -85,8 +88,25 @@ impl<'a> Evaluator<'a> {
         let ty = |i: usize| &self.plan.nodes[node.inputs[i]].ty;
         let from = || Ring::new(ty(0).bits);
         match &node.op {
-            Op::Relu if from() == to => relu::eval(cx, to, &x(0)),
+            Op::Truncate { shift, rounding: Rounding::OneUlp } => {
+                Ok(local::truncate_within_one(cx.id, from(), *shift, &x(0)))
+            }
+            Op::Truncate { shift, rounding } => truncate::eval(cx, from(), *shift, *rounding, &x(0)),
+            Op::Relu => relu::eval(cx, from(), to, &x(0)),
+            Op::Extend => extend::eval(cx, from(), to, &x(0)),
             Op::IsNegative => sign::eval(cx, from(), to, &x(0)),
+            Op::Equal => equal::eval(cx, from(), to, &difference(from(), &x(0), &x(1))),
+            Op::Max => max::eval(cx, to, &x(0), &x(1)),
+            Op::MaxPool2d { window } => {
+                let [rows, columns] = tournament::max_pool(window, &ty(0).shape);
+                let best = max::tournament(cx, to, &rows, x(0))?;
+                max::tournament(cx, to, &columns, best)
+            }
+            Op::Argmax { dim } => {
+                let positions = tournament::positions(&ty(0).shape, *dim);
+                let games = tournament::argmax(&ty(0).shape, *dim);
+                argmax::eval(cx, from(), to, &games, x(0), &positions)
+            }
             Op::Mul => linear::mul(cx, to, &x(0), &x(1)),
             // y + c (x - y)
             Op::Select => {
@@ -111,13 +131,18 @@ impl<'a> Evaluator<'a> {
                 };
                 linear::products(cx, to, products, &x(0), w, start)
             }
-            Op::Truncate { shift, rounding: Rounding::OneUlp } => {
-                Ok(local::truncate_within_one(cx.id, from(), *shift, &x(0)))
-            }
-            op if !op.is_local() => Err(RunError::Missing(format!("no gate for {}", op.kind()))),
             _ => Ok(local::apply(cx.id, self.plan, node, operand)),
         }
     }
+}
+
+/// The cost of a step of verification.
+fn verified(cx: &mut Party, step: fn(&mut Party) -> Result<(), RunError>) -> Result<NodeStats, RunError> {
+    let start = Instant::now();
+    cx.stats = NodeStats::default();
+    step(cx)?;
+    cx.stats.seconds = start.elapsed().as_secs_f64();
+    Ok(cx.stats)
 }
 
 impl Party<'_> {

@@ -10,9 +10,6 @@
 //!
 //! Protocols, sources and security arguments: `docs/rep3.md`.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "the gates, which use the moves, are added next"))]
-#![cfg_attr(test, allow(dead_code))]
-
 mod adder;
 mod agree;
 mod context;

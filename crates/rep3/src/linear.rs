@@ -13,6 +13,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Operand {
     /// The share itself.
+    #[expect(dead_code, reason = "statements about products are added with their proofs")]
     pub share: Share,
     /// `W_i`.
     own: Prepared,
@@ -43,7 +44,7 @@ pub(crate) fn products(
     products.accumulate(cx.device, ring, &x.own, &w.both, &mut z);
     products.accumulate(cx.device, ring, &x.next, &w.own, &mut z);
     cx.stats.macs += 2 * products.macs();
-    let (z, masks) = cx.reshare_with_masks("product", ring, z)?;
+    let (z, masks) = cx.reshare("product", ring, z)?;
     if let Some(_masks) = masks {}
     Ok(z)
 }
@@ -53,7 +54,7 @@ pub(crate) fn mul(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Sh
     let own = x.own.iter().zip(x.next.iter()).zip(y.own.iter().zip(y.next.iter()));
     let summand = own
         .map(|((x0, x1), (y0, y1))| x0.wrapping_mul(y0.wrapping_add(*y1)).wrapping_add(x1.wrapping_mul(*y0)));
-    let (z, masks) = cx.reshare_with_masks("product", ring, summand.collect())?;
+    let (z, masks) = cx.reshare("product", ring, summand.collect())?;
     if let Some(mut masks) = masks {
         for (s, (x, y)) in masks.before.iter_mut().zip(x.next.iter().zip(y.next.iter())) {
             *s = s.wrapping_add(x.wrapping_mul(*y));

@@ -1,7 +1,7 @@
 //! Three parties in three threads, for this crate's unit tests.
 
 use crate::proof::{Algebra, Transcript, View};
-use crate::{Keys, Party, PartyId, Planes, Security, Share};
+use crate::{Keys, Party, PartyId, Security, Share};
 use privet_kernels::cpu;
 use privet_net::{Channel, mem};
 use privet_prg::Seed;
@@ -60,15 +60,6 @@ pub fn open(ring: Ring, shares: [&Share; 3]) -> Vec<u64> {
         .zip(b.iter().zip(c.iter()))
         .map(|(a, (b, c))| ring.wrap(a.wrapping_add(*b).wrapping_add(*c)))
         .collect()
-}
-
-/// The words of three shares of planes; fails unless both holders of every component agree.
-pub fn open_planes(shares: [&Planes; 3]) -> Vec<u64> {
-    for id in PartyId::ALL {
-        assert_eq!(shares[id.index()].next, shares[id.next().index()].own, "component of {}", id.next());
-    }
-    let [a, b, c] = shares.map(|s| &s.own);
-    a.iter().zip(b.iter().zip(c.iter())).map(|(a, (b, c))| a ^ b ^ c).collect()
 }
 
 /// `n` values: the edges of the ring, then uniform ones.
@@ -139,11 +130,7 @@ fn a_product_is_reshared() {
     for security in [Security::SemiHonest, Security::Malicious] {
         let z = three(security, |cx| {
             let (x, y) = (share(cx.id, ring, &x), share(cx.id, ring, &y));
-            let product = |i: usize| {
-                let (a, b, c, d) = (x.own[i], x.next[i], y.own[i], y.next[i]);
-                a.wrapping_mul(c).wrapping_add(a.wrapping_mul(d)).wrapping_add(b.wrapping_mul(c))
-            };
-            cx.reshare("product", ring, (0..3).map(product).collect()).unwrap()
+            crate::linear::mul(cx, ring, &x, &y).unwrap()
         });
         assert_eq!(open(ring, z.each_ref()), [15, ring.mask() - 6, 0]);
     }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Sent, World, recorded, sound};
+use common::{Sent, World, sound};
 use privet_plan::ir::{Op, Rounding};
 use privet_plan::suite::{Case, ChiSquare, LIMIT, cases, constant, fixed_inputs, gate};
 use privet_prg::{Domain, Seed};
@@ -27,14 +27,9 @@ fn hide_anew(world: &mut World, receiver: PartyId, key: &Seed) {
 
 /// What `receiver` is sent in one run.
 fn received(world: &World, receiver: PartyId) -> Vec<(PartyId, Sent)> {
-    let (ends, logs) = recorded(sound());
-    world.run(ends).map(|outcome| outcome.map(|_| ()).unwrap());
-    let mut all = Vec::new();
-    for id in [receiver.prev(), receiver.next()] {
-        let log = logs[id.index()].lock().unwrap();
-        all.extend(log.iter().filter(|sent| sent.to == receiver).map(|sent| (id, sent.clone())));
-    }
-    all
+    let sent = PartyId::ALL.into_iter().zip(world.transcript());
+    let to_receiver = |(id, messages): (PartyId, Vec<Sent>)| messages.into_iter().map(move |m| (id, m));
+    sent.flat_map(to_receiver).filter(|(_, sent)| sent.to == receiver).collect()
 }
 
 /// Ones by place of one message over many runs.
@@ -140,6 +135,14 @@ fn a_weak_mask_is_found_out() {
     assert!(found.is_err(), "a byte that is always zero must not pass");
 }
 
+/// What two verifiers tell a prover, each by itself, at one step or at the end of a message of a later one.
+fn challenges(sent: &[Sent]) -> HashSet<Vec<u8>> {
+    let kinds = ["/ proof: coefficients", "/ proof: challenge"];
+    let public =
+        sent.iter().filter(|m| m.bytes.len() > 1 && kinds.iter().any(|kind| m.step.name.ends_with(kind)));
+    public.map(|m| m.bytes.clone()).collect()
+}
+
 /// With inputs zero a message is a mask and a function of masks: the same mask twice shows as the same words twice.
 /// 12 bytes never meet by chance (some 10^5 messages: probability below 10^-18).
 #[test]
@@ -153,10 +156,12 @@ fn no_mask_serves_two_steps_runs_or_sessions() {
                 let mut world = World::new(&case.plan, security, &operands, &Seed::random());
                 for run in 0..2 {
                     world.keys = world.keys.each_ref().map(|keys| keys.derive(run));
-                    let (ends, logs) = recorded(sound());
-                    world.run(ends).map(|outcome| outcome.map(|_| ()).unwrap());
-                    for sent in logs.iter().flat_map(|log| log.lock().unwrap().clone()) {
-                        for words in sent.bytes.chunks_exact(12) {
+                    let sent: Vec<Sent> = world.transcript().into_iter().flatten().collect();
+                    let challenges = challenges(&sent);
+                    for sent in &sent {
+                        let again = challenges.iter().find(|c| sent.bytes.ends_with(c));
+                        let fresh = sent.bytes.len() - again.map_or(0, Vec::len);
+                        for words in sent.bytes[..fresh].chunks_exact(12) {
                             let words: [u8; 12] = words.try_into().unwrap();
                             assert!(seen.insert(words), "{}: step {} repeats words", case.name, sent.step);
                         }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{World, recorded, sound};
 use privet_family::NodeStats;
-use privet_plan::cost::{GateCost, Rep3};
+use privet_plan::cost::{Cost, GateCost, Rep3};
 use privet_plan::interpret;
 use privet_plan::ir::Op;
 use privet_plan::suite::{Case, cases};
@@ -22,11 +22,7 @@ fn check(case: &Case, security: Security, seed: &Seed) {
     let truth = interpret(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
 
     let (ends, logs) = recorded(sound());
-    let outcomes = world.run(ends);
-    if outcomes.iter().all(|y| y.as_ref().is_err_and(|e| e.to_string().contains("no gate for"))) {
-        return;
-    }
-    let outcomes = outcomes.map(|y| y.unwrap_or_else(|e| panic!("{} {security}: {e}", case.name)));
+    let outcomes = world.run(ends).map(|y| y.unwrap_or_else(|e| panic!("{} {security}: {e}", case.name)));
     case.compare(&world.outputs(outcomes.each_ref()), &truth);
 
     let logs = logs.map(|log| log.lock().unwrap().clone());
@@ -64,6 +60,9 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
         assert!(found.macs.is_multiple_of(2) && [0, 2 * cost.macs].contains(&found.macs), "{}", case.name);
     }
     let (whole, checks): (_, &NodeStats) = (prices.run(&case.plan), &outcome.checks);
+    if whole == Cost::default() {
+        return;
+    }
     assert_eq!(
         (whole.rounds, whole.wire_bytes),
         (checks.rounds, checks.sent_bytes),

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{World, recorded, sound};
+use common::World;
 use privet_plan::suite::cases;
 use privet_prg::{Domain, Seed};
 use privet_rep3::Security;
@@ -17,11 +17,9 @@ const VECTORS: &str = include_str!("../../../vectors/wire-rep3.txt");
 const HEAD: &str = "# case: BLAKE3 (8 bytes) of steps, receivers and payloads that parties 0, 1 and 2 sent; semi-honest, then malicious\n";
 
 fn digests(world: &World) -> [String; 3] {
-    let (ends, logs) = recorded(sound());
-    world.run(ends).map(|outcome| outcome.map(|_| ()).unwrap());
-    logs.map(|log| {
+    world.transcript().map(|messages| {
         let mut hash = blake3::Hasher::new();
-        for sent in log.lock().unwrap().iter() {
+        for sent in messages {
             hash.update(&sent.step.id.to_le_bytes()).update(&[sent.to.index() as u8]);
             hash.update(&(sent.bytes.len() as u64).to_le_bytes()).update(&sent.bytes);
         }
