@@ -5,9 +5,7 @@ use privet_plan::cost::GateCost;
 /// What a protocol family can say of a plan before anything runs. The code above the protocols (estimates, audits,
 /// reports) knows families by this alone.
 pub trait Forecast: Send + Sync {
-    /// What it withstands, as reports state it: `semi-honest`, `malicious`.
-    fn security(&self) -> &'static str;
-    /// The family's prices, which also say its name.
+    /// The family's prices, which also say its name and what it withstands.
     fn prices(&self) -> &dyn GateCost;
     /// Every opening of a checked plan, in order: what an account of the run will have, and what owners share.
     fn openings(&self, plan: &Plan) -> Vec<PlannedOpening>;

@@ -15,10 +15,6 @@ use privet_plan::tournament::{self, Tournament};
 pub struct Fss;
 
 impl Forecast for Fss {
-    fn security(&self) -> &'static str {
-        "semi-honest"
-    }
-
     fn prices(&self) -> &dyn GateCost {
         &cost::Fss
     }

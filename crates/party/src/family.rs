@@ -4,10 +4,10 @@
 use crate::config::{Protocol, Security};
 use privet_family::Forecast;
 
-/// Prices, openings and remarks of a family; none where its crate does not state them.
-pub fn forecast(protocol: Protocol, _: Security) -> Option<Box<dyn Forecast>> {
+/// Prices, openings and remarks of a family.
+pub fn forecast(protocol: Protocol, security: Security) -> Box<dyn Forecast> {
     match protocol {
-        Protocol::Fss => Some(Box::new(privet_fss::Fss)),
-        Protocol::Rep3 => None,
+        Protocol::Fss => Box::new(privet_fss::Fss),
+        Protocol::Rep3 => Box::new(privet_rep3::Rep3::new(security)),
     }
 }

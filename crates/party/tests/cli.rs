@@ -49,10 +49,14 @@ struct Local {
 
 impl Local {
     fn new() -> Local {
+        Local::of(&[])
+    }
+
+    fn of(more: &[&str]) -> Local {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("plan-in.json"), PLAN).unwrap();
         let (to, plan) = (dir.path().join("d"), dir.path().join("plan-in.json"));
-        privet(&["init", "--local", &text(&to), "--plan", &text(&plan)]).good();
+        privet(&[&["init", "--local", &text(&to), "--plan", &text(&plan)], more].concat()).good();
         Local { dir }
     }
 
@@ -74,7 +78,7 @@ impl Local {
 
     /// The doctor's findings of one check: `(status, found, remedy)`.
     fn finding(&self, node: &str, check: &str) -> (i32, String, String, String) {
-        let calls = ["port", "dealer", "party:0", "party:1"].contains(&check);
+        let calls = ["port", "dealer"].contains(&check) || check.starts_with("party:");
         let ran =
             self.doctor(node, if calls { &["--json", "--timeout", "1"] } else { &["--json", "--offline"] });
         let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
@@ -120,6 +124,56 @@ fn deployment_at(
     d: &privet_party::config::Deployment,
 ) -> privet_party::config::Deployment {
     privet_party::config::Deployment { plan: loaded.deployment.plan.clone(), ..d.clone() }
+}
+
+#[test]
+fn three_parties_are_set_up_without_a_dealer() {
+    let local = Local::of(&["--protocol", "rep3"]);
+    let load = |l: &Local| privet_party::config::load_deployment(&l.path("deployment.toml")).unwrap();
+    let deployment = load(&local);
+    let places: Vec<String> = deployment.places().iter().map(ToString::to_string).collect();
+    assert_eq!(places, ["party:0", "party:1", "party:2", "client:client"]);
+    assert_eq!(deployment.security.to_string(), "malicious");
+    assert!(!local.path("dealer").exists());
+    let weaker = Local::of(&["--protocol", "rep3", "--security", "semi-honest"]);
+    assert_eq!(load(&weaker).security.to_string(), "semi-honest");
+
+    // A doctor calls every other party, and nobody else.
+    let ran = local.doctor("party0", &["--json", "--timeout", "1"]);
+    let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let checks: Vec<&str> =
+        value["findings"].as_array().unwrap().iter().map(|f| f["check"].as_str().unwrap()).collect();
+    let called: Vec<&&str> = checks.iter().filter(|c| c.starts_with("party:") || **c == "dealer").collect();
+    assert_eq!(called, [&"party:1", &"party:2"]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+
+    // There is nothing to deal.
+    let (plan, store) = (text(&local.path("plan.json")), text(&local.path("party0/store")));
+    let deal = ["deal", "--plan", &plan, "--store0", &store, "--store1", &store, "--protocol", "rep3"];
+    privet(&deal).refused(2, &["nothing to deal", "fix:"]);
+    let node = text(&local.path("party2/node.toml"));
+    privet(&["dealer", "--config", &node]).refused(2, &["nothing to deal", "start the parties"]);
+}
+
+#[test]
+fn places_and_security_that_a_protocol_lacks_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = text(&dir.path().join("n"));
+    let init = |more: &[&str]| {
+        privet(&[&["init", "--name", "w", "--dir", &at, "--address", "h.example:7701"], more].concat())
+    };
+    init(&["--me", "party:2"]).refused(2, &["fss has no party:2", "dealer"]);
+    init(&["--me", "dealer", "--protocol", "rep3"]).refused(2, &["rep3 has no dealer", "party:2"]);
+    init(&["--me", "party:0", "--security", "malicious"])
+        .refused(2, &["fss is not secure", "--protocol rep3"]);
+    init(&["--me", "party:0", "--model-owner", "party:2"]).refused(2, &["fss has no party:2"]);
+    init(&["--me", "party:0", "--protocol", "spdz"]).refused(2, &["spdz"]);
+    init(&["--me", "party:0", "--protocol", "rep3", "--security", "covert"]).refused(2, &["covert"]);
+    init(&["--me", "party:2", "--protocol", "rep3"]).good();
+    let card = format!("dealer@127.0.0.1:7702#{}", "ab".repeat(32));
+    privet(&["init", "--dir", &at, "--join", &card]).refused(2, &["rep3 has no dealer"]);
+    let card = format!("party:1@127.0.0.1:7702#{}", "ab".repeat(32));
+    assert!(privet(&["init", "--dir", &at, "--join", &card]).good().contains("still missing"));
 }
 
 #[test]
@@ -370,12 +424,47 @@ fn plans_are_shown_and_audited() {
     let e: serde_json::Value =
         serde_json::from_str(&privet(&["plan", "estimate", &plan, "--json"]).good()).unwrap();
     assert_eq!(e["total"]["comparisons"], 16, "8 truncations and 8 signs");
+    assert!(estimate.contains("on a LAN") && estimate.contains("on a WAN"), "{estimate}");
+    assert!(e["lan_s"].as_f64() < e["wan_s"].as_f64());
     privet(&["plan", "estimate", &plan, "--network", "moon"]).refused(2, &["moon", "rtt="]);
     let people = privet(&["plan", "audit", &plan]).good();
     assert!(people.contains("REVEALED to receiver"), "{people}");
     privet(&["plan", "show", "/no/such.json"]).refused(1, &["/no/such.json", "fix:"]);
     fs::write(dir.path().join("p.json"), PLAN.replace("\"batch\"", "\"batches\"")).unwrap();
     privet(&["plan", "audit", &plan]).refused(1, &["batches", "fix:"]);
+}
+
+#[test]
+fn plans_are_estimated_and_audited_for_three_parties() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("p.json");
+    fs::write(&plan, PLAN).unwrap();
+    let plan = text(&plan);
+    let json = |args: &[&str]| -> serde_json::Value {
+        let family = ["--protocol", "rep3", "--json"];
+        serde_json::from_str(&privet(&[&["plan", args[0], &plan], &args[1..], &family].concat()).good())
+            .unwrap()
+    };
+    let audit = json(&["audit"]);
+    assert_eq!((&audit["protocol"], &audit["security"]), (&"rep3".into(), &"malicious".into()));
+    let what = |audit: &serde_json::Value| -> Vec<String> {
+        let list = audit["openings"].as_array().unwrap().iter();
+        list.map(|o| format!("{}: {}", o["class"].as_str().unwrap(), o["what"].as_str().unwrap())).collect()
+    };
+    let [weight, input] = ["weight `fc.weight` of model_owner", "input `x` of data_owner"];
+    let [weight, input] = [weight, input].map(|x| format!("masked: shares of {x}"));
+    let [proofs, output] = ["masked: proofs of all messages", "revealed: output `logits`"].map(String::from);
+    assert_eq!(what(&audit), [weight.clone(), input.clone(), proofs, output.clone()]);
+    assert_eq!(what(&json(&["audit", "--security", "semi-honest"])), [weight, input, output]);
+
+    let estimate = json(&["estimate"]);
+    assert_eq!((&estimate["protocol"], &estimate["security"]), (&"rep3".into(), &"malicious".into()));
+    assert_eq!(estimate["total"]["key_bytes"], 0);
+    assert!(estimate["total"]["wire_bytes"].as_u64().unwrap() > 0);
+    assert!(estimate["lan_s"].as_f64() < estimate["wan_s"].as_f64());
+    let people = privet(&["plan", "estimate", &plan, "--protocol", "rep3"]).good();
+    assert!(people.contains("rep3, malicious") && !people.contains("keys a run"), "{people}");
+    privet(&["plan", "audit", &plan, "--security", "malicious"]).refused(2, &["fss is not secure"]);
 }
 
 #[test]

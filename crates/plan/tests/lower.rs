@@ -3,7 +3,7 @@
 mod common;
 
 use common::build::Model;
-use privet_plan::cost::{Cost, GateCost};
+use privet_plan::cost::{Cost, GateCost, Security};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Op, Plan, Rounding, Type};
 use privet_plan::lower::{LayerPrecision, Lowered, RoundingMode};
@@ -319,6 +319,10 @@ struct WideIsCheap;
 impl GateCost for WideIsCheap {
     fn protocol(&self) -> &'static str {
         "test"
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
     }
 
     fn operation(&self, _: &Op, _: &[&Type], result: &Type) -> Cost {

@@ -149,8 +149,7 @@ impl Inner {
         let outcome = self.connection.run(&inputs);
         let offline_s = self.dealt.take();
         let outcome = outcome?;
-        let family = forecast(self.config.deployment.protocol, self.config.deployment.security)
-            .ok_or_else(|| Failure::session("reports of this protocol family are not written yet"))?;
+        let family = forecast(self.config.deployment.protocol, self.config.deployment.security);
         let seen = Observer {
             family: &*family,
             me: &self.config.node.me,

@@ -1,6 +1,6 @@
 //! `privet deal`: the dealer without a network: keys for both parties as files, to be carried to them.
 
-use super::{CliError, Out};
+use super::{CliError, Family, Out};
 use crate::session::deal::DealerSession;
 use crate::sys;
 use privet_family::NodeStats;
@@ -18,6 +18,8 @@ pub struct Args {
     /// The plan.
     #[arg(long)]
     plan: PathBuf,
+    #[command(flatten)]
+    family: Family,
     /// Store of party 0 (a directory; created when missing).
     #[arg(long)]
     store0: PathBuf,
@@ -53,6 +55,8 @@ pub struct Dealt {
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
+    args.family.needs_dealer()?;
+    args.family.security()?;
     let bytes = std::fs::read(&args.plan).map_err(|e| CliError::file("read", &args.plan, e))?;
     let plan = Plan::from_json(&bytes)
         .map_err(|e| CliError::failed(format!("{}: {e}", args.plan.display()), "compile the model again"))?;

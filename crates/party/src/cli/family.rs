@@ -29,9 +29,12 @@ impl Family {
 
     /// What the family says of plans.
     pub fn forecast(&self) -> Result<Box<dyn Forecast>, CliError> {
-        forecast(self.protocol, self.security()?).ok_or_else(|| {
-            CliError::usage(format!("no prices are known for {}", self.protocol), "give --protocol fss")
-        })
+        Ok(forecast(self.protocol, self.security()?))
+    }
+
+    /// Refuse a protocol that has no dealer.
+    pub fn needs_dealer(&self) -> Result<(), CliError> {
+        dealer_of(self.protocol)
     }
 
     /// The same choice as arguments of another `privet` command.
@@ -41,8 +44,18 @@ impl Family {
     }
 }
 
+/// Refuse a protocol that has no dealer.
+pub(crate) fn dealer_of(protocol: Protocol) -> Result<(), CliError> {
+    if protocol.has_dealer() {
+        return Ok(());
+    }
+    let cause =
+        format!("there is nothing to deal: protocol {protocol} has no dealer, and its runs use no keys");
+    Err(CliError::usage(cause, "start the parties, and run"))
+}
+
 /// A value by its name in configuration files.
-fn named<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+pub(crate) fn named<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let name: StrDeserializer<Error> = text.into_deserializer();
     T::deserialize(name)
 }

@@ -1,7 +1,8 @@
 //! `privet party` and `privet dealer`: the services that run until they are stopped.
 
 use super::CliError;
-use crate::config::{Loaded, Place};
+use super::family::dealer_of;
+use crate::config::{Loaded, Place, load_deployment, load_node};
 use crate::session::links::Links;
 use crate::session::owner::Shared;
 use crate::session::{dealer, party};
@@ -67,6 +68,8 @@ pub fn party(args: &Args) -> Result<(), CliError> {
 
 /// Run the dealer.
 pub fn dealer(args: &Args) -> Result<(), CliError> {
+    // Before anything else: a dealer's node file does not fit a deployment that has none.
+    dealer_of(load_deployment(&load_node(&args.config)?.deployment)?.protocol)?;
     let (links, plan) = load(&args.config, &args.network)?;
     if links.config.node.me != Place::Dealer {
         let cause = format!("this node is {}, not the dealer", links.config.node.me);

@@ -5,7 +5,7 @@
 //! to key frame, beginning with evaluator 0, so evaluator 1 never has fewer key bytes. All counts are for a whole
 //! tensor, elements packed bit by bit.
 
-use super::{Cost, GateCost};
+use super::{Cost, GateCost, Security};
 use crate::ir::{Op, Rounding, Type};
 use crate::tournament::{self, Level};
 
@@ -93,6 +93,10 @@ fn games(levels: &[Level]) -> impl Iterator<Item = u64> {
 impl GateCost for Fss {
     fn protocol(&self) -> &'static str {
         "fss"
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
     }
 
     fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost {

@@ -52,6 +52,8 @@ impl AddAssign for Cost {
 pub trait GateCost {
     /// Its user-facing name.
     fn protocol(&self) -> &'static str;
+    /// What it withstands.
+    fn security(&self) -> Security;
     /// One operation. Local operations are free in every family and not asked for.
     fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost;
     /// Revealing a value to a receiver outside the parties.
@@ -113,6 +115,8 @@ pub struct LayerCost {
 pub struct Estimate {
     /// The protocol family.
     pub protocol: String,
+    /// What it withstands.
+    pub security: Security,
     /// The plan's batch.
     pub batch: usize,
     /// Every node that is not free.
@@ -135,6 +139,7 @@ pub struct Estimate {
 pub fn estimate(plan: &Plan, prices: &dyn GateCost, rates: &Rates, network: &Network) -> Estimate {
     let mut out = Estimate {
         protocol: prices.protocol().into(),
+        security: prices.security(),
         batch: plan.batch,
         nodes: Vec::new(),
         layers: Vec::new(),

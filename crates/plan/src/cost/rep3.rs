@@ -112,6 +112,10 @@ impl GateCost for Rep3 {
         "rep3"
     }
 
+    fn security(&self) -> Security {
+        self.security
+    }
+
     fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost {
         let (n, to) = (result.len() as u64, result.bits);
         // six components, four of them seeds, each with a byte that says which

@@ -5,6 +5,7 @@ use super::stats::Spread;
 use crate::cli::{CliError, Out};
 use crate::report::Verification;
 use privet_family::NodeStats;
+use privet_plan::lower::RoundingMode;
 use serde::Serialize;
 
 /// The figures of one workload.
@@ -17,6 +18,8 @@ pub struct Figures {
     pub batch: usize,
     pub bits: u32,
     pub fraction: u32,
+    /// How truncation rounds.
+    pub rounding: RoundingMode,
     pub network: String,
     pub runs: u32,
     /// Seconds from the client's request to its outputs in hand.

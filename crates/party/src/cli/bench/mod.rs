@@ -6,6 +6,7 @@ mod kernel;
 mod stats;
 mod workload;
 
+use super::family::named;
 use super::{CliError, Family, Out, serve};
 use crate::progress;
 use crate::report::{busiest, verification};
@@ -14,6 +15,7 @@ use cluster::{Cluster, Setting};
 use figures::{Dealing, Figures, Layer, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
+use privet_plan::lower::RoundingMode;
 use privet_plan::{FloatTensor, interpret_real};
 use stats::spread;
 use std::collections::BTreeMap;
@@ -37,6 +39,9 @@ pub struct Args {
     /// Fraction bits.
     #[arg(long, default_value_t = 24)]
     fraction: u32,
+    /// How truncation rounds: nearest, floor, stochastic, or one_ulp (within one unit of the last place).
+    #[arg(long, default_value = "nearest", value_parser = named::<RoundingMode>)]
+    rounding: RoundingMode,
     /// Network between the parties: lan, wan, or rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: String,
@@ -70,8 +75,15 @@ struct Measured {
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
-    let choice =
-        Choice { name: &args.workload, batch: args.batch as usize, bits: args.bits, fraction: args.fraction };
+    let family = args.family.forecast()?;
+    let choice = Choice {
+        name: &args.workload,
+        batch: args.batch as usize,
+        bits: args.bits,
+        fraction: args.fraction,
+        rounding: args.rounding,
+        prices: family.prices(),
+    };
     let work = workload::make(&choice)?;
     let kernels = kernels(args);
     let temporary;
@@ -143,10 +155,11 @@ fn figures(
     Ok(Figures {
         workload: args.workload.clone(),
         protocol: args.family.protocol.to_string(),
-        security: format!("{}, {transport}", args.family.forecast()?.security()),
+        security: format!("{}, {transport}", args.family.security()?),
         batch: work.plan.batch,
         bits: args.bits,
         fraction: args.fraction,
+        rounding: args.rounding,
         network: args.network.clone(),
         runs: args.runs,
         wall_s: spread(&m.wall),

@@ -1,9 +1,10 @@
 //! The workloads that `privet bench` knows, made into a plan and public random operands.
 
 use crate::cli::CliError;
+use privet_plan::cost::GateCost;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
-use privet_plan::lower::{DATA_OWNER, Lowered, MODEL_OWNER, Precision, RECEIVER, lower};
+use privet_plan::lower::{DATA_OWNER, Lowered, MODEL_OWNER, Precision, RECEIVER, RoundingMode, lower_for};
 use privet_plan::{FloatTensor, Graph};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -55,6 +56,10 @@ pub struct Choice<'a> {
     pub bits: u32,
     /// Fraction bits.
     pub fraction: u32,
+    /// How truncation rounds.
+    pub rounding: RoundingMode,
+    /// The family's prices, by which a plan is made.
+    pub prices: &'a dyn GateCost,
 }
 
 /// Names for the help text.
@@ -144,9 +149,10 @@ fn network(choice: &Choice, random: &mut Prg) -> Result<Workload, CliError> {
             _ => {}
         }
     }
-    let precision =
-        Precision { bits: Some(choice.bits), fraction: Some(choice.fraction), ..Precision::default() };
-    let Lowered { plan, parameters, .. } = lower(&graph, &params, &precision).map_err(|e| {
+    let (bits, fraction) = (Some(choice.bits), Some(choice.fraction));
+    let precision = Precision { bits, fraction, rounding: choice.rounding, ..Precision::default() };
+    let lowered = lower_for(&graph, &params, &precision, choice.prices);
+    let Lowered { plan, parameters, .. } = lowered.map_err(|e| {
         CliError::failed(e, "choose other `--bits` and `--fraction`; 64 and 24 hold every workload")
     })?;
     Ok(Workload { plan, weights: parameters, inputs })

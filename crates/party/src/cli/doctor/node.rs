@@ -29,7 +29,7 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
         patient.plan = plan(deployment, findings);
         weights(&patient.node, deployment, findings);
     }
-    let family = patient.deployment.as_ref().and_then(|d| forecast(d.protocol, d.security));
+    let family = patient.deployment.as_ref().map(|d| forecast(d.protocol, d.security));
     let both = patient.plan.as_ref().zip(family);
     let estimate = both.map(|(p, f)| estimate(p, f.prices(), &Rates::default(), &Network::LAN));
     store(&patient.node, estimate.as_ref(), findings);

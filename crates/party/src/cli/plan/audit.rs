@@ -3,6 +3,7 @@ use crate::cli::{CliError, Out};
 use crate::report::{bits, count};
 use privet_family::{Class, Forecast, PlannedOpening, When};
 use privet_plan::Plan;
+use privet_plan::cost::Security;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -10,7 +11,7 @@ struct Listed<'a> {
     plan: &'a str,
     hash: String,
     protocol: &'static str,
-    security: &'static str,
+    security: Security,
     masked_bits_per_session: u64,
     masked_bits_per_run: u64,
     revealed_bits_per_run: u64,
@@ -26,7 +27,7 @@ pub fn run(plan: &Plan, family: &dyn Forecast, json: bool, out: &mut Out) -> Res
         plan: &plan.name,
         hash: hash_text(plan),
         protocol: family.prices().protocol(),
-        security: family.security(),
+        security: family.prices().security(),
         masked_bits_per_session: total(&|o| o.class == Class::Masked && o.when == When::Session),
         masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
         revealed_bits_per_run: total(&|o| o.class != Class::Masked),

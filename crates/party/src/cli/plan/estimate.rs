@@ -2,6 +2,7 @@ use super::{hash_text, read};
 use crate::cli::{CliError, Family, Out};
 use crate::report::{bytes, count, seconds};
 use privet_plan::cost::{Cost, Estimate, Network, Rates, estimate};
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Options of `privet plan estimate`.
@@ -11,7 +12,7 @@ pub struct Args {
     plan: PathBuf,
     #[command(flatten)]
     family: Family,
-    /// The network between the parties: lan, wan, or for example rtt=60ms,bandwidth=293Mbit/s.
+    /// The network of the layers' times: lan, wan, or for example rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: Network,
     /// JSON for machines.
@@ -19,25 +20,38 @@ pub struct Args {
     json: bool,
 }
 
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    estimate: Estimate,
+    /// Predicted seconds of one run between machines in one place.
+    lan_s: f64,
+    /// The same between distant ones.
+    wan_s: f64,
+}
+
 /// Estimate a plan's cost.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let plan = read(&args.plan)?;
     let family = args.family.forecast()?;
-    let e = estimate(&plan, family.prices(), &Rates::default(), &args.network);
+    let on = |network| estimate(&plan, family.prices(), &Rates::default(), network);
+    let (estimate, lan_s, wan_s) = (on(&args.network), on(&Network::LAN).seconds, on(&Network::WAN).seconds);
+    let listed = Listed { estimate, lan_s, wan_s };
     if args.json {
-        return out.json(&e);
+        return out.json(&listed);
     }
+    let e = &listed.estimate;
     out.line(format_args!(
         "plan     {}, batch {}, protocol {}, {} ({})",
         plan.name,
         e.batch,
         e.protocol,
-        family.security(),
+        e.security,
         hash_text(&plan)
     ))?;
     let (rtt, rate) = (seconds(args.network.rtt), bytes(args.network.bandwidth as u64));
     out.line(format_args!("network  {rtt} round trip, {rate}/s each way\n"))?;
-    let width = e.layers.iter().map(|l| l.layer.chars().count()).max().unwrap_or(0).clamp(9, 40);
+    let width = e.layers.iter().map(|l| l.layer.chars().count()).max().unwrap_or(0).clamp(12, 40);
     out.line(format_args!(
         "{:<width$}  {:>10} {:>7} {:>10} {:>12} {:>10}",
         "layer", "sent", "rounds", "keys", "comparisons", "time"
@@ -45,8 +59,12 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     for l in &e.layers {
         out.line(line(&l.layer, width, &l.cost, l.seconds))?;
     }
+    if e.whole_run != Cost::default() {
+        let beside = e.seconds - e.layers.iter().map(|l| l.seconds).sum::<f64>();
+        out.line(line("verification", width, &e.whole_run, beside))?;
+    }
     out.line(line("whole run", width, &e.total, e.seconds))?;
-    show_rest(&e, out)
+    show_rest(&listed, out)
 }
 
 fn line(name: &str, width: usize, c: &Cost, s: f64) -> String {
@@ -58,9 +76,16 @@ fn line(name: &str, width: usize, c: &Cost, s: f64) -> String {
     )
 }
 
-fn show_rest(e: &Estimate, out: &mut Out) -> Result<(), CliError> {
+fn show_rest(Listed { estimate: e, lan_s, wan_s }: &Listed, out: &mut Out) -> Result<(), CliError> {
     let (keys, other) = (bytes(e.total.key_bytes), bytes(e.total.key_bytes_other));
-    out.line(format_args!("\nkeys a run    {keys} at one party, {other} at the other"))?;
+    out.line(format_args!(
+        "\ntime          {} on a LAN, {} on a WAN (70 ms round trip, 40 MB/s)",
+        seconds(*lan_s),
+        seconds(*wan_s)
+    ))?;
+    if e.total.key_bytes > 0 {
+        out.line(format_args!("keys a run    {keys} at one party, {other} at the other"))?;
+    }
     out.line(format_args!("clients       {} a run", bytes(e.total.client_bytes)))?;
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;

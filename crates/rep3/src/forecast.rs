@@ -1,0 +1,87 @@
+//! Everything that becomes known to anybody in a run, from the plan alone.
+//!
+//! Parties open nothing to each other: every message is uniform to its receiver (`docs/rep3.md`, section 2), and so are
+//! the proofs (section 6). What is left are the shares that owners hand out, two of three components to each party,
+//! and the outputs.
+
+use crate::Security;
+use privet_family::{Forecast, OpeningList, PlannedOpening, When};
+use privet_plan::Plan;
+use privet_plan::cost::{self, GateCost};
+use privet_plan::ir::Op;
+
+/// The family, as estimates and audits see it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rep3(cost::Rep3);
+
+impl Rep3 {
+    /// Against parties of this kind.
+    pub fn new(security: Security) -> Rep3 {
+        Rep3(cost::Rep3 { security })
+    }
+}
+
+impl Forecast for Rep3 {
+    fn prices(&self) -> &dyn GateCost {
+        &self.0
+    }
+
+    fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
+        let mut list = OpeningList::default();
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::Weight { name, owner } = &node.op {
+                list.value(id, node, format!("shares of weight `{name}` of {owner}"), When::Session);
+            }
+        }
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::Input { name, owner, .. } = &node.op {
+                list.value(id, node, format!("shares of input `{name}` of {owner}"), When::Run);
+            }
+        }
+        if self.0.security == Security::Malicious {
+            let bits = 8 * self.0.run(plan).wire_bytes;
+            list.masked_run("proofs of all messages", bits / 64, bits);
+        }
+        list.outputs(plan);
+        list.finish()
+    }
+
+    fn remark(&self) -> &'static str {
+        match self.0.security {
+            Security::Malicious => {
+                "Each party gets two of the three components of a share, which are uniform whatever the data are; so are all\n\
+                 messages and proofs. A party that deviates is found out before an output is revealed, but for an error of\n\
+                 at most 2^-40. All parties also know the plan itself: shapes, layer types and fixed-point formats."
+            }
+            Security::SemiHonest => {
+                "Each party gets two of the three components of a share, which are uniform whatever the data are; so are all\n\
+                 messages. Two parties together know everything, and one that deviates can change results unnoticed.\n\
+                 All parties also know the plan itself: shapes, layer types and fixed-point formats."
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_family::Class;
+    use privet_plan::suite::cases;
+
+    #[test]
+    fn only_outputs_are_revealed_and_only_malicious_runs_are_proved() {
+        for case in cases() {
+            let plan = &case.plan;
+            let operands =
+                plan.nodes.iter().filter(|n| matches!(n.op, Op::Input { .. } | Op::Weight { .. })).count();
+            for (security, proofs) in [(Security::SemiHonest, 0), (Security::Malicious, 1)] {
+                let list = Rep3::new(security).openings(plan);
+                let revealed: Vec<_> = list.iter().filter(|o| o.class != Class::Masked).collect();
+                assert_eq!(revealed.len(), plan.outputs.len(), "{}", case.name);
+                assert!(revealed.iter().zip(&plan.outputs).all(|(r, o)| r.node == Some(o.value)));
+                assert_eq!(list.iter().filter(|o| o.node.is_none()).count(), proofs, "{}", case.name);
+                assert_eq!(list.len(), operands + proofs + plan.outputs.len(), "{}", case.name);
+            }
+        }
+    }
+}
