@@ -6,17 +6,19 @@ those of :mod:`privet.errors`, raised from Rust with a message that names cause 
 
 __version__: str
 
-def lower(graph_json: str, params_safetensors: bytes, precision_json: str) -> tuple[str, bytes, list[str]]:
+def lower(
+    graph_json: str, params_safetensors: bytes, precision_json: str, protocol: str, security: str
+) -> tuple[str, bytes, list[str]]:
     """Plan, folded weights and remarks.
 
-    ``precision_json`` is that of :class:`privet.Precision`.
+    ``precision_json`` is that of :class:`privet.Precision`; what it leaves open follows the protocol's prices.
     Raises ``UnsupportedModel`` and ``PrecisionError``.
     """
 
 def check(graph_json: str) -> list[dict[str, str]]:
     """What keeps the graph from being lowered: ``op``, ``layer``, ``source``, ``what``, ``remedy`` each."""
 
-def estimate(plan_json: str, network: str) -> str:
+def estimate(plan_json: str, network: str, protocol: str, security: str) -> str:
     """Predicted cost as JSON; ``network`` is ``lan``, ``wan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
 
 def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) -> bytes:
@@ -29,11 +31,14 @@ class Client:
     """A connection to running parties."""
 
     @staticmethod
-    def connect(config_toml_path: str, plan_json: str, params: bytes | None) -> Client:
-        """Dial the parties named in the node file; ``params`` are the folded weights, if this client owns them."""
+    def connect(config_toml_path: str, plan_json: str, params: bytes | None, protocol: str, security: str) -> Client:
+        """Dial the parties named in the node file; ``params`` are the folded weights, if this client owns them.
+
+        Refuses a deployment of another protocol or security.
+        """
 
     def prepare(self, runs: int, checks: int = 0) -> None:
-        """Have keys dealt for so many runs, checking the dealer with so many sessions more."""
+        """Have keys dealt for so many runs, checking the dealer with so many sessions more; nothing where none is."""
 
     def run(self, inputs: bytes) -> tuple[bytes, str]:
         """Outputs (by name) and the run report as JSON."""

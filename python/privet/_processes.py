@@ -1,4 +1,4 @@
-"""Dealer and parties as child processes of this one."""
+"""The parties, and a dealer where the protocol has one, as child processes of this one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from .errors import SessionError
+from .protocols import choose
 
 T = TypeVar("T")
 
 POLL_S = 0.05
 GRACE_S = 3.0
 TAIL_BYTES = 4000
-
-NODES = {"dealer": "dealer", "party0": "party", "party1": "party"}
-"""Child processes by the folder of their node file, with the command each runs."""
 
 MODEL_OWNER = "party:1"
 CLIENT = "client"
@@ -57,8 +55,9 @@ def render(report: Path, page: Path) -> None:
 class Processes:
     """One deployment on this machine, in one folder. Leaving the ``with`` block ends its processes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: str = "fss", security: str | None = None) -> None:
         self.folder = folder
+        self.protocol, self.security = choose(protocol, security)
         self.binary = binary()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -77,17 +76,24 @@ class Processes:
         """The node file of this process, which owns the data and receives the result."""
         return self._node(CLIENT)
 
+    @property
+    def nodes(self) -> dict[str, str]:
+        """Child processes by the folder of their node file, with the command each runs."""
+        parties = {f"party{i}": "party" for i in range(self.protocol.parties)}
+        return {"dealer": "dealer", **parties} if self.protocol.dealer else parties
+
     def initialise(self, plan: Path, weights: Path) -> None:
         """Write certificates, the deployment and every node file; party 1 owns the model and gets its weights' path."""
         command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan), "--weights", str(weights)]
         roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", MODEL_OWNER]
-        done = subprocess.run([*command, *roles], capture_output=True, text=True, check=False)
+        family = ["--protocol", self.protocol.name, "--security", self.security]
+        done = subprocess.run([*command, *roles, *family], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SessionError(f"`privet init` failed: {last_lines(done.stderr)}")
 
     def start(self) -> None:
-        """Start dealer and parties; their output goes to log files in the folder."""
-        for name, command in NODES.items():
+        """Start the parties and a dealer; their output goes to log files in the folder."""
+        for name, command in self.nodes.items():
             with self._log(name).open("wb") as log:
                 self._children[name] = subprocess.Popen(
                     [self.binary, command, "--config", str(self._node(name))],

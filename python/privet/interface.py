@@ -15,7 +15,7 @@ from .capture import Capture
 from .errors import InputError
 from .evaluate import batches
 
-INTERFACE_VERSION = 1
+INTERFACE_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,14 @@ class Interface:
 
     name: str
     protocol: str
+    security: str
     batch: int
     inputs: list[Port]
     outputs: list[Port]
     structure: Structure
 
     @classmethod
-    def of(cls, captured: Capture, protocol: str) -> Interface:
+    def of(cls, captured: Capture, protocol: str, security: str) -> Interface:
         """The interface of a captured model."""
         graph = captured.graph
         inputs = [Port(name, node.shape) for name, node in graph.inputs().items()]
@@ -47,7 +48,7 @@ class Interface:
         for o in graph.outputs:
             node = graph.nodes[o.node]
             outputs.append(Port(o.name, node.shape, node.kind == "argmax"))
-        return cls(graph.name, protocol, graph.batch, inputs, outputs, captured.structure)
+        return cls(graph.name, protocol, security, graph.batch, inputs, outputs, captured.structure)
 
     def to_json(self) -> str:
         """For ``interface.json``."""

@@ -21,9 +21,8 @@ from .graph import Graph
 from .interface import Interface
 from .native import available, native
 from .precision import Precision
+from .protocols import choose
 from .report import Comparison, Estimate, LayerDifference
-
-PROTOCOLS = ("fss",)
 
 
 @dataclass(frozen=True)
@@ -45,30 +44,34 @@ def compile(
     precision: Precision | None = None,
     calibration: Tensor | Sequence[Tensor] | None = None,
     name: str | None = None,
+    security: str | None = None,
 ) -> PrivateModel:
     """Turn an inference-mode model into a plan that parties can run without seeing inputs or weights.
 
     Args:
         model: Any ``nn.Module`` that ``torch.export`` can trace; it is used in evaluation mode and left as it was.
         example_inputs: A tensor, or one for each argument of ``forward``; dimension 0 is the rows of one run.
-        protocol: ``fss``, two parties and a dealer.
+        protocol: ``fss``, two parties and a dealer, or ``rep3``, three parties of which two are honest.
         precision: Ring and fraction bits; by default chosen so that calibration fits with room to spare.
         calibration: Typical rows, any number (default: the example inputs). Values beyond their range are refused
             when encoding inputs, and inside the network there is a margin but no proof: give representative rows.
         name: For reports; by default the model's class.
+        security: What the protocol has to withstand: ``semi-honest`` parties, which follow it (``fss`` and ``rep3``),
+            or one ``malicious`` party, which may do anything and is then found out before a result is revealed
+            (``rep3``, its default).
 
     Operations that no protocol can run do not raise here: ``check()`` lists all of them with source lines and
-    remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError` and
-    :class:`PrecisionError`.
+    remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError`,
+    :class:`PrecisionError`, and ``ValueError`` for a protocol that does not exist or cannot withstand what it should.
     """
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"no protocol '{protocol}'; this version has {', '.join(PROTOCOLS)}")
+    family, against = choose(protocol, security)
     captured = capture(model, example_inputs, name=name, calibration=calibration)
     bits = precision or Precision()
-    interface = Interface.of(captured, protocol)
+    interface = Interface.of(captured, family.name, against)
     if captured.graph.unsupported():
         return PrivateModel(interface, None, Owned(captured, b""), bits)
-    plan, weights, notes = native().lower(captured.graph.to_json(), save_tensors(captured.parameters), bits.to_json())
+    parameters = save_tensors(captured.parameters)
+    plan, weights, notes = native().lower(captured.graph.to_json(), parameters, bits.to_json(), family.name, against)
     owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))
     return PrivateModel(interface, plan, owned, bits, notes)
 
@@ -118,7 +121,8 @@ class PrivateModel:
         state = (
             "not runnable, see check()" if self._plan is None else "with weights" if self._owned else "without weights"
         )
-        return f"PrivateModel({i.name!r}, protocol={i.protocol!r}, batch={i.batch}, {state})"
+        family = f"protocol={i.protocol!r}, security={i.security!r}"
+        return f"PrivateModel({i.name!r}, {family}, batch={i.batch}, {state})"
 
     @property
     def plan(self) -> str:
@@ -170,8 +174,9 @@ class PrivateModel:
             if owner.rebatch is None:
                 raise PrivetError(f"this saved model is for {self.interface.batch} rows; compile it for {batch}")
             parameters = save_tensors(owner.captured.parameters)
-            plan, _, _ = native().lower(owner.rebatch(batch).to_json(), parameters, self.precision.to_json())
-        return Estimate(json.loads(native().estimate(plan, network_profile(network))))
+            graph = owner.rebatch(batch).to_json()
+            plan, _, _ = native().lower(graph, parameters, self.precision.to_json(), *self._family)
+        return Estimate(json.loads(native().estimate(plan, network_profile(network), *self._family)))
 
     def compare(self, *inputs: Any) -> Comparison:
         """Layer-by-layer difference between the integer plan, run in the clear, and the model in float64.
@@ -246,6 +251,10 @@ class PrivateModel:
     def has_weights(self) -> bool:
         """Whether this is the owner's copy."""
         return self._owned is not None
+
+    @property
+    def _family(self) -> tuple[str, str]:
+        return self.interface.protocol, self.interface.security
 
     def _require_owner(self) -> Owned:
         if self._owned is None:

@@ -35,8 +35,9 @@ def size(count: float) -> str:
 class Estimate:
     """Predicted cost of one run: bytes, rounds, key bytes, memory and seconds, layer by layer.
 
-    ``data`` is the planner's JSON: ``layers`` and ``nodes`` with their ``cost`` and ``seconds``, ``total``, and
-    ``session`` for what sharing the weights costs once. A cost has ``wire_bytes`` (sent by one party to the other),
+    ``data`` is the planner's JSON: ``layers`` and ``nodes`` with their ``cost`` and ``seconds``, ``total``, of this
+    ``whole_run`` for what belongs to no layer (verification), and ``session`` for what sharing the weights costs once.
+    A cost has ``wire_bytes`` (sent by one party to the others),
     ``client_bytes``, ``rounds``, ``key_bytes``, ``aes`` calls, ``comparisons`` and ``macs``.
     """
 
@@ -62,6 +63,10 @@ class Estimate:
             cost_row(row["layer"] or "-", ", ".join(operations.get(row["layer"], [])), row["cost"], row["seconds"])
             for row in self.layers
         ]
+        beside = self.data.get("whole_run", {})
+        if any(beside.values()):
+            seconds = self.data["seconds"] - sum(row["seconds"] for row in self.layers)
+            rows.append(cost_row("verification", "", beside, seconds))
         rows.append(cost_row("total", "", self.total, self.total["seconds"]))
         text = table(["layer", "operations", "sent", "rounds", "keys", "seconds"], rows)
         return f"{text}\nmemory {size(self.total['memory_bytes'])} a party"
@@ -150,7 +155,7 @@ class RunReport:
             f"{self.data['plan']}, batch {self.data['batch']}, {self.data['protocol']} ({self.data['security']}) "
             f"over {self.data['transport']}",
             f"online {t['online_s']:.3f} s, offline {t['offline_s']:.3f} s, sent {size(t['bytes_sent'])} "
-            f"in {t['rounds']} rounds, keys {size(t['key_bytes'])}",
+            f"in {t['rounds']} rounds" + (f", keys {size(t['key_bytes'])}" if t["key_bytes"] else ""),
         ]
         if self.verification is not None:
             v = self.verification

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from .errors import SessionError
 from .interface import Interface
 from .model import PrivateModel, load, write_secret
 from .native import native
+from .protocols import PROTOCOLS
 from .report import RunReport, merge
 
 T = TypeVar("T")
@@ -37,7 +39,8 @@ class Session:
         self._interface: Interface = private.interface
         self._limits = private.limits()
         self._guard = guard
-        self._prepared = 0
+        self._uses_keys = PROTOCOLS[private.interface.protocol].dealer
+        self._prepared: float = 0
         self.report: RunReport | None = None
 
     def __enter__(self) -> Session:
@@ -51,6 +54,8 @@ class Session:
     def prepare(self, rows: int, checks: int = 0) -> None:
         """Have keys dealt for this many rows now, so that the following runs need no offline phase.
 
+        Where the protocol has no dealer (``rep3``) runs use up nothing; this then only begins the session.
+
         With ``checks`` (at most 255) the dealer deals so many more times as much, and the parties open and compare all
         but one share of it, chosen by a coin: a dealer that cheats in one is caught with probability
         ``checks / (checks + 1)``, and :class:`SessionError` says so. Prepare checked keys before the first run:
@@ -58,7 +63,7 @@ class Session:
         """
         runs = -(-rows // self._interface.batch)
         self._call(lambda: self._client.prepare(runs, checks))
-        self._prepared += runs
+        self._prepared += runs if self._uses_keys else math.inf
 
     def run(self, *inputs: Any, progress: Callable[[int, int], None] | None = None) -> Any:
         """The model's result on private inputs, in the structure that the model returns.
@@ -103,7 +108,7 @@ class Session:
 def local(
     private: PrivateModel, *, weights: str | Path | None = None, directory: str | Path | None = None
 ) -> Iterator[Session]:
-    """Dealer and both parties as separate processes on this machine, over mutual TLS.
+    """The parties, and a dealer where the protocol has one, as processes on this machine, over mutual TLS.
 
     Party 1 is the model's owner and reads the weights from a file; this process is the data's owner and receives the
     result. The processes end with the ``with`` block.
@@ -119,7 +124,8 @@ def local(
         file = Path(weights).resolve() if weights is not None else Path(scratch, "weights.safetensors")
         if weights is None:
             write_secret(file, private.weights)
-        with Processes(Path(directory) if directory is not None else Path(scratch, "session")) as processes:
+        folder = Path(directory) if directory is not None else Path(scratch, "session")
+        with Processes(folder, private.interface.protocol, private.interface.security) as processes:
             processes.initialise(plan, file)
             processes.start()
             client = processes.while_alive(lambda: dial(processes.client_file, private, None))
@@ -151,4 +157,5 @@ def connect(
 
 def dial(node: Path, private: PrivateModel, weights: bytes | None) -> Any:
     """Connect as the client that a node file describes, sharing the weights if there are any."""
-    return native().Client.connect(str(node), private.plan, weights)
+    interface = private.interface
+    return native().Client.connect(str(node), private.plan, weights, interface.protocol, interface.security)

@@ -19,7 +19,7 @@ FRACTION = 16
 LIMIT = 100.0
 
 
-def lower(graph_json, params, precision_json):
+def lower(graph_json, params, precision_json, protocol, security):
     graph = Graph.from_json(graph_json)
     precision = json.loads(precision_json)
     if precision.get("bits", 64) < 32:
@@ -56,7 +56,7 @@ def check(graph_json):
     ]
 
 
-def estimate(plan_json, network):
+def estimate(plan_json, network, protocol, security):
     plan = json.loads(plan_json)
     cost = {"wire_bytes": 1500, "rounds": 2, "key_bytes": 3_000_000}
     body = {
@@ -74,28 +74,31 @@ def estimate(plan_json, network):
 class Client:
     """Runs the plan in the clear; keys are counted."""
 
-    def __init__(self, plan, params):
+    def __init__(self, plan, params, protocol, security):
         self.plan, self.params, self.keys, self.open, self.runs = plan, params, 0, True, 0
+        self.protocol, self.security, self.prepared = protocol, security, 0
 
     @staticmethod
-    def connect(config, plan, params):
-        return Client(plan, params)
+    def connect(config, plan, params, protocol="fss", security="semi-honest"):
+        return Client(plan, params, protocol, security)
 
     def prepare(self, runs, checks=0):
         self.keys += runs
+        self.prepared += 1
 
     def run(self, inputs):
-        if self.keys == 0:
-            raise SessionError("no keys are left")
-        self.keys -= 1
+        if self.protocol == "fss":
+            if self.keys == 0:
+                raise SessionError("no keys are left")
+            self.keys -= 1
         self.runs += 1
         plan = json.loads(self.plan)
         report = {
             "version": 2,
             "plan": plan["name"],
             "plan_hash": "00",
-            "protocol": "fss",
-            "security": "semi-honest",
+            "protocol": self.protocol,
+            "security": self.security,
             "transport": "TLS",
             "batch": plan["batch"],
             "parties": [{"place": "party:0", "peak_rss_bytes": 5 + self.runs, "bytes_sent": 7}],

@@ -35,7 +35,8 @@ def private(lenet):
 
 
 def session_of(private):
-    client = fake_native.Client.connect("", private.plan, private.weights)
+    interface = private.interface
+    client = fake_native.Client.connect("", private.plan, private.weights, interface.protocol, interface.security)
     return Session(client, private), client
 
 
@@ -43,12 +44,32 @@ def test_compile_gives_a_plan_and_notes(private):
     assert private.check() == []
     assert private.notes == ["mirrored the graph"]
     assert private.limits() == {"x": 100.0}
-    assert repr(private) == "PrivateModel('lenet', protocol='fss', batch=4, with weights)"
+    expected = "PrivateModel('lenet', protocol='fss', security='semi-honest', batch=4, with weights)"
+    assert repr(private) == expected
 
 
-def test_unknown_protocol():
-    with pytest.raises(ValueError, match="no protocol 'rep3'"):
-        privet.compile(nn.ReLU(), torch.zeros(1, 1), protocol="rep3")
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        ({"protocol": "bgw"}, "no protocol 'bgw'; this version has fss, rep3"),
+        ({"security": "malicious"}, "'fss' takes security='semi-honest', not 'malicious'; choose protocol='rep3'"),
+        ({"protocol": "rep3", "security": "covert"}, "security='malicious' or 'semi-honest', not 'covert'$"),
+    ],
+)
+def test_protocols_that_do_not_exist_are_refused(family, message):
+    with pytest.raises(ValueError, match=message):
+        privet.compile(nn.ReLU(), torch.zeros(1, 1), **family)
+
+
+@pytest.mark.parametrize(("given", "security"), [({}, "malicious"), ({"security": "semi-honest"}, "semi-honest")])
+def test_three_parties(given, security, tmp_path):
+    private = privet.compile(nn.ReLU(), torch.zeros(2, 3), protocol="rep3", **given)
+    assert (private.interface.protocol, private.interface.security) == ("rep3", security)
+    private.save(tmp_path)
+    assert privet.load(tmp_path, with_weights=False).interface == private.interface
+    session, client = session_of(private)
+    session.run(torch.rand(7, 3))
+    assert (client.runs, client.prepared) == (4, 1), "the session is begun once, and nothing is dealt"
 
 
 def test_unsupported_models_can_be_checked_but_not_run():

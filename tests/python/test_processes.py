@@ -48,6 +48,18 @@ def test_processes_end_with_the_block(program):
     assert not any(alive(p) for p in pids)
 
 
+def test_three_parties_need_no_dealer(program):
+    folder = program(init='echo "$@" > "$3.arguments"')
+    with Processes(folder / "session", "rep3") as processes:
+        processes.initialise(folder / "plan.json", folder / "weights.safetensors")
+        processes.folder.mkdir()
+        processes.start()
+        assert list(processes._children) == ["party0", "party1", "party2"]
+    arguments = (folder / "session.arguments").read_text().split()
+    assert arguments[arguments.index("--protocol") + 1] == "rep3"
+    assert arguments[arguments.index("--security") + 1] == "malicious"
+
+
 def test_processes_end_when_the_block_fails(program):
     with pytest.raises(RuntimeError, match="user"), Processes(program()) as processes:
         processes.start()

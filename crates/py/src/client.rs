@@ -56,18 +56,21 @@ impl Dealt {
 
 #[pymethods]
 impl Client {
-    /// Dial the parties named in the node file and wait until both answer.
+    /// Dial the parties named in the node file and wait until all answer. Refuses a deployment of another protocol or
+    /// security than the model was compiled for.
     #[staticmethod]
-    #[pyo3(signature = (config_toml_path, plan_json, params))]
+    #[pyo3(signature = (config_toml_path, plan_json, params, protocol, security))]
     fn connect(
         py: Python<'_>,
         config_toml_path: PathBuf,
         plan_json: &str,
         params: Option<&[u8]>,
+        protocol: &str,
+        security: &str,
     ) -> PyResult<Client> {
-        let plan = plan_json.to_owned();
+        let (plan, family) = (plan_json.to_owned(), (protocol.to_owned(), security.to_owned()));
         let params = params.map(|p| Zeroizing::new(p.to_vec()));
-        let inner = pass(py, move || Inner::connect(&config_toml_path, &plan, params))?;
+        let inner = pass(py, move || Inner::connect(&config_toml_path, &plan, params, &family))?;
         Ok(Client { inner: Arc::new(Mutex::new(Some(inner))) })
     }
 
@@ -122,9 +125,24 @@ fn closed() -> Failure {
 }
 
 impl Inner {
-    fn connect(path: &Path, plan: &str, params: Option<Zeroizing<Vec<u8>>>) -> Result<Inner, Failure> {
+    fn connect(
+        path: &Path,
+        plan: &str,
+        params: Option<Zeroizing<Vec<u8>>>,
+        (protocol, security): &(String, String),
+    ) -> Result<Inner, Failure> {
         let plan = Arc::new(Plan::from_json(plan.as_bytes())?);
         let config = Loaded::load(path)?;
+        let found = (config.deployment.protocol.to_string(), config.deployment.security.to_string());
+        if (&found.0, &found.1) != (protocol, security) {
+            return Err(Failure::Session(format!(
+                "{} says protocol {}, {}, but the model was compiled for {protocol}, {security}: compile it for \
+                 that, or correct the deployment at every node",
+                config.node.deployment.display(),
+                found.0,
+                found.1
+            )));
+        }
         let owner = config.roles().contains(&MODEL_OWNER);
         let weights = params.filter(|_| owner).map(|bytes| tensors::decode(&bytes)).transpose()?;
         let links = Links::new(config.clone(), &plan, NetworkProfile::LAN).map_err(Failure::session)?;

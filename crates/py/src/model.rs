@@ -2,8 +2,9 @@
 
 use crate::door::pass;
 use crate::errors::{Failure, problems};
+use privet_family::Forecast;
+use privet_party::family::{choose, forecast, named};
 use privet_party::tensors::{self, Tensors};
-use privet_plan::cost::Fss;
 use privet_plan::encode::fixed_point;
 use privet_plan::ir::ValueId;
 use privet_plan::lower::check_graph;
@@ -18,6 +19,13 @@ use zeroize::Zeroizing;
 
 type Lowered<'py> = (String, Bound<'py, PyBytes>, Vec<String>);
 
+/// The family of that name, against parties of that kind.
+fn family(protocol: &str, security: &str) -> Result<Box<dyn Forecast>, Failure> {
+    let protocol = named(protocol).map_err(Failure::value)?;
+    let security = named(security).map_err(Failure::value)?;
+    Ok(forecast(protocol, choose(protocol, Some(security)).map_err(Failure::Value)?))
+}
+
 /// Plan, folded weights and remarks.
 #[pyfunction]
 pub fn lower<'py>(
@@ -25,7 +33,10 @@ pub fn lower<'py>(
     graph_json: &str,
     params_safetensors: &[u8],
     precision_json: &str,
+    protocol: &str,
+    security: &str,
 ) -> PyResult<Lowered<'py>> {
+    let family = family(protocol, security).map_err(|failure| failure.raise(py))?;
     let graph = graph_json.to_owned();
     let params = Zeroizing::new(params_safetensors.to_vec());
     let precision = precision_json.to_owned();
@@ -36,7 +47,7 @@ pub fn lower<'py>(
             serde_json::from_str(&precision).map_err(|e| Failure::Precision(e.to_string()))?;
         // What passes this check can be lowered, unless the numbers do not fit.
         privet_plan::lower::check(&graph, &params).map_err(Failure::Unsupported)?;
-        let lowered = privet_plan::lower(&graph, &params, &precision)
+        let lowered = privet_plan::lower::lower_for(&graph, &params, &precision, family.prices())
             .map_err(|report| Failure::Precision(report.to_string()))?;
         let plan = String::from_utf8(lowered.plan.to_json()).map_err(Failure::value)?;
         Ok((plan, tensors::encode(&lowered.parameters)?, lowered.notes))
@@ -56,10 +67,17 @@ pub fn check<'py>(py: Python<'py>, graph_json: &str) -> PyResult<Vec<Bound<'py, 
 
 /// Predicted cost as JSON.
 #[pyfunction]
-pub fn estimate(py: Python<'_>, plan_json: &str, network: &str) -> PyResult<String> {
+pub fn estimate(
+    py: Python<'_>,
+    plan_json: &str,
+    network: &str,
+    protocol: &str,
+    security: &str,
+) -> PyResult<String> {
     let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
+        let family = family(protocol, security)?;
         let link: Network = network.parse().map_err(Failure::value)?;
-        let estimate = privet_plan::estimate(&plan, &Fss, &Rates::default(), &link);
+        let estimate = privet_plan::estimate(&plan, family.prices(), &Rates::default(), &link);
         serde_json::to_string(&estimate).map_err(Failure::value)
     });
     text.map_err(|failure| failure.raise(py))

@@ -1,9 +1,7 @@
 use super::CliError;
 use crate::config::{Protocol, Security};
-use crate::family::forecast;
+use crate::family::{choose, forecast, named};
 use privet_family::Forecast;
-use serde::de::value::{Error, StrDeserializer};
-use serde::de::{DeserializeOwned, IntoDeserializer};
 
 /// Which protocol a command is about, and what it has to withstand.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,12 +17,8 @@ pub(crate) struct Family {
 impl Family {
     /// What the protocol has to withstand. Refuses what it does not.
     pub fn security(&self) -> Result<Security, CliError> {
-        let security = self.security.unwrap_or(self.protocol.default_security());
-        if self.protocol.withstands().contains(&security) {
-            return Ok(security);
-        }
-        let cause = format!("protocol {} is not secure against {security} parties", self.protocol);
-        Err(CliError::usage(cause, "add `--protocol rep3`, or leave `--security` out"))
+        let remedy = "add `--protocol rep3`, or leave `--security` out";
+        choose(self.protocol, self.security).map_err(|cause| CliError::usage(cause, remedy))
     }
 
     /// What the family says of plans.
@@ -52,10 +46,4 @@ pub(crate) fn dealer_of(protocol: Protocol) -> Result<(), CliError> {
     let cause =
         format!("there is nothing to deal: protocol {protocol} has no dealer, and its runs use no keys");
     Err(CliError::usage(cause, "start the parties, and run"))
-}
-
-/// A value by its name in configuration files.
-pub(crate) fn named<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    let name: StrDeserializer<Error> = text.into_deserializer();
-    T::deserialize(name)
 }

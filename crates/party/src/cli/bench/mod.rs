@@ -6,8 +6,8 @@ mod kernel;
 mod stats;
 mod workload;
 
-use super::family::named;
 use super::{CliError, Family, Out, serve};
+use crate::family::named;
 use crate::progress;
 use crate::report::{busiest, verification};
 use crate::session::client::{Client, ClientError, Outcome};
