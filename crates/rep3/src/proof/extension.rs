@@ -28,6 +28,8 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
 
     /// Items that a batch of `words` words and `terms` terms has after the first fold.
     fn items(words: usize, terms: usize) -> usize;
+    /// Variables of the next fold of so many items.
+    fn vars(items: usize) -> u32;
     /// Values of `sum over batches and groups of s_g u_g v_g`, for the prover's columns.
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Self>;
     /// `u` at the point whose powers are `basis`, every item times its weight.

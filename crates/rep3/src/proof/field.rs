@@ -9,69 +9,64 @@ use privet_prg::Prg;
 use privet_ring::Ring;
 
 /// An element of GF(2^64).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub(super) struct Gf(pub u64);
+pub(super) type Gf = u64;
 
-impl Gf {
-    fn words(items: &[Gf]) -> Vec<u64> {
-        items.iter().map(|a| a.0).collect()
+fn fold_columns<'a>(
+    device: &dyn Device,
+    columns: impl Iterator<Item = (&'a Column, Option<&'a [u64]>)>,
+    basis: &[Gf],
+) -> Vec<Gf> {
+    let basis = basis.try_into().expect("a power for every word of a group");
+    let mut items = vec![];
+    for (column, s) in columns {
+        let at = items.len();
+        items.resize(at + column.len().next_multiple_of(GROUP), 0);
+        device.fold().words_fold(column, basis, s, &mut items[at..]);
     }
-
-    fn fold_columns<'a>(
-        device: &dyn Device,
-        columns: impl Iterator<Item = (&'a Column, Option<&'a [u64]>)>,
-        basis: &[Gf],
-    ) -> Vec<Gf> {
-        let mut powers = [0; GROUP];
-        powers.iter_mut().zip(basis).for_each(|(p, b)| *p = b.0);
-        let mut items = vec![];
-        for (column, s) in columns {
-            let at = items.len();
-            items.resize(at + column.len().next_multiple_of(GROUP), 0);
-            device.fold().words_fold(column, &powers, s, &mut items[at..]);
-        }
-        items.into_iter().map(Gf).collect()
-    }
+    items
 }
 
 impl Extension for Gf {
-    const ZERO: Gf = Gf(0);
+    const ZERO: Gf = 0;
     const BYTES: usize = 8;
     const FIRST: u32 = WORD_VARS;
 
     fn embed(bits: u64) -> Gf {
-        Gf(bits)
+        bits
     }
 
     fn add(self, other: Gf) -> Gf {
-        Gf(self.0 ^ other.0)
+        self ^ other
     }
 
     fn sub(self, other: Gf) -> Gf {
-        Gf(self.0 ^ other.0)
+        self ^ other
     }
 
     fn mul(self, other: Gf) -> Gf {
-        Gf(gf_mul(self.0, other.0))
+        gf_mul(self, other)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0.to_le_bytes());
+        out.extend_from_slice(&self.to_le_bytes());
     }
 
     fn get(bytes: &[u8]) -> Gf {
-        Gf(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+        u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
     }
 
     fn draw(prg: &mut Prg) -> Gf {
         let mut word = [0];
         prg.fill(Ring::R64, &mut word);
-        Gf(word[0])
+        word[0]
     }
 
     fn items(words: usize, terms: usize) -> usize {
         words.next_multiple_of(GROUP) * terms
+    }
+
+    fn vars(_items: usize) -> u32 {
+        4
     }
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
@@ -80,16 +75,16 @@ impl Extension for Gf {
             let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[..], &v[..])).collect();
             device.fold().words_message(&terms, s, &mut sums);
         }
-        sums.into_iter().map(Gf).collect()
+        sums
     }
 
     fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gf]) -> Vec<Gf> {
         let columns = weights.of::<Gf>(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (u, Some(s))));
-        Gf::fold_columns(device, columns, basis)
+        fold_columns(device, columns, basis)
     }
 
     fn first_fold_v(device: &dyn Device, batches: &[Batch], basis: &[Gf]) -> Vec<Gf> {
-        Gf::fold_columns(device, batches.iter().flat_map(|b| b.v.iter().map(|v| (v, None))), basis)
+        fold_columns(device, batches.iter().flat_map(|b| b.v.iter().map(|v| (v, None))), basis)
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
@@ -98,19 +93,19 @@ impl Extension for Gf {
             let column = b.s.as_ref().expect("verifiers have s");
             device.fold().words_combine(column, s, &mut sums);
         }
-        let terms = weights.rho.iter().zip(sums).map(|(rho, sum)| Gf(gf_mul(*rho, sum)));
-        terms.fold(Gf::ZERO, Gf::add)
+        let terms = weights.rho.iter().zip(sums).map(|(rho, sum)| gf_mul(*rho, sum));
+        terms.fold(0, |sum, term| sum ^ term)
     }
 
     fn message(device: &dyn Device, u: &[Gf], v: &[Gf], vars: u32) -> Vec<Gf> {
         let mut sums = vec![0; points(vars)];
-        device.fold().field_message(&Gf::words(u), &Gf::words(v), vars, &mut sums);
-        sums.into_iter().map(Gf).collect()
+        device.fold().field_message(u, v, vars, &mut sums);
+        sums
     }
 
     fn fold(device: &dyn Device, items: &[Gf], basis: &[Gf]) -> Vec<Gf> {
         let mut out = vec![0; items.len().div_ceil(basis.len())];
-        device.fold().field_fold(&Gf::words(items), &Gf::words(basis), &mut out);
-        out.into_iter().map(Gf).collect()
+        device.fold().field_fold(items, basis, &mut out);
+        out
     }
 }

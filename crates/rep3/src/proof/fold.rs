@@ -24,7 +24,7 @@ impl Shape {
 
     /// From the number of items after the first fold.
     pub fn with_items<E: Extension>(items: usize) -> Shape {
-        Shape { vars: schedule(E::FIRST, items), items }
+        Shape { vars: schedule::<E>(E::FIRST, items), items }
     }
 
     /// Folds.

@@ -1,23 +1,32 @@
 //! Ring elements: statements over Z_2^64 in the Galois ring Z_2^64\[Y\]/(Y^64 + Y^4 + Y^3 + Y + 1).
+//!
+//! What costs time here are matrix products over Z_2^64, on the device: with a matrix of random bits, with the matrix of
+//! a multiplication, or of coefficients with coefficients.
 
-use super::Column;
 use super::batch::{Batch, Weights, groups};
 use super::extension::Extension;
-use privet_kernels::Device;
+use super::tensor;
 use privet_kernels::fold::cpu::ring_values;
 use privet_kernels::fold::points;
+use privet_kernels::{Device, LinearShape};
 use privet_prg::Prg;
 use privet_ring::Ring;
+use std::ops::Range;
 
 /// Coefficients of an element.
-pub(super) const DEGREE: usize = 64;
+const DEGREE: usize = 64;
 
 /// An element of the Galois ring, coefficient i for Y^i.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub(super) struct Gr(pub [u64; DEGREE]);
+pub(super) type Gr = [u64; DEGREE];
 
-/// A polynomial of degree at most 126 modulo Y^64 = -Y^4 - Y^3 - Y - 1.
+/// Positions, and rows, of one product of [`combine`]: 1 MiB of operand.
+const POSITIONS: usize = 1024;
+const ROWS: usize = 128;
+
+/// Groups of one product of [`Gr::message`].
+const GROUPS: usize = 512;
+
+/// A polynomial of degree at most 127 modulo Y^64 = -Y^4 - Y^3 - Y - 1.
 fn reduce(mut wide: [u64; 2 * DEGREE]) -> Gr {
     for i in (DEGREE..2 * DEGREE).rev() {
         let c = wide[i];
@@ -27,58 +36,104 @@ fn reduce(mut wide: [u64; 2 * DEGREE]) -> Gr {
     }
     let mut low = [0; DEGREE];
     low.copy_from_slice(&wide[..DEGREE]);
-    Gr(low)
+    low
 }
 
-impl Gr {
-    /// Times an element of the exceptional set (public: branches on its bits).
-    fn times_bits(&self, bits: u64) -> Gr {
-        let mut wide = [0u64; 2 * DEGREE];
-        let mut rest = bits;
-        while rest != 0 {
-            let i = rest.trailing_zeros() as usize;
-            for (w, c) in wide[i..].iter_mut().zip(&self.0) {
-                *w = w.wrapping_add(*c);
-            }
-            rest &= rest - 1;
+/// Times an element of the exceptional set (public: branches on its bits).
+pub(super) fn times_bits(a: &Gr, bits: u64) -> Gr {
+    let mut wide = [0u64; 2 * DEGREE];
+    let mut rest = bits;
+    while rest != 0 {
+        let i = rest.trailing_zeros() as usize;
+        for (w, c) in wide[i..].iter_mut().zip(a) {
+            *w = w.wrapping_add(*c);
         }
-        reduce(wide)
+        rest &= rest - 1;
     }
+    reduce(wide)
+}
 
-    fn scale(&self, c: u64) -> Gr {
-        Gr(self.0.map(|a| a.wrapping_mul(c)))
-    }
+/// Every coefficient times 2^shift.
+pub(super) fn shifted(a: &Gr, shift: u32) -> Gr {
+    a.map(|c| c << shift)
+}
 
-    fn fold_column(column: &Column, shift: u32, basis: &[Gr], s: Option<&[u64]>, items: &mut Vec<Gr>) {
-        for (g, words) in column.chunks(basis.len()).enumerate() {
-            let terms = words.iter().zip(basis).map(|(w, b)| b.scale(w << shift));
-            let item = terms.fold(Gr::ZERO, Gr::add);
-            items.push(s.map_or(item, |s| item.times_bits(s[g])));
+/// For every row, the sum over positions p of `bits[p]`, as an element of the exceptional set, times the row's word at p.
+/// `gather(rows, positions, out)` writes words row by row.
+pub(super) fn combine(
+    device: &dyn Device,
+    rows: usize,
+    bits: &[u64],
+    mut gather: impl FnMut(Range<usize>, Range<usize>, &mut [u64]),
+) -> Vec<Gr> {
+    let mut out = vec![Gr::ZERO; rows];
+    let mut words = vec![0; ROWS.min(rows) * POSITIONS.min(bits.len())];
+    for (i, bits) in bits.chunks(POSITIONS).enumerate() {
+        let positions = i * POSITIONS..i * POSITIONS + bits.len();
+        let matrix: Vec<Gr> = bits.iter().map(|&b| Gr::embed(b)).collect();
+        let shape = |m| LinearShape::MatMul { m, k: bits.len(), n: DEGREE };
+        let matrix = device.prepare(Ring::R64, shape(1), matrix.as_flattened());
+        for (j, out) in out.chunks_mut(ROWS).enumerate() {
+            let words = &mut words[..out.len() * bits.len()];
+            gather(j * ROWS..j * ROWS + out.len(), positions.clone(), words);
+            device.linear_acc(Ring::R64, shape(out.len()), words, matrix.as_ref(), out.as_flattened_mut());
         }
+    }
+    out
+}
+
+/// The sums of coefficient products `c[i][j]` as a polynomial, reduced.
+fn collapse(c: &[u64]) -> Gr {
+    let mut wide = [0u64; 2 * DEGREE];
+    for (i, row) in c.chunks(DEGREE).enumerate() {
+        for (w, c) in wide[i..].iter_mut().zip(row) {
+            *w = w.wrapping_add(*c);
+        }
+    }
+    reduce(wide)
+}
+
+/// The inner product of two vectors.
+pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr]) -> Gr {
+    Gr::message(device, u, v, 0)[0]
+}
+
+/// The words of a column, left-shifted and padded to whole groups, times `basis`.
+fn fold_column(device: &dyn Device, column: &[u64], shift: u32, basis: &[Gr], items: &mut Vec<Gr>) {
+    let k = basis.len();
+    let shape = |m| LinearShape::MatMul { m, k, n: DEGREE };
+    let weights = device.prepare(Ring::R64, shape(1), basis.as_flattened());
+    for words in column.chunks(k * POSITIONS) {
+        let mut words: Vec<u64> = words.iter().map(|w| w << shift).collect();
+        words.resize(words.len().next_multiple_of(k), 0);
+        let (at, m) = (items.len(), words.len() / k);
+        items.resize(at + m, Gr::ZERO);
+        let out = items[at..].as_flattened_mut();
+        device.linear_acc(Ring::R64, shape(m), &words, weights.as_ref(), out);
     }
 }
 
 impl Extension for Gr {
-    const ZERO: Gr = Gr([0; DEGREE]);
+    const ZERO: Gr = [0; DEGREE];
     const BYTES: usize = 8 * DEGREE;
     const FIRST: u32 = 4;
 
     fn embed(bits: u64) -> Gr {
-        Gr(std::array::from_fn(|i| bits >> i & 1))
+        std::array::from_fn(|i| bits >> i & 1)
     }
 
     fn add(self, other: Gr) -> Gr {
-        Gr(std::array::from_fn(|i| self.0[i].wrapping_add(other.0[i])))
+        std::array::from_fn(|i| self[i].wrapping_add(other[i]))
     }
 
     fn sub(self, other: Gr) -> Gr {
-        Gr(std::array::from_fn(|i| self.0[i].wrapping_sub(other.0[i])))
+        std::array::from_fn(|i| self[i].wrapping_sub(other[i]))
     }
 
     fn mul(self, other: Gr) -> Gr {
         let mut wide = [0u64; 2 * DEGREE];
-        for (i, a) in self.0.iter().enumerate() {
-            for (w, b) in wide[i..].iter_mut().zip(&other.0) {
+        for (i, a) in self.iter().enumerate() {
+            for (w, b) in wide[i..].iter_mut().zip(&other) {
                 *w = w.wrapping_add(a.wrapping_mul(*b));
             }
         }
@@ -86,12 +141,12 @@ impl Extension for Gr {
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        out.extend(self.0.iter().flat_map(|c| c.to_le_bytes()));
+        out.extend(self.iter().flat_map(|c| c.to_le_bytes()));
     }
 
     fn get(bytes: &[u8]) -> Gr {
         let mut element = Gr::ZERO;
-        for (c, bytes) in element.0.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        for (c, bytes) in element.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *c = u64::from_le_bytes(*bytes);
         }
         element
@@ -99,7 +154,7 @@ impl Extension for Gr {
 
     fn draw(prg: &mut Prg) -> Gr {
         let mut element = Gr::ZERO;
-        prg.fill(Ring::R64, &mut element.0);
+        prg.fill(Ring::R64, &mut element);
         element
     }
 
@@ -107,63 +162,121 @@ impl Extension for Gr {
         groups::<Gr>(words) * terms
     }
 
-    fn first_message(_device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gr> {
-        let mut sums = vec![Gr::ZERO; points(Gr::FIRST)];
+    fn vars(items: usize) -> u32 {
+        // a product of elements costs much more than a value on the wire where there are many
+        match items {
+            0..1024 => 4,
+            1024..8192 => 3,
+            _ => 2,
+        }
+    }
+
+    fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gr> {
+        let points = points(Gr::FIRST);
+        let mut sums = vec![Gr::ZERO; points];
+        let mut values = vec![];
         for (b, s) in weights.of::<Gr>(batches) {
-            let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[..], &v[..])).collect();
-            let mut values = vec![0; s.len() * sums.len()];
-            ring_values(&terms, Gr::FIRST, &mut values);
-            for (values, s) in values.chunks(sums.len()).zip(s) {
-                for (sum, z) in sums.iter_mut().zip(values) {
-                    *sum = sum.add(Gr::embed(*s).scale(z << b.shift));
-                }
+            for (i, s) in s.chunks(POSITIONS).enumerate() {
+                let part = |c: &'_ [u64]| {
+                    let first = (i * POSITIONS) << Gr::FIRST;
+                    first..c.len().min(first + (POSITIONS << Gr::FIRST))
+                };
+                let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[part(u)], &v[part(v)])).collect();
+                values.resize(points * s.len(), 0);
+                ring_values(&terms, Gr::FIRST, &mut values);
+                let part = combine(device, points, s, |rows, positions, out| {
+                    debug_assert_eq!(positions.len(), s.len());
+                    let values = &values[rows.start * s.len()..rows.end * s.len()];
+                    out.iter_mut().zip(values).for_each(|(out, z)| *out = z << b.shift);
+                });
+                sums.iter_mut().zip(part).for_each(|(sum, part)| *sum = sum.add(part));
             }
         }
         sums
     }
 
-    fn first_fold_u(_device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gr]) -> Vec<Gr> {
+    fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gr]) -> Vec<Gr> {
         let mut items = vec![];
         for (b, s) in weights.of::<Gr>(batches) {
-            b.u.iter().for_each(|u| Gr::fold_column(u, b.shift, basis, Some(s), &mut items));
+            for u in &b.u {
+                let at = items.len();
+                fold_column(device, u, b.shift, basis, &mut items);
+                items[at..].iter_mut().zip(s).for_each(|(item, s)| *item = times_bits(item, *s));
+            }
         }
         items
     }
 
-    fn first_fold_v(_device: &dyn Device, batches: &[Batch], basis: &[Gr]) -> Vec<Gr> {
+    fn first_fold_v(device: &dyn Device, batches: &[Batch], basis: &[Gr]) -> Vec<Gr> {
         let mut items = vec![];
-        for b in batches {
-            b.v.iter().for_each(|v| Gr::fold_column(v, 0, basis, None, &mut items));
+        for v in batches.iter().flat_map(|b| &b.v) {
+            fold_column(device, v, 0, basis, &mut items);
         }
         items
     }
 
-    fn combine(_device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {
+    fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {
         let mut total = Gr::ZERO;
         for (b, s) in weights.of::<Gr>(batches) {
             let column = b.s.as_ref().expect("verifiers have s");
-            for (words, s) in column.chunks(1 << Gr::FIRST).zip(s) {
-                let terms =
-                    words.iter().zip(&weights.rho).map(|(w, rho)| Gr::embed(*rho).scale(w << b.shift));
-                total = total.add(terms.fold(Gr::ZERO, Gr::add).times_bits(*s));
+            let sums = combine(device, 1 << Gr::FIRST, s, |rows, positions, out| {
+                for (l, out) in rows.zip(out.chunks_mut(positions.len())) {
+                    for (g, out) in positions.clone().zip(out) {
+                        *out = column.get((g << Gr::FIRST) + l).map_or(0, |w| w << b.shift);
+                    }
+                }
+            });
+            for (sum, rho) in sums.iter().zip(&weights.rho) {
+                total = total.add(times_bits(sum, *rho));
             }
         }
         total
     }
 
-    fn message(_device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
-        let mut sums = vec![Gr::ZERO; points(vars)];
-        for (u, v) in u.chunks(1 << vars).zip(v.chunks(1 << vars)) {
-            let (u, v) = (super::tensor::extend(u, vars), super::tensor::extend(v, vars));
-            for (sum, (u, v)) in sums.iter_mut().zip(u.into_iter().zip(v)) {
-                *sum = sum.add(u.mul(v));
+    fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
+        let mut values = vec![];
+        for e in 0..points(vars) {
+            let mut products = [0; DEGREE * DEGREE];
+            for (u, v) in u.chunks(GROUPS << vars).zip(v.chunks(GROUPS << vars)) {
+                let groups = u.len().div_ceil(1 << vars);
+                let shape = LinearShape::MatMul { m: DEGREE, k: groups, n: DEGREE };
+                let mut left = vec![0; DEGREE * groups];
+                for (g, u) in u.chunks(1 << vars).enumerate() {
+                    let value = tensor::value(u, vars, e);
+                    (0..DEGREE).for_each(|i| left[i * groups + g] = value[i]);
+                }
+                let right: Vec<Gr> = v.chunks(1 << vars).map(|v| tensor::value(v, vars, e)).collect();
+                let right = device.prepare(Ring::R64, shape, right.as_flattened());
+                device.linear_acc(Ring::R64, shape, &left, right.as_ref(), &mut products);
             }
+            values.push(collapse(&products));
         }
-        sums
+        values
     }
 
-    fn fold(_device: &dyn Device, items: &[Gr], basis: &[Gr]) -> Vec<Gr> {
-        let inner = |items: &[Gr]| items.iter().zip(basis).fold(Gr::ZERO, |sum, (a, b)| sum.add(a.mul(*b)));
-        items.chunks(basis.len()).map(inner).collect()
+    fn fold(device: &dyn Device, items: &[Gr], basis: &[Gr]) -> Vec<Gr> {
+        // row (l, i): basis_l Y^i
+        let mut matrix = Vec::with_capacity(basis.len() * DEGREE);
+        for b in basis {
+            matrix.extend((0..DEGREE).map(|i| times_bits(b, 1 << i)));
+        }
+        let shape = |m| LinearShape::MatMul { m, k: DEGREE * basis.len(), n: DEGREE };
+        let matrix = device.prepare(Ring::R64, shape(1), matrix.as_flattened());
+        let mut out = vec![Gr::ZERO; items.len().div_ceil(basis.len())];
+        let whole = items.len() / basis.len();
+        let (groups, rest) = items.split_at(whole * basis.len());
+        let multiply = |items: &[Gr], out: &mut [Gr]| {
+            let (shape, x) = (shape(out.len()), items.as_flattened());
+            device.linear_acc(Ring::R64, shape, x, matrix.as_ref(), out.as_flattened_mut());
+        };
+        if whole > 0 {
+            multiply(groups, &mut out[..whole]);
+        }
+        if !rest.is_empty() {
+            let mut last = rest.to_vec();
+            last.resize(basis.len(), Gr::ZERO);
+            multiply(&last, &mut out[whole..]);
+        }
+        out
     }
 }

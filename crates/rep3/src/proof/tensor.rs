@@ -14,23 +14,30 @@ pub(super) fn basis<E: Extension>(r: &[u64]) -> Vec<E> {
     powers
 }
 
-/// Values at 0, 1 and infinity in every variable of the polynomial with these coefficients (0 after the last).
-pub(super) fn extend<E: Extension>(coefficients: &[E], vars: u32) -> Vec<E> {
-    let mut values = coefficients.to_vec();
-    values.resize(1 << vars, E::ZERO);
-    let mut size = 1;
-    while values.len() > size {
-        values = values
-            .chunks(2 * size)
-            .flat_map(|pair| {
-                let (zero, infinity) = pair.split_at(size);
-                let one = zero.iter().zip(infinity).map(|(a, b)| a.add(*b));
-                zero.iter().copied().chain(one).chain(infinity.iter().copied()).collect::<Vec<_>>()
-            })
-            .collect();
-        size *= 3;
+/// The value at point `e` of the polynomial with these coefficients (0 after the last).
+pub(super) fn value<E: Extension>(coefficients: &[E], vars: u32, e: usize) -> E {
+    // variables at infinity pick, those at 1 add up, those at 0 leave out
+    let (mut rest, mut picked, mut summed) = (e, 0, 0);
+    for j in 0..vars {
+        match rest % 3 {
+            0 => {}
+            1 => summed |= 1 << j,
+            _ => picked |= 1 << j,
+        }
+        rest /= 3;
     }
-    values
+    let mut sum = E::ZERO;
+    let mut subset = 0usize;
+    loop {
+        if let Some(c) = coefficients.get(picked | subset) {
+            sum = sum.add(*c);
+        }
+        // the next subset of `summed`
+        subset = subset.wrapping_sub(summed) & summed;
+        if subset == 0 {
+            return sum;
+        }
+    }
 }
 
 /// The polynomial of degree 2 in every variable with these values, at `r`.
@@ -49,19 +56,16 @@ pub(super) fn evaluate<E: Extension>(values: &[E], r: &[u64]) -> E {
     values[0]
 }
 
-/// Most variables of a later fold.
-const VARS: u32 = 4;
-
 /// Variables of every fold: `first`, then as many as it takes to bring `items` items and one mask into one group. Empty
 /// where there is nothing to prove.
-pub(super) fn schedule(first: u32, mut items: usize) -> Vec<u32> {
+pub(super) fn schedule<E: Extension>(first: u32, mut items: usize) -> Vec<u32> {
     if items == 0 {
         return vec![];
     }
     let mut vars = vec![first];
-    while items + 1 > 1 << VARS {
-        vars.push(VARS);
-        items = items.div_ceil(1 << VARS);
+    while items >= 1 << E::vars(items) {
+        vars.push(E::vars(items));
+        items = items.div_ceil(1 << E::vars(items));
     }
     vars.push((items + 1).next_power_of_two().ilog2());
     vars

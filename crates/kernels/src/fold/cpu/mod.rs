@@ -94,7 +94,13 @@ impl fmt::Display for FoldPath {
     }
 }
 
-/// For every group of 2^vars words (0 after the last) the 3^vars values of `sum over terms of u_g v_g` over Z_2^64.
+/// The 3^vars values of `sum over terms of u_g v_g` over Z_2^64, for every group of 2^vars words (0 after the last):
+/// value `e` of group `g` is `out[e * groups + g]`.
 pub fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+    let points = points(vars);
+    assert_eq!(out.len() % points, 0, "number of values");
+    for (u, v) in terms {
+        assert!(u.len() == v.len() && u.len().div_ceil(1 << vars) == out.len() / points, "number of words");
+    }
     portable::ring_values(terms, vars, out);
 }

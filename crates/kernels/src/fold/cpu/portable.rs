@@ -131,12 +131,14 @@ pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]
         whole[..words.len()].copy_from_slice(words);
         extend(&whole, out, u64::wrapping_add);
     };
-    for (g, out) in out.chunks_mut(points).enumerate() {
-        out.fill(0);
+    let groups = out.len() / points;
+    out.fill(0);
+    for g in 0..groups {
         for (u, v) in terms {
             values(u, g, &mut a);
             values(v, g, &mut b);
-            for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(&b)) {
+            for (e, (a, b)) in a.iter().zip(&b).enumerate() {
+                let out = &mut out[e * groups + g];
                 *out = out.wrapping_add(a.wrapping_mul(*b));
             }
         }
