@@ -117,9 +117,9 @@ impl<'a> Evaluator<'a> {
                 let products = Products::of(self.plan, node).ok_or_else(|| {
                     RunError::Missing(format!("node {v} has no product; check the plan before it is run"))
                 })?;
-                let start = match node.inputs.get(2) {
-                    Some(&bias) => spread_bias(node, &operand(bias).own),
-                    None => vec![0; node.ty.len()],
+                let start = match node.inputs.get(2).map(|&bias| operand(bias)) {
+                    Some(bias) => Share::new(spread_bias(node, &bias.own), spread_bias(node, &bias.next)),
+                    None => Share::new(vec![0; node.ty.len()], vec![0; node.ty.len()]),
                 };
                 let fresh;
                 let w = match self.weights.operands.get(&v) {

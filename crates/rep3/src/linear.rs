@@ -2,7 +2,7 @@
 //! al., CCS 2016, section 2.2), whole inner products at a time, and one reshare makes it a share of it.
 
 use crate::context::Masks;
-use crate::proof::{Algebra, Column, View};
+use crate::proof::{Algebra, Column, ProductClaim, View};
 use crate::{Party, PartyId, RunError, Share};
 use privet_family::{Prepared, Products};
 use privet_kernels::Device;
@@ -13,7 +13,6 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Operand {
     /// The share itself.
-    #[expect(dead_code, reason = "statements about products are added with their proofs")]
     pub share: Share,
     /// `W_i`.
     own: Prepared,
@@ -30,22 +29,29 @@ impl Operand {
     }
 }
 
-/// Matrix products or a convolution: `x_i (W_i + W_(i+1)) + x_(i+1) W_i`, two products on the device, added to `start`, this
-/// party's component of what the result is added to. One round, one element a result.
+/// Matrix products or a convolution: `x_i (W_i + W_(i+1)) + x_(i+1) W_i`, two products on the device, added to `start`, a
+/// share of what the result is added to. One round, one element a result.
 pub(crate) fn products(
     cx: &mut Party,
     ring: Ring,
     products: Products,
     x: &Share,
     w: &Operand,
-    start: Vec<u64>,
+    start: Share,
 ) -> Result<Share, RunError> {
-    let mut z = start;
+    let mut z = Arc::unwrap_or_clone(start.own);
     products.accumulate(cx.device, ring, &x.own, &w.both, &mut z);
     products.accumulate(cx.device, ring, &x.next, &w.own, &mut z);
     cx.stats.macs += 2 * products.macs();
     let (z, masks) = cx.reshare("product", ring, z)?;
-    if let Some(_masks) = masks {}
+    if let (Some(transcript), Some(mut masks)) = (&mut cx.transcript, masks) {
+        for (s, start) in masks.before.iter_mut().zip(start.next.iter()) {
+            *s = s.wrapping_add(*start);
+        }
+        let (before, after) = (masks.before.into(), masks.after.into());
+        let (x, w) = (x.clone(), w.share.clone());
+        transcript.push_products(ProductClaim { ring, products, x, w, before, after });
+    }
     Ok(z)
 }
 

@@ -3,6 +3,7 @@
 use super::extension::Extension;
 use super::field::Gf;
 use super::galois::Gr;
+use super::products::{Coefficients, Product, ProductClaim};
 use super::{Algebra, Claim, Column, View};
 use crate::PartyId;
 use privet_prg::{Prg, Seed};
@@ -21,16 +22,37 @@ pub(super) struct Batch {
     pub s: Option<Column>,
 }
 
-/// All batches about one prover, by algebra.
+/// What is stated about one prover in one algebra.
+#[derive(Default)]
+pub(super) struct Statements {
+    pub batches: Vec<Batch>,
+    /// Over rings alone.
+    pub products: Vec<Product>,
+}
+
+impl Statements {
+    /// Items after the first fold.
+    pub fn items<E: Extension>(&self) -> usize {
+        let words: usize = self.batches.iter().map(|b| E::items(b.words, b.terms)).sum();
+        words + self.products.iter().map(Product::items).sum::<usize>()
+    }
+
+    /// Variables of the first fold, which is of words.
+    pub fn first<E: Extension>(&self) -> u32 {
+        if self.batches.is_empty() { 0 } else { E::FIRST }
+    }
+}
+
+/// All that is stated about one prover.
 #[derive(Default)]
 pub(super) struct Batches {
-    pub bits: Vec<Batch>,
-    pub ring: Vec<Batch>,
+    pub bits: Statements,
+    pub ring: Statements,
 }
 
 impl Batches {
-    /// Sort the claims of a transcript by prover.
-    pub fn sort(claims: Vec<Claim>) -> [Batches; 3] {
+    /// Sort what party `id` remembers by prover.
+    pub fn sort(id: PartyId, claims: Vec<Claim>, products: Vec<ProductClaim>) -> [Batches; 3] {
         let mut sorted = <[Batches; 3]>::default();
         for Claim { algebra, prover, view } in claims {
             let (u, v, s) = match view {
@@ -44,12 +66,14 @@ impl Batches {
                 continue;
             }
             let of = &mut sorted[prover.index()];
-            match algebra {
-                Algebra::Bits => of.bits.push(Batch { shift: 0, words, terms, u, v, s }),
-                Algebra::Ring(ring) => {
-                    of.ring.push(Batch { shift: 64 - ring.bits(), words, terms, u, v, s });
-                }
-            }
+            let (of, shift) = match algebra {
+                Algebra::Bits => (&mut of.bits, 0),
+                Algebra::Ring(ring) => (&mut of.ring, 64 - ring.bits()),
+            };
+            of.batches.push(Batch { shift, words, terms, u, v, s });
+        }
+        for prover in PartyId::ALL {
+            sorted[prover.index()].ring.products.extend(products.iter().map(|p| p.about(id, prover)));
         }
         sorted
     }
@@ -60,25 +84,23 @@ pub(super) fn groups<E: Extension>(words: usize) -> usize {
     words.div_ceil(1 << E::FIRST)
 }
 
-/// Items after the first fold.
-pub(super) fn items<E: Extension>(batches: &[Batch]) -> usize {
-    batches.iter().map(|b| E::items(b.words, b.terms)).sum()
-}
-
 /// The random coefficients of one prover's statements: word l of group g has `s_g rho_l`. Elements of the exceptional
 /// set by their coefficients; `rho_0` is 1.
 pub(super) struct Weights {
     pub rho: Vec<u64>,
     /// All batches' groups, one batch after the other.
     pub s: Vec<u64>,
+    /// Every product's.
+    pub products: Vec<Vec<Coefficients>>,
 }
 
 impl Weights {
-    fn draw<E: Extension>(prg: &mut Prg, batches: &[Batch]) -> Weights {
+    fn draw<E: Extension>(prg: &mut Prg, statements: &Statements) -> Weights {
         let mut rho = prg.elements(Ring::R64, 1 << E::FIRST);
         rho[0] = 1;
-        let s = prg.elements(Ring::R64, batches.iter().map(|b| groups::<E>(b.words)).sum());
-        Weights { rho, s }
+        let s = prg.elements(Ring::R64, statements.batches.iter().map(|b| groups::<E>(b.words)).sum());
+        let products = statements.products.iter().map(|p| p.draw(prg)).collect();
+        Weights { rho, s, products }
     }
 
     /// Both algebras' weights from the seed that the verifiers reveal.

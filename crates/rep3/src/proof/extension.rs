@@ -1,6 +1,7 @@
 //! The rings that statements are combined over.
 
-use super::batch::{Batch, Weights};
+use super::batch::{Batch, Statements, Weights};
+use super::products::Joined;
 use privet_kernels::Device;
 use privet_prg::Prg;
 
@@ -38,6 +39,10 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn first_fold_v(device: &dyn Device, batches: &[Batch], basis: &[Self]) -> Vec<Self>;
     /// The combination of the batches' `s` columns: words m = (g, l) times `s_g rho_l`.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;
+    /// What joins the folded words: products that are combined in another way.
+    fn join(_device: &dyn Device, _statements: &Statements, _weights: &Weights) -> Joined<Self> {
+        Joined::nothing()
+    }
 
     /// Values of `sum over groups of u_g v_g`, groups of 2^vars items.
     fn message(device: &dyn Device, u: &[Self], v: &[Self], vars: u32) -> Vec<Self>;

@@ -1,7 +1,8 @@
 //! One proof in one algebra, at the prover and at a verifier.
 
-use super::batch::{Batch, Weights, items};
+use super::batch::{Statements, Weights};
 use super::extension::Extension;
+use super::products::Joined;
 use super::tensor::{basis, evaluate, schedule};
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
@@ -13,18 +14,11 @@ use subtle::ConstantTimeEq;
 pub(super) struct Shape {
     /// Variables of every fold; empty where there is nothing to prove.
     pub vars: Vec<u32>,
-    /// Items after the first fold.
-    items: usize,
 }
 
 impl Shape {
-    pub fn of<E: Extension>(batches: &[Batch]) -> Shape {
-        Shape::with_items::<E>(items::<E>(batches))
-    }
-
-    /// From the number of items after the first fold.
-    pub fn with_items<E: Extension>(items: usize) -> Shape {
-        Shape { vars: schedule::<E>(E::FIRST, items), items }
+    pub fn of<E: Extension>(statements: &Statements) -> Shape {
+        Shape { vars: schedule::<E>(statements.first::<E>(), statements.items::<E>()) }
     }
 
     /// Folds.
@@ -62,7 +56,7 @@ pub(super) struct Masks {
 
 /// The prover's side.
 pub(super) struct Prover<E> {
-    batches: Vec<Batch>,
+    statements: Statements,
     shape: Shape,
     weights: Weights,
     u: Vec<E>,
@@ -70,8 +64,8 @@ pub(super) struct Prover<E> {
 }
 
 impl<E: Extension> Prover<E> {
-    pub fn new(batches: Vec<Batch>, shape: Shape, weights: Weights) -> Prover<E> {
-        Prover { batches, shape, weights, u: vec![], v: vec![] }
+    pub fn new(statements: Statements, shape: Shape, weights: Weights) -> Prover<E> {
+        Prover { statements, shape, weights, u: vec![], v: vec![] }
     }
 
     /// Append message `k`: the party after's shares of the product's values.
@@ -82,8 +76,10 @@ impl<E: Extension> Prover<E> {
         let (Some(before), Some(after)) = (&mut masks.before, &mut masks.after) else {
             unreachable!("a prover shares a key with each verifier")
         };
-        let values = if k == 0 {
-            E::first_message(device, &self.batches, &self.weights)
+        let values = if k == 0 && self.shape.vars(0) > 0 {
+            E::first_message(device, &self.statements.batches, &self.weights)
+        } else if k == 0 {
+            vec![E::ZERO]
         } else {
             if self.shape.last(k) {
                 self.u.push(E::draw(before));
@@ -103,9 +99,12 @@ impl<E: Extension> Prover<E> {
         }
         let basis = basis::<E>(&r[..self.shape.vars(k) as usize]);
         if k == 0 {
-            self.u = E::first_fold_u(device, &self.batches, &self.weights, &basis);
-            self.v = E::first_fold_v(device, &self.batches, &basis);
-            self.batches.clear();
+            self.u = E::first_fold_u(device, &self.statements.batches, &self.weights, &basis);
+            self.v = E::first_fold_v(device, &self.statements.batches, &basis);
+            let Joined { u, v, .. } = E::join(device, &self.statements, &self.weights);
+            self.u.extend(u);
+            self.v.extend(v);
+            self.statements = Statements::default();
         } else {
             self.u = E::fold(device, &self.u, &basis);
             self.v = E::fold(device, &self.v, &basis);
@@ -115,7 +114,7 @@ impl<E: Extension> Prover<E> {
 
 /// A verifier's side: what it knows of the operands (u before the prover, v after it), and its share of the claim.
 pub(super) struct Verifier<E> {
-    batches: Vec<Batch>,
+    statements: Statements,
     shape: Shape,
     weights: Weights,
     before: bool,
@@ -127,13 +126,13 @@ impl<E: Extension> Verifier<E> {
     pub fn new(
         device: &dyn Device,
         before: bool,
-        batches: Vec<Batch>,
+        statements: Statements,
         shape: Shape,
         weights: Weights,
     ) -> Verifier<E> {
         // sum over t of u_t v_t = -s_B - s_A
-        let claim = E::ZERO.sub(E::combine(device, &batches, &weights));
-        Verifier { batches, shape, weights, before, items: vec![], claim }
+        let claim = E::ZERO.sub(E::combine(device, &statements.batches, &weights));
+        Verifier { statements, shape, weights, before, items: vec![], claim }
     }
 
     /// Take this verifier's share of message `k` (the party before draws it, `bytes` are what the party after
@@ -158,12 +157,19 @@ impl<E: Extension> Verifier<E> {
         let r = &r[..vars as usize];
         self.claim = evaluate(&values, r);
         let basis = basis::<E>(r);
-        self.items = match (k, self.before) {
-            (0, true) => E::first_fold_u(device, &self.batches, &self.weights, &basis),
-            (0, false) => E::first_fold_v(device, &self.batches, &basis),
-            _ => E::fold(device, &self.items, &basis),
+        if k > 0 {
+            self.items = E::fold(device, &self.items, &basis);
+            return;
+        }
+        let statements = std::mem::take(&mut self.statements);
+        let Joined { u, v, claim } = E::join(device, &statements, &self.weights);
+        self.items = if self.before {
+            E::first_fold_u(device, &statements.batches, &self.weights, &basis)
+        } else {
+            E::first_fold_v(device, &statements.batches, &basis)
         };
-        self.batches.clear();
+        self.items.extend(if self.before { u } else { v });
+        self.claim = self.claim.add(claim);
     }
 
     /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others. The

@@ -3,8 +3,9 @@
 //! What costs time here are matrix products over Z_2^64, on the device: with a matrix of random bits, with the matrix of
 //! a multiplication, or of coefficients with coefficients.
 
-use super::batch::{Batch, Weights, groups};
+use super::batch::{Batch, Statements, Weights, groups};
 use super::extension::Extension;
+use super::products::Joined;
 use super::tensor;
 use privet_kernels::fold::cpu::ring_values;
 use privet_kernels::fold::points;
@@ -231,6 +232,14 @@ impl Extension for Gr {
             }
         }
         total
+    }
+
+    fn join(device: &dyn Device, statements: &Statements, weights: &Weights) -> Joined<Gr> {
+        let mut joined = Joined::nothing();
+        for (product, coefficients) in statements.products.iter().zip(&weights.products) {
+            product.join(device, coefficients, &mut joined);
+        }
+        joined
     }
 
     fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {

@@ -6,6 +6,7 @@ mod extension;
 mod field;
 mod fold;
 mod galois;
+mod products;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod verify;
 use crate::PartyId;
 pub(crate) use column::Column;
 use privet_ring::Ring;
+pub(crate) use products::ProductClaim;
 
 /// Where the statements live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,7 @@ const LARGE: usize = 64 << 20;
 #[derive(Default)]
 pub(crate) struct Transcript {
     claims: Vec<Claim>,
+    products: Vec<ProductClaim>,
     bytes: usize,
 }
 
@@ -91,10 +94,23 @@ impl Transcript {
         &self.claims
     }
 
+    /// Remember the statements about everybody's reshare of one node's products. Panics where a length is not what
+    /// the shape says.
+    pub fn push_products(&mut self, claim: ProductClaim) {
+        let (shape, count) = (claim.products.shape, claim.products.count);
+        let lens = [claim.x.len(), claim.w.len(), claim.before.len(), claim.after.len()];
+        let expected = [shape.input_len(), shape.weight_len(), shape.output_len(), shape.output_len()];
+        assert_eq!(lens, expected.map(|n| n * count), "elements of a product");
+        self.bytes += size_of::<u64>() * 2 * (lens[0] + lens[1] + lens[2]);
+        if lens[2] > 0 {
+            self.products.push(claim);
+        }
+    }
+
     /// Everything, and nothing is left.
-    fn take(&mut self) -> Vec<Claim> {
+    fn take(&mut self) -> (Vec<Claim>, Vec<ProductClaim>) {
         self.bytes = 0;
-        std::mem::take(&mut self.claims)
+        (std::mem::take(&mut self.claims), std::mem::take(&mut self.products))
     }
 
     fn is_large(&self) -> bool {

@@ -133,7 +133,8 @@ impl Proof {
 
     fn fold(&mut self, party: &Party, k: usize, challenges: &[u8]) {
         let r: Vec<u64> = challenges.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-        if !r.is_empty() {
+        // after the last message there is nothing to go on with
+        if k + 1 < self.shapes.folds() {
             self.bits.fold(party.device, k, &r);
             self.ring.fold(party.device, k, &r);
         }
@@ -147,8 +148,8 @@ impl Party<'_> {
     /// Where a check fails, or a party says that one failed, the job is over: both links are closed with the reason.
     pub fn verify(&mut self) -> Result<(), RunError> {
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
-        let claims = transcript.take();
-        let batches = Batches::sort(claims);
+        let (claims, products) = transcript.take();
+        let batches = Batches::sort(self.id, claims, products);
         let folds = batches.iter().map(|b| Shapes::of(b).folds()).max().unwrap_or(0);
         if folds == 0 {
             return Ok(());

@@ -1,3 +1,5 @@
+mod products;
+
 use super::{Algebra, Column, View};
 use crate::testing::three;
 use crate::{Party, PartyId, RunError, Security};

@@ -1,0 +1,139 @@
+//! Matrix products and convolutions.
+
+use crate::linear::{Operand, products};
+use crate::proof::ProductClaim;
+use crate::testing::{edges, open, share, three};
+use crate::{Party, PartyId, RunError, Security, Share};
+use privet_family::Products;
+use privet_kernels::LinearShape;
+use privet_kernels::linear::reference;
+use privet_ring::{Conv2d, Ring};
+use std::sync::Arc;
+
+fn conv(groups: usize, stride: [usize; 2], padding: [usize; 4], dilation: [usize; 2]) -> LinearShape {
+    LinearShape::Conv2d(Conv2d {
+        batch: 2,
+        in_channels: 2 * groups,
+        input: [5, 6],
+        out_channels: 3 * groups,
+        kernel: [3, 2],
+        stride,
+        padding,
+        dilation,
+        groups,
+    })
+}
+
+fn shapes() -> Vec<Products> {
+    let one = |shape| Products { shape, count: 1 };
+    vec![
+        one(LinearShape::MatMulT { m: 3, k: 5, n: 2 }),
+        one(LinearShape::MatMulT { m: 1, k: 1, n: 1 }),
+        one(LinearShape::MatMulT { m: 2, k: 300, n: 70 }),
+        one(LinearShape::MatMul { m: 4, k: 7, n: 3 }),
+        Products { shape: LinearShape::MatMul { m: 2, k: 3, n: 5 }, count: 4 },
+        one(conv(1, [1, 1], [1, 1, 0, 2], [1, 1])),
+        one(conv(2, [2, 1], [2, 0, 1, 1], [1, 2])),
+    ]
+}
+
+/// A product of shared values, with something added to it.
+fn multiply(party: &mut Party, ring: Ring, p: Products) -> Share {
+    let [x, w, start] = operands(ring, p).map(|values| share(party.id, ring, &values));
+    let w = Operand::new(party.device, ring, p, &w);
+    products(party, ring, p, &x, &w, start).unwrap()
+}
+
+fn operands(ring: Ring, p: Products) -> [Vec<u64>; 3] {
+    let lens = [p.shape.input_len(), p.shape.weight_len(), p.shape.output_len()];
+    lens.map(|n| edges(ring, n * p.count))
+}
+
+#[test]
+fn products_pass() {
+    for p in shapes() {
+        for bits in [64, 48, 33, 8, 2, 1] {
+            let ring = Ring::new(bits);
+            let results = three(Security::Malicious, |party| {
+                let z = multiply(party, ring, p);
+                party.verify().unwrap_or_else(|e| panic!("{:?}, {bits} bits: {e}", p.shape));
+                z
+            });
+            let [x, w, start] = operands(ring, p);
+            let shape = p.shape;
+            let expected: Vec<u64> = (0..p.count)
+                .flat_map(|i| {
+                    let (x, w) = (&x[i * shape.input_len()..], &w[i * shape.weight_len()..]);
+                    let start = &start[i * shape.output_len()..][..shape.output_len()];
+                    let (x, w) = (&x[..shape.input_len()], &w[..shape.weight_len()]);
+                    let product = reference(ring, shape, x, w);
+                    let sums = product.iter().zip(start).map(|(z, s)| ring.wrap(z.wrapping_add(*s)));
+                    sums.collect::<Vec<_>>()
+                })
+                .collect();
+            assert_eq!(open(ring, results.each_ref()), expected, "{shape:?}");
+        }
+    }
+}
+
+/// Add `by` to one element of what a party knows: 0 and 1 components of x, 2 and 3 of w, 4 and 5 the verifiers' sums.
+fn spoil(claim: &mut ProductClaim, what: usize, element: usize, by: u64) {
+    let change = |words: &[u64]| {
+        let mut words = words.to_vec();
+        let at = element % words.len();
+        words[at] = words[at].wrapping_add(by);
+        words
+    };
+    match what {
+        0 => claim.x.own = Arc::new(change(&claim.x.own)),
+        1 => claim.x.next = Arc::new(change(&claim.x.next)),
+        2 => claim.w.own = Arc::new(change(&claim.w.own)),
+        3 => claim.w.next = Arc::new(change(&claim.w.next)),
+        4 => claim.before = change(&claim.before).into(),
+        _ => claim.after = change(&claim.after).into(),
+    }
+}
+
+#[test]
+fn no_wrong_product_passes() {
+    let mut attempt = 0;
+    for p in shapes() {
+        for bits in [1, 40, 64] {
+            for what in 0..6 {
+                let (ring, liar) = (Ring::new(bits), PartyId::ALL[attempt % 3]);
+                let results = three(Security::Malicious, |party| {
+                    multiply(party, ring, p);
+                    if party.id == liar {
+                        let claims = &mut party.transcript.as_mut().unwrap().products;
+                        let by = if what < 4 { 1 } else { 1 << (attempt as u32 % bits) };
+                        spoil(&mut claims[0], what, attempt, by);
+                    }
+                    party.verify()
+                });
+                // an operand may well meet nothing but zeros
+                let caught = results.iter().any(Result::is_err);
+                assert!(caught || what < 4 && bits == 1, "{:?}, {bits} bits, {what}", p.shape);
+                for result in &results {
+                    assert_eq!(result.is_err(), caught);
+                    assert!(!matches!(result, Err(RunError::Missing(_) | RunError::Pack { .. })));
+                }
+                attempt += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_together() {
+    let ring = Ring::new(48);
+    let results = three(Security::Malicious, |party| {
+        for p in shapes() {
+            multiply(party, ring, p);
+        }
+        let (x, y) = (share(party.id, ring, &edges(ring, 99)), share(party.id, ring, &edges(ring, 99)));
+        crate::linear::mul(party, ring, &x, &y).unwrap();
+        crate::gates::max::eval(party, ring, &x, &y).unwrap();
+        party.verify()
+    });
+    results.into_iter().for_each(|r| r.unwrap());
+}
