@@ -150,11 +150,14 @@ impl Party<'_> {
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let (claims, products) = transcript.take();
         let batches = Batches::sort(self.id, claims, products);
-        let folds = batches.iter().map(|b| Shapes::of(b).folds()).max().unwrap_or(0);
+        let shapes = batches.each_ref().map(Shapes::of);
+        let folds = shapes.iter().map(Shapes::folds).max().unwrap_or(0);
         if folds == 0 {
             return Ok(());
         }
-        let result = self.prove_and_check(batches, folds);
+        // where there are nothing but products, the fold of words is one of nothing
+        let silent = shapes.iter().all(|s| s.message_bytes(0) == 0);
+        let result = self.prove_and_check(batches, usize::from(silent), folds);
         if let Err(e) = &result
             && !matches!(e, RunError::Net(_))
         {
@@ -172,7 +175,8 @@ impl Party<'_> {
         }
     }
 
-    fn prove_and_check(&mut self, batches: [Batches; 3], folds: usize) -> Result<(), RunError> {
+    /// Folds `first..folds` have messages; all parties are to give the same numbers.
+    fn prove_and_check(&mut self, batches: [Batches; 3], first: usize, folds: usize) -> Result<(), RunError> {
         let (id, next, prev) = (self.id, self.id.next(), self.id.prev());
         let here = || vec![HERE];
         // Everybody has received every message of the batch: only now may coefficients become known.
@@ -213,9 +217,14 @@ impl Party<'_> {
         // Message k goes to the party after alone, which answers with challenge k. The party before says the same one round
         // later, when the answer of the party after has told it that message k was in.
         let mut answer = vec![];
-        for k in 0..folds {
+        for k in 0..first {
+            proof.fold(self, k, &[]);
+            behind.fold(self, k, &[]);
+            ahead.fold(self, k, &[]);
+        }
+        for k in first..folds {
             let mut to_next = proof.message(self, k);
-            if k > 0 {
+            if k > first {
                 to_next.extend(ahead.reveal(k - 1));
             }
             let expected = behind.shapes.message_bytes(k);
