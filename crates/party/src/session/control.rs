@@ -111,6 +111,11 @@ impl Id {
     pub fn fresh() -> Id {
         Id(*Seed::random().expose())
     }
+
+    /// Its beginning, for logs.
+    pub fn short(self) -> String {
+        hex(&self.0[..6])
+    }
 }
 
 impl Id {

@@ -153,7 +153,10 @@ impl<F: Family> Engine<F> {
             }
             Order::Begin { session, .. } => self.begin(*session, callers, others),
             Order::BeginFrom { owner, session } => self.begin_from(*owner, *session, others),
-            Order::Run { .. } => self.run(callers, others),
+            Order::Run { session, index, .. } => {
+                (self.log)(&format!("run {index} of session {}", session.short()));
+                self.run(callers, others)
+            }
         }
     }
 

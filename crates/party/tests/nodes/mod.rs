@@ -1,4 +1,5 @@
 //! A deployment of real processes over TLS, started and killed by tests.
+#![allow(dead_code, reason = "each test binary uses a part")]
 
 use privet_party::tensors::{self, Tensors};
 use privet_plan::FloatTensor;
@@ -36,7 +37,44 @@ impl Ran {
     }
 }
 
+/// A protocol family, as `privet init` takes it, and its processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    pub protocol: &'static str,
+    pub security: &'static str,
+    pub parties: &'static [&'static str],
+    pub dealer: bool,
+}
+
+pub const FSS: Family =
+    Family { protocol: "fss", security: "semi-honest", parties: &["party0", "party1"], dealer: true };
+pub const REP3: Family = Family {
+    protocol: "rep3",
+    security: "malicious",
+    parties: &["party0", "party1", "party2"],
+    dealer: false,
+};
+pub const REP3_SEMI_HONEST: Family = Family { security: "semi-honest", ..REP3 };
+pub const FAMILIES: [Family; 3] = [FSS, REP3, REP3_SEMI_HONEST];
+
+impl Family {
+    /// All that serve.
+    pub fn services(self) -> impl Iterator<Item = &'static str> {
+        self.parties.iter().copied().chain(self.dealer.then_some("dealer"))
+    }
+
+    /// Arguments of `privet run` that have `runs` runs prepared, where runs use something up.
+    pub fn prepare(self, runs: &'static str) -> &'static [&'static str] {
+        match (self.dealer, runs) {
+            (false, _) => &[],
+            (true, "1") => &["--prepare", "1"],
+            (true, _) => &["--prepare", "4"],
+        }
+    }
+}
+
 pub struct Nodes {
+    pub family: Family,
     dir: tempfile::TempDir,
     network: &'static str,
     running: BTreeMap<&'static str, Child>,
@@ -54,7 +92,19 @@ impl Nodes {
 
     /// The same, with weights that the client owns where `weights` is none.
     pub fn with_owner(plan: &Plan, weights: Option<&Tensors>, network: &'static str) -> Nodes {
+        Self::of(FSS, plan, weights, network, &[])
+    }
+
+    /// The same for any family, with more arguments of `privet init`.
+    pub fn of(
+        family: Family,
+        plan: &Plan,
+        weights: Option<&Tensors>,
+        network: &'static str,
+        more: &[&str],
+    ) -> Nodes {
         let nodes = Nodes {
+            family,
             dir: tempfile::tempdir().unwrap(),
             network,
             running: BTreeMap::new(),
@@ -62,19 +112,18 @@ impl Nodes {
         };
         fs::write(nodes.dir.path().join("plan.json"), plan.to_json()).unwrap();
         let mut init = Command::new(env!("CARGO_BIN_EXE_privet"));
-        init.args(["init", "--local"])
-            .arg(nodes.path(""))
-            .arg("--plan")
-            .arg(nodes.dir.path().join("plan.json"));
+        init.args(["init", "--protocol", family.protocol, "--security", family.security]).args(more);
+        init.arg("--local").arg(nodes.path("")).arg("--plan").arg(nodes.dir.path().join("plan.json"));
         match weights {
             Some(weights) => {
                 let path = nodes.dir.path().join("weights.safetensors");
                 tensors::save(&path, weights).unwrap();
                 init.arg("--weights").arg(path);
             }
-            None => {
+            None if !more.contains(&"--model-owner") => {
                 init.args(["--model-owner", "client:client"]);
             }
+            None => {}
         }
         let done = init.output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -111,7 +160,7 @@ impl Nodes {
     }
 
     pub fn start_all(&mut self) {
-        ["party0", "party1", "dealer"].into_iter().for_each(|name| self.start(name));
+        self.family.services().for_each(|name| self.start(name));
     }
 
     /// As `kill -9`.
@@ -127,13 +176,21 @@ impl Nodes {
 
     /// `privet run` with inputs, in the background.
     pub fn begin(&self, more: &[&str], inputs: &Tensors) -> Child {
-        // A file for each client: several may run at once.
-        let file = tempfile::Builder::new().tempfile_in(self.dir.path()).unwrap();
-        let (_, path) = file.keep().unwrap();
-        fs::write(&path, tensors::encode(inputs).unwrap()).unwrap();
+        self.begin_as("client", more, Some(inputs), &self.output())
+    }
+
+    /// `privet run` as a place, with inputs if it has some, and its outputs to a file.
+    pub fn begin_as(&self, who: &str, more: &[&str], inputs: Option<&Tensors>, output: &Path) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_privet"));
-        command.arg("run").arg("--config").arg(self.path("client/node.toml")).args(more);
-        command.arg("--input").arg(path).arg("--output").arg(self.output());
+        command.arg("run").arg("--config").arg(self.path(who).join("node.toml")).args(more);
+        if let Some(inputs) = inputs {
+            // A file for each client: several may run at once.
+            let file = tempfile::Builder::new().tempfile_in(self.dir.path()).unwrap();
+            let (_, path) = file.keep().unwrap();
+            fs::write(&path, tensors::encode(inputs).unwrap()).unwrap();
+            command.arg("--input").arg(path);
+        }
+        command.arg("--output").arg(output);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
@@ -153,7 +210,7 @@ impl Nodes {
             if started.elapsed() > HARNESS {
                 child.kill().unwrap();
                 child.wait().unwrap();
-                let logs = PARTIES.map(|p| self.log(p));
+                let logs: Vec<String> = self.family.services().map(|p| self.log(p)).collect();
                 panic!("no end after {HARNESS:?}: {}\n{logs:?}", reader.join().unwrap());
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -168,7 +225,7 @@ impl Nodes {
         self.finish(self.begin(more, inputs))
     }
 
-    fn output(&self) -> PathBuf {
+    pub fn output(&self) -> PathBuf {
         self.dir.path().join("output.safetensors")
     }
 
@@ -206,14 +263,14 @@ impl Nodes {
     /// None of the secrets that these processes handled is in what they wrote for people to read.
     pub fn nothing_secret_was_said(&self, tensors: &[&Tensors]) {
         let mut secrets: Vec<String> = Vec::new();
-        for name in PARTIES {
+        for name in self.family.parties {
             for session in sessions(&self.path(name).join("store")) {
                 let Ok(text) = fs::read(session.join("session.key")) else { continue };
                 let keys: serde_json::Value = serde_json::from_slice(&text).unwrap();
                 secrets.push(keys["seed"].as_str().unwrap().to_owned());
             }
         }
-        for name in ["party0", "party1", "dealer", "client"] {
+        for name in self.family.services().chain(["client"]) {
             let pem = fs::read_to_string(self.path(name).join("key.pem")).unwrap();
             secrets.extend(pem.lines().filter(|l| !l.starts_with('-')).map(str::to_owned));
         }
@@ -225,7 +282,7 @@ impl Nodes {
         }
         assert!(secrets.len() > 10, "the test must know secrets");
         let mut said = self.printed.lock().unwrap().clone();
-        ["party0", "party1", "dealer"].iter().for_each(|name| said.push_str(&self.log(name)));
+        self.family.services().for_each(|name| said.push_str(&self.log(name)));
         for secret in secrets {
             assert!(!said.contains(&secret), "a secret ({} characters) was written out", secret.len());
         }
