@@ -63,7 +63,10 @@ impl<F: Family> Engine<F> {
                 let session = self.family.open_session().filter(|_| checks == 0);
                 Ok(Order::Prepare { id, deal: Id::fresh(), session, runs, checks })
             }
-            Request::ShareWeights { id } => Ok(Order::Begin { id, session: self.family.next_session()? }),
+            Request::ShareWeights { id } => {
+                self.owner_of_the_model(callers)?;
+                Ok(Order::Begin { id, session: self.family.next_session()? })
+            }
             Request::Run { .. } | Request::Status { .. } => {
                 self.all_and_no_other(callers)?;
                 let session = self.family.open_session().ok_or(JobError::NotOpen)?;

@@ -1,0 +1,333 @@
+//! Clients and parties that do not do what they should, in sessions of real processes over TLS: each is found out, the
+//! message names it and the step, nothing is revealed, and the next proper run works.
+
+mod nodes;
+
+use nodes::{FSS, Family, Nodes, REP3, REP3_SEMI_HONEST, named, numbers, small};
+use privet_net::{Channel, NetworkProfile, TcpChannel};
+use privet_party::config::{Loaded, Place};
+use privet_party::session::control::{Id, Reply, Request, Talk, TalkError, hear, say};
+use privet_party::session::links::{Links, Purpose};
+use privet_party::session::order::{Consent, Go, Order};
+use privet_party::tensors::Tensors;
+use privet_plan::Plan;
+use privet_rep3::{Component, Portion};
+use privet_ring::{Ring, pack};
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn weights() -> Tensors {
+    named("fc.weight", numbers(&[4, 3], 1))
+}
+
+fn inputs() -> Tensors {
+    named("x", numbers(&[2, 3], 2))
+}
+
+/// A deployment whose model party 1 owns, with little patience for peers that do nothing.
+fn deployed(family: Family) -> Nodes {
+    let nodes = Nodes::of(family, &small(), Some(&weights()), "lan", &[]);
+    let file = nodes.path("deployment.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let patient =
+        text.lines().find(|l| l.starts_with("step = ")).expect("timeouts are written out").to_owned();
+    fs::write(&file, text.replace(&patient, "step = 1")).unwrap();
+    nodes
+}
+
+/// The same, with everybody running but `absent`.
+fn started_without(family: Family, absent: &str) -> Nodes {
+    let mut nodes = deployed(family);
+    family.services().filter(|s| *s != absent).for_each(|s| nodes.start(s));
+    nodes
+}
+
+fn started(family: Family) -> Nodes {
+    started_without(family, "nobody")
+}
+
+#[track_caller]
+fn works(nodes: &Nodes) {
+    nodes.run(nodes.family.prepare("1"), &inputs()).good();
+}
+
+/// The connections of a place, for a program of the test's own.
+fn links(nodes: &Nodes, name: &str) -> Links {
+    let loaded = Loaded::load(&nodes.path(name).join("node.toml")).unwrap();
+    Links::new(loaded, &small(), NetworkProfile::LAN).unwrap()
+}
+
+/// A client's connections to all parties, each with a request.
+fn asking(nodes: &Nodes, request: impl Fn(usize) -> Option<Request>) -> Vec<TcpChannel> {
+    let links = links(nodes, "client");
+    let dial = |party| {
+        let mut channel = links.dial(&Place::Party(party as u8), Purpose::Client).unwrap();
+        if let Some(request) = request(party) {
+            say(&mut channel, Talk::Request, &request).unwrap();
+        }
+        channel
+    };
+    (0..nodes.family.parties.len()).map(dial).collect()
+}
+
+/// Why a party says that a request failed.
+fn failure(channel: &mut TcpChannel) -> String {
+    match hear::<Reply>(channel, Talk::Reply) {
+        Ok(Reply::Failed { reason }) => reason,
+        Ok(other) => panic!("it went on: {other:?}"),
+        Err(e) => e.to_string(),
+    }
+}
+
+/// A run of a client that sends `payload(party)` for its input; every party must say why it failed.
+fn run_with(nodes: &Nodes, payload: impl Fn(usize) -> Vec<u8>) -> Vec<String> {
+    if nodes.family.dealer {
+        nodes.run(&["--prepare", "1", "--no-run"], &inputs()).good();
+    }
+    let id = Id::fresh();
+    let mut channels = asking(nodes, |_| Some(Request::Run { id }));
+    for channel in &mut channels {
+        assert!(matches!(hear(channel, Talk::Reply).unwrap(), Reply::Share { .. }));
+    }
+    for (party, channel) in channels.iter_mut().enumerate() {
+        // A party may have given up because of what another was sent.
+        let _ = channel.send(&Talk::Tensor.step(), payload(party));
+    }
+    channels.iter_mut().map(failure).collect()
+}
+
+#[test]
+fn inconsistent_components_of_an_input_are_refused() {
+    let ring = Ring::new(64);
+    for family in [REP3, REP3_SEMI_HONEST] {
+        let nodes = started(family);
+        works(&nodes);
+        for component in 0..3 {
+            let good = Portion::of(ring, &[7; 6]);
+            // One of the two holders of the component is sent another last element.
+            let payload = |party: usize| {
+                let mut portion = good[party].clone();
+                if party == component {
+                    let mut own = portion.clone().expand(ring, 6).own.to_vec();
+                    own[5] ^= 1 << 63;
+                    portion.own = Component::Elements(Arc::new(own));
+                }
+                let mut bytes = Vec::new();
+                portion.encode(ring, &mut bytes);
+                bytes
+            };
+            let reasons = run_with(&nodes, payload);
+            let found =
+                reasons.iter().filter(|r| r.contains("shared inputs") && r.contains("different copies"));
+            assert!(found.count() >= 2, "{reasons:?}");
+            works(&nodes);
+        }
+        nodes.nothing_secret_was_said(&[&weights(), &inputs()]);
+    }
+}
+
+#[test]
+fn different_masked_inputs_are_refused() {
+    let nodes = started(FSS);
+    let payload = |party: usize| {
+        let mut bytes = Vec::new();
+        pack(Ring::new(64), &[party as u64; 6], &mut bytes);
+        bytes
+    };
+    let reasons = run_with(&nodes, payload);
+    assert!(reasons.iter().any(|r| r.contains("received different tensors")), "{reasons:?}");
+    works(&nodes);
+}
+
+#[test]
+fn malformed_tensors_are_refused_by_name() {
+    let ring = Ring::new(64);
+    let nodes = started(REP3);
+    works(&nodes);
+    let mut good = Vec::new();
+    Portion::of(ring, &[7; 6])[1].encode(ring, &mut good);
+    let mut kind = good.clone();
+    kind[0] = 9;
+    let cut = good[..good.len() - 1].to_vec();
+    let longer = [good.clone(), vec![0]].concat();
+    let cases =
+        [(kind, "tensor `x`: "), (cut, "tensor `x`: "), (longer, "tensor `x`: "), (vec![0; 4096], "at most")];
+    for (bytes, says) in cases {
+        let reasons = run_with(&nodes, |_| bytes.clone());
+        assert!(reasons.iter().any(|r| r.contains(says)), "{says}: {reasons:?}");
+        works(&nodes);
+    }
+    for party in nodes.family.parties {
+        assert!(!nodes.log(party).contains("panicked"), "{}", nodes.log(party));
+    }
+}
+
+#[test]
+fn clients_that_ask_parties_for_different_things_are_told_and_leave_nothing_behind() {
+    for family in [FSS, REP3] {
+        let nodes = started(family);
+        let id = Id::fresh();
+        // Another number of runs; another request altogether; nothing at all.
+        let mut channels = asking(&nodes, |p| Some(Request::Prepare { id, runs: 1 + p as u64, checks: 0 }));
+        assert!(failure(&mut channels[0]).contains("asked the parties for different things"));
+        let id = Id::fresh();
+        let mut channels = asking(&nodes, |p| {
+            Some(if p == 0 { Request::Prepare { id, runs: 1, checks: 0 } } else { Request::Run { id } })
+        });
+        assert!(failure(&mut channels[0]).contains("asked the parties for different things"));
+        let id = Id::fresh();
+        let mut channels =
+            asking(&nodes, |p| (p == 0).then_some(Request::Prepare { id, runs: 1, checks: 0 }));
+        let reason = failure(&mut channels[0]);
+        assert!(reason.contains("did not hear from the client: it must connect to all parties"), "{reason}");
+        works(&nodes);
+    }
+}
+
+#[test]
+fn a_client_that_stops_in_the_middle_is_given_up() {
+    for family in [FSS, REP3] {
+        let nodes = started(family);
+        works(&nodes);
+        if family.dealer {
+            nodes.run(&["--prepare", "1", "--no-run"], &inputs()).good();
+        }
+        let id = Id::fresh();
+        let mut channels = asking(&nodes, |_| Some(Request::Run { id }));
+        for channel in &mut channels {
+            assert!(matches!(hear(channel, Talk::Reply).unwrap(), Reply::Share { .. }));
+        }
+        // It lives on, and sends nothing.
+        for party in family.parties {
+            nodes.until("its log", |n| n.log(party).contains("a request failed"));
+        }
+        let logs: Vec<String> = family.parties.iter().map(|p| nodes.log(p)).collect();
+        let waited = |l: &&String| l.contains("(shared tensor): client:client is alive, but this party waited");
+        assert!(logs.iter().filter(waited).count() >= 1, "{logs:?}");
+        let reasons: Vec<String> = channels.iter_mut().map(failure).collect();
+        assert!(reasons.iter().any(|r| r.contains("in vain for 1 s")), "{reasons:?}");
+        works(&nodes);
+    }
+}
+
+/// A party of the test's own that consents to everything it is ordered, in the place of party `me`.
+struct Fake {
+    links: Links,
+    leader: TcpChannel,
+}
+
+impl Fake {
+    fn of(nodes: &Nodes, me: &str) -> Fake {
+        let links = links(nodes, me);
+        let leader = links.dial(&Place::Party(0), Purpose::Parties).unwrap();
+        Fake { links, leader }
+    }
+
+    /// Consent to the next order and hear whether it is to be carried out.
+    fn consent(&mut self) -> (Order, Go) {
+        let order = hear(&mut self.leader, Talk::Order).unwrap();
+        say(&mut self.leader, Talk::Order, &Consent::Ready).unwrap();
+        (order, hear(&mut self.leader, Talk::Order).unwrap())
+    }
+}
+
+#[test]
+fn a_party_that_is_stuck_in_a_step_is_named_by_all() {
+    let mut nodes = started_without(REP3, "party2");
+    let mut fake = Fake::of(&nodes, "party2");
+    let client = {
+        // The client needs somebody to talk to at party 2.
+        let listener = fake.links.listen().unwrap();
+        let client = nodes.begin(&[], &inputs());
+        let channel = fake.links.welcome(listener.accept(Duration::from_secs(20)).unwrap()).unwrap().0;
+        let (order, go) = fake.consent();
+        assert_eq!(go, Go::Go);
+        let mut other = fake.links.dial(&Place::Party(1), Purpose::Parties).unwrap();
+        let digest = order.digest().to_vec();
+        assert_eq!(other.exchange(&Talk::Order.step(), digest, 32).unwrap(), order.digest());
+        // From here on it is alive, but does nothing.
+        for party in ["party0", "party1"] {
+            nodes.until("its log", |n| n.log(party).contains("a request failed"));
+        }
+        let logs = ["party0", "party1"].map(|p| nodes.log(p));
+        let named = logs.iter().filter(|l| l.contains("session / keys") && l.contains("party:2 is alive"));
+        assert!(named.count() >= 1, "{logs:?}");
+        drop((channel, other, listener));
+        client
+    };
+    drop(fake);
+    assert_ne!(nodes.finish(client).code, Some(0));
+    nodes.start("party2");
+    works(&nodes);
+}
+
+#[test]
+fn no_party_acts_before_all_consented_and_different_orders_are_found_out() {
+    // The test is party 0. It tells party 2 of another session than party 1.
+    let nodes = started_without(REP3, "party0");
+    let links = links(&nodes, "party0");
+    let listener = links.listen().unwrap();
+    let mut followers: Vec<Option<TcpChannel>> = vec![None, None];
+    while followers.iter().any(Option::is_none) {
+        match links.welcome(listener.accept(Duration::from_secs(20)).unwrap()).unwrap() {
+            (channel, Place::Party(p), Purpose::Parties) => followers[p as usize - 1] = Some(channel),
+            (_, place, _) => panic!("{place} called"),
+        }
+    }
+    let mut followers: Vec<TcpChannel> = followers.into_iter().flatten().collect();
+    for channel in &mut followers {
+        let order = Order::BeginFrom { owner: 1, session: Id::fresh() };
+        say(channel, Talk::Order, &order).unwrap();
+        assert_eq!(hear::<Consent>(channel, Talk::Order).unwrap(), Consent::Ready);
+    }
+    // A run of a session that is not open, and an owner that is none, get no consent.
+    for channel in &mut followers {
+        say(channel, Talk::Order, &Go::Off { reason: "a test".into() }).unwrap();
+        let run = Order::Run { ids: vec![], session: Id::fresh(), index: 1 };
+        say(channel, Talk::Order, &run).unwrap();
+        assert_eq!(hear::<Consent>(channel, Talk::Order).unwrap(), Consent::NoSession);
+        say(channel, Talk::Order, &Order::BeginFrom { owner: 2, session: Id::fresh() }).unwrap();
+        let declined = hear::<Consent>(channel, Talk::Order).unwrap();
+        assert!(
+            matches!(&declined, Consent::Declined { reason } if reason.contains("no role")),
+            "{declined:?}"
+        );
+    }
+    for channel in &mut followers {
+        let order = Order::BeginFrom { owner: 1, session: Id::fresh() };
+        say(channel, Talk::Order, &order).unwrap();
+        assert_eq!(hear::<Consent>(channel, Talk::Order).unwrap(), Consent::Ready);
+    }
+    for channel in &mut followers {
+        say(channel, Talk::Order, &Go::Go).unwrap();
+    }
+    for (channel, name) in followers.iter_mut().zip(["party1", "party2"]) {
+        let told: TalkError = hear::<Order>(channel, Talk::Order).unwrap_err();
+        assert!(told.to_string().contains("gave up"), "{told}");
+        nodes.until("its log", |n| n.log(name).contains("a request failed"));
+    }
+    let logs = ["party1", "party2"].map(|p| nodes.log(p));
+    assert!(logs.iter().any(|l| l.contains("different orders: it is broken or cheats")), "{logs:?}");
+}
+
+#[test]
+fn a_connection_for_something_else_is_refused() {
+    let nodes = started(REP3);
+    works(&nodes);
+    // Party 1 takes calls of parties from party 2 alone; nobody but parties calls as one; nobody deals.
+    let cases =
+        [("party0", 1, Purpose::Parties), ("client", 0, Purpose::Parties), ("client", 2, Purpose::Keys)];
+    for (who, party, purpose) in cases {
+        let mut channel = links(&nodes, who).dial(&Place::Party(party), purpose).unwrap();
+        let told = hear::<Order>(&mut channel, Talk::Order).unwrap_err().to_string();
+        assert!(told.contains("does not serve that"), "{told}");
+    }
+    works(&nodes);
+}
+
+#[test]
+fn plans_fit_the_harness() {
+    let plan: Plan = small();
+    assert_eq!((plan.nodes[0].ty.bits, plan.nodes[0].ty.len()), (64, 6), "what the cheats above send");
+}
