@@ -21,7 +21,9 @@ pub enum JobError {
     #[error("the client asked the parties for different things: its program is broken")]
     OtherRequest,
     /// Party 0 told the parties different things.
-    #[error("party 0 gave this party and party {0} different orders: it is broken or cheats")]
+    #[error(
+        "party 0 gave this party and party {0} different orders, or party {0} says so: one of them is broken or cheats"
+    )]
     OtherOrder(u8),
     /// A client that spoke to some parties only.
     #[error("party {0} did not hear from the client: it must connect to all parties")]

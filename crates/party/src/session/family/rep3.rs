@@ -236,7 +236,16 @@ impl Family for Rep3 {
             .collect();
 
         let start = Instant::now();
-        let outcome = Evaluator::new(&self.plan, &open.weights).run(&mut cx, shares, &mut |_| {})?;
+        let outcome = match Evaluator::new(&self.plan, &open.weights).run(&mut cx, shares, &mut |_| {}) {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                if is_a_finding(&e) {
+                    (self.log)("the session is over: a party does not follow the protocol");
+                    self.close();
+                }
+                return Err(e.into());
+            }
+        };
         let online_s = start.elapsed().as_secs_f64();
         let revealed = |(o, share): (&Output, &Share)| {
             let mut bytes = Vec::new();
@@ -251,6 +260,15 @@ impl Family for Rep3 {
             outputs: self.plan.outputs.iter().zip(&outcome.outputs).map(revealed).collect(),
         })
     }
+}
+
+/// True for an error that an honest party's connection or machine does not cause. People should look at it before the
+/// parties go on, so the session does not outlive it.
+fn is_a_finding(e: &RunError) -> bool {
+    !matches!(
+        e,
+        RunError::Net(_) | RunError::Pack { .. } | RunError::Missing(_) | RunError::Inconsistent { .. }
+    )
 }
 
 /// Owners split into components, receivers put them together.
