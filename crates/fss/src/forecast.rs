@@ -80,7 +80,10 @@ fn openings(list: &mut OpeningList, plan: &Plan, id: ValueId, node: &Node) {
         | Op::Slice { .. }
         | Op::Concat { .. }
         | Op::Pad { .. }
-        | Op::Expand => {}
+        | Op::Expand
+        | Op::Mix { .. }
+        | Op::ShiftUp { .. }
+        | Op::Approximates { .. } => {}
     }
 }
 

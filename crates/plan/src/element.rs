@@ -1,5 +1,6 @@
 //! The two kinds of number that a plan is evaluated on.
 
+use crate::functions::Function;
 use privet_ring::Ring;
 
 /// A number that the plan's operations compute on: `u64` for ring elements, `f64` for the real reference.
@@ -30,6 +31,8 @@ pub trait Element: Copy + Send + Sync + PartialEq {
     fn extend(self, from: Ring, to: Ring) -> Self;
     /// `b + relu(a - b mod 2^k)`; for real numbers the greater of both.
     fn max(a: Self, b: Self, ring: Ring) -> Self;
+    /// `y`, which approximates `function` of `x`; for real numbers the function itself.
+    fn approximated(function: &Function, shape: &[usize], x: &[Self], y: &[Self]) -> Vec<Self>;
 }
 
 impl Element for u64 {
@@ -79,6 +82,10 @@ impl Element for u64 {
         let difference = ring.wrap(a.wrapping_sub(b));
         ring.wrap(if difference.is_negative(ring) { b } else { b.wrapping_add(difference) })
     }
+
+    fn approximated(_function: &Function, _shape: &[usize], _x: &[u64], y: &[u64]) -> Vec<u64> {
+        y.to_vec()
+    }
 }
 
 impl Element for f64 {
@@ -126,5 +133,9 @@ impl Element for f64 {
 
     fn max(a: f64, b: f64, _ring: Ring) -> f64 {
         a.max(b)
+    }
+
+    fn approximated(function: &Function, shape: &[usize], x: &[f64], _y: &[f64]) -> Vec<f64> {
+        function.of(shape, x)
     }
 }

@@ -1,5 +1,6 @@
 //! The captured model: operations on real numbers, as the front end writes them (JSON).
 
+use crate::functions::Function;
 use privet_ring::Pool2d;
 use serde::{Deserialize, Serialize};
 
@@ -189,6 +190,11 @@ pub enum GraphOp {
         dim: usize,
         /// Keep it with extent 1.
         keepdim: bool,
+    },
+    /// A smooth function of every element, or a softmax along a dimension.
+    Smooth {
+        /// The function.
+        function: Function,
     },
     /// Anything else: kept so that the check can name all of them at once.
     Unsupported {

@@ -1,5 +1,6 @@
 //! The integer plan: what all protocols run and the interpreter defines.
 
+use crate::functions::Function;
 use privet_ring::{Conv2d, Pool2d};
 use serde::{Deserialize, Serialize};
 
@@ -164,6 +165,23 @@ pub enum Op {
     },
     /// Local: broadcast to the result's shape (numpy rules).
     Expand,
+    /// Local: `sum over j of rows[i][j] x[j]` along dimension 0, at index i of the result; the numbers are public.
+    Mix {
+        /// As many rows as the result has indices, as many numbers in each as x has.
+        rows: Vec<Vec<i64>>,
+    },
+    /// Local: `x 2^shift` in k' = k + shift bits, read with `shift` more fraction bits: the same number with zeros
+    /// behind it.
+    ShiftUp {
+        /// Bits.
+        shift: u32,
+    },
+    /// Local: `[x, y]`: y, which approximates the function of x. No integers change; where the plan is read as one over
+    /// real numbers ([`mod@crate::real`]), the value is the function's.
+    Approximates {
+        /// The function.
+        function: Function,
+    },
 
     /// `[x, w]`, optionally `[x, w, bias]`: `x W^T + b`, x `[m, k]`, w `[n, k]`, bias `[n]`; all of k' bits.
     Linear,

@@ -10,6 +10,7 @@ pub mod cost;
 pub mod element;
 pub mod encode;
 mod float;
+pub mod functions;
 pub mod graph;
 pub mod interpret;
 pub mod ir;

@@ -36,6 +36,9 @@ impl Op {
                 | Concat { .. }
                 | Pad { .. }
                 | Expand
+                | Mix { .. }
+                | ShiftUp { .. }
+                | Approximates { .. }
         )
     }
 }
@@ -91,12 +94,32 @@ pub fn apply_local<E: Element>(
         Op::Concat { dim } => concat(types, inputs, *dim),
         Op::Pad { amounts } => pad(x, shape, &output.shape, amounts),
         Op::Expand => strided::gather(x, &output.shape, &strided::broadcast_strides(shape, &output.shape), 0),
+        Op::Mix { rows } => mix(x, rows, ring),
+        Op::ShiftUp { shift } => {
+            let c = E::factor(1u64.wrapping_shl(*shift) as i64);
+            map(&|a| a.mul(c).rescale(types[0].frac, output.frac))
+        }
+        Op::Approximates { function } => E::approximated(function, shape, x, inputs[1]),
         _ => panic!("{op:?} is not a local operation"),
     }
 }
 
 fn zip<E: Element>(x: &[E], y: &[E], f: impl Fn(E, E) -> E) -> Vec<E> {
     x.iter().zip(y).map(|(&a, &b)| f(a, b)).collect()
+}
+
+fn mix<E: Element>(x: &[E], rows: &[Vec<i64>], ring: Ring) -> Vec<E> {
+    let inner = x.len() / rows[0].len();
+    let mut out = Vec::with_capacity(rows.len() * inner);
+    for row in rows {
+        let mut line = vec![E::ZERO; inner];
+        for (&c, x) in row.iter().zip(x.chunks_exact(inner)).filter(|(c, _)| **c != 0) {
+            let c = E::factor(c);
+            line.iter_mut().zip(x).for_each(|(y, &x)| *y = y.add(x.mul(c)));
+        }
+        out.extend(line.iter().map(|y| y.reduce(ring)));
+    }
+    out
 }
 
 fn sum<E: Element>(x: &[E], shape: &[usize], dims: &[usize], ring: Ring) -> Vec<E> {

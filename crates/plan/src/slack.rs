@@ -21,6 +21,12 @@ pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
             Op::Input { .. } | Op::Weight { .. } => Some(0),
             Op::Add | Op::Sub => of(0).zip(of(1)).and_then(|(a, b)| a.checked_add(b)),
             Op::MulConst { value } => times(value.unsigned_abs()),
+            Op::Mix { rows } => {
+                let sums =
+                    rows.iter().map(|row| row.iter().try_fold(0u64, |n, c| n.checked_add(c.unsigned_abs())));
+                sums.max().flatten().and_then(times)
+            }
+            Op::ShiftUp { shift } => of(0).and_then(|s| s.checked_mul(1 << shift)),
             // sums: the slack of as many elements as one result adds up
             Op::SumPool2d { window } => times((window.kernel[0] * window.kernel[1]) as u64),
             Op::AdaptiveSumPool2d => times(adaptive_elements(shape(0), &node.ty.shape)),
@@ -35,6 +41,7 @@ pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
             Op::IsNegative | Op::Equal | Op::Argmax { .. } => exact(),
             // an exact choice between inexact values
             Op::Select => of(0).filter(|&c| c == 0).and(largest()),
+            Op::Approximates { .. } => of(1),
             _ => largest(),
         };
         all.push(slack);

@@ -26,7 +26,7 @@ fn arity(op: &Op, found: usize) -> Checked {
     use Op::*;
     let (least, most) = match op {
         Input { .. } | Weight { .. } => (0, 0),
-        Add | Sub | MatMul | Mul | Max | Equal => (2, 2),
+        Add | Sub | MatMul | Mul | Max | Equal | Approximates { .. } => (2, 2),
         Linear | Conv2d { .. } => (2, 3),
         Select => (3, 3),
         Concat { .. } => (1, usize::MAX),
@@ -77,6 +77,17 @@ fn bits_and_frac(op: &Op, xs: &[&Type], y: &Type) -> Checked {
             same_frac(&xs[2..])
         }
         Rescale => same_bits(),
+        ShiftUp { shift } => {
+            ensure(*shift >= 1 && *shift < 64 && xs[0].bits + shift == y.bits, || {
+                format!("shifts {} bits up by {shift} to {}", xs[0].bits, y.bits)
+            })?;
+            ensure(xs[0].frac + shift == y.frac, || {
+                format!("{} fraction bits shifted up by {shift} to {}", xs[0].frac, y.frac)
+            })
+        }
+        Approximates { .. } => ensure(xs[1].bits == y.bits && xs[1].frac == y.frac, || {
+            format!("{} bits, {} of the fraction, as {} and {}", xs[1].bits, xs[1].frac, y.bits, y.frac)
+        }),
         Reduce => {
             ensure(y.bits <= xs[0].bits, || format!("reduces {} bits to {}", xs[0].bits, y.bits))?;
             same_frac(xs)
@@ -181,6 +192,17 @@ fn shapes(op: &Op, xs: &[&Type], y: &Type) -> Checked {
             kept_or_not(x, dims, &y.shape)
         }
         Argmax { dim } => kept_or_not(x, &[*dim], &y.shape),
+        Mix { rows } => {
+            let extent = *x.first().ok_or("mixes a scalar")?;
+            ensure(!rows.is_empty() && rows.iter().all(|row| row.len() == extent), || {
+                format!("mixes {extent} with rows of another length, or none")
+            })?;
+            shape_is(&with(x, 0, rows.len()))
+        }
+        Approximates { function } => {
+            function.check(x)?;
+            xs.iter().try_for_each(|other| shape_is(&other.shape))
+        }
         SumPool2d { window } | MaxPool2d { window } => shape_is(&pool_output(window, x)?),
         AdaptiveSumPool2d => {
             let ([n, c, h, w], [yn, yc, oh, ow]) = (four(x)?, four(&y.shape)?);

@@ -31,6 +31,7 @@ fn can_be_wide(graph: &Graph) -> Vec<bool> {
         let all = node.inputs.iter().all(|&i| can[i]);
         can.push(match &node.op {
             GraphOp::Input { .. } | GraphOp::Parameter { .. } | GraphOp::Relu => true,
+            GraphOp::Smooth { .. } => true,
             op => is_local(op) && all,
         });
     }

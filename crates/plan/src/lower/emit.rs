@@ -5,6 +5,7 @@ use super::forms::{DATA_OWNER, Emitter, Form, RECEIVER};
 use super::infer::geometry;
 use super::precision::Format;
 use super::report::Problem;
+use crate::functions::{self, Build, Function, MOST_FRACTION};
 use crate::graph::GraphOp;
 use crate::ir::{Op, Output};
 
@@ -53,6 +54,7 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
             let x = e.at_most(n.inputs[0], format.m(), format.f);
             Ok(e.push(v, Op::MaxPool2d { window: *window }, vec![x.id], shape, x.bits, x.frac))
         }
+        GraphOp::Smooth { function } => smooth(e, v, *function),
         GraphOp::Argmax { dim, .. } => Ok(argmax(e, v, *dim)),
         GraphOp::AvgPool2d { window, divisor: Some(1), .. } => {
             let elements = window.kernel[0] * window.kernel[1];
@@ -167,6 +169,27 @@ fn mul_scalar(e: &mut Emitter<'_>, v: usize, value: f64) -> Emitted {
     let scaled = (value * 2f64.powi(gc as i32)).round_ties_even();
     let y = e.unary(v, Op::MulConst { value: scaled as i64 }, x, x.bits, x.frac);
     Ok(e.unary(v, Op::Rescale, y, x.bits, x.frac + gc))
+}
+
+/// A smooth function of an activation, in the ring that its readers want. An inverse square root reads as many fraction
+/// bits as there are: that of a small variance has few others.
+fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
+    let (x, format) = (e.node(v).inputs[0], e.format(v));
+    let f = format.f.min(MOST_FRACTION);
+    let native = e.native(x);
+    let finer = matches!(function, Function::Rsqrt | Function::Sqrt | Function::Log | Function::Reciprocal)
+        && native.frac > f
+        && native.frac <= MOST_FRACTION;
+    let x = if finer { native } else { e.at_most(x, format.m(), f) };
+    let need = f + function.before_fraction(x.bits - x.frac);
+    let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
+    let layer = e.node(v).layer.clone();
+    let mut build = Build::new(&mut e.plan, &layer);
+    let operand = build.value(x.id);
+    match functions::emit(&mut build, function, operand, bits, f) {
+        Ok(y) => Ok(Form { id: y.id, bits: y.bits, frac: y.frac }),
+        Err(what) => Err(e.problem(v, what, "use from 2 to 30 fraction bits, and at most 60 ring bits")),
+    }
 }
 
 /// On the operand as it comes when its differences fit, which saves a truncation, else as an activation.

@@ -40,6 +40,10 @@ pub(crate) fn infer(op: &GraphOp, xs: &[&[usize]], declared: &[usize]) -> Result
             Ok(x.to_vec())
         }
         Relu | Clamp { .. } | LeakyRelu { .. } | Neg | AddScalar { .. } | MulScalar { .. } => Ok(x.to_vec()),
+        Smooth { function } => {
+            function.check(x)?;
+            Ok(x.to_vec())
+        }
         MaxPool2d { window } | AvgPool2d { window, .. } => Ok(pool_output(window, x)?.to_vec()),
         AdaptiveAvgPool2d { output } => {
             let [n, c, h, w] = *x else { return Err(format!("operand of shape {x:?}, not NCHW")) };

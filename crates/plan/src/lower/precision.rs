@@ -216,7 +216,8 @@ fn is_value(node: &GraphNode) -> bool {
 pub(crate) fn compared(graph: &Graph) -> Vec<bool> {
     let mut compared = vec![false; graph.nodes.len()];
     for node in &graph.nodes {
-        if matches!(node.op, GraphOp::MaxPool2d { .. } | GraphOp::Argmax { .. }) {
+        let softmax = matches!(node.op, GraphOp::Smooth { function } if function.dim().is_some());
+        if softmax || matches!(node.op, GraphOp::MaxPool2d { .. } | GraphOp::Argmax { .. }) {
             compared[node.inputs[0]] = true;
         }
     }
@@ -227,6 +228,7 @@ pub(crate) fn compared(graph: &Graph) -> Vec<bool> {
 pub(crate) fn op_name(op: &GraphOp) -> String {
     match op {
         GraphOp::Unsupported { name } => name.clone(),
+        GraphOp::Smooth { function } => function.name().into(),
         _ => {
             let json = serde_json::to_value(op).ok();
             let kind = json.as_ref().and_then(|v| v.get("kind")).and_then(|v| v.as_str());

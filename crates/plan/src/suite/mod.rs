@@ -12,6 +12,7 @@ pub use chi::{ChiSquare, LIMIT};
 pub use plans::{constant, gate};
 pub use tally::{Fill, Tally, fixed_inputs};
 
+use crate::functions::{Build, Function, emit};
 use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
 use std::collections::BTreeMap;
@@ -169,6 +170,20 @@ pub fn cases() -> Vec<Case> {
         all.push(unary(&format!("truncate by {shift} within one unit"), op, n, k, k - shift));
     }
     all.push(inexact());
+    all.extend([
+        smooth(Function::Exp, &[40], [64, 24], [64, 24]),
+        smooth(Function::Exp, &[9], [28, 20], [30, 12]),
+        smooth(Function::Reciprocal, &[40], [64, 24], [64, 24]),
+        smooth(Function::Reciprocal, &[33], [30, 12], [24, 12]),
+        smooth(Function::Log, &[30], [40, 24], [40, 24]),
+        smooth(Function::Rsqrt, &[30], [48, 24], [40, 24]),
+        smooth(Function::Sqrt, &[30], [33, 15], [40, 20]),
+        smooth(Function::Sigmoid, &[30], [40, 24], [40, 24]),
+        smooth(Function::Tanh, &[30], [40, 16], [64, 16]),
+        smooth(Function::Gelu, &[30], [40, 24], [40, 24]),
+        smooth(Function::Softmax { dim: 1 }, &[3, 7, 2], [40, 24], [40, 24]),
+        smooth(Function::LogSoftmax { dim: 1 }, &[4, 5], [32, 16], [40, 16]),
+    ]);
     all
 }
 
@@ -333,4 +348,15 @@ fn network() -> Case {
     let t = b.add(Op::Truncate { shift: 24, rounding: Rounding::Stochastic }, &[l], &[3, 10], 40);
     let y = b.add(Op::Argmax { dim: 1 }, &[t], &[3], 16);
     b.done(&[t, y])
+}
+
+/// A smooth function, of a type in which all of its parts take part.
+fn smooth(function: Function, shape: &[usize], from: [u32; 2], to: [u32; 2]) -> Case {
+    let mut b = Builder::new(&format!("{} {from:?} to {to:?}, {shape:?}", function.name()));
+    let x = b.input(shape, from[0]);
+    b.frac(x, from[1]);
+    let mut build = Build::new(&mut b.0, "function");
+    let x = build.value(x);
+    let y = emit(&mut build, function, x, to[0], to[1]).expect("the types are within the limits");
+    b.done(&[y.id])
 }

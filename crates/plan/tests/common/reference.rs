@@ -1,6 +1,7 @@
 //! A captured graph in double precision, each operation straight from its definition.
 
 use privet_plan::FloatTensor;
+use privet_plan::functions::Function;
 use privet_plan::graph::{Graph, GraphOp};
 use std::collections::BTreeMap;
 
@@ -84,6 +85,15 @@ fn element(op: &GraphOp, xs: &[&FloatTensor], shape: &[usize], at: &[usize]) -> 
             (one() - p(3)) / (p(4) + eps).sqrt() * p(1) + p(2)
         }
         GraphOp::Relu => one().max(0.0),
+        GraphOp::Smooth { function: Function::Softmax { dim } } => {
+            let along = |i: usize| get(x.unwrap(), &[&at[..*dim], &[i], &at[dim + 1..]].concat());
+            one().exp() / (0..shape[*dim]).map(|i| along(i).exp()).sum::<f64>()
+        }
+        GraphOp::Smooth { function: Function::LogSoftmax { dim } } => {
+            let along = |i: usize| get(x.unwrap(), &[&at[..*dim], &[i], &at[dim + 1..]].concat());
+            one() - (0..shape[*dim]).map(|i| along(i).exp()).sum::<f64>().ln()
+        }
+        GraphOp::Smooth { function } => function.at(one()),
         GraphOp::Clamp { lo, hi } => one().max(lo.unwrap_or(f64::MIN)).min(hi.unwrap_or(f64::MAX)),
         GraphOp::LeakyRelu { slope } => {
             if one() >= 0.0 {

@@ -35,6 +35,7 @@ fn evaluate(node: &GraphNode, xs: &[&FloatTensor]) -> Option<Vec<f64>> {
         GraphOp::Relu => map(&|v| v.max(0.0)),
         GraphOp::AddScalar { value } => map(&|v| v + value),
         GraphOp::MulScalar { value } => map(&|v| v * value),
+        GraphOp::Smooth { function } => Some(function.of(&node.shape, &x.data)),
         GraphOp::Add => zip(|a, b| a + b),
         GraphOp::Sub => zip(|a, b| a - b),
         GraphOp::Mul => zip(|a, b| a * b),

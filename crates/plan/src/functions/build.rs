@@ -1,0 +1,223 @@
+use super::Function;
+use crate::ir::{Node, Op, Plan, Rounding, Type, ValueId};
+
+/// Adds nodes to a plan on behalf of one layer.
+pub struct Build<'p> {
+    plan: &'p mut Plan,
+    layer: String,
+}
+
+/// A plan value and its numbers: ring bits and fraction bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The node.
+    pub id: ValueId,
+    /// k.
+    pub bits: u32,
+    /// f.
+    pub frac: u32,
+}
+
+/// The word of products whose result is wanted in full.
+pub(super) const WORD: u32 = 64;
+
+impl<'p> Build<'p> {
+    /// New nodes of `plan` belong to `layer`.
+    pub fn new(plan: &'p mut Plan, layer: &str) -> Build<'p> {
+        Build { plan, layer: layer.into() }
+    }
+
+    /// A node that is there already.
+    pub fn value(&self, id: ValueId) -> Value {
+        let ty = &self.plan.nodes[id].ty;
+        Value { id, bits: ty.bits, frac: ty.frac }
+    }
+
+    /// Its shape.
+    pub fn shape(&self, x: Value) -> &[usize] {
+        &self.plan.nodes[x.id].ty.shape
+    }
+
+    /// Add a node.
+    pub fn node(&mut self, op: Op, inputs: &[Value], shape: &[usize], bits: u32, frac: u32) -> Value {
+        let ty = Type { shape: shape.to_vec(), bits, frac };
+        let inputs = inputs.iter().map(|x| x.id).collect();
+        self.plan.nodes.push(Node { op, inputs, ty, layer: self.layer.clone() });
+        Value { id: self.plan.nodes.len() - 1, bits, frac }
+    }
+
+    /// Add a node of the shape of its first operand.
+    pub(super) fn like(&mut self, op: Op, inputs: &[Value], bits: u32, frac: u32) -> Value {
+        let shape = self.shape(inputs[0]).to_vec();
+        self.node(op, inputs, &shape, bits, frac)
+    }
+
+    pub(super) fn add(&mut self, x: Value, y: Value) -> Value {
+        self.like(Op::Add, &[x, y], x.bits, x.frac)
+    }
+
+    pub(super) fn sub(&mut self, x: Value, y: Value) -> Value {
+        self.like(Op::Sub, &[x, y], x.bits, x.frac)
+    }
+
+    /// x + `value` units in the last place.
+    pub(super) fn add_const(&mut self, x: Value, value: i64) -> Value {
+        if value == 0 { x } else { self.like(Op::AddConst { value }, &[x], x.bits, x.frac) }
+    }
+
+    pub(super) fn mul_const(&mut self, x: Value, value: i64) -> Value {
+        if value == 1 { x } else { self.like(Op::MulConst { value }, &[x], x.bits, x.frac) }
+    }
+
+    /// `a x + b` in units in the last place.
+    pub(super) fn affine(&mut self, x: Value, a: i64, b: i64) -> Value {
+        let x = self.mul_const(x, a);
+        self.add_const(x, b)
+    }
+
+    /// The same integers read with `frac` fraction bits.
+    pub(super) fn read(&mut self, x: Value, frac: u32) -> Value {
+        if x.frac == frac { x } else { self.like(Op::Rescale, &[x], x.bits, frac) }
+    }
+
+    /// The same integers modulo 2^bits: fewer bits are local, more cost a comparison.
+    pub(super) fn resize(&mut self, x: Value, bits: u32) -> Value {
+        match bits.cmp(&x.bits) {
+            std::cmp::Ordering::Equal => x,
+            std::cmp::Ordering::Less => self.like(Op::Reduce, &[x], bits, x.frac),
+            std::cmp::Ordering::Greater => self.like(Op::Extend, &[x], bits, x.frac),
+        }
+    }
+
+    /// A value below 2^(magnitude) units in a ring of `bits`: only as many bits are extended as it has.
+    pub(super) fn resize_small(&mut self, x: Value, magnitude: u32, bits: u32) -> Value {
+        let least = self.resize(x, (magnitude + 1).min(x.bits).min(bits));
+        self.resize(least, bits)
+    }
+
+    pub(super) fn mul(&mut self, x: Value, y: Value) -> Value {
+        self.like(Op::Mul, &[x, y], x.bits, x.frac + y.frac)
+    }
+
+    /// The bit of x < 0 in a ring of `bits`.
+    pub(super) fn is_negative(&mut self, x: Value, bits: u32) -> Value {
+        self.like(Op::IsNegative, &[x], bits, 0)
+    }
+
+    /// The integers shifted down, the low bits lost, in a ring of as many bits less; the fraction is read as `frac`.
+    pub(super) fn down(&mut self, x: Value, shift: u32, frac: u32) -> Value {
+        let x = self.read(x, frac + shift);
+        self.like(Op::Truncate { shift, rounding: Rounding::Floor }, &[x], x.bits - shift, frac)
+    }
+
+    /// Fewer fraction bits, to the nearest.
+    pub(super) fn round(&mut self, x: Value, frac: u32) -> Value {
+        let shift = x.frac - frac;
+        if shift == 0 {
+            return x;
+        }
+        let x = self.add_const(x, 1 << (shift - 1));
+        self.down(x, shift, frac)
+    }
+
+    /// More fraction bits in the same ring.
+    pub(super) fn raise(&mut self, x: Value, frac: u32) -> Value {
+        let y = self.mul_const(x, 1 << (frac - x.frac));
+        self.read(y, frac)
+    }
+
+    /// The same number with `shift` more bits of fraction and ring.
+    pub(super) fn up(&mut self, x: Value, shift: u32) -> Value {
+        match shift {
+            0 => x,
+            _ => self.like(Op::ShiftUp { shift }, &[x], x.bits + shift, x.frac + shift),
+        }
+    }
+
+    /// x in the given numbers, rounded to the nearest.
+    pub(super) fn fit(&mut self, x: Value, bits: u32, frac: u32) -> Value {
+        if x.frac > frac {
+            let x = self.round(x, frac);
+            return self.resize(x, bits);
+        }
+        let more = frac - x.frac;
+        let x = self.resize(x, bits.min(WORD));
+        if more == 0 { x } else { self.raise(x, frac) }
+    }
+
+    pub(super) fn reshape(&mut self, x: Value, shape: &[usize]) -> Value {
+        if self.shape(x) == shape { x } else { self.node(Op::Reshape, &[x], shape, x.bits, x.frac) }
+    }
+
+    pub(super) fn permute(&mut self, x: Value, dims: &[usize]) -> Value {
+        let shape: Vec<usize> = dims.iter().map(|&d| self.shape(x)[d]).collect();
+        self.node(Op::Permute { dims: dims.to_vec() }, &[x], &shape, x.bits, x.frac)
+    }
+
+    /// Rows `start..end` of dimension 0.
+    pub(super) fn rows(&mut self, x: Value, start: usize, end: usize) -> Value {
+        let mut shape = self.shape(x).to_vec();
+        shape[0] = end - start;
+        self.node(Op::Slice { dim: 0, start, end, step: 1 }, &[x], &shape, x.bits, x.frac)
+    }
+
+    /// Row `i` of `[rows, n]` as `[n]`.
+    pub(super) fn row(&mut self, x: Value, i: usize) -> Value {
+        let n = self.shape(x)[1];
+        let row = self.rows(x, i, i + 1);
+        self.reshape(row, &[n])
+    }
+
+    /// Values `[n]` as the rows of one.
+    pub(super) fn stack(&mut self, xs: &[Value]) -> Value {
+        let n = self.shape(xs[0])[0];
+        let joined = match xs {
+            [only] => *only,
+            _ => self.node(Op::Concat { dim: 0 }, xs, &[xs.len() * n], xs[0].bits, xs[0].frac),
+        };
+        self.reshape(joined, &[xs.len(), n])
+    }
+
+    /// `sum over j of rows[i][j] x[j]`.
+    pub(super) fn mix(&mut self, x: Value, rows: Vec<Vec<i64>>) -> Value {
+        let mut shape = self.shape(x).to_vec();
+        shape[0] = rows.len();
+        self.node(Op::Mix { rows }, &[x], &shape, x.bits, x.frac)
+    }
+
+    /// `sum over j of weights[j] x[j]` of `[rows, n]` as `[n]`.
+    pub(super) fn weighted(&mut self, x: Value, weights: Vec<i64>) -> Value {
+        let n = self.shape(x)[1];
+        let sum = self.mix(x, vec![weights]);
+        self.reshape(sum, &[n])
+    }
+
+    /// Products of pairs `[n]`, in one round; all in one ring. Fractions are dropped: results are whole numbers.
+    pub(super) fn muls(&mut self, pairs: &[(Value, Value)]) -> Vec<Value> {
+        let side = |build: &mut Self, pick: fn(&(Value, Value)) -> Value| {
+            let whole: Vec<Value> = pairs.iter().map(|p| build.read(pick(p), 0)).collect();
+            build.stack(&whole)
+        };
+        let (x, y) = (side(self, |p| p.0), side(self, |p| p.1));
+        let product = self.mul(x, y);
+        match pairs.len() {
+            1 => {
+                let n = self.shape(product)[1];
+                vec![self.reshape(product, &[n])]
+            }
+            many => (0..many).map(|i| self.row(product, i)).collect(),
+        }
+    }
+
+    /// For `[n]` of whole numbers in a small ring the rows `x = 0`, ..., `x = count - 1`, as bits in [`WORD`].
+    pub(super) fn one_hot(&mut self, x: Value, count: usize) -> Value {
+        let shifted: Vec<Value> = (0..count).map(|j| self.add_const(x, -(j as i64))).collect();
+        let all = self.stack(&shifted);
+        let zero = self.sub(all, all);
+        self.like(Op::Equal, &[all, zero], WORD, 0)
+    }
+
+    pub(super) fn approximates(&mut self, function: Function, x: Value, y: Value) -> Value {
+        self.like(Op::Approximates { function }, &[x, y], y.bits, y.frac)
+    }
+}

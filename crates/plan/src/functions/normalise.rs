@@ -1,0 +1,130 @@
+//! The exponent of a positive number, and its bits after the leading one; nothing is revealed.
+//!
+//! Halving: the upper half of the number, if it is not zero, else the lower half, in a ring of half as many bits; each
+//! step costs comparisons on half as many bits as the one before. The last few bits are compared with all powers of two
+//! at once.
+
+use super::build::{Build, Value, WORD};
+
+/// Rings that are compared with all powers of two.
+const LAST: u32 = 10;
+
+/// e where 2^e is the largest power of `2^step` that is at most the number (0 for zero), as bits in [`WORD`].
+pub(super) struct Exponent {
+    /// Halvings: the shift, and the bit that the upper half was zero, so that the shift is not part of e.
+    pub halvings: Vec<(u32, Value)>,
+    /// `[thresholds, n]`: whether what is left is less than 2^(step (j + 1)).
+    less: Value,
+    thresholds: u32,
+    step: u32,
+}
+
+/// The exponent of x >= 0, in steps of 1 or 2; with `unsigned` also of 2^(k - 1), which is its own negative.
+pub(super) fn exponent(b: &mut Build<'_>, mut x: Value, step: u32, unsigned: bool) -> Exponent {
+    x = b.read(x, 0);
+    let mut halvings = Vec::new();
+    while x.bits > LAST {
+        // even, and such that a number whose upper half is zero fits into what is kept
+        let shift = (x.bits - 1) / 2 & !1;
+        let upper = b.down(x, shift, 0);
+        let lower = b.resize(x, upper.bits);
+        let less = b.add_const(upper, -1);
+        let zero = b.is_negative(less, WORD);
+        let difference = b.sub(lower, upper);
+        let chosen = b.resize(zero, upper.bits);
+        let change = b.muls(&[(chosen, difference)])[0];
+        x = b.add(upper, change);
+        halvings.push((shift, zero));
+    }
+    let thresholds = (x.bits - 2) / step + unsigned as u32;
+    let compared: Vec<Value> = (1..=thresholds).map(|j| b.add_const(x, -(1i64 << (j * step)))).collect();
+    let compared = b.stack(&compared);
+    let less = b.is_negative(compared, WORD);
+    Exponent { halvings, less, thresholds, step }
+}
+
+impl Exponent {
+    /// The exponent of a number known to lie in `[2^least, 2^(least + thresholds))`, e counted from `least`.
+    pub fn between(b: &mut Build<'_>, x: Value, least: u32, thresholds: u32) -> Exponent {
+        let x = b.resize(x, (least + thresholds + 2).min(x.bits));
+        let compared: Vec<Value> = (1..=thresholds).map(|j| b.add_const(x, -(1i64 << (least + j)))).collect();
+        let compared = b.stack(&compared);
+        let compared = b.read(compared, 0);
+        let less = b.is_negative(compared, WORD);
+        Exponent { halvings: Vec::new(), less, thresholds, step: 1 }
+    }
+
+    /// The largest e, without the first `skip` halvings.
+    pub fn most(&self, skip: usize) -> u32 {
+        self.halvings[skip..].iter().map(|h| h.0).sum::<u32>() + self.thresholds * self.step
+    }
+
+    /// The factors whose product is `2^((most - e) / over)`, or with `up` `2^(e / over)`, without the first `skip`
+    /// halvings.
+    fn factors(&self, b: &mut Build<'_>, skip: usize, over: u32, up: bool) -> Vec<Value> {
+        let power = |e: u32| 1i64 << (e / over);
+        let halvings = self.halvings[skip..].iter().map(|&(shift, zero)| match up {
+            false => b.affine(zero, power(shift) - 1, 1),
+            true => b.affine(zero, 1 - power(shift), power(shift)),
+        });
+        let mut factors: Vec<Value> = halvings.collect();
+        let (most, step) = (self.thresholds * self.step, self.step);
+        let weight = |j: u32| match up {
+            false => power(most - (j - 1) * step) - power(most - j * step),
+            true => power((j - 1) * step) - power(j * step),
+        };
+        let sum = b.weighted(self.less, (1..=self.thresholds).map(weight).collect());
+        factors.push(b.add_const(sum, if up { power(most) } else { 1 }));
+        factors
+    }
+
+    /// Powers of two of the exponent, each given as `(skip, over, up)` as for [`Exponent::factors`]; together in a
+    /// number of rounds that is logarithmic in that of the halvings.
+    pub fn powers(&self, b: &mut Build<'_>, wanted: &[(usize, u32, bool)]) -> Vec<Value> {
+        let mut lists: Vec<Vec<Value>> =
+            wanted.iter().map(|&(skip, over, up)| self.factors(b, skip, over, up)).collect();
+        while lists.iter().any(|l| l.len() > 1) {
+            let pairs: Vec<(Value, Value)> =
+                lists.iter().flat_map(|l| l.chunks_exact(2).map(|p| (p[0], p[1]))).collect();
+            let mut products = b.muls(&pairs).into_iter();
+            for list in &mut lists {
+                let odd = list.chunks_exact(2).remainder().to_vec();
+                let count = list.len() / 2;
+                *list = products.by_ref().take(count).chain(odd).collect();
+            }
+        }
+        lists.into_iter().map(|l| l[0]).collect()
+    }
+
+    /// `scale e` as a whole number in [`WORD`] bits.
+    pub fn scaled(&self, b: &mut Build<'_>, scale: i64) -> Value {
+        let step = scale.wrapping_mul(self.step as i64);
+        let mut e = b.weighted(self.less, vec![step.wrapping_neg(); self.thresholds as usize]);
+        e = b.add_const(e, step.wrapping_mul(self.thresholds as i64));
+        for &(shift, zero) in &self.halvings {
+            let scale = scale.wrapping_mul(shift as i64);
+            let part = b.affine(zero, scale.wrapping_neg(), scale);
+            e = b.add(e, part);
+        }
+        e
+    }
+}
+
+/// The bits of `x 2^-e`, which is in `[1, 2^step)`, without the whole part where that is 1 (a step of 1): an unsigned number
+/// of `frac` fraction bits in a ring of just as many (and `step` more for a step of 2). `power`: 2^(most - e).
+pub(super) fn mantissa(b: &mut Build<'_>, x: Value, power: Value, most: u32, step: u32, frac: u32) -> Value {
+    let whole = if step == 1 { 0 } else { step };
+    let x = b.read(x, 0);
+    let factor = b.resize(power, x.bits);
+    let product = b.muls(&[(x, factor)])[0];
+    let bits = b.resize(product, (most + whole).min(product.bits));
+    let bits = b.read(bits, 0);
+    match most.cmp(&frac) {
+        std::cmp::Ordering::Equal => b.read(bits, frac),
+        std::cmp::Ordering::Greater => b.down(bits, most - frac, frac),
+        std::cmp::Ordering::Less => {
+            let up = b.up(bits, frac - most);
+            b.read(up, frac)
+        }
+    }
+}

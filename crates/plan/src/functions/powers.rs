@@ -1,0 +1,171 @@
+//! Reciprocal, square root, its inverse, and logarithm: `x = m 2^e`, a table of m, powers of two of e.
+
+use super::build::{Build, Value, WORD};
+use super::exp::clamp;
+use super::normalise::{Exponent, exponent, mantissa};
+use super::quadratic::{Table, split};
+use std::f64::consts::{LN_2, SQRT_2};
+
+/// Fraction bits of a mantissa.
+pub(super) const FRAC: u32 = 24;
+/// Bits of the mantissa of a reciprocal that the result keeps.
+const KEPT: u32 = 20;
+
+/// `1 / x`, as `Function::Reciprocal` says.
+pub(super) fn reciprocal(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    let negative_wide = b.is_negative(x, WORD);
+    let negative = b.resize(negative_wide, x.bits);
+    let whole = b.read(x, 0);
+    let both = b.muls(&[(whole, negative)])[0];
+    let twice = b.mul_const(both, -2);
+    let size = b.add(whole, twice);
+    let (size, damped) = bounded_below(b, size, (x.frac + frac) as f64, bits, 1.0, KEPT);
+
+    let e = exponent(b, size, 1, true);
+    // numbers of many bits: a result that is shifted down by the first halving, or not
+    let skip = (e.most(0) + KEPT + 1 > 62) as usize;
+    let powers = e.powers(b, &[(0, 1, false), (skip, 1, false)]);
+    let w = mantissa(b, size, powers[0], e.most(0), 1, FRAC);
+    let m = reciprocal_of_mantissa(b, w, KEPT, damped);
+    let scaled = b.muls(&[(m, powers[1])])[0];
+
+    // 2^(x.frac + frac) / x in units = m 2^(x.frac + frac - KEPT - e)
+    let shift = |most: u32| most as i64 - (x.frac + frac) as i64 + KEPT as i64;
+    let largest = (x.frac + frac + 1).min(bits - 1);
+    let mut y = shifted(b, scaled, shift(e.most(skip)), largest, bits);
+    if skip == 1 {
+        let (first, zero) = e.halvings[0];
+        let small = shifted(b, scaled, shift(e.most(skip)) + first as i64, largest, bits);
+        let zero = b.resize(zero, bits);
+        let difference = b.sub(y, small);
+        let part = b.muls(&[(difference, zero)])[0];
+        y = b.add(small, part);
+    }
+    let sign = b.resize(negative_wide, bits);
+    let sign = b.affine(sign, -2, 1);
+    let y = b.muls(&[(y, sign)])[0];
+    b.read(y, frac)
+}
+
+/// `damped / (1 + w)` for w of [`FRAC`] fraction bits in as many ring bits: `frac` fraction bits in [`WORD`].
+pub(super) fn reciprocal_of_mantissa(b: &mut Build<'_>, w: Value, frac: u32, damped: f64) -> Value {
+    const SEGMENTS: u32 = 6;
+    let (index, t) = split(b, w, FRAC - SEGMENTS);
+    let table = Table::new(SEGMENTS, SEGMENTS, FRAC, 61, |w| damped / (1.0 + w));
+    let m = table.at(b, index, t);
+    let m = b.round(m, frac);
+    let m = b.resize_small(m, frac + 1, WORD);
+    b.read(m, 0)
+}
+
+/// `sqrt(x)`; 0 of x < 0.
+pub(super) fn sqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    let whole = b.read(x, 0);
+    let size = b.like(crate::ir::Op::Relu, &[whole], x.bits, 0);
+    // x in units is m 2^e, the root of m 2^(e - x.frac) is sqrt(m) 2^((e - x.frac) / 2)
+    let odd = if x.frac % 2 == 1 { SQRT_2 } else { 1.0 };
+    let (m, power, _) = root(b, size, true, |m| if m < 1.0 { 0.0 } else { m.sqrt() * odd });
+    let y = b.muls(&[(m, power)])[0];
+    let scale = ROOT_FRAC as i64 + x.frac.div_ceil(2) as i64 - frac as i64;
+    let most = (x.bits / 2 + frac + 1).min(62);
+    let y = shifted(b, y, scale, most, bits);
+    b.read(y, frac)
+}
+
+/// `1 / sqrt(x)`, as `Function::Rsqrt` says.
+pub(super) fn rsqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    let whole = b.read(x, 0);
+    let size = at_least(b, whole, 1);
+    let (size, damped) = bounded_below(b, size, x.frac as f64 / 2.0 + frac as f64, bits, 2.0, ROOT_FRAC);
+    let odd = if x.frac % 2 == 1 { SQRT_2 * damped } else { damped };
+    let (m, power, most) = root(b, size, false, |m| odd / m.max(0.5).sqrt());
+    let y = b.muls(&[(m, power)])[0];
+    let scale = ROOT_FRAC as i64 + (most / 2) as i64 - (x.frac / 2 + frac) as i64;
+    let y = shifted(b, y, scale, (x.frac.div_ceil(2) + frac + 1).min(62), bits);
+    b.read(y, frac)
+}
+
+/// Fraction bits of the mantissa of a root.
+const ROOT_FRAC: u32 = 24;
+
+/// `f` of the mantissa m in [1, 4) with [`ROOT_FRAC`] fraction bits; `2^((most - e) / 2)` or with `up` `2^(e / 2)`; most.
+fn root(b: &mut Build<'_>, x: Value, up: bool, f: impl Fn(f64) -> f64) -> (Value, Value, u32) {
+    const PER_UNIT: u32 = 6;
+    let e = exponent(b, x, 2, false);
+    let powers = e.powers(b, &[(0, 1, false), (0, 2, up)]);
+    let m = mantissa(b, x, powers[0], e.most(0), 2, FRAC);
+    let (index, t) = split(b, m, FRAC - PER_UNIT);
+    let table = Table::new(PER_UNIT + 2, PER_UNIT, FRAC, 60, f);
+    let y = table.at(b, index, t);
+    let y = b.round(y, ROOT_FRAC);
+    let y = b.resize_small(y, ROOT_FRAC + 2, WORD);
+    (b.read(y, 0), powers[1], e.most(0))
+}
+
+/// `ln(x)`; of x <= 0 that of one unit.
+pub(super) fn log(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    let whole = b.read(x, 0);
+    let size = at_least(b, whole, 1);
+    let e = exponent(b, size, 1, false);
+    let power = e.powers(b, &[(0, 1, false)])[0];
+    let w = mantissa(b, size, power, e.most(0), 1, FRAC);
+    let y = log_of(b, &e, w, -(x.frac as i64));
+    let y = b.round(y, frac);
+    // |ln| < 45
+    let y = b.resize(y, frac + 7);
+    if bits >= frac + 7 {
+        return y;
+    }
+    let largest = (1i64 << (bits - 1)) - 1;
+    clamp(b, y, -largest, largest)
+}
+
+/// `ln(1 + w) + (e + offset) ln 2` in [`WORD`] bits, with many fraction bits.
+pub(super) fn log_of(b: &mut Build<'_>, e: &Exponent, w: Value, offset: i64) -> Value {
+    const SEGMENTS: u32 = 8;
+    /// Leaves 7 bits for the whole part.
+    const SUM: u32 = 57;
+    let (index, t) = split(b, w, FRAC - SEGMENTS);
+    let table = Table::new(SEGMENTS, SEGMENTS, FRAC, SUM, libm::log1p);
+    let fraction = table.at(b, index, t);
+    let ln2 = (LN_2 * 2f64.powi(SUM as i32)).round_ties_even() as i64;
+    let whole = e.scaled(b, ln2);
+    let whole = b.add_const(whole, offset.wrapping_mul(ln2));
+    let whole = b.read(whole, SUM);
+    b.add(fraction, whole)
+}
+
+/// max(x, least) for whole x, unless x is within `least` of the ring's least value.
+fn at_least(b: &mut Build<'_>, x: Value, least: i64) -> Value {
+    let above = b.add_const(x, -least);
+    let above = b.like(crate::ir::Op::Relu, &[above], x.bits, x.frac);
+    b.add_const(above, least)
+}
+
+/// x, but at least so large that `2^top / x^(1 / power)` is at most `2^(bits - 1)`; x itself where that holds from 1 on. And
+/// what to multiply results by, rounded to `kept` bits, so that they stay below.
+fn bounded_below(b: &mut Build<'_>, x: Value, top: f64, bits: u32, power: f64, kept: u32) -> (Value, f64) {
+    let excess = top - (bits - 1) as f64;
+    if excess < 0.0 {
+        return (x, 1.0);
+    }
+    let least = 2f64.powf(excess * power).ceil();
+    (at_least(b, x, least as i64), 1.0 - 2f64.powi(-(kept as i32)))
+}
+
+/// `x 2^-shift`, rounded, as a whole number below 2^magnitude in `bits`.
+fn shifted(b: &mut Build<'_>, x: Value, shift: i64, magnitude: u32, bits: u32) -> Value {
+    let x = b.read(x, 0);
+    if shift > 62 {
+        let zero = b.sub(x, x);
+        return b.resize_small(zero, 1, bits);
+    }
+    if shift <= 0 {
+        let x = b.mul_const(x, 1 << -shift);
+        return b.resize_small(x, magnitude, bits);
+    }
+    let shift = shift as u32;
+    let x = b.read(x, shift);
+    let y = b.round(x, 0);
+    b.resize_small(y, magnitude, bits)
+}

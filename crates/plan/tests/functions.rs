@@ -1,0 +1,251 @@
+//! Smooth functions against double precision, within the bounds that docs/functions.md states.
+
+use privet_plan::functions::{Build, Function, emit};
+use privet_plan::ir::{Op, Output, PLAN_VERSION, Plan, Type};
+use privet_plan::{NoCoins, interpret};
+use privet_ring::{Ring, Tensor};
+use std::collections::BTreeMap;
+
+/// A plan of `function` on an input of the given shape and type, `[bits, frac]`.
+fn plan(function: Function, shape: &[usize], x: [u32; 2], y: [u32; 2]) -> Result<Plan, String> {
+    let mut plan = Plan { version: PLAN_VERSION, name: "f".into(), batch: 1, nodes: vec![], outputs: vec![] };
+    let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
+    let ty = Type { shape: shape.to_vec(), bits: x[0], frac: x[1] };
+    plan.nodes.push(privet_plan::ir::Node { op, inputs: vec![], ty, layer: "f".into() });
+    let mut build = Build::new(&mut plan, "f");
+    let operand = build.value(0);
+    let value = emit(&mut build, function, operand, y[0], y[1])?;
+    plan.outputs.push(Output { value: value.id, name: "y".into(), to: "receiver".into() });
+    plan.batch = shape[0];
+    plan.check().map_err(|e| e.to_string())?;
+    Ok(plan)
+}
+
+/// The signed integers that the plan makes of signed integers.
+fn run(plan: &Plan, x: &[i64]) -> Vec<i64> {
+    let ty = &plan.nodes[0].ty;
+    let ring = Ring::new(ty.bits);
+    let data = x.iter().map(|&v| ring.wrap(v as u64)).collect();
+    let inputs = BTreeMap::from([("x".to_string(), Tensor::new(ty.shape.clone(), data).unwrap())]);
+    let out = interpret(plan, &inputs, &BTreeMap::new(), &mut NoCoins).unwrap();
+    let ring = Ring::new(plan.nodes[plan.outputs[0].value].ty.bits);
+    out[0].data().iter().map(|&v| ring.signed(v)).collect()
+}
+
+/// A reproducible stream of words.
+fn words(mut state: u64) -> impl FnMut() -> u64 {
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Every binade and its edges, multiples of 2^-9 near zero and their neighbours, the ends of the type, random numbers of
+/// every size.
+fn operands(bits: u32, frac: u32, random: usize) -> Vec<i64> {
+    let ring = Ring::new(bits);
+    let most = (ring.mask() >> 1) as i64;
+    let mut all = vec![0, most, most - 1, -most, -most - 1];
+    let both = |all: &mut Vec<i64>, v: i64| all.extend([v - 1, v, v + 1, 1 - v, -v, -v - 1]);
+    for e in 0..bits - 1 {
+        for quarter in 4..8 {
+            both(&mut all, ((quarter as i128) << e >> 2) as i64);
+        }
+    }
+    for knot in 0..40 * 512i64 {
+        both(&mut all, knot << frac >> 9);
+    }
+    let mut next = words(7);
+    for i in 0..random {
+        let size = 2 + i as u32 % (bits - 1);
+        all.push(Ring::new(size).signed(Ring::new(size).wrap(next())));
+    }
+    all.into_iter().filter(|v| (-most - 1..=most).contains(v)).collect()
+}
+
+/// The largest error in units of the bound: the largest of two units in the last place, 2^-23, and 2^-16 of the result.
+fn worst(function: Function, x: [u32; 2], y: [u32; 2], random: usize) -> (f64, f64) {
+    let all = operands(x[0], x[1], random);
+    let plan = plan(function, &[all.len()], x, y).unwrap();
+    let [unit_x, unit_y] = [x[1], y[1]].map(|f| 2f64.powi(f as i32));
+    let (low, high) = (-(2f64.powi(y[0] as i32 - 1)), 2f64.powi(y[0] as i32 - 1) - 1.0);
+    let two = f64::max(2.0, unit_y * 2f64.powi(-23));
+    let mut worst = (0f64, 0f64);
+    for (&x, y) in all.iter().zip(run(&plan, &all)) {
+        let exact = function.at(x as f64 / unit_x) * unit_y;
+        if !exact.is_finite() || !(low..=high).contains(&exact) {
+            continue;
+        }
+        let error = (y as f64 - exact).abs() / f64::max(two, exact.abs() / 65536.0);
+        if error > worst.0 {
+            worst = (error, x as f64 / unit_x);
+        }
+    }
+    worst
+}
+
+const ALL: [Function; 10] = [
+    Function::Exp,
+    Function::Log,
+    Function::Reciprocal,
+    Function::Sqrt,
+    Function::Rsqrt,
+    Function::Sigmoid,
+    Function::Tanh,
+    Function::Gelu,
+    Function::GeluTanh,
+    Function::Silu,
+];
+
+#[test]
+fn bounds_hold_at_64_bits_with_24_fraction_bits() {
+    for function in ALL {
+        let (error, at) = worst(function, [64, 24], [64, 24], 200_000);
+        println!("{} {error:.3} of the bound, at {at}", function.name());
+        assert!(error <= 1.0, "{}: {error} of the bound at {at}", function.name());
+    }
+}
+
+#[test]
+fn bounds_hold_in_other_types() {
+    let types = [
+        ([40, 24], [40, 24]),
+        ([40, 16], [48, 16]),
+        ([31, 12], [24, 12]),
+        ([64, 30], [64, 30]),
+        ([33, 17], [64, 24]),
+    ];
+    for (x, y) in types {
+        for function in ALL {
+            if y[0] < y[1] + function.before_fraction(x[0] - x[1]) {
+                assert!(plan(function, &[4], x, y).unwrap_err().contains("needs"));
+                continue;
+            }
+            let (error, at) = worst(function, x, y, 20_000);
+            println!("{} {x:?} {y:?} {error:.3} of the bound, at {at}", function.name());
+            assert!(error <= 1.0, "{} {x:?} {y:?}: {error} of the bound at {at}", function.name());
+        }
+    }
+}
+
+#[test]
+fn softmax_is_within_2_to_the_minus_18_for_a_thousand_classes() {
+    let (rows, unit) = (60, 2f64.powi(24));
+    for classes in [1usize, 2, 3, 10, 999, 1000, 1024] {
+        let mut next = words(classes as u64);
+        let mut x = Vec::new();
+        for row in 0..rows {
+            // all equal, a few large ones, all just large enough to count together, anything
+            for class in 0..classes {
+                let u = next() as f64 / 2f64.powi(64) * 120.0 - 60.0;
+                let v = match row % 6 {
+                    0 => 60.0 - row as f64 * 2.0,
+                    1 => {
+                        if class % 100 == 7 {
+                            60.0
+                        } else {
+                            -60.0
+                        }
+                    }
+                    2 => {
+                        if class == classes - 1 {
+                            10.0
+                        } else {
+                            10.0 - row as f64 / 4.0 - 8.0
+                        }
+                    }
+                    3 => u / 10.0,
+                    4 => {
+                        if class == 0 {
+                            u / 60.0
+                        } else {
+                            -17.3 + u / 100.0
+                        }
+                    }
+                    _ => u,
+                };
+                x.push((v * unit) as i64);
+            }
+        }
+        for (function, bits, bound) in [
+            (Function::Softmax { dim: 1 }, 64, 2f64.powi(-18)),
+            (Function::Softmax { dim: 1 }, 32, 2f64.powi(-18)),
+            (Function::LogSoftmax { dim: 1 }, 32, 2f64.powi(-21)),
+        ] {
+            let plan = plan(function, &[rows, classes], [bits, 24], [64, 24]).unwrap();
+            let real = privet_plan::interpret_real(
+                &plan,
+                &BTreeMap::from([(
+                    "x".to_string(),
+                    privet_plan::FloatTensor {
+                        shape: vec![rows, classes],
+                        data: x.iter().map(|&v| v as f64 / unit).collect(),
+                    },
+                )]),
+                &BTreeMap::new(),
+            )
+            .unwrap();
+            let found = run(&plan, &x);
+            let errors = found.iter().zip(&real[0].data).map(|(&y, exact)| (y as f64 / unit - exact).abs());
+            let worst = errors.fold(0.0, f64::max);
+            println!("{} {classes} classes: 2^{:.2}", function.name(), worst.log2());
+            assert!(worst <= bound, "{} {classes}: {worst}", function.name());
+        }
+    }
+}
+
+/// The result for one number, in units of a result of the given type.
+fn at(function: Function, x: i64, from: [u32; 2], to: [u32; 2]) -> i64 {
+    run(&plan(function, &[1], from, to).unwrap(), &[x])[0]
+}
+
+#[test]
+fn results_outside_the_type_are_those_documented() {
+    let (t, unit) = ([64, 24], 1i64 << 24);
+    let most = i64::MAX;
+    let near_most = |y: i64, bits: u32| {
+        let most = ((1u64 << (bits - 1)) - 1) as i64;
+        y <= most && (most - y) as f64 <= most as f64 / 65536.0
+    };
+    // e^x saturates, and vanishes
+    for x in [28 * unit, 29 * unit, 1000 * unit, most] {
+        assert!(near_most(at(Function::Exp, x, t, t), 64), "{x}");
+    }
+    for x in [-19 * unit, -47 * unit, -1000 * unit, -most, -most - 1] {
+        assert_eq!(at(Function::Exp, x, t, t), 0, "{x}");
+    }
+    assert!(near_most(at(Function::Exp, 5 * unit, t, [27, 24]), 27));
+    // 1 / 0 as for one unit, and what does not fit saturates
+    assert_eq!(at(Function::Reciprocal, 0, t, t), at(Function::Reciprocal, 1, t, t));
+    assert_eq!(at(Function::Reciprocal, 1, t, t), 1 << 48);
+    assert_eq!(at(Function::Reciprocal, -1, t, t), -1 << 48);
+    for x in [0, 1, 2, 511] {
+        assert!(near_most(at(Function::Reciprocal, x, t, [40, 24]), 40), "{x}");
+        assert!(near_most(-at(Function::Reciprocal, -x.max(1), t, [40, 24]), 40), "{x}");
+    }
+    // no logarithm or root of what is not positive
+    for x in [0, -1, -unit, -most, -most - 1] {
+        assert_eq!(at(Function::Log, x, t, t), at(Function::Log, 1, t, t), "{x}");
+        assert_eq!(at(Function::Rsqrt, x, t, t), at(Function::Rsqrt, 1, t, t), "{x}");
+        assert_eq!(at(Function::Sqrt, x, t, t), 0, "{x}");
+    }
+    assert!(near_most(-at(Function::Log, 1, t, [28, 24]), 28));
+}
+
+#[test]
+fn types_outside_the_limits_are_refused() {
+    for (x, y) in [
+        ([64, 1], [64, 24]),
+        ([64, 31], [64, 24]),
+        ([26, 24], [64, 24]),
+        ([64, 24], [64, 31]),
+        ([64, 24], [26, 24]),
+    ] {
+        assert!(plan(Function::Exp, &[3], x, y).unwrap_err().contains("fraction bits"), "{x:?} {y:?}");
+    }
+    assert!(plan(Function::Softmax { dim: 2 }, &[3, 4], [40, 24], [40, 24]).is_err());
+    assert!(plan(Function::Softmax { dim: 0 }, &[(1 << 16) + 1], [40, 24], [40, 24]).is_err());
+    assert!(plan(Function::Gelu, &[3], [40, 16], [32, 16]).unwrap_err().contains("needs"));
+}
