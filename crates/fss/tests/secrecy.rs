@@ -61,7 +61,11 @@ fn openings_are_uniform(number: usize, case: &Case) {
                 let words = words_of(&case.plan, a);
                 let (wa, wb) = (words.read(&a.bytes), words.read(&b.bytes));
                 // The bits of a byte past the last element are no words: they are zero on both sides.
-                let n = wa.len() - if words.bitwise { padding(&case.plan, a) } else { 0 };
+                let n = if words.bitwise {
+                    wa.len() - padding(&case.plan, a)
+                } else {
+                    elements(&case.plan, a, wa.len())
+                };
                 let opened = words.opened(&wa, &wb);
                 for (view, w) in [("party 0 sends", &wa), ("party 1 sends", &wb), ("is opened", &opened)] {
                     let entry = tallies.entry((a.step.id, view)).or_default();
@@ -73,6 +77,15 @@ fn openings_are_uniform(number: usize, case: &Case) {
         for ((_, view), (step, tally)) in &tallies {
             tally.uniform(&format!("{}, inputs {input}: what {view} at step {step}", case.name));
         }
+    }
+}
+
+/// Elements among the `words` that a message of elements of a small ring seems to hold.
+fn elements(plan: &Plan, sent: &Sent, words: usize) -> usize {
+    let node = &plan.nodes[sent.step.name[4..].split(' ').next().unwrap().parse::<usize>().unwrap()];
+    match node.op {
+        Op::MaxPool2d { .. } | Op::Argmax { .. } => words,
+        _ => words.min(node.ty.len()),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn exponent(b: &mut Build<'_>, mut x: Value, step: u32, unsigned: boo
     let mut halvings = Vec::new();
     while x.bits > LAST {
         // even, and such that a number whose upper half is zero fits into what is kept
-        let shift = (x.bits - 1) / 2 & !1;
+        let shift = ((x.bits - 1) / 2) & !1;
         let upper = b.down(x, shift, 0);
         let lower = b.resize(x, upper.bits);
         let less = b.add_const(upper, -1);

@@ -4,6 +4,7 @@ use super::build::{Build, Value, WORD};
 use super::exp::clamp;
 use super::normalise::{Exponent, exponent, mantissa};
 use super::quadratic::{Table, split};
+use crate::ir::Op;
 use std::f64::consts::{LN_2, SQRT_2};
 
 /// Fraction bits of a mantissa.
@@ -61,7 +62,7 @@ pub(super) fn reciprocal_of_mantissa(b: &mut Build<'_>, w: Value, frac: u32, dam
 /// `sqrt(x)`; 0 of x < 0.
 pub(super) fn sqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let whole = b.read(x, 0);
-    let size = b.like(crate::ir::Op::Relu, &[whole], x.bits, 0);
+    let size = b.like(Op::Relu, &[whole], x.bits, 0);
     // x in units is m 2^e, the root of m 2^(e - x.frac) is sqrt(m) 2^((e - x.frac) / 2)
     let odd = if x.frac % 2 == 1 { SQRT_2 } else { 1.0 };
     let (m, power, _) = root(b, size, true, |m| if m < 1.0 { 0.0 } else { m.sqrt() * odd });
@@ -75,10 +76,10 @@ pub(super) fn sqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
 /// `1 / sqrt(x)`, as `Function::Rsqrt` says.
 pub(super) fn rsqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let whole = b.read(x, 0);
-    let size = at_least(b, whole, 1);
+    let size = b.like(Op::Relu, &[whole], x.bits, 0);
     let (size, damped) = bounded_below(b, size, x.frac as f64 / 2.0 + frac as f64, bits, 2.0, ROOT_FRAC);
     let odd = if x.frac % 2 == 1 { SQRT_2 * damped } else { damped };
-    let (m, power, most) = root(b, size, false, |m| odd / m.max(0.5).sqrt());
+    let (m, power, most) = root(b, size, false, |m| odd / m.max(1.0).sqrt());
     let y = b.muls(&[(m, power)])[0];
     let scale = ROOT_FRAC as i64 + (most / 2) as i64 - (x.frac / 2 + frac) as i64;
     let y = shifted(b, y, scale, (x.frac.div_ceil(2) + frac + 1).min(62), bits);
@@ -105,7 +106,8 @@ fn root(b: &mut Build<'_>, x: Value, up: bool, f: impl Fn(f64) -> f64) -> (Value
 /// `ln(x)`; of x <= 0 that of one unit.
 pub(super) fn log(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let whole = b.read(x, 0);
-    let size = at_least(b, whole, 1);
+    // zero has the exponent of one unit, and no bits after it
+    let size = b.like(Op::Relu, &[whole], x.bits, 0);
     let e = exponent(b, size, 1, false);
     let power = e.powers(b, &[(0, 1, false)])[0];
     let w = mantissa(b, size, power, e.most(0), 1, FRAC);
@@ -135,10 +137,10 @@ pub(super) fn log_of(b: &mut Build<'_>, e: &Exponent, w: Value, offset: i64) -> 
     b.add(fraction, whole)
 }
 
-/// max(x, least) for whole x, unless x is within `least` of the ring's least value.
+/// max(x, least) for whole x >= 0, or 2^(k - 1), which stays.
 fn at_least(b: &mut Build<'_>, x: Value, least: i64) -> Value {
     let above = b.add_const(x, -least);
-    let above = b.like(crate::ir::Op::Relu, &[above], x.bits, x.frac);
+    let above = b.like(Op::Relu, &[above], x.bits, x.frac);
     b.add_const(above, least)
 }
 

@@ -358,5 +358,9 @@ fn smooth(function: Function, shape: &[usize], from: [u32; 2], to: [u32; 2]) -> 
     let mut build = Build::new(&mut b.0, "function");
     let x = build.value(x);
     let y = emit(&mut build, function, x, to[0], to[1]).expect("the types are within the limits");
+    // tests find a node by its layer
+    for (id, node) in b.0.nodes.iter_mut().enumerate() {
+        node.layer = format!("node{id}");
+    }
     b.done(&[y.id])
 }
