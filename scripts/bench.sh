@@ -1,6 +1,6 @@
 #!/bin/sh
 # The benchmark of docs/bench.md: one JSON file a workload in the folder given (benches/results). Needs a quiet machine.
-# scripts/bench.sh FOLDER [NAME...] runs only the lines whose first word is among the names.
+# scripts/bench.sh FOLDER [NAME...] runs only what is among the names: `lenet-128` (fss), `rep3-lenet-128-malicious`.
 set -eu
 cd "$(dirname "$0")/.."
 folder="${1:-benches/results}"
@@ -8,7 +8,7 @@ folder="${1:-benches/results}"
 mkdir -p "$folder"
 
 # name                arguments of `privet bench`
-runs='
+fss='
 relu                  relu-1000000
 matmul                matmul-1024
 mlp-128               mlp --batch 128
@@ -25,13 +25,44 @@ lenet-128-wan         lenet --batch 128 --network wan
 lenet-128-orca-wan    lenet --batch 128 --network rtt=60ms,bandwidth=293Mbit/s
 vgg16-cifar-8-wan     vgg16-cifar --batch 8 --network wan
 '
-target/release/privet env --json >"$folder/machine.json"
-echo "$runs" | while read -r name arguments; do
-    [ -n "$name" ] || continue
-    case " ${*:-$name} " in *" $name "*) ;; *) continue ;; esac
-    echo "$name: privet bench $arguments" >&2
-    # shellcheck disable=SC2086  # several arguments
-    target/release/privet bench $arguments --json </dev/null >"$folder/$name.json.new"
+# Each against semi-honest and against malicious parties. The second half are the networks that Falcon measures, at its
+# 32 bits, with the fraction bits that keep the classes of float64.
+rep3='
+relu                  relu-1000000
+mlp-128               mlp --batch 128
+lenet-128             lenet --batch 128
+lenet-128-wan         lenet --batch 128 --network wan
+falcon-a              network-a --batch 128 --bits 32 --fraction 13
+falcon-b              network-b --batch 128 --bits 32 --fraction 13
+falcon-c              network-c --batch 128 --bits 32 --fraction 13
+falcon-lenet          lenet --batch 128 --bits 32 --fraction 13
+falcon-alexnet-cifar  alexnet-cifar --batch 128 --bits 32 --fraction 13
+falcon-vgg16-cifar    vgg16-cifar --batch 128 --bits 32 --fraction 11 --weight-fraction 14 --runs 1
+falcon-alexnet-tiny   alexnet-tiny --batch 128 --bits 32 --fraction 13 --runs 1
+falcon-vgg16-tiny     vgg16-tiny --batch 128 --bits 32 --fraction 11 --weight-fraction 14 --runs 1
+'
+
+# run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.
+run() {
+    wanted="$1" name="$2"
+    shift 2
+    case " ${wanted:-$name} " in *" $name "*) ;; *) return 0 ;; esac
+    echo "$name: privet bench $*" >&2
+    target/release/privet bench "$@" --json </dev/null >"$folder/$name.json.new"
     mv "$folder/$name.json.new" "$folder/$name.json"
-done
+}
+
+target/release/privet env --json >"$folder/machine.json"
+# shellcheck disable=SC2086  # several arguments
+{
+    echo "$fss" | while read -r name arguments; do
+        [ -z "$name" ] || run "$*" "$name" $arguments
+    done
+    echo "$rep3" | while read -r name arguments; do
+        [ -n "$name" ] || continue
+        for security in semi-honest malicious; do
+            run "$*" "rep3-$name-$security" $arguments --protocol rep3 --security "$security"
+        done
+    done
+}
 python3 scripts/bench_table.py "$folder"

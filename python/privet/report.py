@@ -69,7 +69,10 @@ class Estimate:
             rows.append(cost_row("verification", "", beside, seconds))
         rows.append(cost_row("total", "", self.total, self.total["seconds"]))
         text = table(["layer", "operations", "sent", "rounds", "keys", "seconds"], rows)
-        return f"{text}\nmemory {size(self.total['memory_bytes'])} a party"
+        text += f"\nmemory {size(self.total['memory_bytes'])} a party"
+        if self.data.get("security") == "malicious" and not any(beside.values()):
+            text += "\nWhat verification adds is not in these figures; the report of a run states it."
+        return text
 
 
 def cost_row(layer: str, operations: str, cost: dict[str, Any], seconds: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whole runs: dealer and two parties as processes over mutual TLS, this process as the client.
+"""Whole runs of every protocol: its processes over mutual TLS, this process as the client.
 
 Needs the binary and the extension (``make build``); skipped with the reason where one is missing.
 """
@@ -17,6 +17,7 @@ import privet
 from privet import models
 from privet._processes import Processes, binary
 from privet.native import available, native
+from privet.protocols import PROTOCOLS
 from privet.session import dial
 
 
@@ -55,12 +56,30 @@ def finish(action):
     return ended[0]
 
 
+FAMILIES = {
+    "fss": {"protocol": "fss"},
+    "rep3": {"protocol": "rep3", "security": "semi-honest"},
+    "rep3-malicious": {"protocol": "rep3"},
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request):
+    """Protocol and security, as arguments of ``privet.compile``."""
+    return FAMILIES[request.param]
+
+
 @pytest.fixture(scope="module")
-def lenet():
+def lenet(family):
     torch.manual_seed(11)
     model = models.LeNet().eval()
-    private = privet.compile(model, torch.rand(8, 1, 28, 28), calibration=torch.rand(32, 1, 28, 28), name="lenet")
+    calibration = torch.rand(32, 1, 28, 28)
+    private = privet.compile(model, torch.rand(8, 1, 28, 28), calibration=calibration, name="lenet", **family)
     return model, private
+
+
+def processes_of(private, folder):
+    return Processes(folder, private.interface.protocol, private.interface.security)
 
 
 @pytest.fixture(scope="module")
@@ -93,32 +112,32 @@ def test_the_report_says_what_it_cost_and_who_learned_what(lenet, session, tmp_p
     session.run(torch.rand(8, 1, 28, 28))
     report = session.report
     data = report.data
-    assert (
-        data["security"] == "semi-honest"
-        and data["transport"] == "TLS"
-        and data["protocol"] == "fss"
-        and data["plan"] == "lenet"
-    )
+    protocol = PROTOCOLS[private.interface.protocol]
+    assert (data["protocol"], data["security"]) == (protocol.name, private.interface.security)
+    assert (data["transport"], data["plan"]) == ("TLS", "lenet")
     assert data["plan_hash"] == native().fingerprint(private.plan)
-    assert [p["place"] for p in data["parties"]] == ["party:0", "party:1", "dealer", "client:client"]
+    servers = [f"party:{i}" for i in range(protocol.parties)] + ["dealer"] * protocol.dealer
+    assert [p["place"] for p in data["parties"]] == [*servers, "client:client"]
     assert report.learned() == {
-        "party:0": [],
-        "party:1": [],
-        "dealer": [],
+        **{place: [] for place in servers},
         "client:client": ["the result `output` (8x10)"],
     }
     assert data["openings"]["revealed"] == [
         {"name": "output", "to": "receiver", "shape": [8, 10], "bits": data["openings"]["revealed"][0]["bits"]}
     ]
-    assert data["openings"]["masked"] > 8 * 20 * 24 * 24
+    assert data["openings"]["masked"] >= 8 * 28 * 28
     assert all(p["peak_rss_bytes"] > 2**20 for p in data["parties"] if p["place"] != "dealer")
     names = [row["layer"] for row in data["layers"]]
     assert [n for n in names if n in ("conv1", "conv2", "fc1", "fc2")] == ["conv1", "conv2", "fc1", "fc2"]
-    for key in ("rounds", "key_bytes"):
-        assert sum(row[key] for row in data["layers"]) == report.totals[key] > 0
-    assert report.totals["online_s"] > 0 and report.totals["offline_s"] > 0
+    verified = report.verification or {"rounds": 0, "seconds": 0.0}
+    assert (verified["rounds"] > 0) == (private.interface.security == "malicious")
+    assert verified["seconds"] < report.totals["online_s"]
+    assert sum(row["rounds"] for row in data["layers"]) + verified["rounds"] == report.totals["rounds"] > 0
+    assert sum(row["key_bytes"] for row in data["layers"]) == report.totals["key_bytes"]
+    assert protocol.dealer == (report.totals["key_bytes"] > 0) == (report.totals["offline_s"] > 0)
     page = report.save_html(tmp_path / "run.html").read_text()
-    assert "conv2" in page and "client:client" in page
+    assert "conv2" in page and "client:client" in page and f"{protocol.name}</b> of {protocol.parties} parties" in page
+    assert ("verification" in page) == (report.verification is not None)
 
 
 def test_costs_are_those_of_the_estimate(lenet, session):
@@ -129,6 +148,21 @@ def test_costs_are_those_of_the_estimate(lenet, session):
         if row["layer"] in ("conv1", "conv2", "fc1"):
             assert measured[row["layer"]]["bytes_sent"] == row["cost"]["wire_bytes"], row["layer"]
             assert measured[row["layer"]]["rounds"] == row["cost"]["rounds"], row["layer"]
+    estimate, verified = private.estimate(), session.report.verification or {"rounds": 0, "bytes_sent": 0}
+    beside = estimate.data["whole_run"]
+    if private.interface.security == "malicious" and not any(beside.values()):
+        assert "verification adds is not in these figures" in str(estimate)
+        return
+    assert (beside["rounds"], beside["wire_bytes"]) == (verified["rounds"], verified["bytes_sent"])
+
+
+def test_an_mlp_gives_the_integers_of_the_plan(family):
+    torch.manual_seed(5)
+    model, images = models.mlp().eval(), torch.rand(16, 1, 28, 28)
+    precision = privet.Precision(bits=32, fraction=12)
+    private = privet.compile(model, images, precision=precision, calibration=torch.rand(64, 1, 28, 28), **family)
+    with privet.local(private) as session:
+        assert torch.equal(session.run(images), private.simulate(images))
 
 
 def spoiled(value):
@@ -179,7 +213,7 @@ class Mixed(nn.Module):
         return self.head(F.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
-def test_a_residual_network_gives_the_integers_of_the_plan():
+def test_a_residual_network_gives_the_integers_of_the_plan(family):
     torch.manual_seed(3)
     model = Mixed()
     with torch.no_grad():  # statistics and scales as after training
@@ -191,7 +225,8 @@ def test_a_residual_network_gives_the_integers_of_the_plan():
                 module.bias.uniform_(-0.5, 0.5)
     model.eval()
     images = torch.randn(5, 3, 18, 18)
-    private = privet.compile(model, images[:2], calibration=torch.cat([images, torch.randn(60, 3, 18, 18)]))
+    calibration = torch.cat([images, torch.randn(60, 3, 18, 18)])
+    private = privet.compile(model, images[:2], calibration=calibration, **family)
     assert private.check() == []
     with privet.local(private) as session:
         scores = session.run(images)
@@ -205,20 +240,20 @@ class Chosen(nn.Module):
         return x.argmax(dim=1), F.relu(x)
 
 
-def test_several_outputs_and_ties():
+def test_several_outputs_and_ties(family):
     rows = torch.tensor([[1.0, 3.0, 3.0, -1.0], [0.5, 0.5, 0.5, 0.5], [-4.0, -3.0, -2.0, -1.0]])
-    private = privet.compile(Chosen(), rows, calibration=rows)
+    private = privet.compile(Chosen(), rows, calibration=rows, **family)
     with privet.local(private) as session:
         index, positive = session.run(rows)
     assert index.tolist() == [1, 0, 3] and index.dtype == torch.int64
     assert torch.equal(positive, rows.clamp(min=0))
 
 
-def test_stochastic_rounding_is_close(lenet):
+def test_stochastic_rounding_is_close(lenet, family):
     model, _ = lenet
     images = torch.rand(4, 1, 28, 28)
     precision = privet.Precision(rounding="stochastic")
-    private = privet.compile(model, images, precision=precision, calibration=torch.rand(32, 1, 28, 28))
+    private = privet.compile(model, images, precision=precision, calibration=torch.rand(32, 1, 28, 28), **family)
     with torch.no_grad():
         expected = model(images)
     with privet.local(private) as session:
@@ -246,13 +281,15 @@ def test_an_unsupported_operation_is_named_with_its_line():
     assert caught.value.report == [problem]
 
 
-@pytest.mark.parametrize("victim", ["party0", "party1", "dealer"])
+@pytest.mark.parametrize("victim", ["party0", "party1", "last"])
 def test_a_killed_process_ends_the_session_with_its_name(lenet, tmp_path, victim):
     _, private = lenet
+    if victim == "last":
+        victim = "dealer" if PROTOCOLS[private.interface.protocol].dealer else "party2"
     weights = tmp_path / "weights.safetensors"
     weights.write_bytes(private.weights)
     (tmp_path / "plan.json").write_text(private.plan)
-    with Processes(tmp_path / "session") as processes:
+    with processes_of(private, tmp_path / "session") as processes:
         processes.initialise(tmp_path / "plan.json", weights)
         processes.start()
         client = dial(processes.client_file, private, None)
@@ -277,21 +314,32 @@ def test_a_client_that_owns_the_model_shares_it(lenet, tmp_path):
     (tmp_path / "plan.json").write_text(private.plan)
     folder = tmp_path / "session"
     roles = ["--model-owner", "client:client"]
-    command = [binary(), "init", "--local", str(folder), "--plan", str(tmp_path / "plan.json"), *roles]
+    family = ["--protocol", private.interface.protocol, "--security", private.interface.security]
+    command = [binary(), "init", "--local", str(folder), "--plan", str(tmp_path / "plan.json"), *roles, *family]
     subprocess.run(command, check=True, capture_output=True)
     images = torch.rand(8, 1, 28, 28)
-    with Processes(folder) as processes:
+    with processes_of(private, folder) as processes:
         processes.start()
         with privet.connect(folder / "deployment.toml", private, node=processes.client_file) as session:
             assert torch.equal(session.run(images), private.simulate(images))
             assert torch.equal(session.run(images), private.simulate(images))
 
 
-def test_another_plan_is_refused(lenet, tmp_path):
+def test_a_deployment_of_another_security_is_refused(lenet, tmp_path):
+    _, private = lenet
+    (tmp_path / "plan.json").write_text(private.plan)
+    other = {"semi-honest": "malicious", "malicious": "semi-honest"}[private.interface.security]
+    with Processes(tmp_path / "session", "rep3", other) as processes:
+        processes.initialise(tmp_path / "plan.json", tmp_path / "none")
+        with pytest.raises(privet.SessionError, match=f"rep3, {other}, but the model was compiled for"):
+            dial(processes.client_file, private, None)
+
+
+def test_another_plan_is_refused(lenet, family, tmp_path):
     model, private = lenet
     (tmp_path / "plan.json").write_text(private.plan)
-    other = privet.compile(model, torch.rand(2, 1, 28, 28), calibration=torch.rand(32, 1, 28, 28))
-    with Processes(tmp_path / "session") as processes:
+    other = privet.compile(model, torch.rand(2, 1, 28, 28), calibration=torch.rand(32, 1, 28, 28), **family)
+    with processes_of(private, tmp_path / "session") as processes:
         processes.initialise(tmp_path / "plan.json", tmp_path / "none")
         processes.start()
         with pytest.raises(privet.SessionError, match="plan"):

@@ -18,6 +18,8 @@ pub struct Figures {
     pub batch: usize,
     pub bits: u32,
     pub fraction: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight_fraction: Option<u32>,
     /// How truncation rounds.
     pub rounding: RoundingMode,
     pub network: String,

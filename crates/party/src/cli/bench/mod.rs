@@ -39,6 +39,9 @@ pub struct Args {
     /// Fraction bits.
     #[arg(long, default_value_t = 24)]
     fraction: u32,
+    /// Fraction bits of weights; as many as of activations when absent.
+    #[arg(long)]
+    weight_fraction: Option<u32>,
     /// How truncation rounds: nearest, floor, stochastic, or one_ulp (within one unit of the last place).
     #[arg(long, default_value = "nearest", value_parser = named::<RoundingMode>)]
     rounding: RoundingMode,
@@ -81,6 +84,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         batch: args.batch as usize,
         bits: args.bits,
         fraction: args.fraction,
+        weight_fraction: args.weight_fraction,
         rounding: args.rounding,
         prices: family.prices(),
     };
@@ -159,6 +163,7 @@ fn figures(
         batch: work.plan.batch,
         bits: args.bits,
         fraction: args.fraction,
+        weight_fraction: args.weight_fraction,
         rounding: args.rounding,
         network: args.network.clone(),
         runs: args.runs,

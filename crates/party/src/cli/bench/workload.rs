@@ -56,6 +56,8 @@ pub struct Choice<'a> {
     pub bits: u32,
     /// Fraction bits.
     pub fraction: u32,
+    /// Fraction bits of weights, where others.
+    pub weight_fraction: Option<u32>,
     /// How truncation rounds.
     pub rounding: RoundingMode,
     /// The family's prices, by which a plan is made.
@@ -150,7 +152,8 @@ fn network(choice: &Choice, random: &mut Prg) -> Result<Workload, CliError> {
         }
     }
     let (bits, fraction) = (Some(choice.bits), Some(choice.fraction));
-    let precision = Precision { bits, fraction, rounding: choice.rounding, ..Precision::default() };
+    let (weight_fraction, rounding) = (choice.weight_fraction, choice.rounding);
+    let precision = Precision { bits, fraction, weight_fraction, rounding, ..Precision::default() };
     let lowered = lower_for(&graph, &params, &precision, choice.prices);
     let Lowered { plan, parameters, .. } = lowered.map_err(|e| {
         CliError::failed(e, "choose other `--bits` and `--fraction`; 64 and 24 hold every workload")
