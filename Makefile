@@ -5,6 +5,7 @@
 
 FUZZ_SECONDS ?= 10
 RESULTS ?= benches/results
+DEMO ?=
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -15,8 +16,8 @@ build: ## the binary (target/release/privet) and the Python extension
 wheel: ## a Python wheel with extension and binary, in target/wheels
 	scripts/wheel.sh
 
-demo: build ## private classification of Fashion-MNIST between processes; report in demo-out/report.html
-	scripts/python.sh examples/fashion.py --out demo-out
+demo: build ## private classification of Fashion-MNIST between processes (DEMO='--protocol rep3'); report in demo-out
+	scripts/python.sh examples/fashion.py --out demo-out $(DEMO)
 
 test: test-rust test-python ## all tests
 

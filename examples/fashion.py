@@ -1,7 +1,8 @@
 """Private classification of Fashion-MNIST images (``make demo``).
 
-Five processes: the model's owner trains and compiles a LeNet and hands its weights to party 1; this process owns the
-images and receives the scores; a dealer and two parties run the network. No process sees both images and weights.
+The model's owner trains and compiles a LeNet, in a process of its own, and hands its weights to party 1; this process
+owns the images and receives the scores; two parties and a dealer, or with ``--protocol rep3`` three parties, run the
+network. No process sees both images and weights.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fashion_data import fashion_mnist
 
 import privet
 from privet.progress import progress
+from privet.protocols import PROTOCOLS, choose
 from privet.report import size
 
 HERE = Path(__file__).parent
@@ -30,14 +32,21 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=256, help="test images to classify")
     parser.add_argument("--batch", type=int, default=64, help="images of one run")
     parser.add_argument("--model", choices=["lenet", "mlp"], default="lenet", help="network to train and run")
+    parser.add_argument("--protocol", choices=sorted(PROTOCOLS), default="fss")
+    parser.add_argument("--security", help="semi-honest or malicious; by default the most that the protocol can")
     options = parser.parse_args()
+    try:
+        protocol, security = choose(options.protocol, options.security)
+    except ValueError as error:
+        parser.error(str(error))
     out: Path = options.out
     folder = out / options.model
     out.mkdir(parents=True, exist_ok=True)
 
     print("1. the model's owner trains and compiles (a process of its own)", flush=True)
     owner = [str(HERE / "fashion_model.py"), "--model", options.model, "--out", str(folder)]
-    subprocess.run([sys.executable, *owner, "--images", str(options.images), "--batch", str(options.batch)], check=True)
+    owner += ["--images", str(options.images), "--batch", str(options.batch)]
+    subprocess.run([sys.executable, *owner, "--protocol", protocol.name, "--security", security], check=True)
 
     # The images' owner reads the public part only: plan and interface.
     private = privet.load(folder, with_weights=False)
@@ -46,12 +55,14 @@ def main() -> None:
     print("\n2. what a run will cost")
     print(private.estimate(network="lan"))
 
-    print(f"\n3. {options.images} images through dealer and two parties over mutual TLS", flush=True)
+    who = f"{protocol.parties} parties" + (" and a dealer" if protocol.dealer else "")
+    print(f"\n3. {options.images} images through {who} ({protocol.name}, {security}) over mutual TLS", flush=True)
     weights = folder / "model" / "weights.safetensors"
     with privet.local(private, weights=weights) as session:
         started = time.monotonic()
         session.prepare(options.images)
-        print(f"keys dealt and stored in {time.monotonic() - started:.1f} s", flush=True)
+        if protocol.dealer:
+            print(f"keys dealt and stored in {time.monotonic() - started:.1f} s", flush=True)
         scores = session.run(images, progress=progress("private inference", "images"))
         report = session.report
     assert report is not None
@@ -72,9 +83,12 @@ def main() -> None:
     print(f"largest difference  {accuracy['max_abs_err']:.2g}")
     totals = report.totals
     print(f"online              {totals['online_s']:.3f} s ({totals['online_s'] / len(images) * 1e3:.2f} ms an image)")
-    print(f"offline             {totals['offline_s']:.3f} s")
     print(f"sent by a party     {size(totals['bytes_sent'])} in {totals['rounds']} rounds")
-    print(f"keys of a party     {size(totals['key_bytes'])}")
+    if report.verification is not None:
+        print(f"of it verification  {size(report.verification['bytes_sent'])}, {report.verification['seconds']:.3f} s")
+    if protocol.dealer:
+        print(f"offline             {totals['offline_s']:.3f} s")
+        print(f"keys of a party     {size(totals['key_bytes'])}")
 
     print("\n5. what each process learned")
     for place, what in report.learned().items():

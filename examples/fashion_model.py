@@ -63,10 +63,14 @@ def main() -> None:
     parser.add_argument("--batch", type=int, required=True, help="rows of one private run")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--model", choices=sorted(NETWORKS), default="lenet", help="network")
+    parser.add_argument("--protocol", default="fss", help="protocol to compile for")
+    parser.add_argument("--security", help="what it has to withstand")
     options = parser.parse_args()
     model = trained(options.model, options.epochs)
     typical, _ = fashion_mnist("train")
-    private = privet.compile(model, typical[: options.batch], calibration=typical[:CALIBRATION], name=options.model)
+    family = {"protocol": options.protocol, "security": options.security}
+    rows, calibration = typical[: options.batch], typical[:CALIBRATION]
+    private = privet.compile(model, rows, calibration=calibration, name=options.model, **family)
     for note in private.notes:
         print(f"  {note}")
     private.save(options.out)

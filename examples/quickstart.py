@@ -1,14 +1,19 @@
-"""Private inference: dealer and two parties run as separate processes on this machine."""
+"""Private inference between processes on this machine: ``quickstart.py --protocol rep3 --security malicious``."""
+
+import argparse
 
 import torch
 
 import privet
 from privet.models import LeNet
 
-model = LeNet()  # any trained nn.Module
-images = torch.rand(8, 1, 28, 28)
+model, images = LeNet(), torch.rand(8, 1, 28, 28)  # any trained nn.Module
 
-private = privet.compile(model, images)
+parser = argparse.ArgumentParser()
+parser.add_argument("--protocol", default="fss")
+parser.add_argument("--security")
+
+private = privet.compile(model, images, **vars(parser.parse_args()))
 print(private.check() or "every operation of the model can run privately")
 print(private.estimate(network="lan"))
 

@@ -24,6 +24,7 @@ from torchvision import transforms
 import privet
 from privet import models
 from privet.progress import progress
+from privet.protocols import PROTOCOLS, choose
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 DEFAULT_DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -92,7 +93,13 @@ def main() -> None:
     parser.add_argument("--images", type=int, help="how many")
     parser.add_argument("--batch", type=int, help="images of one run")
     parser.add_argument("--simulate", action="store_true", help="run the integer plan in the clear")
+    parser.add_argument("--protocol", choices=sorted(PROTOCOLS), default="fss")
+    parser.add_argument("--security", help="semi-honest or malicious; by default the most that the protocol can")
     options = parser.parse_args()
+    try:
+        choose(options.protocol, options.security)
+    except ValueError as error:
+        parser.error(str(error))
     unknown = set(options.networks) - set(TASKS)
     if unknown:
         parser.error(f"no network {', '.join(sorted(unknown))}")
@@ -100,14 +107,17 @@ def main() -> None:
         parser.error(f"{options.data} is not there; give --data or set PRIVET_TEST_DATA")
     for name in options.networks or TASKS:
         build, count, batch = TASKS[name]
-        classify(name, build(options.data, options.images or count), options.batch or batch, options.simulate)
+        task = build(options.data, options.images or count)
+        family = {"protocol": options.protocol, "security": options.security}
+        classify(name, task, options.batch or batch, options.simulate, family)
 
 
-def classify(name: str, task: Task, batch: int, simulate: bool) -> None:
+def classify(name: str, task: Task, batch: int, simulate: bool, family: dict[str, str | None]) -> None:
     """One network: private against plaintext."""
     with torch.no_grad():
         plain = task.model(task.images)
-    private = privet.compile(task.model, task.images[:batch], calibration=task.calibration, name=name)
+    rows, calibration = task.images[:batch], task.calibration
+    private = privet.compile(task.model, rows, calibration=calibration, name=name, **family)
     if simulate:
         scores = private.simulate(task.images)
     else:
