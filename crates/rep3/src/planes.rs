@@ -1,10 +1,13 @@
 //! Bits, 64 to a word, and their way from and to elements.
 
+use crate::context::Party;
 use crate::moves::{Dealt, Known, Pieces};
-use crate::parts::{Parts, Roles};
+use crate::parts::Parts;
 use crate::proof::Column;
 use crate::{PartyId, Planes};
 use privet_kernels::Device;
+use privet_ring::Ring;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One party's share of some words of bits: a range of planes.
@@ -39,7 +42,7 @@ impl Planes {
     }
 
     /// The planes `range`, without a copy.
-    pub(crate) fn range(&self, range: std::ops::Range<usize>) -> Words {
+    pub(crate) fn range(&self, range: Range<usize>) -> Words {
         let words = range.start * self.words()..range.end * self.words();
         Words { own: Column::slice(&self.own, words.clone()), next: Column::slice(&self.next, words) }
     }
@@ -56,20 +59,38 @@ impl Planes {
         }
     }
 
-    /// One plane as the summands of section 3: `c_j ^ c_(j+1)` and `c_(j+2)`, one ring element 0 or 1 an element.
-    pub(crate) fn summands(&self, id: PartyId, parts: &Parts) -> (Dealt, Known) {
+    /// One plane as the summands of section 3, one 0 or 1 an element: `c_j ^ c_(j+1)` and `c_(j+2)`.
+    pub(crate) fn summands(&self, cx: &Party, parts: &Parts) -> (Bit, Known) {
         debug_assert_eq!((self.count, self.n), (1, parts.len()));
-        let part = parts.elements(id);
-        let bits =
-            |words: &[u64], range: &std::ops::Range<usize>| Column::from(elements(words, range.clone()));
-        let dealt = Dealt {
+        let part = parts.elements(cx.id);
+        let mine = parts.words(cx.id).mine;
+        let u: Vec<u64> = self.own[mine.clone()].iter().zip(&self.next[mine]).map(|(a, b)| a ^ b).collect();
+        let bits = |words: &[u64], range: &Range<usize>| Column::from(elements(words, range.clone()));
+        let shared = cx.transcript.is_some().then(|| Dealt {
             own: bits(&self.own, &part.mine),
             next: bits(&self.next, &part.mine),
             before: bits(&self.own, &part.before),
             after: bits(&self.next, &part.after),
-        };
+        });
         let known = Known { before: bits(&self.next, &part.before), after: bits(&self.own, &part.after) };
-        (dealt, known)
+        (Bit { values: elements(&u, 0..part.mine.len()), shared }, known)
+    }
+}
+
+/// A bit that the dealer of a part knows, for this party's own part, 0 or 1 an element.
+pub(crate) struct Bit {
+    pub values: Vec<u64>,
+    /// The bit's sharing modulo 2, as elements 0 and 1, from which the dealt number is proved. None where every party
+    /// is trusted.
+    pub shared: Option<Dealt>,
+}
+
+impl Bit {
+    /// Remember to prove that `dealt` is this bit.
+    pub fn claim(&self, cx: &mut Party, ring: Ring, dealt: &Dealt) {
+        if let Some(shared) = &self.shared {
+            cx.claim_xor(ring, shared, dealt);
+        }
     }
 }
 
@@ -81,7 +102,7 @@ pub(crate) fn to_planes(device: &dyn Device, values: &[u64], places: &[usize]) -
 }
 
 /// Bits `range` of a plane, one 0 or 1 an element.
-pub(crate) fn elements(plane: &[u64], range: std::ops::Range<usize>) -> Vec<u64> {
+pub(crate) fn elements(plane: &[u64], range: Range<usize>) -> Vec<u64> {
     debug_assert!(range.start.is_multiple_of(64) || range.is_empty());
     let mut out = vec![0; range.len()];
     let words = plane.get(range.start / 64..).unwrap_or_default();
@@ -96,16 +117,13 @@ pub(crate) fn elements(plane: &[u64], range: std::ops::Range<usize>) -> Vec<u64>
 impl Pieces {
     /// The planes of which these are the words, part by part.
     pub fn join_planes(self, id: PartyId, parts: &Parts, count: usize) -> Planes {
-        let part = parts.words(id);
         let words = parts.len().div_ceil(64);
-        let Roles { mine, before, after } = self.0;
         let [own, next] = [0, 1].map(|side| {
-            let mut out = vec![0; count * words];
-            for (range, pieces) in [(&part.mine, &mine), (&part.before, &before), (&part.after, &after)] {
-                let pieces = &pieces[side];
-                for p in 0..count {
-                    let piece = &pieces[p * range.len()..(p + 1) * range.len()];
-                    out[p * words + range.start..p * words + range.end].copy_from_slice(piece);
+            let mut out = Vec::with_capacity(count * words);
+            for plane in 0..count {
+                for pieces in self.in_order(id).map(|pieces| &pieces[side]) {
+                    let words = pieces.len() / count;
+                    out.extend_from_slice(&pieces[plane * words..(plane + 1) * words]);
                 }
             }
             out

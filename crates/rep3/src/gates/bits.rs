@@ -9,28 +9,6 @@ use crate::proof::Algebra;
 use crate::{Planes, RunError, Share};
 use privet_ring::Ring;
 
-/// A bit that the dealer of a part knows, for its own part, 0 or 1 an element.
-pub(super) struct Bit {
-    pub values: Vec<u64>,
-    /// The bit's sharing modulo 2, as elements 0 and 1, from which the dealt number is proved. None where every party is trusted.
-    pub shared: Option<Dealt>,
-}
-
-impl Bit {
-    /// The dealer's summand of a plane.
-    pub fn summand(shared: Dealt) -> Bit {
-        let values = shared.own.iter().zip(shared.next.iter()).map(|(a, b)| a ^ b).collect();
-        Bit { values, shared: Some(shared) }
-    }
-
-    /// Remember to prove that `dealt` is this bit.
-    pub fn claim(&self, cx: &mut Party, ring: Ring, dealt: &Dealt) {
-        if let Some(shared) = &self.shared {
-            cx.claim_xor(ring, shared, dealt);
-        }
-    }
-}
-
 /// A plane as elements 0 and 1 of `to`: `u + v - 2uv`. Two rounds, none for a ring of one bit.
 pub(crate) fn to_ring(cx: &mut Party, to: Ring, bit: &Planes) -> Result<Share, RunError> {
     let n = bit.n;
@@ -39,8 +17,7 @@ pub(crate) fn to_ring(cx: &mut Party, to: Ring, bit: &Planes) -> Result<Share, R
     }
     let (algebra, parts) = (Algebra::Ring(to), Parts::of(n));
     let words = parts.elements(cx.id).map(|part| part.len());
-    let (shared, v) = bit.summands(cx.id, &parts);
-    let bit = Bit::summand(shared);
+    let (bit, v) = bit.summands(cx, &parts);
     let [u] = cx.deal("bit", [Deal { algebra, values: bit.values.clone(), words }])?;
     bit.claim(cx, to, &u);
     sum_less_product(cx, "bit", to, (&u, &u, &v, 2), &parts)

@@ -1,12 +1,12 @@
 //! How often the low m bits of the three components carry: what is between a value and its components once they are
 //! shifted or lengthened. One carry, e, the dealer of a part sees: that of `x_j` and `x_(j+1)`. The other, c, is that of their sum a and of b.
 
-use super::bits::{Bit, sum_less_product};
+use super::bits::sum_less_product;
 use crate::adder::{Adder, Summands, Top};
 use crate::context::Party;
 use crate::moves::{Deal, Dealt, Known};
 use crate::parts::Parts;
-use crate::planes::elements;
+use crate::planes::{Bit, elements};
 use crate::proof::Algebra;
 use crate::{RunError, Share, tree};
 use privet_ring::Ring;
@@ -17,8 +17,7 @@ pub(super) fn count(cx: &mut Party, m: u32, to: Ring, x: &Share) -> Result<Share
     let top = if cx.transcript.is_some() { Top::Carry } else { Top::None };
     let bits = Summands::deal(cx, "low bits", (x, m as usize, top), |b| b)?;
     let carry = tree::carry(cx, &bits)?;
-    let (shared, v) = carry.summands(cx.id, &bits.parts);
-    let u = Bit::summand(shared);
+    let (u, v) = carry.summands(cx, &bits.parts);
     let e = Bit { values: own_bit(cx, &bits.parts, x, m, m), shared: proof(cx, &bits, m) };
     let dealt = cx.deal_all("carries", deals(cx, &bits.parts, to, &u, &e))?;
     let [u, sum] = claimed(cx, to, dealt, &u, &e);

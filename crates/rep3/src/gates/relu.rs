@@ -26,47 +26,44 @@ pub(crate) fn bit_times<const N: usize>(
     bit: &Planes,
     values: [(Ring, &Share); N],
 ) -> Result<[Share; N], RunError> {
-    let parts = Parts::of(bit.n);
+    let (parts, proves) = (Parts::of(bit.n), cx.transcript.is_some());
     let words = parts.elements(cx.id).map(|part| part.len());
-    let (shared, v) = bit.summands(cx.id, &parts);
-    let u: Vec<u64> = shared.own.iter().zip(shared.next.iter()).map(|(a, b)| a ^ b).collect();
-
+    let (bit, v) = bit.summands(cx, &parts);
     let summands = values.map(|(_, x)| (Dealt::summand(cx.id, &parts, x), Known::summand(cx.id, &parts, x)));
-    // all u, then all u s: the ring of a column is that of its value
+
     let mut columns = Vec::with_capacity(2 * N);
-    for (ring, _) in values {
-        columns.push(Deal { algebra: Algebra::Ring(ring), values: u.clone(), words });
-    }
     for ((ring, _), (s, _)) in values.iter().zip(&summands) {
-        let us = u.iter().zip(s.own.iter().zip(s.next.iter()));
+        let us = bit.values.iter().zip(s.own.iter().zip(s.next.iter()));
         let us = us.map(|(u, (a, b))| ring.wrap(u.wrapping_mul(a.wrapping_add(*b)))).collect();
-        columns.push(Deal { algebra: Algebra::Ring(*ring), values: us, words });
+        for values in [bit.values.clone(), us] {
+            columns.push(Deal { algebra: Algebra::Ring(*ring), values, words });
+        }
     }
-    let mut dealt = cx.deal_all("bit and selected", columns)?;
-    let products = dealt.split_off(N);
+    let dealt = cx.deal_all("bit and selected", columns)?;
 
     let mut splits = Vec::with_capacity(N);
     for (i, (ring, _)) in values.iter().enumerate() {
         let algebra = Algebra::Ring(*ring);
-        let (u, us, (s, b)) = (&dealt[i], &products[i], &summands[i]);
-        cx.claim_xor(*ring, &shared, u);
-        cx.claim_dealt(algebra, &[Product(u, s)], &us.map(|us| negated(algebra, us)));
+        let (u, us, (s, b)) = (&dealt[2 * i], &dealt[2 * i + 1], &summands[i]);
+        if proves {
+            bit.claim(cx, *ring, u);
+            cx.claim_dealt(algebra, &[Product(u, s)], &us.map(|us| negated(algebra, us)));
+        }
         let both = |f: fn(u64, u64) -> u64| {
             move |a: &[u64], b: &[u64]| {
                 a.iter().zip(b).map(|(a, b)| ring.wrap(f(*a, *b))).collect::<Vec<u64>>()
             }
         };
-        let rest = s.zip(us, both(|s, us| s.wrapping_sub(us.wrapping_mul(2))));
+        let rest = s.operand(us, proves, both(|s, us| s.wrapping_sub(us.wrapping_mul(2))));
         let signed = v.zip(b, both(|v, b| b.wrapping_sub(v.wrapping_mul(2).wrapping_mul(b))));
         splits.push(Split { algebra, terms: vec![(rest, v.clone()), (u.clone(), signed)], words });
     }
     let pieces = cx.split_all("select", splits)?;
     let mut out = values.map(|_| Share::default());
     for (i, mut y) in pieces.into_iter().enumerate() {
-        let (ring, _) = values[i];
-        let algebra = Algebra::Ring(ring);
-        y.add_dealt(algebra, &products[i]);
-        y.add_known(algebra, &v.zip(&summands[i].1, |v, b| v.iter().zip(b).map(|(v, b)| v * b).collect()));
+        let algebra = Algebra::Ring(values[i].0);
+        y.add_dealt(algebra, &dealt[2 * i + 1]);
+        y.add_known_product(algebra, &v, &summands[i].1);
         out[i] = y.join(cx.id, &parts);
     }
     Ok(out)

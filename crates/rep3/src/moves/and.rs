@@ -1,4 +1,6 @@
+use super::PIECE;
 use crate::context::{Messages, Party};
+use crate::keys::Streams;
 use crate::parts::Role;
 use crate::planes::Words;
 use crate::proof::{Algebra, Column, View};
@@ -17,21 +19,35 @@ impl Party<'_> {
     ///
     /// The reshare over Z_2: party i sends `z_i = x_i y_i ^ x_i y_(i+1) ^ x_(i+1) y_i ^ F_i ^ F_(i+1)`.
     pub(crate) fn and(&mut self, what: &str, gates: &[And]) -> Result<Vec<Words>, RunError> {
-        let mut streams = self.draw();
+        let Streams { own: mut key, next: mut next_key } = self.draw();
         let proves = self.transcript.is_some();
-        let mut payload = Vec::new();
+        let mut payload = Vec::with_capacity(gates.iter().map(|gate| 8 * gate.x.len()).sum());
         let mut sent = Vec::with_capacity(gates.len());
+        let (mut own, mut next) = ([0; PIECE], [0; PIECE]);
         for And { x, y, .. } in gates {
             let n = x.len();
-            let (own, next) = (streams.own.elements(Ring::R64, n), streams.next.elements(Ring::R64, n));
-            let mut z = vec![0; n];
-            let x = x.own.iter().zip(x.next.iter());
-            let y = y.own.iter().zip(y.next.iter());
-            for (((z, (xi, xj)), (yi, yj)), (f, g)) in z.iter_mut().zip(x).zip(y).zip(own.iter().zip(&next)) {
-                *z = xi & (yi ^ yj) ^ xj & yi ^ f ^ g;
+            let mut z = Vec::with_capacity(n);
+            let mut masks = proves.then(|| (Vec::with_capacity(n), Vec::with_capacity(n)));
+            for start in (0..n).step_by(PIECE) {
+                let piece = start..n.min(start + PIECE);
+                let (own, next) = (&mut own[..piece.len()], &mut next[..piece.len()]);
+                key.fill(Ring::R64, own);
+                next_key.fill(Ring::R64, next);
+                if let Some(masks) = &mut masks {
+                    masks.0.extend_from_slice(own);
+                    masks.1.extend_from_slice(next);
+                }
+                let x = x.own[piece.clone()].iter().zip(&x.next[piece.clone()]);
+                let y = y.own[piece.clone()].iter().zip(&y.next[piece.clone()]);
+                let masks = own.iter().zip(next.iter());
+                z.extend(
+                    x.zip(y)
+                        .zip(masks)
+                        .map(|(((xi, xj), (yi, yj)), (f, g))| xi & (yi ^ yj) ^ xj & yi ^ f ^ g),
+                );
+                pack(Ring::R64, &z[piece], &mut payload);
             }
-            pack(Ring::R64, &z, &mut payload);
-            sent.push((z, proves.then_some((own, next))));
+            sent.push((z, masks));
         }
         let bytes = payload.len();
         let got = self.talk(what, Messages { prev: payload, next: vec![] }, (0, bytes))?.next;

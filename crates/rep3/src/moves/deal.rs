@@ -1,4 +1,6 @@
+use super::PIECE;
 use crate::context::{Messages, Party};
+use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
 use crate::proof::{Algebra, Column, View};
 use crate::{PartyId, RunError, Share};
@@ -44,6 +46,22 @@ impl Dealt {
         Dealt { own: f(&self.own), next: f(&self.next), before: f(&self.before), after: f(&self.after) }
     }
 
+    /// [`Dealt::zip`] for one operand of a split: what only the dealer has is left out unless `proves`, as nothing but
+    /// its views of the others' statements is made of it.
+    pub fn operand(&self, other: &Dealt, proves: bool, f: impl Fn(&[u64], &[u64]) -> Vec<u64>) -> Dealt {
+        if proves {
+            return self.zip(other, f);
+        }
+        let none = Column::from(vec![]);
+        let f = |a: &Column, b: &Column| f(a, b).into();
+        Dealt {
+            own: none.clone(),
+            next: none,
+            before: f(&self.before, &other.before),
+            after: f(&self.after, &other.after),
+        }
+    }
+
     /// One behind the other, part by part.
     pub fn join(all: &[Dealt]) -> Dealt {
         let join = |of: fn(&Dealt) -> &Column| {
@@ -87,16 +105,20 @@ impl Party<'_> {
 
     /// [`Party::deal`] for any number of columns.
     pub(crate) fn deal_all(&mut self, what: &str, columns: Vec<Deal>) -> Result<Vec<Dealt>, RunError> {
-        let mut streams = self.draw();
+        let Streams { own: mut key, next: mut next_key } = self.draw();
         let (mut payload, mut expected) = (Vec::new(), 0);
         let mut made = Vec::with_capacity(columns.len());
         for Deal { algebra, mut values, words } in columns {
             let ring = algebra.ring();
             debug_assert_eq!(values.len(), words.mine);
-            let own = streams.own.elements(ring, words.mine);
-            let after = streams.next.elements(ring, words.after);
-            algebra.subtract(&mut values, &own);
-            pack(ring, &values, &mut payload);
+            let mut own = vec![0; words.mine];
+            payload.reserve(ring.packed_bytes(words.mine));
+            for (mask, value) in own.chunks_mut(PIECE).zip(values.chunks_mut(PIECE)) {
+                key.fill(ring, mask);
+                algebra.subtract(value, mask);
+                pack(ring, value, &mut payload);
+            }
+            let after = next_key.elements(ring, words.after);
             expected += ring.packed_bytes(words.before);
             made.push((ring, words.before, own, values, after));
         }

@@ -15,6 +15,9 @@ use crate::PartyId;
 use crate::proof::{Algebra, Transcript, View};
 use privet_ring::Ring;
 
+/// Words handled at a time, which stay in the first-level cache; a whole number of cipher blocks and of packed bytes.
+const PIECE: usize = 1024;
+
 /// Remember a statement, if it is about anything: parts of short vectors are empty.
 fn remember(transcript: &mut Transcript, algebra: Algebra, prover: PartyId, view: View) {
     let words = match &view {
@@ -63,6 +66,18 @@ impl Algebra {
             Algebra::Bits => words.for_each(|(a, (x, y))| *a ^= x & y),
             Algebra::Ring(ring) => {
                 words.for_each(|(a, (x, y))| *a = ring.wrap(a.wrapping_sub(x.wrapping_mul(*y))))
+            }
+        }
+    }
+
+    /// `a <- a + x y`, word by word.
+    pub(crate) fn add_product(self, a: &mut [u64], x: &[u64], y: &[u64]) {
+        debug_assert!(a.len() == x.len() && x.len() == y.len());
+        let words = a.iter_mut().zip(x.iter().zip(y));
+        match self {
+            Algebra::Bits => words.for_each(|(a, (x, y))| *a ^= x & y),
+            Algebra::Ring(ring) => {
+                words.for_each(|(a, (x, y))| *a = ring.wrap(a.wrapping_add(x.wrapping_mul(*y))))
             }
         }
     }

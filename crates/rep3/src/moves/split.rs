@@ -1,8 +1,10 @@
-use super::Dealt;
+use super::{Dealt, PIECE};
 use crate::context::{Messages, Party};
+use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
 use crate::proof::{Algebra, Column, View};
 use crate::{PartyId, RunError, Share};
+use privet_prg::Prg;
 use privet_ring::{Ring, pack};
 
 /// A value that both parties other than the dealer of a part know: component j + 2 of part j.
@@ -46,9 +48,9 @@ pub(crate) struct Pieces(pub Roles<[Vec<u64>; 2]>);
 /// A sum of products between the message and the end of its round.
 struct Open {
     split: Split,
-    /// The masks of the own part: of key i and of key i + 1.
+    /// `-F` of the own part, of key i and of key i + 1.
     mine: [Vec<u64>; 2],
-    /// The masks of what is sent, and what is sent.
+    /// `-F` of what is sent, and what is sent.
     before: (Vec<u64>, Vec<u64>),
     after: (Vec<u64>, Vec<u64>),
 }
@@ -69,31 +71,21 @@ impl Party<'_> {
 
     /// [`Party::split`] for any number of results.
     pub(crate) fn split_all(&mut self, what: &str, splits: Vec<Split>) -> Result<Vec<Pieces>, RunError> {
-        let mut streams = self.draw();
+        let Streams { own: mut key, next: mut next_key } = self.draw();
         let (mut out, mut prev, mut next) = (Messages::default(), 0, 0);
         let mut open = Vec::with_capacity(splits.len());
         for split in splits {
-            let (algebra, words) = (split.algebra, split.words);
-            let ring = algebra.ring();
+            let (algebra, words, ring) = (split.algebra, split.words, split.algebra.ring());
             // Both holders of a key take first the piece for the part of its number, then that for the part before.
-            let own = [words.mine, words.before].map(|n| streams.own.elements(ring, n));
-            let theirs = [words.after, words.mine].map(|n| streams.next.elements(ring, n));
-            let ([own_mine, before], [after, next_mine]) = (own, theirs);
-            let message = |mask: &[u64], part: fn(&(Dealt, Known)) -> (&Column, &Column)| {
-                let mut c = mask.to_vec();
-                algebra.negate(&mut c);
-                for (a, b) in split.terms.iter().map(part) {
-                    algebra.subtract_product(&mut c, a, b);
-                }
-                c
-            };
-            let c = message(&before, |(a, b)| (&a.before, &b.before));
-            let c2 = message(&after, |(a, b)| (&a.after, &b.after));
-            pack(ring, &c, &mut out.next);
-            pack(ring, &c2, &mut out.prev);
+            let own_mine = masked(&mut key, algebra, words.mine, &[], &mut vec![]).0;
+            let terms: Vec<_> = split.terms.iter().map(|(a, b)| (&a.before[..], &b.before[..])).collect();
+            let before = masked(&mut key, algebra, words.before, &terms, &mut out.next);
+            let terms: Vec<_> = split.terms.iter().map(|(a, b)| (&a.after[..], &b.after[..])).collect();
+            let after = masked(&mut next_key, algebra, words.after, &terms, &mut out.prev);
+            let next_mine = masked(&mut next_key, algebra, words.mine, &[], &mut vec![]).0;
             next += ring.packed_bytes(words.before);
             prev += ring.packed_bytes(words.after);
-            open.push(Open { split, mine: [own_mine, next_mine], before: (before, c), after: (after, c2) });
+            open.push(Open { split, mine: [own_mine, next_mine], before, after });
         }
         let got = self.talk(what, out, (prev, next))?;
         let (mut from_prev, mut from_next) = (&got.prev[..], &got.next[..]);
@@ -111,26 +103,18 @@ impl Party<'_> {
 
     /// The product from what came: `c` of the part of the party after, `c2` (that is, c') of the part of the party before.
     fn close(&mut self, open: Open, c: Vec<u64>, c2: Vec<u64>) -> Pieces {
-        let Open { split, mine, before: (before, sent), after: (after, sent2) } = open;
-        let sum = |mut sent: Vec<u64>, came: &[u64]| {
-            split.algebra.add(&mut sent, came);
-            split.algebra.negate(&mut sent);
-            sent
-        };
-        let sums = [sum(sent, &c2), sum(sent2, &c)];
-        let negated = |mask: &Vec<u64>| {
-            let mut component = mask.clone();
-            split.algebra.negate(&mut component);
-            component
-        };
-        let [before_sum, after_sum] = sums;
-        let pieces = Pieces(Roles {
-            mine: mine.each_ref().map(negated),
-            before: [negated(&before), before_sum],
-            after: [after_sum, negated(&after)],
-        });
-        self.claim_split(split, mine, c, c2);
-        pieces
+        let Open { split, mine, before: (before, mut sent), after: (after, mut sent2) } = open;
+        let algebra = split.algebra;
+        for (sent, came) in [(&mut sent, &c2), (&mut sent2, &c)] {
+            algebra.add(sent, came);
+            algebra.negate(sent);
+        }
+        if self.transcript.is_some() {
+            let mut masks = mine.clone();
+            masks.iter_mut().for_each(|mask| algebra.negate(mask));
+            self.claim_split(split, masks, c, c2);
+        }
+        Pieces(Roles { mine, before: [before, sent], after: [sent2, after] })
     }
 
     /// Remember to prove c and c': the last two rows of the table in docs/rep3.md, section 6.
@@ -161,6 +145,35 @@ impl Party<'_> {
             }
         }
     }
+}
+
+/// `-F`, and `-F` less products, which is appended to a message: in pieces that stay in the first-level cache.
+fn masked(
+    key: &mut Prg,
+    algebra: Algebra,
+    n: usize,
+    terms: &[(&[u64], &[u64])],
+    message: &mut Vec<u8>,
+) -> (Vec<u64>, Vec<u64>) {
+    let ring = algebra.ring();
+    let (mut masks, mut sum) = (vec![0; n], Vec::new());
+    if !terms.is_empty() {
+        sum.reserve_exact(n);
+        message.reserve(ring.packed_bytes(n));
+    }
+    for (i, mask) in masks.chunks_mut(PIECE).enumerate() {
+        key.fill(ring, mask);
+        algebra.negate(mask);
+        if !terms.is_empty() {
+            let piece = i * PIECE..i * PIECE + mask.len();
+            sum.extend_from_slice(mask);
+            for (a, b) in terms {
+                algebra.subtract_product(&mut sum[piece.clone()], &a[piece.clone()], &b[piece.clone()]);
+            }
+            pack(ring, &sum[piece], message);
+        }
+    }
+    (masks, sum)
 }
 
 /// Cut what `n` elements take off the front of a message.
@@ -194,17 +207,30 @@ impl Pieces {
         algebra.add(&mut self.0.after[0], &b.after);
     }
 
+    /// Add the product of two values that the two others know.
+    pub fn add_known_product(&mut self, algebra: Algebra, a: &Known, b: &Known) {
+        algebra.add_product(&mut self.0.before[1], &a.before, &b.before);
+        algebra.add_product(&mut self.0.after[0], &a.after, &b.after);
+    }
+
     /// The whole vector of ring elements.
     pub fn join(self, id: PartyId, parts: &Parts) -> Share {
-        let part = parts.elements(id);
-        let Roles { mine, before, after } = self.0;
         let [own, next] = [0, 1].map(|side| {
-            let mut out = vec![0; parts.len()];
-            for (range, pieces) in [(&part.mine, &mine), (&part.before, &before), (&part.after, &after)] {
-                out[range.clone()].copy_from_slice(&pieces[side]);
+            let mut out = Vec::with_capacity(parts.len());
+            for pieces in self.in_order(id) {
+                out.extend_from_slice(&pieces[side]);
             }
             out
         });
         Share::new(own, next)
+    }
+
+    /// Of part 0, 1 and 2.
+    pub fn in_order(&self, id: PartyId) -> [&[Vec<u64>; 2]; 3] {
+        PartyId::ALL.map(|j| match Role::of(id, j) {
+            Role::Mine => &self.0.mine,
+            Role::Before => &self.0.before,
+            Role::After => &self.0.after,
+        })
     }
 }
