@@ -237,6 +237,35 @@ fn a_port_or_a_store_in_use_is_named() {
 }
 
 #[test]
+fn a_session_that_cannot_begin_is_not_used_up() {
+    let mut nodes = started();
+    nodes.run(&["--prepare", "1", "--no-run"], &inputs(1)).good();
+    // The model's owner has lost its file, or has another model.
+    let node = nodes.path("party1/node.toml");
+    let kept = fs::read_to_string(&node).unwrap();
+    let file = kept.lines().find(|l| l.starts_with("weights")).unwrap().to_owned();
+    let other = nodes.path("other.safetensors");
+    privet_party::tensors::save(&other, &named("fc.weight", numbers(&[3, 4], 1))).unwrap();
+    let changes = [
+        ("".to_owned(), "names no `weights` file"),
+        (format!("weights = {other:?}"), "the weights do not fit the plan"),
+    ];
+    for (line, says) in changes {
+        fs::write(&node, kept.replace(&file, &line)).unwrap();
+        nodes.kill("party1");
+        nodes.start("party1");
+        nodes.run(&[], &inputs(1)).says(&["party 1 declined", says]);
+    }
+    fs::write(&node, kept).unwrap();
+    nodes.kill("party1");
+    nodes.start("party1");
+    for name in PARTIES {
+        assert_eq!(nodes.journal(name).len(), 0, "{:?}", nodes.journal(name));
+    }
+    works(&nodes, &[], 2);
+}
+
+#[test]
 fn bad_inputs_are_refused_before_anything_is_sent() {
     let nodes = started();
     nodes.run(&["--prepare", "1", "--no-run"], &inputs(1)).good();

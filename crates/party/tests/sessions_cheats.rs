@@ -36,7 +36,7 @@ fn deployed(family: Family) -> Nodes {
     let text = fs::read_to_string(&file).unwrap();
     let patient =
         text.lines().find(|l| l.starts_with("step = ")).expect("timeouts are written out").to_owned();
-    fs::write(&file, text.replace(&patient, "step = 1")).unwrap();
+    fs::write(&file, text.replace(&patient, "step = 3")).unwrap();
     nodes
 }
 
@@ -211,7 +211,7 @@ fn a_client_that_stops_in_the_middle_is_given_up() {
             |l: &&String| l.contains("(shared tensor): client:client is alive, but this party waited");
         assert!(logs.iter().filter(waited).count() >= 1, "{logs:?}");
         let reasons: Vec<String> = channels.iter_mut().map(failure).collect();
-        assert!(reasons.iter().any(|r| r.contains("in vain for 1 s")), "{reasons:?}");
+        assert!(reasons.iter().any(|r| r.contains("in vain for 3 s")), "{reasons:?}");
         works(&nodes);
     }
 }

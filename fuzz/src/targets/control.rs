@@ -2,7 +2,8 @@
 
 use crate::Target;
 use privet_party::report::{self, RunReport};
-use privet_party::session::control::{DealReply, DealRequest, Id, Reply, Request, Status};
+use privet_party::session::control::{Id, Reply, Request, Status};
+use privet_party::session::family::fss::messages::{DealReply, DealRequest};
 use privet_party::session::order::{Consent, Go, Order};
 use serde_json::{from_slice, to_vec};
 

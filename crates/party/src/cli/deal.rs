@@ -1,7 +1,7 @@
 //! `privet deal`: the dealer without a network: keys for both parties as files, to be carried to them.
 
 use super::{CliError, Family, Out};
-use crate::session::deal::DealerSession;
+use crate::session::family::fss::deal::DealerSession;
 use crate::sys;
 use privet_family::NodeStats;
 use privet_kernels::try_cpu;

@@ -3,9 +3,10 @@
 use super::CliError;
 use super::family::dealer_of;
 use crate::config::{Loaded, Place, load_deployment, load_node};
+use crate::session::family::fss::dealer;
 use crate::session::links::Links;
 use crate::session::owner::Shared;
-use crate::session::{dealer, party};
+use crate::session::party;
 use privet_kernels::{Device, open};
 use privet_net::NetworkProfile;
 use privet_plan::Plan;

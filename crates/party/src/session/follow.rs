@@ -157,7 +157,7 @@ impl<F: Family> Service<F> {
                 }
             };
         }
-        Ok(Others::new(channels, self.step_patience()))
+        Ok(Others::new(channels, self.patience_for(order)))
     }
 
     /// A connection that turns out dead is replaced, once: nothing that depends on secrets has been sent by then.

@@ -116,7 +116,7 @@ impl<F: Family> Service<F> {
             return outcome.and(Err(e.into()));
         }
         match outcome {
-            Ok(()) => Ok(Others::new(asked, self.step_patience())),
+            Ok(()) => Ok(Others::new(asked, self.patience_for(order))),
             Err(e) => {
                 asked.into_iter().for_each(|(party, channel)| self.peers.put(party, channel));
                 Err(e)

@@ -1,13 +1,9 @@
 //! Sessions between processes: the parties' and the dealer's services, and the client's side.
 
-pub mod checks;
 pub mod client;
 pub mod control;
-pub mod deal;
-pub mod dealer;
 mod engine;
-mod family;
-mod fetch;
+pub mod family;
 mod follow;
 mod job;
 mod lead;

@@ -192,6 +192,12 @@ impl<F: Family> Service<F> {
         self.links.config.deployment.timeouts.step
     }
 
+    /// How long the parties wait for each other in a step of this order's job. What is prepared is not done step by
+    /// step: a party that fetches or checks keys takes as long as there are keys.
+    pub fn patience_for(&self, order: &Order) -> Option<Duration> {
+        (!matches!(order, Order::Prepare { .. })).then(|| self.step_patience())
+    }
+
     /// Take in what has arrived, waiting at most `wait`. False when nothing came.
     pub fn receive(&mut self, wait: Duration) -> bool {
         match self.inbox.recv_timeout(wait) {

@@ -19,9 +19,12 @@ impl Peers {
         Peers { links, held: BTreeMap::new() }
     }
 
-    /// Keep a connection; an older one to the same party is dropped.
+    /// Keep a connection; an older one to the same party is dropped, without a farewell that a peer which is gone would
+    /// keep this party waiting for.
     pub fn put(&mut self, party: u8, channel: TcpChannel) {
-        self.held.insert(party, channel);
+        if let Some(mut older) = self.held.insert(party, channel) {
+            older.sever();
+        }
     }
 
     /// The connection to a party, unless there is none or it has ended.
@@ -57,9 +60,9 @@ pub(super) struct Others {
 
 impl Others {
     /// Connections on which nothing was sent for the job yet. A peer that lets this party wait for longer than
-    /// `step` in one step ends the job, however alive it is.
-    pub fn new(mut channels: BTreeMap<u8, TcpChannel>, step: Duration) -> Others {
-        channels.values_mut().for_each(|c| c.set_patience(Some(step)));
+    /// `step` in one step ends the job, however alive it is; where it may take what time it needs, `step` is none.
+    pub fn new(mut channels: BTreeMap<u8, TcpChannel>, step: Option<Duration>) -> Others {
+        channels.values_mut().for_each(|c| c.set_patience(step));
         Others { channels, engaged: false }
     }
 

@@ -1,7 +1,7 @@
 //! What a protocol family has to bring to be served: the party's side ([`Family`]), and the side of those who own
 //! tensors or receive results ([`Outside`]). The service, orders, requests and reports are the same for all families.
 
-mod fss;
+pub mod fss;
 mod rep3;
 
 use super::control::Id;

@@ -6,9 +6,10 @@ pub mod open;
 
 pub use compare::compare;
 
-use super::control::{DealRequest, Id, OpenReply, OpenRequest, Talk, TalkError, Verdict, hear, say};
 use super::deal::DealerSession;
 use super::fetch::{FetchError, receive};
+use super::messages::{DealRequest, OpenReply, OpenRequest, Verdict};
+use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::store::{Shelf, Store, StoreError, hex, unhex};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError};

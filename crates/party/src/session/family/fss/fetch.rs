@@ -1,7 +1,8 @@
 //! A party's side of a deal: ask the dealer, store what comes.
 
-use super::control::{DealReply, DealRequest, Id, Talk, TalkError, hear, say};
 use super::dealer::{CHUNK_BYTES, CREDIT_CHUNKS};
+use super::messages::{DealReply, DealRequest};
+use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::store::{SessionKeys, Shelf, StoreError};
 use privet_net::Channel;
 use std::io::Write;

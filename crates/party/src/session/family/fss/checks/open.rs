@@ -1,8 +1,9 @@
 //! The dealer's side: deal some sessions, open all but the one that both parties name.
 
-use crate::session::control::{DealRequest, Id, OpenReply, OpenRequest, Talk, TalkError, hear, say};
-use crate::session::deal::DealerSession;
-use crate::session::dealer::send_session;
+use crate::session::control::{Id, Talk, TalkError, hear, say};
+use crate::session::family::fss::deal::DealerSession;
+use crate::session::family::fss::dealer::send_session;
+use crate::session::family::fss::messages::{DealRequest, OpenReply, OpenRequest};
 use crate::store::hex;
 use privet_net::Channel;
 use privet_prg::Seed;

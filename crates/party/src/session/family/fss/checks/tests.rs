@@ -1,5 +1,5 @@
 use super::*;
-use crate::session::control::OpenReply;
+use crate::session::family::fss::messages::OpenReply;
 use crate::store::format::{Header, RecordWriter};
 use crate::store::{SessionKeys, pending_record, write_session};
 use privet_fss::keys::{KeyError, KeySink};

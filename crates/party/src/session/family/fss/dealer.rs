@@ -1,10 +1,11 @@
 //! The dealer's service: both parties ask for the same deal, each gets its stream.
 
 use super::checks::open;
-use super::control::{DealReply, DealRequest, Id, Talk, TalkError, hear, say};
 use super::deal::{DealerSession, SharedSession};
-use super::links::{Links, Purpose};
+use super::messages::{DealReply, DealRequest};
 use crate::config::Place;
+use crate::session::control::{Id, Talk, TalkError, hear, say};
+use crate::session::links::{Links, Purpose};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::Plan;

@@ -1,19 +1,24 @@
 //! `rep3`: three parties, replicated shares. Nothing is prepared: the parties agree on keys when a session begins,
 //! keep them in memory alone, and derive those of each run from its number, which only goes up.
 
-use super::{Encoded, Family, Outside, Preparation, Ran, ResultError};
+mod owner;
+
+pub(super) use owner::Rep3Outside;
+
+use super::{Encoded, Family, Preparation, Ran};
 use crate::config::Security;
 use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
-use crate::session::owner::{OwnerError, Shared, granted};
+use crate::session::owner::{Shared, granted};
 use crate::session::party::Log;
 use crate::session::peers::Others;
+use owner::{malformed, send};
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
 use privet_plan::Plan;
-use privet_plan::ir::{Output, Type};
+use privet_plan::ir::Output;
 use privet_rep3::{
-    Digests, Evaluator, Keys, Party, PartyId, Portion, Revealed, RunError, Share, SharedWeights, SharingError,
+    Digests, Evaluator, Keys, Party, PartyId, Portion, Revealed, RunError, Share, SharedWeights,
 };
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
@@ -127,7 +132,8 @@ impl Family for Rep3 {
     }
 
     fn next_run(&self) -> Result<u64, JobError> {
-        Ok(self.open.as_ref().ok_or(JobError::NotOpen)?.last + 1)
+        let last = self.open.as_ref().ok_or(JobError::NotOpen)?.last;
+        Ok(last.checked_add(1).ok_or(Rep3Error::Used { index: last })?)
     }
 
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
@@ -271,51 +277,5 @@ fn is_a_finding(e: &RunError) -> bool {
     )
 }
 
-/// Owners split into components, receivers put them together.
-pub(super) struct Rep3Outside;
-
-impl Outside for Rep3Outside {
-    fn share(
-        &self,
-        channels: &mut [TcpChannel],
-        plan: &Plan,
-        kind: Shared,
-        roles: &[&str],
-        encoded: &Encoded,
-    ) -> Result<(), OwnerError> {
-        channels.iter_mut().try_for_each(|c| granted(c).map(drop))?;
-        for (v, name) in kind.owned(plan, roles) {
-            let ty = &plan.nodes[v].ty;
-            let ring = Ring::new(ty.bits);
-            let portions = Portion::of(ring, kind.tensor(name, ty, encoded)?);
-            for (channel, portion) in channels.iter_mut().zip(&portions) {
-                send(channel, ring, portion)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn result_bytes(&self, ty: &Type) -> usize {
-        Revealed::len(Ring::new(ty.bits), ty.len())
-    }
-
-    fn combine(&self, name: &str, ty: &Type, sent: &[Vec<u8>]) -> Result<Vec<u64>, ResultError> {
-        let failed = |cause: String| ResultError { name: name.to_owned(), cause };
-        let ring = Ring::new(ty.bits);
-        let parts: Result<Vec<Revealed>, _> =
-            sent.iter().map(|bytes| Revealed::decode(ring, ty.len(), bytes)).collect();
-        let parts = parts.map_err(|e| failed(e.to_string()))?;
-        let parts = parts.try_into().map_err(|_| failed("not every party sent its part".into()))?;
-        Revealed::combine(ring, parts).map_err(|e| failed(e.to_string()))
-    }
-}
-
-fn send(channel: &mut dyn Channel, ring: Ring, portion: &Portion) -> Result<(), OwnerError> {
-    let mut bytes = Vec::new();
-    portion.encode(ring, &mut bytes);
-    Ok(channel.send(&Talk::Tensor.step(), bytes)?)
-}
-
-fn malformed(name: &str, e: SharingError) -> OwnerError {
-    OwnerError::Form { name: name.to_owned(), cause: e.to_string() }
-}
+#[cfg(test)]
+mod tests;

@@ -1,31 +1,41 @@
 //! `fss`: two parties, a dealer, masked values. Keys come from the dealer and rest in the store; a run uses up one
 //! record of them.
 
-use super::{Encoded, Family, Outside, Preparation, Ran, ResultError};
+mod checks;
+pub mod deal;
+pub mod dealer;
+mod fetch;
+pub mod messages;
+mod owner;
+
+pub(super) use owner::FssOutside;
+
+use super::{Encoded, Family, Preparation, Ran};
 use crate::config::Place;
-use crate::session::checks::{CheckError, Checker};
-use crate::session::control::{DealRequest, Id, Reply, Talk, say};
-use crate::session::fetch::{FetchError, fetch};
+use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
 use crate::session::links::{Links, Purpose};
-use crate::session::owner::{OwnerError, Shared, granted};
+use crate::session::owner::{OwnerError, Shared};
 use crate::session::party::Log;
 use crate::session::peers::Others;
 use crate::store::format::RecordId;
-use crate::store::{ClaimedRecord, SessionKeys, Store, StoreError, hex, unhex};
+use crate::store::{ClaimedRecord, SessionKeys, Store, StoreError, hex};
+use checks::{CheckError, Checker};
+use fetch::{FetchError, fetch};
+use messages::DealRequest;
+use owner::{granted_seeds, mask_each, mask_seeds};
 use privet_family::NodeStats;
-use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, PartyId, Wire};
+use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, PartyId};
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
 use privet_plan::Plan;
-use privet_plan::ir::{Type, ValueId};
-use privet_prg::{Domain, Seed, TreeHash};
+use privet_plan::ir::Type;
+use privet_prg::{Seed, TreeHash};
 use privet_ring::{Ring, pack, unpack};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
-use zeroize::Zeroizing;
 
 /// The family's own reasons for which a job fails.
 #[derive(Debug, Error)]
@@ -310,87 +320,4 @@ impl Family for Fss {
             outputs: self.plan.outputs.iter().zip(&shares).map(packed).collect(),
         })
     }
-}
-
-/// Owners mask, receivers add two shares up.
-pub(super) struct FssOutside;
-
-impl Outside for FssOutside {
-    /// Receive both parties' mask seeds, add both masks to the encoded tensors, and send the sums to both. Without the
-    /// masks the sums are uniform; each party knows one mask of the two.
-    fn share(
-        &self,
-        channels: &mut [TcpChannel],
-        plan: &Plan,
-        kind: Shared,
-        roles: &[&str],
-        encoded: &Encoded,
-    ) -> Result<(), OwnerError> {
-        let [c0, c1] = channels else {
-            return Err(OwnerError::Party("fss has two parties: correct the deployment".into()));
-        };
-        let seeds = [granted_seeds(c0)?, granted_seeds(c1)?];
-        mask_each(plan, kind, roles, encoded, seeds, &mut |_, _, bytes| {
-            c0.send(&Talk::Tensor.step(), bytes.clone())?;
-            Ok(c1.send(&Talk::Tensor.step(), bytes)?)
-        })
-    }
-
-    fn result_bytes(&self, ty: &Type) -> usize {
-        Ring::new(ty.bits).packed_bytes(ty.len())
-    }
-
-    fn combine(&self, name: &str, ty: &Type, sent: &[Vec<u8>]) -> Result<Vec<u64>, ResultError> {
-        let ring = Ring::new(ty.bits);
-        let mut sum = vec![0u64; ty.len()];
-        for bytes in sent {
-            let share = unpack(ring, bytes, ty.len())
-                .map_err(|e| ResultError { name: name.to_owned(), cause: e.to_string() })?;
-            sum.iter_mut().zip(share).for_each(|(sum, x)| *sum = ring.wrap(sum.wrapping_add(x)));
-        }
-        Ok(sum)
-    }
-}
-
-type SendMasked<'a> = dyn FnMut(&str, &Type, Vec<u8>) -> Result<(), OwnerError> + 'a;
-
-fn mask_each(
-    plan: &Plan,
-    kind: Shared,
-    roles: &[&str],
-    encoded: &Encoded,
-    mut seeds: [BTreeMap<String, Seed>; 2],
-    send: &mut SendMasked,
-) -> Result<(), OwnerError> {
-    for (v, name) in kind.owned(plan, roles) {
-        let ty = &plan.nodes[v].ty;
-        let ring = Ring::new(ty.bits);
-        let mut masked = kind.tensor(name, ty, encoded)?.clone();
-        for seeds in &mut seeds {
-            let seed = seeds
-                .remove(name)
-                .ok_or_else(|| OwnerError::Party(format!("a party did not say how to mask `{name}`")))?;
-            let mask = Zeroizing::new(seed.stream().elements(ring, ty.len()));
-            masked.iter_mut().zip(mask.iter()).for_each(|(x, r)| *x = x.wrapping_add(*r));
-        }
-        let mut bytes = Vec::new();
-        pack(ring, &masked, &mut bytes);
-        send(name, ty, bytes)?;
-    }
-    Ok(())
-}
-
-/// The seeds of one party's shares of the masks of the tensors that `roles` own, by name.
-fn mask_seeds(plan: &Plan, kind: Shared, roles: &[&str], seed: &Seed) -> BTreeMap<String, Seed> {
-    let owned = kind.owned(plan, roles).into_iter();
-    owned
-        .map(|(v, name): (ValueId, &str)| (name.to_owned(), seed.derive(Domain::Mask, Wire::node(v).index())))
-        .collect()
-}
-
-/// The seeds that a party gives with its leave to send.
-fn granted_seeds(channel: &mut dyn Channel) -> Result<BTreeMap<String, Seed>, OwnerError> {
-    let seed = |(name, s): (String, String)| Some((name, Seed::from_bytes(unhex(&s)?)));
-    let seeds = granted(channel)?.into_iter().map(seed).collect::<Option<_>>();
-    seeds.ok_or_else(|| OwnerError::Party("a party sent a malformed mask seed".into()))
 }

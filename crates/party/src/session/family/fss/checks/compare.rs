@@ -1,7 +1,7 @@
 //! Deal an opened session again and compare it with what this party was given, byte for byte.
 
 use super::CheckError;
-use crate::session::deal::DealerSession;
+use crate::session::family::fss::deal::DealerSession;
 use crate::store::checked::{open_record, read_session_file};
 use crate::store::format::RecordWriter;
 use crate::store::{StoreError, hex};
