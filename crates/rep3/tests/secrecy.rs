@@ -83,9 +83,16 @@ fn messages_are_uniform(number: usize, case: &Case, security: Security) {
         let (input, word) = fixed_inputs()[(i + number) % 3];
         let mut world = World::new(&case.plan, security, &constant(&case.plan, word), &seed(number, 0));
         let mut messages: BTreeMap<(u32, PartyId), (String, Places)> = BTreeMap::new();
-        for run in 0..RUNS {
+        // proofs take most of the time
+        let runs = if security == Security::Malicious { RUNS / 2 } else { RUNS };
+        for run in 0..runs {
             hide_anew(&mut world, receiver, &seed(number, 1 + run * 3 + i as u64));
             for (from, sent) in received(&world, receiver) {
+                // one byte that says how far a proof is, of which there is only one while it is sound
+                if sent.step.name.contains("/ proof: ") && sent.bytes.len() == 1 {
+                    assert_eq!(sent.bytes, [1]);
+                    continue;
+                }
                 let entry = messages.entry((sent.step.id, from)).or_default();
                 entry.0 = sent.step.to_string();
                 entry.1.add(&sent.bytes);
@@ -122,6 +129,21 @@ fn messages_are_uniform_to_their_receivers() {
     over_all_cases(|i, case| messages_are_uniform(i, case, Security::SemiHonest));
 }
 
+/// The same messages, and those of the proofs, over some of the cases: the others differ in sizes alone.
+#[test]
+fn messages_and_proofs_are_uniform_to_their_receivers() {
+    over_all_cases(|i, case| {
+        if proved(i, case) {
+            messages_are_uniform(i, case, Security::Malicious);
+        }
+    });
+}
+
+fn proved(number: usize, case: &Case) -> bool {
+    let kinds = ["linear with bias, 37 bits", "convolution, 24 bits, 2 groups", "argmax over 7"];
+    kinds.contains(&&case.name[..]) || number % 40 == 2
+}
+
 #[test]
 fn a_weak_mask_is_found_out() {
     let mut places = Places::default();
@@ -149,9 +171,12 @@ fn challenges(sent: &[Sent]) -> HashSet<Vec<u8>> {
 fn no_mask_serves_two_steps_runs_or_sessions() {
     let mut seen = HashSet::new();
     let mut messages = 0;
-    for case in cases() {
+    for (i, case) in cases().iter().enumerate() {
         let operands = constant(&case.plan, |_| 0);
         for security in [Security::SemiHonest, Security::Malicious] {
+            if security == Security::Malicious && !proved(i, case) {
+                continue;
+            }
             for _ in 0..2 {
                 let mut world = World::new(&case.plan, security, &operands, &Seed::random());
                 for run in 0..2 {
