@@ -6,7 +6,13 @@ use privet_party::config::{Address, Bytes, Card, Place, parse_deployment, parse_
 const WORDS: &[&str] = &[
     "[parties.0]",
     "[parties.1]",
+    "[parties.2]",
     "[parties.255]",
+    "protocol = ",
+    "security = ",
+    "\"rep3\"",
+    "\"malicious\"",
+    "\"semi-honest\"",
     "[dealer]",
     "[clients.a]",
     "[roles]",
@@ -61,6 +67,15 @@ fn deployment_seeds() -> Vec<Vec<u8>> {
              [clients.alice]\nfingerprint = \"{d}\"\n\
              [roles]\ndata_owner = \"client:alice\"\nmodel_owner = \"party:0\"\nreceiver = \"client:alice\"\n\
              [timeouts]\nconnect = 30\nstep = 300\nheartbeat = 5\n"
+        )
+        .into_bytes(),
+        format!(
+            "name = \"three\"\nprotocol = \"rep3\"\nsecurity = \"semi-honest\"\nplan = \"plan.json\"\n\
+             [parties.0]\naddress = \"127.0.0.1:7701\"\nfingerprint = \"{a}\"\n\
+             [parties.1]\naddress = \"127.0.0.1:7702\"\nfingerprint = \"{b}\"\n\
+             [parties.2]\naddress = \"127.0.0.1:7703\"\nfingerprint = \"{c}\"\n\
+             [clients.alice]\nfingerprint = \"{d}\"\n\
+             [roles]\ndata_owner = \"client:alice\"\nmodel_owner = \"party:2\"\nreceiver = \"client:alice\"\n"
         )
         .into_bytes(),
     ]

@@ -101,7 +101,7 @@ fn report_seeds() -> Vec<Vec<u8>> {
     vec![REPORT_SEED.as_bytes().to_vec()]
 }
 
-const REPORT_SEED: &str = r#"{"version":1,"plan":"p","plan_hash":"00","protocol":"fss","security":"TLS","batch":2,"network":"wan","parties":[{"place":"party:0","roles":["model_owner"],"peak_rss_bytes":9,"bytes_sent":7,"learned":["a & b"]}],"layers":[{"layer":"conv1","ops":"conv2d, relu","seconds":0.5,"bytes_sent":3,"rounds":2,"key_bytes":5,"max_error":0.001}],"totals":{"online_s":1.0,"offline_s":2.0,"bytes_sent":3,"rounds":2,"key_bytes":5},"openings":{"masked":1,"masked_bits":64,"revealed":[{"name":"y","to":"client:a","shape":[2,3],"bits":32}]},"accuracy":{"samples":2,"plaintext":0.5,"private":0.5,"agreement":1.0,"max_abs_err":0.1},"machine":{"privet":"0","cpu":"c","cores":2,"memory_bytes":1,"device":"d"}}"#;
+const REPORT_SEED: &str = r#"{"version":2,"plan":"p","plan_hash":"00","protocol":"fss","security":"semi-honest","transport":"TLS","batch":2,"network":"wan","parties":[{"place":"party:0","roles":["model_owner"],"peak_rss_bytes":9,"bytes_sent":7,"learned":["a & b"]}],"layers":[{"layer":"conv1","ops":"conv2d, relu","seconds":0.5,"bytes_sent":3,"rounds":2,"key_bytes":5,"max_error":0.001}],"totals":{"online_s":1.0,"offline_s":2.0,"bytes_sent":3,"rounds":2,"key_bytes":5},"openings":{"masked":1,"masked_bits":64,"revealed":[{"name":"y","to":"client:a","shape":[2,3],"bits":32}]},"accuracy":{"samples":2,"plaintext":0.5,"private":0.5,"agreement":1.0,"max_abs_err":0.1},"machine":{"privet":"0","cpu":"c","cores":2,"memory_bytes":1,"device":"d"}}"#;
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ mod config;
 mod control;
 mod net;
 mod plan;
+mod sharing;
 mod store;
 mod tensors;
 
@@ -27,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     config::CARD,
     control::CONTROL,
     control::REPORT,
+    sharing::SHARING,
     tensors::TENSORS,
 ];
 
