@@ -118,7 +118,11 @@ impl<'a> Evaluator<'a> {
                     RunError::Missing(format!("node {v} has no product; check the plan before it is run"))
                 })?;
                 let start = match node.inputs.get(2).map(|&bias| operand(bias)) {
-                    Some(bias) => Share::new(spread_bias(node, &bias.own), spread_bias(node, &bias.next)),
+                    // the second component is for proofs alone
+                    Some(bias) if cx.transcript.is_some() => {
+                        Share::new(spread_bias(node, &bias.own), spread_bias(node, &bias.next))
+                    }
+                    Some(bias) => Share::new(spread_bias(node, &bias.own), vec![0; node.ty.len()]),
                     None => Share::new(vec![0; node.ty.len()], vec![0; node.ty.len()]),
                 };
                 let fresh;

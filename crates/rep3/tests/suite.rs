@@ -6,7 +6,7 @@ use common::{World, recorded, sound};
 use privet_family::NodeStats;
 use privet_plan::cost::{Cost, GateCost, Rep3};
 use privet_plan::interpret;
-use privet_plan::ir::Op;
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use privet_plan::suite::{Case, cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{Outcome, PartyId, Security, rounding_coins};
@@ -88,4 +88,29 @@ fn protocol_equals_interpreter_on_the_suite_semi_honest() {
 #[test]
 fn protocol_equals_interpreter_on_the_suite_malicious() {
     suite(Security::Malicious);
+}
+
+/// Public constants are added to one component, of static values as of others, and read by a layer as by an output.
+#[test]
+fn constants_are_added_once() {
+    let node = |op, inputs: &[usize], shape: &[usize]| {
+        let ty = Type { shape: shape.to_vec(), bits: 30, frac: 0 };
+        Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() }
+    };
+    let weight = Op::Weight { name: "w".into(), owner: "model-owner".into() };
+    let nodes = vec![
+        node(Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 }, &[], &[3, 4]),
+        node(weight, &[], &[5, 4]),
+        node(Op::AddConst { value: -77 }, &[1], &[5, 4]),
+        node(Op::MulConst { value: 3 }, &[2], &[5, 4]),
+        node(Op::AddConst { value: 1 << 20 }, &[0], &[3, 4]),
+        node(Op::Linear, &[4, 3], &[3, 5]),
+    ];
+    let output = |value: usize| Output { value, name: format!("y{value}"), to: "receiver".into() };
+    let outputs = vec![output(3), output(4), output(5)];
+    let plan = Plan { version: PLAN_VERSION, name: "constants".into(), batch: 3, nodes, outputs };
+    plan.check().unwrap();
+    let case = Case { name: "constants".into(), plan };
+    check(&case, Security::SemiHonest, &Seed::random());
+    check(&case, Security::Malicious, &Seed::random());
 }
