@@ -1,7 +1,7 @@
 //! Three parties in three threads, for this crate's unit tests.
 
 use crate::proof::{Algebra, Transcript, View};
-use crate::{Keys, Party, PartyId, Security, Share};
+use crate::{Keys, Party, PartyId, Planes, Security, Share};
 use privet_kernels::cpu;
 use privet_net::{Channel, mem};
 use privet_prg::Seed;
@@ -60,6 +60,15 @@ pub fn open(ring: Ring, shares: [&Share; 3]) -> Vec<u64> {
         .zip(b.iter().zip(c.iter()))
         .map(|(a, (b, c))| ring.wrap(a.wrapping_add(*b).wrapping_add(*c)))
         .collect()
+}
+
+/// The words of three shares of planes; fails unless both holders of every component agree.
+pub fn open_planes(shares: [&Planes; 3]) -> Vec<u64> {
+    for id in PartyId::ALL {
+        assert_eq!(shares[id.index()].next, shares[id.next().index()].own, "component of {}", id.next());
+    }
+    let [a, b, c] = shares.map(|s| &s.own);
+    a.iter().zip(b.iter().zip(c.iter())).map(|(a, (b, c))| a ^ b ^ c).collect()
 }
 
 /// `n` values: the edges of the ring, then uniform ones.

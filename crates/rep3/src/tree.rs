@@ -126,3 +126,60 @@ fn add(pieces: &mut Pieces, (a, b): (Dealt, Known)) {
 pub(crate) fn sum(id: PartyId, bits: &Summands, (a, b): (Dealt, Known)) -> Planes {
     Pieces::of(&a, &b).join_planes(id, &bits.parts, 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adder::Top;
+    use crate::planes::elements;
+    use crate::testing::{open_planes, share, three};
+    use crate::{Security, Share};
+    use privet_ring::Ring;
+
+    fn run(x: &[u64], ring: Ring, program: impl Fn(&mut Party, &Share) -> Planes + Sync) -> (Vec<u64>, u64) {
+        let results = three(Security::SemiHonest, |cx| {
+            let x = share(cx.id, ring, x);
+            (program(cx, &x), cx.stats.rounds)
+        });
+        let plane = open_planes(results.each_ref().map(|r| &r.0));
+        (elements(&plane, 0..x.len()), results[0].1)
+    }
+
+    /// The carry of the low m bits, for every number of them, with the rounds that docs/rep3.md states.
+    #[test]
+    fn carries_of_any_number_of_bits() {
+        let ring = Ring::new(64);
+        let x = crate::testing::edges(ring, 150);
+        let shares = PartyId::ALL.map(|id| share(id, ring, &x));
+        for m in 1..=64 {
+            let low = |x: u64| (x & Ring::new(m as u32).mask()) as u128;
+            // part j has the summands x_j + x_(j+1) and x_(j+2)
+            let parts = crate::parts::Parts::of(x.len());
+            let expected = PartyId::ALL.into_iter().flat_map(|j| {
+                let (a, b) = (&shares[j.index()], &shares[j.next().index()].next);
+                let carry = move |i: usize| ((low(a.own[i].wrapping_add(a.next[i])) + low(b[i])) >> m) & 1;
+                parts.elements(j).mine.map(carry).map(|c| c as u64)
+            });
+            let (found, rounds) = run(&x, ring, |cx, x| {
+                let bits = Summands::deal(cx, "bits", (x, m, Top::None), |b| b).unwrap();
+                carry(cx, &bits).unwrap()
+            });
+            assert_eq!(found, expected.collect::<Vec<u64>>(), "{m} bits");
+            assert_eq!(rounds, 2 + u64::from(m.div_ceil(2).next_power_of_two().ilog2()), "{m} bits");
+        }
+    }
+
+    #[test]
+    fn zero_is_found_among_any_number_of_bits() {
+        for m in 1..=20 {
+            let ring = Ring::new(m as u32);
+            let mut x = vec![0; 70];
+            x.extend((0..m).map(|l| 1 << l));
+            let (found, _) = run(&x, ring, |cx, x| {
+                let bits = Summands::deal(cx, "bits", (x, m, Top::None), |b| b.wrapping_sub(1)).unwrap();
+                all_differ(cx, &bits).unwrap()
+            });
+            assert_eq!(found, x.iter().map(|&x| (x == 0) as u64).collect::<Vec<_>>(), "{m} bits");
+        }
+    }
+}

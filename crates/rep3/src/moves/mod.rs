@@ -6,6 +6,8 @@
 mod and;
 mod deal;
 mod split;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use and::And;
 pub(crate) use deal::{Deal, Dealt, Product};
