@@ -468,6 +468,35 @@ fn plans_are_estimated_and_audited_for_three_parties() {
 }
 
 #[test]
+fn benchmarks_of_both_families_say_what_they_measured() {
+    let bench = |more: &[&str]| -> serde_json::Value {
+        let args = ["bench", "relu-200", "--runs", "1", "--json"];
+        serde_json::from_str(&privet(&[&args, more].concat()).good()).unwrap()
+    };
+    let fss = bench(&[]);
+    assert_eq!((&fss["protocol"], &fss["security"]), (&"fss".into(), &"semi-honest, TLS".into()));
+    assert_eq!(fss["peak_rss_mb"].as_array().unwrap().len(), 3, "two parties and the dealer");
+    assert!(fss["key_bytes"].as_u64() > Some(0) && fss["dealer_aes_per_s"].as_f64() > Some(0.0));
+    let mut bytes = Vec::new();
+    for security in ["semi-honest", "malicious"] {
+        let rep3 = bench(&["--protocol", "rep3", "--security", security]);
+        assert_eq!(rep3["security"], format!("{security}, TLS"));
+        assert_eq!((&rep3["key_bytes"], &rep3["offline_s"]["median"]), (&0.into(), &0.0.into()));
+        assert_eq!(rep3["peak_rss_mb"].as_array().unwrap().len(), 3);
+        assert!(rep3["setup_s"].as_f64() > Some(0.0) && rep3.get("dealer_aes_per_s").is_none());
+        assert!(rep3["max_abs_err"].as_f64() < Some(1e-6), "{rep3}");
+        let sent = rep3["bytes_sent"].as_u64().unwrap();
+        assert_eq!(rep3["mb_per_sample"].as_f64(), Some(sent as f64 / 1e6));
+        let proofs = rep3.get("verification").map_or(0, |v| v["bytes_sent"].as_u64().unwrap());
+        assert_eq!(proofs > 0, security == "malicious");
+        bytes.push(sent - proofs);
+    }
+    assert_eq!(bytes[0], bytes[1], "proofs come on top, the messages are the same");
+    privet(&["bench", "relu-200", "--security", "malicious"]).refused(2, &["fss is not secure"]);
+    privet(&["bench", "nothing-200"]).refused(2, &["nothing-200", "lenet"]);
+}
+
+#[test]
 fn usage_errors_and_closed_pipes() {
     privet(&["frobnicate"]).refused(2, &["frobnicate"]);
     assert!(privet(&["--help"]).good().contains("Exit codes"));

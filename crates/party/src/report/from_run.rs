@@ -144,17 +144,28 @@ fn layers(plan: &Plan, costs: &[NodeStats]) -> Vec<LayerReport> {
     rows.into_iter().map(|(row, ops)| LayerReport { ops: ops.join(", "), ..row }).collect()
 }
 
-/// Bits as a party counted them; the number of values in them as the plan says.
+/// What was shared, opened or proved under masks, and what was revealed. The plan says how many values, and what owners
+/// share; bits that the parties opened and proofs are as a party counted them.
 fn openings(plan: &Plan, account: Option<&PartyRun>, family: &dyn Forecast) -> Openings {
-    let values =
-        family.openings(plan).into_iter().filter(|o| o.when == When::Run && o.class == Class::Masked);
-    let opened = account.iter().flat_map(|a| &a.openings);
-    let masked_bits = opened.filter(|o| o.kind == OpeningKind::Masked).map(|o| o.bits).sum();
+    let is_input = |v: usize| matches!(plan.nodes[v].op, Op::Input { .. });
+    let (mut masked, mut masked_bits) = (0, 0);
+    for o in family.openings(plan).iter().filter(|o| o.when == When::Run && o.class == Class::Masked) {
+        // What belongs to no node are proofs.
+        let Some(v) = o.node else { continue };
+        masked += o.elements;
+        masked_bits += if is_input(v) { o.bits } else { 0 };
+    }
+    if let Some(account) = account {
+        let opened = account.openings.iter().filter(|o| o.kind == OpeningKind::Masked);
+        let proved = account.checks.sent_bytes;
+        masked += proved / 8;
+        masked_bits += opened.map(|o| o.bits).sum::<u64>() + 8 * proved;
+    }
     let revealed = plan.outputs.iter().map(|o| {
         let ty = &plan.nodes[o.value].ty;
         Revealed { name: o.name.clone(), to: o.to.clone(), shape: ty.shape.clone(), bits: ty.bits }
     });
-    Openings { masked: values.map(|o| o.elements).sum(), masked_bits, revealed: revealed.collect() }
+    Openings { masked, masked_bits, revealed: revealed.collect() }
 }
 
 #[cfg(test)]
@@ -263,6 +274,7 @@ mod tests {
         // Party 2 sends 2 * 20 + 50, party 1 more by node but less in all; then come 38 bytes of results.
         assert_eq!((report.totals.bytes_sent, report.totals.rounds), (90 + 38, 7));
         assert_eq!(report.security, "malicious");
+        assert_eq!(report.openings.masked_bits, 6 * 20 + 300 + 8 * 5, "inputs, openings, proofs of a party");
         outcome.accounts[1].security = Security::SemiHonest;
         assert_eq!(report_of(&outcome).security, "semi-honest", "as weak as the weakest");
     }
@@ -284,7 +296,7 @@ mod tests {
     fn openings_count_what_the_parties_opened() {
         let openings = report_of(&outcome()).openings;
         // Input 6, product 15, sign bits 15, results of ReLU 15.
-        assert_eq!((openings.masked, openings.masked_bits), (51, 300));
+        assert_eq!((openings.masked, openings.masked_bits), (51, 6 * 20 + 300));
         assert_eq!(openings.revealed.len(), 1);
         assert_eq!(openings.revealed[0].shape, [3, 5]);
     }

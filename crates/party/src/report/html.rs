@@ -114,7 +114,7 @@ fn learned(r: &RunReport) -> String {
     out += "</tbody>\n</table></div>\n";
     let o = &r.openings;
     out += &format!(
-        "<p>{} values ({}) were opened under fresh uniform masks, which tells nobody anything.",
+        "<p>{} values ({}) were shared or opened under fresh uniform masks, which tells nobody anything.",
         count(o.masked),
         bits(o.masked_bits)
     );

@@ -154,7 +154,7 @@ pub struct Totals {
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Openings {
-    /// Values opened under a uniform mask: they tell nothing.
+    /// Values shared or opened under a uniform mask, and words of proofs: they tell nothing.
     pub masked: u64,
     /// Bits in them.
     pub masked_bits: u64,
