@@ -1,11 +1,12 @@
-//! Whole sessions between real processes over TLS, and everything that can happen to them: each fault ends in
-//! bounded time with a message that says cause and remedy, and the next proper run works.
+//! Sessions of `fss` between real processes over TLS: what can happen to keys, their store and the dealer. Each fault ends
+//! in bounded time with a message that says cause and remedy, and the next proper run works. What can happen to sessions
+//! of any family is in `sessions_all.rs`.
 
 mod nodes;
 
-use nodes::{Nodes, PARTIES, copy, cut, deep, named, numbers, small};
+use nodes::{Nodes, PARTIES, copy, cut, deep, named, numbers, small, truth};
 use privet_party::tensors::Tensors;
-use privet_plan::{FloatTensor, Plan, decode_outputs, encode_inputs, encode_weights, interpret};
+use privet_plan::FloatTensor;
 use privet_prg::Seed;
 use std::collections::HashSet;
 use std::fs;
@@ -18,13 +19,6 @@ fn weights() -> Tensors {
 
 fn inputs(salt: usize) -> Tensors {
     named("x", numbers(&[2, 3], salt))
-}
-
-/// What the plan means, by the interpreter.
-fn truth(plan: &Plan, inputs: &Tensors, weights: &Tensors) -> Tensors {
-    let (x, w) = (encode_inputs(plan, None, inputs).unwrap(), encode_weights(plan, None, weights).unwrap());
-    let outputs = interpret(plan, &x, &w, &mut privet_plan::NoCoins).unwrap();
-    named("logits", decode_outputs(plan, &outputs).remove(0))
 }
 
 /// A run that has to work, with the interpreter's result.
@@ -68,42 +62,6 @@ fn a_client_can_own_the_model() {
     nodes.start("party1");
     works(&nodes, &[&["--prepare", "1"][..], &with].concat(), 4);
     nodes.nothing_secret_was_said(&[&weights(), &inputs(1), &inputs(2), &inputs(3), &inputs(4)]);
-}
-
-#[test]
-fn a_party_killed_in_the_middle_of_a_run() {
-    let (plan, n) = (deep(30, 64), 64);
-    let bias = named("fc.weight", numbers(&[n], 1));
-    let x = named("x", numbers(&[n], 2));
-    for victim in PARTIES {
-        let mut nodes = Nodes::new(&plan, &bias, "rtt=100ms,bandwidth=1Gbit/s");
-        nodes.start_all();
-        nodes.run(&["--prepare", "2", "--no-run"], &x).good();
-        let client = nodes.begin(&[], &x);
-        nodes.until("the record's use", |n| PARTIES.iter().all(|p| n.journal(p).len() == 2));
-        std::thread::sleep(Duration::from_millis(500));
-        nodes.kill(victim);
-        let ran = nodes.finish(client);
-        ran.says(&[
-            "party",
-            "closed the connection",
-            "its process ended or was killed",
-            "fix:",
-            "can be repeated",
-        ]);
-        let survivor = if victim == "party0" { "party1" } else { "party0" };
-        let log = nodes.log(survivor);
-        assert!(log.contains("closed the connection at step") && log.contains("relu"), "{log}");
-        // The survivor needs no restart, and the record of the failed run is not used again.
-        nodes.start(victim);
-        nodes.run(&["--prepare", "1"], &x).good();
-        assert_eq!(nodes.outputs(), truth(&plan, &x, &bias));
-        for name in PARTIES {
-            let journal = nodes.journal(name);
-            assert_eq!(journal.iter().collect::<HashSet<_>>().len(), journal.len(), "{journal:?}");
-        }
-        nodes.nothing_secret_was_said(&[&bias, &x]);
-    }
 }
 
 #[test]
@@ -176,50 +134,6 @@ fn a_deal_that_only_one_party_asks_for_is_refused_in_time() {
     nodes.kill("party1");
     nodes.start("party1");
     works(&nodes, &["--prepare", "1"], 2);
-}
-
-#[test]
-fn a_wrong_certificate_is_refused_on_both_sides() {
-    let nodes = started();
-    let stranger = Nodes::new(&small(), &weights(), "lan");
-    let kept = nodes.path("kept");
-    fs::create_dir(&kept).unwrap();
-    for file in ["cert.pem", "key.pem"] {
-        copy(&nodes.path("client").join(file), &kept.join(file));
-        copy(&stranger.path("client").join(file), &nodes.path("client").join(file));
-    }
-    nodes
-        .run(&["--prepare", "1"], &inputs(1))
-        .says(&["refused this party's certificate", "pin this fingerprint"]);
-    let log = nodes.log("party0");
-    assert!(log.contains("refused a connection"), "{log}");
-    for file in ["cert.pem", "key.pem"] {
-        copy(&kept.join(file), &nodes.path("client").join(file));
-    }
-    works(&nodes, &["--prepare", "1"], 1);
-}
-
-#[test]
-fn a_different_plan_at_one_party_is_refused() {
-    let mut nodes = started();
-    works(&nodes, &["--prepare", "2"], 1);
-    let own = fs::read_to_string(nodes.path("deployment.toml")).unwrap();
-    fs::write(nodes.path("party1/deployment.toml"), own).unwrap();
-    let mut other = small();
-    other.name = "another".into();
-    fs::write(nodes.path("party1/plan.json"), other.to_json()).unwrap();
-    let node = nodes.path("party1/node.toml");
-    let kept = fs::read_to_string(&node).unwrap();
-    fs::write(&node, kept.replace("../deployment.toml", "deployment.toml")).unwrap();
-    nodes.kill("party1");
-    nodes.start("party1");
-    nodes.run(&[], &inputs(2)).says(&["has plan", "give every party the same compiled plan file"]);
-    nodes
-        .until("party 1's log", |n| n.log("party1").contains("give every party the same compiled plan file"));
-    fs::write(&node, kept).unwrap();
-    nodes.kill("party1");
-    nodes.start("party1");
-    works(&nodes, &["--prepare", "1"], 3);
 }
 
 #[test]

@@ -3,9 +3,8 @@
 
 mod nodes;
 
-use nodes::{FAMILIES, Family, Nodes, REP3, copy, deep, named, numbers, small};
+use nodes::{FAMILIES, Family, Nodes, REP3, copy, deep, named, numbers, small, truth};
 use privet_party::tensors::{self, Tensors};
-use privet_plan::{Plan, decode_outputs, encode_inputs, encode_weights, interpret};
 use privet_prg::Seed;
 use std::collections::HashSet;
 use std::fs;
@@ -17,13 +16,6 @@ fn weights() -> Tensors {
 
 fn inputs(salt: usize) -> Tensors {
     named("x", numbers(&[2, 3], salt))
-}
-
-/// What the plan means, by the interpreter.
-fn truth(plan: &Plan, inputs: &Tensors, weights: &Tensors) -> Tensors {
-    let (x, w) = (encode_inputs(plan, None, inputs).unwrap(), encode_weights(plan, None, weights).unwrap());
-    let outputs = interpret(plan, &x, &w, &mut privet_plan::NoCoins).unwrap();
-    named("logits", decode_outputs(plan, &outputs).remove(0))
 }
 
 /// A run that has to work, with the interpreter's result.
@@ -105,7 +97,7 @@ fn owners_and_receivers_are_who_the_deployment_says() {
 
 #[test]
 fn a_party_killed_in_the_middle_of_a_run_is_named_to_all() {
-    let (plan, n) = (deep(30, 64), 64);
+    let (plan, n) = (deep(16, 64), 64);
     let bias = named("fc.weight", numbers(&[n], 1));
     let x = named("x", numbers(&[n], 2));
     for family in [nodes::FSS, REP3] {

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use privet_party::tensors::{self, Tensors};
-use privet_plan::FloatTensor;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
+use privet_plan::{FloatTensor, decode_outputs, encode_inputs, encode_weights, interpret};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -366,4 +366,11 @@ pub fn numbers(shape: &[usize], salt: usize) -> FloatTensor {
 
 pub fn named(name: &str, tensor: FloatTensor) -> Tensors {
     Tensors::from([(name.to_owned(), tensor)])
+}
+
+/// What the plan means, by the interpreter.
+pub fn truth(plan: &Plan, inputs: &Tensors, weights: &Tensors) -> Tensors {
+    let (x, w) = (encode_inputs(plan, None, inputs).unwrap(), encode_weights(plan, None, weights).unwrap());
+    let outputs = interpret(plan, &x, &w, &mut privet_plan::NoCoins).unwrap();
+    named("logits", decode_outputs(plan, &outputs).remove(0))
 }
