@@ -1,6 +1,5 @@
 //! Every path of the folds against the plain definitions.
 
-use privet_kernels::fold::cpu::ring_values;
 use privet_kernels::fold::{FoldPath, GROUP, diagonal, points, spec};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -83,14 +82,17 @@ fn items() {
 fn ring() {
     for n in [0, 1, 15, 16, 17, 130, 1000] {
         let mut prg = stream(n);
-        let columns: Vec<_> = (0..6).map(|_| prg.elements(Ring::R64, n)).collect();
-        for (count, vars) in [(1, 0), (2, 1), (2, 3), (3, 4)] {
+        let columns: Vec<_> = (0..34).map(|_| prg.elements(Ring::R64, n)).collect();
+        for (count, vars) in [(1, 0), (2, 1), (2, 3), (3, 4), (17, 4)] {
             let terms: Vec<_> = (0..count).map(|t| (&columns[2 * t][..], &columns[2 * t + 1][..])).collect();
             let len = n.div_ceil(1 << vars) * points(vars);
-            let (mut expected, mut found) = (vec![0; len], vec![1; len]);
+            let mut expected = vec![0; len];
             spec::ring_values(&terms, vars, &mut expected);
-            ring_values(&terms, vars, &mut found);
-            assert_eq!(found, expected, "{n} words, {count} terms, {vars} variables");
+            for path in paths() {
+                let mut found = vec![1; len];
+                path.ring_values(&terms, vars, &mut found);
+                assert_eq!(found, expected, "{path}: {n} words, {count} terms, {vars} variables");
+            }
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn field_fold(items: &[u64], basis: &[u64], out: &mut [u64]) {
     }
 }
 
-/// See [`super::cpu::ring_values`].
+/// See [`super::FoldPath::ring_values`].
 pub fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
     let groups = out.len() / points(vars);
     for (i, out) in out.iter_mut().enumerate() {

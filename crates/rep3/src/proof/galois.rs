@@ -7,7 +7,6 @@ use super::batch::{Batch, Statements, Weights, groups};
 use super::extension::Extension;
 use super::products::Joined;
 use super::tensor;
-use privet_kernels::fold::cpu::ring_values;
 use privet_kernels::fold::points;
 use privet_kernels::{Device, LinearShape};
 use privet_prg::Prg;
@@ -184,7 +183,7 @@ impl Extension for Gr {
                 };
                 let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[part(u)], &v[part(v)])).collect();
                 values.resize(points * s.len(), 0);
-                ring_values(&terms, Gr::FIRST, &mut values);
+                device.fold().ring_values(&terms, Gr::FIRST, &mut values);
                 let part = combine(device, points, s, |rows, positions, out| {
                     debug_assert_eq!(positions.len(), s.len());
                     let values = &values[rows.start * s.len()..rows.end * s.len()];

@@ -1,5 +1,7 @@
 //! The paths on the CPU. Everything but weights, bases and lengths is secret: never branched on, never an index.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod portable;
 
 use super::{GROUP, WORD_VARS, points};
@@ -11,16 +13,22 @@ use std::fmt;
 pub enum FoldPath {
     /// Integer multiplications; runs anywhere.
     Portable,
+    /// Carry-less multiplications and bit matrices on 512-bit registers.
+    Avx512,
 }
 
 impl FoldPath {
     /// Every path, slowest first.
-    pub const ALL: [FoldPath; 1] = [FoldPath::Portable];
+    pub const ALL: [FoldPath; 2] = [FoldPath::Portable, FoldPath::Avx512];
 
     /// Whether this machine can run the path.
     pub fn available(self) -> bool {
         match self {
             FoldPath::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            FoldPath::Avx512 => avx512::available(),
+            #[cfg(not(target_arch = "x86_64"))]
+            FoldPath::Avx512 => false,
         }
     }
 
@@ -33,7 +41,14 @@ impl FoldPath {
     fn least_cap(self) -> CpuCap {
         match self {
             FoldPath::Portable => CpuCap::Portable,
+            FoldPath::Avx512 => CpuCap::Avx512,
         }
+    }
+
+    /// Whether the fast path is to run. Panics where this machine lacks it: its instructions would be undefined behaviour.
+    fn fast(self) -> bool {
+        assert!(self.available(), "the CPU path {self} is not available here; take FoldPath::detect");
+        self == FoldPath::Avx512
     }
 
     /// Add to `sums` (729 elements of GF(2^64)) the values of `sum over groups g of s_g sum over terms of u_g v_g`, where
@@ -44,9 +59,12 @@ impl FoldPath {
         for (u, v) in terms {
             assert!(u.len() == v.len() && u.len().div_ceil(GROUP) == weights.len(), "number of words");
         }
-        match self {
-            FoldPath::Portable => portable::words_message(terms, weights, sums),
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::words_message(terms, weights, sums) };
         }
+        portable::words_message(terms, weights, sums);
     }
 
     /// For every group g of 64 words and every lane i, in this order, `sum over l of basis_l (bit i of word l)` into `out`,
@@ -54,17 +72,23 @@ impl FoldPath {
     pub fn words_fold(self, words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
         assert_eq!(out.len(), words.len().next_multiple_of(GROUP), "number of items");
         assert!(weights.is_none_or(|s| s.len() * GROUP == out.len()), "number of weights");
-        match self {
-            FoldPath::Portable => portable::words_fold(words, basis, weights, out),
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::words_fold(words, basis, weights, out) };
         }
+        portable::words_fold(words, basis, weights, out);
     }
 
     /// Add to `sums[l]` the sum over groups of `s_g` times word l of the group, in GF(2^64).
     pub fn words_combine(self, words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
         assert_eq!(words.len().div_ceil(GROUP), weights.len(), "number of weights");
-        match self {
-            FoldPath::Portable => portable::words_combine(words, weights, sums),
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::words_combine(words, weights, sums) };
         }
+        portable::words_combine(words, weights, sums);
     }
 
     /// Add to `sums` (3^vars) the values of `sum over groups of u_g v_g`, groups of 2^vars consecutive items (0 after
@@ -72,17 +96,42 @@ impl FoldPath {
     pub fn field_message(self, u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
         assert_eq!(sums.len(), points(vars), "number of sums");
         assert_eq!(u.len(), v.len(), "number of items");
-        match self {
-            FoldPath::Portable => portable::field_message(u, v, vars, sums),
+        #[cfg(target_arch = "x86_64")]
+        if vars == 4 && self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::field_message(u, v, sums) };
         }
+        portable::field_message(u, v, vars, sums);
     }
 
     /// For every group of as many items as `basis` has, their inner product with it, in GF(2^64).
     pub fn field_fold(self, items: &[u64], basis: &[u64], out: &mut [u64]) {
         assert_eq!(out.len(), items.len().div_ceil(basis.len()), "number of items");
-        match self {
-            FoldPath::Portable => portable::field_fold(items, basis, out),
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(basis), true) = (<&[u64; 16]>::try_from(basis).ok(), self.fast()) {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::field_fold(items, basis, out) };
         }
+        portable::field_fold(items, basis, out);
+    }
+
+    /// The 3^vars values of `sum over terms of u_g v_g` over Z_2^64, for every group of 2^vars words (0 after the last):
+    /// value `e` of group `g` is `out[e * groups + g]`. There is at least one term.
+    pub fn ring_values(self, terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+        let points = points(vars);
+        assert!(out.len().is_multiple_of(points) && !terms.is_empty(), "number of values");
+        for (u, v) in terms {
+            assert!(
+                u.len() == v.len() && u.len().div_ceil(1 << vars) == out.len() / points,
+                "number of words"
+            );
+        }
+        #[cfg(target_arch = "x86_64")]
+        if vars == 4 && self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::ring_values(terms, out) };
+        }
+        portable::ring_values(terms, vars, out);
     }
 }
 
@@ -90,17 +139,7 @@ impl fmt::Display for FoldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FoldPath::Portable => "portable folds",
+            FoldPath::Avx512 => "VPCLMULQDQ-512",
         })
     }
-}
-
-/// The 3^vars values of `sum over terms of u_g v_g` over Z_2^64, for every group of 2^vars words (0 after the last):
-/// value `e` of group `g` is `out[e * groups + g]`.
-pub fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
-    let points = points(vars);
-    assert_eq!(out.len() % points, 0, "number of values");
-    for (u, v) in terms {
-        assert!(u.len() == v.len() && u.len().div_ceil(1 << vars) == out.len() / points, "number of words");
-    }
-    portable::ring_values(terms, vars, out);
 }

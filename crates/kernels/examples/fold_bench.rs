@@ -1,0 +1,53 @@
+//! Speed of the folds on every path of this machine: nanoseconds a word (or item) and term; JSON lines.
+//!
+//! `cargo run --release -p privet-kernels --example fold_bench`
+
+use privet_kernels::fold::{FoldPath, GROUP, points};
+use privet_prg::Seed;
+use privet_ring::Ring;
+use std::time::Instant;
+
+const WORDS: usize = 1 << 19;
+const RUNS: usize = 5;
+
+fn best(mut f: impl FnMut()) -> f64 {
+    let times = (0..RUNS).map(|_| {
+        let start = Instant::now();
+        f();
+        start.elapsed().as_secs_f64()
+    });
+    times.fold(f64::INFINITY, f64::min)
+}
+
+fn main() {
+    let mut prg = Seed::from_bytes([1; 16]).stream();
+    let columns: Vec<_> = (0..4).map(|_| prg.elements(Ring::R64, WORDS)).collect();
+    let weights = prg.elements(Ring::R64, WORDS / GROUP);
+    let basis: [u64; GROUP] = std::array::from_fn(|_| prg.elements(Ring::R64, 1)[0]);
+    let terms = [(&columns[0][..], &columns[1][..]), (&columns[2][..], &columns[3][..])];
+    let mut out = vec![0; WORDS];
+    let line = |path: String, what: &str, seconds: f64, per: usize| {
+        println!("{{\"path\":\"{path}\",\"what\":\"{what}\",\"ns\":{:.3}}}", seconds * 1e9 / per as f64);
+    };
+    for path in FoldPath::ALL.into_iter().filter(|p| p.available()) {
+        let name = path.to_string();
+        let mut sums = vec![0; points(6)];
+        let t = best(|| path.words_message(&terms, &weights, &mut sums));
+        line(name.clone(), "words_message, word and term", t, 2 * WORDS);
+        let t = best(|| path.words_fold(&columns[0], &basis, None, &mut out));
+        line(name.clone(), "words_fold, word", t, WORDS);
+        let t = best(|| path.words_fold(&columns[0], &basis, Some(&weights), &mut out));
+        line(name.clone(), "words_fold with weights, word", t, WORDS);
+        let t = best(|| path.words_combine(&columns[0], &weights, &mut [0; GROUP]));
+        line(name.clone(), "words_combine, word", t, WORDS);
+        for vars in [2, 3, 4] {
+            let t = best(|| path.field_message(&columns[0], &columns[1], vars, &mut vec![0; points(vars)]));
+            line(name.clone(), &format!("field_message {vars}, item"), t, WORDS);
+        }
+        let t = best(|| path.field_fold(&columns[0], &basis[..16], &mut out[..WORDS / 16]));
+        line(name.clone(), "field_fold, item", t, WORDS);
+        let mut values = vec![0; points(4) * (WORDS / 16)];
+        let t = best(|| path.ring_values(&terms, 4, &mut values));
+        line(name.clone(), "ring_values, word and term", t, 2 * WORDS);
+    }
+}
