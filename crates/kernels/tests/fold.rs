@@ -83,7 +83,7 @@ fn ring() {
     for n in [0, 1, 15, 16, 17, 130, 1000] {
         let mut prg = stream(n);
         let columns: Vec<_> = (0..34).map(|_| prg.elements(Ring::R64, n)).collect();
-        for (count, vars) in [(1, 0), (2, 1), (2, 3), (3, 4), (17, 4)] {
+        for (count, vars) in [(1, 0), (2, 1), (2, 3), (3, 4), (17, 4), (2, 6)] {
             let terms: Vec<_> = (0..count).map(|t| (&columns[2 * t][..], &columns[2 * t + 1][..])).collect();
             let len = n.div_ceil(1 << vars) * points(vars);
             let mut expected = vec![0; len];
@@ -101,5 +101,21 @@ fn ring() {
 fn diagonals_are_the_products_of_equal_coefficients() {
     for l in 0..64 {
         assert!(spec::is_diagonal(diagonal(l), l));
+    }
+}
+
+#[test]
+fn weights_in_the_galois_ring() {
+    let mut prg = stream(1);
+    let n = 70;
+    let mut weights = prg.elements(Ring::R64, n);
+    weights[..3].copy_from_slice(&[0, 1, u64::MAX]);
+    let items: Vec<[u64; 64]> = (0..n).map(|_| prg.elements(Ring::R64, 64).try_into().unwrap()).collect();
+    for path in paths() {
+        let mut found = items.clone();
+        path.weigh(&mut found, &weights);
+        for ((found, item), s) in found.iter().zip(&items).zip(&weights) {
+            assert_eq!(*found, spec::times_bits(item, *s), "{path}");
+        }
     }
 }

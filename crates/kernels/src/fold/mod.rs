@@ -9,10 +9,12 @@
 
 pub mod cpu;
 mod field;
+mod galois;
 pub mod spec;
 
 pub use cpu::FoldPath;
 pub use field::{clmul, gf_mul, gf_reduce};
+pub use galois::{Element, gr_reduce, gr_times_bits};
 
 /// Variables of a group of words.
 pub const WORD_VARS: u32 = 6;

@@ -96,3 +96,22 @@ pub fn is_diagonal(e: usize, l: usize) -> bool {
 fn digit_or_zero(e: usize, j: u32) -> usize {
     3usize.checked_pow(j).map_or(0, |place| e / place % 3)
 }
+
+/// See [`super::gr_times_bits`].
+pub fn times_bits(a: &[u64; 64], bits: u64) -> [u64; 64] {
+    let mut sum = [0u64; 64];
+    let mut power = *a;
+    for i in 0..64 {
+        if bits >> i & 1 == 1 {
+            sum.iter_mut().zip(power).for_each(|(s, p)| *s = s.wrapping_add(p));
+        }
+        // times Y
+        let top = power[63];
+        power.rotate_right(1);
+        power[0] = 0;
+        for down in [0, 1, 3, 4] {
+            power[down] = power[down].wrapping_sub(top);
+        }
+    }
+    sum
+}

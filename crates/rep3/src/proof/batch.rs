@@ -26,6 +26,8 @@ pub(super) struct Batch {
 #[derive(Default)]
 pub(super) struct Statements {
     pub batches: Vec<Batch>,
+    /// Variables of the first fold, which is of words; none where there are no words.
+    pub vars: u32,
     /// Over rings alone.
     pub products: Vec<Product>,
 }
@@ -33,13 +35,13 @@ pub(super) struct Statements {
 impl Statements {
     /// Items after the first fold.
     pub fn items<E: Extension>(&self) -> usize {
-        let words: usize = self.batches.iter().map(|b| E::items(b.words, b.terms)).sum();
-        words + self.products.iter().map(Product::items).sum::<usize>()
+        let groups: usize = self.batches.iter().map(|b| groups(b.words, self.vars) * b.terms).sum();
+        groups * E::ITEMS + self.products.iter().map(Product::items).sum::<usize>()
     }
 
-    /// Variables of the first fold, which is of words.
-    pub fn first<E: Extension>(&self) -> u32 {
-        if self.batches.is_empty() { 0 } else { E::FIRST }
+    fn set_vars<E: Extension>(&mut self) {
+        let words = self.batches.iter().map(|b| b.words).sum();
+        self.vars = if words == 0 { 0 } else { E::first(words) };
     }
 }
 
@@ -73,6 +75,8 @@ impl Batches {
             of.batches.push(Batch { shift, words, terms, u, v, s });
         }
         for prover in PartyId::ALL {
+            sorted[prover.index()].bits.set_vars::<Gf>();
+            sorted[prover.index()].ring.set_vars::<Gr>();
             sorted[prover.index()].ring.products.extend(products.iter().map(|p| p.about(id, prover)));
         }
         sorted
@@ -80,13 +84,15 @@ impl Batches {
 }
 
 /// Groups of words of the first fold.
-pub(super) fn groups<E: Extension>(words: usize) -> usize {
-    words.div_ceil(1 << E::FIRST)
+fn groups(words: usize, vars: u32) -> usize {
+    words.div_ceil(1 << vars)
 }
 
 /// The random coefficients of one prover's statements: word l of group g has `s_g rho_l`. Elements of the exceptional
 /// set by their coefficients; `rho_0` is 1.
 pub(super) struct Weights {
+    /// Variables of the first fold.
+    pub vars: u32,
     pub rho: Vec<u64>,
     /// All batches' groups, one batch after the other.
     pub s: Vec<u64>,
@@ -95,28 +101,26 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    fn draw<E: Extension>(prg: &mut Prg, statements: &Statements) -> Weights {
-        let mut rho = prg.elements(Ring::R64, 1 << E::FIRST);
+    fn draw(prg: &mut Prg, statements: &Statements) -> Weights {
+        let mut rho = prg.elements(Ring::R64, 1 << statements.vars);
         rho[0] = 1;
-        let s = prg.elements(Ring::R64, statements.batches.iter().map(|b| groups::<E>(b.words)).sum());
+        let s = prg
+            .elements(Ring::R64, statements.batches.iter().map(|b| groups(b.words, statements.vars)).sum());
         let products = statements.products.iter().map(|p| p.draw(prg)).collect();
-        Weights { rho, s, products }
+        Weights { vars: statements.vars, rho, s, products }
     }
 
     /// Both algebras' weights from the seed that the verifiers reveal.
     pub fn expand(seed: &Seed, batches: &Batches) -> (Weights, Weights) {
         let mut prg = seed.stream();
-        (Weights::draw::<Gf>(&mut prg, &batches.bits), Weights::draw::<Gr>(&mut prg, &batches.ring))
+        (Weights::draw(&mut prg, &batches.bits), Weights::draw(&mut prg, &batches.ring))
     }
 
     /// Batches with their own groups' coefficients.
-    pub fn of<'a, E: Extension>(
-        &'a self,
-        batches: &'a [Batch],
-    ) -> impl Iterator<Item = (&'a Batch, &'a [u64])> {
+    pub fn of<'a>(&'a self, batches: &'a [Batch]) -> impl Iterator<Item = (&'a Batch, &'a [u64])> {
         let mut rest = &self.s[..];
         batches.iter().map(move |b| {
-            let (s, after) = rest.split_at(groups::<E>(b.words));
+            let (s, after) = rest.split_at(groups(b.words, self.vars));
             rest = after;
             (b, s)
         })

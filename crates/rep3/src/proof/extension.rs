@@ -12,8 +12,6 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     const ZERO: Self;
     /// Bytes on the wire.
     const BYTES: usize;
-    /// Variables of the first fold: a group has 2^FIRST words.
-    const FIRST: u32;
 
     /// The element of the exceptional set with these coefficients, bit i for Y^i.
     fn embed(bits: u64) -> Self;
@@ -27,8 +25,10 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     /// Uniform.
     fn draw(prg: &mut Prg) -> Self;
 
-    /// Items that a batch of `words` words and `terms` terms has after the first fold.
-    fn items(words: usize, terms: usize) -> usize;
+    /// Variables of the first fold of so many words: a group has 2 to the power of that.
+    fn first(words: usize) -> u32;
+    /// Items that a group and term has after the first fold.
+    const ITEMS: usize;
     /// Variables of the next fold of so many items.
     fn vars(items: usize) -> u32;
     /// Values of `sum over batches and groups of s_g u_g v_g`, for the prover's columns.

@@ -29,7 +29,7 @@ fn fold_columns<'a>(
 impl Extension for Gf {
     const ZERO: Gf = 0;
     const BYTES: usize = 8;
-    const FIRST: u32 = WORD_VARS;
+    const ITEMS: usize = GROUP;
 
     fn embed(bits: u64) -> Gf {
         bits
@@ -61,8 +61,8 @@ impl Extension for Gf {
         word[0]
     }
 
-    fn items(words: usize, terms: usize) -> usize {
-        words.next_multiple_of(GROUP) * terms
+    fn first(_words: usize) -> u32 {
+        WORD_VARS
     }
 
     fn vars(_items: usize) -> u32 {
@@ -71,7 +71,7 @@ impl Extension for Gf {
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
-        for (b, s) in weights.of::<Gf>(batches) {
+        for (b, s) in weights.of(batches) {
             let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[..], &v[..])).collect();
             device.fold().words_message(&terms, s, &mut sums);
         }
@@ -79,7 +79,7 @@ impl Extension for Gf {
     }
 
     fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gf]) -> Vec<Gf> {
-        let columns = weights.of::<Gf>(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (u, Some(s))));
+        let columns = weights.of(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (u, Some(s))));
         fold_columns(device, columns, basis)
     }
 
@@ -89,7 +89,7 @@ impl Extension for Gf {
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
         let mut sums = [0; GROUP];
-        for (b, s) in weights.of::<Gf>(batches) {
+        for (b, s) in weights.of(batches) {
             let column = b.s.as_ref().expect("verifiers have s");
             device.fold().words_combine(column, s, &mut sums);
         }

@@ -18,7 +18,12 @@ pub(super) struct Shape {
 
 impl Shape {
     pub fn of<E: Extension>(statements: &Statements) -> Shape {
-        Shape { vars: schedule::<E>(statements.first::<E>(), statements.items::<E>()) }
+        Shape::with_items::<E>(statements.vars, statements.items::<E>())
+    }
+
+    /// Of a first fold in `vars` variables that leaves `items` items.
+    pub fn with_items<E: Extension>(vars: u32, items: usize) -> Shape {
+        Shape { vars: schedule::<E>(vars, items) }
     }
 
     /// Folds.

@@ -3,11 +3,11 @@
 //! What costs time here are matrix products over Z_2^64, on the device: with a matrix of random bits, with the matrix of
 //! a multiplication, or of coefficients with coefficients.
 
-use super::batch::{Batch, Statements, Weights, groups};
+use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
 use super::products::Joined;
 use super::tensor;
-use privet_kernels::fold::points;
+use privet_kernels::fold::{WORD_VARS, gr_reduce, gr_times_bits, points};
 use privet_kernels::{Device, LinearShape};
 use privet_prg::Prg;
 use privet_ring::Ring;
@@ -26,31 +26,9 @@ const ROWS: usize = 128;
 /// Groups of one product of [`Gr::message`].
 const GROUPS: usize = 512;
 
-/// A polynomial of degree at most 127 modulo Y^64 = -Y^4 - Y^3 - Y - 1.
-fn reduce(mut wide: [u64; 2 * DEGREE]) -> Gr {
-    for i in (DEGREE..2 * DEGREE).rev() {
-        let c = wide[i];
-        for down in [0, 1, 3, 4] {
-            wide[i - DEGREE + down] = wide[i - DEGREE + down].wrapping_sub(c);
-        }
-    }
-    let mut low = [0; DEGREE];
-    low.copy_from_slice(&wide[..DEGREE]);
-    low
-}
-
 /// Times an element of the exceptional set (public: branches on its bits).
 pub(super) fn times_bits(a: &Gr, bits: u64) -> Gr {
-    let mut wide = [0u64; 2 * DEGREE];
-    let mut rest = bits;
-    while rest != 0 {
-        let i = rest.trailing_zeros() as usize;
-        for (w, c) in wide[i..].iter_mut().zip(a) {
-            *w = w.wrapping_add(*c);
-        }
-        rest &= rest - 1;
-    }
-    reduce(wide)
+    gr_times_bits(a, bits)
 }
 
 /// Every coefficient times 2^shift.
@@ -77,6 +55,27 @@ pub(super) fn combine(
             let words = &mut words[..out.len() * bits.len()];
             gather(j * ROWS..j * ROWS + out.len(), positions.clone(), words);
             device.linear_acc(Ring::R64, shape(out.len()), words, matrix.as_ref(), out.as_flattened_mut());
+        }
+    }
+    out
+}
+
+/// A polynomial of degree at most 127, reduced.
+fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
+    let (low, high) = wide.split_at(DEGREE);
+    gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"))
+}
+
+/// Coefficients by coefficient: row i has every element's coefficient i.
+fn by_coefficient(items: &[Gr]) -> Vec<u64> {
+    let n = items.len();
+    let mut out = vec![0; DEGREE * n];
+    // few rows at a time, so that they stay in the first-level cache
+    for first in (0..DEGREE).step_by(8) {
+        for (g, item) in items.iter().enumerate() {
+            for i in first..first + 8 {
+                out[i * n + g] = item[i];
+            }
         }
     }
     out
@@ -116,7 +115,7 @@ fn fold_column(device: &dyn Device, column: &[u64], shift: u32, basis: &[Gr], it
 impl Extension for Gr {
     const ZERO: Gr = [0; DEGREE];
     const BYTES: usize = 8 * DEGREE;
-    const FIRST: u32 = 4;
+    const ITEMS: usize = 1;
 
     fn embed(bits: u64) -> Gr {
         std::array::from_fn(|i| bits >> i & 1)
@@ -158,8 +157,13 @@ impl Extension for Gr {
         element
     }
 
-    fn items(words: usize, terms: usize) -> usize {
-        groups::<Gr>(words) * terms
+    fn first(words: usize) -> u32 {
+        // values on the wire against items, which take many multiplications each
+        match words {
+            0..256 => 2,
+            256..131_072 => 4,
+            _ => WORD_VARS,
+        }
     }
 
     fn vars(items: usize) -> u32 {
@@ -172,18 +176,20 @@ impl Extension for Gr {
     }
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gr> {
-        let points = points(Gr::FIRST);
+        let points = points(weights.vars);
         let mut sums = vec![Gr::ZERO; points];
         let mut values = vec![];
-        for (b, s) in weights.of::<Gr>(batches) {
-            for (i, s) in s.chunks(POSITIONS).enumerate() {
+        // some megabytes of values
+        let positions = if weights.vars > 4 { POSITIONS / 4 } else { POSITIONS };
+        for (b, s) in weights.of(batches) {
+            for (i, s) in s.chunks(positions).enumerate() {
                 let part = |c: &'_ [u64]| {
-                    let first = (i * POSITIONS) << Gr::FIRST;
-                    first..c.len().min(first + (POSITIONS << Gr::FIRST))
+                    let first = (i * positions) << weights.vars;
+                    first..c.len().min(first + (positions << weights.vars))
                 };
                 let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[part(u)], &v[part(v)])).collect();
                 values.resize(points * s.len(), 0);
-                device.fold().ring_values(&terms, Gr::FIRST, &mut values);
+                device.fold().ring_values(&terms, weights.vars, &mut values);
                 let part = combine(device, points, s, |rows, positions, out| {
                     debug_assert_eq!(positions.len(), s.len());
                     let values = &values[rows.start * s.len()..rows.end * s.len()];
@@ -197,11 +203,11 @@ impl Extension for Gr {
 
     fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gr]) -> Vec<Gr> {
         let mut items = vec![];
-        for (b, s) in weights.of::<Gr>(batches) {
+        for (b, s) in weights.of(batches) {
             for u in &b.u {
                 let at = items.len();
                 fold_column(device, u, b.shift, basis, &mut items);
-                items[at..].iter_mut().zip(s).for_each(|(item, s)| *item = times_bits(item, *s));
+                device.fold().weigh(&mut items[at..], s);
             }
         }
         items
@@ -217,12 +223,12 @@ impl Extension for Gr {
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {
         let mut total = Gr::ZERO;
-        for (b, s) in weights.of::<Gr>(batches) {
+        for (b, s) in weights.of(batches) {
             let column = b.s.as_ref().expect("verifiers have s");
-            let sums = combine(device, 1 << Gr::FIRST, s, |rows, positions, out| {
+            let sums = combine(device, 1 << weights.vars, s, |rows, positions, out| {
                 for (l, out) in rows.zip(out.chunks_mut(positions.len())) {
                     for (g, out) in positions.clone().zip(out) {
-                        *out = column.get((g << Gr::FIRST) + l).map_or(0, |w| w << b.shift);
+                        *out = column.get((g << weights.vars) + l).map_or(0, |w| w << b.shift);
                     }
                 }
             });
@@ -248,12 +254,10 @@ impl Extension for Gr {
             for (u, v) in u.chunks(GROUPS << vars).zip(v.chunks(GROUPS << vars)) {
                 let groups = u.len().div_ceil(1 << vars);
                 let shape = LinearShape::MatMul { m: DEGREE, k: groups, n: DEGREE };
-                let mut left = vec![0; DEGREE * groups];
-                for (g, u) in u.chunks(1 << vars).enumerate() {
-                    let value = tensor::value(u, vars, e);
-                    (0..DEGREE).for_each(|i| left[i * groups + g] = value[i]);
-                }
-                let right: Vec<Gr> = v.chunks(1 << vars).map(|v| tensor::value(v, vars, e)).collect();
+                let values = |items: &[Gr]| -> Vec<Gr> {
+                    items.chunks(1 << vars).map(|group| tensor::value(group, vars, e)).collect()
+                };
+                let (left, right) = (by_coefficient(&values(u)), values(v));
                 let right = device.prepare(Ring::R64, shape, right.as_flattened());
                 device.linear_acc(Ring::R64, shape, &left, right.as_ref(), &mut products);
             }

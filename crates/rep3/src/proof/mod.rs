@@ -2,6 +2,7 @@
 
 mod batch;
 mod column;
+mod cost;
 mod extension;
 mod field;
 mod fold;
@@ -14,6 +15,7 @@ mod verify;
 
 use crate::PartyId;
 pub(crate) use column::Column;
+pub use cost::{Stated, Verification, verification};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 

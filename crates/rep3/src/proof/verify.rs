@@ -14,9 +14,9 @@ const HERE: u8 = 1;
 const REFUSED: u8 = 0;
 
 /// The shapes of one prover's proofs.
-struct Shapes {
-    bits: Shape,
-    ring: Shape,
+pub(super) struct Shapes {
+    pub bits: Shape,
+    pub ring: Shape,
 }
 
 impl Shapes {
@@ -24,20 +24,20 @@ impl Shapes {
         Shapes { bits: Shape::of::<Gf>(&batches.bits), ring: Shape::of::<Gr>(&batches.ring) }
     }
 
-    fn folds(&self) -> usize {
+    pub fn folds(&self) -> usize {
         self.bits.folds().max(self.ring.folds())
     }
 
-    fn message_bytes(&self, k: usize) -> usize {
+    pub fn message_bytes(&self, k: usize) -> usize {
         self.bits.message_bytes::<Gf>(k) + self.ring.message_bytes::<Gr>(k)
     }
 
-    fn final_bytes(&self) -> usize {
+    pub fn final_bytes(&self) -> usize {
         self.bits.final_bytes::<Gf>() + self.ring.final_bytes::<Gr>()
     }
 
     /// Challenges of fold `k`, which both algebras use.
-    fn challenges(&self, k: usize) -> usize {
+    pub fn challenges(&self, k: usize) -> usize {
         self.bits.vars(k).max(self.ring.vars(k)) as usize
     }
 }

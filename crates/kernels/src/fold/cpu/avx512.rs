@@ -2,7 +2,8 @@
 //!
 //! Groups are taken eight at a time, one a lane, so that everything but the loads is done lane by lane.
 
-use crate::fold::{GROUP, WORD_VARS, gf_reduce, points};
+use super::portable;
+use crate::fold::{Element, GROUP, WORD_VARS, gf_reduce, points};
 use std::arch::x86_64::*;
 
 /// Groups at a time.
@@ -170,6 +171,20 @@ fn eight(weights: &[u64], first: usize) -> V {
     load(&s)
 }
 
+/// Values in the upper three of six variables, of eight groups of 64 words, for each place in the lower three.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn extend_upper<const RING: bool>(words: &[u64], upper: &mut [[V; 8]; CUBE]) {
+    let mut by_upper = [[_mm512_setzero_si512(); 8]; 8];
+    (0..8).for_each(|i| by_upper[i] = lanes(words, GROUP, i));
+    for l in 0..8 {
+        let mut c = [_mm512_setzero_si512(); 8];
+        (0..8).for_each(|i| c[i] = by_upper[i][l]);
+        let values = extend::<RING>(c);
+        (0..CUBE).for_each(|e| upper[e][l] = values[e]);
+    }
+}
+
 /// # Safety
 /// [`available`].
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
@@ -185,12 +200,7 @@ pub(super) unsafe fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], 
         let mut upper = vec![[[zero; 8]; CUBE]; operands.len()];
         blocks::<{ GROUP * LANES }>(len, &operands, |at, operands| {
             for (upper, words) in upper.iter_mut().zip(operands) {
-                let mut by_upper = [[zero; 8]; 8];
-                (0..8).for_each(|i| by_upper[i] = lanes(words, GROUP, i));
-                for l in 0..8 {
-                    let values = extend::<false>(std::array::from_fn(|i| by_upper[i][l]));
-                    (0..CUBE).for_each(|e| upper[e][l] = values[e]);
-                }
+                extend_upper::<false>(words, upper);
             }
             let s = eight(weights, at / GROUP);
             for (e, acc) in acc.chunks_exact_mut(CUBE).enumerate() {
@@ -438,14 +448,59 @@ pub(super) unsafe fn ring_values(terms: &[(&[u64], &[u64])], out: &mut [u64]) {
                 }
             }
             let g = at / 16;
-            let n = LANES.min(groups - g);
             for (z, out) in z.iter().zip(out.chunks_exact_mut(groups)) {
-                let mut values = [0; LANES];
-                store(&mut values, *z);
-                for (out, z) in out[g..g + n].iter_mut().zip(values) {
-                    *out = if first == 0 { z } else { out.wrapping_add(z) };
+                put(*z, g, first == 0, out);
+            }
+        });
+    }
+}
+
+/// Eight groups' values, from group `g` on, to their places or added to what stands there.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn put(z: V, g: usize, first: bool, out: &mut [u64]) {
+    let mut values = [0; LANES];
+    store(&mut values, z);
+    for (out, z) in out[g..].iter_mut().zip(values) {
+        *out = if first { z } else { out.wrapping_add(z) };
+    }
+}
+
+/// Of six variables.
+///
+/// # Safety
+/// [`available`].
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) unsafe fn ring_values_6(terms: &[(&[u64], &[u64])], out: &mut [u64]) {
+    let Some(len) = terms.first().map(|(u, _)| u.len()) else { return };
+    let groups = out.len() / points(WORD_VARS);
+    let zero = _mm512_setzero_si512();
+    for (first, terms) in terms.chunks(MAX_OPERANDS / 2).enumerate() {
+        let operands: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
+        let mut upper = vec![[[zero; 8]; CUBE]; operands.len()];
+        blocks::<{ GROUP * LANES }>(len, &operands, |at, operands| {
+            for (upper, words) in upper.iter_mut().zip(operands) {
+                extend_upper::<true>(words, upper);
+            }
+            for (e, out) in out.chunks_exact_mut(CUBE * groups).enumerate() {
+                let mut z = [zero; CUBE];
+                for pair in upper.chunks_exact(2) {
+                    let (u, v) = (extend::<true>(pair[0][e]), extend::<true>(pair[1][e]));
+                    (0..CUBE).for_each(|i| z[i] = _mm512_add_epi64(z[i], _mm512_mullo_epi64(u[i], v[i])));
+                }
+                for (z, out) in z.iter().zip(out.chunks_exact_mut(groups)) {
+                    put(*z, at / GROUP, first == 0, out);
                 }
             }
         });
     }
+}
+
+/// [`portable::weigh`] with these registers.
+///
+/// # Safety
+/// [`available`].
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) unsafe fn weigh(items: &mut [Element], weights: &[u64]) {
+    portable::weigh(items, weights);
 }

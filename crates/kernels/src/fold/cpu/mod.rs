@@ -4,7 +4,7 @@
 mod avx512;
 mod portable;
 
-use super::{GROUP, WORD_VARS, points};
+use super::{Element, GROUP, WORD_VARS, points};
 use crate::CpuCap;
 use std::fmt;
 
@@ -127,11 +127,24 @@ impl FoldPath {
             );
         }
         #[cfg(target_arch = "x86_64")]
-        if vars == 4 && self.fast() {
+        if (vars == 4 || vars == WORD_VARS) && self.fast() {
             // SAFETY: available, as just checked.
-            return unsafe { avx512::ring_values(terms, out) };
+            return unsafe {
+                if vars == 4 { avx512::ring_values(terms, out) } else { avx512::ring_values_6(terms, out) }
+            };
         }
         portable::ring_values(terms, vars, out);
+    }
+
+    /// Every element of the Galois ring times the one with coefficients 0 and 1 of its weight's bits. Weights are public.
+    pub fn weigh(self, items: &mut [Element], weights: &[u64]) {
+        assert_eq!(items.len(), weights.len(), "number of weights");
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::weigh(items, weights) };
+        }
+        portable::weigh(items, weights);
     }
 }
 

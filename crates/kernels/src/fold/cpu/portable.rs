@@ -1,6 +1,6 @@
 //! Plain Rust.
 
-use crate::fold::{GROUP, WORD_VARS, clmul, gf_mul, gf_reduce, points};
+use crate::fold::{Element, GROUP, WORD_VARS, clmul, gf_mul, gf_reduce, gr_times_bits, points};
 
 /// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
 #[inline(always)]
@@ -142,5 +142,12 @@ pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]
                 *out = out.wrapping_add(a.wrapping_mul(*b));
             }
         }
+    }
+}
+
+#[inline(always)]
+pub(super) fn weigh(items: &mut [Element], weights: &[u64]) {
+    for (item, s) in items.iter_mut().zip(weights) {
+        *item = gr_times_bits(item, *s);
     }
 }
