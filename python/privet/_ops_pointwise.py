@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from ._lowering import Args, Decline, Lowering, Value, op
 from .graph import Op
 
@@ -214,24 +212,6 @@ def multiply(lo: Lowering, x: Any, y: Any) -> int:
     return lo.emit({"kind": "mul"}, [left, lo.use(y)], lo.shape)
 
 
-@op("aten.div.Tensor", "aten.div_.Tensor", "aten.div.Scalar")
-def div(lo: Lowering, a: Args) -> Value:
-    """Division by a public number or by one of the model's own tensors."""
-    number = lo.scalar(a["other"])
-    if number is not None:
-        if number == 0:
-            raise Decline("division by zero")
-        return broadcast(lo, mul_scalar(lo, lo.use(a["self"]), 1.0 / number))
-    divisor = lo.tensor(a["other"])
-    if divisor is None:
-        raise Decline("division by a secret value")
-    if bool((divisor == 0).any()):
-        raise Decline("division by a parameter that holds zeros")
-    reciprocal = lo.constant(1.0 / divisor.to(torch.float64), f"{lo.name_of(divisor)}.reciprocal")
-    left = lo.use(a["self"])
-    return lo.emit({"kind": "mul"}, [left, lo.use(reciprocal)], lo.shape)
-
-
 @op("aten.neg.default", "aten.neg_.default")
 def neg(lo: Lowering, a: Args) -> Value:
     """-x."""
@@ -242,16 +222,3 @@ def neg(lo: Lowering, a: Args) -> Value:
 def square(lo: Lowering, a: Args) -> Value:
     """x * x."""
     return multiply(lo, a["self"], a["self"])
-
-
-@op("aten.pow.Tensor_Scalar")
-def power(lo: Lowering, a: Args) -> Value:
-    """Small whole powers, by repeated multiplication."""
-    exponent = a["exponent"]
-    if exponent not in (1, 2, 3, 4):
-        raise Decline(f"exponent {exponent}")
-    x = lo.use(a["self"])
-    result = x
-    for _ in range(int(exponent) - 1):
-        result = lo.emit({"kind": "mul"}, [result, x], lo.shape)
-    return result

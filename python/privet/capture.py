@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 
-from . import _ops_layers, _ops_pointwise, _ops_shape
+from . import _ops_layers, _ops_pointwise, _ops_shape, _ops_smooth
 from ._lowering import Lowering
 from ._source import last_user_frame
 from ._structure import Structure, flatten
@@ -26,7 +26,7 @@ from .errors import CaptureError
 from .evaluate import calibrate, evaluate
 from .graph import Graph, Output
 
-OPERATIONS = (_ops_layers, _ops_pointwise, _ops_shape)
+OPERATIONS = (_ops_layers, _ops_pointwise, _ops_shape, _ops_smooth)
 """The modules whose handlers make up the table of operations."""
 
 

@@ -57,6 +57,29 @@ def _argmax(n: Node, v: Sequence[Tensor]) -> Tensor:
     return index.to(x.dtype)
 
 
+SMOOTH: dict[str, Callable[[Tensor], Tensor]] = {
+    "exp": torch.exp,
+    "log": torch.log,
+    "reciprocal": torch.reciprocal,
+    "sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+}
+"""The functions of ``smooth`` nodes but for the softmaxes."""
+
+
+def _smooth(n: Node, v: Sequence[Tensor]) -> Tensor:
+    function = n.op["function"]
+    if isinstance(function, str):
+        return SMOOTH[function](v[0])
+    ((kind, settings),) = function.items()
+    return (F.softmax if kind == "softmax" else F.log_softmax)(v[0], settings["dim"])
+
+
 COMPUTE: dict[str, Compute] = {
     "conv2d": _conv2d,
     "linear": lambda n, v: F.linear(*v),
@@ -83,6 +106,7 @@ COMPUTE: dict[str, Compute] = {
     "pad": _pad,
     "expand": lambda n, v: v[0].expand(n.shape),
     "argmax": _argmax,
+    "smooth": _smooth,
 }
 """One entry an operation of :mod:`privet.graph`, in the words of its definition there."""
 

@@ -2,6 +2,7 @@
 
 use crate::cli::CliError;
 use privet_plan::cost::GateCost;
+use privet_plan::functions::{Build, Function, emit};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use privet_plan::lower::{DATA_OWNER, Lowered, MODEL_OWNER, Precision, RECEIVER, RoundingMode, lower_for};
@@ -67,7 +68,7 @@ pub struct Choice<'a> {
 /// Names for the help text.
 pub fn names() -> String {
     let networks: Vec<&str> = GRAPHS.iter().map(|(name, _)| *name).collect();
-    format!("relu-N, matmul-N, {}", networks.join(", "))
+    format!("relu-N, matmul-N, exp-N, reciprocal-N, gelu-N, softmax-N, {}", networks.join(", "))
 }
 
 /// Make a workload; operands are pseudorandom from a public seed, so that runs can be compared.
@@ -78,6 +79,9 @@ pub fn make(choice: &Choice) -> Result<Workload, CliError> {
     }
     if let Some(n) = numbered(choice.name, "matmul-") {
         return Ok(matmul(n, choice, &mut random));
+    }
+    if let Some((function, n)) = smooth_function(choice.name) {
+        return smooth(function, n, choice, &mut random);
     }
     network(choice, &mut random)
 }
@@ -109,6 +113,36 @@ fn relu(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
         weights: BTreeMap::new(),
         inputs: BTreeMap::from([("x".into(), x)]),
     }
+}
+
+/// The function and the size that a name like `exp-1000` stands for.
+fn smooth_function(name: &str) -> Option<(Function, usize)> {
+    let functions = [
+        ("exp-", Function::Exp),
+        ("reciprocal-", Function::Reciprocal),
+        ("gelu-", Function::Gelu),
+        ("softmax-", Function::Softmax { dim: 1 }),
+    ];
+    functions.into_iter().find_map(|(prefix, function)| Some((function, numbered(name, prefix)?)))
+}
+
+/// A function of `batch` rows of n numbers.
+fn smooth(function: Function, n: usize, choice: &Choice, random: &mut Prg) -> Result<Workload, CliError> {
+    let (k, f, shape) = (choice.bits, choice.fraction, vec![choice.batch, n]);
+    let mut plan = small(choice.name, vec![node(input(100.0), &[], &shape, k, f, "input")]);
+    plan.batch = choice.batch;
+    let mut build = Build::new(&mut plan, function.name());
+    let x = build.value(0);
+    let unfit = |what| CliError::usage(what, "choose other --bits and --fraction");
+    plan.outputs[0].value = emit(&mut build, function, x, k, f).map_err(unfit)?.id;
+    // exp of what the numbers can hold, reciprocals away from zero
+    let (low, high) = match function {
+        Function::Exp => (-8.0, 8.0),
+        Function::Reciprocal => (0.01, 100.0),
+        _ => (-10.0, 10.0),
+    };
+    let x = FloatTensor { data: uniform(random, choice.batch * n, low, high), shape };
+    Ok(Workload { plan, weights: BTreeMap::new(), inputs: BTreeMap::from([("x".into(), x)]) })
 }
 
 fn matmul(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
