@@ -81,3 +81,15 @@ fn functions_of_parameters_are_folded() {
     let plan = agrees(&mut m, y, &Precision::default(), 1e-3);
     assert_eq!(count(&plan, |op| matches!(op, Op::IsNegative)), 0);
 }
+
+#[test]
+fn functions_are_written_as_the_front_end_writes_them() {
+    for (function, json) in [
+        (Function::GeluTanh, r#"{"kind":"smooth","function":"gelu_tanh"}"#),
+        (Function::Softmax { dim: 3 }, r#"{"kind":"smooth","function":{"softmax":{"dim":3}}}"#),
+    ] {
+        let op = GraphOp::Smooth { function };
+        assert_eq!(serde_json::to_string(&op).unwrap(), json);
+        assert_eq!(serde_json::from_str::<GraphOp>(json).unwrap(), op);
+    }
+}
