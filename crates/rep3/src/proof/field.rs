@@ -17,11 +17,14 @@ fn fold_columns<'a>(
     basis: &[Gf],
 ) -> Vec<Gf> {
     let basis = basis.try_into().expect("a power for every word of a group");
-    let mut items = vec![];
+    let columns: Vec<_> = columns.collect();
+    let len = |column: &Column| column.len().next_multiple_of(GROUP);
+    let mut items = vec![0; columns.iter().map(|(column, _)| len(column)).sum()];
+    let mut rest = &mut items[..];
     for (column, s) in columns {
-        let at = items.len();
-        items.resize(at + column.len().next_multiple_of(GROUP), 0);
-        device.fold().words_fold(column, basis, s, &mut items[at..]);
+        let (out, after) = rest.split_at_mut(len(column));
+        device.fold().words_fold(column, basis, s, out);
+        rest = after;
     }
     items
 }
