@@ -19,14 +19,18 @@ pub enum RunError {
         /// Why.
         source: PackError,
     },
-    /// A proof that does not hold.
+    /// A proof that does not hold. What a verifier says about an honest prover's can make it fail as well, so both are
+    /// suspects; of two honest parties' errors only the corrupt one is in both.
     #[error(
-        "the messages of {prover} before step {step} (layer {layer}) do not follow the protocol: the job ends, nothing was \
-         revealed; look at {prover} and its links, and start a new session"
+        "the messages of {prover} before step {step} (layer {layer}), checked together with {verifier}, do not follow the \
+         protocol: the job ends, nothing was revealed; one of these two or a link to it is at fault, the one that the \
+         log of the other names as well; then start a new session"
     )]
     Dishonest {
         /// Whose messages.
         prover: PartyId,
+        /// Who checked them as well.
+        verifier: PartyId,
         /// The step at which this was found out.
         step: u32,
         /// The layer.

@@ -258,7 +258,8 @@ impl Party<'_> {
         let got = self.talk("proof: verdicts", Messages { prev: verdict(), next: verdict() }, (1, 1))?;
         let (step, layer) = self.place();
         if let Some(&(prover, _)) = refused {
-            return Err(RunError::Dishonest { prover, step, layer });
+            let verifier = if prover == next { prev } else { next };
+            return Err(RunError::Dishonest { prover, verifier, step, layer });
         }
         for (peer, byte) in [(prev, &got.prev), (next, &got.next)] {
             if byte[..] != [HERE] {

@@ -1,6 +1,10 @@
 //! One run over in-memory channels: owners, three parties and a receiver, with a hand on every channel.
 #![allow(dead_code, reason = "every test uses a part")]
 
+pub mod attacks;
+pub mod cheat;
+pub mod small;
+
 use privet_kernels::{Device, cpu};
 use privet_net::mem::{self, MemChannel, MemOptions};
 use privet_net::{Channel, Meter, NetError, Step};
@@ -197,4 +201,22 @@ pub fn recorded(ends: Ends) -> (Ends, [Log; 3]) {
         (record(prev, id.prev()), record(next, id.next()))
     });
     (ends, logs)
+}
+
+/// `work` on every number below `n`, by so many threads.
+pub fn spread(n: usize, threads: usize, work: impl Fn(usize) + Sync) {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if i >= n {
+                        break;
+                    }
+                    work(i);
+                }
+            });
+        }
+    });
 }

@@ -1,0 +1,256 @@
+//! One corrupt party that changes what it sends, and a judge of what the honest ones then do.
+
+use super::{Ends, Sent, World, ends, pairs, parties, recorded};
+use privet_net::{Channel, Meter, NetError, Step};
+use privet_rep3::{Outcome, PartyId, RunError, Share};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What happens to one message.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// These bytes are sent in its place: of any length but none.
+    Replace(Vec<u8>),
+    /// This difference is made to its bits.
+    Xor(Vec<u8>),
+    /// It is not sent, and its sender goes on.
+    Omit,
+    /// The link is cut in its place.
+    Sever,
+    /// It is sent after the next message on its link.
+    AfterNext,
+    /// It is sent twice.
+    Twice,
+}
+
+/// Changes of messages of one party, numbered in the order in which it sends them to both its neighbours.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    pub by: PartyId,
+    /// For failures.
+    pub what: String,
+    pub changes: Vec<(usize, Change)>,
+}
+
+impl Attack {
+    /// The attack that makes the same difference, bit by bit, to the messages `to` as this one to the messages `from`.
+    pub fn shifted(&self, from: &[Sent], to: &[Sent]) -> Attack {
+        let mut attack = self.clone();
+        for (number, change) in &mut attack.changes {
+            if let Change::Replace(bytes) = change {
+                let words = from[*number].bytes.iter().zip(&to[*number].bytes);
+                bytes.iter_mut().zip(words).for_each(|(byte, (from, to))| *byte ^= from ^ to);
+            }
+        }
+        attack
+    }
+}
+
+/// What both links of the corrupt party go through.
+struct Script {
+    sent: usize,
+    changes: Vec<(usize, Change)>,
+}
+
+impl Script {
+    fn next(&mut self) -> Option<Change> {
+        let number = self.sent;
+        self.sent += 1;
+        let place = self.changes.iter().position(|(n, _)| *n == number)?;
+        Some(self.changes.swap_remove(place).1)
+    }
+}
+
+/// A link of the corrupt party: what it receives is untouched.
+struct Cheat {
+    inner: Box<dyn Channel>,
+    script: Arc<Mutex<Script>>,
+    held: Option<(Step, Vec<u8>)>,
+}
+
+impl Channel for Cheat {
+    fn send(&mut self, step: &Step, mut payload: Vec<u8>) -> Result<(), NetError> {
+        let change = self.script.lock().unwrap().next();
+        match change {
+            None => {}
+            Some(Change::Replace(bytes)) => payload = bytes,
+            Some(Change::Xor(bits)) => payload.iter_mut().zip(bits).for_each(|(byte, bits)| *byte ^= bits),
+            Some(Change::Omit) => return Ok(()),
+            Some(Change::Sever) => self.inner.sever(),
+            Some(Change::AfterNext) => {
+                self.held = Some((step.clone(), payload));
+                return Ok(());
+            }
+            Some(Change::Twice) => self.inner.send(step, payload.clone())?,
+        }
+        self.inner.send(step, payload)?;
+        match self.held.take() {
+            Some((step, payload)) => self.inner.send(&step, payload),
+            None => Ok(()),
+        }
+    }
+    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
+        self.inner.recv(step, len)
+    }
+    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
+        self.inner.recv_up_to(step, max)
+    }
+    fn peer(&self) -> &str {
+        self.inner.peer()
+    }
+    fn meter(&self) -> Arc<Meter> {
+        self.inner.meter()
+    }
+    fn abort(&mut self, reason: &str) {
+        self.inner.abort(reason);
+    }
+    fn sever(&mut self) {
+        self.inner.sever();
+    }
+}
+
+/// Both links of the attacker go through its script.
+pub fn corrupt(mut ends: Ends, attack: &Attack) -> Ends {
+    let script = Arc::new(Mutex::new(Script { sent: 0, changes: attack.changes.clone() }));
+    let end = &mut ends[attack.by.index()];
+    for link in [&mut end.0, &mut end.1] {
+        let (a, _) = privet_net::mem::pair();
+        let inner = std::mem::replace(link, Box::new(a));
+        *link = Box::new(Cheat { inner, script: script.clone(), held: None });
+    }
+    ends
+}
+
+/// A run to its end at every party.
+pub struct Trial {
+    /// Shares of the outputs, or why there are none.
+    pub results: [Result<Vec<Share>, RunError>; 3],
+    /// What the parties' protocol code sent, before the attacker changed it.
+    pub sent: [Vec<Sent>; 3],
+}
+
+impl Trial {
+    /// Every party runs `program` over links that the attack, if there is one, goes through.
+    pub fn of(
+        attack: Option<&Attack>,
+        patience: Duration,
+        program: impl Fn(PartyId, &mut dyn Channel, &mut dyn Channel) -> Result<Outcome, RunError> + Sync,
+    ) -> Trial {
+        let mut links = ends(pairs(patience));
+        if let Some(attack) = attack {
+            links = corrupt(links, attack);
+        }
+        let (links, logs) = recorded(links);
+        let results = parties(links, |id, prev, next| program(id, prev, next).map(|outcome| outcome.outputs));
+        Trial { results, sent: logs.map(|log| log.lock().unwrap().clone()) }
+    }
+
+    /// Nobody cheats.
+    pub fn honest(world: &World) -> Trial {
+        Trial::of(None, Duration::from_secs(60), |id, prev, next| world.evaluate(id, prev, next))
+    }
+
+    /// The world's run under an attack.
+    pub fn attacked(world: &World, attack: &Attack, patience: Duration) -> Trial {
+        Trial::of(Some(attack), patience, |id, prev, next| world.evaluate(id, prev, next))
+    }
+
+    pub fn outputs(&self, id: PartyId) -> &[Share] {
+        self.results[id.index()].as_ref().unwrap_or_else(|e| panic!("{id}: {e}"))
+    }
+}
+
+/// How an attack ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Both honest parties ended with an error.
+    Detected,
+    /// Both ended with the right shares.
+    Harmless,
+    /// One of them has the right shares, the other an error: nobody but the attacker can put the outputs together.
+    Halved,
+    /// An honest party accepted wrong shares.
+    Accepted,
+}
+
+/// The two that follow the protocol.
+pub fn honest(corrupt: PartyId) -> [PartyId; 2] {
+    [corrupt.next(), corrupt.prev()]
+}
+
+fn same(a: &[Share], b: &[Share]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.own == b.own && a.next == b.next)
+}
+
+/// Compares with the honest run of the same world. A run is a function of keys, inputs and messages, and a message that
+/// passes the checks is the one that the protocol asks for, so whoever accepts has exactly the honest run's shares.
+pub fn verdict(truth: &Trial, trial: &Trial, corrupt: PartyId) -> Verdict {
+    let ends = honest(corrupt)
+        .map(|id| trial.results[id.index()].as_ref().ok().map(|shares| same(shares, truth.outputs(id))));
+    match ends {
+        [Some(false), _] | [_, Some(false)] => Verdict::Accepted,
+        [Some(true), Some(true)] => Verdict::Harmless,
+        [None, None] => Verdict::Detected,
+        _ => Verdict::Halved,
+    }
+}
+
+/// The step at which a party found something wrong by itself, where it has a number.
+pub fn step_of(error: &RunError) -> Option<u32> {
+    let number = |text: &str| text[..text.find(|c: char| !c.is_ascii_digit())?].parse().ok();
+    let text = error.to_string();
+    match error {
+        // Another found it, at its own step.
+        RunError::Net(NetError::Aborted { .. }) => None,
+        RunError::Net(NetError::Desync { my_step, .. }) => number(my_step),
+        _ => number(&text[text.find("step ")? + 5..]),
+    }
+}
+
+/// What has to hold of every attack on a run that withstands one corrupt party.
+#[track_caller]
+pub fn judge(truth: &Trial, trial: &Trial, attack: &Attack) -> Verdict {
+    let what = format!("{} by {}", attack.what, attack.by);
+    let verdict = verdict(truth, trial, attack.by);
+    assert_ne!(verdict, Verdict::Accepted, "{what}: a wrong output was accepted");
+    let mut named = false;
+    for id in honest(attack.by) {
+        let Err(error) = &trial.results[id.index()] else { continue };
+        let text = error.to_string();
+        named |= text.contains("step") && text.contains(&attack.by.to_string());
+        silent_after(&what, id, error, &trial.sent[id.index()]);
+    }
+    match verdict {
+        Verdict::Detected => {
+            let errors = honest(attack.by).map(|id| trial.results[id.index()].as_ref().err());
+            assert!(named, "{what}: no error names step and suspect: {errors:?}");
+        }
+        Verdict::Halved => {
+            // Whoever ended with an error had accepted everything before, and said so.
+            for id in honest(attack.by) {
+                let (sent, all) = (trial.sent[id.index()].len(), truth.sent[id.index()].len());
+                assert_eq!(sent, all, "{what}: the other went on before {id} had accepted");
+            }
+        }
+        Verdict::Harmless | Verdict::Accepted => {}
+    }
+    verdict
+}
+
+/// After the step at which it found something wrong a party says that, and nothing else.
+#[track_caller]
+fn silent_after(what: &str, id: PartyId, error: &RunError, sent: &[Sent]) {
+    let last = sent.last().map_or(0, |sent| sent.step.id);
+    let Some(step) = step_of(error) else { return };
+    assert!(last <= step, "{what}: {id} went on to step {last} after {error}");
+    if matches!(error, RunError::Dishonest { .. }) {
+        for word in sent.iter().filter(|sent| sent.step.id == step) {
+            assert!(
+                word.bytes == [0] && word.step.name.ends_with("proof: verdicts"),
+                "{what}: {id} sent {} bytes at step {} after it had found the proof wrong",
+                word.bytes.len(),
+                word.step
+            );
+        }
+    }
+}
