@@ -39,7 +39,6 @@ pub use forecast::Rep3;
 pub use keys::{Keys, rounding_coins};
 pub use party::PartyId;
 pub use privet_plan::cost::Security;
-pub use proof::{Stated, Verification, verification};
 pub use share::{Planes, Share};
 pub use sharing::{Component, Digests, Portion, Revealed, SharingError};
 pub use weights::SharedWeights;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{World, recorded, sound};
 use privet_family::NodeStats;
-use privet_plan::cost::{Cost, GateCost, Rep3};
+use privet_plan::cost::{GateCost, Rep3};
 use privet_plan::interpret;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use privet_plan::suite::{Case, cases};
@@ -59,13 +59,12 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
         assert_eq!(cost.wire_bytes, declared.sent.into_iter().max().unwrap(), "the busiest party's");
         assert!(found.macs.is_multiple_of(2) && [0, 2 * cost.macs].contains(&found.macs), "{}", case.name);
     }
-    let (whole, checks): (_, &NodeStats) = (prices.run(&case.plan), &outcome.checks);
-    // prices that leave verification out declare nothing for the whole run
-    if whole == Cost::default() {
-        return;
-    }
+    let (declared, whole) = (prices.verification(&case.plan), prices.run(&case.plan));
+    let checks: &NodeStats = &outcome.checks;
+    let busiest = declared.sent.into_iter().max().unwrap();
+    assert_eq!((whole.rounds, whole.wire_bytes), (declared.rounds, busiest), "the busiest party's");
     assert_eq!(
-        (whole.rounds, whole.wire_bytes),
+        (declared.rounds, declared.sent[id.index()]),
         (checks.rounds, checks.sent_bytes),
         "{} {security}: verification at {id}: (rounds, sent bytes) declared and counted",
         case.name
@@ -89,6 +88,26 @@ fn protocol_equals_interpreter_on_the_suite_semi_honest() {
 #[test]
 fn protocol_equals_interpreter_on_the_suite_malicious() {
     suite(Security::Malicious);
+}
+
+/// A run whose statements are more than a party remembers is verified before it goes on, and at its end.
+#[test]
+fn a_large_run_is_verified_in_between() {
+    let n = 320_000;
+    let node = |op, inputs: &[usize]| {
+        let ty = Type { shape: vec![n], bits: 20, frac: 0 };
+        Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() }
+    };
+    let mut nodes = vec![node(Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 }, &[])];
+    nodes.extend((0..3).map(|i| node(Op::Mul, &[i, 0])));
+    let outputs = vec![Output { value: 3, name: "y".into(), to: "receiver".into() }];
+    let plan = Plan { version: PLAN_VERSION, name: "large".into(), batch: 1, nodes, outputs };
+    plan.check().unwrap();
+    let once = Plan { nodes: plan.nodes[..2].to_vec(), ..plan.clone() };
+    let [once, all] =
+        [&once, &plan].map(|plan| Rep3 { security: Security::Malicious }.verification(plan).rounds);
+    assert!(all > once + 4, "{once} rounds of one verification, {all} of all");
+    check(&Case { name: "large".into(), plan }, Security::Malicious, &Seed::random());
 }
 
 /// Public constants are added to one component, of static values as of others, and read by a layer as by an output.

@@ -8,7 +8,7 @@ mod rep3;
 
 pub use fss::Fss;
 pub use network::{Network, NetworkError};
-pub use rep3::{Rep3, Security, Talk};
+pub use rep3::{Claims, Rep3, Security, Talk, proofs};
 
 use crate::ir::{Op, Plan, Type};
 use serde::Serialize;

@@ -5,15 +5,19 @@
 //! (the two others send each other one message each). No keys are dealt; what is masked is expanded from pairwise
 //! seeds. Which party sends how much follows from how vectors are cut, so it is declared for each of the three.
 
+mod claims;
 mod gates;
+pub mod proofs;
 
 use super::{Cost, GateCost};
 use crate::Plan;
 use crate::ir::{Op, Rounding, Type};
 use crate::tournament;
+pub use claims::Claims;
+use claims::Moves;
+use proofs::Extension;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::iter::Sum;
 
 /// What a protocol withstands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,11 +68,16 @@ impl Talk {
         let sent = std::array::from_fn(|i| self.sent[i] + other.sent[i]);
         Talk { sent, rounds: self.rounds + other.rounds }
     }
-}
 
-impl Sum for Talk {
-    fn sum<I: Iterator<Item = Talk>>(talks: I) -> Talk {
-        talks.fold(Talk::default(), Talk::then)
+    /// In the same rounds.
+    fn and_also(self, other: Talk) -> Talk {
+        let sent = std::array::from_fn(|i| self.sent[i] + other.sent[i]);
+        Talk { sent, rounds: self.rounds.max(other.rounds) }
+    }
+
+    /// The bytes of the party that sends most.
+    fn most(&self) -> u64 {
+        self.sent.into_iter().max().unwrap_or(0)
     }
 }
 
@@ -82,12 +91,40 @@ impl Rep3 {
 
     /// What a node's protocol sends. Local operations, inputs and weights send nothing between the parties.
     pub fn talk(&self, op: &Op, operands: &[&Type], result: &Type) -> Talk {
+        self.moves(op, operands, result).talk
+    }
+
+    /// What a node's protocol remembers to be proved, where not every party is trusted.
+    pub fn claims(&self, op: &Op, operands: &[&Type], result: &Type) -> Claims {
+        self.moves(op, operands, result).claims
+    }
+
+    /// What a run sends to prove all its messages, whenever its statements have grown large and before its outputs are given
+    /// out; nothing where every party is trusted.
+    pub fn verification(&self, plan: &Plan) -> Talk {
+        let mut talk = Talk::default();
+        if self.security == Security::SemiHonest {
+            return talk;
+        }
+        let mut claims = Claims::default();
+        for node in plan.nodes.iter().filter(|node| !node.op.is_local()) {
+            let operands: Vec<&Type> = node.inputs.iter().map(|&i| &plan.nodes[i].ty).collect();
+            claims.add(self.claims(&node.op, &operands, &node.ty));
+            if claims.are_many() {
+                talk = talk.then(std::mem::take(&mut claims).verification());
+            }
+        }
+        talk.then(claims.verification())
+    }
+
+    fn moves(&self, op: &Op, operands: &[&Type], result: &Type) -> Moves {
         let (security, n, to) = (self.security, result.len() as u64, result.bits);
         let from = operands.first().map_or(to, |x| x.bits);
         match op {
             // an inner product costs one element, however long it is
-            Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Select => Talk::reshare(n, to),
-            Op::Truncate { rounding: Rounding::OneUlp, .. } => Talk::default(),
+            Op::Linear | Op::MatMul | Op::Conv2d { .. } => products(op, operands, result),
+            Op::Mul | Op::Select => Moves::from(Talk::reshare(n, to)).stating(Extension::Ring, [n; 3], 2),
+            Op::Truncate { rounding: Rounding::OneUlp, .. } => Moves::default(),
             Op::Truncate { shift, .. } => gates::truncate(security, n, from, *shift),
             Op::Extend => gates::extend(security, n, from, to),
             Op::Relu => gates::relu(security, n, from, to),
@@ -102,9 +139,26 @@ impl Rep3 {
             Op::Argmax { dim } => {
                 gates::argmax(&tournament::argmax(&operands[0].shape, *dim).levels, from, to)
             }
-            _ => Talk::default(),
+            _ => Moves::default(),
         }
     }
+}
+
+/// A matrix product, a batch of them, or a convolution: a reshare of its result, proved as inner products as long as the inner
+/// dimension.
+fn products(op: &Op, operands: &[&Type], result: &Type) -> Moves {
+    let (x, w) = (operands[0], operands[1]);
+    let depth = match op {
+        Op::Conv2d { geometry } => geometry.in_channels * geometry.kernel[0] * geometry.kernel[1],
+        // the last dimension, once for every product of a batch
+        _ => {
+            let batch: usize = x.shape.iter().rev().skip(2).product();
+            batch * x.shape.last().copied().unwrap_or(0)
+        }
+    };
+    let mut moves = Moves::from(Talk::reshare(result.len() as u64, result.bits));
+    moves.claims.products(depth, [x.len(), w.len(), result.len()]);
+    moves
 }
 
 impl GateCost for Rep3 {
@@ -130,8 +184,7 @@ impl GateCost for Rep3 {
             _ => 0,
         };
         let talk = self.talk(op, operands, result);
-        let wire_bytes = talk.sent.into_iter().max().unwrap_or(0);
-        Cost { macs, wire_bytes, rounds: talk.rounds, ..Cost::default() }
+        Cost { macs, wire_bytes: talk.most(), rounds: talk.rounds, ..Cost::default() }
     }
 
     /// Each party sends the receiver one component and a digest of another.
@@ -139,8 +192,10 @@ impl GateCost for Rep3 {
         Cost { client_bytes: packed(ty.len() as u64, ty.bits) + DIGEST, rounds: 1, ..Cost::default() }
     }
 
-    fn run(&self, _plan: &Plan) -> Cost {
-        Cost::default()
+    /// [`Rep3::verification`].
+    fn run(&self, plan: &Plan) -> Cost {
+        let talk = self.verification(plan);
+        Cost { wire_bytes: talk.most(), rounds: talk.rounds, ..Cost::default() }
     }
 }
 

@@ -1,12 +1,15 @@
-//! What the gates send is what the cost model declares, for every party, of either security.
+//! What the gates send, and remember to prove, is what the cost model declares, for every party, of either security.
 
 use super::{argmax, equal, extend, max, relu, sign, truncate};
+use crate::linear::{self, Operand};
 use crate::testing::{edges, share, three};
 use crate::{Party, Security, Share};
-use privet_plan::cost::{Rep3, Talk};
+use privet_family::Products;
+use privet_kernels::LinearShape;
+use privet_plan::cost::{Claims, Rep3, Talk};
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::tournament;
-use privet_ring::{Pool2d, Ring};
+use privet_ring::{Conv2d, Pool2d, Ring};
 
 fn check(op: &Op, shape: &[usize], (from, to): (u32, u32), program: impl Fn(&mut Party, &Share) + Sync) {
     let operand = Type { shape: shape.to_vec(), bits: from, frac: 0 };
@@ -18,18 +21,38 @@ fn check(op: &Op, shape: &[usize], (from, to): (u32, u32), program: impl Fn(&mut
     };
     let result = Type { shape: vec![out], bits: to, frac: 0 };
     let x = edges(Ring::new(from), n);
+    counted(op, &[&operand], &result, |cx| program(cx, &share(cx.id, Ring::new(from), &x)));
+}
+
+fn counted(op: &Op, operands: &[&Type], result: &Type, program: impl Fn(&mut Party) + Sync) {
     for (security, declared) in [
         (Security::SemiHonest, privet_plan::cost::Security::SemiHonest),
         (Security::Malicious, privet_plan::cost::Security::Malicious),
     ] {
-        let counted = three(security, |cx| {
-            program(cx, &share(cx.id, Ring::new(from), &x));
-            (cx.stats.sent_bytes, cx.stats.rounds)
+        let prices = Rep3 { security: declared };
+        let parties = three(security, |cx| {
+            program(cx);
+            let stated = cx.transcript.take().map(|transcript| transcript.stated(cx.id));
+            (cx.stats.sent_bytes, cx.stats.rounds, stated)
         });
-        let counted = Talk { sent: counted.map(|c| c.0), rounds: counted[0].1 };
-        let declared = Rep3 { security: declared }.talk(op, &[&operand], &result);
-        assert_eq!(declared, counted, "{op:?} of {n} from {from} to {to} bits, {security}");
+        let sent = Talk { sent: parties.each_ref().map(|c| c.0), rounds: parties[0].1 };
+        let declared = prices.talk(op, operands, result);
+        assert_eq!(declared, sent, "{op:?} of {operands:?} to {result:?}, {security}");
+        let declared = sorted(prices.claims(op, operands, result));
+        for (stated, bytes) in parties.into_iter().filter_map(|party| party.2) {
+            let stated = sorted(Claims { stated, bytes });
+            assert_eq!(declared, stated, "statements about {op:?} of {operands:?} to {result:?}");
+        }
     }
+}
+
+/// Batches of statements in an order of their own: what proving them costs does not depend on theirs.
+fn sorted(mut claims: Claims) -> Claims {
+    for stated in &mut claims.stated {
+        stated.bits.sort_unstable();
+        stated.ring.sort_unstable();
+    }
+    claims
 }
 
 #[test]
@@ -78,4 +101,45 @@ fn declared_is_counted_in_tournaments() {
 fn long_vectors_go_in_blocks() {
     let (n, ring) = (Rep3::BLOCK + 65, Ring::new(2));
     check(&Op::Relu, &[n], (2, 2), |cx, x| drop(relu::eval(cx, ring, ring, x).unwrap()));
+}
+
+#[test]
+fn declared_is_counted_in_products() {
+    let (ring, bits) = (Ring::new(20), 20);
+    let ty = |shape: &[usize]| Type { shape: shape.to_vec(), bits, frac: 0 };
+    let zeros = |ty: &Type| Share::new(vec![0; ty.len()], vec![0; ty.len()]);
+    for n in [1, 130] {
+        let x = ty(&[n]);
+        counted(&Op::Mul, &[&x, &x], &x, |cx| drop(linear::mul(cx, ring, &zeros(&x), &zeros(&x)).unwrap()));
+    }
+    let geometry = Conv2d {
+        batch: 2,
+        in_channels: 4,
+        input: [5, 6],
+        out_channels: 6,
+        kernel: [3, 2],
+        stride: [1, 2],
+        padding: [1, 1, 0, 0],
+        dilation: [1; 2],
+        groups: 2,
+    };
+    let [height, width] = geometry.output();
+    let one = |shape| Products { shape, count: 1 };
+    let batch = Products { shape: LinearShape::MatMul { m: 3, k: 4, n: 2 }, count: 10 };
+    for (op, products, x, w, y) in [
+        (Op::Linear, one(LinearShape::MatMulT { m: 3, k: 5, n: 2 }), ty(&[3, 5]), ty(&[2, 5]), ty(&[3, 2])),
+        (Op::MatMul, batch, ty(&[5, 2, 3, 4]), ty(&[5, 2, 4, 2]), ty(&[5, 2, 3, 2])),
+        (
+            Op::Conv2d { geometry },
+            one(LinearShape::Conv2d(geometry)),
+            ty(&[2, 4, 5, 6]),
+            ty(&[6, 2, 3, 2]),
+            ty(&[2, 6, height, width]),
+        ),
+    ] {
+        counted(&op, &[&x, &w], &y, |cx| {
+            let operand = Operand::new(cx.device, ring, products, &zeros(&w));
+            linear::products(cx, ring, products, &zeros(&x), &operand, zeros(&y)).unwrap();
+        });
+    }
 }

@@ -1,11 +1,9 @@
 //! Batches of statements as the folds want them, and their random coefficients.
 
-use super::extension::Extension;
-use super::field::Gf;
-use super::galois::Gr;
 use super::products::{Coefficients, Product, ProductClaim};
 use super::{Algebra, Claim, Column, View};
 use crate::PartyId;
+use privet_plan::cost::proofs::{Shapes, Stated};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
@@ -33,15 +31,9 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    /// Items after the first fold.
-    pub fn items<E: Extension>(&self) -> usize {
-        let groups: usize = self.batches.iter().map(|b| groups(b.words, self.vars) * b.terms).sum();
-        groups * E::ITEMS + self.products.iter().map(Product::items).sum::<usize>()
-    }
-
-    fn set_vars<E: Extension>(&mut self) {
-        let words = self.batches.iter().map(|b| b.words).sum();
-        self.vars = if words == 0 { 0 } else { E::first(words) };
+    /// Words and terms of every batch.
+    fn extents(&self) -> Vec<(usize, usize)> {
+        self.batches.iter().map(|b| (b.words, b.terms)).collect()
     }
 }
 
@@ -74,12 +66,23 @@ impl Batches {
             };
             of.batches.push(Batch { shift, words, terms, u, v, s });
         }
-        for prover in PartyId::ALL {
-            sorted[prover.index()].bits.set_vars::<Gf>();
-            sorted[prover.index()].ring.set_vars::<Gr>();
-            sorted[prover.index()].ring.products.extend(products.iter().map(|p| p.about(id, prover)));
+        for (prover, of) in PartyId::ALL.into_iter().zip(&mut sorted) {
+            of.ring.products.extend(products.iter().map(|p| p.about(id, prover)));
+            let shapes = of.shapes();
+            (of.bits.vars, of.ring.vars) = (shapes.bits.vars(0), shapes.ring.vars(0));
         }
         sorted
+    }
+
+    /// How much is stated.
+    pub fn stated(&self) -> Stated {
+        let depth = self.ring.products.iter().map(Product::depth).sum();
+        Stated { bits: self.bits.extents(), ring: self.ring.extents(), depth }
+    }
+
+    /// The public shapes of the proofs.
+    pub fn shapes(&self) -> Shapes {
+        Shapes::of(&self.stated())
     }
 }
 

@@ -25,12 +25,6 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     /// Uniform.
     fn draw(prg: &mut Prg) -> Self;
 
-    /// Variables of the first fold of so many words: a group has 2 to the power of that.
-    fn first(words: usize) -> u32;
-    /// Items that a group and term has after the first fold.
-    const ITEMS: usize;
-    /// Variables of the next fold of so many items.
-    fn vars(items: usize) -> u32;
     /// Values of `sum over batches and groups of s_g u_g v_g`, for the prover's columns.
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Self>;
     /// `u` at the point whose powers are `basis`, every item times its weight.

@@ -5,8 +5,13 @@ use super::batch::{Batch, Weights};
 use super::extension::Extension;
 use privet_kernels::Device;
 use privet_kernels::fold::{GROUP, WORD_VARS, gf_mul, points};
+use privet_plan::cost::proofs;
 use privet_prg::Prg;
 use privet_ring::Ring;
+
+// the device's kernels are made for these groups
+const _: () =
+    assert!(proofs::Extension::Bits.first(1) == WORD_VARS && proofs::Extension::Bits.items() == GROUP);
 
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
@@ -31,8 +36,7 @@ fn fold_columns<'a>(
 
 impl Extension for Gf {
     const ZERO: Gf = 0;
-    const BYTES: usize = 8;
-    const ITEMS: usize = GROUP;
+    const BYTES: usize = proofs::Extension::Bits.bytes();
 
     fn embed(bits: u64) -> Gf {
         bits
@@ -62,14 +66,6 @@ impl Extension for Gf {
         let mut word = [0];
         prg.fill(Ring::R64, &mut word);
         word[0]
-    }
-
-    fn first(_words: usize) -> u32 {
-        WORD_VARS
-    }
-
-    fn vars(_items: usize) -> u32 {
-        4
     }
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {

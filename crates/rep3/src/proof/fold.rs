@@ -3,53 +3,12 @@
 use super::batch::{Statements, Weights};
 use super::extension::Extension;
 use super::products::Joined;
-use super::tensor::{basis, evaluate, schedule};
+use super::tensor::{basis, evaluate};
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
+use privet_plan::cost::proofs::Shape;
 use privet_prg::Prg;
 use subtle::ConstantTimeEq;
-
-/// The public shape of a proof.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// Variables of every fold; empty where there is nothing to prove.
-    pub vars: Vec<u32>,
-}
-
-impl Shape {
-    pub fn of<E: Extension>(statements: &Statements) -> Shape {
-        Shape::with_items::<E>(statements.vars, statements.items::<E>())
-    }
-
-    /// Of a first fold in `vars` variables that leaves `items` items.
-    pub fn with_items<E: Extension>(vars: u32, items: usize) -> Shape {
-        Shape { vars: schedule::<E>(vars, items) }
-    }
-
-    /// Folds.
-    pub fn folds(&self) -> usize {
-        self.vars.len()
-    }
-
-    /// Variables of fold `k` (from 0); none after the last.
-    pub fn vars(&self, k: usize) -> u32 {
-        self.vars.get(k).copied().unwrap_or(0)
-    }
-
-    /// Bytes of the prover's message `k`: every value but the first, which follows from the claim.
-    pub fn message_bytes<E: Extension>(&self, k: usize) -> usize {
-        self.vars.get(k).map_or(0, |&v| (points(v) - 1) * E::BYTES)
-    }
-
-    /// Bytes of what the verifiers tell each other at the end.
-    pub fn final_bytes<E: Extension>(&self) -> usize {
-        if self.vars.is_empty() { 0 } else { 2 * E::BYTES }
-    }
-
-    fn last(&self, k: usize) -> bool {
-        k + 1 == self.vars.len()
-    }
-}
 
 /// The streams of one proof that its prover shares with the two verifiers, as far as the holder knows them.
 pub(super) struct Masks {
@@ -86,7 +45,7 @@ impl<E: Extension> Prover<E> {
         } else if k == 0 {
             vec![E::ZERO]
         } else {
-            if self.shape.last(k) {
+            if self.shape.is_last(k) {
                 self.u.push(E::draw(before));
                 self.v.push(E::draw(after));
             }
@@ -146,7 +105,7 @@ impl<E: Extension> Verifier<E> {
         if k >= self.shape.folds() {
             return;
         }
-        let (vars, last) = (self.shape.vars(k), k > 0 && self.shape.last(k));
+        let (vars, last) = (self.shape.vars(k), k > 0 && self.shape.is_last(k));
         if last {
             let stream = if self.before { &mut masks.before } else { &mut masks.after };
             self.items.push(E::draw(stream.as_mut().expect("a verifier shares a key with the prover")));
@@ -182,7 +141,7 @@ impl<E: Extension> Verifier<E> {
     fn first_value(&self, k: usize, values: &[E]) -> E {
         let counts = match k {
             0 => 1 << self.shape.vars(0),
-            _ if self.shape.last(k) => self.items.len() - 1,
+            _ if self.shape.is_last(k) => self.items.len() - 1,
             _ => 1 << self.shape.vars(k),
         };
         let others = (1..counts).map(|l| {

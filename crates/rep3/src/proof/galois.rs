@@ -7,8 +7,9 @@ use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
 use super::products::Joined;
 use super::tensor;
-use privet_kernels::fold::{WORD_VARS, gr_reduce, gr_times_bits, points};
+use privet_kernels::fold::{gr_reduce, gr_times_bits, points};
 use privet_kernels::{Device, LinearShape};
+use privet_plan::cost::proofs;
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::ops::Range;
@@ -114,8 +115,7 @@ fn fold_column(device: &dyn Device, column: &[u64], shift: u32, basis: &[Gr], it
 
 impl Extension for Gr {
     const ZERO: Gr = [0; DEGREE];
-    const BYTES: usize = 8 * DEGREE;
-    const ITEMS: usize = 1;
+    const BYTES: usize = proofs::Extension::Ring.bytes();
 
     fn embed(bits: u64) -> Gr {
         std::array::from_fn(|i| bits >> i & 1)
@@ -155,24 +155,6 @@ impl Extension for Gr {
         let mut element = Gr::ZERO;
         prg.fill(Ring::R64, &mut element);
         element
-    }
-
-    fn first(words: usize) -> u32 {
-        // values on the wire against items, which take many multiplications each
-        match words {
-            0..256 => 2,
-            256..131_072 => 4,
-            _ => WORD_VARS,
-        }
-    }
-
-    fn vars(items: usize) -> u32 {
-        // a product of elements costs much more than a value on the wire where there are many
-        match items {
-            0..1024 => 4,
-            1024..8192 => 3,
-            _ => 2,
-        }
     }
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gr> {

@@ -2,7 +2,6 @@
 
 mod batch;
 mod column;
-mod cost;
 mod extension;
 mod field;
 mod fold;
@@ -15,7 +14,9 @@ mod verify;
 
 use crate::PartyId;
 pub(crate) use column::Column;
-pub use cost::{Stated, Verification, verification};
+#[cfg(test)]
+use privet_plan::cost::proofs::Stated;
+use privet_plan::cost::proofs::{LARGE_BYTES, batch_bytes, product_bytes};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 
@@ -61,15 +62,13 @@ pub(crate) struct Claim {
     pub view: View,
 }
 
-/// Bytes of columns after which [`crate::Party::verify_if_large`] verifies.
-const LARGE: usize = 64 << 20;
-
 /// All claims since the last verification; every party has the same ones in the same order, each its own view.
 #[derive(Default)]
 pub(crate) struct Transcript {
     claims: Vec<Claim>,
     products: Vec<ProductClaim>,
-    bytes: usize,
+    /// Of all columns, whatever this party's view of them.
+    bytes: u64,
 }
 
 impl Transcript {
@@ -86,10 +85,18 @@ impl Transcript {
         assert!(terms > 0, "a statement without terms");
         let words = columns[0].len();
         assert!(columns.iter().all(|c| c.len() == words), "columns of one length");
-        // the same at every party, whatever its view
-        self.bytes += size_of::<u64>() * words * (2 * terms + 1);
+        self.bytes += batch_bytes(words, terms);
         self.claims.push(Claim { algebra, prover, view });
     }
+
+    /// How much is stated about each party, in party `id`'s view, and the bytes that it takes to remember.
+    #[cfg(test)]
+    pub fn stated(mut self, id: PartyId) -> ([Stated; 3], u64) {
+        let bytes = self.bytes;
+        let (claims, products) = self.take();
+        (batch::Batches::sort(id, claims, products).map(|batches| batches.stated()), bytes)
+    }
+
     /// The statements, for tests that look at them one by one.
     #[cfg(test)]
     pub fn claims(&self) -> &[Claim] {
@@ -103,7 +110,7 @@ impl Transcript {
         let lens = [claim.x.len(), claim.w.len(), claim.before.len(), claim.after.len()];
         let expected = [shape.input_len(), shape.weight_len(), shape.output_len(), shape.output_len()];
         assert_eq!(lens, expected.map(|n| n * count), "elements of a product");
-        self.bytes += size_of::<u64>() * 2 * (lens[0] + lens[1] + lens[2]);
+        self.bytes += product_bytes(lens[0], lens[1], lens[2]);
         if lens[2] > 0 {
             self.products.push(claim);
         }
@@ -116,6 +123,6 @@ impl Transcript {
     }
 
     fn is_large(&self) -> bool {
-        self.bytes > LARGE
+        self.bytes > LARGE_BYTES
     }
 }

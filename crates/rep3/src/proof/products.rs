@@ -82,9 +82,9 @@ impl<E: Extension> Joined<E> {
 }
 
 impl Product {
-    /// Items that it adds.
-    pub fn items(&self) -> usize {
-        2 * self.products.count * depth(self.products.shape)
+    /// The inner dimensions of all products.
+    pub fn depth(&self) -> usize {
+        self.products.count * depth(self.products.shape)
     }
 
     pub fn draw(&self, prg: &mut Prg) -> Vec<Coefficients> {

@@ -55,18 +55,3 @@ pub(super) fn evaluate<E: Extension>(values: &[E], r: &[u64]) -> E {
     }
     values[0]
 }
-
-/// Variables of every fold: `first`, then as many as it takes to bring `items` items and one mask into one group. Empty
-/// where there is nothing to prove.
-pub(super) fn schedule<E: Extension>(first: u32, mut items: usize) -> Vec<u32> {
-    if items == 0 {
-        return vec![];
-    }
-    let mut vars = vec![first];
-    while items >= 1 << E::vars(items) {
-        vars.push(E::vars(items));
-        items = items.div_ceil(1 << E::vars(items));
-    }
-    vars.push((items + 1).next_power_of_two().ilog2());
-    vars
-}

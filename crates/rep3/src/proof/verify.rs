@@ -2,45 +2,18 @@
 
 use super::batch::{Batches, Role, Weights};
 use super::field::Gf;
-use super::fold::{Masks, Prover, Shape, Verifier};
+use super::fold::{Masks, Prover, Verifier};
 use super::galois::Gr;
 use crate::{Messages, Party, PartyId, RunError};
+use privet_plan::cost::proofs::{Shapes, folds};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
+use std::ops::Range;
 
 /// What says that its sender has come this far.
 const HERE: u8 = 1;
 /// What says that its sender's checks failed.
 const REFUSED: u8 = 0;
-
-/// The shapes of one prover's proofs.
-pub(super) struct Shapes {
-    pub bits: Shape,
-    pub ring: Shape,
-}
-
-impl Shapes {
-    fn of(batches: &Batches) -> Shapes {
-        Shapes { bits: Shape::of::<Gf>(&batches.bits), ring: Shape::of::<Gr>(&batches.ring) }
-    }
-
-    pub fn folds(&self) -> usize {
-        self.bits.folds().max(self.ring.folds())
-    }
-
-    pub fn message_bytes(&self, k: usize) -> usize {
-        self.bits.message_bytes::<Gf>(k) + self.ring.message_bytes::<Gr>(k)
-    }
-
-    pub fn final_bytes(&self) -> usize {
-        self.bits.final_bytes::<Gf>() + self.ring.final_bytes::<Gr>()
-    }
-
-    /// Challenges of fold `k`, which both algebras use.
-    pub fn challenges(&self, k: usize) -> usize {
-        self.bits.vars(k).max(self.ring.vars(k)) as usize
-    }
-}
 
 /// A verifier of one proof: what it draws together with the other, and both algebras.
 struct Check {
@@ -55,7 +28,7 @@ struct Check {
 
 impl Check {
     fn new(party: &Party, role: Role, batches: Batches, mut shared: Prg, masks: Masks) -> Check {
-        let shapes = Shapes::of(&batches);
+        let shapes = batches.shapes();
         let seed = shared.seed();
         let mut nonzero = || loop {
             let r = shared.elements(Ring::R64, 1)[0];
@@ -76,7 +49,7 @@ impl Check {
         if k >= self.shapes.folds() {
             return;
         }
-        let (bits, ring) = message.split_at(self.shapes.bits.message_bytes::<Gf>(k).min(message.len()));
+        let (bits, ring) = message.split_at(self.shapes.bits.message_bytes(k).min(message.len()));
         self.bits.fold(party.device, k, &mut self.masks, bits, &self.challenges[k]);
         self.ring.fold(party.device, k, &mut self.masks, ring, &self.challenges[k]);
     }
@@ -97,7 +70,7 @@ impl Check {
     }
 
     fn accepts(&self, bytes: &[u8]) -> bool {
-        let (bits, ring) = bytes.split_at(self.shapes.bits.final_bytes::<Gf>());
+        let (bits, ring) = bytes.split_at(self.shapes.bits.final_bytes());
         // both, whatever the first says
         self.bits.check(bits) & self.ring.check(ring)
     }
@@ -113,7 +86,7 @@ struct Proof {
 
 impl Proof {
     fn new(batches: Batches, seed: &Seed, masks: Masks) -> Proof {
-        let shapes = Shapes::of(&batches);
+        let shapes = batches.shapes();
         let (bits, ring) = Weights::expand(seed, &batches);
         let bits = Prover::new(batches.bits, shapes.bits.clone(), bits);
         let ring = Prover::new(batches.ring, shapes.ring.clone(), ring);
@@ -125,10 +98,6 @@ impl Proof {
         self.bits.message(party.device, k, &mut self.masks, &mut out);
         self.ring.message(party.device, k, &mut self.masks, &mut out);
         out
-    }
-
-    fn challenge_bytes(&self, k: usize) -> usize {
-        if k + 1 >= self.shapes.folds() { 0 } else { 8 * self.shapes.challenges(k) }
     }
 
     fn fold(&mut self, party: &Party, k: usize, challenges: &[u8]) {
@@ -150,14 +119,11 @@ impl Party<'_> {
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let (claims, products) = transcript.take();
         let batches = Batches::sort(self.id, claims, products);
-        let shapes = batches.each_ref().map(Shapes::of);
-        let folds = shapes.iter().map(Shapes::folds).max().unwrap_or(0);
-        if folds == 0 {
+        let folds = folds(&batches.each_ref().map(Batches::shapes));
+        if folds.is_empty() {
             return Ok(());
         }
-        // where there are nothing but products, the fold of words is one of nothing
-        let silent = shapes.iter().all(|s| s.message_bytes(0) == 0);
-        let result = self.prove_and_check(batches, usize::from(silent), folds);
+        let result = self.prove_and_check(batches, folds);
         if let Err(e) = &result
             && !matches!(e, RunError::Net(_))
         {
@@ -175,8 +141,9 @@ impl Party<'_> {
         }
     }
 
-    /// Folds `first..folds` have messages; all parties are to give the same numbers.
-    fn prove_and_check(&mut self, batches: [Batches; 3], first: usize, folds: usize) -> Result<(), RunError> {
+    /// `folds` have messages; all parties are to give the same numbers.
+    fn prove_and_check(&mut self, batches: [Batches; 3], folds: Range<usize>) -> Result<(), RunError> {
+        let (first, folds) = (folds.start, folds.end);
         let (id, next, prev) = (self.id, self.id.next(), self.id.prev());
         let here = || vec![HERE];
         // Everybody has received every message of the batch: only now may coefficients become known.
@@ -237,7 +204,7 @@ impl Party<'_> {
             ahead.fold(self, k, &[]);
             if k + 1 < folds {
                 let out = Messages { prev: behind.reveal(k), next: here() };
-                let got = self.talk("proof: challenge", out, (1, proof.challenge_bytes(k)))?;
+                let got = self.talk("proof: challenge", out, (1, proof.shapes.challenge_bytes(k)))?;
                 self.present(prev, &got.prev)?;
                 answer = got.next;
                 proof.fold(self, k, &answer);

@@ -1,5 +1,8 @@
-//! What the gates send (docs/rep3.md, sections 2 and 3): the same moves in the same order as in `crates/rep3/src/gates`.
+//! What the gates send and have to prove (docs/rep3.md, sections 2, 3 and 6): the same moves in the same order as in
+//! `crates/rep3/src/gates`.
 
+use super::claims::Moves;
+use super::proofs::Extension;
 use super::{Rep3, Security, Talk, packed};
 use crate::tournament::Level;
 
@@ -18,91 +21,122 @@ impl Parts {
         Parts { elements: each(&element), words: each(&cut) }
     }
 
+    fn planes(&self, count: u64) -> [u64; 3] {
+        self.words.map(|w| count * w)
+    }
+
     /// Party j deals its part.
-    fn deal(&self, bits: u32) -> Talk {
-        Talk { sent: self.elements.map(|n| packed(n, bits)), rounds: 1 }
+    fn deal(&self, bits: u32) -> Moves {
+        Talk { sent: self.elements.map(|n| packed(n, bits)), rounds: 1 }.into()
     }
 
-    fn deal_planes(&self, planes: u64) -> Talk {
-        Talk { sent: self.words.map(|w| 8 * planes * w), rounds: 1 }
+    fn deal_planes(&self, planes: u64) -> Moves {
+        Talk { sent: self.planes(planes).map(|w| 8 * w), rounds: 1 }.into()
     }
 
-    /// Both parties other than the dealer send one element each.
-    fn split(&self, bits: u32) -> Talk {
-        Talk { sent: others(self.elements.map(|n| packed(n, bits))), rounds: 1 }
+    /// Party j deals a bit that it knows as a number, which is stated to be that bit, with one product.
+    fn deal_bit(&self, bits: u32) -> Moves {
+        self.deal(bits).stating(Extension::Ring, self.elements, 1)
     }
 
-    fn split_planes(&self, planes: u64) -> Talk {
-        Talk { sent: others(self.words.map(|w| 8 * planes * w)), rounds: 1 }
+    /// Both parties other than the dealer send one element each, a sum of `terms` products, and state it.
+    fn split(&self, bits: u32, terms: usize) -> Moves {
+        let sent = others(self.elements.map(|n| packed(n, bits)));
+        stated_by_others(Talk { sent, rounds: 1 }.into(), Extension::Ring, self.elements, terms)
     }
 
-    fn and(&self, planes: u64) -> Talk {
-        Talk { sent: [8 * planes * self.words.iter().sum::<u64>(); 3], rounds: 1 }
+    /// Some planes at once, so many with so many terms each.
+    fn split_planes(&self, planes: &[(u64, usize)]) -> Moves {
+        let count: u64 = planes.iter().map(|(planes, _)| planes).sum();
+        let talk = Talk { sent: others(self.planes(count).map(|w| 8 * w)), rounds: 1 };
+        planes.iter().fold(talk.into(), |moves, &(planes, terms)| {
+            stated_by_others(moves, Extension::Bits, self.planes(planes), terms)
+        })
+    }
+
+    /// So many planes at once, each with statements of its own about everybody.
+    fn and(&self, planes: u64) -> Moves {
+        let words: u64 = self.words.iter().sum();
+        let moves = Talk { sent: [8 * planes * words; 3], rounds: 1 }.into();
+        (0..planes).fold(moves, |moves: Moves, _| moves.stating(Extension::Bits, [words; 3], 2))
+    }
+
+    /// The bits of the dealer's summand: m that are added and `top` above them, and for a tree the products of pairs.
+    fn bits(&self, m: u64, top: u64, tree: bool) -> Moves {
+        let (bits, products) = (m + top, if tree { m / 2 } else { 0 });
+        // nothing is carried into the lowest bit; the carries into those above it, odd and even ones; the products
+        let stated = [1, bits / 2, (bits - 1) / 2, products];
+        let dealt = self.deal_planes(bits + products);
+        stated.iter().fold(dealt, |moves, &count| moves.stating(Extension::Bits, self.planes(count), 2))
     }
 
     /// The levels above pairs of bits: `ands(blocks)` for that many, until one is left.
-    fn tree(&self, mut blocks: u64, ands: impl Fn(u64) -> u64) -> Talk {
-        let mut talk = Talk::default();
+    fn tree(&self, mut blocks: u64, ands: impl Fn(u64) -> u64) -> Moves {
+        let mut moves = Moves::default();
         while blocks > 1 {
-            talk = talk.then(self.and(ands(blocks)));
+            moves = moves.then(self.and(ands(blocks)));
             blocks = blocks.div_ceil(2);
         }
-        talk
+        moves
     }
 
     /// The carry out of m bits whose summands are shared.
-    fn carry(&self, m: u64) -> Talk {
+    fn carry(&self, m: u64) -> Moves {
         if m == 0 {
-            return Talk::default();
+            return Moves::default();
         }
         let pairs = m / 2;
         // the lowest block of those that are left does not propagate
         let ands = |blocks: u64| 1 + 2 * (blocks / 2 - 1);
-        self.split_planes(pairs + m % 2 + pairs.saturating_sub(1)).then(self.tree(m.div_ceil(2), ands))
+        self.split_planes(&[(pairs, 3), (m % 2, 1), (pairs.saturating_sub(1), 2)])
+            .then(self.tree(m.div_ceil(2), ands))
     }
 
     /// The sign bit of k bits.
-    fn sign(&self, k: u32) -> Talk {
+    fn sign(&self, k: u32) -> Moves {
         match k as u64 - 1 {
-            0 => Talk::default(),
-            m => self.deal_planes(m + 1 + m / 2).then(self.carry(m)),
+            0 => Moves::default(),
+            m => self.bits(m, 1, true).then(self.carry(m)),
         }
     }
 
     /// Whether all of k bits of the summands differ.
-    fn all_differ(&self, k: u64) -> Talk {
-        let first = if k > 1 { self.split_planes(k / 2) } else { Talk::default() };
-        self.deal_planes(k + k / 2).then(first).then(self.tree(k.div_ceil(2), |blocks| blocks / 2))
+    fn all_differ(&self, k: u64) -> Moves {
+        let first = if k > 1 { self.split_planes(&[(k / 2, 2)]) } else { Moves::default() };
+        self.bits(k, 0, true).then(first).then(self.tree(k.div_ceil(2), |blocks| blocks / 2))
     }
 
     /// A bit as a number.
-    fn number(&self, bits: u32) -> Talk {
-        if bits == 1 { Talk::default() } else { self.deal(bits).then(self.split(bits)) }
+    fn number(&self, bits: u32) -> Moves {
+        if bits == 1 { Moves::default() } else { self.deal_bit(bits).then(self.split(bits, 1)) }
     }
 
-    /// A bit times a value in each of `rings`.
-    fn select(&self, rings: &[u32]) -> Talk {
-        let deals = rings.iter().map(|&k| self.deal(k).and_also(self.deal(k)));
-        let splits = rings.iter().map(|&k| self.split(k));
-        let both = |talks: &mut dyn Iterator<Item = Talk>| talks.fold(Talk::default(), Talk::and_also);
+    /// A bit times a value in each of `rings`: the bit and its product with the dealer's summand are dealt, and the latter
+    /// is stated to be that product.
+    fn select(&self, rings: &[u32]) -> Moves {
+        let deals = rings
+            .iter()
+            .map(|&k| self.deal_bit(k).and_also(self.deal(k).stating(Extension::Ring, self.elements, 2)));
+        let splits = rings.iter().map(|&k| self.split(k, 2));
+        let both = |moves: &mut dyn Iterator<Item = Moves>| moves.fold(Moves::default(), Moves::and_also);
         both(&mut deals.into_iter()).then(both(&mut splits.into_iter()))
     }
 
     /// The carries of the m low bits, in `bits` bits, from what is dealt of them and the carry c.
-    fn carries(&self, security: Security, m: u64, bits: u32) -> Talk {
+    fn carries(&self, security: Security, m: u64, bits: u32) -> Moves {
         // the dealer's own carry, as a bit, is what it proves
         let proof = u64::from(security == Security::Malicious);
-        let dealt = self.deal(bits).and_also(self.deal(bits));
-        self.deal_planes(m + proof + m / 2).then(self.carry(m)).then(dealt).then(self.split(bits))
+        let dealt = self.deal_bit(bits).and_also(self.deal_bit(bits));
+        self.bits(m, proof, true).then(self.carry(m)).then(dealt).then(self.split(bits, 1))
     }
 
     /// The same of numbers below 2^(m-1).
-    fn carries_below_half(&self, security: Security, m: u64, bits: u32) -> Talk {
-        let mut dealt = self.deal(bits).and_also(self.deal(bits));
+    fn carries_below_half(&self, security: Security, m: u64, bits: u32) -> Moves {
+        let mut dealt = self.deal_bit(bits).and_also(self.deal_bit(bits));
         if security == Security::Malicious {
-            dealt = dealt.and_also(self.deal_planes(m + 1));
+            dealt = dealt.and_also(self.bits(m, 1, false));
         }
-        dealt.then(self.split(bits))
+        dealt.then(self.split(bits, 1))
     }
 }
 
@@ -111,47 +145,45 @@ fn others(parts: [u64; 3]) -> [u64; 3] {
     [parts[1] + parts[2], parts[2] + parts[0], parts[0] + parts[1]]
 }
 
-impl Talk {
-    /// In the same rounds.
-    fn and_also(self, other: Talk) -> Talk {
-        let sent = std::array::from_fn(|i| self.sent[i] + other.sent[i]);
-        Talk { sent, rounds: self.rounds.max(other.rounds) }
-    }
+/// With statements about both parties other than the dealer, for each part.
+fn stated_by_others(moves: Moves, extension: Extension, parts: [u64; 3], terms: usize) -> Moves {
+    let [a, b, c] = parts;
+    moves.stating(extension, [c, a, b], terms).stating(extension, [b, c, a], terms)
 }
 
 /// Vectors longer than [`Rep3::BLOCK`] go through a gate in blocks.
-fn blocks(n: u64, gate: impl Fn(Parts) -> Talk) -> Talk {
+fn blocks(n: u64, gate: impl Fn(Parts) -> Moves) -> Moves {
     let (full, rest) = (n / Rep3::BLOCK as u64, n % Rep3::BLOCK as u64);
-    let mut talk = Talk::default();
+    let mut moves = Moves::default();
     for _ in 0..full {
-        talk = talk.then(gate(Parts::of(Rep3::BLOCK as u64)));
+        moves = moves.then(gate(Parts::of(Rep3::BLOCK as u64)));
     }
-    if rest > 0 || full == 0 { talk.then(gate(Parts::of(rest))) } else { talk }
+    if rest > 0 || full == 0 { moves.then(gate(Parts::of(rest))) } else { moves }
 }
 
-pub(super) fn is_negative(n: u64, from: u32, to: u32) -> Talk {
+pub(super) fn is_negative(n: u64, from: u32, to: u32) -> Moves {
     blocks(n, |parts| parts.sign(from).then(parts.number(to)))
 }
 
-pub(super) fn equal(n: u64, from: u32, to: u32) -> Talk {
+pub(super) fn equal(n: u64, from: u32, to: u32) -> Moves {
     blocks(n, |parts| parts.all_differ(from as u64).then(parts.number(to)))
 }
 
-pub(super) fn truncate(security: Security, n: u64, from: u32, shift: u32) -> Talk {
+pub(super) fn truncate(security: Security, n: u64, from: u32, shift: u32) -> Moves {
     match shift {
-        0 => Talk::default(),
+        0 => Moves::default(),
         _ => blocks(n, |parts| parts.carries(security, shift as u64, from - shift)),
     }
 }
 
-pub(super) fn extend(security: Security, n: u64, from: u32, to: u32) -> Talk {
+pub(super) fn extend(security: Security, n: u64, from: u32, to: u32) -> Moves {
     match to - from {
-        0 => Talk::default(),
+        0 => Moves::default(),
         growth => blocks(n, |parts| parts.carries(security, from as u64, growth)),
     }
 }
 
-pub(super) fn relu(security: Security, n: u64, from: u32, to: u32) -> Talk {
+pub(super) fn relu(security: Security, n: u64, from: u32, to: u32) -> Moves {
     blocks(n, |parts| {
         let relu = parts.sign(from).then(parts.select(&[from]));
         match to - from {
@@ -162,12 +194,12 @@ pub(super) fn relu(security: Security, n: u64, from: u32, to: u32) -> Talk {
 }
 
 /// All games of the levels, each a ReLU.
-pub(super) fn tournament(security: Security, levels: &[Level], bits: u32) -> Talk {
+pub(super) fn tournament(security: Security, levels: &[Level], bits: u32) -> Moves {
     games(levels).map(|n| relu(security, n, bits, bits)).sum()
 }
 
 /// Games in which the bit selects the index, too.
-pub(super) fn argmax(levels: &[Level], bits: u32, index: u32) -> Talk {
+pub(super) fn argmax(levels: &[Level], bits: u32, index: u32) -> Moves {
     let game = |parts: Parts| parts.sign(bits).then(parts.select(&[bits, index]));
     games(levels).map(|n| game(Parts::of(n))).sum()
 }

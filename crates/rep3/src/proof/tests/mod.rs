@@ -1,8 +1,9 @@
 mod products;
 
-use super::{Algebra, Column, Stated, View, verification};
+use super::{Algebra, Column, View};
 use crate::testing::three;
 use crate::{Party, PartyId, RunError, Security};
+use privet_plan::cost::proofs::{Stated, verification};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 

@@ -1,0 +1,98 @@
+//! What is stated about the three parties' messages, as far as the price of proving it goes: how many statements, of how many terms.
+
+use super::Talk;
+use super::proofs::{self, Extension, Stated};
+
+/// The statements of some moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// About each party.
+    pub stated: [Stated; 3],
+    /// Bytes of all columns, which every party remembers until they are verified.
+    pub bytes: u64,
+}
+
+impl Claims {
+    /// A batch of `words[j]` words of statements about each party j; nothing where there are no words.
+    pub(super) fn batch(&mut self, extension: Extension, words: [u64; 3], terms: usize) {
+        for (stated, words) in self.stated.iter_mut().zip(words) {
+            if words > 0 {
+                let batches = match extension {
+                    Extension::Bits => &mut stated.bits,
+                    Extension::Ring => &mut stated.ring,
+                };
+                batches.push((words as usize, terms));
+                self.bytes += proofs::batch_bytes(words as usize, terms);
+            }
+        }
+    }
+
+    /// Matrix products of inner dimension `depth` in all, with so many elements of both operands and the result.
+    pub(super) fn products(&mut self, depth: usize, [first, second, result]: [usize; 3]) {
+        self.bytes += proofs::product_bytes(first, second, result);
+        if result > 0 {
+            self.stated.iter_mut().for_each(|stated| stated.depth += depth);
+        }
+    }
+
+    /// Join others.
+    pub(super) fn add(&mut self, other: Claims) {
+        for (stated, other) in self.stated.iter_mut().zip(other.stated) {
+            stated.bits.extend(other.bits);
+            stated.ring.extend(other.ring);
+            stated.depth += other.depth;
+        }
+        self.bytes += other.bytes;
+    }
+
+    /// Whether they are verified before the run goes on.
+    pub(super) fn are_many(&self) -> bool {
+        self.bytes > proofs::LARGE_BYTES
+    }
+
+    /// What verifying them costs.
+    pub fn verification(&self) -> Talk {
+        proofs::verification(&self.stated)
+    }
+}
+
+/// What a gate, or some of its moves, sends and has to prove.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moves {
+    /// What is sent.
+    pub talk: Talk,
+    /// What is stated about it.
+    pub claims: Claims,
+}
+
+impl Moves {
+    /// One after the other.
+    pub fn then(mut self, other: Moves) -> Moves {
+        self.claims.add(other.claims);
+        Moves { talk: self.talk.then(other.talk), ..self }
+    }
+
+    /// In the same rounds.
+    pub fn and_also(mut self, other: Moves) -> Moves {
+        self.claims.add(other.claims);
+        Moves { talk: self.talk.and_also(other.talk), ..self }
+    }
+
+    /// With a batch of statements about it.
+    pub fn stating(mut self, extension: Extension, words: [u64; 3], terms: usize) -> Moves {
+        self.claims.batch(extension, words, terms);
+        self
+    }
+}
+
+impl From<Talk> for Moves {
+    fn from(talk: Talk) -> Moves {
+        Moves { talk, ..Moves::default() }
+    }
+}
+
+impl std::iter::Sum for Moves {
+    fn sum<I: Iterator<Item = Moves>>(moves: I) -> Moves {
+        moves.fold(Moves::default(), Moves::then)
+    }
+}
