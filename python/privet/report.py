@@ -69,10 +69,7 @@ class Estimate:
             rows.append(cost_row("verification", "", beside, seconds))
         rows.append(cost_row("total", "", self.total, self.total["seconds"]))
         text = table(["layer", "operations", "sent", "rounds", "keys", "seconds"], rows)
-        text += f"\nmemory {size(self.total['memory_bytes'])} a party"
-        if self.data.get("security") == "malicious" and not any(beside.values()):
-            text += "\nWhat verification adds is not in these figures; the report of a run states it."
-        return text
+        return text + f"\nmemory {size(self.total['memory_bytes'])} a party"
 
 
 def cost_row(layer: str, operations: str, cost: dict[str, Any], seconds: float) -> list[str]:

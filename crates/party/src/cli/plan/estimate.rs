@@ -1,7 +1,7 @@
 use super::{hash_text, read};
 use crate::cli::{CliError, Family, Out};
 use crate::report::{bytes, count, seconds};
-use privet_plan::cost::{Cost, Estimate, Network, Rates, Security, estimate};
+use privet_plan::cost::{Cost, Estimate, Network, Rates, estimate};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -90,8 +90,5 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s }: &Listed, out: &mut Out) -> Re
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;
     out.line("Bytes, rounds and keys are exact for the plan; memory and time are predictions.")?;
-    if e.security == Security::Malicious && e.whole_run == Cost::default() {
-        out.line("What verification adds is not in these figures; `privet bench` and reports state it.")?;
-    }
     Ok(())
 }
