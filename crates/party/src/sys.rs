@@ -112,6 +112,8 @@ pub fn keep_freed_memory() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 30);
         libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+        // threads other than the first allocate in pieces of 64 MiB, which go back when they are empty but for this
+        libc::mallopt(libc::M_TOP_PAD, 64 << 20);
     }
 }
 

@@ -176,14 +176,22 @@ impl Summands {
         let r = a.zip(x, |a, x| a.iter().zip(x).map(|(a, x)| a ^ x).collect());
         let (left, right) = (mixed(&a, &r), mixed(&r, &a));
         let part = |of: &Dealt, first, count| planes_of(of, first, count, self.words);
-        cx.claim_dealt(Algebra::Bits, &[], &part(&r, 0, 1));
+        // a statement needs a product, if one of nothing
+        let lowest = part(&r, 0, 1);
+        let zero = lowest.map(|c| vec![0; c.len()]);
+        cx.claim_dealt(Algebra::Bits, &[Product(&zero, &zero)], &lowest);
         // bit l = 2t + odd with a bit above it
         for (first, count, odd) in [(0, bits / 2, 0), (evens, (bits - 1) / 2, 1)] {
-            let mut above = Vec::with_capacity(count);
-            above.extend((0..count).map(|t| part(&r, self.place(2 * t + odd + 1), 1)));
-            let carry = part(&r, first, count);
-            let linear = Dealt::join(&above)
-                .zip(&carry, |above, carry| above.iter().zip(carry).map(|(a, r)| a ^ r).collect());
+            let linear = r.seen(|r| {
+                let words = r.len() / bits.max(1);
+                let mut sums = Vec::with_capacity(count * words);
+                for t in 0..count {
+                    let (above, carry) = (self.place(2 * t + odd + 1), first + t);
+                    let planes = r[above * words..].iter().zip(&r[carry * words..]);
+                    sums.extend(planes.take(words).map(|(a, r)| a ^ r));
+                }
+                sums
+            });
             let factors = Product(&part(&left, first, count), &part(&right, first, count));
             cx.claim_dealt(Algebra::Bits, &[factors], &linear);
         }

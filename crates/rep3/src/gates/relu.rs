@@ -47,7 +47,7 @@ pub(crate) fn bit_times<const N: usize>(
         let (u, us, (s, b)) = (&dealt[2 * i], &dealt[2 * i + 1], &summands[i]);
         if proves {
             bit.claim(cx, *ring, u);
-            cx.claim_dealt(algebra, &[Product(u, s)], &us.map(|us| negated(algebra, us)));
+            cx.claim_dealt(algebra, &[Product(u, s)], &us.seen(|us| negated(algebra, us)));
         }
         let both = |f: fn(u64, u64) -> u64| {
             move |a: &[u64], b: &[u64]| {

@@ -62,17 +62,10 @@ impl Dealt {
         }
     }
 
-    /// One behind the other, part by part.
-    pub fn join(all: &[Dealt]) -> Dealt {
-        let join = |of: fn(&Dealt) -> &Column| {
-            all.iter().flat_map(|a| of(a).iter().copied()).collect::<Vec<_>>().into()
-        };
-        Dealt {
-            own: join(|a| &a.own),
-            next: join(|a| &a.next),
-            before: join(|a| &a.before),
-            after: join(|a| &a.after),
-        }
+    /// What the two verifiers of every part's dealer hold of [`Dealt::map`]: what only the dealer has is left out.
+    pub fn seen(&self, f: impl Fn(&[u64]) -> Vec<u64>) -> Dealt {
+        let none = Column::from(vec![]);
+        Dealt { own: none.clone(), next: none, before: f(&self.before).into(), after: f(&self.after).into() }
     }
 
     /// The same function of the words of every component of two.
@@ -134,13 +127,10 @@ impl Party<'_> {
     }
 
     /// Remember that `sum of the products + linear = 0` for dealt values: the second row of the table in docs/rep3.md,
-    /// section 6. `linear` gives the components of a dealt value. Nothing is computed where nothing is to be proved.
+    /// section 6. `linear` gives the components of a dealt value, of which the dealer's own are not looked at. Nothing is
+    /// computed where nothing is to be proved.
     pub(crate) fn claim_dealt(&mut self, algebra: Algebra, products: &[Product], linear: &Dealt) {
         let Some(transcript) = &mut self.transcript else { return };
-        let zero = linear.map(|c| vec![0; c.len()]);
-        let zero = [Product(&zero, &zero)];
-        // a statement needs a product, if one of nothing
-        let products = if products.is_empty() { &zero } else { products };
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {
                 // u v, the cross terms: x_j y_(j+1) + y_j x_(j+1)
@@ -203,8 +193,6 @@ fn known<'a>(
     products: impl Iterator<Item = (&'a Column, &'a Column)>,
 ) -> Column {
     let mut s = linear.to_vec();
-    algebra.negate(&mut s);
-    products.for_each(|(x, y)| algebra.subtract_product(&mut s, x, y));
-    algebra.negate(&mut s);
+    products.for_each(|(x, y)| algebra.add_product(&mut s, x, y));
     s.into()
 }

@@ -16,6 +16,9 @@ const _: () =
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
 
+/// Groups folded at a time: half a megabyte of items.
+const PIECE: usize = 1024;
+
 fn fold_columns<'a>(
     device: &dyn Device,
     columns: impl Iterator<Item = (&'a Column, Option<&'a [u64]>)>,
@@ -24,12 +27,14 @@ fn fold_columns<'a>(
     let basis = basis.try_into().expect("a power for every word of a group");
     let columns: Vec<_> = columns.collect();
     let len = |column: &Column| column.len().next_multiple_of(GROUP);
-    let mut items = vec![0; columns.iter().map(|(column, _)| len(column)).sum()];
-    let mut rest = &mut items[..];
+    let mut items = Vec::with_capacity(columns.iter().map(|(column, _)| len(column)).sum());
     for (column, s) in columns {
-        let (out, after) = rest.split_at_mut(len(column));
-        device.fold().words_fold(column, basis, s, out);
-        rest = after;
+        for (i, words) in column.chunks(PIECE * GROUP).enumerate() {
+            let at = items.len();
+            items.resize(at + words.len().next_multiple_of(GROUP), 0);
+            let s = s.map(|s| &s[i * PIECE..][..words.len().div_ceil(GROUP)]);
+            device.fold().words_fold(words, basis, s, &mut items[at..]);
+        }
     }
     items
 }

@@ -6,8 +6,7 @@
 use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
 use super::products::Joined;
-use super::tensor;
-use privet_kernels::fold::{gr_reduce, gr_times_bits, points};
+use privet_kernels::fold::{diagonal, gr_reduce, gr_times_bits, points};
 use privet_kernels::{Device, LinearShape};
 use privet_plan::cost::proofs;
 use privet_prg::Prg;
@@ -24,8 +23,11 @@ pub(super) type Gr = [u64; DEGREE];
 const POSITIONS: usize = 1024;
 const ROWS: usize = 128;
 
-/// Groups of one product of [`Gr::message`].
-const GROUPS: usize = 512;
+/// Groups of one product of [`Gr::message`] in two variables, of which there are many.
+const GROUPS: usize = 256;
+
+/// Items that [`fold_column`] makes at a time: half a megabyte.
+const PIECE: usize = 1024;
 
 /// Times an element of the exceptional set (public: branches on its bits).
 pub(super) fn times_bits(a: &Gr, bits: u64) -> Gr {
@@ -51,7 +53,7 @@ pub(super) fn combine(
         let positions = i * POSITIONS..i * POSITIONS + bits.len();
         let matrix: Vec<Gr> = bits.iter().map(|&b| Gr::embed(b)).collect();
         let shape = |m| LinearShape::MatMul { m, k: bits.len(), n: DEGREE };
-        let matrix = device.prepare(Ring::R64, shape(1), matrix.as_flattened());
+        let matrix = device.prepare_bytes(Ring::R64, shape(1), matrix.as_flattened());
         for (j, out) in out.chunks_mut(ROWS).enumerate() {
             let words = &mut words[..out.len() * bits.len()];
             gather(j * ROWS..j * ROWS + out.len(), positions.clone(), words);
@@ -67,19 +69,38 @@ fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
     gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"))
 }
 
-/// Coefficients by coefficient: row i has every element's coefficient i.
-fn by_coefficient(items: &[Gr]) -> Vec<u64> {
-    let n = items.len();
-    let mut out = vec![0; DEGREE * n];
-    // few rows at a time, so that they stay in the first-level cache
-    for first in (0..DEGREE).step_by(8) {
-        for (g, item) in items.iter().enumerate() {
-            for i in first..first + 8 {
-                out[i * n + g] = item[i];
+/// Eight groups and coefficients at a time, so that both sides stay in a few cache lines: `out[i * n + g]` becomes
+/// coefficient i of item `g << vars`.
+fn by_coefficient(items: &[Gr], vars: u32, n: usize, out: &mut [u64]) {
+    let groups = items.len().div_ceil(1 << vars);
+    for first in (0..groups).step_by(8) {
+        let some: Vec<&Gr> = items[first << vars..].iter().step_by(1 << vars).take(8).collect();
+        for (i, row) in out.chunks_exact_mut(n).enumerate() {
+            for (out, item) in row[first..].iter_mut().zip(&some) {
+                *out = item[i];
             }
         }
     }
-    out
+}
+
+/// The values at all points of polynomials in `vars` variables, `len` words a point, from their coefficients, which stand
+/// at [`diagonal`].
+fn extend(planes: &mut [u64], len: usize, vars: u32) {
+    for j in 0..vars {
+        let place = points(j);
+        for e in 0..points(vars) {
+            // variable j at 1, and those above it not there yet
+            if e / place % 3 != 1 || (j + 1..vars).any(|k| e / points(k) % 3 == 1) {
+                continue;
+            }
+            let (before, rest) = planes.split_at_mut(e * len);
+            let (out, after) = rest.split_at_mut(len);
+            let (zero, infinity) = (&before[(e - place) * len..][..len], &after[(place - 1) * len..][..len]);
+            for (out, (a, b)) in out.iter_mut().zip(zero.iter().zip(infinity)) {
+                *out = a.wrapping_add(*b);
+            }
+        }
+    }
 }
 
 /// The sums of coefficient products `c[i][j]` as a polynomial, reduced.
@@ -98,19 +119,42 @@ pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr]) -> Gr {
     Gr::message(device, u, v, 0)[0]
 }
 
-/// The words of a column, left-shifted and padded to whole groups, times `basis`.
-fn fold_column(device: &dyn Device, column: &[u64], shift: u32, basis: &[Gr], items: &mut Vec<Gr>) {
+/// Append the words of a column, left-shifted and padded to whole groups, times `basis`, every item times its weight where
+/// there are any.
+fn fold_column(
+    device: &dyn Device,
+    column: &[u64],
+    (shift, weights): (u32, Option<&[u64]>),
+    basis: &[Gr],
+    items: &mut Vec<Gr>,
+) {
     let k = basis.len();
     let shape = |m| LinearShape::MatMul { m, k, n: DEGREE };
-    let weights = device.prepare(Ring::R64, shape(1), basis.as_flattened());
-    for words in column.chunks(k * POSITIONS) {
-        let mut words: Vec<u64> = words.iter().map(|w| w << shift).collect();
-        words.resize(words.len().next_multiple_of(k), 0);
+    let basis: Vec<Gr> = basis.iter().map(|b| shifted(b, shift)).collect();
+    let matrix = device.prepare(Ring::R64, shape(1), basis.as_flattened());
+    let mut multiply = |words: &[u64], first: usize| {
         let (at, m) = (items.len(), words.len() / k);
         items.resize(at + m, Gr::ZERO);
-        let out = items[at..].as_flattened_mut();
-        device.linear_acc(Ring::R64, shape(m), &words, weights.as_ref(), out);
+        let out = &mut items[at..];
+        device.linear_acc(Ring::R64, shape(m), words, matrix.as_ref(), out.as_flattened_mut());
+        if let Some(s) = weights {
+            device.fold().weigh(out, &s[first..first + m]);
+        }
+    };
+    let (whole, rest) = column.split_at(column.len() / k * k);
+    for (i, words) in whole.chunks(k * PIECE).enumerate() {
+        multiply(words, i * PIECE);
     }
+    if !rest.is_empty() {
+        let mut last = rest.to_vec();
+        last.resize(k, 0);
+        multiply(&last, whole.len() / k);
+    }
+}
+
+/// Items of all columns of these batches.
+fn items(batches: &[Batch], basis: &[Gr]) -> usize {
+    batches.iter().map(|b| b.terms * b.words.div_ceil(basis.len())).sum()
 }
 
 impl Extension for Gr {
@@ -164,43 +208,42 @@ impl Extension for Gr {
         // some megabytes of values
         let positions = if weights.vars > 4 { POSITIONS / 4 } else { POSITIONS };
         for (b, s) in weights.of(batches) {
+            let mut part = vec![Gr::ZERO; points];
             for (i, s) in s.chunks(positions).enumerate() {
-                let part = |c: &'_ [u64]| {
+                let range = |c: &'_ [u64]| {
                     let first = (i * positions) << weights.vars;
                     first..c.len().min(first + (positions << weights.vars))
                 };
-                let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[part(u)], &v[part(v)])).collect();
+                let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[range(u)], &v[range(v)])).collect();
                 values.resize(points * s.len(), 0);
                 device.fold().ring_values(&terms, weights.vars, &mut values);
-                let part = combine(device, points, s, |rows, positions, out| {
-                    debug_assert_eq!(positions.len(), s.len());
-                    let values = &values[rows.start * s.len()..rows.end * s.len()];
-                    out.iter_mut().zip(values).for_each(|(out, z)| *out = z << b.shift);
-                });
-                sums.iter_mut().zip(part).for_each(|(sum, part)| *sum = sum.add(part));
+                let shape = |m| LinearShape::MatMul { m, k: s.len(), n: DEGREE };
+                let matrix: Vec<Gr> = s.iter().map(|&s| Gr::embed(s)).collect();
+                let matrix = device.prepare_bytes(Ring::R64, shape(1), matrix.as_flattened());
+                let out = part.as_flattened_mut();
+                device.linear_acc(Ring::R64, shape(points), &values, matrix.as_ref(), out);
             }
+            sums.iter_mut().zip(&part).for_each(|(sum, part)| *sum = sum.add(shifted(part, b.shift)));
         }
         sums
     }
 
     fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gr]) -> Vec<Gr> {
-        let mut items = vec![];
+        let mut out = Vec::with_capacity(items(batches, basis));
         for (b, s) in weights.of(batches) {
             for u in &b.u {
-                let at = items.len();
-                fold_column(device, u, b.shift, basis, &mut items);
-                device.fold().weigh(&mut items[at..], s);
+                fold_column(device, u, (b.shift, Some(s)), basis, &mut out);
             }
         }
-        items
+        out
     }
 
     fn first_fold_v(device: &dyn Device, batches: &[Batch], basis: &[Gr]) -> Vec<Gr> {
-        let mut items = vec![];
+        let mut out = Vec::with_capacity(items(batches, basis));
         for v in batches.iter().flat_map(|b| &b.v) {
-            fold_column(device, v, 0, basis, &mut items);
+            fold_column(device, v, (0, None), basis, &mut out);
         }
-        items
+        out
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {
@@ -208,9 +251,15 @@ impl Extension for Gr {
         for (b, s) in weights.of(batches) {
             let column = b.s.as_ref().expect("verifiers have s");
             let sums = combine(device, 1 << weights.vars, s, |rows, positions, out| {
-                for (l, out) in rows.zip(out.chunks_mut(positions.len())) {
-                    for (g, out) in positions.clone().zip(out) {
-                        *out = column.get((g << weights.vars) + l).map_or(0, |w| w << b.shift);
+                let n = positions.len();
+                // few positions at a time, so that their words stay in the first-level cache
+                for first in positions.clone().step_by(8) {
+                    for (l, out) in rows.clone().zip(out.chunks_exact_mut(n)) {
+                        for (g, out) in
+                            (first..positions.end.min(first + 8)).zip(&mut out[first - positions.start..])
+                        {
+                            *out = column.get((g << weights.vars) + l).map_or(0, |w| w << b.shift);
+                        }
                     }
                 }
             });
@@ -230,22 +279,36 @@ impl Extension for Gr {
     }
 
     fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
-        let mut values = vec![];
-        for e in 0..points(vars) {
-            let mut products = [0; DEGREE * DEGREE];
-            for (u, v) in u.chunks(GROUPS << vars).zip(v.chunks(GROUPS << vars)) {
-                let groups = u.len().div_ceil(1 << vars);
-                let shape = LinearShape::MatMul { m: DEGREE, k: groups, n: DEGREE };
-                let values = |items: &[Gr]| -> Vec<Gr> {
-                    items.chunks(1 << vars).map(|group| tensor::value(group, vars, e)).collect()
-                };
-                let (left, right) = (by_coefficient(&values(u)), values(v));
-                let right = device.prepare(Ring::R64, shape, right.as_flattened());
-                device.linear_acc(Ring::R64, shape, &left, right.as_ref(), &mut products);
+        let (n, points) = (1 << vars, points(vars));
+        let mut products = vec![[0; DEGREE * DEGREE]; points];
+        // some megabytes of values
+        let most = if vars > 2 { GROUPS / 4 } else { GROUPS };
+        let (mut left, mut right) = (vec![], vec![]);
+        for (u, v) in u.chunks(most << vars).zip(v.chunks(most << vars)) {
+            let groups = u.len().div_ceil(n);
+            let len = groups * DEGREE;
+            // what a last group lacks is 0
+            [&mut left, &mut right].into_iter().for_each(|values| values.resize(points * len, 0));
+            for l in 0..n {
+                let at = diagonal(l) * len..(diagonal(l) + 1) * len;
+                let (left, right) = (&mut left[at.clone()], &mut right[at]);
+                if u.len() < groups * n {
+                    left.fill(0);
+                    right.fill(0);
+                }
+                by_coefficient(u.get(l..).unwrap_or_default(), vars, groups, left);
+                let items = v.get(l..).unwrap_or_default().iter().step_by(n);
+                right.as_chunks_mut().0.iter_mut().zip(items).for_each(|(out, item)| *out = *item);
             }
-            values.push(collapse(&products));
+            extend(&mut left, len, vars);
+            extend(&mut right, len, vars);
+            let shape = LinearShape::MatMul { m: DEGREE, k: groups, n: DEGREE };
+            for (out, (left, right)) in products.iter_mut().zip(left.chunks(len).zip(right.chunks(len))) {
+                let right = device.prepare(Ring::R64, shape, right);
+                device.linear_acc(Ring::R64, shape, left, right.as_ref(), out);
+            }
         }
-        values
+        products.iter().map(|c| collapse(c)).collect()
     }
 
     fn fold(device: &dyn Device, items: &[Gr], basis: &[Gr]) -> Vec<Gr> {
@@ -272,5 +335,44 @@ impl Extension for Gr {
             multiply(&last, &mut out[whole..]);
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_prg::Seed;
+
+    /// The values at all points against the product of the groups as polynomials, point by point, also where the last group
+    /// or the last piece is not whole.
+    #[test]
+    fn messages_of_any_length() {
+        let device = privet_kernels::cpu(1);
+        let mut prg = Seed::from_bytes([5; 16]).stream();
+        for (vars, lens) in
+            [(0, vec![1, 3, 300]), (2, vec![1, 4, 7, 1030]), (3, vec![9, 523]), (4, vec![5, 16, 40])]
+        {
+            for len in lens {
+                let mut draw = || (0..len).map(|_| Gr::draw(&mut prg)).collect::<Vec<Gr>>();
+                let (u, v) = (draw(), draw());
+                let found = Gr::message(device.as_ref(), &u, &v, vars);
+                assert_eq!(found.len(), points(vars));
+                for e in [0, 1, 4, points(vars) / 2, points(vars) - 1] {
+                    let Some(found) = found.get(e) else { continue };
+                    let value = |group: &[Gr]| {
+                        let counts = |l: usize, j: u32| match e / points(j) % 3 {
+                            0 => l >> j & 1 == 0,
+                            1 => true,
+                            _ => l >> j & 1 == 1,
+                        };
+                        let at = (0..group.len()).filter(|l| (0..vars).all(|j| counts(*l, j)));
+                        at.fold(Gr::ZERO, |sum, l| sum.add(group[l]))
+                    };
+                    let groups = u.chunks(1 << vars).zip(v.chunks(1 << vars));
+                    let expected = groups.fold(Gr::ZERO, |sum, (u, v)| sum.add(value(u).mul(value(v))));
+                    assert_eq!(*found, expected, "{len} items, {vars} variables, point {e}");
+                }
+            }
+        }
     }
 }

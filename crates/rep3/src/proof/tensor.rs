@@ -14,32 +14,6 @@ pub(super) fn basis<E: Extension>(r: &[u64]) -> Vec<E> {
     powers
 }
 
-/// The value at point `e` of the polynomial with these coefficients (0 after the last).
-pub(super) fn value<E: Extension>(coefficients: &[E], vars: u32, e: usize) -> E {
-    // variables at infinity pick, those at 1 add up, those at 0 leave out
-    let (mut rest, mut picked, mut summed) = (e, 0, 0);
-    for j in 0..vars {
-        match rest % 3 {
-            0 => {}
-            1 => summed |= 1 << j,
-            _ => picked |= 1 << j,
-        }
-        rest /= 3;
-    }
-    let mut sum = E::ZERO;
-    let mut subset = 0usize;
-    loop {
-        if let Some(c) = coefficients.get(picked | subset) {
-            sum = sum.add(*c);
-        }
-        // the next subset of `summed`
-        subset = subset.wrapping_sub(summed) & summed;
-        if subset == 0 {
-            return sum;
-        }
-    }
-}
-
 /// The polynomial of degree 2 in every variable with these values, at `r`.
 pub(super) fn evaluate<E: Extension>(values: &[E], r: &[u64]) -> E {
     let mut values = values.to_vec();

@@ -5,11 +5,13 @@
 //! A step is 64 deep; packed, each limb of it is one tile of 1024 bytes (A: 16 rows of 64 positions; B: 16 rows of
 //! 16 columns of 4 positions, as TDPBUUD wants it).
 
+mod bytes;
 mod pass;
 
 use super::kernel::{Kernel, Tile};
 use super::limbs;
-use pass::Ahead;
+pub(super) use bytes::AmxBytes;
+use pass::{Ahead, Step};
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -75,7 +77,7 @@ impl Amx {
     /// # Safety
     /// The tiles are configured; `a` and `b` hold `steps` packed steps, `steps` > 0; `out` has room for [`SLOTS`] tiles.
     unsafe fn passes(&self, a: *const u8, b: *const u8, steps: usize, ahead: Ahead, out: *mut u32) {
-        let step = self.limbs * TILE;
+        let step = Step { a: self.limbs * TILE, b: self.limbs * TILE };
         // SAFETY: by this function's contract; a pass reads only limbs below `self.limbs`.
         unsafe {
             match self.limbs {

@@ -1,5 +1,6 @@
 use super::buffer::Buffer;
-use super::kernel::{Kernel, Shared, Tile, Tiling, ahead, blocks};
+use super::kernel::{Kernel, Shared, Tiling, ahead, blocks};
+use super::scratch::Scratch;
 use crate::threads::{in_parallel, split};
 use std::ops::Range;
 
@@ -12,12 +13,13 @@ pub(super) struct MatMul {
 }
 
 impl MatMul {
-    /// Pack the weights; `at(l, j)` is the element that multiplies column `l` of x into column `j` of out.
+    /// Pack the weights; `row(l, columns, out)` writes the elements that multiply column `l` of x into these columns of
+    /// out.
     pub(super) fn pack_weights<K: Kernel>(
         self,
         kernel: K,
         threads: usize,
-        at: impl Fn(usize, usize) -> u64 + Sync,
+        row: impl Fn(usize, Range<usize>, &mut [u64]) + Sync,
     ) -> Buffer {
         let (cols, steps) = (Tiling::full(self.n, K::COLS), self.k.div_ceil(K::DEPTH));
         let bytes = steps * kernel.b_step();
@@ -28,13 +30,14 @@ impl MatMul {
             let mut block = vec![0; K::DEPTH * K::COLS];
             for (t, out) in out.chunks_mut(bytes).enumerate() {
                 let columns = cols.range(part * each + t);
+                block.fill(0);
                 for (s, out) in out.chunks_mut(kernel.b_step()).enumerate() {
-                    block.fill(0);
                     let depth = s * K::DEPTH..((s + 1) * K::DEPTH).min(self.k);
-                    for (j, c) in columns.clone().enumerate() {
-                        for (i, l) in depth.clone().enumerate() {
-                            block[i * K::COLS + j] = at(l, c);
-                        }
+                    if depth.len() < K::DEPTH {
+                        block.fill(0);
+                    }
+                    for (l, block) in depth.zip(block.chunks_exact_mut(K::COLS)) {
+                        row(l, columns.clone(), &mut block[..columns.len()]);
                     }
                     kernel.pack_b(&block, K::COLS, out);
                 }
@@ -85,9 +88,9 @@ impl MatMul {
         let cols = Tiling::full(self.n, K::COLS);
         let steps = self.k.div_ceil(K::DEPTH);
         let _state = kernel.enter(rows.each);
-        let mut packed =
-            Buffer::zeros(K::BLOCK_STEPS.min(steps) * K::BLOCK_TILES.min(row_tiles.len()) * kernel.a_step());
-        let mut tile = Tile::zeros();
+        let len = K::BLOCK_STEPS.min(steps) * K::BLOCK_TILES.min(row_tiles.len()) * kernel.a_step();
+        let mut scratch = Scratch::take(len);
+        let (packed, tile) = scratch.parts(len);
         for depth in blocks(0..steps, K::BLOCK_STEPS) {
             let panel = depth.len() * kernel.a_step();
             for block in blocks(row_tiles.clone(), K::BLOCK_TILES) {
@@ -102,7 +105,7 @@ impl MatMul {
                         let (i, n) = (t - block.start, block.len());
                         rows.range(t).for_each(|i| out.soon(i * self.n + columns.start, columns.len()));
                         let ahead = ahead(weights, next, depth.len() * kernel.b_step(), i, n);
-                        kernel.multiply(rows.each, a, b, depth.len(), ahead, &mut tile);
+                        kernel.multiply(rows.each, a, b, depth.len(), ahead, tile);
                         for (i, values) in rows.range(t).zip(tile.0.chunks(K::COLS)) {
                             // SAFETY: row i and these columns belong to this part.
                             unsafe { out.add(i * self.n + columns.start, &values[..columns.len()]) };

@@ -18,6 +18,7 @@ mod limbs;
 mod matmul;
 mod patches;
 mod portable;
+mod scratch;
 mod words;
 
 use super::{LinearShape, Weights};
@@ -126,6 +127,8 @@ struct Packed {
     path: LinearPath,
     ring: Ring,
     shape: LinearShape,
+    /// Whether the weights of a matrix product were said to be below 256, which some kernels make use of.
+    bytes: bool,
     data: Data,
 }
 
@@ -147,7 +150,8 @@ trait WithKernel {
     fn call<K: Kernel>(self, kernel: K) -> Self::Output;
 }
 
-fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, f: F) -> F::Output {
+/// `bytes`: see [`Packed::bytes`].
+fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, bytes: bool, f: F) -> F::Output {
     match path {
         LinearPath::Portable => f.call(Portable),
         #[cfg(target_arch = "x86_64")]
@@ -164,9 +168,11 @@ fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, f: F) -> F::Output {
         #[cfg(not(target_arch = "x86_64"))]
         LinearPath::Avx2 | LinearPath::Avx512 => unreachable!("missing on this target"),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        LinearPath::Amx if bytes => f.call(amx::AmxBytes::new(ring.bits())),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         LinearPath::Amx => f.call(amx::Amx::new(ring.bits())),
         #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-        LinearPath::Amx => unreachable!("missing on this target, {ring}"),
+        LinearPath::Amx => unreachable!("missing on this target, {ring}, {bytes}"),
     }
 }
 
@@ -211,10 +217,14 @@ impl WithKernel for Pack<'_> {
         let Pack { threads, shape, w } = self;
         match shape {
             LinearShape::MatMulT { m, k, n } => {
-                MatMul { m, k, n }.pack_weights(kernel, threads, |l, j| w[j * k + l])
+                MatMul { m, k, n }.pack_weights(kernel, threads, |l, columns, out| {
+                    out.iter_mut().zip(columns).for_each(|(out, j)| *out = w[j * k + l]);
+                })
             }
             LinearShape::MatMul { m, k, n } => {
-                MatMul { m, k, n }.pack_weights(kernel, threads, |l, j| w[l * n + j])
+                MatMul { m, k, n }.pack_weights(kernel, threads, |l, columns, out| {
+                    out.copy_from_slice(&w[l * n..][columns]);
+                })
             }
             LinearShape::Conv2d(c) => ConvGemm::new(c).pack_weights(kernel, threads, w),
         }
@@ -251,12 +261,36 @@ pub fn prepare(
     shape: LinearShape,
     weights: &[u64],
 ) -> Arc<dyn Weights> {
+    pack(path, threads, ring, shape, weights, false)
+}
+
+/// See [`crate::Device::prepare_bytes`].
+pub fn prepare_bytes(
+    path: LinearPath,
+    threads: usize,
+    ring: Ring,
+    shape: LinearShape,
+    weights: &[u64],
+) -> Arc<dyn Weights> {
+    debug_assert!(weights.iter().all(|&w| w < 256), "weights below 256");
+    // of a convolution the weights are A, which keeps its limbs
+    pack(path, threads, ring, shape, weights, !matches!(shape, LinearShape::Conv2d(_)))
+}
+
+fn pack(
+    path: LinearPath,
+    threads: usize,
+    ring: Ring,
+    shape: LinearShape,
+    w: &[u64],
+    bytes: bool,
+) -> Arc<dyn Weights> {
     path.require();
     let data = match is_direct(shape) {
-        Some(_) => Data::Plain(weights.to_vec()),
-        None => Data::Tiles(with_kernel(path, ring, Pack { threads, shape, w: weights })),
+        Some(_) => Data::Plain(w.to_vec()),
+        None => Data::Tiles(with_kernel(path, ring, bytes, Pack { threads, shape, w })),
     };
-    Arc::new(Packed { path, ring, shape, data })
+    Arc::new(Packed { path, ring, shape, bytes, data })
 }
 
 /// See [`crate::Device::linear_acc`].
@@ -281,7 +315,9 @@ pub fn linear_acc(
     let work = (shape.macs() / MACS_PER_THREAD).max((shape.weight_len() / WEIGHTS_PER_THREAD) as u64);
     let threads = threads.min(usize::try_from(work).unwrap_or(usize::MAX)).max(1);
     match (&packed.data, is_direct(shape)) {
-        (Data::Tiles(weights), _) => with_kernel(path, ring, Run { threads, shape, x, weights, out }),
+        (Data::Tiles(weights), _) => {
+            with_kernel(path, ring, packed.bytes, Run { threads, shape, x, weights, out })
+        }
         (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, add_row(path)),
         (Data::Plain(_), None) => unreachable!("only convolutions are prepared plain"),
     }

@@ -16,6 +16,13 @@ impl Ahead {
     pub(super) const NOTHING: Ahead = Ahead { start: std::ptr::null(), lines: 0 };
 }
 
+/// Bytes of a packed step of A and of B.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    pub(super) a: usize,
+    pub(super) b: usize,
+}
+
 /// Load limb `l` of A into tmm`t`.
 macro_rules! a {
     ($t:literal, $l:literal) => {
@@ -51,8 +58,8 @@ macro_rules! passes {
         ///
         /// # Safety
         /// As for `Amx::passes`.
-        pub(super) unsafe fn $name(a: *const u8, b: *const u8, step: usize, steps: usize, ahead: Ahead, out: *mut u32) {
-            // SAFETY: reads `steps` steps of `step` bytes from a and b, writes the accumulators to out;
+        pub(super) unsafe fn $name(a: *const u8, b: *const u8, step: Step, steps: usize, ahead: Ahead, out: *mut u32) {
+            // SAFETY: reads `steps` steps from a and b, writes the accumulators to out;
             // prefetching is harmless at any address.
             unsafe {
                 asm!(
@@ -68,15 +75,16 @@ macro_rules! passes {
                     "dec {line}",
                     "jnz 3b",
                     "4:",
-                    "add {a}, {step}",
-                    "add {b}, {step}",
+                    "add {a}, {a_step}",
+                    "add {b}, {b_step}",
                     "dec {steps}",
                     "jnz 2b",
                     $(store!($c),)*
                     a = inout(reg) a => _,
                     b = inout(reg) b => _,
                     steps = inout(reg) steps => _,
-                    step = in(reg) step,
+                    a_step = in(reg) step.a,
+                    b_step = in(reg) step.b,
                     row = in(reg) 64usize,
                     ahead = inout(reg) ahead.start => _,
                     lines = in(reg) ahead.lines,
@@ -92,6 +100,13 @@ macro_rules! passes {
 }
 
 passes! {
+    /// Two limbs of A, one of B.
+    byte_2: accumulators [0 1], b!(0), a!(6, 0), mul!(0, 6), a!(5, 1), mul!(1, 5);
+    /// Three limbs of A, one of B.
+    byte_3: accumulators [0 1 2], b!(0), a!(6, 0), mul!(0, 6), a!(5, 1), mul!(1, 5), a!(6, 2), mul!(2, 6);
+    /// Four limbs of A, one of B.
+    byte_4: accumulators [0 1 2 3],
+        b!(0), a!(6, 0), mul!(0, 6), a!(5, 1), mul!(1, 5), a!(6, 2), mul!(2, 6), a!(5, 3), mul!(3, 5);
     /// Diagonal 0 of one limb.
     low_1: accumulators [0], a!(6, 0), b!(0), mul!(0, 6);
     /// Diagonals 0, 1, 1.
