@@ -34,9 +34,15 @@ fn main() {
         let mut sums = vec![0; points(6)];
         let t = best(|| path.words_message(&terms, &weights, &mut sums));
         line(name.clone(), "words_message, word and term", t, 2 * WORDS);
-        let t = best(|| path.words_fold(&columns[0], &basis, None, &mut out));
+        let t = best(|| {
+            out.clear();
+            path.words_fold(&columns[0], &basis, None, &mut out);
+        });
         line(name.clone(), "words_fold, word", t, WORDS);
-        let t = best(|| path.words_fold(&columns[0], &basis, Some(&weights), &mut out));
+        let t = best(|| {
+            out.clear();
+            path.words_fold(&columns[0], &basis, Some(&weights), &mut out);
+        });
         line(name.clone(), "words_fold with weights, word", t, WORDS);
         let t = best(|| path.words_combine(&columns[0], &weights, &mut [0; GROUP]));
         line(name.clone(), "words_combine, word", t, WORDS);

@@ -16,9 +16,6 @@ const _: () =
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
 
-/// Groups folded at a time: half a megabyte of items.
-const PIECE: usize = 1024;
-
 fn fold_columns<'a>(
     device: &dyn Device,
     columns: impl Iterator<Item = (&'a Column, Option<&'a [u64]>)>,
@@ -29,12 +26,7 @@ fn fold_columns<'a>(
     let len = |column: &Column| column.len().next_multiple_of(GROUP);
     let mut items = Vec::with_capacity(columns.iter().map(|(column, _)| len(column)).sum());
     for (column, s) in columns {
-        for (i, words) in column.chunks(PIECE * GROUP).enumerate() {
-            let at = items.len();
-            items.resize(at + words.len().next_multiple_of(GROUP), 0);
-            let s = s.map(|s| &s[i * PIECE..][..words.len().div_ceil(GROUP)]);
-            device.fold().words_fold(words, basis, s, &mut items[at..]);
-        }
+        device.fold().words_fold(column, basis, s, &mut items);
     }
     items
 }

@@ -268,7 +268,7 @@ pub(super) unsafe fn words_fold(
     words: &[u64],
     basis: &[u64; GROUP],
     weights: Option<&[u64]>,
-    out: &mut [u64],
+    out: &mut Vec<u64>,
 ) {
     let mut matrices = [[0; 8]; 8];
     for (q, row) in matrices.iter_mut().enumerate() {
@@ -277,7 +277,7 @@ pub(super) unsafe fn words_fold(
     let (to_bytes, order) = (bytes(&BYTES_OF_WORDS), bytes(&LANE_ORDER));
     let identity = _mm512_set1_epi64(0x8040_2010_0804_0201u64 as i64);
     let mut last = [0; GROUP];
-    for (g, out) in out.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
+    for g in 0..words.len().div_ceil(GROUP) {
         let words = &words[g * GROUP..];
         let words: &[u64; GROUP] = match words.first_chunk() {
             Some(whole) => whole,
@@ -301,14 +301,15 @@ pub(super) unsafe fn words_fold(
                 *y = _mm512_xor_si512(*y, part);
             }
         }
-        let items = interleave(y);
-        for (i, (item, out)) in items.into_iter().zip(out.as_chunks_mut::<8>().0).enumerate() {
+        let mut items = [0; GROUP];
+        for (i, (item, out)) in interleave(y).into_iter().zip(items.as_chunks_mut::<8>().0).enumerate() {
             let item = match weights {
                 Some(s) => multiply(item, powers(s[g], 8 * i as i64)),
                 None => item,
             };
             store(out, item);
         }
+        out.extend_from_slice(&items);
     }
 }
 
@@ -428,7 +429,11 @@ pub(super) unsafe fn field_fold(items: &[u64], basis: &[u64; 16], out: &mut [u64
         }
         let mut folded = [0; LANES];
         store(&mut folded, _mm512_unpacklo_epi64(reduce(even), reduce(odd)));
-        out[at / 16..].iter_mut().zip(folded).for_each(|(out, f)| *out = f);
+        let out = &mut out[at / 16..];
+        match out.first_chunk_mut() {
+            Some(out) => *out = folded,
+            None => out.iter_mut().zip(folded).for_each(|(out, f)| *out = f),
+        }
     });
 }
 

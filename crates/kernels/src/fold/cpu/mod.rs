@@ -67,11 +67,17 @@ impl FoldPath {
         portable::words_message(terms, weights, sums);
     }
 
-    /// For every group g of 64 words and every lane i, in this order, `sum over l of basis_l (bit i of word l)` into `out`,
-    /// times `s_g Y^i` where there are weights.
-    pub fn words_fold(self, words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
-        assert_eq!(out.len(), words.len().next_multiple_of(GROUP), "number of items");
-        assert!(weights.is_none_or(|s| s.len() * GROUP == out.len()), "number of weights");
+    /// For every group g of 64 words and every lane i, in this order, append `sum over l of basis_l (bit i of word l)` to
+    /// `out`, times `s_g Y^i` where there are weights.
+    pub fn words_fold(
+        self,
+        words: &[u64],
+        basis: &[u64; GROUP],
+        weights: Option<&[u64]>,
+        out: &mut Vec<u64>,
+    ) {
+        assert!(weights.is_none_or(|s| s.len() == words.len().div_ceil(GROUP)), "number of weights");
+        out.reserve(words.len().next_multiple_of(GROUP));
         #[cfg(target_arch = "x86_64")]
         if self.fast() {
             // SAFETY: available, as just checked.

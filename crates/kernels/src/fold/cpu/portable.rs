@@ -62,22 +62,23 @@ pub(super) fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], sums: &
     }
 }
 
-pub(super) fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
-    for (g, out) in out.chunks_mut(GROUP).enumerate() {
+pub(super) fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut Vec<u64>) {
+    for g in 0..words.len().div_ceil(GROUP) {
         let words = group::<GROUP>(words, g);
-        out.fill(0);
+        let mut items = [0; GROUP];
         for (word, b) in words.iter().zip(basis) {
-            for (i, out) in out.iter_mut().enumerate() {
-                *out ^= b & (word >> i & 1).wrapping_neg();
+            for (i, item) in items.iter_mut().enumerate() {
+                *item ^= b & (word >> i & 1).wrapping_neg();
             }
         }
         if let Some(weights) = weights {
             let mut s = weights[g];
-            for out in out {
-                *out = gf_mul(s, *out);
+            for item in &mut items {
+                *item = gf_mul(s, *item);
                 s = gf_mul(s, 2);
             }
         }
+        out.extend_from_slice(&items);
     }
 }
 
