@@ -172,6 +172,8 @@ impl<F: Family> Engine<F> {
         let start = Instant::now();
         let key_bytes = self.family.prepare(what, others)?;
         let seconds = start.elapsed().as_secs_f64();
+        // A family that needs no keys has no offline phase, however long its answer took.
+        let seconds = if key_bytes > 0 { seconds } else { 0.0 };
         let prepared = Reply::Prepared { seconds, key_bytes };
         callers.iter_mut().try_for_each(|c| Ok(say(&mut c.channel, Talk::Reply, &prepared)?))
     }
