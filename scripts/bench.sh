@@ -44,12 +44,12 @@ falcon-vgg16-tiny     vgg16-tiny --batch 128 --bits 32 --fraction 11 --weight-fr
 
 # run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.
 run() {
-    wanted="$1" name="$2"
+    wanted="$1" file="$2"
     shift 2
-    case " ${wanted:-$name} " in *" $name "*) ;; *) return 0 ;; esac
-    echo "$name: privet bench $*" >&2
-    target/release/privet bench "$@" --json </dev/null >"$folder/$name.json.new"
-    mv "$folder/$name.json.new" "$folder/$name.json"
+    case " ${wanted:-$file} " in *" $file "*) ;; *) return 0 ;; esac
+    echo "$file: privet bench $*" >&2
+    target/release/privet bench "$@" --json </dev/null >"$folder/$file.json.new"
+    mv "$folder/$file.json.new" "$folder/$file.json"
 }
 
 target/release/privet env --json >"$folder/machine.json"
