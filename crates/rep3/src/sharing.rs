@@ -34,6 +34,9 @@ pub enum SharingError {
     /// Elements of another number.
     #[error(transparent)]
     Pack(#[from] PackError),
+    /// Bits set behind the last element: a vector has one form alone.
+    #[error("a shared tensor has bits behind its last element; its sender runs another version or is broken")]
+    Padding,
     /// The two holders of a component gave different ones.
     #[error(
         "{first} and {second} gave different copies of a component that both hold: one of them does not follow the protocol, and nothing of this result can be trusted"
@@ -90,7 +93,7 @@ impl Component {
             }
             Self::ELEMENTS => {
                 let body = split(bytes, ring.packed_bytes(n))?;
-                Component::Elements(Arc::new(unpack(ring, body, n)?))
+                Component::Elements(Arc::new(elements(ring, body, n)?))
             }
             other => return Err(SharingError::Kind(other)),
         })
@@ -103,6 +106,16 @@ fn split<'a>(bytes: &mut &'a [u8], len: usize) -> Result<&'a [u8], SharingError>
     let (head, rest) = bytes.split_at_checked(len).ok_or(error)?;
     *bytes = rest;
     Ok(head)
+}
+
+/// `n` packed elements and nothing else, not even in the last byte.
+fn elements(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, SharingError> {
+    let elements = unpack(ring, bytes, n)?;
+    let used = n * ring.bits() as usize % 8;
+    match bytes.last() {
+        Some(last) if used > 0 && last >> used != 0 => Err(SharingError::Padding),
+        _ => Ok(elements),
+    }
 }
 
 /// What an owner sends one party for one vector: both of its components.
@@ -259,7 +272,7 @@ impl Revealed {
     pub fn decode(ring: Ring, n: usize, bytes: &[u8]) -> Result<Revealed, SharingError> {
         let error = SharingError::Length { expected: Revealed::len(ring, n), found: bytes.len() };
         let (digest, body) = bytes.split_first_chunk().ok_or(error)?;
-        Ok(Revealed { own: Arc::new(unpack(ring, body, n)?), next: *digest })
+        Ok(Revealed { own: Arc::new(elements(ring, body, n)?), next: *digest })
     }
 
     /// The value, from all three parties in order. An error names two parties of which one changed a component.

@@ -205,10 +205,9 @@ fn a_receiver_accepts_no_component_that_one_party_changed() {
         let job = Job::new(&case, &Seed::random());
         let [a, b] = [(); 2].map(|()| job.run(None, Duration::from_secs(60)).0.map(Result::unwrap));
         assert!(job.right_or_refused(a.each_ref(), &case.name));
-        let truth = job.truth(&a[0].keys);
         let mut random = Seed::random().stream();
         for by in PartyId::ALL {
-            for (i, truth) in truth.iter().enumerate() {
+            for i in 0..case.plan.outputs.len() {
                 let honest = a.each_ref().map(|done| &done.revealed[i][..]);
                 let mine = honest[by.index()];
                 let mut wrong: Vec<Vec<u8>> = vec![
@@ -230,10 +229,7 @@ fn a_receiver_accepts_no_component_that_one_party_changed() {
                     let mut from = honest;
                     from[by.index()] = &bytes;
                     match job.receive(i, from) {
-                        // A bit that fills up the last byte of packed elements means nothing.
-                        Ok(found) => {
-                            assert_eq!(found, truth.data(), "{}: {by} changed the output", case.name)
-                        }
+                        Ok(_) => panic!("{}: {by} changed the output unnoticed", case.name),
                         Err(SharingError::Disagree { first, second }) => {
                             assert!([first, second].contains(&by), "{}: {first} and {second}", case.name);
                             refused += 1;
@@ -246,5 +242,5 @@ fn a_receiver_accepts_no_component_that_one_party_changed() {
         }
     }
     println!("{refused} of {sent} changed components refused");
-    assert!(10 * refused > 9 * sent);
+    assert_eq!(refused, sent);
 }

@@ -116,6 +116,16 @@ fn messages_of_another_length_or_kind_are_refused() {
         bytes[0] = 2;
         assert_eq!(Portion::decode(ring, 3, &bytes), Err(SharingError::Kind(2)));
     }
+    // 60 bits fill seven bytes and a half
+    let [_, portion, _] = Portion::of(ring, &[1, 2, 3]);
+    let mut bytes = Vec::new();
+    portion.encode(ring, &mut bytes);
+    *bytes.last_mut().unwrap() |= 0x80;
+    assert_eq!(Portion::decode(ring, 3, &bytes), Err(SharingError::Padding));
+    let mut revealed = vec![0; 40];
+    assert!(Revealed::decode(ring, 3, &revealed).is_ok());
+    revealed[39] = 0x10;
+    assert_eq!(Revealed::decode(ring, 3, &revealed).err(), Some(SharingError::Padding));
     for len in [0, 31, 32, 39, 41] {
         assert!(Revealed::decode(ring, 3, &vec![0; len]).is_err(), "{len}");
     }
