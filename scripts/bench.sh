@@ -24,14 +24,21 @@ vgg16-1               vgg16 --batch 1
 lenet-128-wan         lenet --batch 128 --network wan
 lenet-128-orca-wan    lenet --batch 128 --network rtt=60ms,bandwidth=293Mbit/s
 vgg16-cifar-8-wan     vgg16-cifar --batch 8 --network wan
+softmax-1000x64       softmax-64 --batch 1000
+train-mlp-128         mlp --train --batch 128
+train-lenet-128       lenet --train --batch 128
+train-cnn2-100        cnn2 --train --batch 100
 '
-# Each against semi-honest and against malicious parties. The second half are the networks that Falcon measures, at its
+# Each against semi-honest and against malicious parties. Those called falcon are the networks that Falcon measures, at its
 # 32 bits, with the fraction bits that keep the classes of float64.
 rep3='
 relu                  relu-1000000
 mlp-128               mlp --batch 128
 lenet-128             lenet --batch 128
 lenet-128-wan         lenet --batch 128 --network wan
+softmax-1000x64       softmax-64 --batch 1000
+train-mlp-128         mlp --train --batch 128
+train-lenet-128       lenet --train --batch 128
 falcon-a              network-a --batch 128 --bits 32 --fraction 13
 falcon-b              network-b --batch 128 --bits 32 --fraction 13
 falcon-c              network-c --batch 128 --bits 32 --fraction 13

@@ -168,9 +168,10 @@ TABLES: dict[str, Callable[[list[Result]], str]] = {
 
 
 def workload(result: Result) -> str:
-    """Its name, with the batch where there is one."""
+    """Its name, whether it is a step of training, and the batch where there is one."""
     batch = result.get("batch", 1)
-    return f"{result['workload']}" + (f", batch {batch}" if batch != 1 else "")
+    training = ", a step of training" if result.get("train") else ""
+    return f"{result['workload']}{training}" + (f", batch {batch}" if batch != 1 else "")
 
 
 def against(result: Result) -> str:

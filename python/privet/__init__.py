@@ -6,7 +6,11 @@
     with privet.local(private) as session:
         y = session.run(x)
 
-See :func:`compile`, :class:`PrivateModel`, :func:`local`, :func:`connect` and :class:`Precision`.
+    with privet.Trainer(model, loss, optimizer) as trainer:
+        history = trainer.fit(loader, epochs=1, evaluate=test_loader)
+        model.load_state_dict(trainer.reveal())
+
+See :func:`compile`, :class:`PrivateModel`, :func:`local`, :func:`connect`, :class:`Precision` and :class:`Trainer`.
 """
 
 from __future__ import annotations
@@ -19,13 +23,18 @@ from .errors import (
     PrecisionError,
     PrivetError,
     SessionError,
+    TrainingDiverged,
     UnsupportedModel,
+    UnsupportedOptimiser,
 )
 from .graph import Graph
 from .model import PrivateModel, compile, load
 from .precision import Precision
 from .report import Comparison, Estimate, RunReport
 from .session import Session, connect, local
+from .training.estimate import TrainingEstimate
+from .training.history import History
+from .training.trainer import Trained, Trainer
 
 __all__ = [
     "Capture",
@@ -33,6 +42,7 @@ __all__ = [
     "Comparison",
     "Estimate",
     "Graph",
+    "History",
     "InputError",
     "NativeMissing",
     "Precision",
@@ -42,7 +52,12 @@ __all__ = [
     "RunReport",
     "Session",
     "SessionError",
+    "Trained",
+    "Trainer",
+    "TrainingDiverged",
+    "TrainingEstimate",
     "UnsupportedModel",
+    "UnsupportedOptimiser",
     "capture",
     "compile",
     "connect",

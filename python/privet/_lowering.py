@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
 import torch
@@ -17,8 +17,14 @@ from torch import fx
 from ._source import layer_of, source_of
 from .graph import Graph, Node, Op
 
-Value = Union[int, torch.Tensor, "Decline", tuple[Any, ...], None]
-"""What an ATen node stands for: a graph node's id, a constant, a refused result, several of these, or nothing."""
+Value = Union[int, torch.Tensor, "Decline", "Symbol", tuple[Any, ...], None]
+"""What an ATen node stands for: a graph node's id, a constant, a refused result, something that only certain handlers
+understand, several of these, or nothing."""
+
+
+class Symbol:
+    """A value that is no tensor of real numbers: comparison bits, dropout's coins, class labels."""
+
 
 Args = dict[str, Any]
 """Arguments by the names in the operator's schema, defaults filled in."""
@@ -33,14 +39,14 @@ class Decline(Exception):
     """This use of an operator has no counterpart; the text says why and goes into the report."""
 
 
-def op(*names: str) -> Callable[[Handler], Handler]:
-    """Enter a handler into the table under the operators' names."""
+def op(*names: str, table: dict[str, Handler] = HANDLERS) -> Callable[[Handler], Handler]:
+    """Enter a handler into a table under the operators' names."""
 
     def enter(handler: Handler) -> Handler:
         for name in names:
-            if name in HANDLERS:
+            if name in table:
                 raise ValueError(f"{name} is in the table twice")
-            HANDLERS[name] = handler
+            table[name] = handler
         return handler
 
     return enter
@@ -78,6 +84,7 @@ class Lowering:
     def __init__(self, name: str, batch: int) -> None:
         self.graph = Graph(name, batch)
         self.parameters: dict[str, torch.Tensor] = {}
+        self.handlers: Mapping[str, Handler] = HANDLERS
         self._values: dict[fx.Node, Value] = {}
         self._names: dict[int, str] = {}  # id of a constant tensor -> its parameter name
         self._literals: set[int] = set()  # ids of constants that come from no weight or buffer
@@ -97,6 +104,10 @@ class Lowering:
         """A weight or buffer, or without a name a literal; it reaches the graph when something uses it."""
         self._values[node] = self.constant(tensor.detach(), name)
 
+    def assign(self, node: fx.Node, value: Value) -> None:
+        """Let an ATen node stand for a value."""
+        self._values[node] = value
+
     def lower(self, node: fx.Node) -> None:
         """Translate one call of the exported graph."""
         self._node, self._layer, self._source = node, layer_of(node), source_of(node)
@@ -105,7 +116,7 @@ class Lowering:
         elif self._is_constant(node):
             self._values[node] = self._fold(node)
         elif node.users:  # assertions and other calls made for their effect have none
-            handler = HANDLERS.get(str(node.target))
+            handler = self.handlers.get(str(node.target))
             try:
                 self._values[node] = handler(self, bind(node)) if handler else Decline("")
             except Decline as reason:
@@ -197,16 +208,15 @@ class Lowering:
         producer = node.args[0] if node.target is operator.getitem else node
         assert isinstance(producer, fx.Node)
         name = f"{producer.target} ({reason})" if reason else str(producer.target)
-        operands = [self.use(a) for a in node.all_input_nodes if self.value(a) is not None and not self._is_tuple(a)]
+        operands = [
+            self.use(a) for a in node.all_input_nodes if isinstance(self.value(a), (int, torch.Tensor, Decline))
+        ]
         val = node.meta.get("val")
         if isinstance(val, (tuple, list)):
             val = val[0]
         return self.emit({"kind": "unsupported", "name": name}, operands, shape_of(val) if val is not None else [])
 
     # --- Inside ----------------------------------------------------------------------------------
-
-    def _is_tuple(self, node: fx.Node) -> bool:
-        return isinstance(self._values.get(node), tuple)
 
     def _item(self, node: fx.Node) -> Value:
         source, index = node.args

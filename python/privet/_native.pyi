@@ -27,6 +27,18 @@ def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) ->
 def fingerprint(plan_json: str) -> str:
     """The plan's hash, hexadecimal; parties compare it."""
 
+class Simulation:
+    """A program's plans (training) over integers in the clear, over states that stay here between runs."""
+
+    def __init__(self, program_json: str, states: bytes, seed: int | None = None) -> None:
+        """``states`` are first values; ``seed`` makes the coins of rounding and dropout reproducible."""
+
+    def run(self, plan: str, inputs: bytes, publics: dict[str, float]) -> bytes:
+        """Outputs by name. States that the plan updates are replaced; on an error they are as they were."""
+
+    def states(self) -> bytes:
+        """All states, exactly."""
+
 class Client:
     """A connection to running parties."""
 
@@ -37,8 +49,29 @@ class Client:
         Refuses a deployment of another protocol or security.
         """
 
-    def prepare(self, runs: int, checks: int = 0) -> None:
-        """Have keys dealt for so many runs, checking the dealer with so many sessions more; nothing where none is."""
+    def prepare(self, runs: int, checks: int = 0, plan: str = "run", stream: bool = False) -> None:
+        """Have keys dealt for so many runs, checking the dealer with so many sessions more; nothing where none is.
+
+        As a stream it returns when the first run's part is there; the rest comes while runs use it up.
+        """
+
+    def begin_training(self, states: bytes, checkpoint_every: int = 0) -> str:
+        """Share the first values of the states that this client owns; gives the training's name."""
+
+    def resume(self, training: str) -> int:
+        """Go on with a training at the last step that all parties have; gives that step."""
+
+    def join_training(self) -> tuple[str, int]:
+        """Go where all parties are: the training's name and its step."""
+
+    def step(self, plan: str, inputs: bytes, publics: dict[str, float]) -> tuple[bytes, str]:
+        """One run of a plan at this client's step: outputs (by name) and the run's report as JSON."""
+
+    def report(self, plan: str) -> str | None:
+        """One report of all runs of a plan so far, as JSON."""
+
+    def status(self) -> str:
+        """How things stand at every party, as JSON: ``plans``, ``training``, ``peers``."""
 
     def run(self, inputs: bytes) -> tuple[bytes, str]:
         """Outputs (by name) and the run report as JSON."""

@@ -82,10 +82,16 @@ class Processes:
         parties = {f"party{i}": "party" for i in range(self.protocol.parties)}
         return {"dealer": "dealer", **parties} if self.protocol.dealer else parties
 
-    def initialise(self, plan: Path, weights: Path) -> None:
-        """Write certificates, the deployment and every node file; party 1 owns the model and gets its weights' path."""
-        command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan), "--weights", str(weights)]
-        roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", MODEL_OWNER]
+    def initialise(self, plan: Path, weights: Path | None) -> None:
+        """Write certificates, the deployment and every node file.
+
+        Party 1 owns the model and gets its weights' path; without one, as in training, the client owns it.
+        """
+        command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan)]
+        if weights is not None:
+            command += ["--weights", str(weights)]
+        owner = MODEL_OWNER if weights is not None else f"client:{CLIENT}"
+        roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", owner]
         family = ["--protocol", self.protocol.name, "--security", self.security]
         done = subprocess.run([*command, *roles, *family], capture_output=True, text=True, check=False)
         if done.returncode != 0:

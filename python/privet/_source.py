@@ -10,24 +10,29 @@ from torch import fx
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n\s*(?P<code>[^\n]*)')
 _REPEAT = re.compile(r"@\d+")  # a module called again is numbered: `relu@1`
-_TORCH = re.compile(r"[/\\]torch[/\\]")
+_INSIDE = re.compile(
+    r"[/\\](torch|privet[/\\]training)[/\\]"
+)  # not the user's: torch, and the wrapper of model and loss
 
 
 def layer_of(node: fx.Node) -> str:
-    """The innermost module, ``features.3.squeeze`` style; empty for the model itself."""
-    stack: dict[str, Any] = node.meta.get("nn_module_stack") or {}
+    """The innermost module, ``features.3.squeeze`` style; empty for the model itself.
+
+    In a joint graph a gradient belongs to the module of the operation that it is the gradient of.
+    """
+    stack: dict[str, Any] = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     path = next(reversed(stack.values()))[0] if stack else ""
     return _REPEAT.sub("", str(path))
 
 
 def source_of(node: fx.Node) -> str:
-    """``model.py:12 in forward: x = self.conv1(x)``: the last line outside torch itself."""
+    """``model.py:12 in forward: x = self.conv1(x)``: the last line outside torch and privet themselves."""
     return last_user_frame(node.meta.get("stack_trace") or "")
 
 
 def last_user_frame(trace: str) -> str:
-    """The innermost frame of a printed stack that is not torch's own; directories are left out."""
-    frames = [m for m in _FRAME.finditer(trace) if not _TORCH.search(m["file"])]
+    """The innermost frame of a printed stack that is the user's own; directories are left out."""
+    frames = [m for m in _FRAME.finditer(trace) if not _INSIDE.search(m["file"])]
     if not frames:
         return ""
     f = frames[-1]

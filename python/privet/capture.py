@@ -152,7 +152,7 @@ def decompositions() -> dict[Any, Any]:
 
 def explain(model: nn.Module, error: Exception) -> str:
     """What went wrong in a trace, where in the model, and what to do."""
-    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    first = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
     where = last_user_frame(str(error)) or last_user_frame("".join(traceback.format_tb(error.__traceback__)))
     text = f"torch.export could not trace {type(model).__name__}"
     text += f" at {where}: {first}" if where else f": {first}"
@@ -192,26 +192,10 @@ def lower_program(name: str, rows: int, program: ExportedProgram, names: Sequenc
                 f"result '{label}' does not depend on an input: revealing it would reveal the model; remove it"
             )
         lowering.graph.outputs.append(Output(lowering.use(by_name[argument.name]), label))
-    prune(lowering)
-    return lowering
-
-
-def prune(lowering: Lowering) -> None:
-    """Drop nodes that nothing needs; inputs stay, since callers pass all of them."""
-    graph = lowering.graph
-    needed = {o.node for o in graph.outputs} | {i for i, n in enumerate(graph.nodes) if n.kind == "unsupported"}
-    for i in reversed(range(len(graph.nodes))):
-        if i in needed:
-            needed.update(graph.nodes[i].inputs)
-    kept = [i for i, n in enumerate(graph.nodes) if i in needed or n.kind == "input"]
-    place = {old: new for new, old in enumerate(kept)}
-    graph.nodes = [graph.nodes[i] for i in kept]
-    for node in graph.nodes:
-        node.inputs = [place[i] for i in node.inputs]
-    for output in graph.outputs:
-        output.node = place[output.node]
-    used = graph.parameters()
+    lowering.graph.prune()
+    used = lowering.graph.parameters()
     lowering.parameters = {k: v for k, v in lowering.parameters.items() if k in used}
+    return lowering
 
 
 def verify(captured: Capture, inputs: dict[str, Tensor], expected: Sequence[Any]) -> None:

@@ -22,6 +22,10 @@ class UnsupportedModel(PrivetError):
         self.report: list[dict[str, str]] = report or []
 
 
+class UnsupportedOptimiser(PrivetError):
+    """An optimiser, a setting of one, or a part of a training set-up that has no private counterpart."""
+
+
 class PrecisionError(PrivetError):
     """The requested ring or fraction bits cannot hold the values seen in calibration."""
 
@@ -32,6 +36,10 @@ class InputError(PrivetError):
 
 class SessionError(PrivetError):
     """A session failed: a party or the dealer ended, a connection broke, a plan did not match."""
+
+
+class TrainingDiverged(PrivetError):
+    """A step's numbers left their range; what it computed is not to be used."""
 
 
 class NativeMissing(PrivetError):

@@ -1,4 +1,4 @@
-"""Evaluates a captured graph on real numbers.
+"""Evaluates a captured graph on real numbers: a model, or a step of training.
 
 It gives calibration ranges, layer-by-layer values, and the check that capture changed nothing.
 """
@@ -6,11 +6,13 @@ It gives calibration ranges, layer-by-layer values, and the check that capture c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ._gradients import GRADIENTS, SMOOTH_GRADIENTS
 from .graph import Graph, Node
 
 Compute = Callable[[Node, Sequence[Tensor]], Tensor]
@@ -68,6 +70,7 @@ SMOOTH: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "silu": F.silu,
+    **SMOOTH_GRADIENTS,
 }
 """The functions of ``smooth`` nodes but for the softmaxes."""
 
@@ -107,6 +110,13 @@ COMPUTE: dict[str, Compute] = {
     "expand": lambda n, v: v[0].expand(n.shape),
     "argmax": _argmax,
     "smooth": _smooth,
+    "positive": lambda n, v: (v[0] > 0).to(v[0].dtype),
+    "choose": lambda n, v: torch.where(v[0] != 0, v[1], torch.zeros_like(v[1])),
+    "in_range": lambda n, v: torch.tensor(
+        float(all(bool((t.abs() < n.op["limit"]).all()) for t in v)), dtype=v[0].dtype
+    ),
+    "reverse": lambda n, v: v[0].flip(n.op["dims"]),
+    **GRADIENTS,
 }
 """One entry an operation of :mod:`privet.graph`, in the words of its definition there."""
 
@@ -119,31 +129,90 @@ def evaluate(
     dtype: torch.dtype = torch.float64,
     see: Callable[[int, Tensor], None] | None = None,
 ) -> list[Tensor]:
-    """The graph's outputs on inputs of exactly the captured shapes.
+    """The outputs of a model's graph on inputs of exactly the captured shapes.
 
     ``see`` is called with the id and value of every node as it is computed; values are dropped after
     their last use. An unsupported operation raises ``KeyError``.
     """
+    sources = Sources(inputs=inputs, parameters=parameters)
+    return run(graph, sources, [o.node for o in graph.outputs], dtype, see)
+
+
+def step(
+    graph: Graph,
+    states: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    publics: Mapping[str, float],
+    masks: Mapping[int, Tensor] | None = None,
+    *,
+    dtype: torch.dtype = torch.float64,
+    see: Callable[[int, Tensor], None] | None = None,
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """One step of training: the outputs by name, and all states as they are afterwards.
+
+    ``masks`` gives the coins of each dropout by its stream, 1 where an element is kept; what is not given is drawn
+    from torch's generator.
+    """
+    coins = {} if masks is None else dict(masks)
+    for stream, node in graph.dropouts().items():
+        if stream not in coins:
+            coins[stream] = torch.bernoulli(torch.full(node.shape, float(node.op["keep"])))
+    sources = Sources(inputs=inputs, states=states, publics=publics, masks=coins)
+    wanted = [o.node for o in graph.outputs] + [u.node for u in graph.updates]
+    found = run(graph, sources, wanted, dtype, see)
+    outputs = dict(zip([o.name for o in graph.outputs], found, strict=False))
+    names = [graph.nodes[u.state].op["name"] for u in graph.updates]
+    return outputs, {**states, **dict(zip(names, found[len(graph.outputs) :], strict=True))}
+
+
+@dataclass
+class Sources:
+    """Where a graph's nodes without operands take their values from."""
+
+    inputs: Mapping[str, Tensor]
+    parameters: Mapping[str, Tensor] = field(default_factory=dict)
+    states: Mapping[str, Tensor] = field(default_factory=dict)
+    publics: Mapping[str, float] = field(default_factory=dict)
+    masks: Mapping[int, Tensor] = field(default_factory=dict)
+
+    def value(self, node: Node, operands: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+        """The value of any node."""
+        if node.kind == "input":
+            return self.inputs[node.op["name"]].to(dtype)
+        if node.kind == "parameter":
+            return self.parameters[node.op["name"]].to(dtype)
+        if node.kind == "state":
+            return self.states[node.op["name"]].to(dtype)
+        if node.kind == "public":
+            return torch.tensor(self.publics[node.op["name"]], dtype=dtype)
+        if node.kind == "dropout":
+            return operands[0] * self.masks[node.op["stream"]].reshape(node.shape).to(dtype)
+        return COMPUTE[node.kind](node, operands)
+
+
+def run(
+    graph: Graph,
+    sources: Sources,
+    wanted: Sequence[int],
+    dtype: torch.dtype,
+    see: Callable[[int, Tensor], None] | None,
+) -> list[Tensor]:
+    """The values of the wanted nodes."""
     last = {i: at for at, n in enumerate(graph.nodes) for i in n.inputs}
-    wanted = {o.node for o in graph.outputs}
+    keep = set(wanted)
     values: dict[int, Tensor] = {}
     with torch.no_grad():
         for at, node in enumerate(graph.nodes):
-            if node.kind == "input":
-                value = inputs[node.op["name"]].to(dtype)
-            elif node.kind == "parameter":
-                value = parameters[node.op["name"]].to(dtype)
-            else:
-                value = COMPUTE[node.kind](node, [values[i] for i in node.inputs])
+            value = sources.value(node, [values[i] for i in node.inputs], dtype)
             if list(value.shape) != node.shape:
                 raise AssertionError(f"node {at} ({node.kind}): shape {list(value.shape)}, captured as {node.shape}")
             if see is not None:
                 see(at, value)
             values[at] = value
             for i in set(node.inputs):
-                if last[i] == at and i not in wanted:
+                if last[i] == at and i not in keep:
                     del values[i]
-    return [values[o.node] for o in graph.outputs]
+    return [values[i] for i in wanted]
 
 
 def batches(inputs: Mapping[str, Tensor], batch: int) -> list[dict[str, Tensor]]:

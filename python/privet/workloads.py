@@ -1,5 +1,6 @@
 """Writes ``benches/workloads/NAME.graph.json``: the networks of ``privet bench``, without weights.
 
+Beside some of them goes ``NAME.train.graph.json``, a step of training.
 The files hold shapes and ranges only. The benchmark draws every parameter uniformly from its range, which is how
 the ranges were made: weights are uniform with Kaiming's bound, and each BatchNorm gets statistics near those of
 its own input, so that activations neither vanish nor grow. Seeds are fixed; this is public benchmark data.
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 from . import models
 from .capture import capture
 from .graph import Graph
+from .training.program import capture_training
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,27 @@ WORKLOADS = {
     "squeezenet": Workload(models.squeezenet, (3, 224, 224), -2.2, 2.7),
     "vgg16": Workload(models.vgg16, (3, 224, 224), -2.2, 2.7),
 }
+
+
+@dataclass(frozen=True)
+class TrainingWorkload:
+    """A step of training: the network of a workload, rows of a batch, momentum."""
+
+    base: Workload
+    batch: int
+    momentum: float
+
+
+MNIST = (1, 28, 28)
+TRAININGS = {
+    "mlp": TrainingWorkload(WORKLOADS["mlp"], 128, 0.0),
+    "lenet": TrainingWorkload(WORKLOADS["lenet"], 128, 0.0),
+    "cnn2": TrainingWorkload(Workload(models.cnn2, MNIST, 0.0, 1.0), 100, 0.9),
+    "cnn3": TrainingWorkload(Workload(models.cnn3, (3, 32, 32), -2.2, 2.7), 100, 0.9),
+}
+"""Steps with cross entropy and SGD: the batches of Falcon's figures, and those of Orca's with its momentum."""
+
+CLASSES = 10
 
 CALIBRATION_ELEMENTS = 400_000  # of the input: two rows of 3x224x224, capped below
 CALIBRATION_ROWS = 64
@@ -116,19 +139,45 @@ def generate(name: str) -> Graph:
     return graph
 
 
+def generate_training(name: str) -> Graph:
+    """The graph of a step, with the ranges of states and inputs and without source lines."""
+    work = TRAININGS[name]
+    random = torch.Generator().manual_seed(20250101)
+    rows = uniform((work.batch, *work.base.row), work.base.low, work.base.high, random)
+    model = work.base.build()
+    draw(model, rows, random)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=work.momentum)
+    labels = torch.randint(0, CLASSES, (work.batch,), generator=random)
+    training = capture_training(model, nn.CrossEntropyLoss(), optimizer, (rows, labels), name=name)
+    for node in training.train.nodes:
+        node.source = ""
+        if node.kind == "state":
+            values = training.states[node.op["name"]]
+            node.range = round_outward(float(values.min()), float(values.max()))
+        elif node.kind == "input":
+            own = (work.base.low, work.base.high)
+            node.range = (0.0, 1.0) if node.op["name"] in training.classes else round_outward(*own)
+    return training.train
+
+
 def main() -> None:
     """Write all or the named files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(WORKLOADS)}; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     parser.add_argument("--out", type=Path, default=Path("benches/workloads"), help="folder to write to")
     options = parser.parse_args()
-    unknown = set(options.names) - set(WORKLOADS)
+    known = {**WORKLOADS, **TRAININGS}
+    unknown = set(options.names) - set(known)
     if unknown:
-        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
+        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     options.out.mkdir(parents=True, exist_ok=True)
-    for name in options.names or WORKLOADS:
-        path = options.out / f"{name}.graph.json"
-        path.write_text(generate(name).to_json() + "\n")
+    made: list[tuple[str, Callable[[str], Graph]]] = []
+    for name in options.names or [*WORKLOADS, *(n for n in TRAININGS if n not in WORKLOADS)]:
+        made += [(f"{name}.graph.json", generate)] * (name in WORKLOADS)
+        made += [(f"{name}.train.graph.json", generate_training)] * (name in TRAININGS)
+    for file, make in made:
+        path = options.out / file
+        path.write_text(make(file.split(".")[0]).to_json() + "\n")
         print(f"{path}: {path.stat().st_size} bytes")
 
 

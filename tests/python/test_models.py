@@ -28,6 +28,8 @@ NETWORKS = [
     (models.spin_lenet, (1, 28, 28), 10, 431_080),
     (models.spin_alexnet, (3, 32, 32), 10, 3_881_354),
     (models.spin_vgg16m, (3, 32, 32), 10, 14_914_378),
+    (models.cnn2, (1, 28, 28), 10, 37_610),
+    (models.cnn3, (3, 32, 32), 10, 210_442),
     (models.ResNet20, (3, 32, 32), 10, 269_722),
 ]
 
@@ -83,7 +85,8 @@ def close(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
 
 def test_every_workload_has_its_file_and_no_other():
     assert {p.name for p in FILES.iterdir() if p.suffix == ".json"} == {
-        f"{name}.graph.json" for name in workloads.WORKLOADS
+        *(f"{name}.graph.json" for name in workloads.WORKLOADS),
+        *(f"{name}.train.graph.json" for name in workloads.TRAININGS),
     }
 
 
@@ -97,6 +100,18 @@ def test_workload_file_is_current(name):
         assert node.range is not None and fresh.range is not None
         assert node.range[0] <= node.range[1]
         assert close(node.range, fresh.range), f"{node.layer} {node.kind}: {node.range} {fresh.range}"
+        node.range = fresh.range = None
+    assert kept == made, "run: python -m privet.workloads"
+
+
+@pytest.mark.parametrize("name", workloads.TRAININGS)
+def test_step_file_is_current(name):
+    path = FILES / f"{name}.train.graph.json"
+    assert path.stat().st_size < 150_000
+    kept, made = Graph.from_json(path.read_text()), workloads.generate_training(name)
+    for node, fresh in zip(kept.nodes, made.nodes, strict=True):
+        assert (node.range is None) == (fresh.range is None) == (node.kind not in ("input", "state"))
+        assert node.range is None or close(node.range, fresh.range)
         node.range = fresh.range = None
     assert kept == made, "run: python -m privet.workloads"
 

@@ -17,8 +17,7 @@ pub fn last_use(plan: &Plan) -> Vec<usize> {
             last[v] = i;
         }
     }
-    for o in &plan.outputs {
-        last[o.value] = plan.nodes.len();
-    }
+    let kept = plan.outputs.iter().map(|o| o.value).chain(plan.updates.iter().map(|u| u.value));
+    kept.for_each(|v| last[v] = plan.nodes.len());
     last
 }

@@ -19,6 +19,12 @@ pub(crate) enum Predicate {
 /// m is the XOR of one pseudorandom bit from each evaluator's seed: it costs no key byte, and each
 /// evaluator knows half of it only.
 pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<BitVec, KeyError> {
+    deal_keys(cx, wire, bits, alpha)?;
+    Ok(cx.bit_mask(wire, alpha.len()))
+}
+
+/// Deal keys for thresholds `alpha` of `bits` bits.
+pub(crate) fn deal_keys(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<(), KeyError> {
     let mut random = cx.secret(wire, 0);
     let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
     let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
@@ -34,7 +40,7 @@ pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Resul
         cx.stats.comparisons += alpha.len() as u64;
         cx.stats.aes_calls += 2 * shape.aes_calls() as u64;
     }
-    Ok(cx.bit_mask(wire, alpha.len()))
+    Ok(())
 }
 
 /// Walk the keys to the public points `x(i)` and open `c ^ m`.
@@ -47,7 +53,20 @@ pub(crate) fn eval(
     n: usize,
     x: impl Fn(usize) -> u64,
 ) -> Result<BitVec, EvalError> {
-    let mut share = cx.bit_mask_share(wire, n);
+    let mut share = walk(cx, bits, predicate, n, x)?;
+    share.xor_assign(&cx.bit_mask_share(wire, n));
+    cx.open_masked_bits(what, share)
+}
+
+/// Walk the keys to the public points `x(i)`; gives this evaluator's XOR shares of the results.
+pub(crate) fn walk(
+    cx: &mut Eval,
+    bits: u32,
+    predicate: Predicate,
+    n: usize,
+    x: impl Fn(usize) -> u64,
+) -> Result<BitVec, EvalError> {
+    let mut share = BitVec::zeros(n);
     let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
     let (device, hash) = (cx.device, cx.hash);
     let mut points = Vec::with_capacity(chunk.min(n));
@@ -61,10 +80,10 @@ pub(crate) fn eval(
         let bits = if predicate == Predicate::Equal { &out.eq } else { &out.lt };
         // `chunk` is a multiple of 64, so every batch starts at a word.
         for (w, b) in share.words_mut()[start / 64..].iter_mut().zip(bits.words()) {
-            *w ^= b;
+            *w = *b;
         }
         cx.stats.comparisons += count as u64;
         cx.stats.aes_calls += shape.aes_calls() as u64;
     }
-    cx.open_masked_bits(what, share)
+    Ok(share)
 }

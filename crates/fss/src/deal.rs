@@ -1,3 +1,4 @@
+use crate::coins::Coins;
 use crate::keys::{KeyError, KeySink};
 use crate::wire::{Wire, bit_mask_share, mask_share};
 use privet_family::NodeStats;
@@ -5,22 +6,28 @@ use privet_kernels::Device;
 use privet_prg::{Domain, Prg, Seed, TreeHash};
 use privet_ring::{BitVec, Ring};
 
+/// Elements expanded at a time: an even number, so that the stream is the same as in one piece, and few enough for the
+/// first-level cache.
+const CHUNK: usize = 1024;
+
 /// The dealer's side of one record: both evaluators' seeds, its own secret randomness, and the streams.
 pub struct Deal<'a> {
     pub(crate) device: &'a dyn Device,
     pub(crate) hash: &'a TreeHash,
     seeds: [Seed; 2],
     secret: Seed,
+    coins: Coins,
     sink: &'a mut dyn KeySink,
     pub(crate) stats: NodeStats,
     bytes: [u64; 2],
 }
 
 impl<'a> Deal<'a> {
-    /// Deal a record whose randomness all comes from `record`, which nobody else may know.
+    /// Deal record number `number` of a session, whose randomness all comes from `record`, which nobody else may know.
     pub fn new(
         device: &'a dyn Device,
         hash: &'a TreeHash,
+        number: u64,
         record: &Seed,
         sink: &'a mut dyn KeySink,
     ) -> Deal<'a> {
@@ -29,6 +36,7 @@ impl<'a> Deal<'a> {
             hash,
             seeds: [record.derive(Domain::Party, 0), record.derive(Domain::Party, 1)],
             secret: record.derive(Domain::Dealer, 0),
+            coins: Coins::new(hash.keys(), number),
             sink,
             stats: NodeStats::default(),
             bytes: [0; 2],
@@ -40,6 +48,11 @@ impl<'a> Deal<'a> {
         &self.seeds
     }
 
+    /// The coins of this record's dropouts.
+    pub(crate) fn coins(&self) -> &Coins {
+        &self.coins
+    }
+
     /// Key bytes so far, by evaluator.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
@@ -48,9 +61,12 @@ impl<'a> Deal<'a> {
     /// The fresh mask of `wire`: the sum of both evaluators' shares.
     pub(crate) fn fresh_mask(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
         let mut r = mask_share(&self.seeds[0], wire, ring, n);
-        let r1 = mask_share(&self.seeds[1], wire, ring, n);
-        for (a, b) in r.iter_mut().zip(r1) {
-            *a = ring.wrap(a.wrapping_add(b));
+        let mut other = self.seeds[1].derive(Domain::Mask, wire.index()).stream();
+        let mut buffer = [0; CHUNK];
+        for r in r.chunks_mut(CHUNK) {
+            let buffer = &mut buffer[..r.len()];
+            other.fill(ring, buffer);
+            r.iter_mut().zip(buffer).for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(*b)));
         }
         r
     }

@@ -1,14 +1,18 @@
 //! The dealer runs the plan on masks.
 
-use crate::gates::{argmax, equal, extend, max, mul, relu, sign, truncate};
+use crate::coins::Coins;
+use crate::gates::{
+    argmax, choose, dither, equal, exponential, extend, lookup, max, mul, relu, sign, truncate,
+};
 use crate::keys::{KeyError, KeySink};
 use crate::linear;
-use crate::masks::{Masks, mask_of};
+use crate::masks::{MaskCache, Masks, owned};
 use crate::wire::mask_share;
 use crate::{Deal, Wire};
 use privet_family::{NodeStats, Prepared, Products, is_static};
 use privet_kernels::Device;
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
+use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;
 use privet_prg::{Domain, HashKeys, Seed, TreeHash};
 use privet_ring::Ring;
@@ -31,14 +35,16 @@ impl SessionMasks {
             hash: TreeHash::new(HashKeys::from_seed(&session.derive(Domain::Hash, 0))),
             prepared: HashMap::new(),
         };
+        let cache = MaskCache::new(plan);
         for (v, node) in plan.nodes.iter().enumerate() {
             if let Some(products) = Products::of(plan, node)
                 && is_static(plan, node.inputs[1])
             {
-                let rw = mask_of(&masks, plan, node.inputs[1]);
+                let rw = cache.of(&masks, node.inputs[1]);
                 let prepared = products.prepare(device, Ring::new(node.ty.bits), &rw);
                 masks.prepared.insert(v, prepared);
             }
+            cache.done(v);
         }
         masks
     }
@@ -59,6 +65,10 @@ impl Masks for SessionMasks {
         unreachable!("a static value depends on weights alone")
     }
 
+    fn coins(&self) -> &Coins {
+        unreachable!("a static value depends on weights alone")
+    }
+
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
         let [a, b] = [0, 1].map(|p| mask_share(&self.seeds[p], Wire::node(node), ring, n));
         a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect()
@@ -74,6 +84,10 @@ impl Masks for Deal<'_> {
     fn weight(&self, _: ValueId, _: Ring, _: usize) -> Vec<u64> {
         unreachable!("gates take weights' masks from the session")
     }
+
+    fn coins(&self) -> &Coins {
+        Deal::coins(self)
+    }
 }
 
 struct RecordMasks<'a, 'b>(&'a SessionMasks, &'a Deal<'b>);
@@ -85,6 +99,10 @@ impl Masks for RecordMasks<'_, '_> {
 
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
         self.0.weight(node, ring, n)
+    }
+
+    fn coins(&self) -> &Coins {
+        self.1.coins()
     }
 }
 
@@ -106,20 +124,23 @@ impl<'a> Dealer<'a> {
         [record.derive(Domain::Party, 0), record.derive(Domain::Party, 1)]
     }
 
-    /// Deal one record into `sink`; `progress(node)` is called after every node. Gives the costs of each
+    /// Deal record number `number` of the session into `sink`, its randomness all from the seed `record`; `progress(node)` is called after every node. Gives the costs of each
     /// node (key bytes: of the longer stream).
     pub fn deal(
         &self,
+        number: u64,
         record: &Seed,
         sink: &mut dyn KeySink,
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<NodeStats>, KeyError> {
-        let mut cx = Deal::new(self.device, &self.session.hash, record, sink);
+        let mut cx = Deal::new(self.device, &self.session.hash, number, record, sink);
+        let cache = MaskCache::new(self.plan);
         let mut stats = Vec::with_capacity(self.plan.nodes.len());
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let (start, before) = (Instant::now(), cx.bytes());
             cx.stats = NodeStats::default();
-            self.node(&mut cx, v, node)?;
+            self.node(&mut cx, &cache, v, node)?;
+            cache.done(v);
             cx.stats.seconds = start.elapsed().as_secs_f64();
             cx.stats.key_bytes = (0..2).map(|b| cx.bytes()[b] - before[b]).max().unwrap_or(0);
             stats.push(cx.stats);
@@ -128,15 +149,33 @@ impl<'a> Dealer<'a> {
         Ok(stats)
     }
 
-    fn node(&self, cx: &mut Deal, v: ValueId, node: &Node) -> Result<(), KeyError> {
+    fn node(&self, cx: &mut Deal, cache: &MaskCache, v: ValueId, node: &Node) -> Result<(), KeyError> {
         let (wire, to) = (Wire::node(v), Ring::new(node.ty.bits));
-        let mask = |cx: &Deal, i: usize| mask_of(&RecordMasks(self.session, cx), self.plan, node.inputs[i]);
+        let mask = |cx: &Deal, i: usize| cache.of(&RecordMasks(self.session, cx), node.inputs[i]);
         let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
         let shape = || self.plan.nodes[node.inputs[0]].ty.shape.as_slice();
         match &node.op {
-            Op::Truncate { shift, rounding } => {
+            Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
                 let r = mask(cx, 0);
-                truncate::deal(cx, wire, from(), *shift, *rounding, &r)
+                dither::deal(cx, wire, [from(), to], *shift, &r)
+            }
+            Op::Truncate { shift, rounding: Rounding::Floor | Rounding::OneUlp } => {
+                let r = mask(cx, 0);
+                truncate::deal(cx, wire, [from(), to], *shift, &r)
+            }
+            Op::Lookup { .. } => {
+                let r = mask(cx, 0);
+                lookup::deal(cx, wire, from(), &r)
+            }
+            Op::Piecewise { shift, pieces } => {
+                let r = mask(cx, 0);
+                lookup::deal_pieces(cx, wire, &Pieces { shift: *shift, pieces }, &r)
+            }
+            Op::Exponential { first, rows } => {
+                let r = mask(cx, 0);
+                let ty = &self.plan.nodes[node.inputs[0]].ty;
+                let e = Exponential::new(ty, *first, rows).map_err(KeyError::Corrupt)?;
+                exponential::deal(cx, wire, to, &e, &r)
             }
             Op::Relu => {
                 let r = mask(cx, 0);
@@ -158,6 +197,10 @@ impl<'a> Dealer<'a> {
                 let (rx, ry) = (mask(cx, 0), mask(cx, 1));
                 mul::deal(cx, wire, to, &rx, &ry)
             }
+            Op::Choose => {
+                let (m, r) = (mask(cx, 0), mask(cx, 1));
+                choose::deal(cx, wire, to, &m, &r)
+            }
             Op::Select => {
                 let rx = mask(cx, 0);
                 let ry = max::difference(to, &mask(cx, 1), &mask(cx, 2));
@@ -169,12 +212,12 @@ impl<'a> Dealer<'a> {
             }
             Op::MaxPool2d { window } => {
                 let [rows, columns] = tournament::max_pool(window, shape());
-                let r = mask(cx, 0);
+                let r = owned(mask(cx, 0));
                 let r = max::deal_tournament(cx, wire, 1, to, &rows, r)?;
                 max::deal_tournament(cx, wire, 1 + rows.levels.len(), to, &columns, r).map(drop)
             }
             Op::Argmax { dim } => {
-                let r = mask(cx, 0);
+                let r = owned(mask(cx, 0));
                 argmax::deal(cx, wire, from(), to, &tournament::argmax(shape(), *dim), r)
             }
             _ => match Products::of(self.plan, node) {
@@ -196,13 +239,52 @@ impl<'a> Dealer<'a> {
     }
 }
 
-/// The coins of stochastic rounding that a record's dealer used for node `v`: what the interpreter needs to
-/// agree with the protocol integer by integer. For tests and for parties that check a revealed record.
-pub fn rounding_coins(plan: &Plan, record: &Seed, v: ValueId) -> Option<Vec<u64>> {
-    match plan.nodes[v].op {
-        Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-            Some(truncate::coins_of(record, Wire::node(v), shift, plan.nodes[v].ty.len()))
+/// The coins of record number `number` for node `v`, which are the lowest bits of its operand's mask, as the interpreter
+/// reads them: those of stochastic rounding, [`Op::Piecewise`] and [`Op::Exponential`]. What the interpreter needs to
+/// agree with the protocol integer by integer.
+pub fn mask_coins(
+    plan: &Plan,
+    session: &SessionMasks,
+    number: u64,
+    record: &Seed,
+    v: ValueId,
+) -> Option<Vec<u64>> {
+    let node = &plan.nodes[v];
+    let mask = |bits: u32| {
+        let coins = Coins::new(session.hash_keys(), number);
+        let masks = KnownMasks { session, seeds: Dealer::record_seeds(record), coins };
+        let low = |r: &u64| r & ((1 << bits) - 1);
+        MaskCache::new(plan).of(&masks, node.inputs[0]).iter().map(low).collect::<Vec<u64>>()
+    };
+    match &node.op {
+        // up where the coin is below x_low, that is, where x_low + r_low carries
+        Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
+            Some(mask(*shift).iter().map(|r| (1 << shift) - 1 - r).collect())
         }
+        Op::Piecewise { shift, .. } => Some(mask(*shift)),
+        Op::Exponential { .. } => Some(mask(plan.nodes[node.inputs[0]].ty.frac)),
         _ => None,
+    }
+}
+
+/// All masks of a record, from its seeds.
+struct KnownMasks<'a> {
+    session: &'a SessionMasks,
+    seeds: [Seed; 2],
+    coins: Coins,
+}
+
+impl Masks for KnownMasks<'_> {
+    fn coins(&self) -> &Coins {
+        &self.coins
+    }
+
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+        let [a, b] = [0, 1].map(|p| mask_share(&self.seeds[p], wire, ring, n));
+        a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect()
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+        self.session.weight(node, ring, n)
     }
 }

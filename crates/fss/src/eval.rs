@@ -1,3 +1,4 @@
+use crate::coins::Coins;
 use crate::keys::{KeyError, KeySource};
 use crate::wire::{PartyId, Wire, bit_mask_share, mask_share};
 use privet_family::{NodeStats, Opening, OpeningKind};
@@ -28,12 +29,20 @@ pub enum EvalError {
     Missing(String),
 }
 
+/// An opening of which this evaluator's half is on its way.
+pub(crate) struct Sent {
+    step: Step,
+    ring: Ring,
+    share: Vec<u64>,
+}
+
 /// One evaluator's side of one record.
 pub struct Eval<'a> {
     pub(crate) party: PartyId,
     pub(crate) device: &'a dyn Device,
     pub(crate) hash: &'a TreeHash,
     seed: Seed,
+    coins: Coins,
     source: &'a mut dyn KeySource,
     channel: &'a mut dyn Channel,
     step: u32,
@@ -43,11 +52,13 @@ pub struct Eval<'a> {
 }
 
 impl<'a> Eval<'a> {
-    /// Evaluate with this record's `seed` and key stream, against the other evaluator on `channel`.
+    /// Evaluate record number `record` of a session with its `seed` and key stream, against the other evaluator on
+    /// `channel`.
     pub fn new(
         party: PartyId,
         device: &'a dyn Device,
         hash: &'a TreeHash,
+        record: u64,
         seed: Seed,
         source: &'a mut dyn KeySource,
         channel: &'a mut dyn Channel,
@@ -57,6 +68,7 @@ impl<'a> Eval<'a> {
             device,
             hash,
             seed,
+            coins: Coins::new(hash.keys(), record),
             source,
             channel,
             step: 0,
@@ -92,6 +104,11 @@ impl<'a> Eval<'a> {
         mask_share(&self.seed, wire, ring, n)
     }
 
+    /// The coins of this record's dropouts.
+    pub(crate) fn coins(&self) -> &Coins {
+        &self.coins
+    }
+
     pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> BitVec {
         bit_mask_share(&self.seed, wire, n)
     }
@@ -106,13 +123,27 @@ impl<'a> Eval<'a> {
         &mut self,
         what: &str,
         ring: Ring,
-        mut share: Vec<u64>,
+        share: Vec<u64>,
     ) -> Result<Vec<u64>, EvalError> {
-        let n = share.len();
+        let sent = self.send_masked(what, ring, share)?;
+        self.stats.rounds += 1;
+        self.receive_masked(sent)
+    }
+
+    /// The first half of [`Eval::open_masked`], for several openings in one round, which the caller counts.
+    pub(crate) fn send_masked(&mut self, what: &str, ring: Ring, share: Vec<u64>) -> Result<Sent, EvalError> {
         let mut payload = Vec::new();
         pack(ring, &share, &mut payload);
-        let theirs = self.exchange(what, payload, ring.packed_bytes(n), n as u64 * ring.bits() as u64)?;
-        for (a, b) in share.iter_mut().zip(unpack(ring, &theirs, n)?) {
+        let step = self.send(what, payload, share.len() as u64 * ring.bits() as u64)?;
+        Ok(Sent { step, ring, share })
+    }
+
+    /// The second half; in the order in which the openings were sent.
+    pub(crate) fn receive_masked(&mut self, sent: Sent) -> Result<Vec<u64>, EvalError> {
+        let Sent { step, ring, mut share } = sent;
+        let theirs = self.channel.recv(&step, ring.packed_bytes(share.len()))?;
+        let theirs = unpack(ring, &theirs, share.len())?;
+        for (a, b) in share.iter_mut().zip(theirs) {
             *a = ring.wrap(a.wrapping_add(b));
         }
         Ok(share)
@@ -121,26 +152,22 @@ impl<'a> Eval<'a> {
     /// Open masked bits: exchange XOR shares of `c ^ m`, with `m` uniform and known to neither evaluator.
     pub(crate) fn open_masked_bits(&mut self, what: &str, mut share: BitVec) -> Result<BitVec, EvalError> {
         let n = share.len();
-        let theirs = self.exchange(what, share.to_bytes(), n.div_ceil(8), n as u64)?;
+        let step = self.send(what, share.to_bytes(), n as u64)?;
+        self.stats.rounds += 1;
+        let theirs = self.channel.recv(&step, n.div_ceil(8))?;
         let theirs = BitVec::from_bytes(n, &theirs)
             .ok_or_else(|| EvalError::Bits(format!("{} / {what}", self.layer)))?;
         share.xor_assign(&theirs);
         Ok(share)
     }
 
-    fn exchange(
-        &mut self,
-        what: &str,
-        payload: Vec<u8>,
-        len: usize,
-        bits: u64,
-    ) -> Result<Vec<u8>, EvalError> {
+    fn send(&mut self, what: &str, payload: Vec<u8>, bits: u64) -> Result<Step, EvalError> {
         self.step += 1;
         let name = format!("{} / {what}", self.layer);
         self.openings.push(Opening { step: self.step, what: name.clone(), bits, kind: OpeningKind::Masked });
         self.stats.sent_bytes += payload.len() as u64;
-        self.stats.rounds += 1;
         let step = Step { id: self.step, name: name.into() };
-        Ok(self.channel.exchange(&step, payload, len)?)
+        self.channel.send(&step, payload)?;
+        Ok(step)
     }
 }

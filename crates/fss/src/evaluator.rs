@@ -1,13 +1,18 @@
 //! An evaluator runs the plan on masked values.
 
-use crate::gates::{argmax, equal, extend, max, mul, relu, sign, truncate};
+use crate::coins::Coins;
+use crate::gates::{
+    argmax, choose, dither, equal, exponential, extend, lookup, max, mul, relu, scale, sign, truncate,
+};
 use crate::linear::{self, Operand};
-use crate::masks::{Masks, mask_of};
+use crate::masks::{MaskCache, Masks, owned, unchanged};
+use crate::states::{self, States};
 use crate::wire::{PartyId, mask_share};
 use crate::{Eval, EvalError, Wire};
 use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
 use privet_kernels::Device;
-use privet_plan::ir::{Node, Op, Plan, ValueId};
+use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
+use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::{Affine, apply_local, tournament};
 use privet_prg::Seed;
 use privet_ring::Ring;
@@ -44,6 +49,7 @@ impl MaskedWeights {
                 weights.values.insert(v, Arc::new(value));
             }
         }
+        let cache = MaskCache::new(plan);
         let mut read_otherwise = vec![false; plan.nodes.len()];
         for (v, node) in plan.nodes.iter().enumerate() {
             let products = Products::of(plan, node);
@@ -51,15 +57,17 @@ impl MaskedWeights {
                 if i == 1
                     && let (Some(products), true) = (products, is_static(plan, input))
                 {
-                    let (ring, mask) = (Ring::new(node.ty.bits), mask_of(&weights, plan, input));
+                    let (ring, mask) = (Ring::new(node.ty.bits), owned(cache.of(&weights, input)));
                     let operand = Operand::new(device, ring, products, &weights.values[&input], mask);
                     weights.operands.insert(v, operand);
                 } else if !is_static(plan, v) {
                     read_otherwise[input] = true;
                 }
             }
+            cache.done(v);
         }
         plan.outputs.iter().for_each(|o| read_otherwise[o.value] = true);
+        plan.updates.iter().for_each(|u| read_otherwise[u.value] = true);
         weights.values.retain(|&v, _| read_otherwise[v]);
         Ok(weights)
     }
@@ -67,6 +75,10 @@ impl MaskedWeights {
 
 impl Masks for MaskedWeights {
     fn fresh(&self, _: Wire, _: Ring, _: usize) -> Vec<u64> {
+        unreachable!("a static value depends on weights alone")
+    }
+
+    fn coins(&self) -> &Coins {
         unreachable!("a static value depends on weights alone")
     }
 
@@ -84,6 +96,36 @@ impl Masks for RecordMasks<'_, '_> {
 
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
         self.0.weight(node, ring, n)
+    }
+
+    fn coins(&self) -> &Coins {
+        self.1.coins()
+    }
+}
+
+/// What an evaluator is given for a run.
+pub struct Given<'a> {
+    /// Masked inputs by node.
+    pub inputs: HashMap<ValueId, Vec<u64>>,
+    /// Public numbers by name, each an element of its node's ring.
+    pub publics: BTreeMap<String, u64>,
+    /// Its shares of states, those of the plan among them.
+    pub states: &'a States,
+}
+
+/// What a run gives an evaluator.
+pub struct Done {
+    /// Its additive share of every output, in the plan's order.
+    pub outputs: Vec<Vec<u64>>,
+    /// Its additive shares of the states that the plan updates.
+    pub updates: States,
+    /// The costs of every node. All states are opened in one round, which the first one's node counts.
+    pub nodes: Vec<NodeStats>,
+}
+
+impl std::fmt::Debug for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Done").field("updates", &self.updates).finish_non_exhaustive()
     }
 }
 
@@ -106,16 +148,22 @@ impl<'a> Evaluator<'a> {
         mask_share(seed, Wire::node(v), Ring::new(ty.bits), ty.len())
     }
 
-    /// Run one record. `inputs` holds the masked inputs by node; `progress(node)` is called after every
-    /// node. Gives this evaluator's additive share of every output, in the plan's order, and the costs of
-    /// every node.
+    /// Run one record; `progress(node)` is called after every node. States are opened first; those given stay as they
+    /// are, and their updates are among what is given back.
     pub fn run(
         &self,
         cx: &mut Eval,
-        mut inputs: HashMap<ValueId, Vec<u64>>,
+        given: Given,
         progress: &mut dyn FnMut(usize),
-    ) -> Result<(Vec<Vec<u64>>, Vec<NodeStats>), EvalError> {
-        let last = last_use(self.plan);
+    ) -> Result<Done, EvalError> {
+        let Given { mut inputs, publics, states } = given;
+        let publics = self.publics(&publics)?;
+        let start = Instant::now();
+        let mut opened = states::open(cx, self.plan, states)?;
+        // What all states cost together is counted at the first.
+        let (rounds, seconds) = (!opened.is_empty() as u64, start.elapsed().as_secs_f64());
+        let mut together = NodeStats { rounds, seconds, ..NodeStats::default() };
+        let (last, cache) = (last_use(self.plan), MaskCache::new(self.plan));
         let mut values: Vec<Option<Arc<Vec<u64>>>> = vec![None; self.plan.nodes.len()];
         let mut stats = Vec::with_capacity(self.plan.nodes.len());
         for (v, node) in self.plan.nodes.iter().enumerate() {
@@ -127,41 +175,81 @@ impl<'a> Evaluator<'a> {
             } else if let Op::Input { name, .. } = &node.op {
                 let x = inputs.remove(&v).filter(|x| x.len() == node.ty.len());
                 Some(Arc::new(x.ok_or_else(|| EvalError::Missing(format!("input `{name}` was not shared")))?))
+            } else if let Some((w, sent_bytes)) = opened.remove(&v) {
+                cx.stats = NodeStats { sent_bytes, ..std::mem::take(&mut together) };
+                Some(Arc::new(w))
+            } else if let Some(operand) = unchanged(&node.op) {
+                values[node.inputs[operand]].clone()
+            } else if let Some(&p) = publics.get(&v) {
+                Some(Arc::new(vec![p]))
             } else {
-                Some(Arc::new(self.node(cx, v, node, &values)?))
+                Some(Arc::new(self.node(cx, &cache, v, &values)?))
             };
             values[v] = value;
+            cache.done(v);
             for &i in node.inputs.iter().filter(|&&i| last[i] == v) {
                 values[i] = None;
             }
-            cx.stats.seconds = start.elapsed().as_secs_f64();
+            cx.stats.seconds += start.elapsed().as_secs_f64();
             stats.push(cx.stats);
             progress(v);
         }
-        let leads = cx.leads() as u64;
-        let outputs = self.plan.outputs.iter().map(|o| {
-            let ring = Ring::new(self.plan.nodes[o.value].ty.bits);
-            let yh = values[o.value].clone().unwrap_or_default();
-            let mask = mask_of(&RecordMasks(self.weights, cx), self.plan, o.value);
-            yh.iter().zip(mask).map(|(y, r)| ring.wrap((leads * y).wrapping_sub(r))).collect()
-        });
-        Ok((outputs.collect(), stats))
+        let share = |v: ValueId| {
+            let ring = Ring::new(self.plan.nodes[v].ty.bits);
+            let yh = values[v].clone().unwrap_or_default();
+            states::unmask(cx.party, ring, &yh, owned(cache.of(&RecordMasks(self.weights, cx), v)))
+        };
+        let outputs = self.plan.outputs.iter().map(|o| share(o.value)).collect();
+        let mut updates = States::new();
+        for update in &self.plan.updates {
+            if let Op::State { name, .. } = &self.plan.nodes[update.state].op {
+                updates.insert(name, share(update.value));
+            }
+        }
+        Ok(Done { outputs, updates, nodes: stats })
+    }
+
+    /// The plan's public numbers by node.
+    fn publics(&self, given: &BTreeMap<String, u64>) -> Result<HashMap<ValueId, u64>, EvalError> {
+        let mut publics = HashMap::new();
+        for (v, node) in self.plan.nodes.iter().enumerate() {
+            if let Op::Public { name, .. } = &node.op {
+                let missing = || EvalError::Missing(format!("public number `{name}` was not given"));
+                publics.insert(v, Ring::new(node.ty.bits).wrap(*given.get(name).ok_or_else(missing)?));
+            }
+        }
+        Ok(publics)
     }
 
     fn node(
         &self,
         cx: &mut Eval,
+        cache: &MaskCache,
         v: ValueId,
-        node: &Node,
         values: &[Option<Arc<Vec<u64>>>],
     ) -> Result<Vec<u64>, EvalError> {
+        let node = &self.plan.nodes[v];
         let (wire, to) = (Wire::node(v), Ring::new(node.ty.bits));
         let x = |i: usize| values[node.inputs[i]].clone().unwrap_or_default();
-        let mask = |cx: &Eval, i: usize| mask_of(&RecordMasks(self.weights, cx), self.plan, node.inputs[i]);
+        let mask = |cx: &Eval, i: usize| cache.of(&RecordMasks(self.weights, cx), node.inputs[i]);
         let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
         let shape = || self.plan.nodes[node.inputs[0]].ty.shape.as_slice();
         match &node.op {
-            Op::Truncate { shift, rounding } => truncate::eval(cx, wire, from(), *shift, *rounding, &x(0)),
+            Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
+                dither::eval(cx, wire, [from(), to], *shift, &x(0))
+            }
+            Op::Truncate { shift, rounding: Rounding::Floor | Rounding::OneUlp } => {
+                truncate::eval(cx, wire, [from(), to], *shift, &x(0))
+            }
+            Op::Lookup { tables } => lookup::eval(cx, wire, [from(), to], tables, &x(0)),
+            Op::Piecewise { shift, pieces } => {
+                lookup::eval_pieces(cx, wire, to, &Pieces { shift: *shift, pieces }, &x(0))
+            }
+            Op::Exponential { first, rows } => {
+                let ty = &self.plan.nodes[node.inputs[0]].ty;
+                let e = Exponential::new(ty, *first, rows).map_err(EvalError::Missing)?;
+                exponential::eval(cx, wire, to, &e, &x(0))
+            }
             Op::Relu => relu::eval(cx, wire, from(), to, &x(0)),
             Op::Extend => extend::eval(cx, wire, from(), to, &x(0)),
             Op::IsNegative => sign::eval(cx, wire, from(), to, &x(0)),
@@ -170,6 +258,12 @@ impl<'a> Evaluator<'a> {
                 let (rx, ry) = (mask(cx, 0), mask(cx, 1));
                 mul::eval(cx, wire, to, (&x(0), &rx), (&x(1), &ry))
             }
+            Op::Scale => {
+                let rx = mask(cx, 0);
+                scale::eval(cx, wire, to, (&x(0), &rx), x(1)[0])
+            }
+            Op::Choose => choose::eval(cx, wire, to, &x(0), &x(1)),
+            Op::Dropout { stream, keep } => Ok(cx.coins().keep(*stream, *keep, &x(0))),
             Op::Select => {
                 // y + c (x - y); the result's mask is y's plus the product's.
                 let rc = mask(cx, 0);
@@ -191,13 +285,13 @@ impl<'a> Evaluator<'a> {
             }
             _ => match Products::of(self.plan, node) {
                 Some(products) => {
-                    let start = self.bias_share(cx, node, values);
-                    let rx = mask(cx, 0);
+                    let start = self.bias_share(cx, cache, node, values);
+                    let rx = owned(mask(cx, 0));
                     let fresh;
                     let w = match self.weights.operands.get(&v) {
                         Some(w) => w,
                         None => {
-                            fresh = Operand::new(cx.device, to, products, &x(1), mask(cx, 1));
+                            fresh = Operand::new(cx.device, to, products, &x(1), owned(mask(cx, 1)));
                             &fresh
                         }
                     };
@@ -209,12 +303,19 @@ impl<'a> Evaluator<'a> {
     }
 
     /// This evaluator's additive share of the bias (the third operand), over the whole output.
-    fn bias_share(&self, cx: &Eval, node: &Node, values: &[Option<Arc<Vec<u64>>>]) -> Vec<u64> {
+    fn bias_share(
+        &self,
+        cx: &Eval,
+        cache: &MaskCache,
+        node: &Node,
+        values: &[Option<Arc<Vec<u64>>>],
+    ) -> Vec<u64> {
         let Some(&bias) = node.inputs.get(2) else { return vec![0; node.ty.len()] };
         let leads = cx.leads() as u64;
         let masked = values[bias].clone().unwrap_or_default();
-        let mask = mask_of(&RecordMasks(self.weights, cx), self.plan, bias);
-        let share: Vec<u64> = masked.iter().zip(mask).map(|(b, r)| (leads * b).wrapping_sub(r)).collect();
+        let mask = cache.of(&RecordMasks(self.weights, cx), bias);
+        let share: Vec<u64> =
+            masked.iter().zip(mask.iter()).map(|(b, r)| (leads * b).wrapping_sub(*r)).collect();
         spread_bias(node, &share)
     }
 }

@@ -7,7 +7,7 @@
 use privet_family::{Forecast, OpeningList, PlannedOpening, When};
 use privet_plan::Plan;
 use privet_plan::cost::{self, GateCost};
-use privet_plan::ir::{Node, Op, ValueId};
+use privet_plan::ir::{Node, Op, Rounding, ValueId};
 use privet_plan::tournament::{self, Tournament};
 
 /// The family, as estimates and audits see it.
@@ -27,6 +27,16 @@ impl Forecast for Fss {
             }
         }
         for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::Input { name, owner, .. } = &node.op {
+                list.value(id, node, format!("input `{name}` of {owner}"), When::Run);
+            }
+        }
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::State { name, .. } = &node.op {
+                list.value(id, node, format!("state `{name}`"), When::Run);
+            }
+        }
+        for (id, node) in plan.nodes.iter().enumerate() {
             openings(&mut list, plan, id, node);
         }
         list.outputs(plan);
@@ -42,15 +52,19 @@ impl Forecast for Fss {
 fn openings(list: &mut OpeningList, plan: &Plan, id: ValueId, node: &Node) {
     let operand = |i: usize| &plan.nodes[node.inputs[i]].ty;
     match &node.op {
-        Op::Input { name, owner, .. } => {
-            list.value(id, node, format!("input `{name}` of {owner}"), When::Run)
-        }
-        Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Select => {
+        Op::Choose => list.value(id, node, "chosen", When::Run),
+        Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Scale | Op::Select => {
             list.value(id, node, "product", When::Run);
         }
+        Op::Dither { .. } | Op::Truncate { rounding: Rounding::Stochastic, .. } => {
+            list.value(id, node, "truncated", When::Run);
+        }
         Op::Truncate { .. } => compare(list, id, node, "carry bit", "truncated"),
+        Op::Lookup { .. } | Op::Piecewise { .. } => list.value(id, node, "looked up", When::Run),
+        Op::Exponential { .. } => list.value(id, node, "exponential", When::Run),
         Op::Extend => compare(list, id, node, "carry bit", "extended"),
         Op::Relu | Op::Max => compare(list, id, node, "sign bit", "relu"),
+        Op::IsNegative if node.ty.bits == 1 => list.value(id, node, "sign bit", When::Run),
         Op::IsNegative => compare(list, id, node, "sign bit", "sign"),
         Op::Equal => compare(list, id, node, "equality bit", "equality"),
         Op::MaxPool2d { window } => {
@@ -64,7 +78,12 @@ fn openings(list: &mut OpeningList, plan: &Plan, id: ValueId, node: &Node) {
             let opened = [("larger", operand.bits), ("index of larger", node.ty.bits)];
             tournament(list, id, node, &games, &opened);
         }
-        Op::Weight { .. }
+        Op::Input { .. }
+        | Op::Weight { .. }
+        | Op::State { .. }
+        | Op::Public { .. }
+        | Op::Dropout { .. }
+        | Op::Reverse { .. }
         | Op::Add
         | Op::Sub
         | Op::Neg

@@ -8,9 +8,11 @@
 //! A gate is one file in [`gates`] with `deal` and `eval` side by side. Formulas, sources and security
 //! arguments: `docs/fss.md`.
 
+mod coins;
 mod compare;
 mod deal;
 mod dealer;
+mod entries;
 mod eval;
 mod evaluator;
 mod forecast;
@@ -18,12 +20,15 @@ pub mod gates;
 pub mod keys;
 mod linear;
 mod masks;
+mod states;
 mod tables;
 mod wire;
 
+pub use coins::dropout_coins;
 pub use deal::Deal;
-pub use dealer::{Dealer, SessionMasks, rounding_coins};
+pub use dealer::{Dealer, SessionMasks, mask_coins};
 pub use eval::{Eval, EvalError};
-pub use evaluator::{Evaluator, MaskedWeights};
+pub use evaluator::{Done, Evaluator, Given, MaskedWeights};
 pub use forecast::Fss;
+pub use states::{States, expand_state, share_state};
 pub use wire::{PartyId, Wire};

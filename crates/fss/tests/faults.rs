@@ -3,13 +3,13 @@
 
 mod common;
 
-use common::{Shares, World};
-use privet_fss::EvalError;
+use common::World;
 use privet_fss::keys::{KeyError, KeySource, MemoryKeys};
+use privet_fss::{Done, EvalError};
 use privet_net::fault::{Action, Faulty, When};
 use privet_net::mem::{self, MemChannel, MemOptions};
 use privet_net::{Channel, FrameFilter, Meter, NetError, Step};
-use privet_plan::suite::cases;
+use privet_plan::suite::{cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use std::sync::Arc;
@@ -23,7 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The record that every fault hits anew, and what it gives without a fault.
 fn network() -> (World, [MemoryKeys; 2], Vec<Vec<u64>>) {
-    let case = cases().into_iter().find(|c| c.name == "small network").unwrap();
+    record_of("small network")
+}
+
+fn record_of(name: &str) -> (World, [MemoryKeys; 2], Vec<Vec<u64>>) {
+    let case = cases().into_iter().chain(training_cases()).find(|c| c.name == name).unwrap();
     let seed = |i| Seed::from_bytes([3; 16]).derive(Domain::Public, i);
     let mut stream = seed(0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
@@ -87,7 +91,7 @@ fn noticed(
     world: &World,
     outputs: &[Vec<u64>],
     what: &str,
-    [y0, y1]: [Result<Shares, EvalError>; 2],
+    [y0, y1]: [Result<Done, EvalError>; 2],
     says: &[&str],
 ) {
     let error = match (&y0, &y1) {
@@ -110,7 +114,7 @@ fn noticed(
 /// Nobody reads past the last step: the run is right at the receiver, and complete unless the sender finds
 /// the channel closed before it has sent twice.
 #[track_caller]
-fn harmless(world: &World, outputs: &[Vec<u64>], what: &str, [y0, y1]: [Result<Shares, EvalError>; 2]) {
+fn harmless(world: &World, outputs: &[Vec<u64>], what: &str, [y0, y1]: [Result<Done, EvalError>; 2]) {
     let y1 = y1.unwrap_or_else(|e| panic!("{what}: {e}"));
     match y0 {
         Ok(y0) => assert_eq!(world.outputs([&y0, &y1]), outputs, "{what}"),
@@ -123,7 +127,21 @@ fn messages_lost_cut_or_out_of_order_end_the_run_with_their_step() {
     let (world, keys, outputs) = network();
     let messages = steps(&world, &keys);
     assert!(messages > 15, "{messages}");
-    for at in 0..messages {
+    every_loss_is_noticed(&world, &keys, &outputs, messages, messages);
+    // Its states are three messages that are all sent before anybody receives.
+    let (world, keys, outputs) = record_of("a step that updates states");
+    every_loss_is_noticed(&world, &keys, &outputs, 3, steps(&world, &keys));
+}
+
+/// Of the first `tried` messages.
+fn every_loss_is_noticed(
+    world: &World,
+    keys: &[MemoryKeys; 2],
+    outputs: &[Vec<u64>],
+    tried: u64,
+    messages: u64,
+) {
+    for at in 0..tried {
         let last = at + 1 == messages;
         for (action, says) in [
             (Action::Drop, if last { "ended the session" } else { "ran apart" }),
@@ -134,15 +152,15 @@ fn messages_lost_cut_or_out_of_order_end_the_run_with_their_step() {
             (Action::Duplicate, "ran apart"),
         ] {
             let what = format!("{action:?} of message {at}");
-            let mut keys = copy(&keys);
+            let mut keys = copy(keys);
             let [k0, k1] = &mut keys;
             let (a, b) = pair_with(None);
             let a = Faulty::new(a, [(When::Message(at), action)]);
             let ends = within_bounds(&what, || world.run([k0, k1], a, b));
             if last && action == Action::Duplicate {
-                harmless(&world, &outputs, &what, ends);
+                harmless(world, outputs, &what, ends);
             } else {
-                noticed(&world, &outputs, &what, ends, &[says, "step ", "node"]);
+                noticed(world, outputs, &what, ends, &[says, "step ", "node"]);
             }
         }
     }

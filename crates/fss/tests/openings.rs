@@ -2,14 +2,15 @@
 
 use privet_family::{Class, Forecast, Opening, OpeningKind, When};
 use privet_fss::keys::MemoryKeys;
-use privet_fss::{Dealer, Eval, Evaluator, Fss, MaskedWeights, PartyId, SessionMasks};
+use privet_fss::{Dealer, Eval, Evaluator, Fss, Given, MaskedWeights, PartyId, SessionMasks, States};
 use privet_kernels::cpu;
 use privet_net::mem;
 use privet_plan::Plan;
 use privet_plan::ir::Op;
-use privet_plan::suite::cases;
+use privet_plan::suite::{cases, training_cases};
 use privet_prg::{Seed, TreeHash};
 use privet_ring::Ring;
+use std::collections::{BTreeMap, HashMap};
 
 /// What evaluator 0 opens. What is opened does not depend on the data, so the operands are any masked values.
 fn opened(plan: &Plan) -> Vec<Opening> {
@@ -17,13 +18,16 @@ fn opened(plan: &Plan) -> Vec<Opening> {
     let masks = SessionMasks::new(plan, device.as_ref(), &Seed::random());
     let record = Seed::random();
     let mut keys = [MemoryKeys::default(), MemoryKeys::default()];
-    Dealer::new(plan, device.as_ref(), &masks).deal(&record, &mut keys, &mut |_| {}).unwrap();
+    Dealer::new(plan, device.as_ref(), &masks).deal(0, &record, &mut keys, &mut |_| {}).unwrap();
     let any = |bits: u32, n: usize| Seed::random().stream().elements(Ring::new(bits), n);
-    let (mut inputs, mut weights) = (std::collections::HashMap::new(), std::collections::BTreeMap::new());
+    let (mut inputs, mut weights) = (HashMap::new(), BTreeMap::new());
+    let (mut publics, mut states) = (BTreeMap::new(), States::new());
     for (id, node) in plan.nodes.iter().enumerate() {
         match &node.op {
             Op::Input { .. } => drop(inputs.insert(id, any(node.ty.bits, node.ty.len()))),
             Op::Weight { name, .. } => drop(weights.insert(name.clone(), any(node.ty.bits, node.ty.len()))),
+            Op::State { name, .. } => states.insert(name, any(node.ty.bits, node.ty.len())),
+            Op::Public { name, .. } => drop(publics.insert(name.clone(), any(64, 1)[0])),
             _ => {}
         }
     }
@@ -38,12 +42,14 @@ fn opened(plan: &Plan) -> Vec<Opening> {
             .enumerate()
             .map(|(b, (mut keys, mut channel))| {
                 let (inputs, weights, device) = (inputs.clone(), weights.clone(), device.clone());
+                let (publics, states) = (publics.clone(), states.clone());
                 let (hash, seeds, session) = (&hash, &seeds, masks.party_seeds()[b].clone());
                 scope.spawn(move || {
                     let weights = MaskedWeights::new(plan, device.as_ref(), session, weights).unwrap();
                     let (party, seed) = (PartyId::BOTH[b], seeds[b].clone());
-                    let mut cx = Eval::new(party, device.as_ref(), hash, seed, &mut keys, &mut channel);
-                    Evaluator::new(plan, &weights).run(&mut cx, inputs, &mut |_| {}).unwrap();
+                    let mut cx = Eval::new(party, device.as_ref(), hash, 0, seed, &mut keys, &mut channel);
+                    let given = Given { inputs, publics, states: &states };
+                    Evaluator::new(plan, &weights).run(&mut cx, given, &mut |_| {}).unwrap();
                     cx.openings().to_vec()
                 })
             })
@@ -56,7 +62,7 @@ fn opened(plan: &Plan) -> Vec<Opening> {
 
 #[test]
 fn the_list_is_what_the_evaluators_open() {
-    for case in cases() {
+    for case in cases().into_iter().chain(training_cases()) {
         let listed: Vec<_> = Fss
             .openings(&case.plan)
             .into_iter()

@@ -4,7 +4,9 @@ mod common;
 
 use common::{Sent, transcript};
 use privet_plan::ir::{Op, Plan, Rounding};
-use privet_plan::suite::{Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate};
+use privet_plan::suite::{
+    Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate, training_cases,
+};
 use privet_prg::{Domain, Seed};
 use privet_ring::{Ring, unpack};
 use std::collections::{BTreeMap, HashSet};
@@ -101,7 +103,7 @@ fn padding(plan: &Plan, sent: &Sent) -> usize {
 
 #[test]
 fn openings_of_fixed_inputs_are_uniform() {
-    let all = cases();
+    let all: Vec<Case> = cases().into_iter().chain(training_cases()).collect();
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -137,7 +139,7 @@ fn no_mask_serves_two_wires_records_or_sessions() {
     let mut seen = HashSet::new();
     let mut messages = 0;
     let sessions = [Seed::random(), Seed::random()];
-    for case in cases() {
+    for case in cases().into_iter().chain(training_cases()) {
         let operands = constant(&case.plan, |_| 0);
         for session in &sessions {
             for _ in 0..2 {
@@ -227,13 +229,19 @@ fn comparison_keys_hide_the_threshold() {
 /// `x` rounds up with probability frac(x), each element by its own coin.
 #[test]
 fn stochastic_rounding_has_the_right_distribution() {
-    let (n, shift, bits) = (4096usize, 4u32, 24u32);
+    for to in [20, 24] {
+        rounds_stochastically(4, 24, to);
+    }
+}
+
+fn rounds_stochastically(shift: u32, bits: u32, to: u32) {
+    let n = 4096usize;
     let op = Op::Truncate { shift, rounding: Rounding::Stochastic };
-    let plan = gate(op, 1, n, bits, bits - shift);
-    let (ring, reduced) = (Ring::new(bits), Ring::new(bits - shift));
+    let plan = gate(op, 1, n, bits, to);
+    let (ring, reduced) = (Ring::new(bits), Ring::new(to));
     let mut chi = ChiSquare::new();
     for (i, x) in (0..16i64).map(|low| 16 * 1000 + low).chain((0..16).map(|low| -16 * 77 + low)).enumerate() {
-        let base = seed(3000, i as u64);
+        let base = seed(3000 + to as usize, i as u64);
         let (session, record) = (base.derive(Domain::Session, 0), base.derive(Domain::Record, 0));
         let t = transcript(&plan, &constant(&plan, |_| x as u64), &session, &record);
         let floor = ring.signed(ring.wrap(x as u64)) >> shift;

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Sent, transcript};
-use privet_plan::suite::cases;
+use privet_plan::suite::{cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ fn digest<'a>(messages: impl Iterator<Item = (u32, &'a [u8])>) -> String {
 #[test]
 fn bytes_on_the_wire_are_as_recorded() {
     let mut found = HEAD.to_owned();
-    for (i, case) in cases().iter().enumerate() {
+    for (i, case) in cases().iter().chain(&training_cases()).enumerate() {
         let base = Seed::from_bytes([7; 16]).derive(Domain::Public, i as u64);
         let mut stream = base.derive(Domain::Public, 0).stream();
         let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);

@@ -8,7 +8,7 @@ use privet_ring::Ring;
 use std::time::Instant;
 
 const WORDS: usize = 1 << 19;
-const RUNS: usize = 5;
+const RUNS: usize = 20;
 
 fn best(mut f: impl FnMut()) -> f64 {
     let times = (0..RUNS).map(|_| {
@@ -52,8 +52,24 @@ fn main() {
         }
         let t = best(|| path.field_fold(&columns[0], &basis[..16], &mut out[..WORDS / 16]));
         line(name.clone(), "field_fold, item", t, WORDS);
-        let mut values = vec![0; points(4) * (WORDS / 16)];
-        let t = best(|| path.ring_values(&terms, 4, &mut values));
-        line(name.clone(), "ring_values, word and term", t, 2 * WORDS);
+        // as many groups at a time as the proofs take
+        let mut scratch = vec![];
+        for (vars, groups) in [(4, 256), (6, 16), (6, 32), (6, 64), (6, 128), (6, 256)] {
+            let words = groups << vars;
+            let t = best(|| {
+                for at in (0..WORDS).step_by(words) {
+                    let part = |i: usize| &columns[i][at..at + words];
+                    let terms = [(part(0), part(1)), (part(2), part(3))];
+                    let mut nothing = |_, _: &[u64]| {};
+                    path.ring_values(&terms, vars, (groups, 1 << vars), &mut scratch, &mut nothing);
+                }
+            });
+            line(name.clone(), &format!("ring_values {vars} {groups}, word and term"), t, 2 * WORDS);
+        }
+        let items = &mut columns[0].clone();
+        let items = items.as_chunks_mut().0;
+        let weights = &columns[1][..items.len()];
+        let t = best(|| path.weigh(items, weights));
+        line(name.clone(), "weigh, item", t, items.len());
     }
 }

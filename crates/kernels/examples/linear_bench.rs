@@ -26,6 +26,34 @@ fn shapes() -> Vec<(&'static str, LinearShape)> {
         })
     };
     let fc = |m, k, n| LinearShape::MatMulT { m, k, n };
+    let plain = |batch, channels: [usize; 2], size| {
+        LinearShape::Conv2d(Conv2d {
+            batch,
+            in_channels: channels[0],
+            input: [size, size],
+            out_channels: channels[1],
+            kernel: [5, 5],
+            stride: [1, 1],
+            padding: [0; 4],
+            dilation: [1, 1],
+            groups: 1,
+        })
+    };
+    // The gradient of a layer's weights: its channels are the batch, its batch the channels, and what was its output's
+    // gradient is the kernel.
+    let weights = |batch, channels: [usize; 2], size, kernel: usize| {
+        LinearShape::Conv2d(Conv2d {
+            batch: channels[0],
+            in_channels: batch,
+            input: [size, size],
+            out_channels: channels[1],
+            kernel: [kernel, kernel],
+            stride: [1, 1],
+            padding: [0; 4],
+            dilation: [1, 1],
+            groups: 1,
+        })
+    };
     vec![
         ("matmul-1024", fc(1024, 1024, 1024)),
         ("matmul-256", fc(256, 256, 256)),
@@ -39,6 +67,16 @@ fn shapes() -> Vec<(&'static str, LinearShape)> {
         ("conv1x1-256x64-56", conv([256, 64], 56, 1, 1, 1)),
         ("conv3x3-depthwise-96-112", conv([96, 96], 112, 3, 1, 96)),
         ("conv3x3-32groups-256-28", conv([256, 256], 28, 3, 1, 32)),
+        ("conv5x5-1x20-28-batch128", plain(128, [1, 20], 28)),
+        ("conv5x5-20x50-12-batch128", plain(128, [20, 50], 12)),
+        ("conv5x5-50x20-16-batch128", plain(128, [50, 20], 16)),
+        ("gradient-conv5x5-1x20-28-batch128", weights(128, [1, 20], 28, 24)),
+        ("gradient-conv5x5-20x50-12-batch128", weights(128, [20, 50], 12, 8)),
+        ("gradient-conv3x3-64x64-34-batch32", weights(32, [64, 64], 34, 32)),
+        ("gradient-fc-784x128-batch128", LinearShape::MatMul { m: 784, k: 128, n: 128 }),
+        ("matvec-1x800x1", LinearShape::MatMul { m: 1, k: 800, n: 1 }),
+        ("matvec-3x4x1", LinearShape::MatMul { m: 3, k: 4, n: 1 }),
+        ("gradient-fc-400x10-batch128", LinearShape::MatMul { m: 10, k: 128, n: 400 }),
     ]
 }
 
@@ -88,9 +126,9 @@ fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, ring
     let x = prg.elements(ring, shape.input_len());
     let w = prg.elements(ring, shape.weight_len());
     let mut out = vec![0; shape.output_len()];
-    let start = Instant::now();
+    let (start, busy) = (Instant::now(), process_seconds());
     let weights = prepare(path, limits.threads, ring, shape, &w);
-    let prepare_s = start.elapsed().as_secs_f64();
+    let (prepare_s, prepare_cpu_s) = (start.elapsed().as_secs_f64(), process_seconds() - busy);
     let mut cpu = Vec::new();
     let mut times: Vec<f64> = (0..RUNS + 1)
         .map(|_| {
@@ -105,7 +143,7 @@ fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, ring
     cpu.sort_by(f64::total_cmp);
     let (median, macs) = (times[RUNS / 2], shape.macs() as f64);
     let mut line = format!(
-        r#"{{"kernel":"linear","path":"{path}","shape":"{name}","bits":{},"threads":{},"median_s":{median:.3e},"min_s":{:.3e},"max_s":{:.3e},"min_cpu_s":{:.3e},"prepare_s":{prepare_s:.3e},"gmac_per_s":{:.2}"#,
+        r#"{{"kernel":"linear","path":"{path}","shape":"{name}","bits":{},"threads":{},"median_s":{median:.3e},"min_s":{:.3e},"max_s":{:.3e},"min_cpu_s":{:.3e},"prepare_s":{prepare_s:.3e},"prepare_cpu_s":{prepare_cpu_s:.3e},"gmac_per_s":{:.2}"#,
         ring.bits(),
         limits.threads,
         times[0],

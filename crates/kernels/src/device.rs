@@ -1,7 +1,7 @@
 //! The one door between protocols and hardware.
 
 use crate::fold::FoldPath;
-use crate::{CompareShape, CpuCap, CpuCapError, LinearShape, Weights};
+use crate::{CompareShape, CpuCap, CpuCapError, LinearShape, LookupShape, Read, Weights, lookup};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
 use std::sync::Arc;
@@ -47,6 +47,37 @@ pub trait Device: Send + Sync {
         x: &[u64],
         want_eq: bool,
     ) -> CompareOut;
+
+    /// Deal look-up keys for `words[i * shape.words..]` at the points `alpha[i] < 2^n`; roots and offsets as for
+    /// [`Device::compare_gen`]. Writes [`LookupShape::key_bytes`] bytes to each of `key0` and `key1`.
+    #[expect(clippy::too_many_arguments, reason = "one call a batch; each is a plain slice")]
+    fn lookup_gen(
+        &self,
+        hash: &TreeHash,
+        shape: LookupShape,
+        alpha: &[u64],
+        words: &[u64],
+        roots: &[u128],
+        deltas: &[u128],
+        key0: &mut [u8],
+        key1: &mut [u8],
+    ) {
+        lookup::cpu::generate(hash, shape, alpha, words, roots, deltas, key0, key1);
+    }
+
+    /// Read tables at the differences of public points and dealt ones: the evaluator's additive shares of the results
+    /// modulo 2^64, in order of keys, then of tables. `second`: party 1's.
+    fn lookup_eval(
+        &self,
+        hash: &TreeHash,
+        shape: LookupShape,
+        second: bool,
+        keys: &[u8],
+        points: &[u64],
+        read: &Read,
+    ) -> Vec<u64> {
+        lookup::cpu::eval(false, hash, shape, second, keys, points, read)
+    }
 
     /// Bring the weights of a linear layer into the device's own layout, once a session.
     fn prepare(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights>;

@@ -5,7 +5,7 @@ use crate::device::{CompareOut, Device};
 use crate::fold::FoldPath;
 use crate::linear::cpu::{self as linear, LinearPath};
 use crate::threads::in_parallel;
-use crate::{CpuCap, LinearShape, Weights};
+use crate::{CpuCap, LinearShape, LookupShape, Read, Weights, lookup};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ pub(crate) struct Cpu {
     linear: LinearPath,
     bits: BitsPath,
     fold: FoldPath,
+    wide: bool,
 }
 
 impl Cpu {
@@ -30,6 +31,7 @@ impl Cpu {
             linear: LinearPath::detect(cap),
             bits: BitsPath::detect(cap),
             fold: FoldPath::detect(cap),
+            wide: lookup::cpu::wide(cap),
         })
     }
 
@@ -99,6 +101,55 @@ impl Device for Cpu {
             lt: join(|p| &p.lt, shape.count),
             eq: join(|p| &p.eq, if want_eq { shape.count } else { 0 }),
         }
+    }
+
+    fn lookup_gen(
+        &self,
+        hash: &TreeHash,
+        shape: LookupShape,
+        alpha: &[u64],
+        words: &[u64],
+        roots: &[u128],
+        deltas: &[u128],
+        key0: &mut [u8],
+        key1: &mut [u8],
+    ) {
+        check("points", alpha.len(), shape.count);
+        check("words", words.len(), shape.count * shape.words);
+        check("roots", roots.len(), shape.count);
+        check("offsets", deltas.len(), shape.count);
+        check("key bytes", key0.len(), shape.key_bytes());
+        check("key bytes", key1.len(), shape.key_bytes());
+        lookup::cpu::generate(hash, shape, alpha, words, roots, deltas, key0, key1);
+    }
+
+    fn lookup_eval(
+        &self,
+        hash: &TreeHash,
+        shape: LookupShape,
+        second: bool,
+        keys: &[u8],
+        points: &[u64],
+        read: &Read,
+    ) -> Vec<u64> {
+        check("points", points.len(), shape.count);
+        check("key bytes", keys.len(), shape.key_bytes());
+        check("words of a key", shape.words, read.words());
+        let (each, row) = (shape.count.div_ceil(self.threads).max(1), shape.key_row());
+        let parts = in_parallel(
+            points.chunks(each).zip(keys.chunks(each * row)).enumerate(),
+            |(i, (points, keys))| {
+                let shape = LookupShape { count: points.len(), ..shape };
+                let read = match read {
+                    Read::Tables(tables) => Read::Tables(tables),
+                    Read::Quadratics(pieces, lows) => {
+                        Read::Quadratics(pieces, &lows[i * each..][..points.len()])
+                    }
+                };
+                lookup::cpu::eval(self.wide, hash, shape, second, keys, points, &read)
+            },
+        );
+        parts.concat()
     }
 
     fn prepare(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights> {

@@ -1,4 +1,4 @@
-//! The hot kernels behind one [`Device`] trait: comparison walks, ring matmul/convolution and bit planes.
+//! The hot kernels behind one [`Device`] trait: comparison walks, table look-ups, ring matmul/convolution and bit planes.
 //!
 //! One folder a kernel: `spec` is the plain definition that every fast path is tested against, `cpu`
 //! holds the paths chosen at run time; a GPU's paths would stand beside them, and [`open`] is where a node's
@@ -12,6 +12,7 @@ pub mod device;
 mod device_cpu;
 pub mod fold;
 pub mod linear;
+pub mod lookup;
 pub mod probe;
 mod threads;
 
@@ -20,3 +21,4 @@ pub use choice::{DeviceError, DeviceKind, open};
 pub use compare::{CompareKeys, CompareShape};
 pub use device::{CompareOut, Device, cpu, try_cpu};
 pub use linear::{LinearShape, Weights};
+pub use lookup::{LookupShape, Read};

@@ -81,18 +81,27 @@ fn items() {
 
 #[test]
 fn ring() {
-    for n in [0, 1, 15, 16, 17, 130, 1000] {
+    for n in [0, 1, 15, 16, 17, 130, 1000, 2100] {
         let mut prg = stream(n);
         let columns: Vec<_> = (0..34).map(|_| prg.elements(Ring::R64, n)).collect();
         for (count, vars) in [(1, 0), (2, 1), (2, 3), (3, 4), (17, 4), (2, 6)] {
             let terms: Vec<_> = (0..count).map(|t| (&columns[2 * t][..], &columns[2 * t + 1][..])).collect();
-            let len = n.div_ceil(1 << vars) * points(vars);
-            let mut expected = vec![0; len];
-            spec::ring_values(&terms, vars, &mut expected);
-            for path in paths() {
-                let mut found = vec![1; len];
-                path.ring_values(&terms, vars, &mut found);
-                assert_eq!(found, expected, "{path}: {n} words, {count} terms, {vars} variables");
+            // groups side by side, and with others between them
+            for stride in [1 << vars, (1 << vars) + 5, 4 << vars] {
+                // a group of nothing at the end
+                let groups = n.div_ceil(stride) + 1;
+                let len = groups * points(vars);
+                let mut expected = vec![0; len];
+                spec::ring_values(&terms, vars, stride, &mut expected);
+                for path in paths() {
+                    let (mut found, mut scratch) = (vec![], vec![1; n]);
+                    path.ring_values(&terms, vars, (groups, stride), &mut scratch, &mut |first, values| {
+                        assert_eq!(first * groups, found.len());
+                        found.extend_from_slice(values);
+                    });
+                    let what = format!("{path}: {n} words, {count} terms, {vars} variables, stride {stride}");
+                    assert_eq!(found, expected, "{what}");
+                }
             }
         }
     }

@@ -184,10 +184,22 @@ fn weights_of_another_shape_are_refused() {
     linear_acc(LinearPath::Portable, 1, Ring::R64, shape, &[1], weights.as_ref(), &mut [0, 0]);
 }
 
+/// One column is not tiled: its length and the number of rows on all sides of what the vectors hold.
+#[test]
+fn single_columns() {
+    for bits in [1, 24, 40, 64] {
+        for (m, k) in [(1, 1), (3, 31), (1, 32), (5, 33), (70, 100), (1, 70_001)] {
+            check(Ring::new(bits), LinearShape::MatMulT { m, k, n: 1 }, 2, [bits as u8; 16]);
+            check(Ring::new(bits), LinearShape::MatMul { m, k, n: 1 }, 2, [bits as u8; 16]);
+        }
+    }
+    check(Ring::R64, LinearShape::MatMul { m: 3000, k: 3001, n: 1 }, 3, [1; 16]);
+}
+
 #[test]
 fn empty_layers_change_nothing() {
     for path in paths() {
-        for (m, k, n) in [(0, 3, 2), (2, 0, 3), (2, 3, 0)] {
+        for (m, k, n) in [(0, 3, 2), (2, 0, 3), (2, 3, 0), (2, 0, 1), (0, 3, 1)] {
             check_with(
                 Ring::R64,
                 LinearShape::MatMulT { m, k, n },

@@ -9,6 +9,22 @@ pub fn peak_rss_bytes() -> Option<u64> {
     proc_kib("/proc/self/status", "VmHWM")
 }
 
+/// The same of another process of this user.
+pub fn peak_rss_bytes_of(pid: u32) -> Option<u64> {
+    proc_kib(&format!("/proc/{pid}/status"), "VmHWM")
+}
+
+/// Processor time that a process has used so far, of its own and of the system for it, seconds.
+pub fn cpu_seconds(pid: u32) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which may hold anything and ends with the last parenthesis: state, then numbers.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    // SAFETY: asks for a constant of the system.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    (per_second > 0).then(|| ticks as f64 / per_second as f64)
+}
+
 /// Memory of the machine, bytes.
 pub fn total_memory_bytes() -> Option<u64> {
     proc_kib("/proc/meminfo", "MemTotal")

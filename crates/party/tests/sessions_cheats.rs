@@ -12,8 +12,9 @@ use privet_party::session::links::{Links, Purpose};
 use privet_party::session::order::{Consent, Go, Order};
 use privet_party::tensors::Tensors;
 use privet_plan::ir::Type;
+use privet_plan::program::ONLY_PLAN;
 use privet_rep3::{
-    Component, Digests, Evaluator, Keys, Party, PartyId, Portion, Revealed, Share, SharedWeights,
+    Component, Digests, Evaluator, Given, Keys, Party, PartyId, Portion, Revealed, Share, SharedWeights,
 };
 use privet_ring::{Ring, pack};
 use std::collections::{BTreeMap, HashMap};
@@ -59,7 +60,7 @@ fn works(nodes: &Nodes) {
 /// The connections of a place, for a program of the test's own.
 fn links(nodes: &Nodes, name: &str) -> Links {
     let loaded = Loaded::load(&nodes.path(name).join("node.toml")).unwrap();
-    Links::new(loaded, &small(), NetworkProfile::LAN).unwrap()
+    Links::new(loaded, &small().into(), NetworkProfile::LAN).unwrap()
 }
 
 /// A client's connections to all parties, each with a request.
@@ -73,6 +74,18 @@ fn asking(nodes: &Nodes, request: impl Fn(usize) -> Option<Request>) -> Vec<TcpC
         channel
     };
     (0..nodes.family.parties.len()).map(dial).collect()
+}
+
+fn run_request(id: Id) -> Request {
+    Request::Run { id, plan: ONLY_PLAN.into(), from: None, publics: BTreeMap::new() }
+}
+
+fn prepare_request(id: Id, runs: u64) -> Request {
+    Request::Prepare { id, plan: ONLY_PLAN.into(), runs, checks: 0, stream: false }
+}
+
+fn begin_from(owner: u8) -> Order {
+    Order::BeginFrom { plan: ONLY_PLAN.into(), owner: Some(owner), session: Id::fresh() }
 }
 
 /// Why a party says that a request failed.
@@ -90,7 +103,7 @@ fn run_with(nodes: &Nodes, payload: impl Fn(usize) -> Vec<u8>) -> Vec<String> {
         nodes.run(&["--prepare", "1", "--no-run"], &inputs()).good();
     }
     let id = Id::fresh();
-    let mut channels = asking(nodes, |_| Some(Request::Run { id }));
+    let mut channels = asking(nodes, |_| Some(run_request(id)));
     for channel in &mut channels {
         assert!(matches!(hear(channel, Talk::Reply).unwrap(), Reply::Share { .. }));
     }
@@ -173,16 +186,14 @@ fn clients_that_ask_parties_for_different_things_are_told_and_leave_nothing_behi
         let nodes = started(family);
         let id = Id::fresh();
         // Another number of runs; another request altogether; nothing at all.
-        let mut channels = asking(&nodes, |p| Some(Request::Prepare { id, runs: 1 + p as u64, checks: 0 }));
-        assert!(failure(&mut channels[0]).contains("asked the parties for different things"));
-        let id = Id::fresh();
-        let mut channels = asking(&nodes, |p| {
-            Some(if p == 0 { Request::Prepare { id, runs: 1, checks: 0 } } else { Request::Run { id } })
-        });
+        let mut channels = asking(&nodes, |p| Some(prepare_request(id, 1 + p as u64)));
         assert!(failure(&mut channels[0]).contains("asked the parties for different things"));
         let id = Id::fresh();
         let mut channels =
-            asking(&nodes, |p| (p == 0).then_some(Request::Prepare { id, runs: 1, checks: 0 }));
+            asking(&nodes, |p| Some(if p == 0 { prepare_request(id, 1) } else { run_request(id) }));
+        assert!(failure(&mut channels[0]).contains("asked the parties for different things"));
+        let id = Id::fresh();
+        let mut channels = asking(&nodes, |p| (p == 0).then_some(prepare_request(id, 1)));
         let reason = failure(&mut channels[0]);
         assert!(reason.contains("did not hear from the client: it must connect to all parties"), "{reason}");
         works(&nodes);
@@ -198,7 +209,7 @@ fn a_client_that_stops_in_the_middle_is_given_up() {
             nodes.run(&["--prepare", "1", "--no-run"], &inputs()).good();
         }
         let id = Id::fresh();
-        let mut channels = asking(&nodes, |_| Some(Request::Run { id }));
+        let mut channels = asking(&nodes, |_| Some(run_request(id)));
         for channel in &mut channels {
             assert!(matches!(hear(channel, Talk::Reply).unwrap(), Reply::Share { .. }));
         }
@@ -267,7 +278,7 @@ impl Fake {
             say(&mut self.leader, Talk::Order, &Consent::NoSession).unwrap();
             order = hear(&mut self.leader, Talk::Order).unwrap();
         }
-        assert!(matches!(order, Order::BeginFrom { owner: 1, .. }), "{order:?}");
+        assert!(matches!(order, Order::BeginFrom { owner: Some(1), .. }), "{order:?}");
         self.agree_to(&order, &mut met);
         let keys = Keys::agree(me, &mut prev, &mut self.leader).unwrap();
         let (x, w) = (&plan.nodes[0].ty, &plan.nodes[1].ty);
@@ -290,8 +301,11 @@ impl Fake {
         let mut cx = Party::new(me, security, &*device, keys.derive(index), &mut prev, &mut next);
         cx.compare("shared inputs", digests("x", x, &share)).unwrap();
         let inputs = HashMap::from([(0, share)]);
-        if let Ok(outcome) = Evaluator::new(&plan, &weights).run(&mut cx, inputs, &mut |_| {}) {
+        let given = Given { inputs, ..Given::default() };
+        if let Ok(outcome) = Evaluator::new(&plan, &weights).run(&mut cx, given, &mut |_| {}) {
             let account = PartyRun {
+                plan: ONLY_PLAN.into(),
+                at: None,
                 protocol: Protocol::Rep3,
                 security,
                 online_s: 0.0,
@@ -404,17 +418,18 @@ fn no_party_acts_before_all_consented_and_different_orders_are_found_out() {
     }
     let mut followers: Vec<TcpChannel> = followers.into_iter().flatten().collect();
     for channel in &mut followers {
-        let order = Order::BeginFrom { owner: 1, session: Id::fresh() };
+        let order = begin_from(1);
         say(channel, Talk::Order, &order).unwrap();
         assert_eq!(hear::<Consent>(channel, Talk::Order).unwrap(), Consent::Ready);
     }
     // A run of a session that is not open, and an owner that is none, get no consent.
     for channel in &mut followers {
         say(channel, Talk::Order, &Go::Off { reason: "a test".into() }).unwrap();
-        let run = Order::Run { ids: vec![], session: Id::fresh(), index: 1 };
+        let (plan, session) = (ONLY_PLAN.into(), Id::fresh());
+        let run = Order::Run { ids: vec![], plan, session, index: 1, from: None, publics: BTreeMap::new() };
         say(channel, Talk::Order, &run).unwrap();
         assert_eq!(hear::<Consent>(channel, Talk::Order).unwrap(), Consent::NoSession);
-        say(channel, Talk::Order, &Order::BeginFrom { owner: 2, session: Id::fresh() }).unwrap();
+        say(channel, Talk::Order, &begin_from(2)).unwrap();
         let declined = hear::<Consent>(channel, Talk::Order).unwrap();
         assert!(
             matches!(&declined, Consent::Declined { reason } if reason.contains("no role")),
@@ -422,7 +437,7 @@ fn no_party_acts_before_all_consented_and_different_orders_are_found_out() {
         );
     }
     for channel in &mut followers {
-        let order = Order::BeginFrom { owner: 1, session: Id::fresh() };
+        let order = begin_from(1);
         say(channel, Talk::Order, &order).unwrap();
         assert_eq!(hear::<Consent>(channel, Talk::Order).unwrap(), Consent::Ready);
     }

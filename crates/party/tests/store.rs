@@ -250,8 +250,12 @@ fn a_session_begins_once_and_only_with_its_own_file() {
     assert!(store.fresh_sessions(&PLAN).unwrap().is_empty());
     drop(store);
     refused(&mut reopen(dir.path()), 0, &PLAN, "used before");
-    fs::remove_file(&file).unwrap();
-    refused(&mut reopen(dir.path()), 0, &PLAN, "is not in the store");
+    // It ended with the process that began it, and its keys are removed; nor does it come back with its file.
+    assert!(!file.exists() && !key_file(dir.path(), 0).exists());
+    let mut store = reopen(dir.path());
+    write_session(dir.path(), &session_keys(0)).unwrap();
+    refused(&mut store, 0, &PLAN, "used before");
+    assert!(store.may_begin(&[1; 16], 0, &PLAN).unwrap_err().to_string().contains("is not in the store"));
 }
 
 #[test]
@@ -461,6 +465,20 @@ fn a_budget_refuses_keys_and_leaves_nothing_half_stored() {
     let store = store.with_budget(Some(1));
     assert!(store.checking_shelf().unwrap().session(&session_keys(0)).is_err());
     assert!(store.shelf().unwrap().record(&SESSION, 3).unwrap().write_all(&[1]).is_err());
+}
+
+#[test]
+fn half_records_of_the_dead_are_removed_and_those_of_the_living_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 1);
+    let part = |index: u64| key_file(dir.path(), index).with_extension("part");
+    fs::write(part(1), [1; 100]).unwrap();
+    let mut file = pending_record(dir.path(), &SESSION, 2).unwrap();
+    file.write_all(&record(id(2, 0), &[])).unwrap();
+    let store = reopen(dir.path());
+    assert!(!part(1).exists() && part(2).exists());
+    file.commit().unwrap();
+    assert_eq!(store.records(&SESSION).unwrap(), [0, 2]);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             GraphOp::Parameter { name } => {
                 params.insert(name.clone(), made_up(&node.shape, 1.0 / (fan_in as f64).sqrt(), &mut at));
             }
-            GraphOp::Input { name } => {
+            GraphOp::Input { name, .. } => {
                 inputs.insert(name.clone(), made_up(&node.shape, 1.0, &mut at));
             }
             _ => {}

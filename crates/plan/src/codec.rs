@@ -45,7 +45,7 @@ impl Graph {
     }
 }
 
-fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, PlanError> {
+pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, PlanError> {
     if bytes.len() > MAX_JSON_BYTES {
         return Err(PlanError::TooLarge { bytes: bytes.len() });
     }

@@ -19,7 +19,7 @@ pub trait Element: Copy + Send + Sync + PartialEq {
     fn constant(value: i64, frac: u32) -> Self;
     /// The public integer `value` as a factor.
     fn factor(value: i64) -> Self;
-    /// Modulo 2^k; a real number stays.
+    /// Modulo 2^k; a real number stays, but for a bit.
     fn reduce(self, ring: Ring) -> Self;
     /// Read with `to` fraction bits what had `from`: a ring element stays, a real number is scaled.
     fn rescale(self, from: u32, to: u32) -> Self;
@@ -31,6 +31,10 @@ pub trait Element: Copy + Send + Sync + PartialEq {
     fn extend(self, from: Ring, to: Ring) -> Self;
     /// `b + relu(a - b mod 2^k)`; for real numbers the greater of both.
     fn max(a: Self, b: Self, ring: Ring) -> Self;
+    /// As an element of `ring` with `frac` fraction bits; a real number is rounded.
+    fn to_ring(self, ring: Ring, frac: u32) -> u64;
+    /// The signed value of an element with `frac` fraction bits.
+    fn from_ring(ring: Ring, frac: u32, value: u64) -> Self;
     /// `y`, which approximates `function` of `x`; for real numbers the function itself.
     fn approximated(function: &Function, shape: &[usize], x: &[Self], y: &[Self]) -> Vec<Self>;
 }
@@ -83,6 +87,14 @@ impl Element for u64 {
         ring.wrap(if difference.is_negative(ring) { b } else { b.wrapping_add(difference) })
     }
 
+    fn to_ring(self, _ring: Ring, _frac: u32) -> u64 {
+        self
+    }
+
+    fn from_ring(ring: Ring, _frac: u32, value: u64) -> u64 {
+        ring.wrap(value)
+    }
+
     fn approximated(_function: &Function, _shape: &[usize], _x: &[u64], y: &[u64]) -> Vec<u64> {
         y.to_vec()
     }
@@ -111,8 +123,9 @@ impl Element for f64 {
         value as f64
     }
 
-    fn reduce(self, _ring: Ring) -> f64 {
-        self
+    /// A bit stays one: 1 + 1 = 0. (What else has one ring bit is the low bit of some integer, and is not read.)
+    fn reduce(self, ring: Ring) -> f64 {
+        if ring.bits() == 1 { self.rem_euclid(2.0) } else { self }
     }
 
     fn rescale(self, from: u32, to: u32) -> f64 {
@@ -133,6 +146,14 @@ impl Element for f64 {
 
     fn max(a: f64, b: f64, _ring: Ring) -> f64 {
         a.max(b)
+    }
+
+    fn to_ring(self, ring: Ring, frac: u32) -> u64 {
+        ring.wrap((self * 2f64.powi(frac as i32)).round() as i64 as u64)
+    }
+
+    fn from_ring(ring: Ring, frac: u32, value: u64) -> f64 {
+        ring.signed(value) as f64 * 2f64.powi(-(frac as i32))
     }
 
     fn approximated(function: &Function, shape: &[usize], x: &[f64], _y: &[f64]) -> Vec<f64> {

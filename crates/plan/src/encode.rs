@@ -13,7 +13,7 @@ pub enum EncodeError {
     /// The plan wants a tensor that was not given.
     #[error("{what} `{name}` was not given")]
     Missing {
-        /// `input` or `weight`.
+        /// `input`, `weight`, `state` or `public number`.
         what: &'static str,
         /// Its name.
         name: String,
@@ -21,7 +21,7 @@ pub enum EncodeError {
     /// Another shape than the plan's.
     #[error("{what} `{name}` has shape {found:?}, but the plan takes {expected:?}")]
     Shape {
-        /// `input` or `weight`.
+        /// `input`, `weight`, `state` or `public number`.
         what: &'static str,
         /// Its name.
         name: String,
@@ -33,7 +33,7 @@ pub enum EncodeError {
     /// A number that does not fit.
     #[error("{what} `{name}`: {problem}; calibrate with inputs like it, or give the plan more bits")]
     Number {
-        /// `input` or `weight`.
+        /// `input`, `weight`, `state` or `public number`.
         what: &'static str,
         /// Its name.
         name: String,
@@ -62,6 +62,33 @@ pub fn encode_weights(
 ) -> Result<BTreeMap<String, Tensor>, EncodeError> {
     encode(plan, "weight", given, |op| match op {
         Op::Weight { name, owner: o } if owner.is_none_or(|owner| owner == o) => Some((name, f64::INFINITY)),
+        _ => None,
+    })
+}
+
+/// Encode the public numbers of a run, within their limits.
+pub fn encode_publics(
+    plan: &Plan,
+    given: &BTreeMap<String, f64>,
+) -> Result<BTreeMap<String, Tensor>, EncodeError> {
+    let tensors: BTreeMap<String, FloatTensor> = given
+        .iter()
+        .map(|(name, &value)| (name.clone(), FloatTensor { shape: vec![], data: vec![value] }))
+        .collect();
+    encode(plan, "public number", &tensors, |op| match op {
+        Op::Public { name, limit } => Some((name, *limit)),
+        _ => None,
+    })
+}
+
+/// Encode the first values of all states that `owner` shares (all owners' when `None`).
+pub fn encode_states(
+    plan: &Plan,
+    owner: Option<&str>,
+    given: &BTreeMap<String, FloatTensor>,
+) -> Result<BTreeMap<String, Tensor>, EncodeError> {
+    encode(plan, "state", given, |op| match op {
+        Op::State { name, owner: o } if owner.is_none_or(|owner| owner == o) => Some((name, f64::INFINITY)),
         _ => None,
     })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Format version of [`Graph`].
 pub const GRAPH_VERSION: u32 = 1;
 
-/// A captured inference-mode model. Nodes are in topological order; a node's id is its index.
+/// A captured model in evaluation mode, or a step of training. Nodes are in topological order; a node's id is its index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
@@ -21,6 +21,19 @@ pub struct Graph {
     pub nodes: Vec<GraphNode>,
     /// The model's results.
     pub outputs: Vec<GraphOutput>,
+    /// In training: what replaces states when the step is done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<GraphUpdate>,
+}
+
+/// The next value of a [`GraphOp::State`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphUpdate {
+    /// The state's node.
+    pub state: usize,
+    /// The node whose value takes its place.
+    pub node: usize,
 }
 
 /// One operation.
@@ -50,6 +63,9 @@ pub struct GraphOutput {
     pub node: usize,
     /// Its name for the user.
     pub name: String,
+    /// The role that learns it; [`crate::lower::RECEIVER`] if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 /// The operations that capture produces. Padding pairs are symmetric as in torch.
@@ -60,11 +76,86 @@ pub enum GraphOp {
     Input {
         /// Its name.
         name: String,
+        /// The role that shares it; [`crate::lower::DATA_OWNER`] if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<String>,
     },
     /// The model owner's tensor (weight, bias, running statistic or constant buffer).
     Parameter {
         /// Its name in the parameter file.
         name: String,
+    },
+    /// In training, a tensor that steps replace: the model owner's parameter or buffer at first, or what an optimiser
+    /// remembers.
+    State {
+        /// Its name.
+        name: String,
+        /// Its fraction bits, at least those of activations; as many as these have if absent. What is computed from it
+        /// by sums and public factors keeps them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frac: Option<u32>,
+    },
+    /// In training, a number that everybody knows and that every step gives anew; shape `[]`. Only `Mul` reads it.
+    Public {
+        /// Its name.
+        name: String,
+        /// Largest magnitude that it will have.
+        limit: f64,
+    },
+    /// 1 where x > 0 else 0; only `Choose` reads it. (Wrong at the most negative number of the ring alone.)
+    Positive,
+    /// `[b, x]`: x where b = 1 else 0; b is a `Positive` of x's shape, or what `Reshape`, `Permute`, `Slice`, `Concat`,
+    /// `Expand` made of such.
+    Choose,
+    /// The elements of `dims` in reverse order.
+    Reverse {
+        /// Dimensions.
+        dims: Vec<usize>,
+    },
+    /// x where a public coin says so, else 0, **not** scaled; the coins of a step are alike wherever `stream` is.
+    Dropout {
+        /// Which coins.
+        stream: u32,
+        /// Probability of keeping an element, above 0 and below 1.
+        keep: f64,
+    },
+    /// `[w, g]`: the gradient of a `Conv2d` (same attributes) by its input, for the gradient g by its result; the node's
+    /// shape is the input's.
+    Conv2dInputGrad {
+        /// Stride.
+        stride: [usize; 2],
+        /// Padding.
+        padding: [usize; 2],
+        /// Dilation.
+        dilation: [usize; 2],
+        /// Groups.
+        groups: usize,
+    },
+    /// `[x, g]`: the gradient of a `Conv2d` by its weight; the node's shape is the weight's.
+    Conv2dWeightGrad {
+        /// Stride.
+        stride: [usize; 2],
+        /// Padding.
+        padding: [usize; 2],
+        /// Dilation.
+        dilation: [usize; 2],
+        /// Groups.
+        groups: usize,
+    },
+    /// `[x, g]`: the gradient of a `MaxPool2d` of x by x: g goes to the first of a window's largest elements.
+    MaxPool2dGrad {
+        /// The window.
+        window: Pool2d,
+    },
+    /// `[g]`: the gradient of an `AvgPool2d` (same attributes) by its operand, whose shape is the node's.
+    AvgPool2dGrad {
+        /// The window.
+        window: Pool2d,
+        /// Padding counts towards the divisor.
+        count_include_pad: bool,
+        /// Divisor in place of the window's size.
+        #[serde(default)]
+        divisor: Option<usize>,
     },
     /// Inputs `[x, w]` or `[x, w, bias]`.
     Conv2d {
@@ -190,6 +281,12 @@ pub enum GraphOp {
         dim: usize,
         /// Keep it with extent 1.
         keepdim: bool,
+    },
+    /// In training, the guard: 1 (shape `[]`) if every element of every operand is below `limit` in magnitude, else 0; a
+    /// power of two, at most 2^14. It looks at all ring bits, so that no wrapped value passes unseen.
+    InRange {
+        /// The limit.
+        limit: f64,
     },
     /// A smooth function of every element, or a softmax along a dimension.
     Smooth {

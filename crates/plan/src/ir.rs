@@ -24,6 +24,19 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     /// What is revealed, and to whom. Nothing else ever is.
     pub outputs: Vec<Output>,
+    /// What replaces the parties' states when a run has ended well; a state without one stays as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<Update>,
+}
+
+/// The next value of a state ([`Op::State`]), of the same type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Update {
+    /// The state's node.
+    pub state: ValueId,
+    /// The value that takes its place.
+    pub value: ValueId,
 }
 
 /// A revealed result.
@@ -103,6 +116,22 @@ pub enum Op {
         owner: String,
     },
 
+    /// A secret tensor that the parties keep shares of from run to run (a parameter in training, what an optimiser
+    /// remembers): `owner` shares it once, at the beginning; every run reads it, and its [`Update`] replaces it.
+    State {
+        /// Its name.
+        name: String,
+        /// Role that shares its first value.
+        owner: String,
+    },
+    /// A number that everybody knows and that is given anew with every run (a learning rate). Its shape is `[]`.
+    Public {
+        /// Its name.
+        name: String,
+        /// Largest magnitude accepted when encoding.
+        limit: f64,
+    },
+
     /// Local: x + y, equal shapes.
     Add,
     /// Local: x - y, equal shapes.
@@ -158,6 +187,11 @@ pub enum Op {
         /// Dimension.
         dim: usize,
     },
+    /// Local: the elements of `dims` in reverse order.
+    Reverse {
+        /// Dimensions, each once.
+        dims: Vec<usize>,
+    },
     /// Local: zero padding.
     Pad {
         /// `[before, after]` for every dimension.
@@ -195,12 +229,59 @@ pub enum Op {
     /// Elementwise x * y, equal shapes; all of k' bits.
     Mul,
 
-    /// Truncate-reduce: `signed(x) >> shift` rounded as said, in k' = k - shift bits.
+    /// `[x, p]`: x times the [`Op::Public`] number p; both of k' bits.
+    Scale,
+    /// x where a public coin says so, else 0; the coins of a run are alike wherever `stream` is, and independent for
+    /// every element: element i is kept where the i-th 32-bit number of the stream is below `keep`.
+    Dropout {
+        /// Which coins.
+        stream: u32,
+        /// 2^32 times the probability of keeping an element.
+        keep: u32,
+    },
+
+    /// Truncate: `signed(x) >> shift` rounded as said, in k' bits.
+    ///
+    /// Truncate-reduce, k' = k - shift: for every x. With k' > k - shift, up to 64, `shift <= k - 2`, and x must be in
+    /// [-2^(k-2), 2^(k-2)): the families then need no comparison to extend the sign. Beyond that the result is
+    /// whatever, and the interpreter refuses it.
     Truncate {
         /// f.
         shift: u32,
         /// How.
         rounding: Rounding,
+    },
+    /// `floor((x + d) / 2^shift)`, d uniform in `[0, 2^shift)` and known to the parties: the same distribution as
+    /// [`Rounding::Stochastic`], elements of fresh masks independently, and rings as there; where no coins are given, d
+    /// is the middle. For values inside a function, where it costs `fss` next to nothing.
+    Dither {
+        /// Bits.
+        shift: u32,
+    },
+    /// A piecewise quadratic in whole numbers: the k bits of x are an index of `pieces` and `shift` bits below it. With d
+    /// uniform in `[0, 2^shift)` (zero where no coins are given) the index is that of `x + d` modulo 2^k, t is what
+    /// has to be added to the piece's first number to get x, between `-2^shift` and `2^shift`, and the result is
+    /// `c0 + c1 t + c2 t^2` modulo 2^k'. So pieces must serve on both sides of their first number, and the first one after
+    /// the last. [`crate::tables`] has it as a function.
+    Piecewise {
+        /// Bits of t.
+        shift: u32,
+        /// Coefficients; their number is a power of two.
+        pieces: Vec<[i64; 3]>,
+    },
+    /// Public tables read at the unsigned value of x, of at most 12 bits: `tables[i][x]` at index i of a new first dimension,
+    /// modulo 2^k'.
+    Lookup {
+        /// One number for each value of x in each.
+        tables: Vec<Vec<i64>>,
+    },
+    /// e^x in rows along a new first dimension, as [`crate::tables::Exponential`] says: exact integers once coins are given,
+    /// near e^x whatever they are. x is a number modulo `2^(k - f)`, from the first row's first whole number on.
+    Exponential {
+        /// Fraction bits of the factor that x's fraction gives.
+        first: u32,
+        /// Where a row begins, in increasing order, and the fraction bits of its other factor; elsewhere it is 0.
+        rows: Vec<(i32, u32)>,
     },
     /// `signed_k(x) > 0 ? x : 0` in k' >= k bits.
     Relu,
@@ -215,10 +296,12 @@ pub enum Op {
     },
     /// Elementwise `y + relu(x - y mod 2^k)`.
     Max,
-    /// `1` where x < 0 else `0`, in k' bits.
+    /// `1` where x < 0 else `0`, in k' bits; of one bit it is what [`Op::Choose`] takes, and costs least.
     IsNegative,
     /// `1` where x = y else `0`, in k' bits.
     Equal,
+    /// `[b, x]`: x where b = 1 else 0, in x's k bits; b is of one bit.
+    Choose,
     /// `[c, x, y]`: x where c = 1, y where c = 0 (c is a 0/1 value of k' bits; x, y of k' bits).
     Select,
     /// Index of the largest element along `dim`, in k' bits, by a balanced tournament in index order that

@@ -16,21 +16,24 @@ pub mod interpret;
 pub mod ir;
 pub mod local;
 pub mod lower;
+pub mod program;
 pub mod real;
 pub mod slack;
 pub(crate) mod strided;
 #[cfg(feature = "suite")]
 pub mod suite;
+pub mod tables;
 pub mod tournament;
 
 pub use check::PlanError;
 pub use cost::{Estimate, Network, Rates, estimate};
-pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_weights};
+pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_publics, encode_states, encode_weights};
 pub use float::FloatTensor;
 pub use graph::Graph;
-pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all};
+pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all, interpret_step};
 pub use ir::Plan;
 pub use local::{Affine, apply_local};
 pub use lower::{CheckReport, Lowered, Precision, lower, lower_for};
-pub use real::{interpret_real, interpret_real_all};
+pub use program::Program;
+pub use real::{interpret_real, interpret_real_all, interpret_real_step};
 pub use slack::slack;

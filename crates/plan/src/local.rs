@@ -34,6 +34,7 @@ impl Op {
                 | Permute { .. }
                 | Slice { .. }
                 | Concat { .. }
+                | Reverse { .. }
                 | Pad { .. }
                 | Expand
                 | Mix { .. }
@@ -92,6 +93,7 @@ pub fn apply_local<E: Element>(
             strided::gather(x, &output.shape, &strides, offset)
         }
         Op::Concat { dim } => concat(types, inputs, *dim),
+        Op::Reverse { dims } => reverse(x, shape, dims),
         Op::Pad { amounts } => pad(x, shape, &output.shape, amounts),
         Op::Expand => strided::gather(x, &output.shape, &strided::broadcast_strides(shape, &output.shape), 0),
         Op::Mix { rows } => mix(x, rows, ring),
@@ -146,11 +148,28 @@ fn concat<E: Element>(types: &[&Type], inputs: &[&[E]], dim: usize) -> Vec<E> {
     out
 }
 
+fn reverse<E: Element>(x: &[E], shape: &[usize], dims: &[usize]) -> Vec<E> {
+    let mut out = x.to_vec();
+    for &d in dims {
+        let (_, extent, inner) = strided::split(shape, d);
+        for line in out.chunks_exact_mut(extent * inner) {
+            // blocks of `inner` in reverse order: all elements reversed, then those of each block again
+            line.reverse();
+            line.chunks_exact_mut(inner).for_each(<[E]>::reverse);
+        }
+    }
+    out
+}
+
 fn pad<E: Element>(x: &[E], shape: &[usize], output: &[usize], amounts: &[[usize; 2]]) -> Vec<E> {
     let strides = strided::strides(output);
     let offset = amounts.iter().zip(&strides).map(|(a, s)| a[0] * s).sum();
     let mut out = vec![E::ZERO; output.iter().product()];
-    strided::walk(shape, &strides, offset, |i, at| out[at] = x[i]);
+    let row = shape.last().copied().unwrap_or(1);
+    let outer = shape.len().saturating_sub(1);
+    strided::walk(&shape[..outer], &strides[..outer], offset, |i, at| {
+        out[at..at + row].copy_from_slice(&x[i * row..(i + 1) * row]);
+    });
     out
 }
 

@@ -18,7 +18,7 @@ pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
         let exact = || largest().filter(|&s| s == 0);
         let times = |n: u64| of(0).and_then(|s: u64| s.checked_mul(n));
         let slack = match &node.op {
-            Op::Input { .. } | Op::Weight { .. } => Some(0),
+            Op::Input { .. } | Op::Weight { .. } | Op::State { .. } | Op::Public { .. } => Some(0),
             Op::Add | Op::Sub => of(0).zip(of(1)).and_then(|(a, b)| a.checked_add(b)),
             Op::MulConst { value } => times(value.unsigned_abs()),
             Op::Mix { rows } => {
@@ -37,9 +37,13 @@ pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
                 .and_then(|s| s.checked_add((*rounding == Rounding::OneUlp) as u64)),
             // maxima move no further than what they are taken of
             Op::Relu | Op::Extend | Op::Max | Op::MaxPool2d { .. } => largest(),
-            Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul => exact(),
+            Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Scale => exact(),
+            // with the same coins these are exact
+            Op::Dither { .. } => of(0).and_then(|s| s.checked_add(u64::from(s > 0))),
+            Op::Piecewise { .. } | Op::Lookup { .. } | Op::Exponential { .. } => exact(),
             Op::IsNegative | Op::Equal | Op::Argmax { .. } => exact(),
             // an exact choice between inexact values
+            Op::Choose => of(0).filter(|&b| b == 0).and(of(1)),
             Op::Select => of(0).filter(|&c| c == 0).and(largest()),
             Op::Approximates { .. } => of(1),
             _ => largest(),

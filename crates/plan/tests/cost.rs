@@ -83,6 +83,47 @@ fn an_estimate_adds_up_and_scales_with_the_batch() {
 }
 
 #[test]
+fn a_step_of_training_has_an_estimate() {
+    let of = |outputs: usize, momentum: bool, prices: &dyn GateCost| {
+        let mut m = Model::new(1, 8);
+        let (x, g) = (m.input(&[8, 30]), m.input(&[8, outputs]));
+        let w = m.state(&[outputs, 30], 0.5);
+        let y = m.op(GraphOp::Linear, &[x, w], &[8, outputs]);
+        let error = m.op(GraphOp::Sub, &[y, g], &[8, outputs]);
+        let turned = m.op(GraphOp::Permute { dims: vec![1, 0] }, &[error], &[outputs, 8]);
+        let mut dw = m.op(GraphOp::MatMul, &[turned, x], &[outputs, 30]);
+        let rate = m.public("rate", 0.1, 0.1);
+        if momentum {
+            let b = m.state(&[outputs, 30], 0.0);
+            let kept = m.map(GraphOp::MulScalar { value: 0.9 }, b);
+            dw = m.op(GraphOp::Add, &[kept, dw], &[outputs, 30]);
+            m.update(b, dw);
+        }
+        let change = m.op(GraphOp::Mul, &[dw, rate], &[outputs, 30]);
+        let next = m.op(GraphOp::Sub, &[w, change], &[outputs, 30]);
+        m.update(w, next);
+        let precision = Precision { keep_ring: true, ..Precision::default() };
+        let plan = lower(&m.graph, &m.params, &precision).unwrap().plan;
+        estimate(&plan, prices, &Rates::default(), &Network::LAN)
+    };
+    let rep3 = privet_plan::cost::Rep3::default();
+    for prices in [&Fss as &dyn GateCost, &rep3] {
+        let (plain, momentum) = (of(10, false, prices), of(10, true, prices));
+        let states = |e: &privet_plan::Estimate| e.session.client_bytes;
+        assert!(states(&plain) >= 8 * 300 && states(&momentum) >= 2 * states(&plain));
+        // momentum and gradient are added before one truncation
+        assert!(momentum.total.wire_bytes >= plain.total.wire_bytes);
+        assert_eq!(momentum.total.comparisons, plain.total.comparisons);
+        assert!(momentum.memory_bytes >= plain.memory_bytes + 16 * 300);
+        assert!(plain.total.rounds > 0 && plain.total.macs >= 2 * 8 * 30 * 10);
+        assert_eq!(of(20, false, prices).total.macs, 2 * plain.total.macs);
+    }
+    let keys = of(10, false, &Fss).total.key_bytes;
+    let more = of(20, false, &Fss).total.key_bytes;
+    assert!(keys > 0 && more.abs_diff(2 * keys) < keys / 20, "{keys} {more}");
+}
+
+#[test]
 fn network_descriptions() {
     assert_eq!("lan".parse(), Ok(Network::LAN));
     assert_eq!("rtt=60ms, bandwidth=293Mbit/s".parse(), Ok(Network { rtt: 0.06, bandwidth: 293.0 * 125e3 }));

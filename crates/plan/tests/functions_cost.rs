@@ -10,7 +10,14 @@ const ELEMENTS: usize = 4096;
 
 /// One row of the table: comparisons, products and key bytes an element, rounds.
 fn row(name: &str, function: Function, shape: &[usize], bits: u32) -> String {
-    let mut plan = Plan { version: PLAN_VERSION, name: "f".into(), batch: 1, nodes: vec![], outputs: vec![] };
+    let mut plan = Plan {
+        version: PLAN_VERSION,
+        name: "f".into(),
+        batch: 1,
+        nodes: vec![],
+        outputs: vec![],
+        updates: vec![],
+    };
     let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
     let ty = Type { shape: shape.to_vec(), bits, frac: 24 };
     plan.nodes.push(Node { op, inputs: vec![], ty, layer: String::new() });
@@ -50,6 +57,8 @@ fn the_document_states_what_functions_cost() {
         ("tanh", Function::Tanh, &one),
         ("GELU", Function::Gelu, &one),
         ("SiLU", Function::Silu, &one),
+        ("GELU'", Function::GeluGrad, &one),
+        ("SiLU'", Function::SiluGrad, &one),
         ("softmax of 16", Function::Softmax { dim: 1 }, &[ELEMENTS / 16, 16]),
         ("softmax of 1024", Function::Softmax { dim: 1 }, &[ELEMENTS / 1024, 1024]),
     ];

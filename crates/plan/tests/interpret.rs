@@ -265,7 +265,8 @@ fn slack_follows_the_operations() {
         node(Op::IsNegative, &[5], 6, 16, 0),
     ];
     let outputs = vec![Output { value: 6, name: "y".into(), to: "receiver".into() }];
-    let plan = Plan { version: PLAN_VERSION, name: "slack".into(), batch: 6, nodes, outputs };
+    let plan =
+        Plan { version: PLAN_VERSION, name: "slack".into(), batch: 6, nodes, outputs, updates: vec![] };
     plan.check().unwrap();
     let slack = privet_plan::slack(&plan);
     let known = [0, 1, 1, 9, 10, 1, 6].map(Some);

@@ -86,6 +86,7 @@ fn functions_of_parameters_are_folded() {
 fn functions_are_written_as_the_front_end_writes_them() {
     for (function, json) in [
         (Function::GeluTanh, r#"{"kind":"smooth","function":"gelu_tanh"}"#),
+        (Function::GeluTanhGrad, r#"{"kind":"smooth","function":"gelu_tanh_grad"}"#),
         (Function::Softmax { dim: 3 }, r#"{"kind":"smooth","function":{"softmax":{"dim":3}}}"#),
     ] {
         let op = GraphOp::Smooth { function };

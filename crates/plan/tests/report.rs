@@ -21,7 +21,7 @@ fn all_unsupported_operations_are_named_with_place_and_remedy() {
     for name in names {
         last = m.map(GraphOp::Unsupported { name: name.into() }, last);
     }
-    m.graph.outputs.push(privet_plan::graph::GraphOutput { node: last, name: "y".into() });
+    m.graph.outputs.push(privet_plan::graph::GraphOutput { node: last, name: "y".into(), to: None });
     let report = refused(&m, &Precision::default());
     let found: Vec<&str> = report.problems.iter().map(|p| p.op.as_str()).collect();
     assert_eq!(found, names);

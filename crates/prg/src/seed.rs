@@ -138,8 +138,14 @@ impl Prg {
 
     /// `n` uniform elements of `ring`.
     pub fn elements(&mut self, ring: Ring, n: usize) -> Vec<u64> {
-        let mut v = vec![0; n];
-        self.fill(ring, &mut v);
+        let mut v = Vec::with_capacity(n);
+        let mut piece = [0; WORDS];
+        while v.len() < n {
+            let piece = &mut piece[..(n - v.len()).min(WORDS)];
+            self.fill(ring, piece);
+            v.extend_from_slice(piece);
+        }
+        piece.zeroize();
         v
     }
 

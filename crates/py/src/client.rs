@@ -6,14 +6,20 @@ use privet_net::NetworkProfile;
 use privet_party::config::Loaded;
 use privet_party::family::forecast;
 use privet_party::report::{Observer, from_run};
-use privet_party::session::client::Client as Connection;
+use privet_party::session::client::{Client as Connection, Publics};
+use privet_party::session::control::{At, Id};
 use privet_party::session::links::Links;
+use privet_party::session::outcome::Outcome;
+use privet_party::session::owner::Shared;
+use privet_party::store::{hex, unhex};
 use privet_party::sys;
 use privet_party::tensors::{self, Tensors};
-use privet_plan::Plan;
+use privet_plan::Program;
 use privet_plan::lower::MODEL_OWNER;
+use privet_plan::program::ONLY_PLAN;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use zeroize::Zeroizing;
@@ -29,7 +35,10 @@ struct Inner {
     config: Loaded,
     /// The model, where this client owns it.
     weights: Option<Tensors>,
-    dealt: Dealt,
+    /// By plan.
+    dealt: BTreeMap<String, Dealt>,
+    /// All runs of a plan so far, with the seconds that dealing their keys took.
+    done: BTreeMap<String, (Outcome, f64)>,
 }
 
 /// Deals whose keys are not used up yet.
@@ -57,7 +66,7 @@ impl Dealt {
 #[pymethods]
 impl Client {
     /// Dial the parties named in the node file and wait until all answer. Refuses a deployment of another protocol or
-    /// security than the model was compiled for.
+    /// security than the model was compiled for. `plan_json` is a plan, or a program of several.
     #[staticmethod]
     #[pyo3(signature = (config_toml_path, plan_json, params, protocol, security))]
     fn connect(
@@ -74,18 +83,75 @@ impl Client {
         Ok(Client { inner: Arc::new(Mutex::new(Some(inner))) })
     }
 
-    /// Have keys dealt for so many runs, checking the dealer with so many sessions more; begin the session, where
-    /// this client owns the model.
-    #[pyo3(signature = (runs, checks = 0))]
-    fn prepare(&self, py: Python<'_>, runs: u64, checks: u64) -> PyResult<()> {
-        self.with(py, move |inner| inner.prepare(runs, checks))
+    /// Have keys dealt for so many runs of a plan, checking the dealer with so many sessions more; begin the session,
+    /// where this client owns the model.
+    /// As a stream it returns when the first run's part is there, and the rest comes while runs use it up.
+    #[pyo3(signature = (runs, checks = 0, plan = ONLY_PLAN, stream = false))]
+    fn prepare(&self, py: Python<'_>, runs: u64, checks: u64, plan: &str, stream: bool) -> PyResult<()> {
+        let plan = plan.to_owned();
+        self.with(py, move |inner| inner.prepare(&plan, runs, checks, stream))
     }
 
     /// Outputs by name and the run report as JSON.
     fn run<'py>(&self, py: Python<'py>, inputs: &[u8]) -> PyResult<(Bound<'py, PyBytes>, String)> {
-        let inputs = Zeroizing::new(inputs.to_vec());
-        let (outputs, report) = self.with(py, move |inner| inner.run(&inputs))?;
+        self.step(py, ONLY_PLAN, inputs, BTreeMap::new())
+    }
+
+    /// Share the first values of the states that this client owns, which begins a training at step 0; gives its name.
+    /// Parties write a checkpoint now and every so many steps where that is not 0.
+    #[pyo3(signature = (states, checkpoint_every = 0))]
+    fn begin_training(&self, py: Python<'_>, states: &[u8], checkpoint_every: u64) -> PyResult<String> {
+        let states = Zeroizing::new(states.to_vec());
+        self.with(py, move |inner| {
+            let id = inner.connection.begin_training(&tensors::decode(&states)?, checkpoint_every)?;
+            Ok(hex(&id.0))
+        })
+    }
+
+    /// Go on with a training at the last step that all parties have; gives that step.
+    fn resume(&self, py: Python<'_>, training: &str) -> PyResult<u64> {
+        let id = unhex(training).map(Id);
+        self.with(py, move |inner| {
+            let id = id.ok_or_else(|| Failure::value("a training's name is 32 hexadecimal digits"))?;
+            Ok(inner.connection.resume(id)?.step)
+        })
+    }
+
+    /// Go where all parties are, after another client began or resumed a training or after a failure; name and step.
+    fn join_training(&self, py: Python<'_>) -> PyResult<(String, u64)> {
+        self.with(py, |inner| {
+            let At { training, step } = inner.connection.join_training()?;
+            Ok((hex(&training.0), step))
+        })
+    }
+
+    /// One run of a plan, with all its public numbers. One that reads states runs at this client's step of the training;
+    /// after one that updates them it is at the next. After an error the same call does the step again. Outputs by name
+    /// and the run's report as JSON.
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        plan: &str,
+        inputs: &[u8],
+        publics: BTreeMap<String, f64>,
+    ) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let (plan, inputs) = (plan.to_owned(), Zeroizing::new(inputs.to_vec()));
+        let (outputs, report) = self.with(py, move |inner| inner.step(&plan, &inputs, &publics))?;
         Ok((PyBytes::new(py, &outputs), report))
+    }
+
+    /// One report of all runs of a plan so far, as JSON; none where there was none.
+    fn report(&self, py: Python<'_>, plan: &str) -> PyResult<Option<String>> {
+        let plan = plan.to_owned();
+        self.with(py, move |inner| {
+            inner.done.get(&plan).map(|(all, offline_s)| inner.report(&plan, all, *offline_s)).transpose()
+        })
+    }
+
+    /// How things stand at every party: a JSON list of objects with `plans` (by name: `sessions`, `open`, `runs_left`, which
+    /// is null where runs use nothing up), `training` (null, or its name `training` and `step`) and `peers`.
+    fn status(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |inner| serde_json::to_string(&inner.connection.status()?).map_err(Failure::value))
     }
 
     /// Hang up. A call that was interrupted hangs up when it is done.
@@ -131,7 +197,7 @@ impl Inner {
         params: Option<Zeroizing<Vec<u8>>>,
         (protocol, security): &(String, String),
     ) -> Result<Inner, Failure> {
-        let plan = Arc::new(Plan::from_json(plan.as_bytes())?);
+        let program = Arc::new(Program::from_json(plan.as_bytes())?);
         let config = Loaded::load(path)?;
         let found = (config.deployment.protocol.to_string(), config.deployment.security.to_string());
         if (&found.0, &found.1) != (protocol, security) {
@@ -145,28 +211,50 @@ impl Inner {
         }
         let owner = config.roles().contains(&MODEL_OWNER);
         let weights = params.filter(|_| owner).map(|bytes| tensors::decode(&bytes)).transpose()?;
-        let links = Links::new(config.clone(), &plan, NetworkProfile::LAN).map_err(Failure::session)?;
-        let mut connection = Connection::new(links, plan);
+        let links = Links::new(config.clone(), &program, NetworkProfile::LAN).map_err(Failure::session)?;
+        let mut connection = Connection::new(links, program);
         connection.status()?;
-        Ok(Inner { connection, config, weights, dealt: Dealt::default() })
+        Ok(Inner { connection, config, weights, dealt: BTreeMap::new(), done: BTreeMap::new() })
     }
 
-    fn prepare(&mut self, runs: u64, checks: u64) -> Result<(), Failure> {
-        let dealt = self.connection.prepare(runs, checks)?;
-        self.dealt.add(runs, dealt.seconds);
+    fn prepare(&mut self, plan: &str, runs: u64, checks: u64, stream: bool) -> Result<(), Failure> {
+        if stream && checks > 0 {
+            return Err(Failure::value(
+                "a stream of keys cannot be checked: prepare with checks, without a stream",
+            ));
+        }
+        let dealt = match stream {
+            true => self.connection.prepare_stream(plan, runs)?,
+            false => self.connection.prepare(plan, runs, checks)?,
+        };
+        self.dealt.entry(plan.to_owned()).or_default().add(runs, dealt.seconds);
         let Some(weights) = &self.weights else { return Ok(()) };
+        let has_weights = !Shared::Weights.all(self.connection.plan(plan)?).is_empty();
         // Checked keys are a new session's; one that is open is used up first.
-        if self.connection.status()?.iter().any(|s| !s.can_run()) {
-            self.connection.share_weights(weights)?;
+        if has_weights && self.connection.status()?.iter().any(|s| !s.can_run(plan)) {
+            self.connection.share_weights(plan, weights)?;
         }
         Ok(())
     }
 
-    fn run(&mut self, inputs: &[u8]) -> Result<(Vec<u8>, String), Failure> {
+    fn step(&mut self, plan: &str, inputs: &[u8], publics: &Publics) -> Result<(Vec<u8>, String), Failure> {
         let inputs = tensors::decode(inputs)?;
-        let outcome = self.connection.run(&inputs);
-        let offline_s = self.dealt.take();
+        let outcome = self.connection.step(plan, &inputs, publics);
+        let offline_s = self.dealt.get_mut(plan).map_or(0.0, Dealt::take);
         let outcome = outcome?;
+        let report = self.report(plan, &outcome, offline_s)?;
+        let outputs = tensors::encode(&outcome.outputs)?;
+        match self.done.get_mut(plan) {
+            Some((all, seconds)) => {
+                all.add(outcome);
+                *seconds += offline_s;
+            }
+            None => drop(self.done.insert(plan.to_owned(), (outcome, offline_s))),
+        }
+        Ok((outputs, report))
+    }
+
+    fn report(&self, plan: &str, outcome: &Outcome, offline_s: f64) -> Result<String, Failure> {
         let family = forecast(self.config.deployment.protocol, self.config.deployment.security);
         let seen = Observer {
             family: &*family,
@@ -175,8 +263,6 @@ impl Inner {
             offline_s,
             peak_rss_bytes: sys::peak_rss_bytes(),
         };
-        let report = from_run(self.connection.plan(), &outcome, &seen);
-        let report = serde_json::to_string(&report).map_err(Failure::value)?;
-        Ok((tensors::encode(&outcome.outputs)?, report))
+        serde_json::to_string(&from_run(self.connection.plan(plan)?, outcome, &seen)).map_err(Failure::value)
     }
 }

@@ -1,29 +1,34 @@
 //! All three parties in one process over in-memory channels: where the time of a run goes, without sockets and TLS.
 //!
 //! `cargo run --release -p privet-rep3 --example three_parties -- relu 1000000 64 semi-honest`
+//! `cargo run --release -p privet-rep3 --example three_parties -- truncate 1000000 64 semi-honest`
 //! `cargo run --release -p privet-rep3 --example three_parties -- network benches/workloads/lenet.graph.json 128 64 24 malicious`
 //!
-//! Prints seconds of every layer at party 0, bytes of the busiest party and rounds. Weights and inputs are random.
+//! Prints seconds of every layer at party 0, bytes of the busiest party, rounds, and the processor time of all three parties
+//! by element, with the allocator told to keep what it has (as `privet` tells it: MALLOC_TOP_PAD_=67108864
+//! MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=2147483647) much less. Weights and inputs are random. `truncate` is stochastic, by 24 bits, and keeps the ring.
 
 use privet_family::NodeStats;
 use privet_kernels::cpu;
 use privet_net::{Channel, mem};
 use privet_plan::graph::GraphOp;
-use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{FloatTensor, Graph, Precision, lower};
 use privet_prg::Seed;
-use privet_rep3::{Evaluator, Keys, Outcome, Party, PartyId, Portion, Security, Share, SharedWeights};
+use privet_rep3::{Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Security, Share, SharedWeights};
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-const USAGE: &str = "three_parties relu ELEMENTS BITS SECURITY | network GRAPH BATCH BITS FRACTION SECURITY";
+const USAGE: &str = "three_parties relu|truncate|choose|sign ELEMENTS BITS SECURITY | network GRAPH BATCH BITS FRACTION SECURITY";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let (plan, security) = match args[..] {
-        ["relu", n, bits, security] => (relu(n.parse()?, bits.parse()?), security),
+        [gate @ ("relu" | "truncate" | "choose" | "sign"), n, bits, security] => {
+            (one(gate, n.parse()?, bits.parse()?), security)
+        }
         ["network", graph, batch, bits, fraction, security] => {
             (network(graph, batch.parse()?, bits.parse()?, fraction.parse()?)?, security)
         }
@@ -35,23 +40,47 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => return Err(USAGE.into()),
     };
     for _ in 0..3 {
-        let (seconds, outcomes) = run(&plan, security);
+        let (seconds, processor, outcomes) = run(&plan, security);
         report(&plan, seconds, &outcomes);
+        if let Some(processor) = processor {
+            let elements = plan.nodes.first().map_or(1, |x| x.ty.len());
+            println!(
+                "{:.3} s of processors, {:.1} ns an element",
+                processor,
+                1e9 * processor / elements as f64
+            );
+        }
     }
     Ok(())
 }
 
-fn relu(n: usize, bits: u32) -> Plan {
-    let node = |op, inputs, layer: &str| Node {
-        op,
-        inputs,
-        ty: Type { shape: vec![n], bits, frac: 0 },
-        layer: layer.into(),
+/// One gate.
+fn one(gate: &str, n: usize, bits: u32) -> Plan {
+    let node = |op, inputs: &[usize], bits, layer: &str| {
+        let ty = Type { shape: vec![n], bits, frac: 0 };
+        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
     };
-    let input = Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 };
-    let nodes = vec![node(input, vec![], "input"), node(Op::Relu, vec![0], "relu")];
-    let outputs = vec![Output { value: 1, name: "y".into(), to: "receiver".into() }];
-    Plan { version: PLAN_VERSION, name: "relu".into(), batch: n, nodes, outputs }
+    let input = |name: &str| Op::Input { name: name.into(), owner: "data-owner".into(), limit: 1.0 };
+    let mut nodes = vec![node(input("x"), &[], bits, "input")];
+    match gate {
+        "truncate" => {
+            nodes[0].ty.frac = 24;
+            let op = Op::Truncate { shift: 24, rounding: Rounding::Stochastic };
+            nodes.push(node(op, &[0], bits, gate));
+        }
+        "choose" => {
+            nodes.push(node(input("b"), &[], 1, "input"));
+            nodes.push(node(Op::Choose, &[1, 0], bits, gate));
+        }
+        "sign" => nodes.push(node(Op::IsNegative, &[0], 1, gate)),
+        _ => nodes.push(node(Op::Relu, &[0], bits, gate)),
+    }
+    // little of it is an output, which has a price of its own
+    let last = nodes.len() - 1;
+    nodes.push(node(Op::Slice { dim: 0, start: 0, end: 1, step: 1 }, &[last], nodes[last].ty.bits, "output"));
+    nodes[last + 1].ty.shape = vec![1];
+    let outputs = vec![Output { value: last + 1, name: "y".into(), to: "receiver".into() }];
+    Plan { version: PLAN_VERSION, name: gate.into(), batch: n, nodes, outputs, updates: vec![] }
 }
 
 fn network(graph: &str, batch: usize, bits: u32, fraction: u32) -> Result<Plan, Box<dyn std::error::Error>> {
@@ -70,7 +99,8 @@ fn network(graph: &str, batch: usize, bits: u32, fraction: u32) -> Result<Plan, 
 }
 
 /// Random shares, keys and channels, then the run: from shared inputs to shares of the outputs.
-fn run(plan: &Plan, security: Security) -> (f64, [Outcome; 3]) {
+/// Seconds of the slowest party, and of processors by all three where the system tells.
+fn run(plan: &Plan, security: Security) -> (f64, Option<f64>, [Outcome; 3]) {
     let mut inputs: [HashMap<usize, Share>; 3] = Default::default();
     let mut weights: [BTreeMap<String, Share>; 3] = Default::default();
     for (v, node) in plan.nodes.iter().enumerate() {
@@ -89,7 +119,7 @@ fn run(plan: &Plan, security: Security) -> (f64, [Outcome; 3]) {
     let [(a0, a1), (b1, b2), (c2, c0)] = pairs;
     let ends = [(c0, a0), (a1, b1), (b2, c2)];
     let ready = std::sync::Barrier::new(3);
-    let done: Vec<(f64, Outcome)> = std::thread::scope(|scope| {
+    let done: Vec<(f64, Option<f64>, Outcome)> = std::thread::scope(|scope| {
         let threads: Vec<_> = PartyId::ALL
             .into_iter()
             .zip(ends)
@@ -103,18 +133,27 @@ fn run(plan: &Plan, security: Security) -> (f64, [Outcome; 3]) {
                     let weights = SharedWeights::new(plan, device.as_ref(), id, weights).expect("weights");
                     let mut cx = Party::new(id, security, device.as_ref(), keys.derive(0), prev, next);
                     ready.wait();
-                    let start = Instant::now();
+                    let (start, processor) = (Instant::now(), processor());
+                    let given = Given { inputs, ..Given::default() };
                     let outcome =
-                        Evaluator::new(plan, &weights).run(&mut cx, inputs, &mut |_| {}).expect("run");
-                    (start.elapsed().as_secs_f64(), outcome)
+                        Evaluator::new(plan, &weights).run(&mut cx, given, &mut |_| {}).expect("run");
+                    let used = crate::processor().zip(processor).map(|(now, before)| now - before);
+                    (start.elapsed().as_secs_f64(), used, outcome)
                 })
             })
             .collect();
         threads.into_iter().map(|t| t.join().expect("a party panicked")).collect()
     });
-    let seconds = done.iter().map(|(seconds, _)| *seconds).fold(0.0, f64::max);
-    let outcomes: Vec<Outcome> = done.into_iter().map(|(_, outcome)| outcome).collect();
-    (seconds, outcomes.try_into().unwrap_or_else(|_| unreachable!("three parties")))
+    let seconds = done.iter().map(|(seconds, ..)| *seconds).fold(0.0, f64::max);
+    let processor = done.iter().map(|(_, used, _)| *used).sum();
+    let outcomes: Vec<Outcome> = done.into_iter().map(|(.., outcome)| outcome).collect();
+    (seconds, processor, outcomes.try_into().unwrap_or_else(|_| unreachable!("three parties")))
+}
+
+/// Seconds that this thread has had a processor.
+fn processor() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 * 1e-9)
 }
 
 fn report(plan: &Plan, seconds: f64, outcomes: &[Outcome; 3]) {

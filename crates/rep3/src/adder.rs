@@ -31,7 +31,7 @@ pub(crate) enum Top {
     None,
     /// Bit m of a and of b, for a sign.
     Bit,
-    /// What `x_j` and `x_(j+1)` modulo 2^m carry into bit m. Nothing of b.
+    /// What `x_j` and `x_(j+1)` modulo 2^m carry into bit m, which may be 64. Nothing of b.
     Carry,
 }
 
@@ -51,10 +51,16 @@ impl Adder<'_> {
         let words = parts.words(cx.id).map(|w| w.len());
         let summand = Dealt::summand(cx.id, parts, self.x);
         let low = self.modulo();
-        let a = summand.own.iter().zip(summand.next.iter());
-        let a: Vec<u64> = a.map(|(x, y)| (x & low).wrapping_add(y & low)).collect();
+        let a =
+            || summand.own.iter().zip(summand.next.iter()).map(|(x, y)| (x & low).overflowing_add(y & low));
+        let sums: Vec<u64> = a().map(|(sum, _)| sum).collect();
+        let mut values = self.planes(cx.device, &sums);
+        if self.beyond() {
+            let carries: Vec<u64> = a().map(|(_, carry)| u64::from(carry)).collect();
+            values.extend(to_planes(cx.device, &carries, &[0]));
+        }
         let count = self.m + self.tops() + self.products();
-        Deal { algebra: Algebra::Bits, values: self.planes(cx.device, &a), words: words.map(|w| count * w) }
+        Deal { algebra: Algebra::Bits, values, words: words.map(|w| count * w) }
     }
 
     /// The summands, with `a` as it was dealt. What stands for b is a function of it: the addition's other operand, or what
@@ -71,7 +77,11 @@ impl Adder<'_> {
         if cx.transcript.is_some() {
             let places = self.places();
             let x = Dealt::summand(cx.id, &parts, self.x);
-            let x = x.map(|x| to_planes(device, &x.iter().map(|x| x & low).collect::<Vec<_>>(), &places));
+            let x = x.map(|x| {
+                let mut planes = to_planes(device, &x.iter().map(|x| x & low).collect::<Vec<_>>(), &places);
+                planes.resize((m + tops) * x.len().div_ceil(64), 0);
+                planes
+            });
             bits.claim(cx, &x);
         }
         bits
@@ -87,12 +97,20 @@ impl Adder<'_> {
 
     /// Which bits of `x_j`, `x_(j+1)` and b take part.
     fn modulo(&self) -> u64 {
-        if self.top == Top::Carry { (1 << self.m) - 1 } else { u64::MAX }
+        if self.top == Top::Carry { u64::MAX >> (64 - self.m) } else { u64::MAX }
     }
 
+    /// Whether bit m does not fit in a word with the others; no tree is as long.
+    fn beyond(&self) -> bool {
+        debug_assert!(self.m < 64 || !self.tree || self.top == Top::None);
+        self.m == 64 && self.top == Top::Carry
+    }
+
+    /// Of the bits that a word has: all but a carry beyond it, whose plane comes last as well.
     fn places(&self) -> Vec<usize> {
         let mut places = evens_first(self.m);
-        places.resize(self.m + self.tops(), self.m);
+        let tops = if self.beyond() { 0 } else { self.tops() };
+        places.resize(self.m + tops, self.m);
         places
     }
 

@@ -1,4 +1,4 @@
-use crate::keys::{Keys, Streams, rounding_coins};
+use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, rounding_coins};
 use crate::proof::Transcript;
 use crate::{PartyId, RunError, Security, Share};
 use privet_family::NodeStats;
@@ -73,10 +73,14 @@ impl<'a> Party<'a> {
         rounding_coins(&self.keys.common, self.node, shift, n)
     }
 
+    /// The coins of a dropout ([`dropout_coins`]).
+    pub(crate) fn dropout(&self, stream: u32, n: usize) -> Vec<u64> {
+        dropout_coins(&self.keys.common, stream, n)
+    }
+
     /// What all parties add to the components of output `i` of this use.
     pub(crate) fn output_masks(&self, i: usize) -> Prg {
-        // below the top bit are the nodes' coins
-        self.keys.common.derive(Domain::Common, 1 << 63 | i as u64).stream()
+        self.keys.common.derive(Domain::Common, OUTPUT | i as u64).stream()
     }
 
     /// The last step and its layer, for errors.

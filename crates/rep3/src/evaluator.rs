@@ -1,14 +1,16 @@
 //! A party runs the plan on its shares.
 
-use crate::gates::{argmax, equal, extend, max, relu, sign, truncate};
+use crate::gates::{argmax, choose, equal, extend, lookup, max, relu, sign, truncate};
 use crate::linear::{self, Operand};
 use crate::local::{self, difference, sum};
-use crate::{Party, RunError, Share, SharedWeights};
+use crate::value::{Value, on_bits};
+use crate::{Party, RunError, Share, SharedWeights, States};
 use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
+use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;
 use privet_ring::Ring;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 /// Evaluates records of a plan within a session.
@@ -18,10 +20,24 @@ pub struct Evaluator<'a> {
     last: Vec<usize>,
 }
 
+/// What a party is given for one run.
+#[derive(Default)]
+pub struct Given {
+    /// Its shares of the inputs, by node.
+    pub inputs: HashMap<ValueId, Share>,
+    /// Its shares of the states that the plan reads, by name; others may be there.
+    pub states: States,
+    /// The public numbers, by name, as elements of their nodes' rings ([`privet_plan::encode_publics`]): the same at every party.
+    pub publics: BTreeMap<String, u64>,
+}
+
 /// What a run gave one party.
 pub struct Outcome {
     /// Its shares of the outputs, in the plan's order, of fresh components: they say nothing but the outputs.
     pub outputs: Vec<Share>,
+    /// Its shares of the states that the plan updates, by name: what takes the place of the old ones, at all parties or at
+    /// none. Every message that they depend on has been verified.
+    pub states: States,
     /// What every node cost.
     pub nodes: Vec<NodeStats>,
     /// What verification cost; nothing where every party is trusted to follow the protocol.
@@ -34,28 +50,30 @@ impl<'a> Evaluator<'a> {
         Evaluator { plan, weights, last: last_use(plan) }
     }
 
-    /// Run the plan once. `inputs` holds this party's shares of the inputs by node; `progress(node)` is called after
-    /// every node. When it returns, every message that the outputs depend on has been verified.
+    /// Run the plan once. `progress(node)` is called after every node. When it returns, every message that the outputs and
+    /// states depend on has been verified; after an error the states are what they were before.
     pub fn run(
         &self,
         cx: &mut Party,
-        mut inputs: HashMap<ValueId, Share>,
+        mut given: Given,
         progress: &mut dyn FnMut(usize),
     ) -> Result<Outcome, RunError> {
-        let mut values: Vec<Option<Share>> = vec![None; self.plan.nodes.len()];
+        let mut values: Vec<Option<Value>> = vec![None; self.plan.nodes.len()];
         let mut nodes = Vec::with_capacity(self.plan.nodes.len());
         let mut checks = NodeStats::default();
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let start = Instant::now();
             cx.enter(v, &node.layer);
             cx.stats = NodeStats::default();
-            values[v] = if is_static(self.plan, v) {
-                self.weights.values.get(&v).cloned()
-            } else if let Op::Input { name, .. } = &node.op {
-                let x = inputs.remove(&v).filter(|x| x.len() == node.ty.len());
-                Some(x.ok_or_else(|| RunError::Missing(format!("input `{name}` was not shared")))?)
-            } else {
-                Some(self.node(cx, v, node, &values)?)
+            values[v] = match &node.op {
+                _ if is_static(self.plan, v) => {
+                    let share = self.weights.values.get(&v).cloned();
+                    share.map(|share| Value::of(cx.device, Ring::new(node.ty.bits), share))
+                }
+                Op::Input { .. } | Op::State { .. } => Some(taken(cx, v, node, &mut given)?),
+                // it is read where something is scaled
+                Op::Public { .. } => None,
+                _ => Some(self.node(cx, v, node, &values, &given.publics)?),
             };
             for &i in node.inputs.iter().filter(|&&i| self.last[i] == v) {
                 values[i] = None;
@@ -66,13 +84,18 @@ impl<'a> Evaluator<'a> {
             progress(v);
         }
         checks.add(&verified(cx, |cx| cx.verify())?);
+        let value = |v: ValueId| values[v].as_ref().map(Value::elements).unwrap_or_default();
         let output = |(i, o): (usize, &privet_plan::ir::Output)| {
             let ring = Ring::new(self.plan.nodes[o.value].ty.bits);
-            let y = values[o.value].clone().unwrap_or_default();
-            cx.refresh(i, ring, &y)
+            cx.refresh(i, ring, &value(o.value))
         };
         let outputs = self.plan.outputs.iter().enumerate().map(output).collect();
-        Ok(Outcome { outputs, nodes, checks })
+        let state = |u: &privet_plan::ir::Update| match &self.plan.nodes[u.state].op {
+            Op::State { name, .. } => Some((name.clone(), value(u.value))),
+            _ => None,
+        };
+        let states = self.plan.updates.iter().filter_map(state).collect();
+        Ok(Outcome { outputs, states, nodes, checks })
     }
 
     fn node(
@@ -80,18 +103,54 @@ impl<'a> Evaluator<'a> {
         cx: &mut Party,
         v: ValueId,
         node: &Node,
-        values: &[Option<Share>],
+        values: &[Option<Value>],
+        publics: &BTreeMap<String, u64>,
+    ) -> Result<Value, RunError> {
+        let to = Ring::new(node.ty.bits);
+        let value = |i: usize| values[node.inputs[i]].as_ref();
+        let x = |i: usize| value(i).map(Value::elements).unwrap_or_default();
+        let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
+        let bits = match &node.op {
+            Op::IsNegative if to.bits() == 1 => Some(sign::bits(cx, from(), &x(0))?),
+            Op::Equal if to.bits() == 1 => Some(equal::bits(cx, from(), &difference(from(), &x(0), &x(1)))?),
+            op if to.bits() == 1 => {
+                let operands: Option<Vec<_>> =
+                    (0..node.inputs.len()).map(|i| value(i).and_then(Value::bits)).collect();
+                operands.and_then(|operands| on_bits(cx.id, op, &operands))
+            }
+            _ => None,
+        };
+        match bits {
+            Some(bits) => Ok(Value::Bits(bits)),
+            None => Ok(Value::of(cx.device, to, self.elements(cx, v, node, values, publics)?)),
+        }
+    }
+
+    /// The value of a node that takes and gives one element a word.
+    fn elements(
+        &self,
+        cx: &mut Party,
+        v: ValueId,
+        node: &Node,
+        values: &[Option<Value>],
+        publics: &BTreeMap<String, u64>,
     ) -> Result<Share, RunError> {
         let to = Ring::new(node.ty.bits);
-        let operand = |v: ValueId| values[v].clone().unwrap_or_default();
+        let operand = |v: ValueId| values[v].as_ref().map(Value::elements).unwrap_or_default();
         let x = |i: usize| operand(node.inputs[i]);
         let ty = |i: usize| &self.plan.nodes[node.inputs[i]].ty;
         let from = || Ring::new(ty(0).bits);
         match &node.op {
-            Op::Truncate { shift, rounding: Rounding::OneUlp } => {
-                Ok(local::truncate_within_one(cx.id, from(), *shift, &x(0)))
+            Op::Truncate { shift, rounding } => truncate::eval(cx, (from(), to), *shift, *rounding, &x(0)),
+            Op::Dither { shift } => truncate::eval(cx, (from(), to), *shift, Rounding::Stochastic, &x(0)),
+            Op::Lookup { tables } => lookup::tables(cx, [from(), to], tables, &x(0)),
+            Op::Piecewise { shift, pieces } => {
+                lookup::piecewise(cx, [from(), to], &Pieces { shift: *shift, pieces }, &x(0))
             }
-            Op::Truncate { shift, rounding } => truncate::eval(cx, from(), *shift, *rounding, &x(0)),
+            Op::Exponential { first, rows } => {
+                let e = Exponential::new(ty(0), *first, rows).map_err(RunError::Missing)?;
+                lookup::exponential(cx, [from(), to], &e, &x(0))
+            }
             Op::Relu => relu::eval(cx, from(), to, &x(0)),
             Op::Extend => extend::eval(cx, from(), to, &x(0)),
             Op::IsNegative => sign::eval(cx, from(), to, &x(0)),
@@ -108,15 +167,31 @@ impl<'a> Evaluator<'a> {
                 argmax::eval(cx, from(), to, &games, x(0), &positions)
             }
             Op::Mul => linear::mul(cx, to, &x(0), &x(1)),
+            Op::Choose => {
+                let bit = values[node.inputs[0]].as_ref().and_then(Value::bits);
+                let bit = bit.ok_or_else(|| missing(v, "bit to choose by"))?;
+                choose::eval(cx, to, bit, &x(1))
+            }
+            Op::Scale => match &self.plan.nodes[node.inputs[1]].op {
+                Op::Public { name, .. } => {
+                    let number = publics.get(name);
+                    let number = number
+                        .ok_or_else(|| RunError::Missing(format!("public number `{name}` was not given")))?;
+                    Ok(local::scaled(to, &x(0), *number))
+                }
+                _ => Err(missing(v, "public number")),
+            },
+            Op::Dropout { stream, keep } => {
+                let coins = cx.dropout(*stream, node.ty.len());
+                Ok(local::kept(&x(0), &coins, *keep))
+            }
             // y + c (x - y)
             Op::Select => {
                 let picked = linear::mul(cx, to, &x(0), &difference(to, &x(1), &x(2)))?;
                 Ok(sum(to, &x(2), &picked))
             }
             Op::Linear | Op::MatMul | Op::Conv2d { .. } => {
-                let products = Products::of(self.plan, node).ok_or_else(|| {
-                    RunError::Missing(format!("node {v} has no product; check the plan before it is run"))
-                })?;
+                let products = Products::of(self.plan, node).ok_or_else(|| missing(v, "product"))?;
                 let start = match node.inputs.get(2).map(|&bias| operand(bias)) {
                     // the second component is for proofs alone
                     Some(bias) if cx.transcript.is_some() => {
@@ -138,6 +213,22 @@ impl<'a> Evaluator<'a> {
             _ => Ok(local::apply(cx.id, self.plan, node, operand)),
         }
     }
+}
+
+/// This party's share of an input or state, which is used up.
+fn taken(cx: &Party, v: ValueId, node: &Node, given: &mut Given) -> Result<Value, RunError> {
+    let (share, what, name) = match &node.op {
+        Op::State { name, .. } => (given.states.remove(name), "state", name),
+        Op::Input { name, .. } => (given.inputs.remove(&v), "input", name),
+        _ => return Err(missing(v, "share")),
+    };
+    let share = share.filter(|x| x.len() == node.ty.len());
+    let share = share.ok_or_else(|| RunError::Missing(format!("{what} `{name}` was not shared")))?;
+    Ok(Value::of(cx.device, Ring::new(node.ty.bits), share))
+}
+
+fn missing(v: ValueId, what: &str) -> RunError {
+    RunError::Missing(format!("node {v} has no {what}; check the plan before it is run"))
 }
 
 /// The cost of a step of verification.

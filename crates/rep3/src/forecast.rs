@@ -2,7 +2,7 @@
 //!
 //! Parties open nothing to each other: every message is uniform to its receiver (`docs/rep3.md`, section 2), and so are
 //! the proofs (section 6). What is left are the shares that owners hand out, two of three components to each party,
-//! and the outputs.
+//! and the outputs. States are read and replaced in place: nothing of them is opened.
 
 use crate::Security;
 use privet_family::{Forecast, OpeningList, PlannedOpening, When};
@@ -29,8 +29,16 @@ impl Forecast for Rep3 {
     fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
         let mut list = OpeningList::default();
         for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::Weight { name, owner } = &node.op {
-                list.value(id, node, format!("shares of weight `{name}` of {owner}"), When::Session);
+            match &node.op {
+                Op::Weight { name, owner } => {
+                    list.value(id, node, format!("shares of weight `{name}` of {owner}"), When::Session);
+                }
+                // later values are made by the parties, who show them to nobody
+                Op::State { name, owner } => {
+                    let what = format!("shares of the first value of state `{name}` of {owner}");
+                    list.value(id, node, what, When::Session);
+                }
+                _ => {}
             }
         }
         for (id, node) in plan.nodes.iter().enumerate() {
@@ -66,14 +74,14 @@ impl Forecast for Rep3 {
 mod tests {
     use super::*;
     use privet_family::Class;
-    use privet_plan::suite::cases;
+    use privet_plan::suite::{cases, training_cases};
 
     #[test]
     fn only_outputs_are_revealed_and_only_malicious_runs_are_proved() {
-        for case in cases() {
+        for case in cases().into_iter().chain(training_cases()) {
             let plan = &case.plan;
-            let operands =
-                plan.nodes.iter().filter(|n| matches!(n.op, Op::Input { .. } | Op::Weight { .. })).count();
+            let shared = |op: &Op| matches!(op, Op::Input { .. } | Op::Weight { .. } | Op::State { .. });
+            let operands = plan.nodes.iter().filter(|n| shared(&n.op)).count();
             for (security, proofs) in [(Security::SemiHonest, 0), (Security::Malicious, 1)] {
                 let list = Rep3::new(security).openings(plan);
                 let revealed: Vec<_> = list.iter().filter(|o| o.class != Class::Masked).collect();

@@ -27,18 +27,21 @@ mod planes;
 mod proof;
 mod share;
 mod sharing;
+mod states;
 #[cfg(test)]
 mod testing;
 mod tree;
+mod value;
 mod weights;
 
 pub use context::{Messages, Party};
 pub use error::RunError;
-pub use evaluator::{Evaluator, Outcome};
+pub use evaluator::{Evaluator, Given, Outcome};
 pub use forecast::Rep3;
-pub use keys::{Keys, rounding_coins};
+pub use keys::{Keys, dropout_coins, rounding_coins};
 pub use party::PartyId;
 pub use privet_plan::cost::Security;
 pub use share::{Planes, Share};
 pub use sharing::{Component, Digests, Portion, Revealed, SharingError};
+pub use states::{StateError, StateKinds, States};
 pub use weights::SharedWeights;

@@ -57,32 +57,47 @@ pub(crate) fn products(
 
 /// Elementwise product. One round.
 pub(crate) fn mul(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Share, RunError> {
-    let own = x.own.iter().zip(x.next.iter()).zip(y.own.iter().zip(y.next.iter()));
-    let summand = own
-        .map(|((x0, x1), (y0, y1))| x0.wrapping_mul(y0.wrapping_add(*y1)).wrapping_add(x1.wrapping_mul(*y0)));
-    let (z, masks) = cx.reshare("product", ring, summand.collect())?;
+    dots(cx, ring, std::slice::from_ref(x), std::slice::from_ref(y))
+}
+
+/// Elementwise sums of products `x_0 y_0 + x_1 y_1 + ...`, one element a sum. One round.
+pub(crate) fn dots(cx: &mut Party, ring: Ring, x: &[Share], y: &[Share]) -> Result<Share, RunError> {
+    let n = x.first().map_or(0, Share::len);
+    let mut summand = vec![0u64; n];
+    for (x, y) in x.iter().zip(y) {
+        let own = x.own.iter().zip(x.next.iter()).zip(y.own.iter().zip(y.next.iter()));
+        for (s, ((x0, x1), (y0, y1))) in summand.iter_mut().zip(own) {
+            let product = x0.wrapping_mul(y0.wrapping_add(*y1)).wrapping_add(x1.wrapping_mul(*y0));
+            *s = s.wrapping_add(product);
+        }
+    }
+    let (z, masks) = cx.reshare("product", ring, summand)?;
     if let Some(mut masks) = masks {
-        for (s, (x, y)) in masks.before.iter_mut().zip(x.next.iter().zip(y.next.iter())) {
-            *s = s.wrapping_add(x.wrapping_mul(*y));
+        for (x, y) in x.iter().zip(y) {
+            for (s, (x, y)) in masks.before.iter_mut().zip(x.next.iter().zip(y.next.iter())) {
+                *s = s.wrapping_add(x.wrapping_mul(*y));
+            }
         }
         claim(cx, ring, [x, y], masks);
     }
     Ok(z)
 }
 
-/// What every party stated by resharing `x y`: a batch of statements about each, in the order of the parties.
-fn claim(cx: &mut Party, ring: Ring, [x, y]: [&Share; 2], masks: Masks) {
+/// What every party stated by resharing sums of products: a batch of statements about each, in the order of the parties.
+fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], masks: Masks) {
     let id = cx.id;
     let Some(transcript) = &mut cx.transcript else { return };
-    let columns = |of: [&Arc<Vec<u64>>; 2]| of.map(Column::from).to_vec();
+    let columns = |x: fn(&Share) -> &Arc<Vec<u64>>, first: &[Share], second: &[Share]| {
+        first.iter().chain(second).map(|share| Column::from(x(share))).collect::<Vec<_>>()
+    };
     let (before, after): (Column, Column) = (masks.before.into(), masks.after.into());
     for prover in PartyId::ALL {
         let view = if prover == id {
-            View::Prover { u: columns([&x.own, &y.own]), v: columns([&y.next, &x.next]) }
+            View::Prover { u: columns(|x| &x.own, x, y), v: columns(|x| &x.next, y, x) }
         } else if prover == id.next() {
-            View::Before { u: columns([&x.next, &y.next]), s: before.clone() }
+            View::Before { u: columns(|x| &x.next, x, y), s: before.clone() }
         } else {
-            View::After { v: columns([&y.own, &x.own]), s: after.clone() }
+            View::After { v: columns(|x| &x.own, y, x), s: after.clone() }
         };
         transcript.push(Algebra::Ring(ring), prover, view);
     }

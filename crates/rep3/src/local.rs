@@ -42,6 +42,21 @@ pub(crate) fn plus_public(id: PartyId, ring: Ring, x: &Share, constant: impl Fn(
     Share { own: component(id, &x.own), next: component(id.next(), &x.next) }
 }
 
+/// x times a number that everybody knows.
+pub(crate) fn scaled(ring: Ring, x: &Share, factor: u64) -> Share {
+    let each = |x: &[u64]| x.iter().map(|x| ring.wrap(x.wrapping_mul(factor))).collect();
+    Share::new(each(&x.own), each(&x.next))
+}
+
+/// x where a public coin is below `keep`, else 0: every component is kept or cleared.
+pub(crate) fn kept(x: &Share, coins: &[u64], keep: u32) -> Share {
+    let each = |x: &[u64]| {
+        let kept = |(&x, &coin): (&u64, &u64)| if coin < u64::from(keep) { x } else { 0 };
+        x.iter().zip(coins).map(kept).collect()
+    };
+    Share::new(each(&x.own), each(&x.next))
+}
+
 fn zip(x: &Share, y: &Share, f: impl Fn(u64, u64) -> u64) -> Share {
     let each = |x: &[u64], y: &[u64]| x.iter().zip(y).map(|(&a, &b)| f(a, b)).collect();
     Share::new(each(&x.own, &y.own), each(&x.next, &y.next))

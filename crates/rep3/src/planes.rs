@@ -47,6 +47,16 @@ impl Planes {
         Words { own: Column::slice(&self.own, words.clone()), next: Column::slice(&self.next, words) }
     }
 
+    /// The elements `range` of one plane, which begins at a word.
+    pub(crate) fn range_of(&self, range: Range<usize>) -> Planes {
+        debug_assert!(self.count == 1 && range.start.is_multiple_of(64));
+        if range.len() == self.n {
+            return self.clone();
+        }
+        let words = range.start / 64..range.end.div_ceil(64);
+        Planes::new(range.len(), 1, self.own[words.clone()].to_vec(), self.next[words].to_vec())
+    }
+
     /// The complement of every bit: a public constant, added to component 0.
     pub(crate) fn not(&self, id: PartyId) -> Planes {
         let flip = |words: &Arc<Vec<u64>>, flip: bool| {

@@ -118,6 +118,16 @@ fn elements(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, SharingError
     }
 }
 
+/// Append a component as it is.
+pub(crate) fn pack_component(ring: Ring, component: &[u64], out: &mut Vec<u8>) {
+    pack(ring, component, out);
+}
+
+/// The component of `n` elements at the front of `bytes`, which is moved past it.
+pub(crate) fn component(ring: Ring, n: usize, bytes: &mut &[u8]) -> Result<Vec<u64>, SharingError> {
+    elements(ring, split(bytes, ring.packed_bytes(n))?, n)
+}
+
 /// What an owner sends one party for one vector: both of its components.
 #[derive(Clone, PartialEq)]
 pub struct Portion {
@@ -201,6 +211,19 @@ impl Default for Digests {
 }
 
 impl Digests {
+    /// Take in what says which vectors follow: public, alike at every party.
+    pub fn bind(&mut self, context: &[u8]) {
+        for hasher in [&mut self.own, &mut self.next] {
+            absorb(hasher, &(context.len() as u64).to_le_bytes());
+            absorb(hasher, context);
+        }
+    }
+
+    /// The digests: of what the party before holds too, and of what the party after does.
+    pub fn finish(&self) -> [[u8; blake3::OUT_LEN]; 2] {
+        [&self.own, &self.next].map(|hasher| *hasher.finalize().as_bytes())
+    }
+
     /// Take in a vector, in the same order at every party; `name` is public.
     pub fn add(&mut self, name: &str, ring: Ring, share: &Share) {
         for (hasher, component) in [(&mut self.own, &share.own), (&mut self.next, &share.next)] {

@@ -51,6 +51,7 @@ impl SharedWeights {
             }
         }
         plan.outputs.iter().for_each(|o| read_otherwise[o.value] = true);
+        plan.updates.iter().for_each(|u| read_otherwise[u.value] = true);
         values.retain(|&v, _| read_otherwise[v]);
         Ok(SharedWeights { values, operands })
     }

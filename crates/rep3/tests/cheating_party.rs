@@ -85,7 +85,7 @@ fn crooked(world: &mut World, products: bool, bits: bool) {
     world.device = Arc::new(Crooked { sound: cpu(1), products, bits });
 }
 
-const DEVIATIONS: [Deviation; 12] = [
+const DEVIATIONS: [Deviation; 16] = [
     ("wrong products on its device", |world, _| crooked(world, true, false)),
     ("wrong bit planes on its device", |world, _| crooked(world, false, true)),
     ("another key with the party before", |world, i| world.keys[i].own = flipped(&world.keys[i].own)),
@@ -102,6 +102,20 @@ const DEVIATIONS: [Deviation; 12] = [
     }),
     ("another second component of the weights", |world, i| {
         world.weights[i].values_mut().for_each(|share| shifted(&mut share.next));
+    }),
+    ("another first component of the states", |world, i| {
+        world.states[i].values_mut().for_each(|share| shifted(&mut share.own));
+    }),
+    ("another second component of the states", |world, i| {
+        world.states[i].values_mut().for_each(|share| shifted(&mut share.next));
+    }),
+    ("another public number", |world, _| world.publics.values_mut().for_each(|rate| *rate += 2)),
+    ("other coins of a dropout", |world, _| {
+        for node in &mut world.plan.nodes {
+            if let Op::Dropout { stream, .. } = &mut node.op {
+                *stream += 1;
+            }
+        }
     }),
     ("another rounding", |world, _| {
         for node in &mut world.plan.nodes {
@@ -128,7 +142,7 @@ fn deviate(security: Security) -> BTreeMap<&'static str, [usize; 4]> {
     let mut cases = gates();
     cases.extend(networks());
     if cfg!(debug_assertions) {
-        // Without optimisation a run takes several times as long. The last has every gate.
+        // Without optimisation a run takes several times as long. The last and the fifth from behind have every gate.
         cases = cases.into_iter().rev().step_by(4).collect();
     }
     let tally = Mutex::new(BTreeMap::<_, [usize; 4]>::new());

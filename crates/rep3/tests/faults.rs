@@ -38,13 +38,19 @@ fn network(security: Security) -> (World, Vec<Vec<u64>>) {
         node(Op::Truncate { shift: 6, rounding: Rounding::Floor }, &[2], k - 6, "truncation"),
         node(Op::Relu, &[3], k - 6, "relu"),
         node(Op::Equal, &[4, 3], 5, "equality"),
+        node(Op::Relu, &[3], k - 4, "wide relu"),
+        node(Op::Rescale, &[6], k - 4, "wide relu"),
+        node(Op::Truncate { shift: 6, rounding: Rounding::Stochastic }, &[7], k - 4, "truncation that keeps"),
+        node(Op::IsNegative, &[3], 1, "sign bit"),
+        node(Op::Choose, &[9, 8], k - 4, "choice"),
     ];
-    for v in [0, 2] {
+    for v in [0, 2, 7] {
         nodes[v].ty.frac = 6;
     }
     let output = |value: usize| Output { value, name: format!("y{value}"), to: "receiver".into() };
-    let outputs = vec![output(4), output(5)];
-    let plan = Plan { version: PLAN_VERSION, name: "faults".into(), batch: n, nodes, outputs };
+    let outputs = vec![output(4), output(5), output(10)];
+    let plan =
+        Plan { version: PLAN_VERSION, name: "faults".into(), batch: n, nodes, outputs, updates: vec![] };
     plan.check().unwrap();
     let seed = Seed::from_bytes([3; 16]);
     let mut stream = seed.stream();

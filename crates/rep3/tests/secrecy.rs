@@ -5,7 +5,7 @@ mod common;
 
 use common::{Sent, World, sound};
 use privet_plan::ir::{Op, Rounding};
-use privet_plan::suite::{Case, ChiSquare, LIMIT, cases, constant, fixed_inputs, gate};
+use privet_plan::suite::{Case, ChiSquare, LIMIT, cases, constant, fixed_inputs, gate, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{PartyId, Security};
 use privet_ring::Ring;
@@ -107,9 +107,14 @@ fn messages_are_uniform(number: usize, case: &Case, security: Security) {
     }
 }
 
+/// Inference's operations, and training's.
+fn all() -> Vec<Case> {
+    cases().into_iter().chain(training_cases()).collect()
+}
+
 /// On both processors.
 fn over_all_cases(check: impl Fn(usize, &Case) + Sync) {
-    let all = cases();
+    let all = all();
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -140,7 +145,14 @@ fn messages_and_proofs_are_uniform_to_their_receivers() {
 }
 
 fn proved(number: usize, case: &Case) -> bool {
-    let kinds = ["linear with bias, 37 bits", "convolution, 24 bits, 2 groups", "argmax over 7"];
+    let kinds = [
+        "linear with bias, 37 bits",
+        "convolution, 24 bits, 2 groups",
+        "argmax over 7",
+        "truncate 9 bits by 7 Stochastic to 9, 60 elements",
+        "truncate 40 bits by 8 OneUlp to 64, 100 elements",
+        "choose by a sign, 2 bits, 70 elements",
+    ];
     kinds.contains(&&case.name[..]) || number % 40 == 2
 }
 
@@ -171,7 +183,7 @@ fn challenges(sent: &[Sent]) -> HashSet<Vec<u8>> {
 fn no_mask_serves_two_steps_runs_or_sessions() {
     let mut seen = HashSet::new();
     let mut messages = 0;
-    for (i, case) in cases().iter().enumerate() {
+    for (i, case) in all().iter().enumerate() {
         let operands = constant(&case.plan, |_| 0);
         for security in [Security::SemiHonest, Security::Malicious] {
             if security == Security::Malicious && !proved(i, case) {

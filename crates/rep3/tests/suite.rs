@@ -2,28 +2,42 @@
 
 mod common;
 
-use common::{World, recorded, sound};
+use common::{World, recorded, sound, updated};
 use privet_family::NodeStats;
 use privet_plan::cost::{GateCost, Rep3};
-use privet_plan::interpret;
-use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
-use privet_plan::suite::{Case, cases};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, ValueId};
+use privet_plan::suite::{Case, cases, training_cases};
+use privet_plan::{Coins, interpret_step};
 use privet_prg::{Domain, Seed};
-use privet_rep3::{Outcome, PartyId, Security, rounding_coins};
+use privet_rep3::{Outcome, PartyId, Security, dropout_coins, rounding_coins};
 use privet_ring::Ring;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+
+/// The coins of a run whose common key this is.
+struct Common(Seed);
+
+impl Coins for Common {
+    fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>> {
+        Some(rounding_coins(&self.0, node, shift, count))
+    }
+    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
+        Some(dropout_coins(&self.0, stream, count))
+    }
+}
 
 fn check(case: &Case, security: Security, seed: &Seed) {
     let mut stream = seed.derive(Domain::Public, 0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
     let world = World::new(&case.plan, security, &operands, seed);
-    let common = world.keys[0].derive(0).common;
-    let mut coins = |node, count, shift| rounding_coins(&common, node, shift, count);
-    let truth = interpret(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
+    let mut coins = Common(world.keys[0].derive(0).common);
+    let (truth, next) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
 
     let (ends, logs) = recorded(sound());
     let outcomes = world.run(ends).map(|y| y.unwrap_or_else(|e| panic!("{} {security}: {e}", case.name)));
     case.compare(&world.outputs(outcomes.each_ref()), &truth);
+    let next: BTreeMap<String, Vec<u64>> =
+        next.into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect();
+    assert_eq!(updated(&case.plan, outcomes.each_ref()), next, "{}: states", case.name);
 
     let logs = logs.map(|log| log.lock().unwrap().clone());
     let steps: HashSet<u32> = logs.iter().flatten().map(|sent| sent.step.id).collect();
@@ -41,7 +55,10 @@ fn check(case: &Case, security: Security, seed: &Seed) {
 fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &Outcome) {
     let prices = Rep3 { security };
     for (v, node) in case.plan.nodes.iter().enumerate() {
-        if node.op.is_local() || matches!(node.op, Op::Input { .. } | Op::Weight { .. }) {
+        let given = |op: &Op| {
+            matches!(op, Op::Input { .. } | Op::Weight { .. } | Op::State { .. } | Op::Public { .. })
+        };
+        if node.op.is_local() || given(&node.op) {
             assert_eq!(outcome.nodes[v].sent_bytes + outcome.nodes[v].rounds, 0, "{}: node {v}", case.name);
             continue;
         }
@@ -72,7 +89,7 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
 }
 
 fn suite(security: Security) {
-    for case in cases() {
+    for case in cases().into_iter().chain(training_cases()) {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
         for _ in 0..3 {
             check(&case, security, &Seed::random());
@@ -93,7 +110,7 @@ fn protocol_equals_interpreter_on_the_suite_malicious() {
 /// A run whose statements are more than a party remembers is verified before it goes on, and at its end.
 #[test]
 fn a_large_run_is_verified_in_between() {
-    let n = 320_000;
+    let n = 640_000;
     let node = |op, inputs: &[usize]| {
         let ty = Type { shape: vec![n], bits: 20, frac: 0 };
         Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() }
@@ -101,7 +118,8 @@ fn a_large_run_is_verified_in_between() {
     let mut nodes = vec![node(Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 }, &[])];
     nodes.extend((0..3).map(|i| node(Op::Mul, &[i, 0])));
     let outputs = vec![Output { value: 3, name: "y".into(), to: "receiver".into() }];
-    let plan = Plan { version: PLAN_VERSION, name: "large".into(), batch: 1, nodes, outputs };
+    let plan =
+        Plan { version: PLAN_VERSION, name: "large".into(), batch: 1, nodes, outputs, updates: vec![] };
     plan.check().unwrap();
     let once = Plan { nodes: plan.nodes[..2].to_vec(), ..plan.clone() };
     let [once, all] =
@@ -128,7 +146,8 @@ fn constants_are_added_once() {
     ];
     let output = |value: usize| Output { value, name: format!("y{value}"), to: "receiver".into() };
     let outputs = vec![output(3), output(4), output(5)];
-    let plan = Plan { version: PLAN_VERSION, name: "constants".into(), batch: 3, nodes, outputs };
+    let plan =
+        Plan { version: PLAN_VERSION, name: "constants".into(), batch: 3, nodes, outputs, updates: vec![] };
     plan.check().unwrap();
     let case = Case { name: "constants".into(), plan };
     check(&case, Security::SemiHonest, &Seed::random());

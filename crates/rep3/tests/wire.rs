@@ -6,7 +6,7 @@
 mod common;
 
 use common::World;
-use privet_plan::suite::cases;
+use privet_plan::suite::{cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::Security;
 use privet_ring::Ring;
@@ -30,8 +30,11 @@ fn digests(world: &World) -> [String; 3] {
 #[test]
 fn bytes_on_the_wire_are_as_recorded() {
     let mut found = HEAD.to_owned();
-    for (i, case) in cases().iter().enumerate() {
-        let base = Seed::from_bytes([7; 16]).derive(Domain::Public, i as u64);
+    // seeds of each list are its own, so that either can grow
+    let inference = cases().into_iter().enumerate().map(|case| (7, case));
+    let training = training_cases().into_iter().enumerate().map(|case| (8, case));
+    for (list, (i, case)) in inference.chain(training) {
+        let base = Seed::from_bytes([list; 16]).derive(Domain::Public, i as u64);
         let mut stream = base.derive(Domain::Public, 0).stream();
         let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
         let both = [Security::SemiHonest, Security::Malicious]

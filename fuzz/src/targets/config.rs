@@ -50,7 +50,7 @@ fn deployment(data: &[u8]) {
                 let fingerprint = found.fingerprint(&place).expect("every place has a certificate");
                 assert_eq!(found.place_of(fingerprint), Some(place));
             }
-            assert!(found.roles.all().iter().all(|(_, place)| found.fingerprint(place).is_some()));
+            assert!(found.roles.all().all(|(_, place)| found.fingerprint(place).is_some()));
         }
     }
 }

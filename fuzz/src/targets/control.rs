@@ -2,9 +2,9 @@
 
 use crate::Target;
 use privet_party::report::{self, RunReport};
-use privet_party::session::control::{Id, Reply, Request, Status};
+use privet_party::session::control::{At, Id, PlanStatus, Reply, Request, Status};
 use privet_party::session::family::fss::messages::{DealReply, DealRequest};
-use privet_party::session::order::{Consent, Go, Order};
+use privet_party::session::order::{Consent, Go, Order, Start, Version};
 use serde_json::{from_slice, to_vec};
 
 /// Control messages, as the receiver parses them.
@@ -47,22 +47,48 @@ fn control(data: &[u8]) {
     let _ = from_slice::<Go>(data);
     let _ = from_slice::<DealRequest>(data);
     let _ = from_slice::<DealReply>(data);
+    let _ = from_slice::<Vec<Version>>(data);
 }
 
 fn control_seeds() -> Vec<Vec<u8>> {
     let id = Id([7; 16]);
-    let reply = Reply::Status(Status { sessions: 1, open: true, runs_left: Some(2), peers: true });
+    let plan = || "train".to_owned();
+    let at = At { training: id, step: 3 };
+    let plans = [(plan(), PlanStatus { sessions: 1, open: true, runs_left: Some(2), stream: None })].into();
+    let reply = Reply::Status(Status { plans, training: Some(at), peers: true });
+    let from = Some(Start { training: id, version: Version { step: 3, trail: id } });
     let seeds = [
-        to_vec(&Request::Prepare { id, runs: 3, checks: 1 }),
-        to_vec(&Request::Run { id }),
+        to_vec(&Request::Prepare { id, plan: plan(), runs: 3, checks: 1, stream: true }),
+        to_vec(&Request::Run { id, plan: plan(), from: Some(at), publics: [("rate".into(), 0.5)].into() }),
+        to_vec(&Request::BeginTraining { id, checkpoint_every: 5 }),
+        to_vec(&Request::Resume { id, training: id }),
+        to_vec(&Reply::Training { at }),
         to_vec(&reply),
         to_vec(&Reply::Share { seeds: [("x".to_owned(), "00".repeat(16))].into() }),
-        to_vec(&Order::Run { ids: vec![id], session: id, index: 4 }),
-        to_vec(&Order::Prepare { id, deal: id, session: None, runs: 2, checks: 1 }),
-        to_vec(&Order::BeginFrom { owner: 1, session: id }),
+        to_vec(&Order::Run {
+            ids: vec![id],
+            plan: plan(),
+            session: id,
+            index: 4,
+            from,
+            publics: [("rate".into(), 8)].into(),
+        }),
+        to_vec(&Order::BeginTraining { ids: vec![id], training: id, checkpoint_every: 5 }),
+        to_vec(&Order::Resume { id, training: id }),
+        to_vec(&vec![Version { step: 3, trail: id }]),
+        to_vec(&Order::Prepare {
+            id,
+            plan: plan(),
+            deal: id,
+            session: None,
+            runs: 2,
+            checks: 1,
+            stream: true,
+        }),
+        to_vec(&Order::BeginFrom { plan: plan(), owner: Some(1), session: id }),
         to_vec(&Consent::Declined { reason: "away".into() }),
         to_vec(&Go::Again),
-        to_vec(&DealRequest { deal: id, session: Some(id), runs: 2, checks: 0 }),
+        to_vec(&DealRequest { deal: id, plan: plan(), session: Some(id), runs: 2, checks: 0 }),
         to_vec(&DealReply::Dealing { session: id, indices: vec![0, 1] }),
         to_vec(&DealReply::Refused { reason: "full".into() }),
     ];

@@ -3,7 +3,9 @@
 use crate::Target;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::Op;
-use privet_plan::{FloatTensor, Graph, Network, NoCoins, Plan, Precision, Rates, estimate, interpret, lower};
+use privet_plan::{
+    FloatTensor, Graph, Network, NoCoins, Plan, Precision, Program, Rates, estimate, interpret, lower,
+};
 use privet_ring::Tensor;
 use std::collections::BTreeMap;
 
@@ -118,6 +120,42 @@ fn plan_seeds() -> Vec<Vec<u8>> {
     [SMALL_PLAN, POOL_PLAN].iter().map(|s| s.as_bytes().to_vec()).collect()
 }
 
+/// A program: read, checked, written; its states known.
+pub const PROGRAM: Target =
+    Target { name: "program", run: program, seeds: program_seeds, words: PROGRAM_WORDS };
+
+const PROGRAM_WORDS: &[&str] = &[
+    "\"version\":1",
+    "\"name\":",
+    "\"plans\":",
+    "\"plan\":",
+    "\"kind\":\"state\"",
+    "\"owner\":",
+    "\"updates\":",
+    "\"outputs\":",
+    "\"nodes\":",
+    "[]",
+    "{}",
+    "null",
+    "0",
+    "18446744073709551615",
+];
+
+fn program(data: &[u8]) {
+    let Ok(program) = Program::from_json(data) else { return };
+    assert_eq!(Program::from_json(&program.to_json()), Ok(program.clone()));
+    assert_eq!(program.bare().map(Plan::hash).unwrap_or(program.hash()), program.hash());
+    for state in program.states().values() {
+        assert!(program.plans.iter().any(|p| p.plan.nodes.iter().any(|n| n.ty == state.ty)));
+    }
+}
+
+fn program_seeds() -> Vec<Vec<u8>> {
+    vec![STATES_PROGRAM.as_bytes().to_vec(), SMALL_PLAN.as_bytes().to_vec()]
+}
+
+const STATES_PROGRAM: &str = r#"{"version":1,"name":"t","plans":[{"name":"train","plan":{"version":1,"name":"t","batch":1,"nodes":[{"op":{"kind":"state","name":"w","owner":"model_owner"},"inputs":[],"ty":{"shape":[3],"bits":32,"frac":8},"layer":"w"},{"op":{"kind":"input","name":"x","owner":"data_owner","limit":4.0},"inputs":[],"ty":{"shape":[3],"bits":32,"frac":8},"layer":""},{"op":{"kind":"sub"},"inputs":[0,1],"ty":{"shape":[3],"bits":32,"frac":8},"layer":"w"}],"outputs":[],"updates":[{"state":0,"value":2}]}},{"name":"reveal","plan":{"version":1,"name":"t","batch":1,"nodes":[{"op":{"kind":"state","name":"w","owner":"model_owner"},"inputs":[],"ty":{"shape":[3],"bits":32,"frac":8},"layer":"w"}],"outputs":[{"value":0,"name":"w","to":"model_owner"}]}}]}"#;
+
 const SMALL_PLAN: &str = r#"{"version":1,"name":"t","batch":1,"nodes":[{"op":{"kind":"input","name":"x","owner":"data_owner","limit":4.0},"inputs":[],"ty":{"shape":[1,3],"bits":32,"frac":8},"layer":""},{"op":{"kind":"weight","name":"w","owner":"model_owner"},"inputs":[],"ty":{"shape":[2,3],"bits":32,"frac":8},"layer":"a"},{"op":{"kind":"linear"},"inputs":[0,1],"ty":{"shape":[1,2],"bits":32,"frac":16},"layer":"a"},{"op":{"kind":"truncate","shift":8,"rounding":"floor"},"inputs":[2],"ty":{"shape":[1,2],"bits":24,"frac":8},"layer":"a"},{"op":{"kind":"relu"},"inputs":[3],"ty":{"shape":[1,2],"bits":32,"frac":8},"layer":"r"},{"op":{"kind":"argmax","dim":1},"inputs":[4],"ty":{"shape":[1],"bits":32,"frac":0},"layer":""}],"outputs":[{"value":5,"name":"y","to":"receiver"}]}"#;
 
 const POOL_PLAN: &str = r#"{"version":1,"name":"t","batch":1,"nodes":[{"op":{"kind":"input","name":"x","owner":"data_owner","limit":4.0},"inputs":[],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"permute","dims":[0,1,3,2]},"inputs":[0],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"slice","dim":2,"start":0,"end":4,"step":2},"inputs":[1],"ty":{"shape":[1,1,2,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"concat","dim":2},"inputs":[2,2],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"max"},"inputs":[3,0],"ty":{"shape":[1,1,4,4],"bits":64,"frac":8},"layer":""},{"op":{"kind":"is_negative"},"inputs":[4],"ty":{"shape":[1,1,4,4],"bits":64,"frac":0},"layer":""},{"op":{"kind":"sum","dims":[3]},"inputs":[5],"ty":{"shape":[1,1,4],"bits":64,"frac":0},"layer":""}],"outputs":[{"value":6,"name":"y","to":"receiver"}]}"#;
@@ -129,6 +167,7 @@ mod tests {
     #[test]
     fn seeds_are_valid() {
         assert!(plan_seeds().iter().all(|s| Plan::from_json(s).is_ok()));
+        assert!(program_seeds().iter().all(|s| Program::from_json(s).is_ok()));
         assert!(graph_seeds().iter().all(|s| Graph::from_json(s).is_ok()));
     }
 }

@@ -3,6 +3,10 @@
 use super::Fields;
 use crate::Target;
 use privet_fss::keys::KeySource;
+use privet_party::config::Protocol;
+use privet_party::session::checkpoint::{FORMAT, Header as CheckpointHeader, encode, parse};
+use privet_party::session::control::Id;
+use privet_party::session::order::Version;
 use privet_party::store::SessionKeys;
 use privet_party::store::format::{HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter};
 use privet_prg::{HashKeys, Seed};
@@ -45,6 +49,40 @@ fn written(frames: &[&[u8]]) -> Vec<u8> {
         writer.finish()
     });
     bytes.unwrap_or_default()
+}
+
+/// A checkpoint from raw bytes, and from bytes that end with their digest.
+pub const CHECKPOINT: Target = Target {
+    name: "checkpoint",
+    run: checkpoint,
+    seeds: checkpoint_seeds,
+    words: &["privetCP", "\"format\":1", "\"protocol\":\"fss\"", "\"version\":", "\"trail\":", "\"step\":"],
+};
+
+fn checkpoint(data: &[u8]) {
+    let _ = parse(data);
+    let sealed = [data, blake3::hash(data).as_bytes()].concat();
+    if let Ok((header, shares)) = parse(&sealed) {
+        // What is read is what was written, whatever white space its header had.
+        let again = encode(&header, shares).expect("plain data");
+        assert_eq!(parse(&again), Ok((header.clone(), shares)));
+    }
+}
+
+fn checkpoint_seeds() -> Vec<Vec<u8>> {
+    let id = Id([7; 16]);
+    let header = CheckpointHeader {
+        format: FORMAT,
+        protocol: Protocol::Fss,
+        program: "00".repeat(32),
+        training: id,
+        version: Version { step: 3, trail: id },
+        party: 1,
+        checkpoint_every: 3,
+    };
+    let whole = encode(&header, b"shares").map(|bytes| bytes.to_vec()).unwrap_or_default();
+    // The target puts the digest behind.
+    vec![whole[..whole.len().saturating_sub(32)].to_vec(), whole]
 }
 
 /// A good record that was damaged: its frames come back as written, or not at all.

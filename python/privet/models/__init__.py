@@ -3,8 +3,8 @@
 Each docstring states the exact layers, input, classes and parameters, since published timings for "LeNet" or "AlexNet"
 differ by an order of magnitude with the variant meant. Weights are PyTorch's defaults: random, without a seed.
 
-``falcon`` is the evaluation set of Falcon, ``spin`` that of Spin where it differs, ``residual`` ResNet-20 for CIFAR-10,
-and ``vision`` networks of torchvision. ``docs/models.md`` lists them all.
+``falcon`` is the evaluation set of Falcon, ``spin`` that of Spin where it differs, ``orca`` what Orca trains,
+``residual`` ResNet-20 for CIFAR-10, and ``vision`` networks of torchvision. ``docs/models.md`` lists them all.
 """
 
 from .falcon import (
@@ -18,6 +18,7 @@ from .falcon import (
     vgg16_cifar,
     vgg16_tiny,
 )
+from .orca import cnn2, cnn3
 from .residual import BasicBlock, ResNet20
 from .spin import spin_alexnet, spin_lenet, spin_simple, spin_vgg16m
 from .vision import resnet18, resnet50, squeezenet, vgg16
@@ -28,6 +29,8 @@ __all__ = [
     "ResNet20",
     "alexnet_cifar",
     "alexnet_tiny",
+    "cnn2",
+    "cnn3",
     "mlp",
     "network_a",
     "network_b",

@@ -5,10 +5,15 @@
 //! of the result; `c` the comparison's bit, `m` the bit that masks it, `ch = c ^ m` what is opened.
 
 pub mod argmax;
+pub mod choose;
+pub mod dither;
 pub mod equal;
+pub mod exponential;
 pub mod extend;
+pub mod lookup;
 pub mod max;
 pub mod mul;
 pub mod relu;
+pub mod scale;
 pub mod sign;
 pub mod truncate;

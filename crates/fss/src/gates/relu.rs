@@ -17,12 +17,16 @@ pub fn compare_bits(ring: Ring) -> u32 {
     ring.bits() - 1
 }
 
+/// What the lower bits of values with masks `r` are compared with.
+pub(super) fn thresholds(ring: Ring, r: &[u64]) -> Vec<u64> {
+    let low = Ring::new(compare_bits(ring));
+    r.iter().map(|&r| low.wrap(r)).collect()
+}
+
 /// Deal the sign comparison of a value with mask `r`; bit i of the result is `MSB(r) ^ m`, so that
 /// `d(e) = 1 ^ e ^ bit`.
 pub(crate) fn deal_sign(cx: &mut Deal, wire: Wire, ring: Ring, r: &[u64]) -> Result<BitVec, KeyError> {
-    let low = Ring::new(compare_bits(ring));
-    let alpha: Vec<u64> = r.iter().map(|&r| low.wrap(r)).collect();
-    let mut kappa = compare::deal(cx, wire, low.bits(), &alpha)?;
+    let mut kappa = compare::deal(cx, wire, compare_bits(ring), &thresholds(ring, r))?;
     for (i, &r) in r.iter().enumerate() {
         kappa.set(i, kappa.get(i) ^ ring.msb(r));
     }

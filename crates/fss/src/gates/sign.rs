@@ -1,12 +1,22 @@
-//! `1{x < 0}` in k' bits: the opened selector of ReLU turned into a number, `T(e) = T0 + e * S`.
+//! `1{x < 0}` in k' bits: the opened selector of ReLU turned into a number, `T(e) = T0 + e * S`; in one bit by the
+//! opening of the comparison itself.
 
+use super::choose::bits;
 use super::relu;
+use crate::compare::{self, Predicate};
 use crate::keys::KeyError;
 use crate::{Deal, Eval, EvalError, Wire, tables};
-use privet_ring::Ring;
+use privet_ring::{BitVec, Ring};
+
+/// The ring of bits.
+const BIT: u32 = 1;
 
 /// Deal for a value with mask `r`.
 pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
+    if to.bits() == BIT {
+        compare::deal_keys(cx, wire, relu::compare_bits(from), &relu::thresholds(from, r))?;
+        return tables::deal(cx, wire, to, r.len(), |i| [from.msb(r[i])]);
+    }
     let kappa = relu::deal_sign(cx, wire, from, r)?;
     let s = cx.fresh_mask(wire, to, r.len());
     tables::deal(cx, wire, to, r.len(), |i| {
@@ -15,9 +25,31 @@ pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Resul
     })
 }
 
-/// Evaluate; gives the masked 0/1 result in `to`. Two rounds: one bit, then k' bits.
+/// Evaluate; gives the masked 0/1 result in `to`. Two rounds: one bit, then k' bits; with k' = 1 the first alone.
 pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+    if to.bits() == BIT {
+        return eval_bit(cx, wire, from, to, xh);
+    }
     let e = relu::eval_sign(cx, wire, from, xh)?;
     let y = super::equal::bit_to_ring(cx, wire, to, &e)?;
     cx.open_masked("sign", to, y)
+}
+
+/// `MSB(x) = MSB(xh) ^ MSB(r) ^ c`: the evaluators have XOR shares of c from the keys and of MSB(r) from a dealt bit, add
+/// those of the wire's own mask, and so open the result under it.
+fn eval_bit(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+    let low = Ring::new(relu::compare_bits(from));
+    let mut msb = BitVec::zeros(xh.len());
+    let keys = compare::walk(cx, low.bits(), Predicate::Less, xh.len(), |i| low.wrap(xh[i]))?;
+    tables::eval(cx, wire, to, xh.len(), |range, [share]| {
+        // frames begin at whole words
+        for (w, share) in msb.words_mut()[range.start / 64..].iter_mut().zip(share.chunks(64)) {
+            *w = share.iter().enumerate().fold(0, |acc, (j, s)| acc | s << j);
+        }
+    })?;
+    let mut share = bits(cx.mask_share(wire, to, xh.len()).into_iter());
+    share.xor_assign(&keys);
+    share.xor_assign(&msb);
+    let opened = cx.open_masked_bits("sign bit", share)?;
+    Ok(xh.iter().enumerate().map(|(i, &x)| opened.get(i) ^ from.msb(x)).collect())
 }

@@ -1,13 +1,18 @@
 //! One record over in-memory channels: dealer, owners and both evaluators, with a hand on every channel.
 #![allow(dead_code, reason = "every test uses a part")]
 
+use privet_family::NodeStats;
 use privet_fss::keys::{KeySource, MemoryKeys};
-use privet_fss::{Dealer, Eval, EvalError, Evaluator, MaskedWeights, PartyId, SessionMasks};
+use privet_fss::{
+    Dealer, Done, Eval, EvalError, Evaluator, Given, MaskedWeights, PartyId, SessionMasks, States,
+    dropout_coins, expand_state, mask_coins, share_state,
+};
 use privet_kernels::{Device, cpu};
 use privet_net::{Channel, Meter, NetError, Step, mem};
-use privet_plan::ir::{Op, Plan};
+use privet_plan::Coins;
+use privet_plan::ir::{Node, Op, Plan};
 use privet_plan::suite::Operands;
-use privet_prg::{Seed, TreeHash};
+use privet_prg::{Domain, Seed, TreeHash};
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,10 +26,32 @@ pub struct World {
     pub seeds: [Seed; 2],
     pub inputs: HashMap<usize, Vec<u64>>,
     pub weights: BTreeMap<String, Vec<u64>>,
+    pub publics: BTreeMap<String, u64>,
+    /// By evaluator.
+    pub states: [States; 2],
+    /// What the dealer counted, node by node.
+    pub dealt: Vec<NodeStats>,
 }
 
-/// One evaluator's additive shares of the outputs.
-pub type Shares = Vec<Vec<u64>>;
+/// The number of every test's record.
+pub const NUMBER: u64 = 5;
+
+/// The coins that the dealer of a record uses, for the interpreter.
+pub struct RecordCoins<'a> {
+    pub plan: &'a Plan,
+    pub session: SessionMasks,
+    pub record: &'a Seed,
+}
+
+impl Coins for RecordCoins<'_> {
+    fn draw(&mut self, node: usize, _count: usize, _shift: u32) -> Option<Vec<u64>> {
+        mask_coins(self.plan, &self.session, NUMBER, self.record, node)
+    }
+
+    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
+        Some(dropout_coins(self.session.hash_keys(), NUMBER, stream, count))
+    }
+}
 
 pub fn add(ring: Ring, a: &[u64], b: &[u64]) -> Vec<u64> {
     a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect()
@@ -41,7 +68,8 @@ impl World {
         let device = cpu(1);
         let masks = SessionMasks::new(plan, device.as_ref(), session);
         let mut keys = [MemoryKeys::default(), MemoryKeys::default()];
-        Dealer::new(plan, device.as_ref(), &masks).deal(record, &mut keys, &mut |_| {}).unwrap();
+        let dealer = Dealer::new(plan, device.as_ref(), &masks);
+        let dealt = dealer.deal(NUMBER, record, &mut keys, &mut |_| {}).unwrap();
         let seeds = Dealer::record_seeds(record);
         let mut world = World {
             plan: plan.clone(),
@@ -51,6 +79,9 @@ impl World {
             seeds,
             inputs: HashMap::new(),
             weights: BTreeMap::new(),
+            publics: BTreeMap::new(),
+            states: [States::new(), States::new()],
+            dealt,
         };
         for (v, node) in plan.nodes.iter().enumerate() {
             let ring = Ring::new(node.ty.bits);
@@ -67,6 +98,12 @@ impl World {
                     let masked = add(ring, weights[name].data(), &mask(&world.session_seeds));
                     world.weights.insert(name.clone(), masked);
                 }
+                Op::State { name, .. } => {
+                    let (value, seed) = (weights[name].data(), record.derive(Domain::Public, v as u64));
+                    world.states[0].insert(name, expand_state(&seed, ring, value.len()));
+                    world.states[1].insert(name, share_state(value, ring, &seed));
+                }
+                Op::Public { name, .. } => drop(world.publics.insert(name.clone(), inputs[name].data()[0])),
                 _ => {}
             }
         }
@@ -79,13 +116,15 @@ impl World {
         b: usize,
         keys: &mut dyn KeySource,
         channel: &mut dyn Channel,
-    ) -> Result<Shares, EvalError> {
+    ) -> Result<Done, EvalError> {
         let device = self.device.as_ref();
         let seed = self.session_seeds[b].clone();
         let weights = MaskedWeights::new(&self.plan, device, seed, self.weights.clone())?;
-        let mut cx = Eval::new(PartyId::BOTH[b], device, &self.hash, self.seeds[b].clone(), keys, channel);
-        let done = Evaluator::new(&self.plan, &weights).run(&mut cx, self.inputs.clone(), &mut |_| {})?;
-        Ok(done.0)
+        let (party, seed) = (PartyId::BOTH[b], self.seeds[b].clone());
+        let mut cx = Eval::new(party, device, &self.hash, NUMBER, seed, keys, channel);
+        let (inputs, publics) = (self.inputs.clone(), self.publics.clone());
+        let given = Given { inputs, publics, states: &self.states[b] };
+        Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})
     }
 
     /// Both evaluators in two threads; each channel is dropped when its evaluator is done.
@@ -94,7 +133,7 @@ impl World {
         keys: [&mut (dyn KeySource + Send); 2],
         a: A,
         b: B,
-    ) -> [Result<Shares, EvalError>; 2]
+    ) -> [Result<Done, EvalError>; 2]
     where
         A: Channel,
         B: Channel,
@@ -113,9 +152,22 @@ impl World {
     }
 
     /// The outputs from both evaluators' shares.
-    pub fn outputs(&self, shares: [&Shares; 2]) -> Vec<Vec<u64>> {
+    pub fn outputs(&self, [a, b]: [&Done; 2]) -> Vec<Vec<u64>> {
         let ring = |i: usize| Ring::new(self.plan.nodes[self.plan.outputs[i].value].ty.bits);
-        (0..self.plan.outputs.len()).map(|i| add(ring(i), &shares[0][i], &shares[1][i])).collect()
+        (0..self.plan.outputs.len()).map(|i| add(ring(i), &a.outputs[i], &b.outputs[i])).collect()
+    }
+
+    /// The states after the run, those that have an update.
+    pub fn updates(&self, [a, b]: [&Done; 2]) -> BTreeMap<String, Vec<u64>> {
+        let updated = self.plan.updates.iter().map(|u| &self.plan.nodes[u.state]);
+        let sum = |node: &Node| match &node.op {
+            Op::State { name, .. } => {
+                let [a, b] = [a, b].map(|done| done.updates.get(name).unwrap());
+                (name.clone(), add(Ring::new(node.ty.bits), a, b))
+            }
+            op => panic!("{op:?} is no state"),
+        };
+        updated.map(sum).collect()
     }
 }
 
@@ -130,6 +182,12 @@ pub struct Sent {
 pub struct Recorder<'a, C> {
     inner: C,
     sent: &'a mut Vec<Sent>,
+}
+
+impl<'a, C> Recorder<'a, C> {
+    pub fn new(inner: C, sent: &'a mut Vec<Sent>) -> Recorder<'a, C> {
+        Recorder { inner, sent }
+    }
 }
 
 impl<C: Channel> Channel for Recorder<'_, C> {

@@ -74,13 +74,13 @@ pub fn field_fold(items: &[u64], basis: &[u64], out: &mut [u64]) {
 }
 
 /// See [`super::FoldPath::ring_values`].
-pub fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+pub fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, stride: usize, out: &mut [u64]) {
     let groups = out.len() / points(vars);
     for (i, out) in out.iter_mut().enumerate() {
         let (e, g) = (i / groups, i % groups);
         *out = terms.iter().fold(0u64, |sum, (u, v)| {
             let at = |w: &[u64]| {
-                let w: Vec<u64> = (0..1 << vars).map(|l| word(w, (g << vars) + l)).collect();
+                let w: Vec<u64> = (0..1 << vars).map(|l| word(w, g * stride + l)).collect();
                 value(&w, vars, e, u64::wrapping_add)
             };
             sum.wrapping_add(at(u).wrapping_mul(at(v)))

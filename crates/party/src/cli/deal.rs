@@ -5,7 +5,7 @@ use crate::session::family::fss::deal::DealerSession;
 use crate::sys;
 use privet_family::NodeStats;
 use privet_kernels::try_cpu;
-use privet_plan::Plan;
+use privet_plan::program::ONLY_PLAN;
 use serde::{Deserialize, Serialize};
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -15,9 +15,12 @@ use std::time::Instant;
 /// Options.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The plan.
+    /// The plan, or the program.
     #[arg(long)]
     plan: PathBuf,
+    /// Which plan of a program.
+    #[arg(long, value_name = "NAME", default_value = ONLY_PLAN)]
+    of: String,
     #[command(flatten)]
     family: Family,
     /// Store of party 0 (a directory; created when missing).
@@ -57,9 +60,8 @@ pub struct Dealt {
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     args.family.needs_dealer()?;
     args.family.security()?;
-    let bytes = std::fs::read(&args.plan).map_err(|e| CliError::file("read", &args.plan, e))?;
-    let plan = Plan::from_json(&bytes)
-        .map_err(|e| CliError::failed(format!("{}: {e}", args.plan.display()), "compile the model again"))?;
+    let program = super::plan::read(&args.plan)?;
+    let plan = super::plan::pick(&program, &args.of)?.clone();
     let device = try_cpu(args.threads.unwrap_or_else(sys::cores))
         .map_err(|e| CliError::usage(e, "correct or unset it"))?;
     let mut session = DealerSession::new(Arc::new(plan), device);

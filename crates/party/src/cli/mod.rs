@@ -2,6 +2,7 @@
 
 mod bench;
 mod certs;
+mod checkpoint;
 mod deal;
 mod doctor;
 mod env;
@@ -29,7 +30,7 @@ Exit codes:
   1  the command failed: a file, a peer, the network; the message says which
   2  wrong usage
   3  the configuration was refused
-  4  `doctor` or `certs check` found a failure
+  4  `doctor`, `certs check` or `checkpoint show` found a failure
 
 Standard output carries results, standard error messages and progress.";
 
@@ -63,6 +64,8 @@ enum Command {
     Run(run::Args),
     /// Measure a workload over real processes.
     Bench(bench::Args),
+    /// List a party's checkpoints of trainings, or show one.
+    Checkpoint(checkpoint::Args),
     /// Turn the JSON report of a run into one HTML page.
     Report(report::Args),
 }
@@ -80,6 +83,7 @@ impl Command {
             Command::Deal(args) => deal::run(&args, out),
             Command::Run(args) => run::run(&args, out),
             Command::Bench(args) => bench::run(&args, out),
+            Command::Checkpoint(args) => checkpoint::run(&args, out),
             Command::Report(args) => report::run(args, out),
         }
     }

@@ -4,6 +4,7 @@ use super::{CliError, Out, serve};
 use crate::progress;
 use crate::session::client::{Client, ClientError};
 use crate::tensors::{self, Tensors};
+use privet_plan::program::ONLY_PLAN;
 use std::path::PathBuf;
 
 /// Options.
@@ -12,6 +13,12 @@ pub struct Args {
     /// The client's node file.
     #[arg(long, short)]
     config: PathBuf,
+    /// Which plan of a program to run; one that reads states runs at the step that the parties are at.
+    #[arg(long, value_name = "NAME", default_value = ONLY_PLAN)]
+    plan: String,
+    /// A public number of the plan, for example `--public rate=0.05`.
+    #[arg(long, value_name = "NAME=NUMBER", value_parser = public)]
+    public: Vec<(String, f64)>,
     /// Inputs that this client owns, safetensors, one row batch of the plan.
     #[arg(long, short)]
     input: Option<PathBuf>,
@@ -27,6 +34,9 @@ pub struct Args {
     /// Check the dealer: have this many sessions dealt beside the one to use, and open them.
     #[arg(long, requires = "prepare", default_value_t = 0, value_name = "N")]
     checks: u64,
+    /// Go on when the first of the runs has its keys; the others' come while runs use them up.
+    #[arg(long, requires = "prepare", conflicts_with = "checks")]
+    stream: bool,
     /// Only prepare and share; do not run.
     #[arg(long)]
     no_run: bool,
@@ -42,6 +52,11 @@ fn failed(e: ClientError) -> CliError {
     )
 }
 
+fn public(text: &str) -> Result<(String, f64), String> {
+    let number = |(name, value): (&str, &str)| Some((name.to_owned(), value.parse().ok()?));
+    text.split_once('=').and_then(number).ok_or_else(|| "write NAME=NUMBER".into())
+}
+
 fn load(path: &Option<PathBuf>) -> Result<Tensors, CliError> {
     match path {
         Some(path) => tensors::load(path).map_err(|e| CliError::failed(e, "give a safetensors file")),
@@ -51,27 +66,33 @@ fn load(path: &Option<PathBuf>) -> Result<Tensors, CliError> {
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
-    let (links, plan) = serve::load(&args.config, "lan")?;
-    let mut client = Client::new(links, plan);
+    let (links, program) = serve::load(&args.config, "lan")?;
+    super::plan::pick(&program, &args.plan)?;
+    let mut client = Client::new(links, program);
     let progress = progress::for_stderr(args.json);
     if let Some(runs) = args.prepare {
         progress.start(1, "dealing keys");
-        let dealt = client.prepare(runs, args.checks).map_err(failed)?;
+        let dealt = match args.stream {
+            true => client.prepare_stream(&args.plan, runs),
+            false => client.prepare(&args.plan, runs, args.checks),
+        };
+        let dealt = dealt.map_err(failed)?;
         progress.finish();
         if !args.json {
             out.line(format_args!("keys: {} bytes a party in {:.2} s", dealt.key_bytes, dealt.seconds))?;
         }
     }
     if args.weights.is_some() {
-        let open = client.status().map_err(failed)?.iter().all(|s| s.can_run());
+        let open = client.status().map_err(failed)?.iter().all(|s| s.can_run(&args.plan));
         if !open {
-            client.share_weights(&load(&args.weights)?).map_err(failed)?;
+            client.share_weights(&args.plan, &load(&args.weights)?).map_err(failed)?;
         }
     }
     if args.no_run {
         return Ok(());
     }
-    let outcome = client.run(&load(&args.input)?).map_err(failed)?;
+    let publics = args.public.iter().cloned().collect();
+    let outcome = client.step(&args.plan, &load(&args.input)?, &publics).map_err(failed)?;
     if let Some(path) = &args.output {
         tensors::save(path, &outcome.outputs)
             .map_err(|e| CliError::failed(e, "choose another place for the outputs"))?;

@@ -5,11 +5,11 @@ use super::family::dealer_of;
 use crate::config::{Loaded, Place, load_deployment, load_node};
 use crate::session::family::fss::dealer;
 use crate::session::links::Links;
-use crate::session::owner::Shared;
+use crate::session::owner::roles;
 use crate::session::party;
 use privet_kernels::{Device, open};
 use privet_net::NetworkProfile;
-use privet_plan::Plan;
+use privet_plan::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,30 +24,27 @@ pub struct Args {
     network: String,
 }
 
-/// Configuration and plan of a node.
-pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Plan>), CliError> {
+/// Configuration and program of a node.
+pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Program>), CliError> {
     let loaded = Loaded::load(config)?;
     let path = loaded.deployment.plan.clone();
     let bytes = std::fs::read(&path).map_err(|e| CliError::file("read", &path, e))?;
     let refused =
         |e| CliError::failed(format!("{}: {e}", path.display()), "compile the model again with this version");
-    let plan = Arc::new(Plan::from_json(&bytes).map_err(refused)?);
-    let owners = [Shared::Inputs, Shared::Weights].map(|kind| kind.all(&plan));
-    let owners = owners.iter().flatten().map(|(.., owner)| *owner);
-    for role in owners.chain(plan.outputs.iter().map(|o| o.to.as_str())) {
-        if loaded.deployment.roles.get(role).is_none() {
-            let cause = format!("{}: the plan names a role `{}`", path.display(), role.escape_debug());
-            return Err(CliError::failed(cause, "the roles are data_owner, model_owner and receiver"));
-        }
+    let program = Arc::new(Program::from_json(&bytes).map_err(refused)?);
+    if let Some(role) = roles(&program).iter().find(|role| loaded.deployment.roles.get(role).is_none()) {
+        let cause = format!("{}: the plan names a role `{}`", path.display(), role.escape_debug());
+        let remedy = "give it a place in [roles] of the deployment, or compile the model for the roles there";
+        return Err(CliError::failed(cause, remedy));
     }
     let network = NetworkProfile::parse(network)
         .map_err(|e| CliError::usage(e, "write lan, wan or rtt=60ms,bandwidth=293Mbit/s"))?;
     if loaded.node.insecure {
         eprintln!("warning: insecure = true: connections are neither encrypted nor authenticated");
     }
-    let links = Links::new(loaded, &plan, network)
+    let links = Links::new(loaded, &program, network)
         .map_err(|e| CliError::failed(e, "see `privet doctor --config` with this file"))?;
-    Ok((links, plan))
+    Ok((links, program))
 }
 
 /// The device that a node is told to use.
@@ -62,20 +59,22 @@ fn log(line: &str) {
 
 /// Run a party.
 pub fn party(args: &Args) -> Result<(), CliError> {
-    let (links, plan) = load(&args.config, &args.network)?;
+    let (links, program) = load(&args.config, &args.network)?;
     let device = device(&links)?;
-    party::serve(links, plan, device, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
+    party::serve(links, program, device, Arc::new(log))
+        .map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }
 
 /// Run the dealer.
 pub fn dealer(args: &Args) -> Result<(), CliError> {
     // Before anything else: a dealer's node file does not fit a deployment that has none.
     dealer_of(load_deployment(&load_node(&args.config)?.deployment)?.protocol)?;
-    let (links, plan) = load(&args.config, &args.network)?;
+    let (links, program) = load(&args.config, &args.network)?;
     if links.config.node.me != Place::Dealer {
         let cause = format!("this node is {}, not the dealer", links.config.node.me);
         return Err(CliError::usage(cause, "give the dealer's node file"));
     }
     let device = device(&links)?;
-    dealer::serve(links, plan, device, Arc::new(log)).map_err(|e| CliError::failed(e, "see `privet doctor`"))
+    dealer::serve(links, &program, device, Arc::new(log))
+        .map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }

@@ -1,6 +1,5 @@
-use super::{Address, ConfigError, Place, Protocol, Security};
+use super::{Address, ConfigError, Place, Protocol, Roles, Security};
 use privet_net::Fingerprint;
-use privet_plan::lower::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,32 +47,6 @@ pub struct Endpoint {
 pub struct Client {
     /// Its certificate.
     pub fingerprint: Fingerprint,
-}
-
-/// The three roles that plans name; the file may also spell them `data-owner`, `model-owner`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Roles {
-    /// Shares the inputs.
-    #[serde(alias = "data-owner")]
-    pub data_owner: Place,
-    /// Shares the weights.
-    #[serde(alias = "model-owner")]
-    pub model_owner: Place,
-    /// Learns the outputs.
-    pub receiver: Place,
-}
-
-impl Roles {
-    /// The role's place, by the name that plans use; `None` for a role that does not exist.
-    pub fn get(&self, role: &str) -> Option<&Place> {
-        self.all().into_iter().find(|(name, _)| *name == role).map(|(_, place)| place)
-    }
-
-    /// Every role, by the name that plans use, with its place.
-    pub fn all(&self) -> [(&'static str, &Place); 3] {
-        [(DATA_OWNER, &self.data_owner), (MODEL_OWNER, &self.model_owner), (RECEIVER, &self.receiver)]
-    }
 }
 
 /// How long to wait before a silent peer counts as gone. Whole seconds in the file.

@@ -1,4 +1,4 @@
-use super::{ConfigError, Deployment, Node, Place, parse_deployment, parse_node};
+use super::{ConfigError, Deployment, Node, parse_deployment, parse_node};
 use std::path::Path;
 
 /// A node together with the deployment it belongs to, both checked and with paths resolved.
@@ -25,9 +25,8 @@ impl Loaded {
     }
 
     /// Roles that this node plays.
-    pub fn roles(&self) -> Vec<&'static str> {
-        let mine = |(_, place): &(&str, &Place)| **place == self.node.me;
-        self.deployment.roles.all().into_iter().filter(mine).map(|(role, _)| role).collect()
+    pub fn roles(&self) -> Vec<&str> {
+        self.deployment.roles.of(&self.node.me)
     }
 }
 

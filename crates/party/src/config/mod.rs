@@ -11,15 +11,17 @@ mod load;
 mod node;
 mod place;
 mod protocol;
+mod roles;
 
 pub use address::Address;
 pub use card::Card;
-pub use deployment::{Client, Deployment, Endpoint, Roles, Timeouts, parse_deployment};
+pub use deployment::{Client, Deployment, Endpoint, Timeouts, parse_deployment};
 pub use error::ConfigError;
 pub use load::{Loaded, load_deployment, load_node};
 pub use node::{Bytes, Node, parse_node};
 pub use place::Place;
 pub use protocol::{Protocol, Security};
+pub use roles::{LABEL_OWNER, Roles};
 
 #[cfg(test)]
 mod tests;

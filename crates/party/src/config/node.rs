@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// Most worker threads that a node may ask for.
 const MAX_THREADS: usize = 1024;
 
+/// Records of a stream that wait to be used: one is ready while another comes.
+const DEFAULT_AHEAD: usize = 2;
+
 /// What one process needs to know about itself. Private to its operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
@@ -20,6 +23,8 @@ pub struct Node {
     pub key: PathBuf,
     /// Directory of preprocessing.
     pub store: PathBuf,
+    /// Directory of checkpoints.
+    pub checkpoints: PathBuf,
     /// Bind here instead of the address that the deployment gives (behind a NAT or proxy).
     pub listen: Option<Address>,
     /// Weights to share, safetensors; for the model owner.
@@ -32,6 +37,11 @@ pub struct Node {
     pub insecure: bool,
     /// Most bytes that preprocessing may take on disk.
     pub disk_budget: Option<Bytes>,
+    /// Bytes of streamed keys that are held in memory, an eighth of the machine's when absent; what does not fit goes to
+    /// disk.
+    pub memory_budget: Option<Bytes>,
+    /// Most records of a stream that are there before a run asks for them.
+    pub ahead: usize,
 }
 
 /// A size in bytes: an integer, or text with a unit (`"50 GB"`, `"512MiB"`).
@@ -86,6 +96,7 @@ struct Raw {
     certificate: PathBuf,
     key: PathBuf,
     store: Option<PathBuf>,
+    checkpoints: Option<PathBuf>,
     listen: Option<Address>,
     weights: Option<PathBuf>,
     threads: Option<usize>,
@@ -93,6 +104,8 @@ struct Raw {
     #[serde(default)]
     insecure: bool,
     disk_budget: Option<Bytes>,
+    memory_budget: Option<Bytes>,
+    ahead: Option<usize>,
 }
 
 /// Parse and check `node.toml`. Paths stay as written.
@@ -117,6 +130,13 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
             "raise it or remove the key",
         ));
     }
+    if raw.ahead == Some(0) {
+        return Err(ConfigError::invalid(
+            "ahead",
+            "a stream of 0 records",
+            "give 1 or more, or remove the key",
+        ));
+    }
     let device = raw.device.as_deref().unwrap_or("cpu").parse().map_err(|e: DeviceError| {
         ConfigError::invalid("device", e.to_string(), "correct it or remove the key")
     })?;
@@ -126,20 +146,24 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
         certificate: raw.certificate,
         key: raw.key,
         store: raw.store.unwrap_or_else(|| "store".into()),
+        checkpoints: raw.checkpoints.unwrap_or_else(|| "checkpoints".into()),
         listen: raw.listen,
         weights: raw.weights,
         threads: raw.threads,
         device,
         insecure: raw.insecure,
         disk_budget: raw.disk_budget,
+        memory_budget: raw.memory_budget,
+        ahead: raw.ahead.unwrap_or(DEFAULT_AHEAD),
     })
 }
 
 impl Node {
     /// The same node with every path taken relative to `dir`.
     pub(super) fn relative_to(mut self, dir: &Path) -> Node {
-        let paths = [&mut self.deployment, &mut self.certificate, &mut self.key, &mut self.store];
-        for path in paths.into_iter().chain(self.weights.as_mut()) {
+        let files = [&mut self.deployment, &mut self.certificate, &mut self.key];
+        let paths = files.into_iter().chain([&mut self.store, &mut self.checkpoints]);
+        for path in paths.chain(self.weights.as_mut()) {
             *path = dir.join(&*path);
         }
         self

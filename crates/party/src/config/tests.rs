@@ -52,6 +52,10 @@ fn a_deployment_says_who_is_where() {
     assert_eq!(d.parties[1].address, Address { host: "::1".into(), port: 7702 });
     assert_eq!(d.roles.get("model_owner"), Some(&Place::Party(1)));
     assert_eq!(d.roles.get("intruder"), None);
+    let more = "[roles]\nlabel-owner = \"party:0\"\n\"data_owner.12\" = \"client:alice\"";
+    let more = parse_deployment(&deployment().replace("[roles]", more)).unwrap();
+    assert_eq!(more.roles.get("label_owner"), Some(&Place::Party(0)));
+    assert_eq!(more.roles.of(&Place::Client("alice".into())), ["data_owner", "data_owner.12", "receiver"]);
     let other_spelling =
         deployment().replace("data_owner", "data-owner").replace("model_owner", "model-owner");
     assert_eq!(parse_deployment(&other_spelling).unwrap(), d);
@@ -69,6 +73,10 @@ fn bad_deployments_are_refused_by_name() {
     let cases: &[(&str, &str, &str, &str)] = &[
         ("plan = ", "plann = ", "plann", "line 3"),
         ("[roles]", "[roles]\nwatcher = \"dealer\"", "watcher", "line 16"),
+        ("[roles]", "[roles]\n\"data_owner.1\" = \"dealer\"", "data_owner.1", "unknown role"),
+        ("[roles]", "[roles]\n\"data_owner.02\" = \"dealer\"", "data_owner.02", "unknown role"),
+        ("[roles]", "[roles]\n\"data-owner\" = \"party:0\"", "data_owner", "twice"),
+        ("[roles]", "[roles]\nlabel_owner = \"dealer\"", "roles.label_owner", "must not"),
         ("step = 60", "steps = 60", "steps", "line 20"),
         ("step = 60", "step = 0", "timeouts.step", "out of range"),
         ("protocol = \"fss\"", "protocol = \"bgw\"", "bgw", "fss"),
@@ -141,6 +149,10 @@ fn what_is_still_missing_comes_with_how_to_get_it() {
 fn nodes_are_read_and_refused() {
     let node = parse_node(NODE).unwrap();
     assert_eq!((node.me, node.disk_budget), (Place::Party(0), Some(Bytes(50_000_000_000))));
+    assert_eq!((node.ahead, node.memory_budget), (2, None));
+    let set = parse_node(&format!("{NODE}ahead = 7\nmemory_budget = 0\n")).unwrap();
+    assert_eq!((set.ahead, set.memory_budget), (7, Some(Bytes(0))));
+    assert!(parse_node(&format!("{NODE}ahead = 0\n")).unwrap_err().to_string().contains("`ahead`"));
     assert_eq!(node.store, PathBuf::from("store"));
     assert!(!node.insecure);
     for (line, says) in [

@@ -3,8 +3,8 @@
 use super::sums::{busiest, sum, verification};
 use super::{LayerReport, Openings, PartyReport, REPORT_VERSION, Revealed, RunReport, Totals, Transport};
 use crate::config::{Place, Roles, Security};
-use crate::session::client::Outcome;
 use crate::session::control::PartyRun;
+use crate::session::outcome::Outcome;
 use crate::store::hex;
 use privet_family::{Class, Forecast, NodeStats, OpeningKind, When};
 use privet_plan::Plan;
@@ -26,7 +26,7 @@ pub struct Observer<'a> {
     pub peak_rss_bytes: Option<u64>,
 }
 
-/// The report of one run. Costs are those of the party with the most; nothing in it is secret. Where the
+/// The report of one run, or of several runs of one plan ([`Outcome::add`]). Costs are those of the party with the most; nothing in it is secret. Where the
 /// network was emulated, or on which machine it ran, is for the caller to add.
 pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
     let places = places(outcome, seen).into_iter();
@@ -42,6 +42,7 @@ pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
         security: security(&outcome.accounts).to_string(),
         transport: if encrypted { Transport::Tls } else { Transport::Insecure },
         batch: plan.batch,
+        runs: outcome.runs,
         network: None,
         layers: layers(plan, &outcome.nodes()),
         verification: verification(&outcome.accounts),
@@ -52,7 +53,7 @@ pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
             rounds: most.rounds,
             key_bytes: most.key_bytes,
         },
-        openings: openings(plan, outcome.accounts.first(), seen.family),
+        openings: openings(plan, outcome, seen.family),
         parties,
         accuracy: None,
         machine: None,
@@ -69,14 +70,13 @@ fn security(accounts: &[PartyRun]) -> Security {
 fn places(outcome: &Outcome, seen: &Observer) -> Vec<Place> {
     let parties = (0..outcome.accounts.len()).map(|i| Place::Party(i as u8));
     let dealer = outcome.accounts.first().filter(|a| a.protocol.has_dealer());
-    let clients = seen.roles.all().into_iter().map(|(_, place)| place).chain([seen.me]);
+    let clients = seen.roles.all().map(|(_, place)| place).chain([seen.me]);
     let clients: BTreeSet<&Place> = clients.filter(|p| matches!(p, Place::Client(_))).collect();
     parties.chain(dealer.map(|_| Place::Dealer)).chain(clients.into_iter().cloned()).collect()
 }
 
 fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> PartyReport {
-    let roles = seen.roles.all().into_iter().filter(|(_, p)| **p == place);
-    let roles: Vec<String> = roles.map(|(role, _)| role.to_owned()).collect();
+    let roles: Vec<String> = seen.roles.of(&place).into_iter().map(str::to_owned).collect();
     let account = match place {
         Place::Party(i) => outcome.accounts.get(usize::from(i)),
         _ => None,
@@ -85,8 +85,8 @@ fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> Party
     PartyReport {
         peak_rss_bytes: account.map(|a| a.peak_rss_bytes).filter(|&b| b > 0).or(own_peak),
         bytes_sent: match account {
-            Some(account) => party_bytes(plan, account, seen.family),
-            None => shared_bytes(plan, &roles, seen.family),
+            Some(account) => sum(account).sent_bytes + outcome.runs * result_bytes(plan, seen.family),
+            None => outcome.runs * shared_bytes(plan, &roles, seen.family),
         },
         learned: learned(plan, &roles),
         place: place.to_string(),
@@ -94,17 +94,17 @@ fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> Party
     }
 }
 
-/// What an owner sends to share its inputs.
+/// What an owner sends to share its inputs for a run.
 fn shared_bytes(plan: &Plan, roles: &[String], family: &dyn Forecast) -> u64 {
     let owned = |n: &&Node| matches!(&n.op, Op::Input { owner, .. } if roles.contains(owner));
     let price = |n: &Node| family.prices().operation(&n.op, &[], &n.ty).client_bytes;
     plan.nodes.iter().filter(owned).map(price).sum()
 }
 
-/// What a party sends: to the other parties, and its shares of the outputs to their receiver.
-fn party_bytes(plan: &Plan, account: &PartyRun, family: &dyn Forecast) -> u64 {
+/// What a party sends receivers in a run: its shares of the outputs.
+fn result_bytes(plan: &Plan, family: &dyn Forecast) -> u64 {
     let price = |value: usize| family.prices().output(&plan.nodes[value].ty).client_bytes;
-    sum(account).sent_bytes + plan.outputs.iter().map(|o| price(o.value)).sum::<u64>()
+    plan.outputs.iter().map(|o| price(o.value)).sum()
 }
 
 fn learned(plan: &Plan, roles: &[String]) -> Vec<String> {
@@ -120,7 +120,7 @@ fn learned(plan: &Plan, roles: &[String]) -> Vec<String> {
 fn layers(plan: &Plan, costs: &[NodeStats]) -> Vec<LayerReport> {
     let mut rows: Vec<(LayerReport, Vec<String>)> = Vec::new();
     for (node, cost) in plan.nodes.iter().zip(costs) {
-        if matches!(node.op, Op::Weight { .. } | Op::Input { .. }) {
+        if matches!(node.op, Op::Weight { .. } | Op::Input { .. } | Op::Public { .. }) {
             continue;
         }
         let at = rows.iter().position(|(row, _)| row.layer == node.layer).unwrap_or_else(|| {
@@ -146,7 +146,7 @@ fn layers(plan: &Plan, costs: &[NodeStats]) -> Vec<LayerReport> {
 
 /// What was shared, opened or proved under masks, and what was revealed. The plan says how many values, and what owners
 /// share; bits that the parties opened and proofs are as a party counted them.
-fn openings(plan: &Plan, account: Option<&PartyRun>, family: &dyn Forecast) -> Openings {
+fn openings(plan: &Plan, outcome: &Outcome, family: &dyn Forecast) -> Openings {
     let is_input = |v: usize| matches!(plan.nodes[v].op, Op::Input { .. });
     let (mut masked, mut masked_bits) = (0, 0);
     for o in family.openings(plan).iter().filter(|o| o.when == When::Run && o.class == Class::Masked) {
@@ -155,11 +155,13 @@ fn openings(plan: &Plan, account: Option<&PartyRun>, family: &dyn Forecast) -> O
         masked += o.elements;
         masked_bits += if is_input(v) { o.bits } else { 0 };
     }
-    if let Some(account) = account {
+    // Every run of a plan opens the same.
+    (masked, masked_bits) = (outcome.runs * masked, outcome.runs * masked_bits);
+    if let Some(account) = outcome.accounts.first() {
         let opened = account.openings.iter().filter(|o| o.kind == OpeningKind::Masked);
         let proved = account.checks.sent_bytes;
         masked += proved / 8;
-        masked_bits += opened.map(|o| o.bits).sum::<u64>() + 8 * proved;
+        masked_bits += outcome.runs * opened.map(|o| o.bits).sum::<u64>() + 8 * proved;
     }
     let revealed = plan.outputs.iter().map(|o| {
         let ty = &plan.nodes[o.value].ty;
@@ -196,7 +198,8 @@ mod tests {
             node(Op::Neg, &[4], &[3, 5], "fc"),
         ];
         let outputs = vec![Output { value: 5, name: "y".into(), to: "receiver".into() }];
-        let plan = Plan { version: PLAN_VERSION, name: "small".into(), batch: 3, nodes, outputs };
+        let plan =
+            Plan { version: PLAN_VERSION, name: "small".into(), batch: 3, nodes, outputs, updates: vec![] };
         plan.check().unwrap();
         plan
     }
@@ -208,6 +211,8 @@ mod tests {
         let kind = OpeningKind::Revealed { to: "receiver".into() };
         let revealed = Opening { step: 9, what: "output y".into(), bits: 300, kind };
         PartyRun {
+            plan: "run".into(),
+            at: None,
             protocol: Protocol::Fss,
             security: Security::SemiHonest,
             checks: idle,
@@ -220,13 +225,17 @@ mod tests {
     }
 
     fn outcome() -> Outcome {
-        Outcome { outputs: BTreeMap::new(), accounts: vec![account(10, 0.5), account(30, 0.25)], wall_s: 3.0 }
+        Outcome {
+            outputs: BTreeMap::new(),
+            accounts: vec![account(10, 0.5), account(30, 0.25)],
+            wall_s: 3.0,
+            runs: 1,
+        }
     }
 
     fn report_of(outcome: &Outcome) -> RunReport {
         let alice: Place = "client:alice".parse().unwrap();
-        let roles =
-            Roles { data_owner: alice.clone(), model_owner: Place::Party(1), receiver: alice.clone() };
+        let roles = Roles::new(alice.clone(), Place::Party(1), alice.clone());
         let seen = Observer {
             family: &privet_fss::Fss,
             me: &alice,

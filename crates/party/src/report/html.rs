@@ -67,7 +67,8 @@ fn header(r: &RunReport) -> String {
 fn tiles(r: &RunReport) -> String {
     let t = &r.totals;
     let peak = r.parties.iter().filter_map(|p| p.peak_rss_bytes).max();
-    let per_row = if r.batch > 0 { t.online_s / r.batch as f64 } else { f64::NAN };
+    let rows = r.batch as f64 * r.runs as f64;
+    let per_row = if rows > 0.0 { t.online_s / rows } else { f64::NAN };
     let mut tiles = vec![
         ("online", seconds(t.online_s), format!("{} a row", seconds(per_row))),
         ("sent", bytes(t.bytes_sent), "by the party that sent most".into()),
@@ -81,6 +82,14 @@ fn tiles(r: &RunReport) -> String {
     if let Some(v) = &r.verification {
         let note = format!("to prove and check, {} in {} rounds", bytes(v.bytes_sent), count(v.rounds));
         tiles.insert(1, ("verification", seconds(v.seconds), note));
+    }
+    if r.runs > 1 {
+        let each = |total: f64| total / r.runs as f64;
+        let mut note = format!("{} each", seconds(each(t.online_s)));
+        if t.key_bytes > 0 {
+            note += &format!(", {} of keys", bytes(each(t.key_bytes as f64) as u64));
+        }
+        tiles.insert(0, ("runs", count(r.runs), note));
     }
     let mut out = String::from("<section class=\"tiles\">\n");
     for (name, figure, note) in tiles {
@@ -257,6 +266,7 @@ mod tests {
             security: "semi-honest".into(),
             transport: Transport::Tls,
             batch: 128,
+            runs: 1,
             network: None,
             parties: vec![PartyReport {
                 place: "party:0".into(),

@@ -33,8 +33,11 @@ pub struct RunReport {
     pub security: String,
     /// How the messages were protected.
     pub transport: Transport,
-    /// Rows of the run.
+    /// Rows of a run.
     pub batch: usize,
+    /// How many runs: the steps of a training make one report. Costs are those of all together.
+    #[serde(default = "one_run", skip_serializing_if = "is_one_run")]
+    pub runs: u64,
     /// Simulated network (`lan`, `wan`, ...); absent when the network was as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
@@ -55,6 +58,14 @@ pub struct RunReport {
     /// The machine that wrote this report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
+}
+
+fn one_run() -> u64 {
+    1
+}
+
+fn is_one_run(runs: &u64) -> bool {
+    *runs == 1
 }
 
 /// How the messages of a run were protected; stamped on every report.

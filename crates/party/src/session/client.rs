@@ -1,14 +1,15 @@
 //! The side of whoever owns data, the model, or the result: shares tensors, asks for runs, learns outputs.
 
-use super::control::{Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
-use super::family::{Outside, ResultError, outside};
+use super::control::{At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
+use super::family::{Encoded, Outside, ResultError, outside};
 use super::links::{Links, Purpose};
-use super::owner::{OwnerError, Shared, encode};
+use super::outcome::Outcome;
+use super::owner::{OwnerError, Piece, Shared, encode, encode_all_states, owned, states};
 use crate::config::Place;
-use privet_family::NodeStats;
 use privet_net::{Channel, NetError, TcpChannel};
-use privet_plan::ir::{Plan, Type};
-use privet_plan::{EncodeError, FloatTensor};
+use privet_plan::ir::{Op, Plan, Type};
+use privet_plan::program::ONLY_PLAN;
+use privet_plan::{EncodeError, FloatTensor, Program, encode_publics};
 use privet_ring::{FixedPoint, Ring};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,12 +33,26 @@ pub enum ClientError {
         /// Cause and remedy.
         reason: String,
     },
-    /// Tensors that do not fit the plan.
+    /// Tensors or public numbers that do not fit the plan.
     #[error("{0}")]
     Encode(#[from] EncodeError),
     /// A result that does not have the plan's size, or on which parties disagree.
     #[error("{0}")]
     Result(#[from] ResultError),
+    /// No such plan.
+    #[error("there is no plan `{plan}` in the program, which has {names}")]
+    NoPlan {
+        /// What was asked for.
+        plan: String,
+        /// What there is.
+        names: String,
+    },
+    /// No states to start from.
+    #[error("the parties hold no training: begin one, or resume yours")]
+    NoTraining,
+    /// The parties are not in the same training.
+    #[error("the parties do not hold the same training ({0}): resume yours")]
+    Apart(String),
 }
 
 impl From<NetError> for ClientError {
@@ -46,36 +61,8 @@ impl From<NetError> for ClientError {
     }
 }
 
-/// What a run gave.
-pub struct Outcome {
-    /// The outputs whose receiver this client is, by name.
-    pub outputs: BTreeMap<String, FloatTensor>,
-    /// The parties' accounts, in their order.
-    pub accounts: Vec<PartyRun>,
-    /// Seconds from the request to the outputs in hand, at the client.
-    pub wall_s: f64,
-}
-
-impl Outcome {
-    /// The slowest party's time from shared inputs to shared outputs.
-    pub fn online_s(&self) -> f64 {
-        self.accounts.iter().map(|a| a.online_s).fold(0.0, f64::max)
-    }
-
-    /// Node by node, the largest of the parties' costs.
-    pub fn nodes(&self) -> Vec<NodeStats> {
-        let Some((first, rest)) = self.accounts.split_first() else { return Vec::new() };
-        let larger = |most: Vec<NodeStats>, a: &PartyRun| {
-            most.iter().zip(&a.nodes).map(|(m, n)| m.larger(n)).collect()
-        };
-        rest.iter().fold(first.nodes.clone(), larger)
-    }
-
-    /// The largest of the parties' costs of verification.
-    pub fn checks(&self) -> NodeStats {
-        self.accounts.iter().fold(NodeStats::default(), |most, a| most.larger(&a.checks))
-    }
-}
+/// Public numbers of a run, by name.
+pub type Publics = BTreeMap<String, f64>;
 
 /// What was prepared on request.
 #[derive(Clone, Copy, Debug)]
@@ -89,22 +76,32 @@ pub struct Prepared {
 /// A client of a deployment.
 pub struct Client {
     links: Links,
-    plan: Arc<Plan>,
+    program: Arc<Program>,
     family: Box<dyn Outside>,
     /// To every party, in order.
     channels: Option<Vec<TcpChannel>>,
+    /// The training that this client takes part in, and the step that its next one starts from.
+    training: Option<At>,
 }
 
 impl Client {
-    /// For a deployment and its plan; connects at the first request.
-    pub fn new(links: Links, plan: Arc<Plan>) -> Client {
+    /// For a deployment and its program; connects at the first request.
+    pub fn new(links: Links, program: Arc<Program>) -> Client {
         let family = outside(links.config.deployment.protocol);
-        Client { links, plan, family, channels: None }
+        Client { links, program, family, channels: None, training: None }
     }
 
-    /// The plan.
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// A plan of the program.
+    pub fn plan(&self, name: &str) -> Result<&Plan, ClientError> {
+        self.program.plan(name).ok_or_else(|| ClientError::NoPlan {
+            plan: name.to_owned(),
+            names: self.program.plans.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", "),
+        })
     }
 
     /// Whether connections are mutual TLS.
@@ -114,28 +111,53 @@ impl Client {
 
     /// How things stand at every party.
     pub fn status(&mut self) -> Result<Vec<Status>, ClientError> {
-        self.ask(|c, _, _| {
-            let id = Id::fresh();
+        let id = Id::fresh();
+        let one = |c: &mut TcpChannel| {
             say(c, Talk::Request, &Request::Status { id })?;
             match hear(c, Talk::Reply)? {
                 Reply::Status(status) => Ok(status),
                 other => Err(unexpected(c, other)),
             }
-        })
+        };
+        // A connection kept from before may have died with a party that was restarted since.
+        let kept = self.channels.is_some();
+        match self.ask(one) {
+            Err(_) if kept => self.ask(one),
+            other => other,
+        }
     }
 
-    /// Have ready what `runs` runs use up: the dealer deals keys, and all parties store them. Where there is no dealer,
-    /// runs use up nothing, and the answer comes at once.
+    /// Have ready what `runs` runs of a plan use up: the dealer deals keys, and all parties store them. Where there is no
+    /// dealer, runs use up nothing, and the answer comes at once.
     ///
     /// With `checks` over 0 (at most 255) it deals so many sessions more, and the parties open and check all
     /// but one, chosen by a coin: a dealer that cheats in one is caught with probability
     /// `checks / (checks + 1)`. Then the keys are a new session's, even where one is open: it is begun once
     /// the model is shared again, or the open one's keys are used up. Time, and space until then, are
     /// `checks + 1` fold.
-    pub fn prepare(&mut self, runs: u64, checks: u64) -> Result<Prepared, ClientError> {
-        let id = Id::fresh();
-        self.request(&Request::Prepare { id, runs, checks })?;
-        let all = self.ask(|c, _, _| match hear(c, Talk::Reply)? {
+    pub fn prepare(&mut self, plan: &str, runs: u64, checks: u64) -> Result<Prepared, ClientError> {
+        self.ask_for_keys(plan, runs, checks, false)
+    }
+
+    /// Have what `runs` runs of a plan use up come while they use it up: this returns when there is enough for the first
+    /// run. A run whose part has not come yet waits for it. Parties hold no more in advance than their node files say
+    /// (`ahead`, `disk_budget`, `memory_budget`). Where the stream ends early, the next run that lacks keys says why, and
+    /// another preparation continues.
+    pub fn prepare_stream(&mut self, plan: &str, runs: u64) -> Result<Prepared, ClientError> {
+        self.ask_for_keys(plan, runs, 0, true)
+    }
+
+    fn ask_for_keys(
+        &mut self,
+        plan: &str,
+        runs: u64,
+        checks: u64,
+        stream: bool,
+    ) -> Result<Prepared, ClientError> {
+        self.plan(plan)?;
+        let (id, plan) = (Id::fresh(), plan.to_owned());
+        self.request(&Request::Prepare { id, plan, runs, checks, stream })?;
+        let all = self.ask(|c| match hear(c, Talk::Reply)? {
             Reply::Prepared { seconds, key_bytes } => Ok(Prepared { seconds, key_bytes }),
             other => Err(unexpected(c, other)),
         })?;
@@ -145,34 +167,114 @@ impl Client {
         })
     }
 
-    /// Begin a session: share the weights that this client owns. Refuses NaN, infinity and values that do
+    /// Begin a session of a plan: share the weights that this client owns. Refuses NaN, infinity and values that do
     /// not fit, naming tensor and index, before anything is sent.
-    pub fn share_weights(&mut self, weights: &BTreeMap<String, FloatTensor>) -> Result<(), ClientError> {
-        let encoded = self.encode(Shared::Weights, weights)?;
-        self.request(&Request::ShareWeights { id: Id::fresh() })?;
-        self.share(Shared::Weights, &encoded)?;
-        self.ask(|c, _, _| match hear(c, Talk::Reply)? {
+    pub fn share_weights(
+        &mut self,
+        plan: &str,
+        weights: &BTreeMap<String, FloatTensor>,
+    ) -> Result<(), ClientError> {
+        let kind = Shared::Weights;
+        let pieces = owned(kind.all(self.plan(plan)?), &self.roles());
+        let encoded = encode(self.plan(plan)?, kind, &self.roles(), weights)?;
+        self.request(&Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() })?;
+        self.share(kind, &pieces, &encoded)?;
+        self.ask(|c| match hear(c, Talk::Reply)? {
             Reply::Done { .. } => Ok(()),
             other => Err(unexpected(c, other)),
         })?;
         Ok(())
     }
 
-    /// Take part in one run with the inputs that this client owns.
+    /// Take part in one run of a deployment's only plan, with the inputs that this client owns.
     pub fn run(&mut self, inputs: &BTreeMap<String, FloatTensor>) -> Result<Outcome, ClientError> {
-        let encoded = self.encode(Shared::Inputs, inputs)?;
+        self.step(ONLY_PLAN, inputs, &Publics::new())
+    }
+
+    /// Begin a training: share the first values of the states that this client owns, checked like weights. With
+    /// `checkpoint_every` over 0 all parties write a checkpoint now and after every so many steps. Gives its name, by
+    /// which it can be resumed. Whoever owns other states of the program must ask for the same at the same time.
+    pub fn begin_training(
+        &mut self,
+        first: &BTreeMap<String, FloatTensor>,
+        checkpoint_every: u64,
+    ) -> Result<Id, ClientError> {
+        let pieces = owned(states(&self.program), &self.roles());
+        let encoded = encode_all_states(&self.program, &self.roles(), first)?;
+        self.request(&Request::BeginTraining { id: Id::fresh(), checkpoint_every })?;
+        self.share(Shared::States, &pieces, &encoded)?;
+        Ok(self.hear_training()?.training)
+    }
+
+    /// Go on with a training at the last step that all parties have, in memory or as a checkpoint; gives where that is.
+    /// Steps after it are lost and done again.
+    pub fn resume(&mut self, training: Id) -> Result<At, ClientError> {
+        self.request(&Request::Resume { id: Id::fresh(), training })?;
+        self.hear_training()
+    }
+
+    /// Where all parties are, which is where this client's next step starts: to be asked for when another client began or
+    /// resumed the training, and after a step that failed for one client and may have ended well for another.
+    pub fn join_training(&mut self) -> Result<At, ClientError> {
+        let all: Vec<Option<At>> = self.status()?.into_iter().map(|s| s.training).collect();
+        let Some(&Some(first)) = all.first() else { return Err(apart(&all)) };
+        if all.iter().any(|at| at.is_none_or(|at| at.training != first.training)) {
+            return Err(apart(&all));
+        }
+        // A party that is a step ahead of another still holds the states before it.
+        let at = all.into_iter().flatten().min_by_key(|at| at.step).unwrap_or(first);
+        self.training = Some(at);
+        Ok(at)
+    }
+
+    /// The training that this client takes part in, and the step that its next one starts from.
+    pub fn training(&self) -> Option<At> {
+        self.training
+    }
+
+    /// Say where this client's next step starts, instead of where all parties are: to do a step again, for example, that the
+    /// parties still hold.
+    pub fn set_training(&mut self, at: At) {
+        self.training = Some(at);
+    }
+
+    /// Take part in one run of a plan, with the inputs that this client owns and the plan's public numbers, all of them.
+    ///
+    /// A plan that reads states runs at this client's step of the training (it joins the one under way where it has begun
+    /// or resumed none); one that updates them ends at the next. After an error the step stays, and the same call does it
+    /// again.
+    pub fn step(
+        &mut self,
+        name: &str,
+        inputs: &BTreeMap<String, FloatTensor>,
+        publics: &Publics,
+    ) -> Result<Outcome, ClientError> {
+        let (kind, roles) = (Shared::Inputs, self.roles());
+        let plan = self.plan(name)?;
+        let pieces = owned(kind.all(plan), &roles);
+        let encoded = encode(plan, kind, &roles, inputs)?;
+        encode_publics(plan, publics)?;
+        let reads_states = plan.nodes.iter().any(|n| matches!(n.op, Op::State { .. }));
+        let (nodes, updates, mine) = (plan.nodes.len(), !plan.updates.is_empty(), mine(plan, &roles));
+        let from = match (reads_states, self.training) {
+            (false, _) => None,
+            (true, Some(at)) => Some(at),
+            (true, None) => Some(self.join_training()?),
+        };
+
         let start = Instant::now();
-        self.request(&Request::Run { id: Id::fresh() })?;
-        self.share(Shared::Inputs, &encoded)?;
-        let lens: Vec<usize> = self.mine().map(|(_, ty)| self.family.result_bytes(ty)).collect();
-        let all = self.ask(|c, plan, _| {
+        let (plan, publics) = (name.to_owned(), publics.clone());
+        self.request(&Request::Run { id: Id::fresh(), plan, from, publics })?;
+        self.share(kind, &pieces, &encoded)?;
+        let lens: Vec<usize> = mine.iter().map(|(_, ty)| self.family.result_bytes(ty)).collect();
+        let all = self.ask(|c| {
             let account = match hear(c, Talk::Reply)? {
                 Reply::Done { account } => account,
                 other => return Err(unexpected(c, other)),
             };
             let failed = |reason: &str| ClientError::Failed { place: c.peer().into(), reason: reason.into() };
             let account = *account.ok_or_else(|| failed("it sent no account of the run"))?;
-            if account.nodes.len() != plan.nodes.len() {
+            if account.nodes.len() != nodes {
                 return Err(failed("its account is of another plan"));
             }
             let results =
@@ -180,41 +282,28 @@ impl Client {
             Ok((account, results))
         })?;
         let wall_s = start.elapsed().as_secs_f64();
+        if let (Some(at), true) = (from, updates) {
+            self.training = Some(At { step: at.step + 1, ..at });
+        }
         let (accounts, results): (Vec<PartyRun>, Vec<Vec<Vec<u8>>>) = all.into_iter().unzip();
         let mut sent: Vec<_> = results.into_iter().map(Vec::into_iter).collect();
         let mut outputs = BTreeMap::new();
-        for (name, ty) in self.mine() {
+        for (name, ty) in mine {
             let of_all: Vec<Vec<u8>> = sent.iter_mut().filter_map(Iterator::next).collect();
-            let values = self.family.combine(name, ty, &of_all)?;
+            let values = self.family.combine(&name, &ty, &of_all)?;
             let data = FixedPoint::new(Ring::new(ty.bits), ty.frac).decode(&values);
-            outputs.insert(name.to_owned(), FloatTensor { shape: ty.shape.clone(), data });
+            outputs.insert(name, FloatTensor { shape: ty.shape, data });
         }
-        Ok(Outcome { outputs, accounts, wall_s })
+        Ok(Outcome { outputs, accounts, wall_s, runs: 1 })
     }
 
-    /// The outputs that this client receives.
-    fn mine(&self) -> impl Iterator<Item = (&str, &Type)> {
-        let roles = self.roles();
-        let mine = self.plan.outputs.iter().filter(move |o| roles.contains(&o.to.as_str()));
-        mine.map(|o| (o.name.as_str(), &self.plan.nodes[o.value].ty))
+    fn roles(&self) -> Vec<String> {
+        self.links.config.roles().into_iter().map(str::to_owned).collect()
     }
 
-    fn roles(&self) -> Vec<&'static str> {
-        self.links.config.roles()
-    }
-
-    /// Encode the tensors that this client owns.
-    fn encode(
-        &self,
-        kind: Shared,
-        given: &BTreeMap<String, FloatTensor>,
-    ) -> Result<BTreeMap<String, Vec<u64>>, ClientError> {
-        Ok(encode(&self.plan, kind, &self.roles(), given)?)
-    }
-
-    /// Connections to all parties: those from before, or new ones.
+    /// Connections to all parties: those from before, or new ones where one of them has ended.
     fn connect(&mut self) -> Result<&mut Vec<TcpChannel>, ClientError> {
-        let channels = match self.channels.take() {
+        let channels = match self.channels.take().filter(|all| all.iter().all(TcpChannel::is_open)) {
             Some(channels) => channels,
             None => {
                 let parties = 0..self.links.config.deployment.parties.len() as u8;
@@ -228,33 +317,65 @@ impl Client {
     fn request(&mut self, request: &Request) -> Result<(), ClientError> {
         // A connection kept from before may have died with a party that was restarted since.
         let kept = self.channels.is_some();
-        match self.ask(|c, _, _| Ok(say(c, Talk::Request, request)?)) {
-            Err(_) if kept => self.ask(|c, _, _| Ok(say(c, Talk::Request, request)?)).map(drop),
+        match self.ask(|c| Ok(say(c, Talk::Request, request)?)) {
+            Err(_) if kept => self.ask(|c| Ok(say(c, Talk::Request, request)?)).map(drop),
             other => other.map(drop),
         }
     }
 
-    fn share(&mut self, kind: Shared, encoded: &BTreeMap<String, Vec<u64>>) -> Result<(), ClientError> {
-        let (plan, roles) = (self.plan.clone(), self.roles());
-        let mut channels = std::mem::take(self.connect()?);
-        self.family.share(&mut channels, &plan, kind, &roles, encoded)?;
+    fn share(&mut self, kind: Shared, pieces: &[Piece], encoded: &Encoded) -> Result<(), ClientError> {
+        self.connect()?;
+        // Given up after an error, since a party may be in the middle of something.
+        let mut channels = self.channels.take().unwrap_or_default();
+        self.family.share(&mut channels, kind, pieces, encoded)?;
         self.channels = Some(channels);
         Ok(())
+    }
+
+    /// The parties' answer to a request that ends with all of them at a step.
+    fn hear_training(&mut self) -> Result<At, ClientError> {
+        let all = self.ask(|c| match hear(c, Talk::Reply)? {
+            Reply::Training { at } => Ok(Some(at)),
+            other => Err(unexpected(c, other)),
+        })?;
+        match all.first() {
+            Some(&Some(at)) if all.iter().all(|other| *other == Some(at)) => {
+                self.training = Some(at);
+                Ok(at)
+            }
+            _ => Err(apart(&all)),
+        }
     }
 
     /// Do the same with every party; after an error all connections are given up, since a party may be in the
     /// middle of something.
     fn ask<T>(
         &mut self,
-        mut each: impl FnMut(&mut TcpChannel, &Plan, &[&str]) -> Result<T, ClientError>,
+        each: impl FnMut(&mut TcpChannel) -> Result<T, ClientError>,
     ) -> Result<Vec<T>, ClientError> {
-        let (plan, roles) = (self.plan.clone(), self.roles());
-        let all: Result<_, _> = self.connect()?.iter_mut().map(|c| each(c, &plan, &roles)).collect();
+        let all: Result<_, _> = self.connect()?.iter_mut().map(each).collect();
         if all.is_err() {
             self.channels = None;
         }
         all
     }
+}
+
+/// The outputs of a plan that one of `roles` receives.
+fn mine(plan: &Plan, roles: &[String]) -> Vec<(String, Type)> {
+    let mine = plan.outputs.iter().filter(|o| roles.contains(&o.to));
+    mine.map(|o| (o.name.clone(), plan.nodes[o.value].ty.clone())).collect()
+}
+
+fn apart(all: &[Option<At>]) -> ClientError {
+    if all.iter().all(Option::is_none) {
+        return ClientError::NoTraining;
+    }
+    let of = |(party, at): (usize, &Option<At>)| match at {
+        Some(at) => format!("party {party} is at {at}"),
+        None => format!("party {party} holds none"),
+    };
+    ClientError::Apart(all.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
 }
 
 fn unexpected(c: &TcpChannel, reply: Reply) -> ClientError {

@@ -27,7 +27,7 @@ pub enum Talk {
     Tensor,
     /// Shares of a result, to its receiver.
     Result,
-    /// Comparison of digests between parties.
+    /// Comparison of digests between parties, and of the steps of a training that they have.
     Digest,
     /// A party's request to the dealer, and its answer.
     Deal,
@@ -140,6 +140,22 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
+/// The states of a training after so many steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct At {
+    /// The training.
+    pub training: Id,
+    /// Steps that it has done.
+    pub step: u64,
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "step {} of training {}", self.step, self.training.short())
+    }
+}
+
 /// What a client asks of all parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
@@ -149,25 +165,54 @@ pub enum Request {
         /// Name of the request.
         id: Id,
     },
-    /// Have ready what `runs` runs use up: keys from the dealer, where there is one.
+    /// Have ready what `runs` runs of a plan use up: keys from the dealer, where there is one.
     Prepare {
         /// Name of the request.
         id: Id,
+        /// The plan, by its name in the program.
+        plan: String,
         /// How many.
         runs: u64,
         /// Sessions that the dealer deals beside the one to keep, for the parties to open and check.
         #[serde(default)]
         checks: u64,
+        /// Answer when there is enough for the first run; the rest comes while runs use it up.
+        #[serde(default)]
+        stream: bool,
     },
-    /// Begin a session: share the model's weights.
+    /// Begin a session of a plan: share the model's weights.
     ShareWeights {
         /// Name of the request.
         id: Id,
+        /// The plan.
+        plan: String,
     },
-    /// Take part in the next run, in every role the client has.
+    /// Begin a training: share the first values of the program's states that the client owns.
+    BeginTraining {
+        /// Name of the request.
+        id: Id,
+        /// Steps from one checkpoint to the next; none are written where it is 0. All owners say the same.
+        checkpoint_every: u64,
+    },
+    /// Go on with a training at the last step that all parties have, in memory or as a checkpoint.
+    Resume {
+        /// Name of the request.
+        id: Id,
+        /// The training.
+        training: Id,
+    },
+    /// Take part in the next run of a plan, in every role the client has.
     Run {
         /// Name of the request.
         id: Id,
+        /// The plan.
+        plan: String,
+        /// Where the plan reads states: which. All callers say the same.
+        #[serde(default)]
+        from: Option<At>,
+        /// The plan's public numbers, all of them. All callers say the same.
+        #[serde(default)]
+        publics: BTreeMap<String, f64>,
     },
 }
 
@@ -177,8 +222,40 @@ impl Request {
         match self {
             Request::Status { id }
             | Request::Prepare { id, .. }
-            | Request::ShareWeights { id }
-            | Request::Run { id } => *id,
+            | Request::ShareWeights { id, .. }
+            | Request::BeginTraining { id, .. }
+            | Request::Resume { id, .. }
+            | Request::Run { id, .. } => *id,
+        }
+    }
+}
+
+/// What several callers ask for together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject<'a> {
+    /// A run of a plan.
+    Run(&'a str),
+    /// The beginning of a training.
+    Training,
+}
+
+impl Request {
+    /// What several callers ask for together; none where a request stands for itself.
+    pub fn subject(&self) -> Option<Subject<'_>> {
+        match self {
+            Request::Run { plan, .. } => Some(Subject::Run(plan)),
+            Request::BeginTraining { .. } => Some(Subject::Training),
+            _ => None,
+        }
+    }
+
+    /// The plan that it is about, where it is about one.
+    pub fn plan(&self) -> Option<&str> {
+        match self {
+            Request::Prepare { plan, .. }
+            | Request::ShareWeights { plan, .. }
+            | Request::Run { plan, .. } => Some(plan),
+            Request::Status { .. } | Request::BeginTraining { .. } | Request::Resume { .. } => None,
         }
     }
 }
@@ -189,7 +266,7 @@ impl Request {
 pub enum Reply {
     /// To [`Request::Status`].
     Status(Status),
-    /// To [`Request::Prepare`], when everything is there.
+    /// To [`Request::Prepare`], when everything is there, or the first run's part of a stream.
     Prepared {
         /// Seconds that it took.
         seconds: f64,
@@ -201,6 +278,11 @@ pub enum Reply {
         /// Where tensors are masked: the seeds of this party's shares of their masks, by name, hexadecimal. Whoever
         /// has all parties' seeds of a tensor can mask it, and could unmask it: they go to its owner alone.
         seeds: BTreeMap<String, String>,
+    },
+    /// To [`Request::BeginTraining`] and [`Request::Resume`]: the states that all parties hold now.
+    Training {
+        /// Which.
+        at: At,
     },
     /// All went well.
     Done {
@@ -218,20 +300,53 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// Prepared sessions that nobody began.
-    pub sessions: usize,
-    /// Whether a session is open: the model is shared.
-    pub open: bool,
-    /// Runs for which it has keys left; none where runs use nothing up.
-    pub runs_left: Option<usize>,
+    /// Every plan of the program.
+    pub plans: BTreeMap<String, PlanStatus>,
+    /// The training whose states it holds, and the step that they are at.
+    pub training: Option<At>,
     /// Whether the other parties are connected, as far as this one keeps connections while nothing is to do.
     pub peers: bool,
 }
 
+/// How keys come while runs use them up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyStream {
+    /// Records that came; one is for one run.
+    pub came: u64,
+    /// Records that are to come.
+    pub to_come: u64,
+    /// Records that came and that no run has asked for.
+    pub unused: u64,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// Seconds spent on receiving them, without waiting for room.
+    pub receiving_s: f64,
+    /// Seconds that runs waited for their record.
+    pub waited_s: f64,
+    /// Why no more come, where they stopped coming too early.
+    pub failure: Option<String>,
+}
+
+/// How things stand with one plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanStatus {
+    /// Prepared sessions that nobody began.
+    pub sessions: usize,
+    /// Whether a session is open: the model is shared.
+    pub open: bool,
+    /// Runs for which the open session has keys left; none where runs use nothing up.
+    pub runs_left: Option<usize>,
+    /// How the last preparation as a stream goes on.
+    #[serde(default)]
+    pub stream: Option<KeyStream>,
+}
+
 impl Status {
-    /// Whether a run can begin as things stand.
-    pub fn can_run(&self) -> bool {
-        self.open && self.runs_left != Some(0)
+    /// Whether a run of a plan can begin as things stand.
+    pub fn can_run(&self, plan: &str) -> bool {
+        self.plans.get(plan).is_some_and(|p| p.open && p.runs_left != Some(0))
     }
 }
 
@@ -239,6 +354,10 @@ impl Status {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyRun {
+    /// The plan that was run.
+    pub plan: String,
+    /// The states after it, where it read any.
+    pub at: Option<At>,
     /// The protocol family.
     pub protocol: Protocol,
     /// What it withstood.

@@ -72,6 +72,7 @@ impl<F: Family> Service<F> {
         let answer = match &consent {
             Ok(()) => Consent::Ready,
             Err(JobError::SessionLost) => Consent::NoSession,
+            Err(JobError::Lacks(e)) => Consent::Lacks { reason: e.to_string() },
             Err(e) => Consent::Declined { reason: e.to_string() },
         };
         let said = say(&mut leader, Talk::Order, &answer);
@@ -84,7 +85,7 @@ impl<F: Family> Service<F> {
                 self.leader = said.is_ok().then_some(leader);
                 match e {
                     // Another order for the same requests may come.
-                    JobError::SessionLost => self.pending.extend(callers),
+                    JobError::SessionLost | JobError::Lacks(_) => self.pending.extend(callers),
                     e => self.finish(callers, Err(e)),
                 }
             }

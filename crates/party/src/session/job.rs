@@ -1,6 +1,7 @@
 //! Why a job failed, whatever the family.
 
-use super::control::TalkError;
+use super::checkpoint::CheckpointError;
+use super::control::{At, Id, TalkError};
 use super::owner::OwnerError;
 use crate::config::Place;
 use crate::tensors::TensorsError;
@@ -34,6 +35,17 @@ pub enum JobError {
     /// Another party declined.
     #[error("party {party} declined: {reason}")]
     Declined {
+        /// Which.
+        party: u8,
+        /// Its cause and remedy.
+        reason: String,
+    },
+    /// This party lacks what a run uses up; another run may do.
+    #[error("{0}")]
+    Lacks(Box<dyn std::error::Error + Send + Sync>),
+    /// Another party lacks it.
+    #[error("party {party} declined: {reason}")]
+    PeerLacks {
         /// Which.
         party: u8,
         /// Its cause and remedy.
@@ -78,6 +90,74 @@ pub enum JobError {
     /// The weights do not fit the plan.
     #[error("the weights do not fit the plan: {0}")]
     Encode(#[from] EncodeError),
+    /// Public numbers of a run are missing or out of range.
+    #[error("{0}")]
+    Publics(EncodeError),
+    /// No such plan.
+    #[error("there is no plan `{plan}` in the program, which has {names}")]
+    NoPlan {
+        /// What was asked for.
+        plan: String,
+        /// What there is.
+        names: String,
+    },
+    /// Callers that take part in one job do not mean the same.
+    #[error("{second} and {first} ask for different things in one job: {what}; agree first, then ask again")]
+    Differ {
+        /// One.
+        first: Place,
+        /// Another.
+        second: Place,
+        /// In what they differ; for public numbers without them.
+        what: String,
+    },
+    /// There are no states.
+    #[error("there are no states to train or to start from: this plan or program has none")]
+    NoStates,
+    /// A run of a plan with states without a step.
+    #[error("this plan reads states: a run of it says which training and step it starts from")]
+    NoStep,
+    /// No training in memory.
+    #[error(
+        "this party holds no training: begin one, or resume yours from its checkpoints (a party that was restarted \
+         holds none)"
+    )]
+    NoTraining,
+    /// Another training, or another step.
+    #[error(
+        "{wanted} is not here: this party holds steps {held} of training {training}; ask for the status, then go on at \
+         the step that all parties have, or resume the training", training = training.short()
+    )]
+    OtherStep {
+        /// Asked for.
+        wanted: At,
+        /// In memory.
+        training: Id,
+        /// Its steps.
+        held: String,
+    },
+    /// The same step of another history.
+    #[error("this party's states of that step do not belong to party 0's: resume the training")]
+    OtherTrail,
+    /// Nothing to resume from.
+    #[error(
+        "no step of training {training} is at all parties: {have} (a step that was done again after a failure counts as \
+         another one){refused}; begin the training anew", training = training.short()
+    )]
+    NoCommonStep {
+        /// The training.
+        training: Id,
+        /// What every party has.
+        have: String,
+        /// What this party refused, each with a semicolon before it.
+        refused: String,
+    },
+    /// A checkpoint.
+    #[error("{0}")]
+    Checkpoint(#[from] CheckpointError),
+    /// A checkpoint's shares.
+    #[error("the checkpoint cannot be restored: {0}")]
+    Restore(String),
     /// A party was restarted, or gave the session up.
     #[error(
         "a party was restarted or ended the session, so the open session is lost: the model owner must share the \

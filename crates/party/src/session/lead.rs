@@ -6,9 +6,14 @@ use super::job::JobError;
 use super::order::{Consent, Go, Order};
 use super::party::{Caller, Service};
 use super::peers::{Others, abort};
+use crate::config::Place;
 use privet_net::TcpChannel;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Runs in a row that another party may lack what they use up for, before the job fails. A deal that breaks off leaves
+/// one such run at most.
+const MOST_PASSED_OVER: usize = 4;
 
 impl<F: Family> Service<F> {
     /// Serve what can be served, then wait for more.
@@ -22,38 +27,64 @@ impl<F: Family> Service<F> {
         self.receive(Duration::from_secs(3600));
     }
 
-    /// The callers of the next thing to do: one, or all that a run needs.
+    /// The callers of the next thing to do: one, or all that a run or the beginning of a training needs.
     fn next_job(&mut self) -> Option<Vec<Caller>> {
-        let needed = self.engine.places_of_a_run();
-        // Whoever has no part in a run is told so by the engine.
-        let alone = |c: &Caller| !matches!(c.request, Request::Run { .. }) || !needed.contains(&c.place);
-        if let Some(i) = self.pending.iter().position(alone) {
-            return Some(vec![self.pending.remove(i)]);
-        }
-        let mut picked = Vec::new();
-        for place in &needed {
-            picked.push(self.pending.iter().position(|c| &c.place == place)?);
-        }
-        Some(take(&mut self.pending, picked)).filter(|callers| !callers.is_empty())
+        let needed: Vec<Vec<Place>> =
+            self.pending.iter().map(|c| self.engine.places_of(&c.request)).collect();
+        // Whoever has no part in what it asks for is told so by the engine.
+        let alone = |i: &usize| !needed[*i].contains(&self.pending[*i].place);
+        let picked = (0..needed.len()).find(alone).map(|i| vec![i]);
+        let picked = picked.or_else(|| (0..needed.len()).find_map(|i| self.together(i, &needed[i])));
+        let picked = picked.or_else(|| self.at_odds(&needed))?;
+        Some(take(&mut self.pending, picked))
+    }
+
+    /// All whom the request of caller `i` needs, each with a request for the same thing.
+    fn together(&self, i: usize, needed: &[Place]) -> Option<Vec<usize>> {
+        let of = |place: &Place| {
+            let fits =
+                |c: &Caller| c.place == *place && c.request.subject() == self.pending[i].request.subject();
+            self.pending.iter().position(fits)
+        };
+        needed.iter().map(of).collect()
+    }
+
+    /// Two callers of whom each needs the other, who asks for something else: nobody else can end that. The engine tells
+    /// both.
+    fn at_odds(&self, needed: &[Vec<Place>]) -> Option<Vec<usize>> {
+        let place = |i: usize| &self.pending[i].place;
+        let pairs = (0..needed.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
+        let mut waiting =
+            pairs.filter(|&(j, i)| needed[i].contains(place(j)) && needed[j].contains(place(i)));
+        waiting.find(|&(j, i)| place(i) != place(j)).map(|(j, i)| vec![j, i])
     }
 
     fn lead_job(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
-        let result = self.lead_order(callers);
+        let mut result = self.lead_order(callers);
+        for _ in 0..MOST_PASSED_OVER {
+            let Err(e @ JobError::PeerLacks { .. }) = &result else { break };
+            // Its number stays used here; the next one may be at both.
+            (self.log)(&format!("a run is passed over: {e}"));
+            result = self.lead_order(callers);
+        }
         if !matches!(result, Err(JobError::SessionLost)) {
             return result;
         }
         (self.log)("another party was restarted: the open session is over");
-        self.engine.session_lost();
-        // Keys are prepared for a new session then; and where a party owns the model, it can begin one now.
-        match callers.first().map(|c| &c.request) {
-            Some(Request::Run { .. }) if self.engine.order_before_run()?.is_none() => result,
+        let Some(request) = callers.first().map(|c| c.request.clone()) else { return result };
+        if let Some(plan) = request.plan() {
+            self.engine.session_lost(plan);
+        }
+        // Keys are prepared for a new session then; and where no client has to share anything, it can begin now.
+        match &request {
+            Request::Run { plan, .. } if self.engine.order_before_run(plan)?.is_none() => result,
             _ => self.lead_order(callers),
         }
     }
 
     fn lead_order(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
-        if let Some(Request::Run { .. }) = callers.first().map(|c| &c.request)
-            && let Some(order) = self.engine.order_before_run()?
+        if let Some(Request::Run { plan, .. }) = callers.first().map(|c| &c.request)
+            && let Some(order) = self.engine.order_before_run(plan)?
         {
             self.carry_out(&order, &mut [])?;
         }
@@ -97,13 +128,18 @@ impl<F: Family> Service<F> {
             Consent::Declined { reason } => Some((party, reason.clone())),
             _ => None,
         });
-        let (go, outcome) = match (lost, refusal) {
-            (_, Some((party, reason))) => {
+        let lacking = consents.iter().find_map(|(&party, consent)| match consent {
+            Consent::Lacks { reason } => Some(JobError::PeerLacks { party, reason: reason.clone() }),
+            _ => None,
+        });
+        let (go, outcome) = match (refusal, lost, lacking) {
+            (Some((party, reason)), ..) => {
                 let e = JobError::Declined { party, reason };
                 (Go::Off { reason: e.to_string() }, Err(e))
             }
-            (true, None) => (Go::Again, Err(JobError::SessionLost)),
-            (false, None) => (Go::Go, Ok(())),
+            (None, true, _) => (Go::Again, Err(JobError::SessionLost)),
+            (None, false, Some(e)) => (Go::Again, Err(e)),
+            (None, false, None) => (Go::Go, Ok(())),
         };
         let mut said = Ok(());
         for (party, channel) in &mut asked {

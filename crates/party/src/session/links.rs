@@ -6,7 +6,7 @@ use privet_net::tcp::Incoming;
 use privet_net::{
     Hello, Identity, Listener, NetError, NetworkProfile, Options, Pin, Security, TcpChannel, dial,
 };
-use privet_plan::Plan;
+use privet_plan::Program;
 use std::time::Duration;
 
 /// What a connection is for.
@@ -42,17 +42,17 @@ pub struct Links {
     /// Network emulation on what this node sends to other parties.
     pub network: NetworkProfile,
     security: Security,
-    plan_hash: [u8; 32],
+    program: [u8; 32],
 }
 
 impl Links {
     /// Load this node's identity.
-    pub fn new(config: Loaded, plan: &Plan, network: NetworkProfile) -> Result<Links, NetError> {
+    pub fn new(config: Loaded, program: &Program, network: NetworkProfile) -> Result<Links, NetError> {
         let security = match config.node.insecure {
             true => Security::InsecurePlain,
             false => Security::Tls(Identity::load(&config.node.certificate, &config.node.key)?),
         };
-        Ok(Links { config, network, security, plan_hash: plan.hash() })
+        Ok(Links { config, network, security, program: program.hash() })
     }
 
     /// Whether connections are mutual TLS.
@@ -68,7 +68,7 @@ impl Links {
     }
 
     fn hello(&self, purpose: Purpose) -> Hello {
-        Hello::new(&self.config.node.me.to_string(), [0; 16], self.plan_hash, purpose.word())
+        Hello::new(&self.config.node.me.to_string(), [0; 16], self.program, purpose.word())
     }
 
     fn options(&self, purpose: Purpose) -> Options {
@@ -95,7 +95,7 @@ impl Links {
             return Some(caller);
         }
         // The doctor reports what is wrong; here it is nothing that a job depends on.
-        let _ = probe::answer(caller, &self.config.node.me, self.plan_hash);
+        let _ = probe::answer(caller, &self.config.node.me, self.program);
         None
     }
 

@@ -1,5 +1,6 @@
 //! Sessions between processes: the parties' and the dealer's services, and the client's side.
 
+pub mod checkpoint;
 pub mod client;
 pub mod control;
 mod engine;
@@ -9,6 +10,9 @@ mod job;
 mod lead;
 pub mod links;
 pub mod order;
+pub mod outcome;
 pub mod owner;
 pub mod party;
 mod peers;
+mod states;
+mod training;

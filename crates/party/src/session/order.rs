@@ -2,6 +2,7 @@
 
 use super::control::Id;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Party 0's orders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -11,6 +12,8 @@ pub enum Order {
     Prepare {
         /// The client's request.
         id: Id,
+        /// The plan.
+        plan: String,
         /// Name of the deal, new every time.
         deal: Id,
         /// Add to this session; a new one otherwise.
@@ -19,18 +22,26 @@ pub enum Order {
         runs: u64,
         /// Sessions to open and check; where there are any, `session` is none.
         checks: u64,
+        /// Whether it goes on after the first run's part is there.
+        #[serde(default)]
+        stream: bool,
     },
     /// Begin a session.
     Begin {
         /// The client's request.
         id: Id,
+        /// The plan.
+        plan: String,
         /// The session.
         session: Id,
     },
-    /// Begin a session whose model is a party's own: it shares the weights of its node file.
+    /// Begin a session that needs no client: the model is a party's own, which shares the weights of its node file,
+    /// or the plan has no weights.
     BeginFrom {
-        /// The party that owns the model.
-        owner: u8,
+        /// The plan.
+        plan: String,
+        /// The party that owns the model; none where there are no weights.
+        owner: Option<u8>,
         /// The session.
         session: Id,
     },
@@ -38,20 +49,91 @@ pub enum Order {
     Run {
         /// The clients' requests.
         ids: Vec<Id>,
+        /// The plan.
+        plan: String,
         /// The session.
         session: Id,
         /// Number of the run in the session, used once.
         index: u64,
+        /// Where the plan reads states: which.
+        from: Option<Start>,
+        /// The plan's public numbers, in the rings of their nodes.
+        publics: BTreeMap<String, u64>,
+    },
+    /// Begin a training.
+    BeginTraining {
+        /// The owners' requests.
+        ids: Vec<Id>,
+        /// Its name, new every time.
+        training: Id,
+        /// Steps from one checkpoint to the next; 0 for none.
+        checkpoint_every: u64,
+    },
+    /// Go on with a training where all parties can.
+    Resume {
+        /// The client's request.
+        id: Id,
+        /// The training.
+        training: Id,
     },
 }
 
+/// The states that a run starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// The training.
+    pub training: Id,
+    /// Which of its states.
+    pub version: Version,
+}
+
+/// Names the states after a step. Two parties' states of one version belong together: both come from the same first values
+/// by the same runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    /// Steps since the beginning.
+    pub step: u64,
+    /// A digest of the orders of all these runs: a step that is done a second time, because a party failed in the first or
+    /// after a checkpoint was restored, gives other shares and has another trail.
+    pub trail: Id,
+}
+
+impl Version {
+    /// That of a training which begins.
+    pub fn first(training: Id) -> Version {
+        Version { step: 0, trail: training }
+    }
+
+    /// That after the run of `order`.
+    pub fn after(self, order: &Order) -> Version {
+        let mut hasher = blake3::Hasher::new_derive_key("privet trail of a training");
+        hasher.update(&self.step.to_le_bytes()).update(&self.trail.0).update(&order.digest());
+        let mut trail = [0; 16];
+        trail.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Version { step: self.step + 1, trail: Id(trail) }
+    }
+}
+
 impl Order {
+    /// The plan that it is about, where it is about one.
+    pub fn plan(&self) -> Option<&str> {
+        match self {
+            Order::Prepare { plan, .. }
+            | Order::Begin { plan, .. }
+            | Order::BeginFrom { plan, .. }
+            | Order::Run { plan, .. } => Some(plan),
+            Order::BeginTraining { .. } | Order::Resume { .. } => None,
+        }
+    }
+
     /// The clients' requests that it is about.
     pub fn requests(&self) -> Vec<Id> {
         match self {
-            Order::Prepare { id, .. } | Order::Begin { id, .. } => vec![*id],
+            Order::Prepare { id, .. } | Order::Begin { id, .. } | Order::Resume { id, .. } => vec![*id],
             Order::BeginFrom { .. } => Vec::new(),
-            Order::Run { ids, .. } => ids.clone(),
+            Order::Run { ids, .. } | Order::BeginTraining { ids, .. } => ids.clone(),
         }
     }
 
@@ -70,6 +152,11 @@ pub enum Consent {
     Ready,
     /// The order's session is not open here.
     NoSession,
+    /// What this run uses up is not here, and will not come.
+    Lacks {
+        /// Cause and remedy.
+        reason: String,
+    },
     /// It will not.
     Declined {
         /// Cause and remedy.
@@ -83,7 +170,7 @@ pub enum Consent {
 pub enum Go {
     /// All are ready: do it.
     Go,
-    /// Somebody has lost the session: keep the clients' requests, another order for them may come.
+    /// Somebody has lost the session, or what the run uses up: keep the clients' requests, another order for them may come.
     Again,
     /// Somebody declined.
     Off {

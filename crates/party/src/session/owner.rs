@@ -1,54 +1,88 @@
-//! Which tensors of a plan a role owns, and how they become numbers.
+//! Which tensors of a program a role owns, and how they become numbers.
 
 use super::control::{Reply, Talk, TalkError, hear};
 use privet_net::Channel;
 use privet_plan::ir::{Op, Type, ValueId};
-use privet_plan::{EncodeError, FloatTensor, Plan, encode_inputs, encode_weights};
+use privet_plan::{EncodeError, FloatTensor, Plan, Program, encode_inputs, encode_states, encode_weights};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Inputs, shared for every run, or weights, shared for every session.
+/// Inputs, shared for every run; weights, shared for every session; states, shared when a training begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
     /// [`Op::Input`].
     Inputs,
     /// [`Op::Weight`].
     Weights,
+    /// [`Op::State`].
+    States,
+}
+
+/// A tensor that somebody shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its node in the plan; 0 for states, which belong to no single plan.
+    pub node: ValueId,
+    /// Its name.
+    pub name: String,
+    /// The role that shares it.
+    pub owner: String,
+    /// Its type.
+    pub ty: Type,
 }
 
 impl Shared {
     /// Name and owning role, where `op` is of this kind.
-    pub fn of(self, op: &Op) -> Option<(&str, &str)> {
+    fn of(self, op: &Op) -> Option<(&str, &str)> {
         match (self, op) {
-            (Shared::Inputs, Op::Input { name, owner, .. }) => Some((name, owner)),
-            (Shared::Weights, Op::Weight { name, owner }) => Some((name, owner)),
+            (Shared::Inputs, Op::Input { name, owner, .. })
+            | (Shared::Weights, Op::Weight { name, owner })
+            | (Shared::States, Op::State { name, owner }) => Some((name, owner)),
             _ => None,
         }
     }
 
-    /// The plan's tensors of this kind: value, name, owning role.
-    pub fn all(self, plan: &Plan) -> Vec<(ValueId, &str, &str)> {
-        let of = |(v, op)| self.of(op).map(|(name, owner)| (v, name, owner));
-        plan.nodes.iter().map(|n| &n.op).enumerate().filter_map(of).collect()
+    /// The plan's tensors of this kind, in the order in which they travel.
+    pub fn all(self, plan: &Plan) -> Vec<Piece> {
+        let nodes = plan.nodes.iter().enumerate();
+        let pieces = nodes.filter_map(|(node, n)| {
+            let (name, owner) = self.of(&n.op)?;
+            Some(Piece { node, name: name.into(), owner: owner.into(), ty: n.ty.clone() })
+        });
+        pieces.collect()
     }
+}
 
-    /// Those that one of `roles` owns, in the order in which they travel: value and name.
-    pub fn owned<'a>(self, plan: &'a Plan, roles: &[&str]) -> Vec<(ValueId, &'a str)> {
-        let owned = self.all(plan).into_iter().filter(|(.., owner)| roles.contains(owner));
-        owned.map(|(v, name, _)| (v, name)).collect()
-    }
+/// Every role that a program names: of owners and of receivers, in order, each once.
+pub fn roles(program: &Program) -> Vec<String> {
+    let plans = || program.plans.iter().map(|p| &p.plan);
+    let kinds = [Shared::Inputs, Shared::Weights, Shared::States];
+    let owners = plans().flat_map(|plan| kinds.into_iter().flat_map(|kind| kind.all(plan))).map(|p| p.owner);
+    let receivers = plans().flat_map(|plan| &plan.outputs).map(|o| o.to.clone());
+    let mut roles: Vec<String> = owners.chain(receivers).collect();
+    roles.sort();
+    roles.dedup();
+    roles
+}
 
-    /// The encoded tensor `name`, of the size that the plan says.
-    pub fn tensor<'a>(
-        self,
-        name: &str,
-        ty: &Type,
-        encoded: &'a BTreeMap<String, Vec<u64>>,
-    ) -> Result<&'a Vec<u64>, OwnerError> {
-        let given = encoded.get(name);
-        given.filter(|t| t.len() == ty.len()).ok_or_else(|| OwnerError::Length {
-            name: name.to_owned(),
-            expected: ty.len(),
+/// The states of a program, in the order in which they travel.
+pub fn states(program: &Program) -> Vec<Piece> {
+    let states = program.states().into_values();
+    states.map(|s| Piece { node: 0, name: s.name, owner: s.owner, ty: s.ty }).collect()
+}
+
+/// Those that one of `roles` owns.
+pub fn owned(pieces: Vec<Piece>, roles: &[impl AsRef<str>]) -> Vec<Piece> {
+    pieces.into_iter().filter(|p| roles.iter().any(|r| r.as_ref() == p.owner)).collect()
+}
+
+impl Piece {
+    /// Its encoded elements, as many as the plan says.
+    pub fn of<'a>(&self, encoded: &'a BTreeMap<String, Vec<u64>>) -> Result<&'a Vec<u64>, OwnerError> {
+        let given = encoded.get(&self.name);
+        given.filter(|t| t.len() == self.ty.len()).ok_or_else(|| OwnerError::Length {
+            name: self.name.clone(),
+            expected: self.ty.len(),
             found: given.map_or(0, Vec::len),
         })
     }
@@ -93,18 +127,32 @@ impl From<privet_net::NetError> for OwnerError {
 pub fn encode(
     plan: &Plan,
     kind: Shared,
-    roles: &[&str],
+    roles: &[impl AsRef<str>],
     given: &BTreeMap<String, FloatTensor>,
 ) -> Result<BTreeMap<String, Vec<u64>>, EncodeError> {
     let mut encoded = BTreeMap::new();
-    for role in roles {
+    for role in roles.iter().map(AsRef::as_ref) {
         let tensors = match kind {
             Shared::Inputs => encode_inputs(plan, Some(role), given)?,
             Shared::Weights => encode_weights(plan, Some(role), given)?,
+            Shared::States => encode_states(plan, Some(role), given)?,
         };
         encoded.extend(tensors.into_iter().map(|(name, t)| (name, t.into_data())));
     }
     Ok(encoded)
+}
+
+/// The same for the states of all plans of a program.
+pub fn encode_all_states(
+    program: &Program,
+    roles: &[impl AsRef<str>],
+    given: &BTreeMap<String, FloatTensor>,
+) -> Result<BTreeMap<String, Vec<u64>>, EncodeError> {
+    let mut all = BTreeMap::new();
+    for named in &program.plans {
+        all.extend(encode(&named.plan, Shared::States, roles, given)?);
+    }
+    Ok(all)
 }
 
 /// Wait for a party's leave to send it tensors; gives the seeds that came with it, hexadecimal by name.

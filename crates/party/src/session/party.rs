@@ -4,7 +4,7 @@
 //! that client's next request. Everything that touches keys happens in the service.
 
 use super::control::{Reply, Request, Status, Talk, TalkError, hear, say};
-use super::engine::Engine;
+use super::engine::{Engine, Served};
 use super::family::{Family, Fss, Rep3};
 use super::job::JobError;
 use super::links::{Links, Purpose};
@@ -14,8 +14,10 @@ use crate::config::{Place, Protocol};
 use crate::store::StoreError;
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
-use privet_plan::Plan;
+use privet_plan::program::NamedPlan;
+use privet_plan::{Plan, Program};
 use privet_rep3::PartyId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -61,7 +63,12 @@ pub(super) enum Event {
 }
 
 /// Serve until the process ends.
-pub fn serve(links: Links, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -> Result<(), ServeError> {
+pub fn serve(
+    links: Links,
+    program: Arc<Program>,
+    device: Arc<dyn Device>,
+    log: Log,
+) -> Result<(), ServeError> {
     let me = match links.config.node.me {
         Place::Party(party) => party,
         ref other => return Err(ServeError::NotAParty(other.clone())),
@@ -70,23 +77,43 @@ pub fn serve(links: Links, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -
     log(&format!("device: {}", device.name()));
     match links.config.deployment.protocol {
         Protocol::Fss => {
-            let family = Fss::new(me, links.clone(), plan.clone(), device, log.clone())?;
-            serve_family(me, links, plan, family, log)
+            let bare = program.bare().is_some();
+            let family = |name: &str, plan| {
+                let store = &links.config.node.store;
+                // Keys are of one plan: each has a store of its own.
+                let store = if bare { store.clone() } else { store.join(name) };
+                Fss::new(me, links.clone(), plan, &store, device.clone(), log.clone())
+            };
+            let plans = served(&program, family)?;
+            serve_family(me, links, program, plans, log)
         }
         Protocol::Rep3 => {
             let party = PartyId::new(me).ok_or(ServeError::NotAParty(Place::Party(me)))?;
             let security = links.config.deployment.security;
-            let family = Rep3::new(party, security, plan.clone(), device, log.clone());
-            serve_family(me, links, plan, family, log)
+            let family = |_: &str, plan| Ok(Rep3::new(party, security, plan, device.clone(), log.clone()));
+            let plans = served(&program, family)?;
+            serve_family(me, links, program, plans, log)
         }
     }
+}
+
+/// Every plan of the program with keys and sessions of its own.
+fn served<F>(
+    program: &Program,
+    mut family: impl FnMut(&str, Arc<Plan>) -> Result<F, StoreError>,
+) -> Result<BTreeMap<String, Served<F>>, StoreError> {
+    let one = |named: &NamedPlan| {
+        let plan = Arc::new(named.plan.clone());
+        Ok((named.name.clone(), Served { plan: plan.clone(), family: family(&named.name, plan)? }))
+    };
+    program.plans.iter().map(one).collect()
 }
 
 fn serve_family<F: Family>(
     me: u8,
     links: Arc<Links>,
-    plan: Arc<Plan>,
-    family: F,
+    program: Arc<Program>,
+    plans: BTreeMap<String, Served<F>>,
     log: Log,
 ) -> Result<(), ServeError> {
     let listener = links.listen()?;
@@ -94,7 +121,7 @@ fn serve_family<F: Family>(
     let (events, inbox) = channel();
     let service = Service {
         me,
-        engine: Engine::new(me, links.clone(), plan, family, log.clone()),
+        engine: Engine::new(me, links.clone(), program, plans, log.clone()),
         peers: Peers::new(links.clone()),
         links: links.clone(),
         inbox,
@@ -150,7 +177,7 @@ fn await_request(mut channel: TcpChannel, place: Place, events: Sender<Event>, l
 }
 
 /// A party between jobs. How party 0 leads is in `lead.rs`, how the others follow in `follow.rs`.
-pub(super) struct Service<F> {
+pub(super) struct Service<F: Family> {
     pub me: u8,
     pub links: Arc<Links>,
     pub engine: Engine<F>,
@@ -236,12 +263,10 @@ impl<F: Family> Service<F> {
     }
 
     pub fn status(&self) -> Status {
-        let family = self.engine.family();
         let connected = |party| self.peers.has(party);
         Status {
-            sessions: family.prepared(),
-            open: family.open_session().is_some(),
-            runs_left: family.runs_left(),
+            plans: self.engine.status(),
+            training: self.engine.step(),
             peers: if self.me == 0 { (1..self.parties()).all(connected) } else { self.awaits_order },
         }
     }

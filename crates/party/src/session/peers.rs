@@ -71,6 +71,11 @@ impl Others {
         self.engaged = true;
     }
 
+    /// All other parties.
+    pub fn parties(&self) -> Vec<u8> {
+        self.channels.keys().copied().collect()
+    }
+
     /// The connection to a party.
     pub fn to(&mut self, party: u8) -> Result<&mut TcpChannel, JobError> {
         self.engaged = true;

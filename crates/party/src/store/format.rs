@@ -10,7 +10,9 @@
 //! between records. They are no authentication: records travel over TLS and rest in the party's own
 //! directory, mode 0600.
 
+use super::held::Pieces;
 use super::mapped::{Buffered, Frames, Mapped};
+use super::space::Unnamed;
 use crc_fast::{CrcAlgorithm, checksum};
 use privet_fss::keys::{KeyError, KeySource};
 use privet_prg::Seed;
@@ -147,6 +149,12 @@ fn frame_crc(base: u64, frame: u64, data: &[u8]) -> u64 {
     crc(data) ^ base ^ (frame + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
+/// A writer that can keep a frame's buffer instead of copying it.
+pub trait RecordSink: Write {
+    /// Take a frame's bytes; leaves a buffer with any contents.
+    fn put(&mut self, frame: &mut Vec<u8>) -> std::io::Result<()>;
+}
+
 /// Writes one record.
 pub struct RecordWriter<W> {
     out: W,
@@ -165,12 +173,16 @@ impl<W: Write> RecordWriter<W> {
 
     /// Append a frame.
     pub fn frame(&mut self, data: &[u8]) -> std::io::Result<()> {
+        self.frame_head(data)?;
+        self.out.write_all(data)
+    }
+
+    /// What comes before a frame's bytes.
+    fn frame_head(&mut self, data: &[u8]) -> std::io::Result<()> {
         let sum = frame_crc(self.base, self.frames, data);
-        self.out.write_all(&sum.to_le_bytes())?;
-        self.out.write_all(data)?;
         self.frames += 1;
         self.bytes += 8 + data.len() as u64;
-        Ok(())
+        self.out.write_all(&sum.to_le_bytes())
     }
 
     /// Write the trailer and give back the sink.
@@ -186,6 +198,14 @@ impl<W: Write> RecordWriter<W> {
     }
 }
 
+impl<W: RecordSink> RecordWriter<W> {
+    /// Append a frame whose buffer the sink may keep.
+    pub fn keep_frame(&mut self, data: &mut Vec<u8>) -> std::io::Result<()> {
+        self.frame_head(data)?;
+        self.out.put(data)
+    }
+}
+
 /// Reads one record, front to back.
 pub struct RecordReader<F> {
     input: F,
@@ -196,13 +216,51 @@ pub struct RecordReader<F> {
     frames: u64,
 }
 
-impl RecordReader<Mapped> {
+/// Where a claimed record's bytes come from.
+pub enum Source {
+    /// A file that nobody else can reach.
+    File(Mapped, Option<Unnamed>),
+    /// This process.
+    Memory(Pieces),
+}
+
+impl Frames for Source {
+    fn next(&mut self, len: usize) -> std::io::Result<&[u8]> {
+        match self {
+            Source::File(mapped, _) => mapped.next(len),
+            Source::Memory(pieces) => pieces.next(len),
+        }
+    }
+}
+
+impl RecordReader<Source> {
     /// Like [`RecordReader::open`], through windows of a file; see [`Mapped`] for what the file must be by
     /// the time the first frame is taken.
     pub fn open_mapped(file: File, wanted: Option<&RecordId>) -> Result<Self, FormatError> {
         let (header, base, frames, end) = check(&file, wanted)?;
-        let input = Mapped::new(file, HEADER_BYTES as u64, end);
+        let input = Source::File(Mapped::new(file, HEADER_BYTES as u64, end), None);
         Ok(RecordReader { input, header, base, frame: 0, frames })
+    }
+
+    /// The same for a record in memory.
+    pub fn open_pieces(mut pieces: Pieces, wanted: &RecordId) -> Result<Self, FormatError> {
+        let found = pieces.len();
+        let tail = pieces.tail();
+        if found < HEADER_BYTES as u64 {
+            return Err(FormatError::Truncated { found });
+        }
+        let head = array(pieces.next(HEADER_BYTES)?);
+        let (header, base, frames, _) = check_ends(found, &head, tail.as_ref(), Some(wanted))?;
+        let input = Source::Memory(pieces.without_end(TRAILER_BYTES as u64));
+        Ok(RecordReader { input, header, base, frame: 0, frames })
+    }
+
+    /// Until the record is dropped, what its file takes counts as used.
+    pub(super) fn counted(mut self, unnamed: Unnamed) -> Self {
+        if let Source::File(_, count) = &mut self.input {
+            *count = Some(unnamed);
+        }
+        self
     }
 }
 
@@ -215,11 +273,10 @@ impl<R: Read + Seek> RecordReader<Buffered<R>> {
     }
 }
 
-/// Check both ends of a record; gives header, its checksum, the number of frames, and where they end.
-fn check(
-    mut input: impl Read + Seek,
-    wanted: Option<&RecordId>,
-) -> Result<(Header, u64, u64, u64), FormatError> {
+/// What both ends say: header, its checksum, the number of frames, and where they end.
+type Ends = (Header, u64, u64, u64);
+
+fn check(mut input: impl Read + Seek, wanted: Option<&RecordId>) -> Result<Ends, FormatError> {
     let found = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
     let mut h = [0; HEADER_BYTES];
@@ -227,20 +284,32 @@ fn check(
         return Err(FormatError::Truncated { found });
     }
     input.read_exact(&mut h)?;
-    let header = Header::decode(&h)?;
+    let mut t = [0; TRAILER_BYTES];
+    let tail = match found < TRAILER_BYTES as u64 {
+        true => None,
+        false => {
+            input.seek(SeekFrom::End(-(TRAILER_BYTES as i64)))?;
+            input.read_exact(&mut t)?;
+            Some(&t)
+        }
+    };
+    check_ends(found, &h, tail, wanted)
+}
+
+/// Check both ends of a record of `found` bytes.
+fn check_ends(
+    found: u64,
+    h: &[u8; HEADER_BYTES],
+    tail: Option<&[u8; TRAILER_BYTES]>,
+    wanted: Option<&RecordId>,
+) -> Result<Ends, FormatError> {
+    let header = Header::decode(h)?;
     if let Some(wanted) = wanted {
         refuse_foreign(&header.id, wanted)?;
     }
-    let base = stated_crc(&h);
-    if found < (HEADER_BYTES + TRAILER_BYTES) as u64 {
-        return Err(FormatError::Truncated { found });
-    }
-    input.seek(SeekFrom::End(-(TRAILER_BYTES as i64)))?;
-    let mut t = [0; TRAILER_BYTES];
-    input.read_exact(&mut t)?;
-    if &t[..8] != TRAILER {
-        return Err(FormatError::Truncated { found });
-    }
+    let base = stated_crc(h);
+    let t = tail.filter(|t| found >= (HEADER_BYTES + TRAILER_BYTES) as u64 && &t[..8] == TRAILER);
+    let t = t.ok_or(FormatError::Truncated { found })?;
     let bytes = u64::from_le_bytes(array(&t[16..24]));
     if frame_crc(base, u64::MAX - 1, &t[..24]) != u64::from_le_bytes(array(&t[24..]))
         || bytes.checked_add(TRAILER_BYTES as u64) != Some(found)
@@ -271,12 +340,14 @@ impl<F: Frames> KeySource for RecordReader<F> {
         if self.frame == self.frames {
             return Err(ends_early());
         }
-        let bytes = self.input.next(8 + len).map_err(|e| match e.kind() {
+        let failed = |e: std::io::Error| match e.kind() {
             ErrorKind::UnexpectedEof => ends_early(),
             _ => e.into(),
-        })?;
-        let (sum, data) = bytes.split_at(8);
-        if frame_crc(self.base, self.frame, data) != u64::from_le_bytes(array(sum)) {
+        };
+        // One after the other: in memory they may lie in different pieces.
+        let sum = u64::from_le_bytes(array(self.input.next(8).map_err(failed)?));
+        let data = self.input.next(len).map_err(failed)?;
+        if frame_crc(self.base, self.frame, data) != sum {
             let frame = self.frame;
             return Err(KeyError::Corrupt(format!(
                 "frame {frame} of the key record is damaged: the disk or a copy changed it; deal new keys"

@@ -4,27 +4,33 @@
 //! store/journal                      used sessions and records, one a line
 //! store/<session>/session.key        the session's seed and public hash keys
 //! store/<session>/<index>.keys       one record, for one run
+//! (memory)                           the same records, where a stream of them is used soon
 //! store/checking/                    the same for sessions that are not accepted yet (dealer checks)
 //! ```
 //! Directories are 0700 and files 0600. A file is written under another name, synced, then renamed.
 
 pub mod checked;
 pub mod format;
+mod held;
 mod journal;
 mod mapped;
 mod shelf;
+mod space;
 
+pub use held::Staged;
 pub use shelf::{PendingFile, Shelf, pending_record, write_session};
 
-use format::{FormatError, RecordId, RecordReader};
+use format::{FormatError, RecordId, RecordReader, Source};
+use held::Held;
 use journal::{Journal, JournalError};
-use mapped::Mapped;
 use privet_prg::{HashKeys, Seed};
 use serde::{Deserialize, Serialize};
+use space::{Place, Space};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -156,30 +162,40 @@ impl SessionKeys {
     }
 }
 
-/// A record taken for use: its file is gone from the directory and open here alone.
-pub type ClaimedRecord = RecordReader<Mapped>;
+/// A record taken for use: it is gone from the store and open here alone.
+pub type ClaimedRecord = RecordReader<Source>;
 
 /// The store of one evaluator, locked for this process.
 pub struct Store {
     dir: PathBuf,
     journal: Journal,
-    budget: Option<u64>,
+    space: Arc<Space>,
+    held: Arc<Held>,
 }
 
 impl Store {
-    /// Open or create the store at `dir`.
+    /// Open or create the store at `dir`. What is left of sessions that were begun is removed: they ended with the
+    /// process that began them.
     pub fn open(dir: &Path) -> Result<Store, StoreError> {
         create_dir(dir)?;
         let journal = Journal::open(&dir.join("journal"))
             .map_err(|source| StoreError::Journal { path: dir.display().to_string(), source })?;
-        let store = Store { dir: dir.to_owned(), journal, budget: None };
+        let store = Store { dir: dir.to_owned(), journal, space: Arc::default(), held: Arc::default() };
         store.clear_checking()?;
+        store.clear_unusable()?;
         Ok(store)
     }
 
-    /// Refuse to hold more than this many bytes; no limit but the disk's when none.
+    /// Refuse to hold more than this many bytes on disk; no limit but the disk's when none.
     pub fn with_budget(self, budget: Option<u64>) -> Store {
-        Store { budget, ..self }
+        let memory = self.space.memory_budget();
+        Store { space: Arc::new(Space::new(budget, memory)), ..self }
+    }
+
+    /// Hold up to so many bytes of streamed records in memory instead.
+    pub fn with_memory(self, bytes: u64) -> Store {
+        let disk = self.space.disk_budget();
+        Store { space: Arc::new(Space::new(disk, bytes)), ..self }
     }
 
     /// Where new sessions and records are put, within what the budget leaves now.
@@ -200,6 +216,7 @@ impl Store {
         party: u8,
         plan: &[u8; 32],
     ) -> Result<SessionKeys, StoreError> {
+        self.may_begin(session, party, plan)?;
         let keys = self.session_keys(session, party, plan)?;
         self.mark(&session_name(session))?;
         Ok(keys)
@@ -263,37 +280,101 @@ impl Store {
         let mut indices: Vec<u64> = fs::read_dir(&dir)
             .map_err(io_at(&dir))?
             .filter_map(|e| e.ok()?.file_name().to_str()?.strip_suffix(".keys")?.parse().ok())
-            .filter(|&i| !self.journal.contains(&record_name(session, i)))
             .collect();
+        indices.extend(self.held.records(session));
+        indices.retain(|&i| !self.journal.contains(&record_name(session, i)));
         indices.sort_unstable();
         Ok(indices)
     }
 
-    /// Take a record for use, once and for all: it is marked used, durably, and its file is gone from the
-    /// directory, before the first of its keys is read. A crash after that burns it.
+    /// Take a record for use, once and for all: it is marked used, durably, and gone from the store, before the
+    /// first of its keys is read. A crash after that burns it.
     pub fn claim(&mut self, id: &RecordId) -> Result<ClaimedRecord, StoreError> {
-        let path = record_path(&self.dir, &id.session, id.index);
         let name = record_name(&id.session, id.index);
         if self.journal.contains(&name) {
             return Err(StoreError::Used { what: name });
         }
+        match self.held.take(&id.session, id.index) {
+            Some(pieces) => {
+                let reader = RecordReader::open_pieces(pieces, id)
+                    .map_err(|source| StoreError::Format { path: name.clone(), source })?;
+                self.mark(&name)?;
+                Ok(reader)
+            }
+            None => self.claim_file(id, &name),
+        }
+    }
+
+    fn claim_file(&mut self, id: &RecordId, name: &str) -> Result<ClaimedRecord, StoreError> {
+        let path = record_path(&self.dir, &id.session, id.index);
         let file = File::open(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => StoreError::Missing { what: name.clone() },
+            io::ErrorKind::NotFound => StoreError::Missing { what: name.to_owned() },
             _ => StoreError::Io { path: path.display().to_string(), source },
         })?;
+        let bytes = file.metadata().map_err(io_at(&path))?.len();
         let reader = RecordReader::open_mapped(file, Some(id)).map_err(|source| {
             // Out of the way of the records that follow; nothing of it was used, so the right file may still come.
             let _ = fs::rename(&path, path.with_extension("refused"));
             StoreError::Format { path: path.display().to_string(), source }
         })?;
-        self.mark(&name)?;
+        self.mark(name)?;
         fs::remove_file(&path).map_err(io_at(&path))?;
-        Ok(reader)
+        Ok(reader.counted(self.space.unnamed(bytes)))
+    }
+
+    /// Remove a record that neither this nor any later run will ask for. It is not marked: nothing of it was used.
+    pub fn drop_record(&self, session: &[u8; 16], index: u64) -> Result<(), StoreError> {
+        if self.held.take(session, index).is_some() {
+            return Ok(());
+        }
+        let path = record_path(&self.dir, session, index);
+        match fs::metadata(&path) {
+            Err(_) => Ok(()),
+            Ok(file) => {
+                fs::remove_file(&path).map_err(io_at(&path))?;
+                self.space.give_back(Place::Disk, file.len());
+                Ok(())
+            }
+        }
+    }
+
+    /// Remove what is left of a session that was begun and is over.
+    pub fn drop_session(&self, session: &[u8; 16]) -> Result<(), StoreError> {
+        self.held.discard(session);
+        let dir = self.session_dir(session);
+        if !self.journal.contains(&session_name(session)) || !dir.exists() {
+            return Ok(());
+        }
+        let bytes = space::bytes_below(&dir)?;
+        fs::remove_dir_all(&dir).map_err(io_at(&dir))?;
+        self.space.give_back(Place::Disk, bytes);
+        Ok(())
+    }
+
+    /// Remove sessions that were begun, and records that were cut off.
+    fn clear_unusable(&self) -> Result<(), StoreError> {
+        for entry in fs::read_dir(&self.dir).map_err(io_at(&self.dir))? {
+            let path = entry.map_err(io_at(&self.dir))?.path();
+            let Some(session) = path.file_name().and_then(|n| n.to_str()).and_then(unhex::<16>) else {
+                continue;
+            };
+            self.drop_session(&session)?;
+            let Ok(files) = fs::read_dir(&path) else { continue };
+            for file in files.filter_map(|f| Some(f.ok()?.path())) {
+                if file.extension().is_some_and(|e| e == "part") && shelf::is_abandoned(&file) {
+                    fs::remove_file(&file).map_err(io_at(&file))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn mark(&mut self, name: &str) -> Result<(), StoreError> {
         match self.journal.mark(name) {
-            Ok(true) => Ok(()),
+            Ok(true) => {
+                self.space.grew(name.len() as u64 + 1);
+                Ok(())
+            }
             Ok(false) => Err(StoreError::Used { what: name.to_owned() }),
             Err(source) => {
                 Err(StoreError::Io { path: self.dir.join("journal").display().to_string(), source })

@@ -1,56 +1,26 @@
 //! Writing sessions and records: each counts only once it is whole, and only while there is room.
 
+use super::held::{Held, Staged};
+use super::space::{Place, Space};
 use super::{SessionKeys, Store, StoreError, create_dir, hex, io_at, record_path};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use thiserror::Error;
-
-/// The budget of a store is used up.
-#[derive(Debug, Error)]
-#[error(
-    "the store may hold {budget} bytes (`disk_budget` in node.toml), and these keys would not fit: raise the budget, use \
-     or delete what was prepared before, or prepare fewer runs at a time"
-)]
-struct OverBudget {
-    budget: u64,
-}
-
-/// Bytes that may still be written.
-struct Room {
-    budget: u64,
-    left: AtomicU64,
-}
-
-impl Room {
-    fn take(&self, bytes: u64) -> io::Result<()> {
-        let taken =
-            self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-        let over = |_| io::Error::new(io::ErrorKind::QuotaExceeded, OverBudget { budget: self.budget });
-        taken.map(drop).map_err(over)
-    }
-
-    fn give_back(&self, bytes: u64) {
-        self.left.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
+use std::sync::atomic::AtomicBool;
 
 /// A directory laid out like a store that new keys are put into.
-///
-/// Its room is counted down from what the store held when the shelf was made; records used since then free
-/// none of it.
 pub struct Shelf {
     dir: PathBuf,
-    room: Option<Arc<Room>>,
+    pub(super) space: Option<Arc<Space>>,
+    pub(super) held: Option<Arc<Held>>,
 }
 
 impl Shelf {
     /// Limited by the disk alone.
     pub fn unlimited(dir: &Path) -> Shelf {
-        Shelf { dir: dir.to_owned(), room: None }
+        Shelf { dir: dir.to_owned(), space: None, held: None }
     }
 
     /// The directory.
@@ -62,7 +32,7 @@ impl Shelf {
     pub fn session(&self, keys: &SessionKeys) -> Result<(), StoreError> {
         let dir = self.dir.join(hex(&keys.session));
         create_dir(&dir)?;
-        let mut file = PendingFile::create(&dir.join("session.key"), self.room.clone())?;
+        let mut file = PendingFile::create(&dir.join("session.key"), self.space.clone())?;
         file.write_all(&keys.encode()).map_err(io_at(&dir))?;
         file.commit()
     }
@@ -70,28 +40,43 @@ impl Shelf {
     /// A record that counts only once it is complete.
     pub fn record(&self, session: &[u8; 16], index: u64) -> Result<PendingFile, StoreError> {
         create_dir(&self.dir.join(hex(session)))?;
-        PendingFile::create(&record_path(&self.dir, session, index), self.room.clone())
+        PendingFile::create(&record_path(&self.dir, session, index), self.space.clone())
+    }
+
+    /// Wait until a record of `bytes` has room, and begin it there: in memory if it can, on disk otherwise. Where its
+    /// size is not known it begins in memory and moves when it must. None once `stop` is set and the store was woken
+    /// ([`Shelf::wake`]).
+    pub fn stage(
+        &self,
+        session: &[u8; 16],
+        index: u64,
+        bytes: Option<u64>,
+        stop: &AtomicBool,
+    ) -> Result<Option<Staged<'_>>, StoreError> {
+        let place = match (&self.space, bytes) {
+            (Some(space), Some(bytes)) => space.await_room(bytes, stop),
+            _ => Some(Place::Memory),
+        };
+        place.map(|place| Staged::new(self, session, index, place)).transpose()
+    }
+
+    /// Begin a record in a file, whatever room there is in memory.
+    pub fn file(&self, session: &[u8; 16], index: u64) -> Result<Staged<'_>, StoreError> {
+        Staged::new(self, session, index, Place::Disk)
+    }
+
+    /// Let those that wait for room see what changed.
+    pub fn wake(&self) {
+        self.space.iter().for_each(|s| s.wake());
     }
 }
 
 impl Store {
     pub(super) fn shelf_at(&self, dir: PathBuf) -> Result<Shelf, StoreError> {
-        let Some(budget) = self.budget else { return Ok(Shelf { dir, room: None }) };
         // What is being checked counts as well: it is on the same disk.
-        let left = AtomicU64::new(budget.saturating_sub(bytes_below(&self.dir)?));
-        Ok(Shelf { dir, room: Some(Arc::new(Room { budget, left })) })
+        self.space.count(&self.dir)?;
+        Ok(Shelf { dir, space: Some(self.space.clone()), held: Some(self.held.clone()) })
     }
-}
-
-fn bytes_below(dir: &Path) -> Result<u64, StoreError> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(dir).map_err(io_at(dir))? {
-        let entry = entry.map_err(io_at(dir))?;
-        // Links are not followed: what they lead to is not the store's.
-        let meta = entry.metadata().map_err(io_at(&entry.path()))?;
-        bytes += if meta.is_dir() { bytes_below(&entry.path())? } else { meta.len() };
-    }
-    Ok(bytes)
 }
 
 /// Write a session file below `store`, limited by the disk alone.
@@ -104,11 +89,18 @@ pub fn pending_record(store: &Path, session: &[u8; 16], index: u64) -> Result<Pe
     Shelf::unlimited(store).record(session, index)
 }
 
+/// Whether whoever wrote an unfinished file is gone. An empty one may have been made just now and not locked yet; it takes
+/// no room.
+pub(super) fn is_abandoned(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    file.metadata().is_ok_and(|m| m.len() > 0) && file.try_lock().is_ok()
+}
+
 /// A file under a temporary name, removed when dropped before [`PendingFile::commit`].
 pub struct PendingFile {
     file: Option<File>,
     path: PathBuf,
-    room: Option<Arc<Room>>,
+    space: Option<Arc<Space>>,
     written: u64,
 }
 
@@ -118,7 +110,7 @@ impl PendingFile {
     }
 
     /// Create beside its final name, mode 0600.
-    fn create(path: &Path, room: Option<Arc<Room>>) -> Result<PendingFile, StoreError> {
+    fn create(path: &Path, space: Option<Arc<Space>>) -> Result<PendingFile, StoreError> {
         let temporary = Self::temporary(path);
         let mut options = OpenOptions::new();
         let file = options
@@ -128,7 +120,10 @@ impl PendingFile {
             .mode(0o600)
             .open(&temporary)
             .map_err(io_at(&temporary))?;
-        Ok(PendingFile { file: Some(file), path: path.to_owned(), room, written: 0 })
+        // Shows that somebody is writing; see `is_abandoned`.
+        let _ = file.try_lock();
+        space.iter().for_each(|s| s.begin_writing());
+        Ok(PendingFile { file: Some(file), path: path.to_owned(), space, written: 0 })
     }
 
     /// Give it its final name. The directory entry is synced so that it survives a crash; the contents
@@ -144,12 +139,14 @@ impl PendingFile {
 impl Write for PendingFile {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let Some(room) = &self.room else { return file.write(buf) };
+        let Some(space) = &self.space else { return file.write(buf) };
         let wanted = buf.len() as u64;
-        room.take(wanted)?;
+        space.take_disk(wanted)?;
         let result = file.write(buf);
         let written = *result.as_ref().unwrap_or(&0) as u64;
-        room.give_back(wanted - written);
+        if written < wanted {
+            space.give_back(Place::Disk, wanted - written);
+        }
         self.written += written;
         result
     }
@@ -163,9 +160,8 @@ impl Drop for PendingFile {
     fn drop(&mut self) {
         if self.file.is_some() {
             let _ = fs::remove_file(Self::temporary(&self.path));
-            if let Some(room) = &self.room {
-                room.give_back(self.written);
-            }
+            self.space.iter().for_each(|s| s.give_back(Place::Disk, self.written));
         }
+        self.space.iter().for_each(|s| s.end_writing());
     }
 }

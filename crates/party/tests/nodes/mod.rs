@@ -1,9 +1,11 @@
 //! A deployment of real processes over TLS, started and killed by tests.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod learning;
+
 use privet_party::tensors::{self, Tensors};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
-use privet_plan::{FloatTensor, decode_outputs, encode_inputs, encode_weights, interpret};
+use privet_plan::{FloatTensor, Program, decode_outputs, encode_inputs, encode_weights, interpret};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -103,6 +105,17 @@ impl Nodes {
         network: &'static str,
         more: &[&str],
     ) -> Nodes {
+        Self::of_program(family, &plan.clone().into(), weights, network, more)
+    }
+
+    /// The same for a program.
+    pub fn of_program(
+        family: Family,
+        program: &Program,
+        weights: Option<&Tensors>,
+        network: &'static str,
+        more: &[&str],
+    ) -> Nodes {
         let nodes = Nodes {
             family,
             dir: tempfile::tempdir().unwrap(),
@@ -110,7 +123,7 @@ impl Nodes {
             running: BTreeMap::new(),
             printed: Mutex::default(),
         };
-        fs::write(nodes.dir.path().join("plan.json"), plan.to_json()).unwrap();
+        fs::write(nodes.dir.path().join("plan.json"), program.to_json()).unwrap();
         let mut init = Command::new(env!("CARGO_BIN_EXE_privet"));
         init.args(["init", "--protocol", family.protocol, "--security", family.security]).args(more);
         init.arg("--local").arg(nodes.path("")).arg("--plan").arg(nodes.dir.path().join("plan.json"));
@@ -168,6 +181,11 @@ impl Nodes {
         let mut child = self.running.remove(name).unwrap();
         child.kill().unwrap();
         child.wait().unwrap()
+    }
+
+    /// Process id of a running node.
+    pub fn pid(&self, name: &str) -> u32 {
+        self.running[name].id()
     }
 
     pub fn log(&self, name: &str) -> String {
@@ -236,10 +254,20 @@ impl Nodes {
 
     /// Unused record files at a party, by path.
     pub fn records(&self, name: &str) -> Vec<PathBuf> {
+        self.key_files(name, "keys")
+    }
+
+    /// Unfinished files at a party.
+    pub fn parts(&self, name: &str) -> usize {
+        self.key_files(name, "part").len()
+    }
+
+    fn key_files(&self, name: &str, extension: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for session in sessions(&self.path(name).join("store")) {
-            let entries = fs::read_dir(session).unwrap().map(|e| e.unwrap().path());
-            found.extend(entries.filter(|p| p.extension().is_some_and(|e| e == "keys")));
+            // A session that ends meanwhile has no files.
+            let entries = fs::read_dir(session).into_iter().flatten().map(|e| e.unwrap().path());
+            found.extend(entries.filter(|p| p.extension().is_some_and(|e| e == extension)));
         }
         found.sort();
         found
@@ -264,14 +292,14 @@ impl Nodes {
     pub fn nothing_secret_was_said(&self, tensors: &[&Tensors]) {
         let mut secrets: Vec<String> = Vec::new();
         for name in self.family.parties {
-            for session in sessions(&self.path(name).join("store")) {
+            for session in all_sessions(&self.path(name).join("store")) {
                 let Ok(text) = fs::read(session.join("session.key")) else { continue };
                 let keys: serde_json::Value = serde_json::from_slice(&text).unwrap();
                 secrets.push(keys["seed"].as_str().unwrap().to_owned());
             }
         }
-        for name in self.family.services().chain(["client"]) {
-            let pem = fs::read_to_string(self.path(name).join("key.pem")).unwrap();
+        for entry in fs::read_dir(self.path("")).unwrap() {
+            let Ok(pem) = fs::read_to_string(entry.unwrap().path().join("key.pem")) else { continue };
             secrets.extend(pem.lines().filter(|l| !l.starts_with('-')).map(str::to_owned));
         }
         for value in tensors.iter().flat_map(|t| t.values()).flat_map(|t| &t.data) {
@@ -303,6 +331,13 @@ fn sessions(store: &Path) -> Vec<PathBuf> {
     entries.map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect()
 }
 
+/// Those of all plans, where a program has several.
+fn all_sessions(store: &Path) -> Vec<PathBuf> {
+    let direct = sessions(store);
+    let below: Vec<PathBuf> = direct.iter().flat_map(|dir| sessions(dir)).collect();
+    direct.into_iter().chain(below).collect()
+}
+
 /// Copy a file over another.
 pub fn copy(from: &Path, to: &Path) {
     fs::copy(from, to).unwrap_or_else(|e| panic!("{} to {}: {e}", from.display(), to.display()));
@@ -327,7 +362,7 @@ fn plan(name: &str, nodes: Vec<Node>) -> Plan {
     let value = nodes.len() - 1;
     let outputs = vec![Output { value, name: "logits".into(), to: "receiver".into() }];
     let batch = nodes[0].ty.shape[0];
-    let plan = Plan { version: PLAN_VERSION, name: name.into(), batch, nodes, outputs };
+    let plan = Plan { version: PLAN_VERSION, name: name.into(), batch, nodes, outputs, updates: vec![] };
     plan.check().unwrap();
     plan
 }

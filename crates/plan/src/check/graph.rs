@@ -28,11 +28,12 @@ impl Graph {
                 return Err(problem("its calibrated range is not a pair of ordered numbers".into()));
             }
             check_op(&node.op, node.inputs.len()).map_err(problem)?;
-            if let GraphOp::Input { name } = &node.op {
+            if let GraphOp::Input { name, .. } = &node.op {
                 if !inputs.insert(name) {
                     return Err(problem(format!("two inputs are named {name}")));
                 }
-                if node.shape.first() != Some(&self.batch) {
+                // in training several owners' rows make up the batch
+                if self.updates.is_empty() && node.shape.first() != Some(&self.batch) {
                     return Err(problem(format!(
                         "input {name} of shape {:?} does not begin with the batch of {}",
                         node.shape, self.batch
@@ -44,7 +45,12 @@ impl Graph {
     }
 
     fn check_outputs(&self) -> Result<(), PlanError> {
-        whole("outputs", if self.outputs.is_empty() { Err("there is none".into()) } else { Ok(()) })?;
+        let nothing = self.outputs.is_empty() && self.updates.is_empty();
+        whole("outputs", if nothing { Err("there is none".into()) } else { Ok(()) })?;
+        let state = |v: usize| matches!(self.nodes.get(v), Some(n) if matches!(n.op, GraphOp::State { .. }));
+        if self.updates.iter().any(|u| !state(u.state) || u.node >= self.nodes.len()) {
+            return Err(PlanError::Whole("an update names a node that is not there, or no state".into()));
+        }
         let mut names = HashSet::new();
         for output in &self.outputs {
             whole("output name", check_name(&output.name, false))?;
@@ -62,11 +68,12 @@ impl Graph {
 fn check_op(op: &GraphOp, operands: usize) -> Result<(), String> {
     use GraphOp::*;
     let arity = match op {
-        Input { .. } | Parameter { .. } => 0..=0,
+        Input { .. } | Parameter { .. } | State { .. } | Public { .. } => 0..=0,
+        Choose | Conv2dInputGrad { .. } | Conv2dWeightGrad { .. } | MaxPool2dGrad { .. } => 2..=2,
         Conv2d { .. } | Linear => 2..=3,
         MatMul | Add | Sub | Mul => 2..=2,
         BatchNorm { .. } => 5..=5,
-        Concat { .. } => 1..=usize::MAX,
+        Concat { .. } | InRange { .. } => 1..=usize::MAX,
         Unsupported { .. } => 0..=usize::MAX,
         _ => 1..=1,
     };
@@ -78,14 +85,26 @@ fn check_op(op: &GraphOp, operands: usize) -> Result<(), String> {
         LeakyRelu { slope } => &[*slope],
         AddScalar { value } | MulScalar { value } => &[*value],
         Clamp { lo, hi } => &[lo.unwrap_or(0.0), hi.unwrap_or(0.0)],
+        Public { limit, .. } => &[*limit],
+        Dropout { keep, .. } => &[*keep],
         _ => &[],
     };
     if numbers.iter().any(|v| !v.is_finite()) {
         return Err("a constant is not a finite number".into());
     }
     match op {
-        Input { name } | Parameter { name } => check_name(name, false),
-        AvgPool2d { divisor: Some(0), .. } => Err("divides by zero".into()),
+        Input { name, .. } | Parameter { name } | State { name, .. } => check_name(name, false),
+        InRange { limit } if !(limit.log2().fract() == 0.0 && (1.0..=16384.0).contains(limit)) => {
+            Err(format!("a limit of {limit}, which is not a power of two from 1 to 2^14"))
+        }
+        Public { name, limit } if *limit > 0.0 => check_name(name, false),
+        Public { .. } => Err("the limit of a public number is not above 0".into()),
+        Dropout { keep, .. } if !(*keep > 0.0 && *keep < 1.0) => {
+            Err(format!("keeps elements with probability {keep}"))
+        }
+        AvgPool2d { divisor: Some(0), .. } | AvgPool2dGrad { divisor: Some(0), .. } => {
+            Err("divides by zero".into())
+        }
         Clamp { lo: Some(lo), hi: Some(hi) } if lo > hi => Err(format!("clamps to [{lo}, {hi}]")),
         _ => Ok(()),
     }

@@ -58,6 +58,14 @@ pub enum PlanError {
         /// What is wrong.
         problem: String,
     },
+    /// Something about one plan of a program.
+    #[error("plan {plan}: {problem}")]
+    InPlan {
+        /// Its name.
+        plan: String,
+        /// What is wrong.
+        problem: Box<PlanError>,
+    },
 }
 
 impl Plan {
@@ -79,22 +87,57 @@ impl Plan {
             if let Some(&later) = node.inputs.iter().find(|&&i| i >= id) {
                 return Err(problem(format!("operand {later} does not come before the node")));
             }
+            for (i, &operand) in node.inputs.iter().enumerate() {
+                let public = matches!(self.nodes[operand].op, Op::Public { .. });
+                if public != (node.op == Op::Scale && i == 1) {
+                    return Err(problem(
+                        "scales by a number that is not public, or reads one otherwise".into(),
+                    ));
+                }
+            }
             let operands: Vec<_> = node.inputs.iter().map(|&i| &self.nodes[i].ty).collect();
             types::check_node(&node.op, &operands, &node.ty).map_err(problem)?;
             let fresh = match &node.op {
-                Op::Input { name, .. } => inputs.insert(name),
-                Op::Weight { name, .. } => weights.insert(name),
+                Op::Input { name, .. } | Op::Public { name, .. } => inputs.insert(name),
+                Op::Weight { name, .. } | Op::State { name, .. } => weights.insert(name),
                 _ => true,
             };
             if !fresh {
                 return Err(problem("its name is already taken by an earlier node".into()));
             }
         }
-        self.check_outputs()
+        self.check_outputs()?;
+        self.check_updates()
+    }
+
+    fn check_updates(&self) -> Result<(), PlanError> {
+        let mut updated = HashSet::new();
+        for update in &self.updates {
+            let (Some(state), Some(value)) = (self.nodes.get(update.state), self.nodes.get(update.value))
+            else {
+                return Err(PlanError::Whole("an update names a node that is not there".into()));
+            };
+            let problem = |problem: &str| PlanError::Node {
+                node: update.state,
+                layer: state.layer.clone(),
+                problem: problem.into(),
+            };
+            if !matches!(state.op, Op::State { .. }) {
+                return Err(problem("only states are updated"));
+            }
+            if matches!(value.op, Op::Public { .. }) || state.ty != value.ty {
+                return Err(problem("its update is of another type"));
+            }
+            if !updated.insert(update.state) {
+                return Err(problem("it is updated twice"));
+            }
+        }
+        Ok(())
     }
 
     fn check_outputs(&self) -> Result<(), PlanError> {
-        whole("outputs", if self.outputs.is_empty() { Err("there is none".into()) } else { Ok(()) })?;
+        let nothing = self.outputs.is_empty() && self.updates.is_empty();
+        whole("outputs", if nothing { Err("there is none".into()) } else { Ok(()) })?;
         let mut names = HashSet::new();
         for output in &self.outputs {
             whole("output name", check_name(&output.name, false))?;
@@ -107,6 +150,9 @@ impl Plan {
             }
             if !names.insert(&output.name) {
                 return Err(PlanError::Whole(format!("two outputs are named {}", output.name)));
+            }
+            if let Op::Public { name, .. } = &self.nodes[output.value].op {
+                return Err(PlanError::Whole(format!("output {} is the public number {name}", output.name)));
             }
         }
         Ok(())

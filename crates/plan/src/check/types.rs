@@ -6,6 +6,13 @@ use crate::strided::broadcasts;
 /// Most fraction bits.
 const MAX_FRAC: u32 = 63;
 
+/// Most bits of what a table is read at.
+const MOST_INDEX: u32 = 12;
+/// Most tables read at once.
+const MOST_TABLES: usize = 16;
+/// Most bits below the index of a piece: the square of t stays below 2^63.
+const MOST_SHIFT: u32 = 31;
+
 type Checked = Result<(), String>;
 
 fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Checked {
@@ -25,7 +32,8 @@ pub(super) fn check_node(op: &Op, xs: &[&Type], y: &Type) -> Checked {
 fn arity(op: &Op, found: usize) -> Checked {
     use Op::*;
     let (least, most) = match op {
-        Input { .. } | Weight { .. } => (0, 0),
+        Input { .. } | Weight { .. } | State { .. } | Public { .. } => (0, 0),
+        Scale | Choose => (2, 2),
         Add | Sub | MatMul | Mul | Max | Equal | Approximates { .. } => (2, 2),
         Linear | Conv2d { .. } => (2, 3),
         Select => (3, 3),
@@ -59,11 +67,15 @@ fn bits_and_frac(op: &Op, xs: &[&Type], y: &Type) -> Checked {
             check_name(owner, false)?;
             ensure(limit.is_finite() && *limit > 0.0, || "its limit is not a positive number".into())
         }
-        Weight { name, owner } => {
+        Public { name, limit } => {
+            check_name(name, false)?;
+            ensure(limit.is_finite() && *limit > 0.0, || "its limit is not a positive number".into())
+        }
+        Weight { name, owner } | State { name, owner } => {
             check_name(name, false)?;
             check_name(owner, false)
         }
-        Linear | MatMul | Conv2d { .. } | Mul => {
+        Linear | MatMul | Conv2d { .. } | Mul | Scale => {
             same_bits()?;
             ensure(xs[0].frac + xs[1].frac == y.frac, || {
                 format!(
@@ -96,21 +108,40 @@ fn bits_and_frac(op: &Op, xs: &[&Type], y: &Type) -> Checked {
             ensure(y.bits >= xs[0].bits, || format!("widens {} bits to {}", xs[0].bits, y.bits))?;
             same_frac(xs)
         }
-        Truncate { shift, .. } => {
-            ensure(*shift >= 1 && *shift < xs[0].bits, || format!("shifts {} bits by {shift}", xs[0].bits))?;
-            ensure(xs[0].bits - shift == y.bits, || {
-                format!("{} bits shifted by {shift} are not {}", xs[0].bits, y.bits)
-            })?;
-            ensure(*shift <= xs[0].frac && xs[0].frac - shift == y.frac, || {
-                format!("{} fraction bits shifted by {shift} are not {}", xs[0].frac, y.frac)
+        Truncate { shift, .. } => check_truncation(xs[0], y, *shift),
+        Dither { shift } => check_truncation(xs[0], y, *shift),
+        Piecewise { shift, pieces } => {
+            let index = xs[0].bits.saturating_sub(*shift);
+            ensure(
+                (1..=MOST_INDEX).contains(&index) && pieces.len() == 1 << index && *shift <= MOST_SHIFT,
+                || format!("{} pieces and {shift} bits below for {} bits", pieces.len(), xs[0].bits),
+            )
+        }
+        Lookup { tables } => {
+            let entries = |t: &Vec<i64>| xs[0].bits <= MOST_INDEX && t.len() == 1 << xs[0].bits;
+            ensure(!tables.is_empty() && tables.len() <= MOST_TABLES && tables.iter().all(entries), || {
+                format!("tables of another length than 2^{}, none, or too many", xs[0].bits)
             })
         }
+        Exponential { first, rows } => crate::tables::Exponential::new(xs[0], *first, rows).map(drop),
         IsNegative => whole(y),
         Equal => {
             ensure(xs[0].bits == xs[1].bits && xs[0].frac == xs[1].frac, || {
                 format!("compares {:?} bits", bits(xs))
             })?;
             whole(y)
+        }
+        Dropout { keep, .. } => {
+            ensure(*keep > 0, || "keeps nothing".into())?;
+            same_bits()?;
+            same_frac(xs)
+        }
+        Choose => {
+            ensure(xs[0].bits == 1 && xs[1].bits == y.bits, || {
+                format!("chooses {} bits by {} to {}", xs[1].bits, xs[0].bits, y.bits)
+            })?;
+            whole(xs[0])?;
+            same_frac(&xs[1..])
         }
         Select => {
             same_bits()?;
@@ -131,6 +162,17 @@ fn bits_and_frac(op: &Op, xs: &[&Type], y: &Type) -> Checked {
     }
 }
 
+fn check_truncation(x: &Type, y: &Type, shift: u32) -> Checked {
+    let k = x.bits;
+    ensure(shift >= 1 && shift < k, || format!("shifts {k} bits by {shift}"))?;
+    ensure(y.bits == k - shift || (y.bits > k - shift && shift + 2 <= k), || {
+        format!("{k} bits shifted by {shift} are not {}", y.bits)
+    })?;
+    ensure(shift <= x.frac && x.frac - shift == y.frac, || {
+        format!("{} fraction bits shifted by {shift} are not {}", x.frac, y.frac)
+    })
+}
+
 fn bits(xs: &[&Type]) -> Vec<u32> {
     xs.iter().map(|x| x.bits).collect()
 }
@@ -146,7 +188,21 @@ fn shapes(op: &Op, xs: &[&Type], y: &Type) -> Checked {
         None => Ok(()),
     };
     match op {
-        Input { .. } | Weight { .. } => Ok(()),
+        Input { .. } | Weight { .. } | State { .. } => Ok(()),
+        Public { .. } => shape_is(&[]),
+        Scale => {
+            ensure(xs[1].shape.is_empty(), || format!("scales by a tensor of shape {:?}", xs[1].shape))?;
+            shape_is(x)
+        }
+        Reverse { dims } => {
+            let mut seen = dims.clone();
+            seen.sort_unstable();
+            seen.dedup();
+            ensure(seen.len() == dims.len() && dims.iter().all(|&d| d < x.len()), || {
+                format!("reverses dimensions {dims:?} of {x:?}")
+            })?;
+            shape_is(x)
+        }
         Reshape => {
             let (from, to) = (checked_len(x)?, checked_len(&y.shape)?);
             ensure(from == to, || format!("reshapes {from} elements to {to}"))
@@ -199,6 +255,8 @@ fn shapes(op: &Op, xs: &[&Type], y: &Type) -> Checked {
             })?;
             shape_is(&with(x, 0, rows.len()))
         }
+        Lookup { tables } => shape_is(&[&[tables.len()], x].concat()),
+        Exponential { rows, .. } => shape_is(&[&[rows.len()], x].concat()),
         Approximates { function } => {
             function.check(x)?;
             xs.iter().try_for_each(|other| shape_is(&other.shape))

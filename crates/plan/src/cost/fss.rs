@@ -6,7 +6,7 @@
 //! tensor, elements packed bit by bit.
 
 use super::{Cost, GateCost, Security};
-use crate::ir::{Op, Rounding, Type};
+use crate::ir::{Op, Plan, Rounding, Type};
 use crate::tournament::{self, Level};
 
 /// The family's prices.
@@ -79,6 +79,21 @@ fn bilinear(macs: u64, result: &Type) -> Cost {
     Cost { macs, ..opened(result.len() as u64, 1, result.bits) }
 }
 
+/// A look-up key for each of `elements` over n bits, with so many words at its point; `results` are opened.
+fn looked_up(elements: u64, n: u32, words: u64, results: u64, bits: u32) -> Cost {
+    let (leaf_words, leaves) = (2 * words, 1 << (n - 1));
+    let keys = elements * (16 * n as u64 + 8 * leaf_words);
+    Cost {
+        aes: elements * (leaves - 1 + leaves * leaf_words.div_ceil(2)),
+        macs: 2 * leaves * if words == 1 { results } else { 6 * elements },
+        key_bytes: keys,
+        key_bytes_other: keys,
+        wire_bytes: packed(results, bits),
+        rounds: 1,
+        ..Cost::default()
+    }
+}
+
 fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
     let mut total = Cost::default();
     costs.into_iter().for_each(|cost| total += cost);
@@ -107,12 +122,24 @@ impl GateCost for Fss {
             Op::Input { .. } | Op::Weight { .. } => {
                 Cost { client_bytes: 2 * packed(n, to), rounds: 1, ..Cost::default() }
             }
+            // shares of the masked value to each other; the round is the run's, for all states together
+            Op::State { .. } => Cost { wire_bytes: packed(n, to), ..Cost::default() },
+            // on shares of the operand; nothing is dealt
+            Op::Scale => Cost { wire_bytes: packed(n, to), rounds: 1, ..Cost::default() },
             Op::Linear => bilinear(n * operands[0].shape[1] as u64, result),
             Op::MatMul => bilinear(n * operands[0].shape[operands[0].shape.len() - 1] as u64, result),
             Op::Conv2d { geometry } => bilinear(geometry.macs(), result),
             Op::Mul | Op::Select => bilinear(n, result),
-            Op::Truncate { shift, rounding: Rounding::Stochastic } => gate(n, *shift + 1, 2, to),
-            Op::Truncate { shift, .. } => gate(n, *shift, 2, to),
+            Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
+                opened(n, if to > from - shift { 2 } else { 1 }, to)
+            }
+            Op::Truncate { shift, .. } => gate(n, *shift, if to > from - shift { 3 } else { 2 }, to),
+            Op::Lookup { tables } => looked_up(n / tables.len() as u64, from, 1, n, to),
+            Op::Piecewise { shift, .. } => looked_up(n, from - shift, 3, n, to),
+            Op::Exponential { rows, .. } => {
+                let (rows, entries) = (rows.len() as u64, 1 << (from - operands[0].frac));
+                Cost { wire_bytes: packed(n, to), ..opened(n / rows, rows * entries, to) }
+            }
             Op::Relu if from == to => max(n, to),
             Op::Relu => gate(n, from - 1, 5, to),
             Op::Extend => gate(n, from, 2, to),
@@ -120,6 +147,13 @@ impl GateCost for Fss {
             Op::MaxPool2d { window } => {
                 let [rows, columns] = tournament::max_pool(window, &operands[0].shape);
                 sum(games(&rows.levels).chain(games(&columns.levels)).map(|pairs| max(pairs, to)))
+            }
+            Op::Choose => opened(n, 3, to),
+            // the opening of the comparison is that of the result; one dealt bit
+            Op::IsNegative if to == 1 => {
+                let (key_bytes, key_bytes_other) = table(n, 1, 1);
+                let dealt = Cost { key_bytes, key_bytes_other, ..Cost::default() };
+                sum([comparison(n, from - 1), dealt])
             }
             Op::IsNegative => gate(n, from - 1, 2, to),
             Op::Equal => gate(n, from, 2, to),
@@ -130,6 +164,17 @@ impl GateCost for Fss {
             }
             _ => Cost::default(),
         }
+    }
+
+    /// One evaluator's share is a seed of 16 bytes.
+    fn state(&self, ty: &Type) -> Cost {
+        Cost { client_bytes: 16 + packed(ty.len() as u64, ty.bits), rounds: 1, ..Cost::default() }
+    }
+
+    /// The round in which all states are opened.
+    fn run(&self, plan: &Plan) -> Cost {
+        let states = plan.nodes.iter().any(|node| matches!(node.op, Op::State { .. }));
+        Cost { rounds: states as u64, ..Cost::default() }
     }
 
     /// Each evaluator sends the receiver its share.

@@ -58,6 +58,10 @@ pub trait GateCost {
     fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost;
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
+    /// Sharing the first value of a state, once a training. As a weight, unless a family says otherwise.
+    fn state(&self, ty: &Type) -> Cost {
+        self.operation(&Op::Weight { name: String::new(), owner: String::new() }, &[], ty)
+    }
     /// What a run costs beside its nodes and outputs, for example for verifying all of it at once.
     fn run(&self, _plan: &Plan) -> Cost {
         Cost::default()
@@ -123,11 +127,11 @@ pub struct Estimate {
     pub nodes: Vec<NodeCost>,
     /// Summed by layer, in order of first appearance.
     pub layers: Vec<LayerCost>,
-    /// One run, weights left out.
+    /// One run (in training, one step), weights left out.
     pub total: Cost,
     /// What of it belongs to no node: [`GateCost::run`].
     pub whole_run: Cost,
-    /// Sharing the weights, once a session.
+    /// Sharing the weights, once a session, and the first values of states, once a training.
     pub session: Cost,
     /// Peak memory of one party, roughly: values alive at once, weights and one node's keys.
     pub memory_bytes: u64,
@@ -159,6 +163,9 @@ pub fn estimate(plan: &Plan, prices: &dyn GateCost, rates: &Rates, network: &Net
         if let Op::Weight { .. } = node.op {
             out.session += cost;
             continue;
+        }
+        if let Op::State { .. } = node.op {
+            out.session += prices.state(&node.ty);
         }
         let seconds = seconds(&cost, node.ty.len(), rates, network);
         out.add(id, &node.layer, node.op.kind(), cost, seconds);
@@ -199,17 +206,22 @@ fn seconds(cost: &Cost, elements: usize, rates: &Rates, network: &Network) -> f6
     compute + network.seconds(cost.rounds, cost.wire_bytes + cost.client_bytes)
 }
 
-/// Values are kept as two 8-byte words: a masked value and a share of its mask, or two components of a share.
+/// Values are kept as two 8-byte words: a masked value and a share of its mask, or two components of a share. Weights and
+/// states stay during the whole run, and so does what replaces states from when it is there.
 fn memory(plan: &Plan, prices: &dyn GateCost) -> u64 {
     const WORD: u64 = 8;
     let mut last: Vec<usize> = (0..plan.nodes.len()).collect();
     for (id, node) in plan.nodes.iter().enumerate() {
         node.inputs.iter().for_each(|&i| last[i] = id);
     }
+    let mut stays: Vec<bool> =
+        plan.nodes.iter().map(|n| matches!(n.op, Op::Weight { .. } | Op::State { .. })).collect();
+    plan.outputs.iter().for_each(|o| stays[o.value] = true);
+    plan.updates.iter().for_each(|u| stays[u.value] = true);
     let (mut alive, mut weights, mut peak) = (0u64, 0u64, 0u64);
     for (id, node) in plan.nodes.iter().enumerate() {
         let bytes = 2 * WORD * node.ty.len() as u64;
-        if let Op::Weight { .. } = node.op {
+        if matches!(node.op, Op::Weight { .. } | Op::State { .. }) {
             weights += bytes;
             continue;
         }
@@ -224,8 +236,7 @@ fn memory(plan: &Plan, prices: &dyn GateCost) -> u64 {
         operands.sort_unstable();
         operands.dedup();
         for i in operands {
-            let is_weight = matches!(plan.nodes[i].op, Op::Weight { .. });
-            if last[i] == id && !is_weight && !plan.outputs.iter().any(|o| o.value == i) {
+            if last[i] == id && !stays[i] {
                 alive -= 2 * WORD * plan.nodes[i].ty.len() as u64;
             }
         }

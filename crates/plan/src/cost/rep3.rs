@@ -7,6 +7,7 @@
 
 mod claims;
 mod gates;
+mod lookup;
 pub mod proofs;
 
 use super::{Cost, GateCost};
@@ -15,7 +16,6 @@ use crate::ir::{Op, Rounding, Type};
 use crate::tournament;
 pub use claims::Claims;
 use claims::Moves;
-use proofs::Extension;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -123,9 +123,27 @@ impl Rep3 {
         match op {
             // an inner product costs one element, however long it is
             Op::Linear | Op::MatMul | Op::Conv2d { .. } => products(op, operands, result),
-            Op::Mul | Op::Select => Moves::from(Talk::reshare(n, to)).stating(Extension::Ring, [n; 3], 2),
-            Op::Truncate { rounding: Rounding::OneUlp, .. } => Moves::default(),
-            Op::Truncate { shift, .. } => gates::truncate(security, n, from, *shift),
+            Op::Mul | Op::Select => gates::sums_of_products(n, to, 1),
+            Op::Truncate { shift, rounding } => match (to > from - shift, rounding) {
+                (true, Rounding::OneUlp) => gates::wraps(security, n, from, to - (from - shift)),
+                (true, _) => gates::truncate_keeping(security, n, from, *shift, to),
+                (false, Rounding::OneUlp) => Moves::default(),
+                (false, _) => gates::truncate(security, n, from, *shift),
+            },
+            Op::Dither { shift } if to > from - shift => {
+                gates::truncate_keeping(security, n, from, *shift, to)
+            }
+            Op::Dither { shift } => gates::truncate(security, n, from, *shift),
+            Op::Lookup { tables } => {
+                let count = tables.len() as u64;
+                lookup::read(security, n / count, from, count, to)
+            }
+            Op::Piecewise { shift, .. } => lookup::piecewise(security, n, from - shift, *shift, to),
+            Op::Exponential { first, rows } => {
+                let (rows, frac) = (rows.len() as u64, operands[0].frac);
+                lookup::exponential(security, n / rows, [from - frac, frac], *first, rows)
+            }
+            Op::Choose => gates::choose(n, to),
             Op::Extend => gates::extend(security, n, from, to),
             Op::Relu => gates::relu(security, n, from, to),
             Op::Max => gates::relu(security, n, to, to),

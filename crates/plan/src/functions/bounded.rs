@@ -4,8 +4,8 @@
 //! some |x|; the bump is a piecewise quadratic.
 
 use super::Function;
-use super::build::{Build, Value, WORD};
-use super::quadratic::{Table, split};
+use super::build::{Build, Value};
+use super::quadratic::{End, piecewise};
 
 /// Fraction bits of |x| that the table reads.
 const MOST_READ: u32 = 24;
@@ -21,90 +21,81 @@ struct Shape {
 
 fn shape_of(function: Function) -> Shape {
     match function {
-        Function::Sigmoid => Shape { domain: 4, per_unit: 4, bump: |a| Function::Sigmoid.at(-a) },
-        Function::Tanh => Shape { domain: 3, per_unit: 6, bump: libm::tanh },
-        Function::Gelu => Shape { domain: 3, per_unit: 5, bump: |a| -Function::Gelu.at(-a) },
-        Function::GeluTanh => Shape { domain: 3, per_unit: 5, bump: |a| -Function::GeluTanh.at(-a) },
-        _ => Shape { domain: 5, per_unit: 5, bump: |a| -Function::Silu.at(-a) },
+        Function::Sigmoid => Shape { domain: 4, per_unit: 5, bump: |a| Function::Sigmoid.at(-a) },
+        Function::Tanh => Shape { domain: 3, per_unit: 7, bump: libm::tanh },
+        Function::Gelu => Shape { domain: 3, per_unit: 6, bump: |a| -Function::Gelu.at(-a) },
+        Function::GeluTanh => Shape { domain: 3, per_unit: 6, bump: |a| -Function::GeluTanh.at(-a) },
+        Function::GeluGrad => Shape { domain: 3, per_unit: 7, bump: |a| Function::GeluGrad.at(-a) },
+        Function::GeluTanhGrad => Shape { domain: 3, per_unit: 7, bump: |a| Function::GeluTanhGrad.at(-a) },
+        Function::SiluGrad => Shape { domain: 5, per_unit: 6, bump: |a| Function::SiluGrad.at(-a) },
+        _ => Shape { domain: 5, per_unit: 6, bump: |a| -Function::Silu.at(-a) },
     }
 }
 
 /// The function of x in any ring; `bits` and `frac` are those of the result.
 pub(super) fn bounded(b: &mut Build<'_>, function: Function, x: Value, bits: u32, frac: u32) -> Value {
-    let Shape { domain, per_unit, bump } = shape_of(function);
-    let ramp = !matches!(function, Function::Sigmoid | Function::Tanh);
-    let whole = b.read(x, 0);
-    let negative_wide = b.is_negative(whole, WORD);
-    let negative = b.resize(negative_wide, x.bits);
-    let part = b.muls(&[(whole, negative)])[0];
-    let positive = b.sub(whole, part);
-    let size = b.sub(positive, part);
-
-    // where the bump counts: everywhere, if the ring ends before
-    let inside = (x.bits - 1 > x.frac + domain).then(|| {
-        let distance = b.add_const(size, -(1 << (x.frac + domain)));
-        b.is_negative(distance, WORD)
-    });
-    let value = bump_at(b, size, x.frac, domain, per_unit, bump);
-    let sign = b.affine(negative_wide, -2, 1);
-    let weight = match (ramp, inside) {
-        (true, None) => None,
-        (true, Some(inside)) => Some(inside),
-        (false, None) => Some(sign),
-        (false, Some(inside)) => Some(b.muls(&[(sign, inside)])[0]),
-    };
-    let mut y = match weight {
-        Some(weight) => b.muls(&[(value, weight)])[0],
-        None => value,
-    };
-    y = b.read(y, value.frac);
+    let shape = shape_of(function);
+    let negative = b.is_negative(x, 1);
+    let not_negative = b.add_const(negative, 1);
+    let positive = b.choose(not_negative, x);
+    let twice = b.mul_const(positive, 2);
+    let size = b.sub(twice, x);
+    let (mut value, inside) = bump_at(b, size, &shape);
     match function {
-        // beyond: the sign
+        // bump(|x|) and 1 beyond, with the sign of x
         Function::Tanh => {
-            if let Some(weight) = weight.filter(|_| inside.is_some()) {
-                let beyond = b.sub(sign, weight);
-                let beyond = b.mul_const(beyond, 1 << y.frac);
-                let beyond = b.read(beyond, y.frac);
-                y = b.add(y, beyond);
+            if let Some(inside) = inside {
+                let less = b.add_const(value, -(1 << value.frac));
+                let less = b.choose(inside, less);
+                value = b.add_const(less, 1 << value.frac);
             }
-            b.round(y, frac)
+            let turned = b.choose(negative, value);
+            let turned = b.mul_const(turned, -2);
+            let y = b.add(value, turned);
+            b.dither(y, y.frac - frac, bits)
         }
         // bump(|x|) where x < 0, 1 - bump(|x|) elsewhere
-        Function::Sigmoid => {
-            let step = b.affine(negative_wide, -(1 << y.frac), 1 << y.frac);
-            let step = b.read(step, y.frac);
-            let y = b.sub(step, y);
-            b.round(y, frac)
+        Function::Sigmoid | Function::GeluGrad | Function::GeluTanhGrad | Function::SiluGrad => {
+            if let Some(inside) = inside {
+                value = b.choose(inside, value);
+            }
+            let rest = b.mul_const(value, -2);
+            let rest = b.add_const(rest, 1 << value.frac);
+            let rest = b.choose(not_negative, rest);
+            let y = b.add(value, rest);
+            b.dither(y, y.frac - frac, bits)
         }
         // relu(x) - bump(|x|)
         _ => {
-            let bump = b.round(y, frac);
-            let bump = b.resize_small(bump, frac + 1, bits);
-            let ramp = b.read(positive, x.frac);
-            let ramp = b.fit(ramp, bits, frac);
+            if let Some(inside) = inside {
+                value = b.choose(inside, value);
+            }
+            let bump = b.dither(value, value.frac - frac, bits);
+            let ramp = b.fit(positive, bits, frac);
             b.sub(ramp, bump)
         }
     }
 }
 
-/// The bump of a = |x|, whole with `frac` fraction bits, for a below 2^domain: 61 fraction bits in [`WORD`].
-fn bump_at(
-    b: &mut Build<'_>,
-    a: Value,
-    frac: u32,
-    domain: u32,
-    per_unit: u32,
-    bump: fn(f64) -> f64,
-) -> Value {
-    let a = b.resize(a, (frac + domain).min(a.bits));
-    let domain = a.bits.saturating_sub(frac).min(domain);
-    let a = b.read(a, frac);
-    let (a, frac) = match frac > MOST_READ {
-        true => (b.down(a, frac - MOST_READ, MOST_READ), MOST_READ),
-        false => (a, frac),
+/// The bump of a = |x| up to the first number of its last piece, 61 fraction bits in [`WORD`]; and the bit that a is below that,
+/// where it may be beyond.
+fn bump_at(b: &mut Build<'_>, a: Value, shape: &Shape) -> (Value, Option<Value>) {
+    let frac = a.frac;
+    // a ring that ends earlier: |x| is at most 2^(k - 1)
+    let (inside, domain) = match a.bits - 1 > frac + shape.domain {
+        true => {
+            let end = (1i64 << (frac + shape.domain)) - (1i64 << frac >> shape.per_unit.min(frac - 2));
+            let distance = b.add_const(a, -end);
+            (Some(b.is_negative(distance, 1)), shape.domain)
+        }
+        false => (None, a.bits - frac),
     };
-    // a segment has at least four units
-    let per_unit = per_unit.min(frac - 2);
-    let (index, t) = split(b, a, frac - per_unit);
-    Table::new(domain + per_unit, per_unit, frac, 61, bump).at(b, index, t)
+    let a = b.resize(a, frac + domain);
+    let a = match frac > MOST_READ {
+        true => b.dither(a, frac - MOST_READ, a.bits - (frac - MOST_READ)),
+        false => a,
+    };
+    // a piece has at least four units
+    let per_unit = shape.per_unit.min(a.frac - 2);
+    (piecewise(b, a, domain + per_unit, 61, End::Unused, shape.bump), inside)
 }

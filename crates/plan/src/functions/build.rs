@@ -120,6 +120,23 @@ impl<'p> Build<'p> {
         self.down(x, shift, frac)
     }
 
+    /// Fewer fraction bits, up or down by coins, in a ring of `bits`: where these are more than what is left, x must be small.
+    pub(super) fn dither(&mut self, x: Value, shift: u32, bits: u32) -> Value {
+        match shift {
+            0 => self.resize(x, bits),
+            _ => {
+                let to = bits.max(x.bits - shift);
+                let y = self.like(Op::Dither { shift }, &[x], to, x.frac - shift);
+                self.resize(y, bits)
+            }
+        }
+    }
+
+    /// x where the bit is 1, else 0.
+    pub(super) fn choose(&mut self, bit: Value, x: Value) -> Value {
+        self.like(Op::Choose, &[bit, x], x.bits, x.frac)
+    }
+
     /// More fraction bits in the same ring.
     pub(super) fn raise(&mut self, x: Value, frac: u32) -> Value {
         let y = self.mul_const(x, 1 << (frac - x.frac));
@@ -147,11 +164,6 @@ impl<'p> Build<'p> {
 
     pub(super) fn reshape(&mut self, x: Value, shape: &[usize]) -> Value {
         if self.shape(x) == shape { x } else { self.node(Op::Reshape, &[x], shape, x.bits, x.frac) }
-    }
-
-    pub(super) fn permute(&mut self, x: Value, dims: &[usize]) -> Value {
-        let shape: Vec<usize> = dims.iter().map(|&d| self.shape(x)[d]).collect();
-        self.node(Op::Permute { dims: dims.to_vec() }, &[x], &shape, x.bits, x.frac)
     }
 
     /// Rows `start..end` of dimension 0.
@@ -207,14 +219,6 @@ impl<'p> Build<'p> {
             }
             many => (0..many).map(|i| self.row(product, i)).collect(),
         }
-    }
-
-    /// For `[n]` of whole numbers in a small ring the rows `x = 0`, ..., `x = count - 1`, as bits in [`WORD`].
-    pub(super) fn one_hot(&mut self, x: Value, count: usize) -> Value {
-        let shifted: Vec<Value> = (0..count).map(|j| self.add_const(x, -(j as i64))).collect();
-        let all = self.stack(&shifted);
-        let zero = self.sub(all, all);
-        self.like(Op::Equal, &[all, zero], WORD, 0)
     }
 
     pub(super) fn approximates(&mut self, function: Function, x: Value, y: Value) -> Value {

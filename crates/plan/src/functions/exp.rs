@@ -1,109 +1,100 @@
-//! `e^x = 2^i 2^w` with i the whole part and w the fraction of `x log2(e)`: w by a table, i by its bits.
+//! `e^x` by [`Op::Exponential`], of numbers that were brought between two ends.
 
 use super::build::{Build, Value, WORD};
-use super::quadratic::{Table, split};
-use std::f64::consts::{LN_2, LOG2_E};
+use crate::ir::Op;
+use std::f64::consts::LN_2;
 
-/// Fraction bits of the exponent to base 2.
-const FRAC: u32 = 24;
-/// Bits of its whole part, sign included.
-const WHOLE: u32 = 7;
-/// Fewest fraction bits of the result, so that its relative error is small.
-const LEAST: u32 = 20;
-/// log2 of the number of segments of `[0, 1)`.
-const SEGMENTS: u32 = 6;
+/// Fewest fraction bits of the result inside; results are below `2^(63 - LEAST)`.
+const LEAST: u32 = 24;
+/// Fraction bits of operands: those that the operation takes.
+const READ: std::ops::RangeInclusive<u32> = 8..=26;
+/// Fraction bits of the first factor, and of the second one below and from [`LARGE`] on: products of both stay below
+/// 2^62, and are near to a relative 2^-17 where that is more than 2^-28.
+const DIGITS: (u32, u32, u32) = (18, 29, 5);
+/// Bits before the fraction of what [`Op::Exponential`] takes for [`exp`].
+const WINDOW: u32 = 6;
+/// Whole numbers from which on results are large.
+const LARGE: i32 = 10;
 
-/// `e^x` for x of any size; the result in [`WORD`] bits, with at least `frac` fraction bits. Beyond what `bits` ring bits
-/// with `frac` hold, the largest that they hold, less a relative 2^-17.
+/// `e^x` for x of any size, in [`WORD`] bits with at least `frac` fraction bits. Beyond what `bits` ring bits with `frac` hold,
+/// the largest that they hold, less a relative 2^-16.
 pub(super) fn exp(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let unit = 2f64.powi(x.frac as i32);
-    // inside there are at least 20 fraction bits
-    let whole = (bits - 1 - frac).min(WORD - 1 - frac.max(LEAST));
+    // what the type holds, and what is there inside
+    let (whole, frac) = (bits - 1 - frac, frac.max(LEAST));
+    let whole = whole.min(WORD - 1 - frac);
     let largest = whole as f64 * LN_2 - 2f64.powi(-17);
-    let least = -((frac + 2) as f64 * LN_2).min(31.0);
+    let least = -((frac + 2) as f64 * LN_2);
     let (high, low) = ((largest * unit).floor() as i64, (least * unit).ceil() as i64);
-    // what a ring holds needs no bound
-    let x = match x.bits - 1 <= x.frac || 2f64.powi((x.bits - 1 - x.frac) as i32) <= largest {
-        true if x.bits <= x.frac + 6 => x,
-        _ => clamp(b, x, low, high),
-    };
-    bounded(b, x, frac.max(LEAST), bits > frac + 33)
+    let x = clamp(b, x, low, high);
+    let x = with_fraction(b, x);
+    // all of x and a coin more
+    let window = WINDOW.min(x.bits - x.frac + 1);
+    let x = b.resize(x, window + x.frac);
+    let (first, small, large) = DIGITS;
+    let rows = vec![(-(1 << (window - 1)), small), (LARGE, large)];
+    let shape = [2, b.shape(x)[0]];
+    let y = b.node(Op::Exponential { first, rows }, &[x], &shape, WORD, 0);
+    let (low, high) = (b.row(y, 0), b.row(y, 1));
+    let (low, high) = (b.read(low, first + small), b.read(high, first + large));
+    let low = b.dither(low, first + small - frac, WORD);
+    let high = b.raise(high, frac);
+    b.add(low, high)
+}
+
+/// x with as many fraction bits as the operation takes.
+fn with_fraction(b: &mut Build<'_>, x: Value) -> Value {
+    match x.frac {
+        f if READ.contains(&f) => x,
+        f if f < *READ.start() => b.up(x, (READ.start() - f).min(WORD - x.bits)),
+        f => b.dither(x, f - 24, x.bits - (f - 24)),
+    }
 }
 
 /// x between two bounds of which the first is negative and the second is not, in units; nothing wraps.
 pub(super) fn clamp(b: &mut Build<'_>, x: Value, low: i64, high: i64) -> Value {
-    let negative = b.is_negative(x, x.bits);
-    // x - low where x < 0, x - high elsewhere
-    let bound = b.affine(negative, high - low, -high);
-    let bound = b.read(bound, x.frac);
-    let distance = b.add(x, bound);
-    let below = b.is_negative(distance, x.bits);
-    let too_small = b.muls(&[(negative, below)])[0];
-    // too large: neither negative nor below
-    let signs = b.add(negative, below);
-    let signs = b.sub(too_small, signs);
-    let too_large = b.add_const(signs, 1);
-    let outside = b.add(too_small, too_large);
-    let inside = b.affine(outside, -1, 1);
-    let kept = b.muls(&[(x, inside)])[0];
-    let bounds = b.stack(&[kept, too_small, too_large]);
-    let y = b.weighted(bounds, vec![1, low, high]);
-    b.read(y, x.frac)
-}
-
-/// `e^x` for |x| < 32 in [`WORD`] bits with `frac` fraction bits (20 to 30); `high`: the result may be 2^32 and more.
-pub(super) fn bounded(b: &mut Build<'_>, x: Value, frac: u32, high: bool) -> Value {
-    let x = if x.bits == WORD { x } else { b.resize_small(x, x.frac + 5, WORD) };
-    // constant with as many bits as the product has room for
-    let g = 55 - x.frac;
-    let scaled = b.mul_const(x, (LOG2_E * 2f64.powi(g as i32)).round_ties_even() as i64);
-    let scaled = b.read(scaled, x.frac + g);
-    let y = b.round(scaled, FRAC);
-    let y = b.resize(y, WHOLE + FRAC);
-
-    let (index, t) = split(b, y, FRAC - SEGMENTS);
-    let table = Table::new(SEGMENTS, SEGMENTS, FRAC, 61, libm::exp2);
-    let mantissa = table.at(b, index, t);
-    let mantissa = b.round(mantissa, frac);
-    let mantissa = b.resize_small(mantissa, frac + 1, WORD);
-
-    let whole = b.down(index, SEGMENTS, 0);
-    power(b, whole, mantissa, high)
-}
-
-/// `2^i m` for a whole i of [`WHOLE`] bits, signed, and 1 <= m <= 2 with at most 30 fraction bits.
-fn power(b: &mut Build<'_>, i: Value, mantissa: Value, high: bool) -> Value {
-    let frac = mantissa.frac;
-    // bit j of i, moved up to be the sign
-    let moved: Vec<Value> = (0..WHOLE).map(|j| b.mul_const(i, 1 << (WHOLE - 1 - j))).collect();
-    let moved = b.stack(&moved);
-    let bits = b.is_negative(moved, WORD);
-    let bit: Vec<Value> = (0..WHOLE as usize).map(|j| b.row(bits, j)).collect();
-    // 2^(i mod 32), a product of 2^(2^j) or 1, times m; i < -32 gives 0
-    let pairs = b.muls(&[(bit[0], bit[1]), (bit[3], bit[4]), (bit[5], bit[6])]);
-    let two = |b: &mut Build<'_>, x: Value, y: Value, xy: Value, fx: i64, fy: i64| {
-        let all = b.stack(&[x, y, xy]);
-        let sum = b.weighted(all, vec![fx - 1, fy - 1, (fx - 1) * (fy - 1)]);
-        b.add_const(sum, 1)
-    };
-    let first = two(b, bit[0], bit[1], pairs[0], 2, 4);
-    let third = two(b, bit[3], bit[4], pairs[1], 1 << 8, 1 << 16);
-    let second = b.affine(bit[2], 15, 1);
-    let halves = b.muls(&[(first, second), (third, mantissa)]);
-    let scaled = b.muls(&[(halves[0], halves[1])])[0];
-    // i >= 0: as it is; -32 <= i < 0: 2^32 too large
-    let scaled = b.read(scaled, frac + 32);
-    let small = b.round(scaled, frac);
-    let small = b.resize_small(small, frac + 1, WORD);
-    let (below, negative) = (pairs[2], bit[6]);
-    let mut large = b.affine(negative, -1, 1);
-    if high {
-        // i >= 32: 2^32 too small
-        let beyond = b.sub(bit[5], below);
-        let beyond = b.mul_const(beyond, (1 << 32) - 1);
-        large = b.add(large, beyond);
+    let largest = 1i128 << (x.bits - 1);
+    if (high as i128) >= largest - 1 && (low as i128) <= -largest {
+        return x;
     }
-    let parts = b.muls(&[(below, small), (large, scaled)]);
-    let y = b.add(parts[0], parts[1]);
-    b.read(y, frac)
+    let negative = b.is_negative(x, 1);
+    // low where x < 0, else high
+    let zero = b.sub(x, x);
+    let span = b.add_const(zero, low.wrapping_sub(high));
+    let bound = b.choose(negative, span);
+    let bound = b.add_const(bound, high);
+    let distance = b.sub(x, bound);
+    let below = b.is_negative(distance, 1);
+    // on the inner side of the bound: as bits, one of both and not the other
+    let inside = b.add(negative, below);
+    let kept = b.choose(inside, distance);
+    b.add(bound, kept)
+}
+
+/// Bits before the fraction of what [`Op::Exponential`] takes for [`below_one`].
+const RANGE: u32 = 5;
+
+/// `e^x` for x < 1, in [`WORD`] bits with `frac` fraction bits; of x below -24 possibly, below -28 certainly 0.
+pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
+    let kept = (x.bits > x.frac + RANGE).then(|| {
+        // multiples of 4, rounded either way
+        let fours = b.read(x, x.frac + 2);
+        let coarse = b.dither(fours, fours.frac, x.bits - fours.frac);
+        let above = b.add_const(coarse, 6);
+        let below = b.is_negative(above, 1);
+        b.add_const(below, 1)
+    });
+    let x = with_fraction(b, x);
+    let whole = (x.bits - x.frac).min(RANGE);
+    let x = b.resize(x, whole + x.frac);
+    // with x + d below 2, and results below 2^62 whatever x is
+    let op = Op::Exponential { first: 25, rows: vec![(2 - (1 << whole), 34)] };
+    let shape = b.shape(x).to_vec();
+    let y = b.node(op, &[x], &[&[1], &shape[..]].concat(), WORD, 59);
+    let y = b.reshape(y, &shape);
+    let y = match kept {
+        Some(kept) => b.choose(kept, y),
+        None => y,
+    };
+    b.dither(y, 59 - frac, WORD)
 }

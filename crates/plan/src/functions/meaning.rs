@@ -39,6 +39,16 @@ impl Function {
             Function::Gelu => x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2) / 2.0,
             Function::GeluTanh => x * sigmoid(1.595_769_121_605_730_7 * (x + 0.044715 * x * x * x)),
             Function::Silu => x * sigmoid(x),
+            Function::GeluGrad => {
+                let density = libm::exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt();
+                libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2) / 2.0 + x * density
+            }
+            Function::GeluTanhGrad => {
+                let (root, cubic) = (1.595_769_121_605_730_7, 0.044715);
+                let y = sigmoid(root * (x + cubic * x * x * x));
+                y + x * y * (1.0 - y) * root * (1.0 + 3.0 * cubic * x * x)
+            }
+            Function::SiluGrad => sigmoid(x) * (1.0 + x * sigmoid(-x)),
             Function::Softmax { .. } => 1.0,
             Function::LogSoftmax { .. } => 0.0,
         }

@@ -41,6 +41,12 @@ pub enum Function {
     GeluTanh,
     /// x / (1 + e^-x).
     Silu,
+    /// The derivative of [`Function::Gelu`].
+    GeluGrad,
+    /// The derivative of [`Function::GeluTanh`].
+    GeluTanhGrad,
+    /// The derivative of [`Function::Silu`].
+    SiluGrad,
     /// e^x over its sum along `dim`; all |x| below 2^(k-2) units in the last place.
     Softmax {
         /// Dimension.
@@ -125,6 +131,9 @@ impl Function {
             Function::Gelu => "gelu",
             Function::GeluTanh => "gelu_tanh",
             Function::Silu => "silu",
+            Function::GeluGrad => "gelu_grad",
+            Function::GeluTanhGrad => "gelu_tanh_grad",
+            Function::SiluGrad => "silu_grad",
             Function::Softmax { .. } => "softmax",
             Function::LogSoftmax { .. } => "log_softmax",
         }

@@ -110,21 +110,20 @@ impl Exponent {
     }
 }
 
-/// The bits of `x 2^-e`, which is in `[1, 2^step)`, without the whole part where that is 1 (a step of 1): an unsigned number
-/// of `frac` fraction bits in a ring of just as many (and `step` more for a step of 2). `power`: 2^(most - e).
-pub(super) fn mantissa(b: &mut Build<'_>, x: Value, power: Value, most: u32, step: u32, frac: u32) -> Value {
-    let whole = if step == 1 { 0 } else { step };
+/// Fraction bits of a mantissa.
+const FRAC: u32 = 24;
+
+/// x times `power`, which brings its leading one, or that of a number of `step` bits, to bit `most`: the mantissa, a number in
+/// `[1, 2^step)` with [`FRAC`] fraction bits, in a ring of `step` bits more; what is rounded up to `2^step` is 0 there.
+pub(super) fn whole_mantissa(b: &mut Build<'_>, x: Value, power: Value, most: u32, step: u32) -> Value {
     let x = b.read(x, 0);
     let factor = b.resize(power, x.bits);
     let product = b.muls(&[(x, factor)])[0];
-    let bits = b.resize(product, (most + whole).min(product.bits));
-    let bits = b.read(bits, 0);
-    match most.cmp(&frac) {
-        std::cmp::Ordering::Equal => b.read(bits, frac),
-        std::cmp::Ordering::Greater => b.down(bits, most - frac, frac),
-        std::cmp::Ordering::Less => {
-            let up = b.up(bits, frac - most);
-            b.read(up, frac)
-        }
+    let bits = b.resize(product, (most + step).min(product.bits));
+    let bits = b.read(bits, most);
+    match most.cmp(&FRAC) {
+        std::cmp::Ordering::Equal => bits,
+        std::cmp::Ordering::Greater => b.dither(bits, most - FRAC, bits.bits - (most - FRAC)),
+        std::cmp::Ordering::Less => b.up(bits, FRAC - most),
     }
 }

@@ -2,13 +2,11 @@
 
 use super::build::{Build, Value, WORD};
 use super::exp::clamp;
-use super::normalise::{Exponent, exponent, mantissa};
-use super::quadratic::{Table, split};
+use super::normalise::{Exponent, exponent, whole_mantissa};
+use super::quadratic::{End, piecewise};
 use crate::ir::Op;
 use std::f64::consts::{LN_2, SQRT_2};
 
-/// Fraction bits of a mantissa.
-pub(super) const FRAC: u32 = 24;
 /// Bits of the mantissa of a reciprocal that the result keeps.
 const KEPT: u32 = 20;
 
@@ -20,13 +18,14 @@ pub(super) fn reciprocal(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> V
     let both = b.muls(&[(whole, negative)])[0];
     let twice = b.mul_const(both, -2);
     let size = b.add(whole, twice);
+    let size = or_one(b, size);
     let (size, damped) = bounded_below(b, size, (x.frac + frac) as f64, bits, 1.0, KEPT);
 
     let e = exponent(b, size, 1, true);
     // numbers of many bits: a result that is shifted down by the first halving, or not
     let skip = (e.most(0) + KEPT + 1 > 62) as usize;
     let powers = e.powers(b, &[(0, 1, false), (skip, 1, false)]);
-    let w = mantissa(b, size, powers[0], e.most(0), 1, FRAC);
+    let w = whole_mantissa(b, size, powers[0], e.most(0), 1);
     let m = reciprocal_of_mantissa(b, w, KEPT, damped);
     let scaled = b.muls(&[(m, powers[1])])[0];
 
@@ -48,24 +47,21 @@ pub(super) fn reciprocal(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> V
     b.read(y, frac)
 }
 
-/// `damped / (1 + w)` for w of [`FRAC`] fraction bits in as many ring bits: `frac` fraction bits in [`WORD`].
+/// `damped / w` of a mantissa in [1, 2): `frac` fraction bits in [`WORD`].
 pub(super) fn reciprocal_of_mantissa(b: &mut Build<'_>, w: Value, frac: u32, damped: f64) -> Value {
-    const SEGMENTS: u32 = 6;
-    let (index, t) = split(b, w, FRAC - SEGMENTS);
-    let table = Table::new(SEGMENTS, SEGMENTS, FRAC, 61, |w| damped / (1.0 + w));
-    let m = table.at(b, index, t);
-    let m = b.round(m, frac);
-    let m = b.resize_small(m, frac + 1, WORD);
+    let m = piecewise(b, w, 8, 61, End::Continues, |w| damped / w.max(0.5));
+    let m = b.dither(m, 61 - frac, WORD);
     b.read(m, 0)
 }
 
 /// `sqrt(x)`; 0 of x < 0.
 pub(super) fn sqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let whole = b.read(x, 0);
-    let size = b.like(Op::Relu, &[whole], x.bits, 0);
+    let (size, signs) = at_least_one(b, whole);
     // x in units is m 2^e, the root of m 2^(e - x.frac) is sqrt(m) 2^((e - x.frac) / 2)
     let odd = if x.frac % 2 == 1 { SQRT_2 } else { 1.0 };
-    let (m, power, _) = root(b, size, true, |m| if m < 1.0 { 0.0 } else { m.sqrt() * odd });
+    let (m, power, _) = root(b, size, true, |m| m.max(0.5).sqrt() * odd);
+    let m = signs.into_iter().fold(m, |m, sign| b.choose(sign, m));
     let y = b.muls(&[(m, power)])[0];
     let scale = ROOT_FRAC as i64 + x.frac.div_ceil(2) as i64 - frac as i64;
     let most = (x.bits / 2 + frac + 1).min(62);
@@ -76,10 +72,10 @@ pub(super) fn sqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
 /// `1 / sqrt(x)`, as `Function::Rsqrt` says.
 pub(super) fn rsqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let whole = b.read(x, 0);
-    let size = b.like(Op::Relu, &[whole], x.bits, 0);
+    let (size, _) = at_least_one(b, whole);
     let (size, damped) = bounded_below(b, size, x.frac as f64 / 2.0 + frac as f64, bits, 2.0, ROOT_FRAC);
     let odd = if x.frac % 2 == 1 { SQRT_2 * damped } else { damped };
-    let (m, power, most) = root(b, size, false, |m| odd / m.max(1.0).sqrt());
+    let (m, power, most) = root(b, size, false, |m| odd / m.max(0.5).sqrt());
     let y = b.muls(&[(m, power)])[0];
     let scale = ROOT_FRAC as i64 + (most / 2) as i64 - (x.frac / 2 + frac) as i64;
     let y = shifted(b, y, scale, (x.frac.div_ceil(2) + frac + 1).min(62), bits);
@@ -91,50 +87,64 @@ const ROOT_FRAC: u32 = 24;
 
 /// `f` of the mantissa m in [1, 4) with [`ROOT_FRAC`] fraction bits; `2^((most - e) / 2)` or with `up` `2^(e / 2)`; most.
 fn root(b: &mut Build<'_>, x: Value, up: bool, f: impl Fn(f64) -> f64) -> (Value, Value, u32) {
-    const PER_UNIT: u32 = 6;
     let e = exponent(b, x, 2, false);
     let powers = e.powers(b, &[(0, 1, false), (0, 2, up)]);
-    let m = mantissa(b, x, powers[0], e.most(0), 2, FRAC);
-    let (index, t) = split(b, m, FRAC - PER_UNIT);
-    let table = Table::new(PER_UNIT + 2, PER_UNIT, FRAC, 60, f);
-    let y = table.at(b, index, t);
-    let y = b.round(y, ROOT_FRAC);
-    let y = b.resize_small(y, ROOT_FRAC + 2, WORD);
+    let m = whole_mantissa(b, x, powers[0], e.most(0), 2);
+    let y = piecewise(b, m, 9, 60, End::Continues, f);
+    let y = b.dither(y, 60 - ROOT_FRAC, WORD);
     (b.read(y, 0), powers[1], e.most(0))
 }
 
 /// `ln(x)`; of x <= 0 that of one unit.
 pub(super) fn log(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let whole = b.read(x, 0);
-    // zero has the exponent of one unit, and no bits after it
-    let size = b.like(Op::Relu, &[whole], x.bits, 0);
+    let (size, _) = at_least_one(b, whole);
     let e = exponent(b, size, 1, false);
     let power = e.powers(b, &[(0, 1, false)])[0];
-    let w = mantissa(b, size, power, e.most(0), 1, FRAC);
+    let w = whole_mantissa(b, size, power, e.most(0), 1);
     let y = log_of(b, &e, w, -(x.frac as i64));
-    let y = b.round(y, frac);
     // |ln| < 45
-    let y = b.resize(y, frac + 7);
     if bits >= frac + 7 {
-        return y;
+        return b.dither(y, y.frac - frac, bits);
     }
+    let y = b.dither(y, y.frac - frac, frac + 7);
     let largest = (1i64 << (bits - 1)) - 1;
     clamp(b, y, -largest, largest)
 }
 
-/// `ln(1 + w) + (e + offset) ln 2` in [`WORD`] bits, with many fraction bits.
+/// `ln(w) + (e + offset) ln 2` for a mantissa w in [`WORD`] bits, with many fraction bits.
 pub(super) fn log_of(b: &mut Build<'_>, e: &Exponent, w: Value, offset: i64) -> Value {
-    const SEGMENTS: u32 = 8;
-    /// Leaves 7 bits for the whole part.
-    const SUM: u32 = 57;
-    let (index, t) = split(b, w, FRAC - SEGMENTS);
-    let table = Table::new(SEGMENTS, SEGMENTS, FRAC, SUM, libm::log1p);
-    let fraction = table.at(b, index, t);
+    /// Leaves 7 bits for the whole part, and one free.
+    const SUM: u32 = 56;
+    let fraction = piecewise(b, w, 9, SUM, End::Continues, |w| libm::log(w.max(0.5)));
     let ln2 = (LN_2 * 2f64.powi(SUM as i32)).round_ties_even() as i64;
     let whole = e.scaled(b, ln2);
     let whole = b.add_const(whole, offset.wrapping_mul(ln2));
     let whole = b.read(whole, SUM);
     b.add(fraction, whole)
+}
+
+/// x, or 1 where it is 0, for whole x >= 0 or 2^(k - 1), which stays.
+fn or_one(b: &mut Build<'_>, x: Value) -> Value {
+    let less = b.add_const(x, -1);
+    let zero = b.is_negative(less, 1);
+    let one = b.sub(x, x);
+    let one = b.add_const(one, 1);
+    let added = b.choose(zero, one);
+    b.add(x, added)
+}
+
+/// max(x, 1) for whole x, and two bits of which one is 0 where x is not positive.
+fn at_least_one(b: &mut Build<'_>, x: Value) -> (Value, [Value; 2]) {
+    let less = b.add_const(x, -1);
+    // the smallest number less 1 is not negative
+    let both = b.stack(&[x, less]);
+    let signs = b.is_negative(both, 1);
+    let [negative, below] = [0, 1].map(|i| b.row(signs, i));
+    let (not_negative, not_below) = (b.add_const(negative, 1), b.add_const(below, 1));
+    let kept = b.choose(not_negative, less);
+    let kept = b.choose(not_below, kept);
+    (b.add_const(kept, 1), [not_negative, not_below])
 }
 
 /// max(x, least) for whole x >= 0, or 2^(k - 1), which stays.
@@ -155,7 +165,7 @@ fn bounded_below(b: &mut Build<'_>, x: Value, top: f64, bits: u32, power: f64, k
     (at_least(b, x, least as i64), 1.0 - 2f64.powi(-(kept as i32)))
 }
 
-/// `x 2^-shift`, rounded, as a whole number below 2^magnitude in `bits`.
+/// `x 2^-shift`, rounded up or down, as a whole number below 2^magnitude in `bits`; x is below 2^62.
 fn shifted(b: &mut Build<'_>, x: Value, shift: i64, magnitude: u32, bits: u32) -> Value {
     let x = b.read(x, 0);
     if shift > 62 {
@@ -168,6 +178,5 @@ fn shifted(b: &mut Build<'_>, x: Value, shift: i64, magnitude: u32, bits: u32) -
     }
     let shift = shift as u32;
     let x = b.read(x, shift);
-    let y = b.round(x, 0);
-    b.resize_small(y, magnitude, bits)
+    b.dither(x, shift, bits)
 }

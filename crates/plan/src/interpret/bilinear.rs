@@ -14,6 +14,7 @@ const DEPTH: usize = 64;
 /// The value of a bilinear operation of a checked plan, reduced modulo 2^k.
 pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&[E]]) -> Vec<E> {
     let mut out = match op {
+        Op::Scale => xs[0].iter().map(|&a| a.mul(xs[1][0])).collect(),
         Op::Mul => xs[0].iter().zip(xs[1]).map(|(&a, &b)| a.mul(b)).collect(),
         Op::Linear => linear(types, xs),
         Op::MatMul => matmul(types, xs),

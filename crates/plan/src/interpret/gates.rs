@@ -15,6 +15,10 @@ pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&
         Op::IsNegative => xs[0].iter().map(|&x| bit(x.is_negative(from))).collect(),
         Op::Equal => xs[0].iter().zip(xs[1]).map(|(x, y)| bit(x == y)).collect(),
         Op::Max => xs[0].iter().zip(xs[1]).map(|(&x, &y)| E::max(x, y, from)).collect(),
+        Op::Choose => {
+            let zip = xs[0].iter().zip(xs[1]);
+            zip.map(|(&b, &x)| if b == E::ZERO { E::ZERO } else { x }).collect()
+        }
         Op::Select => {
             let pairs = xs[1].iter().zip(xs[2]);
             xs[0].iter().zip(pairs).map(|(&c, (&x, &y))| if c == E::ZERO { y } else { x }).collect()

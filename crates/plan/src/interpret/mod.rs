@@ -3,6 +3,7 @@
 mod bilinear;
 mod gates;
 mod parallel;
+mod table;
 mod truncate;
 pub(crate) mod walk;
 
@@ -24,7 +25,7 @@ pub enum InterpretError {
     /// An input or weight was not given.
     #[error("{what} `{name}` was not given")]
     Missing {
-        /// `input` or `weight`.
+        /// `input`, `weight`, `state` or `public number`.
         what: &'static str,
         /// Its name.
         name: String,
@@ -32,7 +33,7 @@ pub enum InterpretError {
     /// An input or weight of another shape.
     #[error("{what} `{name}` has shape {found:?}, but the plan takes {expected:?}")]
     Shape {
-        /// `input` or `weight`.
+        /// `input`, `weight`, `state` or `public number`.
         what: &'static str,
         /// Its name.
         name: String,
@@ -40,6 +41,16 @@ pub enum InterpretError {
         found: Vec<usize>,
         /// Wanted.
         expected: Vec<usize>,
+    },
+    /// A value that must not be so large, by the promise of a truncation that keeps the ring.
+    #[error(
+        "node {node} ({layer}): a value overflows what its ring can hold; use fewer fraction bits, or smaller numbers (in training, a lower learning rate)"
+    )]
+    Overflow {
+        /// The node.
+        node: usize,
+        /// Its layer.
+        layer: String,
     },
     /// Stochastic rounding without randomness.
     #[error(
@@ -62,6 +73,28 @@ pub fn interpret(
 ) -> Result<Vec<Tensor>, InterpretError> {
     let values = run(plan, inputs, weights, coins, false)?;
     Ok(plan.outputs.iter().map(|o| values[o.value].clone().expect("outputs are kept")).collect())
+}
+
+/// One step of training: the outputs, in order, and the states after it, by name. `weights` holds the states as well,
+/// `inputs` the public numbers.
+pub fn interpret_step(
+    plan: &Plan,
+    inputs: &BTreeMap<String, Tensor>,
+    weights: &BTreeMap<String, Tensor>,
+    coins: &mut dyn Coins,
+) -> Result<(Vec<Tensor>, BTreeMap<String, Tensor>), InterpretError> {
+    Ok(ended(plan, &run(plan, inputs, weights, coins, false)?))
+}
+
+/// What a step leaves of the values of its nodes: the outputs, and the states after it.
+pub(crate) fn ended<T: Clone>(plan: &Plan, values: &[Option<T>]) -> (Vec<T>, BTreeMap<String, T>) {
+    let value = |v: usize| values[v].clone().expect("outputs and updates are kept");
+    let next = |update: &crate::ir::Update| match &plan.nodes[update.state].op {
+        Op::State { name, .. } => Some((name.clone(), value(update.value))),
+        _ => None,
+    };
+    let outputs = plan.outputs.iter().map(|o| value(o.value)).collect();
+    (outputs, plan.updates.iter().filter_map(next).collect())
 }
 
 /// The value of every node, for layer-by-layer comparison.
@@ -89,6 +122,8 @@ fn run(
             let (what, name, given) = match op {
                 Op::Input { name, .. } => ("input", name, inputs.get(name)),
                 Op::Weight { name, .. } => ("weight", name, weights.get(name)),
+                Op::State { name, .. } => ("state", name, weights.get(name)),
+                Op::Public { name, .. } => ("public number", name, inputs.get(name)),
                 _ => unreachable!("only inputs and weights are given"),
             };
             let tensor = given.ok_or_else(|| InterpretError::Missing { what, name: name.clone() })?;
@@ -96,7 +131,8 @@ fn run(
             let ring = Ring::new(ty.bits);
             Ok(tensor.data().iter().map(|&v| ring.wrap(v)).collect())
         },
-        |truncation, x: &[u64]| truncation.apply(x, coins),
+        |truncation, x: &[u64], coins: &mut dyn Coins| truncation.apply(x, coins),
+        coins,
     )?;
     let tensor = |(id, value): (usize, Option<Vec<u64>>)| {
         value.map(|data| Tensor::new(plan.nodes[id].ty.shape.clone(), data).expect("shapes are checked"))

@@ -6,6 +6,13 @@ use privet_ring::Ring;
 pub trait Coins {
     /// `count` numbers uniform in `[0, 2^shift)` for node `node`, or `None` where there is no randomness.
     fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>>;
+
+    /// `count` numbers uniform in 32 bits, the coins of dropout `stream`: the same whenever they are asked for again in a
+    /// run. `None` where there is no randomness.
+    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
+        let (_, _) = (stream, count);
+        None
+    }
 }
 
 impl<F: FnMut(ValueId, usize, u32) -> Vec<u64>> Coins for F {
@@ -24,21 +31,45 @@ impl Coins for NoCoins {
     }
 }
 
+/// Coins, or where there are none the middle of what they may be.
+pub(crate) struct OrMiddle<'a>(pub &'a mut dyn Coins);
+
+impl Coins for OrMiddle<'_> {
+    fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>> {
+        self.0.draw(node, count, shift).or_else(|| Some(vec![(1 << (shift - 1)) - 1; count]))
+    }
+}
+
 /// One truncate-reduce.
 pub(crate) struct Truncation<'a> {
     pub node: ValueId,
     pub layer: &'a str,
     pub ring: Ring,
+    pub to: Ring,
     pub shift: u32,
     pub rounding: Rounding,
 }
 
 impl Truncation<'_> {
+    /// Whether the result has more bits than truncate-reduce leaves.
+    fn widens(&self) -> bool {
+        self.to.bits() > self.ring.bits() - self.shift
+    }
+
+    /// Whether `v` is in `[-2^(k-2), 2^(k-2))`.
+    fn fits(&self, v: u64) -> bool {
+        let top = self.ring.signed(v) >> (self.ring.bits() - 2);
+        top == 0 || top == -1
+    }
+
     /// Floor: `signed(x) >> f`. Stochastic: that plus 1 where `s < x mod 2^f`, s uniform in f bits, which
     /// happens with probability `(x mod 2^f) / 2^f`. Within one unit: the floor, in the middle of what is allowed.
-    /// All modulo 2^(k-f).
+    /// All modulo 2^k'.
     pub fn apply(&self, x: &[u64], coins: &mut dyn Coins) -> Result<Vec<u64>, InterpretError> {
-        let to = Ring::new(self.ring.bits() - self.shift);
+        let to = self.to;
+        if self.widens() && x.iter().any(|&v| !self.fits(v)) {
+            return Err(InterpretError::Overflow { node: self.node, layer: self.layer.into() });
+        }
         let floor = |v: u64| (self.ring.signed(v) >> self.shift) as u64;
         if self.rounding != Rounding::Stochastic {
             return Ok(x.iter().map(|&v| to.wrap(floor(v))).collect());

@@ -23,7 +23,7 @@ impl Draft<'_> {
         }
     }
 
-    /// How often each node is read, by nodes and as an output.
+    /// How often each node is read, by nodes, as an output, and as an update.
     pub fn uses(&self) -> Vec<usize> {
         uses(&self.graph)
     }
@@ -51,8 +51,16 @@ impl Draft<'_> {
             map.push(new);
         }
         self.graph.nodes = rewrite.nodes;
+        self.renumber(&map);
+    }
+
+    /// Outputs and updates name nodes by their new numbers.
+    pub fn renumber(&mut self, map: &[usize]) {
         for output in &mut self.graph.outputs {
             output.node = map[output.node];
+        }
+        for update in &mut self.graph.updates {
+            (update.state, update.node) = (map[update.state], map[update.node]);
         }
     }
 }
@@ -138,7 +146,8 @@ fn uses(graph: &Graph) -> Vec<usize> {
 
 fn uses_of(nodes: &[GraphNode], graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; nodes.len()];
-    for id in nodes.iter().flat_map(|n| &n.inputs).chain(graph.outputs.iter().map(|o| &o.node)) {
+    let results = graph.outputs.iter().map(|o| &o.node).chain(graph.updates.iter().map(|u| &u.node));
+    for id in nodes.iter().flat_map(|n| &n.inputs).chain(results) {
         uses[*id] += 1;
     }
     uses

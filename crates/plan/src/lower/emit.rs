@@ -5,11 +5,12 @@ use super::forms::{DATA_OWNER, Emitter, Form, RECEIVER};
 use super::infer::geometry;
 use super::precision::Format;
 use super::report::Problem;
+use super::training;
 use crate::functions::{self, Build, Function, MOST_FRACTION};
 use crate::graph::GraphOp;
 use crate::ir::{Op, Output};
 
-type Emitted = Result<Form, Problem>;
+pub(super) type Emitted = Result<Form, Problem>;
 
 /// Emit all nodes and the outputs.
 pub(super) fn emit(e: &mut Emitter<'_>) -> Result<(), Problem> {
@@ -24,9 +25,10 @@ pub(super) fn emit(e: &mut Emitter<'_>) -> Result<(), Problem> {
             // whatever the operation made: the receiver decodes any fraction, so a truncation here saves nothing
             false => e.native(v),
         };
-        let output = Output { value: form.id, name: output.name.clone(), to: RECEIVER.into() };
-        e.plan.outputs.push(output);
+        let to = output.to.clone().unwrap_or_else(|| RECEIVER.into());
+        e.plan.outputs.push(Output { value: form.id, name: output.name.clone(), to });
     }
+    training::updates(e);
     Ok(())
 }
 
@@ -34,7 +36,19 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
     let (n, format) = (e.node(v), e.format(v));
     let shape = n.shape.as_slice();
     match &n.op {
-        GraphOp::Input { name } => Ok(input(e, v, name)),
+        GraphOp::Input { name, owner } => Ok(input(e, v, name, owner.as_deref())),
+        GraphOp::State { name, frac } => training::state(e, v, name, *frac),
+        GraphOp::Public { name, limit } => training::public(e, v, name, *limit),
+        GraphOp::Positive => Ok(training::positive(e, v)),
+        GraphOp::Choose => Ok(training::choose(e, v)),
+        GraphOp::Reverse { dims } => local(e, v, Op::Reverse { dims: dims.clone() }),
+        GraphOp::Dropout { stream, keep } => {
+            let keep = (keep * 2f64.powi(32)).round().clamp(1.0, u32::MAX.into()) as u32;
+            local(e, v, Op::Dropout { stream: *stream, keep })
+        }
+        GraphOp::InRange { limit } => Ok(training::in_range(e, v, *limit)),
+        GraphOp::Mul if training::reads_public(e, v) => Ok(training::scale(e, v)),
+        GraphOp::MulScalar { value } if e.formats.keep_ring => training::mul_scalar(e, v, *value),
         GraphOp::Conv2d { .. } => {
             let x = &e.node(n.inputs[0]).shape;
             let geometry = geometry(&n.op, x, &e.node(n.inputs[1]).shape)
@@ -92,14 +106,14 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
     }
 }
 
-fn input(e: &mut Emitter<'_>, v: usize, name: &str) -> Form {
+fn input(e: &mut Emitter<'_>, v: usize, name: &str, owner: Option<&str>) -> Form {
     let format = e.format(v);
     let bits = e.wide[v].unwrap_or(format.k);
     let largest = 2f64.powi((format.k - format.f - format.g) as i32 - 1);
     let limit = e.node(v).range.map_or(largest, |[lo, hi]| {
         (lo.abs().max(hi.abs()).max(f64::MIN_POSITIVE) * 2f64.powi(e.formats.headroom as i32)).min(largest)
     });
-    let op = Op::Input { name: name.into(), owner: DATA_OWNER.into(), limit };
+    let op = Op::Input { name: name.into(), owner: owner.unwrap_or(DATA_OWNER).into(), limit };
     let shape = e.node(v).shape.clone();
     e.push(v, op, vec![], &shape, bits, format.f)
 }
@@ -218,17 +232,23 @@ fn summand(e: &mut Emitter<'_>, v: usize, elements: usize) -> Form {
     if native.frac + need <= native.bits && (native.frac <= format.f || e.uses[x] == 1) {
         return native;
     }
-    if format.f + need <= format.m() {
+    if format.f + need <= format.m() && !e.formats.keep_ring {
         return e.obtain(x, format.m(), format.f);
     }
-    e.obtain(x, format.k, format.f)
+    e.obtain(x, format.k, e.frac(v))
 }
 
 /// All operands in one ring with one fraction: wide where that is wanted and there already; as their operations made
 /// them where that saves truncations; else as activations.
-fn common(e: &mut Emitter<'_>, v: usize) -> Vec<Form> {
-    let (n, format) = (e.node(v), e.format(v));
-    let values: Vec<usize> = n.inputs.iter().copied().filter(|&x| !e.is_parameter(x)).collect();
+pub(super) fn common(e: &mut Emitter<'_>, v: usize) -> Vec<Form> {
+    let inputs = &e.node(v).inputs;
+    alike(e, v, inputs)
+}
+
+/// Operands `operands` of `v` in one ring with one fraction.
+pub(super) fn alike(e: &mut Emitter<'_>, v: usize, operands: &[usize]) -> Vec<Form> {
+    let format = e.format(v);
+    let values: Vec<usize> = operands.iter().copied().filter(|&x| !e.is_parameter(x)).collect();
     let (bits, frac) = common_numbers(e, v, &values, format);
     let of = |e: &mut Emitter<'_>, x: usize| {
         if e.is_parameter(x) {
@@ -240,13 +260,16 @@ fn common(e: &mut Emitter<'_>, v: usize) -> Vec<Form> {
         }
         e.obtain(x, bits, frac)
     };
-    n.inputs.iter().map(|&x| of(e, x)).collect()
+    operands.iter().map(|&x| of(e, x)).collect()
 }
 
 fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Format) -> (u32, u32) {
-    let Format { k, f, .. } = format;
+    let (k, f) = (format.k, e.frac(v));
     if values.is_empty() {
         return (k, f);
+    }
+    if values.iter().any(|&x| e.native(x).bits == 1) {
+        return (1, 0);
     }
     if let Some(k) = e.wide[v]
         && values.iter().all(|&x| e.find(x, k, f).is_some())
@@ -263,13 +286,16 @@ fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Forma
     if lazily && frac >= f && frac + e.need(v) <= bits {
         return (bits, frac);
     }
+    if e.formats.keep_ring {
+        return (k, f);
+    }
     let acts: Vec<u32> = values.iter().map(|&x| e.at_most(x, format.m(), f).bits).collect();
     let least = acts.into_iter().min().unwrap_or(format.m());
     (if f + e.need(v) <= least { least } else { format.m() }, f)
 }
 
 /// A local operation on operands in common numbers.
-fn local(e: &mut Emitter<'_>, v: usize, op: Op) -> Emitted {
+pub(super) fn local(e: &mut Emitter<'_>, v: usize, op: Op) -> Emitted {
     let xs = common(e, v);
     let shape = e.node(v).shape.clone();
     Ok(e.push(v, op, xs.iter().map(|x| x.id).collect(), &shape, xs[0].bits, xs[0].frac))

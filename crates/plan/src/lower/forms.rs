@@ -5,6 +5,7 @@
 //! extensions appear where they are needed, once.
 
 use super::draft::Draft;
+use super::fine::{Fine, fine};
 use super::precision::{Format, Formats, RoundingMode, compared, op_name, range_bits};
 use super::report::Problem;
 use crate::float::FloatTensor;
@@ -35,6 +36,8 @@ pub(super) struct Emitter<'a> {
     pub formats: &'a Formats,
     pub wide: Vec<Option<u32>>,
     pub uses: Vec<usize>,
+    /// In training: fraction bits of values that have more than others, and how far sums have grown.
+    pub fine: Vec<Fine>,
     compared: Vec<bool>,
     pub forms: Vec<Vec<Form>>,
     pub plan: Plan,
@@ -56,6 +59,7 @@ impl<'a> Emitter<'a> {
             formats,
             wide,
             uses: draft.uses(),
+            fine: fine(&draft.graph),
             compared: compared(&draft.graph),
             forms: Vec::with_capacity(draft.graph.nodes.len()),
             plan: Plan {
@@ -64,6 +68,7 @@ impl<'a> Emitter<'a> {
                 batch: draft.graph.batch,
                 nodes: Vec::new(),
                 outputs: Vec::new(),
+                updates: Vec::new(),
             },
             rounding,
             parameters: BTreeMap::new(),
@@ -87,6 +92,9 @@ impl<'a> Emitter<'a> {
     /// activations have.
     pub fn need(&self, v: usize) -> u32 {
         let Format { k, f, g } = self.format(v);
+        if self.formats.keep_ring {
+            return k - f - g;
+        }
         let spare = self.formats.headroom + self.compared[v] as u32;
         self.node(v).range.map_or(k - f - g, |range| range_bits(range, spare).min(k - f - g))
     }
@@ -205,15 +213,22 @@ impl<'a> Emitter<'a> {
         form
     }
 
+    /// Fraction bits of value `v` where nothing else decides.
+    pub fn frac(&self, v: usize) -> u32 {
+        self.fine[v].frac.unwrap_or(self.format(v).f)
+    }
+
     /// Drop `shift` fraction bits as the user wants them rounded.
-    fn truncate(&mut self, v: usize, x: Form, shift: u32) -> Form {
+    pub fn truncate(&mut self, v: usize, x: Form, shift: u32) -> Form {
         let (x, rounding) = match self.rounding {
             RoundingMode::Floor => (x, Rounding::Floor),
             RoundingMode::Stochastic => (x, Rounding::Stochastic),
             RoundingMode::Nearest => (self.add_half(v, x, shift), Rounding::Floor),
             RoundingMode::OneUlp => (self.add_half(v, x, shift), Rounding::OneUlp),
         };
-        self.unary(v, Op::Truncate { shift, rounding }, x, x.bits - shift, x.frac - shift)
+        let keeps = self.formats.keep_ring && x.bits == self.format(v).k;
+        let bits = if keeps { x.bits } else { x.bits - shift };
+        self.unary(v, Op::Truncate { shift, rounding }, x, bits, x.frac - shift)
     }
 
     /// Half a unit of what will be left after dropping `shift` bits.

@@ -11,7 +11,36 @@ pub(crate) fn infer(op: &GraphOp, xs: &[&[usize]], declared: &[usize]) -> Result
     use GraphOp::*;
     let x = xs.first().copied().unwrap_or(&[]);
     match op {
-        Input { .. } | Parameter { .. } | Unsupported { .. } => Ok(declared.to_vec()),
+        Input { .. } | Parameter { .. } | State { .. } | Unsupported { .. } => Ok(declared.to_vec()),
+        Public { .. } | InRange { .. } => Ok(vec![]),
+        Choose => {
+            ensure(x == xs[1], || format!("chooses {:?} by bits of shape {x:?}", xs[1]))?;
+            Ok(x.to_vec())
+        }
+        Reverse { dims } => {
+            ensure(dims.iter().all(|&d| d < x.len()), || format!("reverses {dims:?} of {x:?}"))?;
+            Ok(x.to_vec())
+        }
+        Conv2dInputGrad { stride, padding, dilation, groups }
+        | Conv2dWeightGrad { stride, padding, dilation, groups } => {
+            let forward =
+                GraphOp::Conv2d { stride: *stride, padding: *padding, dilation: *dilation, groups: *groups };
+            let (input, weight) =
+                if matches!(op, Conv2dInputGrad { .. }) { (declared, x) } else { (x, declared) };
+            let result = conv_geometry(&geometry(&forward, input, weight)?, input, weight)?;
+            ensure(result == xs[1], || format!("a gradient of shape {:?} for {result:?}", xs[1]))?;
+            Ok(declared.to_vec())
+        }
+        MaxPool2dGrad { window } => {
+            let result = pool_output(window, x)?;
+            ensure(result == xs[1], || format!("a gradient of shape {:?} for {result:?}", xs[1]))?;
+            Ok(x.to_vec())
+        }
+        AvgPool2dGrad { window, .. } => {
+            let result = pool_output(window, declared)?;
+            ensure(result == x, || format!("a gradient of shape {x:?} for {result:?}"))?;
+            Ok(declared.to_vec())
+        }
         Conv2d { .. } => {
             let g = geometry(op, x, xs[1])?;
             bias(xs, xs[1][0])?;
@@ -39,6 +68,7 @@ pub(crate) fn infer(op: &GraphOp, xs: &[&[usize]], declared: &[usize]) -> Result
             })?;
             Ok(x.to_vec())
         }
+        Positive | Dropout { .. } => Ok(x.to_vec()),
         Relu | Clamp { .. } | LeakyRelu { .. } | Neg | AddScalar { .. } | MulScalar { .. } => Ok(x.to_vec()),
         Smooth { function } => {
             function.check(x)?;

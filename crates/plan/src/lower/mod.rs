@@ -8,13 +8,18 @@
 mod demand;
 mod draft;
 mod emit;
+mod fine;
 mod forms;
 mod infer;
 mod precision;
 mod rebatch;
 pub mod remedies;
 mod report;
+mod rounds;
 mod rules;
+mod share;
+mod training;
+mod uses;
 
 pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use precision::{LayerPrecision, Precision, RoundingMode};
@@ -62,7 +67,10 @@ pub fn lower_for(
     let mut notes = std::mem::take(&mut draft.notes);
     let formats = choose_formats(&draft, precision, prices, &mut notes)?;
     notes.push(formats.note());
-    let (plan, parameters) = emitted(&draft, &formats, precision)?.finish();
+    let (mut plan, parameters) = emitted(&draft, &formats, precision)?.finish();
+    if formats.keep_ring {
+        plan = rounds::joined(share::shared(plan));
+    }
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
     Ok(Lowered { plan, parameters, notes })
 }
@@ -77,6 +85,9 @@ fn choose_formats(
     notes: &mut Vec<String>,
 ) -> Result<Formats, CheckReport> {
     const MOST_SPARE_BITS: u32 = 12;
+    if precision.keep_ring || !draft.graph.updates.is_empty() {
+        return Formats::keeping_ring(precision);
+    }
     let least = Formats::choose(&draft.graph, precision, 0, notes)?;
     if precision.bits.is_some() {
         return Ok(least);
@@ -101,7 +112,10 @@ fn emitted<'a>(
     formats: &'a Formats,
     precision: &Precision,
 ) -> Result<forms::Emitter<'a>, CheckReport> {
-    let wide = demand::wide(&draft.graph, formats);
+    let wide = match formats.keep_ring {
+        true => vec![Some(formats.of("").k); draft.graph.nodes.len()],
+        false => demand::wide(&draft.graph, formats),
+    };
     let mut emitter = forms::Emitter::new(draft, formats, wide, precision.rounding);
     emit::emit(&mut emitter).map_err(CheckReport::one)?;
     Ok(emitter)
@@ -123,7 +137,7 @@ fn problems<'a>(
     given: impl Fn(&str) -> Option<Option<&'a FloatTensor>>,
 ) -> Result<(), CheckReport> {
     graph.check().map_err(|e| CheckReport::one(whole(e.to_string())))?;
-    let mut problems = Vec::new();
+    let mut problems = uses::problems(graph);
     for node in &graph.nodes {
         if let Some((what, remedy)) = node_problem(graph, node, &given) {
             let (layer, source) = (node.layer.clone(), node.source.clone());
@@ -142,7 +156,9 @@ fn node_problem<'a>(
         return Some(("is not supported".into(), remedies::remedy(name).into()));
     }
     if let GraphOp::BatchNorm { .. } = node.op
-        && node.inputs[1..].iter().any(|&i| !matches!(graph.nodes[i].op, GraphOp::Parameter { .. }))
+        && node.inputs[1..]
+            .iter()
+            .any(|&i| !matches!(graph.nodes[i].op, GraphOp::Parameter { .. } | GraphOp::State { .. }))
     {
         return Some(("its statistics depend on the input".into(), remedies::remedy("batch_norm").into()));
     }

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 const AUTO_FRACTION: u32 = 16;
 /// Fewest fraction bits chosen automatically.
 const LEAST_FRACTION: u32 = 6;
+/// Fraction bits of training when the user gives none.
+const TRAINING_FRACTION: u32 = 24;
 /// Ring bits chosen when there is no calibrated range.
 const UNCALIBRATED_BITS: u32 = 64;
 
@@ -28,6 +30,9 @@ pub struct Precision {
     pub per_layer: BTreeMap<String, LayerPrecision>,
     /// Bits kept free above the calibrated ranges when bits or fraction are chosen automatically.
     pub headroom_bits: u32,
+    /// For training: truncations keep the ring (docs/training.md, Numbers), so that every value that is not a bit lives in
+    /// Z_2^k; k is 64 and f 24 where they are not given, and calibrated ranges choose nothing.
+    pub keep_ring: bool,
 }
 
 /// An exception for one layer.
@@ -64,6 +69,7 @@ impl Default for Precision {
             rounding: RoundingMode::Nearest,
             per_layer: BTreeMap::new(),
             headroom_bits: 2,
+            keep_ring: false,
         }
     }
 }
@@ -97,12 +103,17 @@ pub(crate) struct Formats {
     per_layer: BTreeMap<String, Format>,
     /// Bits wanted above the calibrated ranges; explicit numbers may leave fewer.
     pub headroom: u32,
+    /// [`Precision::keep_ring`].
+    pub keep_ring: bool,
 }
 
 impl Formats {
     /// What was chosen, for the user.
     pub fn note(&self) -> String {
         let Format { k, f, g } = self.base;
+        if self.keep_ring {
+            return format!("everything in {k} ring bits with {f} fraction bits; comparisons in {}", k - g);
+        }
         format!("linear layers in {k} ring bits; {f} fraction bits for activations, {g} for weights")
     }
 
@@ -112,6 +123,23 @@ impl Formats {
         };
         let exception = self.per_layer.keys().filter(covers).max_by_key(|n| n.len());
         exception.map_or(self.base, |name| self.per_layer[name])
+    }
+
+    /// The numbers of training: one ring for all.
+    pub fn keeping_ring(p: &Precision) -> Result<Formats, CheckReport> {
+        let f = p.fraction.unwrap_or(TRAINING_FRACTION);
+        let g = p.weight_fraction.unwrap_or(f);
+        let base = valid(Format { k: p.bits.unwrap_or(UNCALIBRATED_BITS), f, g }, "")?;
+        if let Some(layer) = p.per_layer.keys().next() {
+            return Err(CheckReport::one(Problem {
+                op: "precision".into(),
+                layer: layer.clone(),
+                source: String::new(),
+                what: "has numbers of its own, but training keeps one ring for all".into(),
+                remedy: "leave exceptions for layers out".into(),
+            }));
+        }
+        Ok(Formats { base, per_layer: BTreeMap::new(), headroom: p.headroom_bits, keep_ring: true })
     }
 
     /// Choose the formats; `spare` is added to automatically chosen ring bits (at most 64 in all).
@@ -139,7 +167,8 @@ impl Formats {
         }
         let need = needs.iter().max().copied();
         let base = base_format(p, need, spare)?;
-        let mut formats = Formats { base, per_layer: BTreeMap::new(), headroom: p.headroom_bits };
+        let (headroom, per_layer) = (p.headroom_bits, BTreeMap::new());
+        let mut formats = Formats { base, per_layer, headroom, keep_ring: false };
         for (name, exception) in &p.per_layer {
             let k = exception.bits.unwrap_or(base.k);
             let f = exception.fraction.unwrap_or(base.f);

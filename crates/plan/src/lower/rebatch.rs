@@ -68,6 +68,8 @@ fn keeps_batch(node: &GraphNode, shapes: &[&[usize]], follows: &[bool], batch: u
         Concat { dim } if *dim == 0 || follows.contains(&false) => return mixes("a concatenation"),
         Sum { dims, .. } | Mean { dims, .. } if dims.contains(&0) => return mixes("a sum"),
         Argmax { dim: 0, .. } => return mixes("argmax"),
+        Conv2dWeightGrad { .. } => return mixes("a gradient of weights"),
+        Reverse { dims } if dims.contains(&0) => return mixes("a reversal"),
         Smooth { function } if function.dim() == Some(0) => return mixes("a softmax"),
         Slice { dim: 0, .. } => return mixes("a slice"),
         Permute { dims } if dims.first() != Some(&0) => return mixes("a permutation"),

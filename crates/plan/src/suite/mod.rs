@@ -5,15 +5,17 @@
 //! [`cases`]. Here is also what tests of secrecy share: fixed inputs, and what judges whether messages are uniform.
 
 mod chi;
+mod lowered;
 mod plans;
 mod tally;
 
 pub use chi::{ChiSquare, LIMIT};
+pub use lowered::{lowered_operands, lowered_step};
 pub use plans::{constant, gate};
 pub use tally::{Fill, Tally, fixed_inputs};
 
 use crate::functions::{Build, Function, emit};
-use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
+use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};
 use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
 use std::collections::BTreeMap;
 
@@ -29,13 +31,14 @@ pub struct Case {
 pub type Operands = BTreeMap<String, Tensor>;
 
 impl Case {
-    /// Inputs and weights: a mix of uniform elements and the edges of the ring. `random` gives uniform words.
+    /// Inputs with public numbers, and weights with states: a mix of uniform elements and the edges of the ring. `random` gives uniform words.
     pub fn operands(&self, random: &mut dyn FnMut() -> u64) -> [Operands; 2] {
         let mut operands = [Operands::new(), Operands::new()];
         for node in &self.plan.nodes {
             let (which, name) = match &node.op {
                 Op::Input { name, .. } => (0, name),
-                Op::Weight { name, .. } => (1, name),
+                Op::Weight { name, .. } | Op::State { name, .. } => (1, name),
+                Op::Public { name, .. } => (0, name),
                 _ => continue,
             };
             let data = (0..node.ty.len()).map(|_| element(Ring::new(node.ty.bits), random)).collect();
@@ -83,7 +86,14 @@ struct Builder(Plan);
 
 impl Builder {
     fn new(name: &str) -> Builder {
-        Builder(Plan { version: PLAN_VERSION, name: name.into(), batch: 1, nodes: vec![], outputs: vec![] })
+        Builder(Plan {
+            version: PLAN_VERSION,
+            name: name.into(),
+            batch: 1,
+            nodes: vec![],
+            outputs: vec![],
+            updates: vec![],
+        })
     }
 
     fn add(&mut self, op: Op, inputs: &[usize], shape: &[usize], bits: u32) -> usize {
@@ -184,7 +194,174 @@ pub fn cases() -> Vec<Case> {
         smooth(Function::Softmax { dim: 1 }, &[3, 7, 2], [40, 24], [40, 24]),
         smooth(Function::LogSoftmax { dim: 1 }, &[4, 5], [32, 16], [40, 16]),
     ]);
+    for (k, shift, to, n) in
+        [(8, 3, 5, 70), (64, 30, 34, 300), (9, 7, 9, 60), (40, 12, 64, 130), (64, 30, 64, 2000)]
+    {
+        all.push(dither(k, shift, to, n));
+    }
+    all.extend([lookup(2, 1, 64, 70), lookup(4, 3, 20, 130), lookup(8, 2, 64, 300)]);
+    all.extend([piecewise(3, 0, 40, 70), piecewise(1, 5, 64, 64), piecewise(7, 20, 64, 300)]);
+    all.extend([
+        exponential(29, 24, 25, &[(-30, 34)], 300),
+        exponential(15, 9, 18, &[(-32, 29), (10, 5)], 70),
+    ]);
     all
+}
+
+/// Truncation by coins that are the family's own; where the ring is kept the operand is small.
+fn dither(k: u32, shift: u32, to: u32, n: usize) -> Case {
+    let mut b = Builder::new(&format!("dither {k} bits by {shift} to {to}, {n} elements"));
+    let wide = to > k - shift;
+    let x = b.input(&[n], if wide { k - 1 } else { k });
+    b.frac(x, shift);
+    let x = match wide {
+        true => b.add(Op::Extend, &[x], &[n], k),
+        false => x,
+    };
+    b.frac(x, shift);
+    let y = b.add(Op::Dither { shift }, &[x], &[n], to);
+    b.done(&[y])
+}
+
+fn lookup(bits: u32, tables: usize, to: u32, n: usize) -> Case {
+    let mut b = Builder::new(&format!("look-up in {tables} tables of {bits} bits to {to}, {n} elements"));
+    let entry = |t: usize, i: i64| (i * i - 5 * i).wrapping_mul(0x1234_5678_9abc + t as i64);
+    let tables: Vec<Vec<i64>> =
+        (0..tables).map(|t| (0..1i64 << bits).map(|i| entry(t, i)).collect()).collect();
+    let shape = [tables.len(), n];
+    let x = b.input(&[n], bits);
+    let y = b.add(Op::Lookup { tables }, &[x], &shape, to);
+    b.done(&[y])
+}
+
+fn piecewise(index: u32, shift: u32, to: u32, n: usize) -> Case {
+    let mut b = Builder::new(&format!("quadratics on {index} and {shift} bits to {to}, {n} elements"));
+    let pieces = (0..1i64 << index).map(|i| [i * 0x1_0000_0001, -i * 0x1_0001, 3 - i]).collect();
+    let x = b.input(&[n], index + shift);
+    let y = b.add(Op::Piecewise { shift, pieces }, &[x], &[n], to);
+    b.done(&[y])
+}
+
+fn exponential(k: u32, frac: u32, first: u32, rows: &[(i32, u32)], n: usize) -> Case {
+    let mut b = Builder::new(&format!("exponentials in {} rows of {k} bits, {n} elements", rows.len()));
+    let x = b.input(&[n], k);
+    b.frac(x, frac);
+    let op = Op::Exponential { first, rows: rows.to_vec() };
+    let y = b.add(op, &[x], &[rows.len(), n], 64);
+    b.done(&[y])
+}
+
+/// The cases of training's operations.
+pub fn training_cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (k, n) in [(2, 100), (9, 64), (40, 200), (64, 700)] {
+        all.push(unary("sign bit", Op::IsNegative, n, k, 1));
+    }
+    for (k, shift, to, n) in
+        [(8, 1, 8, 60), (9, 7, 9, 60), (40, 12, 30, 100), (64, 24, 64, 1000), (64, 62, 64, 40)]
+    {
+        for rounding in [Rounding::Floor, Rounding::Stochastic] {
+            all.push(widening_truncation(k, shift, to, rounding, n));
+        }
+    }
+    all.push(widening_truncation(40, 8, 64, Rounding::OneUlp, 100));
+    all.extend([
+        choose(2, 70),
+        choose(40, 300),
+        choose(64, 1000),
+        bits(),
+        reverse(),
+        scale(),
+        dropout(),
+        states(),
+    ]);
+    all
+}
+
+/// The operand is extended from a bit less, so that it keeps the promise.
+fn widening_truncation(k: u32, shift: u32, to: u32, rounding: Rounding, n: usize) -> Case {
+    let mut b = Builder::new(&format!("truncate {k} bits by {shift} {rounding:?} to {to}, {n} elements"));
+    let x = b.input(&[n], k - 1);
+    let wide = b.add(Op::Extend, &[x], &[n], k);
+    b.frac(x, shift);
+    b.frac(wide, shift);
+    let y = b.add(Op::Truncate { shift, rounding }, &[wide], &[n], to);
+    b.done(&[y])
+}
+
+/// One sign bit, chosen by twice: ReLU and its gradient.
+fn choose(k: u32, n: usize) -> Case {
+    let mut b = Builder::new(&format!("choose by a sign, {k} bits, {n} elements"));
+    let (x, g) = (b.input(&[n], k), b.input(&[n], k));
+    let before = b.add(Op::AddConst { value: -1 }, &[x], &[n], k);
+    let negative = b.add(Op::IsNegative, &[before], &[n], 1);
+    let positive = b.add(Op::AddConst { value: 1 }, &[negative], &[n], 1);
+    let y = b.add(Op::Choose, &[positive, x], &[n], k);
+    let gradient = b.add(Op::Choose, &[positive, g], &[n], k);
+    let sum = b.add(Op::Add, &[y, gradient], &[n], k);
+    b.done(&[y, gradient, sum])
+}
+
+/// Local operations on bits, which are then used and revealed.
+fn bits() -> Case {
+    let mut b = Builder::new("local operations on bits");
+    let (x, y, g) = (b.input(&[4, 5], 20), b.input(&[4, 5], 20), b.input(&[5, 8], 33));
+    let p = b.add(Op::IsNegative, &[x], &[4, 5], 1);
+    let q = b.add(Op::IsNegative, &[y], &[4, 5], 1);
+    let xor = b.add(Op::Add, &[p, q], &[4, 5], 1);
+    let not = b.add(Op::AddConst { value: 1 }, &[q], &[4, 5], 1);
+    let both = b.add(Op::Concat { dim: 0 }, &[xor, not], &[8, 5], 1);
+    let turned = b.add(Op::Permute { dims: vec![1, 0] }, &[both], &[5, 8], 1);
+    let chosen = b.add(Op::Choose, &[turned, g], &[5, 8], 33);
+    b.done(&[turned, chosen])
+}
+
+fn reverse() -> Case {
+    let mut b = Builder::new("reverse, then multiply");
+    let x = b.input(&[2, 3, 4], 50);
+    let r = b.add(Op::Reverse { dims: vec![0, 2] }, &[x], &[2, 3, 4], 50);
+    let p = b.add(Op::Mul, &[x, r], &[2, 3, 4], 50);
+    b.done(&[r, p])
+}
+
+fn scale() -> Case {
+    let mut b = Builder::new("scale by public numbers");
+    let (x, y) = (b.input(&[7, 30], 64), b.input(&[20], 24));
+    let rate = b.add(Op::Public { name: "rate".into(), limit: 1.0 }, &[], &[], 64);
+    let other = b.add(Op::Public { name: "other".into(), limit: 1.0 }, &[], &[], 24);
+    let s = b.add(Op::Scale, &[x, rate], &[7, 30], 64);
+    let t = b.add(Op::Scale, &[y, other], &[20], 24);
+    let p = b.add(Op::Mul, &[s, s], &[7, 30], 64);
+    b.done(&[s, t, p])
+}
+
+/// The same coins twice, others once.
+fn dropout() -> Case {
+    let mut b = Builder::new("dropout");
+    let (x, g) = (b.input(&[10, 30], 40), b.input(&[10, 30], 64));
+    let kept = b.add(Op::Dropout { stream: 0, keep: 1 << 31 }, &[x], &[10, 30], 40);
+    let gradient = b.add(Op::Dropout { stream: 0, keep: 1 << 31 }, &[g], &[10, 30], 64);
+    let other = b.add(Op::Dropout { stream: 7, keep: u32::MAX }, &[x], &[10, 30], 40);
+    let p = b.add(Op::Mul, &[kept, other], &[10, 30], 40);
+    b.done(&[kept, gradient, p])
+}
+
+/// A step of linear regression: two states, one update that needs a gate, and one state that stays.
+fn states() -> Case {
+    let mut b = Builder::new("a step that updates states");
+    let x = b.input(&[6, 5], 64);
+    let w = b.add(Op::State { name: "w".into(), owner: "model-owner".into() }, &[], &[3, 5], 64);
+    let v = b.add(Op::State { name: "v".into(), owner: "model-owner".into() }, &[], &[3, 5], 40);
+    let still = b.add(Op::State { name: "still".into(), owner: "model-owner".into() }, &[], &[3], 64);
+    let rate = b.add(Op::Public { name: "rate".into(), limit: 1.0 }, &[], &[], 64);
+    let y = b.add(Op::Linear, &[x, w, still], &[6, 3], 64);
+    let turned = b.add(Op::Permute { dims: vec![1, 0] }, &[y], &[3, 6], 64);
+    let gradient = b.add(Op::MatMul, &[turned, x], &[3, 5], 64);
+    let step = b.add(Op::Scale, &[gradient, rate], &[3, 5], 64);
+    let next = b.add(Op::Sub, &[w, step], &[3, 5], 64);
+    let positive = b.add(Op::Relu, &[v], &[3, 5], 40);
+    b.0.updates = vec![Update { state: w, value: next }, Update { state: v, value: positive }];
+    b.done(&[y])
 }
 
 fn binary(name: &str, op: Op, n: usize, k: u32, to: u32) -> Case {

@@ -9,8 +9,8 @@ pub fn constant(plan: &Plan, word: impl Fn(Ring) -> u64) -> [Operands; 2] {
     let mut operands = [Operands::new(), Operands::new()];
     for node in &plan.nodes {
         let (which, name) = match &node.op {
-            Op::Input { name, .. } => (0, name),
-            Op::Weight { name, .. } => (1, name),
+            Op::Input { name, .. } | Op::Public { name, .. } => (0, name),
+            Op::Weight { name, .. } | Op::State { name, .. } => (1, name),
             _ => continue,
         };
         let ring = Ring::new(node.ty.bits);
@@ -35,7 +35,8 @@ pub fn gate(op: Op, inputs: usize, n: usize, from: u32, to: u32) -> Plan {
     }
     nodes.push(node(op, (0..inputs).collect(), ty(to), format!("node{inputs}")));
     let outputs = vec![Output { value: inputs, name: "y".into(), to: "receiver".into() }];
-    let plan = Plan { version: PLAN_VERSION, name: "one gate".into(), batch: n, nodes, outputs };
+    let plan =
+        Plan { version: PLAN_VERSION, name: "one gate".into(), batch: n, nodes, outputs, updates: vec![] };
     assert!(plan.check().is_ok(), "a test's plan must be sound");
     plan
 }

@@ -3,7 +3,7 @@
 use super::Numbers;
 use super::reference::evaluate;
 use privet_plan::FloatTensor;
-use privet_plan::graph::{GRAPH_VERSION, Graph, GraphNode, GraphOp, GraphOutput};
+use privet_plan::graph::{GRAPH_VERSION, Graph, GraphNode, GraphOp, GraphOutput, GraphUpdate};
 use std::collections::BTreeMap;
 
 /// A graph with its parameters and one example input.
@@ -16,8 +16,14 @@ pub struct Model {
 
 impl Model {
     pub fn new(seed: u64, batch: usize) -> Self {
-        let graph =
-            Graph { version: GRAPH_VERSION, name: "test".into(), batch, nodes: vec![], outputs: vec![] };
+        let graph = Graph {
+            version: GRAPH_VERSION,
+            name: "test".into(),
+            batch,
+            nodes: vec![],
+            outputs: vec![],
+            updates: vec![],
+        };
         Model { graph, params: BTreeMap::new(), inputs: BTreeMap::new(), numbers: Numbers(seed) }
     }
 
@@ -30,7 +36,34 @@ impl Model {
         let name = format!("x{}", self.inputs.len());
         let data = self.tensor(shape, 2.0);
         self.inputs.insert(name.clone(), data);
-        self.op(GraphOp::Input { name }, &[], shape)
+        self.op(GraphOp::Input { name, owner: None }, &[], shape)
+    }
+
+    /// A state with a random first value.
+    pub fn state(&mut self, shape: &[usize], scale: f64) -> usize {
+        let tensor = self.tensor(shape, scale);
+        self.state_of(tensor, None)
+    }
+
+    pub fn state_of(&mut self, tensor: FloatTensor, frac: Option<u32>) -> usize {
+        let name = format!("s{}", self.params.len());
+        let shape = tensor.shape.clone();
+        self.params.insert(name.clone(), tensor);
+        self.op(GraphOp::State { name, frac }, &[], &shape)
+    }
+
+    pub fn public(&mut self, name: &str, value: f64, limit: f64) -> usize {
+        self.inputs.insert(name.into(), FloatTensor { shape: vec![], data: vec![value] });
+        self.op(GraphOp::Public { name: name.into(), limit }, &[], &[])
+    }
+
+    /// `node` takes the place of `state`.
+    pub fn update(&mut self, state: usize, node: usize) {
+        self.graph.updates.push(GraphUpdate { state, node });
+    }
+
+    pub fn shape(&self, x: usize) -> Vec<usize> {
+        self.graph.nodes[x].shape.clone()
     }
 
     pub fn param(&mut self, shape: &[usize]) -> usize {
@@ -110,7 +143,8 @@ impl Model {
 
     /// Name the output and record ranges from the example.
     pub fn finish(&mut self, output: usize) -> FloatTensor {
-        self.graph.outputs.push(GraphOutput { node: output, name: format!("y{}", self.graph.outputs.len()) });
+        let name = format!("y{}", self.graph.outputs.len());
+        self.graph.outputs.push(GraphOutput { node: output, name, to: None });
         let values = evaluate(&self.graph, &self.inputs, &self.params);
         for (node, value) in self.graph.nodes.iter_mut().zip(&values) {
             node.range = value.range();

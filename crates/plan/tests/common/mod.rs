@@ -2,7 +2,9 @@
 #![allow(dead_code)]
 
 pub mod build;
+pub mod gradients;
 pub mod reference;
+pub mod training;
 pub mod workload;
 
 use privet_plan::Plan;
@@ -55,7 +57,7 @@ pub fn single(op: Op, operands: &[Type], result: Type) -> Plan {
     let n = nodes.len();
     nodes.push(Node { op, inputs: (0..n).collect(), ty: result, layer: "layer".into() });
     let outputs = vec![Output { value: n, name: "y".into(), to: "receiver".into() }];
-    Plan { version: PLAN_VERSION, name: "test".into(), batch: 1, nodes, outputs }
+    Plan { version: PLAN_VERSION, name: "test".into(), batch: 1, nodes, outputs, updates: vec![] }
 }
 
 pub fn tensors(plan: &Plan, values: &[&[i64]]) -> BTreeMap<String, Tensor> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 type Tensors = BTreeMap<String, FloatTensor>;
 
-fn index(shape: &[usize], mut flat: usize) -> Vec<usize> {
+pub fn index(shape: &[usize], mut flat: usize) -> Vec<usize> {
     let mut out = vec![0; shape.len()];
     for d in (0..shape.len()).rev() {
         out[d] = flat % shape[d];
@@ -17,7 +17,7 @@ fn index(shape: &[usize], mut flat: usize) -> Vec<usize> {
 }
 
 /// The element at `at`, numpy broadcasting included.
-fn get(t: &FloatTensor, at: &[usize]) -> f64 {
+pub fn get(t: &FloatTensor, at: &[usize]) -> f64 {
     let lead = at.len() - t.shape.len();
     let flat =
         t.shape.iter().enumerate().fold(0, |flat, (d, &n)| flat * n + if n == 1 { 0 } else { at[lead + d] });
@@ -37,8 +37,10 @@ pub fn evaluate(graph: &Graph, inputs: &Tensors, params: &Tensors) -> Vec<FloatT
     for node in &graph.nodes {
         let xs: Vec<&FloatTensor> = node.inputs.iter().map(|&i| &values[i]).collect();
         let data = match &node.op {
-            GraphOp::Input { name } => inputs[name].data.clone(),
-            GraphOp::Parameter { name } => params[name].data.clone(),
+            GraphOp::Input { name, .. } => inputs[name].data.clone(),
+            GraphOp::Parameter { name } | GraphOp::State { name, .. } => params[name].data.clone(),
+            GraphOp::Public { name, .. } => inputs[name].data.clone(),
+            op if is_training(op) => super::gradients::value(op, &xs, &node.shape),
             op => (0..node.shape.iter().product())
                 .map(|i| element(op, &xs, &node.shape, &index(&node.shape, i)))
                 .collect(),
@@ -200,7 +202,23 @@ fn element(op: &GraphOp, xs: &[&FloatTensor], shape: &[usize], at: &[usize]) -> 
             best.0 as f64
         }
         GraphOp::Input { .. } | GraphOp::Parameter { .. } | GraphOp::Unsupported { .. } => unreachable!(),
+        training => unreachable!("{training:?} is in `gradients`"),
     }
+}
+
+fn is_training(op: &GraphOp) -> bool {
+    matches!(
+        op,
+        GraphOp::Positive
+            | GraphOp::Choose
+            | GraphOp::Reverse { .. }
+            | GraphOp::Dropout { .. }
+            | GraphOp::Conv2dInputGrad { .. }
+            | GraphOp::Conv2dWeightGrad { .. }
+            | GraphOp::MaxPool2dGrad { .. }
+            | GraphOp::AvgPool2dGrad { .. }
+            | GraphOp::InRange { .. }
+    )
 }
 
 fn total(x: &FloatTensor, dims: &[usize], keepdim: bool, at: &[usize]) -> f64 {

@@ -39,7 +39,7 @@ fn with_parameters(
 pub fn inputs(graph: &Graph) -> BTreeMap<String, FloatTensor> {
     let mut numbers = Numbers(1);
     let inputs = graph.nodes.iter().filter_map(|node| match &node.op {
-        GraphOp::Input { name } => Some((name.clone(), uniform(&node.shape, node.range, &mut numbers))),
+        GraphOp::Input { name, .. } => Some((name.clone(), uniform(&node.shape, node.range, &mut numbers))),
         _ => None,
     });
     inputs.collect()

@@ -4,7 +4,7 @@
 use super::bits::sum_less_product;
 use crate::adder::{Adder, Summands, Top};
 use crate::context::Party;
-use crate::moves::{Deal, Dealt, Known};
+use crate::moves::{Deal, Dealt, Known, Pieces, Split};
 use crate::parts::Parts;
 use crate::planes::{Bit, elements};
 use crate::proof::Algebra;
@@ -48,10 +48,92 @@ pub(super) fn count_below_half(cx: &mut Party, m: u32, to: Ring, x: &Share) -> R
     sum_less_product(cx, "carries", to, (&sum, &u, &v, 1), &parts)
 }
 
-/// Bit `l` of the sum of `x_j` and `x_(j+1)` modulo 2^m, in this party's part.
+/// `-2^m (e + c)` in `to`, for u of k bits that is below 2^(k-1), with m = k - shift bits above which the wraps of k bits are
+/// once u is shifted. Two rounds.
+pub(super) fn wraps(
+    cx: &mut Party,
+    (from, shift): (Ring, u32),
+    to: Ring,
+    u: &Share,
+) -> Result<Share, RunError> {
+    let m = from.bits() - shift;
+    let count = count_below_half(cx, from.bits(), Ring::new(to.bits() - m), u)?;
+    let lifted = |count: &[u64]| count.iter().map(|c| to.wrap((c << m).wrapping_neg())).collect();
+    Ok(Share::new(lifted(&count.own), lifted(&count.next)))
+}
+
+/// [`count`] of the low `shift` bits of `rounded`, and [`wraps`] of u: `e + c - 2^m (e' + c')` in `to`. Rounds: those of [`count`].
+///
+/// With c = l ^ v and c' = h OR w for bits l, h of the dealer and v, w of the others, that is
+/// `(l + e - 2^m (h + e')) + (v - 2^m w) - 2 l v + 2^m h w`: l, h and the first bracket are dealt, the products are one split.
+pub(super) fn count_less_wraps(
+    cx: &mut Party,
+    (from, shift): (Ring, u32),
+    to: Ring,
+    [rounded, u]: [&Share; 2],
+) -> Result<Pieces, RunError> {
+    let (k, m, proves) = (from.bits(), from.bits() - shift, cx.transcript.is_some());
+    let top = if proves { Top::Carry } else { Top::None };
+    let bits = Summands::deal(cx, "low bits", (rounded, shift as usize, top), |b| b)?;
+    let carry = tree::carry(cx, &bits)?;
+    let parts = bits.parts;
+    let (mut low, v) = carry.summands(cx, &parts);
+    let e = Bit { values: own_bit(cx, &parts, rounded, shift, shift), shared: proof(cx, &bits, shift) };
+    let mut high = Bit { values: own_bit(cx, &parts, u, k, k - 1), shared: None };
+    let mut wrap = Bit { values: own_bit(cx, &parts, u, k, k), shared: None };
+
+    let (algebra, words) = (Algebra::Ring(to), parts.elements(cx.id).map(|part| part.len()));
+    let growth = Ring::new(to.bits() - m);
+    let below = low.values.iter().zip(&e.values).map(|(l, e)| l + e);
+    let above = high.values.iter().zip(&wrap.values).map(|(h, e)| h + e);
+    let sum = below.zip(above).map(|(l, h)| to.wrap(l.wrapping_sub(h << m))).collect();
+    let mut columns = vec![
+        Deal { algebra, values: std::mem::take(&mut low.values), words },
+        Deal { algebra: Algebra::Ring(growth), values: std::mem::take(&mut high.values), words },
+        Deal { algebra, values: sum, words },
+    ];
+    let adder = Adder { x: u, m: k as usize, top: Top::Carry, tree: false };
+    if proves {
+        columns.push(adder.deal(cx, &parts));
+    }
+    let mut dealt = cx.deal_all("carries and wraps", columns)?.into_iter();
+    let [l, h, sum] =
+        std::array::from_fn(|_| dealt.next().unwrap_or_else(|| unreachable!("three are dealt")));
+    // what wraps around the smaller ring wraps around the larger one
+    let lifted = h.operand(&h, proves, |h, _| h.iter().map(|h| to.wrap(h << m)).collect());
+    if let Some(a) = dealt.next() {
+        let bits = adder.dealt(cx, parts, a, |b| b);
+        (high.shared, wrap.shared) = (proof(cx, &bits, k - 1), proof(cx, &bits, k));
+        low.claim(cx, to, &l);
+        high.claim(cx, growth, &h);
+        let mut rest = sum.zip(&l, |sum, l| difference(to, sum, l));
+        rest = rest
+            .zip(&lifted, |rest, h| rest.iter().zip(h).map(|(r, h)| to.wrap(r.wrapping_add(*h))).collect());
+        if let (Some(e), Some(wrap)) = (&e.shared, &wrap.shared) {
+            cx.claim_bits(to, &[(1, e), ((1u64 << m).wrapping_neg(), wrap)], &rest);
+        }
+    }
+
+    let minus_2l =
+        l.operand(&l, proves, |l, _| l.iter().map(|l| to.wrap(l.wrapping_mul(2).wrapping_neg())).collect());
+    let w = Known::summand(cx.id, &parts, u).map(|b| b.iter().map(|b| b >> (k - 1) & 1).collect());
+    let split = Split { algebra, terms: vec![(minus_2l, v.clone()), (lifted, w.clone())], words };
+    let [mut out] = cx.split("carries and wraps", [split])?;
+    out.add_dealt(algebra, &sum);
+    out.add_known(algebra, &v);
+    out.add_known_times(algebra, &w, (1u64 << m).wrapping_neg());
+    Ok(out)
+}
+
+fn difference(ring: Ring, x: &[u64], y: &[u64]) -> Vec<u64> {
+    x.iter().zip(y).map(|(x, y)| ring.wrap(x.wrapping_sub(*y))).collect()
+}
+
+/// Bit `l` of the sum of `x_j` and `x_(j+1)` modulo 2^m, in this party's part; for l = m what they carry.
 fn own_bit(cx: &Party, parts: &Parts, x: &Share, m: u32, l: u32) -> Vec<u64> {
     let (a, low) = (Dealt::summand(cx.id, parts, x), Ring::new(m).mask());
-    a.own.iter().zip(a.next.iter()).map(|(x, y)| (x & low).wrapping_add(y & low) >> l & 1).collect()
+    let sums = a.own.iter().zip(a.next.iter()).map(|(x, y)| (x & low).overflowing_add(y & low));
+    sums.map(|(sum, carry)| if l == 64 { u64::from(carry) } else { sum >> l & 1 }).collect()
 }
 
 /// The sharing of that bit modulo 2, as elements, where it is to be proved.
@@ -78,9 +160,7 @@ fn claimed(cx: &mut Party, to: Ring, dealt: Vec<Dealt>, u: &Bit, e: &Bit) -> [De
     let dealt: [Dealt; 2] = dealt.try_into().unwrap_or_else(|_| unreachable!("two are dealt"));
     if cx.transcript.is_some() {
         u.claim(cx, to, &dealt[0]);
-        let carry = dealt[1].zip(&dealt[0], |sum, u| {
-            sum.iter().zip(u).map(|(sum, u)| to.wrap(sum.wrapping_sub(*u))).collect()
-        });
+        let carry = dealt[1].zip(&dealt[0], |sum, u| difference(to, sum, u));
         e.claim(cx, to, &carry);
     }
     dealt

@@ -1,20 +1,29 @@
 //! `1{x = 0}`: `x = a + b` is zero exactly where a is -b, that is, where every bit of a differs from that of
 //! `b - 1`, the complement of -b.
 
-use super::{bits, in_blocks};
+use super::{bits::to_ring, in_blocks, planes_in_blocks};
 use crate::adder::{Summands, Top};
 use crate::context::Party;
-use crate::{RunError, Share, tree};
+use crate::{Planes, RunError, Share, tree};
 use privet_ring::Ring;
 
 /// `1{x = 0}` in `to`, for x in `from`.
 pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Share, RunError> {
     in_blocks(cx, x, |cx, x| {
-        let operands = (x, from.bits() as usize, Top::None);
-        let bits = Summands::deal(cx, "bits", operands, |b| b.wrapping_sub(1))?;
-        let zero = tree::all_differ(cx, &bits)?;
-        bits::to_ring(cx, to, &zero)
+        let zero = plane(cx, from, x)?;
+        to_ring(cx, to, &zero)
     })
+}
+
+/// `1{x = 0}` as bits, for x in `from` and of any length.
+pub(crate) fn bits(cx: &mut Party, from: Ring, x: &Share) -> Result<Planes, RunError> {
+    planes_in_blocks(cx, x, |cx, x| plane(cx, from, x))
+}
+
+fn plane(cx: &mut Party, from: Ring, x: &Share) -> Result<Planes, RunError> {
+    let operands = (x, from.bits() as usize, Top::None);
+    let bits = Summands::deal(cx, "bits", operands, |b| b.wrapping_sub(1))?;
+    tree::all_differ(cx, &bits)
 }
 
 #[cfg(test)]

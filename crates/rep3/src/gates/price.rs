@@ -1,13 +1,14 @@
 //! What the gates send, and remember to prove, is what the cost model declares, for every party, of either security.
 
-use super::{argmax, equal, extend, max, relu, sign, truncate};
+use super::{argmax, choose, equal, extend, lookup, max, relu, sign, truncate};
 use crate::linear::{self, Operand};
 use crate::testing::{edges, share, three};
-use crate::{Party, Security, Share};
+use crate::{Party, Planes, Security, Share};
 use privet_family::Products;
 use privet_kernels::LinearShape;
 use privet_plan::cost::{Claims, Rep3, Talk};
 use privet_plan::ir::{Op, Rounding, Type};
+use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;
 use privet_ring::{Conv2d, Pool2d, Ring};
 
@@ -63,6 +64,8 @@ fn declared_is_counted() {
         {
             let (k, k2) = (Ring::new(from), Ring::new(to));
             check(&Op::IsNegative, &[n], (from, to), |cx, x| drop(sign::eval(cx, k, k2, x).unwrap()));
+            check(&Op::IsNegative, &[n], (from, 1), |cx, x| drop(sign::bits(cx, k, x).unwrap()));
+            check(&Op::Equal, &[n], (from, 1), |cx, x| drop(equal::bits(cx, k, x).unwrap()));
             check(&Op::Equal, &[n], (from, to), |cx, x| drop(equal::eval(cx, k, k2, x).unwrap()));
             check(&Op::Relu, &[n], (from, to), |cx, x| drop(relu::eval(cx, k, k2, x).unwrap()));
             check(&Op::Extend, &[n], (from, to), |cx, x| drop(extend::eval(cx, k, k2, x).unwrap()));
@@ -71,10 +74,60 @@ fn declared_is_counted() {
         for (from, shift) in [(2, 1), (5, 3), (32, 13), (64, 24), (64, 63)] {
             for rounding in [Rounding::Floor, Rounding::Stochastic, Rounding::OneUlp] {
                 let op = Op::Truncate { shift, rounding };
-                check(&op, &[n], (from, from - shift), |cx, x| {
-                    truncate::eval(cx, Ring::new(from), shift, rounding, x).unwrap();
-                });
+                for to in [from - shift, from - shift + 1, from, 64] {
+                    if to > from - shift && shift + 2 > from {
+                        continue;
+                    }
+                    check(&op, &[n], (from, to), |cx, x| {
+                        truncate::eval(cx, (Ring::new(from), Ring::new(to)), shift, rounding, x).unwrap();
+                    });
+                }
             }
+        }
+    }
+}
+
+#[test]
+fn declared_is_counted_in_choices() {
+    for (n, bits) in [(1, 1), (129, 2), (500, 40), (64, 64), (Rep3::BLOCK + 65, 2)] {
+        let ring = Ring::new(bits);
+        let [bit, x] = [1, bits].map(|bits| Type { shape: vec![n], bits, frac: 0 });
+        counted(&Op::Choose, &[&bit, &x], &x, |cx| {
+            let words = vec![0; n.div_ceil(64)];
+            let bit = Planes::new(n, 1, words.clone(), words);
+            choose::eval(cx, ring, &bit, &share(cx.id, ring, &edges(ring, n))).unwrap();
+        });
+    }
+}
+
+#[test]
+fn declared_is_counted_in_look_ups() {
+    let of = |shape: &[usize], bits: u32, frac: u32| Type { shape: shape.to_vec(), bits, frac };
+    for n in [1, 129, 300] {
+        for (bits, to) in [(1, 64), (3, 7), (4, 64), (8, 2)] {
+            let tables = vec![vec![5; 1 << bits]; 3];
+            let (x, y) = (of(&[n], bits, 0), of(&[3, n], to, 0));
+            let rings = [bits, to].map(Ring::new);
+            counted(&Op::Lookup { tables: tables.clone() }, &[&x], &y, |cx| {
+                lookup::tables(cx, rings, &tables, &share(cx.id, rings[0], &edges(rings[0], n))).unwrap();
+            });
+        }
+        for (bits, shift, to) in [(2, 0, 64), (2, 1, 1), (5, 20, 64)] {
+            let pieces = vec![[1, 2, 3]; 1 << bits];
+            let (x, y) = (of(&[n], bits + shift, 0), of(&[n], to, 0));
+            let rings = [bits + shift, to].map(Ring::new);
+            counted(&Op::Piecewise { shift, pieces: pieces.clone() }, &[&x], &y, |cx| {
+                let x = share(cx.id, rings[0], &edges(rings[0], n));
+                lookup::piecewise(cx, rings, &Pieces { shift, pieces: &pieces }, &x).unwrap();
+            });
+        }
+        for (whole, frac, first, rows) in [(5, 24, 25, vec![(-30, 35)]), (6, 9, 18, vec![(-32, 29), (10, 5)])]
+        {
+            let (x, y) = (of(&[n], whole + frac, frac), of(&[rows.len(), n], 64, 0));
+            let (ring, e) = (Ring::new(x.bits), Exponential::new(&x, first, &rows).unwrap());
+            counted(&Op::Exponential { first, rows: rows.clone() }, &[&x], &y, |cx| {
+                lookup::exponential(cx, [ring, Ring::R64], &e, &share(cx.id, ring, &edges(ring, n))).unwrap();
+            });
         }
     }
 }
@@ -101,6 +154,10 @@ fn declared_is_counted_in_tournaments() {
 fn long_vectors_go_in_blocks() {
     let (n, ring) = (Rep3::BLOCK + 65, Ring::new(2));
     check(&Op::Relu, &[n], (2, 2), |cx, x| drop(relu::eval(cx, ring, ring, x).unwrap()));
+    check(&Op::IsNegative, &[n], (2, 1), |cx, x| {
+        let bits = sign::bits(cx, ring, x).unwrap();
+        assert_eq!((bits.n, bits.own.len()), (n, n.div_ceil(64)));
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `1{x < 0}`: `MSB(x) = a_(k-1) ^ b_(k-1) ^ carry` for the two summands of x.
 
-use super::{bits, in_blocks};
+use super::{bits::to_ring, in_blocks, planes_in_blocks};
 use crate::adder::{Summands, Top};
 use crate::context::Party;
 use crate::planes::to_planes;
@@ -11,8 +11,13 @@ use privet_ring::Ring;
 pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Share, RunError> {
     in_blocks(cx, x, |cx, x| {
         let bit = msb(cx, from, x)?;
-        bits::to_ring(cx, to, &bit)
+        to_ring(cx, to, &bit)
     })
+}
+
+/// `1{x < 0}` as bits, for x in `from` and of any length: a sign without a ring to be carried to.
+pub(crate) fn bits(cx: &mut Party, from: Ring, x: &Share) -> Result<Planes, RunError> {
+    planes_in_blocks(cx, x, |cx, x| msb(cx, from, x))
 }
 
 /// The sign bit of x in `from`, as a plane.

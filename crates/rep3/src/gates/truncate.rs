@@ -4,22 +4,25 @@
 //! The components' own quotients add up to that of x less the carries out of their low bits; where the components
 //! wrap around 2^k, the quotients wrap around 2^(k-f) by as much.
 
-use super::{carries, in_blocks};
+use super::{carries, in_blocks, keep};
 use crate::context::Party;
 use crate::local::plus_public;
 use crate::{RunError, Share};
 use privet_plan::ir::Rounding;
 use privet_ring::Ring;
 
-/// Truncate by `shift`, below the bits of `from`.
+/// Truncate by `shift`, below the bits of `from`, to what is left of them, or to more where x keeps the promise of
+/// [`keep`].
 pub(crate) fn eval(
     cx: &mut Party,
-    from: Ring,
+    (from, to): (Ring, Ring),
     shift: u32,
     rounding: Rounding,
     x: &Share,
 ) -> Result<Share, RunError> {
-    let to = Ring::new(from.bits() - shift);
+    if to.bits() > from.bits() - shift {
+        return keep::eval(cx, (from, to), shift, rounding, x);
+    }
     let x = match rounding {
         _ if shift == 0 => return Ok(x.clone()),
         Rounding::OneUlp => return Ok(crate::local::truncate_within_one(cx.id, from, shift, x)),
@@ -49,7 +52,8 @@ mod tests {
     fn check(ring: Ring, shift: u32, x: &[u64]) {
         let to = Ring::new(ring.bits() - shift);
         let floors: Vec<u64> = x.iter().map(|&x| to.wrap((ring.signed(x) >> shift) as u64)).collect();
-        let run = |rounding| value(to, |cx| eval(cx, ring, shift, rounding, &share(cx.id, ring, x)).unwrap());
+        let run =
+            |rounding| value(to, |cx| eval(cx, (ring, to), shift, rounding, &share(cx.id, ring, x)).unwrap());
         assert_eq!(run(Rounding::Floor), floors, "{} of {ring} by {shift}", x.len());
 
         let near = run(Rounding::OneUlp);

@@ -104,10 +104,13 @@ impl Party<'_> {
         for Deal { algebra, mut values, words } in columns {
             let ring = algebra.ring();
             debug_assert_eq!(values.len(), words.mine);
-            let mut own = vec![0; words.mine];
+            let mut own = Vec::with_capacity(words.mine);
             payload.reserve(ring.packed_bytes(words.mine));
-            for (mask, value) in own.chunks_mut(PIECE).zip(values.chunks_mut(PIECE)) {
+            let mut mask = [0; PIECE];
+            for value in values.chunks_mut(PIECE) {
+                let mask = &mut mask[..value.len()];
                 key.fill(ring, mask);
+                own.extend_from_slice(mask);
                 algebra.subtract(value, mask);
                 pack(ring, value, &mut payload);
             }
@@ -165,21 +168,31 @@ impl Party<'_> {
     /// Remember to prove that the dealt ring element `u` is `c_j ^ c_(j+1)`, for bits c as elements 0 and 1:
     /// `u = c_j + c_(j+1) - 2 c_j c_(j+1)`, a statement with one product.
     pub(crate) fn claim_xor(&mut self, ring: Ring, c: &Dealt, u: &Dealt) {
+        self.claim_bits(ring, &[(1, c)], u);
+    }
+
+    /// [`Party::claim_xor`] for the sum of several bits, each times a public weight: a product for each.
+    pub(crate) fn claim_bits(&mut self, ring: Ring, bits: &[(u64, &Dealt)], u: &Dealt) {
         let Some(transcript) = &mut self.transcript else { return };
         let algebra = Algebra::Ring(ring);
-        let minus_two = |c: &Column| {
-            Column::from(c.iter().map(|c| ring.wrap(c.wrapping_mul(2).wrapping_neg())).collect::<Vec<_>>())
+        let times = |c: &Column, factor: u64| {
+            Column::from(c.iter().map(|c| ring.wrap(c.wrapping_mul(factor))).collect::<Vec<_>>())
         };
-        let rest = |c: &Column, u: &Column| {
-            let mut s = c.to_vec();
-            algebra.subtract(&mut s, u);
+        let minus_two = |of: fn(&Dealt) -> &Column| -> Vec<Column> {
+            bits.iter().map(|&(weight, c)| times(of(c), weight.wrapping_mul(2).wrapping_neg())).collect()
+        };
+        let columns = |of: fn(&Dealt) -> &Column| bits.iter().map(|&(_, c)| of(c).clone()).collect();
+        let rest = |of: fn(&Dealt) -> &Column| {
+            let mut s = of(u).to_vec();
+            algebra.negate(&mut s);
+            bits.iter().for_each(|&(weight, c)| algebra.add(&mut s, &times(of(c), weight)));
             Column::from(s)
         };
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {
-                Role::Mine => View::Prover { u: vec![minus_two(&c.own)], v: vec![c.next.clone()] },
-                Role::After => View::Before { u: vec![minus_two(&c.after)], s: rest(&c.after, &u.after) },
-                Role::Before => View::After { v: vec![c.before.clone()], s: rest(&c.before, &u.before) },
+                Role::Mine => View::Prover { u: minus_two(|c| &c.own), v: columns(|c| &c.next) },
+                Role::After => View::Before { u: minus_two(|c| &c.after), s: rest(|c| &c.after) },
+                Role::Before => View::After { v: columns(|c| &c.before), s: rest(|c| &c.before) },
             };
             super::remember(transcript, algebra, prover, view);
         }

@@ -84,6 +84,13 @@ impl Algebra {
         }
     }
 
+    /// `a <- a + factor b` of ring elements.
+    pub(crate) fn add_times(self, a: &mut [u64], b: &[u64], factor: u64) {
+        debug_assert_eq!(a.len(), b.len());
+        let ring = self.ring();
+        a.iter_mut().zip(b).for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(b.wrapping_mul(factor))));
+    }
+
     /// `a <- -a`, word by word.
     pub(crate) fn negate(self, a: &mut [u64]) {
         if let Algebra::Ring(ring) = self {

@@ -156,21 +156,23 @@ fn masked(
     message: &mut Vec<u8>,
 ) -> (Vec<u64>, Vec<u64>) {
     let ring = algebra.ring();
-    let (mut masks, mut sum) = (vec![0; n], Vec::new());
+    let (mut masks, mut sum, mut buffer) = (Vec::with_capacity(n), Vec::new(), [0; PIECE]);
     if !terms.is_empty() {
         sum.reserve_exact(n);
         message.reserve(ring.packed_bytes(n));
     }
-    for (i, mask) in masks.chunks_mut(PIECE).enumerate() {
-        key.fill(ring, mask);
-        algebra.negate(mask);
+    for start in (0..n).step_by(PIECE) {
+        let piece = start..n.min(start + PIECE);
+        let words = &mut buffer[..piece.len()];
+        key.fill(ring, words);
+        algebra.negate(words);
+        masks.extend_from_slice(words);
         if !terms.is_empty() {
-            let piece = i * PIECE..i * PIECE + mask.len();
-            sum.extend_from_slice(mask);
             for (a, b) in terms {
-                algebra.subtract_product(&mut sum[piece.clone()], &a[piece.clone()], &b[piece.clone()]);
+                algebra.subtract_product(words, &a[piece.clone()], &b[piece.clone()]);
             }
-            pack(ring, &sum[piece], message);
+            sum.extend_from_slice(words);
+            pack(ring, words, message);
         }
     }
     (masks, sum)
@@ -207,6 +209,12 @@ impl Pieces {
         algebra.add(&mut self.0.after[0], &b.after);
     }
 
+    /// Add a public number times a value that the two others know.
+    pub fn add_known_times(&mut self, algebra: Algebra, b: &Known, factor: u64) {
+        algebra.add_times(&mut self.0.before[1], &b.before, factor);
+        algebra.add_times(&mut self.0.after[0], &b.after, factor);
+    }
+
     /// Add the product of two values that the two others know.
     pub fn add_known_product(&mut self, algebra: Algebra, a: &Known, b: &Known) {
         algebra.add_product(&mut self.0.before[1], &a.before, &b.before);
@@ -219,6 +227,21 @@ impl Pieces {
             let mut out = Vec::with_capacity(parts.len());
             for pieces in self.in_order(id) {
                 out.extend_from_slice(&pieces[side]);
+            }
+            out
+        });
+        Share::new(own, next)
+    }
+
+    /// [`Pieces::join`], and what comes after it at once: `finish` is given elements of a component while they are in the
+    /// first-level cache, whose component it is, and the first one's place.
+    pub fn join_with(self, id: PartyId, parts: &Parts, finish: impl Fn(PartyId, usize, &mut [u64])) -> Share {
+        let [own, next] = [(0, id), (1, id.next())].map(|(side, holder)| {
+            let mut out = Vec::with_capacity(parts.len());
+            for piece in self.in_order(id).into_iter().flat_map(|pieces| pieces[side].chunks(PIECE)) {
+                let start = out.len();
+                out.extend_from_slice(piece);
+                finish(holder, start, &mut out[start..]);
             }
             out
         });

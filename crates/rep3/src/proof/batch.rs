@@ -3,14 +3,14 @@
 use super::products::{Coefficients, Product, ProductClaim};
 use super::{Algebra, Claim, Column, View};
 use crate::PartyId;
-use privet_plan::cost::proofs::{Shapes, Stated};
+use privet_plan::cost::proofs::{self, Shapes, Stated};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
 /// One batch of statements; the columns that this party does not have are left out.
 pub(super) struct Batch {
-    /// Left shift that makes the statement one modulo 2^64 (0 for bits).
-    pub shift: u32,
+    /// Where the statement holds (64 bits for words of bits).
+    pub ring: Ring,
     /// Words of every column.
     pub words: usize,
     /// Terms of the statement.
@@ -24,8 +24,8 @@ pub(super) struct Batch {
 #[derive(Default)]
 pub(super) struct Statements {
     pub batches: Vec<Batch>,
-    /// Variables of the first fold, which is of words; none where there are no words.
-    pub vars: u32,
+    /// Variables of the two folds of words; none where there are no words.
+    pub vars: [u32; 2],
     /// Over rings alone.
     pub products: Vec<Product>,
 }
@@ -60,16 +60,20 @@ impl Batches {
                 continue;
             }
             let of = &mut sorted[prover.index()];
-            let (of, shift) = match algebra {
-                Algebra::Bits => (&mut of.bits, 0),
-                Algebra::Ring(ring) => (&mut of.ring, 64 - ring.bits()),
+            let of = match algebra {
+                Algebra::Bits => &mut of.bits,
+                Algebra::Ring(_) => &mut of.ring,
             };
-            of.batches.push(Batch { shift, words, terms, u, v, s });
+            of.batches.push(Batch { ring: algebra.ring(), words, terms, u, v, s });
         }
         for (prover, of) in PartyId::ALL.into_iter().zip(&mut sorted) {
             of.ring.products.extend(products.iter().map(|p| p.about(id, prover)));
             let shapes = of.shapes();
-            (of.bits.vars, of.ring.vars) = (shapes.bits.vars(0), shapes.ring.vars(0));
+            for (of, shape) in [(&mut of.bits, shapes.bits), (&mut of.ring, shapes.ring)] {
+                if shape.of_words() == 2 {
+                    of.vars = [shape.vars(0), shape.vars(1)];
+                }
+            }
         }
         sorted
     }
@@ -86,44 +90,51 @@ impl Batches {
     }
 }
 
-/// Groups of words of the first fold.
-fn groups(words: usize, vars: u32) -> usize {
-    words.div_ceil(1 << vars)
-}
-
-/// The random coefficients of one prover's statements: word l of group g has `s_g rho_l`. Elements of the exceptional
-/// set by their coefficients; `rho_0` is 1.
+/// The random coefficients of one prover's statements: of ring elements, word l of group i of block b has `s_b sigma_i rho_l`, where
+/// a block is what becomes one item; of words of bits, word l of group b has `s_b rho_l`, and its lanes powers of Y beside.
+/// Elements of the exceptional set by their coefficients; `rho_0` and `sigma_0` are 1.
 pub(super) struct Weights {
-    /// Variables of the first fold.
-    pub vars: u32,
+    /// Variables of the two folds of words.
+    pub vars: [u32; 2],
     pub rho: Vec<u64>,
-    /// All batches' groups, one batch after the other.
+    /// 1 for bits: what the second fold folds are lanes.
+    pub sigma: Vec<u64>,
+    /// Variables of what has an `s` of its own.
+    block: u32,
+    /// All batches' blocks, one batch after the other.
     pub s: Vec<u64>,
     /// Every product's.
     pub products: Vec<Vec<Coefficients>>,
 }
 
 impl Weights {
-    fn draw(prg: &mut Prg, statements: &Statements) -> Weights {
-        let mut rho = prg.elements(Ring::R64, 1 << statements.vars);
+    fn draw(prg: &mut Prg, statements: &Statements, algebra: proofs::Extension) -> Weights {
+        let [first, second] = statements.vars;
+        let mut rho = prg.elements(Ring::R64, 1 << first);
         rho[0] = 1;
-        let s = prg
-            .elements(Ring::R64, statements.batches.iter().map(|b| groups(b.words, statements.vars)).sum());
+        let (block, mut sigma) = match algebra {
+            proofs::Extension::Bits => (first, vec![1; 1 << second]),
+            proofs::Extension::Ring => (first + second, prg.elements(Ring::R64, 1 << second)),
+        };
+        sigma[0] = 1;
+        let blocks = statements.batches.iter().map(|b| b.words.div_ceil(1 << block)).sum();
+        let s = prg.elements(Ring::R64, blocks);
         let products = statements.products.iter().map(|p| p.draw(prg)).collect();
-        Weights { vars: statements.vars, rho, s, products }
+        Weights { vars: statements.vars, rho, sigma, block, s, products }
     }
 
     /// Both algebras' weights from the seed that the verifiers reveal.
     pub fn expand(seed: &Seed, batches: &Batches) -> (Weights, Weights) {
         let mut prg = seed.stream();
-        (Weights::draw(&mut prg, &batches.bits), Weights::draw(&mut prg, &batches.ring))
+        let bits = Weights::draw(&mut prg, &batches.bits, proofs::Extension::Bits);
+        (bits, Weights::draw(&mut prg, &batches.ring, proofs::Extension::Ring))
     }
 
-    /// Batches with their own groups' coefficients.
+    /// Batches with their own blocks' coefficients.
     pub fn of<'a>(&'a self, batches: &'a [Batch]) -> impl Iterator<Item = (&'a Batch, &'a [u64])> {
         let mut rest = &self.s[..];
         batches.iter().map(move |b| {
-            let (s, after) = rest.split_at(groups(b.words, self.vars));
+            let (s, after) = rest.split_at(b.words.div_ceil(1 << self.block));
             rest = after;
             (b, s)
         })

@@ -18,6 +18,8 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
+    /// All items times the element of the exceptional set with these coefficients, which is public.
+    fn times(device: &dyn Device, items: &mut [Self], bits: u64);
     /// Append [`Extension::BYTES`] bytes.
     fn put(&self, out: &mut Vec<u8>);
     /// Read [`Extension::BYTES`] bytes; every string is an element.
@@ -25,13 +27,16 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     /// Uniform.
     fn draw(prg: &mut Prg) -> Self;
 
-    /// Values of `sum over batches and groups of s_g u_g v_g`, for the prover's columns.
+    /// Values of the first fold's polynomial, for the prover's columns.
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Self>;
-    /// `u` at the point whose powers are `basis`, every item times its weight.
-    fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Self]) -> Vec<Self>;
-    /// `v` at the point whose powers are `basis`.
-    fn first_fold_v(device: &dyn Device, batches: &[Batch], basis: &[Self]) -> Vec<Self>;
-    /// The combination of the batches' `s` columns: words m = (g, l) times `s_g rho_l`.
+    /// Values of the second fold's polynomial, where the first fold was at `first`. Made from the words, a piece at a time: what
+    /// the first fold makes of them takes as much memory as they do.
+    fn second_message(device: &dyn Device, batches: &[Batch], weights: &Weights, first: &[u64]) -> Vec<Self>;
+    /// `u` after both folds of words, at these two points, every item times its weight.
+    fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Self>;
+    /// `v` after both folds of words.
+    fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Self>;
+    /// The combination of the batches' `s` columns: every word times its coefficient.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;
     /// What joins the folded words: products that are combined in another way.
     fn join(_device: &dyn Device, _statements: &Statements, _weights: &Weights) -> Joined<Self> {

@@ -3,6 +3,7 @@
 use super::Column;
 use super::batch::{Batch, Weights};
 use super::extension::Extension;
+use super::tensor::basis;
 use privet_kernels::Device;
 use privet_kernels::fold::{GROUP, WORD_VARS, gf_mul, points};
 use privet_plan::cost::proofs;
@@ -10,25 +11,43 @@ use privet_prg::Prg;
 use privet_ring::Ring;
 
 // the device's kernels are made for these groups
-const _: () =
-    assert!(proofs::Extension::Bits.first(1) == WORD_VARS && proofs::Extension::Bits.items() == GROUP);
+const _: () = assert!(proofs::Extension::Bits.first(1) == WORD_VARS);
 
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
 
+/// Words at a time: what the first fold makes of them stays in the first-level cache.
+const PIECE: usize = 32 * GROUP;
+
+/// Columns after both folds, the second of lanes, with the weights of their groups.
 fn fold_columns<'a>(
     device: &dyn Device,
     columns: impl Iterator<Item = (&'a Column, Option<&'a [u64]>)>,
-    basis: &[Gf],
+    points: [&[u64]; 2],
 ) -> Vec<Gf> {
-    let basis = basis.try_into().expect("a power for every word of a group");
-    let columns: Vec<_> = columns.collect();
-    let len = |column: &Column| column.len().next_multiple_of(GROUP);
-    let mut items = Vec::with_capacity(columns.iter().map(|(column, _)| len(column)).sum());
+    let [first, second] = points.map(|r| basis::<Gf>(device, r));
+    let first = powers(&first);
+    let (mut lanes, mut items) = (Vec::with_capacity(PIECE), vec![]);
     for (column, s) in columns {
-        device.fold().words_fold(column, basis, s, &mut items);
+        for (i, words) in column.chunks(PIECE).enumerate() {
+            lanes.clear();
+            device.fold().words_fold(words, first, s.map(|s| of_piece(s, i)), &mut lanes);
+            let at = items.len();
+            items.resize(at + lanes.len().div_ceil(second.len()), 0);
+            device.fold().field_fold(&lanes, &second, &mut items[at..]);
+        }
     }
     items
+}
+
+/// The weights of the groups of piece `i`.
+fn of_piece(s: &[u64], i: usize) -> &[u64] {
+    let groups = PIECE / GROUP;
+    &s[i * groups..s.len().min((i + 1) * groups)]
+}
+
+fn powers(first: &[Gf]) -> &[Gf; GROUP] {
+    first.try_into().expect("a power for every word of a group")
 }
 
 impl Extension for Gf {
@@ -49,6 +68,10 @@ impl Extension for Gf {
 
     fn mul(self, other: Gf) -> Gf {
         gf_mul(self, other)
+    }
+
+    fn times(_device: &dyn Device, items: &mut [Gf], bits: u64) {
+        items.iter_mut().for_each(|item| *item = gf_mul(*item, bits));
     }
 
     fn put(&self, out: &mut Vec<u8>) {
@@ -74,13 +97,32 @@ impl Extension for Gf {
         sums
     }
 
-    fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gf]) -> Vec<Gf> {
-        let columns = weights.of(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (u, Some(s))));
-        fold_columns(device, columns, basis)
+    fn second_message(device: &dyn Device, batches: &[Batch], weights: &Weights, first: &[u64]) -> Vec<Gf> {
+        let (first, vars) = (basis::<Gf>(device, first), weights.vars[1]);
+        let first = powers(&first);
+        let mut sums = vec![0; points(vars)];
+        let (mut left, mut right) = (Vec::with_capacity(PIECE), Vec::with_capacity(PIECE));
+        for (b, s) in weights.of(batches) {
+            for (u, v) in b.u.iter().zip(&b.v) {
+                for (i, (u, v)) in u.chunks(PIECE).zip(v.chunks(PIECE)).enumerate() {
+                    left.clear();
+                    right.clear();
+                    device.fold().words_fold(u, first, Some(of_piece(s, i)), &mut left);
+                    device.fold().words_fold(v, first, None, &mut right);
+                    device.fold().field_message(&left, &right, vars, &mut sums);
+                }
+            }
+        }
+        sums
     }
 
-    fn first_fold_v(device: &dyn Device, batches: &[Batch], basis: &[Gf]) -> Vec<Gf> {
-        fold_columns(device, batches.iter().flat_map(|b| b.v.iter().map(|v| (v, None))), basis)
+    fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gf> {
+        let columns = weights.of(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (u, Some(s))));
+        fold_columns(device, columns, points)
+    }
+
+    fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gf> {
+        fold_columns(device, batches.iter().flat_map(|b| b.v.iter().map(|v| (v, None))), points)
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {

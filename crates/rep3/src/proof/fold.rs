@@ -23,13 +23,15 @@ pub(super) struct Prover<E> {
     statements: Statements,
     shape: Shape,
     weights: Weights,
+    /// The first point, until the words are folded.
+    first: Vec<u64>,
     u: Vec<E>,
     v: Vec<E>,
 }
 
 impl<E: Extension> Prover<E> {
     pub fn new(statements: Statements, shape: Shape, weights: Weights) -> Prover<E> {
-        Prover { statements, shape, weights, u: vec![], v: vec![] }
+        Prover { statements, shape, weights, first: vec![], u: vec![], v: vec![] }
     }
 
     /// Append message `k`: the party after's shares of the product's values.
@@ -40,16 +42,18 @@ impl<E: Extension> Prover<E> {
         let (Some(before), Some(after)) = (&mut masks.before, &mut masks.after) else {
             unreachable!("a prover shares a key with each verifier")
         };
-        let values = if k == 0 && self.shape.vars(0) > 0 {
-            E::first_message(device, &self.statements.batches, &self.weights)
-        } else if k == 0 {
-            vec![E::ZERO]
-        } else {
-            if self.shape.is_last(k) {
-                self.u.push(E::draw(before));
-                self.v.push(E::draw(after));
+        let batches = &self.statements.batches;
+        let values = match (k, self.shape.of_words()) {
+            (0, 2) => E::first_message(device, batches, &self.weights),
+            (1, 2) => E::second_message(device, batches, &self.weights, &self.first),
+            (0, _) => vec![E::ZERO],
+            _ => {
+                if self.shape.is_last(k) {
+                    self.u.push(E::draw(before));
+                    self.v.push(E::draw(after));
+                }
+                E::message(device, &self.u, &self.v, self.shape.vars(k))
             }
-            E::message(device, &self.u, &self.v, self.shape.vars(k))
         };
         for value in &values[1..] {
             value.sub(E::draw(before)).put(out);
@@ -61,15 +65,19 @@ impl<E: Extension> Prover<E> {
         if k >= self.shape.folds() {
             return;
         }
-        let basis = basis::<E>(&r[..self.shape.vars(k) as usize]);
-        if k == 0 {
-            self.u = E::first_fold_u(device, &self.statements.batches, &self.weights, &basis);
-            self.v = E::first_fold_v(device, &self.statements.batches, &basis);
+        let r = &r[..self.shape.vars(k) as usize];
+        if k + 1 < self.shape.of_words() {
+            self.first = r.to_vec();
+        } else if k < self.shape.of_words() {
+            let batches = &self.statements.batches;
+            self.u = E::words_u(device, batches, &self.weights, [&self.first, r]);
+            self.v = E::words_v(device, batches, [&self.first, r]);
             let Joined { u, v, .. } = E::join(device, &self.statements, &self.weights);
             self.u.extend(u);
             self.v.extend(v);
             self.statements = Statements::default();
         } else {
+            let basis = basis::<E>(device, r);
             self.u = E::fold(device, &self.u, &basis);
             self.v = E::fold(device, &self.v, &basis);
         }
@@ -82,6 +90,8 @@ pub(super) struct Verifier<E> {
     shape: Shape,
     weights: Weights,
     before: bool,
+    /// The first point, until the words are folded.
+    first: Vec<u64>,
     items: Vec<E>,
     claim: E,
 }
@@ -96,7 +106,7 @@ impl<E: Extension> Verifier<E> {
     ) -> Verifier<E> {
         // sum over t of u_t v_t = -s_B - s_A
         let claim = E::ZERO.sub(E::combine(device, &statements.batches, &weights));
-        Verifier { statements, shape, weights, before, items: vec![], claim }
+        Verifier { statements, shape, weights, before, first: vec![], items: vec![], claim }
     }
 
     /// Take this verifier's share of message `k` (the party before draws it, `bytes` are what the party after
@@ -117,20 +127,23 @@ impl<E: Extension> Verifier<E> {
         } else {
             values.extend(bytes.chunks_exact(E::BYTES).map(E::get));
         }
-        values[0] = self.first_value(k, &values);
+        values[0] = self.first_value(device, k, &values);
         let r = &r[..vars as usize];
-        self.claim = evaluate(&values, r);
-        let basis = basis::<E>(r);
-        if k > 0 {
-            self.items = E::fold(device, &self.items, &basis);
+        self.claim = evaluate(device, &values, r);
+        if k >= self.shape.of_words() {
+            self.items = E::fold(device, &self.items, &basis::<E>(device, r));
+            return;
+        }
+        if k + 1 < self.shape.of_words() {
+            self.first = r.to_vec();
             return;
         }
         let statements = std::mem::take(&mut self.statements);
         let Joined { u, v, claim } = E::join(device, &statements, &self.weights);
         self.items = if self.before {
-            E::first_fold_u(device, &statements.batches, &self.weights, &basis)
+            E::words_u(device, &statements.batches, &self.weights, [&self.first, r])
         } else {
-            E::first_fold_v(device, &statements.batches, &basis)
+            E::words_v(device, &statements.batches, [&self.first, r])
         };
         self.items.extend(if self.before { u } else { v });
         self.claim = self.claim.add(claim);
@@ -138,15 +151,22 @@ impl<E: Extension> Verifier<E> {
 
     /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others. The
     /// mask's product, in the last fold, does not count.
-    fn first_value(&self, k: usize, values: &[E]) -> E {
+    fn first_value(&self, device: &dyn Device, k: usize, values: &[E]) -> E {
+        let coefficients = match k {
+            _ if k >= self.shape.of_words() => &[],
+            0 => &self.weights.rho[..],
+            _ => &self.weights.sigma[..],
+        };
         let counts = match k {
-            0 => 1 << self.shape.vars(0),
-            _ if self.shape.is_last(k) => self.items.len() - 1,
+            _ if k > 0 && self.shape.is_last(k) => self.items.len() - 1,
             _ => 1 << self.shape.vars(k),
         };
         let others = (1..counts).map(|l| {
-            let value = values[diagonal(l)];
-            if k == 0 { value.mul(E::embed(self.weights.rho[l])) } else { value }
+            let mut value = [values[diagonal(l)]];
+            if let Some(c) = coefficients.get(l) {
+                E::times(device, &mut value, *c);
+            }
+            value[0]
         });
         others.fold(self.claim, E::sub)
     }

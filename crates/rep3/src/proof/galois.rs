@@ -5,16 +5,19 @@
 
 use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
+use super::outer::Sums;
 use super::products::Joined;
-use privet_kernels::fold::{diagonal, gr_reduce, gr_times_bits, points};
-use privet_kernels::{Device, LinearShape};
+use super::tensor::basis;
+use privet_kernels::fold::{gr_reduce, gr_times_bits, points};
+use privet_kernels::{Device, LinearShape, Weights as Prepared};
 use privet_plan::cost::proofs;
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Coefficients of an element.
-const DEGREE: usize = 64;
+pub(super) const DEGREE: usize = 64;
 
 /// An element of the Galois ring, coefficient i for Y^i.
 pub(super) type Gr = [u64; DEGREE];
@@ -23,138 +26,152 @@ pub(super) type Gr = [u64; DEGREE];
 const POSITIONS: usize = 1024;
 const ROWS: usize = 128;
 
-/// Groups of one product of [`Gr::message`] in two variables, of which there are many.
-const GROUPS: usize = 256;
+/// Groups of one matrix product of a message: what it is made of stays in the second-level cache.
+const BLOCKS: usize = 128;
 
-/// Items that [`fold_column`] makes at a time: half a megabyte.
-const PIECE: usize = 1024;
+/// The same of words.
+const WORD_BLOCKS: usize = 128;
 
 /// Times an element of the exceptional set (public: branches on its bits).
 pub(super) fn times_bits(a: &Gr, bits: u64) -> Gr {
     gr_times_bits(a, bits)
 }
 
-/// Every coefficient times 2^shift.
-pub(super) fn shifted(a: &Gr, shift: u32) -> Gr {
-    a.map(|c| c << shift)
+/// What a statement modulo 2^k is multiplied by, 2^(64-k), times every coefficient. What stood above the low k bits is gone: all
+/// that is computed before this needs no more of them.
+pub(super) fn shifted(a: &Gr, ring: Ring) -> Gr {
+    a.map(|c| c << (64 - ring.bits()))
 }
 
-/// For every row, the sum over positions p of `bits[p]`, as an element of the exceptional set, times the row's word at p.
+/// The low k bits of every coefficient. Whatever computed them, both holders have the same: what is above the bits of a ring differs
+/// from device to device, and would count in products with coefficients of other statements.
+pub(super) fn reduced(a: &Gr, ring: Ring) -> Gr {
+    a.map(|c| ring.wrap(c))
+}
+
+/// For every row, the sum over positions p of `bits[p]`, as an element of the exceptional set, times the row's word at p, as far as
+/// the ring's bits go.
 /// `gather(rows, positions, out)` writes words row by row.
 pub(super) fn combine(
     device: &dyn Device,
+    ring: Ring,
     rows: usize,
     bits: &[u64],
-    mut gather: impl FnMut(Range<usize>, Range<usize>, &mut [u64]),
+    gather: impl FnMut(Range<usize>, Range<usize>, &mut [u64]),
 ) -> Vec<Gr> {
     let mut out = vec![Gr::ZERO; rows];
-    let mut words = vec![0; ROWS.min(rows) * POSITIONS.min(bits.len())];
-    for (i, bits) in bits.chunks(POSITIONS).enumerate() {
-        let positions = i * POSITIONS..i * POSITIONS + bits.len();
-        let matrix: Vec<Gr> = bits.iter().map(|&b| Gr::embed(b)).collect();
-        let shape = |m| LinearShape::MatMul { m, k: bits.len(), n: DEGREE };
-        let matrix = device.prepare_bytes(Ring::R64, shape(1), matrix.as_flattened());
-        for (j, out) in out.chunks_mut(ROWS).enumerate() {
-            let words = &mut words[..out.len() * bits.len()];
-            gather(j * ROWS..j * ROWS + out.len(), positions.clone(), words);
-            device.linear_acc(Ring::R64, shape(out.len()), words, matrix.as_ref(), out.as_flattened_mut());
-        }
-    }
+    combine_to(device, ring, &mut out, bits, gather);
     out
 }
 
+/// [`combine`], added to what stands there.
+fn combine_to(
+    device: &dyn Device,
+    ring: Ring,
+    out: &mut [Gr],
+    bits: &[u64],
+    mut gather: impl FnMut(Range<usize>, Range<usize>, &mut [u64]),
+) {
+    let rows = out.len();
+    let mut words = vec![0; ROWS.min(rows) * POSITIONS.min(bits.len())];
+    for (i, bits) in bits.chunks(POSITIONS).enumerate() {
+        let positions = i * POSITIONS..i * POSITIONS + bits.len();
+        let shape = |m| LinearShape::MatMul { m, k: bits.len(), n: DEGREE };
+        let matrix = exceptional(device, ring, bits);
+        for (j, out) in out.chunks_mut(ROWS).enumerate() {
+            let words = &mut words[..out.len() * bits.len()];
+            gather(j * ROWS..j * ROWS + out.len(), positions.clone(), words);
+            device.linear_acc(ring, shape(out.len()), words, matrix.as_ref(), out.as_flattened_mut());
+        }
+    }
+}
+
 /// A polynomial of degree at most 127, reduced.
-fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
+pub(super) fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
     let (low, high) = wide.split_at(DEGREE);
     gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"))
 }
 
-/// Eight groups and coefficients at a time, so that both sides stay in a few cache lines: `out[i * n + g]` becomes
-/// coefficient i of item `g << vars`.
-fn by_coefficient(items: &[Gr], vars: u32, n: usize, out: &mut [u64]) {
-    let groups = items.len().div_ceil(1 << vars);
-    for first in (0..groups).step_by(8) {
-        let some: Vec<&Gr> = items[first << vars..].iter().step_by(1 << vars).take(8).collect();
-        for (i, row) in out.chunks_exact_mut(n).enumerate() {
-            for (out, item) in row[first..].iter_mut().zip(&some) {
-                *out = item[i];
-            }
+/// The inner product of two vectors, as far as the ring's bits go.
+pub(super) fn inner(device: &dyn Device, ring: Ring, u: &[Gr], v: &[Gr]) -> Gr {
+    message(device, ring, u, v, 0)[0]
+}
+
+/// See [`Extension::message`], as far as the ring's bits go.
+fn message(device: &dyn Device, ring: Ring, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
+    let mut sums = Sums::new(ring, vars);
+    let piece = BLOCKS << vars;
+    u.chunks(piece).zip(v.chunks(piece)).for_each(|(u, v)| sums.add(device, u, v));
+    sums.finish()
+}
+
+/// What folds words: the powers of a point as a prepared matrix, as far as a ring's bits go.
+struct Powers {
+    ring: Ring,
+    /// Powers.
+    len: usize,
+    matrix: Arc<dyn Prepared>,
+}
+
+impl Powers {
+    fn new(device: &dyn Device, ring: Ring, powers: &[Gr]) -> Powers {
+        let shape = LinearShape::MatMul { m: 1, k: powers.len(), n: DEGREE };
+        Powers { ring, len: powers.len(), matrix: device.prepare(ring, shape, powers.as_flattened()) }
+    }
+
+    /// Append an item for every group of words, padded with zeros.
+    fn fold(&self, device: &dyn Device, words: &[u64], items: &mut Vec<Gr>) {
+        let mut multiply = |words: &[u64]| {
+            let (at, m) = (items.len(), words.len() / self.len);
+            items.resize(at + m, Gr::ZERO);
+            let shape = LinearShape::MatMul { m, k: self.len, n: DEGREE };
+            let out = items[at..].as_flattened_mut();
+            device.linear_acc(self.ring, shape, words, self.matrix.as_ref(), out);
+        };
+        let (whole, rest) = words.split_at(words.len() / self.len * self.len);
+        if !whole.is_empty() {
+            multiply(whole);
+        }
+        if !rest.is_empty() {
+            let mut last = rest.to_vec();
+            last.resize(self.len, 0);
+            multiply(&last);
         }
     }
 }
 
-/// The values at all points of polynomials in `vars` variables, `len` words a point, from their coefficients, which stand
-/// at [`diagonal`].
-fn extend(planes: &mut [u64], len: usize, vars: u32) {
-    for j in 0..vars {
-        let place = points(j);
-        for e in 0..points(vars) {
-            // variable j at 1, and those above it not there yet
-            if e / place % 3 != 1 || (j + 1..vars).any(|k| e / points(k) % 3 == 1) {
-                continue;
-            }
-            let (before, rest) = planes.split_at_mut(e * len);
-            let (out, after) = rest.split_at_mut(len);
-            let (zero, infinity) = (&before[(e - place) * len..][..len], &after[(place - 1) * len..][..len]);
-            for (out, (a, b)) in out.iter_mut().zip(zero.iter().zip(infinity)) {
-                *out = a.wrapping_add(*b);
-            }
-        }
-    }
+/// The rings of these batches, each once.
+fn rings(batches: &[Batch]) -> Vec<Ring> {
+    let mut rings: Vec<Ring> = batches.iter().map(|b| b.ring).collect();
+    rings.sort_by_key(|ring| ring.bits());
+    rings.dedup();
+    rings
 }
 
-/// The sums of coefficient products `c[i][j]` as a polynomial, reduced.
-fn collapse(c: &[u64]) -> Gr {
-    let mut wide = [0u64; 2 * DEGREE];
-    for (i, row) in c.chunks(DEGREE).enumerate() {
-        for (w, c) in wide[i..].iter_mut().zip(row) {
-            *w = w.wrapping_add(*c);
-        }
-    }
-    reduce(wide)
+/// What there is of one ring, made where there is nothing yet.
+fn of_ring<T>(rings: &mut Vec<(Ring, T)>, ring: Ring, make: impl FnOnce() -> T) -> &mut T {
+    let place = rings.iter().position(|(r, _)| *r == ring).unwrap_or_else(|| {
+        rings.push((ring, make()));
+        rings.len() - 1
+    });
+    &mut rings[place].1
 }
 
-/// The inner product of two vectors.
-pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr]) -> Gr {
-    Gr::message(device, u, v, 0)[0]
+/// A matrix of elements of the exceptional set, one a row.
+fn exceptional(device: &dyn Device, ring: Ring, bits: &[u64]) -> Arc<dyn Prepared> {
+    let matrix: Vec<Gr> = bits.iter().map(|&b| Gr::embed(b)).collect();
+    let shape = LinearShape::MatMul { m: 1, k: bits.len(), n: DEGREE };
+    device.prepare_bytes(ring, shape, matrix.as_flattened())
 }
 
-/// Append the words of a column, left-shifted and padded to whole groups, times `basis`, every item times its weight where
-/// there are any.
-fn fold_column(
-    device: &dyn Device,
-    column: &[u64],
-    (shift, weights): (u32, Option<&[u64]>),
-    basis: &[Gr],
-    items: &mut Vec<Gr>,
-) {
-    let k = basis.len();
-    let shape = |m| LinearShape::MatMul { m, k, n: DEGREE };
-    let basis: Vec<Gr> = basis.iter().map(|b| shifted(b, shift)).collect();
-    let matrix = device.prepare(Ring::R64, shape(1), basis.as_flattened());
-    let mut multiply = |words: &[u64], first: usize| {
-        let (at, m) = (items.len(), words.len() / k);
-        items.resize(at + m, Gr::ZERO);
-        let out = &mut items[at..];
-        device.linear_acc(Ring::R64, shape(m), words, matrix.as_ref(), out.as_flattened_mut());
-        if let Some(s) = weights {
-            device.fold().weigh(out, &s[first..first + m]);
-        }
-    };
-    let (whole, rest) = column.split_at(column.len() / k * k);
-    for (i, words) in whole.chunks(k * PIECE).enumerate() {
-        multiply(words, i * PIECE);
-    }
-    if !rest.is_empty() {
-        let mut last = rest.to_vec();
-        last.resize(k, 0);
-        multiply(&last, whole.len() / k);
-    }
+/// Items of all columns of these batches after a fold of `len` words.
+fn items(batches: &[Batch], len: usize) -> usize {
+    batches.iter().map(|b| b.terms * b.words.div_ceil(len)).sum()
 }
 
-/// Items of all columns of these batches.
-fn items(batches: &[Batch], basis: &[Gr]) -> usize {
-    batches.iter().map(|b| b.terms * b.words.div_ceil(basis.len())).sum()
+/// Both points of the folds of words as one.
+fn powers(device: &dyn Device, points: [&[u64]; 2]) -> Vec<Gr> {
+    basis(device, &points.concat())
 }
 
 impl Extension for Gr {
@@ -183,6 +200,10 @@ impl Extension for Gr {
         reduce(wide)
     }
 
+    fn times(device: &dyn Device, items: &mut [Gr], bits: u64) {
+        device.fold().weigh(items, &vec![bits; items.len()]);
+    }
+
     fn put(&self, out: &mut Vec<u8>) {
         out.extend(self.iter().flat_map(|c| c.to_le_bytes()));
     }
@@ -202,69 +223,144 @@ impl Extension for Gr {
     }
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gr> {
-        let points = points(weights.vars);
-        let mut sums = vec![Gr::ZERO; points];
-        let mut values = vec![];
-        // some megabytes of values
-        let positions = if weights.vars > 4 { POSITIONS / 4 } else { POSITIONS };
-        for (b, s) in weights.of(batches) {
-            let mut part = vec![Gr::ZERO; points];
-            for (i, s) in s.chunks(positions).enumerate() {
-                let range = |c: &'_ [u64]| {
-                    let first = (i * positions) << weights.vars;
-                    first..c.len().min(first + (positions << weights.vars))
-                };
-                let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[range(u)], &v[range(v)])).collect();
-                values.resize(points * s.len(), 0);
-                device.fold().ring_values(&terms, weights.vars, &mut values);
-                let shape = |m| LinearShape::MatMul { m, k: s.len(), n: DEGREE };
-                let matrix: Vec<Gr> = s.iter().map(|&s| Gr::embed(s)).collect();
-                let matrix = device.prepare_bytes(Ring::R64, shape(1), matrix.as_flattened());
-                let out = part.as_flattened_mut();
-                device.linear_acc(Ring::R64, shape(points), &values, matrix.as_ref(), out);
+        let [first, second] = weights.vars;
+        let (points, block) = (points(first), 1usize << (first + second));
+        // a place for every group of a block: their sigma is the same
+        let mut total = vec![Gr::ZERO; points << second];
+        let (mut sums, mut scratch) = (vec![], vec![]);
+        for ring in rings(batches) {
+            sums.clear();
+            sums.resize(points << second, Gr::ZERO);
+            for (b, s) in weights.of(batches).filter(|(b, _)| b.ring == ring) {
+                for (j, s) in s.chunks(WORD_BLOCKS).enumerate() {
+                    let matrix = exceptional(device, ring, s);
+                    let end = b.words.min((j + 1) * WORD_BLOCKS * block);
+                    for (i, sums) in sums.chunks_mut(points).enumerate() {
+                        let start = j * WORD_BLOCKS * block + (i << first);
+                        if start >= end {
+                            break;
+                        }
+                        let terms: Vec<_> =
+                            b.u.iter().zip(&b.v).map(|(u, v)| (&u[start..end], &v[start..end])).collect();
+                        let groups = (s.len(), block);
+                        device.fold().ring_values(&terms, first, groups, &mut scratch, &mut |e, values| {
+                            let m = values.len() / s.len();
+                            let shape = LinearShape::MatMul { m, k: s.len(), n: DEGREE };
+                            let out = sums[e..e + m].as_flattened_mut();
+                            device.linear_acc(ring, shape, values, matrix.as_ref(), out);
+                        });
+                    }
+                }
             }
-            sums.iter_mut().zip(&part).for_each(|(sum, part)| *sum = sum.add(shifted(part, b.shift)));
+            total.iter_mut().zip(&sums).for_each(|(total, sum)| *total = total.add(shifted(sum, ring)));
         }
-        sums
+        for (sums, sigma) in total.chunks_mut(points).zip(&weights.sigma) {
+            Gr::times(device, sums, *sigma);
+        }
+        let (values, rest) = total.split_at_mut(points);
+        for sums in rest.chunks(points) {
+            values.iter_mut().zip(sums).for_each(|(value, sum)| *value = value.add(*sum));
+        }
+        total.truncate(points);
+        total
     }
 
-    fn first_fold_u(device: &dyn Device, batches: &[Batch], weights: &Weights, basis: &[Gr]) -> Vec<Gr> {
-        let mut out = Vec::with_capacity(items(batches, basis));
+    fn second_message(device: &dyn Device, batches: &[Batch], weights: &Weights, first: &[u64]) -> Vec<Gr> {
+        let vars = weights.vars[1];
+        let (first, groups) = (basis::<Gr>(device, first), 1usize << vars);
+        let piece = first.len() * groups * BLOCKS;
+        let mut by_ring = vec![];
+        let (mut left, mut right) = (vec![], vec![]);
         for (b, s) in weights.of(batches) {
+            let make = || (Powers::new(device, b.ring, &first), Sums::new(b.ring, vars));
+            let (powers, sums) = of_ring(&mut by_ring, b.ring, make);
+            // a weight for every item of a block
+            let s: Vec<u64> = s.iter().flat_map(|s| std::iter::repeat_n(*s, groups)).collect();
+            for (u, v) in b.u.iter().zip(&b.v) {
+                for ((u, v), s) in u.chunks(piece).zip(v.chunks(piece)).zip(s.chunks(groups * BLOCKS)) {
+                    left.clear();
+                    right.clear();
+                    powers.fold(device, u, &mut left);
+                    powers.fold(device, v, &mut right);
+                    let s = &s[..left.len()];
+                    device.fold().weigh(&mut left, s);
+                    sums.add(device, &left, &right);
+                }
+            }
+        }
+        let mut total = vec![Gr::ZERO; points(vars)];
+        for (ring, (_, sums)) in by_ring {
+            let values = sums.finish();
+            total.iter_mut().zip(&values).for_each(|(total, value)| *total = total.add(shifted(value, ring)));
+        }
+        total
+    }
+
+    fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gr> {
+        let powers = powers(device, points);
+        let mut by_ring = vec![];
+        let mut out = Vec::with_capacity(items(batches, powers.len()));
+        for (b, s) in weights.of(batches) {
+            let of_ring = of_ring(&mut by_ring, b.ring, || Powers::new(device, b.ring, &powers));
             for u in &b.u {
-                fold_column(device, u, (b.shift, Some(s)), basis, &mut out);
+                let at = out.len();
+                of_ring.fold(device, u, &mut out);
+                device.fold().weigh(&mut out[at..], s);
+                out[at..].iter_mut().for_each(|item| *item = shifted(item, b.ring));
             }
         }
         out
     }
 
-    fn first_fold_v(device: &dyn Device, batches: &[Batch], basis: &[Gr]) -> Vec<Gr> {
-        let mut out = Vec::with_capacity(items(batches, basis));
-        for v in batches.iter().flat_map(|b| &b.v) {
-            fold_column(device, v, (0, None), basis, &mut out);
+    fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gr> {
+        let powers = powers(device, points);
+        let mut by_ring = vec![];
+        let mut out = Vec::with_capacity(items(batches, powers.len()));
+        for b in batches {
+            let of_ring = of_ring(&mut by_ring, b.ring, || Powers::new(device, b.ring, &powers));
+            let at = out.len();
+            b.v.iter().for_each(|v| of_ring.fold(device, v, &mut out));
+            out[at..].iter_mut().for_each(|item| *item = reduced(item, b.ring));
         }
         out
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {
-        let mut total = Gr::ZERO;
+        let block = 1usize << weights.vars.iter().sum::<u32>();
+        let mut by_ring = vec![];
         for (b, s) in weights.of(batches) {
             let column = b.s.as_ref().expect("verifiers have s");
-            let sums = combine(device, 1 << weights.vars, s, |rows, positions, out| {
+            let sums = of_ring(&mut by_ring, b.ring, || vec![Gr::ZERO; block]);
+            combine_to(device, b.ring, sums, s, |rows, positions, out| {
+                // eight positions at a time, so that their words stay in the first-level cache
                 let n = positions.len();
-                // few positions at a time, so that their words stay in the first-level cache
                 for first in positions.clone().step_by(8) {
-                    for (l, out) in rows.clone().zip(out.chunks_exact_mut(n)) {
-                        for (g, out) in
-                            (first..positions.end.min(first + 8)).zip(&mut out[first - positions.start..])
-                        {
-                            *out = column.get((g << weights.vars) + l).map_or(0, |w| w << b.shift);
+                    let to = first - positions.start;
+                    let part = |g: usize| {
+                        let at = |l: usize| (g * block + l).min(column.len());
+                        &column[at(rows.start)..at(rows.end)]
+                    };
+                    let parts: [&[u64]; 8] = std::array::from_fn(|j| part(first + j));
+                    let whole = first + 8 <= positions.end && parts.iter().all(|p| p.len() == rows.len());
+                    for (l, out) in out.chunks_exact_mut(n).take(rows.len()).enumerate() {
+                        match out[to..].first_chunk_mut::<8>() {
+                            Some(out) if whole => *out = parts.map(|words| words[l]),
+                            _ => {
+                                let words = parts.iter().map(|words| words.get(l).copied().unwrap_or(0));
+                                out[to..].iter_mut().zip(words).for_each(|(out, word)| *out = word);
+                            }
                         }
                     }
                 }
             });
-            for (sum, rho) in sums.iter().zip(&weights.rho) {
-                total = total.add(times_bits(sum, *rho));
+        }
+        let mut total = Gr::ZERO;
+        for (ring, mut sums) in by_ring {
+            for (sums, sigma) in sums.chunks_mut(weights.rho.len()).zip(&weights.sigma) {
+                device.fold().weigh(sums, &weights.rho);
+                let mut sum = [sums.iter().fold(Gr::ZERO, |sum, term| sum.add(*term))];
+                Gr::times(device, &mut sum, *sigma);
+                total = total.add(shifted(&sum[0], ring));
             }
         }
         total
@@ -279,36 +375,7 @@ impl Extension for Gr {
     }
 
     fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
-        let (n, points) = (1 << vars, points(vars));
-        let mut products = vec![[0; DEGREE * DEGREE]; points];
-        // some megabytes of values
-        let most = if vars > 2 { GROUPS / 4 } else { GROUPS };
-        let (mut left, mut right) = (vec![], vec![]);
-        for (u, v) in u.chunks(most << vars).zip(v.chunks(most << vars)) {
-            let groups = u.len().div_ceil(n);
-            let len = groups * DEGREE;
-            // what a last group lacks is 0
-            [&mut left, &mut right].into_iter().for_each(|values| values.resize(points * len, 0));
-            for l in 0..n {
-                let at = diagonal(l) * len..(diagonal(l) + 1) * len;
-                let (left, right) = (&mut left[at.clone()], &mut right[at]);
-                if u.len() < groups * n {
-                    left.fill(0);
-                    right.fill(0);
-                }
-                by_coefficient(u.get(l..).unwrap_or_default(), vars, groups, left);
-                let items = v.get(l..).unwrap_or_default().iter().step_by(n);
-                right.as_chunks_mut().0.iter_mut().zip(items).for_each(|(out, item)| *out = *item);
-            }
-            extend(&mut left, len, vars);
-            extend(&mut right, len, vars);
-            let shape = LinearShape::MatMul { m: DEGREE, k: groups, n: DEGREE };
-            for (out, (left, right)) in products.iter_mut().zip(left.chunks(len).zip(right.chunks(len))) {
-                let right = device.prepare(Ring::R64, shape, right);
-                device.linear_acc(Ring::R64, shape, left, right.as_ref(), out);
-            }
-        }
-        products.iter().map(|c| collapse(c)).collect()
+        message(device, Ring::R64, u, v, vars)
     }
 
     fn fold(device: &dyn Device, items: &[Gr], basis: &[Gr]) -> Vec<Gr> {

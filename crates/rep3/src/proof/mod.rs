@@ -6,6 +6,7 @@ mod extension;
 mod field;
 mod fold;
 mod galois;
+mod outer;
 mod products;
 mod tensor;
 #[cfg(test)]

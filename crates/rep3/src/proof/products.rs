@@ -8,7 +8,7 @@
 
 use super::column::Column;
 use super::extension::Extension;
-use super::galois::{Gr, combine, inner, shifted, times_bits};
+use super::galois::{Gr, combine, inner, reduced, shifted, times_bits};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
@@ -36,7 +36,7 @@ type Pair = [Arc<Vec<u64>>; 2];
 
 /// [`ProductClaim`] in the proof of one prover.
 pub(super) struct Product {
-    shift: u32,
+    ring: Ring,
     products: Products,
     /// `X_i`, `W_i`: the prover's and the party before's.
     u: Option<Pair>,
@@ -58,7 +58,7 @@ impl ProductClaim {
         } else {
             (None, own(), Some(self.after.clone()))
         };
-        Product { shift: 64 - self.ring.bits(), products: self.products, u, v, s }
+        Product { ring: self.ring, products: self.products, u, v, s }
     }
 }
 
@@ -97,28 +97,29 @@ impl Product {
     }
 
     pub fn join(&self, device: &dyn Device, coefficients: &[Coefficients], to: &mut Joined<Gr>) {
-        let shape = self.products.shape;
+        let (shape, ring) = (self.products.shape, self.ring);
+        // sums as far as the ring's bits go; in all products one factor is shifted, or the product
         for (i, c) in coefficients.iter().enumerate() {
             let part = |len: usize| i * len..(i + 1) * len;
             let both = |[x, w]: &Pair| {
                 let x = &x[part(shape.input_len())];
                 let w = &w[part(shape.weight_len())];
-                (first(device, shape, x, &c.rows), second(device, shape, w, &c.columns))
+                (first(device, ring, shape, x, &c.rows), second(device, ring, shape, w, &c.columns))
             };
             let mut known = Gr::ZERO;
             if let Some((x, w)) = self.u.as_ref().map(both) {
                 if self.s.is_some() {
-                    known = inner(device, &x, &w);
+                    known = inner(device, ring, &x, &w);
                 }
-                to.u.extend(x.iter().chain(&w).map(|a| shifted(a, self.shift)));
+                to.u.extend(x.iter().chain(&w).map(|a| shifted(a, ring)));
             }
             if let Some((x, w)) = self.v.as_ref().map(both) {
-                to.v.extend(w.into_iter().chain(x));
+                to.v.extend(w.iter().chain(&x).map(|a| reduced(a, ring)));
             }
             if let Some(s) = &self.s {
                 let s = &s[part(shape.output_len())];
-                let sum = known.add(result(device, shape, s, c));
-                to.claim = to.claim.sub(shifted(&sum, self.shift));
+                let sum = known.add(result(device, ring, shape, s, c));
+                to.claim = to.claim.sub(shifted(&sum, ring));
             }
         }
     }
@@ -151,12 +152,12 @@ fn transposed(data: &[u64], stride: usize, rows: Range<usize>, positions: Range<
 }
 
 /// The first operand's rows combined.
-fn first(device: &dyn Device, shape: LinearShape, x: &[u64], bits: &[u64]) -> Vec<Gr> {
+fn first(device: &dyn Device, ring: Ring, shape: LinearShape, x: &[u64], bits: &[u64]) -> Vec<Gr> {
     match shape {
         LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => {
-            combine(device, k, bits, |rows, positions, out| transposed(x, k, rows, positions, out))
+            combine(device, ring, k, bits, |rows, positions, out| transposed(x, k, rows, positions, out))
         }
-        LinearShape::Conv2d(c) => combine(device, depth(shape), bits, |rows, positions, out| {
+        LinearShape::Conv2d(c) => combine(device, ring, depth(shape), bits, |rows, positions, out| {
             for (row, out) in rows.zip(out.chunks_mut(positions.len())) {
                 patches(&c, x, row, positions.clone(), out);
             }
@@ -192,12 +193,12 @@ fn patches(c: &Conv2d, x: &[u64], row: usize, positions: Range<usize>, out: &mut
 }
 
 /// The second operand's columns combined.
-fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64]) -> Vec<Gr> {
+fn second(device: &dyn Device, ring: Ring, shape: LinearShape, w: &[u64], bits: &[u64]) -> Vec<Gr> {
     match shape {
         LinearShape::MatMulT { k, .. } => {
-            combine(device, k, bits, |rows, positions, out| transposed(w, k, rows, positions, out))
+            combine(device, ring, k, bits, |rows, positions, out| transposed(w, k, rows, positions, out))
         }
-        LinearShape::MatMul { k, n, .. } => combine(device, k, bits, |rows, positions, out| {
+        LinearShape::MatMul { k, n, .. } => combine(device, ring, k, bits, |rows, positions, out| {
             for (row, out) in rows.zip(out.chunks_mut(positions.len())) {
                 out.copy_from_slice(&w[row * n..][positions.clone()]);
             }
@@ -206,7 +207,7 @@ fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64]) -> V
             let stride = depth(shape) / c.groups;
             let channels = c.out_channels / c.groups;
             let group = |(w, bits): (&[u64], &[u64])| {
-                combine(device, stride, bits, |rows, at, out| transposed(w, stride, rows, at, out))
+                combine(device, ring, stride, bits, |rows, at, out| transposed(w, stride, rows, at, out))
             };
             w.chunks(stride * channels).zip(bits.chunks(channels)).flat_map(group).collect()
         }
@@ -214,8 +215,8 @@ fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64]) -> V
 }
 
 /// The result's elements combined.
-fn result(device: &dyn Device, shape: LinearShape, s: &[u64], c: &Coefficients) -> Gr {
-    let columns = combine(device, c.columns.len(), &c.rows, |rows, positions, out| match shape {
+fn result(device: &dyn Device, ring: Ring, shape: LinearShape, s: &[u64], c: &Coefficients) -> Gr {
+    let columns = combine(device, ring, c.columns.len(), &c.rows, |rows, positions, out| match shape {
         LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => {
             transposed(s, n, rows, positions, out)
         }

@@ -123,7 +123,7 @@ pub fn corrupt(mut ends: Ends, attack: &Attack) -> Ends {
 
 /// A run to its end at every party.
 pub struct Trial {
-    /// Shares of the outputs, or why there are none.
+    /// Shares of the outputs and of the states that were updated, or why there are none.
     pub results: [Result<Vec<Share>, RunError>; 3],
     /// What the parties' protocol code sent, before the attacker changed it.
     pub sent: [Vec<Sent>; 3],
@@ -141,7 +141,9 @@ impl Trial {
             links = corrupt(links, attack);
         }
         let (links, logs) = recorded(links);
-        let results = parties(links, |id, prev, next| program(id, prev, next).map(|outcome| outcome.outputs));
+        let all =
+            |outcome: Outcome| outcome.outputs.into_iter().chain(outcome.states.into_values()).collect();
+        let results = parties(links, |id, prev, next| program(id, prev, next).map(all));
         Trial { results, sent: logs.map(|log| log.lock().unwrap().clone()) }
     }
 

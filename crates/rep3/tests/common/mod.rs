@@ -12,7 +12,8 @@ use privet_plan::ir::{Op, Plan, ValueId};
 use privet_plan::suite::Operands;
 use privet_prg::{Domain, Seed};
 use privet_rep3::{
-    Evaluator, Keys, Outcome, Party, PartyId, Portion, Revealed, RunError, Security, Share, SharedWeights,
+    Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Revealed, RunError, Security, Share,
+    SharedWeights, States,
 };
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
@@ -27,6 +28,8 @@ pub struct World {
     pub keys: [Keys; 3],
     pub inputs: [HashMap<ValueId, Share>; 3],
     pub weights: [BTreeMap<String, Share>; 3],
+    pub states: [States; 3],
+    pub publics: BTreeMap<String, u64>,
 }
 
 /// The channels of every party: to the one before, to the one after.
@@ -48,11 +51,17 @@ impl World {
             keys: keys(&seed.derive(Domain::Session, 0)),
             inputs: Default::default(),
             weights: Default::default(),
+            states: Default::default(),
+            publics: BTreeMap::new(),
         };
         for (v, node) in plan.nodes.iter().enumerate() {
             let tensor = match &node.op {
                 Op::Input { name, .. } => &inputs[name],
-                Op::Weight { name, .. } => &weights[name],
+                Op::Weight { name, .. } | Op::State { name, .. } => &weights[name],
+                Op::Public { name, .. } => {
+                    world.publics.insert(name.clone(), inputs[name].data()[0]);
+                    continue;
+                }
                 _ => continue,
             };
             let ring = Ring::new(node.ty.bits);
@@ -62,6 +71,7 @@ impl World {
                 match &node.op {
                     Op::Input { .. } => drop(world.inputs[i].insert(v, share)),
                     Op::Weight { name, .. } => drop(world.weights[i].insert(name.clone(), share)),
+                    Op::State { name, .. } => drop(world.states[i].insert(name.clone(), share)),
                     _ => {}
                 }
             }
@@ -79,7 +89,12 @@ impl World {
         let (i, device) = (id.index(), self.device.as_ref());
         let weights = SharedWeights::new(&self.plan, device, id, self.weights[i].clone())?;
         let mut cx = Party::new(id, self.security, device, self.keys[i].derive(0), prev, next);
-        Evaluator::new(&self.plan, &weights).run(&mut cx, self.inputs[i].clone(), &mut |_| {})
+        let given = Given {
+            inputs: self.inputs[i].clone(),
+            states: self.states[i].clone(),
+            publics: self.publics.clone(),
+        };
+        Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})
     }
 
     /// All parties, each in a thread; its channels are dropped when it is done.
@@ -104,6 +119,21 @@ impl World {
             })
             .collect()
     }
+}
+
+/// The values of the states that a run updated, by name; fails unless the holders of every component agree.
+pub fn updated(plan: &Plan, outcomes: [&Outcome; 3]) -> BTreeMap<String, Vec<u64>> {
+    let mut values = BTreeMap::new();
+    for node in &plan.nodes {
+        let Op::State { name, .. } = &node.op else { continue };
+        let shares = outcomes.map(|y| y.states.get(name));
+        if let [Some(a), Some(b), Some(c)] = shares {
+            let parts = [a, b, c].map(Revealed::of);
+            values.insert(name.clone(), Revealed::combine(Ring::new(node.ty.bits), parts).unwrap());
+        }
+    }
+    assert!(outcomes.iter().all(|y| y.states.len() == values.len()), "states of nobody, or of some");
+    values
 }
 
 /// The same program at every party, each in a thread.

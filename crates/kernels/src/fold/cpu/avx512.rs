@@ -2,14 +2,15 @@
 //!
 //! Groups are taken eight at a time, one a lane, so that everything but the loads is done lane by lane.
 
-use super::portable;
-use crate::fold::{Element, GROUP, WORD_VARS, gf_reduce, points};
+use crate::fold::{Element, GROUP, WORD_VARS, gf_reduce, gr_reduce, points};
 use std::arch::x86_64::*;
 
 /// Groups at a time.
 const LANES: usize = 8;
 /// Values of a polynomial in three variables.
 const CUBE: usize = 27;
+/// In two variables.
+const NINE: usize = 9;
 /// Y^64 = Y^4 + Y^3 + Y + 1.
 const FOLD: i64 = 0x1b;
 
@@ -109,6 +110,32 @@ fn extend<const RING: bool>(c: [V; 8]) -> [V; CUBE] {
     out
 }
 
+/// Values of a polynomial in two variables at 0, 1 and infinity in each: few enough that those of two operands and the sums of
+/// their products stay in registers.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn nine<const RING: bool>(c0: V, c1: V, c2: V, c3: V) -> [V; NINE] {
+    let (first, last) = (sum::<RING>(c0, c1), sum::<RING>(c2, c3));
+    [c0, first, c1, sum::<RING>(c0, c2), sum::<RING>(first, last), sum::<RING>(c1, c3), c2, last, c3]
+}
+
+/// [`nine`] of eight coefficients in three variables, where the upper one is 0, 1 or infinity (`top` 0, 1 or 2).
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn extend_nine<const RING: bool>(c: &[[u64; LANES]], top: usize) -> [V; NINE] {
+    let c: &[[u64; LANES]; 8] = c.first_chunk().expect("eight coefficients");
+    match top {
+        0 => nine::<RING>(load(&c[0]), load(&c[1]), load(&c[2]), load(&c[3])),
+        1 => nine::<RING>(
+            sum::<RING>(load(&c[0]), load(&c[4])),
+            sum::<RING>(load(&c[1]), load(&c[5])),
+            sum::<RING>(load(&c[2]), load(&c[6])),
+            sum::<RING>(load(&c[3]), load(&c[7])),
+        ),
+        _ => nine::<RING>(load(&c[4]), load(&c[5]), load(&c[6]), load(&c[7])),
+    }
+}
+
 /// `acc ^ a b` in the four even and four odd lanes, which are added up.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 #[inline]
@@ -165,6 +192,35 @@ fn blocks<const N: usize>(len: usize, operands: &[&[u64]], mut each: impl FnMut(
     }
 }
 
+/// [`blocks`] of eight groups of `N` words each, `stride` words apart, of which there are `groups`: the operands from the
+/// block's first group on, and how far apart their groups are.
+fn strided<const N: usize>(
+    (groups, stride): (usize, usize),
+    operands: &[&[u64]],
+    mut each: impl FnMut(usize, &[&[u64]], usize),
+) {
+    let mut last = vec![];
+    for first in (0..groups).step_by(LANES) {
+        let mut parts: [&[u64]; MAX_OPERANDS] = [&[]; MAX_OPERANDS];
+        let needed = (first + LANES - 1) * stride + N;
+        if operands.iter().all(|words| words.len() >= needed) {
+            parts.iter_mut().zip(operands).for_each(|(part, words)| *part = &words[first * stride..]);
+            each(first, &parts[..operands.len()], stride);
+            continue;
+        }
+        last.clear();
+        last.resize(operands.len(), [[0; N]; LANES]);
+        for (last, words) in last.iter_mut().zip(operands) {
+            for (group, g) in last.iter_mut().zip(first..groups) {
+                let words = &words[words.len().min(g * stride)..words.len().min(g * stride + N)];
+                group[..words.len()].copy_from_slice(words);
+            }
+        }
+        parts.iter_mut().zip(&last).for_each(|(part, last)| *part = last.as_flattened());
+        each(first, &parts[..operands.len()], N);
+    }
+}
+
 /// Operands of one call of [`blocks`].
 const MAX_OPERANDS: usize = 16;
 
@@ -177,17 +233,25 @@ fn eight(weights: &[u64], first: usize) -> V {
     load(&s)
 }
 
-/// Values in the upper three of six variables, of eight groups of 64 words, for each place in the lower three.
+/// Values in the upper three of six variables, of eight groups of 64 words `stride` apart, for each place in the lower three:
+/// `upper[8 e + l]` for point e and place l.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn extend_upper<const RING: bool>(words: &[u64], upper: &mut [[V; 8]; CUBE]) {
-    let mut by_upper = [[_mm512_setzero_si512(); 8]; 8];
-    (0..8).for_each(|i| by_upper[i] = lanes(words, GROUP, i));
-    for l in 0..8 {
-        let mut c = [_mm512_setzero_si512(); 8];
-        (0..8).for_each(|i| c[i] = by_upper[i][l]);
-        let values = extend::<RING>(c);
-        (0..CUBE).for_each(|e| upper[e][l] = values[e]);
+fn extend_upper<const RING: bool>(words: &[u64], stride: usize, upper: &mut [[u64; LANES]]) {
+    let upper: &mut [[u64; LANES]; 8 * CUBE] = upper.first_chunk_mut().expect("as many values");
+    let mut places = [[[0; LANES]; 8]; 8];
+    for i in 0..8 {
+        for (place, value) in places.iter_mut().zip(lanes(words, stride, i)) {
+            store(&mut place[i], value);
+        }
+    }
+    for (l, place) in places.iter().enumerate() {
+        for top in 0..3 {
+            let values = extend_nine::<RING>(place, top);
+            for (i, value) in values.into_iter().enumerate() {
+                store(&mut upper[8 * (NINE * top + i) + l], value);
+            }
+        }
     }
 }
 
@@ -202,21 +266,33 @@ pub(super) unsafe fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], 
     // linear in the terms, so a long sum may be cut
     for terms in terms.chunks(MAX_OPERANDS / 2) {
         let operands: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
-        // [point in the upper three variables][lower three]
-        let mut upper = vec![[[zero; 8]; CUBE]; operands.len()];
+        let mut upper = vec![[[0; LANES]; 8 * CUBE]; operands.len()];
         blocks::<{ GROUP * LANES }>(len, &operands, |at, operands| {
             for (upper, words) in upper.iter_mut().zip(operands) {
-                extend_upper::<false>(words, upper);
+                extend_upper::<false>(words, GROUP, upper);
             }
             let s = eight(weights, at / GROUP);
-            for (e, acc) in acc.chunks_exact_mut(CUBE).enumerate() {
-                let mut z = [zero; CUBE];
+            for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
+                let (e, top) = (i / 3, i % 3);
+                let mut z = [zero; NINE];
                 for pair in upper.chunks_exact(2) {
-                    let (u, v) = (extend::<false>(pair[0][e]), extend::<false>(pair[1][e]));
+                    let [u0, u1, u2, u3, u4, u5, u6, u7, u8] = extend_nine::<false>(&pair[0][8 * e..], top);
+                    let [v0, v1, v2, v3, v4, v5, v6, v7, v8] = extend_nine::<false>(&pair[1][8 * e..], top);
                     // z ^ (u & v)
-                    (0..CUBE).for_each(|i| z[i] = _mm512_ternarylogic_epi64::<0x78>(z[i], u[i], v[i]));
+                    let more = |z, u, v| _mm512_ternarylogic_epi64::<0x78>(z, u, v);
+                    z = [
+                        more(z[0], u0, v0),
+                        more(z[1], u1, v1),
+                        more(z[2], u2, v2),
+                        more(z[3], u3, v3),
+                        more(z[4], u4, v4),
+                        more(z[5], u5, v5),
+                        more(z[6], u6, v6),
+                        more(z[7], u7, v7),
+                        more(z[8], u8, v8),
+                    ];
                 }
-                (0..CUBE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
+                (0..NINE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
             }
         });
     }
@@ -378,12 +454,12 @@ pub(super) unsafe fn words_combine(words: &[u64], weights: &[u64], sums: &mut [u
     }
 }
 
-/// Values of eight groups of 16 items, one a lane.
+/// Values of eight groups of 16 items `stride` apart, one a lane.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn sixteen<const RING: bool>(items: &[u64], out: &mut [V; 3 * CUBE]) {
-    let zero = extend::<RING>(lanes(items, 16, 0));
-    let infinity = extend::<RING>(lanes(items, 16, 1));
+fn sixteen<const RING: bool>(items: &[u64], stride: usize, out: &mut [V; 3 * CUBE]) {
+    let zero = extend::<RING>(lanes(items, stride, 0));
+    let infinity = extend::<RING>(lanes(items, stride, 1));
     for e in 0..CUBE {
         out[e] = zero[e];
         out[CUBE + e] = sum::<RING>(zero[e], infinity[e]);
@@ -400,8 +476,8 @@ pub(super) unsafe fn field_message(u: &[u64], v: &[u64], sums: &mut [u64]) {
     let mut acc = [_mm512_setzero_si512(); 3 * CUBE];
     let (mut a, mut b) = (acc, acc);
     blocks::<{ 16 * LANES }>(u.len(), &[u, v], |_, operands| {
-        sixteen::<false>(operands[0], &mut a);
-        sixteen::<false>(operands[1], &mut b);
+        sixteen::<false>(operands[0], 16, &mut a);
+        sixteen::<false>(operands[1], 16, &mut b);
         for (acc, (a, b)) in acc.iter_mut().zip(a.iter().zip(&b)) {
             *acc = multiply_add(*acc, *a, *b);
         }
@@ -442,23 +518,21 @@ pub(super) unsafe fn field_fold(items: &[u64], basis: &[u64; 16], out: &mut [u64
 /// # Safety
 /// [`available`].
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(super) unsafe fn ring_values(terms: &[(&[u64], &[u64])], out: &mut [u64]) {
-    let Some(len) = terms.first().map(|(u, _)| u.len()) else { return };
+pub(super) unsafe fn ring_values(terms: &[(&[u64], &[u64])], stride: usize, out: &mut [u64]) {
     let groups = out.len() / (3 * CUBE);
     let zero = _mm512_setzero_si512();
     let (mut a, mut b) = ([zero; 3 * CUBE], [zero; 3 * CUBE]);
     for (first, terms) in terms.chunks(MAX_OPERANDS / 2).enumerate() {
         let operands: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
-        blocks::<{ 16 * LANES }>(len, &operands, |at, operands| {
+        strided::<16>((groups, stride), &operands, |g, operands, stride| {
             let mut z = [zero; 3 * CUBE];
             for pair in operands.chunks_exact(2) {
-                sixteen::<true>(pair[0], &mut a);
-                sixteen::<true>(pair[1], &mut b);
+                sixteen::<true>(pair[0], stride, &mut a);
+                sixteen::<true>(pair[1], stride, &mut b);
                 for (z, (a, b)) in z.iter_mut().zip(a.iter().zip(&b)) {
                     *z = _mm512_add_epi64(*z, _mm512_mullo_epi64(*a, *b));
                 }
             }
-            let g = at / 16;
             for (z, out) in z.iter().zip(out.chunks_exact_mut(groups)) {
                 put(*z, g, first == 0, out);
             }
@@ -480,41 +554,111 @@ fn put(z: V, g: usize, first: bool, out: &mut [u64]) {
     }
 }
 
-/// Of six variables.
+/// Of six variables: 27 values at a time, those at one point in the upper three.
 ///
 /// # Safety
 /// [`available`].
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(super) unsafe fn ring_values_6(terms: &[(&[u64], &[u64])], out: &mut [u64]) {
-    let Some(len) = terms.first().map(|(u, _)| u.len()) else { return };
-    let groups = out.len() / points(WORD_VARS);
-    let zero = _mm512_setzero_si512();
-    for (first, terms) in terms.chunks(MAX_OPERANDS / 2).enumerate() {
-        let operands: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
-        let mut upper = vec![[[zero; 8]; CUBE]; operands.len()];
-        blocks::<{ GROUP * LANES }>(len, &operands, |at, operands| {
-            for (upper, words) in upper.iter_mut().zip(operands) {
-                extend_upper::<true>(words, upper);
-            }
-            for (e, out) in out.chunks_exact_mut(CUBE * groups).enumerate() {
-                let mut z = [zero; CUBE];
-                for pair in upper.chunks_exact(2) {
-                    let (u, v) = (extend::<true>(pair[0][e]), extend::<true>(pair[1][e]));
-                    (0..CUBE).for_each(|i| z[i] = _mm512_add_epi64(z[i], _mm512_mullo_epi64(u[i], v[i])));
-                }
-                for (z, out) in z.iter().zip(out.chunks_exact_mut(groups)) {
-                    put(*z, at / GROUP, first == 0, out);
-                }
+pub(super) unsafe fn ring_values_6(
+    terms: &[(&[u64], &[u64])],
+    (groups, stride): (usize, usize),
+    scratch: &mut Vec<u64>,
+    each: &mut dyn FnMut(usize, &[u64]),
+) {
+    let (operands, zero) = (2 * terms.len(), _mm512_setzero_si512());
+    // of eight groups and one operand: values in the upper three variables for each place in the lower three
+    const UPPER: usize = CUBE * 8 * LANES;
+    let upper = groups.div_ceil(LANES) * operands * UPPER;
+    if scratch.len() < upper + CUBE * groups {
+        scratch.resize(upper + CUBE * groups, 0);
+    }
+    let (upper, values) = scratch.split_at_mut(upper);
+    let values = &mut values[..CUBE * groups];
+    for (some, terms) in terms.chunks(MAX_OPERANDS / 2).enumerate() {
+        let columns: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
+        strided::<GROUP>((groups, stride), &columns, |g, columns, stride| {
+            let first = g / LANES * operands + some * MAX_OPERANDS;
+            for (words, out) in columns.iter().zip(upper[first * UPPER..].chunks_exact_mut(UPPER)) {
+                extend_upper::<true>(words, stride, out.as_chunks_mut().0);
             }
         });
     }
+    for e in 0..CUBE {
+        for (g, operands) in upper.chunks_exact(operands * UPPER).enumerate() {
+            for (top, values) in values.chunks_exact_mut(NINE * groups).enumerate() {
+                let mut z = [zero; NINE];
+                for pair in operands.chunks_exact(2 * UPPER) {
+                    let (u, v) = pair.split_at(UPPER);
+                    let (u, v) = (&u.as_chunks().0[8 * e..], &v.as_chunks().0[8 * e..]);
+                    let [u0, u1, u2, u3, u4, u5, u6, u7, u8] = extend_nine::<true>(u, top);
+                    let [v0, v1, v2, v3, v4, v5, v6, v7, v8] = extend_nine::<true>(v, top);
+                    let more = |z, u, v| _mm512_add_epi64(z, _mm512_mullo_epi64(u, v));
+                    z = [
+                        more(z[0], u0, v0),
+                        more(z[1], u1, v1),
+                        more(z[2], u2, v2),
+                        more(z[3], u3, v3),
+                        more(z[4], u4, v4),
+                        more(z[5], u5, v5),
+                        more(z[6], u6, v6),
+                        more(z[7], u7, v7),
+                        more(z[8], u8, v8),
+                    ];
+                }
+                for (z, out) in z.iter().zip(values.chunks_exact_mut(groups)) {
+                    put(*z, LANES * g, true, out);
+                }
+            }
+        }
+        each(CUBE * e, values);
+    }
 }
 
-/// [`portable::weigh`] with these registers.
+/// Words of an element before and behind itself in [`weigh`].
+const MARGIN: usize = 8;
+/// Registers of an element shifted by up to seven words.
+const SHIFTED: usize = GROUP / LANES + 1;
+
+/// Two bits of a weight at a time: what they add is looked up among four sums for each of the four places in a byte, and a byte is
+/// as many bits as words fit a register.
 ///
 /// # Safety
 /// [`available`].
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) unsafe fn weigh(items: &mut [Element], weights: &[u64]) {
-    portable::weigh(items, weights);
+    let zero = _mm512_setzero_si512();
+    let mut padded = [0; GROUP + 2 * MARGIN];
+    let mut sums = [[[zero; SHIFTED]; 4]; 4];
+    for (item, s) in items.iter_mut().zip(weights) {
+        padded[MARGIN..MARGIN + GROUP].copy_from_slice(item);
+        for (p, [_, ones, twos, both]) in sums.iter_mut().enumerate() {
+            let places = ones.iter_mut().zip(twos).zip(both);
+            for (j, ((one, two), both)) in places.enumerate() {
+                let shifted = |words: usize| {
+                    let from = MARGIN + LANES * j - words;
+                    load(padded[from..].first_chunk().expect("a margin of a register"))
+                };
+                (*one, *two) = (shifted(2 * p), shifted(2 * p + 1));
+                *both = _mm512_add_epi64(*one, *two);
+            }
+        }
+        // from the highest byte to the lowest: what is there moves up by one register
+        let mut wide = [zero; 2 * GROUP / LANES];
+        for byte in s.to_be_bytes() {
+            let of = |p: usize| &sums[p][usize::from(byte >> (2 * p) & 3)];
+            let (a, b, c, d) = (of(0), of(1), of(2), of(3));
+            for j in (1..wide.len()).rev() {
+                wide[j] = wide[j - 1];
+            }
+            wide[0] = zero;
+            for j in 0..SHIFTED {
+                let (low, high) = (_mm512_add_epi64(a[j], b[j]), _mm512_add_epi64(c[j], d[j]));
+                wide[j] = _mm512_add_epi64(wide[j], _mm512_add_epi64(low, high));
+            }
+        }
+        let mut words = [0; 2 * GROUP];
+        words.as_chunks_mut::<LANES>().0.iter_mut().zip(wide).for_each(|(words, wide)| store(words, wide));
+        let (low, high) = words.split_at(GROUP);
+        *item = gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"));
+    }
 }

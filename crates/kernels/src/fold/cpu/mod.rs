@@ -121,25 +121,39 @@ impl FoldPath {
         portable::field_fold(items, basis, out);
     }
 
-    /// The 3^vars values of `sum over terms of u_g v_g` over Z_2^64, for every group of 2^vars words (0 after the last):
-    /// value `e` of group `g` is `out[e * groups + g]`. There is at least one term.
-    pub fn ring_values(self, terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+    /// The 3^vars values of `sum over terms of u_g v_g` over Z_2^64, for `groups` groups of 2^vars words (0 after the last),
+    /// which start `stride` words apart. `each(first, values)` is called with the values of some points, `first` and those
+    /// behind it, in order: those of all groups at a point, then at the next. There is at least one term, and no word that does
+    /// not belong to a group or stand between two. `scratch` is for the next call, so that it need not clear memory.
+    pub fn ring_values(
+        self,
+        terms: &[(&[u64], &[u64])],
+        vars: u32,
+        (groups, stride): (usize, usize),
+        scratch: &mut Vec<u64>,
+        each: &mut dyn FnMut(usize, &[u64]),
+    ) {
         let points = points(vars);
-        assert!(out.len().is_multiple_of(points) && !terms.is_empty(), "number of values");
+        assert!(groups > 0 && !terms.is_empty(), "values of nothing");
+        assert!(stride >= 1 << vars, "groups that overlap");
         for (u, v) in terms {
-            assert!(
-                u.len() == v.len() && u.len().div_ceil(1 << vars) == out.len() / points,
-                "number of words"
-            );
+            assert!(u.len() == v.len() && u.len().div_ceil(stride) <= groups, "number of words");
         }
         #[cfg(target_arch = "x86_64")]
-        if (vars == 4 || vars == WORD_VARS) && self.fast() {
+        if vars == WORD_VARS && self.fast() {
             // SAFETY: available, as just checked.
-            return unsafe {
-                if vars == 4 { avx512::ring_values(terms, out) } else { avx512::ring_values_6(terms, out) }
-            };
+            return unsafe { avx512::ring_values_6(terms, (groups, stride), scratch, each) };
         }
-        portable::ring_values(terms, vars, out);
+        scratch.resize(scratch.len().max(points * groups), 0);
+        let values = &mut scratch[..points * groups];
+        #[cfg(target_arch = "x86_64")]
+        if vars == 4 && self.fast() {
+            // SAFETY: available, as just checked.
+            unsafe { avx512::ring_values(terms, stride, values) };
+            return each(0, values);
+        }
+        portable::ring_values(terms, vars, stride, values);
+        each(0, values);
     }
 
     /// Every element of the Galois ring times the one with coefficients 0 and 1 of its weight's bits. Weights are public.

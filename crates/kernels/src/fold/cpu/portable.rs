@@ -122,13 +122,13 @@ pub(super) fn field_fold(items: &[u64], basis: &[u64], out: &mut [u64]) {
     }
 }
 
-pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, out: &mut [u64]) {
+pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, stride: usize, out: &mut [u64]) {
     let (n, points) = (1 << vars, points(vars));
     let (mut a, mut b) = (vec![0; points], vec![0; points]);
     let mut whole = vec![0; n];
     let mut values = |words: &[u64], g: usize, out: &mut [u64]| {
         whole.fill(0);
-        let words = &words[(g * n).min(words.len())..words.len().min((g + 1) * n)];
+        let words = &words[(g * stride).min(words.len())..words.len().min(g * stride + n)];
         whole[..words.len()].copy_from_slice(words);
         extend(&whole, out, u64::wrapping_add);
     };

@@ -8,7 +8,7 @@
 mod bytes;
 mod pass;
 
-use super::kernel::{Kernel, Tile};
+use super::kernel::{Kernel, Rows, Tile};
 use super::limbs;
 pub(super) use bytes::AmxBytes;
 use pass::{Ahead, Step};
@@ -56,20 +56,6 @@ impl Amx {
     pub(super) fn new(bits: u32) -> Amx {
         debug_assert!(missing().is_none());
         Amx { limbs: bits.div_ceil(8) as usize }
-    }
-
-    /// The weight, as a shift, of every accumulator that [`Amx::passes`] stores, in order.
-    fn shifts(&self) -> &'static [u32] {
-        match self.limbs {
-            1 => &[0],
-            2 => &[0, 8, 8],
-            3 => &[16, 16, 8, 8, 0],
-            4 => &[0, 8, 16, 24, 24],
-            5 => &[0, 8, 16, 24, 32],
-            6 => &[0, 8, 16, 24, 32, 40],
-            7 => &[16, 24, 32, 40, 48, 0, 8, 8],
-            _ => &[24, 32, 40, 48, 56, 16, 16, 8, 8, 0],
-        }
     }
 
     /// All limb products of one tile, accumulators stored one after the other to `out`.
@@ -139,15 +125,50 @@ impl Kernel for Amx {
     }
 
     fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile) {
+        let sums = self.sums(a, b, steps, ahead);
+        // SAFETY: a pass has stored as many accumulators as there are slots of diagonals.
+        unsafe { self.fold::<false>(&sums, tile.rows(rows)) }
+    }
+
+    fn multiply_add(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], _tile: &mut Tile, out: Rows) {
+        let sums = self.sums(a, b, steps, ahead);
+        // SAFETY: as for `multiply`.
+        unsafe { self.fold::<true>(&sums, out) }
+    }
+}
+
+impl Amx {
+    /// All accumulators, as far as there are any. The driver holds the guard of `enter`.
+    #[inline(always)]
+    fn sums(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8]) -> MaybeUninit<Sums> {
         let bytes = steps * self.limbs * TILE;
         assert!(steps > 0 && steps <= Self::BLOCK_STEPS && a.len() >= bytes && b.len() >= bytes);
         let ahead = Ahead { start: ahead.as_ptr(), lines: ahead.len().div_ceil(64 * steps) };
         let mut sums = MaybeUninit::<Sums>::uninit();
-        // SAFETY: bounds as just checked; the driver holds the guard of `enter`; a pass stores as many
-        // accumulators as there are shifts, and `fold` reads `rows` rows of each.
+        // SAFETY: bounds as just checked; the tiles are configured.
+        unsafe { self.passes(a.as_ptr(), b.as_ptr(), steps, ahead, sums.as_mut_ptr().cast()) };
+        sums
+    }
+
+    /// # Safety
+    /// `sums` holds what [`Amx::passes`] stores.
+    unsafe fn fold<const ADD: bool>(&self, sums: &MaybeUninit<Sums>, out: Rows) {
+        let sums = sums.as_ptr().cast();
+        // SAFETY: by this function's contract; the tables name only slots that the passes store.
         unsafe {
-            self.passes(a.as_ptr(), b.as_ptr(), steps, ahead, sums.as_mut_ptr().cast());
-            fold(sums.as_ptr().cast(), self.shifts(), rows, tile);
+            match self.limbs {
+                1 => fold::<1, ADD>(sums, &[[0; 2]], out),
+                2 => fold::<2, ADD>(sums, &[[0; 2], [1, 2]], out),
+                3 => fold::<3, ADD>(sums, &[[4; 2], [2, 3], [0, 1]], out),
+                4 => fold::<4, ADD>(sums, &[[0; 2], [1; 2], [2; 2], [3, 4]], out),
+                5 => fold::<5, ADD>(sums, &[[0; 2], [1; 2], [2; 2], [3; 2], [4; 2]], out),
+                6 => fold::<6, ADD>(sums, &[[0; 2], [1; 2], [2; 2], [3; 2], [4; 2], [5; 2]], out),
+                7 => fold::<7, ADD>(sums, &[[5; 2], [6, 7], [0; 2], [1; 2], [2; 2], [3; 2], [4; 2]], out),
+                _ => {
+                    let diagonals = [[9; 2], [7, 8], [5, 6], [0; 2], [1; 2], [2; 2], [3; 2], [4; 2]];
+                    fold::<8, ADD>(sums, &diagonals, out)
+                }
+            }
         }
     }
 }
@@ -159,29 +180,45 @@ type Sums = [Line; SLOTS * TILE / 64];
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "written and read as words through pointers")] [u32; 16]);
 
-/// `tile = sum over slots of sums << shift`.
+/// `out = sum over diagonals d of sums << 8 d`, or what is added to it, where diagonal d is in the slots `diagonals[d]`: two that are
+/// to be added up, or twice the same one.
+///
+/// Diagonals d and d + 4 are 32 bits apart, so a pair of them interleaved is their sum. Two slots of a diagonal together stay below
+/// 2^32, as a multiplication's depth is bounded so that a whole diagonal does.
 ///
 /// # Safety
-/// AVX-512F is there; `sums` holds `rows` rows of 16 words for each shift, tiles 1024 bytes apart.
+/// AVX-512F is there; `sums` holds as many rows of 16 words as there are of `out` for each slot, tiles 1024 bytes apart.
 #[target_feature(enable = "avx512f")]
-unsafe fn fold(sums: *const u32, shifts: &[u32], rows: usize, tile: &mut Tile) {
-    for (i, out) in tile.0.as_chunks_mut::<16>().0.iter_mut().take(rows).enumerate() {
-        let (mut low, mut high) = (_mm512_setzero_si512(), _mm512_setzero_si512());
-        for (slot, &shift) in shifts.iter().enumerate() {
-            let count = _mm_cvtsi32_si128(shift as i32);
-            // SAFETY: row i of the slot is in bounds by this function's contract.
-            let (a, b) = unsafe {
-                let row = sums.add(slot * TILE / 4 + 16 * i);
-                (_mm256_load_si256(row.cast()), _mm256_load_si256(row.add(8).cast()))
-            };
-            low = _mm512_add_epi64(low, _mm512_sll_epi64(_mm512_cvtepu32_epi64(a), count));
-            high = _mm512_add_epi64(high, _mm512_sll_epi64(_mm512_cvtepu32_epi64(b), count));
+#[inline]
+unsafe fn fold<const L: usize, const ADD: bool>(sums: *const u32, diagonals: &[[usize; 2]; L], out: Rows) {
+    let first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    let second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    let zero = _mm512_setzero_si512();
+    for i in 0..out.count {
+        // SAFETY: row i of the slot is in bounds by this function's contract.
+        let load = |slot: usize| unsafe { _mm512_load_si512(sums.add(slot * TILE / 4 + 16 * i).cast()) };
+        let diagonal = |d: usize| match diagonals.get(d) {
+            Some([a, b]) if a == b => load(*a),
+            Some([a, b]) => _mm512_add_epi32(load(*a), load(*b)),
+            None => zero,
+        };
+        let (mut low, mut high) = (zero, zero);
+        for d in (0..L.min(4)).rev() {
+            let (a, b) = (diagonal(d), diagonal(d + 4));
+            low = _mm512_add_epi64(_mm512_slli_epi64::<8>(low), _mm512_unpacklo_epi32(a, b));
+            high = _mm512_add_epi64(_mm512_slli_epi64::<8>(high), _mm512_unpackhi_epi32(a, b));
         }
-        let (a, b) = out.split_at_mut(8);
-        // SAFETY: eight words each.
+        let mut a = _mm512_permutex2var_epi64(low, first, high);
+        let mut b = _mm512_permutex2var_epi64(low, second, high);
+        // SAFETY: row i has sixteen words, by the contract of `Rows`.
         unsafe {
-            _mm512_storeu_si512(a.as_mut_ptr().cast(), low);
-            _mm512_storeu_si512(b.as_mut_ptr().cast(), high);
+            let (left, right) = (out.start.add(i * out.stride), out.start.add(i * out.stride + 8));
+            if ADD {
+                a = _mm512_add_epi64(a, _mm512_loadu_si512(left.cast()));
+                b = _mm512_add_epi64(b, _mm512_loadu_si512(right.cast()));
+            }
+            _mm512_storeu_si512(left.cast(), a);
+            _mm512_storeu_si512(right.cast(), b);
         }
     }
 }

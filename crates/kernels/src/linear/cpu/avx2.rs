@@ -1,8 +1,8 @@
 //! Words on AVX2, which has 32-bit products only: three make a 64-bit one modulo 2^64.
 
-use super::direct;
 use super::kernel::{Kernel, Tile};
 use super::words;
+use super::{column, direct};
 use std::arch::x86_64::*;
 
 const DEPTH: usize = 16;
@@ -160,4 +160,13 @@ fn narrow<const R: usize>(a: &[u32], b: &[u32], steps: usize, tile: &mut Tile) {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn add_row(terms: &[direct::Term], out: &mut [u64]) {
     direct::add_row(terms, out);
+}
+
+/// [`column::dot`] with this path's vectors.
+///
+/// # Safety
+/// [`missing`] finds nothing.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn dot(x: &[u64], w: &[u64]) -> u64 {
+    column::dot(x, w)
 }

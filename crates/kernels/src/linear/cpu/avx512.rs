@@ -1,8 +1,8 @@
 //! Words on AVX-512: 52-bit multiply-add where the ring fits it, else full 64-bit products.
 
-use super::direct;
 use super::kernel::{Kernel, Tile};
 use super::words::{self, Word};
+use super::{column, direct};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
@@ -152,4 +152,13 @@ fn store<const R: usize>(acc: [[__m512i; VECTORS]; R], tile: &mut Tile) {
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) unsafe fn add_row(terms: &[direct::Term], out: &mut [u64]) {
     direct::add_row(terms, out);
+}
+
+/// [`column::dot`] with this path's vectors.
+///
+/// # Safety
+/// [`missing`] finds nothing.
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) unsafe fn dot(x: &[u64], w: &[u64]) -> u64 {
+    column::dot(x, w)
 }

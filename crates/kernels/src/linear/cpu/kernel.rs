@@ -11,6 +11,13 @@ impl Tile {
     pub(super) fn zeros() -> Tile {
         Tile([0; MAX_ROWS * MAX_COLS])
     }
+
+    /// The first rows of sixteen words.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(super) fn rows(&mut self, count: usize) -> Rows {
+        assert!(count <= MAX_ROWS);
+        Rows { start: self.0.as_mut_ptr(), stride: 16, count }
+    }
 }
 
 /// An inner kernel: the product of one tile of rows of A by one tile of columns of B, both packed.
@@ -47,6 +54,25 @@ pub(super) trait Kernel: Copy + Send + Sync {
     /// `tile = a * b` over `steps` steps for the first `rows` rows. `ahead` is wanted soon: a kernel may bring it
     /// into the cache meanwhile.
     fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile);
+
+    /// [`Kernel::multiply`], added to `out` a row and all columns at a time.
+    fn multiply_add(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile, out: Rows) {
+        self.multiply(out.count, a, b, steps, ahead, tile);
+        for (i, values) in tile.0.chunks(Self::COLS).take(out.count).enumerate() {
+            // SAFETY: row i is there, by the contract of `Rows`.
+            let out = unsafe { std::slice::from_raw_parts_mut(out.start.add(i * out.stride), Self::COLS) };
+            out.iter_mut().zip(values).for_each(|(o, v)| *o = o.wrapping_add(*v));
+        }
+    }
+}
+
+/// Where a tile's product is added: `count` rows, each of as many words as a kernel has columns, `stride` words apart. Whoever
+/// makes one answers for it that the words are there and nobody else's while it is used.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    pub(super) start: *mut u64,
+    pub(super) stride: usize,
+    pub(super) count: usize,
 }
 
 /// How a dimension of `len` is cut into tiles of at most `most`, evenly, so that no tile is nearly empty.
@@ -110,6 +136,16 @@ impl Shared {
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (at, len);
+    }
+
+    /// `count` rows of `width` words from `at` on.
+    ///
+    /// # Safety
+    /// As for [`Shared::add`], for as long as the rows are used.
+    pub(super) unsafe fn rows(&self, at: usize, stride: usize, count: usize, width: usize) -> Rows {
+        assert!(count > 0 && at + (count - 1) * stride + width <= self.len, "rows past the end");
+        // SAFETY: in bounds as just checked.
+        Rows { start: unsafe { self.start.add(at) }, stride, count }
     }
 
     /// `out[at..][..values.len()] += values`, modulo 2^64.

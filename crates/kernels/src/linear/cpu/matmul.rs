@@ -14,11 +14,12 @@ pub(super) struct MatMul {
 
 impl MatMul {
     /// Pack the weights; `row(l, columns, out)` writes the elements that multiply column `l` of x into these columns of
-    /// out.
+    /// out. `rows` are the same where they stand one after the other: then whole tiles are packed from there.
     pub(super) fn pack_weights<K: Kernel>(
         self,
         kernel: K,
         threads: usize,
+        rows: Option<&[u64]>,
         row: impl Fn(usize, Range<usize>, &mut [u64]) + Sync,
     ) -> Buffer {
         let (cols, steps) = (Tiling::full(self.n, K::COLS), self.k.div_ceil(K::DEPTH));
@@ -33,6 +34,11 @@ impl MatMul {
                 block.fill(0);
                 for (s, out) in out.chunks_mut(kernel.b_step()).enumerate() {
                     let depth = s * K::DEPTH..((s + 1) * K::DEPTH).min(self.k);
+                    let whole = depth.len() == K::DEPTH && columns.len() == K::COLS;
+                    if let Some(rows) = rows.filter(|_| whole) {
+                        kernel.pack_b(&rows[depth.start * self.n + columns.start..], self.n, out);
+                        continue;
+                    }
                     if depth.len() < K::DEPTH {
                         block.fill(0);
                     }
@@ -105,6 +111,14 @@ impl MatMul {
                         let (i, n) = (t - block.start, block.len());
                         rows.range(t).for_each(|i| out.soon(i * self.n + columns.start, columns.len()));
                         let ahead = ahead(weights, next, depth.len() * kernel.b_step(), i, n);
+                        if columns.len() == K::COLS {
+                            let (at, count) =
+                                (rows.range(t).start * self.n + columns.start, rows.range(t).len());
+                            // SAFETY: these rows and columns belong to this part.
+                            let out = unsafe { out.rows(at, self.n, count, K::COLS) };
+                            kernel.multiply_add(a, b, depth.len(), ahead, tile, out);
+                            continue;
+                        }
                         kernel.multiply(rows.each, a, b, depth.len(), ahead, tile);
                         for (i, values) in rows.range(t).zip(tile.0.chunks(K::COLS)) {
                             // SAFETY: row i and these columns belong to this part.

@@ -10,6 +10,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod buffer;
+mod column;
 mod conv;
 mod direct;
 mod kernel;
@@ -134,7 +135,7 @@ struct Packed {
 
 enum Data {
     Tiles(Buffer),
-    /// For [`direct`], as they came.
+    /// For [`direct`] and [`column`], as they came.
     Plain(Vec<u64>),
 }
 
@@ -188,9 +189,30 @@ fn add_row(path: LinearPath) -> fn(&[direct::Term], &mut [u64]) {
     }
 }
 
-fn is_direct(shape: LinearShape) -> Option<Conv2d> {
+/// The path's inner product for [`column::run`].
+fn dot(path: LinearPath) -> fn(&[u64], &[u64]) -> u64 {
+    match path {
+        // SAFETY (both): `prepare` has found what the path needs.
+        #[cfg(target_arch = "x86_64")]
+        LinearPath::Avx2 => |x, w| unsafe { avx2::dot(x, w) },
+        #[cfg(target_arch = "x86_64")]
+        LinearPath::Avx512 | LinearPath::Amx => |x, w| unsafe { avx512::dot(x, w) },
+        _ => |x, w| column::dot(x, w),
+    }
+}
+
+/// What is computed without tiles, which would be padding for the most part.
+enum Untiled {
+    Convolution(Conv2d),
+    Column,
+}
+
+fn untiled(shape: LinearShape) -> Option<Untiled> {
     match shape {
-        LinearShape::Conv2d(c) if c.groups > 1 && c.out_channels / c.groups < DIRECT_CHANNELS => Some(c),
+        LinearShape::MatMul { n: 1, .. } | LinearShape::MatMulT { n: 1, .. } => Some(Untiled::Column),
+        LinearShape::Conv2d(c) if c.groups > 1 && c.out_channels / c.groups < DIRECT_CHANNELS => {
+            Some(Untiled::Convolution(c))
+        }
         _ => None,
     }
 }
@@ -217,12 +239,12 @@ impl WithKernel for Pack<'_> {
         let Pack { threads, shape, w } = self;
         match shape {
             LinearShape::MatMulT { m, k, n } => {
-                MatMul { m, k, n }.pack_weights(kernel, threads, |l, columns, out| {
+                MatMul { m, k, n }.pack_weights(kernel, threads, None, |l, columns, out| {
                     out.iter_mut().zip(columns).for_each(|(out, j)| *out = w[j * k + l]);
                 })
             }
             LinearShape::MatMul { m, k, n } => {
-                MatMul { m, k, n }.pack_weights(kernel, threads, |l, columns, out| {
+                MatMul { m, k, n }.pack_weights(kernel, threads, Some(w), |l, columns, out| {
                     out.copy_from_slice(&w[l * n..][columns]);
                 })
             }
@@ -286,7 +308,7 @@ fn pack(
     bytes: bool,
 ) -> Arc<dyn Weights> {
     path.require();
-    let data = match is_direct(shape) {
+    let data = match untiled(shape) {
         Some(_) => Data::Plain(w.to_vec()),
         None => Data::Tiles(with_kernel(path, ring, bytes, Pack { threads, shape, w })),
     };
@@ -314,11 +336,14 @@ pub fn linear_acc(
     assert_eq!(any_batch(packed.shape), any_batch(shape), "the weights were prepared for another shape");
     let work = (shape.macs() / MACS_PER_THREAD).max((shape.weight_len() / WEIGHTS_PER_THREAD) as u64);
     let threads = threads.min(usize::try_from(work).unwrap_or(usize::MAX)).max(1);
-    match (&packed.data, is_direct(shape)) {
+    match (&packed.data, untiled(shape)) {
         (Data::Tiles(weights), _) => {
             with_kernel(path, ring, packed.bytes, Run { threads, shape, x, weights, out })
         }
-        (Data::Plain(w), Some(conv)) => direct::run(conv, threads, x, w, out, add_row(path)),
-        (Data::Plain(_), None) => unreachable!("only convolutions are prepared plain"),
+        (Data::Plain(w), Some(Untiled::Convolution(conv))) => {
+            direct::run(conv, threads, x, w, out, add_row(path));
+        }
+        (Data::Plain(w), Some(Untiled::Column)) => column::run(threads, x, w, out, dot(path)),
+        (Data::Plain(_), None) => unreachable!("only what is computed without tiles is prepared plain"),
     }
 }

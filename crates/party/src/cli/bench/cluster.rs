@@ -13,6 +13,8 @@ pub struct Cluster {
     dir: PathBuf,
     parties: Vec<Child>,
     dealer: Option<Dealer>,
+    /// A dealer that the parties call.
+    streaming: Option<Child>,
 }
 
 struct Dealer {
@@ -29,6 +31,10 @@ pub struct Setting<'a> {
     pub network: &'a str,
     /// Threads of each party.
     pub threads: usize,
+    /// Keys come over the network while runs use them up.
+    pub stream: bool,
+    /// Further lines of the parties' node files.
+    pub settings: String,
 }
 
 fn failed(doing: &str, e: impl std::fmt::Display) -> CliError {
@@ -51,24 +57,30 @@ impl Cluster {
         if !init.status.success() {
             return Err(failed("`privet init`", String::from_utf8_lossy(&init.stderr)));
         }
-        let mut cluster = Cluster { dir: nodes, parties: Vec::new(), dealer: None };
+        let mut cluster = Cluster { dir: nodes, parties: Vec::new(), dealer: None, streaming: None };
         for party in 0..setting.family.protocol.parties() {
-            let child = cluster.start_party(&exe, &format!("party{party}"), setting)?;
+            let child = cluster.start_service(&exe, &format!("party{party}"), setting)?;
             cluster.parties.push(child);
         }
-        if setting.family.protocol.has_dealer() {
+        if setting.stream {
+            cluster.streaming = Some(cluster.start_service(&exe, "dealer", setting)?);
+        } else if setting.family.protocol.has_dealer() {
             cluster.dealer = Some(cluster.start_dealer(&exe, plan)?);
         }
         Ok(cluster)
     }
 
-    fn start_party(&self, exe: &Path, name: &str, setting: &Setting) -> Result<Child, CliError> {
+    fn start_service(&self, exe: &Path, name: &str, setting: &Setting) -> Result<Child, CliError> {
         let config = self.dir.join(name).join("node.toml");
-        set_threads(&config, setting.threads)?;
+        let service = if name == "dealer" { "dealer" } else { "party" };
+        match service {
+            "party" => set(&config, setting.threads, &setting.settings)?,
+            _ => set(&config, setting.threads, "")?,
+        }
         let log = self.log(name);
         let log = File::create(&log).map_err(|e| CliError::file("write", &log, e))?;
         Command::new(exe)
-            .args(["party", "--network", setting.network, "--config"])
+            .args([service, "--network", setting.network, "--config"])
             .arg(&config)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -110,6 +122,17 @@ impl Cluster {
         self.dir.join("client/node.toml")
     }
 
+    /// Processor seconds that each process has used so far: the parties in order, then the dealer that they call.
+    pub fn cpu_seconds(&self) -> Vec<f64> {
+        let all = self.parties.iter().chain(&self.streaming);
+        all.map(|child| crate::sys::cpu_seconds(child.id()).unwrap_or(f64::NAN)).collect()
+    }
+
+    /// Peak resident memory of the dealer that the parties call, bytes.
+    pub fn dealer_peak_rss_bytes(&self) -> Option<u64> {
+        crate::sys::peak_rss_bytes_of(self.streaming.as_ref()?.id())
+    }
+
     /// Deal keys for one more run; `None` where the family needs none.
     pub fn deal(&mut self) -> Result<Option<Dealt>, CliError> {
         let Some(dealer) = &mut self.dealer else { return Ok(None) };
@@ -120,17 +143,18 @@ impl Cluster {
     }
 }
 
-/// Replace the number of threads in a node file.
-fn set_threads(config: &Path, threads: usize) -> Result<(), CliError> {
+/// Replace the number of threads in a node file, and add settings.
+fn set(config: &Path, threads: usize, settings: &str) -> Result<(), CliError> {
     let text = std::fs::read_to_string(config).map_err(|e| CliError::file("read", config, e))?;
     let kept: String = text.lines().filter(|l| !l.starts_with("threads")).map(|l| format!("{l}\n")).collect();
-    std::fs::write(config, format!("{kept}threads = {threads}\n"))
+    std::fs::write(config, format!("{kept}threads = {threads}\n{settings}\n"))
         .map_err(|e| CliError::file("write", config, e))
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for child in self.parties.iter_mut().chain(self.dealer.as_mut().map(|d| &mut d.process)) {
+        let dealers = self.dealer.as_mut().map(|d| &mut d.process).into_iter().chain(&mut self.streaming);
+        for child in self.parties.iter_mut().chain(dealers) {
             let _ = child.kill();
             let _ = child.wait();
         }

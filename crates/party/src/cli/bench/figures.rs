@@ -22,13 +22,17 @@ pub struct Figures {
     pub weight_fraction: Option<u32>,
     /// How truncation rounds.
     pub rounding: RoundingMode,
+    /// Whether a run was a step of training.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub train: bool,
     pub network: String,
     pub runs: u32,
     /// Seconds from the client's request to its outputs in hand.
     pub wall_s: Spread,
     /// Seconds from shared inputs to shared outputs, of the slowest party, with all verification.
     pub online_s: Spread,
-    /// Seconds to deal all keys and write them; 0 where the family has no dealer.
+    /// Seconds to deal all keys and write them, of a stream until the first run's are there; 0 where the family has no
+    /// dealer.
     pub offline_s: Spread,
     /// Seconds to begin a session, once: keys agreed on, weights shared and prepared.
     pub setup_s: f64,
@@ -52,6 +56,9 @@ pub struct Figures {
     /// The dealer's rates.
     #[serde(flatten)]
     pub dealer: Option<Dealing>,
+    /// Keys that came while the runs used them up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Streamed>,
     /// Rounds x RTT + bytes / bandwidth, for an emulated network; computing comes on top.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_floor_s: Option<f64>,
@@ -70,6 +77,21 @@ pub struct Dealing {
     pub dealer_bytes_per_s: f64,
 }
 
+/// How keys came while runs used them up, dealer and parties side by side on this machine. Megabytes (10^6) and gigabytes (10^9)
+/// are of one party's keys, of the party with the most.
+#[derive(Debug, Serialize)]
+pub struct Streamed {
+    /// Keys that a party gets in a second while it has room for them.
+    pub dealer_mb_s: f64,
+    /// Keys that the counted runs used up in a second.
+    pub consumed_mb_s: f64,
+    /// Seconds that the runs waited for keys, all together.
+    pub waited_s: f64,
+    /// Processor seconds of each process for 10^9 bytes of one party's keys, from the first of them to the last run: the
+    /// parties in order, which also receive, store and use them, then the dealer.
+    pub cpu_s_per_gb: Vec<f64>,
+}
+
 /// The cost of one node.
 #[derive(Debug, Serialize)]
 pub struct Layer {
@@ -83,12 +105,19 @@ pub struct Layer {
 pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
     let s = |s: &Spread| format!("{:.4} s ({:.4} to {:.4})", s.median, s.min, s.max);
     out.line(format_args!(
-        "{} batch {}, {} ({}), ring {} bits, fraction {}, network {}",
-        f.workload, f.batch, f.protocol, f.security, f.bits, f.fraction, f.network
+        "{}{} batch {}, {} ({}), ring {} bits, fraction {}, network {}",
+        f.workload,
+        if f.train { " (training)" } else { "" },
+        f.batch,
+        f.protocol,
+        f.security,
+        f.bits,
+        f.fraction,
+        f.network
     ))?;
     out.line(format_args!("  online   {}", s(&f.online_s)))?;
     out.line(format_args!("  wall     {}", s(&f.wall_s)))?;
-    if f.dealer.is_some() {
+    if f.dealer.is_some() || f.stream.is_some() {
         out.line(format_args!("  offline  {}", s(&f.offline_s)))?;
     }
     out.line(format_args!("  setup    {:.4} s, once a session", f.setup_s))?;
@@ -111,6 +140,14 @@ pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
             "  dealer   {:.3e} AES calls/s, {:.3e} bytes/s",
             d.dealer_aes_per_s, d.dealer_bytes_per_s
         ))?;
+    }
+    if let Some(k) = &f.stream {
+        let cpu: Vec<String> = k.cpu_s_per_gb.iter().map(|s| format!("{s:.2}")).collect();
+        out.line(format_args!(
+            "  stream   {:.0} MB/s dealt, {:.0} MB/s used, {:.2} s waited for keys",
+            k.dealer_mb_s, k.consumed_mb_s, k.waited_s
+        ))?;
+        out.line(format_args!("  cpu      {} s a GB of a party's keys", cpu.join(", ")))?;
     }
     if let Some(floor) = f.network_floor_s {
         out.line(format_args!("  network floor {floor:.3} s (rounds x RTT + bytes / bandwidth)"))?;

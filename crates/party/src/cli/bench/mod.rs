@@ -7,15 +7,19 @@ mod stats;
 mod workload;
 
 use super::{CliError, Family, Out, serve};
+use crate::config::Bytes;
 use crate::family::named;
 use crate::progress;
 use crate::report::{busiest, verification};
-use crate::session::client::{Client, ClientError, Outcome};
+use crate::session::client::{Client, ClientError};
+use crate::session::control::{KeyStream, Status};
+use crate::session::outcome::Outcome;
 use cluster::{Cluster, Setting};
-use figures::{Dealing, Figures, Layer, show};
+use figures::{Dealing, Figures, Layer, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
 use privet_plan::lower::RoundingMode;
+use privet_plan::program::ONLY_PLAN;
 use privet_plan::{FloatTensor, interpret_real};
 use stats::spread;
 use std::collections::BTreeMap;
@@ -42,9 +46,13 @@ pub struct Args {
     /// Fraction bits of weights; as many as of activations when absent.
     #[arg(long)]
     weight_fraction: Option<u32>,
-    /// How truncation rounds: nearest, floor, stochastic, or one_ulp (within one unit of the last place).
-    #[arg(long, default_value = "nearest", value_parser = named::<RoundingMode>)]
-    rounding: RoundingMode,
+    /// How truncation rounds: nearest, floor, stochastic, or one_ulp (within one unit of the last place). By default nearest,
+    /// with `--train` stochastic.
+    #[arg(long, value_parser = named::<RoundingMode>)]
+    rounding: Option<RoundingMode>,
+    /// A step of training instead of a prediction; every run is the next step.
+    #[arg(long)]
+    train: bool,
     /// Network between the parties: lan, wan, or rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: String,
@@ -54,6 +62,16 @@ pub struct Args {
     /// Threads of each party.
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Have keys come from a dealer over the network while the runs use them up, instead of dealing them to disk before
+    /// each run.
+    #[arg(long)]
+    stream: bool,
+    /// With `--stream`: most records ahead of the runs, at each party.
+    #[arg(long, requires = "stream", value_parser = clap::value_parser!(u32).range(1..))]
+    ahead: Option<u32>,
+    /// With `--stream`: keys that a party holds in memory, for example "4 GB".
+    #[arg(long, requires = "stream")]
+    memory_budget: Option<Bytes>,
     /// Where keys and logs go; a temporary directory by default.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -65,6 +83,13 @@ pub struct Args {
     layers: bool,
 }
 
+impl Args {
+    fn rounding(&self) -> RoundingMode {
+        let default = if self.train { RoundingMode::Stochastic } else { RoundingMode::Nearest };
+        self.rounding.unwrap_or(default)
+    }
+}
+
 /// What the runs gave: seconds of each counted one, and the last one's account.
 struct Measured {
     wall: Vec<f64>,
@@ -72,20 +97,28 @@ struct Measured {
     offline: Vec<f64>,
     setup_s: f64,
     encrypted: bool,
+    /// Largest difference of the first run's outputs to float64: that one starts from what is known.
+    max_abs_err: f64,
     last: Outcome,
     dealt: Option<super::deal::Dealt>,
+    stream: Option<Streamed>,
+    dealer_peak_rss: Option<u64>,
 }
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let family = args.family.forecast()?;
+    if args.stream {
+        args.family.needs_dealer()?;
+    }
     let choice = Choice {
         name: &args.workload,
         batch: args.batch as usize,
         bits: args.bits,
         fraction: args.fraction,
         weight_fraction: args.weight_fraction,
-        rounding: args.rounding,
+        rounding: args.rounding(),
+        train: args.train,
         prices: family.prices(),
     };
     let work = workload::make(&choice)?;
@@ -99,7 +132,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         }
     };
     let measured = measure(args, &work, dir)?;
-    let figures = figures(args, &work, kernels, &measured)?;
+    let figures = figures(args, &work, kernels, measured)?;
     match args.json {
         true => out.json(&figures),
         false => show(&figures, out),
@@ -111,10 +144,18 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
     std::fs::create_dir_all(dir).map_err(|e| CliError::file("create", dir, e))?;
     let plan_file = dir.join("plan.json");
     std::fs::write(&plan_file, work.plan.to_json()).map_err(|e| CliError::file("write", &plan_file, e))?;
-    let setting = Setting { family: &args.family, network: &args.network, threads: args.threads };
+    let settings = args.ahead.map(|n| format!("ahead = {n}\n")).into_iter();
+    let settings = settings.chain(args.memory_budget.map(|b| format!("memory_budget = {}\n", b.0))).collect();
+    let setting = Setting {
+        family: &args.family,
+        network: &args.network,
+        threads: args.threads,
+        stream: args.stream,
+        settings,
+    };
     let mut cluster = Cluster::start(dir, &plan_file, &setting)?;
-    let (links, plan) = serve::load(&cluster.client(), "lan")?;
-    let mut client = Client::new(links, plan);
+    let (links, program) = serve::load(&cluster.client(), "lan")?;
+    let mut client = Client::new(links, program);
     let failed = |e: ClientError, cluster: &mut Cluster| {
         let cause = cluster.last_words().unwrap_or_else(|| e.to_string());
         CliError::failed(cause, "see party0.log and the other parties' in the directory of `--dir`")
@@ -124,11 +165,26 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
 
     // The first run is not counted: it warms up caches and connections.
     let mut dealt = cluster.deal()?;
+    let idle_cpu = cluster.cpu_seconds();
+    if args.stream {
+        let first =
+            client.prepare_stream(ONLY_PLAN, args.runs as u64 + 1).map_err(|e| failed(e, &mut cluster))?;
+        offline.push(first.seconds);
+    }
     let start = Instant::now();
-    client.share_weights(&work.weights).map_err(|e| failed(e, &mut cluster))?;
+    let begun = match args.train {
+        true => client.begin_training(&work.states, 0).map(drop),
+        false => client.share_weights(ONLY_PLAN, &work.weights),
+    };
+    begun.map_err(|e| failed(e, &mut cluster))?;
     let setup_s = start.elapsed().as_secs_f64();
-    let mut last = client.run(&work.inputs).map_err(|e| failed(e, &mut cluster))?;
+    let run = |client: &mut Client, cluster: &mut Cluster| {
+        client.step(ONLY_PLAN, &work.inputs, &work.publics).map_err(|e| failed(e, cluster))
+    };
+    let mut last = run(&mut client, &mut cluster)?;
+    let max_abs_err = max_abs_err(work, &last.outputs);
     progress.advance(1);
+    let streaming = args.stream.then(|| (Instant::now(), client.status()));
     for _ in 0..args.runs {
         if let Some(deal) = cluster.deal()? {
             offline.push(deal.seconds);
@@ -136,26 +192,64 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
             // Let the disk take what it will of the keys: "online" starts with keys at rest.
             settle();
         }
-        last = client.run(&work.inputs).map_err(|e| failed(e, &mut cluster))?;
+        last = run(&mut client, &mut cluster)?;
         wall.push(last.wall_s);
         online.push(last.online_s());
         progress.advance(1);
     }
     progress.finish();
-    Ok(Measured { wall, online, offline, setup_s, encrypted: client.encrypted(), last, dealt })
+    let stream = match streaming {
+        None => None,
+        Some((start, before)) => {
+            let runs_s = start.elapsed().as_secs_f64();
+            let cpu = cluster.cpu_seconds().iter().zip(idle_cpu).map(|(now, then)| now - then).collect();
+            let before = before.map_err(|e| failed(e, &mut cluster))?;
+            let after = client.status().map_err(|e| failed(e, &mut cluster))?;
+            streamed(args.runs, runs_s, cpu, &before, &after)
+        }
+    };
+    let (encrypted, dealer_peak_rss) = (client.encrypted(), cluster.dealer_peak_rss_bytes());
+    Ok(Measured {
+        wall,
+        online,
+        offline,
+        setup_s,
+        encrypted,
+        max_abs_err,
+        last,
+        dealt,
+        stream,
+        dealer_peak_rss,
+    })
+}
+
+/// What a stream gave between two moments with `runs` runs between them.
+fn streamed(runs: u32, runs_s: f64, cpu: Vec<f64>, before: &[Status], after: &[Status]) -> Option<Streamed> {
+    let streams = |all: &[Status]| -> Vec<KeyStream> {
+        all.iter().filter_map(|s| s.plans.get(ONLY_PLAN)?.stream.clone()).collect()
+    };
+    let waited = |all: &[Status]| streams(all).iter().map(|s| s.waited_s).fold(0.0, f64::max);
+    let last = streams(after).into_iter().max_by_key(|s| s.bytes)?;
+    let record_mb = last.bytes as f64 / last.came as f64 / 1e6;
+    Some(Streamed {
+        dealer_mb_s: last.bytes as f64 / 1e6 / last.receiving_s,
+        consumed_mb_s: record_mb * f64::from(runs) / runs_s,
+        waited_s: waited(after) - waited(before),
+        cpu_s_per_gb: cpu.into_iter().map(|s| s / (last.bytes as f64 / 1e9)).collect(),
+    })
 }
 
 fn figures(
     args: &Args,
     work: &Workload,
     kernels: Vec<kernel::Kernel>,
-    m: &Measured,
+    m: Measured,
 ) -> Result<Figures, CliError> {
     let total = busiest(&m.last.accounts);
     let offline = if m.offline.is_empty() { spread(&[0.0]) } else { spread(&m.offline) };
     let transport = if m.encrypted { "TLS" } else { "INSECURE transport" };
     let peaks = m.last.accounts.iter().map(|a| a.peak_rss_bytes);
-    let peaks = peaks.chain(m.dealt.as_ref().map(|d| d.peak_rss_bytes));
+    let peaks = peaks.chain(m.dealt.as_ref().map(|d| d.peak_rss_bytes)).chain(m.dealer_peak_rss);
     Ok(Figures {
         workload: args.workload.clone(),
         protocol: args.family.protocol.to_string(),
@@ -164,7 +258,8 @@ fn figures(
         bits: args.bits,
         fraction: args.fraction,
         weight_fraction: args.weight_fraction,
-        rounding: args.rounding,
+        rounding: args.rounding(),
+        train: args.train,
         network: args.network.clone(),
         runs: args.runs,
         wall_s: spread(&m.wall),
@@ -179,12 +274,13 @@ fn figures(
         aes_calls: total.aes_calls,
         macs: total.macs,
         verification: verification(&m.last.accounts),
-        max_abs_err: max_abs_err(work, &m.last.outputs),
+        max_abs_err: m.max_abs_err,
         peak_rss_mb: peaks.map(|b| b as f64 / 1e6).collect(),
         dealer: m.dealt.as_ref().map(|d| Dealing {
             dealer_aes_per_s: d.aes_calls as f64 / offline.median,
             dealer_bytes_per_s: m.last.accounts.len() as f64 * d.key_bytes as f64 / offline.median,
         }),
+        stream: m.stream,
         network_floor_s: network_floor(args, &total),
         kernels,
         layers: if args.layers { layers(work, &m.last.nodes()) } else { Vec::new() },
@@ -217,7 +313,12 @@ fn settle() {
 }
 
 fn max_abs_err(work: &Workload, outputs: &BTreeMap<String, FloatTensor>) -> f64 {
-    let Ok(truth) = interpret_real(&work.plan, &work.inputs, &work.weights) else { return f64::NAN };
+    let (mut inputs, mut weights) = (work.inputs.clone(), work.weights.clone());
+    let number =
+        |(name, &value): (&String, &f64)| (name.clone(), FloatTensor { shape: vec![], data: vec![value] });
+    inputs.extend(work.publics.iter().map(number));
+    weights.extend(work.states.clone());
+    let Ok(truth) = interpret_real(&work.plan, &inputs, &weights) else { return f64::NAN };
     let mut worst = 0f64;
     for (o, truth) in work.plan.outputs.iter().zip(&truth) {
         let Some(found) = outputs.get(&o.name) else { return f64::NAN };

@@ -37,14 +37,37 @@ const GRAPHS: &[(&str, &[u8])] = &graphs! {
     "vgg16" = "vgg16",
 };
 
+/// What the front end calls the labels of a batch.
+const TARGET: &str = "target";
+
+/// Steps of training, of the networks of the same names.
+const TRAININGS: &[(&str, &[u8])] = &graphs! {
+    "mlp" = "mlp.train",
+    "lenet" = "lenet.train",
+    "cnn2" = "cnn2.train",
+    "cnn3" = "cnn3.train",
+};
+
 /// A plan with operands.
 pub struct Workload {
     /// The plan.
     pub plan: Plan,
     /// Its weights.
     pub weights: BTreeMap<String, FloatTensor>,
+    /// The first values of its states, where it is a step of training.
+    pub states: BTreeMap<String, FloatTensor>,
+    /// Its public numbers.
+    pub publics: BTreeMap<String, f64>,
     /// Its inputs.
     pub inputs: BTreeMap<String, FloatTensor>,
+}
+
+impl Workload {
+    /// A plan without operands.
+    fn of(plan: Plan) -> Workload {
+        let none = BTreeMap::new;
+        Workload { plan, weights: none(), states: none(), publics: BTreeMap::new(), inputs: none() }
+    }
 }
 
 /// What to run.
@@ -61,6 +84,8 @@ pub struct Choice<'a> {
     pub weight_fraction: Option<u32>,
     /// How truncation rounds.
     pub rounding: RoundingMode,
+    /// A step of training instead of a prediction.
+    pub train: bool,
     /// The family's prices, by which a plan is made.
     pub prices: &'a dyn GateCost,
 }
@@ -68,12 +93,20 @@ pub struct Choice<'a> {
 /// Names for the help text.
 pub fn names() -> String {
     let networks: Vec<&str> = GRAPHS.iter().map(|(name, _)| *name).collect();
-    format!("relu-N, matmul-N, exp-N, reciprocal-N, gelu-N, softmax-N, {}", networks.join(", "))
+    let steps: Vec<&str> = TRAININGS.iter().map(|(name, _)| *name).collect();
+    format!(
+        "relu-N, matmul-N, exp-N, reciprocal-N, gelu-N, softmax-N, {}; with `--train` {}",
+        networks.join(", "),
+        steps.join(", ")
+    )
 }
 
 /// Make a workload; operands are pseudorandom from a public seed, so that runs can be compared.
 pub fn make(choice: &Choice) -> Result<Workload, CliError> {
     let mut random = Seed::from_bytes(*b"public benchdata").derive(Domain::Public, 0).stream();
+    if choice.train {
+        return training(choice, &mut random);
+    }
     if let Some(n) = numbered(choice.name, "relu-") {
         return Ok(relu(n, choice, &mut random));
     }
@@ -97,7 +130,7 @@ fn node(op: Op, inputs: &[usize], shape: &[usize], bits: u32, frac: u32, layer: 
 
 fn small(name: &str, nodes: Vec<Node>) -> Plan {
     let output = Output { value: nodes.len() - 1, name: "y".into(), to: RECEIVER.into() };
-    Plan { version: PLAN_VERSION, name: name.into(), batch: 1, nodes, outputs: vec![output] }
+    Plan { version: PLAN_VERSION, name: name.into(), batch: 1, nodes, outputs: vec![output], updates: vec![] }
 }
 
 fn input(limit: f64) -> Op {
@@ -108,11 +141,7 @@ fn relu(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
     let (k, f) = (choice.bits, choice.fraction);
     let nodes = vec![node(input(100.0), &[], &[n], k, f, "input"), node(Op::Relu, &[0], &[n], k, f, "relu")];
     let x = FloatTensor { shape: vec![n], data: uniform(random, n, -100.0, 100.0) };
-    Workload {
-        plan: small(choice.name, nodes),
-        weights: BTreeMap::new(),
-        inputs: BTreeMap::from([("x".into(), x)]),
-    }
+    Workload { inputs: BTreeMap::from([("x".into(), x)]), ..Workload::of(small(choice.name, nodes)) }
 }
 
 /// The function and the size that a name like `exp-1000` stands for.
@@ -142,7 +171,7 @@ fn smooth(function: Function, n: usize, choice: &Choice, random: &mut Prg) -> Re
         _ => (-10.0, 10.0),
     };
     let x = FloatTensor { data: uniform(random, choice.batch * n, low, high), shape };
-    Ok(Workload { plan, weights: BTreeMap::new(), inputs: BTreeMap::from([("x".into(), x)]) })
+    Ok(Workload { inputs: BTreeMap::from([("x".into(), x)]), ..Workload::of(plan) })
 }
 
 fn matmul(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
@@ -155,44 +184,91 @@ fn matmul(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
     ];
     let mut tensor = || FloatTensor { shape: shape.to_vec(), data: uniform(random, n * n, -1.0, 1.0) };
     Workload {
-        plan: small(choice.name, nodes),
         weights: BTreeMap::from([("w".into(), tensor())]),
         inputs: BTreeMap::from([("x".into(), tensor())]),
+        ..Workload::of(small(choice.name, nodes))
     }
 }
 
 fn network(choice: &Choice, random: &mut Prg) -> Result<Workload, CliError> {
+    let graph = graph_of(GRAPHS, choice)?;
+    let (bits, fraction) = (Some(choice.bits), Some(choice.fraction));
+    let (weight_fraction, rounding) = (choice.weight_fraction, choice.rounding);
+    let precision = Precision { bits, fraction, weight_fraction, rounding, ..Precision::default() };
+    made(&graph, &precision, choice, random)
+}
+
+/// A step of training, in the ring that it needs: docs/training.md, Numbers.
+fn training(choice: &Choice, random: &mut Prg) -> Result<Workload, CliError> {
+    let graph = graph_of(TRAININGS, choice)?;
+    let (bits, fraction) = (Some(choice.bits), Some(choice.fraction));
+    let precision =
+        Precision { bits, fraction, rounding: choice.rounding, keep_ring: true, ..Precision::default() };
+    made(&graph, &precision, choice, random)
+}
+
+fn graph_of(graphs: &[(&str, &[u8])], choice: &Choice) -> Result<Graph, CliError> {
     let unknown = || {
         let cause = format!("there is no workload `{}`", choice.name.escape_debug());
         CliError::usage(cause, format!("choose one of: {}", names()))
     };
-    let (_, json) = GRAPHS.iter().find(|(name, _)| *name == choice.name).ok_or_else(unknown)?;
-    let broken = |e: &dyn std::fmt::Display| CliError::failed(e, "report this as a bug");
-    let graph = Graph::from_json(json).map_err(|e| broken(&e))?;
-    let graph = graph.with_batch(choice.batch).map_err(|e| broken(&e))?;
-    let (mut params, mut inputs) = (BTreeMap::new(), BTreeMap::new());
+    let (_, json) = graphs.iter().find(|(name, _)| *name == choice.name).ok_or_else(unknown)?;
+    let graph = Graph::from_json(json).map_err(|e| CliError::failed(e, "report this as a bug"))?;
+    if graph.batch == choice.batch {
+        return Ok(graph);
+    }
+    let remedy = format!("give `--batch {}`, with which it was captured", graph.batch);
+    graph.with_batch(choice.batch).map_err(|e| CliError::failed(e, remedy))
+}
+
+/// The graph as a plan, with operands from its ranges.
+fn made(
+    graph: &Graph,
+    precision: &Precision,
+    choice: &Choice,
+    random: &mut Prg,
+) -> Result<Workload, CliError> {
+    let (mut params, mut states, mut inputs) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut publics = BTreeMap::new();
     for node in &graph.nodes {
         let (lo, hi) = node.range.map_or((-1.0, 1.0), |[lo, hi]| (lo, hi));
         let (n, shape) = (node.shape.iter().product(), node.shape.clone());
+        let mut learned =
+            |lo, hi| if lo >= 0.0 { uniform(random, n, lo, hi) } else { bell(random, n, lo, hi) };
         match &node.op {
             GraphOp::Parameter { name } => {
-                let data = if lo >= 0.0 { uniform(random, n, lo, hi) } else { bell(random, n, lo, hi) };
-                params.insert(name.clone(), FloatTensor { shape, data });
+                params.insert(name.clone(), FloatTensor { shape, data: learned(lo, hi) });
             }
-            GraphOp::Input { name } => {
-                inputs.insert(name.clone(), FloatTensor { shape, data: uniform(random, n, lo, hi) });
+            GraphOp::State { name, .. } => {
+                states.insert(name.clone(), FloatTensor { shape, data: learned(lo, hi) });
+            }
+            GraphOp::Public { name, limit } => {
+                publics.insert(name.clone(), *limit);
+            }
+            GraphOp::Input { name, .. } => {
+                let data = match &shape[..] {
+                    &[rows, classes] if name == TARGET => one_hot(random, rows, classes),
+                    _ => uniform(random, n, lo, hi),
+                };
+                inputs.insert(name.clone(), FloatTensor { shape, data });
             }
             _ => {}
         }
     }
-    let (bits, fraction) = (Some(choice.bits), Some(choice.fraction));
-    let (weight_fraction, rounding) = (choice.weight_fraction, choice.rounding);
-    let precision = Precision { bits, fraction, weight_fraction, rounding, ..Precision::default() };
-    let lowered = lower_for(&graph, &params, &precision, choice.prices);
+    let lowered = lower_for(graph, &params, precision, choice.prices);
     let Lowered { plan, parameters, .. } = lowered.map_err(|e| {
         CliError::failed(e, "choose other `--bits` and `--fraction`; 64 and 24 hold every workload")
     })?;
-    Ok(Workload { plan, weights: parameters, inputs })
+    Ok(Workload { plan, weights: parameters, states, publics, inputs })
+}
+
+/// Rows with a one in a random place each.
+fn one_hot(random: &mut Prg, rows: usize, classes: usize) -> Vec<f64> {
+    let mut data = vec![0.0; rows * classes];
+    for row in data.chunks_exact_mut(classes) {
+        row[random.elements(Ring::R64, 1)[0] as usize % classes] = 1.0;
+    }
+    data
 }
 
 fn uniform(random: &mut Prg, n: usize, lo: f64, hi: f64) -> Vec<f64> {

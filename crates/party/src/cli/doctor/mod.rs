@@ -7,7 +7,7 @@ mod peers;
 use super::{CliError, Out};
 use crate::config::{Deployment, Node, load_deployment, load_node};
 use privet_net::Identity;
-use privet_plan::{Estimate, Plan};
+use privet_plan::{Estimate, Program};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ struct Patient {
     node: Node,
     deployment: Option<Deployment>,
     identity: Option<Identity>,
-    plan: Option<Plan>,
+    program: Option<Program>,
     estimate: Option<Estimate>,
 }
 
@@ -111,7 +111,7 @@ fn examine(args: &Args, findings: &mut Findings) {
             None
         }
     };
-    let mut patient = Patient { node, deployment, identity: None, plan: None, estimate: None };
+    let mut patient = Patient { node, deployment, identity: None, program: None, estimate: None };
     node::examine(&mut patient, findings);
     if !args.offline {
         peers::examine(&patient, std::time::Duration::from_secs(args.timeout), findings);

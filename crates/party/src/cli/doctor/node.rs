@@ -5,13 +5,14 @@ use crate::cli::certs;
 use crate::config::{Deployment, Node, Place};
 use crate::family::forecast;
 use crate::report::bytes;
+use crate::session::owner::roles;
+use crate::store::hex;
 use crate::sys;
 use privet_net::Identity;
 use privet_net::certs::CertificateInfo;
-use privet_plan::Plan;
+use privet_plan::Program;
 use privet_plan::cost::{Estimate, Network, Rates, estimate};
-use privet_plan::ir::Op;
-use std::collections::BTreeSet;
+use privet_plan::program::NamedPlan;
 use std::path::Path;
 
 pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
@@ -26,12 +27,16 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
     key(&patient.node, findings);
     patient.identity = certificate(&patient.node, patient.deployment.as_ref(), findings);
     if let Some(deployment) = &patient.deployment {
-        patient.plan = plan(deployment, findings);
+        patient.program = program(deployment, findings);
         weights(&patient.node, deployment, findings);
     }
     let family = patient.deployment.as_ref().map(|d| forecast(d.protocol, d.security));
-    let both = patient.plan.as_ref().zip(family);
-    let estimate = both.map(|(p, f)| estimate(p, f.prices(), &Rates::default(), &Network::LAN));
+    let both = patient.program.as_ref().zip(family);
+    let estimate = both.and_then(|(program, f)| {
+        let of = |p: &NamedPlan| estimate(&p.plan, f.prices(), &Rates::default(), &Network::LAN);
+        // The plan whose runs need most.
+        program.plans.iter().map(of).max_by_key(|e| (e.total.key_bytes, e.memory_bytes))
+    });
     store(&patient.node, estimate.as_ref(), findings);
     patient.estimate = estimate;
 }
@@ -94,40 +99,34 @@ fn certificate(node: &Node, deployment: Option<&Deployment>, findings: &mut Find
     }
 }
 
-fn plan(deployment: &Deployment, findings: &mut Findings) -> Option<Plan> {
+fn program(deployment: &Deployment, findings: &mut Findings) -> Option<Program> {
     let shown = deployment.plan.display();
-    let plan = match crate::cli::plan::read(&deployment.plan) {
-        Ok(plan) => plan,
+    let program = match crate::cli::plan::read(&deployment.plan) {
+        Ok(program) => program,
         Err(e) => {
             findings.fail("plan", e.message(), format!("put the compiled plan at {shown}"));
             return None;
         }
     };
-    let unknown = unknown_roles(&plan, deployment);
+    let mut unknown = roles(&program);
+    unknown.retain(|role| deployment.roles.get(role).is_none());
     if unknown.is_empty() {
-        findings.ok("plan", format!("{} {}", plan.name, &crate::cli::plan::hash_text(&plan)[..16]));
+        findings.ok("plan", format!("{} {}", program.name, &hex(&program.hash())[..16]));
     } else {
         let found = format!("{shown} names roles that the deployment does not have: {}", unknown.join(", "));
-        findings.fail("plan", found, "compile the model for the roles data_owner, model_owner and receiver");
+        let remedy =
+            "give them places in [roles] of the deployment, or compile the model for the roles there";
+        findings.fail("plan", found, remedy);
     }
-    Some(plan)
-}
-
-fn unknown_roles(plan: &Plan, deployment: &Deployment) -> Vec<String> {
-    let owners = plan.nodes.iter().filter_map(|n| match &n.op {
-        Op::Input { owner, .. } | Op::Weight { owner, .. } => Some(owner),
-        _ => None,
-    });
-    let named: BTreeSet<&String> = owners.chain(plan.outputs.iter().map(|o| &o.to)).collect();
-    named.into_iter().filter(|role| deployment.roles.get(role).is_none()).cloned().collect()
+    Some(program)
 }
 
 fn weights(node: &Node, deployment: &Deployment, findings: &mut Findings) {
-    let owner = deployment.roles.model_owner == node.me;
+    let owner = *deployment.roles.model_owner() == node.me;
     match &node.weights {
         Some(path) if !owner => {
-            let found =
-                format!("{} is set, but {} owns the model", path.display(), deployment.roles.model_owner);
+            let model_owner = deployment.roles.model_owner();
+            let found = format!("{} is set, but {model_owner} owns the model", path.display());
             findings.warn("weights", found, "remove `weights`, or correct `model_owner`");
         }
         Some(path) => match std::fs::metadata(path) {

@@ -17,7 +17,7 @@ pub(super) fn examine(patient: &Patient, timeout: Duration, findings: &mut Findi
         (false, Some(identity)) => Security::Tls(identity.clone()),
         (false, None) => return,
     };
-    let plan_hash = patient.plan.as_ref().map_or([0; 32], |p| p.hash());
+    let plan_hash = patient.program.as_ref().map_or([0; 32], |p| p.hash());
     let me = &patient.node.me;
     let call = |place: &Place, address: &Address| {
         let fingerprint = *deployment.fingerprint(place)?;

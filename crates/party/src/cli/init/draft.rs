@@ -19,7 +19,9 @@ impl Draft {
             let cause = format!("`{}` cannot name a deployment", name.escape_debug());
             return Err(CliError::usage(cause, "use letters, digits, `-`, `_` and `.`"));
         }
-        let Setting { protocol, security, data_owner, model_owner, receiver } = setting;
+        let Setting { protocol, security, roles } = setting;
+        let roles: String =
+            roles.all().map(|(role, place)| format!("{} = \"{place}\"\n", key(role))).collect();
         let text = format!(
             "# Who takes part. The same for everybody; nothing in it is secret.\n\
              # `privet init --join CARD` adds the card that another operator sent.\n\
@@ -30,9 +32,7 @@ impl Draft {
              \n\
              # Who plays which role: a party or a client.\n\
              [roles]\n\
-             data_owner = \"{data_owner}\"\n\
-             model_owner = \"{model_owner}\"\n\
-             receiver = \"{receiver}\"\n\
+             {roles}\
              \n\
              # Seconds.\n\
              [timeouts]\n\
@@ -111,6 +111,11 @@ impl Draft {
         };
         child(parent, &key, false).ok_or_else(odd)
     }
+}
+
+/// A role as a key of a table: one with a dot is quoted.
+fn key(role: &str) -> String {
+    if role.contains('.') { format!("\"{role}\"") } else { role.to_owned() }
 }
 
 fn child<'a>(parent: &'a mut Table, key: &str, implicit: bool) -> Option<&'a mut Table> {

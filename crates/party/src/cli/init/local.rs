@@ -48,7 +48,7 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
         let identity = certs::generate(&place.to_string(), args.days)?;
         identity.write(&sub.join("cert.pem"), &sub.join("key.pem"), false)?;
         let config = sub.join("node.toml");
-        let weights = weights.as_deref().filter(|_| place == setting.model_owner);
+        let weights = weights.as_deref().filter(|_| place == *setting.roles.model_owner());
         // The parties compute at the same time, a dealer before them.
         let threads = matches!(place, Place::Party(_));
         let threads = threads.then(|| (sys::cores() / setting.protocol.parties()).max(1));
@@ -75,9 +75,9 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
 /// The weights file, by a path that holds in every directory.
 fn weights(args: &Args, setting: &Setting) -> Result<Option<PathBuf>, CliError> {
     let Some(path) = &args.weights else { return Ok(None) };
-    if !matches!(setting.model_owner, Place::Party(_)) {
-        let cause =
-            format!("`--weights` is for a model that a party owns, but {} owns it", setting.model_owner);
+    let owner = setting.roles.model_owner();
+    if !matches!(owner, Place::Party(_)) {
+        let cause = format!("`--weights` is for a model that a party owns, but {owner} owns it");
         return Err(CliError::usage(cause, "leave it out: the client gives the weights itself"));
     }
     std::path::absolute(path).map(Some).map_err(|e| CliError::file("find", path, e))
@@ -85,7 +85,7 @@ fn weights(args: &Args, setting: &Setting) -> Result<Option<PathBuf>, CliError> 
 
 fn places(args: &Args, setting: &Setting) -> Result<Vec<Place>, CliError> {
     let named = args.client.iter().cloned().map(Place::Client);
-    let playing = setting.roles().into_iter().cloned();
+    let playing = setting.roles.all().map(|(_, place)| place.clone());
     let clients: BTreeSet<Place> = named.chain(playing).filter(|p| matches!(p, Place::Client(_))).collect();
     let nodes = nodes(setting.protocol);
     for place in &clients {

@@ -7,7 +7,7 @@ mod node;
 pub(super) use draft::Draft;
 
 use super::{CliError, Family, Out};
-use crate::config::{Address, Card, Place, Protocol, Security};
+use crate::config::{Address, Card, Place, Protocol, Roles, Security};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +61,9 @@ pub struct Args {
     /// Who learns the outputs; the data owner when absent.
     #[arg(long, value_name = "PLACE")]
     receiver: Option<Place>,
+    /// A further role: label_owner, or one more of a kind, such as data_owner.2.
+    #[arg(long, value_name = "ROLE=PLACE")]
+    role: Vec<String>,
     /// Days the new certificates last.
     #[arg(long, default_value_t = DAYS, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,
@@ -73,22 +76,19 @@ pub struct Args {
 pub(super) struct Setting {
     pub protocol: Protocol,
     pub security: Security,
-    pub data_owner: Place,
-    pub model_owner: Place,
-    pub receiver: Place,
+    pub roles: Roles,
 }
 
 impl Args {
     fn setting(&self) -> Result<Setting, CliError> {
         let receiver = self.receiver.clone().unwrap_or_else(|| self.data_owner.clone());
-        let setting = Setting {
-            protocol: self.family.protocol,
-            security: self.family.security()?,
-            data_owner: self.data_owner.clone(),
-            model_owner: self.model_owner.clone(),
-            receiver,
-        };
-        for place in setting.roles() {
+        let mut roles = Roles::new(self.data_owner.clone(), self.model_owner.clone(), receiver);
+        for text in &self.role {
+            let (role, place) = text.split_once('=').ok_or("write ROLE=PLACE".to_owned()).map_err(unclear)?;
+            roles = roles.with(role, place.parse().map_err(unclear)?).map_err(unclear)?;
+        }
+        let setting = Setting { protocol: self.family.protocol, security: self.family.security()?, roles };
+        for (_, place) in setting.roles.all() {
             if *place == Place::Dealer {
                 let cause = "the dealer knows every mask, so it must not own data or see results";
                 return Err(CliError::usage(cause, "give the role to a party or to a client"));
@@ -99,10 +99,8 @@ impl Args {
     }
 }
 
-impl Setting {
-    fn roles(&self) -> [&Place; 3] {
-        [&self.data_owner, &self.model_owner, &self.receiver]
-    }
+fn unclear(cause: String) -> CliError {
+    CliError::usage(cause, "for example `--role label_owner=client:clinic`")
 }
 
 /// The places that a protocol's deployments have beside clients.

@@ -7,8 +7,9 @@ use privet_plan::cost::Security;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Listed<'a> {
-    plan: &'a str,
+pub(super) struct Listed {
+    #[serde(rename = "plan")]
+    name: String,
     hash: String,
     protocol: &'static str,
     security: Security,
@@ -18,13 +19,13 @@ struct Listed<'a> {
     openings: Vec<PlannedOpening>,
 }
 
-/// List the openings of a plan.
-pub fn run(plan: &Plan, family: &dyn Forecast, json: bool, out: &mut Out) -> Result<(), CliError> {
+/// The openings of a plan.
+pub(super) fn of(plan: &Plan, family: &dyn Forecast) -> Listed {
     let openings = family.openings(plan);
     let total =
         |test: &dyn Fn(&PlannedOpening) -> bool| openings.iter().filter(|o| test(o)).map(|o| o.bits).sum();
-    let listed = Listed {
-        plan: &plan.name,
+    Listed {
+        name: plan.name.clone(),
         hash: hash_text(plan),
         protocol: family.prices().protocol(),
         security: family.prices().security(),
@@ -32,14 +33,14 @@ pub fn run(plan: &Plan, family: &dyn Forecast, json: bool, out: &mut Out) -> Res
         masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
         revealed_bits_per_run: total(&|o| o.class != Class::Masked),
         openings,
-    };
-    if json { out.json(&listed) } else { show(&listed, family.remark(), out) }
+    }
 }
 
-fn show(list: &Listed, remark: &str, out: &mut Out) -> Result<(), CliError> {
+/// For people.
+pub(super) fn show(list: &Listed, remark: &str, out: &mut Out) -> Result<(), CliError> {
     out.line(format_args!(
         "Openings of plan {} under {}, {} ({})\n",
-        list.plan, list.protocol, list.security, list.hash
+        list.name, list.protocol, list.security, list.hash
     ))?;
     let width = list.openings.iter().map(|o| o.layer.chars().count()).max().unwrap_or(0).clamp(5, 32);
     out.line(format_args!(

@@ -1,15 +1,15 @@
-use super::{hash_text, read};
+use super::{Choice, each, hash_text};
 use crate::cli::{CliError, Family, Out};
 use crate::report::{bytes, count, seconds};
+use privet_plan::Plan;
 use privet_plan::cost::{Cost, Estimate, Network, Rates, estimate};
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// Options of `privet plan estimate`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The plan, JSON.
-    plan: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
     #[command(flatten)]
     family: Family,
     /// The network of the layers' times: lan, wan, or for example rtt=60ms,bandwidth=293Mbit/s.
@@ -22,6 +22,10 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Listed {
+    #[serde(skip)]
+    name: String,
+    #[serde(skip)]
+    hash: String,
     #[serde(flatten)]
     estimate: Estimate,
     /// Predicted seconds of one run between machines in one place.
@@ -30,24 +34,23 @@ struct Listed {
     wan_s: f64,
 }
 
-/// Estimate a plan's cost.
+/// Estimate what the plans cost.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
-    let plan = read(&args.plan)?;
     let family = args.family.forecast()?;
-    let on = |network| estimate(&plan, family.prices(), &Rates::default(), network);
-    let (estimate, lan_s, wan_s) = (on(&args.network), on(&Network::LAN).seconds, on(&Network::WAN).seconds);
-    let listed = Listed { estimate, lan_s, wan_s };
-    if args.json {
-        return out.json(&listed);
-    }
+    let of = |plan: &Plan| {
+        let on = |network| estimate(plan, family.prices(), &Rates::default(), network);
+        let (lan_s, wan_s) = (on(&Network::LAN).seconds, on(&Network::WAN).seconds);
+        let (name, hash) = (plan.name.clone(), hash_text(plan));
+        Listed { name, hash, estimate: on(&args.network), lan_s, wan_s }
+    };
+    each(&args.choice, args.json, out, of, |listed, out| show(args, listed, out))
+}
+
+fn show(args: &Args, listed: &Listed, out: &mut Out) -> Result<(), CliError> {
     let e = &listed.estimate;
     out.line(format_args!(
         "plan     {}, batch {}, protocol {}, {} ({})",
-        plan.name,
-        e.batch,
-        e.protocol,
-        e.security,
-        hash_text(&plan)
+        listed.name, e.batch, e.protocol, e.security, listed.hash
     ))?;
     let (rtt, rate) = (seconds(args.network.rtt), bytes(args.network.bandwidth as u64));
     out.line(format_args!("network  {rtt} round trip, {rate}/s each way\n"))?;
@@ -64,7 +67,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         out.line(line("verification", width, &e.whole_run, beside))?;
     }
     out.line(line("whole run", width, &e.total, e.seconds))?;
-    show_rest(&listed, out)
+    show_rest(listed, out)
 }
 
 fn line(name: &str, width: usize, c: &Cost, s: f64) -> String {
@@ -76,7 +79,7 @@ fn line(name: &str, width: usize, c: &Cost, s: f64) -> String {
     )
 }
 
-fn show_rest(Listed { estimate: e, lan_s, wan_s }: &Listed, out: &mut Out) -> Result<(), CliError> {
+fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -> Result<(), CliError> {
     let (keys, other) = (bytes(e.total.key_bytes), bytes(e.total.key_bytes_other));
     out.line(format_args!(
         "\ntime          {} on a LAN, {} on a WAN (70 ms round trip, 40 MB/s)",

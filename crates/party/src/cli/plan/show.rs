@@ -5,25 +5,37 @@ use privet_plan::ir::{Op, Type};
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Shown<'a> {
-    name: &'a str,
+pub(super) struct Shown {
+    name: String,
     hash: String,
     version: u32,
     batch: usize,
-    inputs: Vec<Value<'a>>,
-    weights: Vec<Value<'a>>,
-    outputs: Vec<Value<'a>>,
+    inputs: Vec<Value>,
+    weights: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    states: Vec<Value>,
+    /// How many of the states a run replaces.
+    #[serde(skip_serializing_if = "is_zero")]
+    updates: usize,
+    /// Names of the public numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    publics: Vec<String>,
+    outputs: Vec<Value>,
     layers: Vec<Layer>,
     operations: usize,
 }
 
 #[derive(Serialize)]
-struct Value<'a> {
-    name: &'a str,
+struct Value {
+    name: String,
     /// Who shares it, or who learns it.
-    role: &'a str,
+    role: String,
     #[serde(flatten)]
-    ty: &'a Type,
+    ty: Type,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 #[derive(Serialize)]
@@ -35,19 +47,19 @@ struct Layer {
     frac: u32,
 }
 
-/// Show a plan.
-pub fn run(plan: &Plan, json: bool, out: &mut Out) -> Result<(), CliError> {
-    let shown = collect(plan);
-    if json { out.json(&shown) } else { show(&shown, out) }
-}
-
-fn collect(plan: &Plan) -> Shown<'_> {
-    let (mut inputs, mut weights, mut layers) = (Vec::new(), Vec::new(), Vec::<Layer>::new());
+/// What there is to show of a plan.
+pub(super) fn of(plan: &Plan) -> Shown {
+    let (mut inputs, mut weights, mut states) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut publics, mut layers) = (Vec::new(), Vec::<Layer>::new());
     for node in &plan.nodes {
+        let value =
+            |name: &str, role: &str| Value { name: name.into(), role: role.into(), ty: node.ty.clone() };
         let ty = &node.ty;
         match &node.op {
-            Op::Input { name, owner, .. } => inputs.push(Value { name, role: owner, ty }),
-            Op::Weight { name, owner } => weights.push(Value { name, role: owner, ty }),
+            Op::Input { name, owner, .. } => inputs.push(value(name, owner)),
+            Op::Weight { name, owner } => weights.push(value(name, owner)),
+            Op::State { name, owner } => states.push(value(name, owner)),
+            Op::Public { name, .. } => publics.push(name.clone()),
             op => {
                 if layers.last().is_none_or(|l| l.layer != node.layer) {
                     let (layer, shape) = (node.layer.clone(), Vec::new());
@@ -62,29 +74,43 @@ fn collect(plan: &Plan) -> Shown<'_> {
     }
     let outputs = plan.outputs.iter();
     Shown {
-        name: &plan.name,
+        name: plan.name.clone(),
         hash: hash_text(plan),
         version: plan.version,
         batch: plan.batch,
         inputs,
         weights,
-        outputs: outputs.map(|o| Value { name: &o.name, role: &o.to, ty: &plan.nodes[o.value].ty }).collect(),
+        states,
+        updates: plan.updates.len(),
+        publics,
+        outputs: outputs
+            .map(|o| Value { name: o.name.clone(), role: o.to.clone(), ty: plan.nodes[o.value].ty.clone() })
+            .collect(),
         layers,
         operations: plan.nodes.len(),
     }
 }
 
-fn show(plan: &Shown, out: &mut Out) -> Result<(), CliError> {
+/// For people.
+pub(super) fn show(plan: &Shown, out: &mut Out) -> Result<(), CliError> {
     out.line(format_args!("plan     {}", plan.name))?;
     out.line(format_args!("hash     {}", plan.hash))?;
     out.line(format_args!("batch    {}, {} operations", plan.batch, plan.operations))?;
     for v in &plan.inputs {
-        out.line(format_args!("input    {} from {}: {}", v.name, v.role, type_text(v.ty)))?;
+        out.line(format_args!("input    {} from {}: {}", v.name, v.role, type_text(&v.ty)))?;
     }
     let elements: usize = plan.weights.iter().map(|w| w.ty.len()).sum();
     out.line(format_args!("weights  {} tensors, {elements} elements", plan.weights.len()))?;
+    if !plan.states.is_empty() {
+        let elements: usize = plan.states.iter().map(|s| s.ty.len()).sum();
+        let (tensors, updates) = (plan.states.len(), plan.updates);
+        out.line(format_args!("states   {tensors} tensors, {elements} elements; a run replaces {updates}"))?;
+    }
+    if !plan.publics.is_empty() {
+        out.line(format_args!("public   {}", plan.publics.join(", ")))?;
+    }
     for v in &plan.outputs {
-        out.line(format_args!("output   {} to {}: {}", v.name, v.role, type_text(v.ty)))?;
+        out.line(format_args!("output   {} to {}: {}", v.name, v.role, type_text(&v.ty)))?;
     }
     let width = plan.layers.iter().map(|l| l.layer.chars().count()).max().unwrap_or(0).clamp(5, 40);
     out.line(format_args!("\n{:<width$}  {:<18} {:>7}  operations", "layer", "shape", "bits.f"))?;

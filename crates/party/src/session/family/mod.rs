@@ -4,23 +4,40 @@
 pub mod fss;
 mod rep3;
 
-use super::control::Id;
+use super::control::{Id, KeyStream};
 use super::job::JobError;
-use super::owner::{OwnerError, Shared};
+use super::owner::{OwnerError, Piece, Shared};
 use super::peers::Others;
 use crate::config::Protocol;
 use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, TcpChannel};
-use privet_plan::Plan;
+use privet_plan::Program;
 use privet_plan::ir::Type;
 use std::collections::BTreeMap;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 pub(super) use fss::Fss;
 pub(super) use rep3::Rep3;
 
 /// Encoded tensors by name, in the rings of their nodes.
 pub(super) type Encoded = BTreeMap<String, Vec<u64>>;
+
+/// A party's shares of a program's states, by name.
+pub(super) trait Held: Clone + Default + Send + 'static {
+    /// Take over what a run made of some of them.
+    fn replace(&mut self, updates: Self);
+}
+
+/// What a run is given.
+pub(super) struct Given<'a, F: Family> {
+    /// What the owners shared for it.
+    pub inputs: F::Tensors,
+    /// This party's shares of states, those that the plan reads among them.
+    pub states: &'a F::States,
+    /// The plan's public numbers, in the rings of their nodes.
+    pub publics: &'a BTreeMap<String, u64>,
+}
 
 /// What is to be prepared.
 #[derive(Clone, Debug)]
@@ -33,10 +50,12 @@ pub(super) struct Preparation {
     pub runs: u64,
     /// Sessions to open and check.
     pub checks: u64,
+    /// Be ready with the first run's part; the rest comes while runs use it up.
+    pub stream: bool,
 }
 
 /// What a run gave a party.
-pub(super) struct Ran {
+pub(super) struct Ran<S> {
     /// Seconds from shared inputs to shares of the outputs.
     pub online_s: f64,
     /// Costs of every node.
@@ -47,13 +66,17 @@ pub(super) struct Ran {
     pub openings: Vec<Opening>,
     /// What the receiver of each output is sent, in the plan's order.
     pub outputs: Vec<Vec<u8>>,
+    /// What takes the place of the states that the plan updates.
+    pub updates: S,
 }
 
-/// A party's side of a protocol family: its keys, its session, its runs. The engine calls it in the order of orders:
+/// A party's side of a protocol family for one plan: its keys, its session, its runs. The engine calls it in the order of orders:
 /// what only checks or takes (`may_*`, `claim`) before the parties agreed, the rest after.
 pub(super) trait Family: Send + Sized + 'static {
     /// What a party holds of the owners' tensors until they are used.
     type Tensors: Default;
+    /// What it keeps of states from run to run. It belongs to no session: every run of every plan may use it.
+    type States: Held;
 
     /// Prepared sessions that nobody began.
     fn prepared(&self) -> usize;
@@ -61,6 +84,10 @@ pub(super) trait Family: Send + Sized + 'static {
     fn open_session(&self) -> Option<Id>;
     /// Runs for which the open session has keys left; none where runs use nothing up, or no session is open.
     fn runs_left(&self) -> Option<usize>;
+    /// How a preparation goes on that was asked for as a stream; none where there was none.
+    fn key_stream(&self) -> Option<KeyStream> {
+        None
+    }
     /// The open session is over; so is a claim on a run.
     fn close(&mut self);
     /// The claimed run will not take place; its number stays used.
@@ -75,28 +102,27 @@ pub(super) trait Family: Send + Sized + 'static {
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError>;
     /// Whether a session can be begun; nothing is used up.
     fn may_begin(&self, session: Id) -> Result<(), JobError>;
-    /// Take run `index` of the open session, once and for all.
+    /// Take run `index` of the open session, once and for all. [`JobError::Lacks`] where it is not there, and others may be.
     fn claim(&mut self, index: u64) -> Result<(), JobError>;
 
     /// Have ready what runs use up; gives the bytes of keys that came.
     fn prepare(&mut self, what: &Preparation, others: &mut Others) -> Result<u64, JobError>;
     /// Begin a session: the open one is over. Its weights are shared next.
     fn begin(&mut self, session: Id, others: &mut Others) -> Result<(), JobError>;
-    /// Let the owner on `channel`, who has `roles`, send its tensors.
-    fn grant(&self, kind: Shared, roles: &[&str], channel: &mut dyn Channel) -> Result<(), JobError>;
+    /// Let the owner on `channel` send its tensors.
+    fn grant(&self, kind: Shared, pieces: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError>;
     /// Receive its tensors.
     fn receive(
         &self,
         kind: Shared,
-        roles: &[&str],
+        pieces: &[Piece],
         channel: &mut dyn Channel,
         tensors: &mut Self::Tensors,
     ) -> Result<(), JobError>;
-    /// This party owns `encoded` itself: share them with the others, which grant and receive.
+    /// This party owns these weights itself: share them with the others, which grant and receive.
     fn share_own(
         &self,
-        kind: Shared,
-        roles: &[&str],
+        pieces: &[Piece],
         encoded: &Encoded,
         others: &mut Others,
         tensors: &mut Self::Tensors,
@@ -104,8 +130,24 @@ pub(super) trait Family: Send + Sized + 'static {
     /// Open the session that was begun, once the parties have found that their weights fit together.
     fn open(&mut self, weights: Self::Tensors, others: &mut Others) -> Result<(), JobError>;
     /// The claimed run, once the parties have found that their inputs fit together. After it, this party may show its
-    /// shares of the outputs to their receivers.
-    fn run(&mut self, inputs: Self::Tensors, others: &mut Others) -> Result<Ran, JobError>;
+    /// shares of the outputs to their receivers, and put the updates in the place of states.
+    fn run(&mut self, given: Given<Self>, others: &mut Others) -> Result<Ran<Self::States>, JobError>;
+
+    /// Shares of states of what their owners have sent. Whatever the plan: states are the program's.
+    fn hold(&self, tensors: Self::Tensors) -> Self::States;
+    /// The parties find that their states fit together, as far as a party can tell; `what` is public and says which they
+    /// are.
+    fn compare(
+        &self,
+        program: &Program,
+        what: &[u8],
+        states: &Self::States,
+        others: &mut Others,
+    ) -> Result<(), JobError>;
+    /// Shares of all states of a program, for a checkpoint.
+    fn save(&self, program: &Program, states: &Self::States) -> Result<Zeroizing<Vec<u8>>, JobError>;
+    /// From [`Family::save`]'s bytes, which may have been changed. The error says how.
+    fn restore(&self, program: &Program, bytes: &[u8]) -> Result<Self::States, String>;
 }
 
 /// A result that cannot be put together.
@@ -120,13 +162,12 @@ pub struct ResultError {
 
 /// A family as seen by those who own tensors or receive results.
 pub(super) trait Outside: Send + Sync {
-    /// Share the tensors of a kind that `roles` own with all parties, in order on `channels`.
+    /// Share tensors of a kind with all parties, in order on `channels`.
     fn share(
         &self,
         channels: &mut [TcpChannel],
-        plan: &Plan,
         kind: Shared,
-        roles: &[&str],
+        pieces: &[Piece],
         encoded: &Encoded,
     ) -> Result<(), OwnerError>;
     /// Bytes that a party sends for an output.

@@ -130,6 +130,17 @@ impl Parts {
         self.bits(m, proof, true).then(self.carry(m)).then(dealt).then(self.split(bits, 1))
     }
 
+    /// The same, less what k bits carry of a number below 2^(k-1): one sum of two products.
+    fn carries_and_wraps(&self, security: Security, k: u64, shift: u64, bits: u32) -> Moves {
+        let (growth, proof) = (bits - (k - shift) as u32, u64::from(security == Security::Malicious));
+        let sum = self.deal(bits).stating(Extension::Ring, self.elements, 2);
+        let mut dealt = self.deal_bit(bits).and_also(self.deal_bit(growth)).and_also(sum);
+        if security == Security::Malicious {
+            dealt = dealt.and_also(self.bits(k, 1, false));
+        }
+        self.bits(shift, proof, true).then(self.carry(shift)).then(dealt).then(self.split(bits, 2))
+    }
+
     /// The same of numbers below 2^(m-1).
     fn carries_below_half(&self, security: Security, m: u64, bits: u32) -> Moves {
         let mut dealt = self.deal_bit(bits).and_also(self.deal_bit(bits));
@@ -176,6 +187,21 @@ pub(super) fn truncate(security: Security, n: u64, from: u32, shift: u32) -> Mov
     }
 }
 
+/// What is above the bits that a truncation leaves, of values known to be below half of `from` bits.
+pub(super) fn wraps(security: Security, n: u64, from: u32, growth: u32) -> Moves {
+    blocks(n, |parts| parts.carries_below_half(security, from as u64, growth))
+}
+
+/// Truncation to `to` bits, more than it leaves.
+pub(super) fn truncate_keeping(security: Security, n: u64, from: u32, shift: u32, to: u32) -> Moves {
+    blocks(n, |parts| parts.carries_and_wraps(security, from as u64, shift as u64, to))
+}
+
+/// By a bit that is there.
+pub(super) fn choose(n: u64, bits: u32) -> Moves {
+    blocks(n, |parts| parts.select(&[bits]))
+}
+
 pub(super) fn extend(security: Security, n: u64, from: u32, to: u32) -> Moves {
     match to - from {
         0 => Moves::default(),
@@ -202,6 +228,21 @@ pub(super) fn tournament(security: Security, levels: &[Level], bits: u32) -> Mov
 pub(super) fn argmax(levels: &[Level], bits: u32, index: u32) -> Moves {
     let game = |parts: Parts| parts.sign(bits).then(parts.select(&[bits, index]));
     games(levels).map(|n| game(Parts::of(n))).sum()
+}
+
+/// Sums of so many products each, reshared.
+pub(super) fn sums_of_products(n: u64, bits: u32, terms: usize) -> Moves {
+    Moves::from(Talk::reshare(n, bits)).stating(Extension::Ring, [n; 3], 2 * terms)
+}
+
+/// How often m low bits carry, in `bits` bits.
+pub(super) fn carries(security: Security, n: u64, m: u32, bits: u32) -> Moves {
+    blocks(n, |parts| parts.carries(security, m as u64, bits))
+}
+
+/// An extension of numbers below a half.
+pub(super) fn extend_non_negative(security: Security, n: u64, from: u32, to: u32) -> Moves {
+    blocks(n, |parts| parts.carries_below_half(security, from as u64, to - from))
 }
 
 /// Games of every level that has any.

@@ -4,7 +4,7 @@
 use super::{SEED, Talk};
 
 /// Bytes of remembered columns after which a run verifies before it goes on.
-pub const LARGE_BYTES: u64 = 64 << 20;
+pub const LARGE_BYTES: u64 = 128 << 20;
 
 /// Bytes of the columns of a batch of statements: two operands a term, and what the verifiers add.
 pub fn batch_bytes(words: usize, terms: usize) -> u64 {
@@ -41,16 +41,26 @@ impl Extension {
             (_, 0) => 0,
             (Extension::Bits, _) => 6,
             (Extension::Ring, 1..256) => 2,
-            (Extension::Ring, 256..131_072) => 4,
+            (Extension::Ring, 256..8192) => 4,
             (Extension::Ring, _) => 6,
         }
     }
 
-    /// Items that a group and term has after the first fold. A word of bits is 64 statements, and the lanes become coefficients.
-    pub const fn items(self) -> usize {
+    /// Words and lanes: items of a term with so many words after the first fold. A word of bits is 64 statements, and the lanes
+    /// become coefficients.
+    const fn lanes(self) -> usize {
         match self {
             Extension::Bits => 64,
             Extension::Ring => 1,
+        }
+    }
+
+    /// Variables of the second fold, of as many items as the first one made, in `first` variables.
+    fn second(self, first: u32, items: usize) -> u32 {
+        match (self, first) {
+            // long statements, whose sums a word at a time are cheaper the fewer there are side by side
+            (Extension::Ring, 6) => 2,
+            _ => self.vars(items),
         }
     }
 
@@ -82,25 +92,44 @@ pub struct Shape {
     extension: Extension,
     /// Variables of every fold; empty where there is nothing to prove.
     vars: Vec<u32>,
+    of_words: usize,
 }
 
 impl Shape {
-    /// Of batches with so many words and terms, and `more` items that join them after the first fold: then as many folds
+    /// Of batches with so many words and terms, and `more` items that join them after the folds of words: then as many folds
     /// as it takes to bring the items and one mask into one group.
     pub fn new(extension: Extension, batches: &[(usize, usize)], more: usize) -> Shape {
         let first = extension.first(batches.iter().map(|(words, _)| words).sum());
-        let groups: usize = batches.iter().map(|(words, terms)| words.div_ceil(1 << first) * terms).sum();
-        let mut items = groups * extension.items() + more;
-        if items == 0 {
-            return Shape { extension, vars: vec![] };
-        }
+        let groups = |vars: u32| -> usize {
+            batches.iter().map(|(words, terms)| words.div_ceil(1 << vars) * terms).sum()
+        };
+        let mut items = groups(first) * extension.lanes();
         let mut vars = vec![first];
+        if items > 0 {
+            let second = extension.second(first, items);
+            vars.push(second);
+            // lanes of a word, or words of one column
+            items = match extension {
+                Extension::Bits => items >> second,
+                Extension::Ring => groups(first + second),
+            };
+        }
+        let of_words = vars.len();
+        items += more;
+        if items == 0 {
+            return Shape { extension, vars: vec![], of_words: 0 };
+        }
         while items >= 1 << extension.vars(items) {
             vars.push(extension.vars(items));
             items = items.div_ceil(1 << extension.vars(items));
         }
         vars.push((items + 1).next_power_of_two().ilog2());
-        Shape { extension, vars }
+        Shape { extension, vars, of_words }
+    }
+
+    /// How many folds are of words: two, but where there are no words one of nothing.
+    pub fn of_words(&self) -> usize {
+        self.of_words
     }
 
     /// Folds.

@@ -59,7 +59,7 @@ fn add(graph: &mut Rewrite<'_>, like: &GraphNode, op: GraphOp, x: usize, shape: 
     graph.add(like, op, vec![x], shape.to_vec(), None)
 }
 
-fn divided(graph: &mut Rewrite<'_>, node: &GraphNode, sum: usize, n: usize) -> usize {
+pub(super) fn divided(graph: &mut Rewrite<'_>, node: &GraphNode, sum: usize, n: usize) -> usize {
     if n == 1 {
         graph.nodes[sum].range = node.range;
         return sum;
@@ -70,7 +70,7 @@ fn divided(graph: &mut Rewrite<'_>, node: &GraphNode, sum: usize, n: usize) -> u
 
 /// torch's divisor of one window along one axis: with `count_include_pad` padding counts, but not what
 /// `ceil_mode` adds beyond it.
-fn count(window: &Pool2d, axis: usize, o: usize, extent: usize, count_include_pad: bool) -> usize {
+pub(super) fn count(window: &Pool2d, axis: usize, o: usize, extent: usize, count_include_pad: bool) -> usize {
     if !count_include_pad {
         return window.window(axis, o, extent).count();
     }
@@ -81,7 +81,7 @@ fn count(window: &Pool2d, axis: usize, o: usize, extent: usize, count_include_pa
 
 /// Divide by `rows[i] * columns[j]`. Where all are equal that is one scalar. Otherwise runs of equal counts are cut
 /// out, scaled each by its own constant and put together again, first by rows, then by columns.
-fn divided_by_window(
+pub(super) fn divided_by_window(
     graph: &mut Rewrite<'_>,
     node: &GraphNode,
     sum: usize,

@@ -1,12 +1,15 @@
 use crate::graph::GraphOp;
 use crate::lower::draft::Draft;
 
-/// Remove what no output depends on. Inputs stay: the data owner still announces them.
+/// Remove what no output and no update depends on. Inputs stay: the data owner still announces them.
 pub(super) fn apply(draft: &mut Draft<'_>) {
     let nodes = std::mem::take(&mut draft.graph.nodes);
     let mut live: Vec<bool> = nodes.iter().map(|n| matches!(n.op, GraphOp::Input { .. })).collect();
     for output in &draft.graph.outputs {
         live[output.node] = true;
+    }
+    for update in &draft.graph.updates {
+        (live[update.state], live[update.node]) = (true, true);
     }
     for id in (0..nodes.len()).rev() {
         if live[id] {
@@ -19,7 +22,5 @@ pub(super) fn apply(draft: &mut Draft<'_>) {
         map[id] = draft.graph.nodes.len();
         draft.graph.nodes.push(node);
     }
-    for output in &mut draft.graph.outputs {
-        output.node = map[output.node];
-    }
+    draft.renumber(&map);
 }

@@ -1,15 +1,23 @@
 //! Rewrites of the captured graph, one a file. Each keeps the meaning over the real numbers.
 
 mod average;
+mod average_grad;
+mod batch_norm;
 mod clamp;
+mod conv_grad;
 mod dead;
 mod fold_batchnorm;
 mod fold_constants;
 mod fold_scalars;
+mod images;
 mod join_relu;
 mod leaky_relu;
 mod matmul_parameter;
+mod max_pool_grad;
+mod positive;
+mod sum_products;
 mod swap_maxpool;
+mod swap_maxpool_grad;
 
 use super::draft::Draft;
 
@@ -21,7 +29,14 @@ const RULES: &[Rule] = &[
     ("fold_constants", fold_constants::apply),
     ("matmul_parameter", matmul_parameter::apply),
     ("fold_batchnorm", fold_batchnorm::apply),
+    ("batch_norm", batch_norm::apply),
+    ("positive", positive::apply),
+    ("swap_maxpool_grad", swap_maxpool_grad::apply),
+    ("max_pool_grad", max_pool_grad::apply),
+    ("conv_grad", conv_grad::apply),
+    ("average_grad", average_grad::apply),
     ("average", average::apply),
+    ("sum_products", sum_products::apply),
     ("fold_scalars", fold_scalars::apply),
     ("swap_maxpool", swap_maxpool::apply),
     ("clamp", clamp::apply),

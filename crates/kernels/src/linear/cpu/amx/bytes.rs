@@ -1,17 +1,13 @@
 //! Limbs of A times single bytes: weights below 256 have one limb, so k bits take ceil(k/8) products instead of up to 36.
 
 use super::pass::{self, Ahead, Step};
-use super::{Amx, DEPTH, SLOTS, Sums, TILE, fold};
-use crate::linear::cpu::kernel::{Kernel, Tile};
+use super::{Amx, DEPTH, Sums, TILE, fold};
+use crate::linear::cpu::kernel::{Kernel, Rows, Tile};
 use crate::linear::cpu::limbs;
 use std::mem::MaybeUninit;
 
-/// The weight of every limb of A, as a shift.
-const SHIFTS: [u32; 8] = [0, 8, 16, 24, 32, 40, 48, 56];
 /// Limbs of one pass.
 const PASS: usize = 4;
-
-const _: () = assert!(SHIFTS.len() <= SLOTS);
 
 /// [`Amx`] where every element of B is a byte.
 #[derive(Clone, Copy)]
@@ -55,14 +51,29 @@ impl Kernel for AmxBytes {
     }
 
     fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile) {
+        let sums = self.sums(a, b, steps, ahead);
+        // SAFETY: the passes have stored an accumulator a limb.
+        unsafe { self.fold::<false>(&sums, tile.rows(rows)) }
+    }
+
+    fn multiply_add(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], _tile: &mut Tile, out: Rows) {
+        let sums = self.sums(a, b, steps, ahead);
+        // SAFETY: as for `multiply`.
+        unsafe { self.fold::<true>(&sums, out) }
+    }
+}
+
+impl AmxBytes {
+    /// An accumulator a limb. The driver holds the guard of `enter`.
+    #[inline(always)]
+    fn sums(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8]) -> MaybeUninit<Sums> {
         let limbs = self.0.limbs;
         let step = Step { a: limbs * TILE, b: TILE };
         assert!(steps > 0 && steps <= Self::BLOCK_STEPS);
         assert!(a.len() >= steps * step.a && b.len() >= steps * step.b);
         let mut ahead = Ahead { start: ahead.as_ptr(), lines: ahead.len().div_ceil(64 * steps) };
         let mut sums = MaybeUninit::<Sums>::uninit();
-        // SAFETY: bounds as just checked; the driver holds the guard of `enter`; the passes store an accumulator a limb,
-        // and `fold` reads `rows` rows of each.
+        // SAFETY: bounds as just checked; the tiles are configured; the passes store an accumulator a limb.
         unsafe {
             let out: *mut u32 = sums.as_mut_ptr().cast();
             for first in (0..limbs).step_by(PASS) {
@@ -75,7 +86,36 @@ impl Kernel for AmxBytes {
                 }
                 ahead = Ahead::NOTHING;
             }
-            fold(sums.as_ptr().cast(), &SHIFTS[..limbs], rows, tile);
+        }
+        sums
+    }
+
+    /// # Safety
+    /// `sums` holds an accumulator a limb.
+    unsafe fn fold<const ADD: bool>(&self, sums: &MaybeUninit<Sums>, out: Rows) {
+        /// The accumulator of every limb of A.
+        const fn slots<const L: usize>() -> [[usize; 2]; L] {
+            let mut slots = [[0; 2]; L];
+            let mut l = 0;
+            while l < L {
+                slots[l] = [l; 2];
+                l += 1;
+            }
+            slots
+        }
+        let sums = sums.as_ptr().cast();
+        // SAFETY: by this function's contract.
+        unsafe {
+            match self.0.limbs {
+                1 => fold::<1, ADD>(sums, &slots(), out),
+                2 => fold::<2, ADD>(sums, &slots(), out),
+                3 => fold::<3, ADD>(sums, &slots(), out),
+                4 => fold::<4, ADD>(sums, &slots(), out),
+                5 => fold::<5, ADD>(sums, &slots(), out),
+                6 => fold::<6, ADD>(sums, &slots(), out),
+                7 => fold::<7, ADD>(sums, &slots(), out),
+                _ => fold::<8, ADD>(sums, &slots(), out),
+            }
         }
     }
 }

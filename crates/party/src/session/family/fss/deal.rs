@@ -1,6 +1,6 @@
 //! Dealing records: the dealer's masks of a session, and a pipeline from gates to two record writers.
 
-use crate::store::format::{Header, RecordId, RecordWriter};
+use crate::store::format::{Header, RecordId, RecordSink, RecordWriter};
 use crate::store::{PendingFile, SessionKeys, StoreError, pending_record, write_session};
 use privet_family::NodeStats;
 use privet_fss::keys::{KeyError, KeySink};
@@ -10,8 +10,9 @@ use privet_plan::Plan;
 use privet_prg::{Domain, Seed};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex};
 
 /// Frames on the way from the gates to a writer, at most: bounds the dealer's memory.
 const FRAMES_IN_FLIGHT: usize = 8;
@@ -32,7 +33,7 @@ pub struct DealerSession {
     device: Arc<dyn Device>,
     master: Seed,
     masks: SessionMasks,
-    next: u64,
+    next: AtomicU64,
 }
 
 impl DealerSession {
@@ -46,7 +47,15 @@ impl DealerSession {
     pub fn from_master(plan: Arc<Plan>, device: Arc<dyn Device>, master: Seed) -> DealerSession {
         let masks = SessionMasks::new(&plan, device.as_ref(), &master.derive(Domain::Session, 0));
         let session = *master.derive(Domain::Public, 0).expose();
-        DealerSession { session, plan_hash: plan.hash(), plan, device, master, masks, next: 0 }
+        DealerSession {
+            session,
+            plan_hash: plan.hash(),
+            plan,
+            device,
+            master,
+            masks,
+            next: AtomicU64::new(0),
+        }
     }
 
     /// What each party must be given of the session.
@@ -60,11 +69,17 @@ impl DealerSession {
         })
     }
 
-    /// The numbers of the next `runs` records; never given again.
-    pub fn take_indices(&mut self, runs: u64) -> Vec<u64> {
-        let first = self.next;
-        self.next = first.saturating_add(runs);
-        (first..self.next).collect()
+    /// Hash of the plan it deals for.
+    pub fn plan_hash(&self) -> &[u8; 32] {
+        &self.plan_hash
+    }
+
+    /// The numbers of the next `runs` records; never given again, however many deals of the session are under way.
+    pub fn take_indices(&self, runs: u64) -> Vec<u64> {
+        let more = |first: u64| Some(first.saturating_add(runs));
+        // The closure always gives a number.
+        let first = self.next.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).unwrap_or(u64::MAX);
+        (first..first.saturating_add(runs)).collect()
     }
 
     /// The header of `party`'s record `index`.
@@ -88,10 +103,24 @@ impl DealerSession {
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<NodeStats>, KeyError> {
         let dealer = Dealer::new(&self.plan, self.device.as_ref(), &self.masks);
-        dealer.deal(&self.record(index), sink, progress)
+        dealer.deal(index, &self.record(index), sink, progress)
     }
 
-    /// Deal record `index` into one writer a party; gives the writers back and the cost of each node.
+    /// Deal record `index` into one sink a party, on this thread: for sinks that pass frames on to other threads. Gives the
+    /// sinks back.
+    pub fn deal_directly<W: RecordSink>(&self, index: u64, sinks: [W; 2]) -> Result<[W; 2], KeyError> {
+        let [s0, s1] = sinks;
+        let mut both = Direct([
+            RecordWriter::new(s0, &self.header(index, 0))?,
+            RecordWriter::new(s1, &self.header(index, 1))?,
+        ]);
+        self.frames(index, &mut both, &mut |_| {})?;
+        let [w0, w1] = both.0;
+        Ok([w0.finish()?, w1.finish()?])
+    }
+
+    /// Deal record `index` into one writer a party, each on a thread of its own; gives the writers back and the cost of
+    /// each node.
     pub fn deal<W: Write + Send>(
         &self,
         index: u64,
@@ -165,6 +194,17 @@ fn write_record<W: Write>(
     record.finish()
 }
 
+struct Direct<W>([RecordWriter<W>; 2]);
+
+impl<W: RecordSink> KeySink for Direct<W> {
+    fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError> {
+        for (record, frame) in self.0.iter_mut().zip(frames).filter(|(_, frame)| !frame.is_empty()) {
+            record.keep_frame(frame)?;
+        }
+        Ok(())
+    }
+}
+
 struct Lane {
     frames: Option<SyncSender<Vec<u8>>>,
     spare: Receiver<Vec<u8>>,
@@ -187,4 +227,4 @@ impl KeySink for Lanes {
 }
 
 /// A session shared between the dealer's connections.
-pub type SharedSession = Arc<Mutex<DealerSession>>;
+pub type SharedSession = Arc<DealerSession>;

@@ -6,9 +6,11 @@ use super::messages::{DealReply, DealRequest};
 use crate::config::Place;
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::links::{Links, Purpose};
+use crate::store::format::RecordSink;
+use crate::store::hex;
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
-use privet_plan::Plan;
+use privet_plan::{Plan, Program};
 use privet_prg::Seed;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -17,6 +19,8 @@ use std::time::Duration;
 
 /// Bytes of a key message.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
+/// Frames of so many bytes are sent by themselves; smaller ones together.
+const OWN_MESSAGE: usize = 64 << 10;
 /// Key messages between two credits; at most twice as many are on the way.
 pub(super) const CREDIT_CHUNKS: u64 = 16;
 /// Records that one request may ask for.
@@ -24,18 +28,40 @@ pub const MAX_RUNS: u64 = 1 << 20;
 
 type Waiting = HashMap<Id, (u8, TcpChannel, DealRequest)>;
 
+/// What a dealer deals for and has dealt, by hash of the plan and by name of the session. The sessions' secrets are
+/// here alone.
+struct Desk {
+    plans: HashMap<String, Arc<Plan>>,
+    device: Arc<dyn Device>,
+    sessions: Mutex<HashMap<Id, SharedSession>>,
+}
+
+impl Desk {
+    fn keep(&self, session: DealerSession) -> SharedSession {
+        let (id, session) = (Id(session.session), Arc::new(session));
+        self.sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(id, session.clone());
+        session
+    }
+
+    fn known(&self, id: Id) -> Option<SharedSession> {
+        self.sessions.lock().unwrap_or_else(|e| e.into_inner()).get(&id).cloned()
+    }
+}
+
 /// Serve until the process ends. `log` gets one public line an event.
 pub fn serve(
     links: Links,
-    plan: Arc<Plan>,
+    program: &Program,
     device: Arc<dyn Device>,
     log: Arc<dyn Fn(&str) + Send + Sync>,
 ) -> Result<(), NetError> {
     let listener = links.listen()?;
     log(&format!("dealer listens on {}", listener.local_address()?));
     let links = Arc::new(links);
+    let plans = program.plans.iter().map(|p| (hex(&p.plan.hash()), Arc::new(p.plan.clone())));
+    let plans = plans.collect();
     let waiting: Arc<Mutex<Waiting>> = Arc::default();
-    let sessions: Arc<Mutex<HashMap<Id, SharedSession>>> = Arc::default();
+    let desk = Arc::new(Desk { plans, device, sessions: Mutex::default() });
     loop {
         let caller = match listener.accept(Duration::from_secs(3600)) {
             Ok(caller) => caller,
@@ -45,8 +71,8 @@ pub fn serve(
                 continue;
             }
         };
-        let (links, log, plan, device) = (links.clone(), log.clone(), plan.clone(), device.clone());
-        let (waiting, sessions) = (waiting.clone(), sessions.clone());
+        let (links, log) = (links.clone(), log.clone());
+        let (waiting, desk) = (waiting.clone(), desk.clone());
         std::thread::spawn(move || {
             let Some(caller) = links.without_doctors(caller) else { return };
             let pair =
@@ -65,10 +91,7 @@ pub fn serve(
             match pair {
                 Err(e) => log(&format!("lost a connection: {e}")),
                 Ok(None) => {}
-                Ok(Some((channels, request))) => {
-                    let session = |master| DealerSession::from_master(plan.clone(), device.clone(), master);
-                    deal(channels, &request, &sessions, &session, log.as_ref());
-                }
+                Ok(Some((channels, request))) => desk.deal(channels, &request, log.as_ref()),
             }
         });
     }
@@ -113,33 +136,38 @@ fn meet(
     }
 }
 
-fn deal(
-    mut channels: [TcpChannel; 2],
-    request: &DealRequest,
-    sessions: &Mutex<HashMap<Id, SharedSession>>,
-    session: &dyn Fn(Seed) -> DealerSession,
-    log: &(dyn Fn(&str) + Send + Sync),
-) {
-    let keep = |session: DealerSession| {
-        let (id, session) = (Id(session.session), Arc::new(Mutex::new(session)));
-        sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(id, session.clone());
-        session
-    };
-    let known = |id: Id| sessions.lock().unwrap_or_else(|e| e.into_inner()).get(&id).cloned();
-    let result = match (refusal(request), request.session.map(known)) {
-        (Some(reason), _) => refuse(&mut channels, reason),
-        (None, Some(None)) => answer(&mut channels, &DealReply::Forgotten),
-        (None, Some(Some(session))) => stream(&mut channels, &session, request.runs),
-        (None, None) if request.checks > 0 => {
-            open::deal(&mut channels, request, session).map(|kept| drop(kept.map(keep)))
+impl Desk {
+    /// Carry out a deal that both parties asked for.
+    fn deal(&self, mut channels: [TcpChannel; 2], request: &DealRequest, log: &(dyn Fn(&str) + Send + Sync)) {
+        match self.serve(&mut channels, request) {
+            Ok(()) => log(&format!("dealt keys for {} runs", request.runs)),
+            Err(e) => {
+                log(&format!("dealing ended early: {e}"));
+                let reason = format!("the dealer could not finish this deal: {e}");
+                channels.iter_mut().for_each(|c| c.abort(&reason));
+            }
         }
-        (None, None) => stream(&mut channels, &keep(session(Seed::random())), request.runs),
-    };
-    match result {
-        Ok(()) => log(&format!("dealt keys for {} runs", request.runs)),
-        Err(e) => {
-            log(&format!("dealing ended early: {e}"));
-            channels.iter_mut().for_each(|c| c.abort("the dealer could not finish this deal"));
+    }
+
+    fn serve(&self, channels: &mut [TcpChannel; 2], request: &DealRequest) -> Result<(), TalkError> {
+        if let Some(reason) = refusal(request) {
+            return refuse(channels, reason);
+        }
+        let Some(plan) = self.plans.get(&request.plan) else {
+            return refuse(channels, "this dealer does not deal for that plan");
+        };
+        let new = |master| DealerSession::from_master(plan.clone(), self.device.clone(), master);
+        match request.session {
+            None if request.checks > 0 => {
+                let kept = open::deal(channels, request, &new)?;
+                kept.into_iter().for_each(|session| drop(self.keep(session)));
+                Ok(())
+            }
+            None => send_session(channels, &self.keep(new(Seed::random())), request.runs),
+            Some(id) => match self.known(id).filter(|s| s.plan_hash() == &plan.hash()) {
+                Some(session) => send_session(channels, &session, request.runs),
+                None => answer(channels, &DealReply::Forgotten),
+            },
         }
     }
 }
@@ -159,14 +187,11 @@ fn answer(channels: &mut [TcpChannel; 2], reply: &DealReply) -> Result<(), TalkE
     channels.iter_mut().try_for_each(|c| say(c, Talk::Deal, reply))
 }
 
-fn stream(channels: &mut [TcpChannel; 2], session: &SharedSession, runs: u64) -> Result<(), TalkError> {
-    send_session(channels, &mut session.lock().unwrap_or_else(|e| e.into_inner()), runs)
-}
-
-/// Send both parties the session's keys and `runs` further records.
+/// Send both parties the session's keys and `runs` further records, each once both have said that they have room for it:
+/// the slower party sets the pace.
 pub(super) fn send_session<C: Channel>(
     channels: &mut [C; 2],
-    session: &mut DealerSession,
+    session: &DealerSession,
     runs: u64,
 ) -> Result<(), TalkError> {
     let indices = session.take_indices(runs);
@@ -176,6 +201,9 @@ pub(super) fn send_session<C: Channel>(
         channel.send(&Talk::Keys.step(), keys.encode().to_vec())?;
     }
     for index in indices {
+        for channel in channels.iter_mut() {
+            channel.recv(&Talk::Credit.step(), 0)?;
+        }
         let [c0, c1] = &mut *channels;
         let writers: [&mut dyn Channel; 2] = [c0, c1];
         let writers = writers.map(|channel| ChunkWriter { channel, buffer: Vec::new(), sent: 0 });
@@ -184,7 +212,8 @@ pub(super) fn send_session<C: Channel>(
             what: "acknowledgement of keys".into(),
             cause: e,
         };
-        let (writers, _) = session.deal(index, writers, &mut |_| {}).map_err(|e| failed(e.to_string()))?;
+        // The channels have threads that encrypt and send; a third pair would only move frames between caches.
+        let writers = session.deal_directly(index, writers).map_err(|e| failed(e.to_string()))?;
         for writer in writers {
             writer.finish().map_err(|e| failed(e.to_string()))?;
         }
@@ -201,6 +230,10 @@ struct ChunkWriter<'a> {
 
 impl ChunkWriter<'_> {
     fn send(&mut self) -> io::Result<()> {
+        // An empty message would mean the end.
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
         let chunk = std::mem::take(&mut self.buffer);
         self.channel.send(&Talk::Keys.step(), chunk).map_err(io::Error::other)?;
         self.sent += 1;
@@ -212,9 +245,7 @@ impl ChunkWriter<'_> {
 
     /// Send what is left, an empty chunk as the end mark, and wait until all is stored.
     fn finish(mut self) -> io::Result<()> {
-        if !self.buffer.is_empty() {
-            self.send()?;
-        }
+        self.send()?;
         self.channel.send(&Talk::Keys.step(), Vec::new()).map_err(io::Error::other)?;
         // One credit is outstanding once the first stretch was sent; the last one says "stored".
         let outstanding = u64::from(self.sent >= CREDIT_CHUNKS) + 1;
@@ -237,5 +268,18 @@ impl Write for ChunkWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl RecordSink for ChunkWriter<'_> {
+    /// A large frame is a message of its own: it is not copied here, and an evaluator that holds it in memory reads it where
+    /// it lies.
+    fn put(&mut self, frame: &mut Vec<u8>) -> io::Result<()> {
+        if !(OWN_MESSAGE..=CHUNK_BYTES).contains(&frame.len()) {
+            return self.write_all(frame);
+        }
+        self.send()?;
+        self.buffer = std::mem::take(frame);
+        self.send()
     }
 }

@@ -3,9 +3,9 @@
 use super::dealer::{CHUNK_BYTES, CREDIT_CHUNKS};
 use super::messages::{DealReply, DealRequest};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
-use crate::store::{SessionKeys, Shelf, StoreError};
+use crate::store::{SessionKeys, Shelf, Staged, StoreError};
 use privet_net::Channel;
-use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
 /// Why keys did not arrive.
@@ -23,6 +23,9 @@ pub enum FetchError {
     /// The dealer was restarted.
     #[error("the dealer does not know the session any more, it was restarted: ask for keys again")]
     Forgotten,
+    /// This party does not want the rest.
+    #[error("the keys are not needed any more")]
+    Stopped,
     /// The dealer sent something else.
     #[error("the dealer sent keys of another {0}; check that all run the same plan and deployment")]
     Foreign(&'static str),
@@ -32,6 +35,14 @@ impl From<privet_net::NetError> for FetchError {
     fn from(e: privet_net::NetError) -> Self {
         FetchError::Talk(e.into())
     }
+}
+
+/// What the dealer begins to send.
+pub struct Deal {
+    /// The session.
+    pub session: Id,
+    /// Numbers of its records, in the order in which they come.
+    pub indices: Vec<u64>,
 }
 
 /// Fetch a deal without checks onto `shelf`; gives the session and the bytes stored.
@@ -54,6 +65,25 @@ pub fn receive(
     plan: &[u8; 32],
     request: &DealRequest,
 ) -> Result<(Id, u64), FetchError> {
+    let Deal { session, indices } = begin(channel, shelf, party, plan, request)?;
+    let mut bytes = 0;
+    for index in indices {
+        let mut file = shelf.file(&session.0, index)?;
+        bytes += record(channel, &mut file, &AtomicBool::new(false))?;
+        file.commit()?;
+        stored(channel)?;
+    }
+    Ok((session, bytes))
+}
+
+/// Hear what the dealer begins to send, and store the session's keys.
+pub fn begin(
+    channel: &mut dyn Channel,
+    shelf: &Shelf,
+    party: u8,
+    plan: &[u8; 32],
+    request: &DealRequest,
+) -> Result<Deal, FetchError> {
     let (session, indices) = match hear(channel, Talk::Deal)? {
         DealReply::Dealing { session, indices } => (session, indices),
         DealReply::Forgotten => return Err(FetchError::Forgotten),
@@ -67,31 +97,44 @@ pub fn receive(
     if &keys.plan != plan || request.session.is_some_and(|s| s != session) {
         return Err(FetchError::Foreign("plan"));
     }
-    // A new session's records are numbered from 0, the same at both parties.
+    // A new session's records are numbered from 0, the same at both parties; all are numbered upwards.
     let new = request.session.is_none();
-    if indices.len() as u64 != request.runs || new && !indices.iter().copied().eq(0..request.runs) {
+    let upwards = indices.windows(2).all(|w| w[0] < w[1]);
+    let all = indices.len() as u64 == request.runs;
+    if !all || !upwards || new && !indices.iter().copied().eq(0..request.runs) {
         return Err(FetchError::Foreign("number"));
     }
     shelf.session(&keys)?;
-    let mut bytes = 0;
-    for index in indices {
-        let mut file = shelf.record(&session.0, index)?;
-        let mut chunks = 0;
-        loop {
-            let chunk = channel.recv_up_to(&Talk::Keys.step(), CHUNK_BYTES)?;
-            if chunk.is_empty() {
-                break;
-            }
-            file.write_all(&chunk)
-                .map_err(|source| StoreError::Io { path: shelf.dir().display().to_string(), source })?;
-            bytes += chunk.len() as u64;
-            chunks += 1;
-            if chunks % CREDIT_CHUNKS == 0 {
-                channel.send(&Talk::Credit.step(), Vec::new())?;
-            }
+    Ok(Deal { session, indices })
+}
+
+/// Tell the dealer that there is room for the next record, and receive it; gives its bytes. The caller commits it,
+/// and says so with [`stored`].
+pub fn record(
+    channel: &mut dyn Channel,
+    into: &mut Staged<'_>,
+    stop: &AtomicBool,
+) -> Result<u64, FetchError> {
+    channel.send(&Talk::Credit.step(), Vec::new())?;
+    let (mut bytes, mut chunks) = (0, 0);
+    loop {
+        let chunk = channel.recv_up_to(&Talk::Keys.step(), CHUNK_BYTES)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(FetchError::Stopped);
         }
-        file.commit()?;
-        channel.send(&Talk::Credit.step(), Vec::new())?;
+        if chunk.is_empty() {
+            return Ok(bytes);
+        }
+        bytes += chunk.len() as u64;
+        into.append(chunk)?;
+        chunks += 1;
+        if chunks % CREDIT_CHUNKS == 0 {
+            channel.send(&Talk::Credit.step(), Vec::new())?;
+        }
     }
-    Ok((session, bytes))
+}
+
+/// Tell the dealer that the record is stored.
+pub fn stored(channel: &mut dyn Channel) -> Result<(), FetchError> {
+    Ok(channel.send(&Talk::Credit.step(), Vec::new())?)
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct DealRequest {
     /// Name of the deal; both parties give the same.
     pub deal: Id,
+    /// Hash of the plan that the keys are for, hexadecimal.
+    pub plan: String,
     /// Add to this session; a new one otherwise.
     pub session: Option<Id>,
     /// How many records.

@@ -2,12 +2,11 @@
 
 use crate::session::control::Talk;
 use crate::session::family::{Encoded, Outside, ResultError};
-use crate::session::owner::{OwnerError, Shared, granted};
+use crate::session::owner::{OwnerError, Piece, Shared, granted};
 use crate::store::unhex;
-use privet_fss::Wire;
+use privet_fss::{Wire, share_state};
 use privet_net::{Channel, TcpChannel};
-use privet_plan::Plan;
-use privet_plan::ir::{Type, ValueId};
+use privet_plan::ir::Type;
 use privet_prg::{Domain, Seed};
 use privet_ring::{Ring, pack, unpack};
 use std::collections::BTreeMap;
@@ -18,20 +17,30 @@ pub(in crate::session::family) struct FssOutside;
 
 impl Outside for FssOutside {
     /// Receive both parties' mask seeds, add both masks to the encoded tensors, and send the sums to both. Without the
-    /// masks the sums are uniform; each party knows one mask of the two.
+    /// masks the sums are uniform; each party knows one mask of the two. States are added shares instead: a seed to
+    /// party 0, and what is missing from its numbers to party 1.
     fn share(
         &self,
         channels: &mut [TcpChannel],
-        plan: &Plan,
         kind: Shared,
-        roles: &[&str],
+        pieces: &[Piece],
         encoded: &Encoded,
     ) -> Result<(), OwnerError> {
         let [c0, c1] = channels else {
             return Err(OwnerError::Party("fss has two parties: correct the deployment".into()));
         };
         let seeds = [granted_seeds(c0)?, granted_seeds(c1)?];
-        mask_each(plan, kind, roles, encoded, seeds, &mut |_, _, bytes| {
+        if kind == Shared::States {
+            return pieces.iter().try_for_each(|piece| {
+                let (ring, seed) = (Ring::new(piece.ty.bits), Seed::random());
+                let share = Zeroizing::new(share_state(piece.of(encoded)?, ring, &seed));
+                let mut bytes = Vec::new();
+                pack(ring, &share, &mut bytes);
+                c0.send(&Talk::Tensor.step(), seed.expose().to_vec())?;
+                Ok(c1.send(&Talk::Tensor.step(), bytes)?)
+            });
+        }
+        mask_each(pieces, encoded, seeds, &mut |_, bytes| {
             c0.send(&Talk::Tensor.step(), bytes.clone())?;
             Ok(c1.send(&Talk::Tensor.step(), bytes)?)
         })
@@ -53,21 +62,19 @@ impl Outside for FssOutside {
     }
 }
 
-type SendMasked<'a> = dyn FnMut(&str, &Type, Vec<u8>) -> Result<(), OwnerError> + 'a;
+type SendMasked<'a> = dyn FnMut(&Piece, Vec<u8>) -> Result<(), OwnerError> + 'a;
 
-/// Add all masks to each tensor that `roles` own and hand the sums to `send`.
+/// Add all masks to each tensor and hand the sums to `send`.
 pub(super) fn mask_each(
-    plan: &Plan,
-    kind: Shared,
-    roles: &[&str],
+    pieces: &[Piece],
     encoded: &Encoded,
     mut seeds: [BTreeMap<String, Seed>; 2],
     send: &mut SendMasked,
 ) -> Result<(), OwnerError> {
-    for (v, name) in kind.owned(plan, roles) {
-        let ty = &plan.nodes[v].ty;
+    for piece in pieces {
+        let Piece { name, ty, .. } = piece;
         let ring = Ring::new(ty.bits);
-        let mut masked = kind.tensor(name, ty, encoded)?.clone();
+        let mut masked = piece.of(encoded)?.clone();
         for seeds in &mut seeds {
             let seed = seeds
                 .remove(name)
@@ -77,17 +84,15 @@ pub(super) fn mask_each(
         }
         let mut bytes = Vec::new();
         pack(ring, &masked, &mut bytes);
-        send(name, ty, bytes)?;
+        send(piece, bytes)?;
     }
     Ok(())
 }
 
-/// The seeds of one party's shares of the masks of the tensors that `roles` own, by name.
-pub(super) fn mask_seeds(plan: &Plan, kind: Shared, roles: &[&str], seed: &Seed) -> BTreeMap<String, Seed> {
-    let owned = kind.owned(plan, roles).into_iter();
-    owned
-        .map(|(v, name): (ValueId, &str)| (name.to_owned(), seed.derive(Domain::Mask, Wire::node(v).index())))
-        .collect()
+/// The seeds of one party's shares of the masks of tensors, by name.
+pub(super) fn mask_seeds(pieces: &[Piece], seed: &Seed) -> BTreeMap<String, Seed> {
+    let of = |p: &Piece| (p.name.clone(), seed.derive(Domain::Mask, Wire::node(p.node).index()));
+    pieces.iter().map(of).collect()
 }
 
 /// The seeds that a party gives with its leave to send.

@@ -5,26 +5,28 @@ mod owner;
 
 pub(super) use owner::Rep3Outside;
 
-use super::{Encoded, Family, Preparation, Ran};
+use super::{Encoded, Family, Given, Held, Preparation, Ran};
 use crate::config::Security;
 use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
-use crate::session::owner::{Shared, granted};
+use crate::session::owner::{Piece, Shared, granted};
 use crate::session::party::Log;
 use crate::session::peers::Others;
 use owner::{malformed, send};
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
-use privet_plan::Plan;
 use privet_plan::ir::Output;
+use privet_plan::{Plan, Program};
 use privet_rep3::{
-    Digests, Evaluator, Keys, Party, PartyId, Portion, Revealed, RunError, Share, SharedWeights,
+    Digests, Evaluator, Keys, Party, PartyId, Portion, Revealed, RunError, Share, SharedWeights, StateError,
+    StateKinds, States,
 };
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 /// The use of a session's keys that the sharing of weights is; runs are numbered from 1.
 const WEIGHTS: u64 = 0;
@@ -34,6 +36,8 @@ const WEIGHTS: u64 = 0;
 enum Rep3Error {
     #[error("{0}")]
     Run(#[from] RunError),
+    #[error("{0}")]
+    States(#[from] StateError),
     #[error("rep3 has no dealer that could be checked: prepare without checks, or not at all")]
     NoDealer,
     #[error(
@@ -103,8 +107,15 @@ impl Rep3 {
     }
 }
 
+impl Held for States {
+    fn replace(&mut self, mut updates: States) {
+        self.append(&mut updates);
+    }
+}
+
 impl Family for Rep3 {
     type Tensors = Portions;
+    type States = States;
 
     fn prepared(&self) -> usize {
         0
@@ -167,19 +178,18 @@ impl Family for Rep3 {
         Ok(())
     }
 
-    fn grant(&self, _: Shared, _: &[&str], channel: &mut dyn Channel) -> Result<(), JobError> {
+    fn grant(&self, _: Shared, _: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError> {
         Ok(say(channel, Talk::Reply, &Reply::Share { seeds: BTreeMap::new() })?)
     }
 
     fn receive(
         &self,
-        kind: Shared,
-        roles: &[&str],
+        _: Shared,
+        pieces: &[Piece],
         channel: &mut dyn Channel,
         tensors: &mut Portions,
     ) -> Result<(), JobError> {
-        for (v, name) in kind.owned(&self.plan, roles) {
-            let ty = &self.plan.nodes[v].ty;
+        for Piece { name, ty, .. } in pieces {
             let (ring, n) = (Ring::new(ty.bits), ty.len());
             let bytes = channel.recv_up_to(&Talk::Tensor.step(), Portion::max_len(ring, n))?;
             let portion = Portion::decode(ring, n, &bytes).map_err(|e| malformed(name, e))?;
@@ -190,8 +200,7 @@ impl Family for Rep3 {
 
     fn share_own(
         &self,
-        kind: Shared,
-        roles: &[&str],
+        pieces: &[Piece],
         encoded: &Encoded,
         others: &mut Others,
         tensors: &mut Portions,
@@ -200,10 +209,10 @@ impl Family for Rep3 {
         for party in rest {
             granted(others.to(party.index() as u8)?)?;
         }
-        for (v, name) in kind.owned(&self.plan, roles) {
-            let ty = &self.plan.nodes[v].ty;
+        for piece in pieces {
+            let Piece { name, ty, .. } = piece;
             let ring = Ring::new(ty.bits);
-            let portions = Portion::of(ring, kind.tensor(name, ty, encoded)?);
+            let portions = Portion::of(ring, piece.of(encoded)?);
             for (party, portion) in PartyId::ALL.into_iter().zip(portions) {
                 if party == self.me {
                     tensors.take_in(name, ring, portion.expand(ring, ty.len()));
@@ -227,7 +236,8 @@ impl Family for Rep3 {
         Ok(())
     }
 
-    fn run(&mut self, mut inputs: Portions, others: &mut Others) -> Result<Ran, JobError> {
+    fn run(&mut self, given: Given<Rep3>, others: &mut Others) -> Result<Ran<States>, JobError> {
+        let Given { mut inputs, states, publics } = given;
         let index = self.claimed.take().ok_or(JobError::NotOpen)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
         let (prev, next) = self.neighbours(others)?;
@@ -238,11 +248,12 @@ impl Family for Rep3 {
         let shares: HashMap<usize, Share> = Shared::Inputs
             .all(&self.plan)
             .into_iter()
-            .filter_map(|(v, name, _)| Some((v, inputs.shares.remove(name)?)))
+            .filter_map(|p| Some((p.node, inputs.shares.remove(&p.name)?)))
             .collect();
 
         let start = Instant::now();
-        let outcome = match Evaluator::new(&self.plan, &open.weights).run(&mut cx, shares, &mut |_| {}) {
+        let given = privet_rep3::Given { inputs: shares, states: states.clone(), publics: publics.clone() };
+        let outcome = match Evaluator::new(&self.plan, &open.weights).run(&mut cx, given, &mut |_| {}) {
             Ok(outcome) => outcome,
             Err(e) => {
                 if is_a_finding(&e) {
@@ -264,8 +275,44 @@ impl Family for Rep3 {
             checks: outcome.checks,
             openings: Vec::new(),
             outputs: self.plan.outputs.iter().zip(&outcome.outputs).map(revealed).collect(),
+            updates: outcome.states,
         })
     }
+
+    fn hold(&self, tensors: Portions) -> States {
+        tensors.shares
+    }
+
+    /// The two holders of each component compare digests, under keys of their own: no session need be open.
+    fn compare(
+        &self,
+        program: &Program,
+        what: &[u8],
+        states: &States,
+        others: &mut Others,
+    ) -> Result<(), JobError> {
+        let digests = kinds(program)?.digests(what, states).map_err(Rep3Error::from)?;
+        let (prev, next) = self.neighbours(others)?;
+        let keys = Keys::agree(self.me, prev, next)?;
+        let device = self.device.as_ref();
+        let mut cx = Party::new(self.me, self.security, device, keys.derive(WEIGHTS), prev, next);
+        cx.enter(0, "training");
+        Ok(cx.compare("states", digests)?)
+    }
+
+    fn save(&self, program: &Program, states: &States) -> Result<Zeroizing<Vec<u8>>, JobError> {
+        Ok(Zeroizing::new(kinds(program)?.encode(states).map_err(Rep3Error::from)?))
+    }
+
+    fn restore(&self, program: &Program, bytes: &[u8]) -> Result<States, String> {
+        let kinds = kinds(program).map_err(|e| e.to_string())?;
+        kinds.decode(bytes).map_err(|e| e.to_string())
+    }
+}
+
+/// How shares of a program's states are written.
+fn kinds(program: &Program) -> Result<StateKinds, JobError> {
+    Ok(StateKinds::of(program.plans.iter().map(|p| &p.plan)).map_err(Rep3Error::from)?)
 }
 
 /// True for an error that an honest party's connection or machine does not cause. People should look at it before the

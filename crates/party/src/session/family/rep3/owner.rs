@@ -2,9 +2,8 @@
 
 use crate::session::control::Talk;
 use crate::session::family::{Encoded, Outside, ResultError};
-use crate::session::owner::{OwnerError, Shared, granted};
+use crate::session::owner::{OwnerError, Piece, Shared, granted};
 use privet_net::{Channel, TcpChannel};
-use privet_plan::Plan;
 use privet_plan::ir::Type;
 use privet_rep3::{Portion, Revealed, SharingError};
 use privet_ring::Ring;
@@ -16,16 +15,14 @@ impl Outside for Rep3Outside {
     fn share(
         &self,
         channels: &mut [TcpChannel],
-        plan: &Plan,
-        kind: Shared,
-        roles: &[&str],
+        _: Shared,
+        pieces: &[Piece],
         encoded: &Encoded,
     ) -> Result<(), OwnerError> {
         channels.iter_mut().try_for_each(|c| granted(c).map(drop))?;
-        for (v, name) in kind.owned(plan, roles) {
-            let ty = &plan.nodes[v].ty;
-            let ring = Ring::new(ty.bits);
-            let portions = Portion::of(ring, kind.tensor(name, ty, encoded)?);
+        for piece in pieces {
+            let ring = Ring::new(piece.ty.bits);
+            let portions = Portion::of(ring, piece.of(encoded)?);
             for (channel, portion) in channels.iter_mut().zip(&portions) {
                 send(channel, ring, portion)?;
             }

@@ -8,7 +8,14 @@ fn party() -> Rep3 {
     let ty = Type { shape: vec![1], bits: 16, frac: 4 };
     let nodes = vec![privet_plan::ir::Node { op, inputs: vec![], ty, layer: String::new() }];
     let outputs = vec![Output { value: 0, name: "y".into(), to: "receiver".into() }];
-    let plan = Arc::new(Plan { version: PLAN_VERSION, name: "one".into(), batch: 1, nodes, outputs });
+    let plan = Arc::new(Plan {
+        version: PLAN_VERSION,
+        name: "one".into(),
+        batch: 1,
+        nodes,
+        outputs,
+        updates: vec![],
+    });
     let (me, device) = (PartyId::ALL[0], privet_kernels::cpu(1));
     let weights = SharedWeights::new(&plan, device.as_ref(), me, BTreeMap::new()).unwrap();
     let [own, next, common] = [1, 2, 3].map(|b| Seed::from_bytes([b; 16]));
@@ -49,7 +56,7 @@ fn a_closed_session_has_no_runs() {
 #[test]
 fn there_is_nothing_to_check_where_there_is_no_dealer() {
     let party = party();
-    let what = |checks| Preparation { deal: Id::fresh(), session: None, runs: 3, checks };
+    let what = |checks| Preparation { deal: Id::fresh(), session: None, runs: 3, checks, stream: false };
     assert!(party.may_prepare(&what(0)).is_ok());
     assert!(party.may_prepare(&what(1)).unwrap_err().to_string().contains("no dealer"));
 }

@@ -20,7 +20,7 @@ pub fn deal<C: Channel>(
 ) -> Result<Option<DealerSession>, TalkError> {
     let mut masters: Vec<Seed> = (0..=request.checks).map(|_| Seed::random()).collect();
     for master in &masters {
-        send_session(channels, &mut session(master.clone()), request.runs)?;
+        send_session(channels, &session(master.clone()), request.runs)?;
     }
     let [c0, c1] = channels;
     let choices: [OpenRequest; 2] = [hear(c0, Talk::Open)?, hear(c1, Talk::Open)?];
@@ -37,7 +37,7 @@ pub fn deal<C: Channel>(
     for channel in channels {
         say(channel, Talk::Open, &opened)?;
     }
-    let mut kept = session(kept);
+    let kept = session(kept);
     kept.take_indices(request.runs);
     Ok(Some(kept))
 }

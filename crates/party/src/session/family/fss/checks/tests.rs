@@ -6,7 +6,7 @@ use privet_fss::keys::{KeyError, KeySink};
 use privet_kernels::cpu;
 use privet_net::fault::{Action, Faulty, When};
 use privet_net::mem::{self, MemChannel};
-use privet_plan::suite::cases;
+use privet_plan::suite::{cases, training_cases};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
@@ -210,7 +210,7 @@ fn cut_off_and_overlong_records_are_caught() {
 
 #[test]
 fn dealing_again_gives_the_same_bytes_with_any_number_of_threads() {
-    for case in cases() {
+    for case in cases().into_iter().chain(training_cases()) {
         let (d0, d1) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (master, plan) = (Seed::random(), Arc::new(case.plan));
         let make = |threads| DealerSession::from_master(plan.clone(), cpu(threads), master.clone());
@@ -235,7 +235,7 @@ struct Deal {
 type Faults = Vec<(When, Action)>;
 
 fn whole_deal(lie: impl Fn(usize, Seed) -> Seed + Sync, dealer_faults: Faults, peer_faults: Faults) -> Deal {
-    let request = DealRequest { deal: Id::fresh(), session: None, runs: 2, checks: 1 };
+    let request = DealRequest { deal: Id::fresh(), plan: String::new(), session: None, runs: 2, checks: 1 };
     let ((d0, to_d0), (d1, to_d1), (p0, p1)) = (mem::pair(), mem::pair(), mem::pair());
     let names = Mutex::new(Vec::new());
     let make = |master: Seed| {
@@ -356,7 +356,7 @@ fn parties_with_different_sessions_or_a_bad_coin_accept_nothing() {
 
 #[test]
 fn the_dealer_opens_nothing_unless_both_name_the_same_session() {
-    let request = DealRequest { deal: Id::fresh(), session: None, runs: 0, checks: 1 };
+    let request = DealRequest { deal: Id::fresh(), plan: String::new(), session: None, runs: 0, checks: 1 };
     let ((d0, mut a), (d1, mut b)) = (mem::pair(), mem::pair());
     let dealer = std::thread::spawn(move || {
         let make = |master: Seed| session(&master, 1);
@@ -377,7 +377,8 @@ fn the_dealer_opens_nothing_unless_both_name_the_same_session() {
 
 #[test]
 fn a_deal_into_an_open_session_is_never_checked() {
-    let request = |session, checks| DealRequest { deal: Id::fresh(), session, runs: 1, checks };
+    let request =
+        |session, checks| DealRequest { deal: Id::fresh(), plan: String::new(), session, runs: 1, checks };
     assert_eq!(open::refusal(&request(None, 3)), None);
     assert_eq!(open::refusal(&request(Some(Id::fresh()), 0)), None);
     assert!(open::refusal(&request(Some(Id::fresh()), 1)).is_some());

@@ -1,0 +1,27 @@
+//! `b x` for a bit b of one bit's ring: the masked bit `bh = b ^ m` picks the words of ReLU's selection, with
+//! `d(bh) = bh ^ m` for the selector. No comparison, and no bit is opened.
+
+use super::relu;
+use crate::keys::KeyError;
+use crate::{Deal, Eval, EvalError, Wire};
+use privet_ring::{BitVec, Ring};
+
+/// Deal for a bit with mask `m` and a value with mask `r`.
+pub fn deal(cx: &mut Deal, wire: Wire, ring: Ring, m: &[u64], r: &[u64]) -> Result<(), KeyError> {
+    let not_m = bits(m.iter().map(|m| 1 ^ m));
+    relu::deal_select(cx, wire, ring, &not_m, r)
+}
+
+/// Evaluate on both masked values. One round of k bits.
+pub fn eval(cx: &mut Eval, wire: Wire, ring: Ring, bh: &[u64], xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+    relu::eval_select(cx, wire, "chosen", ring, &bits(bh.iter().copied()), xh)
+}
+
+/// Elements of Z_2 as packed bits.
+pub(super) fn bits(elements: impl ExactSizeIterator<Item = u64>) -> BitVec {
+    let mut out = BitVec::zeros(elements.len());
+    for (i, b) in elements.enumerate() {
+        out.words_mut()[i / 64] |= (b & 1) << (i % 64);
+    }
+    out
+}

@@ -1,0 +1,65 @@
+//! Stochastic rounding, `floor((x + d) / 2^f)` with d uniform in f bits: what the mask's low bits make of a truncation that leaves
+//! its carry out.
+//!
+//! As integers modulo 2^(k-f), `TR(xh) - TR(r) = floor((x + r_low) / 2^f)`: r_low is uniform and independent of x, so this
+//! is stochastic rounding whose coin `xh_low` the evaluators know. No comparison; one word of k - f bits an element.
+//!
+//! Into a larger ring, for |x| < 2^(k-2): the same of `u = x + 2^(k-2)`, which is in [0, 2^(k-1)) and has the masked value
+//! `uh = u + r`. As an integer `u = uh - r + 2^k w` with `w = (1 - MSB(uh)) MSB(r)`: where MSB(r) = 0, u + r stays below
+//! 2^k, and where it is 1, u + r is at least 2^(k-1), so that uh has its top bit cleared exactly if it wrapped. A second
+//! word, `2^(k-f) MSB(r)`, which the public bit `1 - MSB(uh)` selects.
+
+use crate::keys::KeyError;
+use crate::{Deal, Eval, EvalError, Wire, tables};
+use privet_ring::Ring;
+
+/// What is added to x so that it is not negative: 2^(k-2), whose lowest f bits are zero.
+pub(super) fn offset(from: Ring) -> u64 {
+    1 << (from.bits() - 2)
+}
+
+/// Whether the result has more bits than truncate-reduce leaves.
+pub(super) fn widens([from, to]: [Ring; 2], shift: u32) -> bool {
+    to.bits() > from.bits() - shift
+}
+
+/// Deal for a value with mask `r`.
+pub fn deal(cx: &mut Deal, wire: Wire, rings: [Ring; 2], shift: u32, r: &[u64]) -> Result<(), KeyError> {
+    let [from, to] = rings;
+    let s = cx.fresh_mask(wire, to, r.len());
+    let base = |i: usize| s[i].wrapping_sub(from.wrap(r[i]) >> shift);
+    if !widens(rings, shift) {
+        return tables::deal(cx, wire, to, r.len(), |i| [base(i)]);
+    }
+    let (back, high) = (offset(from) >> shift, from.bits() - shift);
+    tables::deal(cx, wire, to, r.len(), |i| [base(i).wrapping_sub(back), from.msb(r[i]) << high])
+}
+
+/// Evaluate; gives the masked result in the second ring. One round of its bits.
+pub fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    rings: [Ring; 2],
+    shift: u32,
+    xh: &[u64],
+) -> Result<Vec<u64>, EvalError> {
+    let ([from, to], leads) = (rings, cx.leads() as u64);
+    let mut y = vec![0; xh.len()];
+    if widens(rings, shift) {
+        tables::eval(cx, wire, to, xh.len(), |range, [base, wrapped]| {
+            let words = base.iter().zip(wrapped);
+            for ((y, xh), (base, wrapped)) in y[range.clone()].iter_mut().zip(&xh[range]).zip(words) {
+                let uh = from.wrap(xh.wrapping_add(offset(from)));
+                let wrap = (1 - from.msb(uh)) * wrapped;
+                *y = base.wrapping_add(wrap).wrapping_add((uh >> shift) * leads);
+            }
+        })?;
+    } else {
+        tables::eval(cx, wire, to, xh.len(), |range, [base]| {
+            for ((y, xh), base) in y[range.clone()].iter_mut().zip(&xh[range]).zip(base) {
+                *y = base.wrapping_add((from.wrap(*xh) >> shift) * leads);
+            }
+        })?;
+    }
+    cx.open_masked("truncated", to, y)
+}

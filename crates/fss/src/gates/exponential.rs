@@ -1,0 +1,38 @@
+//! `e^x = e^f e^(e - d)`: the mask's fraction is the coin d, the masked value's is f, and the whole numbers differ by e.
+//!
+//! `x = xh - r`. The fraction of xh is public, so e^f is a public factor; the dealer knows d and, for every value that the
+//! whole number of xh may have, what e would be: a dealt table of as many words, of which one is read. Its product with a
+//! public factor is local, so one opening is all there is.
+
+use crate::keys::KeyError;
+use crate::{Deal, Eval, EvalError, Wire, entries};
+use privet_plan::tables::Exponential;
+use privet_ring::Ring;
+
+/// Deal for a value with mask `r`.
+pub fn deal(cx: &mut Deal, wire: Wire, to: Ring, e: &Exponential, r: &[u64]) -> Result<(), KeyError> {
+    let n = e.entries();
+    entries::deal(cx, wire, to, r.len(), n * e.rows(), |i, words| {
+        let (whole, fraction) = e.split(r[i]);
+        let coin = e.coin(fraction);
+        for index in 0..n {
+            let entry = (index + whole) & (n - 1);
+            (0..e.rows()).for_each(|row| words[row * n + entry] = e.second(row, index, coin));
+        }
+    })
+}
+
+/// Evaluate; gives the masked result in `to`, row after row. One round of its bits.
+pub fn eval(cx: &mut Eval, wire: Wire, to: Ring, e: &Exponential, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+    let (n, count) = (e.entries(), xh.len());
+    let mut y = cx.mask_share(wire, to, e.rows() * count);
+    entries::eval(cx, wire, to, count, n * e.rows(), |i, words| {
+        let (entry, fraction) = e.split(xh[i]);
+        let first = e.first(fraction);
+        for (row, words) in words.chunks_exact(n).enumerate() {
+            let y = &mut y[row * count + i];
+            *y = to.wrap(y.wrapping_add(first.wrapping_mul(words[entry])));
+        }
+    })?;
+    cx.open_masked("exponential", to, y)
+}

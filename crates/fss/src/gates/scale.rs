@@ -1,0 +1,21 @@
+//! Product with a public number p that the dealer does not know: evaluators compute on their shares of x and open
+//! `p [x]_b + [s]_b`. Nothing is dealt.
+
+use crate::{Eval, EvalError, Wire};
+use privet_ring::Ring;
+
+/// Evaluate on the masked value, this evaluator's share of its mask, and the number. One round of k bits.
+pub fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    ring: Ring,
+    (xh, rx): (&[u64], &[u64]),
+    p: u64,
+) -> Result<Vec<u64>, EvalError> {
+    let leads = cx.leads() as u64;
+    let mut y = cx.mask_share(wire, ring, xh.len());
+    for (y, (xh, r)) in y.iter_mut().zip(xh.iter().zip(rx)) {
+        *y = ring.wrap(p.wrapping_mul((leads * xh).wrapping_sub(*r)).wrapping_add(*y));
+    }
+    cx.open_masked("product", ring, y)
+}

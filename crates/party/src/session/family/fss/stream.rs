@@ -1,0 +1,268 @@
+//! Keys that come while runs use them up: a thread receives one record after the other and stays `ahead` of the runs.
+//!
+//! Records of a stream come in the order of their numbers, and runs ask for them in that order. So whoever asks for
+//! one will never ask for those below it.
+
+use super::fetch::{Deal, FetchError, record, stored};
+use crate::session::control::{Id, KeyStream};
+use crate::store::Shelf;
+use privet_net::{Channel, TcpChannel};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Why a record of a stream is not there.
+#[derive(Clone, Debug, Error)]
+pub enum StreamError {
+    /// It takes too long.
+    #[error(
+        "waited {seconds} s for the keys of run {index} ({came} of {all} records came so far): is the dealer running, and has \
+         the other party room for keys? `timeouts.step` bounds this wait"
+    )]
+    Late {
+        /// The record.
+        index: u64,
+        /// How long was waited.
+        seconds: u64,
+        /// Records that came.
+        came: u64,
+        /// Records asked for.
+        all: u64,
+    },
+    /// It has ended before.
+    #[error("no further keys come from the dealer ({reason}): prepare more")]
+    Ended {
+        /// Cause and remedy.
+        reason: String,
+    },
+}
+
+#[derive(Default)]
+struct State {
+    came: u64,
+    /// Numbers of records that came and that no run has asked for.
+    unused: BTreeSet<u64>,
+    bytes: u64,
+    receiving: Duration,
+    waited: Duration,
+    /// It has ended, and why if not because all came.
+    ended: Option<Option<String>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    stop: AtomicBool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wait while `state` is so; false when `deadline` passes first.
+    fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        deadline: Option<Instant>,
+        so: impl Fn(&State) -> bool,
+    ) -> (MutexGuard<'a, State>, bool) {
+        while so(&state) {
+            let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(Duration::ZERO) => return (state, false),
+                Some(left) => {
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        (state, true)
+    }
+}
+
+/// A stream of records into a store. Dropped, it takes in no further ones.
+pub struct Stream {
+    /// The session whose records come.
+    pub session: Id,
+    indices: Vec<u64>,
+    shared: Arc<Shared>,
+    shelf: Arc<Shelf>,
+}
+
+impl Stream {
+    /// Receive the records of `deal` from here on, on a thread of its own. At most `ahead` (over 0) are there that no run
+    /// has asked for, counting the one that is coming, and only while the store has room.
+    pub fn begin(channel: TcpChannel, shelf: Shelf, deal: Deal, ahead: usize) -> Stream {
+        let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
+        let shared = Arc::new(Shared { state, changed, stop });
+        let shelf = Arc::new(shelf);
+        let Deal { session, indices } = deal;
+        let stream =
+            Stream { session, indices: indices.clone(), shared: shared.clone(), shelf: shelf.clone() };
+        std::thread::spawn(move || {
+            // Whoever waits is told even if this thread panics.
+            let _ended = Ended(&shared);
+            let mut channel = channel;
+            let result = pump(&mut channel, &shelf, session, &indices, ahead, &shared);
+            if let Err(e) = &result {
+                channel.abort(&e.to_string());
+            }
+            shared.lock().ended = Some(result.err().map(|e| e.to_string()));
+        });
+        stream
+    }
+
+    /// Wait for the first record; gives its bytes.
+    pub fn await_first(&self) -> Result<u64, StreamError> {
+        if self.indices.is_empty() {
+            return Ok(0);
+        }
+        let (state, _) = self.shared.wait(self.shared.lock(), None, |s| s.came == 0 && s.ended.is_none());
+        match (state.came, &state.ended) {
+            (0, Some(reason)) => Err(ended(reason)),
+            _ => Ok(state.bytes),
+        }
+    }
+
+    /// The number of the record that comes next, while any does.
+    pub fn next(&self) -> Option<u64> {
+        let state = self.shared.lock();
+        self.indices.get(state.came as usize).copied().filter(|_| state.ended.is_none())
+    }
+
+    /// Records that are to come.
+    pub fn to_come(&self) -> u64 {
+        let state = self.shared.lock();
+        if state.ended.is_some() { 0 } else { self.indices.len() as u64 - state.came }
+    }
+
+    /// Wait until record `index` is stored, if it is one of those to come; an error where it will not come, or not
+    /// within `patience`. Records of other deals are no business of a stream.
+    pub fn await_record(&self, index: u64, patience: Duration) -> Result<(), StreamError> {
+        let Ok(place) = self.indices.binary_search(&index) else { return Ok(()) };
+        let (start, place) = (Instant::now(), place as u64);
+        let missing = |s: &State| s.came <= place;
+        let state = self.shared.lock();
+        let waits = |s: &State| missing(s) && s.ended.is_none();
+        let (mut state, in_time) = self.shared.wait(state, Some(start + patience), waits);
+        state.waited += start.elapsed();
+        match (&state.ended, in_time) {
+            _ if !missing(&state) => Ok(()),
+            (Some(reason), _) => Err(ended(reason)),
+            _ => {
+                let (seconds, all) = (patience.as_secs(), self.indices.len() as u64);
+                Err(StreamError::Late { index, seconds, came: state.came, all })
+            }
+        }
+    }
+
+    /// A run has asked for record `index`: another may come. Gives the records that were passed over; they may be
+    /// removed.
+    pub fn asked_for(&self, index: u64) -> Vec<u64> {
+        if self.indices.binary_search(&index).is_err() {
+            return Vec::new();
+        }
+        let mut state = self.shared.lock();
+        let above = state.unused.split_off(&index.saturating_add(1));
+        let mut passed = std::mem::replace(&mut state.unused, above);
+        passed.remove(&index);
+        drop(state);
+        self.shared.changed.notify_all();
+        passed.into_iter().collect()
+    }
+
+    /// Why no more records come, where they stopped coming too early.
+    pub fn failure(&self) -> Option<String> {
+        self.shared.lock().ended.clone().flatten()
+    }
+
+    /// How it goes.
+    pub fn status(&self) -> KeyStream {
+        let to_come = self.to_come();
+        let state = self.shared.lock();
+        KeyStream {
+            came: state.came,
+            to_come,
+            unused: state.unused.len() as u64,
+            bytes: state.bytes,
+            receiving_s: state.receiving.as_secs_f64(),
+            waited_s: state.waited.as_secs_f64(),
+            failure: state.ended.clone().flatten(),
+        }
+    }
+}
+
+impl Drop for Stream {
+    /// From here on nothing of the stream is stored. Its thread ends when it next hears from the dealer, which hears
+    /// that from the other party's thread, if not from this one.
+    fn drop(&mut self) {
+        let state = self.shared.lock();
+        self.shared.stop.store(true, Ordering::SeqCst);
+        drop(state);
+        self.shared.changed.notify_all();
+        self.shelf.wake();
+    }
+}
+
+struct Ended<'a>(&'a Shared);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.ended.get_or_insert_with(|| Some("the thread that receives keys panicked".into()));
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+fn ended(reason: &Option<String>) -> StreamError {
+    let reason = reason.clone().unwrap_or_else(|| "all that were asked for came".into());
+    StreamError::Ended { reason }
+}
+
+fn pump(
+    channel: &mut TcpChannel,
+    shelf: &Shelf,
+    session: Id,
+    indices: &[u64],
+    ahead: usize,
+    shared: &Shared,
+) -> Result<(), FetchError> {
+    // All records of a plan have the same size, known once the first is there.
+    let mut size = None;
+    for &index in indices {
+        let stop = &shared.stop;
+        let full = |s: &State| s.unused.len() >= ahead && !stop.load(Ordering::SeqCst);
+        // A dealer that dies meanwhile is noticed before a run waits for it.
+        while channel.is_open() {
+            let look_again = Instant::now() + Duration::from_secs(1);
+            if shared.wait(shared.lock(), Some(look_again), full).1 {
+                break;
+            }
+        }
+        let mut file = shelf.stage(&session.0, index, size, stop)?.ok_or(FetchError::Stopped)?;
+        if stop.load(Ordering::SeqCst) {
+            return Err(FetchError::Stopped);
+        }
+        let start = Instant::now();
+        let bytes = record(channel, &mut file, stop)?;
+        {
+            let mut state = shared.lock();
+            if stop.load(Ordering::SeqCst) {
+                return Err(FetchError::Stopped);
+            }
+            file.commit()?;
+            state.came += 1;
+            state.unused.insert(index);
+            state.bytes += bytes;
+            state.receiving += start.elapsed();
+        }
+        shared.changed.notify_all();
+        stored(channel)?;
+        size = Some(bytes);
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! What [`Op::Piecewise`] and [`Op::Exponential`] compute, integer by integer: one definition for the interpreter and for
+//! the protocols, which evaluate public and secret factors of it apart.
+//!
+//! [`Op::Piecewise`]: crate::ir::Op::Piecewise
+//! [`Op::Exponential`]: crate::ir::Op::Exponential
+
+use crate::ir::Type;
+use privet_ring::Ring;
+
+/// A quadratic on pieces of `2^shift` numbers each.
+#[derive(Clone, Copy, Debug)]
+pub struct Pieces<'a> {
+    /// Bits below the index of a piece.
+    pub shift: u32,
+    /// Coefficients.
+    pub pieces: &'a [[i64; 3]],
+}
+
+impl Pieces<'_> {
+    /// Bits of an index.
+    pub fn index_bits(&self) -> u32 {
+        self.pieces.len().trailing_zeros()
+    }
+
+    /// `x + d` modulo 2^k as an index and what is below it.
+    pub fn split(&self, v: u64) -> (usize, u64) {
+        let low = v & ((1 << self.shift) - 1);
+        ((v >> self.shift) as usize & (self.pieces.len() - 1), low)
+    }
+
+    /// The result for x and the coin d.
+    pub fn at(&self, x: u64, d: u64) -> u64 {
+        let (index, low) = self.split(x.wrapping_add(d));
+        quadratic(&self.pieces[index], low.wrapping_sub(d))
+    }
+}
+
+/// `c0 + c1 t + c2 t^2` modulo 2^64.
+fn quadratic(c: &[i64; 3], t: u64) -> u64 {
+    let [c0, c1, c2] = c.map(|c| c as u64);
+    c2.wrapping_mul(t).wrapping_add(c1).wrapping_mul(t).wrapping_add(c0)
+}
+
+/// Coefficients of a quadratic that approximates `f` from `middle - half` to `middle + half`, in
+/// the distance from `origin` in units of `2^-t_frac`, results of `frac` fraction bits. The error is at most about
+/// `half^3 max|f'''| / 24`, and what rounding c2 to `frac - 2 t_frac` fraction bits leaves.
+pub fn quadratic_near(
+    f: impl Fn(f64) -> f64,
+    [middle, half, origin]: [f64; 3],
+    t_frac: u32,
+    frac: u32,
+) -> [i64; 3] {
+    let unit = |frac: u32| 2f64.powi(frac as i32);
+    let fixed = |v: f64, frac: u32| (v * unit(frac)).round_ties_even() as i64;
+    // the zeros of the third Chebyshev polynomial: nearly the best quadratic
+    let node = half * 0.75f64.sqrt();
+    let [low, at, high] = [f(middle - node), f(middle), f(middle + node)];
+    let c2 = fixed((low + high - 2.0 * at) / (2.0 * node * node), frac - 2 * t_frac);
+    let curve = c2 as f64 / unit(frac - 2 * t_frac);
+    // what the rounding of c2 leaves is spread evenly
+    let rest = ((low + high) / 2.0 - curve * node * node + at) / 2.0;
+    let (slope, back) = ((high - low) / (2.0 * node), origin - middle);
+    let c1 = fixed(slope + 2.0 * curve * back, frac - t_frac);
+    [fixed(rest + slope * back + curve * back * back, frac), c1, c2]
+}
+
+/// `e^x = e^f e^(e - d)`: `x + d` is the whole number e and the fraction f.
+///
+/// The first factor is a function of `x + d` and the second one of e and d, so that where one is public and d is a
+/// mask, the second one is a table of as many entries as there are whole numbers. Results come in rows: large and small
+/// ones cannot have equally many fraction bits.
+#[derive(Clone, Debug)]
+pub struct Exponential {
+    frac: u32,
+    whole: u32,
+    first: u32,
+    rows: Vec<(i32, u32)>,
+    rising: Vec<[i64; 3]>,
+    falling: Vec<[i64; 3]>,
+    /// `e^e` as a number of 63 bits and a power of two, by e modulo `2^whole`.
+    powers: Vec<(u64, i32)>,
+}
+
+/// log2 of the number of pieces of `[0, 1)`.
+const PIECES: u32 = 7;
+/// Fraction bits of a quadratic's result.
+const WIDE: u32 = 61;
+
+impl Exponential {
+    /// For operands of type `x`; the others as in the operation.
+    ///
+    /// # Errors
+    /// When the numbers are outside what can be computed.
+    pub fn new(x: &Type, first: u32, rows: &[(i32, u32)]) -> Result<Exponential, String> {
+        let whole = x.bits.saturating_sub(x.frac);
+        if !(8..=26).contains(&x.frac) || !(1..=6).contains(&whole) {
+            let bits = x.bits;
+            return Err(format!(
+                "an exponential of {bits} bits with {} fraction bits; 8 to 26 and 1 to 6 more",
+                x.frac
+            ));
+        }
+        let least = rows.first().map_or(0, |row| row.0);
+        let sound = |&(from, digits): &(i32, u32)| from.abs() <= 64 && digits <= 40 && first + digits <= 63;
+        if rows.is_empty()
+            || rows.len() > 4
+            || !rows.iter().all(sound)
+            || !rows.is_sorted()
+            || !(8..=40).contains(&first)
+        {
+            return Err(format!("an exponential with {first} fraction bits and the rows {rows:?}"));
+        }
+        let fit = |f: fn(f64) -> f64| {
+            let half = 2f64.powi(-(PIECES as i32) - 1);
+            let piece = |i: u32| {
+                let first = 2.0 * half * i as f64;
+                quadratic_near(f, [first + half, half, first], x.frac, WIDE)
+            };
+            (0..1 << PIECES).map(piece).collect()
+        };
+        let power = |index: i32| {
+            let e = least + (index - least).rem_euclid(1 << whole);
+            let (mantissa, exponent) = libm::frexp(libm::exp(e as f64));
+            ((mantissa * 2f64.powi(63)) as u64, exponent - 63)
+        };
+        Ok(Exponential {
+            frac: x.frac,
+            whole,
+            first,
+            rows: rows.to_vec(),
+            rising: fit(libm::exp),
+            falling: fit(|x| libm::exp(-x)),
+            powers: (0..1 << whole).map(power).collect(),
+        })
+    }
+
+    /// Number of whole numbers.
+    pub fn entries(&self) -> usize {
+        1 << self.whole
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The whole number that `index` stands for.
+    fn number(&self, index: usize) -> i32 {
+        let least = self.rows[0].0;
+        least + (index as i32 - least).rem_euclid(1 << self.whole)
+    }
+
+    /// `x + d` as a whole number modulo `2^whole` and a fraction.
+    pub fn split(&self, v: u64) -> (usize, u64) {
+        ((v >> self.frac) as usize & (self.entries() - 1), v & (self.unit() - 1))
+    }
+
+    fn unit(&self) -> u64 {
+        1 << self.frac
+    }
+
+    fn quadratic(&self, pieces: &[[i64; 3]], f: u64) -> u64 {
+        let low = self.frac - PIECES;
+        quadratic(&pieces[(f >> low) as usize], f & ((1 << low) - 1))
+    }
+
+    /// The pieces of e^f, results of 61 fraction bits, and the bits below their index: for protocols in which f is secret.
+    pub fn rising(&self) -> Pieces<'_> {
+        Pieces { shift: self.frac - PIECES, pieces: &self.rising }
+    }
+
+    /// Bits that the first factor has less than [`Exponential::rising`].
+    pub fn dropped(&self) -> u32 {
+        WIDE - self.first
+    }
+
+    /// The first factor: e^f.
+    pub fn first(&self, f: u64) -> u64 {
+        self.quadratic(&self.rising, f) >> self.dropped()
+    }
+
+    /// What all entries for the coin d share.
+    pub fn coin(&self, d: u64) -> u64 {
+        self.quadratic(&self.falling, d)
+    }
+
+    /// The second factor of a row for the whole number `index` modulo `2^whole`: `e^(e - d)`, `coin` being that of d.
+    pub fn second(&self, row: usize, index: usize, coin: u64) -> u64 {
+        let e = self.number(index);
+        let ends = self.rows.get(row + 1).map_or(i32::MAX, |next| next.0);
+        let (begins, digits) = self.rows[row];
+        if e < begins || e >= ends {
+            return 0;
+        }
+        let (mantissa, exponent) = self.powers[index];
+        match WIDE as i32 - digits as i32 - exponent {
+            shift @ 1..=126 => {
+                let product = coin as u128 * mantissa as u128;
+                (((product >> (shift - 1)) + 1) >> 1) as u64
+            }
+            _ => 0,
+        }
+    }
+
+    /// The result for x and the coin d in a row, modulo 2^64.
+    pub fn at(&self, row: usize, x: u64, d: u64) -> u64 {
+        let ring = Ring::new(self.whole + self.frac);
+        let (index, fraction) = self.split(ring.wrap(x.wrapping_add(d)));
+        self.first(fraction).wrapping_mul(self.second(row, index, self.coin(d)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exponential() -> Exponential {
+        Exponential::new(&Type { shape: vec![1], bits: 29, frac: 24 }, 29, &[(-29, 30)]).unwrap()
+    }
+
+    #[test]
+    fn exponentials_are_near_for_every_coin() {
+        let e = exponential();
+        let (ring, unit) = (Ring::new(29), 2f64.powi(24));
+        let mut word = 1u64;
+        let mut next = || {
+            word = word.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            word >> 20
+        };
+        for i in 0..200_000u64 {
+            let real = match i {
+                0..4 => [-28.0, -1.0 / unit, 0.0, 1.5][i as usize],
+                _ => -28.0 + (next() % (1 << 40)) as f64 * 2f64.powi(-40) * 29.5,
+            };
+            let signed = (real * unit).floor();
+            let (x, exact) = (ring.wrap(signed as i64 as u64), libm::exp(signed / unit));
+            let d = if i % 3 == 0 { 0 } else { next() & 0xff_ffff };
+            let found = e.at(0, x, d) as f64 * 2f64.powi(-59);
+            let bound = exact * 2f64.powi(-24) + 2f64.powi(-29);
+            assert!((found - exact).abs() <= bound, "{real} with {d}: {found}, not {exact}");
+        }
+    }
+
+    #[test]
+    fn pieces_serve_on_both_sides() {
+        // x^2 on 8 pieces of 16 numbers, exactly
+        let pieces: Vec<[i64; 3]> = (0..8).map(|i| [256 * i * i, 32 * i, 1]).collect();
+        let p = Pieces { shift: 4, pieces: &pieces };
+        for x in 0..112u64 {
+            for d in 0..16 {
+                assert_eq!(p.at(x, d), x * x, "{x} with {d}");
+            }
+        }
+        // the first piece comes after the last
+        assert_eq!(p.at(127, 1), 1);
+    }
+}

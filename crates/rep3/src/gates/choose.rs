@@ -1,0 +1,40 @@
+//! A bit times a value: the second half of ReLU, with a bit that is there already.
+
+use super::{in_blocks_of, relu};
+use crate::context::Party;
+use crate::{Planes, RunError, Share};
+use privet_ring::Ring;
+
+/// x where the bit is 1, else 0. Two rounds.
+pub(crate) fn eval(cx: &mut Party, ring: Ring, bit: &Planes, x: &Share) -> Result<Share, RunError> {
+    in_blocks_of(cx, [x], |cx, block, [x]| {
+        let bit = bit.range_of(block);
+        let [y] = relu::bit_times(cx, &bit, [(ring, x)])?;
+        Ok(y)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{edges, share, value};
+    use crate::value::Value;
+
+    #[test]
+    fn every_bit_with_the_edges_of_every_ring() {
+        for bits in [1, 2, 5, 40, 64] {
+            let ring = Ring::new(bits);
+            for n in [0, 1, 64, 65, 300] {
+                let x = edges(ring, n);
+                let b: Vec<u64> = (0..n as u64).map(|i| (i / 3 + i / 7) % 2).collect();
+                let y = value(ring, |cx| {
+                    let one = Ring::new(1);
+                    let bit = Value::of(cx.device, one, share(cx.id, one, &b));
+                    eval(cx, ring, bit.bits().unwrap(), &share(cx.id, ring, &x)).unwrap()
+                });
+                let expected: Vec<u64> = x.iter().zip(&b).map(|(x, b)| x * b).collect();
+                assert_eq!(y, expected, "{n} of {ring}");
+            }
+        }
+    }
+}

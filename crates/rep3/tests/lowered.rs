@@ -1,0 +1,50 @@
+//! A step of training as lowering writes it, several times.
+
+mod common;
+
+use common::{World, sound, updated};
+use privet_plan::suite::{lowered_operands, lowered_step};
+use privet_plan::{Coins, interpret_step};
+use privet_prg::{Domain, Seed};
+use privet_rep3::{Security, dropout_coins, rounding_coins};
+use privet_ring::{Ring, Tensor};
+
+struct Common(Seed);
+
+impl Coins for Common {
+    fn draw(&mut self, node: usize, count: usize, shift: u32) -> Option<Vec<u64>> {
+        Some(rounding_coins(&self.0, node, shift, count))
+    }
+    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
+        Some(dropout_coins(&self.0, stream, count))
+    }
+}
+
+#[test]
+fn lowered_steps_are_the_interpreters() {
+    let case = lowered_step();
+    for security in [Security::SemiHonest, Security::Malicious] {
+        let seed = Seed::random();
+        let mut stream = seed.derive(Domain::Public, 0).stream();
+        let [inputs, mut weights] = lowered_operands(&case.plan, &mut || stream.elements(Ring::R64, 1)[0]);
+        let mut world = World::new(&case.plan, security, &[inputs.clone(), weights.clone()], &seed);
+        for number in 0..2 {
+            let session = common::keys(&seed.derive(Domain::Session, 0));
+            let mut coins = Common(session[0].derive(number).derive(0).common);
+            let (truth, next) = interpret_step(&case.plan, &inputs, &weights, &mut coins).unwrap();
+            world.keys = session.each_ref().map(|keys| keys.derive(number));
+            let outcomes = world.run(sound()).map(Result::unwrap);
+            for (states, outcome) in world.states.iter_mut().zip(&outcomes) {
+                states.extend(outcome.states.clone());
+            }
+            case.compare(&world.outputs(outcomes.each_ref()), &truth);
+            assert_eq!(truth[1].data(), [1], "everything is in range");
+            for (name, value) in updated(&case.plan, outcomes.each_ref()) {
+                assert_eq!(value, next[&name].data(), "{security}: {name} after step {number}");
+                assert_ne!(value, weights[&name].data(), "{security}: {name} in step {number}");
+                let shape = next[&name].shape().to_vec();
+                weights.insert(name, Tensor::new(shape, value).unwrap());
+            }
+        }
+    }
+}

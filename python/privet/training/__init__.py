@@ -1,0 +1,1 @@
+"""Private training: capture of a step, optimisers, and the programs that parties run."""

@@ -1,0 +1,136 @@
+"""Training by running parties: steps, keys, checkpoints, and local parties as processes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from .._processes import Processes
+from ..errors import SessionError
+from ..native import native
+from ..protocols import Protocol
+from ..report import RunReport
+from .engines import plain
+
+Guard = Callable[[Callable[[], Any]], Any]
+"""Does an action, and may raise earlier: a local process that ended says more than the connection it broke."""
+
+
+def dial(node: Path, program: str, protocol: str, security: str) -> Any:
+    """Connect as the client that a node file describes."""
+    return native().Client.connect(str(node), program, None, protocol, security)
+
+
+class Parties:
+    """A client of running parties, which keep the states.
+
+    ``record`` is a file that names the training, so that another process can go on with it.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        record: Path,
+        dealer: bool,
+        guard: Guard = lambda action: action(),
+        owns_model: bool = True,
+    ) -> None:
+        self._client, self._record, self._guard = client, record, guard
+        self._dealer, self._owns_model = dealer and owns_model, owns_model
+        self._prepared: dict[str, int] = {}
+        self.ahead = 1
+        """Steps that keys are dealt for at a time."""
+        self.last: int | None = None
+        """The step that training ends with, beyond which no keys are dealt."""
+        self.step = 0
+
+    def begin(self, states: Mapping[str, Tensor], checkpoint_every: int) -> None:
+        """Share the first values of all states; without the model, join the training that its owner began."""
+        if not self._owns_model:
+            self.step = int(self._guard(self._client.join_training)[1])
+            return
+        content = save_tensors(plain(states))
+        name = self._guard(lambda: self._client.begin_training(content, checkpoint_every))
+        self._record.write_text(json.dumps({"training": name}))
+        self.step = 0
+
+    def resume(self) -> None:
+        """Go on with the recorded training, at the last step that all parties have; or join its owner, who does."""
+        if not self._owns_model:
+            self.step = int(self._guard(self._client.join_training)[1])
+            return
+        try:
+            name = json.loads(self._record.read_text())["training"]
+        except (OSError, ValueError, KeyError) as error:
+            raise SessionError(f"{self._record} names no training to go on with: fit without resume") from error
+        self.step = int(self._guard(lambda: self._client.resume(name)))
+
+    def run(self, plan: str, inputs: Mapping[str, Tensor], publics: Mapping[str, float]) -> dict[str, Tensor]:
+        """A plan's outputs on a batch; keys are dealt ahead, several runs at a time."""
+        if self._dealer and self._prepared.get(plan, 0) == 0:
+            left = self.ahead if self.last is None else min(self.ahead, self.last - self.step)
+            count = max(1, left) if plan == "train" else 1
+            self._guard(lambda: self._client.prepare(count, 0, plan))
+            self._prepared[plan] = count
+        self._prepared[plan] = self._prepared.get(plan, 0) - 1  # used up by the attempt
+        content = save_tensors(plain(inputs))
+        outputs, _ = self._guard(lambda: self._client.step(plan, content, dict(publics)))
+        self.step += plan == "train"
+        found: dict[str, Tensor] = load_tensors(outputs)
+        return found
+
+    def keys_left(self) -> int | None:
+        """Steps for which this client has had keys dealt."""
+        return max(self._prepared.get("train", 0), 0) if self._dealer else None
+
+    def report(self) -> RunReport | None:
+        """What all steps so far did cost."""
+        text = self._guard(lambda: self._client.report("train"))
+        return None if text is None else RunReport(json.loads(text))
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+
+class LocalParties:
+    """Parties as processes on this machine, over mutual TLS; this process owns model and data and is the receiver.
+
+    A folder that holds a deployment already is used as it is, so that a training can go on there.
+    """
+
+    def __init__(self, directory: Path | None, family: Protocol, security: str, program: str) -> None:
+        self.directory, self.family, self.security, self.program = directory, family, security, program
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Parties:
+        with ExitStack() as stack:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="privet-")))
+            folder = self.directory if self.directory is not None else scratch / "session"
+            processes = stack.enter_context(Processes(folder, self.family.name, self.security))
+            if not processes.client_file.is_file():
+                plan = scratch / "program.json"
+                plan.write_text(self.program)
+                processes.initialise(plan, None)
+            processes.start()
+            client = processes.while_alive(
+                lambda: dial(processes.client_file, self.program, self.family.name, self.security)
+            )
+            parties = Parties(client, folder / "training.json", self.family.dealer, processes.while_alive)
+            stack.callback(parties.close)
+            self._stack = stack.pop_all()
+        return parties
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
