@@ -120,6 +120,8 @@ class Trainer:
                 name=self.name,
                 reveal_loss=self.reveal_loss,
                 highest=highest,
+                rows=self.rows,
+                target_owner=self.target_owner,
             )
         return self._training
 

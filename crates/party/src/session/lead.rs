@@ -54,9 +54,12 @@ impl<F: Family> Service<F> {
     fn at_odds(&self, needed: &[Vec<Place>]) -> Option<Vec<usize>> {
         let place = |i: usize| &self.pending[i].place;
         let pairs = (0..needed.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
-        let mut waiting =
-            pairs.filter(|&(j, i)| needed[i].contains(place(j)) && needed[j].contains(place(i)));
-        waiting.find(|&(j, i)| place(i) != place(j)).map(|(j, i)| vec![j, i])
+        let subject = |i: usize| self.pending[i].request.subject();
+        // Those who ask for the same wait for a third.
+        let mut waiting = pairs.filter(|&(j, i)| place(i) != place(j) && subject(i) != subject(j));
+        waiting
+            .find(|&(j, i)| needed[i].contains(place(j)) && needed[j].contains(place(i)))
+            .map(|(j, i)| vec![j, i])
     }
 
     fn lead_job(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
