@@ -64,8 +64,8 @@ class Client:
     def join_training(self) -> tuple[str, int]:
         """Go where all parties are: the training's name and its step."""
 
-    def step(self, plan: str, inputs: bytes, publics: dict[str, float]) -> tuple[bytes, str]:
-        """One run of a plan at this client's step: outputs (by name) and the run's report as JSON."""
+    def step(self, plan: str, inputs: bytes, publics: dict[str, float]) -> bytes:
+        """One run of a plan at this client's step: outputs by name."""
 
     def report(self, plan: str) -> str | None:
         """One report of all runs of a plan so far, as JSON."""

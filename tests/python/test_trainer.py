@@ -163,13 +163,16 @@ class Exact:
 
     def __init__(self, training, step=0):
         self.training, self.states, self.step = training, dict(training.states), step
-        self.seen = []
+        self.seen, self.expected = [], []
 
     def run(self, plan, inputs, publics):
         outputs, self.states = step(self.training.graphs()[plan], self.states, inputs, publics)
         self.seen.append((plan, publics))
         self.step += plan == "train"
         return outputs
+
+    def expect(self, plan, runs):
+        self.expected.append((plan, runs))
 
     def keys_left(self):
         return None
@@ -219,6 +222,17 @@ def test_training_can_be_stopped_by_who_sees_the_loss():
     assert history.stopped and history.steps == 5 and "stopped early" in str(history)
 
 
+def test_the_runs_that_follow_are_announced():
+    model = mlp()
+    loop = exact(model, sgd(model))
+    uneven = DataLoader(TensorDataset(*data(21)), 8)  # three runs, though their rows would fit into two
+    loop.run(loader(), Settings(epochs=2, steps=6, evaluate=uneven, evaluate_every=4, progress=False))
+    assert loop.engine.expected == [("train", 6), ("evaluate", 3), ("evaluate", 3)]
+    assert [plan for plan, _ in loop.engine.seen].count("evaluate") == 6
+    Loop(loop.training, loop.engine, loop.encoder, loop.loss, None).run(loader(), Settings(epochs=2, progress=False))
+    assert loop.engine.expected[3:] == [("train", 2)]
+
+
 def test_steps_between_evaluations_and_by_step_schedules():
     model = mlp()
     optimizer = sgd(model, 0.8)
@@ -251,10 +265,18 @@ def test_scores_of_batches_of_different_sizes():
 def test_progress_shows_a_loss_only_where_there_is_one():
     out = io.StringIO()
     bar = Progress(10, out=out)
-    bar.show(1, None, 7)
-    assert "loss" not in out.getvalue() and "keys for 7 steps" in out.getvalue()
-    bar.show(2, 0.5, None)
+    bar.show(1, None, lambda: 7)
+    assert "loss" not in out.getvalue() and "keys for 7 steps ready" in out.getvalue()
+    bar.show(2, 0.5, lambda: None)
     assert "step 2/10, loss 0.5000" in out.getvalue() and "steps/s" in out.getvalue()
+
+
+def test_keys_are_counted_only_for_what_is_shown():
+    asked = []
+    bar = Progress(1000, out=io.StringIO())
+    for done in range(1, 1001):
+        bar.show(done, 1.0, lambda: asked.append(0))
+    assert len(asked) == 11
 
 
 def test_a_page_shows_both_curves(tmp_path):
@@ -267,6 +289,14 @@ def test_a_page_shows_both_curves(tmp_path):
 
 
 # --- By the integer interpreter ----------------------------------------------------------------------
+
+
+def test_a_resumed_training_has_no_plaintext_beside_it(tmp_path):
+    model = mlp()
+    trainer = privet.Trainer(model, nn.CrossEntropyLoss(), sgd(model))
+    with pytest.raises(ValueError, match="compare=True needs a training from its start"):
+        trainer.fit(loader(), resume=True, compare=True, directory=tmp_path / "parties")
+    assert not (tmp_path / "parties").exists() and "not captured yet" in repr(trainer)
 
 
 @built

@@ -63,7 +63,7 @@ def test_parties_train_as_pytorch_does(protocol, security):
 def test_training_goes_on_after_all_processes_ended(protocol, security, tmp_path):
     loader, folder = DataLoader(rows(32), 8), tmp_path / "deployment"
     with trainer_of(protocol, security) as trainer:
-        trainer.fit(loader, steps=3, checkpoint_every=2, directory=folder, ahead=2, progress=False)
+        trainer.fit(loader, steps=3, checkpoint_every=2, directory=folder, progress=False)
     training = json.loads((folder / "training.json").read_text())["training"]
     with trainer_of(protocol, security, example=next(iter(loader))) as trainer:
         history = trainer.fit(loader, epochs=2, checkpoint_every=2, directory=folder, resume=True, progress=False)
@@ -74,6 +74,24 @@ def test_training_goes_on_after_all_processes_ended(protocol, security, tmp_path
     assert history.losses == pytest.approx(whole.history.losses[2:], abs=1e-4)
     for name, value in whole.state_dict.items():
         torch.testing.assert_close(state[name], value, atol=1e-4, rtol=0)
+
+
+def test_what_an_early_stop_leaves_of_a_stream_is_used(tmp_path):
+    loader, folder = DataLoader(rows(64), 8), tmp_path / "deployment"
+    with trainer_of("fss", "semi-honest") as trainer:
+        first = trainer.fit(loader, stop=lambda h: h.steps == 3, directory=folder, progress=False)
+        assert first.stopped and first.steps == 3
+        early = trainer.reveal()
+        second = trainer.fit(loader, evaluate=loader, progress=False)
+        assert trainer._parties.keys_left() == 0 and list(folder.rglob("*.keys")) == []
+        state, report = trainer.reveal(), trainer.report()
+    assert second.steps == 8 and [(e.step, e.rows) for e in second.evaluations] == [(8, 64)]
+    assert report.totals["offline_s"] > 0
+    assert not torch.equal(early["0.weight"], state["0.weight"])
+    whole = trainer_of("fss", "semi-honest").simulate(loader, progress=False)
+    assert [*first.losses, *second.losses] == pytest.approx(whole.history.losses, abs=1e-5)
+    for name, value in whole.state_dict.items():
+        torch.testing.assert_close(state[name], value, atol=1e-5, rtol=0)
 
 
 def test_nothing_to_go_on_with_is_said(tmp_path):

@@ -46,6 +46,9 @@ struct Inner {
 struct Dealt {
     runs: u64,
     seconds: f64,
+    /// Whether the last deal is a stream, and seconds that the ones before it took.
+    streams: bool,
+    streamed_s: f64,
 }
 
 impl Dealt {
@@ -94,7 +97,14 @@ impl Client {
 
     /// Outputs by name and the run report as JSON.
     fn run<'py>(&self, py: Python<'py>, inputs: &[u8]) -> PyResult<(Bound<'py, PyBytes>, String)> {
-        self.step(py, ONLY_PLAN, inputs, BTreeMap::new())
+        let inputs = Zeroizing::new(inputs.to_vec());
+        let (outputs, report) = self.with(py, move |inner| {
+            let (outcome, offline_s) = inner.step(ONLY_PLAN, &inputs, &Publics::new())?;
+            let made = (tensors::encode(&outcome.outputs)?, inner.report(ONLY_PLAN, &outcome, offline_s)?);
+            inner.keep(ONLY_PLAN, outcome, offline_s);
+            Ok(made)
+        })?;
+        Ok((PyBytes::new(py, &outputs), report))
     }
 
     /// Share the first values of the states that this client owns, which begins a training at step 0; gives its name.
@@ -126,25 +136,32 @@ impl Client {
     }
 
     /// One run of a plan, with all its public numbers. One that reads states runs at this client's step of the training;
-    /// after one that updates them it is at the next. After an error the same call does the step again. Outputs by name
-    /// and the run's report as JSON.
+    /// after one that updates them it is at the next. After an error the same call does the step again. Outputs by name.
     fn step<'py>(
         &self,
         py: Python<'py>,
         plan: &str,
         inputs: &[u8],
         publics: BTreeMap<String, f64>,
-    ) -> PyResult<(Bound<'py, PyBytes>, String)> {
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let (plan, inputs) = (plan.to_owned(), Zeroizing::new(inputs.to_vec()));
-        let (outputs, report) = self.with(py, move |inner| inner.step(&plan, &inputs, &publics))?;
-        Ok((PyBytes::new(py, &outputs), report))
+        let outputs = self.with(py, move |inner| {
+            let (outcome, offline_s) = inner.step(&plan, &inputs, &publics)?;
+            let outputs = tensors::encode(&outcome.outputs)?;
+            inner.keep(&plan, outcome, offline_s);
+            Ok(outputs)
+        })?;
+        Ok(PyBytes::new(py, &outputs))
     }
 
-    /// One report of all runs of a plan so far, as JSON; none where there was none.
+    /// One report of all runs of a plan so far, as JSON; none where there was none. Keys of a stream count as long as
+    /// they took to come, also where runs went on meanwhile.
     fn report(&self, py: Python<'_>, plan: &str) -> PyResult<Option<String>> {
         let plan = plan.to_owned();
         self.with(py, move |inner| {
-            inner.done.get(&plan).map(|(all, offline_s)| inner.report(&plan, all, *offline_s)).transpose()
+            let streamed_s = inner.streamed_s(&plan)?;
+            let all = inner.done.get(&plan);
+            all.map(|(all, offline_s)| inner.report(&plan, all, offline_s + streamed_s)).transpose()
         })
     }
 
@@ -223,11 +240,15 @@ impl Inner {
                 "a stream of keys cannot be checked: prepare with checks, without a stream",
             ));
         }
-        let dealt = match stream {
-            true => self.connection.prepare_stream(plan, runs)?,
-            false => self.connection.prepare(plan, runs, checks)?,
-        };
-        self.dealt.entry(plan.to_owned()).or_default().add(runs, dealt.seconds);
+        if stream {
+            let streamed_s = self.streamed_s(plan)?;
+            self.connection.prepare_stream(plan, runs)?;
+            let dealt = self.dealt.entry(plan.to_owned()).or_default();
+            (dealt.streams, dealt.streamed_s) = (true, streamed_s);
+        } else {
+            let dealt = self.connection.prepare(plan, runs, checks)?;
+            self.dealt.entry(plan.to_owned()).or_default().add(runs, dealt.seconds);
+        }
         let Some(weights) = &self.weights else { return Ok(()) };
         let has_weights = !Shared::Weights.all(self.connection.plan(plan)?).is_empty();
         // Checked keys are a new session's; one that is open is used up first.
@@ -237,13 +258,25 @@ impl Inner {
         Ok(())
     }
 
-    fn step(&mut self, plan: &str, inputs: &[u8], publics: &Publics) -> Result<(Vec<u8>, String), Failure> {
+    /// Seconds in which keys of a plan's streams came, at the slower party.
+    fn streamed_s(&mut self, plan: &str) -> Result<f64, Failure> {
+        let Some(dealt) = self.dealt.get(plan).filter(|d| d.streams) else { return Ok(0.0) };
+        let before = dealt.streamed_s;
+        let all = self.connection.status()?;
+        let streams = all.iter().filter_map(|s| s.plans.get(plan)?.stream.as_ref());
+        Ok(before + streams.map(|s| s.receiving_s).fold(0.0, f64::max))
+    }
+
+    /// What a run gave, and the seconds that dealing its keys took.
+    fn step(&mut self, plan: &str, inputs: &[u8], publics: &Publics) -> Result<(Outcome, f64), Failure> {
         let inputs = tensors::decode(inputs)?;
         let outcome = self.connection.step(plan, &inputs, publics);
         let offline_s = self.dealt.get_mut(plan).map_or(0.0, Dealt::take);
-        let outcome = outcome?;
-        let report = self.report(plan, &outcome, offline_s)?;
-        let outputs = tensors::encode(&outcome.outputs)?;
+        Ok((outcome?, offline_s))
+    }
+
+    /// Add a run to the others of its plan.
+    fn keep(&mut self, plan: &str, outcome: Outcome, offline_s: f64) {
         match self.done.get_mut(plan) {
             Some((all, seconds)) => {
                 all.add(outcome);
@@ -251,7 +284,6 @@ impl Inner {
             }
             None => drop(self.done.insert(plan.to_owned(), (outcome, offline_s))),
         }
-        Ok((outputs, report))
     }
 
     fn report(&self, plan: &str, outcome: &Outcome, offline_s: f64) -> Result<String, Failure> {

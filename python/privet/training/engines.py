@@ -20,12 +20,16 @@ class Engine(Protocol):
         """Steps done so far."""
         ...
 
+    def expect(self, plan: str, runs: int) -> None:
+        """So many runs of a plan follow."""
+        ...
+
     def run(self, plan: str, inputs: Mapping[str, Tensor], publics: Mapping[str, float]) -> dict[str, Tensor]:
         """A plan's outputs on a batch."""
         ...
 
     def keys_left(self) -> int | None:
-        """Runs for which keys are there; none where nothing is prepared."""
+        """Steps for which keys are there; none where nothing is prepared."""
         ...
 
 
@@ -35,6 +39,9 @@ class Simulated:
     def __init__(self, program: str, states: Mapping[str, Tensor], seed: int | None = None) -> None:
         self._inner: Any = native().Simulation(program, save_tensors(plain(states)), seed)
         self.step = 0
+
+    def expect(self, plan: str, runs: int) -> None:
+        """Nothing is prepared."""
 
     def run(self, plan: str, inputs: Mapping[str, Tensor], publics: Mapping[str, float]) -> dict[str, Tensor]:
         """A plan's outputs on a batch."""

@@ -108,6 +108,7 @@ class Loop:
         bar = Progress(total, self.engine.step) if settings.progress else None
         started = time.monotonic()
         done = self.engine.step
+        self.engine.expect("train", total - done)
         for epoch in range(done // max(each, 1), settings.epochs):
             for number, batch in batches_of(loader, skip=done - epoch * each):
                 if done >= total:
@@ -116,7 +117,7 @@ class Loop:
                 done += 1
                 self.history.seconds = time.monotonic() - started
                 if bar is not None:
-                    bar.show(done, self.history.losses[-1] if self.history.losses else None, self.engine.keys_left())
+                    bar.show(done, self.history.losses[-1] if self.history.losses else None, self.engine.keys_left)
                 if settings.evaluate is not None and (done % every == 0 or done == total):
                     self.evaluate(done, settings.evaluate)
                 if settings.stop is not None and settings.stop(self.history):
@@ -145,6 +146,8 @@ class Loop:
     def evaluate(self, step: int, rows: Iterable[Any]) -> None:
         """The model as it is now, on rows whose targets stay here."""
         kept = list(rows)
+        sizes = [int(torch.as_tensor(batch[0]).shape[0]) for _, batch in batches_of(kept)]
+        self.engine.expect("evaluate", sum(-(-size // self.training.evaluate.batch) for size in sizes))
         scored = [(self.predict(number, batch[:-1]), batch[-1]) for number, batch in batches_of(kept)]
         self.history.evaluations.append(score(step, scored, self.loss))
         if self.companion is not None:

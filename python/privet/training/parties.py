@@ -21,6 +21,9 @@ from ..protocols import Protocol
 from ..report import RunReport
 from .engines import plain
 
+MOST_RUNS = 1 << 20
+"""Runs whose keys a dealer deals at one request."""
+
 Guard = Callable[[Callable[[], Any]], Any]
 """Does an action, and may raise earlier: a local process that ended says more than the connection it broke."""
 
@@ -46,11 +49,9 @@ class Parties:
     ) -> None:
         self._client, self._record, self._guard = client, record, guard
         self._dealer, self._owns_model = dealer and owns_model, owns_model
-        self._prepared: dict[str, int] = {}
-        self.ahead = 1
-        """Steps that keys are dealt for at a time."""
-        self.last: int | None = None
-        """The step that training ends with, beyond which no keys are dealt."""
+        self._asked: dict[str, int] = {}
+        """By plan, runs whose keys were asked for and that have not been used up."""
+        self._expected: dict[str, int] = {}
         self.step = 0
 
     def begin(self, states: Mapping[str, Tensor], checkpoint_every: int) -> None:
@@ -74,23 +75,37 @@ class Parties:
             raise SessionError(f"{self._record} names no training to go on with: fit without resume") from error
         self.step = int(self._guard(lambda: self._client.resume(name)))
 
+    def expect(self, plan: str, runs: int) -> None:
+        """So many runs of a plan follow: the first of them asks for all their keys, which come as a stream."""
+        self._expected[plan] = runs
+
     def run(self, plan: str, inputs: Mapping[str, Tensor], publics: Mapping[str, float]) -> dict[str, Tensor]:
-        """A plan's outputs on a batch; keys are dealt ahead, several runs at a time."""
-        if self._dealer and self._prepared.get(plan, 0) == 0:
-            left = self.ahead if self.last is None else min(self.ahead, self.last - self.step)
-            count = max(1, left) if plan == "train" else 1
-            self._guard(lambda: self._client.prepare(count, 0, plan))
-            self._prepared[plan] = count
-        self._prepared[plan] = self._prepared.get(plan, 0) - 1  # used up by the attempt
+        """A plan's outputs on a batch; while it runs, keys of the next runs come."""
         content = save_tensors(plain(inputs))
-        outputs, _ = self._guard(lambda: self._client.step(plan, content, dict(publics)))
+        # What is left of a stream is known only while all goes well: after an error the next run asks anew, and uses
+        # what the parties have before what comes.
+        asked = self._asked.pop(plan, 0)
+        if self._dealer and asked == 0:
+            asked = self._ask_for_keys(plan)
+        outputs = self._guard(lambda: self._client.step(plan, content, dict(publics)))
+        self._asked[plan] = asked - 1
+        self._expected[plan] = self._expected.get(plan, 0) - 1
         self.step += plan == "train"
         found: dict[str, Tensor] = load_tensors(outputs)
         return found
 
+    def _ask_for_keys(self, plan: str) -> int:
+        """Have keys dealt for the runs that follow; gives their number."""
+        runs = max(1, min(self._expected.get(plan, 0), MOST_RUNS))
+        self._guard(lambda: self._client.prepare(runs, 0, plan, runs > 1))
+        return runs
+
     def keys_left(self) -> int | None:
-        """Steps for which this client has had keys dealt."""
-        return max(self._prepared.get("train", 0), 0) if self._dealer else None
+        """Steps for which both parties have keys now, whoever had them dealt; none where runs use up nothing."""
+        if not self._dealer:
+            return None
+        plans = [party["plans"]["train"] for party in json.loads(self._guard(self._client.status))]
+        return min(int(p["runs_left"] or 0) - int(p["stream"]["to_come"] if p["stream"] else 0) for p in plans)
 
     def report(self) -> RunReport | None:
         """What all steps so far did cost."""

@@ -30,8 +30,6 @@ from .parties import LocalParties, Parties, dial
 from .program import Training, capture_training, trained_state
 
 PROGRAM_VERSION = 1
-MOST_AHEAD = 8
-KEYS_AHEAD = 2_000_000_000
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,6 @@ class Trainer:
         checkpoint_every: int = 0,
         resume: bool = False,
         directory: str | Path | None = None,
-        ahead: int | None = None,
         **settings: Any,
     ) -> History:
         """Train by the parties: those of :meth:`connect`, or else processes on this machine.
@@ -211,8 +208,6 @@ class Trainer:
             checkpoint_every: Steps between checkpoints at every party; 0 for none.
             resume: Go on with the training of ``directory`` from its last checkpoint that all parties have.
             directory: Where local processes keep keys, logs and checkpoints; by default a temporary folder.
-            ahead: Steps that keys are dealt for at a time (``fss``); by default up to 8, as long as their keys are
-                no more than 2 GB a party.
             settings: ``scheduler``, a torch scheduler, stepped after every epoch or with ``schedule_steps=True`` every
                 step; ``evaluate``, a loader of rows whose targets stay with the receiver, after every epoch or
                 ``evaluate_every`` steps; ``stop``, a function of the :class:`History` so far that is asked after
@@ -228,8 +223,6 @@ class Trainer:
         if self._parties is None:
             self._open(Path(directory) if directory is not None else None)
         assert self._parties is not None
-        self._parties.ahead = self._ahead() if ahead is None else ahead
-        self._parties.last = chosen.total(len(loader))
         if resume:
             self._parties.resume()
         elif self._parties.step == 0:
@@ -308,11 +301,6 @@ class Trainer:
                 "the optimizer with the highest one, or this trainer without an example"
             )
         return self._training
-
-    def _ahead(self) -> int:
-        """Steps whose keys take no more than :data:`KEYS_AHEAD` bytes."""
-        keys = int(self.estimate().step.total["key_bytes"])
-        return max(1, min(MOST_AHEAD, KEYS_AHEAD // max(keys, 1)))
 
     def _open(self, directory: Path | None) -> None:
         """Start local parties, in a folder that has them already or a new one."""
