@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,11 @@ def cache() -> Path:
 
 def fashion_mnist(part: str) -> tuple[Tensor, Tensor]:
     """Images ``[n, 1, 28, 28]`` in [0, 1] and labels ``[n]`` of ``train`` or ``test``."""
-    folder = find()
+    return digits(find(), part)
+
+
+def digits(folder: Path, part: str) -> tuple[Tensor, Tensor]:
+    """Images and labels of a folder with MNIST's four files, or with those of a set of its form."""
     images, labels, count = FILES[part]
     pixels = read_idx(folder / images, (count, 28, 28))
     classes = read_idx(folder / labels, (count,))
@@ -42,12 +47,16 @@ def fashion_mnist(part: str) -> tuple[Tensor, Tensor]:
 
 def find() -> Path:
     """A folder with all files, fetched if there is none yet."""
-    target = cache() / "FashionMNIST" / "raw"
     names = [name for images, labels, _ in FILES.values() for name in (images, labels)]
+    return fetched("Fashion-MNIST", cache() / "FashionMNIST" / "raw", names, (from_torchvision, from_debian))
+
+
+def fetched(what: str, target: Path, names: Sequence[str], sources: Sequence[Callable[[Path], None]]) -> Path:
+    """``target``, with all of ``names`` in it from the first source that has them."""
     if all((target / n).is_file() for n in names):
         return target
     failures = []
-    for fetch in (from_torchvision, from_debian):
+    for fetch in sources:
         try:
             fetch(target)
         except Exception as error:  # whatever a source does wrong, the next one may do right
@@ -56,7 +65,7 @@ def find() -> Path:
         if all((target / n).is_file() for n in names):
             return target
     raise SystemExit(
-        "Fashion-MNIST could not be fetched:\n  " + "\n  ".join(failures) + f"\nPut {', '.join(names)} into {target}."
+        f"{what} could not be fetched:\n  " + "\n  ".join(failures) + f"\nPut {', '.join(names)} into {target}."
     )
 
 
@@ -99,3 +108,7 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     if content[:head] != expected or len(content) != head + int(np.prod(shape)):
         raise SystemExit(f"{path} is not the expected file; delete it and run again")
     return np.frombuffer(content, np.uint8, offset=head).reshape(shape).copy()
+
+
+if __name__ == "__main__":
+    print(find())

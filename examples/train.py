@@ -23,10 +23,17 @@ from privet.protocols import PROTOCOLS
 NETWORKS = {"cnn2": models.cnn2, "lenet": models.LeNet, "mlp": models.mlp}
 
 
+def noise(part: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """What stands for images and labels where only the costs matter."""
+    rows = 6_000 if part == "train" else 1_000
+    return torch.rand(rows, 1, 28, 28), torch.randint(0, 10, (rows,))
+
+
 def main() -> None:
     """Train, compare with PyTorch on the same batches, and test the revealed model in the clear."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("train-out"), help="folder for the loss curves and the model")
+    parser.add_argument("--data", choices=["fashion", "random"], default="fashion", help="random: noise, no download")
     parser.add_argument("--model", choices=sorted(NETWORKS), default="cnn2")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--steps", type=int, help="at most so many steps; by default a whole epoch")
@@ -47,9 +54,9 @@ def main() -> None:
     else:
         optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
     order = torch.Generator().manual_seed(1)
-    data = TensorDataset(*fashion_mnist("train"))
-    loader = DataLoader(data, options.batch, shuffle=True, generator=order, drop_last=True)
-    images, labels = fashion_mnist("test")
+    part_of = fashion_mnist if options.data == "fashion" else noise
+    loader = DataLoader(TensorDataset(*part_of("train")), options.batch, shuffle=True, generator=order, drop_last=True)
+    images, labels = part_of("test")
     some = DataLoader(TensorDataset(images[: options.test], labels[: options.test]), options.batch)
 
     # 2. The trainer: nothing else changes.
