@@ -5,7 +5,8 @@ use crate::context::Masks;
 use crate::proof::{Algebra, Column, ProductClaim, View};
 use crate::{Party, PartyId, RunError, Share};
 use privet_family::{Prepared, Products};
-use privet_kernels::Device;
+use privet_kernels::{Device, LinearShape};
+use privet_plan::cost::proofs::by_element;
 use privet_ring::Ring;
 use std::sync::Arc;
 
@@ -48,11 +49,40 @@ pub(crate) fn products(
         for (s, start) in masks.before.iter_mut().zip(start.next.iter()) {
             *s = s.wrapping_add(*start);
         }
-        let (before, after) = (masks.before.into(), masks.after.into());
-        let (x, w) = (x.clone(), w.share.clone());
-        transcript.push_products(ProductClaim { ring, products, x, w, before, after });
+        match by_place(products, x, &w.share) {
+            Some([x, w]) => claim(cx, ring, [&x, &w], masks),
+            None => {
+                let (before, after) = (masks.before.into(), masks.after.into());
+                let (x, w) = (x.clone(), w.share.clone());
+                transcript.push_products(ProductClaim { ring, products, x, w, before, after });
+            }
+        }
     }
     Ok(z)
+}
+
+/// The operands of all elements of the results, one vector for every place of the inner dimension, where that is how they are proved.
+fn by_place(products: Products, x: &Share, w: &Share) -> Option<[Vec<Share>; 2]> {
+    let (m, k, n, stride) = match products.shape {
+        LinearShape::MatMulT { m, k, n } => (m, k, n, [k, 1]),
+        LinearShape::MatMul { m, k, n } => (m, k, n, [1, n]),
+        LinearShape::Conv2d(_) => return None,
+    };
+    if !by_element(m, k, n) {
+        return None;
+    }
+    let columns = |share: &Share, at: &dyn Fn(usize, usize, usize, usize) -> usize| {
+        let column = |words: &[u64], place| {
+            let results = (0..products.count * m * n).map(|i| (i / (m * n), i / n % m, i % n));
+            results.map(|(product, row, column)| words[at(product, row, column, place)]).collect()
+        };
+        let share = |place| Share::new(column(&share.own, place), column(&share.next, place));
+        (0..k).map(share).collect()
+    };
+    Some([
+        columns(x, &|product, row, _, place| (product * m + row) * k + place),
+        columns(w, &|product, _, column, place| product * k * n + column * stride[0] + place * stride[1]),
+    ])
 }
 
 /// Elementwise product. One round.
@@ -72,21 +102,21 @@ pub(crate) fn dots(cx: &mut Party, ring: Ring, x: &[Share], y: &[Share]) -> Resu
         }
     }
     let (z, masks) = cx.reshare("product", ring, summand)?;
-    if let Some(mut masks) = masks {
-        for (x, y) in x.iter().zip(y) {
-            for (s, (x, y)) in masks.before.iter_mut().zip(x.next.iter().zip(y.next.iter())) {
-                *s = s.wrapping_add(x.wrapping_mul(*y));
-            }
-        }
+    if let Some(masks) = masks {
         claim(cx, ring, [x, y], masks);
     }
     Ok(z)
 }
 
 /// What every party stated by resharing sums of products: a batch of statements about each, in the order of the parties.
-fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], masks: Masks) {
+fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: Masks) {
     let id = cx.id;
     let Some(transcript) = &mut cx.transcript else { return };
+    for (x, y) in x.iter().zip(y) {
+        for (s, (x, y)) in masks.before.iter_mut().zip(x.next.iter().zip(y.next.iter())) {
+            *s = s.wrapping_add(x.wrapping_mul(*y));
+        }
+    }
     let columns = |x: fn(&Share) -> &Arc<Vec<u64>>, first: &[Share], second: &[Share]| {
         first.iter().chain(second).map(|share| Column::from(x(share))).collect::<Vec<_>>()
     };

@@ -16,6 +16,7 @@ use crate::ir::{Op, Rounding, Type};
 use crate::tournament;
 pub use claims::Claims;
 use claims::Moves;
+use proofs::Extension;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -163,19 +164,25 @@ impl Rep3 {
 }
 
 /// A matrix product, a batch of them, or a convolution: a reshare of its result, proved as inner products as long as the inner
-/// dimension.
+/// dimension, or element by element.
 fn products(op: &Op, operands: &[&Type], result: &Type) -> Moves {
     let (x, w) = (operands[0], operands[1]);
-    let depth = match op {
-        Op::Conv2d { geometry } => geometry.in_channels * geometry.kernel[0] * geometry.kernel[1],
-        // the last dimension, once for every product of a batch
-        _ => {
-            let batch: usize = x.shape.iter().rev().skip(2).product();
-            batch * x.shape.last().copied().unwrap_or(0)
-        }
-    };
     let mut moves = Moves::from(Talk::reshare(result.len() as u64, result.bits));
-    moves.claims.products(depth, [x.len(), w.len(), result.len()]);
+    let lens = [x.len(), w.len(), result.len()];
+    match (op, &x.shape[..], &result.shape[..]) {
+        (Op::Conv2d { geometry }, ..) => {
+            let depth = geometry.in_channels * geometry.kernel[0] * geometry.kernel[1];
+            moves.claims.products(depth, lens);
+        }
+        (_, [.., depth], [.., rows, columns]) if proofs::by_element(*rows, *depth, *columns) => {
+            return moves.stating(Extension::Ring, [result.len() as u64; 3], 2 * depth);
+        }
+        // the last dimension, once for every product of a batch
+        (_, [batch @ .., _, depth], _) => {
+            moves.claims.products(batch.iter().product::<usize>() * depth, lens);
+        }
+        _ => {}
+    }
     moves
 }
 

@@ -183,8 +183,11 @@ fn declared_is_counted_in_products() {
     let [height, width] = geometry.output();
     let one = |shape| Products { shape, count: 1 };
     let batch = Products { shape: LinearShape::MatMul { m: 3, k: 4, n: 2 }, count: 10 };
+    let large = Products { shape: LinearShape::MatMul { m: 3, k: 4, n: 5 }, count: 10 };
     for (op, products, x, w, y) in [
         (Op::Linear, one(LinearShape::MatMulT { m: 3, k: 5, n: 2 }), ty(&[3, 5]), ty(&[2, 5]), ty(&[3, 2])),
+        (Op::Linear, one(LinearShape::MatMulT { m: 3, k: 5, n: 7 }), ty(&[3, 5]), ty(&[7, 5]), ty(&[3, 7])),
+        (Op::MatMul, large, ty(&[5, 2, 3, 4]), ty(&[5, 2, 4, 5]), ty(&[5, 2, 3, 5])),
         (Op::MatMul, batch, ty(&[5, 2, 3, 4]), ty(&[5, 2, 4, 2]), ty(&[5, 2, 3, 2])),
         (
             Op::Conv2d { geometry },

@@ -16,6 +16,12 @@ pub fn product_bytes(first: usize, second: usize, result: usize) -> u64 {
     16 * (first as u64 + second as u64 + result as u64)
 }
 
+/// Whether matrix products of so many rows and columns are proved element by element, as sums of products. Rows and columns combined
+/// leave an element of the extension ring for every place of the inner dimension, which pays where they are many.
+pub fn by_element(rows: usize, depth: usize, columns: usize) -> bool {
+    rows * columns <= 8 && depth > 0
+}
+
 /// The rings that statements are combined over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extension {

@@ -1,7 +1,7 @@
 //! Matrix products and convolutions.
 
 use crate::linear::{Operand, products};
-use crate::proof::ProductClaim;
+use crate::proof::{ProductClaim, View};
 use crate::testing::{edges, open, share, three};
 use crate::{Party, PartyId, RunError, Security, Share};
 use privet_family::Products;
@@ -27,13 +27,24 @@ fn conv(groups: usize, stride: [usize; 2], padding: [usize; 4], dilation: [usize
 fn shapes() -> Vec<Products> {
     let one = |shape| Products { shape, count: 1 };
     vec![
-        one(LinearShape::MatMulT { m: 3, k: 5, n: 2 }),
-        one(LinearShape::MatMulT { m: 1, k: 1, n: 1 }),
+        one(LinearShape::MatMulT { m: 3, k: 5, n: 4 }),
+        one(LinearShape::MatMulT { m: 9, k: 1, n: 1 }),
         one(LinearShape::MatMulT { m: 2, k: 300, n: 70 }),
         one(LinearShape::MatMul { m: 4, k: 7, n: 3 }),
         Products { shape: LinearShape::MatMul { m: 2, k: 3, n: 5 }, count: 4 },
         one(conv(1, [1, 1], [1, 1, 0, 2], [1, 1])),
         one(conv(2, [2, 1], [2, 0, 1, 1], [1, 2])),
+    ]
+}
+
+/// What is proved element by element.
+fn few_results() -> Vec<Products> {
+    let one = |shape| Products { shape, count: 1 };
+    vec![
+        one(LinearShape::MatMulT { m: 1, k: 1, n: 1 }),
+        one(LinearShape::MatMulT { m: 3, k: 40, n: 2 }),
+        Products { shape: LinearShape::MatMul { m: 2, k: 6, n: 4 }, count: 3 },
+        Products { shape: LinearShape::MatMul { m: 1, k: 33, n: 1 }, count: 70 },
     ]
 }
 
@@ -51,7 +62,7 @@ fn operands(ring: Ring, p: Products) -> [Vec<u64>; 3] {
 
 #[test]
 fn products_pass() {
-    for p in shapes() {
+    for p in shapes().into_iter().chain(few_results()) {
         for bits in [64, 48, 33, 8, 2, 1] {
             let ring = Ring::new(bits);
             let results = three(Security::Malicious, |party| {
@@ -123,11 +134,44 @@ fn no_wrong_product_passes() {
     }
 }
 
+/// A party that sends another result than it should, proved element by element: its message is another number for the parties that
+/// check it than for itself.
+#[test]
+fn no_wrong_element_passes() {
+    let mut attempt = 0;
+    for p in few_results() {
+        for bits in [1, 40, 64] {
+            for side in ["before", "after"] {
+                let (ring, liar) = (Ring::new(bits), PartyId::ALL[attempt % 3]);
+                let results = three(Security::Malicious, |party| {
+                    multiply(party, ring, p);
+                    let transcript = party.transcript.as_mut().unwrap();
+                    assert!(transcript.products.is_empty() && transcript.claims.len() == 3);
+                    for claim in transcript.claims.iter_mut().filter(|claim| claim.prover == liar) {
+                        let (View::Before { s, .. } | View::After { s, .. }) = &mut claim.view else {
+                            continue;
+                        };
+                        if party.id == if side == "before" { liar.prev() } else { liar.next() } {
+                            let mut words = s.to_vec();
+                            let at = attempt % words.len();
+                            words[at] = words[at].wrapping_add(1 << (attempt as u32 % bits));
+                            *s = words.into();
+                        }
+                    }
+                    party.verify()
+                });
+                assert!(results.iter().all(Result::is_err), "{:?}, {bits} bits, {side}", p.shape);
+                attempt += 1;
+            }
+        }
+    }
+}
+
 #[test]
 fn everything_together() {
     let ring = Ring::new(48);
     let results = three(Security::Malicious, |party| {
-        for p in shapes() {
+        for p in shapes().into_iter().chain(few_results()) {
             multiply(party, ring, p);
         }
         let (x, y) = (share(party.id, ring, &edges(ring, 99)), share(party.id, ring, &edges(ring, 99)));
