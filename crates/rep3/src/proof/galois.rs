@@ -8,6 +8,7 @@ use super::extension::Extension;
 use super::outer::Sums;
 use super::products::Joined;
 use super::tensor::basis;
+use super::words::{Second, fold_columns};
 use privet_kernels::fold::{gr_reduce, gr_times_bits, points};
 use privet_kernels::{Device, LinearShape, Weights as Prepared};
 use privet_plan::cost::proofs;
@@ -27,7 +28,7 @@ const POSITIONS: usize = 1024;
 const ROWS: usize = 128;
 
 /// Groups of one matrix product of a message: what it is made of stays in the second-level cache.
-const BLOCKS: usize = 128;
+pub(super) const BLOCKS: usize = 128;
 
 /// The same of words.
 const WORD_BLOCKS: usize = 128;
@@ -105,41 +106,6 @@ fn message(device: &dyn Device, ring: Ring, u: &[Gr], v: &[Gr], vars: u32) -> Ve
     sums.finish()
 }
 
-/// What folds words: the powers of a point as a prepared matrix, as far as a ring's bits go.
-struct Powers {
-    ring: Ring,
-    /// Powers.
-    len: usize,
-    matrix: Arc<dyn Prepared>,
-}
-
-impl Powers {
-    fn new(device: &dyn Device, ring: Ring, powers: &[Gr]) -> Powers {
-        let shape = LinearShape::MatMul { m: 1, k: powers.len(), n: DEGREE };
-        Powers { ring, len: powers.len(), matrix: device.prepare(ring, shape, powers.as_flattened()) }
-    }
-
-    /// Append an item for every group of words, padded with zeros.
-    fn fold(&self, device: &dyn Device, words: &[u64], items: &mut Vec<Gr>) {
-        let mut multiply = |words: &[u64]| {
-            let (at, m) = (items.len(), words.len() / self.len);
-            items.resize(at + m, Gr::ZERO);
-            let shape = LinearShape::MatMul { m, k: self.len, n: DEGREE };
-            let out = items[at..].as_flattened_mut();
-            device.linear_acc(self.ring, shape, words, self.matrix.as_ref(), out);
-        };
-        let (whole, rest) = words.split_at(words.len() / self.len * self.len);
-        if !whole.is_empty() {
-            multiply(whole);
-        }
-        if !rest.is_empty() {
-            let mut last = rest.to_vec();
-            last.resize(self.len, 0);
-            multiply(&last);
-        }
-    }
-}
-
 /// The rings of these batches, each once.
 fn rings(batches: &[Batch]) -> Vec<Ring> {
     let mut rings: Vec<Ring> = batches.iter().map(|b| b.ring).collect();
@@ -149,7 +115,7 @@ fn rings(batches: &[Batch]) -> Vec<Ring> {
 }
 
 /// What there is of one ring, made where there is nothing yet.
-fn of_ring<T>(rings: &mut Vec<(Ring, T)>, ring: Ring, make: impl FnOnce() -> T) -> &mut T {
+pub(super) fn of_ring<T>(rings: &mut Vec<(Ring, T)>, ring: Ring, make: impl FnOnce() -> T) -> &mut T {
     let place = rings.iter().position(|(r, _)| *r == ring).unwrap_or_else(|| {
         rings.push((ring, make()));
         rings.len() - 1
@@ -162,11 +128,6 @@ fn exceptional(device: &dyn Device, ring: Ring, bits: &[u64]) -> Arc<dyn Prepare
     let matrix: Vec<Gr> = bits.iter().map(|&b| Gr::embed(b)).collect();
     let shape = LinearShape::MatMul { m: 1, k: bits.len(), n: DEGREE };
     device.prepare_bytes(ring, shape, matrix.as_flattened())
-}
-
-/// Items of all columns of these batches after a fold of `len` words.
-fn items(batches: &[Batch], len: usize) -> usize {
-    batches.iter().map(|b| b.terms * b.words.div_ceil(len)).sum()
 }
 
 /// Both points of the folds of words as one.
@@ -267,62 +228,28 @@ impl Extension for Gr {
 
     fn second_message(device: &dyn Device, batches: &[Batch], weights: &Weights, first: &[u64]) -> Vec<Gr> {
         let vars = weights.vars[1];
-        let (first, groups) = (basis::<Gr>(device, first), 1usize << vars);
-        let piece = first.len() * groups * BLOCKS;
-        let mut by_ring = vec![];
-        let (mut left, mut right) = (vec![], vec![]);
-        for (b, s) in weights.of(batches) {
-            let make = || (Powers::new(device, b.ring, &first), Sums::new(b.ring, vars));
-            let (powers, sums) = of_ring(&mut by_ring, b.ring, make);
-            // a weight for every item of a block
-            let s: Vec<u64> = s.iter().flat_map(|s| std::iter::repeat_n(*s, groups)).collect();
-            for (u, v) in b.u.iter().zip(&b.v) {
-                for ((u, v), s) in u.chunks(piece).zip(v.chunks(piece)).zip(s.chunks(groups * BLOCKS)) {
-                    left.clear();
-                    right.clear();
-                    powers.fold(device, u, &mut left);
-                    powers.fold(device, v, &mut right);
-                    let s = &s[..left.len()];
-                    device.fold().weigh(&mut left, s);
-                    sums.add(device, &left, &right);
-                }
-            }
-        }
+        let first = basis::<Gr>(device, first);
         let mut total = vec![Gr::ZERO; points(vars)];
-        for (ring, (_, sums)) in by_ring {
-            let values = sums.finish();
+        for ring in rings(batches) {
+            let mut second = Second::new(device, ring, &first, vars);
+            for (b, s) in weights.of(batches).filter(|(b, _)| b.ring == ring) {
+                b.u.iter().zip(&b.v).for_each(|(u, v)| second.add(device, u, v, s));
+            }
+            let values = second.finish(device);
             total.iter_mut().zip(&values).for_each(|(total, value)| *total = total.add(shifted(value, ring)));
         }
         total
     }
 
     fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gr> {
-        let powers = powers(device, points);
-        let mut by_ring = vec![];
-        let mut out = Vec::with_capacity(items(batches, powers.len()));
-        for (b, s) in weights.of(batches) {
-            let of_ring = of_ring(&mut by_ring, b.ring, || Powers::new(device, b.ring, &powers));
-            for u in &b.u {
-                let at = out.len();
-                of_ring.fold(device, u, &mut out);
-                device.fold().weigh(&mut out[at..], s);
-                out[at..].iter_mut().for_each(|item| *item = shifted(item, b.ring));
-            }
-        }
-        out
+        let columns =
+            weights.of(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (b.ring, &u[..], Some(s))));
+        fold_columns(device, columns, &powers(device, points), shifted)
     }
 
     fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gr> {
-        let powers = powers(device, points);
-        let mut by_ring = vec![];
-        let mut out = Vec::with_capacity(items(batches, powers.len()));
-        for b in batches {
-            let of_ring = of_ring(&mut by_ring, b.ring, || Powers::new(device, b.ring, &powers));
-            let at = out.len();
-            b.v.iter().for_each(|v| of_ring.fold(device, v, &mut out));
-            out[at..].iter_mut().for_each(|item| *item = reduced(item, b.ring));
-        }
-        out
+        let columns = batches.iter().flat_map(|b| b.v.iter().map(move |v| (b.ring, &v[..], None)));
+        fold_columns(device, columns, &powers(device, points), reduced)
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {

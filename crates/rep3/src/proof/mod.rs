@@ -12,6 +12,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod words;
 
 use crate::PartyId;
 pub(crate) use column::Column;
