@@ -33,6 +33,9 @@ pub(super) const BLOCKS: usize = 128;
 /// The same of words.
 const WORD_BLOCKS: usize = 128;
 
+/// Terms whose values are added before they meet a matrix: they stand side by side until then.
+const TERMS: usize = 16;
+
 /// Times an element of the exceptional set (public: branches on its bits).
 pub(super) fn times_bits(a: &Gr, bits: u64) -> Gr {
     gr_times_bits(a, bits)
@@ -204,12 +207,20 @@ impl Extension for Gr {
                         let terms: Vec<_> =
                             b.u.iter().zip(&b.v).map(|(u, v)| (&u[start..end], &v[start..end])).collect();
                         let groups = (s.len(), block);
-                        device.fold().ring_values(&terms, first, groups, &mut scratch, &mut |e, values| {
-                            let m = values.len() / s.len();
-                            let shape = LinearShape::MatMul { m, k: s.len(), n: DEGREE };
-                            let out = sums[e..e + m].as_flattened_mut();
-                            device.linear_acc(ring, shape, values, matrix.as_ref(), out);
-                        });
+                        for terms in terms.chunks(TERMS) {
+                            device.fold().ring_values(
+                                terms,
+                                first,
+                                groups,
+                                &mut scratch,
+                                &mut |e, values| {
+                                    let m = values.len() / s.len();
+                                    let shape = LinearShape::MatMul { m, k: s.len(), n: DEGREE };
+                                    let out = sums[e..e + m].as_flattened_mut();
+                                    device.linear_acc(ring, shape, values, matrix.as_ref(), out);
+                                },
+                            );
+                        }
                     }
                 }
             }

@@ -1,0 +1,220 @@
+//! Words of bits, whose lanes are coefficients of elements of GF(2^64).
+
+use super::V;
+use super::field::{multiply, multiply_add, reduce, total};
+use super::lanes::{LANES, MAX_OPERANDS, blocks, load, store};
+use super::points::{CUBE, NINE, extend_nine, extend_upper};
+use crate::fold::{GROUP, WORD_VARS, gf_reduce, points};
+use std::arch::x86_64::*;
+
+/// The weights of eight groups, 0 after the last.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn eight(weights: &[u64], first: usize) -> V {
+    let mut s = [0; LANES];
+    s.iter_mut().zip(&weights[first..]).for_each(|(s, w)| *s = *w);
+    load(&s)
+}
+
+/// # Safety
+/// [`super::available`].
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
+pub(in crate::fold::cpu) unsafe fn words_message(
+    terms: &[(&[u64], &[u64])],
+    weights: &[u64],
+    sums: &mut [u64],
+) {
+    const POINTS: usize = points(WORD_VARS);
+    let Some(len) = terms.first().map(|(u, _)| u.len()) else { return };
+    let zero = _mm512_setzero_si512();
+    let mut acc = vec![zero; POINTS];
+    // linear in the terms, so a long sum may be cut
+    for terms in terms.chunks(MAX_OPERANDS / 2) {
+        let operands: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
+        let mut upper = vec![[[0; LANES]; 8 * CUBE]; operands.len()];
+        blocks::<{ GROUP * LANES }>(len, &operands, |at, operands| {
+            for (upper, words) in upper.iter_mut().zip(operands) {
+                extend_upper::<false>(words, GROUP, upper);
+            }
+            let s = eight(weights, at / GROUP);
+            for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
+                let (e, top) = (i / 3, i % 3);
+                let mut z = [zero; NINE];
+                for pair in upper.chunks_exact(2) {
+                    let [u0, u1, u2, u3, u4, u5, u6, u7, u8] = extend_nine::<false>(&pair[0][8 * e..], top);
+                    let [v0, v1, v2, v3, v4, v5, v6, v7, v8] = extend_nine::<false>(&pair[1][8 * e..], top);
+                    // z ^ (u & v)
+                    let more = |z, u, v| _mm512_ternarylogic_epi64::<0x78>(z, u, v);
+                    z = [
+                        more(z[0], u0, v0),
+                        more(z[1], u1, v1),
+                        more(z[2], u2, v2),
+                        more(z[3], u3, v3),
+                        more(z[4], u4, v4),
+                        more(z[5], u5, v5),
+                        more(z[6], u6, v6),
+                        more(z[7], u7, v7),
+                        more(z[8], u8, v8),
+                    ];
+                }
+                (0..NINE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
+            }
+        });
+    }
+    for (sum, acc) in sums.iter_mut().zip(acc) {
+        *sum ^= gf_reduce(total(acc));
+    }
+}
+
+/// Byte `8 b + 7 - k` of the result is byte b of word k: with rows reversed, as [`_mm512_gf2p8affine_epi64_epi8`] has them.
+const BYTES_OF_WORDS: [u8; 64] = {
+    let mut index = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        index[8 * (i / 8) + 7 - i % 8] = (8 * (i % 8) + i / 8) as u8;
+        i += 1;
+    }
+    index
+};
+
+/// The lane at every byte, so that three rounds of interleaving bytes, 16 at a time, bring the lanes in order.
+const LANE_ORDER: [u8; 64] = {
+    let mut index = [0; 64];
+    let mut p = 0;
+    while p < 64 {
+        let (quarter, r, h) = (p / 16, p % 16 / 2, p % 2);
+        index[p] = (8 * r + 2 * quarter + h) as u8;
+        p += 1;
+    }
+    index
+};
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn bytes(index: &[u8; 64]) -> V {
+    // SAFETY: 64 bytes.
+    unsafe { _mm512_loadu_si512(index.as_ptr().cast()) }
+}
+
+/// The 8x8 matrix that takes eight bits of a lane, of words `8 o ..`, to byte `q` of the sum of their basis elements.
+fn matrix(basis: &[u64; GROUP], q: usize, o: usize) -> i64 {
+    let row = |t: usize| (0..8).fold(0u64, |row, k| row | (basis[8 * o + k] >> (8 * q + t) & 1) << k);
+    (0..8).fold(0, |m, t| m | row(t) << (8 * (7 - t))) as i64
+}
+
+/// # Safety
+/// [`super::available`].
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
+pub(in crate::fold::cpu) unsafe fn words_fold(
+    words: &[u64],
+    basis: &[u64; GROUP],
+    weights: Option<&[u64]>,
+    out: &mut Vec<u64>,
+) {
+    let mut matrices = [[0; 8]; 8];
+    for (q, row) in matrices.iter_mut().enumerate() {
+        row.iter_mut().enumerate().for_each(|(o, m)| *m = matrix(basis, q, o));
+    }
+    let (to_bytes, order) = (bytes(&BYTES_OF_WORDS), bytes(&LANE_ORDER));
+    let identity = _mm512_set1_epi64(0x8040_2010_0804_0201u64 as i64);
+    let mut last = [0; GROUP];
+    for g in 0..words.len().div_ceil(GROUP) {
+        let words = &words[g * GROUP..];
+        let words: &[u64; GROUP] = match words.first_chunk() {
+            Some(whole) => whole,
+            None => {
+                last[..words.len()].copy_from_slice(words);
+                &last
+            }
+        };
+        // a byte for every lane: its bits of eight words
+        let mut x = [_mm512_setzero_si512(); 8];
+        for (x, words) in x.iter_mut().zip(words.as_chunks::<8>().0) {
+            let rows = _mm512_permutexvar_epi8(to_bytes, load(words));
+            let columns = _mm512_gf2p8affine_epi64_epi8::<0>(identity, rows);
+            *x = _mm512_permutexvar_epi8(order, columns);
+        }
+        // byte q of every lane
+        let mut y = [_mm512_setzero_si512(); 8];
+        for (y, matrices) in y.iter_mut().zip(&matrices) {
+            for (x, m) in x.iter().zip(matrices) {
+                let part = _mm512_gf2p8affine_epi64_epi8::<0>(*x, _mm512_set1_epi64(*m));
+                *y = _mm512_xor_si512(*y, part);
+            }
+        }
+        let mut items = [0; GROUP];
+        for (i, (item, out)) in interleave(y).into_iter().zip(items.as_chunks_mut::<8>().0).enumerate() {
+            let item = match weights {
+                Some(s) => multiply(item, powers(s[g], 8 * i as i64)),
+                None => item,
+            };
+            store(out, item);
+        }
+        out.extend_from_slice(&items);
+    }
+}
+
+/// Words from their bytes: register q has byte q of every word, in [`LANE_ORDER`].
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn interleave(y: [V; 8]) -> [V; 8] {
+    // four times two bytes, twice four bytes, then all eight; each register has the words at places 2 r and 2 r + 1 of
+    // every quarter
+    let four = |a: V, b: V, c: V, d: V| {
+        let (ab, cd) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
+        let (ab2, cd2) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
+        [
+            _mm512_unpacklo_epi16(ab, cd),
+            _mm512_unpackhi_epi16(ab, cd),
+            _mm512_unpacklo_epi16(ab2, cd2),
+            _mm512_unpackhi_epi16(ab2, cd2),
+        ]
+    };
+    let (low, high) = (four(y[0], y[1], y[2], y[3]), four(y[4], y[5], y[6], y[7]));
+    let mut out = [_mm512_setzero_si512(); 8];
+    for t in 0..4 {
+        out[2 * t] = _mm512_unpacklo_epi32(low[t], high[t]);
+        out[2 * t + 1] = _mm512_unpackhi_epi32(low[t], high[t]);
+    }
+    out
+}
+
+/// `s Y^i` for i = first .. first + 8.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn powers(s: u64, first: i64) -> V {
+    let i = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+    let s = _mm512_set1_epi64(s as i64);
+    let low = _mm512_sllv_epi64(s, i);
+    // shifts by 64 give 0
+    let high = _mm512_srlv_epi64(s, _mm512_sub_epi64(_mm512_set1_epi64(64), i));
+    let three = |a: V, b: V, c: V| _mm512_ternarylogic_epi64::<0x96>(a, b, c);
+    let times = |w: V| {
+        let more = three(w, _mm512_slli_epi64::<1>(w), _mm512_slli_epi64::<3>(w));
+        _mm512_xor_si512(more, _mm512_slli_epi64::<4>(w))
+    };
+    let again =
+        three(_mm512_srli_epi64::<60>(high), _mm512_srli_epi64::<61>(high), _mm512_srli_epi64::<63>(high));
+    three(low, times(high), times(again))
+}
+
+/// # Safety
+/// [`super::available`].
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+pub(in crate::fold::cpu) unsafe fn words_combine(words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
+    let mut even = [_mm512_setzero_si512(); 8];
+    let mut odd = even;
+    blocks::<GROUP>(words.len(), &[words], |at, operands| {
+        let s = _mm512_set1_epi64(weights[at / GROUP] as i64);
+        for (i, words) in operands[0].as_chunks::<8>().0.iter().enumerate() {
+            let words = load(words);
+            even[i] = _mm512_xor_si512(even[i], _mm512_clmulepi64_epi128::<0x00>(words, s));
+            odd[i] = _mm512_xor_si512(odd[i], _mm512_clmulepi64_epi128::<0x11>(words, s));
+        }
+    });
+    for (i, sums) in sums.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let found = _mm512_unpacklo_epi64(reduce(even[i]), reduce(odd[i]));
+        let found = _mm512_xor_si512(load(sums), found);
+        store(sums, found);
+    }
+}

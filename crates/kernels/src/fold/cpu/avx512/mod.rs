@@ -1,0 +1,27 @@
+//! AVX-512 with carry-less multiplication (eight words a register) and 8x8 bit matrices (GFNI).
+//!
+//! Groups are taken eight at a time, one a lane, so that everything but the loads is done lane by lane.
+
+mod bits;
+mod field;
+mod lanes;
+mod points;
+mod ring;
+
+pub(super) use bits::{words_combine, words_fold, words_message};
+pub(super) use field::{field_fold, field_message};
+pub(super) use ring::{ring_values, ring_values_6, weigh};
+use std::arch::x86_64::*;
+
+/// Eight words.
+type V = __m512i;
+
+/// Whether this machine can run these functions.
+pub(super) fn available() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("vpclmulqdq")
+        && is_x86_feature_detected!("gfni")
+}
