@@ -470,6 +470,22 @@ fn the_guard_sees_what_is_out_of_range() {
     assert_eq!(step.whole(&m.inputs, &m.params, 1).0[0].data, [0.0]);
 }
 
+/// A mean over 320 numbers has more fraction bits than a sum: the guard's limit is more than the form can hold.
+#[test]
+fn the_guard_reads_results_of_many_fraction_bits() {
+    let mut m = Model::new(4, 1);
+    let x = m.state(&[320], 1.0);
+    let square = m.op(GraphOp::Mul, &[x, x], &[320]);
+    let sum = m.op(GraphOp::Sum { dims: vec![0], keepdim: false }, &[square], &[]);
+    let mean = m.map(GraphOp::MulScalar { value: 1.0 / 320.0 }, sum);
+    let good = m.op(GraphOp::InRange { limit: 4096.0 }, &[mean], &[]);
+    output(&mut m, good, None);
+    let next = m.map(GraphOp::Neg, x);
+    m.update(x, next);
+    let step = Step::new(&m, &precision());
+    assert_eq!(step.whole(&m.inputs, &m.params, 1).0[0].data, [1.0]);
+}
+
 #[test]
 fn bad_graphs_are_refused() {
     let refused = |build: &dyn Fn(&mut Model) -> usize, why: &str| {

@@ -170,7 +170,8 @@ fn power_of_two(e: &mut Emitter<'_>, v: usize, power: i32, negative: bool) -> Em
 }
 
 /// `-limit <= x < limit` for all elements: the signs of `x + limit` and `limit - 1 - x` over the whole ring, summed, and the
-/// sign of that less one. (Where one of both wraps, the other is negative.)
+/// sign of that less one. (Where one of both wraps, the other is negative.) No value may be beyond a quarter of the ring, so where
+/// a form has so many fraction bits that the limit is, the quarter takes its place.
 pub(super) fn in_range(e: &mut Emitter<'_>, v: usize, limit: f64) -> Form {
     let mut distances = Vec::new();
     for &x in &e.node(v).inputs {
@@ -179,7 +180,8 @@ pub(super) fn in_range(e: &mut Emitter<'_>, v: usize, limit: f64) -> Form {
             true => e.obtain(x, format.k, format.f),
             false => e.native(x),
         };
-        let limit = (limit * 2f64.powi(x.frac as i32)) as i64;
+        let quarter = 2f64.powi(x.bits as i32 - 2);
+        let limit = (limit * 2f64.powi(x.frac as i32)).min(quarter) as i64;
         let n = e.plan.nodes[x.id].ty.len();
         let flat = e.push(v, Op::Reshape, vec![x.id], &[n], x.bits, x.frac);
         let whole = e.unary(v, Op::Rescale, flat, x.bits, 0);
