@@ -15,7 +15,7 @@ use privet_prg::Seed;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A checkpoint file of a party.
 fn checkpoint(school: &School, party: &str, training: Id, step: u64) -> PathBuf {
@@ -105,37 +105,6 @@ fn callers_that_differ_are_named_and_nothing_is_done() {
     }
 }
 
-/// Go on after somebody was killed: resume until it works.
-fn resumed(school: &mut School, training: Id) -> At {
-    let started = Instant::now();
-    loop {
-        match school.carol.resume(training) {
-            Ok(at) => {
-                school.alice.join_training().unwrap();
-                school.bob.join_training().unwrap();
-                return at;
-            }
-            Err(e) => {
-                assert!(started.elapsed() < Duration::from_secs(60), "{e}: {}", school.nodes.log("party0"));
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        }
-    }
-}
-
-/// Why a training cannot be resumed. While parties come up there are other reasons.
-fn refused(school: &mut School, training: Id, says: &str) -> String {
-    let started = Instant::now();
-    loop {
-        let error = school.carol.resume(training).unwrap_err().to_string();
-        if error.contains(says) {
-            return error;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "`{says}` is not in: {error}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 fn survives_kills(family: Family, steps: u64, every: u64) {
     let (mut school, mut truth) = (School::open(family, "lan"), Truth::begin());
     let mut moments = Seed::random().stream();
@@ -164,7 +133,7 @@ fn survives_kills(family: Family, steps: u64, every: u64) {
         });
         at = match stepped && !kill {
             true => school.alice.training().unwrap(),
-            false => resumed(&mut school, training),
+            false => school.resumed(training),
         };
     }
     for step in 0..steps {
@@ -213,7 +182,7 @@ fn all_parties_killed_go_on_from_their_checkpoints() {
         school.prepare("train", 1);
         let lost = school.step(&rate(0.5)).map(drop).unwrap_err().to_string();
         assert!(lost.contains("resume"), "{lost}");
-        assert_eq!(resumed(&mut school, training), At { training, step: 4 });
+        assert_eq!(school.resumed(training), At { training, step: 4 });
         assert_eq!(school.step(&rate(0.25)).unwrap().outputs, truth.step(4, &rate(0.25)), "{family:?}");
         assert_eq!(school.reveal(), truth.states());
     }
@@ -261,7 +230,7 @@ fn bad_checkpoints_are_refused_by_name() {
                 school.nodes.start(party);
             }
             // The step before is whole at all parties.
-            assert_eq!(resumed(&mut school, training).step, 1, "{says}");
+            assert_eq!(school.resumed(training).step, 1, "{says}");
             let log = school.nodes.log(last);
             assert!(log.contains("2.checkpoint is refused") && log.contains(says), "`{says}`: {log}");
             fs::write(file(&school, 2), &good[1]).unwrap();
@@ -273,12 +242,12 @@ fn bad_checkpoints_are_refused_by_name() {
         school.nodes.kill(last);
         school.nodes.start(last);
         let number = &last["party".len()..];
-        let error = refused(&mut school, training, &format!("party {number} has none"));
+        let error = school.refused(training, &format!("party {number} has none"));
         assert!(error.contains("begin the training anew"), "{error}");
         for (step, good) in [1, 2].into_iter().zip(&good) {
             fs::write(file(&school, step), good).unwrap();
         }
-        assert_eq!(resumed(&mut school, training).step, 2);
+        assert_eq!(school.resumed(training).step, 2);
         let truth = &mut Truth::begin();
         truth.step(0, &rate(0.5));
         truth.step(1, &rate(0.5));
@@ -302,9 +271,9 @@ fn rep3_finds_a_party_that_restores_other_shares() {
         school.nodes.kill(party);
         school.nodes.start(party);
     }
-    refused(&mut school, training, "training / states");
+    school.refused(training, "training / states");
     fs::write(&path, good).unwrap();
-    assert_eq!(resumed(&mut school, training).step, 0);
+    assert_eq!(school.resumed(training).step, 0);
     assert_eq!(school.reveal(), Truth::begin().states());
 }
 

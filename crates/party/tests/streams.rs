@@ -14,7 +14,6 @@ use privet_plan::Program;
 use privet_plan::program::ONLY_PLAN;
 use privet_prg::Seed;
 use privet_ring::Ring;
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -31,18 +30,9 @@ fn inputs(salt: usize) -> Tensors {
 }
 
 /// A deployment whose model party 1 owns, with further settings of both parties.
-fn deployed(settings: &str) -> Nodes {
-    let nodes = Nodes::of(FSS, &small(), Some(&weights()), "lan", &[]);
-    for party in PARTIES {
-        let file = nodes.path(party).join("node.toml");
-        let text = fs::read_to_string(&file).unwrap();
-        fs::write(&file, format!("{settings}\n{text}")).unwrap();
-    }
-    nodes
-}
-
 fn started(settings: &str) -> Nodes {
-    let mut nodes = deployed(settings);
+    let mut nodes = Nodes::of(FSS, &small(), Some(&weights()), "lan", &[]);
+    nodes.set(settings);
     nodes.start_all();
     nodes
 }
@@ -102,15 +92,6 @@ fn rss_kb(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// No name is in a journal twice.
-fn used_once(nodes: &Nodes) {
-    for party in PARTIES {
-        let journal = nodes.journal(party);
-        let distinct: HashSet<&String> = journal.iter().collect();
-        assert_eq!(distinct.len(), journal.len(), "{party}: {journal:?}");
-    }
-}
-
 #[test]
 fn two_hundred_runs_leave_nothing_behind_on_disk_or_in_memory() {
     for settings in ["memory_budget = 0", ""] {
@@ -138,7 +119,7 @@ fn two_hundred_runs_leave_nothing_behind_on_disk_or_in_memory() {
         }
         let error = run(&mut client, 1).unwrap_err().to_string();
         assert!(error.contains("prepare more"), "{error}");
-        used_once(&nodes);
+        nodes.used_once();
         nodes.nothing_secret_was_said(&[&weights(), &inputs(7)]);
     }
 }
@@ -188,7 +169,7 @@ fn a_run_waits_for_keys_of_a_slow_dealer() {
     });
     run(&mut client, 2).unwrap();
     assert!(streams(&mut client)[0].waited_s > 0.5, "{:?}", streams(&mut client));
-    used_once(&nodes);
+    nodes.used_once();
 }
 
 #[test]
@@ -213,7 +194,7 @@ fn a_dealer_that_dies_is_named_and_a_new_preparation_continues() {
     client.prepare_stream(ONLY_PLAN, 5).unwrap();
     (0..5).for_each(|i| run(&mut client, i).unwrap());
     assert!(run(&mut client, 5).is_err());
-    used_once(&nodes);
+    nodes.used_once();
     let names = |p: &str| fs::read_dir(nodes.path(p).join("store")).unwrap().count();
     assert!(PARTIES.iter().all(|p| names(p) == 2), "an ended session's files stay: {:?}", PARTIES.map(names));
 }
@@ -235,7 +216,7 @@ fn a_new_stream_continues_an_open_session() {
     (0..left - 4).for_each(|i| run(&mut client, i).unwrap());
     let sessions = nodes.journal("party0").iter().filter(|l| l.starts_with("session")).count();
     assert_eq!(sessions, 1, "{:?}", nodes.journal("party0"));
-    used_once(&nodes);
+    nodes.used_once();
 }
 
 #[test]
@@ -298,7 +279,7 @@ fn damaged_records_of_a_stream_are_refused_and_passed_over() {
     }
     assert!(run(&mut client, 8).is_err(), "more runs than records");
     assert!(PARTIES.iter().all(|p| nodes.records(p).is_empty()), "records that were passed over stay");
-    used_once(&nodes);
+    nodes.used_once();
 }
 
 #[test]
@@ -347,7 +328,7 @@ fn killed_at_any_moment_of_a_stream_no_record_is_used_twice() {
             let (d, r) = runs.join().unwrap();
             (done, refused) = (done + d, refused + r);
         });
-        used_once(&nodes);
+        nodes.used_once();
         for party in PARTIES {
             let store = bytes_below(&nodes.path(party).join("store"));
             let journal: usize = nodes.journal(party).iter().map(|l| l.len() + 1).sum();
@@ -365,5 +346,5 @@ fn killed_at_any_moment_of_a_stream_no_record_is_used_twice() {
     }
     run(&mut client, 2).unwrap();
     run(&mut client, 3).unwrap();
-    used_once(&nodes);
+    nodes.used_once();
 }

@@ -4,6 +4,7 @@ use super::{Family, Nodes, named, numbers};
 use privet_net::NetworkProfile;
 use privet_party::config::Loaded;
 use privet_party::session::client::{Client, ClientError, Publics};
+use privet_party::session::control::{At, Id};
 use privet_party::session::links::Links;
 use privet_party::session::outcome::Outcome;
 use privet_party::tensors::Tensors;
@@ -15,7 +16,12 @@ use privet_plan::{
 };
 use privet_ring::Tensor;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Parties that were killed are up again before this, whatever else the machine does.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Who is who: rows and results are alice's, labels bob's, the model carol's.
 pub const ROLES: [&str; 8] = [
@@ -186,14 +192,25 @@ pub struct School {
 }
 
 pub fn client(nodes: &Nodes, name: &str) -> Client {
-    let loaded = Loaded::load(&nodes.path(name).join("node.toml")).unwrap();
+    client_at(&nodes.path(name).join("node.toml"))
+}
+
+/// The client of a node file.
+pub fn client_at(config: &Path) -> Client {
+    let loaded = Loaded::load(config).unwrap();
     let program = program();
     Client::new(Links::new(loaded, &program, NetworkProfile::LAN).unwrap(), Arc::new(program))
 }
 
 impl School {
     pub fn open(family: Family, network: &'static str) -> School {
+        Self::open_with(family, network, "")
+    }
+
+    /// The same with further settings of all parties.
+    pub fn open_with(family: Family, network: &'static str, settings: &str) -> School {
         let mut nodes = Nodes::of_program(family, &program(), None, network, &ROLES);
+        nodes.set(settings);
         nodes.start_all();
         let [alice, bob, carol] = ["alice", "bob", "carol"].map(|name| client(&nodes, name));
         School { nodes, alice, bob, carol }
@@ -223,6 +240,39 @@ impl School {
         let batch = batch(at.map_or(0, |at| at.step));
         let [alice, bob] = self.step_with(&batch, [publics, publics]);
         bob.and(alice)
+    }
+
+    /// Go on after somebody was killed: resume until it works.
+    #[track_caller]
+    pub fn resumed(&mut self, training: Id) -> At {
+        let started = Instant::now();
+        loop {
+            match self.carol.resume(training) {
+                Ok(at) => {
+                    self.alice.join_training().unwrap();
+                    self.bob.join_training().unwrap();
+                    return at;
+                }
+                Err(e) => {
+                    assert!(started.elapsed() < PATIENCE, "{e}: {}", self.nodes.log("party0"));
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            }
+        }
+    }
+
+    /// Why a training cannot be resumed. While parties come up there are other reasons.
+    #[track_caller]
+    pub fn refused(&mut self, training: Id, says: &str) -> String {
+        let started = Instant::now();
+        loop {
+            let error = self.carol.resume(training).unwrap_err().to_string();
+            if error.contains(says) {
+                return error;
+            }
+            assert!(started.elapsed() < PATIENCE, "`{says}` is not in: {error}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     pub fn reveal(&mut self) -> Tensors {

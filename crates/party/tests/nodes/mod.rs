@@ -6,7 +6,7 @@ pub mod learning;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{FloatTensor, Program, decode_outputs, encode_inputs, encode_weights, interpret};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -151,11 +151,33 @@ impl Nodes {
         self.dir.path().join("d").join(at)
     }
 
+    /// Further settings of all parties, before they are started.
+    pub fn set(&self, settings: &str) {
+        for party in self.family.parties {
+            let file = self.path(party).join("node.toml");
+            let text = fs::read_to_string(&file).unwrap();
+            fs::write(&file, format!("{settings}\n{text}")).unwrap();
+        }
+    }
+
     pub fn start(&mut self, name: &'static str) {
+        self.start_process(name, self.service(name));
+    }
+
+    /// Start any process, to be killed under a name; what it says goes to that name's log.
+    pub fn start_process(&mut self, name: &'static str, mut command: Command) {
         let log = self.path(&format!("{name}.log"));
         let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
-        let child = self.service(name).stderr(log).spawn().unwrap();
+        let child = command.stderr(log).spawn().unwrap();
         assert!(self.running.insert(name, child).is_none(), "{name} runs already");
+    }
+
+    /// Wait for a process that ends by itself.
+    #[track_caller]
+    pub fn ends(&mut self, name: &'static str) {
+        let child = self.running.remove(name).unwrap();
+        let status = wait(child).unwrap_or_else(|| panic!("{name} does not end: {}", self.log(name)));
+        assert!(status.success(), "{name}: {status}: {}", self.log(name));
     }
 
     fn service(&self, name: &str) -> Command {
@@ -220,18 +242,9 @@ impl Nodes {
             std::io::Read::read_to_end(&mut stderr, &mut text).unwrap();
             String::from_utf8_lossy(&text).into_owned()
         });
-        let started = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if started.elapsed() > HARNESS {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                let logs: Vec<String> = self.family.services().map(|p| self.log(p)).collect();
-                panic!("no end after {HARNESS:?}: {}\n{logs:?}", reader.join().unwrap());
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        let Some(status) = wait(child) else {
+            let logs: Vec<String> = self.family.services().map(|p| self.log(p)).collect();
+            panic!("no end after {HARNESS:?}: {}\n{logs:?}", reader.join().unwrap());
         };
         let err = reader.join().unwrap();
         self.printed.lock().unwrap().push_str(&err);
@@ -273,9 +286,28 @@ impl Nodes {
         found
     }
 
+    /// What a party has used up, of all plans.
     pub fn journal(&self, name: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.path(name).join("store/journal")).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+        let store = self.path(name).join("store");
+        let stores = std::iter::once(store.clone()).chain(sessions(&store));
+        let texts = stores.map(|dir| fs::read_to_string(dir.join("journal")).unwrap_or_default());
+        texts.collect::<String>().lines().map(str::to_owned).collect()
+    }
+
+    /// No name is in the journal of a party twice, and nobody took part in a run of the same session and number twice.
+    #[track_caller]
+    pub fn used_once(&self) {
+        for party in self.family.parties {
+            for (what, lines) in [("journal", self.journal(party)), ("runs", self.runs(party))] {
+                let distinct: HashSet<&String> = lines.iter().collect();
+                assert_eq!(distinct.len(), lines.len(), "{party}, {what}: {lines:?}");
+            }
+        }
+    }
+
+    /// Every run that a party took part in, by session and number.
+    pub fn runs(&self, party: &str) -> Vec<String> {
+        self.log(party).lines().filter(|l| l.starts_with("run ")).map(str::to_owned).collect()
     }
 
     /// Wait until something is true.
@@ -314,6 +346,22 @@ impl Nodes {
         for secret in secrets {
             assert!(!said.contains(&secret), "a secret ({} characters) was written out", secret.len());
         }
+    }
+}
+
+/// How a process ended; none if it did not in time, and was killed.
+fn wait(mut child: Child) -> Option<ExitStatus> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        if started.elapsed() > HARNESS {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
