@@ -4,6 +4,8 @@ use super::{CliError, Out};
 use crate::config::load_node;
 use crate::report::bytes;
 use crate::session::checkpoint::{Header, parse, trainings};
+use crate::session::control::Id;
+use crate::session::kept;
 use crate::store::hex;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,15 @@ enum What {
         /// JSON for machines.
         #[arg(long)]
         json: bool,
+    },
+    /// Remove all checkpoints of trainings, which then cannot be resumed by a party that is restarted.
+    Remove {
+        /// The party's node file.
+        #[arg(long, short, default_value = "node.toml")]
+        config: PathBuf,
+        /// The trainings' names, as `list` shows them; the beginning of one is enough where no other begins alike.
+        #[arg(required = true, value_name = "TRAINING")]
+        trainings: Vec<String>,
     },
     /// One checkpoint: whose, of what, and whether it is whole.
     Show {
@@ -58,6 +69,7 @@ struct Training {
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     match &args.what {
         What::List { config, json } => list(config, *json, out),
+        What::Remove { config, trainings } => remove(config, trainings, out),
         What::Show { file, json } => {
             let shown = look(file)?;
             let problem = shown.problem.clone();
@@ -76,10 +88,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
 
 fn list(config: &Path, json: bool, out: &mut Out) -> Result<(), CliError> {
     let dir = load_node(config)?.checkpoints;
-    let found = match trainings(&dir) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        found => found.map_err(|e| CliError::file("read", &dir, e))?,
-    };
+    let found = found(&dir)?;
     let mut all = Vec::new();
     for (id, files) in found {
         let mut checkpoints = files.iter().map(|f| look(f)).collect::<Result<Vec<_>, _>>()?;
@@ -101,6 +110,47 @@ fn list(config: &Path, json: bool, out: &mut Out) -> Result<(), CliError> {
             };
             out.line(format_args!("  {}  {}  {what}", c.file.display(), bytes(c.bytes)))?;
         }
+    }
+    Ok(())
+}
+
+/// Every training with its files.
+fn found(dir: &Path) -> Result<Vec<(Id, Vec<PathBuf>)>, CliError> {
+    match trainings(dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        found => found.map_err(|e| CliError::file("read", dir, e)),
+    }
+}
+
+fn remove(config: &Path, names: &[String], out: &mut Out) -> Result<(), CliError> {
+    let dir = load_node(config)?.checkpoints;
+    let all: Vec<Id> = found(&dir)?.into_iter().map(|(id, _)| id).collect();
+    // All names are understood before the first training is removed.
+    let one = |name: &String| {
+        let name = name.to_lowercase();
+        let fits: Vec<Id> = all.iter().copied().filter(|id| hex(&id.0).starts_with(&name)).collect();
+        match fits[..] {
+            [id] => Ok(id),
+            _ => {
+                let cause = format!(
+                    "{} trainings in {} have a name that begins with `{}`",
+                    fits.len(),
+                    dir.display(),
+                    name.escape_debug()
+                );
+                Err(CliError::usage(
+                    cause,
+                    "give one that `privet checkpoint list` shows, or more of its name",
+                ))
+            }
+        }
+    };
+    let mut chosen = names.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    chosen.sort();
+    chosen.dedup();
+    for id in chosen {
+        kept::remove(&dir, id).map_err(|e| CliError::file("remove", &dir.join(hex(&id.0)), e))?;
+        out.line(format_args!("removed the checkpoints of training {}", hex(&id.0)))?;
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ enum Command {
     Run(run::Args),
     /// Measure a workload over real processes.
     Bench(bench::Args),
-    /// List a party's checkpoints of trainings, or show one.
+    /// List a party's checkpoints of trainings, show one, or remove them.
     Checkpoint(checkpoint::Args),
     /// Turn the JSON report of a run into one HTML page.
     Report(report::Args),

@@ -10,6 +10,9 @@ const MAX_THREADS: usize = 1024;
 /// Records of a stream that wait to be used: one is ready while another comes.
 const DEFAULT_AHEAD: usize = 2;
 
+/// Trainings whose checkpoints stay: the one under way, and some to go back to.
+const DEFAULT_CHECKPOINTS_KEPT: usize = 4;
+
 /// What one process needs to know about itself. Private to its operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
@@ -25,6 +28,8 @@ pub struct Node {
     pub store: PathBuf,
     /// Directory of checkpoints.
     pub checkpoints: PathBuf,
+    /// Trainings whose checkpoints stay when another one begins, which is one of them.
+    pub checkpoints_kept: usize,
     /// Bind here instead of the address that the deployment gives (behind a NAT or proxy).
     pub listen: Option<Address>,
     /// Weights to share, safetensors; for the model owner.
@@ -97,6 +102,7 @@ struct Raw {
     key: PathBuf,
     store: Option<PathBuf>,
     checkpoints: Option<PathBuf>,
+    checkpoints_kept: Option<usize>,
     listen: Option<Address>,
     weights: Option<PathBuf>,
     threads: Option<usize>,
@@ -137,6 +143,13 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
             "give 1 or more, or remove the key",
         ));
     }
+    if raw.checkpoints_kept == Some(0) {
+        return Err(ConfigError::invalid(
+            "checkpoints_kept",
+            "the training under way is one of them",
+            "give 1 or more, or remove the key",
+        ));
+    }
     let device = raw.device.as_deref().unwrap_or("cpu").parse().map_err(|e: DeviceError| {
         ConfigError::invalid("device", e.to_string(), "correct it or remove the key")
     })?;
@@ -147,6 +160,7 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
         key: raw.key,
         store: raw.store.unwrap_or_else(|| "store".into()),
         checkpoints: raw.checkpoints.unwrap_or_else(|| "checkpoints".into()),
+        checkpoints_kept: raw.checkpoints_kept.unwrap_or(DEFAULT_CHECKPOINTS_KEPT),
         listen: raw.listen,
         weights: raw.weights,
         threads: raw.threads,

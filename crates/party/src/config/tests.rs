@@ -153,6 +153,10 @@ fn nodes_are_read_and_refused() {
     let set = parse_node(&format!("{NODE}ahead = 7\nmemory_budget = 0\n")).unwrap();
     assert_eq!((set.ahead, set.memory_budget), (7, Some(Bytes(0))));
     assert!(parse_node(&format!("{NODE}ahead = 0\n")).unwrap_err().to_string().contains("`ahead`"));
+    assert_eq!(node.checkpoints_kept, 4);
+    assert_eq!(parse_node(&format!("{NODE}checkpoints_kept = 1\n")).unwrap().checkpoints_kept, 1);
+    let none = parse_node(&format!("{NODE}checkpoints_kept = 0\n")).unwrap_err().to_string();
+    assert!(none.contains("`checkpoints_kept`"), "{none}");
     assert_eq!(node.store, PathBuf::from("store"));
     assert!(!node.insecure);
     for (line, says) in [

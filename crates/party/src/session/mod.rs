@@ -7,6 +7,7 @@ mod engine;
 pub mod family;
 mod follow;
 mod job;
+pub mod kept;
 mod lead;
 pub mod links;
 pub mod order;

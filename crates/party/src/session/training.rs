@@ -4,6 +4,7 @@ use super::control::{At, Id, Reply, Request, Talk, hear, say};
 use super::engine::{Engine, tell};
 use super::family::Family;
 use super::job::JobError;
+use super::kept::forget_old;
 use super::order::{Order, Start, Version};
 use super::owner::{Shared, states};
 use super::party::Caller;
@@ -101,6 +102,7 @@ impl<F: Family> Engine<F> {
         self.training = Some(Training::at(id, checkpoint_every, version, states));
         (self.log)(&format!("training {} begins", id.short()));
         self.write_checkpoint()?;
+        self.forget_old_trainings();
         tell(callers, &Reply::Training { at: At { training: id, step: 0 } })
     }
 
@@ -139,6 +141,18 @@ impl<F: Family> Engine<F> {
         training.checkpoint_written();
         (self.log)(&format!("wrote a checkpoint of {}", training.step()));
         Ok(())
+    }
+
+    /// A training has begun and has its first checkpoint: those of old ones go. What cannot be removed does no harm.
+    fn forget_old_trainings(&self) {
+        let Some(training) = self.training.as_ref().filter(|t| t.checkpoint_every > 0) else { return };
+        let node = &self.links.config.node;
+        match forget_old(&node.checkpoints, training.id(), node.checkpoints_kept) {
+            Ok(removed) => removed
+                .iter()
+                .for_each(|id| (self.log)(&format!("removed the checkpoints of training {}", id.short()))),
+            Err(e) => (self.log)(&format!("checkpoints of old trainings could not be removed: {e}")),
+        }
     }
 
     /// Go on at the last version that all parties have. They tell each other what they have, and every one of them takes
