@@ -3,12 +3,14 @@
 
 mod nodes;
 
-use nodes::{FSS, Nodes, PARTIES, cut, named, numbers, small, truth};
+use nodes::learning::{School, batch, first_states, rate};
+use nodes::{FSS, Family, Nodes, PARTIES, REP3, cut, named, numbers, small, truth};
 use privet_net::NetworkProfile;
 use privet_party::config::Loaded;
-use privet_party::session::client::{Client, ClientError};
+use privet_party::session::client::{Client, ClientError, Publics};
 use privet_party::session::control::KeyStream;
 use privet_party::session::links::Links;
+use privet_party::store::hex;
 use privet_party::tensors::Tensors;
 use privet_plan::Program;
 use privet_plan::program::ONLY_PLAN;
@@ -347,4 +349,80 @@ fn killed_at_any_moment_of_a_stream_no_record_is_used_twice() {
     run(&mut client, 2).unwrap();
     run(&mut client, 3).unwrap();
     nodes.used_once();
+}
+
+#[test]
+fn plans_of_a_program_share_one_budget() {
+    let probe = School::open_with(FSS, "lan", "memory_budget = 0");
+    let stored = |school: &School| PARTIES.map(|p| bytes_below(&school.nodes.path(p).join("store")));
+    let sizes = {
+        let mut school = probe;
+        let empty = stored(&school);
+        school.prepare("train", 3);
+        let train = stored(&school);
+        school.prepare("evaluate", 1);
+        let both = stored(&school);
+        [0, 1].map(|p| [train[p] - empty[p], both[p] - train[p]])
+    };
+    // One byte too few for both, at the party with the larger keys; a run of one makes room for the other.
+    let budget = sizes.iter().map(|[train, evaluate]| train + evaluate).max().unwrap() - 1;
+    assert!(sizes.iter().all(|[train, evaluate]| train / 3 > 1000 && *evaluate < budget), "{sizes:?}");
+    let settings = format!("memory_budget = 0\ndisk_budget = {budget}");
+    let mut school = School::open_with(FSS, "lan", &settings);
+    school.carol.begin_training(&first_states(), 0).unwrap();
+    school.prepare("train", 3);
+    let error = school.alice.prepare("evaluate", 1, 0).unwrap_err().to_string();
+    assert!(error.contains("disk_budget"), "{error}");
+    school.step(&rate(0.5)).unwrap();
+    school.prepare("evaluate", 1);
+    let (x, _) = batch(7);
+    school.alice.step("evaluate", &x, &Publics::new()).unwrap();
+    // A stream of one waits for what another one holds, and goes on when that is used up.
+    school.alice.prepare_stream("evaluate", 6).unwrap();
+    let mut most = 0;
+    for step in 0..6 {
+        school.alice.step("evaluate", &x, &Publics::new()).unwrap();
+        if step < 2 {
+            school.step(&rate(0.5)).unwrap();
+        }
+        most = most.max(stored(&school).into_iter().max().unwrap());
+    }
+    let journals = PARTIES.map(|p| school.nodes.journal(p).iter().map(|l| l.len() as u64 + 1).sum::<u64>());
+    assert!(most <= budget + journals[0].max(journals[1]), "{most} bytes on disk, of {budget} allowed");
+    school.nodes.used_once();
+}
+
+/// What a training leaves: as much memory after many steps as after few, at every process, keys and checkpoints included.
+fn grows_not(family: Family) {
+    let mut school = School::open_with(family, "lan", "memory_budget = 0\nahead = 2");
+    school.carol.begin_training(&first_states(), 10).unwrap();
+    school.alice.prepare_stream("train", 300).unwrap();
+    let rss = |school: &School| -> Vec<u64> {
+        family.services().map(|name| rss_kb(school.nodes.pid(name))).collect()
+    };
+    let mut early = Vec::new();
+    for step in 0..300 {
+        school.step(&rate(0.001)).unwrap();
+        if step == 50 {
+            early = rss(&school);
+        }
+    }
+    let late = rss(&school);
+    eprintln!("{}: {early:?} kB after 50 steps, {late:?} kB after 300", family.protocol);
+    assert!(early.iter().zip(&late).all(|(e, l)| *l < e + 2048), "{early:?} kB grew to {late:?} kB");
+    for party in family.parties {
+        assert!(school.nodes.records(party).is_empty(), "{party}");
+        let kept = school.nodes.path(party).join("checkpoints");
+        assert_eq!(
+            fs::read_dir(kept.join(hex(&school.alice.training().unwrap().training.0))).unwrap().count(),
+            2
+        );
+    }
+    school.nodes.used_once();
+}
+
+#[test]
+fn three_hundred_steps_of_a_training_leave_nothing_behind_in_memory() {
+    grows_not(FSS);
+    grows_not(REP3);
 }

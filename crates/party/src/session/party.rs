@@ -11,7 +11,7 @@ use super::links::{Links, Purpose};
 use super::order::Order;
 use super::peers::Peers;
 use crate::config::{Place, Protocol};
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::program::NamedPlan;
@@ -77,12 +77,13 @@ pub fn serve(
     log(&format!("device: {}", device.name()));
     match links.config.deployment.protocol {
         Protocol::Fss => {
-            let bare = program.bare().is_some();
+            let (bare, space) = (program.bare().is_some(), Fss::space(&links.config.node));
             let family = |name: &str, plan| {
-                let store = &links.config.node.store;
-                // Keys are of one plan: each has a store of its own.
-                let store = if bare { store.clone() } else { store.join(name) };
-                Fss::new(me, links.clone(), plan, &store, device.clone(), log.clone())
+                let dir = &links.config.node.store;
+                // Keys are of one plan: each has a store of its own, but the room is the party's.
+                let dir = if bare { dir.clone() } else { dir.join(name) };
+                let store = Store::open(&dir)?.within(space.clone());
+                Ok(Fss::new(me, links.clone(), plan, store, device.clone(), log.clone()))
             };
             let plans = served(&program, family)?;
             serve_family(me, links, program, plans, log)

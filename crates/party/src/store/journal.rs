@@ -3,16 +3,62 @@
 //! An entry is appended and made durable (fsync) *before* the first key of what it names is read. An entry
 //! is never removed, so a key file that is put back after use is still refused.
 
-use std::collections::HashSet;
+use super::{SessionName, unhex};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// Names that were used. A session's records are used one after the other, with few gaps: as ranges of numbers they take no
+/// more memory the longer a session goes on.
+#[derive(Default)]
+struct Used {
+    /// Last numbers of ranges, by the first.
+    records: HashMap<SessionName, BTreeMap<u64, u64>>,
+    others: HashSet<String>,
+}
+
+impl Used {
+    /// Session and number of a record's name.
+    fn record(name: &str) -> Option<(SessionName, u64)> {
+        let (session, index) = name.strip_prefix("record ")?.split_once('/')?;
+        Some((unhex(session)?, index.parse().ok()?))
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        match Self::record(name) {
+            None => self.others.contains(name),
+            Some((session, index)) => self.records.get(&session).is_some_and(|ranges| holds(ranges, index)),
+        }
+    }
+
+    /// False when it was there before.
+    fn insert(&mut self, name: &str) -> bool {
+        let Some((session, index)) = Self::record(name) else { return self.others.insert(name.to_owned()) };
+        let ranges = self.records.entry(session).or_default();
+        if holds(ranges, index) {
+            return false;
+        }
+        let last = index.checked_add(1).and_then(|after| ranges.remove(&after)).unwrap_or(index);
+        match ranges.range_mut(..index).next_back().filter(|(_, end)| end.checked_add(1) == Some(index)) {
+            Some((_, end)) => *end = last,
+            None => {
+                ranges.insert(index, last);
+            }
+        }
+        true
+    }
+}
+
+fn holds(ranges: &BTreeMap<u64, u64>, index: u64) -> bool {
+    ranges.range(..=index).next_back().is_some_and(|(_, end)| *end >= index)
+}
+
 /// An append-only list of used names, locked for one process.
 pub struct Journal {
     file: File,
-    used: HashSet<String>,
+    used: Used,
     /// The file may end within a line.
     torn: bool,
 }
@@ -60,7 +106,10 @@ impl Journal {
             file.write_all(b"\n")?;
             file.sync_data()?;
         }
-        let used = text.lines().map(str::to_owned).collect();
+        let mut used = Used::default();
+        for name in text.lines() {
+            used.insert(name);
+        }
         Ok(Journal { file, used, torn: false })
     }
 
@@ -71,7 +120,7 @@ impl Journal {
 
     /// Mark `name` as used, durably. False when it was used before: then it must not be used again.
     pub fn mark(&mut self, name: &str) -> std::io::Result<bool> {
-        if !self.used.insert(name.to_owned()) {
+        if !self.used.insert(name) {
             return Ok(false);
         }
         // A write that failed (a full disk) may have left part of a line, which must not run into this one.
@@ -103,6 +152,34 @@ mod tests {
             });
             assert!(journal.unwrap().mark(&format!("record {life}")).unwrap());
             assert_eq!(synced, 1, "in life {life}");
+        }
+    }
+
+    #[test]
+    fn used_names_are_known_in_any_order_and_take_no_room_in_a_row() {
+        let session = |s: u8| crate::store::hex(&[s; 16]);
+        let record = |s, index: u64| format!("record {}/{index}", session(s));
+        let mut used = Used::default();
+        let orders: [&[u64]; 4] = [&[0, 1, 2, 3, 4], &[4, 3, 2, 1, 0], &[1, 3, 0, 4, 2], &[2, 0, 4, 1, 3]];
+        for (s, order) in (1..).zip(orders) {
+            for (i, &index) in order.iter().enumerate() {
+                assert!(used.insert(&record(s, index)) && !used.insert(&record(s, index)), "{s}: {index}");
+                (0..6).for_each(|n| {
+                    assert_eq!(used.contains(&record(s, n)), order[..=i].contains(&n), "{s}: {n}")
+                });
+            }
+            assert_eq!(used.records[&[s; 16]], BTreeMap::from([(0, 4)]));
+        }
+        for edge in [u64::MAX, 0, u64::MAX - 1, 7] {
+            assert!(used.insert(&record(9, edge)) && !used.insert(&record(9, edge)));
+        }
+        assert_eq!(used.records[&[9; 16]], BTreeMap::from([(0, 0), (7, 7), (u64::MAX - 1, u64::MAX)]));
+        // What is no record's name stays as it is.
+        for name in ["", "session 00", "record 00/1", "record", &format!("record {}/x", session(1))] {
+            assert!(
+                !used.contains(name) && used.insert(name) && used.contains(name) && !used.insert(name),
+                "{name}"
+            );
         }
     }
 

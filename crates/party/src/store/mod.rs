@@ -19,13 +19,14 @@ mod space;
 
 pub use held::Staged;
 pub use shelf::{PendingFile, Shelf, pending_record, write_session};
+pub use space::Space;
 
 use format::{FormatError, RecordId, RecordReader, Source};
 use held::Held;
 use journal::{Journal, JournalError};
 use privet_prg::{HashKeys, Seed};
 use serde::{Deserialize, Serialize};
-use space::{Place, Space};
+use space::Place;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -180,7 +181,8 @@ impl Store {
         create_dir(dir)?;
         let journal = Journal::open(&dir.join("journal"))
             .map_err(|source| StoreError::Journal { path: dir.display().to_string(), source })?;
-        let store = Store { dir: dir.to_owned(), journal, space: Arc::default(), held: Arc::default() };
+        let space = Arc::new(Space::new(dir, None, 0));
+        let store = Store { dir: dir.to_owned(), journal, space, held: Arc::default() };
         store.clear_checking()?;
         store.clear_unusable()?;
         Ok(store)
@@ -189,13 +191,18 @@ impl Store {
     /// Refuse to hold more than this many bytes on disk; no limit but the disk's when none.
     pub fn with_budget(self, budget: Option<u64>) -> Store {
         let memory = self.space.memory_budget();
-        Store { space: Arc::new(Space::new(budget, memory)), ..self }
+        Store { space: Arc::new(Space::new(&self.dir, budget, memory)), ..self }
     }
 
     /// Hold up to so many bytes of streamed records in memory instead.
     pub fn with_memory(self, bytes: u64) -> Store {
         let disk = self.space.disk_budget();
-        Store { space: Arc::new(Space::new(disk, bytes)), ..self }
+        Store { space: Arc::new(Space::new(&self.dir, disk, bytes)), ..self }
+    }
+
+    /// Take up room together with other stores.
+    pub fn within(self, space: Arc<Space>) -> Store {
+        Store { space, ..self }
     }
 
     /// Where new sessions and records are put, within what the budget leaves now.

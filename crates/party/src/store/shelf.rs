@@ -74,7 +74,7 @@ impl Shelf {
 impl Store {
     pub(super) fn shelf_at(&self, dir: PathBuf) -> Result<Shelf, StoreError> {
         // What is being checked counts as well: it is on the same disk.
-        self.space.count(&self.dir)?;
+        self.space.count()?;
         Ok(Shelf { dir, space: Some(self.space.clone()), held: Some(self.held.clone()) })
     }
 }

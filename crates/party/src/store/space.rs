@@ -3,7 +3,7 @@
 use super::{StoreError, io_at};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -38,9 +38,10 @@ struct Used {
     writers: usize,
 }
 
-/// The room of a store. Shared by everything that writes into it or reads from it.
-#[derive(Default)]
-pub(super) struct Space {
+/// The room for keys of a party. Shared by its stores, and everything that writes into them or reads from them.
+pub struct Space {
+    /// All stores are in this directory, or below it.
+    root: PathBuf,
     disk_budget: Option<u64>,
     memory_budget: u64,
     used: Mutex<Used>,
@@ -48,16 +49,17 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Empty, with so many bytes of room; on disk as many as the disk has when none.
-    pub fn new(disk_budget: Option<u64>, memory_budget: u64) -> Space {
-        Space { disk_budget, memory_budget, ..Space::default() }
+    /// So many bytes of room for files below `root` (as many as the disk has when none), and for streamed records in memory.
+    pub fn new(root: &Path, disk_budget: Option<u64>, memory_budget: u64) -> Space {
+        let (used, freed) = (Mutex::default(), Condvar::new());
+        Space { root: root.to_owned(), disk_budget, memory_budget, used, freed }
     }
 
-    pub fn disk_budget(&self) -> Option<u64> {
+    pub(super) fn disk_budget(&self) -> Option<u64> {
         self.disk_budget
     }
 
-    pub fn memory_budget(&self) -> u64 {
+    pub(super) fn memory_budget(&self) -> u64 {
         self.memory_budget
     }
 
@@ -67,13 +69,13 @@ impl Space {
 
     /// Count the files again, since others may have removed or added some. Not while one is being written: a
     /// byte could be missed.
-    pub fn count(&self, dir: &Path) -> Result<(), StoreError> {
+    pub(super) fn count(&self) -> Result<(), StoreError> {
         if self.disk_budget.is_none() {
             return Ok(());
         }
         let mut used = self.lock();
         if used.writers == 0 {
-            used.files = bytes_below(dir)?;
+            used.files = bytes_below(&self.root)?;
         }
         Ok(())
     }
@@ -87,7 +89,7 @@ impl Space {
     }
 
     /// Reserve bytes for a file.
-    pub fn take_disk(&self, bytes: u64) -> io::Result<()> {
+    pub(super) fn take_disk(&self, bytes: u64) -> io::Result<()> {
         let mut used = self.lock();
         match (self.disk_left(&used) >= bytes, self.disk_budget) {
             (false, Some(budget)) => Err(io::Error::new(io::ErrorKind::QuotaExceeded, OverBudget { budget })),
@@ -99,12 +101,12 @@ impl Space {
     }
 
     /// The journal grew, whatever room there is: what is used must be marked.
-    pub fn grew(&self, bytes: u64) {
+    pub(super) fn grew(&self, bytes: u64) {
         self.lock().files += bytes;
     }
 
     /// Reserve bytes of memory, if there is room.
-    pub fn take_memory(&self, bytes: u64) -> bool {
+    pub(super) fn take_memory(&self, bytes: u64) -> bool {
         let mut used = self.lock();
         let fits = self.memory_left(&used) >= bytes;
         used.memory += if fits { bytes } else { 0 };
@@ -113,7 +115,7 @@ impl Space {
 
     /// Wait for room for a record of `bytes`; says where, memory first. None once `stop` is set
     /// ([`Space::wake`] makes that known).
-    pub fn await_room(&self, bytes: u64, stop: &AtomicBool) -> Option<Place> {
+    pub(super) fn await_room(&self, bytes: u64, stop: &AtomicBool) -> Option<Place> {
         let mut used = self.lock();
         loop {
             if stop.load(Ordering::Relaxed) {
@@ -128,12 +130,12 @@ impl Space {
     }
 
     /// Let those that wait look again.
-    pub fn wake(&self) {
+    pub(super) fn wake(&self) {
         drop(self.lock());
         self.freed.notify_all();
     }
 
-    pub fn give_back(&self, place: Place, bytes: u64) {
+    pub(super) fn give_back(&self, place: Place, bytes: u64) {
         {
             let mut used = self.lock();
             let from = if place == Place::Disk { &mut used.files } else { &mut used.memory };
@@ -142,16 +144,16 @@ impl Space {
         self.freed.notify_all();
     }
 
-    pub fn begin_writing(&self) {
+    pub(super) fn begin_writing(&self) {
         self.lock().writers += 1;
     }
 
-    pub fn end_writing(&self) {
+    pub(super) fn end_writing(&self) {
         self.lock().writers -= 1;
     }
 
     /// A file lost its name; its bytes are free once the guard is dropped.
-    pub fn unnamed(self: &Arc<Space>, bytes: u64) -> Unnamed {
+    pub(super) fn unnamed(self: &Arc<Space>, bytes: u64) -> Unnamed {
         let mut used = self.lock();
         used.files = used.files.saturating_sub(bytes);
         used.unnamed += bytes;

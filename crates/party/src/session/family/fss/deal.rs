@@ -33,7 +33,29 @@ pub struct DealerSession {
     device: Arc<dyn Device>,
     master: Seed,
     masks: SessionMasks,
-    next: AtomicU64,
+    next: Arc<AtomicU64>,
+}
+
+/// All that a [`DealerSession`] is made of: it can be dropped, and made again with the same keys. Its records are counted
+/// on, also by others that are made of it.
+#[derive(Clone)]
+pub struct SessionSeed {
+    plan: Arc<Plan>,
+    master: Seed,
+    next: Arc<AtomicU64>,
+}
+
+impl SessionSeed {
+    /// The session's public name.
+    pub fn name(&self) -> [u8; 16] {
+        *self.master.derive(Domain::Public, 0).expose()
+    }
+
+    /// The session.
+    pub fn session(&self, device: Arc<dyn Device>) -> DealerSession {
+        let session = DealerSession::from_master(self.plan.clone(), device, self.master.clone());
+        DealerSession { next: self.next.clone(), ..session }
+    }
 }
 
 impl DealerSession {
@@ -47,15 +69,12 @@ impl DealerSession {
     pub fn from_master(plan: Arc<Plan>, device: Arc<dyn Device>, master: Seed) -> DealerSession {
         let masks = SessionMasks::new(&plan, device.as_ref(), &master.derive(Domain::Session, 0));
         let session = *master.derive(Domain::Public, 0).expose();
-        DealerSession {
-            session,
-            plan_hash: plan.hash(),
-            plan,
-            device,
-            master,
-            masks,
-            next: AtomicU64::new(0),
-        }
+        DealerSession { session, plan_hash: plan.hash(), plan, device, master, masks, next: Arc::default() }
+    }
+
+    /// What it can be made again of.
+    pub fn seed(&self) -> SessionSeed {
+        SessionSeed { plan: self.plan.clone(), master: self.master.clone(), next: self.next.clone() }
     }
 
     /// What each party must be given of the session.
@@ -225,6 +244,3 @@ impl KeySink for Lanes {
         Ok(())
     }
 }
-
-/// A session shared between the dealer's connections.
-pub type SharedSession = Arc<DealerSession>;

@@ -1,7 +1,8 @@
 //! The dealer's service: both parties ask for the same deal, each gets its stream.
 
 use super::checks::open;
-use super::deal::{DealerSession, SharedSession};
+use super::deal::DealerSession;
+use super::known::Known;
 use super::messages::{DealReply, DealRequest};
 use crate::config::Place;
 use crate::session::control::{Id, Talk, TalkError, hear, say};
@@ -28,24 +29,11 @@ pub const MAX_RUNS: u64 = 1 << 20;
 
 type Waiting = HashMap<Id, (u8, TcpChannel, DealRequest)>;
 
-/// What a dealer deals for and has dealt, by hash of the plan and by name of the session. The sessions' secrets are
-/// here alone.
+/// What a dealer deals for, by hash of the plan, and has dealt.
 struct Desk {
     plans: HashMap<String, Arc<Plan>>,
     device: Arc<dyn Device>,
-    sessions: Mutex<HashMap<Id, SharedSession>>,
-}
-
-impl Desk {
-    fn keep(&self, session: DealerSession) -> SharedSession {
-        let (id, session) = (Id(session.session), Arc::new(session));
-        self.sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(id, session.clone());
-        session
-    }
-
-    fn known(&self, id: Id) -> Option<SharedSession> {
-        self.sessions.lock().unwrap_or_else(|e| e.into_inner()).get(&id).cloned()
-    }
+    sessions: Known,
 }
 
 /// Serve until the process ends. `log` gets one public line an event.
@@ -61,7 +49,7 @@ pub fn serve(
     let plans = program.plans.iter().map(|p| (hex(&p.plan.hash()), Arc::new(p.plan.clone())));
     let plans = plans.collect();
     let waiting: Arc<Mutex<Waiting>> = Arc::default();
-    let desk = Arc::new(Desk { plans, device, sessions: Mutex::default() });
+    let desk = Arc::new(Desk { plans, sessions: Known::new(device.clone()), device });
     loop {
         let caller = match listener.accept(Duration::from_secs(3600)) {
             Ok(caller) => caller,
@@ -160,11 +148,11 @@ impl Desk {
         match request.session {
             None if request.checks > 0 => {
                 let kept = open::deal(channels, request, &new)?;
-                kept.into_iter().for_each(|session| drop(self.keep(session)));
+                kept.into_iter().for_each(|session| drop(self.sessions.keep(session)));
                 Ok(())
             }
-            None => send_session(channels, &self.keep(new(Seed::random())), request.runs),
-            Some(id) => match self.known(id).filter(|s| s.plan_hash() == &plan.hash()) {
+            None => send_session(channels, &self.sessions.keep(new(Seed::random())), request.runs),
+            Some(id) => match self.sessions.find(id, &plan.hash()) {
                 Some(session) => send_session(channels, &session, request.runs),
                 None => answer(channels, &DealReply::Forgotten),
             },

@@ -5,6 +5,7 @@ mod checks;
 pub mod deal;
 pub mod dealer;
 mod fetch;
+mod known;
 pub mod messages;
 mod owner;
 mod stream;
@@ -12,7 +13,7 @@ mod stream;
 pub(super) use owner::FssOutside;
 
 use super::{Encoded, Family, Given, Held, Preparation, Ran};
-use crate::config::Place;
+use crate::config::{Node, Place};
 use crate::session::control::{Id, KeyStream, Reply, Talk, say};
 use crate::session::job::JobError;
 use crate::session::links::{Links, Purpose};
@@ -20,7 +21,7 @@ use crate::session::owner::{OwnerError, Piece, Shared, states as states_of};
 use crate::session::party::Log;
 use crate::session::peers::Others;
 use crate::store::format::RecordId;
-use crate::store::{ClaimedRecord, SessionKeys, SessionName, Store, StoreError, hex};
+use crate::store::{ClaimedRecord, SessionKeys, SessionName, Space, Store, StoreError, hex};
 use crate::sys;
 use checks::{CheckError, Checker};
 use fetch::{FetchError, fetch};
@@ -35,7 +36,6 @@ use privet_plan::{Plan, Program};
 use privet_prg::{Seed, TreeHash};
 use privet_ring::{Ring, pack, unpack};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use stream::{Stream, StreamError};
@@ -139,23 +139,26 @@ impl Held for States {
 }
 
 impl Fss {
-    /// For one plan, with its keys below `store`.
+    /// The room that a node gives to the keys of all plans.
+    pub fn space(node: &Node) -> Arc<Space> {
+        let machine = || sys::total_memory_bytes().map_or(1 << 30, |bytes| bytes / 8);
+        let (disk, memory) =
+            (node.disk_budget.map(|b| b.0), node.memory_budget.map_or_else(machine, |b| b.0));
+        Arc::new(Space::new(&node.store, disk, memory))
+    }
+
+    /// For one plan, with its keys in `store`.
     pub fn new(
         party: u8,
         links: Arc<Links>,
         plan: Arc<Plan>,
-        store: &Path,
+        store: Store,
         device: Arc<dyn Device>,
         log: Log,
-    ) -> Result<Fss, StoreError> {
-        let node = &links.config.node;
-        let machine = || sys::total_memory_bytes().map_or(1 << 30, |bytes| bytes / 8);
-        let store = Store::open(store)?
-            .with_budget(node.disk_budget.map(|b| b.0))
-            .with_memory(node.memory_budget.map_or_else(machine, |b| b.0));
+    ) -> Fss {
         let plan_hash = plan.hash();
         let (begun, open, claimed, stream) = (None, None, None, None);
-        Ok(Fss { party, links, plan, plan_hash, device, store, begun, open, claimed, stream, log })
+        Fss { party, links, plan, plan_hash, device, store, begun, open, claimed, stream, log }
     }
 
     fn peer(&self) -> u8 {

@@ -18,8 +18,8 @@ use thiserror::Error;
 pub enum StreamError {
     /// It takes too long.
     #[error(
-        "waited {seconds} s for the keys of run {index} ({came} of {all} records came so far): is the dealer running, and has \
-         the other party room for keys? `timeouts.step` bounds this wait"
+        "waited {seconds} s for the keys of run {index} ({came} of {all} records came so far): is the dealer running, and have \
+         both parties room for keys beside those of other plans? `timeouts.step` bounds this wait"
     )]
     Late {
         /// The record.
