@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long, default_value = "lan")]
     network: String,
     /// Counted runs, after one that is not.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// Threads of each party.
     #[arg(long, default_value_t = 1)]
