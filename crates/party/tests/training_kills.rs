@@ -243,11 +243,12 @@ fn moments() -> Prg {
     Seed::from_bytes(seed).stream()
 }
 
-fn survives(family: Family, victim: &'static str) {
+fn survives(family: Family, victims: &[&'static str]) {
     let mut moments = moments();
     let mut school = School::open(family);
     for _ in 0..KILLS {
-        let [coin, delay] = moments.elements(privet_ring::Ring::R64, 2)[..] else { unreachable!() };
+        let [coin, delay, which] = moments.elements(privet_ring::Ring::R64, 3)[..] else { unreachable!() };
+        let victim = victims[which as usize % victims.len()];
         // After a step of the training that goes on, or in the middle of its recovery.
         if coin >> 63 == 0 {
             school.goes_on();
@@ -260,10 +261,10 @@ fn survives(family: Family, victim: &'static str) {
 }
 
 macro_rules! killed {
-    ($($test:ident: $family:ident, $victim:literal;)*) => {
+    ($($test:ident: $family:ident, $($victim:literal),+;)*) => {
         $(#[test]
         fn $test() {
-            survives($family, $victim);
+            survives($family, &[$($victim),+]);
         })*
     };
 }
@@ -275,10 +276,12 @@ killed! {
     fss_owner_of_the_model: FSS, "carol";
     fss_owner_of_the_rows: FSS, "alice";
     fss_owner_of_the_labels: FSS, "bob";
+    fss_anybody: FSS, "party0", "party1", "dealer", "carol", "alice", "bob";
     rep3_party_0: REP3, "party0";
     rep3_party_1: REP3, "party1";
     rep3_party_2: REP3, "party2";
     rep3_owner_of_the_model: REP3, "carol";
     rep3_owner_of_the_rows: REP3, "alice";
     rep3_owner_of_the_labels: REP3, "bob";
+    rep3_anybody: REP3, "party0", "party1", "party2", "carol", "alice", "bob";
 }
