@@ -315,6 +315,70 @@ def test_integers_train_as_well(protocol):
         torch.testing.assert_close(trained.state_dict[name], value, atol=1e-4, rtol=0)
 
 
+class Recurrent(nn.Module):
+    """A gated cell over three places, written out."""
+
+    def __init__(self):
+        super().__init__()
+        self.x, self.h, self.y = nn.Linear(2, 32), nn.Linear(8, 32), nn.Linear(8, 2)
+
+    def forward(self, x):
+        h = c = x.new_zeros(x.shape[0], 8)
+        for place in range(3):
+            i, f, g, o = (self.x(x[:, place]) + self.h(h)).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+        return self.y(h)
+
+
+class Attention(nn.Module):
+    """A block of a transformer, and the mean over its places."""
+
+    def __init__(self):
+        super().__init__()
+        self.x, self.y = nn.Linear(2, 8), nn.Linear(8, 3)
+        self.block = nn.TransformerEncoderLayer(
+            8, 2, 16, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+
+    def forward(self, x):
+        return self.y(self.block(self.x(x)).mean(1))
+
+
+def uniform(*shape):
+    return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def autoencoder():
+    return nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 6), nn.Sigmoid())
+
+
+def adamw(model):
+    return torch.optim.AdamW(model.parameters(), 0.003)
+
+
+@built
+@pytest.mark.parametrize(
+    ("model", "loss", "optimizer", "x", "y"),
+    [
+        # a mean over 10 x 6 numbers, which is no power of two
+        (autoencoder, nn.MSELoss(), torch.optim.Adam, uniform(10, 6), uniform(11, 6)[:10]),
+        (autoencoder, nn.BCEWithLogitsLoss(), sgd, uniform(10, 6), uniform(11, 6)[:10].round()),
+        (autoencoder, nn.L1Loss(), adamw, uniform(7, 6), uniform(8, 6)[:7]),
+        (Recurrent, nn.CrossEntropyLoss(), sgd, uniform(12, 3, 2), torch.arange(12) % 2),
+        (Attention, nn.CrossEntropyLoss(label_smoothing=0.1), adamw, uniform(6, 5, 2), torch.arange(6) % 3),
+    ],
+)
+def test_models_of_many_kinds_train_as_torch_does(model, loss, optimizer, x, y):
+    torch.manual_seed(4)
+    made = model()
+    chosen = optimizer(made.parameters()) if optimizer is torch.optim.Adam else optimizer(made)
+    trainer = privet.Trainer(made, loss, chosen, example=(x, y))
+    trained = trainer.simulate([(x, y)] * 4, seed=1, compare=True, progress=False)
+    assert len(trained.history.losses) == 4
+    assert max(trained.history.differences()) < 1e-4
+
+
 @built
 def test_a_seed_makes_simulations_alike_and_none_does_not():
     model = mlp(nn.ReLU(), nn.Dropout(0.5))
