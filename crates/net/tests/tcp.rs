@@ -84,7 +84,8 @@ fn a_dead_peer_surfaces_at_once_in_a_blocked_receive_and_in_send() {
 fn a_peer_killed_in_the_middle_of_a_transfer_is_reported() {
     for encrypted in [true, false] {
         let (mut a, mut b) = connect(encrypted);
-        let other = thread::spawn(move || b.recv(&step(1), 200 << 20).unwrap_err());
+        // On a busy machine all of it may arrive before the end: then it is the next receive that ends.
+        let other = thread::spawn(move || (0..2).find_map(|_| b.recv(&step(1), 200 << 20).err()).unwrap());
         a.send(&step(1), vec![3; 200 << 20]).unwrap();
         thread::sleep(Duration::from_millis(10));
         a.sever();

@@ -99,7 +99,8 @@ fn a_party_killed_in_the_middle_of_a_run_is_named_to_all() {
             nodes.start_all();
             let client = nodes.begin(family.prepare("4"), &x);
             nodes.until("the run", |n| family.parties.iter().all(|p| !n.runs(p).is_empty()));
-            std::thread::sleep(Duration::from_millis(500));
+            // Over three seconds of rounds follow: neither a slow start nor a slow kill misses them.
+            std::thread::sleep(Duration::from_millis(1200));
             nodes.kill(victim);
             let name = victim.replace("party", "party:");
             nodes.finish(client).says(&[

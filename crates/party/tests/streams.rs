@@ -165,12 +165,13 @@ fn a_run_waits_for_keys_of_a_slow_dealer() {
             run(&mut client, 1).unwrap();
             done.store(true, Ordering::SeqCst);
         });
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(1));
         assert!(!done.load(Ordering::SeqCst), "a run without keys");
         signal(&nodes, "dealer", "-CONT");
     });
     run(&mut client, 2).unwrap();
-    assert!(streams(&mut client)[0].waited_s > 0.5, "{:?}", streams(&mut client));
+    // Most of that second, or what a busy machine left of it; a run that finds its keys waits for microseconds.
+    assert!(streams(&mut client)[0].waited_s > 0.01, "{:?}", streams(&mut client));
     nodes.used_once();
 }
 
@@ -298,37 +299,40 @@ fn killed_at_any_moment_of_a_stream_no_record_is_used_twice() {
     let mut nodes = started("ahead = 2\nmemory_budget = \"2 kB\"");
     let mut moments = Seed::random().stream();
     let mut client = client(&nodes);
-    let (mut done, mut refused) = (0, 0);
+    let done = AtomicU64::new(0);
     for life in 0..30 {
         let word = moments.elements(Ring::R64, 1)[0];
         let victim = ["party0", "party1", "dealer"][(word % 3) as usize];
-        let killed = AtomicBool::new(false);
+        let (killed, before) = (AtomicBool::new(false), done.load(Ordering::SeqCst));
         std::thread::scope(|scope| {
             let (nodes, client, killed) = (&mut nodes, &mut client, &killed);
-            let runs = scope.spawn(move || {
-                let (mut done, mut refused) = (0, 0);
+            let done = &done;
+            scope.spawn(move || {
                 // Streams that are not used up stay: begun over and over, none is left without keys.
                 let _ = client.prepare_stream(ONLY_PLAN, 1000);
                 for salt in 0.. {
-                    match run(client, salt) {
-                        Ok(()) => done += 1,
-                        Err(_) => refused += 1,
-                    }
+                    let failed = run(client, salt).is_err();
+                    done.fetch_add(u64::from(!failed), Ordering::SeqCst);
                     if killed.load(Ordering::SeqCst) {
                         break;
                     }
-                    if refused > 0 {
+                    if failed {
                         std::thread::sleep(Duration::from_millis(20));
+                        // What the last kill left: another party may have lost the session after keys were asked for.
+                        if done.load(Ordering::SeqCst) == before {
+                            let _ = client.prepare_stream(ONLY_PLAN, 1000);
+                        }
                     }
                 }
-                (done, refused)
             });
+            // In every other life after a run, however busy the machine is; in the others also while all come up again.
+            if life % 2 == 0 {
+                nodes.until("a run", |_| done.load(Ordering::SeqCst) > before);
+            }
             std::thread::sleep(Duration::from_millis(word >> 32 & 0x1FF));
             nodes.kill(victim);
             killed.store(true, Ordering::SeqCst);
             nodes.start(victim);
-            let (d, r) = runs.join().unwrap();
-            (done, refused) = (done + d, refused + r);
         });
         nodes.used_once();
         for party in PARTIES {
@@ -337,7 +341,6 @@ fn killed_at_any_moment_of_a_stream_no_record_is_used_twice() {
             assert!(store < journal as u64 + 200_000, "life {life}: {party} keeps {store} bytes");
         }
     }
-    assert!(done > 30, "only {done} runs, {refused} refused");
     // Everybody is well again, and the interpreter's result comes out.
     let works = |client: &mut Client| client.prepare_stream(ONLY_PLAN, 3).and_then(|_| run(client, 1));
     let mut tries = 0;
