@@ -115,14 +115,16 @@ def begin(model: nn.Module, data: tuple[Tensor, Tensor], steps: int) -> dict[str
     return model.state_dict()
 
 
-def plaintext(setting: Setting, total: int, dtype: torch.dtype, perturbation: int | None) -> dict[str, Any]:
-    """PyTorch alone: losses and test accuracy."""
+def plaintext(
+    setting: Setting, total: int, dtype: torch.dtype, perturbation: int | None, size: float = PERTURBATION
+) -> dict[str, Any]:
+    """PyTorch alone: losses and test accuracy; from weights moved by about ``size`` with a seed ``perturbation``."""
     model = setting.start().to(dtype)
     if perturbation is not None:
         noise = torch.Generator().manual_seed(perturbation)
         with torch.no_grad():
             for p in model.parameters():
-                p.add_(PERTURBATION * torch.randn(p.shape, generator=noise).to(dtype))
+                p.add_(size * torch.randn(p.shape, generator=noise).to(dtype))
     optimizer, scheduler = setting.optimiser(model)
     losses: list[float] = []
     for (images, labels), _ in zip(setting.loader(), range(total), strict=False):
@@ -143,12 +145,12 @@ def accuracy(setting: Setting, model: nn.Module, dtype: torch.dtype = torch.floa
     return float(torch.cat(right).mean())
 
 
-def yardstick(setting: Setting, total: int) -> dict[str, Any]:
+def yardstick(setting: Setting, total: int, size: float) -> dict[str, Any]:
     """How far trainings by PyTorch part that differ by rounding alone."""
     runs = {"float32": plaintext(setting, total, torch.float32, None)}
     runs["float64"] = plaintext(setting, total, torch.float64, None)
     for seed in range(PERTURBED):
-        runs[f"perturbed {seed}"] = plaintext(setting, total, torch.float32, seed)
+        runs[f"perturbed {seed}"] = plaintext(setting, total, torch.float32, seed, size)
         print({name: f"{100 * run['accuracy']:.2f}%" for name, run in runs.items()}, flush=True)
     scores = [run["accuracy"] for run in runs.values()]
     return {
@@ -226,6 +228,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, help="other than the setting's")
     parser.add_argument("--simulate", action="store_true", help="integers in this process, without parties")
     parser.add_argument("--plaintext", action="store_true", help="PyTorch alone, several times: the yardstick")
+    parser.add_argument("--perturbation", type=float, default=PERTURBATION, help="of weights, for the yardstick")
     parser.add_argument("--evaluate", type=int, default=0, help="classify so many test images by the parties as well")
     parser.add_argument(
         "--directory", type=Path, help="keep the parties there; the same command again goes on from there"
@@ -251,7 +254,7 @@ def main() -> None:
         "begun": setting.begun,
     }
     if options.plaintext:
-        found |= yardstick(setting, total)
+        found |= {"perturbation": options.perturbation} | yardstick(setting, total, options.perturbation)
     else:
         how = {"protocol": family.name, "security": security, "simulated": options.simulate}
         found |= how | privately(setting, total, options)
