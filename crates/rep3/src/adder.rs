@@ -60,7 +60,7 @@ impl Adder<'_> {
             values.extend(to_planes(cx.device, &carries, &[0]));
         }
         let count = self.m + self.tops() + self.products();
-        Deal { algebra: Algebra::Bits, values, words: words.map(|w| count * w) }
+        Deal { algebra: Algebra::Bits, values, words: words.map(|w| count * w), masks: None }
     }
 
     /// The summands, with `a` as it was dealt. What stands for b is a function of it: the addition's other operand, or what
@@ -197,7 +197,7 @@ impl Summands {
         // a statement needs a product, if one of nothing
         let lowest = part(&r, 0, 1);
         let zero = lowest.map(|c| vec![0; c.len()]);
-        cx.claim_dealt(Algebra::Bits, &[Product(&zero, &zero)], &lowest);
+        cx.claim_dealt(&[Product(&zero, &zero)], &lowest);
         // bit l = 2t + odd with a bit above it
         for (first, count, odd) in [(0, bits / 2, 0), (evens, (bits - 1) / 2, 1)] {
             let linear = r.seen(|r| {
@@ -211,11 +211,11 @@ impl Summands {
                 sums
             });
             let factors = Product(&part(&left, first, count), &part(&right, first, count));
-            cx.claim_dealt(Algebra::Bits, &[factors], &linear);
+            cx.claim_dealt(&[factors], &linear);
         }
         let product = part(&self.a, bits, odds);
         let (even, odd) = (part(&self.a, 0, odds), part(&self.a, evens, odds));
-        cx.claim_dealt(Algebra::Bits, &[Product(&even, &odd)], &product);
+        cx.claim_dealt(&[Product(&even, &odd)], &product);
     }
 }
 

@@ -59,6 +59,11 @@ impl<T> Roles<T> {
     pub fn map<U>(self, f: impl Fn(T) -> U) -> Roles<U> {
         Roles { mine: f(self.mine), before: f(self.before), after: f(self.after) }
     }
+
+    /// The same where the party after the dealer is in the dealer's place.
+    pub fn turned(self) -> Roles<T> {
+        Roles { mine: self.before, before: self.after, after: self.mine }
+    }
 }
 
 impl Role {

@@ -71,19 +71,32 @@ impl Planes {
 
     /// One plane as the summands of section 3, one 0 or 1 an element: `c_j ^ c_(j+1)` and `c_(j+2)`.
     pub(crate) fn summands(&self, cx: &Party, parts: &Parts) -> (Bit, Known) {
-        debug_assert_eq!((self.count, self.n), (1, parts.len()));
-        let part = parts.elements(cx.id);
         let mine = parts.words(cx.id).mine;
         let u: Vec<u64> = self.own[mine.clone()].iter().zip(&self.next[mine]).map(|(a, b)| a ^ b).collect();
-        let bits = |words: &[u64], range: &Range<usize>| Column::from(elements(words, range.clone()));
-        let shared = cx.transcript.is_some().then(|| Dealt {
-            own: bits(&self.own, &part.mine),
-            next: bits(&self.next, &part.mine),
-            before: bits(&self.own, &part.before),
-            after: bits(&self.next, &part.after),
-        });
-        let known = Known { before: bits(&self.next, &part.before), after: bits(&self.own, &part.after) };
-        (Bit { values: elements(&u, 0..part.mine.len()), shared }, known)
+        let values = elements(&u, 0..parts.elements(cx.id).mine.len());
+        let shared = cx.transcript.is_some().then(|| self.dealt(cx.id, parts));
+        (Bit { values, shared }, self.known(cx.id, parts))
+    }
+
+    /// `c_j` and `c_(j+1)` of one plane, one 0 or 1 an element.
+    pub(crate) fn dealt(&self, id: PartyId, parts: &Parts) -> Dealt {
+        debug_assert_eq!((self.count, self.n), (1, parts.len()));
+        let part = parts.elements(id);
+        let bits = |words: &[u64], range| Column::from(elements(words, range));
+        Dealt {
+            own: bits(&self.own, part.mine.clone()),
+            next: bits(&self.next, part.mine),
+            before: bits(&self.own, part.before),
+            after: bits(&self.next, part.after),
+        }
+    }
+
+    /// `c_(j+2)` of one plane, one 0 or 1 an element.
+    pub(crate) fn known(&self, id: PartyId, parts: &Parts) -> Known {
+        debug_assert_eq!((self.count, self.n), (1, parts.len()));
+        let part = parts.elements(id);
+        let bits = |words: &[u64], range| Column::from(elements(words, range));
+        Known { before: bits(&self.next, part.before), after: bits(&self.own, part.after) }
     }
 }
 
@@ -99,7 +112,7 @@ impl Bit {
     /// Remember to prove that `dealt` is this bit.
     pub fn claim(&self, cx: &mut Party, ring: Ring, dealt: &Dealt) {
         if let Some(shared) = &self.shared {
-            cx.claim_xor(ring, shared, dealt);
+            cx.claim_bits(ring, &[(1, shared)], dealt);
         }
     }
 }

@@ -114,7 +114,7 @@ fn propagation(bits: &Summands, t: usize, count: usize) -> Split {
 }
 
 fn split(bits: &Summands, planes: usize, terms: Vec<(Dealt, Known)>) -> Split {
-    Split { algebra: Algebra::Bits, terms, words: bits.words.map(|w| planes * w) }
+    Split { terms, words: bits.words.map(|w| planes * w) }
 }
 
 fn add(pieces: &mut Pieces, (a, b): (Dealt, Known)) {

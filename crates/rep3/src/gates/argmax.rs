@@ -2,7 +2,8 @@
 //! the left candidate, whose index is smaller: the bit is that of x >= y.
 
 use super::max::{assemble, players};
-use super::{relu, sign};
+use super::sign;
+use super::times::bit_times;
 use crate::context::Party;
 use crate::local::{difference, sum};
 use crate::{RunError, Share};
@@ -28,7 +29,7 @@ pub(crate) fn eval(
             let lead = difference(ring, &left, &right);
             let keep = sign::msb(cx, ring, &lead)?.not(cx.id);
             let step = difference(index, &left_place, &right_place);
-            let [lead, step] = relu::bit_times(cx, &keep, [(ring, &lead), (index, &step)])?;
+            let [lead, step] = bit_times(cx, &keep, [(ring, &lead), (index, &step)])?;
             (won, place) = (sum(ring, &right, &lead), sum(index, &right_place, &step));
         }
         (x, places) = (assemble(level, &won, &x), assemble(level, &place, &places));

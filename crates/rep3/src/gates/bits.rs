@@ -2,7 +2,7 @@
 //! a part and `v = c_(j+2)` known to the two others: dealing u and one split make numbers of them.
 
 use crate::context::Party;
-use crate::moves::{Deal, Dealt, Known, Split};
+use crate::moves::{Deal, Dealt, Known, Select};
 use crate::parts::Parts;
 use crate::planes::elements;
 use crate::proof::Algebra;
@@ -18,7 +18,7 @@ pub(crate) fn to_ring(cx: &mut Party, to: Ring, bit: &Planes) -> Result<Share, R
     let (algebra, parts) = (Algebra::Ring(to), Parts::of(n));
     let words = parts.elements(cx.id).map(|part| part.len());
     let (bit, v) = bit.summands(cx, &parts);
-    let [u] = cx.deal("bit", [Deal { algebra, values: bit.values.clone(), words }])?;
+    let [u] = cx.deal("bit", [Deal { algebra, values: bit.values.clone(), words, masks: None }])?;
     bit.claim(cx, to, &u);
     sum_less_product(cx, "bit", to, (&u, &u, &v, 2), &parts)
 }
@@ -31,10 +31,13 @@ pub(super) fn sum_less_product(
     (sum, u, v, weight): (&Dealt, &Dealt, &Known, u64),
     parts: &Parts,
 ) -> Result<Share, RunError> {
-    let algebra = Algebra::Ring(ring);
+    let (algebra, proves) = (Algebra::Ring(ring), cx.transcript.is_some());
     let words = parts.elements(cx.id).map(|part| part.len());
-    let minus = v.map(|v| v.iter().map(|v| ring.wrap(v.wrapping_mul(weight).wrapping_neg())).collect());
-    let [mut product] = cx.split(what, [Split { algebra, terms: vec![(u.clone(), minus)], words }])?;
+    let minus = u.operand(u, proves, |u, _| {
+        u.iter().map(|u| ring.wrap(u.wrapping_mul(weight).wrapping_neg())).collect()
+    });
+    let [mut product] =
+        cx.select(what, [Select { ring, chosen: vec![(minus, v.clone())], turned: None, words }])?;
     product.add_dealt(algebra, sum);
     product.add_known(algebra, v);
     Ok(product.join(cx.id, parts))

@@ -4,7 +4,7 @@
 use super::bits::sum_less_product;
 use crate::adder::{Adder, Summands, Top};
 use crate::context::Party;
-use crate::moves::{Deal, Dealt, Known, Pieces, Split};
+use crate::moves::{Deal, Dealt, Known, Pieces, Select};
 use crate::parts::Parts;
 use crate::planes::{Bit, elements};
 use crate::proof::Algebra;
@@ -88,9 +88,9 @@ pub(super) fn count_less_wraps(
     let above = high.values.iter().zip(&wrap.values).map(|(h, e)| h + e);
     let sum = below.zip(above).map(|(l, h)| to.wrap(l.wrapping_sub(h << m))).collect();
     let mut columns = vec![
-        Deal { algebra, values: std::mem::take(&mut low.values), words },
-        Deal { algebra: Algebra::Ring(growth), values: std::mem::take(&mut high.values), words },
-        Deal { algebra, values: sum, words },
+        Deal { algebra, values: std::mem::take(&mut low.values), words, masks: None },
+        Deal { algebra: Algebra::Ring(growth), values: std::mem::take(&mut high.values), words, masks: None },
+        Deal { algebra, values: sum, words, masks: None },
     ];
     let adder = Adder { x: u, m: k as usize, top: Top::Carry, tree: false };
     if proves {
@@ -117,8 +117,8 @@ pub(super) fn count_less_wraps(
     let minus_2l =
         l.operand(&l, proves, |l, _| l.iter().map(|l| to.wrap(l.wrapping_mul(2).wrapping_neg())).collect());
     let w = Known::summand(cx.id, &parts, u).map(|b| b.iter().map(|b| b >> (k - 1) & 1).collect());
-    let split = Split { algebra, terms: vec![(minus_2l, v.clone()), (lifted, w.clone())], words };
-    let [mut out] = cx.split("carries and wraps", [split])?;
+    let chosen = vec![(minus_2l, v.clone()), (lifted, w.clone())];
+    let [mut out] = cx.select("carries and wraps", [Select { ring: to, chosen, turned: None, words }])?;
     out.add_dealt(algebra, &sum);
     out.add_known(algebra, &v);
     out.add_known_times(algebra, &w, (1u64 << m).wrapping_neg());
@@ -152,7 +152,10 @@ fn proof(cx: &Party, bits: &Summands, l: u32) -> Option<Dealt> {
 fn deals(cx: &Party, parts: &Parts, to: Ring, u: &Bit, e: &Bit) -> Vec<Deal> {
     let (algebra, words) = (Algebra::Ring(to), parts.elements(cx.id).map(|part| part.len()));
     let sum = u.values.iter().zip(&e.values).map(|(u, e)| to.wrap(u + e)).collect();
-    vec![Deal { algebra, values: u.values.clone(), words }, Deal { algebra, values: sum, words }]
+    vec![
+        Deal { algebra, values: u.values.clone(), words, masks: None },
+        Deal { algebra, values: sum, words, masks: None },
+    ]
 }
 
 /// Remember to prove u and u + e.

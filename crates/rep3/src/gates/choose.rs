@@ -1,6 +1,7 @@
 //! A bit times a value: the second half of ReLU, with a bit that is there already.
 
-use super::{in_blocks_of, relu};
+use super::in_blocks_of;
+use super::times::bit_times;
 use crate::context::Party;
 use crate::{Planes, RunError, Share};
 use privet_ring::Ring;
@@ -9,7 +10,7 @@ use privet_ring::Ring;
 pub(crate) fn eval(cx: &mut Party, ring: Ring, bit: &Planes, x: &Share) -> Result<Share, RunError> {
     in_blocks_of(cx, [x], |cx, block, [x]| {
         let bit = bit.range_of(block);
-        let [y] = relu::bit_times(cx, &bit, [(ring, x)])?;
+        let [y] = bit_times(cx, &bit, [(ring, x)])?;
         Ok(y)
     })
 }

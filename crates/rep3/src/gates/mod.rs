@@ -13,6 +13,7 @@ pub mod max;
 mod price;
 pub mod relu;
 pub mod sign;
+mod times;
 pub mod truncate;
 
 use crate::context::Party;

@@ -1,4 +1,5 @@
 use super::PIECE;
+use super::same::{Side, Sides};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
@@ -13,6 +14,16 @@ pub(crate) struct Deal {
     pub values: Vec<u64>,
     /// Words of every part; `values` has those of the own one.
     pub words: Roles<usize>,
+    /// Where other dealt values depend on the masks: drawn before ([`Party::deal_masks`]).
+    pub masks: Option<DealMasks>,
+}
+
+/// The first components of what is dealt: pieces of the dealers' keys.
+pub(crate) struct DealMasks {
+    /// Of the own part.
+    pub own: Vec<u64>,
+    /// Of the part of the party after.
+    pub after: Vec<u64>,
 }
 
 /// A value with components j and j + 1 alone in every part j, as one party holds it: dealt, or `x_j + x_(j+1)`.
@@ -96,25 +107,40 @@ impl Party<'_> {
         Ok(dealt.try_into().unwrap_or_else(|_| unreachable!("one for each")))
     }
 
+    /// Masks for one column, from keys that no other draw has: of `own` elements, and `after` of the party after.
+    pub(crate) fn deal_masks(&mut self, ring: Ring, words: Roles<usize>) -> DealMasks {
+        let Streams { mut own, mut next } = self.draw();
+        DealMasks { own: own.elements(ring, words.mine), after: next.elements(ring, words.after) }
+    }
+
     /// [`Party::deal`] for any number of columns.
     pub(crate) fn deal_all(&mut self, what: &str, columns: Vec<Deal>) -> Result<Vec<Dealt>, RunError> {
         let Streams { own: mut key, next: mut next_key } = self.draw();
         let (mut payload, mut expected) = (Vec::new(), 0);
         let mut made = Vec::with_capacity(columns.len());
-        for Deal { algebra, mut values, words } in columns {
+        for Deal { algebra, mut values, words, masks } in columns {
             let ring = algebra.ring();
             debug_assert_eq!(values.len(), words.mine);
-            let mut own = Vec::with_capacity(words.mine);
             payload.reserve(ring.packed_bytes(words.mine));
-            let mut mask = [0; PIECE];
-            for value in values.chunks_mut(PIECE) {
-                let mask = &mut mask[..value.len()];
-                key.fill(ring, mask);
-                own.extend_from_slice(mask);
-                algebra.subtract(value, mask);
-                pack(ring, value, &mut payload);
-            }
-            let after = next_key.elements(ring, words.after);
+            let DealMasks { own, after } = match masks {
+                Some(masks) => {
+                    algebra.subtract(&mut values, &masks.own);
+                    pack(ring, &values, &mut payload);
+                    masks
+                }
+                None => {
+                    let mut own = Vec::with_capacity(words.mine);
+                    let mut mask = [0; PIECE];
+                    for value in values.chunks_mut(PIECE) {
+                        let mask = &mut mask[..value.len()];
+                        key.fill(ring, mask);
+                        own.extend_from_slice(mask);
+                        algebra.subtract(value, mask);
+                        pack(ring, value, &mut payload);
+                    }
+                    DealMasks { own, after: next_key.elements(ring, words.after) }
+                }
+            };
             expected += ring.packed_bytes(words.before);
             made.push((ring, words.before, own, values, after));
         }
@@ -129,10 +155,10 @@ impl Party<'_> {
         dealt.collect()
     }
 
-    /// Remember that `sum of the products + linear = 0` for dealt values: the second row of the table in docs/rep3.md,
-    /// section 6. `linear` gives the components of a dealt value, of which the dealer's own are not looked at. Nothing is
-    /// computed where nothing is to be proved.
-    pub(crate) fn claim_dealt(&mut self, algebra: Algebra, products: &[Product], linear: &Dealt) {
+    /// Remember that `sum of the products + linear = 0` for dealt bits: the second row of the table in docs/rep3.md, section 6. `linear`
+    /// gives the components of a dealt value, of which the dealer's own are not looked at. Nothing is computed where
+    /// nothing is to be proved.
+    pub(crate) fn claim_dealt(&mut self, products: &[Product], linear: &Dealt) {
         let Some(transcript) = &mut self.transcript else { return };
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {
@@ -143,69 +169,61 @@ impl Party<'_> {
                 },
                 Role::After => View::Before {
                     u: products.iter().flat_map(|Product(x, y)| [x.after.clone(), y.after.clone()]).collect(),
-                    s: known(
-                        algebra,
-                        &linear.after,
-                        products.iter().map(|Product(x, y)| (&x.after, &y.after)),
-                    ),
+                    s: known(&linear.after, products.iter().map(|Product(x, y)| (&x.after, &y.after))),
                 },
                 Role::Before => View::After {
                     v: products
                         .iter()
                         .flat_map(|Product(x, y)| [y.before.clone(), x.before.clone()])
                         .collect(),
-                    s: known(
-                        algebra,
-                        &linear.before,
-                        products.iter().map(|Product(x, y)| (&x.before, &y.before)),
-                    ),
+                    s: known(&linear.before, products.iter().map(|Product(x, y)| (&x.before, &y.before))),
                 },
             };
-            super::remember(transcript, algebra, prover, view);
+            super::remember(transcript, Algebra::Bits, prover, view);
         }
     }
 
-    /// Remember to prove that the dealt ring element `u` is `c_j ^ c_(j+1)`, for bits c as elements 0 and 1:
-    /// `u = c_j + c_(j+1) - 2 c_j c_(j+1)`, a statement with one product.
-    pub(crate) fn claim_xor(&mut self, ring: Ring, c: &Dealt, u: &Dealt) {
-        self.claim_bits(ring, &[(1, c)], u);
-    }
-
-    /// [`Party::claim_xor`] for the sum of several bits, each times a public weight: a product for each.
+    /// Remember to prove that a dealt number `u` is a sum of bits of the dealer's, each times a public weight; the bits are shared
+    /// modulo 2, as elements 0 and 1. With the bits c_j known to one verifier and c_(j+1) to the other, u_(j+1) is
+    /// `sum of weights (c_j ^ c_(j+1)) - u_j`.
     pub(crate) fn claim_bits(&mut self, ring: Ring, bits: &[(u64, &Dealt)], u: &Dealt) {
-        let Some(transcript) = &mut self.transcript else { return };
-        let algebra = Algebra::Ring(ring);
-        let times = |c: &Column, factor: u64| {
-            Column::from(c.iter().map(|c| ring.wrap(c.wrapping_mul(factor))).collect::<Vec<_>>())
+        if self.transcript.is_none() {
+            return;
+        }
+        let n = bits.len();
+        let before = |component: fn(&Dealt) -> &Column| {
+            let (u, bits): (&[u64], Vec<(u64, &[u64])>) =
+                (component(u), bits.iter().map(|(weight, c)| (*weight, &component(c)[..])).collect());
+            let number = move |i: usize, others: usize| {
+                let terms = bits.iter().enumerate();
+                let sum = terms.fold(0u64, |sum, (t, (weight, c))| {
+                    sum.wrapping_add(weight.wrapping_mul(c[i] ^ (others as u64 >> t & 1)))
+                });
+                sum.wrapping_sub(u[i])
+            };
+            Side { bits: vec![], number }
         };
-        let minus_two = |of: fn(&Dealt) -> &Column| -> Vec<Column> {
-            bits.iter().map(|&(weight, c)| times(of(c), weight.wrapping_mul(2).wrapping_neg())).collect()
-        };
-        let columns = |of: fn(&Dealt) -> &Column| bits.iter().map(|&(_, c)| of(c).clone()).collect();
-        let rest = |of: fn(&Dealt) -> &Column| {
-            let mut s = of(u).to_vec();
-            algebra.negate(&mut s);
-            bits.iter().for_each(|&(weight, c)| algebra.add(&mut s, &times(of(c), weight)));
-            Column::from(s)
+        let after = |component: fn(&Dealt) -> &Column| {
+            let u: &[u64] = component(u);
+            Side {
+                bits: bits.iter().map(|(_, c)| &component(c)[..]).collect(),
+                number: move |i: usize, _: usize| u[i],
+            }
         };
         for prover in PartyId::ALL {
-            let view = match Role::of(self.id, prover) {
-                Role::Mine => View::Prover { u: minus_two(|c| &c.own), v: columns(|c| &c.next) },
-                Role::After => View::Before { u: minus_two(|c| &c.after), s: rest(|c| &c.after) },
-                Role::Before => View::After { v: columns(|c| &c.before), s: rest(|c| &c.before) },
+            let (len, sides) = match Role::of(self.id, prover) {
+                Role::Mine => (u.own.len(), Sides::Both(before(|c| &c.own), after(|c| &c.next))),
+                Role::After => (u.after.len(), Sides::Before(before(|c| &c.after), n)),
+                Role::Before => (u.before.len(), Sides::After(after(|c| &c.before), 0)),
             };
-            super::remember(transcript, algebra, prover, view);
+            self.claim_same(ring, prover, len, sides);
         }
     }
 }
 
 /// What one verifier knows of a statement: the products of its own components, and the linear term.
-fn known<'a>(
-    algebra: Algebra,
-    linear: &Column,
-    products: impl Iterator<Item = (&'a Column, &'a Column)>,
-) -> Column {
+fn known<'a>(linear: &Column, products: impl Iterator<Item = (&'a Column, &'a Column)>) -> Column {
     let mut s = linear.to_vec();
-    products.for_each(|(x, y)| algebra.add_product(&mut s, x, y));
+    products.for_each(|(x, y)| Algebra::Bits.add_product(&mut s, x, y));
     s.into()
 }

@@ -5,12 +5,16 @@
 
 mod and;
 mod deal;
+mod same;
+mod select;
 mod split;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use and::And;
-pub(crate) use deal::{Deal, Dealt, Product};
+pub(crate) use deal::{Deal, DealMasks, Dealt, Product};
+pub(crate) use same::{Side, Sides};
+pub(crate) use select::{Select, Turned};
 pub(crate) use split::{Known, Pieces, Split};
 
 use crate::PartyId;

@@ -27,16 +27,10 @@ impl Known {
     pub fn map(&self, f: impl Fn(&[u64]) -> Vec<u64>) -> Known {
         Known { before: f(&self.before).into(), after: f(&self.after).into() }
     }
-
-    /// The same function of the words of two.
-    pub fn zip(&self, other: &Known, f: impl Fn(&[u64], &[u64]) -> Vec<u64>) -> Known {
-        Known { before: f(&self.before, &other.before).into(), after: f(&self.after, &other.after).into() }
-    }
 }
 
-/// A sum of products to be computed, each of a dealt value and one that the two others know.
+/// Bits to be computed: a sum of products, each of a dealt bit and one that the two others know.
 pub(crate) struct Split {
-    pub algebra: Algebra,
     pub terms: Vec<(Dealt, Known)>,
     /// Words of every part.
     pub words: Roles<usize>,
@@ -45,9 +39,31 @@ pub(crate) struct Split {
 /// A replicated value part by part: this party's components i and i + 1 in each.
 pub(crate) struct Pieces(pub Roles<[Vec<u64>; 2]>);
 
-/// A sum of products between the message and the end of its round.
+/// The two messages of every part: a sum of products each, of what their sender knows.
+pub(super) struct Exchange {
+    pub algebra: Algebra,
+    /// Of `c`, which the party after the dealer sends.
+    pub before: Vec<[Column; 2]>,
+    /// Of `c'`, which the party before the dealer sends.
+    pub after: Vec<[Column; 2]>,
+    /// Words of every part.
+    pub words: Roles<usize>,
+}
+
+/// What an exchange gave.
+pub(super) struct Exchanged {
+    /// The total. Its components in the own part are `-F` of key i and of key i + 1.
+    pub pieces: Pieces,
+    /// `c`, which came for the part of the party after.
+    pub c: Vec<u64>,
+    /// `c'`, which came for the part of the party before.
+    pub c2: Vec<u64>,
+}
+
+/// An exchange between the message and the end of its round.
 struct Open {
-    split: Split,
+    algebra: Algebra,
+    words: Roles<usize>,
     /// `-F` of the own part, of key i and of key i + 1.
     mine: [Vec<u64>; 2],
     /// `-F` of what is sent, and what is sent.
@@ -56,74 +72,71 @@ struct Open {
 }
 
 impl Party<'_> {
-    /// Multiply dealt values by what the two others know: they send each other one message each, one round.
-    ///
-    /// Party j + 1 sends `c = -A_(j+1) B - F_(j+1)`, party j + 2 sends `c' = -A_j B - F_j`; the components of the product are
-    /// `-F_j`, `-F_(j+1)` and `-(c + c')`. Neither receiver has the key of the mask of what it receives.
+    /// Multiply dealt bits by what the two others know: they send each other one message each, one round.
     pub(crate) fn split<const N: usize>(
         &mut self,
         what: &str,
         splits: [Split; N],
     ) -> Result<[Pieces; N], RunError> {
-        let pieces = self.split_all(what, splits.into())?;
-        Ok(pieces.try_into().unwrap_or_else(|_| unreachable!("one for each")))
+        let of = |terms: &[(Dealt, Known)], pick: fn(&(Dealt, Known)) -> [Column; 2]| {
+            terms.iter().map(pick).collect::<Vec<_>>()
+        };
+        let exchanges = splits.each_ref().map(|Split { terms, words }| Exchange {
+            algebra: Algebra::Bits,
+            before: of(terms, |(a, b)| [a.before.clone(), b.before.clone()]),
+            after: of(terms, |(a, b)| [a.after.clone(), b.after.clone()]),
+            words: *words,
+        });
+        let exchanged = self.exchange(what, exchanges.into())?;
+        let pieces = exchanged.into_iter().zip(splits).map(|(Exchanged { pieces, c, c2 }, split)| {
+            self.claim_split(split, &pieces, c, c2);
+            pieces
+        });
+        Ok(pieces.collect::<Vec<_>>().try_into().unwrap_or_else(|_| unreachable!("one for each")))
     }
 
-    /// [`Party::split`] for any number of results.
-    pub(crate) fn split_all(&mut self, what: &str, splits: Vec<Split>) -> Result<Vec<Pieces>, RunError> {
+    /// Party j + 1 sends `c = -(its sum) - F_(j+1)`, party j + 2 sends `c' = -(its sum) - F_j`; the components of both sums' total are
+    /// `-F_j`, `-F_(j+1)` and `-(c + c')`. Neither receiver has the key of the mask of what it receives. One round.
+    pub(super) fn exchange(
+        &mut self,
+        what: &str,
+        exchanges: Vec<Exchange>,
+    ) -> Result<Vec<Exchanged>, RunError> {
         let Streams { own: mut key, next: mut next_key } = self.draw();
         let (mut out, mut prev, mut next) = (Messages::default(), 0, 0);
-        let mut open = Vec::with_capacity(splits.len());
-        for split in splits {
-            let (algebra, words, ring) = (split.algebra, split.words, split.algebra.ring());
+        let mut open = Vec::with_capacity(exchanges.len());
+        for Exchange { algebra, before, after, words } in exchanges {
+            let ring = algebra.ring();
             // Both holders of a key take first the piece for the part of its number, then that for the part before.
             let own_mine = masked(&mut key, algebra, words.mine, &[], &mut vec![]).0;
-            let terms: Vec<_> = split.terms.iter().map(|(a, b)| (&a.before[..], &b.before[..])).collect();
-            let before = masked(&mut key, algebra, words.before, &terms, &mut out.next);
-            let terms: Vec<_> = split.terms.iter().map(|(a, b)| (&a.after[..], &b.after[..])).collect();
-            let after = masked(&mut next_key, algebra, words.after, &terms, &mut out.prev);
+            let before = masked(&mut key, algebra, words.before, &before, &mut out.next);
+            let after = masked(&mut next_key, algebra, words.after, &after, &mut out.prev);
             let next_mine = masked(&mut next_key, algebra, words.mine, &[], &mut vec![]).0;
             next += ring.packed_bytes(words.before);
             prev += ring.packed_bytes(words.after);
-            open.push(Open { split, mine: [own_mine, next_mine], before, after });
+            open.push(Open { algebra, words, mine: [own_mine, next_mine], before, after });
         }
         let got = self.talk(what, out, (prev, next))?;
         let (mut from_prev, mut from_next) = (&got.prev[..], &got.next[..]);
-        let mut pieces = Vec::with_capacity(open.len());
+        let mut exchanged = Vec::with_capacity(open.len());
         for open in open {
-            let (ring, words) = (open.split.algebra.ring(), open.split.words);
+            let (ring, words) = (open.algebra.ring(), open.words);
             let c = take(&mut from_prev, ring, words.after);
             let c2 = take(&mut from_next, ring, words.before);
             let c = self.unpack(what, ring, c, words.after, self.id.prev())?;
             let c2 = self.unpack(what, ring, c2, words.before, self.id.next())?;
-            pieces.push(self.close(open, c, c2));
+            exchanged.push(open.close(c, c2));
         }
-        Ok(pieces)
+        Ok(exchanged)
     }
 
-    /// The product from what came: `c` of the part of the party after, `c2` (that is, c') of the part of the party before.
-    fn close(&mut self, open: Open, c: Vec<u64>, c2: Vec<u64>) -> Pieces {
-        let Open { split, mine, before: (before, mut sent), after: (after, mut sent2) } = open;
-        let algebra = split.algebra;
-        for (sent, came) in [(&mut sent, &c2), (&mut sent2, &c)] {
-            algebra.add(sent, came);
-            algebra.negate(sent);
-        }
-        if self.transcript.is_some() {
-            let mut masks = mine.clone();
-            masks.iter_mut().for_each(|mask| algebra.negate(mask));
-            self.claim_split(split, masks, c, c2);
-        }
-        Pieces(Roles { mine, before: [before, sent], after: [sent2, after] })
-    }
-
-    /// Remember to prove c and c': the last two rows of the table in docs/rep3.md, section 6.
-    fn claim_split(&mut self, split: Split, masks: [Vec<u64>; 2], c: Vec<u64>, c2: Vec<u64>) {
+    /// Remember to prove c and c': the rows of the table in docs/rep3.md, section 6.
+    fn claim_split(&mut self, split: Split, pieces: &Pieces, c: Vec<u64>, c2: Vec<u64>) {
         let Some(transcript) = &mut self.transcript else { return };
         let (a, b): (Vec<Dealt>, Vec<Known>) = split.terms.into_iter().unzip();
         let of = |f: fn(&Dealt) -> &Column| a.iter().map(|a| f(a).clone()).collect::<Vec<_>>();
         let known = |f: fn(&Known) -> &Column| b.iter().map(|b| f(b).clone()).collect::<Vec<_>>();
-        let [own, next] = masks.map(Column::from);
+        let [own, next] = pieces.0.mine.clone().map(Column::from);
         let (c, c2) = (Column::from(c), Column::from(c2));
         for j in PartyId::ALL {
             let views = match Role::of(self.id, j) {
@@ -141,9 +154,22 @@ impl Party<'_> {
                 ],
             };
             for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
-                super::remember(transcript, split.algebra, prover, view);
+                super::remember(transcript, Algebra::Bits, prover, view);
             }
         }
+    }
+}
+
+impl Open {
+    /// The total from what came: `c` of the part of the party after, `c2` (that is, c') of the part of the party before.
+    fn close(self, c: Vec<u64>, c2: Vec<u64>) -> Exchanged {
+        let Open { algebra, mine, before: (before, mut sent), after: (after, mut sent2), .. } = self;
+        for (sent, came) in [(&mut sent, &c2), (&mut sent2, &c)] {
+            algebra.add(sent, came);
+            algebra.negate(sent);
+        }
+        let pieces = Pieces(Roles { mine, before: [before, sent], after: [sent2, after] });
+        Exchanged { pieces, c, c2 }
     }
 }
 
@@ -152,7 +178,7 @@ fn masked(
     key: &mut Prg,
     algebra: Algebra,
     n: usize,
-    terms: &[(&[u64], &[u64])],
+    terms: &[[Column; 2]],
     message: &mut Vec<u8>,
 ) -> (Vec<u64>, Vec<u64>) {
     let ring = algebra.ring();
@@ -168,7 +194,7 @@ fn masked(
         algebra.negate(words);
         masks.extend_from_slice(words);
         if !terms.is_empty() {
-            for (a, b) in terms {
+            for [a, b] in terms {
                 algebra.subtract_product(words, &a[piece.clone()], &b[piece.clone()]);
             }
             sum.extend_from_slice(words);

@@ -1,9 +1,9 @@
-use super::{And, Deal, Known, Split};
-use crate::parts::Parts;
+use super::{And, Deal, Known, Product, Select, Side, Sides, Split, Turned};
+use crate::parts::{Parts, Role};
 use crate::planes::Words;
 use crate::proof::Algebra;
 use crate::testing::{check_claims, edges, open_planes, share, three, value};
-use crate::{Party, Planes, Security, Share};
+use crate::{Party, PartyId, Planes, Security, Share};
 use privet_prg::Seed;
 use privet_ring::Ring;
 
@@ -19,27 +19,84 @@ fn known(cx: &Party, parts: &Parts, values: &[u64]) -> Known {
 }
 
 #[test]
-fn products_of_dealt_and_known_values_add_up() {
-    for bits in [1, 13, 64] {
+fn products_of_dealt_bits_and_known_ones_add_up() {
+    for n in [0, 1, 70, 400, 4000] {
+        let mut stream = Seed::from_bytes([3; 16]).stream();
+        let mut draw = || stream.elements(Ring::R64, n);
+        let (a, b, c, d) = (draw(), draw(), draw(), draw());
+        let results = three(Security::Malicious, |cx| {
+            let parts = Parts::of(n);
+            let words = parts.elements(cx.id).map(|part| part.len());
+            let columns = [&a, &c].map(|v| Deal {
+                algebra: Algebra::Bits,
+                values: mine(cx, &parts, v),
+                words,
+                masks: None,
+            });
+            let [a, c] = cx.deal("values", columns).unwrap();
+            let terms = vec![(a, known(cx, &parts, &b)), (c, known(cx, &parts, &d))];
+            let [sum] = cx.split("products", [Split { terms, words }]).unwrap();
+            let sum = sum.join(cx.id, &parts);
+            (Planes::new(64 * n, 1, sum.own.to_vec(), sum.next.to_vec()), cx.transcript.take().unwrap())
+        });
+        let expected: Vec<u64> = (0..n).map(|i| a[i] & b[i] ^ c[i] & d[i]).collect();
+        assert_eq!(open_planes(results.each_ref().map(|r| &r.0)), expected, "{n}");
+        check_claims(results.each_ref().map(|r| &r.1));
+    }
+}
+
+/// Dealt numbers times known bits, and known numbers times the components of a bit.
+#[test]
+fn bits_times_numbers_add_up() {
+    for bits in [1, 13, 31, 33, 64] {
         let ring = Ring::new(bits);
         let algebra = Algebra::Ring(ring);
         for n in [0, 1, 70, 400, 4000] {
             let mut stream = Seed::from_bytes([3; 16]).stream();
-            let mut draw = || stream.elements(ring, n);
-            let (a, b, c, d) = (draw(), draw(), draw(), draw());
-            let program = |cx: &mut Party| -> Share {
-                let parts = Parts::of(n);
-                let words = parts.elements(cx.id).map(|part| part.len());
-                let columns = [&a, &c].map(|v| Deal { algebra, values: mine(cx, &parts, v), words });
-                let [a, c] = cx.deal("values", columns).unwrap();
-                let terms = vec![(a, known(cx, &parts, &b)), (c, known(cx, &parts, &d))];
-                let [sum] = cx.split("products", [Split { algebra, terms, words }]).unwrap();
-                sum.join(cx.id, &parts)
+            let mut draw = |ring| stream.elements(ring, n);
+            let (a, c, y, z) = (draw(ring), draw(ring), draw(ring), draw(ring));
+            let one = Ring::new(1);
+            let (v, w, d0, d1, d2) = (draw(one), draw(one), draw(one), draw(one), draw(one));
+            let d = [&d0, &d1, &d2];
+            let program = |chosen: usize, turned: bool| {
+                let (d, parts) = (&d, Parts::of(n));
+                let (a, c, y, z, v, w) = (&a, &c, &y, &z, &v, &w);
+                move |cx: &mut Party| -> Share {
+                    let words = parts.elements(cx.id).map(|part| part.len());
+                    let columns =
+                        [a, c].map(|x| Deal { algebra, values: mine(cx, &parts, x), words, masks: None });
+                    let [a, c] = cx.deal("values", columns).unwrap();
+                    let mut terms = vec![(a, known(cx, &parts, v)), (c, known(cx, &parts, w))];
+                    terms.truncate(chosen);
+                    let plane = |bits: &[u64]| crate::planes::to_planes(cx.device, bits, &[0]);
+                    let own = plane(d[cx.id.index()]);
+                    let bit = Planes::new(n, 1, own, plane(d[cx.id.next().index()]));
+                    let turned = turned.then(|| Turned {
+                        bit: bit.dealt(cx.id, &parts),
+                        after: known(cx, &parts, y),
+                        before: known(cx, &parts, z),
+                    });
+                    let [sum] = cx.select("sum", [Select { ring, chosen: terms, turned, words }]).unwrap();
+                    sum.join(cx.id, &parts)
+                }
             };
-            let expected: Vec<u64> = (0..n)
-                .map(|i| ring.wrap(a[i].wrapping_mul(b[i]).wrapping_add(c[i].wrapping_mul(d[i]))))
-                .collect();
-            assert_eq!(value(ring, program), expected, "{n} of {ring}");
+            for (chosen, turned) in [(1, false), (2, false), (1, true), (2, true), (0, true)] {
+                let found = value(ring, program(chosen, turned));
+                let parts = Parts::of(n);
+                for (i, found) in found.into_iter().enumerate() {
+                    let dealer = PartyId::ALL.into_iter().find(|j| parts.elements(*j).mine.contains(&i));
+                    let j = dealer.unwrap().index();
+                    let mut expected = 0u64;
+                    for (a, v) in [(&a, &v), (&c, &w)].into_iter().take(chosen) {
+                        expected = expected.wrapping_add(a[i].wrapping_mul(v[i]));
+                    }
+                    if turned {
+                        let [first, second] = [z[i] * d[j][i], y[i] * d[(j + 1) % 3][i]];
+                        expected = expected.wrapping_add(first).wrapping_add(second);
+                    }
+                    assert_eq!(found, ring.wrap(expected), "{i} of {n} of {ring}: {chosen}, {turned}");
+                }
+            }
         }
     }
 }
@@ -79,24 +136,72 @@ fn bits_are_combined() {
 #[test]
 #[should_panic(expected = "does not hold")]
 fn a_dealt_product_that_is_none_is_noticed() {
-    let (ring, n) = (Ring::new(20), 200);
-    let algebra = Algebra::Ring(ring);
-    let (x, y) = (edges(ring, n), edges(ring, n));
+    let n = 200;
+    let (x, y) = (edges(Ring::R64, n), edges(Ring::new(40), n));
     let transcripts = three(Security::Malicious, |cx| {
         let parts = Parts::of(n);
         let words = parts.elements(cx.id).map(|part| part.len());
         let (a, b) = (mine(cx, &parts, &x), mine(cx, &parts, &y));
-        let mut product: Vec<u64> = a.iter().zip(&b).map(|(a, b)| ring.wrap(a.wrapping_mul(*b))).collect();
+        let mut product: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a & b).collect();
         if cx.id.index() == 1 {
             product[17] ^= 1 << 12;
         }
-        let columns = [a, b, product].map(|values| Deal { algebra, values, words });
+        let columns =
+            [a, b, product].map(|values| Deal { algebra: Algebra::Bits, values, words, masks: None });
         let [a, b, product] = cx.deal("values", columns).unwrap();
-        let minus = product.map(|p| p.iter().map(|p| ring.wrap(p.wrapping_neg())).collect());
-        cx.claim_dealt(algebra, &[super::Product(&a, &b)], &minus);
+        cx.claim_dealt(&[Product(&a, &b)], &product);
         cx.transcript.take().unwrap()
     });
     check_claims(transcripts.each_ref());
+}
+
+/// Numbers of which one verifier knows four and the other two, and each the bits that choose among the other's: the same everywhere,
+/// but for one place where they differ by `error`.
+fn compared(ring: Ring, error: u64) {
+    let n = 100;
+    let mut stream = Seed::from_bytes([4; 16]).stream();
+    let mut draw = |ring| stream.elements(ring, n);
+    let bits = [(); 3].map(|()| draw(Ring::new(1)));
+    let first: [Vec<u64>; 4] = std::array::from_fn(|_| draw(ring));
+    let mut second = [(); 2].map(|()| draw(ring));
+    for i in 0..n {
+        // bits 1 and 2 choose among the first, bit 0 among the second
+        let chosen = first[(bits[1][i] | bits[2][i] << 1) as usize][i];
+        second[bits[0][i] as usize][i] = ring.wrap(chosen.wrapping_add(if i == 77 { error } else { 0 }));
+    }
+    let before = || Side { bits: vec![&bits[0][..]], number: |i: usize, x: usize| first[x][i] };
+    let after = || Side { bits: vec![&bits[1][..], &bits[2][..]], number: |i: usize, x: usize| second[x][i] };
+    let transcripts = three(Security::Malicious, |cx| {
+        for prover in PartyId::ALL {
+            let sides = match Role::of(cx.id, prover) {
+                Role::Mine => Sides::Both(before(), after()),
+                Role::After => Sides::Before(before(), 2),
+                Role::Before => Sides::After(after(), 1),
+            };
+            cx.claim_same(ring, prover, n, sides);
+        }
+        cx.transcript.take().unwrap()
+    });
+    check_claims(transcripts.each_ref());
+}
+
+#[test]
+fn chosen_numbers_that_are_the_same_are_stated() {
+    for bits in [1, 2, 13, 21, 22, 32, 33, 64] {
+        compared(Ring::new(bits), 0);
+    }
+}
+
+#[test]
+#[should_panic(expected = "word 25, does not hold")]
+fn a_difference_in_the_highest_bit_is_noticed() {
+    compared(Ring::new(21), 1 << 20);
+}
+
+#[test]
+#[should_panic(expected = "word 77, does not hold")]
+fn a_difference_in_the_lowest_bit_is_noticed() {
+    compared(Ring::new(33), 1);
 }
 
 /// A wrong bit of a sum, with everything that follows from it computed honestly.

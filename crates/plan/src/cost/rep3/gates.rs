@@ -34,24 +34,37 @@ impl Parts {
         Talk { sent: self.planes(planes).map(|w| 8 * w), rounds: 1 }.into()
     }
 
-    /// Party j deals a bit that it knows as a number, which is stated to be that bit, with one product.
-    fn deal_bit(&self, bits: u32) -> Moves {
-        self.deal(bits).stating(Extension::Ring, self.elements, 1)
+    /// Party j + 1 deals for the part of party j.
+    fn deal_turned(&self, bits: u32) -> Moves {
+        let [a, b, c] = self.elements.map(|n| packed(n, bits));
+        Talk { sent: [c, a, b], rounds: 1 }.into()
     }
 
-    /// Both parties other than the dealer send one element each, a sum of `terms` products, and state it.
-    fn split(&self, bits: u32, terms: usize) -> Moves {
+    /// Words that hold numbers of so many bits, as many in one as go in.
+    fn numbers(&self, bits: u32) -> [u64; 3] {
+        self.elements.map(|n| n.div_ceil(64 / bits as u64))
+    }
+
+    /// Party j deals a number, a sum of so many bits that it knows, which is stated: a term for every set of bits.
+    fn deal_bits(&self, bits: u32, count: u32) -> Moves {
+        self.deal(bits).stating(Extension::Bits, self.numbers(bits), sets(count))
+    }
+
+    /// Both parties other than the dealer send one number each, of so many products with bits of theirs and so many with bits of the
+    /// dealer's, and state it.
+    fn select(&self, bits: u32, chosen: u32, turned: u32) -> Moves {
         let sent = others(self.elements.map(|n| packed(n, bits)));
-        stated_by_others(Talk { sent, rounds: 1 }.into(), Extension::Ring, self.elements, terms)
+        let terms = sets(chosen) + sets(turned);
+        stated_by_others(Talk { sent, rounds: 1 }.into(), self.numbers(bits), terms)
     }
 
     /// Some planes at once, so many with so many terms each.
     fn split_planes(&self, planes: &[(u64, usize)]) -> Moves {
         let count: u64 = planes.iter().map(|(planes, _)| planes).sum();
         let talk = Talk { sent: others(self.planes(count).map(|w| 8 * w)), rounds: 1 };
-        planes.iter().fold(talk.into(), |moves, &(planes, terms)| {
-            stated_by_others(moves, Extension::Bits, self.planes(planes), terms)
-        })
+        planes
+            .iter()
+            .fold(talk.into(), |moves, &(planes, terms)| stated_by_others(moves, self.planes(planes), terms))
     }
 
     /// So many planes at once, each with statements of its own about everybody.
@@ -108,47 +121,55 @@ impl Parts {
 
     /// A bit as a number.
     fn number(&self, bits: u32) -> Moves {
-        if bits == 1 { Moves::default() } else { self.deal_bit(bits).then(self.split(bits, 1)) }
+        if bits == 1 { Moves::default() } else { self.deal_bits(bits, 1).then(self.select(bits, 1, 0)) }
     }
 
-    /// A bit times a value in each of `rings`: the bit and its product with the dealer's summand are dealt, and the latter
-    /// is stated to be that product.
-    fn select(&self, rings: &[u32]) -> Moves {
-        let deals = rings
-            .iter()
-            .map(|&k| self.deal_bit(k).and_also(self.deal(k).stating(Extension::Ring, self.elements, 2)));
-        let splits = rings.iter().map(|&k| self.split(k, 2));
-        let both = |moves: &mut dyn Iterator<Item = Moves>| moves.fold(Moves::default(), Moves::and_also);
-        both(&mut deals.into_iter()).then(both(&mut splits.into_iter()))
+    /// A bit times a value in each of `rings`: the party after the dealer deals its product with a component of the bit, the dealer its
+    /// own with the bit.
+    fn times(&self, rings: &[u32]) -> Moves {
+        let all = |moves: &dyn Fn(u32) -> Moves| {
+            rings.iter().fold(Moves::default(), |all, &bits| all.and_also(moves(bits)))
+        };
+        let dealt = all(&|bits| {
+            let [a, b, c] = self.numbers(bits);
+            let product = self.deal(bits).stating(Extension::Bits, [a, b, c], 2);
+            product.and_also(self.deal_turned(bits).stating(Extension::Bits, [c, a, b], 1))
+        });
+        dealt.then(all(&|bits| self.select(bits, 1, 1)))
     }
 
     /// The carries of the m low bits, in `bits` bits, from what is dealt of them and the carry c.
     fn carries(&self, security: Security, m: u64, bits: u32) -> Moves {
         // the dealer's own carry, as a bit, is what it proves
         let proof = u64::from(security == Security::Malicious);
-        let dealt = self.deal_bit(bits).and_also(self.deal_bit(bits));
-        self.bits(m, proof, true).then(self.carry(m)).then(dealt).then(self.split(bits, 1))
+        let dealt = self.deal_bits(bits, 1).and_also(self.deal_bits(bits, 1));
+        self.bits(m, proof, true).then(self.carry(m)).then(dealt).then(self.select(bits, 1, 0))
     }
 
     /// The same, less what k bits carry of a number below 2^(k-1): one sum of two products.
     fn carries_and_wraps(&self, security: Security, k: u64, shift: u64, bits: u32) -> Moves {
         let (growth, proof) = (bits - (k - shift) as u32, u64::from(security == Security::Malicious));
-        let sum = self.deal(bits).stating(Extension::Ring, self.elements, 2);
-        let mut dealt = self.deal_bit(bits).and_also(self.deal_bit(growth)).and_also(sum);
+        let bit = |bits| self.deal_bits(bits, 1);
+        let mut dealt = bit(bits).and_also(bit(growth)).and_also(self.deal_bits(bits, 2));
         if security == Security::Malicious {
             dealt = dealt.and_also(self.bits(k, 1, false));
         }
-        self.bits(shift, proof, true).then(self.carry(shift)).then(dealt).then(self.split(bits, 2))
+        self.bits(shift, proof, true).then(self.carry(shift)).then(dealt).then(self.select(bits, 2, 0))
     }
 
     /// The same of numbers below 2^(m-1).
     fn carries_below_half(&self, security: Security, m: u64, bits: u32) -> Moves {
-        let mut dealt = self.deal_bit(bits).and_also(self.deal_bit(bits));
+        let mut dealt = self.deal_bits(bits, 1).and_also(self.deal_bits(bits, 1));
         if security == Security::Malicious {
             dealt = dealt.and_also(self.bits(m, 1, false));
         }
-        dealt.then(self.split(bits, 1))
+        dealt.then(self.select(bits, 1, 0))
     }
+}
+
+/// The nonempty sets of so many bits.
+fn sets(bits: u32) -> usize {
+    (1 << bits) - 1
 }
 
 /// What each party sends where it sends as much as the others' parts are long.
@@ -156,10 +177,10 @@ fn others(parts: [u64; 3]) -> [u64; 3] {
     [parts[1] + parts[2], parts[2] + parts[0], parts[0] + parts[1]]
 }
 
-/// With statements about both parties other than the dealer, for each part.
-fn stated_by_others(moves: Moves, extension: Extension, parts: [u64; 3], terms: usize) -> Moves {
-    let [a, b, c] = parts;
-    moves.stating(extension, [c, a, b], terms).stating(extension, [b, c, a], terms)
+/// With statements about words of bits of both parties other than the dealer, for each part.
+fn stated_by_others(moves: Moves, words: [u64; 3], terms: usize) -> Moves {
+    let [a, b, c] = words;
+    moves.stating(Extension::Bits, [c, a, b], terms).stating(Extension::Bits, [b, c, a], terms)
 }
 
 /// Vectors longer than [`Rep3::BLOCK`] go through a gate in blocks.
@@ -199,7 +220,7 @@ pub(super) fn truncate_keeping(security: Security, n: u64, from: u32, shift: u32
 
 /// By a bit that is there.
 pub(super) fn choose(n: u64, bits: u32) -> Moves {
-    blocks(n, |parts| parts.select(&[bits]))
+    blocks(n, |parts| parts.times(&[bits]))
 }
 
 pub(super) fn extend(security: Security, n: u64, from: u32, to: u32) -> Moves {
@@ -211,7 +232,7 @@ pub(super) fn extend(security: Security, n: u64, from: u32, to: u32) -> Moves {
 
 pub(super) fn relu(security: Security, n: u64, from: u32, to: u32) -> Moves {
     blocks(n, |parts| {
-        let relu = parts.sign(from).then(parts.select(&[from]));
+        let relu = parts.sign(from).then(parts.times(&[from]));
         match to - from {
             0 => relu,
             growth => relu.then(parts.carries_below_half(security, from as u64, growth)),
@@ -226,7 +247,7 @@ pub(super) fn tournament(security: Security, levels: &[Level], bits: u32) -> Mov
 
 /// Games in which the bit selects the index, too.
 pub(super) fn argmax(levels: &[Level], bits: u32, index: u32) -> Moves {
-    let game = |parts: Parts| parts.sign(bits).then(parts.select(&[bits, index]));
+    let game = |parts: Parts| parts.sign(bits).then(parts.times(&[bits, index]));
     games(levels).map(|n| game(Parts::of(n))).sum()
 }
 

@@ -1,0 +1,170 @@
+//! A bit times values: what ReLU, max and argmax end with.
+//!
+//! With the bit `c = u ^ v`, `u = c_j ^ c_(j+1)` and `v = c_(j+2)`, and `x = a + b`, u and a known to the dealer and v and b to the two
+//! others, `c x = c a + c b`, where `u = c_j + c_(j+1) - 2 c_j c_(j+1)` and `b' = (1 - 2v) b` give
+//! `c b = v b + c_j b' + c_(j+1) b' - 2 c_j c_(j+1) b'`. The last product is of three parties' making. Party j + 1 deals
+//! `y = c_(j+1) b`, of whose components R the dealer knows and D party j + 2, and the dealer deals `q = u a - 2 c_j R`. Then
+//!
+//! `c x = q + v (a - 2q) + v b + c_(j+1) b' + c_j (1 - 2v)(b - 2D)`.
+//!
+//! No term but a bit times a number is left, and of every product its factors are known together somewhere or are
+//! a bit and a number of the two ends of one message.
+
+use crate::context::Party;
+use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned};
+use crate::parts::{Parts, Role};
+use crate::proof::{Algebra, Column};
+use crate::{PartyId, Planes, RunError, Share};
+use privet_ring::Ring;
+
+/// One of the values.
+struct Factor {
+    ring: Ring,
+    a: Dealt,
+    b: Known,
+}
+
+/// A bit times values of as many elements, each in its own ring. Two rounds; 4/3 of a ring's bits a value and party.
+pub(crate) fn bit_times<const N: usize>(
+    cx: &mut Party,
+    bit: &Planes,
+    values: [(Ring, &Share); N],
+) -> Result<[Share; N], RunError> {
+    let (parts, proves) = (Parts::of(bit.n), cx.transcript.is_some());
+    let words = parts.elements(cx.id).map(|part| part.len());
+    let (c, v) = (bit.dealt(cx.id, &parts), bit.known(cx.id, &parts));
+    let factors = values.map(|(ring, x)| Factor {
+        ring,
+        a: Dealt::summand(cx.id, &parts, x),
+        b: Known::summand(cx.id, &parts, x),
+    });
+
+    let mut columns = Vec::with_capacity(2 * N);
+    for factor in &factors {
+        let algebra = Algebra::Ring(factor.ring);
+        let masks = cx.deal_masks(factor.ring, words.turned());
+        let q = factor.q(&c, &masks);
+        let y = c.before.iter().zip(factor.b.before.iter()).map(|(c, b)| c * b).collect();
+        columns.push(Deal { algebra, values: y, words: words.turned(), masks: Some(masks) });
+        columns.push(Deal { algebra, values: q, words, masks: None });
+    }
+    let dealt = cx.deal_all("selected", columns)?;
+
+    let mut selects = Vec::with_capacity(N);
+    for (factor, dealt) in factors.iter().zip(dealt.as_chunks::<2>().0) {
+        let (ring, [y, q]) = (factor.ring, dealt);
+        if proves {
+            factor.claim(cx, &c, dealt);
+        }
+        let less_twice = |a: &[u64], q: &[u64]| {
+            a.iter().zip(q).map(|(a, q)| ring.wrap(a.wrapping_sub(q.wrapping_mul(2)))).collect::<Vec<u64>>()
+        };
+        let signed = |v: &Column, b: &[u64]| {
+            let signed = |(v, b): (&u64, &u64)| ring.wrap((b ^ v.wrapping_neg()).wrapping_add(*v));
+            Column::from(v.iter().zip(b).map(signed).collect::<Vec<u64>>())
+        };
+        // what its sender alone needs, and what only proofs need
+        let (b, ends) = (&factor.b, [&y.next, &y.before]);
+        let unless = |needed: bool, column: &dyn Fn() -> Column| {
+            if needed { column() } else { Column::from(vec![]) }
+        };
+        let turned = Turned {
+            bit: c.clone(),
+            after: Known {
+                before: signed(&v.before, &b.before),
+                after: unless(proves, &|| signed(&v.after, &b.after)),
+            },
+            before: Known {
+                before: unless(proves, &|| signed(&v.before, &less_twice(&b.before, ends[0]))),
+                after: signed(&v.after, &less_twice(&b.after, ends[1])),
+            },
+        };
+        let rest = factor.a.operand(q, proves, less_twice);
+        selects.push(Select { ring, chosen: vec![(rest, v.clone())], turned: Some(turned), words });
+    }
+    let pieces = cx.select_all("select", selects)?;
+    let mut out = values.map(|_| Share::default());
+    for (i, mut product) in pieces.into_iter().enumerate() {
+        let algebra = Algebra::Ring(factors[i].ring);
+        product.add_dealt(algebra, &dealt[2 * i + 1]);
+        product.add_known_product(algebra, &v, &factors[i].b);
+        out[i] = product.join(cx.id, &parts);
+    }
+    Ok(out)
+}
+
+impl Factor {
+    /// `u a - 2 c_j R` of the own part.
+    fn q(&self, c: &Dealt, masks: &DealMasks) -> Vec<u64> {
+        let bits = c.own.iter().zip(c.next.iter());
+        let a = self.a.own.iter().zip(self.a.next.iter());
+        let q = bits.zip(a).zip(&masks.after).map(|(((cj, ck), (aj, ak)), r)| {
+            let selected = (cj ^ ck).wrapping_mul(aj.wrapping_add(*ak));
+            self.ring.wrap(selected.wrapping_sub(cj.wrapping_mul(r.wrapping_mul(2))))
+        });
+        q.collect()
+    }
+
+    /// Remember to prove y and q.
+    fn claim(&self, cx: &mut Party, c: &Dealt, [y, q]: &[Dealt; 2]) {
+        for j in PartyId::ALL {
+            let (a, b) = (&self.a, &self.b);
+            // y: R = c_(j+1) b - D, by the party after the dealer
+            let (n, sides) = match Role::of(cx.id, j) {
+                Role::Mine => (q.own.len(), Sides::Before(mask(&y.after, &c.next), 0)),
+                Role::Before => {
+                    (q.before.len(), Sides::Both(mask(&y.own, &c.before), lent(&b.before, &y.next)))
+                }
+                Role::After => (q.after.len(), Sides::After(lent(&b.after, &y.before), 1)),
+            };
+            cx.claim_same(self.ring, j.next(), n, sides);
+            // q, by the dealer
+            let (n, sides) = match Role::of(cx.id, j) {
+                Role::Mine => {
+                    let first = first(&c.own, &a.own, &q.own);
+                    (q.own.len(), Sides::Both(first, second(&c.next, &a.next, &q.next, &y.after)))
+                }
+                Role::Before => {
+                    (q.before.len(), Sides::After(second(&c.before, &a.before, &q.before, &y.own), 1))
+                }
+                Role::After => (q.after.len(), Sides::Before(first(&c.after, &a.after, &q.after), 1)),
+            };
+            cx.claim_same(self.ring, j, n, sides);
+        }
+    }
+}
+
+/// R, and the bit c_(j+1) that says what it is to be.
+fn mask<'a>(r: &'a [u64], bit: &'a [u64]) -> Side<'a, impl Fn(usize, usize) -> u64> {
+    Side { bits: vec![bit], number: |i: usize, _| r[i] }
+}
+
+/// `c_(j+1) b - D`.
+fn lent<'a>(b: &'a [u64], d: &'a [u64]) -> Side<'a, impl Fn(usize, usize) -> u64> {
+    Side { bits: vec![], number: |i: usize, c: usize| (b[i] & ones(c as u64)).wrapping_sub(d[i]) }
+}
+
+/// `u x_j - q_j`, of the bit c_j and c_(j+1).
+fn first<'a>(bit: &'a [u64], x: &'a [u64], q: &'a [u64]) -> Side<'a, impl Fn(usize, usize) -> u64> {
+    let number = |i: usize, c: usize| (x[i] & ones(bit[i] ^ c as u64)).wrapping_sub(q[i]);
+    Side { bits: vec![bit], number }
+}
+
+/// `q_(j+1) - u x_(j+1) + 2 c_j R`, of the bit c_(j+1) and c_j.
+fn second<'a>(
+    bit: &'a [u64],
+    x: &'a [u64],
+    q: &'a [u64],
+    r: &'a [u64],
+) -> Side<'a, impl Fn(usize, usize) -> u64> {
+    let number = |i: usize, c: usize| {
+        let selected = x[i] & ones(bit[i] ^ c as u64);
+        q[i].wrapping_sub(selected).wrapping_add(r[i].wrapping_mul(2) & ones(c as u64))
+    };
+    Side { bits: vec![bit], number }
+}
+
+/// A bit in every place.
+fn ones(bit: u64) -> u64 {
+    bit.wrapping_neg()
+}

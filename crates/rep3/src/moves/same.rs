@@ -1,0 +1,114 @@
+//! Statements that two numbers are the same, of which each verifier knows one but for bits that the other verifier knows
+//! (docs/rep3.md, section 6).
+//!
+//! The words W_x of one side, one for each choice x of the other's bits, have the word of the bits that are set as
+//! `W_0 ^ sum over sets of bits of (product of the bits)(difference)`. So the statement is one about words of bits, whatever their carries
+//! meant: a product for each nonempty set of bits on either side, of a word that one verifier knows and a bit that the other does.
+
+use crate::PartyId;
+use crate::context::Party;
+use crate::proof::{Algebra, Column, View};
+use privet_ring::Ring;
+
+/// What one verifier knows of a number: which of some it is, the other verifier's bits say.
+pub(crate) struct Side<'a, F> {
+    /// Its bits, which say which of the other side's numbers it is: 0 or 1 an element.
+    pub bits: Vec<&'a [u64]>,
+    /// Element i where the other's bits are those of the second argument, the first one lowest.
+    pub number: F,
+}
+
+/// One party's view of both sides.
+pub(crate) enum Sides<'a, F, G> {
+    /// The prover's.
+    Both(Side<'a, F>, Side<'a, G>),
+    /// That of the party before the prover, and how many bits the other side has.
+    Before(Side<'a, F>, usize),
+    /// That of the party after it.
+    After(Side<'a, G>, usize),
+}
+
+impl Party<'_> {
+    /// Remember that both sides' numbers are the same modulo 2^k, `n` of them.
+    pub(crate) fn claim_same<F, G>(&mut self, ring: Ring, prover: PartyId, n: usize, sides: Sides<F, G>)
+    where
+        F: Fn(usize, usize) -> u64,
+        G: Fn(usize, usize) -> u64,
+    {
+        let Some(transcript) = &mut self.transcript else { return };
+        // a statement about words of bits is u v + s_B + s_A = 0 as well as this side's number = the other's
+        let view = match sides {
+            Sides::Both(before, after) => {
+                let (others, own) = (after.bits.len(), before.bits.len());
+                View::Prover {
+                    u: before.operands(ring, n, others, Order::DifferencesFirst),
+                    v: after.operands(ring, n, own, Order::ProductsFirst),
+                }
+            }
+            Sides::Before(side, others) => View::Before {
+                u: side.operands(ring, n, others, Order::DifferencesFirst),
+                s: side.plain(ring, n),
+            },
+            Sides::After(side, others) => View::After {
+                v: side.operands(ring, n, others, Order::ProductsFirst),
+                s: side.plain(ring, n),
+            },
+        };
+        super::remember(transcript, Algebra::Bits, prover, view);
+    }
+}
+
+/// Differences of one side meet products of bits of the other.
+enum Order {
+    DifferencesFirst,
+    ProductsFirst,
+}
+
+impl<F: Fn(usize, usize) -> u64> Side<'_, F> {
+    /// The number where none of the other's bits is set.
+    fn plain(&self, ring: Ring, n: usize) -> Column {
+        side_by_side(ring, n, |i| (self.number)(i, 0))
+    }
+
+    fn operands(&self, ring: Ring, n: usize, others: usize, order: Order) -> Vec<Column> {
+        let differences = (1..1 << others).map(|set| match set {
+            // the common ones without a loop
+            1 | 2 => side_by_side(ring, n, |i| (self.number)(i, 0) ^ (self.number)(i, set)),
+            _ => side_by_side(ring, n, |i| subsets(set).fold(0, |sum, x| sum ^ (self.number)(i, x))),
+        });
+        let products = (1usize..1 << self.bits.len()).map(|set| {
+            let bits: Vec<&[u64]> = self
+                .bits
+                .iter()
+                .enumerate()
+                .filter(|(t, _)| set >> t & 1 == 1)
+                .map(|(_, b)| &b[..n])
+                .collect();
+            match bits[..] {
+                [bit] => side_by_side(ring, n, |i| bit[i].wrapping_neg()),
+                _ => side_by_side(ring, n, |i| bits.iter().fold(1, |all, bit| all & bit[i]).wrapping_neg()),
+            }
+        });
+        match order {
+            Order::DifferencesFirst => differences.chain(products).collect(),
+            Order::ProductsFirst => products.chain(differences).collect(),
+        }
+    }
+}
+
+/// All subsets of a set, as sets of bits, the empty one included.
+fn subsets(set: usize) -> impl Iterator<Item = usize> {
+    (0..=set).filter(move |x| x & !set == 0)
+}
+
+/// Numbers modulo 2^k, as many in a word as go in.
+fn side_by_side(ring: Ring, n: usize, number: impl Fn(usize) -> u64) -> Column {
+    let (bits, lanes) = (ring.bits() as usize, 64 / ring.bits() as usize);
+    if lanes == 1 {
+        return (0..n).map(|i| ring.wrap(number(i))).collect::<Vec<u64>>().into();
+    }
+    let word = |start: usize| {
+        (start..n.min(start + lanes)).rev().fold(0u64, |word, i| word << bits | ring.wrap(number(i)))
+    };
+    (0..n).step_by(lanes).map(word).collect::<Vec<u64>>().into()
+}

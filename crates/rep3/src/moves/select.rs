@@ -1,0 +1,160 @@
+//! Bits times numbers: what an exchange multiplies in a ring is always a number and a bit, so that both its messages are proved as
+//! words of bits.
+
+use super::same::{Side, Sides};
+use super::split::{Exchange, Exchanged};
+use super::{Dealt, Known, Pieces};
+use crate::context::Party;
+use crate::parts::{Role, Roles};
+use crate::proof::{Algebra, Column};
+use crate::{PartyId, RunError};
+use privet_ring::Ring;
+
+/// A sum of products to be computed, each of a bit and a number.
+pub(crate) struct Select {
+    pub ring: Ring,
+    /// Dealt numbers, each where a bit that the two others know is 1.
+    pub chosen: Vec<(Dealt, Known)>,
+    /// Numbers that the two others know, where a component of a bit that the dealer knows is 1.
+    pub turned: Option<Turned>,
+    /// Elements of every part.
+    pub words: Roles<usize>,
+}
+
+/// Two numbers that the two others know, one for each component of the dealer's bit.
+pub(crate) struct Turned {
+    /// Components j and j + 1 modulo 2, as elements 0 and 1.
+    pub bit: Dealt,
+    /// Where component j + 1 is 1: what the party after the dealer adds.
+    pub after: Known,
+    /// Where component j is 1: what the party before the dealer adds.
+    pub before: Known,
+}
+
+impl Party<'_> {
+    /// One message from each of the two others; one round.
+    ///
+    /// Party j + 1 sends `c = -(sum of A_(j+1) v) - y c_(j+1) - F_(j+1)`, party j + 2 sends `c' = -(sum of A_j v) - y' c_j - F_j`.
+    pub(crate) fn select<const N: usize>(
+        &mut self,
+        what: &str,
+        selects: [Select; N],
+    ) -> Result<[Pieces; N], RunError> {
+        let pieces = self.select_all(what, selects.into())?;
+        Ok(pieces.try_into().unwrap_or_else(|_| unreachable!("one for each")))
+    }
+
+    /// [`Party::select`] for any number of results.
+    pub(crate) fn select_all(&mut self, what: &str, selects: Vec<Select>) -> Result<Vec<Pieces>, RunError> {
+        let exchanges = selects.iter().map(Select::exchange).collect();
+        let exchanged = self.exchange(what, exchanges)?;
+        for (select, exchanged) in selects.iter().zip(&exchanged) {
+            self.claim_select(select, exchanged);
+        }
+        Ok(exchanged.into_iter().map(|exchanged| exchanged.pieces).collect())
+    }
+
+    /// Remember to prove both messages: the last rows of the table in docs/rep3.md, section 6. The holders of component
+    /// j + 1 of what was dealt know `-F - sum of A v` but for v, and the two others know `c + y c_(j+1)` but for the bit.
+    fn claim_select(&mut self, select: &Select, Exchanged { pieces, c, c2 }: &Exchanged) {
+        if self.transcript.is_none() {
+            return;
+        }
+        let (ring, words, Pieces(pieces)) = (select.ring, select.words, pieces);
+        let (chosen, turned) = (select.chosen.len(), usize::from(select.turned.is_some()));
+        for j in PartyId::ALL {
+            match Role::of(self.id, j) {
+                Role::Mine => {
+                    let [own, next] = &pieces.mine;
+                    let first = select.dealt(next, |a| &a.next);
+                    self.claim_same(ring, j.next(), words.mine, Sides::<_, Unseen>::Before(first, chosen));
+                    let second = select.dealt(own, |a| &a.own);
+                    self.claim_same(ring, j.prev(), words.mine, Sides::<Unseen, _>::After(second, chosen));
+                }
+                Role::Before => {
+                    let mask = &pieces.before[0];
+                    let sent = less(ring, &pieces.before[1], c2);
+                    let first = Sides::Both(
+                        select.dealt(mask, |a| &a.before),
+                        select.known(&sent, |b| &b.before, |turned| &turned.after),
+                    );
+                    self.claim_same(ring, j.next(), words.before, first);
+                    let second = select.known(c2, |b| &b.before, |turned| &turned.before);
+                    self.claim_same(ring, j.prev(), words.before, Sides::<_, Unseen>::Before(second, turned));
+                }
+                Role::After => {
+                    let first = select.known(c, |b| &b.after, |turned| &turned.after);
+                    self.claim_same(ring, j.next(), words.after, Sides::<Unseen, _>::After(first, turned));
+                    let mask = &pieces.after[1];
+                    let sent = less(ring, &pieces.after[0], c);
+                    let second = Sides::Both(
+                        select.known(&sent, |b| &b.after, |turned| &turned.before),
+                        select.dealt(mask, |a| &a.after),
+                    );
+                    self.claim_same(ring, j.prev(), words.after, second);
+                }
+            }
+        }
+    }
+}
+
+/// The other side's numbers, at a party that does not know them.
+type Unseen = fn(usize, usize) -> u64;
+
+impl Select {
+    fn exchange(&self) -> Exchange {
+        let (mut before, mut after): (Vec<_>, Vec<_>) =
+            self.chosen.iter().map(|(a, v)| ([&a.before, &v.before], [&a.after, &v.after])).unzip();
+        if let Some(Turned { bit, after: y, before: y2 }) = &self.turned {
+            before.push([&bit.before, &y.before]);
+            after.push([&bit.after, &y2.after]);
+        }
+        let columns =
+            |terms: Vec<[&Column; 2]>| terms.into_iter().map(|term| term.map(Column::clone)).collect();
+        Exchange {
+            algebra: Algebra::Ring(self.ring),
+            before: columns(before),
+            after: columns(after),
+            words: self.words,
+        }
+    }
+
+    /// `-F - sum of A v` of one component, for every choice of the bits v.
+    fn dealt<'a>(
+        &'a self,
+        mask: &'a [u64],
+        component: fn(&Dealt) -> &Column,
+    ) -> Side<'a, impl Fn(usize, usize) -> u64 + 'a> {
+        let numbers: Vec<&[u64]> = self.chosen.iter().map(|(a, _)| &component(a)[..mask.len()]).collect();
+        let number = move |i: usize, bits: usize| {
+            let terms = numbers.iter().enumerate().map(|(t, a)| a[i] & bit(bits, t));
+            terms.fold(mask[i], u64::wrapping_sub)
+        };
+        Side { bits: self.turned.iter().map(|turned| &component(&turned.bit)[..]).collect(), number }
+    }
+
+    /// A message and what its sender's bit times y was taken off for, for both values of that bit.
+    fn known<'a>(
+        &'a self,
+        message: &'a [u64],
+        part: fn(&Known) -> &Column,
+        number: fn(&Turned) -> &Known,
+    ) -> Side<'a, impl Fn(usize, usize) -> u64 + 'a> {
+        let y = self.turned.as_ref().map(|turned| &part(number(turned))[..message.len()]);
+        let number = move |i: usize, bits: usize| match y {
+            Some(y) => message[i].wrapping_add(y[i] & bit(bits, 0)),
+            None => message[i],
+        };
+        Side { bits: self.chosen.iter().map(|(_, v)| &part(v)[..]).collect(), number }
+    }
+}
+
+/// All ones where bit `t` is set, else 0.
+fn bit(bits: usize, t: usize) -> u64 {
+    (bits as u64 >> t & 1).wrapping_neg()
+}
+
+/// `-x - y`: one message from the sum of both.
+fn less(ring: Ring, x: &[u64], y: &[u64]) -> Vec<u64> {
+    x.iter().zip(y).map(|(x, y)| ring.wrap(x.wrapping_add(*y).wrapping_neg())).collect()
+}
