@@ -71,5 +71,11 @@ fn main() {
         let weights = &columns[1][..items.len()];
         let t = best(|| path.weigh(items, weights));
         line(name.clone(), "weigh, item", t, items.len());
+        for groups in [1, 8, 32] {
+            let sums = &mut vec![[0; 128]; items.len() / groups];
+            let some = &items[..groups * sums.len()];
+            let t = best(|| path.products(some, some, groups, sums));
+            line(name.clone(), &format!("products {groups}, pair"), t, some.len());
+        }
     }
 }

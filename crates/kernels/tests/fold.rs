@@ -129,3 +129,20 @@ fn weights_in_the_galois_ring() {
         }
     }
 }
+
+#[test]
+fn products_of_polynomials() {
+    let mut prg = stream(2);
+    for (groups, count) in [(0, 3), (1, 1), (1, 8), (1, 243), (3, 27), (7, 9), (8, 3), (9, 4), (40, 2)] {
+        let mut draw = |n: usize| -> Vec<u64> { prg.elements(Ring::R64, n) };
+        let (a, b, start) = (draw(64 * groups * count), draw(64 * groups * count), draw(128 * count));
+        let (a, b, start) = (a.as_chunks().0, b.as_chunks().0, start.as_chunks().0);
+        let mut expected = start.to_vec();
+        spec::products(a, b, groups, &mut expected);
+        for path in paths() {
+            let mut found = start.to_vec();
+            path.products(a, b, groups, &mut found);
+            assert!(found == expected, "{path}: {count} sums of {groups}");
+        }
+    }
+}

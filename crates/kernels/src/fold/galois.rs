@@ -5,6 +5,9 @@ const DEGREE: usize = super::GROUP;
 /// An element of the Galois ring.
 pub type Element = [u64; DEGREE];
 
+/// A polynomial of degree at most 127: what a product of two elements is before it is reduced.
+pub type Wide = [u64; 2 * DEGREE];
+
 /// A polynomial of degree at most 127, low and high coefficients, modulo Y^64 = -Y^4 - Y^3 - Y - 1.
 #[inline(always)]
 pub fn gr_reduce(low: &Element, high: &Element) -> Element {

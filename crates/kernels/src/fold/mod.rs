@@ -14,7 +14,7 @@ pub mod spec;
 
 pub use cpu::FoldPath;
 pub use field::{clmul, gf_mul, gf_reduce};
-pub use galois::{Element, gr_reduce, gr_times_bits};
+pub use galois::{Element, Wide, gr_reduce, gr_times_bits};
 
 /// Variables of a group of words.
 pub const WORD_VARS: u32 = 6;

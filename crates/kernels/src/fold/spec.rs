@@ -115,3 +115,15 @@ pub fn times_bits(a: &[u64; 64], bits: u64) -> [u64; 64] {
     }
     sum
 }
+
+/// See [`super::FoldPath::products`].
+pub fn products(a: &[[u64; 64]], b: &[[u64; 64]], groups: usize, sums: &mut [[u64; 128]]) {
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        for p in 0..64 {
+            for q in 0..64 {
+                let sum = &mut sums[i / groups][p + q];
+                *sum = sum.wrapping_add(a[p].wrapping_mul(b[q]));
+            }
+        }
+    }
+}

@@ -45,6 +45,6 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
 
     /// Values of `sum over groups of u_g v_g`, groups of 2^vars items.
     fn message(device: &dyn Device, u: &[Self], v: &[Self], vars: u32) -> Vec<Self>;
-    /// Every group's inner product with `basis`.
-    fn fold(device: &dyn Device, items: &[Self], basis: &[Self]) -> Vec<Self>;
+    /// Groups of 2^(r.len()) items as polynomials, at the point `r`.
+    fn fold(device: &dyn Device, items: Vec<Self>, r: &[u64]) -> Vec<Self>;
 }

@@ -141,9 +141,10 @@ impl Extension for Gf {
         sums
     }
 
-    fn fold(device: &dyn Device, items: &[Gf], basis: &[Gf]) -> Vec<Gf> {
+    fn fold(device: &dyn Device, items: Vec<Gf>, r: &[u64]) -> Vec<Gf> {
+        let basis = basis::<Gf>(device, r);
         let mut out = vec![0; items.len().div_ceil(basis.len())];
-        device.fold().field_fold(items, basis, &mut out);
+        device.fold().field_fold(&items, &basis, &mut out);
         out
     }
 }

@@ -3,7 +3,7 @@
 use super::batch::{Statements, Weights};
 use super::extension::Extension;
 use super::products::Joined;
-use super::tensor::{basis, evaluate};
+use super::tensor::evaluate;
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
 use privet_plan::cost::proofs::Shape;
@@ -77,9 +77,8 @@ impl<E: Extension> Prover<E> {
             self.v.extend(v);
             self.statements = Statements::default();
         } else {
-            let basis = basis::<E>(device, r);
-            self.u = E::fold(device, &self.u, &basis);
-            self.v = E::fold(device, &self.v, &basis);
+            self.u = E::fold(device, std::mem::take(&mut self.u), r);
+            self.v = E::fold(device, std::mem::take(&mut self.v), r);
         }
     }
 }
@@ -131,7 +130,7 @@ impl<E: Extension> Verifier<E> {
         let r = &r[..vars as usize];
         self.claim = evaluate(device, &values, r);
         if k >= self.shape.of_words() {
-            self.items = E::fold(device, &self.items, &basis::<E>(device, r));
+            self.items = E::fold(device, std::mem::take(&mut self.items), r);
             return;
         }
         if k + 1 < self.shape.of_words() {

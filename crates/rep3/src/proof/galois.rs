@@ -96,17 +96,9 @@ pub(super) fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
     gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"))
 }
 
-/// The inner product of two vectors, as far as the ring's bits go.
-pub(super) fn inner(device: &dyn Device, ring: Ring, u: &[Gr], v: &[Gr]) -> Gr {
-    message(device, ring, u, v, 0)[0]
-}
-
-/// See [`Extension::message`], as far as the ring's bits go.
-fn message(device: &dyn Device, ring: Ring, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
-    let mut sums = Sums::new(ring, vars);
-    let piece = BLOCKS << vars;
-    u.chunks(piece).zip(v.chunks(piece)).for_each(|(u, v)| sums.add(device, u, v));
-    sums.finish()
+/// The inner product of two vectors.
+pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr]) -> Gr {
+    Gr::message(device, u, v, 0)[0]
 }
 
 /// The rings of these batches, each once.
@@ -313,33 +305,21 @@ impl Extension for Gr {
     }
 
     fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
-        message(device, Ring::R64, u, v, vars)
+        let mut sums = Sums::new(vars);
+        sums.add(device, u, v);
+        sums.finish()
     }
 
-    fn fold(device: &dyn Device, items: &[Gr], basis: &[Gr]) -> Vec<Gr> {
-        // row (l, i): basis_l Y^i
-        let mut matrix = Vec::with_capacity(basis.len() * DEGREE);
-        for b in basis {
-            matrix.extend((0..DEGREE).map(|i| times_bits(b, 1 << i)));
+    fn fold(device: &dyn Device, mut items: Vec<Gr>, r: &[u64]) -> Vec<Gr> {
+        // one variable after the other: an element of the exceptional set times half the items
+        for &r in r {
+            let (mut even, mut odd): (Vec<Gr>, Vec<Gr>) =
+                items.chunks(2).map(|pair| (pair[0], pair.get(1).copied().unwrap_or(Gr::ZERO))).unzip();
+            Gr::times(device, &mut odd, r);
+            even.iter_mut().zip(&odd).for_each(|(even, odd)| *even = even.add(*odd));
+            items = even;
         }
-        let shape = |m| LinearShape::MatMul { m, k: DEGREE * basis.len(), n: DEGREE };
-        let matrix = device.prepare(Ring::R64, shape(1), matrix.as_flattened());
-        let mut out = vec![Gr::ZERO; items.len().div_ceil(basis.len())];
-        let whole = items.len() / basis.len();
-        let (groups, rest) = items.split_at(whole * basis.len());
-        let multiply = |items: &[Gr], out: &mut [Gr]| {
-            let (shape, x) = (shape(out.len()), items.as_flattened());
-            device.linear_acc(Ring::R64, shape, x, matrix.as_ref(), out.as_flattened_mut());
-        };
-        if whole > 0 {
-            multiply(groups, &mut out[..whole]);
-        }
-        if !rest.is_empty() {
-            let mut last = rest.to_vec();
-            last.resize(basis.len(), Gr::ZERO);
-            multiply(&last, &mut out[whole..]);
-        }
-        out
+        items
     }
 }
 

@@ -109,7 +109,7 @@ impl Product {
             let mut known = Gr::ZERO;
             if let Some((x, w)) = self.u.as_ref().map(both) {
                 if self.s.is_some() {
-                    known = inner(device, ring, &x, &w);
+                    known = inner(device, &x, &w);
                 }
                 to.u.extend(x.iter().chain(&w).map(|a| shifted(a, ring)));
             }

@@ -110,7 +110,7 @@ impl Second {
         Second {
             vars,
             powers: Powers::new(device, ring, first),
-            sums: Sums::new(ring, vars),
+            sums: Sums::new(vars),
             short: [vec![], vec![], vec![]],
             left: vec![],
             right: vec![],

@@ -4,7 +4,7 @@
 mod avx512;
 mod portable;
 
-use super::{Element, GROUP, WORD_VARS, points};
+use super::{Element, GROUP, WORD_VARS, Wide, points};
 use crate::CpuCap;
 use std::fmt;
 
@@ -165,6 +165,21 @@ impl FoldPath {
             return unsafe { avx512::weigh(items, weights) };
         }
         portable::weigh(items, weights);
+    }
+
+    /// Add to every sum s the products of its `groups` pairs of elements as polynomials over Z_2^64: of `a[s * groups + g]` and
+    /// `b[s * groups + g]`.
+    pub fn products(self, a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
+        assert!(a.len() == b.len() && a.len() == groups * sums.len(), "number of elements");
+        if groups == 0 {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::products(a, b, groups, sums) };
+        }
+        portable::products(a, b, groups, sums);
     }
 }
 

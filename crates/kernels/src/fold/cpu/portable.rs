@@ -1,6 +1,6 @@
 //! Plain Rust.
 
-use crate::fold::{Element, GROUP, WORD_VARS, clmul, gf_mul, gf_reduce, gr_times_bits, points};
+use crate::fold::{Element, GROUP, WORD_VARS, Wide, clmul, gf_mul, gf_reduce, gr_times_bits, points};
 
 /// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
 #[inline(always)]
@@ -150,5 +150,17 @@ pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, stride: usize, 
 pub(super) fn weigh(items: &mut [Element], weights: &[u64]) {
     for (item, s) in items.iter_mut().zip(weights) {
         *item = gr_times_bits(item, *s);
+    }
+}
+
+pub(super) fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
+    for ((a, b), sum) in a.chunks(groups).zip(b.chunks(groups)).zip(sums) {
+        for (a, b) in a.iter().zip(b) {
+            for (i, a) in a.iter().enumerate() {
+                for (sum, b) in sum[i..].iter_mut().zip(b) {
+                    *sum = sum.wrapping_add(a.wrapping_mul(*b));
+                }
+            }
+        }
     }
 }

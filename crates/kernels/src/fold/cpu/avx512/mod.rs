@@ -6,10 +6,12 @@ mod bits;
 mod field;
 mod lanes;
 mod points;
+mod products;
 mod ring;
 
 pub(super) use bits::{words_combine, words_fold, words_message};
 pub(super) use field::{field_fold, field_message};
+pub(super) use products::products;
 pub(super) use ring::{ring_values, ring_values_6, weigh};
 use std::arch::x86_64::*;
 
