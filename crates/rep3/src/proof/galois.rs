@@ -30,6 +30,9 @@ const ROWS: usize = 128;
 /// Groups of one matrix product of a message: what it is made of stays in the second-level cache.
 pub(super) const BLOCKS: usize = 128;
 
+/// Items that are multiplied at once in a fold.
+const FOLDED: usize = 16;
+
 /// The same of words.
 const WORD_BLOCKS: usize = 128;
 
@@ -311,13 +314,24 @@ impl Extension for Gr {
     }
 
     fn fold(device: &dyn Device, mut items: Vec<Gr>, r: &[u64]) -> Vec<Gr> {
-        // one variable after the other: an element of the exceptional set times half the items
+        // one variable after the other, in place: an element of the exceptional set times half the items
         for &r in r {
-            let (mut even, mut odd): (Vec<Gr>, Vec<Gr>) =
-                items.chunks(2).map(|pair| (pair[0], pair.get(1).copied().unwrap_or(Gr::ZERO))).unzip();
-            Gr::times(device, &mut odd, r);
-            even.iter_mut().zip(&odd).for_each(|(even, odd)| *even = even.add(*odd));
-            items = even;
+            let half = items.len().div_ceil(2);
+            for first in (0..half).step_by(FOLDED) {
+                let mut odd = [Gr::ZERO; FOLDED];
+                let places = first..half.min(first + FOLDED);
+                for (odd, i) in odd.iter_mut().zip(places.clone()) {
+                    if let Some(item) = items.get(2 * i + 1) {
+                        odd.copy_from_slice(item);
+                    }
+                }
+                Gr::times(device, &mut odd[..places.len()], r);
+                for (odd, i) in odd.iter().zip(places) {
+                    items.copy_within(2 * i..2 * i + 1, i);
+                    items[i].iter_mut().zip(odd).for_each(|(sum, odd)| *sum = sum.wrapping_add(*odd));
+                }
+            }
+            items.truncate(half);
         }
         items
     }
