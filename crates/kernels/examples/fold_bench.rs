@@ -66,6 +66,15 @@ fn main() {
             });
             line(name.clone(), &format!("ring_values {vars} {groups}, word and term"), t, 2 * WORDS);
         }
+        let mut sums = vec![[0; GROUP]; 1024];
+        for (rows, positions) in [(128, 128), (128, 784), (512, 1024), (4096, 32), (512, 10)] {
+            let (bits, n) = (&columns[1][..rows], rows * positions);
+            for (what, strides) in [("row by row", [positions, 1]), ("position by position", [1, rows])] {
+                let t = best(|| path.rows_combine(&columns[0][..n], strides, bits, &mut sums[..positions]));
+                let what = format!("rows_combine {rows} x {positions} {what}, row and position");
+                line(name.clone(), &what, t, n);
+            }
+        }
         let items = &mut columns[0].clone();
         let items = items.as_chunks_mut().0;
         let weights = &columns[1][..items.len()];

@@ -108,6 +108,33 @@ fn ring() {
 }
 
 #[test]
+fn rows() {
+    for rows in [0, 1, 3, 4, 5, 8, 11, 127, 128, 129, 300] {
+        for positions in [0, 1, 2, 7, 8, 9, 31] {
+            let mut prg = stream(rows + positions);
+            let bits = prg.elements(Ring::R64, rows);
+            // positions of a row, or rows of a position, side by side; or neither; also with others between them
+            for strides in [[positions, 1], [positions + 3, 1], [1, rows], [1, rows + 5], [2 * positions, 2]]
+            {
+                let last = |n: usize, stride: usize| n.saturating_sub(1) * stride;
+                // not a word more than needed
+                let words = last(rows, strides[0]) + last(positions, strides[1]) + 1;
+                let words = prg.elements(Ring::R64, words);
+                let start: Vec<[u64; 64]> =
+                    (0..positions).map(|_| prg.elements(Ring::R64, 64).try_into().unwrap()).collect();
+                let mut expected = start.clone();
+                spec::rows_combine(&words, strides, &bits, &mut expected);
+                for path in paths() {
+                    let mut found = start.clone();
+                    path.rows_combine(&words, strides, &bits, &mut found);
+                    assert!(found == expected, "{path}: {rows} rows, {positions} positions, {strides:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn diagonals_are_the_products_of_equal_coefficients() {
     for l in 0..64 {
         assert!(spec::is_diagonal(diagonal(l), l));

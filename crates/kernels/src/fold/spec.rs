@@ -56,6 +56,18 @@ pub fn words_combine(words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
     }
 }
 
+/// See [`super::FoldPath::rows_combine`].
+pub fn rows_combine(words: &[u64], strides: [usize; 2], bits: &[u64], out: &mut [[u64; 64]]) {
+    for (p, out) in out.iter_mut().enumerate() {
+        for (r, bits) in bits.iter().enumerate() {
+            let word = words[r * strides[0] + p * strides[1]];
+            for (c, sum) in out.iter_mut().enumerate() {
+                *sum = sum.wrapping_add(word * (bits >> c & 1));
+            }
+        }
+    }
+}
+
 /// See [`super::FoldPath::field_message`].
 pub fn field_message(u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
     for (u, v) in u.chunks(1 << vars).zip(v.chunks(1 << vars)) {

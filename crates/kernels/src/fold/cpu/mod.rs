@@ -156,6 +156,21 @@ impl FoldPath {
         each(0, values);
     }
 
+    /// Add to element p of the Galois ring the sum over rows r of the one with coefficients 0 and 1 of `bits[r]`, which are
+    /// public, times the word of row r at position p. It stands at `r strides[0] + p strides[1]`; fastest where one stride is 1.
+    pub fn rows_combine(self, words: &[u64], strides: [usize; 2], bits: &[u64], out: &mut [Element]) {
+        let (Some(row), Some(position)) = (bits.len().checked_sub(1), out.len().checked_sub(1)) else {
+            return;
+        };
+        assert!(row * strides[0] + position * strides[1] < words.len(), "number of words");
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::rows_combine(words, strides, bits, out) };
+        }
+        portable::rows_combine(words, strides, bits, out);
+    }
+
     /// Every element of the Galois ring times the one with coefficients 0 and 1 of its weight's bits. Weights are public.
     pub fn weigh(self, items: &mut [Element], weights: &[u64]) {
         assert_eq!(items.len(), weights.len(), "number of weights");

@@ -146,6 +146,43 @@ pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, stride: usize, 
     }
 }
 
+/// The sums of every choice of four rows once, for eight positions, then one look-up for four rows and a coefficient.
+pub(super) fn rows_combine(words: &[u64], strides: [usize; 2], bits: &[u64], out: &mut [Element]) {
+    const ROWS: usize = 4;
+    const POSITIONS: usize = 8;
+    let choices: Vec<[u8; GROUP]> = bits
+        .chunks(ROWS)
+        .map(|rows| {
+            std::array::from_fn(|c| {
+                rows.iter().enumerate().fold(0, |choice, (r, bits)| choice | ((bits >> c & 1) << r) as u8)
+            })
+        })
+        .collect();
+    for (i, out) in out.chunks_mut(POSITIONS).enumerate() {
+        let words = &words[i * POSITIONS * strides[1]..];
+        let mut sums = [[0u64; POSITIONS]; GROUP];
+        for (g, choices) in choices.iter().enumerate() {
+            let mut table = [[0u64; POSITIONS]; 1 << ROWS];
+            for r in 0..ROWS.min(bits.len() - ROWS * g) {
+                let words = &words[(ROWS * g + r) * strides[0]..];
+                let row: [u64; POSITIONS] =
+                    std::array::from_fn(|p| if p < out.len() { words[p * strides[1]] } else { 0 });
+                let (without, with) = table.split_at_mut(1 << r);
+                for (with, without) in with.iter_mut().zip(without) {
+                    *with = std::array::from_fn(|p| without[p].wrapping_add(row[p]));
+                }
+            }
+            for (sums, choice) in sums.iter_mut().zip(choices) {
+                let chosen = &table[usize::from(*choice)];
+                sums.iter_mut().zip(chosen).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+            }
+        }
+        for (p, out) in out.iter_mut().enumerate() {
+            out.iter_mut().zip(&sums).for_each(|(out, sums)| *out = out.wrapping_add(sums[p]));
+        }
+    }
+}
+
 #[inline(always)]
 pub(super) fn weigh(items: &mut [Element], weights: &[u64]) {
     for (item, s) in items.iter_mut().zip(weights) {

@@ -96,6 +96,14 @@ fn bytes(index: &[u8; 64]) -> V {
     unsafe { _mm512_loadu_si512(index.as_ptr().cast()) }
 }
 
+/// A byte for every lane: its bits of eight words.
+#[target_feature(enable = "avx512f,avx512vbmi,gfni")]
+#[inline]
+pub(super) fn columns(words: V) -> V {
+    let identity = _mm512_set1_epi64(0x8040_2010_0804_0201u64 as i64);
+    _mm512_gf2p8affine_epi64_epi8::<0>(identity, _mm512_permutexvar_epi8(bytes(&BYTES_OF_WORDS), words))
+}
+
 /// The 8x8 matrix that takes eight bits of a lane, of words `8 o ..`, to byte `q` of the sum of their basis elements.
 fn matrix(basis: &[u64; GROUP], q: usize, o: usize) -> i64 {
     let row = |t: usize| (0..8).fold(0u64, |row, k| row | (basis[8 * o + k] >> (8 * q + t) & 1) << k);
@@ -115,8 +123,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
     for (q, row) in matrices.iter_mut().enumerate() {
         row.iter_mut().enumerate().for_each(|(o, m)| *m = matrix(basis, q, o));
     }
-    let (to_bytes, order) = (bytes(&BYTES_OF_WORDS), bytes(&LANE_ORDER));
-    let identity = _mm512_set1_epi64(0x8040_2010_0804_0201u64 as i64);
+    let order = bytes(&LANE_ORDER);
     let mut last = [0; GROUP];
     for g in 0..words.len().div_ceil(GROUP) {
         let words = &words[g * GROUP..];
@@ -130,9 +137,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
         // a byte for every lane: its bits of eight words
         let mut x = [_mm512_setzero_si512(); 8];
         for (x, words) in x.iter_mut().zip(words.as_chunks::<8>().0) {
-            let rows = _mm512_permutexvar_epi8(to_bytes, load(words));
-            let columns = _mm512_gf2p8affine_epi64_epi8::<0>(identity, rows);
-            *x = _mm512_permutexvar_epi8(order, columns);
+            *x = _mm512_permutexvar_epi8(order, columns(load(words)));
         }
         // byte q of every lane
         let mut y = [_mm512_setzero_si512(); 8];
