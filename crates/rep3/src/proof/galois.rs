@@ -1,7 +1,7 @@
 //! Ring elements: statements over Z_2^64 in the Galois ring Z_2^64\[Y\]/(Y^64 + Y^4 + Y^3 + Y + 1).
 //!
-//! What costs time here are matrix products over Z_2^64, on the device: with a matrix of random bits, with the matrix of
-//! a multiplication, or of coefficients with coefficients.
+//! What costs time here are matrix products over Z_2^64, on the device: with the matrix of a multiplication, or of
+//! coefficients with coefficients; and sums of words chosen by random bits.
 
 use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
@@ -9,12 +9,11 @@ use super::outer::Sums;
 use super::products::Joined;
 use super::tensor::basis;
 use super::words::{Second, fold_columns};
-use privet_kernels::fold::{gr_reduce, gr_times_bits, points};
+use privet_kernels::fold::{gr_reduce, points};
 use privet_kernels::{Device, LinearShape, Weights as Prepared};
 use privet_plan::cost::proofs;
 use privet_prg::Prg;
 use privet_ring::Ring;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Coefficients of an element.
@@ -22,10 +21,6 @@ pub(super) const DEGREE: usize = 64;
 
 /// An element of the Galois ring, coefficient i for Y^i.
 pub(super) type Gr = [u64; DEGREE];
-
-/// Positions, and rows, of one product of [`combine`]: 1 MiB of operand.
-const POSITIONS: usize = 1024;
-const ROWS: usize = 128;
 
 /// Groups of one matrix product of a message: what it is made of stays in the second-level cache.
 pub(super) const BLOCKS: usize = 128;
@@ -39,11 +34,6 @@ const WORD_BLOCKS: usize = 128;
 /// Terms whose values are added before they meet a matrix: they stand side by side until then.
 const TERMS: usize = 16;
 
-/// Times an element of the exceptional set (public: branches on its bits).
-pub(super) fn times_bits(a: &Gr, bits: u64) -> Gr {
-    gr_times_bits(a, bits)
-}
-
 /// What a statement modulo 2^k is multiplied by, 2^(64-k), times every coefficient. What stood above the low k bits is gone: all
 /// that is computed before this needs no more of them.
 pub(super) fn shifted(a: &Gr, ring: Ring) -> Gr {
@@ -54,43 +44,6 @@ pub(super) fn shifted(a: &Gr, ring: Ring) -> Gr {
 /// from device to device, and would count in products with coefficients of other statements.
 pub(super) fn reduced(a: &Gr, ring: Ring) -> Gr {
     a.map(|c| ring.wrap(c))
-}
-
-/// For every row, the sum over positions p of `bits[p]`, as an element of the exceptional set, times the row's word at p, as far as
-/// the ring's bits go.
-/// `gather(rows, positions, out)` writes words row by row.
-pub(super) fn combine(
-    device: &dyn Device,
-    ring: Ring,
-    rows: usize,
-    bits: &[u64],
-    gather: impl FnMut(Range<usize>, Range<usize>, &mut [u64]),
-) -> Vec<Gr> {
-    let mut out = vec![Gr::ZERO; rows];
-    combine_to(device, ring, &mut out, bits, gather);
-    out
-}
-
-/// [`combine`], added to what stands there.
-fn combine_to(
-    device: &dyn Device,
-    ring: Ring,
-    out: &mut [Gr],
-    bits: &[u64],
-    mut gather: impl FnMut(Range<usize>, Range<usize>, &mut [u64]),
-) {
-    let rows = out.len();
-    let mut words = vec![0; ROWS.min(rows) * POSITIONS.min(bits.len())];
-    for (i, bits) in bits.chunks(POSITIONS).enumerate() {
-        let positions = i * POSITIONS..i * POSITIONS + bits.len();
-        let shape = |m| LinearShape::MatMul { m, k: bits.len(), n: DEGREE };
-        let matrix = exceptional(device, ring, bits);
-        for (j, out) in out.chunks_mut(ROWS).enumerate() {
-            let words = &mut words[..out.len() * bits.len()];
-            gather(j * ROWS..j * ROWS + out.len(), positions.clone(), words);
-            device.linear_acc(ring, shape(out.len()), words, matrix.as_ref(), out.as_flattened_mut());
-        }
-    }
 }
 
 /// A polynomial of degree at most 127, reduced.
@@ -264,28 +217,11 @@ impl Extension for Gr {
         for (b, s) in weights.of(batches) {
             let column = b.s.as_ref().expect("verifiers have s");
             let sums = of_ring(&mut by_ring, b.ring, || vec![Gr::ZERO; block]);
-            combine_to(device, b.ring, sums, s, |rows, positions, out| {
-                // eight positions at a time, so that their words stay in the first-level cache
-                let n = positions.len();
-                for first in positions.clone().step_by(8) {
-                    let to = first - positions.start;
-                    let part = |g: usize| {
-                        let at = |l: usize| (g * block + l).min(column.len());
-                        &column[at(rows.start)..at(rows.end)]
-                    };
-                    let parts: [&[u64]; 8] = std::array::from_fn(|j| part(first + j));
-                    let whole = first + 8 <= positions.end && parts.iter().all(|p| p.len() == rows.len());
-                    for (l, out) in out.chunks_exact_mut(n).take(rows.len()).enumerate() {
-                        match out[to..].first_chunk_mut::<8>() {
-                            Some(out) if whole => *out = parts.map(|words| words[l]),
-                            _ => {
-                                let words = parts.iter().map(|words| words.get(l).copied().unwrap_or(0));
-                                out[to..].iter_mut().zip(words).for_each(|(out, word)| *out = word);
-                            }
-                        }
-                    }
-                }
-            });
+            // the last block need not be whole
+            let (words, last) = column.split_at(column.len() / block * block);
+            let (s, s_last) = s.split_at(words.len() / block);
+            device.fold().rows_combine(words, [block, 1], s, sums);
+            device.fold().rows_combine(last, [block, 1], s_last, &mut sums[..last.len()]);
         }
         let mut total = Gr::ZERO;
         for (ring, mut sums) in by_ring {

@@ -8,7 +8,7 @@
 
 use super::column::Column;
 use super::extension::Extension;
-use super::galois::{Gr, combine, inner, reduced, shifted, times_bits};
+use super::galois::{Gr, inner, reduced, shifted};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
@@ -30,6 +30,10 @@ pub(crate) struct ProductClaim {
     /// `-F` of the message of the party before this one.
     pub after: Column,
 }
+
+/// Rows and positions of a convolution's first operand gathered at a time: 256 KiB.
+const ROWS: usize = 512;
+const POSITIONS: usize = 64;
 
 /// The two operands' components of one index.
 type Pair = [Arc<Vec<u64>>; 2];
@@ -104,7 +108,7 @@ impl Product {
             let both = |[x, w]: &Pair| {
                 let x = &x[part(shape.input_len())];
                 let w = &w[part(shape.weight_len())];
-                (first(device, ring, shape, x, &c.rows), second(device, ring, shape, w, &c.columns))
+                (first(device, shape, x, &c.rows), second(device, shape, w, &c.columns))
             };
             let mut known = Gr::ZERO;
             if let Some((x, w)) = self.u.as_ref().map(both) {
@@ -118,7 +122,7 @@ impl Product {
             }
             if let Some(s) = &self.s {
                 let s = &s[part(shape.output_len())];
-                let sum = known.add(result(device, ring, shape, s, c));
+                let sum = known.add(result(device, shape, s, c));
                 to.claim = to.claim.sub(shifted(&sum, ring));
             }
         }
@@ -141,94 +145,147 @@ fn depth(shape: LinearShape) -> usize {
     }
 }
 
-/// Row `rows.start` at `positions.start`, and so on, of the transpose of a matrix with `stride` words a row.
-fn transposed(data: &[u64], stride: usize, rows: Range<usize>, positions: Range<usize>, out: &mut [u64]) {
-    let n = positions.len();
-    for (p, row) in positions.enumerate().map(|(i, p)| (i, &data[p * stride..])) {
-        for (i, word) in row[rows.clone()].iter().enumerate() {
-            out[i * n + p] = *word;
-        }
-    }
+/// For every position, the sum over rows r of `bits[r]`, as an element of the exceptional set, times the word of row r there, at
+/// `r strides[0] + position strides[1]`.
+fn combine(
+    device: &dyn Device,
+    words: &[u64],
+    strides: [usize; 2],
+    bits: &[u64],
+    positions: usize,
+) -> Vec<Gr> {
+    let mut out = vec![Gr::ZERO; positions];
+    device.fold().rows_combine(words, strides, bits, &mut out);
+    out
 }
 
 /// The first operand's rows combined.
-fn first(device: &dyn Device, ring: Ring, shape: LinearShape, x: &[u64], bits: &[u64]) -> Vec<Gr> {
+fn first(device: &dyn Device, shape: LinearShape, x: &[u64], bits: &[u64]) -> Vec<Gr> {
     match shape {
-        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => {
-            combine(device, ring, k, bits, |rows, positions, out| transposed(x, k, rows, positions, out))
-        }
-        LinearShape::Conv2d(c) => combine(device, ring, depth(shape), bits, |rows, positions, out| {
-            for (row, out) in rows.zip(out.chunks_mut(positions.len())) {
-                patches(&c, x, row, positions.clone(), out);
+        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => combine(device, x, [k, 1], bits, k),
+        LinearShape::Conv2d(c) => {
+            let mut out = vec![Gr::ZERO; depth(shape)];
+            let mut words = vec![0; ROWS.min(bits.len()) * POSITIONS.min(out.len())];
+            for (i, bits) in bits.chunks(ROWS).enumerate() {
+                let rows = i * ROWS..i * ROWS + bits.len();
+                for (j, out) in out.chunks_mut(POSITIONS).enumerate() {
+                    for (position, words) in words.chunks_mut(bits.len()).take(out.len()).enumerate() {
+                        patches(&c, x, j * POSITIONS + position, rows.clone(), words);
+                    }
+                    device.fold().rows_combine(&words, [1, bits.len()], bits, out);
+                }
             }
-        }),
+            out
+        }
     }
 }
 
-/// What one weight of each output channel meets: input channel and place in the kernel `row`, for outputs `positions`.
-fn patches(c: &Conv2d, x: &[u64], row: usize, positions: Range<usize>, out: &mut [u64]) {
+/// What one weight of each output channel meets: input channel and place in the kernel `position`, for outputs `rows`.
+fn patches(c: &Conv2d, x: &[u64], position: usize, rows: Range<usize>, out: &mut [u64]) {
     let ([height, width], [kh, kw]) = (c.output(), c.kernel);
-    let (channel, ky, kx) = (row / (kh * kw), row / kw % kh, row % kw);
-    let inside = |o: usize, axis: usize, k: usize| {
-        let at = o * c.stride[axis] + k * c.dilation[axis];
-        at.checked_sub(c.padding[2 * axis]).filter(|&i| i < c.input[axis])
-    };
-    let mut p = positions.start;
+    let (channel, ky, kx) = (position / (kh * kw), position / kw % kh, position % kw);
+    // what output 0 of a line meets, before the padding is taken off; and which outputs meet what is there
+    let (from, step) = (kx * c.dilation[1], c.stride[1]);
+    let before = |end: usize| end.saturating_sub(from).div_ceil(step).min(width);
+    let there = before(c.padding[2])..before(c.padding[2] + c.input[1]);
+    let mut row = rows.start;
     let mut out = out;
-    while p < positions.end {
-        let (image, oy, ox) = (p / (height * width), p / width % height, p % width);
-        let len = (width - ox).min(positions.end - p);
+    while row < rows.end {
+        let (image, oy, ox) = (row / (height * width), row / width % height, row % width);
+        let len = (width - ox).min(rows.end - row);
         let (line, rest) = out.split_at_mut(len);
-        match inside(oy, 0, ky) {
-            Some(y) => {
-                let start = ((image * c.in_channels + channel) * c.input[0] + y) * c.input[1];
-                for (i, out) in line.iter_mut().enumerate() {
-                    *out = inside(ox + i, 1, kx).map_or(0, |x_at| x[start + x_at]);
-                }
+        // padding
+        line.fill(0);
+        let y = (oy * c.stride[0] + ky * c.dilation[0]).checked_sub(c.padding[0]);
+        let (first, end) = (there.start.max(ox), there.end.min(ox + len));
+        if let (Some(y), true) = (y.filter(|&y| y < c.input[0]), first < end) {
+            let start = ((image * c.in_channels + channel) * c.input[0] + y) * c.input[1];
+            let met = &x[start + first * step + from - c.padding[2]..];
+            let line = &mut line[first - ox..end - ox];
+            match step {
+                1 => line.copy_from_slice(&met[..line.len()]),
+                _ => line.iter_mut().zip(met.iter().step_by(step)).for_each(|(out, word)| *out = *word),
             }
-            None => line.fill(0),
         }
-        (p, out) = (p + len, rest);
+        (row, out) = (row + len, rest);
     }
 }
 
 /// The second operand's columns combined.
-fn second(device: &dyn Device, ring: Ring, shape: LinearShape, w: &[u64], bits: &[u64]) -> Vec<Gr> {
+fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64]) -> Vec<Gr> {
     match shape {
-        LinearShape::MatMulT { k, .. } => {
-            combine(device, ring, k, bits, |rows, positions, out| transposed(w, k, rows, positions, out))
-        }
-        LinearShape::MatMul { k, n, .. } => combine(device, ring, k, bits, |rows, positions, out| {
-            for (row, out) in rows.zip(out.chunks_mut(positions.len())) {
-                out.copy_from_slice(&w[row * n..][positions.clone()]);
-            }
-        }),
+        LinearShape::MatMulT { k, .. } => combine(device, w, [k, 1], bits, k),
+        LinearShape::MatMul { k, n, .. } => combine(device, w, [1, n], bits, k),
         LinearShape::Conv2d(c) => {
-            let stride = depth(shape) / c.groups;
-            let channels = c.out_channels / c.groups;
-            let group = |(w, bits): (&[u64], &[u64])| {
-                combine(device, ring, stride, bits, |rows, at, out| transposed(w, stride, rows, at, out))
-            };
-            w.chunks(stride * channels).zip(bits.chunks(channels)).flat_map(group).collect()
+            let (depth, channels) = (depth(shape) / c.groups, c.out_channels / c.groups);
+            let groups = w.chunks(depth * channels).zip(bits.chunks(channels));
+            groups.flat_map(|(w, bits)| combine(device, w, [depth, 1], bits, depth)).collect()
         }
     }
 }
 
 /// The result's elements combined.
-fn result(device: &dyn Device, ring: Ring, shape: LinearShape, s: &[u64], c: &Coefficients) -> Gr {
-    let columns = combine(device, ring, c.columns.len(), &c.rows, |rows, positions, out| match shape {
+fn result(device: &dyn Device, shape: LinearShape, s: &[u64], c: &Coefficients) -> Gr {
+    let mut columns = vec![Gr::ZERO; c.columns.len()];
+    match shape {
         LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => {
-            transposed(s, n, rows, positions, out)
+            device.fold().rows_combine(s, [n, 1], &c.rows, &mut columns);
         }
         LinearShape::Conv2d(conv) => {
             let area = conv.output().iter().product::<usize>();
-            for (channel, out) in rows.zip(out.chunks_mut(positions.len())) {
-                for (p, out) in positions.clone().zip(out) {
-                    *out = s[(p / area * conv.out_channels + channel) * area + p % area];
-                }
+            for (s, rows) in s.chunks(area * conv.out_channels).zip(c.rows.chunks(area)) {
+                device.fold().rows_combine(s, [1, area], rows, &mut columns);
             }
         }
-    });
-    let terms = columns.iter().zip(&c.columns).map(|(a, b)| times_bits(a, *b));
-    terms.fold(Gr::ZERO, Gr::add)
+    }
+    device.fold().weigh(&mut columns, &c.columns);
+    columns.into_iter().fold(Gr::ZERO, Gr::add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::extension::Extension;
+    use super::*;
+    use privet_prg::Seed;
+
+    /// More outputs, and more places of kernels, than are gathered at a time; also with a stride, and with kernels that
+    /// meet nothing but padding.
+    #[test]
+    fn convolutions_of_many_pieces() {
+        let device = privet_kernels::cpu(1);
+        let mut prg = Seed::from_bytes([6; 16]).stream();
+        for (stride, padding, dilation) in
+            [([1, 1], [1, 1, 1, 1], [1, 1]), ([1, 2], [2, 0, 3, 6], [2, 1]), ([2, 1], [0, 0, 15, 20], [1, 4])]
+        {
+            let c = Conv2d {
+                batch: 5,
+                in_channels: 8,
+                input: [17, 13],
+                out_channels: 2,
+                kernel: [3, 3],
+                stride,
+                padding,
+                dilation,
+                groups: 2,
+            };
+            let (shape, [height, width]) = (LinearShape::Conv2d(c), c.output());
+            let x = prg.elements(Ring::R64, shape.input_len());
+            let bits = prg.elements(Ring::R64, extent(shape).0);
+            assert!(bits.len() > ROWS && depth(shape) > POSITIONS);
+            let found = first(device.as_ref(), shape, &x, &bits);
+            for (position, found) in found.iter().enumerate() {
+                let (channel, ky, kx) = (position / 9, position / 3 % 3, position % 3);
+                let mut expected = Gr::ZERO;
+                for (row, bits) in bits.iter().enumerate() {
+                    let (image, oy, ox) = (row / (height * width), row / width % height, row % width);
+                    let y = (oy * stride[0] + ky * dilation[0]).checked_sub(padding[0]);
+                    let x_at = (ox * stride[1] + kx * dilation[1]).checked_sub(padding[2]);
+                    let (Some(y @ ..17), Some(x_at @ ..13)) = (y, x_at) else { continue };
+                    let word = x[((image * 8 + channel) * 17 + y) * 13 + x_at];
+                    expected = expected.add(Gr::embed(*bits).map(|c| c * word));
+                }
+                assert_eq!(*found, expected, "stride {stride:?}, position {position}");
+            }
+        }
+    }
 }
