@@ -44,7 +44,7 @@ pub(super) fn count_below_half(cx: &mut Party, m: u32, to: Ring, x: &Share) -> R
         (u.shared, e.shared) = (proof(cx, &bits, m - 1), proof(cx, &bits, m));
     }
     let [u, sum] = claimed(cx, to, dealt, &u, &e);
-    let v = Known::summand(cx.id, &parts, x).map(|b| b.iter().map(|b| b >> (m - 1) & 1).collect());
+    let v = Known::summand(cx.id, &parts, x).map(|b| b.iter().map(|b| b >> (m - 1) & 1).collect::<Vec<_>>());
     sum_less_product(cx, "carries", to, (&sum, &u, &v, 1), &parts)
 }
 
@@ -116,7 +116,7 @@ pub(super) fn count_less_wraps(
 
     let minus_2l =
         l.operand(&l, proves, |l, _| l.iter().map(|l| to.wrap(l.wrapping_mul(2).wrapping_neg())).collect());
-    let w = Known::summand(cx.id, &parts, u).map(|b| b.iter().map(|b| b >> (k - 1) & 1).collect());
+    let w = Known::summand(cx.id, &parts, u).map(|b| b.iter().map(|b| b >> (k - 1) & 1).collect::<Vec<_>>());
     let chosen = vec![(minus_2l, v.clone()), (lifted, w.clone())];
     let [mut out] = cx.select("carries and wraps", [Select { ring: to, chosen, turned: None, words }])?;
     out.add_dealt(algebra, &sum);

@@ -11,7 +11,7 @@
 //! a bit and a number of the two ends of one message.
 
 use crate::context::Party;
-use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned};
+use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned, spread};
 use crate::parts::{Parts, Role};
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, Planes, RunError, Share};
@@ -53,8 +53,9 @@ pub(crate) fn bit_times<const N: usize>(
     let mut selects = Vec::with_capacity(N);
     for (factor, dealt) in factors.iter().zip(dealt.as_chunks::<2>().0) {
         let (ring, [y, q]) = (factor.ring, dealt);
-        if proves {
-            factor.claim(cx, &c, dealt);
+        let spread = proves.then(|| c.map(|bit| spread(ring, bit)));
+        if let Some(spread) = &spread {
+            factor.claim(cx, (&c, spread), dealt);
         }
         let less_twice = |a: &[u64], q: &[u64]| {
             a.iter().zip(q).map(|(a, q)| ring.wrap(a.wrapping_sub(q.wrapping_mul(2)))).collect::<Vec<u64>>()
@@ -70,6 +71,7 @@ pub(crate) fn bit_times<const N: usize>(
         };
         let turned = Turned {
             bit: c.clone(),
+            spread,
             after: Known {
                 before: signed(&v.before, &b.before),
                 after: unless(proves, &|| signed(&v.after, &b.after)),
@@ -106,14 +108,14 @@ impl Factor {
     }
 
     /// Remember to prove y and q.
-    fn claim(&self, cx: &mut Party, c: &Dealt, [y, q]: &[Dealt; 2]) {
+    fn claim(&self, cx: &mut Party, (c, spread): (&Dealt, &Dealt), [y, q]: &[Dealt; 2]) {
         for j in PartyId::ALL {
             let (a, b) = (&self.a, &self.b);
             // y: R = c_(j+1) b - D, by the party after the dealer
             let (n, sides) = match Role::of(cx.id, j) {
-                Role::Mine => (q.own.len(), Sides::Before(mask(&y.after, &c.next), 0)),
+                Role::Mine => (q.own.len(), Sides::Before(mask(&y.after, &spread.next), 0)),
                 Role::Before => {
-                    (q.before.len(), Sides::Both(mask(&y.own, &c.before), lent(&b.before, &y.next)))
+                    (q.before.len(), Sides::Both(mask(&y.own, &spread.before), lent(&b.before, &y.next)))
                 }
                 Role::After => (q.after.len(), Sides::After(lent(&b.after, &y.before), 1)),
             };
@@ -121,13 +123,18 @@ impl Factor {
             // q, by the dealer
             let (n, sides) = match Role::of(cx.id, j) {
                 Role::Mine => {
-                    let first = first(&c.own, &a.own, &q.own);
-                    (q.own.len(), Sides::Both(first, second(&c.next, &a.next, &q.next, &y.after)))
+                    let first = first([&c.own, &spread.own], &a.own, &q.own);
+                    let second = second([&c.next, &spread.next], &a.next, &q.next, &y.after);
+                    (q.own.len(), Sides::Both(first, second))
                 }
                 Role::Before => {
-                    (q.before.len(), Sides::After(second(&c.before, &a.before, &q.before, &y.own), 1))
+                    let second = second([&c.before, &spread.before], &a.before, &q.before, &y.own);
+                    (q.before.len(), Sides::After(second, 1))
                 }
-                Role::After => (q.after.len(), Sides::Before(first(&c.after, &a.after, &q.after), 1)),
+                Role::After => {
+                    let first = first([&c.after, &spread.after], &a.after, &q.after);
+                    (q.after.len(), Sides::Before(first, 1))
+                }
             };
             cx.claim_same(self.ring, j, n, sides);
         }
@@ -135,33 +142,39 @@ impl Factor {
 }
 
 /// R, and the bit c_(j+1) that says what it is to be.
-fn mask<'a>(r: &'a [u64], bit: &'a [u64]) -> Side<'a, impl Fn(usize, usize) -> u64> {
-    Side { bits: vec![bit], number: |i: usize, _| r[i] }
+fn mask<'a>(r: &'a [u64], bit: &Column) -> Side<impl Fn(usize, usize) -> u64 + use<'a>> {
+    Side { bits: vec![bit.clone()], number: move |i: usize, _| r[i] }
 }
 
 /// `c_(j+1) b - D`.
-fn lent<'a>(b: &'a [u64], d: &'a [u64]) -> Side<'a, impl Fn(usize, usize) -> u64> {
-    Side { bits: vec![], number: |i: usize, c: usize| (b[i] & ones(c as u64)).wrapping_sub(d[i]) }
+fn lent<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(usize, usize) -> u64> {
+    Side { bits: vec![], number: move |i: usize, c: usize| (b[i] & ones(c as u64)).wrapping_sub(d[i]) }
 }
 
 /// `u x_j - q_j`, of the bit c_j and c_(j+1).
-fn first<'a>(bit: &'a [u64], x: &'a [u64], q: &'a [u64]) -> Side<'a, impl Fn(usize, usize) -> u64> {
-    let number = |i: usize, c: usize| (x[i] & ones(bit[i] ^ c as u64)).wrapping_sub(q[i]);
-    Side { bits: vec![bit], number }
+fn first<'a>(
+    [bit, spread]: [&'a Column; 2],
+    x: &'a [u64],
+    q: &'a [u64],
+) -> Side<impl Fn(usize, usize) -> u64> {
+    let bit: &[u64] = bit;
+    let number = move |i: usize, c: usize| (x[i] & ones(bit[i] ^ c as u64)).wrapping_sub(q[i]);
+    Side { bits: vec![spread.clone()], number }
 }
 
 /// `q_(j+1) - u x_(j+1) + 2 c_j R`, of the bit c_(j+1) and c_j.
 fn second<'a>(
-    bit: &'a [u64],
+    [bit, spread]: [&'a Column; 2],
     x: &'a [u64],
     q: &'a [u64],
     r: &'a [u64],
-) -> Side<'a, impl Fn(usize, usize) -> u64> {
-    let number = |i: usize, c: usize| {
+) -> Side<impl Fn(usize, usize) -> u64> {
+    let bit: &[u64] = bit;
+    let number = move |i: usize, c: usize| {
         let selected = x[i] & ones(bit[i] ^ c as u64);
         q[i].wrapping_sub(selected).wrapping_add(r[i].wrapping_mul(2) & ones(c as u64))
     };
-    Side { bits: vec![bit], number }
+    Side { bits: vec![spread.clone()], number }
 }
 
 /// A bit in every place.

@@ -1,5 +1,5 @@
 use super::PIECE;
-use super::same::{Side, Sides};
+use super::same::{Side, Sides, spread};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
@@ -52,7 +52,7 @@ impl Dealt {
     }
 
     /// The same function of the words of every component.
-    pub fn map(&self, f: impl Fn(&[u64]) -> Vec<u64>) -> Dealt {
+    pub fn map<C: Into<Column>>(&self, f: impl Fn(&[u64]) -> C) -> Dealt {
         let f = |c: &Column| f(c).into();
         Dealt { own: f(&self.own), next: f(&self.next), before: f(&self.before), after: f(&self.after) }
     }
@@ -206,7 +206,7 @@ impl Party<'_> {
         let after = |component: fn(&Dealt) -> &Column| {
             let u: &[u64] = component(u);
             Side {
-                bits: bits.iter().map(|(_, c)| &component(c)[..]).collect(),
+                bits: bits.iter().map(|(_, c)| spread(ring, component(c))).collect(),
                 number: move |i: usize, _: usize| u[i],
             }
         };

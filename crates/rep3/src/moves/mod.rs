@@ -13,7 +13,7 @@ mod tests;
 
 pub(crate) use and::And;
 pub(crate) use deal::{Deal, DealMasks, Dealt, Product};
-pub(crate) use same::{Side, Sides};
+pub(crate) use same::{Side, Sides, spread};
 pub(crate) use select::{Select, Turned};
 pub(crate) use split::{Known, Pieces, Split};
 

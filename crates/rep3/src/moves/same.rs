@@ -11,21 +11,21 @@ use crate::proof::{Algebra, Column, View};
 use privet_ring::Ring;
 
 /// What one verifier knows of a number: which of some it is, the other verifier's bits say.
-pub(crate) struct Side<'a, F> {
-    /// Its bits, which say which of the other side's numbers it is: 0 or 1 an element.
-    pub bits: Vec<&'a [u64]>,
-    /// Element i where the other's bits are those of the second argument, the first one lowest.
+pub(crate) struct Side<F> {
+    /// Its bits, which say which of the other side's numbers it is, each in every place of a number ([`spread`]).
+    pub bits: Vec<Column>,
+    /// Element i where the other's bits are those of the argument, the first one lowest.
     pub number: F,
 }
 
 /// One party's view of both sides.
-pub(crate) enum Sides<'a, F, G> {
+pub(crate) enum Sides<F, G> {
     /// The prover's.
-    Both(Side<'a, F>, Side<'a, G>),
+    Both(Side<F>, Side<G>),
     /// That of the party before the prover, and how many bits the other side has.
-    Before(Side<'a, F>, usize),
+    Before(Side<F>, usize),
     /// That of the party after it.
-    After(Side<'a, G>, usize),
+    After(Side<G>, usize),
 }
 
 impl Party<'_> {
@@ -64,7 +64,7 @@ enum Order {
     ProductsFirst,
 }
 
-impl<F: Fn(usize, usize) -> u64> Side<'_, F> {
+impl<F: Fn(usize, usize) -> u64> Side<F> {
     /// The number where none of the other's bits is set.
     fn plain(&self, ring: Ring, n: usize) -> Column {
         side_by_side(ring, n, |i| (self.number)(i, 0))
@@ -77,23 +77,23 @@ impl<F: Fn(usize, usize) -> u64> Side<'_, F> {
             _ => side_by_side(ring, n, |i| subsets(set).fold(0, |sum, x| sum ^ (self.number)(i, x))),
         });
         let products = (1usize..1 << self.bits.len()).map(|set| {
-            let bits: Vec<&[u64]> = self
-                .bits
-                .iter()
-                .enumerate()
-                .filter(|(t, _)| set >> t & 1 == 1)
-                .map(|(_, b)| &b[..n])
-                .collect();
-            match bits[..] {
-                [bit] => side_by_side(ring, n, |i| bit[i].wrapping_neg()),
-                _ => side_by_side(ring, n, |i| bits.iter().fold(1, |all, bit| all & bit[i]).wrapping_neg()),
-            }
+            let mut bits =
+                self.bits.iter().enumerate().filter(|(t, _)| set >> t & 1 == 1).map(|(_, bit)| bit);
+            let first = bits.next().expect("a set that is not empty").clone();
+            bits.fold(first, |all, bit| {
+                all.iter().zip(&bit[..]).map(|(a, b)| a & b).collect::<Vec<_>>().into()
+            })
         });
         match order {
             Order::DifferencesFirst => differences.chain(products).collect(),
             Order::ProductsFirst => products.chain(differences).collect(),
         }
     }
+}
+
+/// Bits, 0 or 1 an element, each in every place of a number of its ring.
+pub(crate) fn spread(ring: Ring, bits: &[u64]) -> Column {
+    side_by_side(ring, bits.len(), |i| bits[i].wrapping_neg())
 }
 
 /// All subsets of a set, as sets of bits, the empty one included.

@@ -1,7 +1,7 @@
 //! Bits times numbers: what an exchange multiplies in a ring is always a number and a bit, so that both its messages are proved as
 //! words of bits.
 
-use super::same::{Side, Sides};
+use super::same::{Side, Sides, spread};
 use super::split::{Exchange, Exchanged};
 use super::{Dealt, Known, Pieces};
 use crate::context::Party;
@@ -25,6 +25,8 @@ pub(crate) struct Select {
 pub(crate) struct Turned {
     /// Components j and j + 1 modulo 2, as elements 0 and 1.
     pub bit: Dealt,
+    /// The same components in every place of a number ([`spread`]), where the messages are to be proved.
+    pub spread: Option<Dealt>,
     /// Where component j + 1 is 1: what the party after the dealer adds.
     pub after: Known,
     /// Where component j is 1: what the party before the dealer adds.
@@ -62,6 +64,7 @@ impl Party<'_> {
         }
         let (ring, words, Pieces(pieces)) = (select.ring, select.words, pieces);
         let (chosen, turned) = (select.chosen.len(), usize::from(select.turned.is_some()));
+        let v: Vec<Known> = select.chosen.iter().map(|(_, v)| v.map(|v| spread(ring, v))).collect();
         for j in PartyId::ALL {
             match Role::of(self.id, j) {
                 Role::Mine => {
@@ -76,19 +79,19 @@ impl Party<'_> {
                     let sent = less(ring, &pieces.before[1], c2);
                     let first = Sides::Both(
                         select.dealt(mask, |a| &a.before),
-                        select.known(&sent, |b| &b.before, |turned| &turned.after),
+                        select.known(&sent, &v, |b| &b.before, |turned| &turned.after),
                     );
                     self.claim_same(ring, j.next(), words.before, first);
-                    let second = select.known(c2, |b| &b.before, |turned| &turned.before);
+                    let second = select.known(c2, &v, |b| &b.before, |turned| &turned.before);
                     self.claim_same(ring, j.prev(), words.before, Sides::<_, Unseen>::Before(second, turned));
                 }
                 Role::After => {
-                    let first = select.known(c, |b| &b.after, |turned| &turned.after);
+                    let first = select.known(c, &v, |b| &b.after, |turned| &turned.after);
                     self.claim_same(ring, j.next(), words.after, Sides::<Unseen, _>::After(first, turned));
                     let mask = &pieces.after[1];
                     let sent = less(ring, &pieces.after[0], c);
                     let second = Sides::Both(
-                        select.known(&sent, |b| &b.after, |turned| &turned.before),
+                        select.known(&sent, &v, |b| &b.after, |turned| &turned.before),
                         select.dealt(mask, |a| &a.after),
                     );
                     self.claim_same(ring, j.prev(), words.after, second);
@@ -105,7 +108,7 @@ impl Select {
     fn exchange(&self) -> Exchange {
         let (mut before, mut after): (Vec<_>, Vec<_>) =
             self.chosen.iter().map(|(a, v)| ([&a.before, &v.before], [&a.after, &v.after])).unzip();
-        if let Some(Turned { bit, after: y, before: y2 }) = &self.turned {
+        if let Some(Turned { bit, after: y, before: y2, .. }) = &self.turned {
             before.push([&bit.before, &y.before]);
             after.push([&bit.after, &y2.after]);
         }
@@ -124,28 +127,30 @@ impl Select {
         &'a self,
         mask: &'a [u64],
         component: fn(&Dealt) -> &Column,
-    ) -> Side<'a, impl Fn(usize, usize) -> u64 + 'a> {
+    ) -> Side<impl Fn(usize, usize) -> u64 + 'a> {
         let numbers: Vec<&[u64]> = self.chosen.iter().map(|(a, _)| &component(a)[..mask.len()]).collect();
         let number = move |i: usize, bits: usize| {
             let terms = numbers.iter().enumerate().map(|(t, a)| a[i] & bit(bits, t));
             terms.fold(mask[i], u64::wrapping_sub)
         };
-        Side { bits: self.turned.iter().map(|turned| &component(&turned.bit)[..]).collect(), number }
+        let bits = self.turned.iter().filter_map(|turned| turned.spread.as_ref());
+        Side { bits: bits.map(|bit| component(bit).clone()).collect(), number }
     }
 
     /// A message and what its sender's bit times y was taken off for, for both values of that bit.
     fn known<'a>(
         &'a self,
         message: &'a [u64],
+        v: &[Known],
         part: fn(&Known) -> &Column,
         number: fn(&Turned) -> &Known,
-    ) -> Side<'a, impl Fn(usize, usize) -> u64 + 'a> {
+    ) -> Side<impl Fn(usize, usize) -> u64 + 'a> {
         let y = self.turned.as_ref().map(|turned| &part(number(turned))[..message.len()]);
         let number = move |i: usize, bits: usize| match y {
             Some(y) => message[i].wrapping_add(y[i] & bit(bits, 0)),
             None => message[i],
         };
-        Side { bits: self.chosen.iter().map(|(_, v)| &part(v)[..]).collect(), number }
+        Side { bits: v.iter().map(|v| part(v).clone()).collect(), number }
     }
 }
 

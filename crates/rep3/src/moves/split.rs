@@ -24,7 +24,7 @@ impl Known {
     }
 
     /// The same function of the words in both parts.
-    pub fn map(&self, f: impl Fn(&[u64]) -> Vec<u64>) -> Known {
+    pub fn map<C: Into<Column>>(&self, f: impl Fn(&[u64]) -> C) -> Known {
         Known { before: f(&self.before).into(), after: f(&self.after).into() }
     }
 }

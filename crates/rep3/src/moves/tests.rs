@@ -1,4 +1,4 @@
-use super::{And, Deal, Known, Product, Select, Side, Sides, Split, Turned};
+use super::{And, Deal, Known, Product, Select, Side, Sides, Split, Turned, spread};
 use crate::parts::{Parts, Role};
 use crate::planes::Words;
 use crate::proof::Algebra;
@@ -71,8 +71,10 @@ fn bits_times_numbers_add_up() {
                     let plane = |bits: &[u64]| crate::planes::to_planes(cx.device, bits, &[0]);
                     let own = plane(d[cx.id.index()]);
                     let bit = Planes::new(n, 1, own, plane(d[cx.id.next().index()]));
+                    let bit = bit.dealt(cx.id, &parts);
                     let turned = turned.then(|| Turned {
-                        bit: bit.dealt(cx.id, &parts),
+                        spread: Some(bit.map(|bit| spread(ring, bit))),
+                        bit,
                         after: known(cx, &parts, y),
                         before: known(cx, &parts, z),
                     });
@@ -169,8 +171,11 @@ fn compared(ring: Ring, error: u64) {
         let chosen = first[(bits[1][i] | bits[2][i] << 1) as usize][i];
         second[bits[0][i] as usize][i] = ring.wrap(chosen.wrapping_add(if i == 77 { error } else { 0 }));
     }
-    let before = || Side { bits: vec![&bits[0][..]], number: |i: usize, x: usize| first[x][i] };
-    let after = || Side { bits: vec![&bits[1][..], &bits[2][..]], number: |i: usize, x: usize| second[x][i] };
+    let before = || Side { bits: vec![spread(ring, &bits[0])], number: |i: usize, x: usize| first[x][i] };
+    let after = || Side {
+        bits: vec![spread(ring, &bits[1]), spread(ring, &bits[2])],
+        number: |i: usize, x: usize| second[x][i],
+    };
     let transcripts = three(Security::Malicious, |cx| {
         for prover in PartyId::ALL {
             let sides = match Role::of(cx.id, prover) {
