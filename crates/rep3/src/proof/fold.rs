@@ -70,11 +70,13 @@ impl<E: Extension> Prover<E> {
             self.first = r.to_vec();
         } else if k < self.shape.of_words() {
             let batches = &self.statements.batches;
-            self.u = E::words_u(device, batches, &self.weights, [&self.first, r]);
-            self.v = E::words_v(device, batches, [&self.first, r]);
-            let Joined { u, v, .. } = E::join(device, &self.statements, &self.weights);
-            self.u.extend(u);
-            self.v.extend(v);
+            let mut joined = Joined {
+                u: E::words_u(device, batches, &self.weights, [&self.first, r]),
+                v: E::words_v(device, batches, [&self.first, r]),
+                claim: E::ZERO,
+            };
+            E::join(device, &self.statements, &self.weights, &mut joined);
+            (self.u, self.v) = (joined.u, joined.v);
             self.statements = Statements::default();
         } else {
             self.u = E::fold(device, std::mem::take(&mut self.u), r);
@@ -138,14 +140,16 @@ impl<E: Extension> Verifier<E> {
             return;
         }
         let statements = std::mem::take(&mut self.statements);
-        let Joined { u, v, claim } = E::join(device, &statements, &self.weights);
-        self.items = if self.before {
-            E::words_u(device, &statements.batches, &self.weights, [&self.first, r])
+        let (mut u, mut v) = (vec![], vec![]);
+        if self.before {
+            u = E::words_u(device, &statements.batches, &self.weights, [&self.first, r]);
         } else {
-            E::words_v(device, &statements.batches, [&self.first, r])
-        };
-        self.items.extend(if self.before { u } else { v });
-        self.claim = self.claim.add(claim);
+            v = E::words_v(device, &statements.batches, [&self.first, r]);
+        }
+        let mut joined = Joined { u, v, claim: self.claim };
+        E::join(device, &statements, &self.weights, &mut joined);
+        self.items = if self.before { joined.u } else { joined.v };
+        self.claim = joined.claim;
     }
 
     /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others. The

@@ -36,14 +36,25 @@ const TERMS: usize = 16;
 
 /// What a statement modulo 2^k is multiplied by, 2^(64-k), times every coefficient. What stood above the low k bits is gone: all
 /// that is computed before this needs no more of them.
-pub(super) fn shifted(a: &Gr, ring: Ring) -> Gr {
-    a.map(|c| c << (64 - ring.bits()))
+pub(super) fn shift(a: &mut Gr, ring: Ring) {
+    if ring != Ring::R64 {
+        a.iter_mut().for_each(|c| *c <<= 64 - ring.bits());
+    }
 }
 
 /// The low k bits of every coefficient. Whatever computed them, both holders have the same: what is above the bits of a ring differs
 /// from device to device, and would count in products with coefficients of other statements.
-pub(super) fn reduced(a: &Gr, ring: Ring) -> Gr {
-    a.map(|c| ring.wrap(c))
+pub(super) fn reduce_to(a: &mut Gr, ring: Ring) {
+    if ring != Ring::R64 {
+        a.iter_mut().for_each(|c| *c = ring.wrap(*c));
+    }
+}
+
+/// [`shift`] of a copy.
+fn shifted(a: &Gr, ring: Ring) -> Gr {
+    let mut a = *a;
+    shift(&mut a, ring);
+    a
 }
 
 /// A polynomial of degree at most 127, reduced.
@@ -203,12 +214,12 @@ impl Extension for Gr {
     fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gr> {
         let columns =
             weights.of(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (b.ring, &u[..], Some(s))));
-        fold_columns(device, columns, &powers(device, points), shifted)
+        fold_columns(device, columns, &powers(device, points), shift)
     }
 
     fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gr> {
         let columns = batches.iter().flat_map(|b| b.v.iter().map(move |v| (b.ring, &v[..], None)));
-        fold_columns(device, columns, &powers(device, points), reduced)
+        fold_columns(device, columns, &powers(device, points), reduce_to)
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {
@@ -235,12 +246,10 @@ impl Extension for Gr {
         total
     }
 
-    fn join(device: &dyn Device, statements: &Statements, weights: &Weights) -> Joined<Gr> {
-        let mut joined = Joined::nothing();
+    fn join(device: &dyn Device, statements: &Statements, weights: &Weights, to: &mut Joined<Gr>) {
         for (product, coefficients) in statements.products.iter().zip(&weights.products) {
-            product.join(device, coefficients, &mut joined);
+            product.join(device, coefficients, to);
         }
-        joined
     }
 
     fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {

@@ -8,7 +8,7 @@
 
 use super::column::Column;
 use super::extension::Extension;
-use super::galois::{Gr, inner, reduced, shifted};
+use super::galois::{Gr, inner, reduce_to, shift};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
@@ -72,17 +72,11 @@ pub(super) struct Coefficients {
     columns: Vec<u64>,
 }
 
-/// What joins the folded words: the terms of the products, and this party's part of their claim.
+/// The folded words, and what joins them: the terms of the products, and this party's part of their claim.
 pub(super) struct Joined<E> {
     pub u: Vec<E>,
     pub v: Vec<E>,
     pub claim: E,
-}
-
-impl<E: Extension> Joined<E> {
-    pub fn nothing() -> Joined<E> {
-        Joined { u: vec![], v: vec![], claim: E::ZERO }
-    }
 }
 
 impl Product {
@@ -105,28 +99,43 @@ impl Product {
         // sums as far as the ring's bits go; in all products one factor is shifted, or the product
         for (i, c) in coefficients.iter().enumerate() {
             let part = |len: usize| i * len..(i + 1) * len;
-            let both = |[x, w]: &Pair| {
-                let x = &x[part(shape.input_len())];
-                let w = &w[part(shape.weight_len())];
-                (first(device, shape, x, &c.rows), second(device, shape, w, &c.columns))
+            // both operands combined, at two places
+            let combine = |[x, w]: &Pair, at: [&mut [Gr]; 2]| {
+                let [of_x, of_w] = at;
+                first(device, shape, &x[part(shape.input_len())], &c.rows, of_x);
+                second(device, shape, &w[part(shape.weight_len())], &c.columns, of_w);
             };
             let mut known = Gr::ZERO;
-            if let Some((x, w)) = self.u.as_ref().map(both) {
+            if let Some(pair) = &self.u {
+                let items = more(&mut to.u, 2 * depth(shape));
+                let (x, w) = items.split_at_mut(depth(shape));
+                combine(pair, [x, w]);
                 if self.s.is_some() {
-                    known = inner(device, &x, &w);
+                    known = inner(device, x, w);
                 }
-                to.u.extend(x.iter().chain(&w).map(|a| shifted(a, ring)));
+                items.iter_mut().for_each(|item| shift(item, ring));
             }
-            if let Some((x, w)) = self.v.as_ref().map(both) {
-                to.v.extend(w.iter().chain(&x).map(|a| reduced(a, ring)));
+            if let Some(pair) = &self.v {
+                let items = more(&mut to.v, 2 * depth(shape));
+                let (w, x) = items.split_at_mut(depth(shape));
+                combine(pair, [x, w]);
+                items.iter_mut().for_each(|item| reduce_to(item, ring));
             }
             if let Some(s) = &self.s {
                 let s = &s[part(shape.output_len())];
-                let sum = known.add(result(device, shape, s, c));
-                to.claim = to.claim.sub(shifted(&sum, ring));
+                let mut sum = known.add(result(device, shape, s, c));
+                shift(&mut sum, ring);
+                to.claim = to.claim.sub(sum);
             }
         }
     }
+}
+
+/// So many items more, all 0.
+fn more(items: &mut Vec<Gr>, count: usize) -> &mut [Gr] {
+    let start = items.len();
+    items.resize(start + count, Gr::ZERO);
+    &mut items[start..]
 }
 
 /// Rows and columns of the result as a matrix.
@@ -145,26 +154,13 @@ fn depth(shape: LinearShape) -> usize {
     }
 }
 
-/// For every position, the sum over rows r of `bits[r]`, as an element of the exceptional set, times the word of row r there, at
-/// `r strides[0] + position strides[1]`.
-fn combine(
-    device: &dyn Device,
-    words: &[u64],
-    strides: [usize; 2],
-    bits: &[u64],
-    positions: usize,
-) -> Vec<Gr> {
-    let mut out = vec![Gr::ZERO; positions];
-    device.fold().rows_combine(words, strides, bits, &mut out);
-    out
-}
-
-/// The first operand's rows combined.
-fn first(device: &dyn Device, shape: LinearShape, x: &[u64], bits: &[u64]) -> Vec<Gr> {
+/// The first operand's rows combined: for every place of the inner dimension, the sum of `a_r X_r`, added to what stands there.
+fn first(device: &dyn Device, shape: LinearShape, x: &[u64], bits: &[u64], out: &mut [Gr]) {
     match shape {
-        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => combine(device, x, [k, 1], bits, k),
+        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => {
+            device.fold().rows_combine(x, [k, 1], bits, out);
+        }
         LinearShape::Conv2d(c) => {
-            let mut out = vec![Gr::ZERO; depth(shape)];
             let mut words = vec![0; ROWS.min(bits.len()) * POSITIONS.min(out.len())];
             for (i, bits) in bits.chunks(ROWS).enumerate() {
                 let rows = i * ROWS..i * ROWS + bits.len();
@@ -175,7 +171,6 @@ fn first(device: &dyn Device, shape: LinearShape, x: &[u64], bits: &[u64]) -> Ve
                     device.fold().rows_combine(&words, [1, bits.len()], bits, out);
                 }
             }
-            out
         }
     }
 }
@@ -211,15 +206,17 @@ fn patches(c: &Conv2d, x: &[u64], position: usize, rows: Range<usize>, out: &mut
     }
 }
 
-/// The second operand's columns combined.
-fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64]) -> Vec<Gr> {
+/// The second operand's columns combined, added to what stands there.
+fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64], out: &mut [Gr]) {
     match shape {
-        LinearShape::MatMulT { k, .. } => combine(device, w, [k, 1], bits, k),
-        LinearShape::MatMul { k, n, .. } => combine(device, w, [1, n], bits, k),
+        LinearShape::MatMulT { k, .. } => device.fold().rows_combine(w, [k, 1], bits, out),
+        LinearShape::MatMul { n, .. } => device.fold().rows_combine(w, [1, n], bits, out),
         LinearShape::Conv2d(c) => {
             let (depth, channels) = (depth(shape) / c.groups, c.out_channels / c.groups);
             let groups = w.chunks(depth * channels).zip(bits.chunks(channels));
-            groups.flat_map(|(w, bits)| combine(device, w, [depth, 1], bits, depth)).collect()
+            for ((w, bits), out) in groups.zip(out.chunks_mut(depth)) {
+                device.fold().rows_combine(w, [depth, 1], bits, out);
+            }
         }
     }
 }
@@ -272,7 +269,8 @@ mod tests {
             let x = prg.elements(Ring::R64, shape.input_len());
             let bits = prg.elements(Ring::R64, extent(shape).0);
             assert!(bits.len() > ROWS && depth(shape) > POSITIONS);
-            let found = first(device.as_ref(), shape, &x, &bits);
+            let mut found = vec![Gr::ZERO; depth(shape)];
+            first(device.as_ref(), shape, &x, &bits, &mut found);
             for (position, found) in found.iter().enumerate() {
                 let (channel, ky, kx) = (position / 9, position / 3 % 3, position % 3);
                 let mut expected = Gr::ZERO;

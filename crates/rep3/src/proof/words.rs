@@ -57,7 +57,7 @@ pub(super) fn fold_columns<'a>(
     device: &dyn Device,
     columns: impl Iterator<Item = (Ring, &'a [u64], Option<&'a [u64]>)>,
     powers: &[Gr],
-    finish: fn(&Gr, Ring) -> Gr,
+    finish: fn(&mut Gr, Ring),
 ) -> Vec<Gr> {
     let long = BLOCKS * powers.len();
     let (mut by_ring, mut items) = (vec![], vec![]);
@@ -67,7 +67,7 @@ pub(super) fn fold_columns<'a>(
         if !weights.is_empty() {
             device.fold().weigh(&mut items[at..], weights);
         }
-        items[at..].iter_mut().for_each(|item| *item = finish(item, ring));
+        items[at..].iter_mut().for_each(|item| finish(item, ring));
     };
     // items keep the order of their columns
     let mut short = (Ring::R64, vec![], vec![]);
