@@ -80,6 +80,10 @@ fn main() {
         let weights = &columns[1][..items.len()];
         let t = best(|| path.weigh(items, weights));
         line(name.clone(), "weigh, item", t, items.len());
+        for vars in [3, 4] {
+            let t = best(|| path.ring_fold(items, &weights[..vars], &mut vec![]));
+            line(name.clone(), &format!("ring_fold {vars}, item"), t, items.len());
+        }
         for groups in [1, 8, 32] {
             let sums = &mut vec![[0; 128]; items.len() / groups];
             let some = &items[..groups * sums.len()];

@@ -173,3 +173,20 @@ fn products_of_polynomials() {
         }
     }
 }
+
+#[test]
+fn folds_over_the_galois_ring() {
+    let mut prg = stream(3);
+    for (items, vars) in [(0, 2), (1, 0), (3, 1), (5, 3), (17, 5), (64, 3), (65, 3), (130, 4), (9, 0)] {
+        let words = prg.elements(Ring::R64, 64 * items);
+        let mut r = prg.elements(Ring::R64, vars);
+        r.iter_mut().zip([u64::MAX, 1, 0]).for_each(|(r, edge)| *r = edge);
+        let mut expected = vec![[7; 64]];
+        spec::ring_fold(words.as_chunks().0, &r, &mut expected);
+        for path in paths() {
+            let mut found = vec![[7; 64]];
+            path.ring_fold(words.as_chunks().0, &r, &mut found);
+            assert!(found == expected, "{path}: {items} items, {vars} variables");
+        }
+    }
+}

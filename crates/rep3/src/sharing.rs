@@ -239,9 +239,11 @@ fn absorb(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(bytes);
 }
 
+/// In pieces that are large to the hash, which takes 16 of its chunks of 1 KiB at once where it can.
 fn absorb_elements(hasher: &mut blake3::Hasher, elements: &[u64]) {
-    let mut bytes = [0; 8 * 1024];
-    for chunk in elements.chunks(1024) {
+    const PIECE: usize = 16 * 1024;
+    let mut bytes = vec![0; 8 * elements.len().min(PIECE)];
+    for chunk in elements.chunks(PIECE) {
         for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(chunk) {
             *to = word.to_le_bytes();
         }

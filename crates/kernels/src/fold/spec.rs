@@ -139,3 +139,16 @@ pub fn products(a: &[[u64; 64]], b: &[[u64; 64]], groups: usize, sums: &mut [[u6
         }
     }
 }
+
+/// See [`super::FoldPath::ring_fold`].
+pub fn ring_fold(items: &[[u64; 64]], r: &[u64], out: &mut Vec<[u64; 64]>) {
+    for group in items.chunks(1 << r.len()) {
+        let mut sum = [0u64; 64];
+        for (l, item) in group.iter().enumerate() {
+            let variables = r.iter().enumerate().filter(|(j, _)| l >> j & 1 == 1);
+            let term = variables.fold(*item, |term, (_, r)| times_bits(&term, *r));
+            sum.iter_mut().zip(term).for_each(|(sum, term)| *sum = sum.wrapping_add(term));
+        }
+        out.push(sum);
+    }
+}

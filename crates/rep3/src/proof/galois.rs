@@ -25,9 +25,6 @@ pub(super) type Gr = [u64; DEGREE];
 /// Groups of one matrix product of a message: what it is made of stays in the second-level cache.
 pub(super) const BLOCKS: usize = 128;
 
-/// Items that are multiplied at once in a fold.
-const FOLDED: usize = 16;
-
 /// The same of words.
 const WORD_BLOCKS: usize = 128;
 
@@ -258,27 +255,10 @@ impl Extension for Gr {
         sums.finish()
     }
 
-    fn fold(device: &dyn Device, mut items: Vec<Gr>, r: &[u64]) -> Vec<Gr> {
-        // one variable after the other, in place: an element of the exceptional set times half the items
-        for &r in r {
-            let half = items.len().div_ceil(2);
-            for first in (0..half).step_by(FOLDED) {
-                let mut odd = [Gr::ZERO; FOLDED];
-                let places = first..half.min(first + FOLDED);
-                for (odd, i) in odd.iter_mut().zip(places.clone()) {
-                    if let Some(item) = items.get(2 * i + 1) {
-                        odd.copy_from_slice(item);
-                    }
-                }
-                Gr::times(device, &mut odd[..places.len()], r);
-                for (odd, i) in odd.iter().zip(places) {
-                    items.copy_within(2 * i..2 * i + 1, i);
-                    items[i].iter_mut().zip(odd).for_each(|(sum, odd)| *sum = sum.wrapping_add(*odd));
-                }
-            }
-            items.truncate(half);
-        }
-        items
+    fn fold(device: &dyn Device, items: Vec<Gr>, r: &[u64]) -> Vec<Gr> {
+        let mut out = Vec::with_capacity(items.len().div_ceil(1 << r.len()));
+        device.fold().ring_fold(&items, r, &mut out);
+        out
     }
 }
 

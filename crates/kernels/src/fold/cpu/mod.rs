@@ -182,6 +182,18 @@ impl FoldPath {
         portable::weigh(items, weights);
     }
 
+    /// Append the value of every group of 2^(r.len()) consecutive items (0 after the last) as a polynomial over the Galois ring, with
+    /// coefficient l for the product of the variables at the ones of l, where variable j is the element with coefficients 0
+    /// and 1 of `r[j]`'s bits. The point is public.
+    pub fn ring_fold(self, items: &[Element], r: &[u64], out: &mut Vec<Element>) {
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::ring_fold(items, r, out) };
+        }
+        portable::ring_fold(items, r, out);
+    }
+
     /// Add to every sum s the products of its `groups` pairs of elements as polynomials over Z_2^64: of `a[s * groups + g]` and
     /// `b[s * groups + g]`.
     pub fn products(self, a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {

@@ -201,3 +201,18 @@ pub(super) fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [
         }
     }
 }
+
+pub(super) fn ring_fold(items: &[Element], r: &[u64], out: &mut Vec<Element>) {
+    for group in items.chunks(1 << r.len()) {
+        let mut level = group.to_vec();
+        level.resize(1 << r.len(), [0; GROUP]);
+        for r in r {
+            for i in 0..level.len() / 2 {
+                let (even, odd) = (level[2 * i], gr_times_bits(&level[2 * i + 1], *r));
+                level[i] = std::array::from_fn(|k| even[k].wrapping_add(odd[k]));
+            }
+            level.truncate(level.len() / 2);
+        }
+        out.extend(level);
+    }
+}

@@ -12,7 +12,7 @@ mod rows;
 
 pub(super) use bits::{words_combine, words_fold, words_message};
 pub(super) use field::{field_fold, field_message};
-pub(super) use products::products;
+pub(super) use products::{products, ring_fold};
 pub(super) use ring::{ring_values, ring_values_6, weigh};
 pub(super) use rows::rows_combine;
 use std::arch::x86_64::*;
