@@ -112,7 +112,7 @@ impl Bit {
     /// Remember to prove that `dealt` is this bit.
     pub fn claim(&self, cx: &mut Party, ring: Ring, dealt: &Dealt) {
         if let Some(shared) = &self.shared {
-            cx.claim_bits(ring, &[(1, shared)], dealt);
+            cx.claim_bits(ring, [(1, shared)], dealt);
         }
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn count_less_wraps(
         rest = rest
             .zip(&lifted, |rest, h| rest.iter().zip(h).map(|(r, h)| to.wrap(r.wrapping_add(*h))).collect());
         if let (Some(e), Some(wrap)) = (&e.shared, &wrap.shared) {
-            cx.claim_bits(to, &[(1, e), ((1u64 << m).wrapping_neg(), wrap)], &rest);
+            cx.claim_bits(to, [(1, e), ((1u64 << m).wrapping_neg(), wrap)], &rest);
         }
     }
 

@@ -186,34 +186,28 @@ impl Party<'_> {
     /// Remember to prove that a dealt number `u` is a sum of bits of the dealer's, each times a public weight; the bits are shared
     /// modulo 2, as elements 0 and 1. With the bits c_j known to one verifier and c_(j+1) to the other, u_(j+1) is
     /// `sum of weights (c_j ^ c_(j+1)) - u_j`.
-    pub(crate) fn claim_bits(&mut self, ring: Ring, bits: &[(u64, &Dealt)], u: &Dealt) {
+    pub(crate) fn claim_bits<const N: usize>(&mut self, ring: Ring, bits: [(u64, &Dealt); N], u: &Dealt) {
         if self.transcript.is_none() {
             return;
         }
-        let n = bits.len();
         let before = |component: fn(&Dealt) -> &Column| {
-            let (u, bits): (&[u64], Vec<(u64, &[u64])>) =
-                (component(u), bits.iter().map(|(weight, c)| (*weight, &component(c)[..])).collect());
-            let number = move |i: usize, others: usize| {
-                let terms = bits.iter().enumerate();
-                let sum = terms.fold(0u64, |sum, (t, (weight, c))| {
-                    sum.wrapping_add(weight.wrapping_mul(c[i] ^ (others as u64 >> t & 1)))
-                });
-                sum.wrapping_sub(u[i])
+            let (bits, u) = (bits.map(|(weight, c)| (weight, &component(c)[..])), &component(u)[..]);
+            let number = move |i: usize, x: usize| {
+                let bit = |t: usize| bits[t].1[i] ^ (x as u64 >> t & 1);
+                let terms = std::array::from_fn::<_, N, _>(|t| bits[t].0.wrapping_mul(bit(t)));
+                terms.into_iter().fold(0, u64::wrapping_add).wrapping_sub(u[i])
             };
             Side { bits: vec![], number }
         };
         let after = |component: fn(&Dealt) -> &Column| {
-            let u: &[u64] = component(u);
-            Side {
-                bits: bits.iter().map(|(_, c)| spread(ring, component(c))).collect(),
-                number: move |i: usize, _: usize| u[i],
-            }
+            let u = &component(u)[..];
+            let bits = bits.iter().map(|(_, c)| spread(ring, component(c)));
+            Side { bits: bits.collect(), number: move |i: usize, _: usize| u[i] }
         };
         for prover in PartyId::ALL {
             let (len, sides) = match Role::of(self.id, prover) {
                 Role::Mine => (u.own.len(), Sides::Both(before(|c| &c.own), after(|c| &c.next))),
-                Role::After => (u.after.len(), Sides::Before(before(|c| &c.after), n)),
+                Role::After => (u.after.len(), Sides::Before(before(|c| &c.after), N)),
                 Role::Before => (u.before.len(), Sides::After(after(|c| &c.before), 0)),
             };
             self.claim_same(ring, prover, len, sides);

@@ -101,14 +101,31 @@ fn subsets(set: usize) -> impl Iterator<Item = usize> {
     (0..=set).filter(move |x| x & !set == 0)
 }
 
+/// Numbers at a time, before they are put together in words.
+const PIECE: usize = 512;
+
 /// Numbers modulo 2^k, as many in a word as go in.
 fn side_by_side(ring: Ring, n: usize, number: impl Fn(usize) -> u64) -> Column {
     let (bits, lanes) = (ring.bits() as usize, 64 / ring.bits() as usize);
     if lanes == 1 {
         return (0..n).map(|i| ring.wrap(number(i))).collect::<Vec<u64>>().into();
     }
-    let word = |start: usize| {
-        (start..n.min(start + lanes)).rev().fold(0u64, |word, i| word << bits | ring.wrap(number(i)))
-    };
-    (0..n).step_by(lanes).map(word).collect::<Vec<u64>>().into()
+    let mut words = Vec::with_capacity(n.div_ceil(lanes));
+    let mut numbers = [0; PIECE];
+    let piece = PIECE / lanes * lanes;
+    for start in (0..n).step_by(piece) {
+        let numbers = &mut numbers[..piece.min(n - start)];
+        numbers.iter_mut().zip(start..).for_each(|(to, i)| *to = ring.wrap(number(i)));
+        match lanes {
+            2 => {
+                let (pairs, rest) = numbers.as_chunks::<2>();
+                words.extend(pairs.iter().map(|[low, high]| low | high << bits));
+                words.extend_from_slice(rest);
+            }
+            _ => words.extend(
+                numbers.chunks(lanes).map(|some| some.iter().rev().fold(0, |word, x| word << bits | x)),
+            ),
+        }
+    }
+    words.into()
 }

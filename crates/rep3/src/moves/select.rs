@@ -13,7 +13,7 @@ use privet_ring::Ring;
 /// A sum of products to be computed, each of a bit and a number.
 pub(crate) struct Select {
     pub ring: Ring,
-    /// Dealt numbers, each where a bit that the two others know is 1.
+    /// At most two dealt numbers, each where a bit that the two others know is 1.
     pub chosen: Vec<(Dealt, Known)>,
     /// Numbers that the two others know, where a component of a bit that the dealer knows is 1.
     pub turned: Option<Turned>,
@@ -128,10 +128,11 @@ impl Select {
         mask: &'a [u64],
         component: fn(&Dealt) -> &Column,
     ) -> Side<impl Fn(usize, usize) -> u64 + 'a> {
-        let numbers: Vec<&[u64]> = self.chosen.iter().map(|(a, _)| &component(a)[..mask.len()]).collect();
+        debug_assert!(self.chosen.len() <= 2);
+        let numbers = [0, 1].map(|t| self.chosen.get(t).map(|(a, _)| &component(a)[..mask.len()]));
         let number = move |i: usize, bits: usize| {
-            let terms = numbers.iter().enumerate().map(|(t, a)| a[i] & bit(bits, t));
-            terms.fold(mask[i], u64::wrapping_sub)
+            let term = |t: usize| numbers[t].map_or(0, |a| a[i] & bit(bits, t));
+            mask[i].wrapping_sub(term(0)).wrapping_sub(term(1))
         };
         let bits = self.turned.iter().filter_map(|turned| turned.spread.as_ref());
         Side { bits: bits.map(|bit| component(bit).clone()).collect(), number }
