@@ -3,6 +3,7 @@
 use super::products::{Coefficients, Product, ProductClaim};
 use super::{Algebra, Claim, Column, View};
 use crate::PartyId;
+use privet_kernels::fold::GROUP;
 use privet_plan::cost::proofs::{self, Shapes, Stated};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -31,10 +32,57 @@ pub(super) struct Statements {
 }
 
 impl Statements {
+    /// Put short batches about as many terms side by side, padded to whole groups: the device takes some groups at a time. The
+    /// groups, and so the proof, stay what they are.
+    fn join_short(&mut self) {
+        let mut joined: Vec<Batch> = Vec::with_capacity(self.batches.len());
+        let mut short: Vec<Batch> = vec![];
+        for batch in std::mem::take(&mut self.batches) {
+            let words: usize = short.iter().map(|b| b.words).sum();
+            if batch.words >= LONG || words >= LONG || short.first().is_some_and(|b| b.terms != batch.terms) {
+                joined.extend(side_by_side(std::mem::take(&mut short)));
+            }
+            if batch.words >= LONG { joined.push(batch) } else { short.push(batch) }
+        }
+        joined.extend(side_by_side(short));
+        self.batches = joined;
+    }
+
     /// Words and terms of every batch.
     fn extents(&self) -> Vec<(usize, usize)> {
         self.batches.iter().map(|b| (b.words, b.terms)).collect()
     }
+}
+
+/// Words of a batch of bits that is long enough to be worked on where it lies.
+const LONG: usize = 64 * GROUP;
+
+/// Batches with as many terms as one.
+fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
+    if batches.len() < 2 {
+        return batches.pop();
+    }
+    let words: usize = batches.iter().map(|b| b.words.next_multiple_of(GROUP)).sum();
+    let column = |of: &dyn Fn(&Batch) -> Option<Column>| -> Option<Column> {
+        let mut all = Vec::with_capacity(words);
+        for batch in &batches {
+            all.extend_from_slice(&of(batch)?);
+            all.resize(all.len().next_multiple_of(GROUP), 0);
+        }
+        Some(all.into())
+    };
+    let first = &batches[0];
+    let of_terms = |of: fn(&Batch) -> &Vec<Column>| {
+        (0..of(first).len()).filter_map(|t| column(&|b| of(b).get(t).cloned())).collect()
+    };
+    Some(Batch {
+        ring: first.ring,
+        words,
+        terms: first.terms,
+        u: of_terms(|b| &b.u),
+        v: of_terms(|b| &b.v),
+        s: column(&|b| b.s.clone()),
+    })
 }
 
 /// All that is stated about one prover.
@@ -76,6 +124,12 @@ impl Batches {
             }
         }
         sorted
+    }
+
+    /// As they are best worked on: the same statements in fewer batches.
+    pub fn prepared(mut self) -> Batches {
+        self.bits.join_short();
+        self
     }
 
     /// How much is stated.

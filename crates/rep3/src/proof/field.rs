@@ -19,43 +19,6 @@ pub(super) type Gf = u64;
 /// Words at a time: what the first fold makes of them stays in the first-level cache.
 const PIECE: usize = 32 * GROUP;
 
-/// Words of a column that is long enough to be worked on where it lies.
-const LONG: usize = 64 * GROUP;
-
-/// Call `each` with the columns of all batches and the weights of their groups, in order. The device takes some groups at a time,
-/// so what is short is put side by side first, padded to whole groups.
-fn side_by_side<'a>(
-    batches: impl Iterator<Item = (Vec<&'a [u64]>, &'a [u64])>,
-    mut each: impl FnMut(&[&[u64]], &[u64]),
-) {
-    let (mut short, mut weights): (Vec<Vec<u64>>, Vec<u64>) = (vec![], vec![]);
-    for (columns, s) in batches {
-        let words = columns.first().map_or(0, |column| column.len());
-        if columns.len() != short.len() || words >= LONG || short[0].len() >= LONG {
-            flush(&mut short, &mut weights, &mut each);
-            short.resize(columns.len(), vec![]);
-        }
-        if words >= LONG {
-            each(&columns, s);
-            continue;
-        }
-        for (short, column) in short.iter_mut().zip(&columns) {
-            short.extend_from_slice(column);
-            short.resize(short.len().next_multiple_of(GROUP), 0);
-        }
-        weights.extend_from_slice(s);
-    }
-    flush(&mut short, &mut weights, &mut each);
-}
-
-fn flush(short: &mut [Vec<u64>], weights: &mut Vec<u64>, each: &mut impl FnMut(&[&[u64]], &[u64])) {
-    if short.first().is_some_and(|words| !words.is_empty()) {
-        each(&short.iter().map(|words| &words[..]).collect::<Vec<_>>(), weights);
-    }
-    short.iter_mut().for_each(Vec::clear);
-    weights.clear();
-}
-
 /// Columns after both folds, the second of lanes, with the weights of their groups.
 fn fold_columns<'a>(
     device: &dyn Device,
@@ -65,18 +28,15 @@ fn fold_columns<'a>(
     let [first, second] = points.map(|r| basis::<Gf>(device, r));
     let first = powers(&first);
     let (mut lanes, mut items) = (Vec::with_capacity(PIECE), vec![]);
-    // all of them have weights, or none has
-    let columns = columns.map(|(column, s)| (vec![&column[..]], s.unwrap_or_default()));
-    side_by_side(columns, |columns, s| {
-        for (i, words) in columns[0].chunks(PIECE).enumerate() {
+    for (column, s) in columns {
+        for (i, words) in column.chunks(PIECE).enumerate() {
             lanes.clear();
-            let s = (!s.is_empty()).then(|| of_piece(s, i));
-            device.fold().words_fold(words, first, s, &mut lanes);
+            device.fold().words_fold(words, first, s.map(|s| of_piece(s, i)), &mut lanes);
             let at = items.len();
             items.resize(at + lanes.len().div_ceil(second.len()), 0);
             device.fold().field_fold(&lanes, &second, &mut items[at..]);
         }
-    });
+    }
     items
 }
 
@@ -130,12 +90,10 @@ impl Extension for Gf {
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
-        let columns = weights.of(batches).map(|(b, s)| (b.u.iter().chain(&b.v).map(|c| &c[..]).collect(), s));
-        side_by_side(columns, |columns, s| {
-            let (u, v) = columns.split_at(columns.len() / 2);
-            let terms: Vec<_> = u.iter().zip(v).map(|(u, v)| (*u, *v)).collect();
+        for (b, s) in weights.of(batches) {
+            let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[..], &v[..])).collect();
             device.fold().words_message(&terms, s, &mut sums);
-        });
+        }
         sums
     }
 
@@ -144,18 +102,17 @@ impl Extension for Gf {
         let first = powers(&first);
         let mut sums = vec![0; points(vars)];
         let (mut left, mut right) = (Vec::with_capacity(PIECE), Vec::with_capacity(PIECE));
-        let terms = weights
-            .of(batches)
-            .flat_map(|(b, s)| b.u.iter().zip(&b.v).map(move |(u, v)| (vec![&u[..], &v[..]], s)));
-        side_by_side(terms, |columns, s| {
-            for (i, (u, v)) in columns[0].chunks(PIECE).zip(columns[1].chunks(PIECE)).enumerate() {
-                left.clear();
-                right.clear();
-                device.fold().words_fold(u, first, Some(of_piece(s, i)), &mut left);
-                device.fold().words_fold(v, first, None, &mut right);
-                device.fold().field_message(&left, &right, vars, &mut sums);
+        for (b, s) in weights.of(batches) {
+            for (u, v) in b.u.iter().zip(&b.v) {
+                for (i, (u, v)) in u.chunks(PIECE).zip(v.chunks(PIECE)).enumerate() {
+                    left.clear();
+                    right.clear();
+                    device.fold().words_fold(u, first, Some(of_piece(s, i)), &mut left);
+                    device.fold().words_fold(v, first, None, &mut right);
+                    device.fold().field_message(&left, &right, vars, &mut sums);
+                }
             }
-        });
+        }
         sums
     }
 
@@ -170,11 +127,10 @@ impl Extension for Gf {
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
         let mut sums = [0; GROUP];
-        let columns = weights.of(batches).map(|(b, s)| {
+        for (b, s) in weights.of(batches) {
             let column = b.s.as_ref().expect("verifiers have s");
-            (vec![&column[..]], s)
-        });
-        side_by_side(columns, |columns, s| device.fold().words_combine(columns[0], s, &mut sums));
+            device.fold().words_combine(column, s, &mut sums);
+        }
         let terms = weights.rho.iter().zip(sums).map(|(rho, sum)| gf_mul(*rho, sum));
         terms.fold(0, |sum, term| sum ^ term)
     }

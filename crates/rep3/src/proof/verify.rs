@@ -123,7 +123,7 @@ impl Party<'_> {
         if folds.is_empty() {
             return Ok(());
         }
-        let result = self.prove_and_check(batches, folds);
+        let result = self.prove_and_check(batches.map(Batches::prepared), folds);
         if let Err(e) = &result
             && !matches!(e, RunError::Net(_))
         {
