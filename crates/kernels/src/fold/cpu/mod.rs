@@ -103,9 +103,14 @@ impl FoldPath {
         assert_eq!(sums.len(), points(vars), "number of sums");
         assert_eq!(u.len(), v.len(), "number of items");
         #[cfg(target_arch = "x86_64")]
-        if vars == 4 && self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::field_message(u, v, sums) };
+        if self.fast() {
+            match vars {
+                // SAFETY: available, as just checked.
+                4 => return unsafe { avx512::field_message(u, v, sums) },
+                // SAFETY: available, as just checked.
+                WORD_VARS => return unsafe { avx512::field_message_6(u, v, sums) },
+                _ => {}
+            }
         }
         portable::field_message(u, v, vars, sums);
     }
@@ -114,9 +119,15 @@ impl FoldPath {
     pub fn field_fold(self, items: &[u64], basis: &[u64], out: &mut [u64]) {
         assert_eq!(out.len(), items.len().div_ceil(basis.len()), "number of items");
         #[cfg(target_arch = "x86_64")]
-        if let (Some(basis), true) = (<&[u64; 16]>::try_from(basis).ok(), self.fast()) {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::field_fold(items, basis, out) };
+        if self.fast() {
+            if let Ok(basis) = <&[u64; 16]>::try_from(basis) {
+                // SAFETY: available, as just checked.
+                return unsafe { avx512::field_fold(items, basis, out) };
+            }
+            if let Ok(basis) = <&[u64; GROUP]>::try_from(basis) {
+                // SAFETY: available, as just checked.
+                return unsafe { avx512::field_fold(items, basis, out) };
+            }
         }
         portable::field_fold(items, basis, out);
     }

@@ -64,17 +64,28 @@ impl Extension {
     /// Variables of the second fold, of as many items as the first one made, in `first` variables.
     fn second(self, first: u32, items: usize) -> u32 {
         match (self, first) {
+            (Extension::Bits, _) => 4,
             // long statements, whose sums a word at a time are cheaper the fewer there are side by side
             (Extension::Ring, 6) => 2,
-            _ => self.vars(items),
+            (Extension::Ring, _) => self.vars(items),
+        }
+    }
+
+    /// Most variables of the last fold.
+    const fn last(self) -> u32 {
+        match self {
+            Extension::Bits => 7,
+            Extension::Ring => 4,
         }
     }
 
     /// Variables of the next fold of so many items.
     pub fn vars(self, items: usize) -> u32 {
-        // a product of elements costs much more than a value on the wire where there are many
+        // rounds against values on the wire; in the larger ring a product of elements costs much more than a value where
+        // there are many
         match (self, items) {
-            (Extension::Bits, _) | (Extension::Ring, 0..1024) => 4,
+            (Extension::Bits, _) => 6,
+            (Extension::Ring, 0..1024) => 4,
             (Extension::Ring, 1024..8192) => 3,
             (Extension::Ring, _) => 2,
         }
@@ -125,7 +136,7 @@ impl Shape {
         if items == 0 {
             return Shape { extension, vars: vec![], of_words: 0 };
         }
-        while items >= 1 << extension.vars(items) {
+        while items >= 1 << extension.last() {
             vars.push(extension.vars(items));
             items = items.div_ceil(1 << extension.vars(items));
         }

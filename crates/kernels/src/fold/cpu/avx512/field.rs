@@ -2,8 +2,8 @@
 
 use super::V;
 use super::lanes::{LANES, blocks, lanes, store};
-use super::points::{CUBE, sixteen};
-use crate::fold::gf_reduce;
+use super::points::{CUBE, NINE, extend_nine, extend_upper, sixteen};
+use crate::fold::{GROUP, WORD_VARS, gf_reduce, points};
 use std::arch::x86_64::*;
 
 /// Y^64 = Y^4 + Y^3 + Y + 1.
@@ -66,28 +66,63 @@ pub(in crate::fold::cpu) unsafe fn field_message(u: &[u64], v: &[u64], sums: &mu
     }
 }
 
-/// For a basis of sixteen.
+/// Of six variables: nine values at a time, those at one point in the upper four.
 ///
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,vpclmulqdq")]
-pub(in crate::fold::cpu) unsafe fn field_fold(items: &[u64], basis: &[u64; 16], out: &mut [u64]) {
+pub(in crate::fold::cpu) unsafe fn field_message_6(u: &[u64], v: &[u64], sums: &mut [u64]) {
+    let mut acc = vec![_mm512_setzero_si512(); points(WORD_VARS)];
+    let mut upper = vec![[[0; LANES]; 8 * CUBE]; 2];
+    blocks::<{ GROUP * LANES }>(u.len(), &[u, v], |_, operands| {
+        for (upper, items) in upper.iter_mut().zip(operands) {
+            extend_upper::<false>(items, GROUP, upper);
+        }
+        for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
+            let (e, top) = (i / 3, i % 3);
+            let a = extend_nine::<false>(&upper[0][8 * e..], top);
+            let b = extend_nine::<false>(&upper[1][8 * e..], top);
+            for (acc, (a, b)) in acc.iter_mut().zip(a.iter().zip(&b)) {
+                *acc = multiply_add(*acc, *a, *b);
+            }
+        }
+    });
+    for (sum, acc) in sums.iter_mut().zip(acc) {
+        *sum ^= gf_reduce(total(acc));
+    }
+}
+
+/// For a basis of N elements, 16 or 64.
+///
+/// # Safety
+/// [`super::available`].
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+pub(in crate::fold::cpu) unsafe fn field_fold<const N: usize>(
+    items: &[u64],
+    basis: &[u64; N],
+    out: &mut [u64],
+) {
+    const { assert!(N == GROUP || N == 16) };
     let zero = _mm512_setzero_si512();
-    let b: [V; 16] = std::array::from_fn(|i| _mm512_set1_epi64(basis[i] as i64));
-    blocks::<{ 16 * LANES }>(items.len(), &[items], |at, operands| {
+    let b: [V; N] = std::array::from_fn(|i| _mm512_set1_epi64(basis[i] as i64));
+    let mut fold = |at: usize, operands: &[&[u64]]| {
         let (mut even, mut odd) = (zero, zero);
-        for i in 0..2 {
-            for (x, b) in lanes(operands[0], 16, i).into_iter().zip(&b[8 * i..]) {
+        for i in 0..N / LANES {
+            for (x, b) in lanes(operands[0], N, i).into_iter().zip(&b[LANES * i..]) {
                 even = _mm512_xor_si512(even, _mm512_clmulepi64_epi128::<0x00>(x, *b));
                 odd = _mm512_xor_si512(odd, _mm512_clmulepi64_epi128::<0x11>(x, *b));
             }
         }
         let mut folded = [0; LANES];
         store(&mut folded, _mm512_unpacklo_epi64(reduce(even), reduce(odd)));
-        let out = &mut out[at / 16..];
+        let out = &mut out[at / N..];
         match out.first_chunk_mut() {
             Some(out) => *out = folded,
             None => out.iter_mut().zip(folded).for_each(|(out, f)| *out = f),
         }
-    });
+    };
+    match N {
+        GROUP => blocks::<{ GROUP * LANES }>(items.len(), &[items], &mut fold),
+        _ => blocks::<{ 16 * LANES }>(items.len(), &[items], &mut fold),
+    }
 }

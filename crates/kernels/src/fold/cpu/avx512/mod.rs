@@ -11,7 +11,7 @@ mod ring;
 mod rows;
 
 pub(super) use bits::{words_combine, words_fold, words_message};
-pub(super) use field::{field_fold, field_message};
+pub(super) use field::{field_fold, field_message, field_message_6};
 pub(super) use products::{products, ring_fold};
 pub(super) use ring::{ring_values, ring_values_6, weigh};
 pub(super) use rows::rows_combine;
