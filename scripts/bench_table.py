@@ -1,8 +1,8 @@
 """Results of ``privet bench`` as Markdown tables, also put into documents between marks.
 
 ``bench_table.py FOLDER`` prints; ``bench_table.py FOLDER --write FILE`` replaces what stands between the marks of each
-table that the file has: ``<!-- bench-fss: begin -->`` and ``<!-- bench-fss: end -->``, likewise ``bench-rep3`` and
-``bench-falcon``.
+table that the file has and the folder has results for: ``<!-- bench-fss: begin -->`` and
+``<!-- bench-fss: end -->``, likewise ``bench-rep3`` and ``bench-falcon``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def replaced(page: str, tables: dict[str, str]) -> str | None:
-    """The page with its tables; ``None`` where it has none, or half a pair of marks, or one twice."""
+    """The page with its tables, those without results as they were; ``None`` where it has none, or half a pair of marks, or one twice."""
     any_found = False
     for name, text in tables.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
@@ -60,9 +60,10 @@ def replaced(page: str, tables: dict[str, str]) -> str | None:
             continue
         if counts != (1, 1):
             return None
-        before, rest = page.split(begin)
-        page = f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
         any_found = True
+        if text != NOTHING:
+            before, rest = page.split(begin)
+            page = f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
     return page if any_found else None
 
 

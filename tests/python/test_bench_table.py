@@ -41,5 +41,6 @@ def test_only_whole_pairs_of_marks_are_replaced(bench_table):
     page = "a <!-- bench-rep3: begin -->\nold\n<!-- bench-rep3: end --> z"
     written = bench_table.replaced(page, {"bench-fss": "F", "bench-rep3": "R"})
     assert written == "a <!-- bench-rep3: begin -->\nR\n<!-- bench-rep3: end --> z"
+    assert bench_table.replaced(page, {"bench-rep3": bench_table.NOTHING}) == page
     for broken in ("nothing", page.replace("end", "fin"), page + page):
         assert bench_table.replaced(broken, {"bench-rep3": "R"}) is None
