@@ -51,7 +51,10 @@ def main() -> None:
 
 
 def replaced(page: str, tables: dict[str, str]) -> str | None:
-    """The page with its tables, those without results as they were; ``None`` where it has none, or half a pair of marks, or one twice."""
+    """The page with its tables, those without results as they were.
+
+    ``None`` where it has none, or half a pair of marks, or one twice.
+    """
     any_found = False
     for name, text in tables.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
