@@ -160,7 +160,9 @@ fn weights_in_the_galois_ring() {
 #[test]
 fn products_of_polynomials() {
     let mut prg = stream(2);
-    for (groups, count) in [(0, 3), (1, 1), (1, 8), (1, 243), (3, 27), (7, 9), (8, 3), (9, 4), (40, 2)] {
+    for (groups, count) in
+        [(0, 3), (1, 1), (1, 8), (1, 243), (3, 27), (7, 9), (8, 3), (9, 4), (15, 3), (16, 1), (40, 2)]
+    {
         let mut draw = |n: usize| -> Vec<u64> { prg.elements(Ring::R64, n) };
         let (a, b, start) = (draw(64 * groups * count), draw(64 * groups * count), draw(128 * count));
         let (a, b, start) = (a.as_chunks().0, b.as_chunks().0, start.as_chunks().0);
@@ -174,10 +176,49 @@ fn products_of_polynomials() {
     }
 }
 
+/// One coefficient times one other, the largest word in both, at every distance: sums of halves must leave nothing elsewhere.
+#[test]
+fn products_of_single_coefficients() {
+    let single = |k: usize| -> [u64; 64] { std::array::from_fn(|i| if i == k { u64::MAX } else { 0 }) };
+    let (a, b): (Vec<_>, Vec<_>) = (0..64 * 64).map(|i| (single(i / 64), single(i % 64))).unzip();
+    for path in paths() {
+        for groups in [1, 64] {
+            let mut found = vec![[0; 128]; a.len() / groups];
+            path.products(&a, &b, groups, &mut found);
+            for (s, found) in found.iter().enumerate() {
+                let mut expected = [0u64; 128];
+                (s * groups..(s + 1) * groups).for_each(|i| expected[i / 64 + i % 64] += 1);
+                assert!(*found == expected, "{path}: sum {s} of {groups}");
+            }
+        }
+    }
+}
+
+/// Every power of Y at every power of Y, and the sums of two powers of which the second is the largest.
+#[test]
+fn folds_at_powers() {
+    let items: Vec<[u64; 64]> = (0..128)
+        .map(|i| std::array::from_fn(|k| u64::from(i % 2 == 1 && k == i / 2).wrapping_neg()))
+        .collect();
+    for bit in 0..64 {
+        for r in [1 << bit, 1 << bit | 1 << 63] {
+            let mut expected = vec![];
+            spec::ring_fold(&items, &[r], &mut expected);
+            for path in paths() {
+                let mut found = vec![];
+                path.ring_fold(&items, &[r], &mut found);
+                assert!(found == expected, "{path}: {r:#x}");
+            }
+        }
+    }
+}
+
 #[test]
 fn folds_over_the_galois_ring() {
     let mut prg = stream(3);
-    for (items, vars) in [(0, 2), (1, 0), (3, 1), (5, 3), (17, 5), (64, 3), (65, 3), (130, 4), (9, 0)] {
+    for (items, vars) in
+        [(0, 2), (1, 0), (3, 1), (5, 3), (17, 5), (64, 3), (65, 3), (130, 4), (57, 4), (257, 5), (9, 0)]
+    {
         let words = prg.elements(Ring::R64, 64 * items);
         let mut r = prg.elements(Ring::R64, vars);
         r.iter_mut().zip([u64::MAX, 1, 0]).for_each(|(r, edge)| *r = edge);

@@ -1,6 +1,7 @@
 //! Words of eight groups at a time, one group a lane.
 
 use super::V;
+use crate::fold::{Element, GROUP};
 use std::arch::x86_64::*;
 
 /// Groups at a time.
@@ -56,6 +57,25 @@ pub(super) fn lanes(words: &[u64], stride: usize, i: usize) -> [V; 8] {
         load(row)
     };
     transpose([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])
+}
+
+/// A coefficient of eight elements a register.
+pub(super) type Eight = [V; GROUP];
+
+/// Eight elements, `stride` apart, one a lane; zeros for those behind the last one.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn gather(elements: &[Element], stride: usize, out: &mut Eight) {
+    let rows: [&Element; LANES] = std::array::from_fn(|j| elements.get(j * stride).unwrap_or(&[0; GROUP]));
+    for (i, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let row = |j: usize| {
+            let row = &rows[j].as_chunks::<8>().0[i];
+            // prefetching is harmless at any address
+            _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().wrapping_add(LANES * stride * GROUP).cast());
+            load(row)
+        };
+        *out = transpose([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
+    }
 }
 
 /// Call `each` with the place of every `N` words of the operands, all of `len` words, and the words themselves; the last

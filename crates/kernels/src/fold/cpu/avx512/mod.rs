@@ -4,6 +4,7 @@
 
 mod bits;
 mod field;
+mod folds;
 mod lanes;
 mod points;
 mod products;
@@ -12,7 +13,8 @@ mod rows;
 
 pub(super) use bits::{words_combine, words_fold, words_message};
 pub(super) use field::{field_fold, field_message, field_message_6};
-pub(super) use products::{products, ring_fold};
+pub(super) use folds::ring_fold;
+pub(super) use products::products;
 pub(super) use ring::{ring_values, ring_values_6, weigh};
 pub(super) use rows::rows_combine;
 use std::arch::x86_64::*;
