@@ -69,9 +69,12 @@ pub(super) fn gather(elements: &[Element], stride: usize, out: &mut Eight) {
     let rows: [&Element; LANES] = std::array::from_fn(|j| elements.get(j * stride).unwrap_or(&[0; GROUP]));
     for (i, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         let row = |j: usize| {
-            let row = &rows[j].as_chunks::<8>().0[i];
-            // prefetching is harmless at any address
-            _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().wrapping_add(LANES * stride * GROUP).cast());
+            let row = &rows[j].as_chunks().0[i];
+            if stride == 1 {
+                // the next eight, which soon follow; of those further apart they would come long before their use.
+                // Harmless at any address
+                _mm_prefetch::<_MM_HINT_T0>((&raw const *row).wrapping_add(GROUP).cast());
+            }
             load(row)
         };
         *out = transpose([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
