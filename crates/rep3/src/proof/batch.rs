@@ -1,6 +1,6 @@
 //! Batches of statements as the folds want them, and their random coefficients.
 
-use super::products::{Coefficients, Product, ProductClaim};
+use super::products::{Product, ProductClaim};
 use super::{Algebra, Claim, Column, View};
 use crate::PartyId;
 use privet_kernels::fold::GROUP;
@@ -94,7 +94,7 @@ pub(super) struct Batches {
 
 impl Batches {
     /// Sort what party `id` remembers by prover.
-    pub fn sort(id: PartyId, claims: Vec<Claim>, products: Vec<ProductClaim>) -> [Batches; 3] {
+    pub fn sort(id: PartyId, claims: Vec<Claim>, products: &[ProductClaim]) -> [Batches; 3] {
         let mut sorted = <[Batches; 3]>::default();
         for Claim { algebra, prover, view } in claims {
             let (u, v, s) = match view {
@@ -144,7 +144,7 @@ impl Batches {
     }
 }
 
-/// The random coefficients of one prover's statements: of ring elements, word l of group i of block b has `s_b sigma_i rho_l`, where
+/// The random coefficients of one prover's statements about words: of ring elements, word l of group i of block b has `s_b sigma_i rho_l`, where
 /// a block is what becomes one item; of words of bits, word l of group b has `s_b rho_l`, and its lanes powers of Y beside.
 /// Elements of the exceptional set by their coefficients; `rho_0` and `sigma_0` are 1.
 pub(super) struct Weights {
@@ -157,8 +157,6 @@ pub(super) struct Weights {
     block: u32,
     /// All batches' blocks, one batch after the other.
     pub s: Vec<u64>,
-    /// Every product's.
-    pub products: Vec<Vec<Coefficients>>,
 }
 
 impl Weights {
@@ -173,8 +171,7 @@ impl Weights {
         sigma[0] = 1;
         let blocks = statements.batches.iter().map(|b| b.words.div_ceil(1 << block)).sum();
         let s = prg.elements(Ring::R64, blocks);
-        let products = statements.products.iter().map(|p| p.draw(prg)).collect();
-        Weights { vars: statements.vars, rho, sigma, block, s, products }
+        Weights { vars: statements.vars, rho, sigma, block, s }
     }
 
     /// Both algebras' weights from the seed that the verifiers reveal.

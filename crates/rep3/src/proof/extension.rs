@@ -1,7 +1,7 @@
 //! The rings that statements are combined over.
 
 use super::batch::{Batch, Statements, Weights};
-use super::products::Joined;
+use super::products::{Combined, Joined};
 use privet_kernels::Device;
 use privet_prg::Prg;
 
@@ -38,8 +38,8 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Self>;
     /// The combination of the batches' `s` columns: every word times its coefficient.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;
-    /// Add what joins the folded words: products that are combined in another way.
-    fn join(_device: &dyn Device, _statements: &Statements, _weights: &Weights, _to: &mut Joined<Self>) {}
+    /// Add what joins the folded words: products that are combined in another way, the same in all three proofs.
+    fn join(_device: &dyn Device, _statements: &Statements, _combined: &Combined, _to: &mut Joined<Self>) {}
 
     /// Values of `sum over groups of u_g v_g`, groups of 2^vars items.
     fn message(device: &dyn Device, u: &[Self], v: &[Self], vars: u32) -> Vec<Self>;

@@ -2,7 +2,7 @@
 
 use super::batch::{Statements, Weights};
 use super::extension::Extension;
-use super::products::Joined;
+use super::products::{Combined, Joined};
 use super::tensor::evaluate;
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
@@ -60,8 +60,8 @@ impl<E: Extension> Prover<E> {
         }
     }
 
-    /// Go on with the statement at the point `r`; not after the last message.
-    pub fn fold(&mut self, device: &dyn Device, k: usize, r: &[u64]) {
+    /// Go on with the statement at the point `r`; not after the last message. The products join the folded words.
+    pub fn fold(&mut self, device: &dyn Device, k: usize, r: &[u64], products: &Combined) {
         if k >= self.shape.folds() {
             return;
         }
@@ -75,7 +75,7 @@ impl<E: Extension> Prover<E> {
                 v: E::words_v(device, batches, [&self.first, r]),
                 claim: E::ZERO,
             };
-            E::join(device, &self.statements, &self.weights, &mut joined);
+            E::join(device, &self.statements, products, &mut joined);
             (self.u, self.v) = (joined.u, joined.v);
             self.statements = Statements::default();
         } else {
@@ -111,8 +111,16 @@ impl<E: Extension> Verifier<E> {
     }
 
     /// Take this verifier's share of message `k` (the party before draws it, `bytes` are what the party after
-    /// received) and go on with the statement at the point `r`.
-    pub fn fold(&mut self, device: &dyn Device, k: usize, masks: &mut Masks, bytes: &[u8], r: &[u64]) {
+    /// received) and go on with the statement at the point `r`. The products join the folded words.
+    pub fn fold(
+        &mut self,
+        device: &dyn Device,
+        k: usize,
+        masks: &mut Masks,
+        bytes: &[u8],
+        r: &[u64],
+        products: &Combined,
+    ) {
         if k >= self.shape.folds() {
             return;
         }
@@ -147,7 +155,7 @@ impl<E: Extension> Verifier<E> {
             v = E::words_v(device, &statements.batches, [&self.first, r]);
         }
         let mut joined = Joined { u, v, claim: self.claim };
-        E::join(device, &statements, &self.weights, &mut joined);
+        E::join(device, &statements, products, &mut joined);
         self.items = if self.before { joined.u } else { joined.v };
         self.claim = joined.claim;
     }

@@ -6,7 +6,7 @@
 use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
 use super::outer::Sums;
-use super::products::Joined;
+use super::products::{Combined, Joined};
 use super::tensor::basis;
 use super::words::{Second, fold_columns};
 use privet_kernels::fold::{gr_reduce, points};
@@ -243,10 +243,8 @@ impl Extension for Gr {
         total
     }
 
-    fn join(device: &dyn Device, statements: &Statements, weights: &Weights, to: &mut Joined<Gr>) {
-        for (product, coefficients) in statements.products.iter().zip(&weights.products) {
-            product.join(device, coefficients, to);
-        }
+    fn join(device: &dyn Device, statements: &Statements, combined: &Combined, to: &mut Joined<Gr>) {
+        combined.join(device, &statements.products, to);
     }
 
     fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {

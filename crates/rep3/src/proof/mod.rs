@@ -96,7 +96,7 @@ impl Transcript {
     pub fn stated(mut self, id: PartyId) -> ([Stated; 3], u64) {
         let bytes = self.bytes;
         let (claims, products) = self.take();
-        (batch::Batches::sort(id, claims, products).map(|batches| batches.stated()), bytes)
+        (batch::Batches::sort(id, claims, &products).map(|batches| batches.stated()), bytes)
     }
 
     /// The statements, for tests that look at them one by one.

@@ -5,17 +5,19 @@
 //! `x = sum over r of a_r X_r`, `w = sum over c of W_c b_c`, the combined statement about prover i is
 //! `x_i w_i + x_i w_(i+1) + x_(i+1) w_i + sum over r, c of a_r b_c (start_i + F_i - F_(i+1) - z_i)_rc = 0`. The terms in the middle
 //! join the other items after the first fold, the party before knows the first term, and the sums are the two verifiers'.
+//!
+//! All three proofs have the same coefficients, so a party combines what it holds once for all its roles.
 
+use super::batch::Role;
 use super::column::Column;
 use super::extension::Extension;
 use super::galois::{Gr, inner, reduce_to, shift};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
-use privet_prg::Prg;
+use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Statements about everybody's reshare of one node's products, as one party sees them.
 pub(crate) struct ProductClaim {
@@ -35,17 +37,12 @@ pub(crate) struct ProductClaim {
 const ROWS: usize = 512;
 const POSITIONS: usize = 64;
 
-/// The two operands' components of one index.
-type Pair = [Arc<Vec<u64>>; 2];
-
 /// [`ProductClaim`] in the proof of one prover.
 pub(super) struct Product {
     ring: Ring,
     products: Products,
-    /// `X_i`, `W_i`: the prover's and the party before's.
-    u: Option<Pair>,
-    /// `X_(i+1)`, `W_(i+1)`: the prover's and the party after's.
-    v: Option<Pair>,
+    /// This party's in that proof.
+    role: Role,
     /// The verifiers'.
     s: Option<Column>,
 }
@@ -53,23 +50,95 @@ pub(super) struct Product {
 impl ProductClaim {
     /// What party `id` knows in the proof of `prover`.
     pub(super) fn about(&self, id: PartyId, prover: PartyId) -> Product {
-        let own = || Some([self.x.own.clone(), self.w.own.clone()]);
-        let next = || Some([self.x.next.clone(), self.w.next.clone()]);
-        let (u, v, s) = if id == prover {
-            (own(), next(), None)
-        } else if id.next() == prover {
-            (next(), None, Some(self.before.clone()))
-        } else {
-            (None, own(), Some(self.after.clone()))
+        let role = Role::of(id, prover);
+        let s = match role {
+            Role::Prover => None,
+            Role::Before => Some(self.before.clone()),
+            Role::After => Some(self.after.clone()),
         };
-        Product { ring: self.ring, products: self.products, u, v, s }
+        Product { ring: self.ring, products: self.products, role, s }
+    }
+
+    /// Every product of the node with coefficients from `prg`.
+    fn combine(&self, device: &dyn Device, prg: &mut Prg) -> Vec<One> {
+        let shape = self.products.shape;
+        let one = |i| {
+            let c = Coefficients::draw(shape, prg);
+            let pair = |x: &[u64], w: &[u64]| Pair::combine(device, shape, i, [x, w], &c);
+            let own = pair(&self.x.own, &self.w.own);
+            let next = pair(&self.x.next, &self.w.next);
+            One { coefficients: c, own, next }
+        };
+        (0..self.products.count).map(one).collect()
     }
 }
 
 /// The random coefficients of one product: rows (of a convolution: images and places) and columns (output channels).
-pub(super) struct Coefficients {
+struct Coefficients {
     rows: Vec<u64>,
     columns: Vec<u64>,
+}
+
+impl Coefficients {
+    fn draw(shape: LinearShape, prg: &mut Prg) -> Coefficients {
+        let (rows, columns) = extent(shape);
+        Coefficients { rows: prg.elements(Ring::R64, rows), columns: prg.elements(Ring::R64, columns) }
+    }
+}
+
+/// Both operands' components of one index, combined: an item for every place of the inner dimension.
+struct Pair {
+    x: Vec<Gr>,
+    w: Vec<Gr>,
+}
+
+impl Pair {
+    /// Of product `i` of a node whose operands are `x` and `w`.
+    fn combine(
+        device: &dyn Device,
+        shape: LinearShape,
+        i: usize,
+        [x, w]: [&[u64]; 2],
+        c: &Coefficients,
+    ) -> Pair {
+        let part = |len: usize| i * len..(i + 1) * len;
+        let zeros = || vec![Gr::ZERO; depth(shape)];
+        let mut pair = Pair { x: zeros(), w: zeros() };
+        first(device, shape, &x[part(shape.input_len())], &c.rows, &mut pair.x);
+        second(device, shape, &w[part(shape.weight_len())], &c.columns, &mut pair.w);
+        pair
+    }
+}
+
+/// One product of those of a node: its coefficients, and this party's components combined with them.
+struct One {
+    coefficients: Coefficients,
+    own: Pair,
+    next: Pair,
+}
+
+/// The operands of all products, combined for all three proofs. What is above the bits of a ring does not count.
+pub(super) struct Combined {
+    /// Every node's.
+    nodes: Vec<Vec<One>>,
+}
+
+impl Combined {
+    /// With coefficients from a seed that no prover knew before all messages of the batch were in.
+    pub fn new(device: &dyn Device, claims: Vec<ProductClaim>, seed: &Seed) -> Combined {
+        let mut prg = seed.stream();
+        Combined { nodes: claims.iter().map(|claim| claim.combine(device, &mut prg)).collect() }
+    }
+
+    /// Add to one proof all that is stated in it about products: `products` are those that this was made of, in their order.
+    pub fn join(&self, device: &dyn Device, products: &[Product], to: &mut Joined<Gr>) {
+        // at once: what is copied here would be copied again as the vectors grow
+        to.u.reserve(products.iter().map(|p| p.items()[0]).sum());
+        to.v.reserve(products.iter().map(|p| p.items()[1]).sum());
+        for (product, ones) in products.iter().zip(&self.nodes) {
+            product.join(device, ones, to);
+        }
+    }
 }
 
 /// The folded words, and what joins them: the terms of the products, and this party's part of their claim.
@@ -85,57 +154,61 @@ impl Product {
         self.products.count * depth(self.products.shape)
     }
 
-    pub fn draw(&self, prg: &mut Prg) -> Vec<Coefficients> {
-        let (rows, columns) = extent(self.products.shape);
-        let one = |_| Coefficients {
-            rows: prg.elements(Ring::R64, rows),
-            columns: prg.elements(Ring::R64, columns),
-        };
-        (0..self.products.count).map(one).collect()
+    /// How many it adds to u and to v.
+    fn items(&self) -> [usize; 2] {
+        let both = 2 * self.depth();
+        match self.role {
+            Role::Prover => [both, both],
+            Role::Before => [both, 0],
+            Role::After => [0, both],
+        }
     }
 
-    pub fn join(&self, device: &dyn Device, coefficients: &[Coefficients], to: &mut Joined<Gr>) {
-        let (shape, ring) = (self.products.shape, self.ring);
-        // sums as far as the ring's bits go; in all products one factor is shifted, or the product
-        for (i, c) in coefficients.iter().enumerate() {
-            let part = |len: usize| i * len..(i + 1) * len;
-            // both operands combined, at two places
-            let combine = |[x, w]: &Pair, at: [&mut [Gr]; 2]| {
-                let [of_x, of_w] = at;
-                first(device, shape, &x[part(shape.input_len())], &c.rows, of_x);
-                second(device, shape, &w[part(shape.weight_len())], &c.columns, of_w);
-            };
-            let mut known = Gr::ZERO;
-            if let Some(pair) = &self.u {
-                let items = more(&mut to.u, 2 * depth(shape));
-                let (x, w) = items.split_at_mut(depth(shape));
-                combine(pair, [x, w]);
-                if self.s.is_some() {
-                    known = inner(device, x, w);
+    fn join(&self, device: &dyn Device, ones: &[One], to: &mut Joined<Gr>) {
+        for (i, one) in ones.iter().enumerate() {
+            // component i of the prover is its own, and the next of the party before it
+            match self.role {
+                Role::Prover => {
+                    self.put_u(&one.own, &mut to.u);
+                    self.put_v(&one.next, &mut to.v);
                 }
-                items.iter_mut().for_each(|item| shift(item, ring));
-            }
-            if let Some(pair) = &self.v {
-                let items = more(&mut to.v, 2 * depth(shape));
-                let (w, x) = items.split_at_mut(depth(shape));
-                combine(pair, [x, w]);
-                items.iter_mut().for_each(|item| reduce_to(item, ring));
+                Role::Before => self.put_u(&one.next, &mut to.u),
+                Role::After => self.put_v(&one.own, &mut to.v),
             }
             if let Some(s) = &self.s {
-                let s = &s[part(shape.output_len())];
-                let mut sum = known.add(result(device, shape, s, c));
-                shift(&mut sum, ring);
+                let sum = self.sum(device, i, s, one);
                 to.claim = to.claim.sub(sum);
             }
         }
     }
+
+    /// `x_i`, `w_i`. In all products one factor is shifted, or the product.
+    fn put_u(&self, Pair { x, w }: &Pair, u: &mut Vec<Gr>) {
+        put([x, w], u, |item| shift(item, self.ring));
+    }
+
+    /// `w_(i+1)`, `x_(i+1)`: what those meet.
+    fn put_v(&self, Pair { x, w }: &Pair, v: &mut Vec<Gr>) {
+        put([w, x], v, |item| reduce_to(item, self.ring));
+    }
+
+    /// What a verifier alone knows of product `i`: its results' combination, and before the prover `x_i w_i`.
+    fn sum(&self, device: &dyn Device, i: usize, s: &[u64], one: &One) -> Gr {
+        let (shape, len) = (self.products.shape, self.products.shape.output_len());
+        let mut sum = result(device, shape, &s[i * len..(i + 1) * len], &one.coefficients);
+        if self.role == Role::Before {
+            sum = sum.add(inner(device, &one.next.x, &one.next.w));
+        }
+        shift(&mut sum, self.ring);
+        sum
+    }
 }
 
-/// So many items more, all 0.
-fn more(items: &mut Vec<Gr>, count: usize) -> &mut [Gr] {
+/// Append copies of both, finished.
+fn put(both: [&[Gr]; 2], items: &mut Vec<Gr>, finish: impl Fn(&mut Gr)) {
     let start = items.len();
-    items.resize(start + count, Gr::ZERO);
-    &mut items[start..]
+    both.iter().for_each(|part| items.extend_from_slice(part));
+    items[start..].iter_mut().for_each(finish);
 }
 
 /// Rows and columns of the result as a matrix.

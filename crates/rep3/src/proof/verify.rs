@@ -4,9 +4,10 @@ use super::batch::{Batches, Role, Weights};
 use super::field::Gf;
 use super::fold::{Masks, Prover, Verifier};
 use super::galois::Gr;
+use super::products::{Combined, ProductClaim};
 use crate::{Messages, Party, PartyId, RunError};
 use privet_plan::cost::proofs::{Shapes, folds};
-use privet_prg::{Prg, Seed};
+use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 use std::ops::Range;
 
@@ -45,13 +46,14 @@ impl Check {
         Check { shapes, seed, challenges, masks, bits, ring }
     }
 
-    fn fold(&mut self, party: &Party, k: usize, message: &[u8]) {
+    fn fold(&mut self, party: &Party, k: usize, message: &[u8], products: &Combined) {
         if k >= self.shapes.folds() {
             return;
         }
         let (bits, ring) = message.split_at(self.shapes.bits.message_bytes(k).min(message.len()));
-        self.bits.fold(party.device, k, &mut self.masks, bits, &self.challenges[k]);
-        self.ring.fold(party.device, k, &mut self.masks, ring, &self.challenges[k]);
+        let (device, r) = (party.device, &self.challenges[k]);
+        self.bits.fold(device, k, &mut self.masks, bits, r, products);
+        self.ring.fold(device, k, &mut self.masks, ring, r, products);
     }
 
     /// The challenges that the prover needs after message `k`: none after its last.
@@ -100,14 +102,22 @@ impl Proof {
         out
     }
 
-    fn fold(&mut self, party: &Party, k: usize, challenges: &[u8]) {
+    fn fold(&mut self, party: &Party, k: usize, challenges: &[u8], products: &Combined) {
         let r: Vec<u64> = challenges.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         // after the last message there is nothing to go on with
         if k + 1 < self.shapes.folds() {
-            self.bits.fold(party.device, k, &r);
-            self.ring.fold(party.device, k, &r);
+            self.bits.fold(party.device, k, &r, products);
+            self.ring.fold(party.device, k, &r, products);
         }
     }
+}
+
+/// The seed of the coefficients that all three proofs share, from all provers' seeds in any order. Uniform to a party that
+/// lacks one of them, whatever the others are: its own, until both its verifiers have revealed it.
+fn common(seeds: [&Seed; 3]) -> Seed {
+    // keys of their own: each seed's stream is its proof's alone
+    let [a, b, c] = seeds.map(|seed| *seed.derive(Domain::Common, 0).expose());
+    Seed::from_bytes(std::array::from_fn(|i| a[i] ^ b[i] ^ c[i]))
 }
 
 impl Party<'_> {
@@ -118,12 +128,12 @@ impl Party<'_> {
     pub fn verify(&mut self) -> Result<(), RunError> {
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let (claims, products) = transcript.take();
-        let batches = Batches::sort(self.id, claims, products);
+        let batches = Batches::sort(self.id, claims, &products);
         let folds = folds(&batches.each_ref().map(Batches::shapes));
         if folds.is_empty() {
             return Ok(());
         }
-        let result = self.prove_and_check(batches.map(Batches::prepared), folds);
+        let result = self.prove_and_check(batches.map(Batches::prepared), products, folds);
         if let Err(e) = &result
             && !matches!(e, RunError::Net(_))
         {
@@ -142,7 +152,12 @@ impl Party<'_> {
     }
 
     /// `folds` have messages; all parties are to give the same numbers.
-    fn prove_and_check(&mut self, batches: [Batches; 3], folds: Range<usize>) -> Result<(), RunError> {
+    fn prove_and_check(
+        &mut self,
+        batches: [Batches; 3],
+        products: Vec<ProductClaim>,
+        folds: Range<usize>,
+    ) -> Result<(), RunError> {
         let (first, folds) = (folds.start, folds.end);
         let (id, next, prev) = (self.id, self.id.next(), self.id.prev());
         let here = || vec![HERE];
@@ -180,14 +195,15 @@ impl Party<'_> {
         self.agree(&got.prev, &got.next)?;
         let seed = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
         let mut proof = Proof::new(own, &seed, own_masks);
+        let products = Combined::new(self.device, products, &common([&seed, &ahead.seed, &behind.seed]));
 
         // Message k goes to the party after alone, which answers with challenge k. The party before says the same one round
         // later, when the answer of the party after has told it that message k was in.
         let mut answer = vec![];
         for k in 0..first {
-            proof.fold(self, k, &[]);
-            behind.fold(self, k, &[]);
-            ahead.fold(self, k, &[]);
+            proof.fold(self, k, &[], &products);
+            behind.fold(self, k, &[], &products);
+            ahead.fold(self, k, &[], &products);
         }
         for k in first..folds {
             let mut to_next = proof.message(self, k);
@@ -200,14 +216,14 @@ impl Party<'_> {
             let got = self.talk("proof: values", out, (len, 0))?.prev;
             let (message, again) = got.split_at(expected);
             self.agree(again, &answer)?;
-            behind.fold(self, k, message);
-            ahead.fold(self, k, &[]);
+            behind.fold(self, k, message, &products);
+            ahead.fold(self, k, &[], &products);
             if k + 1 < folds {
                 let out = Messages { prev: behind.reveal(k), next: here() };
                 let got = self.talk("proof: challenge", out, (1, proof.shapes.challenge_bytes(k)))?;
                 self.present(prev, &got.prev)?;
                 answer = got.next;
-                proof.fold(self, k, &answer);
+                proof.fold(self, k, &answer, &products);
             }
         }
 
@@ -251,5 +267,24 @@ impl Party<'_> {
         }
         let (step, layer) = self.place();
         Err(RunError::Refused { peer, step, layer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else a prover would know its own coefficients before its messages are in.
+    #[test]
+    fn common_coefficients_need_all_seeds() {
+        let seeds = [1, 2, 3].map(|i| Seed::from_bytes([i; 16]));
+        let [a, b, c] = seeds.each_ref();
+        let found = common([a, b, c]);
+        // every party has them in an order of its own
+        assert!([[b, c, a], [c, a, b], [b, a, c]].iter().all(|seeds| common(*seeds) == found));
+        let other = Seed::from_bytes([4; 16]);
+        for changed in [[&other, b, c], [a, &other, c], [a, b, &other]] {
+            assert_ne!(common(changed), found);
+        }
     }
 }
