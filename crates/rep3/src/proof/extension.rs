@@ -29,9 +29,15 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
 
     /// Values of the first fold's polynomial, for the prover's columns.
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Self>;
-    /// Values of the second fold's polynomial, where the first fold was at `first`. Made from the words, a piece at a time: what
-    /// the first fold makes of them takes as much memory as they do.
-    fn second_message(device: &dyn Device, batches: &[Batch], weights: &Weights, first: &[u64]) -> Vec<Self>;
+    /// Values of the second fold's polynomial, where the first fold was at `first`; and what the first fold made of all words of u
+    /// and of v, if that is little. It takes as much memory as they do, so of many words it is made a piece at a time, and
+    /// again for the fold itself.
+    fn second_message(
+        device: &dyn Device,
+        batches: &[Batch],
+        weights: &Weights,
+        first: &[u64],
+    ) -> (Vec<Self>, Option<[Vec<Self>; 2]>);
     /// `u` after both folds of words, at these two points, every item times its weight.
     fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Self>;
     /// `v` after both folds of words.

@@ -40,6 +40,9 @@ fn fold_columns<'a>(
     items
 }
 
+/// Most words of u whose first fold is kept until the second: 8 MiB, and little where tests are to see both ways.
+const KEPT: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+
 /// The weights of the groups of piece `i`.
 fn of_piece(s: &[u64], i: usize) -> &[u64] {
     let groups = PIECE / GROUP;
@@ -97,23 +100,34 @@ impl Extension for Gf {
         sums
     }
 
-    fn second_message(device: &dyn Device, batches: &[Batch], weights: &Weights, first: &[u64]) -> Vec<Gf> {
+    fn second_message(
+        device: &dyn Device,
+        batches: &[Batch],
+        weights: &Weights,
+        first: &[u64],
+    ) -> (Vec<Gf>, Option<[Vec<Gf>; 2]>) {
         let (first, vars) = (basis::<Gf>(device, first), weights.vars[1]);
         let first = powers(&first);
+        let words: usize = batches.iter().map(|b| b.words.next_multiple_of(GROUP) * b.terms).sum();
+        let keep = words <= KEPT;
+        let room = if keep { words } else { PIECE };
+        let (mut left, mut right) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let mut sums = vec![0; points(vars)];
-        let (mut left, mut right) = (Vec::with_capacity(PIECE), Vec::with_capacity(PIECE));
         for (b, s) in weights.of(batches) {
             for (u, v) in b.u.iter().zip(&b.v) {
                 for (i, (u, v)) in u.chunks(PIECE).zip(v.chunks(PIECE)).enumerate() {
-                    left.clear();
-                    right.clear();
+                    if !keep {
+                        left.clear();
+                        right.clear();
+                    }
+                    let at = left.len();
                     device.fold().words_fold(u, first, Some(of_piece(s, i)), &mut left);
                     device.fold().words_fold(v, first, None, &mut right);
-                    device.fold().field_message(&left, &right, vars, &mut sums);
+                    device.fold().field_message(&left[at..], &right[at..], vars, &mut sums);
                 }
             }
         }
-        sums
+        (sums, keep.then_some([left, right]))
     }
 
     fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gf> {

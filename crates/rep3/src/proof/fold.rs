@@ -25,13 +25,15 @@ pub(super) struct Prover<E> {
     weights: Weights,
     /// The first point, until the words are folded.
     first: Vec<u64>,
+    /// What the first fold made of the words, if it was kept.
+    kept: Option<[Vec<E>; 2]>,
     u: Vec<E>,
     v: Vec<E>,
 }
 
 impl<E: Extension> Prover<E> {
     pub fn new(statements: Statements, shape: Shape, weights: Weights) -> Prover<E> {
-        Prover { statements, shape, weights, first: vec![], u: vec![], v: vec![] }
+        Prover { statements, shape, weights, first: vec![], kept: None, u: vec![], v: vec![] }
     }
 
     /// Append message `k`: the party after's shares of the product's values.
@@ -45,7 +47,11 @@ impl<E: Extension> Prover<E> {
         let batches = &self.statements.batches;
         let values = match (k, self.shape.of_words()) {
             (0, 2) => E::first_message(device, batches, &self.weights),
-            (1, 2) => E::second_message(device, batches, &self.weights, &self.first),
+            (1, 2) => {
+                let (values, kept) = E::second_message(device, batches, &self.weights, &self.first);
+                self.kept = kept;
+                values
+            }
             (0, _) => vec![E::ZERO],
             _ => {
                 if self.shape.is_last(k) {
@@ -70,11 +76,15 @@ impl<E: Extension> Prover<E> {
             self.first = r.to_vec();
         } else if k < self.shape.of_words() {
             let batches = &self.statements.batches;
-            let mut joined = Joined {
-                u: E::words_u(device, batches, &self.weights, [&self.first, r]),
-                v: E::words_v(device, batches, [&self.first, r]),
-                claim: E::ZERO,
+            // lanes are items like others
+            let [u, v] = match self.kept.take() {
+                Some(kept) => kept.map(|lanes| E::fold(device, lanes, r)),
+                None => [
+                    E::words_u(device, batches, &self.weights, [&self.first, r]),
+                    E::words_v(device, batches, [&self.first, r]),
+                ],
             };
+            let mut joined = Joined { u, v, claim: E::ZERO };
             E::join(device, &self.statements, products, &mut joined);
             (self.u, self.v) = (joined.u, joined.v);
             self.statements = Statements::default();

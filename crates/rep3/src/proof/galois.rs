@@ -193,7 +193,12 @@ impl Extension for Gr {
         total
     }
 
-    fn second_message(device: &dyn Device, batches: &[Batch], weights: &Weights, first: &[u64]) -> Vec<Gr> {
+    fn second_message(
+        device: &dyn Device,
+        batches: &[Batch],
+        weights: &Weights,
+        first: &[u64],
+    ) -> (Vec<Gr>, Option<[Vec<Gr>; 2]>) {
         let vars = weights.vars[1];
         let first = basis::<Gr>(device, first);
         let mut total = vec![Gr::ZERO; points(vars)];
@@ -205,7 +210,7 @@ impl Extension for Gr {
             let values = second.finish(device);
             total.iter_mut().zip(&values).for_each(|(total, value)| *total = total.add(shifted(value, ring)));
         }
-        total
+        (total, None)
     }
 
     fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gr> {
