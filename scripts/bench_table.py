@@ -37,9 +37,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", type=Path, help="a Markdown file with the marks of at least one table")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="only these")
     options = parser.parse_args()
     found = results(options.folder)
-    tables = {name: make(found) for name, make in TABLES.items()}
+    tables = {name: make(found) for name, make in TABLES.items() if name in options.tables}
     if options.write is None:
         print("\n\n".join(f"{name}:\n\n{text}" for name, text in tables.items()))
         return
