@@ -14,15 +14,27 @@ pub fn peak_rss_bytes_of(pid: u32) -> Option<u64> {
     proc_kib(&format!("/proc/{pid}/status"), "VmHWM")
 }
 
-/// Processor time that a process has used so far, of its own and of the system for it, seconds.
+/// Processor time that a process has used so far, of its own and of the system for it, seconds. Of a child that has not been
+/// waited for, or of this process.
 pub fn cpu_seconds(pid: u32) -> Option<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // After the name, which may hold anything and ends with the last parenthesis: state, then numbers.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-    // SAFETY: asks for a constant of the system.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    (per_second > 0).then(|| ticks as f64 / per_second as f64)
+    // not /proc/PID/stat, which counts in hundredths of a second
+    #[cfg(target_os = "linux")]
+    // SAFETY: both functions write what they are given a place for, and the clock is used only where there is one.
+    unsafe {
+        let mut clock: libc::clockid_t = 0;
+        let mut time: libc::timespec = std::mem::zeroed();
+        if libc::clock_getcpuclockid(pid.try_into().ok()?, &mut clock) != 0
+            || libc::clock_gettime(clock, &mut time) != 0
+        {
+            return None;
+        }
+        Some(time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = pid;
+        None
+    }
 }
 
 /// Memory of the machine, bytes.
@@ -140,6 +152,8 @@ mod tests {
     #[test]
     fn figures_are_plausible() {
         assert!(cores() >= 1);
+        let used = cpu_seconds(std::process::id());
+        assert!(used.is_some_and(|s| s > 0.0) || !cfg!(target_os = "linux"), "{used:?}");
         if cfg!(target_os = "linux") {
             let peak = peak_rss_bytes().unwrap();
             assert!(peak > 100_000 && peak < total_memory_bytes().unwrap(), "{peak}");
