@@ -1,7 +1,7 @@
 //! Ring elements: statements over Z_2^64 in the Galois ring Z_2^64\[Y\]/(Y^64 + Y^4 + Y^3 + Y + 1).
 //!
-//! What costs time here are matrix products over Z_2^64, on the device: with the matrix of a multiplication, or of
-//! coefficients with coefficients; and sums of words chosen by random bits.
+//! What costs time here, on the device: matrix products over Z_2^64, of words with powers of a point and of values with random
+//! bits; sums of words chosen by random bits; products and folds of elements.
 
 use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
@@ -22,11 +22,8 @@ pub(super) const DEGREE: usize = 64;
 /// An element of the Galois ring, coefficient i for Y^i.
 pub(super) type Gr = [u64; DEGREE];
 
-/// Groups of one matrix product of a message: what it is made of stays in the second-level cache.
+/// Blocks of words at a time: what is made of them stays in the second-level cache.
 pub(super) const BLOCKS: usize = 128;
-
-/// The same of words.
-const WORD_BLOCKS: usize = 128;
 
 /// Terms whose values are added before they meet a matrix: they stand side by side until then.
 const TERMS: usize = 16;
@@ -152,11 +149,11 @@ impl Extension for Gr {
             sums.clear();
             sums.resize(points << second, Gr::ZERO);
             for (b, s) in weights.of(batches).filter(|(b, _)| b.ring == ring) {
-                for (j, s) in s.chunks(WORD_BLOCKS).enumerate() {
+                for (j, s) in s.chunks(BLOCKS).enumerate() {
                     let matrix = exceptional(device, ring, s);
-                    let end = b.words.min((j + 1) * WORD_BLOCKS * block);
+                    let end = b.words.min((j + 1) * BLOCKS * block);
                     for (i, sums) in sums.chunks_mut(points).enumerate() {
-                        let start = j * WORD_BLOCKS * block + (i << first);
+                        let start = j * BLOCKS * block + (i << first);
                         if start >= end {
                             break;
                         }
