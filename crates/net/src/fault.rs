@@ -29,7 +29,7 @@ pub enum Action {
     Truncate(usize),
     /// The bit with this number is inverted (taken modulo the length; an empty message gets one byte).
     FlipBit(usize),
-    /// It is sent twice.
+    /// It is sent twice. The sender does not learn of the second, so not either that the peer had ended before it.
     Duplicate,
     /// It is sent after the next message.
     Reorder,
@@ -102,7 +102,11 @@ impl<C: Channel> Channel for Faulty<C> {
                 let bit = bit % (8 * payload.len());
                 payload[bit / 8] ^= 1 << (bit % 8);
             }
-            Some(Action::Duplicate) => self.inner.send(step, payload.clone())?,
+            Some(Action::Duplicate) => {
+                self.pass(step, payload.clone())?;
+                let _ = self.inner.send(step, payload);
+                return Ok(());
+            }
             Some(action @ (Action::Reorder | Action::Swap)) => {
                 // At most one message is held: one already waiting goes first, unharmed.
                 if let Some((_, earlier, first)) = self.held.replace((action, step.clone(), payload)) {
