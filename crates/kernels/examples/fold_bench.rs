@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p privet-kernels --example fold_bench`
 
-use privet_kernels::fold::{FoldPath, GROUP, points};
+use privet_kernels::fold::{FoldPath, GROUP, WordTerms, Words, points};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::time::Instant;
@@ -24,7 +24,12 @@ fn main() {
     let columns: Vec<_> = (0..4).map(|_| prg.elements(Ring::R64, WORDS)).collect();
     let weights = prg.elements(Ring::R64, WORDS / GROUP);
     let basis: [u64; GROUP] = std::array::from_fn(|_| prg.elements(Ring::R64, 1)[0]);
-    let terms = [(&columns[0][..], &columns[1][..]), (&columns[2][..], &columns[3][..])];
+    let whole = |i: usize| Words::Whole(&columns[i]);
+    let terms = vec![(whole(0), whole(1)), (whole(2), whole(3))];
+    let batches = [WordTerms { words: WORDS, terms, weights: &weights }];
+    let bits = Words::Bits(&columns[1][..WORDS / GROUP]);
+    let selected =
+        [WordTerms { words: WORDS, terms: vec![(whole(0), bits), (bits, whole(2))], weights: &weights }];
     let mut out = vec![0; WORDS];
     let line = |path: String, what: &str, seconds: f64, per: usize| {
         println!("{{\"path\":\"{path}\",\"what\":\"{what}\",\"ns\":{:.3}}}", seconds * 1e9 / per as f64);
@@ -32,16 +37,20 @@ fn main() {
     for path in FoldPath::ALL.into_iter().filter(|p| p.available()) {
         let name = path.to_string();
         let mut sums = vec![0; points(6)];
-        let t = best(|| path.words_message(&terms, &weights, &mut sums));
+        let t = best(|| path.words_message(&batches, &mut sums));
         line(name.clone(), "words_message, word and term", t, 2 * WORDS);
+        let t = best(|| path.words_message(&selected, &mut sums));
+        line(name.clone(), "words_message of words and bits, word and term", t, 2 * WORDS);
+        let t = best(|| drop(path.bits_fold(&columns[0], &basis)));
+        line(name.clone(), "bits_fold, group", t, WORDS);
         let t = best(|| {
             out.clear();
-            path.words_fold(&columns[0], &basis, None, &mut out);
+            path.words_fold(&basis).append(&columns[0], None, &mut out);
         });
         line(name.clone(), "words_fold, word", t, WORDS);
         let t = best(|| {
             out.clear();
-            path.words_fold(&columns[0], &basis, Some(&weights), &mut out);
+            path.words_fold(&basis).append(&columns[0], Some(&weights), &mut out);
         });
         line(name.clone(), "words_fold with weights, word", t, WORDS);
         let t = best(|| path.words_combine(&columns[0], &weights, &mut [0; GROUP]));

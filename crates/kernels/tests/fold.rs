@@ -1,6 +1,6 @@
 //! Every path of the folds against the plain definitions.
 
-use privet_kernels::fold::{FoldPath, GROUP, diagonal, points, spec};
+use privet_kernels::fold::{FoldPath, GROUP, Strided, WordTerms, Words, diagonal, points, spec};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
@@ -13,6 +13,15 @@ fn paths() -> impl Iterator<Item = FoldPath> {
 }
 
 const WORDS: [usize; 11] = [0, 1, 63, 64, 65, 511, 512, 513, 1024 + 17, 4096, 5000];
+
+/// As many of these bits.
+fn masked(bits: &[u64], n: usize) -> Vec<u64> {
+    let mut bits = bits.to_vec();
+    if let (Some(last), true) = (bits.last_mut(), !n.is_multiple_of(GROUP)) {
+        *last &= (1 << (n % GROUP)) - 1;
+    }
+    bits
+}
 
 #[test]
 fn words() {
@@ -29,18 +38,47 @@ fn words() {
                 continue;
             }
             spec::words_message(&terms, &weights, &mut expected);
+            let some = |range: std::ops::Range<usize>| WordTerms {
+                words: n,
+                terms: terms[range].iter().map(|(u, v)| (Words::Whole(u), Words::Whole(v))).collect(),
+                weights: &weights,
+            };
             for path in paths() {
                 let mut found = start.clone();
-                path.words_message(&terms, &weights, &mut found);
+                path.words_message(&[some(0..count)], &mut found);
                 assert_eq!(found, expected, "{path}: message of {n} words, {count} terms");
             }
+            // together with others, also with none, and with words that are a bit in all places
+            let bits = draw(n.div_ceil(GROUP));
+            let bits = masked(&bits, n);
+            let spread = spec::spread(&bits, n);
+            spec::words_message(&terms[..1], &weights, &mut expected);
+            spec::words_message(&[(&spread, terms[0].1), terms[0]], &weights, &mut expected);
+            spec::words_message(&[(terms[0].1, &spread)], &weights, &mut expected);
+            for path in paths() {
+                let mut found = start.clone();
+                let none = WordTerms { words: 0, terms: vec![], weights: &[] };
+                let [mut third, mut fourth] = [some(0..1), some(0..0)];
+                third.terms.insert(0, (Words::Bits(&bits), Words::Whole(terms[0].1)));
+                fourth.terms.push((Words::Whole(terms[0].1), Words::Bits(&bits)));
+                path.words_message(&[some(0..count), none, some(0..1), third, fourth], &mut found);
+                assert_eq!(found, expected, "{path}: message of several batches, {n} words, {count} terms");
+            }
+        }
+        let bits = draw(n);
+        for path in paths() {
+            assert_eq!(path.bits_fold(&bits, basis), spec::bits_fold(&bits, basis), "{path}: fold of bits");
+            let (mut found, mut expected) = (columns[0].clone(), columns[0].clone());
+            path.field_weigh(&mut found, &columns[1]);
+            spec::field_weigh(&mut expected, &columns[1]);
+            assert_eq!(found, expected, "{path}: items times their weights");
         }
         for s in [None, Some(&weights[..])] {
             let mut expected = vec![0; n.next_multiple_of(GROUP)];
             spec::words_fold(&columns[0], basis, s, &mut expected);
             for path in paths() {
                 let mut found = vec![1; 3];
-                path.words_fold(&columns[0], basis, s, &mut found);
+                path.words_fold(basis).append(&columns[0], s, &mut found);
                 assert_eq!(found[..3], [1; 3], "{path}: what was there");
                 assert_eq!(found[3..], expected, "{path}: fold of {n} words, weights {}", s.is_some());
             }
@@ -172,6 +210,16 @@ fn products_of_polynomials() {
             let mut found = start.to_vec();
             path.products(a, b, groups, &mut found);
             assert!(found == expected, "{path}: {count} sums of {groups}");
+            // every third pair, also past the last one
+            for stride in [1, 3] {
+                let some = |of: &[[u64; 64]]| of.iter().step_by(stride).copied().collect::<Vec<_>>();
+                let groups = groups.min(a.len().div_ceil(stride));
+                let (mut found, mut expected) = ([start[0]; 2], [start[0]; 2]);
+                let twice = |of: &[[u64; 64]]| [&some(of)[..groups], &some(of)[..groups]].concat();
+                spec::products(&twice(a), &twice(b), groups.max(1), &mut expected);
+                path.products_of_some(&[(); 2].map(|()| Strided { a, b, stride }), groups, &mut found);
+                assert!(found == expected, "{path}: {groups} pairs, {stride} apart");
+            }
         }
     }
 }

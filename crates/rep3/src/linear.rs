@@ -2,7 +2,7 @@
 //! al., CCS 2016, section 2.2), whole inner products at a time, and one reshare makes it a share of it.
 
 use crate::context::Masks;
-use crate::proof::{Algebra, Column, ProductClaim, View};
+use crate::proof::{Column, Kind, ProductClaim, View};
 use crate::{Party, PartyId, RunError, Share};
 use privet_family::{Prepared, Products};
 use privet_kernels::{Device, LinearShape};
@@ -129,6 +129,6 @@ fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: Masks) {
         } else {
             View::After { v: columns(|x| &x.own, y, x), s: after.clone() }
         };
-        transcript.push(Algebra::Ring(ring), prover, view);
+        transcript.push(Kind::Ring(ring), prover, view);
     }
 }

@@ -137,6 +137,12 @@ pub(crate) fn elements(plane: &[u64], range: Range<usize>) -> Vec<u64> {
     out
 }
 
+/// The plane of which these are the bits, 0 or 1 an element.
+pub(crate) fn packed(bits: &[u64]) -> Vec<u64> {
+    let word = |bits: &[u64]| bits.iter().enumerate().fold(0, |word, (e, bit)| word | bit << e);
+    bits.chunks(64).map(word).collect()
+}
+
 impl Pieces {
     /// The planes of which these are the words, part by part.
     pub fn join_planes(self, id: PartyId, parts: &Parts, count: usize) -> Planes {

@@ -1,8 +1,10 @@
 //! Three parties in three threads, for this crate's unit tests.
 
-use crate::proof::{Algebra, Transcript, View};
+use crate::proof::{Column, Kind, Transcript, View};
 use crate::{Keys, Party, PartyId, Planes, Security, Share};
 use privet_kernels::cpu;
+use privet_kernels::fold::Words;
+use privet_kernels::fold::spec::spread;
 use privet_net::{Channel, mem};
 use privet_prg::Seed;
 use privet_ring::Ring;
@@ -100,10 +102,7 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
     let [a, b, c] = transcripts.map(Transcript::claims);
     assert!(a.len() == b.len() && b.len() == c.len(), "{}, {} and {} claims", a.len(), b.len(), c.len());
     for (i, claims) in a.iter().zip(b).zip(c).map(|((a, b), c)| [a, b, c]).enumerate() {
-        assert!(
-            claims.iter().all(|c| c.prover == claims[0].prover && c.algebra == claims[0].algebra),
-            "claim {i}"
-        );
+        assert!(claims.iter().all(|c| c.prover == claims[0].prover && c.kind == claims[0].kind), "claim {i}");
         let prover = claims[0].prover;
         let [p, after, before] = [prover, prover.next(), prover.prev()].map(|id| &claims[id.index()].view);
         let (View::Prover { u, v }, View::Before { u: u2, s: before }, View::After { v: v2, s: after }) =
@@ -116,12 +115,22 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
             assert!(x[..] == y[..], "claim {i} by {prover}: an operand differs between its holders");
         }
         assert!(u2.len() == u.len() && v2.len() == v.len() && before.len() == after.len(), "claim {i}");
-        assert!(u.iter().chain(v).all(|column| column.len() == before.len()), "claim {i}: lengths");
+        let (kind, words) = (claims[0].kind, before.len());
+        let [u, v] = [(true, u), (false, v)].map(|(of_u, columns)| {
+            let words = |(t, c): (usize, &Column)| match kind.operand(t, of_u, c) {
+                Words::Whole(words) => words.to_vec(),
+                Words::Bits(bits) => spread(bits, words),
+            };
+            columns.iter().enumerate().map(words).collect::<Vec<_>>()
+        });
+        assert!(u.iter().chain(&v).all(|column| column.len() == before.len()), "claim {i}: lengths");
         for w in 0..before.len() {
-            let products = u.iter().zip(v).map(|(u, v)| (u[w], v[w]));
-            let sum = match claims[0].algebra {
-                Algebra::Bits => products.fold(before[w] ^ after[w], |sum, (u, v)| sum ^ u & v),
-                Algebra::Ring(ring) => {
+            let products = u.iter().zip(&v).map(|(u, v)| (u[w], v[w]));
+            let sum = match kind {
+                Kind::Bits | Kind::Numbers { .. } => {
+                    products.fold(before[w] ^ after[w], |sum, (u, v)| sum ^ u & v)
+                }
+                Kind::Ring(ring) => {
                     ring.wrap(products.fold(before[w].wrapping_add(after[w]), |sum, (u, v)| {
                         sum.wrapping_add(u.wrapping_mul(v))
                     }))

@@ -8,6 +8,16 @@ pub type Element = [u64; DEGREE];
 /// A polynomial of degree at most 127: what a product of two elements is before it is reduced.
 pub type Wide = [u64; 2 * DEGREE];
 
+/// Two vectors of elements, of which those that are `stride` apart are multiplied.
+pub struct Strided<'a> {
+    /// From the first one on.
+    pub a: &'a [Element],
+    /// From the first one on.
+    pub b: &'a [Element],
+    /// At least 1.
+    pub stride: usize,
+}
+
 /// A polynomial of degree at most 127, low and high coefficients, modulo Y^64 = -Y^4 - Y^3 - Y - 1.
 #[inline(always)]
 pub fn gr_reduce(low: &Element, high: &Element) -> Element {

@@ -12,15 +12,44 @@ mod field;
 mod galois;
 pub mod spec;
 
-pub use cpu::FoldPath;
+pub use cpu::{FoldPath, WordsFold};
 pub use field::{clmul, gf_mul, gf_reduce};
-pub use galois::{Element, Wide, gr_reduce, gr_times_bits};
+pub use galois::{Element, Strided, Wide, gr_reduce, gr_times_bits};
 
 /// Variables of a group of words.
 pub const WORD_VARS: u32 = 6;
 
 /// Words of a group; also the lanes of a word.
 pub const GROUP: usize = 64;
+
+/// An operand of a term.
+#[derive(Clone, Copy, Debug)]
+pub enum Words<'a> {
+    /// As they are.
+    Whole(&'a [u64]),
+    /// Each a bit in all of its places: 64 to a word, and the last word's other bits are 0.
+    Bits(&'a [u64]),
+}
+
+impl Words<'_> {
+    /// Whether it is an operand of so many words.
+    pub fn needs(self, words: usize) -> bool {
+        match self {
+            Words::Whole(w) => w.len() == words,
+            Words::Bits(w) => w.len() == words.div_ceil(GROUP),
+        }
+    }
+}
+
+/// Sums of products of words, and a weight for every group of them.
+pub struct WordTerms<'a> {
+    /// Words of every operand.
+    pub words: usize,
+    /// Both operands of every term.
+    pub terms: Vec<(Words<'a>, Words<'a>)>,
+    /// As many as there are groups; a last group need not be whole.
+    pub weights: &'a [u64],
+}
 
 /// Values of a product of polynomials in `vars` variables: 3^vars.
 pub const fn points(vars: u32) -> usize {

@@ -35,6 +35,22 @@ pub fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], sums: &mut [u6
     }
 }
 
+/// The words of which these are the bits.
+pub fn spread(bits: &[u64], words: usize) -> Vec<u64> {
+    (0..words).map(|i| (bits[i / 64] >> (i % 64) & 1).wrapping_neg()).collect()
+}
+
+/// See [`super::FoldPath::bits_fold`].
+pub fn bits_fold(bits: &[u64], basis: &[u64; GROUP]) -> Vec<u64> {
+    let item = |word: &u64| (0..GROUP).filter(|l| word >> l & 1 == 1).fold(0, |sum, l| sum ^ basis[l]);
+    bits.iter().map(item).collect()
+}
+
+/// See [`super::FoldPath::field_weigh`].
+pub fn field_weigh(items: &mut [u64], weights: &[u64]) {
+    items.iter_mut().zip(weights).for_each(|(item, s)| *item = gf_mul(*item, *s));
+}
+
 /// See [`super::FoldPath::words_fold`].
 pub fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
     for (g, out) in out.chunks_mut(GROUP).enumerate() {

@@ -51,6 +51,7 @@ fn counted(op: &Op, operands: &[&Type], result: &Type, program: impl Fn(&mut Par
 fn sorted(mut claims: Claims) -> Claims {
     for stated in &mut claims.stated {
         stated.bits.sort_unstable();
+        stated.numbers.sort_unstable();
         stated.ring.sort_unstable();
     }
     claims

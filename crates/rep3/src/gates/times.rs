@@ -16,6 +16,7 @@ use crate::parts::{Parts, Role};
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, Planes, RunError, Share};
 use privet_ring::Ring;
+use std::ops::Range;
 
 /// One of the values.
 struct Factor {
@@ -142,13 +143,18 @@ impl Factor {
 }
 
 /// R, and the bit c_(j+1) that says what it is to be.
-fn mask<'a>(r: &'a [u64], bit: &Column) -> Side<impl Fn(usize, usize) -> u64 + use<'a>> {
-    Side { bits: vec![bit.clone()], number: move |i: usize, _| r[i] }
+fn mask<'a>(r: &'a [u64], bit: &Column) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + use<'a>> {
+    let numbers = |range: Range<usize>, _, to: &mut [u64]| to.copy_from_slice(&r[range]);
+    Side { bits: vec![bit.clone()], numbers }
 }
 
 /// `c_(j+1) b - D`.
-fn lent<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(usize, usize) -> u64> {
-    Side { bits: vec![], number: move |i: usize, c: usize| (b[i] & ones(c as u64)).wrapping_sub(d[i]) }
+fn lent<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
+    let numbers = |range: Range<usize>, c: usize, to: &mut [u64]| {
+        let (known, c) = (b[range.clone()].iter().zip(&d[range]), ones(c as u64));
+        to.iter_mut().zip(known).for_each(|(to, (b, d))| *to = (b & c).wrapping_sub(*d));
+    };
+    Side { bits: vec![], numbers }
 }
 
 /// `u x_j - q_j`, of the bit c_j and c_(j+1).
@@ -156,10 +162,15 @@ fn first<'a>(
     [bit, spread]: [&'a Column; 2],
     x: &'a [u64],
     q: &'a [u64],
-) -> Side<impl Fn(usize, usize) -> u64> {
+) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
     let bit: &[u64] = bit;
-    let number = move |i: usize, c: usize| (x[i] & ones(bit[i] ^ c as u64)).wrapping_sub(q[i]);
-    Side { bits: vec![spread.clone()], number }
+    let numbers = move |range: Range<usize>, c: usize, to: &mut [u64]| {
+        let known = bit[range.clone()].iter().zip(&x[range.clone()]).zip(&q[range]);
+        for (to, ((bit, x), q)) in to.iter_mut().zip(known) {
+            *to = (x & ones(bit ^ c as u64)).wrapping_sub(*q);
+        }
+    };
+    Side { bits: vec![spread.clone()], numbers }
 }
 
 /// `q_(j+1) - u x_(j+1) + 2 c_j R`, of the bit c_(j+1) and c_j.
@@ -168,13 +179,17 @@ fn second<'a>(
     x: &'a [u64],
     q: &'a [u64],
     r: &'a [u64],
-) -> Side<impl Fn(usize, usize) -> u64> {
+) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
     let bit: &[u64] = bit;
-    let number = move |i: usize, c: usize| {
-        let selected = x[i] & ones(bit[i] ^ c as u64);
-        q[i].wrapping_sub(selected).wrapping_add(r[i].wrapping_mul(2) & ones(c as u64))
+    let numbers = move |range: Range<usize>, c: usize, to: &mut [u64]| {
+        let known = bit[range.clone()].iter().zip(&x[range.clone()]);
+        let dealt = q[range.clone()].iter().zip(&r[range]);
+        for (to, ((bit, x), (q, r))) in to.iter_mut().zip(known.zip(dealt)) {
+            let selected = x & ones(bit ^ c as u64);
+            *to = q.wrapping_sub(selected).wrapping_add(r.wrapping_mul(2) & ones(c as u64));
+        }
     };
-    Side { bits: vec![spread.clone()], number }
+    Side { bits: vec![spread.clone()], numbers }
 }
 
 /// A bit in every place.

@@ -3,7 +3,7 @@ use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::Role;
 use crate::planes::Words;
-use crate::proof::{Algebra, Column, View};
+use crate::proof::{Algebra, Column, Kind, View};
 use crate::{PartyId, RunError};
 use privet_ring::{Ring, pack};
 
@@ -85,7 +85,7 @@ impl Party<'_> {
                 Role::After => View::Before { u: vec![x.next.clone(), y.next.clone()], s: next.clone() },
                 Role::Before => View::After { v: vec![y.own.clone(), x.own.clone()], s: own.clone() },
             };
-            super::remember(transcript, Algebra::Bits, prover, view);
+            super::remember(transcript, Kind::Bits, prover, view);
         }
     }
 }

@@ -3,9 +3,10 @@ use super::same::{Side, Sides, spread};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
-use crate::proof::{Algebra, Column, View};
+use crate::proof::{Algebra, Column, Kind, View};
 use crate::{PartyId, RunError, Share};
 use privet_ring::{Ring, pack};
+use std::ops::Range;
 
 /// Values that every party knows for its own part, to be shared.
 pub(crate) struct Deal {
@@ -179,7 +180,7 @@ impl Party<'_> {
                     s: known(&linear.before, products.iter().map(|Product(x, y)| (&x.before, &y.before))),
                 },
             };
-            super::remember(transcript, Algebra::Bits, prover, view);
+            super::remember(transcript, Kind::Bits, prover, view);
         }
     }
 
@@ -192,17 +193,22 @@ impl Party<'_> {
         }
         let before = |component: fn(&Dealt) -> &Column| {
             let (bits, u) = (bits.map(|(weight, c)| (weight, &component(c)[..])), &component(u)[..]);
-            let number = move |i: usize, x: usize| {
-                let bit = |t: usize| bits[t].1[i] ^ (x as u64 >> t & 1);
-                let terms = std::array::from_fn::<_, N, _>(|t| bits[t].0.wrapping_mul(bit(t)));
-                terms.into_iter().fold(0, u64::wrapping_add).wrapping_sub(u[i])
+            let numbers = move |range: Range<usize>, x: usize, to: &mut [u64]| {
+                to.iter_mut().zip(&u[range.clone()]).for_each(|(to, u)| *to = u.wrapping_neg());
+                for (t, (weight, bit)) in bits.iter().enumerate() {
+                    let (x, bit) = (x as u64 >> t & 1, &bit[range.clone()]);
+                    to.iter_mut()
+                        .zip(bit)
+                        .for_each(|(to, bit)| *to = to.wrapping_add(weight.wrapping_mul(bit ^ x)));
+                }
             };
-            Side { bits: vec![], number }
+            Side { bits: vec![], numbers }
         };
         let after = |component: fn(&Dealt) -> &Column| {
             let u = &component(u)[..];
             let bits = bits.iter().map(|(_, c)| spread(ring, component(c)));
-            Side { bits: bits.collect(), number: move |i: usize, _: usize| u[i] }
+            let numbers = |range: Range<usize>, _: usize, to: &mut [u64]| to.copy_from_slice(&u[range]);
+            Side { bits: bits.collect(), numbers }
         };
         for prover in PartyId::ALL {
             let (len, sides) = match Role::of(self.id, prover) {

@@ -18,20 +18,16 @@ pub(crate) use select::{Select, Turned};
 pub(crate) use split::{Known, Pieces, Split};
 
 use crate::PartyId;
-use crate::proof::{Algebra, Transcript, View};
+use crate::proof::{Algebra, Kind, Transcript, View};
 use privet_ring::Ring;
 
 /// Words handled at a time, which stay in the first-level cache; a whole number of cipher blocks and of packed bytes.
 const PIECE: usize = 1024;
 
 /// Remember a statement, if it is about anything: parts of short vectors are empty.
-fn remember(transcript: &mut Transcript, algebra: Algebra, prover: PartyId, view: View) {
-    let words = match &view {
-        View::Prover { u, .. } => u.first().map_or(0, |u| u.len()),
-        View::Before { s, .. } | View::After { s, .. } => s.len(),
-    };
-    if words > 0 {
-        transcript.push(algebra, prover, view);
+fn remember(transcript: &mut Transcript, kind: Kind, prover: PartyId, view: View) {
+    if view.words(kind) > 0 {
+        transcript.push(kind, prover, view);
     }
 }
 

@@ -7,15 +7,19 @@
 
 use crate::PartyId;
 use crate::context::Party;
-use crate::proof::{Algebra, Column, View};
+use crate::planes::packed;
+use crate::proof::{Algebra, Column, Kind, View};
+use privet_plan::cost::proofs::alone;
 use privet_ring::Ring;
+use std::ops::Range;
 
 /// What one verifier knows of a number: which of some it is, the other verifier's bits say.
 pub(crate) struct Side<F> {
-    /// Its bits, which say which of the other side's numbers it is, each in every place of a number ([`spread`]).
+    /// Its bits, which say which of the other side's numbers it is, as they meet numbers ([`spread`]).
     pub bits: Vec<Column>,
-    /// Element i where the other's bits are those of the argument, the first one lowest.
-    pub number: F,
+    /// The elements of a range where the other's bits are those of the argument, the first one lowest; what is above the
+    /// bits of the ring does not count.
+    pub numbers: F,
 }
 
 /// One party's view of both sides.
@@ -32,29 +36,33 @@ impl Party<'_> {
     /// Remember that both sides' numbers are the same modulo 2^k, `n` of them.
     pub(crate) fn claim_same<F, G>(&mut self, ring: Ring, prover: PartyId, n: usize, sides: Sides<F, G>)
     where
-        F: Fn(usize, usize) -> u64,
-        G: Fn(usize, usize) -> u64,
+        F: Fn(Range<usize>, usize, &mut [u64]),
+        G: Fn(Range<usize>, usize, &mut [u64]),
     {
         let Some(transcript) = &mut self.transcript else { return };
         // a statement about words of bits is u v + s_B + s_A = 0 as well as this side's number = the other's
-        let view = match sides {
+        let (view, bits_after) = match sides {
             Sides::Both(before, after) => {
                 let (others, own) = (after.bits.len(), before.bits.len());
-                View::Prover {
+                let view = View::Prover {
                     u: before.operands(ring, n, others, Order::DifferencesFirst),
                     v: after.operands(ring, n, own, Order::ProductsFirst),
-                }
+                };
+                (view, others)
             }
-            Sides::Before(side, others) => View::Before {
-                u: side.operands(ring, n, others, Order::DifferencesFirst),
-                s: side.plain(ring, n),
-            },
-            Sides::After(side, others) => View::After {
-                v: side.operands(ring, n, others, Order::ProductsFirst),
-                s: side.plain(ring, n),
-            },
+            Sides::Before(side, others) => {
+                let u = side.operands(ring, n, others, Order::DifferencesFirst);
+                (View::Before { u, s: side.plain(ring, n) }, others)
+            }
+            Sides::After(side, others) => {
+                let v = side.operands(ring, n, others, Order::ProductsFirst);
+                (View::After { v, s: side.plain(ring, n) }, side.bits.len())
+            }
         };
-        super::remember(transcript, Algebra::Bits, prover, view);
+        // a number that has a word of its own is one statement
+        let kind =
+            if alone(ring.bits()) { Kind::Numbers { first: (1 << bits_after) - 1 } } else { Kind::Bits };
+        super::remember(transcript, kind, prover, view);
     }
 }
 
@@ -64,17 +72,23 @@ enum Order {
     ProductsFirst,
 }
 
-impl<F: Fn(usize, usize) -> u64> Side<F> {
+impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
     /// The number where none of the other's bits is set.
     fn plain(&self, ring: Ring, n: usize) -> Column {
-        side_by_side(ring, n, |i| (self.number)(i, 0))
+        side_by_side(ring, n, |range, to| (self.numbers)(range, 0, to))
     }
 
     fn operands(&self, ring: Ring, n: usize, others: usize, order: Order) -> Vec<Column> {
-        let differences = (1..1 << others).map(|set| match set {
-            // the common ones without a loop
-            1 | 2 => side_by_side(ring, n, |i| (self.number)(i, 0) ^ (self.number)(i, set)),
-            _ => side_by_side(ring, n, |i| subsets(set).fold(0, |sum, x| sum ^ (self.number)(i, x))),
+        let differences = (1..1 << others).map(|set| {
+            side_by_side(ring, n, |range, to| {
+                (self.numbers)(range.clone(), 0, to);
+                let mut more = [0; PIECE];
+                let more = &mut more[..to.len()];
+                for x in subsets(set).filter(|x| *x > 0) {
+                    (self.numbers)(range.clone(), x, more);
+                    Algebra::Bits.add(to, more);
+                }
+            })
         });
         let products = (1usize..1 << self.bits.len()).map(|set| {
             let mut bits =
@@ -91,9 +105,15 @@ impl<F: Fn(usize, usize) -> u64> Side<F> {
     }
 }
 
-/// Bits, 0 or 1 an element, each in every place of a number of its ring.
+/// Bits, 0 or 1 an element, as they meet numbers of a ring: each in every place of a number, or, where a number has a word of its
+/// own, 64 in a word.
 pub(crate) fn spread(ring: Ring, bits: &[u64]) -> Column {
-    side_by_side(ring, bits.len(), |i| bits[i].wrapping_neg())
+    if alone(ring.bits()) {
+        return packed(bits).into();
+    }
+    side_by_side(ring, bits.len(), |range, to| {
+        to.iter_mut().zip(&bits[range]).for_each(|(to, bit)| *to = bit.wrapping_neg());
+    })
 }
 
 /// All subsets of a set, as sets of bits, the empty one included.
@@ -104,28 +124,23 @@ fn subsets(set: usize) -> impl Iterator<Item = usize> {
 /// Numbers at a time, before they are put together in words.
 const PIECE: usize = 512;
 
-/// Numbers modulo 2^k, as many in a word as go in.
-fn side_by_side(ring: Ring, n: usize, number: impl Fn(usize) -> u64) -> Column {
-    let (bits, lanes) = (ring.bits() as usize, 64 / ring.bits() as usize);
-    if lanes == 1 {
-        return (0..n).map(|i| ring.wrap(number(i))).collect::<Vec<u64>>().into();
-    }
+/// Numbers modulo 2^k, each in a word or, where they are short, as many in one as go in.
+fn side_by_side(ring: Ring, n: usize, numbers: impl Fn(Range<usize>, &mut [u64])) -> Column {
+    let bits = ring.bits();
+    let lanes = if alone(bits) { 1 } else { 64 / bits as usize };
     let mut words = Vec::with_capacity(n.div_ceil(lanes));
-    let mut numbers = [0; PIECE];
+    let mut some = [0; PIECE];
     let piece = PIECE / lanes * lanes;
     for start in (0..n).step_by(piece) {
-        let numbers = &mut numbers[..piece.min(n - start)];
-        numbers.iter_mut().zip(start..).for_each(|(to, i)| *to = ring.wrap(number(i)));
-        match lanes {
-            2 => {
-                let (pairs, rest) = numbers.as_chunks::<2>();
-                words.extend(pairs.iter().map(|[low, high]| low | high << bits));
-                words.extend_from_slice(rest);
-            }
-            _ => words.extend(
-                numbers.chunks(lanes).map(|some| some.iter().rev().fold(0, |word, x| word << bits | x)),
-            ),
+        let range = start..n.min(start + piece);
+        let some = &mut some[..range.len()];
+        numbers(range, some);
+        some.iter_mut().for_each(|x| *x = ring.wrap(*x));
+        if lanes == 1 {
+            words.extend_from_slice(some);
+            continue;
         }
+        words.extend(some.chunks(lanes).map(|some| some.iter().rev().fold(0, |word, x| word << bits | x)));
     }
     words.into()
 }

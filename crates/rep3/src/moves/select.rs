@@ -9,6 +9,7 @@ use crate::parts::{Role, Roles};
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, RunError};
 use privet_ring::Ring;
+use std::ops::Range;
 
 /// A sum of products to be computed, each of a bit and a number.
 pub(crate) struct Select {
@@ -25,7 +26,7 @@ pub(crate) struct Select {
 pub(crate) struct Turned {
     /// Components j and j + 1 modulo 2, as elements 0 and 1.
     pub bit: Dealt,
-    /// The same components in every place of a number ([`spread`]), where the messages are to be proved.
+    /// The same components as they meet numbers ([`spread`]), where the messages are to be proved.
     pub spread: Option<Dealt>,
     /// Where component j + 1 is 1: what the party after the dealer adds.
     pub after: Known,
@@ -102,7 +103,7 @@ impl Party<'_> {
 }
 
 /// The other side's numbers, at a party that does not know them.
-type Unseen = fn(usize, usize) -> u64;
+type Unseen = fn(Range<usize>, usize, &mut [u64]);
 
 impl Select {
     fn exchange(&self) -> Exchange {
@@ -127,15 +128,18 @@ impl Select {
         &'a self,
         mask: &'a [u64],
         component: fn(&Dealt) -> &Column,
-    ) -> Side<impl Fn(usize, usize) -> u64 + 'a> {
+    ) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + 'a> {
         debug_assert!(self.chosen.len() <= 2);
-        let numbers = [0, 1].map(|t| self.chosen.get(t).map(|(a, _)| &component(a)[..mask.len()]));
-        let number = move |i: usize, bits: usize| {
-            let term = |t: usize| numbers[t].map_or(0, |a| a[i] & bit(bits, t));
-            mask[i].wrapping_sub(term(0)).wrapping_sub(term(1))
+        let chosen = [0, 1].map(|t| self.chosen.get(t).map(|(a, _)| &component(a)[..mask.len()]));
+        let numbers = move |range: Range<usize>, bits: usize, to: &mut [u64]| {
+            to.copy_from_slice(&mask[range.clone()]);
+            for (t, a) in chosen.iter().enumerate() {
+                let Some(a) = a.filter(|_| bits >> t & 1 == 1) else { continue };
+                to.iter_mut().zip(&a[range.clone()]).for_each(|(to, a)| *to = to.wrapping_sub(*a));
+            }
         };
         let bits = self.turned.iter().filter_map(|turned| turned.spread.as_ref());
-        Side { bits: bits.map(|bit| component(bit).clone()).collect(), number }
+        Side { bits: bits.map(|bit| component(bit).clone()).collect(), numbers }
     }
 
     /// A message and what its sender's bit times y was taken off for, for both values of that bit.
@@ -145,19 +149,16 @@ impl Select {
         v: &[Known],
         part: fn(&Known) -> &Column,
         number: fn(&Turned) -> &Known,
-    ) -> Side<impl Fn(usize, usize) -> u64 + 'a> {
+    ) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + 'a> {
         let y = self.turned.as_ref().map(|turned| &part(number(turned))[..message.len()]);
-        let number = move |i: usize, bits: usize| match y {
-            Some(y) => message[i].wrapping_add(y[i] & bit(bits, 0)),
-            None => message[i],
+        let numbers = move |range: Range<usize>, bits: usize, to: &mut [u64]| {
+            to.copy_from_slice(&message[range.clone()]);
+            if let Some(y) = y.filter(|_| bits == 1) {
+                to.iter_mut().zip(&y[range]).for_each(|(to, y)| *to = to.wrapping_add(*y));
+            }
         };
-        Side { bits: v.iter().map(|v| part(v).clone()).collect(), number }
+        Side { bits: v.iter().map(|v| part(v).clone()).collect(), numbers }
     }
-}
-
-/// All ones where bit `t` is set, else 0.
-fn bit(bits: usize, t: usize) -> u64 {
-    (bits as u64 >> t & 1).wrapping_neg()
 }
 
 /// `-x - y`: one message from the sum of both.

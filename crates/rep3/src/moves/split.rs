@@ -2,7 +2,7 @@ use super::{Dealt, PIECE};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
-use crate::proof::{Algebra, Column, View};
+use crate::proof::{Algebra, Column, Kind, View};
 use crate::{PartyId, RunError, Share};
 use privet_prg::Prg;
 use privet_ring::{Ring, pack};
@@ -154,7 +154,7 @@ impl Party<'_> {
                 ],
             };
             for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
-                super::remember(transcript, Algebra::Bits, prover, view);
+                super::remember(transcript, Kind::Bits, prover, view);
             }
         }
     }

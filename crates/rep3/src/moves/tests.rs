@@ -1,11 +1,12 @@
 use super::{And, Deal, Known, Product, Select, Side, Sides, Split, Turned, spread};
 use crate::parts::{Parts, Role};
 use crate::planes::Words;
-use crate::proof::Algebra;
+use crate::proof::{Algebra, Column};
 use crate::testing::{check_claims, edges, open_planes, share, three, value};
 use crate::{Party, PartyId, Planes, Security, Share};
 use privet_prg::Seed;
 use privet_ring::Ring;
+use std::ops::Range;
 
 /// Every party's own part of public values.
 fn mine(cx: &Party, parts: &Parts, values: &[u64]) -> Vec<u64> {
@@ -171,11 +172,17 @@ fn compared(ring: Ring, error: u64) {
         let chosen = first[(bits[1][i] | bits[2][i] << 1) as usize][i];
         second[bits[0][i] as usize][i] = ring.wrap(chosen.wrapping_add(if i == 77 { error } else { 0 }));
     }
-    let before = || Side { bits: vec![spread(ring, &bits[0])], number: |i: usize, x: usize| first[x][i] };
-    let after = || Side {
-        bits: vec![spread(ring, &bits[1]), spread(ring, &bits[2])],
-        number: |i: usize, x: usize| second[x][i],
-    };
+    fn side<'a>(
+        bits: Vec<Column>,
+        of: &'a [Vec<u64>],
+    ) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + 'a> {
+        Side {
+            bits,
+            numbers: |range: Range<usize>, x: usize, to: &mut [u64]| to.copy_from_slice(&of[x][range]),
+        }
+    }
+    let before = || side(vec![spread(ring, &bits[0])], &first);
+    let after = || side(vec![spread(ring, &bits[1]), spread(ring, &bits[2])], &second);
     let transcripts = three(Security::Malicious, |cx| {
         for prover in PartyId::ALL {
             let sides = match Role::of(cx.id, prover) {

@@ -1,9 +1,9 @@
 //! Batches of statements as the folds want them, and their random coefficients.
 
 use super::products::{Product, ProductClaim};
-use super::{Algebra, Claim, Column, View};
+use super::{Claim, Column, Kind, View};
 use crate::PartyId;
-use privet_kernels::fold::GROUP;
+use privet_kernels::fold::{GROUP, Words};
 use privet_plan::cost::proofs::{self, Shapes, Stated};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -19,11 +19,30 @@ pub(super) struct Batch {
     pub u: Vec<Column>,
     pub v: Vec<Column>,
     pub s: Option<Column>,
+    kind: Kind,
+}
+
+impl Batch {
+    /// The operands of u, term by term.
+    pub fn u(&self) -> impl Iterator<Item = Words<'_>> {
+        self.u.iter().enumerate().map(|(t, column)| self.kind.operand(t, true, column))
+    }
+
+    /// The operands of v.
+    pub fn v(&self) -> impl Iterator<Item = Words<'_>> {
+        self.v.iter().enumerate().map(|(t, column)| self.kind.operand(t, false, column))
+    }
+
+    /// Whether a word is one statement over GF(2^64), not 64 over GF(2).
+    pub fn of_numbers(&self) -> bool {
+        matches!(self.kind, Kind::Numbers { .. })
+    }
 }
 
 /// What is stated about one prover in one algebra.
 #[derive(Default)]
 pub(super) struct Statements {
+    /// Those of numbers after those of words of bits.
     pub batches: Vec<Batch>,
     /// Variables of the two folds of words; none where there are no words.
     pub vars: [u32; 2],
@@ -39,23 +58,24 @@ impl Statements {
         let mut short: Vec<Batch> = vec![];
         for batch in std::mem::take(&mut self.batches) {
             let words: usize = short.iter().map(|b| b.words).sum();
-            if batch.words >= LONG || words >= LONG || short.first().is_some_and(|b| b.terms != batch.terms) {
+            let alone = batch.words >= LONG || batch.of_numbers();
+            if alone || words >= LONG || short.first().is_some_and(|b| b.terms != batch.terms) {
                 joined.extend(side_by_side(std::mem::take(&mut short)));
             }
-            if batch.words >= LONG { joined.push(batch) } else { short.push(batch) }
+            if alone { joined.push(batch) } else { short.push(batch) }
         }
         joined.extend(side_by_side(short));
         self.batches = joined;
     }
 
-    /// Words and terms of every batch.
-    fn extents(&self) -> Vec<(usize, usize)> {
-        self.batches.iter().map(|b| (b.words, b.terms)).collect()
+    /// Words and terms of every batch, of numbers or of others.
+    fn extents(&self, of_numbers: bool) -> Vec<(usize, usize)> {
+        self.batches.iter().filter(|b| b.of_numbers() == of_numbers).map(|b| (b.words, b.terms)).collect()
     }
 }
 
 /// Words of a batch of bits that is long enough to be worked on where it lies.
-const LONG: usize = 64 * GROUP;
+const LONG: usize = 8 * GROUP;
 
 /// Batches with as many terms as one.
 fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
@@ -82,6 +102,7 @@ fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
         u: of_terms(|b| &b.u),
         v: of_terms(|b| &b.v),
         s: column(&|b| b.s.clone()),
+        kind: first.kind,
     })
 }
 
@@ -93,37 +114,40 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Sort what party `id` remembers by prover.
-    pub fn sort(id: PartyId, claims: Vec<Claim>, products: &[ProductClaim]) -> [Batches; 3] {
+    /// Sort what party `id` remembers by prover; and the public shapes of the proofs.
+    pub fn sort(id: PartyId, claims: Vec<Claim>, products: &[ProductClaim]) -> ([Batches; 3], [Shapes; 3]) {
         let mut sorted = <[Batches; 3]>::default();
-        for Claim { algebra, prover, view } in claims {
+        for Claim { kind, prover, view } in claims {
+            let words = view.words(kind);
             let (u, v, s) = match view {
                 View::Prover { u, v } => (u, v, None),
                 View::Before { u, s } => (u, vec![], Some(s)),
                 View::After { v, s } => (vec![], v, Some(s)),
             };
-            let first = u.first().or(v.first());
-            let (words, terms) = (first.map_or(0, |c| c.len()), u.len().max(v.len()));
+            let terms = u.len().max(v.len());
             if words == 0 {
                 continue;
             }
             let of = &mut sorted[prover.index()];
-            let of = match algebra {
-                Algebra::Bits => &mut of.bits,
-                Algebra::Ring(_) => &mut of.ring,
+            let (of, ring) = match kind {
+                Kind::Bits | Kind::Numbers { .. } => (&mut of.bits, Ring::R64),
+                Kind::Ring(ring) => (&mut of.ring, ring),
             };
-            of.batches.push(Batch { ring: algebra.ring(), words, terms, u, v, s });
+            of.batches.push(Batch { ring, words, terms, u, v, s, kind });
         }
         for (prover, of) in PartyId::ALL.into_iter().zip(&mut sorted) {
+            of.bits.batches.sort_by_key(Batch::of_numbers);
             of.ring.products.extend(products.iter().map(|p| p.about(id, prover)));
-            let shapes = of.shapes();
-            for (of, shape) in [(&mut of.bits, shapes.bits), (&mut of.ring, shapes.ring)] {
-                if shape.of_words() == 2 {
+        }
+        let shapes = Shapes::of(&sorted.each_ref().map(Batches::stated));
+        for (of, shapes) in sorted.iter_mut().zip(&shapes) {
+            for (of, shape) in [(&mut of.bits, &shapes.bits), (&mut of.ring, &shapes.ring)] {
+                if shape.of_words() > 0 {
                     of.vars = [shape.vars(0), shape.vars(1)];
                 }
             }
         }
-        sorted
+        (sorted, shapes)
     }
 
     /// As they are best worked on: the same statements in fewer batches.
@@ -135,12 +159,8 @@ impl Batches {
     /// How much is stated.
     pub fn stated(&self) -> Stated {
         let depth = self.ring.products.iter().map(Product::depth).sum();
-        Stated { bits: self.bits.extents(), ring: self.ring.extents(), depth }
-    }
-
-    /// The public shapes of the proofs.
-    pub fn shapes(&self) -> Shapes {
-        Shapes::of(&self.stated())
+        let [bits, numbers] = [false, true].map(|of_numbers| self.bits.extents(of_numbers));
+        Stated { bits, numbers, ring: self.ring.extents(false), depth }
     }
 }
 

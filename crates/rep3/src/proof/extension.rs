@@ -1,9 +1,10 @@
 //! The rings that statements are combined over.
 
 use super::batch::{Batch, Statements, Weights};
-use super::products::{Combined, Joined};
+use super::products::{Combined, Component};
 use privet_kernels::Device;
 use privet_prg::Prg;
+use std::borrow::Cow;
 
 /// GF(2^64), or the Galois ring of degree 64 over Z_2^64. The *exceptional set* are the elements with coefficients 0
 /// and 1: the difference of any two is a unit.
@@ -44,11 +45,21 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Self>;
     /// The combination of the batches' `s` columns: every word times its coefficient.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;
-    /// Add what joins the folded words: products that are combined in another way, the same in all three proofs.
-    fn join(_device: &dyn Device, _statements: &Statements, _combined: &Combined, _to: &mut Joined<Self>) {}
+    /// What joins the folded words: u of products that are combined in another way, the same in all three proofs.
+    fn products_u(_combined: &Combined, _of: Component) -> Cow<'_, [Self]> {
+        (&[]).into()
+    }
+    /// Their v.
+    fn products_v(_combined: &Combined, _of: Component) -> &[Self] {
+        &[]
+    }
+    /// What a verifier alone knows of them.
+    fn products_sum(_device: &dyn Device, _statements: &Statements, _combined: &Combined) -> Self {
+        Self::ZERO
+    }
 
-    /// Values of `sum over groups of u_g v_g`, groups of 2^vars items.
+    /// Values of `sum over groups of u_g v_g`, groups of 2^vars items; not the first one, which nobody is told.
     fn message(device: &dyn Device, u: &[Self], v: &[Self], vars: u32) -> Vec<Self>;
     /// Groups of 2^(r.len()) items as polynomials, at the point `r`.
-    fn fold(device: &dyn Device, items: Vec<Self>, r: &[u64]) -> Vec<Self>;
+    fn fold(device: &dyn Device, items: &[Self], r: &[u64]) -> Vec<Self>;
 }

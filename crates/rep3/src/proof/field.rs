@@ -1,17 +1,16 @@
 //! Bits: lane i of a word is the coefficient of Y^i in GF(2^64).
 
-use super::Column;
 use super::batch::{Batch, Weights};
 use super::extension::Extension;
 use super::tensor::basis;
 use privet_kernels::Device;
-use privet_kernels::fold::{GROUP, WORD_VARS, gf_mul, points};
+use privet_kernels::fold::{GROUP, WORD_VARS, WordTerms, Words, WordsFold, gf_mul, points};
 use privet_plan::cost::proofs;
 use privet_prg::Prg;
 use privet_ring::Ring;
 
 // the device's kernels are made for these groups
-const _: () = assert!(proofs::Extension::Bits.first(1) == WORD_VARS);
+const _: () = assert!(proofs::OF_BITS[0] == WORD_VARS);
 
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
@@ -19,26 +18,68 @@ pub(super) type Gf = u64;
 /// Words at a time: what the first fold makes of them stays in the first-level cache.
 const PIECE: usize = 32 * GROUP;
 
-/// Columns after both folds, the second of lanes, with the weights of their groups.
-fn fold_columns<'a>(
+/// Operands after both folds, with the weights of their groups. The second fold is of lanes, and of what numbers leave.
+fn fold_operands<'a>(
     device: &dyn Device,
-    columns: impl Iterator<Item = (&'a Column, Option<&'a [u64]>)>,
+    operands: impl Iterator<Item = (&'a Batch, Words<'a>, Option<&'a [u64]>)>,
     points: [&[u64]; 2],
 ) -> Vec<Gf> {
     let [first, second] = points.map(|r| basis::<Gf>(device, r));
-    let first = powers(&first);
-    let (mut lanes, mut items) = (Vec::with_capacity(PIECE), vec![]);
-    for (column, s) in columns {
-        for (i, words) in column.chunks(PIECE).enumerate() {
-            lanes.clear();
-            device.fold().words_fold(words, first, s.map(|s| of_piece(s, i)), &mut lanes);
-            let at = items.len();
-            items.resize(at + lanes.len().div_ceil(second.len()), 0);
-            device.fold().field_fold(&lanes, &second, &mut items[at..]);
+    let first = First::new(device, &first);
+    let (mut lanes, mut numbers, mut items) = (Vec::with_capacity(PIECE), vec![], vec![]);
+    let fold = |lanes: &[Gf], items: &mut Vec<Gf>| {
+        let at = items.len();
+        items.resize(at + lanes.len().div_ceil(second.len()), 0);
+        device.fold().field_fold(lanes, &second, &mut items[at..]);
+    };
+    for (batch, operand, s) in operands {
+        match operand {
+            Words::Whole(words) if !batch.of_numbers() => {
+                for (i, words) in words.chunks(PIECE).enumerate() {
+                    lanes.clear();
+                    first.words.append(words, s.map(|s| of_piece(s, i)), &mut lanes);
+                    fold(&lanes, &mut items);
+                }
+            }
+            _ => first.number(device, operand, s, &mut numbers),
         }
     }
+    fold(&numbers, &mut items);
     items
 }
+
+/// The first fold.
+struct First {
+    powers: [Gf; GROUP],
+    words: WordsFold,
+}
+
+impl First {
+    /// At the point with these powers.
+    fn new(device: &dyn Device, powers: &[Gf]) -> First {
+        let powers = powers.try_into().expect("a power for every word of a group");
+        First { powers, words: device.fold().words_fold(&powers) }
+    }
+
+    /// Append an item for each group of words that are one element each, or of bits that are 0 or 1, times its weight.
+    fn number(&self, device: &dyn Device, operand: Words, s: Option<&[u64]>, items: &mut Vec<Gf>) {
+        let at = items.len();
+        match operand {
+            Words::Whole(words) => {
+                items.resize(at + words.len().div_ceil(GROUP), 0);
+                device.fold().field_fold(words, &self.powers, &mut items[at..]);
+            }
+            Words::Bits(bits) => items.extend(device.fold().bits_fold(bits, &self.powers)),
+        }
+        if let Some(s) = s {
+            device.fold().field_weigh(&mut items[at..], s);
+        }
+    }
+}
+
+/// Lanes of u, and as many of v, whose products are added at a time: they stay in the second-level cache, and what is left to do for
+/// every sum at the end is little against them.
+const TOGETHER: usize = 8 * PIECE;
 
 /// Most words of u whose first fold is kept until the second: 8 MiB, and little where tests are to see both ways.
 const KEPT: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -47,10 +88,6 @@ const KEPT: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 fn of_piece(s: &[u64], i: usize) -> &[u64] {
     let groups = PIECE / GROUP;
     &s[i * groups..s.len().min((i + 1) * groups)]
-}
-
-fn powers(first: &[Gf]) -> &[Gf; GROUP] {
-    first.try_into().expect("a power for every word of a group")
 }
 
 impl Extension for Gf {
@@ -93,10 +130,11 @@ impl Extension for Gf {
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
-        for (b, s) in weights.of(batches) {
-            let terms: Vec<_> = b.u.iter().zip(&b.v).map(|(u, v)| (&u[..], &v[..])).collect();
-            device.fold().words_message(&terms, s, &mut sums);
-        }
+        let batches: Vec<_> = weights
+            .of(batches)
+            .map(|(b, weights)| WordTerms { words: b.words, terms: b.u().zip(b.v()).collect(), weights })
+            .collect();
+        device.fold().words_message(&batches, &mut sums);
         sums
     }
 
@@ -106,37 +144,46 @@ impl Extension for Gf {
         weights: &Weights,
         first: &[u64],
     ) -> (Vec<Gf>, Option<[Vec<Gf>; 2]>) {
-        let (first, vars) = (basis::<Gf>(device, first), weights.vars[1]);
-        let first = powers(&first);
-        let words: usize = batches.iter().map(|b| b.words.next_multiple_of(GROUP) * b.terms).sum();
-        let keep = words <= KEPT;
-        let room = if keep { words } else { PIECE };
+        let (first, vars) = (First::new(device, &basis::<Gf>(device, first)), weights.vars[1]);
+        let (numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
+        let sum =
+            |of: &[(&Batch, _)]| of.iter().map(|(b, _)| b.words.div_ceil(GROUP) * b.terms).sum::<usize>();
+        let (lanes, others) = (GROUP * sum(&words), sum(&numbers));
+        let keep = lanes <= KEPT;
+        let room = others + if keep { lanes } else { TOGETHER + PIECE };
         let (mut left, mut right) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        let mut sums = vec![0; points(vars)];
-        for (b, s) in weights.of(batches) {
-            for (u, v) in b.u.iter().zip(&b.v) {
-                for (i, (u, v)) in u.chunks(PIECE).zip(v.chunks(PIECE)).enumerate() {
+        let (mut sums, mut added) = (vec![0; points(vars)], 0);
+        for (u, v, s) in words.iter().flat_map(|(b, s)| b.u.iter().zip(&b.v).map(move |(u, v)| (u, v, s))) {
+            for (i, (u, v)) in u.chunks(PIECE).zip(v.chunks(PIECE)).enumerate() {
+                first.words.append(u, Some(of_piece(s, i)), &mut left);
+                first.words.append(v, None, &mut right);
+                if left.len() - added >= TOGETHER {
+                    device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
                     if !keep {
                         left.clear();
                         right.clear();
                     }
-                    let at = left.len();
-                    device.fold().words_fold(u, first, Some(of_piece(s, i)), &mut left);
-                    device.fold().words_fold(v, first, None, &mut right);
-                    device.fold().field_message(&left[at..], &right[at..], vars, &mut sums);
+                    added = left.len();
                 }
             }
         }
+        for (b, s) in numbers {
+            for (u, v) in b.u().zip(b.v()) {
+                first.number(device, u, Some(s), &mut left);
+                first.number(device, v, None, &mut right);
+            }
+        }
+        device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
         (sums, keep.then_some([left, right]))
     }
 
     fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gf> {
-        let columns = weights.of(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (u, Some(s))));
-        fold_columns(device, columns, points)
+        let operands = weights.of(batches).flat_map(|(b, s)| b.u().map(move |u| (b, u, Some(s))));
+        fold_operands(device, operands, points)
     }
 
     fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gf> {
-        fold_columns(device, batches.iter().flat_map(|b| b.v.iter().map(|v| (v, None))), points)
+        fold_operands(device, batches.iter().flat_map(|b| b.v().map(move |v| (b, v, None))), points)
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
@@ -155,10 +202,10 @@ impl Extension for Gf {
         sums
     }
 
-    fn fold(device: &dyn Device, items: Vec<Gf>, r: &[u64]) -> Vec<Gf> {
+    fn fold(device: &dyn Device, items: &[Gf], r: &[u64]) -> Vec<Gf> {
         let basis = basis::<Gf>(device, r);
         let mut out = vec![0; items.len().div_ceil(basis.len())];
-        device.fold().field_fold(&items, &basis, &mut out);
+        device.fold().field_fold(items, &basis, &mut out);
         out
     }
 }

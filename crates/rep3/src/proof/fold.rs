@@ -2,12 +2,13 @@
 
 use super::batch::{Statements, Weights};
 use super::extension::Extension;
-use super::products::{Combined, Joined};
+use super::products::{Combined, Component};
 use super::tensor::evaluate;
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
 use privet_plan::cost::proofs::Shape;
 use privet_prg::Prg;
+use std::borrow::Cow;
 use subtle::ConstantTimeEq;
 
 /// The streams of one proof that its prover shares with the two verifiers, as far as the holder knows them.
@@ -37,7 +38,14 @@ impl<E: Extension> Prover<E> {
     }
 
     /// Append message `k`: the party after's shares of the product's values.
-    pub fn message(&mut self, device: &dyn Device, k: usize, masks: &mut Masks, out: &mut Vec<u8>) {
+    pub fn message(
+        &mut self,
+        device: &dyn Device,
+        k: usize,
+        masks: &mut Masks,
+        products: &Combined,
+        out: &mut Vec<u8>,
+    ) {
         if k >= self.shape.folds() {
             return;
         }
@@ -52,13 +60,13 @@ impl<E: Extension> Prover<E> {
                 self.kept = kept;
                 values
             }
-            (0, _) => vec![E::ZERO],
             _ => {
+                let [mut u, mut v] = self.items(k, products);
                 if self.shape.is_last(k) {
-                    self.u.push(E::draw(before));
-                    self.v.push(E::draw(after));
+                    u.to_mut().push(E::draw(before));
+                    v.to_mut().push(E::draw(after));
                 }
-                E::message(device, &self.u, &self.v, self.shape.vars(k))
+                E::message(device, &u, &v, self.shape.vars(k))
             }
         };
         for value in &values[1..] {
@@ -66,9 +74,20 @@ impl<E: Extension> Prover<E> {
         }
     }
 
-    /// Go on with the statement at the point `r`; not after the last message. The products join the folded words.
+    /// u and v of fold `k`, which is not of words. What was combined otherwise is there from the start.
+    fn items<'a>(&'a self, k: usize, products: &'a Combined) -> [Cow<'a, [E]>; 2] {
+        if products.are_items(k, &self.shape) {
+            return [
+                E::products_u(products, Component::Own),
+                E::products_v(products, Component::Next).into(),
+            ];
+        }
+        [(&self.u).into(), (&self.v).into()]
+    }
+
+    /// Go on with the statement at the point `r`; nothing after the last message. The products join the folded words.
     pub fn fold(&mut self, device: &dyn Device, k: usize, r: &[u64], products: &Combined) {
-        if k >= self.shape.folds() {
+        if k + 1 >= self.shape.folds() {
             return;
         }
         let r = &r[..self.shape.vars(k) as usize];
@@ -77,20 +96,18 @@ impl<E: Extension> Prover<E> {
         } else if k < self.shape.of_words() {
             let batches = &self.statements.batches;
             // lanes are items like others
-            let [u, v] = match self.kept.take() {
-                Some(kept) => kept.map(|lanes| E::fold(device, lanes, r)),
+            [self.u, self.v] = match self.kept.take() {
+                Some(kept) => kept.map(|lanes| E::fold(device, &lanes, r)),
                 None => [
                     E::words_u(device, batches, &self.weights, [&self.first, r]),
                     E::words_v(device, batches, [&self.first, r]),
                 ],
             };
-            let mut joined = Joined { u, v, claim: E::ZERO };
-            E::join(device, &self.statements, products, &mut joined);
-            (self.u, self.v) = (joined.u, joined.v);
+            self.u.extend_from_slice(&E::products_u(products, Component::Own));
+            self.v.extend_from_slice(E::products_v(products, Component::Next));
             self.statements = Statements::default();
-        } else {
-            self.u = E::fold(device, std::mem::take(&mut self.u), r);
-            self.v = E::fold(device, std::mem::take(&mut self.v), r);
+        } else if !products.shares(k, &self.shape) {
+            [self.u, self.v] = self.items(k, products).map(|items| E::fold(device, &items, r));
         }
     }
 }
@@ -134,11 +151,14 @@ impl<E: Extension> Verifier<E> {
         if k >= self.shape.folds() {
             return;
         }
-        let (vars, last) = (self.shape.vars(k), k > 0 && self.shape.is_last(k));
-        if last {
-            let stream = if self.before { &mut masks.before } else { &mut masks.after };
-            self.items.push(E::draw(stream.as_mut().expect("a verifier shares a key with the prover")));
+        let (vars, of_words) = (self.shape.vars(k), self.shape.of_words());
+        if k == of_words {
+            self.claim = self.claim.sub(E::products_sum(device, &self.statements, products));
         }
+        let mask = self.shape.is_last(k).then(|| {
+            let stream = if self.before { &mut masks.before } else { &mut masks.after };
+            E::draw(stream.as_mut().expect("a verifier shares a key with the prover"))
+        });
         let mut values = vec![E::ZERO];
         if self.before {
             let stream = masks.before.as_mut().expect("the party before shares a key with the prover");
@@ -146,43 +166,46 @@ impl<E: Extension> Verifier<E> {
         } else {
             values.extend(bytes.chunks_exact(E::BYTES).map(E::get));
         }
-        values[0] = self.first_value(device, k, &values);
         let r = &r[..vars as usize];
-        self.claim = evaluate(device, &values, r);
-        if k >= self.shape.of_words() {
-            self.items = E::fold(device, std::mem::take(&mut self.items), r);
+        if k >= of_words {
+            let mut items = match products.are_items(k, &self.shape) {
+                true if self.before => E::products_u(products, Component::Next),
+                true => E::products_v(products, Component::Own).into(),
+                false => Cow::from(&self.items),
+            };
+            let mut counted = 1 << vars;
+            if let Some(mask) = mask {
+                counted = items.len();
+                items.to_mut().push(mask);
+            }
+            values[0] = self.first_value(device, &values, counted, &[]);
+            let folded = (!products.shares(k, &self.shape)).then(|| E::fold(device, &items, r));
+            self.claim = evaluate(device, &values, r);
+            self.items = folded.unwrap_or_default();
             return;
         }
-        if k + 1 < self.shape.of_words() {
+        let coefficients = if k == 0 { &self.weights.rho } else { &self.weights.sigma };
+        values[0] = self.first_value(device, &values, 1 << vars, coefficients);
+        self.claim = evaluate(device, &values, r);
+        if k + 1 < of_words {
             self.first = r.to_vec();
             return;
         }
-        let statements = std::mem::take(&mut self.statements);
-        let (mut u, mut v) = (vec![], vec![]);
+        let batches = &self.statements.batches;
         if self.before {
-            u = E::words_u(device, &statements.batches, &self.weights, [&self.first, r]);
+            self.items = E::words_u(device, batches, &self.weights, [&self.first, r]);
+            self.items.extend_from_slice(&E::products_u(products, Component::Next));
         } else {
-            v = E::words_v(device, &statements.batches, [&self.first, r]);
+            self.items = E::words_v(device, batches, [&self.first, r]);
+            self.items.extend_from_slice(E::products_v(products, Component::Own));
         }
-        let mut joined = Joined { u, v, claim: self.claim };
-        E::join(device, &statements, products, &mut joined);
-        self.items = if self.before { joined.u } else { joined.v };
-        self.claim = joined.claim;
+        self.statements.batches = vec![];
     }
 
-    /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others. The
-    /// mask's product, in the last fold, does not count.
-    fn first_value(&self, device: &dyn Device, k: usize, values: &[E]) -> E {
-        let coefficients = match k {
-            _ if k >= self.shape.of_words() => &[],
-            0 => &self.weights.rho[..],
-            _ => &self.weights.sigma[..],
-        };
-        let counts = match k {
-            _ if k > 0 && self.shape.is_last(k) => self.items.len() - 1,
-            _ => 1 << self.shape.vars(k),
-        };
-        let others = (1..counts).map(|l| {
+    /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others, with these or 1.
+    /// The mask's product, in the last fold, does not count.
+    fn first_value(&self, device: &dyn Device, values: &[E], counted: usize, coefficients: &[u64]) -> E {
+        let others = (1..counted).map(|l| {
             let mut value = [values[diagonal(l)]];
             if let Some(c) = coefficients.get(l) {
                 E::times(device, &mut value, *c);

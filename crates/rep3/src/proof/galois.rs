@@ -6,7 +6,7 @@
 use super::batch::{Batch, Statements, Weights};
 use super::extension::Extension;
 use super::outer::Sums;
-use super::products::{Combined, Joined};
+use super::products::{Combined, Component};
 use super::tensor::basis;
 use super::words::{Second, fold_columns};
 use privet_kernels::fold::{gr_reduce, points};
@@ -14,6 +14,7 @@ use privet_kernels::{Device, LinearShape, Weights as Prepared};
 use privet_plan::cost::proofs;
 use privet_prg::Prg;
 use privet_ring::Ring;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Coefficients of an element.
@@ -59,7 +60,12 @@ pub(super) fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
 
 /// The inner product of two vectors.
 pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr]) -> Gr {
-    Gr::message(device, u, v, 0)[0]
+    if u.is_empty() {
+        return Gr::ZERO;
+    }
+    let mut sum = [[0; 2 * DEGREE]];
+    device.fold().products(u, v, u.len(), &mut sum);
+    reduce(sum[0])
 }
 
 /// The rings of these batches, each once.
@@ -245,8 +251,16 @@ impl Extension for Gr {
         total
     }
 
-    fn join(device: &dyn Device, statements: &Statements, combined: &Combined, to: &mut Joined<Gr>) {
-        combined.join(device, &statements.products, to);
+    fn products_u(combined: &Combined, of: Component) -> Cow<'_, [Gr]> {
+        combined.u(of)
+    }
+
+    fn products_v(combined: &Combined, of: Component) -> &[Gr] {
+        combined.v(of)
+    }
+
+    fn products_sum(device: &dyn Device, statements: &Statements, combined: &Combined) -> Gr {
+        combined.sum(device, &statements.products)
     }
 
     fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
@@ -255,9 +269,9 @@ impl Extension for Gr {
         sums.finish()
     }
 
-    fn fold(device: &dyn Device, items: Vec<Gr>, r: &[u64]) -> Vec<Gr> {
+    fn fold(device: &dyn Device, items: &[Gr], r: &[u64]) -> Vec<Gr> {
         let mut out = Vec::with_capacity(items.len().div_ceil(1 << r.len()));
-        device.fold().ring_fold(&items, r, &mut out);
+        device.fold().ring_fold(items, r, &mut out);
         out
     }
 }
@@ -267,21 +281,23 @@ mod tests {
     use super::*;
     use privet_prg::Seed;
 
-    /// The values at all points against the product of the groups as polynomials, point by point, also where the last group
-    /// or the last piece is not whole.
+    /// The values at all points but the first against the product of the groups as polynomials, point by point, also where the
+    /// last group or the last piece is not whole; and inner products.
     #[test]
     fn messages_of_any_length() {
         let device = privet_kernels::cpu(1);
         let mut prg = Seed::from_bytes([5; 16]).stream();
         for (vars, lens) in
-            [(0, vec![1, 3, 300]), (2, vec![1, 4, 7, 1030]), (3, vec![9, 523]), (4, vec![5, 16, 40])]
+            [(1, vec![1, 3, 300]), (2, vec![1, 4, 7, 1030]), (3, vec![9, 523]), (4, vec![5, 16, 40])]
         {
             for len in lens {
                 let mut draw = || (0..len).map(|_| Gr::draw(&mut prg)).collect::<Vec<Gr>>();
                 let (u, v) = (draw(), draw());
                 let found = Gr::message(device.as_ref(), &u, &v, vars);
                 assert_eq!(found.len(), points(vars));
-                for e in [0, 1, 4, points(vars) / 2, points(vars) - 1] {
+                let products = u.iter().zip(&v).map(|(u, v)| u.mul(*v));
+                assert_eq!(inner(device.as_ref(), &u, &v), products.fold(Gr::ZERO, Gr::add), "{len} items");
+                for e in [1, 2, 4, points(vars) / 2, points(vars) - 1] {
                     let Some(found) = found.get(e) else { continue };
                     let value = |group: &[Gr]| {
                         let counts = |l: usize, j: u32| match e / points(j) % 3 {

@@ -16,9 +16,10 @@ mod words;
 
 use crate::PartyId;
 pub(crate) use column::Column;
+use privet_kernels::fold::Words;
 #[cfg(test)]
 use privet_plan::cost::proofs::Stated;
-use privet_plan::cost::proofs::{LARGE_BYTES, batch_bytes, product_bytes};
+use privet_plan::cost::proofs::{LARGE_BYTES, batch_bytes, numbers_bytes, product_bytes};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 
@@ -31,8 +32,30 @@ pub(crate) enum Algebra {
     Ring(Ring),
 }
 
+/// What a batch of statements is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Words of bits: 64 statements a word.
+    Bits,
+    /// Words each of which is one statement over GF(2^64): a word and a bit a term. The first `first` terms have their words in
+    /// u and their bits in v, 64 of them in a word; all others the other way round.
+    Numbers { first: usize },
+    /// Elements of a ring, one statement each.
+    Ring(Ring),
+}
+
+impl Kind {
+    /// An operand of term `t`.
+    pub fn operand(self, t: usize, of_u: bool, column: &Column) -> Words<'_> {
+        match self {
+            Kind::Numbers { first } if of_u != (t < first) => Words::Bits(column),
+            _ => Words::Whole(column),
+        }
+    }
+}
+
 /// One party's view of a batch of statements `sum over t of u_t v_t + s_B + s_A = 0`, word by word. All columns of a
-/// batch have the same length.
+/// batch are as long as the statements, but for those of bits.
 pub(crate) enum View {
     /// The prover's.
     Prover {
@@ -57,9 +80,23 @@ pub(crate) enum View {
     },
 }
 
+impl View {
+    /// Words of statements.
+    pub fn words(&self, kind: Kind) -> usize {
+        let column = match self {
+            View::Prover { u, v } => match kind {
+                Kind::Numbers { first: 0 } => v.first(),
+                _ => u.first(),
+            },
+            View::Before { s, .. } | View::After { s, .. } => Some(s),
+        };
+        column.map_or(0, |c| c.len())
+    }
+}
+
 /// A batch of statements about one prover's messages.
 pub(crate) struct Claim {
-    pub algebra: Algebra,
+    pub kind: Kind,
     pub prover: PartyId,
     pub view: View,
 }
@@ -75,20 +112,28 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     /// Remember a batch of statements. Panics where a view's columns differ in number or length, or there are no terms.
-    pub fn push(&mut self, algebra: Algebra, prover: PartyId, view: View) {
-        let (terms, columns): (usize, Vec<&Column>) = match &view {
+    pub fn push(&mut self, kind: Kind, prover: PartyId, view: View) {
+        let (none, words) = (vec![], view.words(kind));
+        let (u, v, s) = match &view {
             View::Prover { u, v } => {
                 assert_eq!(u.len(), v.len(), "columns of u and v");
-                (u.len(), u.iter().chain(v).collect())
+                (u, v, None)
             }
-            View::Before { u, s } => (u.len(), u.iter().chain([s]).collect()),
-            View::After { v, s } => (v.len(), v.iter().chain([s]).collect()),
+            View::Before { u, s } => (u, &none, Some(s)),
+            View::After { v, s } => (&none, v, Some(s)),
         };
+        let terms = u.len().max(v.len());
         assert!(terms > 0, "a statement without terms");
-        let words = columns[0].len();
-        assert!(columns.iter().all(|c| c.len() == words), "columns of one length");
-        self.bytes += batch_bytes(words, terms);
-        self.claims.push(Claim { algebra, prover, view });
+        assert!(s.is_none_or(|s| s.len() == words), "columns of one length");
+        for (of_u, columns) in [(true, u), (false, v)] {
+            let fits = |(t, c): (usize, &Column)| kind.operand(t, of_u, c).needs(words);
+            assert!(columns.iter().enumerate().all(fits), "columns of one length");
+        }
+        self.bytes += match kind {
+            Kind::Numbers { .. } => numbers_bytes(words, terms),
+            _ => batch_bytes(words, terms),
+        };
+        self.claims.push(Claim { kind, prover, view });
     }
 
     /// How much is stated about each party, in party `id`'s view, and the bytes that it takes to remember.
@@ -96,7 +141,7 @@ impl Transcript {
     pub fn stated(mut self, id: PartyId) -> ([Stated; 3], u64) {
         let bytes = self.bytes;
         let (claims, products) = self.take();
-        (batch::Batches::sort(id, claims, &products).map(|batches| batches.stated()), bytes)
+        (batch::Batches::sort(id, claims, &products).0.map(|batches| batches.stated()), bytes)
     }
 
     /// The statements, for tests that look at them one by one.

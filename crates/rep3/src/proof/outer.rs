@@ -2,17 +2,19 @@
 
 use super::galois::{DEGREE, Gr, reduce};
 use privet_kernels::Device;
-use privet_kernels::fold::{Wide, diagonal, points};
+use privet_kernels::fold::{Strided, Wide, points};
 
-/// Groups at a time: their values at all points stay in the second-level cache.
-const GROUPS: usize = 8;
+/// Groups at a time: their values at all points stay in the second-level cache, and products of many are cheaper.
+fn groups(vars: u32) -> usize {
+    (64 >> vars).max(8)
+}
 
 /// The values of `sum over groups of u_g v_g` at all points, so far.
 pub(super) struct Sums {
     vars: u32,
     /// At every point, before they are reduced.
     values: Vec<Wide>,
-    /// Values of u and of v, those of all groups at a point side by side.
+    /// Values of u and of v that are not coefficients.
     left: Vec<Gr>,
     right: Vec<Gr>,
 }
@@ -24,49 +26,101 @@ impl Sums {
 
     /// Add groups of 2^vars items; what a last group lacks is 0.
     pub fn add(&mut self, device: &dyn Device, u: &[Gr], v: &[Gr]) {
-        let piece = GROUPS << self.vars;
+        let (vars, piece) = (self.vars, groups(self.vars) << self.vars);
         for (u, v) in u.chunks(piece).zip(v.chunks(piece)) {
-            let groups = u.len().div_ceil(1 << self.vars);
-            at_all_points(u, self.vars, groups, &mut self.left);
-            at_all_points(v, self.vars, groups, &mut self.right);
-            device.fold().products(&self.left, &self.right, groups, &mut self.values);
+            let groups = u.len().div_ceil(1 << vars);
+            let u = Values::of(u, vars, groups, &mut self.left);
+            let v = Values::of(v, vars, groups, &mut self.right);
+            // the value at the first point is not asked for
+            let values = &mut self.values[1..];
+            if groups < ENOUGH {
+                // pairs of several points go into one instruction
+                device.fold().products(&u.side_by_side(), &v.side_by_side(), groups, values);
+                continue;
+            }
+            let operands = (1..points(vars)).map(|e| {
+                let ((a, stride), (b, _)) = (u.at(e), v.at(e));
+                Strided { a, b, stride }
+            });
+            device.fold().products_of_some(&operands.collect::<Vec<_>>(), groups, values);
         }
     }
 
-    /// The values.
+    /// The values, 0 at the first point.
     pub fn finish(self) -> Vec<Gr> {
         self.values.into_iter().map(reduce).collect()
     }
 }
 
-/// Groups of 2^vars items as polynomials, at all points.
-fn at_all_points(items: &[Gr], vars: u32, groups: usize, out: &mut Vec<Gr>) {
-    out.resize(points(vars) * groups, [0; DEGREE]);
-    for l in 0..1 << vars {
-        let of_groups = &mut out[diagonal(l) * groups..][..groups];
-        for (g, out) in of_groups.iter_mut().enumerate() {
-            *out = items.get((g << vars) + l).copied().unwrap_or([0; DEGREE]);
-        }
-    }
-    extend(out.as_flattened_mut(), groups * DEGREE, vars);
+/// Groups from which on those of one point fill instructions by themselves.
+const ENOUGH: usize = 8;
+
+/// The values of groups of items as polynomials: coefficients stay where they are, all others are made.
+struct Values<'a> {
+    items: &'a [Gr],
+    vars: u32,
+    groups: usize,
+    /// Those of all groups at a point side by side; nothing at the points where they are coefficients.
+    made: &'a [Gr],
 }
 
-/// The values at all points of polynomials in `vars` variables, `len` words a point, from their coefficients, which stand
-/// at [`diagonal`].
-fn extend(planes: &mut [u64], len: usize, vars: u32) {
-    for j in 0..vars {
-        let place = points(j);
-        for e in 0..points(vars) {
-            // variable j at 1, and those above it not there yet
-            if e / place % 3 != 1 || (j + 1..vars).any(|k| e / points(k) % 3 == 1) {
-                continue;
-            }
-            let (before, rest) = planes.split_at_mut(e * len);
-            let (out, after) = rest.split_at_mut(len);
-            let (zero, infinity) = (&before[(e - place) * len..][..len], &after[(place - 1) * len..][..len]);
-            for (out, (a, b)) in out.iter_mut().zip(zero.iter().zip(infinity)) {
-                *out = a.wrapping_add(*b);
+impl<'a> Values<'a> {
+    fn of(items: &'a [Gr], vars: u32, groups: usize, made: &'a mut Vec<Gr>) -> Values<'a> {
+        made.resize(made.len().max(points(vars) * groups), [0; DEGREE]);
+        for j in 0..vars {
+            let place = points(j);
+            for e in 0..points(vars) {
+                // variable j at 1, and those above it not there yet
+                if e / place % 3 != 1 || (j + 1..vars).any(|k| e / points(k) % 3 == 1) {
+                    continue;
+                }
+                let (before, rest) = made.split_at_mut(e * groups);
+                let (out, after) = rest.split_at_mut(groups);
+                let zero = match coefficient(e - place, vars) {
+                    Some(l) => (&items[l.min(items.len())..], 1 << vars),
+                    None => (&before[(e - place) * groups..], 1),
+                };
+                let infinity = match coefficient(e + place, vars) {
+                    Some(l) => (&items[l.min(items.len())..], 1 << vars),
+                    None => (&after[(place - 1) * groups..], 1),
+                };
+                for (g, out) in out.iter_mut().enumerate() {
+                    let at = |(items, stride): (&[Gr], usize)| -> usize { (g * stride).min(items.len()) };
+                    let (a, b) = (&zero.0[at(zero)..], &infinity.0[at(infinity)..]);
+                    *out = match (a.first(), b.first()) {
+                        (Some(a), Some(b)) => std::array::from_fn(|i| a[i].wrapping_add(b[i])),
+                        (Some(one), None) | (None, Some(one)) => *one,
+                        (None, None) => [0; DEGREE],
+                    };
+                }
             }
         }
+        Values { items, vars, groups, made }
     }
+
+    /// Those at point `e`: the first group's, and how far apart they are.
+    fn at(&self, e: usize) -> (&[Gr], usize) {
+        match coefficient(e, self.vars) {
+            Some(l) => (&self.items[l.min(self.items.len())..], 1 << self.vars),
+            None => (&self.made[e * self.groups..], 1),
+        }
+    }
+
+    /// Those at all points but the first, of all groups at one point and then at the next.
+    fn side_by_side(&self) -> Vec<Gr> {
+        let at = |e| {
+            let (values, stride) = self.at(e);
+            (0..self.groups).map(move |g| values.get(g * stride).copied().unwrap_or([0; DEGREE]))
+        };
+        (1..points(self.vars)).flat_map(at).collect()
+    }
+}
+
+/// The coefficient that is the value at a point where no variable is 1.
+fn coefficient(e: usize, vars: u32) -> Option<usize> {
+    (0..vars).try_fold(0, |l, j| match e / points(j) % 3 {
+        0 => Some(l),
+        1 => None,
+        _ => Some(l | 1 << j),
+    })
 }

@@ -4,7 +4,7 @@
 //! For a result with rows r and columns c, random coefficients a_r and b_c of the exceptional set, and
 //! `x = sum over r of a_r X_r`, `w = sum over c of W_c b_c`, the combined statement about prover i is
 //! `x_i w_i + x_i w_(i+1) + x_(i+1) w_i + sum over r, c of a_r b_c (start_i + F_i - F_(i+1) - z_i)_rc = 0`. The terms in the middle
-//! join the other items after the first fold, the party before knows the first term, and the sums are the two verifiers'.
+//! join the other items after the folds of words, the party before knows the first term, and the sums are the two verifiers'.
 //!
 //! All three proofs have the same coefficients, so a party combines what it holds once for all its roles.
 
@@ -15,8 +15,10 @@ use super::galois::{Gr, inner, reduce_to, shift};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
+use privet_plan::cost::proofs::{Shape, Shapes};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Statements about everybody's reshare of one node's products, as one party sees them.
@@ -39,7 +41,6 @@ const POSITIONS: usize = 64;
 
 /// [`ProductClaim`] in the proof of one prover.
 pub(super) struct Product {
-    ring: Ring,
     products: Products,
     /// This party's in that proof.
     role: Role,
@@ -56,20 +57,7 @@ impl ProductClaim {
             Role::Before => Some(self.before.clone()),
             Role::After => Some(self.after.clone()),
         };
-        Product { ring: self.ring, products: self.products, role, s }
-    }
-
-    /// Every product of the node with coefficients from `prg`.
-    fn combine(&self, device: &dyn Device, prg: &mut Prg) -> Vec<One> {
-        let shape = self.products.shape;
-        let one = |i| {
-            let c = Coefficients::draw(shape, prg);
-            let pair = |x: &[u64], w: &[u64]| Pair::combine(device, shape, i, [x, w], &c);
-            let own = pair(&self.x.own, &self.w.own);
-            let next = pair(&self.x.next, &self.w.next);
-            One { coefficients: c, own, next }
-        };
-        (0..self.products.count).map(one).collect()
+        Product { products: self.products, role, s }
     }
 }
 
@@ -86,66 +74,199 @@ impl Coefficients {
     }
 }
 
-/// Both operands' components of one index, combined: an item for every place of the inner dimension.
-struct Pair {
-    x: Vec<Gr>,
-    w: Vec<Gr>,
-}
+/// The first folds of products' items, by their variables, as far as all three proofs have them in common: with the same points, a
+/// party folds each of its two components once and not for every role that it has.
+pub(super) struct Shared(Vec<u32>);
 
-impl Pair {
-    /// Of product `i` of a node whose operands are `x` and `w`.
-    fn combine(
-        device: &dyn Device,
-        shape: LinearShape,
-        i: usize,
-        [x, w]: [&[u64]; 2],
-        c: &Coefficients,
-    ) -> Pair {
-        let part = |len: usize| i * len..(i + 1) * len;
-        let zeros = || vec![Gr::ZERO; depth(shape)];
-        let mut pair = Pair { x: zeros(), w: zeros() };
-        first(device, shape, &x[part(shape.input_len())], &c.rows, &mut pair.x);
-        second(device, shape, &w[part(shape.weight_len())], &c.columns, &mut pair.w);
-        pair
+impl Shared {
+    /// Of proofs with these shapes: where nothing else is stated about rings, and all products are of one ring.
+    pub fn of(shapes: &[Shapes; 3], claims: &[ProductClaim]) -> Shared {
+        let ring = |shapes: &'_ Shapes| -> Vec<u32> {
+            let shape = &shapes.ring;
+            let folds = if shape.of_words() > 0 { 0 } else { shape.folds().saturating_sub(1).min(SHARED) };
+            (0..folds).map(|k| shape.vars(k)).collect()
+        };
+        let [first, others @ ..] = shapes.each_ref().map(ring);
+        let one_ring = claims.windows(2).all(|pair| pair[0].ring == pair[1].ring);
+        Shared(if one_ring && others.iter().all(|o| *o == first) { first } else { vec![] })
+    }
+
+    fn any(&self) -> bool {
+        !self.0.is_empty()
     }
 }
 
-/// One product of those of a node: its coefficients, and this party's components combined with them.
-struct One {
-    coefficients: Coefficients,
-    own: Pair,
-    next: Pair,
+/// Most folds in common. What is left after them is little, and the last one must be of points that no prover learns.
+const SHARED: usize = 2;
+
+/// Which of the two components that a party holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Component {
+    Own,
+    Next,
 }
 
-/// The operands of all products, combined for all three proofs. What is above the bits of a ring does not count.
+/// One component of both operands of all products, combined: items for every place of the inner dimensions, those of one
+/// product after those of another. What u and v have of it are pieces of one vector: the first operands, the second operands, and
+/// the first ones again.
+struct Operands {
+    depth: usize,
+    items: Vec<Gr>,
+}
+
+impl Operands {
+    fn of(depth: usize) -> Operands {
+        let mut items = Vec::with_capacity(3 * depth);
+        items.resize(2 * depth, Gr::ZERO);
+        Operands { depth, items }
+    }
+
+    /// x and w.
+    fn both(&mut self) -> (&mut [Gr], &mut [Gr]) {
+        self.items[..2 * self.depth].split_at_mut(self.depth)
+    }
+
+    fn x(&self) -> &[Gr] {
+        &self.items[..self.depth]
+    }
+
+    fn w(&self) -> &[Gr] {
+        &self.items[self.depth..2 * self.depth]
+    }
+
+    /// Once x and w are there.
+    fn finish(&mut self) {
+        self.items.extend_from_within(..self.depth);
+    }
+}
+
+/// The operands of all products, combined for all three proofs.
 pub(super) struct Combined {
-    /// Every node's.
-    nodes: Vec<Vec<One>>,
+    /// Ring and inner dimension of every product, and its coefficients.
+    products: Vec<(Ring, usize, Coefficients)>,
+    /// The folds that all three proofs have in common, and how many of them are done.
+    folds: Shared,
+    folded: usize,
+    own: Operands,
+    next: Operands,
 }
 
 impl Combined {
     /// With coefficients from a seed that no prover knew before all messages of the batch were in.
-    pub fn new(device: &dyn Device, claims: Vec<ProductClaim>, seed: &Seed) -> Combined {
+    pub fn new(device: &dyn Device, claims: Vec<ProductClaim>, folds: Shared, seed: &Seed) -> Combined {
         let mut prg = seed.stream();
-        Combined { nodes: claims.iter().map(|claim| claim.combine(device, &mut prg)).collect() }
+        let depth = |p: &Products| p.count * depth(p.shape);
+        let all: usize = claims.iter().map(|claim| depth(&claim.products)).sum();
+        // so that no group has items of both
+        let padded = all.next_multiple_of(1 << folds.0.iter().sum::<u32>());
+        let (mut own, mut next) = (Operands::of(padded), Operands::of(padded));
+        let (mut products, mut at) = (vec![], 0);
+        for ProductClaim { ring, products: Products { shape, count }, x, w, .. } in &claims {
+            for i in 0..*count {
+                let c = Coefficients::draw(*shape, &mut prg);
+                let places = at..at + self::depth(*shape);
+                for (operands, x, w) in [(&mut own, &x.own, &w.own), (&mut next, &x.next, &w.next)] {
+                    let part = |len: usize| i * len..(i + 1) * len;
+                    let (to_x, to_w) = operands.both();
+                    let (to_x, to_w) = (&mut to_x[places.clone()], &mut to_w[places.clone()]);
+                    first(device, *shape, &x[part(shape.input_len())], &c.rows, to_x);
+                    second(device, *shape, &w[part(shape.weight_len())], &c.columns, to_w);
+                    to_x.iter_mut().chain(to_w).for_each(|item| reduce_to(item, *ring));
+                }
+                at = places.end;
+                products.push((*ring, places.len(), c));
+            }
+        }
+        own.finish();
+        next.finish();
+        Combined { products, folds, folded: 0, own, next }
     }
 
-    /// Add to one proof all that is stated in it about products: `products` are those that this was made of, in their order.
-    pub fn join(&self, device: &dyn Device, products: &[Product], to: &mut Joined<Gr>) {
-        // at once: what is copied here would be copied again as the vectors grow
-        to.u.reserve(products.iter().map(|p| p.items()[0]).sum());
-        to.v.reserve(products.iter().map(|p| p.items()[1]).sum());
-        for (product, ones) in products.iter().zip(&self.nodes) {
-            product.join(device, ones, to);
+    fn operands(&self, of: Component) -> &Operands {
+        match of {
+            Component::Own => &self.own,
+            Component::Next => &self.next,
         }
     }
-}
 
-/// The folded words, and what joins them: the terms of the products, and this party's part of their claim.
-pub(super) struct Joined<E> {
-    pub u: Vec<E>,
-    pub v: Vec<E>,
-    pub claim: E,
+    /// `x_i`, `w_i`. In all products one factor is shifted, or the product.
+    pub fn u(&self, of: Component) -> Cow<'_, [Gr]> {
+        let Operands { depth, items } = self.operands(of);
+        let u = &items[..2 * depth];
+        if self.products.iter().all(|(ring, ..)| *ring == Ring::R64) {
+            return u.into();
+        }
+        let mut u = u.to_vec();
+        if let (true, Some((ring, ..))) = (self.folds.any(), self.products.first()) {
+            // all are of this ring, and where one ends is not known any more
+            u.iter_mut().for_each(|item| shift(item, *ring));
+            return u.into();
+        }
+        let mut rest = &mut u[..];
+        for (ring, places, _) in self.products.iter().chain(&self.products) {
+            let (items, after) = rest.split_at_mut(*places);
+            items.iter_mut().for_each(|item| shift(item, *ring));
+            rest = after;
+        }
+        u.into()
+    }
+
+    /// `w_(i+1)`, `x_(i+1)`: what those meet.
+    pub fn v(&self, of: Component) -> &[Gr] {
+        let Operands { depth, items } = self.operands(of);
+        &items[*depth..]
+    }
+
+    /// Whether the items of fold `k` of a proof with this shape are these, and no others.
+    pub fn are_items(&self, k: usize, shape: &Shape) -> bool {
+        shape.of_words() == 0 && k <= self.folds.0.len()
+    }
+
+    /// Whether fold `k` of a proof with this shape is one that all three have in common.
+    pub fn shares(&self, k: usize, shape: &Shape) -> bool {
+        shape.of_words() == 0 && k < self.folds.0.len()
+    }
+
+    /// Variables of fold `k`, if it is one that all three proofs have in common.
+    pub fn shared(&self, k: usize) -> Option<u32> {
+        self.folds.0.get(k).copied()
+    }
+
+    /// Go on, for all three proofs, with the items of the next fold that they have in common, at this point.
+    pub fn fold(&mut self, device: &dyn Device, r: &[u64]) {
+        debug_assert_eq!(self.shared(self.folded), Some(r.len() as u32));
+        self.folded += 1;
+        for operands in [&mut self.own, &mut self.next] {
+            let depth = operands.depth >> r.len();
+            let mut items = Vec::with_capacity(3 * depth);
+            device.fold().ring_fold(operands.x(), r, &mut items);
+            device.fold().ring_fold(operands.w(), r, &mut items);
+            items.extend_from_within(..depth);
+            *operands = Operands { depth, items };
+        }
+    }
+
+    /// What a verifier alone knows of these products, which are those that this was made of, in their order: what it has to take off
+    /// its claim.
+    pub fn sum(&self, device: &dyn Device, products: &[Product]) -> Gr {
+        let each = products.iter().flat_map(|p| (0..p.products.count).map(move |i| (p, i)));
+        debug_assert_eq!(self.folded, 0);
+        let (mut total, mut at) = (Gr::ZERO, 0);
+        for ((product, i), (ring, places, coefficients)) in each.zip(&self.products) {
+            let Some(s) = &product.s else { break };
+            let (shape, len) = (product.products.shape, product.products.shape.output_len());
+            let mut sum = result(device, shape, &s[i * len..(i + 1) * len], coefficients);
+            if product.role == Role::Before {
+                // component i of the prover is the next of the party before it
+                let (x, w) = (&self.next.x()[at..at + places], &self.next.w()[at..at + places]);
+                sum = sum.add(inner(device, x, w));
+            }
+            shift(&mut sum, *ring);
+            total = total.add(sum);
+            at += places;
+        }
+        total
+    }
 }
 
 impl Product {
@@ -153,62 +274,6 @@ impl Product {
     pub fn depth(&self) -> usize {
         self.products.count * depth(self.products.shape)
     }
-
-    /// How many it adds to u and to v.
-    fn items(&self) -> [usize; 2] {
-        let both = 2 * self.depth();
-        match self.role {
-            Role::Prover => [both, both],
-            Role::Before => [both, 0],
-            Role::After => [0, both],
-        }
-    }
-
-    fn join(&self, device: &dyn Device, ones: &[One], to: &mut Joined<Gr>) {
-        for (i, one) in ones.iter().enumerate() {
-            // component i of the prover is its own, and the next of the party before it
-            match self.role {
-                Role::Prover => {
-                    self.put_u(&one.own, &mut to.u);
-                    self.put_v(&one.next, &mut to.v);
-                }
-                Role::Before => self.put_u(&one.next, &mut to.u),
-                Role::After => self.put_v(&one.own, &mut to.v),
-            }
-            if let Some(s) = &self.s {
-                let sum = self.sum(device, i, s, one);
-                to.claim = to.claim.sub(sum);
-            }
-        }
-    }
-
-    /// `x_i`, `w_i`. In all products one factor is shifted, or the product.
-    fn put_u(&self, Pair { x, w }: &Pair, u: &mut Vec<Gr>) {
-        put([x, w], u, |item| shift(item, self.ring));
-    }
-
-    /// `w_(i+1)`, `x_(i+1)`: what those meet.
-    fn put_v(&self, Pair { x, w }: &Pair, v: &mut Vec<Gr>) {
-        put([w, x], v, |item| reduce_to(item, self.ring));
-    }
-
-    /// What a verifier alone knows of product `i`: its results' combination, and before the prover `x_i w_i`.
-    fn sum(&self, device: &dyn Device, i: usize, s: &[u64], one: &One) -> Gr {
-        let (shape, len) = (self.products.shape, self.products.shape.output_len());
-        let mut sum = result(device, shape, &s[i * len..(i + 1) * len], &one.coefficients);
-        if self.role == Role::Before {
-            sum = sum.add(inner(device, &one.next.x, &one.next.w));
-        }
-        shift(&mut sum, self.ring);
-        sum
-    }
-}
-
-/// Append copies of both, finished.
-fn put(both: [&[Gr]; 2], items: &mut Vec<Gr>, finish: impl Fn(&mut Gr)) {
-    let start = items.len();
-    both.iter().for_each(|part| items.extend_from_slice(part));
-    items[start..].iter_mut().for_each(finish);
 }
 
 /// Rows and columns of the result as a matrix.

@@ -4,12 +4,11 @@ use super::batch::{Batches, Role, Weights};
 use super::field::Gf;
 use super::fold::{Masks, Prover, Verifier};
 use super::galois::Gr;
-use super::products::{Combined, ProductClaim};
+use super::products::{Combined, ProductClaim, Shared};
 use crate::{Messages, Party, PartyId, RunError};
 use privet_plan::cost::proofs::{Shapes, folds};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
-use std::ops::Range;
 
 /// What says that its sender has come this far.
 const HERE: u8 = 1;
@@ -28,8 +27,13 @@ struct Check {
 }
 
 impl Check {
-    fn new(party: &Party, role: Role, batches: Batches, mut shared: Prg, masks: Masks) -> Check {
-        let shapes = batches.shapes();
+    fn new(
+        party: &Party,
+        role: Role,
+        (batches, shapes): (Batches, Shapes),
+        mut shared: Prg,
+        masks: Masks,
+    ) -> Check {
         let seed = shared.seed();
         let mut nonzero = || loop {
             let r = shared.elements(Ring::R64, 1)[0];
@@ -46,14 +50,26 @@ impl Check {
         Check { shapes, seed, challenges, masks, bits, ring }
     }
 
-    fn fold(&mut self, party: &Party, k: usize, message: &[u8], products: &Combined) {
-        if k >= self.shapes.folds() {
-            return;
+    /// Go on with the statements about bits.
+    fn fold_bits(&mut self, party: &Party, k: usize, message: &[u8], products: &Combined) {
+        if let Some(r) = self.challenges.get(k) {
+            self.bits.fold(party.device, k, &mut self.masks, message, r, products);
         }
-        let (bits, ring) = message.split_at(self.shapes.bits.message_bytes(k).min(message.len()));
-        let (device, r) = (party.device, &self.challenges[k]);
-        self.bits.fold(device, k, &mut self.masks, bits, r, products);
-        self.ring.fold(device, k, &mut self.masks, ring, r, products);
+    }
+
+    /// Go on with those about rings, at the point that all three proofs have in common, if there is one.
+    fn fold_ring(
+        &mut self,
+        party: &Party,
+        k: usize,
+        message: &[u8],
+        common: Option<&[u64]>,
+        products: &Combined,
+    ) {
+        if let Some(own) = self.challenges.get(k) {
+            let r = common.unwrap_or(own);
+            self.ring.fold(party.device, k, &mut self.masks, message, r, products);
+        }
     }
 
     /// The challenges that the prover needs after message `k`: none after its last.
@@ -87,29 +103,31 @@ struct Proof {
 }
 
 impl Proof {
-    fn new(batches: Batches, seed: &Seed, masks: Masks) -> Proof {
-        let shapes = batches.shapes();
+    fn new((batches, shapes): (Batches, Shapes), seed: &Seed, masks: Masks) -> Proof {
         let (bits, ring) = Weights::expand(seed, &batches);
         let bits = Prover::new(batches.bits, shapes.bits.clone(), bits);
         let ring = Prover::new(batches.ring, shapes.ring.clone(), ring);
         Proof { shapes, masks, bits, ring }
     }
 
-    fn message(&mut self, party: &Party, k: usize) -> Vec<u8> {
+    fn message(&mut self, party: &Party, k: usize, products: &Combined) -> Vec<u8> {
         let mut out = vec![];
-        self.bits.message(party.device, k, &mut self.masks, &mut out);
-        self.ring.message(party.device, k, &mut self.masks, &mut out);
+        self.bits.message(party.device, k, &mut self.masks, products, &mut out);
+        self.ring.message(party.device, k, &mut self.masks, products, &mut out);
         out
     }
 
-    fn fold(&mut self, party: &Party, k: usize, challenges: &[u8], products: &Combined) {
-        let r: Vec<u64> = challenges.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-        // after the last message there is nothing to go on with
-        if k + 1 < self.shapes.folds() {
-            self.bits.fold(party.device, k, &r, products);
-            self.ring.fold(party.device, k, &r, products);
-        }
+    fn fold(&mut self, party: &Party, k: usize, r: &[u64], common: Option<&[u64]>, products: &Combined) {
+        self.bits.fold(party.device, k, r, products);
+        self.ring.fold(party.device, k, common.unwrap_or(r), products);
     }
+}
+
+/// The point of a fold that all three proofs have in common, from the challenges of each in any order: uniform to a prover that lacks its
+/// own, whatever the others are. None of them is 0, and as good as never their sum; a 1 takes its place.
+fn common_point(challenges: [&[u64]; 3], vars: u32) -> Vec<u64> {
+    let sum = |i: usize| challenges.iter().fold(0, |sum, r| sum ^ r[i]);
+    (0..vars as usize).map(|i| sum(i).max(1)).collect()
 }
 
 /// The seed of the coefficients that all three proofs share, from all provers' seeds in any order. Uniform to a party that
@@ -128,12 +146,11 @@ impl Party<'_> {
     pub fn verify(&mut self) -> Result<(), RunError> {
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let (claims, products) = transcript.take();
-        let batches = Batches::sort(self.id, claims, &products);
-        let folds = folds(&batches.each_ref().map(Batches::shapes));
-        if folds.is_empty() {
+        let (batches, shapes) = Batches::sort(self.id, claims, &products);
+        if folds(&shapes) == 0 {
             return Ok(());
         }
-        let result = self.prove_and_check(batches.map(Batches::prepared), products, folds);
+        let result = self.prove_and_check(batches.map(Batches::prepared), shapes, products);
         if let Err(e) = &result
             && !matches!(e, RunError::Net(_))
         {
@@ -151,14 +168,14 @@ impl Party<'_> {
         }
     }
 
-    /// `folds` have messages; all parties are to give the same numbers.
+    /// All parties are to give the same shapes.
     fn prove_and_check(
         &mut self,
         batches: [Batches; 3],
+        shapes: [Shapes; 3],
         products: Vec<ProductClaim>,
-        folds: Range<usize>,
     ) -> Result<(), RunError> {
-        let (first, folds) = (folds.start, folds.end);
+        let (folds, in_common) = (folds(&shapes), Shared::of(&shapes, &products));
         let (id, next, prev) = (self.id, self.id.next(), self.id.prev());
         let here = || vec![HERE];
         // Everybody has received every message of the batch: only now may coefficients become known.
@@ -171,7 +188,7 @@ impl Party<'_> {
         // proof, and of v in the proof of the party before. Three draws, so that no stream is used twice.
         let (shared, messages, ends) = (self.draw(), self.draw(), self.draw());
         let [mut own, mut ahead, mut behind] = [None, None, None];
-        for (prover, batches) in PartyId::ALL.into_iter().zip(batches) {
+        for (prover, batches) in PartyId::ALL.into_iter().zip(batches.into_iter().zip(shapes)) {
             let place = match Role::of(id, prover) {
                 Role::Prover => &mut own,
                 Role::Before => &mut ahead,
@@ -195,19 +212,15 @@ impl Party<'_> {
         self.agree(&got.prev, &got.next)?;
         let seed = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
         let mut proof = Proof::new(own, &seed, own_masks);
-        let products = Combined::new(self.device, products, &common([&seed, &ahead.seed, &behind.seed]));
+        let coefficients = common([&seed, &ahead.seed, &behind.seed]);
+        let mut products = Combined::new(self.device, products, in_common, &coefficients);
 
         // Message k goes to the party after alone, which answers with challenge k. The party before says the same one round
         // later, when the answer of the party after has told it that message k was in.
         let mut answer = vec![];
-        for k in 0..first {
-            proof.fold(self, k, &[], &products);
-            behind.fold(self, k, &[], &products);
-            ahead.fold(self, k, &[], &products);
-        }
-        for k in first..folds {
-            let mut to_next = proof.message(self, k);
-            if k > first {
+        for k in 0..folds {
+            let mut to_next = proof.message(self, k, &products);
+            if k > 0 {
                 to_next.extend(ahead.reveal(k - 1));
             }
             let expected = behind.shapes.message_bytes(k);
@@ -216,14 +229,25 @@ impl Party<'_> {
             let got = self.talk("proof: values", out, (len, 0))?.prev;
             let (message, again) = got.split_at(expected);
             self.agree(again, &answer)?;
-            behind.fold(self, k, message, &products);
-            ahead.fold(self, k, &[], &products);
+            let (of_bits, of_ring) = message.split_at(behind.shapes.bits.message_bytes(k));
+            behind.fold_bits(self, k, of_bits, &products);
+            ahead.fold_bits(self, k, &[], &products);
+            answer = vec![];
             if k + 1 < folds {
                 let out = Messages { prev: behind.reveal(k), next: here() };
                 let got = self.talk("proof: challenge", out, (1, proof.shapes.challenge_bytes(k)))?;
                 self.present(prev, &got.prev)?;
                 answer = got.next;
-                proof.fold(self, k, &answer, &products);
+            }
+            let r: Vec<u64> = answer.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+            let point = products
+                .shared(k)
+                .map(|vars| common_point([&r, &ahead.challenges[k], &behind.challenges[k]], vars));
+            behind.fold_ring(self, k, of_ring, point.as_deref(), &products);
+            ahead.fold_ring(self, k, &[], point.as_deref(), &products);
+            proof.fold(self, k, &r, point.as_deref(), &products);
+            if let Some(point) = &point {
+                products.fold(self.device, point);
             }
         }
 

@@ -4,7 +4,7 @@
 mod avx512;
 mod portable;
 
-use super::{Element, GROUP, WORD_VARS, Wide, points};
+use super::{Element, GROUP, Strided, WORD_VARS, Wide, WordTerms, points};
 use crate::CpuCap;
 use std::fmt;
 
@@ -51,39 +51,54 @@ impl FoldPath {
         self == FoldPath::Avx512
     }
 
-    /// Add to `sums` (729 elements of GF(2^64)) the values of `sum over groups g of s_g sum over terms of u_g v_g`, where
-    /// group g are words 64 g .. 64 g + 63 of a term's two operands (0 after the last) as polynomials in 6 variables
-    /// over GF(2) lane by lane, and a word is then an element of GF(2^64). `weights` are the s_g.
-    pub fn words_message(self, terms: &[(&[u64], &[u64])], weights: &[u64], sums: &mut [u64]) {
+    /// Add to `sums` (729 elements of GF(2^64)) the values of `sum over groups g of s_g sum over terms of u_g v_g` of all batches,
+    /// where group g are words 64 g .. 64 g + 63 of a term's two operands (0 after the last) as polynomials in 6 variables
+    /// over GF(2) lane by lane, and a word is then an element of GF(2^64).
+    pub fn words_message(self, batches: &[WordTerms], sums: &mut [u64]) {
         assert_eq!(sums.len(), points(WORD_VARS), "number of sums");
-        for (u, v) in terms {
-            assert!(u.len() == v.len() && u.len().div_ceil(GROUP) == weights.len(), "number of words");
+        for WordTerms { words, terms, weights } in batches {
+            assert_eq!(words.div_ceil(GROUP), weights.len(), "number of weights");
+            assert!(terms.iter().all(|(u, v)| u.needs(*words) && v.needs(*words)), "number of words");
         }
         #[cfg(target_arch = "x86_64")]
         if self.fast() {
             // SAFETY: available, as just checked.
-            return unsafe { avx512::words_message(terms, weights, sums) };
+            return unsafe { avx512::words_message(batches, sums) };
         }
-        portable::words_message(terms, weights, sums);
+        portable::words_message(batches, sums);
     }
 
-    /// For every group g of 64 words and every lane i, in this order, append `sum over l of basis_l (bit i of word l)` to
-    /// `out`, times `s_g Y^i` where there are weights.
-    pub fn words_fold(
-        self,
-        words: &[u64],
-        basis: &[u64; GROUP],
-        weights: Option<&[u64]>,
-        out: &mut Vec<u64>,
-    ) {
-        assert!(weights.is_none_or(|s| s.len() == words.len().div_ceil(GROUP)), "number of weights");
-        out.reserve(words.len().next_multiple_of(GROUP));
+    /// A fold of words with this basis.
+    pub fn words_fold(self, basis: &[u64; GROUP]) -> WordsFold {
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            return WordsFold::Avx512(avx512::matrices(basis));
+        }
+        WordsFold::Portable(*basis)
+    }
+
+    /// For each group of 64 bits, `sum over l of basis_l (bit l)`.
+    pub fn bits_fold(self, bits: &[u64], basis: &[u64; GROUP]) -> Vec<u64> {
+        let mut out = vec![0; bits.len()];
         #[cfg(target_arch = "x86_64")]
         if self.fast() {
             // SAFETY: available, as just checked.
-            return unsafe { avx512::words_fold(words, basis, weights, out) };
+            unsafe { avx512::bits_fold(bits, basis, &mut out) };
+            return out;
         }
-        portable::words_fold(words, basis, weights, out);
+        portable::bits_fold(bits, basis, &mut out);
+        out
+    }
+
+    /// Every item times its weight, in GF(2^64).
+    pub fn field_weigh(self, items: &mut [u64], weights: &[u64]) {
+        assert_eq!(items.len(), weights.len(), "number of weights");
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::field_weigh(items, weights) };
+        }
+        portable::field_weigh(items, weights);
     }
 
     /// Add to `sums[l]` the sum over groups of `s_g` times word l of the group, in GF(2^64).
@@ -205,6 +220,31 @@ impl FoldPath {
         portable::ring_fold(items, r, out);
     }
 
+    /// [`FoldPath::products`] of elements that need not stand side by side: for each sum the `groups` pairs of two vectors that are
+    /// `stride` apart, from their first ones on; what is behind the last one is 0.
+    pub fn products_of_some(self, operands: &[Strided], groups: usize, sums: &mut [Wide]) {
+        assert_eq!(operands.len(), sums.len(), "number of sums");
+        assert!(operands.iter().all(|o| o.stride > 0), "a stride of nothing");
+        if groups == 0 {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.fast() {
+            // SAFETY: available, as just checked.
+            return unsafe { avx512::products_of_some(operands, groups, sums) };
+        }
+        for (Strided { a, b, stride }, sum) in operands.iter().zip(sums) {
+            for (a, b) in a.iter().step_by(*stride).zip(b.iter().step_by(*stride)).take(groups) {
+                portable::products(
+                    std::slice::from_ref(a),
+                    std::slice::from_ref(b),
+                    1,
+                    std::slice::from_mut(sum),
+                );
+            }
+        }
+    }
+
     /// Add to every sum s the products of its `groups` pairs of elements as polynomials over Z_2^64: of `a[s * groups + g]` and
     /// `b[s * groups + g]`.
     pub fn products(self, a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
@@ -218,6 +258,30 @@ impl FoldPath {
             return unsafe { avx512::products(a, b, groups, sums) };
         }
         portable::products(a, b, groups, sums);
+    }
+}
+
+/// A fold of words, prepared for many pieces of them.
+pub enum WordsFold {
+    /// The basis.
+    Portable([u64; GROUP]),
+    /// The basis as bit matrices, made where they can be used alone.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Matrices),
+}
+
+impl WordsFold {
+    /// For every group g of 64 words and every lane i, in this order, append `sum over l of basis_l (bit i of word l)` to
+    /// `out`, times `s_g Y^i` where there are weights.
+    pub fn append(&self, words: &[u64], weights: Option<&[u64]>, out: &mut Vec<u64>) {
+        assert!(weights.is_none_or(|s| s.len() == words.len().div_ceil(GROUP)), "number of weights");
+        out.reserve(words.len().next_multiple_of(GROUP));
+        match self {
+            WordsFold::Portable(basis) => portable::words_fold(words, basis, weights, out),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as whoever made it checked.
+            WordsFold::Avx512(matrices) => unsafe { avx512::words_fold(words, matrices, weights, out) },
+        }
     }
 }
 

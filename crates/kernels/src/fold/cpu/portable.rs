@@ -1,6 +1,8 @@
 //! Plain Rust.
 
-use crate::fold::{Element, GROUP, WORD_VARS, Wide, clmul, gf_mul, gf_reduce, gr_times_bits, points};
+use crate::fold::{
+    Element, GROUP, WORD_VARS, Wide, WordTerms, Words, clmul, gf_mul, gf_reduce, gr_times_bits, points,
+};
 
 /// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
 #[inline(always)]
@@ -40,15 +42,16 @@ fn group<const N: usize>(words: &[u64], g: usize) -> [u64; N] {
     group
 }
 
-pub(super) fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], sums: &mut [u64]) {
+pub(super) fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     const POINTS: usize = points(WORD_VARS);
     let mut wide = [0u128; POINTS];
     let (mut a, mut b) = ([0; POINTS], [0; POINTS]);
-    for (g, &s) in weights.iter().enumerate() {
+    let groups = batches.iter().flat_map(|b| b.weights.iter().enumerate().map(|(g, s)| (&b.terms, g, *s)));
+    for (terms, g, s) in groups {
         let mut z = [0; POINTS];
         for (u, v) in terms {
-            extend(&group::<GROUP>(u, g), &mut a, |a, b| a ^ b);
-            extend(&group::<GROUP>(v, g), &mut b, |a, b| a ^ b);
+            extend(&words(*u, g), &mut a, |a, b| a ^ b);
+            extend(&words(*v, g), &mut b, |a, b| a ^ b);
             for (z, (a, b)) in z.iter_mut().zip(a.iter().zip(&b)) {
                 *z ^= a & b;
             }
@@ -60,6 +63,34 @@ pub(super) fn words_message(terms: &[(&[u64], &[u64])], weights: &[u64], sums: &
     for (sum, wide) in sums.iter_mut().zip(wide) {
         *sum ^= gf_reduce(wide);
     }
+}
+
+/// Group g.
+fn words(of: Words, g: usize) -> [u64; GROUP] {
+    match of {
+        Words::Whole(words) => group::<GROUP>(words, g),
+        Words::Bits(bits) => std::array::from_fn(|l| (bits[g] >> l & 1).wrapping_neg()),
+    }
+}
+
+/// Also the fast path's, with more lanes.
+#[inline(always)]
+pub(super) fn bits_fold(bits: &[u64], basis: &[u64; GROUP], out: &mut [u64]) {
+    const LANES: usize = 8;
+    for (bits, out) in bits.chunks(LANES).zip(out.chunks_mut(LANES)) {
+        let (mut words, mut sums) = ([0; LANES], [0; LANES]);
+        words[..bits.len()].copy_from_slice(bits);
+        for (l, b) in basis.iter().enumerate() {
+            for (sum, word) in sums.iter_mut().zip(&words) {
+                *sum ^= b & (word >> l & 1).wrapping_neg();
+            }
+        }
+        out.copy_from_slice(&sums[..out.len()]);
+    }
+}
+
+pub(super) fn field_weigh(items: &mut [u64], weights: &[u64]) {
+    items.iter_mut().zip(weights).for_each(|(item, s)| *item = gf_mul(*item, *s));
 }
 
 pub(super) fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut Vec<u64>) {

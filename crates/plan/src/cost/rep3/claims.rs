@@ -27,6 +27,20 @@ impl Claims {
         }
     }
 
+    /// A batch of statements about `elements[j]` numbers of so many bits of each party j.
+    pub(super) fn numbers(&mut self, elements: [u64; 3], bits: u32, terms: usize) {
+        if !proofs::alone(bits) {
+            let together = 64 / bits as u64;
+            return self.batch(Extension::Bits, elements.map(|n| n.div_ceil(together)), terms);
+        }
+        for (stated, n) in self.stated.iter_mut().zip(elements.map(|n| n as usize)) {
+            if n > 0 {
+                stated.numbers.push((n, terms));
+                self.bytes += proofs::numbers_bytes(n, terms);
+            }
+        }
+    }
+
     /// Matrix products of inner dimension `depth` in all, with so many elements of both operands and the result.
     pub(super) fn products(&mut self, depth: usize, [first, second, result]: [usize; 3]) {
         self.bytes += proofs::product_bytes(first, second, result);
@@ -39,6 +53,7 @@ impl Claims {
     pub(super) fn add(&mut self, other: Claims) {
         for (stated, other) in self.stated.iter_mut().zip(other.stated) {
             stated.bits.extend(other.bits);
+            stated.numbers.extend(other.numbers);
             stated.ring.extend(other.ring);
             stated.depth += other.depth;
         }
@@ -81,6 +96,12 @@ impl Moves {
     /// With a batch of statements about it.
     pub fn stating(mut self, extension: Extension, words: [u64; 3], terms: usize) -> Moves {
         self.claims.batch(extension, words, terms);
+        self
+    }
+
+    /// With a batch of statements about numbers of so many bits.
+    pub fn stating_numbers(mut self, elements: [u64; 3], bits: u32, terms: usize) -> Moves {
+        self.claims.numbers(elements, bits, terms);
         self
     }
 }

@@ -40,22 +40,17 @@ impl Parts {
         Talk { sent: [c, a, b], rounds: 1 }.into()
     }
 
-    /// Words that hold numbers of so many bits, as many in one as go in.
-    fn numbers(&self, bits: u32) -> [u64; 3] {
-        self.elements.map(|n| n.div_ceil(64 / bits as u64))
-    }
-
     /// Party j deals a number, a sum of so many bits that it knows, which is stated: a term for every set of bits.
     fn deal_bits(&self, bits: u32, count: u32) -> Moves {
-        self.deal(bits).stating(Extension::Bits, self.numbers(bits), sets(count))
+        self.deal(bits).stating_numbers(self.elements, bits, sets(count))
     }
 
     /// Both parties other than the dealer send one number each, of so many products with bits of theirs and so many with bits of the
     /// dealer's, and state it.
     fn select(&self, bits: u32, chosen: u32, turned: u32) -> Moves {
-        let sent = others(self.elements.map(|n| packed(n, bits)));
-        let terms = sets(chosen) + sets(turned);
-        stated_by_others(Talk { sent, rounds: 1 }.into(), self.numbers(bits), terms)
+        let talk = Talk { sent: others(self.elements.map(|n| packed(n, bits))), rounds: 1 };
+        let (terms, [after, before]) = (sets(chosen) + sets(turned), turns(self.elements));
+        Moves::from(talk).stating_numbers(after, bits, terms).stating_numbers(before, bits, terms)
     }
 
     /// Some planes at once, so many with so many terms each.
@@ -131,9 +126,9 @@ impl Parts {
             rings.iter().fold(Moves::default(), |all, &bits| all.and_also(moves(bits)))
         };
         let dealt = all(&|bits| {
-            let [a, b, c] = self.numbers(bits);
-            let product = self.deal(bits).stating(Extension::Bits, [a, b, c], 2);
-            product.and_also(self.deal_turned(bits).stating(Extension::Bits, [c, a, b], 1))
+            let product = self.deal(bits).stating_numbers(self.elements, bits, 2);
+            let [after, _] = turns(self.elements);
+            product.and_also(self.deal_turned(bits).stating_numbers(after, bits, 1))
         });
         dealt.then(all(&|bits| self.select(bits, 1, 1)))
     }
@@ -179,8 +174,14 @@ fn others(parts: [u64; 3]) -> [u64; 3] {
 
 /// With statements about words of bits of both parties other than the dealer, for each part.
 fn stated_by_others(moves: Moves, words: [u64; 3], terms: usize) -> Moves {
-    let [a, b, c] = words;
-    moves.stating(Extension::Bits, [c, a, b], terms).stating(Extension::Bits, [b, c, a], terms)
+    let [after, before] = turns(words);
+    moves.stating(Extension::Bits, after, terms).stating(Extension::Bits, before, terms)
+}
+
+/// Of each party, what there is of the part of the party before it, and of the party after it: what is said of the party after each part's
+/// dealer, and of the one before.
+fn turns([a, b, c]: [u64; 3]) -> [[u64; 3]; 2] {
+    [[c, a, b], [b, c, a]]
 }
 
 /// Vectors longer than [`Rep3::BLOCK`] go through a gate in blocks.

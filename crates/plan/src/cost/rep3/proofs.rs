@@ -11,6 +11,17 @@ pub fn batch_bytes(words: usize, terms: usize) -> u64 {
     8 * words as u64 * (2 * terms as u64 + 1)
 }
 
+/// Whether a number of so many bits has a word of its own in statements about numbers. Shorter ones share words, from three to a word on:
+/// a word alone leaves one element of GF(2^64) to be folded, but lanes as many as it has bits.
+pub const fn alone(bits: u32) -> bool {
+    64 / bits < 3
+}
+
+/// Bytes of the columns of a batch of statements about numbers that have words of their own: a number and a bit a term.
+pub fn numbers_bytes(numbers: usize, terms: usize) -> u64 {
+    8 * (numbers as u64 * (terms as u64 + 1) + (numbers.div_ceil(64) * terms) as u64)
+}
+
 /// Bytes of the columns of products with so many elements of both operands and the result.
 pub fn product_bytes(first: usize, second: usize, result: usize) -> u64 {
     16 * (first as u64 + second as u64 + result as u64)
@@ -39,57 +50,96 @@ impl Extension {
             Extension::Ring => 8 * 64,
         }
     }
+}
 
-    /// Variables of the first fold of so many words: a group has 2 to the power of that.
-    pub const fn first(self, words: usize) -> u32 {
-        // values on the wire against items, which take many multiplications each
-        match (self, words) {
-            (_, 0) => 0,
-            (Extension::Bits, _) => 6,
-            (Extension::Ring, 1..256) => 2,
-            (Extension::Ring, 256..8192) => 4,
-            (Extension::Ring, _) => 6,
+/// Variables of the two folds of words of bits: a group of the first has 2 to the power of that many words, one of the second as
+/// many lanes.
+pub const OF_BITS: [u32; 2] = [6, 4];
+
+/// The same for ring elements, of so many words in all batches; `items` says how many are left after a first fold of so many variables.
+fn of_ring(words: usize, items: impl Fn(u32) -> usize) -> [u32; 2] {
+    // values on the wire against items, which take many multiplications each
+    let first = match words {
+        0..256 => 2,
+        256..8192 => 4,
+        _ => 6,
+    };
+    let second = match (first, items(first)) {
+        // long statements, whose sums a word at a time are cheaper the fewer there are side by side
+        (6, _) => 2,
+        (_, 0..1024) => 4,
+        (_, 1024..8192) => 3,
+        _ => 2,
+    };
+    [first, second]
+}
+
+/// Variables of the folds that bring so many elements of GF(2^64), and one mask, into one group: products take little, so as many
+/// values at a time as go without a round more.
+fn fewest(mut items: usize) -> Vec<u32> {
+    let mut vars = vec![];
+    while items >= 1 << 7 {
+        vars.push(6);
+        items = items.div_ceil(1 << 6);
+    }
+    vars.push(group_of(items + 1));
+    vars
+}
+
+/// Statements in a word of bits, whose lanes become coefficients.
+const LANES: usize = 64;
+
+/// Groups of 2^vars words, of all terms.
+fn groups(batches: &[(usize, usize)], vars: u32) -> usize {
+    batches.iter().map(|(words, terms)| words.div_ceil(1 << vars) * terms).sum()
+}
+
+/// Variables of a group of so many items.
+fn group_of(items: usize) -> u32 {
+    items.next_power_of_two().ilog2()
+}
+
+/// What a value on the wire and a fold with rounds of its own are worth, in products of elements of the larger ring.
+const VALUE: usize = 16;
+const FOLD: usize = 4096;
+
+/// Most variables of a fold in the larger ring.
+const MOST: u32 = 4;
+
+/// Variables of the folds of elements of the larger ring, and one mask at the end, that cost least: the fewer variables the first ones
+/// have, the fewer products there are, and the more folds. `left` says how many items there are when so many variables are folded;
+/// `free` folds take no rounds of their own, as another proof takes as many.
+fn cheapest(left: impl Fn(u32) -> usize, free: usize) -> Vec<u32> {
+    let all = group_of(left(0) + 1);
+    // the value that follows from the claim is not computed
+    let cost = |vars: u32, groups: usize| (3usize.pow(vars) - 1) * (groups + VALUE);
+    // by the variables of the folds before: the best of all others, if there are ways with so many folds
+    let mut best: Vec<Option<(usize, Vec<u32>)>> = (0..=all)
+        .map(|before| {
+            let last = group_of(left(before) + 1);
+            (last <= MOST).then(|| (cost(last, 1), vec![last]))
+        })
+        .collect();
+    let mut found = best[0].clone();
+    for folds in 2..=all as usize {
+        best = (0..=all)
+            .map(|before| {
+                let ways = (1..=MOST).filter_map(|vars| {
+                    let (others, rest) = best.get((before + vars) as usize)?.as_ref()?;
+                    let folds = [&[vars], &rest[..]].concat();
+                    Some((cost(vars, left(before + vars)) + others, folds))
+                });
+                ways.min_by_key(|(cost, _)| *cost)
+            })
+            .collect();
+        if let Some((cost, vars)) = &best[0] {
+            let cost = cost + FOLD * folds.saturating_sub(free.max(1));
+            if found.as_ref().is_none_or(|(least, _)| cost < *least) {
+                found = Some((cost, vars.clone()));
+            }
         }
     }
-
-    /// Words and lanes: items of a term with so many words after the first fold. A word of bits is 64 statements, and the lanes
-    /// become coefficients.
-    const fn lanes(self) -> usize {
-        match self {
-            Extension::Bits => 64,
-            Extension::Ring => 1,
-        }
-    }
-
-    /// Variables of the second fold, of as many items as the first one made, in `first` variables.
-    fn second(self, first: u32, items: usize) -> u32 {
-        match (self, first) {
-            (Extension::Bits, _) => 4,
-            // long statements, whose sums a word at a time are cheaper the fewer there are side by side
-            (Extension::Ring, 6) => 2,
-            (Extension::Ring, _) => self.vars(items),
-        }
-    }
-
-    /// Most variables of the last fold.
-    const fn last(self) -> u32 {
-        match self {
-            Extension::Bits => 7,
-            Extension::Ring => 4,
-        }
-    }
-
-    /// Variables of the next fold of so many items.
-    pub fn vars(self, items: usize) -> u32 {
-        // rounds against values on the wire; in the larger ring a product of elements costs much more than a value where
-        // there are many
-        match (self, items) {
-            (Extension::Bits, _) => 6,
-            (Extension::Ring, 0..1024) => 4,
-            (Extension::Ring, 1024..8192) => 3,
-            (Extension::Ring, _) => 2,
-        }
-    }
+    found.map(|(_, vars)| vars).expect("one variable a fold is always a way")
 }
 
 /// What is stated about one prover.
@@ -97,6 +147,8 @@ impl Extension {
 pub struct Stated {
     /// Words and terms of every batch of statements about bits.
     pub bits: Vec<(usize, usize)>,
+    /// Numbers and terms of every batch of statements about numbers that have words of their own.
+    pub numbers: Vec<(usize, usize)>,
     /// Elements and terms of every batch of statements about ring elements, whatever their rings.
     pub ring: Vec<(usize, usize)>,
     /// The inner dimensions of all matrix products, added up (input channels times kernel of a convolution).
@@ -113,38 +165,38 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Of batches with so many words and terms, and `more` items that join them after the folds of words: then as many folds
-    /// as it takes to bring the items and one mask into one group.
-    pub fn new(extension: Extension, batches: &[(usize, usize)], more: usize) -> Shape {
-        let first = extension.first(batches.iter().map(|(words, _)| words).sum());
-        let groups = |vars: u32| -> usize {
-            batches.iter().map(|(words, terms)| words.div_ceil(1 << vars) * terms).sum()
-        };
-        let mut items = groups(first) * extension.lanes();
-        let mut vars = vec![first];
-        if items > 0 {
-            let second = extension.second(first, items);
-            vars.push(second);
-            // lanes of a word, or words of one column
-            items = match extension {
-                Extension::Bits => items >> second,
-                Extension::Ring => groups(first + second),
-            };
-        }
-        let of_words = vars.len();
-        items += more;
+    /// Of what is stated about bits and numbers: two folds of words, and as many of items as it takes to bring them and one mask into
+    /// one group. A word of bits leaves an item for every lane, a number's word one.
+    fn bits(stated: &Stated) -> Shape {
+        let (extension, [first, second]) = (Extension::Bits, OF_BITS);
+        let items = LANES * groups(&stated.bits, first) + groups(&stated.numbers, first);
         if items == 0 {
             return Shape { extension, vars: vec![], of_words: 0 };
         }
-        while items >= 1 << extension.last() {
-            vars.push(extension.vars(items));
-            items = items.div_ceil(1 << extension.vars(items));
-        }
-        vars.push((items + 1).next_power_of_two().ilog2());
-        Shape { extension, vars, of_words }
+        let vars = [vec![first, second], fewest(items.div_ceil(1 << second))].concat();
+        Shape { extension, vars, of_words: 2 }
     }
 
-    /// How many folds are of words: two, but where there are no words one of nothing.
+    /// Of what is stated about ring elements; the products' items join after the folds of words, where there are any. `free` folds
+    /// take no rounds of their own.
+    fn ring(stated: &Stated, free: usize) -> Shape {
+        let extension = Extension::Ring;
+        let words = stated.ring.iter().map(|(words, _)| words).sum();
+        if words > 0 {
+            let [first, second] = of_ring(words, |vars| groups(&stated.ring, vars));
+            let items = groups(&stated.ring, first + second) + 2 * stated.depth;
+            let others = cheapest(|vars| items.div_ceil(1 << vars), free.saturating_sub(2));
+            return Shape { extension, vars: [vec![first, second], others].concat(), of_words: 2 };
+        }
+        let vars = match stated.depth {
+            0 => vec![],
+            // a product states two inner products, which are folded side by side
+            depth => cheapest(|vars| 2 * depth.div_ceil(1 << vars), free),
+        };
+        Shape { extension, vars, of_words: 0 }
+    }
+
+    /// How many folds are of words: two, where there are words.
     pub fn of_words(&self) -> usize {
         self.of_words
     }
@@ -185,11 +237,16 @@ pub struct Shapes {
 }
 
 impl Shapes {
-    /// Of the proofs of these statements.
-    pub fn of(stated: &Stated) -> Shapes {
-        // a product states two inner products
-        let ring = Shape::new(Extension::Ring, &stated.ring, 2 * stated.depth);
-        Shapes { bits: Shape::new(Extension::Bits, &stated.bits, 0), ring }
+    /// Of the proofs of these statements, those about each party. Where nothing but products is stated about rings, all have the same
+    /// folds of their items.
+    pub fn of(stated: &[Stated; 3]) -> [Shapes; 3] {
+        let bits = stated.each_ref().map(Shape::bits);
+        let free = bits.iter().map(Shape::folds).max().unwrap_or(0);
+        let mut bits = bits.into_iter();
+        stated.each_ref().map(|stated| Shapes {
+            bits: bits.next().unwrap_or_else(|| unreachable!("three")),
+            ring: Shape::ring(stated, free),
+        })
     }
 
     /// Folds of the longer one.
@@ -218,31 +275,72 @@ impl Shapes {
     }
 }
 
-/// The folds that have messages when all three prove at once. Where there are nothing but products, the fold of words is
-/// one of nothing and is left out.
-pub fn folds(shapes: &[Shapes; 3]) -> std::ops::Range<usize> {
-    let folds = shapes.iter().map(Shapes::folds).max().unwrap_or(0);
-    let silent = shapes.iter().all(|s| s.message_bytes(0) == 0);
-    usize::from(silent && folds > 0)..folds
+/// The folds when all three prove at once.
+pub fn folds(shapes: &[Shapes; 3]) -> usize {
+    shapes.iter().map(Shapes::folds).max().unwrap_or(0)
 }
 
 /// What one verification of these statements costs; `stated[i]` are those about party i. Nothing where nothing is stated.
 pub fn verification(stated: &[Stated; 3]) -> Talk {
-    let shapes = stated.each_ref().map(Shapes::of);
+    let shapes = Shapes::of(stated);
     let folds = folds(&shapes);
-    if folds.is_empty() {
+    if folds == 0 {
         return Talk::default();
     }
     let sent = [0, 1, 2].map(|id| {
         let [own, ahead, behind] = [0, 1, 2].map(|i| &shapes[(id + i) % 3]);
-        let messages: usize = folds.clone().map(|k| own.message_bytes(k)).sum();
+        let messages: usize = (0..folds).map(|k| own.message_bytes(k)).sum();
         let checked = [ahead, behind].map(|s| {
             let challenges: usize = (0..s.folds()).map(|k| s.challenge_bytes(k)).sum();
             challenges + s.final_bytes()
         });
         // here and a verdict, to both; a byte with every challenge, and one before the last values
-        let signals = 4 + (folds.len() - 1) + 1;
+        let signals = 4 + (folds - 1) + 1;
         (messages + checked.iter().sum::<usize>() + signals) as u64 + 2 * SEED
     });
-    Talk { sent, rounds: 2 * folds.len() as u64 + 4 }
+    Talk { sent, rounds: 2 * folds as u64 + 4 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn products(depth: usize, free: usize) -> Shape {
+        Shape::ring(&Stated { depth, ..Stated::default() }, free)
+    }
+
+    /// The two halves of the items that products leave, folded side by side or, from some fold on, together.
+    #[test]
+    fn one_group_takes_what_is_left_of_any_products() {
+        for depth in (1..70).chain([127, 128, 129, 1039, 1040, 1041, 4608, 100_000, 1 << 24]) {
+            for free in 0..8 {
+                let vars = products(depth, free).vars;
+                assert!(vars.iter().all(|vars| (1..=MOST).contains(vars)), "{depth}: {vars:?}");
+                for side_by_side in 0..vars.len() {
+                    let (apart, together) = vars[..vars.len() - 1].split_at(side_by_side);
+                    let fold = |items: usize, vars: &u32| items.div_ceil(1 << vars);
+                    let items = together.iter().fold(2 * apart.iter().fold(depth, fold), fold);
+                    assert!(items < 1 << vars[vars.len() - 1], "{depth}, {free} folds are free: {vars:?}");
+                }
+            }
+        }
+    }
+
+    /// A fold that takes no rounds is taken where it saves products; one that does, only where it saves many.
+    #[test]
+    fn folds_are_as_many_as_pay() {
+        let products_of = |depth: usize, free| {
+            let (mut groups, mut sum) = (2 * depth, 0);
+            for vars in products(depth, free).vars {
+                groups = groups.div_ceil(1 << vars);
+                sum += (3usize.pow(vars) - 1) * groups;
+            }
+            sum
+        };
+        assert!([4, 5, 6].map(|free| products_of(1040, free)).is_sorted_by(|more, less| more > less));
+        assert_eq!(products(1040, 0), products(1040, 4), "a fifth is not worth its rounds");
+        assert!([0, 1].iter().all(|free| products(3, *free).folds() == 1));
+        assert!(products(1 << 20, 5).folds() > 5, "a million products are worth a round");
+        assert_eq!(products(0, 5).folds(), 0);
+    }
 }

@@ -1,15 +1,17 @@
 mod products;
 
-use super::{Algebra, Column, View};
+use super::{Column, Kind, View};
+use crate::planes::packed;
 use crate::testing::three;
 use crate::{Party, PartyId, RunError, Security};
+use privet_kernels::fold::Words;
 use privet_plan::cost::proofs::{Stated, verification};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
 /// Statements of `terms` products over `words` words, true unless spoilt.
 struct Statement {
-    algebra: Algebra,
+    kind: Kind,
     prover: PartyId,
     u: Vec<Vec<u64>>,
     v: Vec<Vec<u64>>,
@@ -17,17 +19,31 @@ struct Statement {
     after: Vec<u64>,
 }
 
-fn statement(prg: &mut Prg, algebra: Algebra, prover: PartyId, words: usize, terms: usize) -> Statement {
-    let ring = match algebra {
-        Algebra::Bits => Ring::R64,
-        Algebra::Ring(ring) => ring,
+fn statement(prg: &mut Prg, kind: Kind, prover: PartyId, words: usize, terms: usize) -> Statement {
+    let ring = match kind {
+        Kind::Bits | Kind::Numbers { .. } => Ring::R64,
+        Kind::Ring(ring) => ring,
     };
-    let mut columns = |n: usize| (0..n).map(|_| prg.elements(ring, words)).collect::<Vec<_>>();
-    let (u, v, before) = (columns(terms), columns(terms), columns(1).remove(0));
+    let mut columns = |of_u: bool| -> Vec<_> {
+        let column = |t: usize| {
+            let column = prg.elements(ring, words);
+            match kind.operand(t, of_u, &column.clone().into()) {
+                Words::Whole(_) => column,
+                Words::Bits(_) => column.into_iter().map(|w| w & 1).collect(),
+            }
+        };
+        (0..terms).map(column).collect()
+    };
+    let (u, v) = (columns(true), columns(false));
+    let before = prg.elements(ring, words);
     let after = (0..words)
-        .map(|m| match algebra {
-            Algebra::Bits => u.iter().zip(&v).fold(before[m], |sum, (u, v)| sum ^ (u[m] & v[m])),
-            Algebra::Ring(ring) => ring.wrap(
+        .map(|m| match kind {
+            Kind::Bits => u.iter().zip(&v).fold(before[m], |sum, (u, v)| sum ^ (u[m] & v[m])),
+            // one of them is 0 or 1
+            Kind::Numbers { .. } => {
+                u.iter().zip(&v).fold(before[m], |sum, (u, v)| sum ^ u[m].wrapping_mul(v[m]))
+            }
+            Kind::Ring(ring) => ring.wrap(
                 u.iter()
                     .zip(&v)
                     .fold(before[m], |s, (u, v)| s.wrapping_add(u[m].wrapping_mul(v[m])))
@@ -35,21 +51,28 @@ fn statement(prg: &mut Prg, algebra: Algebra, prover: PartyId, words: usize, ter
             ),
         })
         .collect();
-    Statement { algebra, prover, u, v, before, after }
+    Statement { kind, prover, u, v, before, after }
 }
 
 impl Statement {
     fn push(&self, party: &mut Party) {
-        let columns = |c: &Vec<Vec<u64>>| c.iter().map(|c| Column::from(c.clone())).collect();
+        let columns_of = |of_u: bool, c: &Vec<Vec<u64>>| -> Vec<Column> {
+            let column = |(t, c): (usize, &Vec<u64>)| match self.kind.operand(t, of_u, &c.clone().into()) {
+                Words::Whole(_) => c.clone().into(),
+                Words::Bits(_) => packed(c).into(),
+            };
+            c.iter().enumerate().map(column).collect()
+        };
+        let (u, v) = (columns_of(true, &self.u), columns_of(false, &self.v));
         let column = |c: &Vec<u64>| Column::from(c.clone());
         let view = if party.id == self.prover {
-            View::Prover { u: columns(&self.u), v: columns(&self.v) }
+            View::Prover { u, v }
         } else if party.id == self.prover.prev() {
-            View::Before { u: columns(&self.u), s: column(&self.before) }
+            View::Before { u, s: column(&self.before) }
         } else {
-            View::After { v: columns(&self.v), s: column(&self.after) }
+            View::After { v, s: column(&self.after) }
         };
-        party.transcript.as_mut().unwrap().push(self.algebra, self.prover, view);
+        party.transcript.as_mut().unwrap().push(self.kind, self.prover, view);
     }
 }
 
@@ -57,21 +80,25 @@ fn stream() -> Prg {
     Seed::from_bytes(*b"of proofs' tests").stream()
 }
 
-fn ring(bits: u32) -> Algebra {
-    Algebra::Ring(Ring::new(bits))
+fn ring(bits: u32) -> Kind {
+    Kind::Ring(Ring::new(bits))
+}
+
+fn numbers(first: usize) -> Kind {
+    Kind::Numbers { first }
 }
 
 #[test]
 fn true_statements_pass() {
     let mut prg = stream();
-    for algebra in [Algebra::Bits, ring(1), ring(8), ring(33), ring(64)] {
+    for kind in [Kind::Bits, numbers(0), numbers(1), numbers(3), ring(1), ring(8), ring(33), ring(64)] {
         for (words, terms) in
             [(1, 1), (2, 3), (15, 1), (16, 1), (17, 2), (63, 1), (64, 2), (65, 1), (1000, 2), (8300, 2)]
         {
             // not the same about everybody
             let about = &PartyId::ALL[..1 + words % 3];
             let statements: Vec<_> =
-                about.iter().map(|&p| statement(&mut prg, algebra, p, words, terms)).collect();
+                about.iter().map(|&p| statement(&mut prg, kind, p, words, terms)).collect();
             let results = three(Security::Malicious, |party| {
                 statements.iter().for_each(|s| s.push(party));
                 party.verify().map(|()| (party.stats.sent_bytes, party.stats.rounds))
@@ -79,13 +106,17 @@ fn true_statements_pass() {
             let mut stated: [Stated; 3] = Default::default();
             for s in &statements {
                 let of = &mut stated[s.prover.index()];
-                let batches = if s.algebra == Algebra::Bits { &mut of.bits } else { &mut of.ring };
+                let batches = match s.kind {
+                    Kind::Bits => &mut of.bits,
+                    Kind::Numbers { .. } => &mut of.numbers,
+                    Kind::Ring(_) => &mut of.ring,
+                };
                 batches.push((words, terms));
             }
             let declared = verification(&stated);
             for (result, sent) in results.into_iter().zip(declared.sent) {
                 let counted =
-                    result.unwrap_or_else(|e| panic!("{algebra:?}, {words} words, {terms} terms: {e}"));
+                    result.unwrap_or_else(|e| panic!("{kind:?}, {words} words, {terms} terms: {e}"));
                 assert_eq!((sent, declared.rounds), counted, "(bytes, rounds) declared and counted");
             }
         }
@@ -95,7 +126,7 @@ fn true_statements_pass() {
 #[test]
 fn nothing_to_prove_costs_nothing() {
     let rounds = three(Security::Malicious, |party| {
-        statement(&mut stream(), Algebra::Bits, PartyId::ALL[1], 0, 2).push(party);
+        statement(&mut stream(), Kind::Bits, PartyId::ALL[1], 0, 2).push(party);
         party.verify().unwrap();
         party.verify().unwrap();
         party.stats.rounds
@@ -114,9 +145,17 @@ struct Lie {
 impl Lie {
     fn draw(prg: &mut Prg, s: &Statement) -> Lie {
         let mut below = |n: usize| (prg.elements(Ring::R64, 1)[0] % n as u64) as usize;
-        let bits = if let Algebra::Ring(ring) = s.algebra { ring.bits() as usize } else { 64 };
+        let (column, terms) = (below(2 * s.u.len() + 2), s.u.len());
+        let is_bits =
+            |t: usize, of_u: bool| matches!(s.kind.operand(t, of_u, &vec![].into()), Words::Bits(_));
+        let bits = match s.kind {
+            Kind::Ring(ring) => ring.bits() as usize,
+            _ if column < terms && is_bits(column, true) => 1,
+            _ if (terms..2 * terms).contains(&column) && is_bits(column - terms, false) => 1,
+            _ => 64,
+        };
         Lie {
-            column: below(2 * s.u.len() + 2),
+            column,
             word: below(s.before.len()),
             bit: below(bits) as u32,
             only: PartyId::new(below(6) as u8),
@@ -131,9 +170,10 @@ impl Lie {
             c if c < 2 * terms => s.u[c - terms][self.word],
             _ => return true,
         };
-        match s.algebra {
-            Algebra::Bits => other & flip != 0,
-            Algebra::Ring(ring) => ring.wrap(other.wrapping_mul(flip)) != 0,
+        match s.kind {
+            Kind::Bits => other & flip != 0,
+            Kind::Numbers { .. } => other != 0,
+            Kind::Ring(ring) => ring.wrap(other.wrapping_mul(flip)) != 0,
         }
     }
 
@@ -162,10 +202,11 @@ fn no_false_statement_passes() {
     let mut prg = stream();
     let mut lies = 0;
     while lies < 2000 {
-        let algebra = [Algebra::Bits, Algebra::Bits, ring(1), ring(13), ring(64)][lies % 5];
+        let kinds = [Kind::Bits, Kind::Bits, numbers(0), numbers(1), numbers(2), ring(1), ring(13), ring(64)];
+        let kind = kinds[lies % kinds.len()];
         // now and then so many that words are folded in the largest groups
         let (words, terms) = if lies % 49 == 48 { (8300, 2) } else { [(1, 1), (3, 2), (70, 1)][lies % 3] };
-        let s = statement(&mut prg, algebra, PartyId::ALL[lies % 3], words, terms);
+        let s = statement(&mut prg, kind, PartyId::ALL[lies % 3], words, terms);
         let lie = Lie::draw(&mut prg, &s);
         if !lie.matters(&s) {
             continue;
@@ -189,7 +230,7 @@ fn no_false_statement_passes() {
             _ => true,
         };
         for (id, result) in PartyId::ALL.into_iter().zip(&results) {
-            assert_eq!(result.is_err(), holds, "{algebra:?}, attempt {lies}, {id}: {result:?}");
+            assert_eq!(result.is_err(), holds, "{kind:?}, attempt {lies}, {id}: {result:?}");
         }
         if holds {
             let named = |r: &Result<(), RunError>| matches!(r, Err(RunError::Dishonest { prover, layer, .. }) if *prover == s.prover && layer == "tested");

@@ -4,7 +4,8 @@ use super::V;
 use super::field::{multiply, multiply_add, reduce, total};
 use super::lanes::{LANES, MAX_OPERANDS, blocks, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
-use crate::fold::{GROUP, WORD_VARS, gf_reduce, points};
+use crate::fold::cpu::portable;
+use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
 use std::arch::x86_64::*;
 
 /// The weights of eight groups, 0 after the last.
@@ -19,21 +20,26 @@ fn eight(weights: &[u64], first: usize) -> V {
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
-pub(in crate::fold::cpu) unsafe fn words_message(
-    terms: &[(&[u64], &[u64])],
-    weights: &[u64],
-    sums: &mut [u64],
-) {
+pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     const POINTS: usize = points(WORD_VARS);
-    let Some(len) = terms.first().map(|(u, _)| u.len()) else { return };
     let zero = _mm512_setzero_si512();
     let mut acc = vec![zero; POINTS];
+    let (mut upper, mut eight_groups) = (vec![], [0; GROUP * LANES]);
     // linear in the terms, so a long sum may be cut
-    for terms in terms.chunks(MAX_OPERANDS / 2) {
-        let operands: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
-        let mut upper = vec![[[0; LANES]; 8 * CUBE]; operands.len()];
-        blocks::<{ GROUP * LANES }>(len, &operands, |at, operands| {
-            for (upper, words) in upper.iter_mut().zip(operands) {
+    let cut = batches.iter().flat_map(|b| b.terms.chunks(MAX_OPERANDS / 2).map(move |terms| (terms, b)));
+    for (terms, WordTerms { words, weights, .. }) in cut {
+        upper.resize(2 * terms.len(), [[0; LANES]; 8 * CUBE]);
+        for at in (0..*words).step_by(GROUP * LANES) {
+            let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
+            for (upper, operand) in upper.iter_mut().zip(operands) {
+                let whole = match operand {
+                    Words::Whole(words) => words[at..].first_chunk::<{ GROUP * LANES }>(),
+                    Words::Bits(_) => None,
+                };
+                let words = whole.unwrap_or_else(|| {
+                    padded(operand, at, &mut eight_groups);
+                    &eight_groups
+                });
                 extend_upper::<false>(words, GROUP, upper);
             }
             let s = eight(weights, at / GROUP);
@@ -59,11 +65,42 @@ pub(in crate::fold::cpu) unsafe fn words_message(
                 }
                 (0..NINE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
             }
-        });
+        }
     }
     for (sum, acc) in sums.iter_mut().zip(acc) {
         *sum ^= gf_reduce(total(acc));
     }
+}
+
+/// Words from word `at` on: those that are not there are 0, and bits in all of their places.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn padded(operand: Words, at: usize, out: &mut [u64; GROUP * LANES]) {
+    match operand {
+        Words::Whole(words) => {
+            let words = &words[at..];
+            let there = words.len().min(out.len());
+            out[..there].copy_from_slice(&words[..there]);
+            out[there..].fill(0);
+        }
+        Words::Bits(bits) => {
+            let mut rest = &bits[at / GROUP..];
+            let (ones, zero) = (_mm512_set1_epi64(-1), _mm512_setzero_si512());
+            for group in out.as_chunks_mut::<GROUP>().0 {
+                let word = rest.split_off_first().copied().unwrap_or(0);
+                for (byte, words) in word.to_le_bytes().into_iter().zip(group.as_chunks_mut::<8>().0) {
+                    store(words, _mm512_mask_mov_epi64(zero, byte, ones));
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// [`super::available`].
+#[target_feature(enable = "avx512f")]
+pub(in crate::fold::cpu) unsafe fn bits_fold(bits: &[u64], basis: &[u64; GROUP], out: &mut [u64]) {
+    portable::bits_fold(bits, basis, out);
 }
 
 /// Byte `8 b + 7 - k` of the result is byte b of word k: with rows reversed, as [`_mm512_gf2p8affine_epi64_epi8`] has them.
@@ -104,6 +141,13 @@ pub(super) fn columns(words: V) -> V {
     _mm512_gf2p8affine_epi64_epi8::<0>(identity, _mm512_permutexvar_epi8(bytes(&BYTES_OF_WORDS), words))
 }
 
+/// A basis as bit matrices: for byte q of a sum, and eight words after the other.
+pub(in crate::fold::cpu) type Matrices = [[i64; 8]; 8];
+
+pub(in crate::fold::cpu) fn matrices(basis: &[u64; GROUP]) -> Matrices {
+    std::array::from_fn(|q| std::array::from_fn(|o| matrix(basis, q, o)))
+}
+
 /// The 8x8 matrix that takes eight bits of a lane, of words `8 o ..`, to byte `q` of the sum of their basis elements.
 fn matrix(basis: &[u64; GROUP], q: usize, o: usize) -> i64 {
     let row = |t: usize| (0..8).fold(0u64, |row, k| row | (basis[8 * o + k] >> (8 * q + t) & 1) << k);
@@ -115,14 +159,10 @@ fn matrix(basis: &[u64; GROUP], q: usize, o: usize) -> i64 {
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
 pub(in crate::fold::cpu) unsafe fn words_fold(
     words: &[u64],
-    basis: &[u64; GROUP],
+    matrices: &Matrices,
     weights: Option<&[u64]>,
     out: &mut Vec<u64>,
 ) {
-    let mut matrices = [[0; 8]; 8];
-    for (q, row) in matrices.iter_mut().enumerate() {
-        row.iter_mut().enumerate().for_each(|(o, m)| *m = matrix(basis, q, o));
-    }
     let order = bytes(&LANE_ORDER);
     let mut last = [0; GROUP];
     for g in 0..words.len().div_ceil(GROUP) {
@@ -141,7 +181,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
         }
         // byte q of every lane
         let mut y = [_mm512_setzero_si512(); 8];
-        for (y, matrices) in y.iter_mut().zip(&matrices) {
+        for (y, matrices) in y.iter_mut().zip(matrices) {
             for (x, m) in x.iter().zip(matrices) {
                 let part = _mm512_gf2p8affine_epi64_epi8::<0>(*x, _mm512_set1_epi64(*m));
                 *y = _mm512_xor_si512(*y, part);

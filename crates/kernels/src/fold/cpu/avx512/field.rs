@@ -1,7 +1,7 @@
 //! GF(2^64): products, and folds of elements.
 
 use super::V;
-use super::lanes::{LANES, blocks, lanes, store};
+use super::lanes::{LANES, blocks, lanes, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper, sixteen};
 use crate::fold::{GROUP, WORD_VARS, gf_reduce, points};
 use std::arch::x86_64::*;
@@ -44,6 +44,20 @@ pub(super) fn multiply(a: V, b: V) -> V {
     let even = reduce(_mm512_clmulepi64_epi128::<0x00>(a, b));
     let odd = reduce(_mm512_clmulepi64_epi128::<0x11>(a, b));
     _mm512_unpacklo_epi64(even, odd)
+}
+
+/// # Safety
+/// [`super::available`].
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+pub(in crate::fold::cpu) unsafe fn field_weigh(items: &mut [u64], weights: &[u64]) {
+    for (items, weights) in items.chunks_mut(LANES).zip(weights.chunks(LANES)) {
+        let (mut a, mut b) = ([0; LANES], [0; LANES]);
+        a[..items.len()].copy_from_slice(items);
+        b[..weights.len()].copy_from_slice(weights);
+        let product = multiply(load(&a), load(&b));
+        store(&mut a, product);
+        items.copy_from_slice(&a[..items.len()]);
+    }
 }
 
 /// Of four variables.

@@ -11,10 +11,10 @@ mod products;
 mod ring;
 mod rows;
 
-pub(super) use bits::{words_combine, words_fold, words_message};
-pub(super) use field::{field_fold, field_message, field_message_6};
+pub(super) use bits::{Matrices, bits_fold, matrices, words_combine, words_fold, words_message};
+pub(super) use field::{field_fold, field_message, field_message_6, field_weigh};
 pub(super) use folds::ring_fold;
-pub(super) use products::products;
+pub(super) use products::{products, products_of_some};
 pub(super) use ring::{ring_values, ring_values_6, weigh};
 pub(super) use rows::rows_combine;
 use std::arch::x86_64::*;

@@ -1,12 +1,12 @@
 //! Sums of products of elements of the Galois ring as polynomials, eight at a time, one a lane.
 //!
-//! A 64-bit product is the slowest instruction here and a sum costs next to nothing, so Karatsuba's method is used twice:
-//! nine products of polynomials of 16 coefficients instead of sixteen. It is linear in every product, so those of
-//! all pairs of a sum are added up before they are put together.
+//! A 64-bit product is the slowest instruction here and a sum costs next to nothing, so Karatsuba's method is used three times:
+//! 27 products of polynomials of 8 coefficients instead of 64. It is linear in every product, so those of
+//! all pairs of a sum are added up before they are put together, but for the last level, which would not stay in the first-level cache.
 
 use super::V;
 use super::lanes::{Eight, LANES, gather, load, store, transpose};
-use crate::fold::{Element, GROUP, Wide};
+use crate::fold::{Element, GROUP, Strided, Wide};
 use std::arch::x86_64::*;
 
 /// Coefficients handled together, so that their sums stay in registers.
@@ -15,6 +15,7 @@ const TILE: usize = 8;
 /// Coefficients of a part.
 const PART: usize = GROUP / 4;
 const TILES: usize = PART / TILE;
+const _: () = assert!(TILES == 2);
 
 /// The parts of eight polynomials with which Karatsuba's method multiplies: of the lower half, the upper half and the sum
 /// of both their lower half, upper half and sum of both.
@@ -24,33 +25,83 @@ type Parts = [[[V; PART]; 3]; 3];
 type WideParts = [[[V; 2 * PART]; 3]; 3];
 type EightWide = [V; 2 * GROUP];
 
+/// What is needed for eight pairs after another.
+struct Work {
+    x: Eight,
+    parts: [Parts; 2],
+    products: WideParts,
+    wide: EightWide,
+}
+
+impl Work {
+    #[target_feature(enable = "avx512f")]
+    fn new() -> Work {
+        let zero = _mm512_setzero_si512();
+        Work {
+            x: [zero; GROUP],
+            parts: [[[[zero; PART]; 3]; 3]; 2],
+            products: [[[zero; 2 * PART]; 3]; 3],
+            wide: [zero; 2 * GROUP],
+        }
+    }
+
+    /// Add the products of eight pairs, or begin with them.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    #[inline]
+    fn add(&mut self, a: &[Element], b: &[Element], stride: usize, first: bool) {
+        for (elements, parts) in [a, b].into_iter().zip(&mut self.parts) {
+            gather(elements, stride, &mut self.x);
+            split(&self.x, parts);
+        }
+        let [a, b] = &self.parts;
+        let parts = a.as_flattened().iter().zip(b.as_flattened());
+        for ((a, b), product) in parts.zip(self.products.as_flattened_mut()) {
+            multiply_add(a, b, first, product);
+        }
+    }
+
+    /// Add what has come together to a sum.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn finish(&mut self, sum: &mut Wide) {
+        put_together(&self.products, &mut self.wide);
+        for (i, tile) in self.wide.as_chunks::<TILE>().0.iter().enumerate() {
+            let zero = _mm512_setzero_si512();
+            let words = transpose(*tile).into_iter().fold(zero, |sum, words| _mm512_add_epi64(sum, words));
+            add(words, sum, i);
+        }
+    }
+}
+
+/// See [`crate::fold::FoldPath::products_of_some`]; there is at least one group.
+///
+/// # Safety
+/// [`super::available`].
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(in crate::fold::cpu) unsafe fn products_of_some(operands: &[Strided], groups: usize, sums: &mut [Wide]) {
+    let mut work = Work::new();
+    for (Strided { a, b, stride }, sum) in operands.iter().zip(sums) {
+        for first in (0..groups).step_by(LANES) {
+            let end = groups.min(first + LANES);
+            let some = |of: &[Element]| of.len().min(first * stride)..of.len().min(end * stride);
+            work.add(&a[some(a)], &b[some(b)], *stride, first == 0);
+        }
+        work.finish(sum);
+    }
+}
+
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(in crate::fold::cpu) unsafe fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
-    let zero = _mm512_setzero_si512();
-    let mut x: Eight = [zero; GROUP];
-    let mut parts: [Parts; 2] = [[[[zero; PART]; 3]; 3]; 2];
-    let mut products: WideParts = [[[zero; 2 * PART]; 3]; 3];
-    let mut wide: EightWide = [zero; 2 * GROUP];
-    let mut add_products = |a: &[Element], b: &[Element], first: bool, products: &mut WideParts| {
-        for (elements, parts) in [a, b].into_iter().zip(&mut parts) {
-            gather(elements, 1, &mut x);
-            split(&x, parts);
-        }
-        let [a, b] = &parts;
-        let parts = a.as_flattened().iter().zip(b.as_flattened());
-        for ((a, b), product) in parts.zip(products.as_flattened_mut()) {
-            multiply_add(a, b, first, product);
-        }
-    };
+    let mut work = Work::new();
     if groups < LANES {
         // pairs of several sums in a register
         for (first, (a, b)) in a.chunks(LANES).zip(b.chunks(LANES)).enumerate() {
-            add_products(a, b, true, &mut products);
-            put_together(&products, &mut wide);
+            work.add(a, b, 1, true);
+            put_together(&work.products, &mut work.wide);
             let of_lane: [usize; LANES] = std::array::from_fn(|lane| (first * LANES + lane) / groups);
-            for (i, tile) in wide.as_chunks::<TILE>().0.iter().enumerate() {
+            for (i, tile) in work.wide.as_chunks::<TILE>().0.iter().enumerate() {
                 for (sum, words) in of_lane[..a.len()].iter().zip(transpose(*tile)) {
                     add(words, &mut sums[*sum], i);
                 }
@@ -60,13 +111,9 @@ pub(in crate::fold::cpu) unsafe fn products(a: &[Element], b: &[Element], groups
     }
     for ((a, b), sum) in a.chunks(groups).zip(b.chunks(groups)).zip(sums) {
         for (i, (a, b)) in a.chunks(LANES).zip(b.chunks(LANES)).enumerate() {
-            add_products(a, b, i == 0, &mut products);
+            work.add(a, b, 1, i == 0);
         }
-        put_together(&products, &mut wide);
-        for (i, tile) in wide.as_chunks::<TILE>().0.iter().enumerate() {
-            let words = transpose(*tile).into_iter().fold(zero, |sum, words| _mm512_add_epi64(sum, words));
-            add(words, sum, i);
-        }
+        work.finish(sum);
     }
 }
 
@@ -130,25 +177,29 @@ fn join(low: &[V], high: &[V], both: &[V], out: &mut [V]) {
     }
 }
 
-/// Tile d of the sums gets its lower half from tiles i and d - i, its upper half belongs to tile d + 1.
+/// Add the product of two parts, made of three products of tiles.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 fn multiply_add(x: &[V; PART], y: &[V; PART], first: bool, wide: &mut [V; 2 * PART]) {
     let (x, y) = (x.as_chunks::<TILE>().0, y.as_chunks::<TILE>().0);
-    let zero = _mm512_setzero_si512();
-    let mut sums = [zero; 2 * TILE];
-    for (d, out) in wide.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
-        for i in d.saturating_sub(TILES - 1)..TILES.min(d + 1) {
-            for (p, x) in x[i].iter().enumerate() {
-                for (q, y) in y[d - i].iter().enumerate() {
-                    sums[p + q] = _mm512_add_epi64(sums[p + q], _mm512_mullo_epi64(*x, *y));
-                }
-            }
-        }
-        let (low, high) = sums.split_at_mut(TILE);
-        for ((out, low), high) in out.iter_mut().zip(low).zip(high) {
-            *out = if first { *low } else { _mm512_add_epi64(*out, *low) };
-            (*low, *high) = (*high, zero);
+    let sum = |x: &[[V; TILE]]| std::array::from_fn(|k| _mm512_add_epi64(x[0][k], x[1][k]));
+    let (low, high, both) = (tile(&x[0], &y[0]), tile(&x[1], &y[1]), tile(&sum(x), &sum(y)));
+    let mut product = [_mm512_setzero_si512(); 2 * PART];
+    join(&low, &high, &both, &mut product);
+    for (wide, word) in wide.iter_mut().zip(product) {
+        *wide = if first { word } else { _mm512_add_epi64(*wide, word) };
+    }
+}
+
+/// The product of two tiles, whose sums stay in registers.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn tile(x: &[V; TILE], y: &[V; TILE]) -> [V; 2 * TILE] {
+    let mut sums = [_mm512_setzero_si512(); 2 * TILE];
+    for (p, x) in x.iter().enumerate() {
+        for (q, y) in y.iter().enumerate() {
+            sums[p + q] = _mm512_add_epi64(sums[p + q], _mm512_mullo_epi64(*x, *y));
         }
     }
+    sums
 }
