@@ -4,6 +4,8 @@
 //! holds the paths chosen at run time; a GPU's paths would stand beside them, and [`open`] is where a node's
 //! choice of device becomes one.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 pub mod bits;
 mod cap;
 mod choice;

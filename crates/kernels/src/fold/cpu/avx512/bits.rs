@@ -4,6 +4,7 @@ use super::V;
 use super::field::{multiply, multiply_add, reduce, total};
 use super::lanes::{LANES, MAX_OPERANDS, blocks, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
+use crate::avx512::{columns, interleave, lanes_in_order};
 use crate::fold::cpu::portable;
 use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
 use std::arch::x86_64::*;
@@ -103,44 +104,6 @@ pub(in crate::fold::cpu) unsafe fn bits_fold(bits: &[u64], basis: &[u64; GROUP],
     portable::bits_fold(bits, basis, out);
 }
 
-/// Byte `8 b + 7 - k` of the result is byte b of word k: with rows reversed, as [`_mm512_gf2p8affine_epi64_epi8`] has them.
-const BYTES_OF_WORDS: [u8; 64] = {
-    let mut index = [0; 64];
-    let mut i = 0;
-    while i < 64 {
-        index[8 * (i / 8) + 7 - i % 8] = (8 * (i % 8) + i / 8) as u8;
-        i += 1;
-    }
-    index
-};
-
-/// The lane at every byte, so that three rounds of interleaving bytes, 16 at a time, bring the lanes in order.
-const LANE_ORDER: [u8; 64] = {
-    let mut index = [0; 64];
-    let mut p = 0;
-    while p < 64 {
-        let (quarter, r, h) = (p / 16, p % 16 / 2, p % 2);
-        index[p] = (8 * r + 2 * quarter + h) as u8;
-        p += 1;
-    }
-    index
-};
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn bytes(index: &[u8; 64]) -> V {
-    // SAFETY: 64 bytes.
-    unsafe { _mm512_loadu_si512(index.as_ptr().cast()) }
-}
-
-/// A byte for every lane: its bits of eight words.
-#[target_feature(enable = "avx512f,avx512vbmi,gfni")]
-#[inline]
-pub(super) fn columns(words: V) -> V {
-    let identity = _mm512_set1_epi64(0x8040_2010_0804_0201u64 as i64);
-    _mm512_gf2p8affine_epi64_epi8::<0>(identity, _mm512_permutexvar_epi8(bytes(&BYTES_OF_WORDS), words))
-}
-
 /// A basis as bit matrices: for byte q of a sum, and eight words after the other.
 pub(in crate::fold::cpu) type Matrices = [[i64; 8]; 8];
 
@@ -163,7 +126,6 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
     weights: Option<&[u64]>,
     out: &mut Vec<u64>,
 ) {
-    let order = bytes(&LANE_ORDER);
     let mut last = [0; GROUP];
     for g in 0..words.len().div_ceil(GROUP) {
         let words = &words[g * GROUP..];
@@ -177,7 +139,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
         // a byte for every lane: its bits of eight words
         let mut x = [_mm512_setzero_si512(); 8];
         for (x, words) in x.iter_mut().zip(words.as_chunks::<8>().0) {
-            *x = _mm512_permutexvar_epi8(order, columns(load(words)));
+            *x = lanes_in_order(columns(load(words)));
         }
         // byte q of every lane
         let mut y = [_mm512_setzero_si512(); 8];
@@ -197,31 +159,6 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
         }
         out.extend_from_slice(&items);
     }
-}
-
-/// Words from their bytes: register q has byte q of every word, in [`LANE_ORDER`].
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn interleave(y: [V; 8]) -> [V; 8] {
-    // four times two bytes, twice four bytes, then all eight; each register has the words at places 2 r and 2 r + 1 of
-    // every quarter
-    let four = |a: V, b: V, c: V, d: V| {
-        let (ab, cd) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
-        let (ab2, cd2) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
-        [
-            _mm512_unpacklo_epi16(ab, cd),
-            _mm512_unpackhi_epi16(ab, cd),
-            _mm512_unpacklo_epi16(ab2, cd2),
-            _mm512_unpackhi_epi16(ab2, cd2),
-        ]
-    };
-    let (low, high) = (four(y[0], y[1], y[2], y[3]), four(y[4], y[5], y[6], y[7]));
-    let mut out = [_mm512_setzero_si512(); 8];
-    for t in 0..4 {
-        out[2 * t] = _mm512_unpacklo_epi32(low[t], high[t]);
-        out[2 * t + 1] = _mm512_unpackhi_epi32(low[t], high[t]);
-    }
-    out
 }
 
 /// `s Y^i` for i = first .. first + 8.

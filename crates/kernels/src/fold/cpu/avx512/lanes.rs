@@ -1,6 +1,7 @@
 //! Words of eight groups at a time, one group a lane.
 
 use super::V;
+pub(super) use crate::avx512::{load, store, transpose};
 use crate::fold::{Element, GROUP};
 use std::arch::x86_64::*;
 
@@ -9,41 +10,6 @@ pub(super) const LANES: usize = 8;
 
 /// Operands of one call of [`blocks`].
 pub(super) const MAX_OPERANDS: usize = 16;
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-pub(super) fn load(words: &[u64; 8]) -> V {
-    // SAFETY: eight words.
-    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-pub(super) fn store(words: &mut [u64; 8], v: V) {
-    // SAFETY: eight words.
-    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), v) }
-}
-
-/// Lane j of result i is lane i of row j.
-#[target_feature(enable = "avx512f")]
-#[inline]
-pub(super) fn transpose(r: [V; 8]) -> [V; 8] {
-    let low = |i: usize| _mm512_unpacklo_epi64(r[i], r[i + 1]);
-    let high = |i: usize| _mm512_unpackhi_epi64(r[i], r[i + 1]);
-    let quarters = |a: V, b: V, c: V, d: V| {
-        let (ab, cd) = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
-        let (ab2, cd2) = (_mm512_shuffle_i64x2::<0xee>(a, b), _mm512_shuffle_i64x2::<0xee>(c, d));
-        [
-            _mm512_shuffle_i64x2::<0x88>(ab, cd),
-            _mm512_shuffle_i64x2::<0xdd>(ab, cd),
-            _mm512_shuffle_i64x2::<0x88>(ab2, cd2),
-            _mm512_shuffle_i64x2::<0xdd>(ab2, cd2),
-        ]
-    };
-    let even = quarters(low(0), low(2), low(4), low(6));
-    let odd = quarters(high(0), high(2), high(4), high(6));
-    [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
-}
 
 /// Word `8 i + l` of eight groups of `stride` words, one group a lane. The next eight groups' words are brought near
 /// meanwhile: many operands are read at once, more than the processor foresees.

@@ -11,23 +11,17 @@ mod products;
 mod ring;
 mod rows;
 
+use crate::avx512::V;
 pub(super) use bits::{Matrices, bits_fold, matrices, words_combine, words_fold, words_message};
 pub(super) use field::{field_fold, field_message, field_message_6, field_weigh};
 pub(super) use folds::ring_fold;
 pub(super) use products::{products, products_of_some};
 pub(super) use ring::{ring_values, ring_values_6, weigh};
 pub(super) use rows::rows_combine;
-use std::arch::x86_64::*;
-
-/// Eight words.
-type V = __m512i;
 
 /// Whether this machine can run these functions.
 pub(super) fn available() -> bool {
-    is_x86_feature_detected!("avx512f")
+    crate::avx512::available()
         && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("vpclmulqdq")
-        && is_x86_feature_detected!("gfni")
 }

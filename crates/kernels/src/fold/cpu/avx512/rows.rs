@@ -3,8 +3,8 @@
 //! Sums of a position's four words stand in two registers, and eight coefficients are looked up in one instruction.
 
 use super::V;
-use super::bits::columns;
 use super::lanes::{LANES, load, store, transpose};
+use crate::avx512::columns;
 use crate::fold::{Element, GROUP};
 use std::arch::x86_64::*;
 

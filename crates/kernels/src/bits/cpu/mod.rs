@@ -1,5 +1,8 @@
 //! Blocks of 64 elements, turned round by swapping halves, quarters, ... of their bits (Hacker's Delight, section 7-3),
-//! several blocks side by side in a vector register.
+//! several blocks side by side in a vector register; or by 8x8 bit matrices where the processor has them.
+
+#[cfg(target_arch = "x86_64")]
+mod gfni;
 
 use crate::CpuCap;
 use std::fmt;
@@ -13,11 +16,13 @@ pub enum BitsPath {
     Avx2,
     /// Compiled for AVX-512.
     Avx512,
+    /// Bytes and 8x8 bit matrices on 512-bit registers.
+    Gfni,
 }
 
 impl BitsPath {
     /// Every path, slowest first.
-    pub const ALL: [BitsPath; 3] = [BitsPath::Portable, BitsPath::Avx2, BitsPath::Avx512];
+    pub const ALL: [BitsPath; 4] = [BitsPath::Portable, BitsPath::Avx2, BitsPath::Avx512, BitsPath::Gfni];
 
     /// Whether this machine can run the path.
     pub fn available(self) -> bool {
@@ -27,6 +32,8 @@ impl BitsPath {
             BitsPath::Avx2 => is_x86_feature_detected!("avx2"),
             #[cfg(target_arch = "x86_64")]
             BitsPath::Avx512 => is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            BitsPath::Gfni => crate::avx512::available(),
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,
         }
@@ -42,7 +49,7 @@ impl BitsPath {
         match self {
             BitsPath::Portable => CpuCap::Portable,
             BitsPath::Avx2 => CpuCap::Avx2,
-            BitsPath::Avx512 => CpuCap::Avx512,
+            BitsPath::Avx512 | BitsPath::Gfni => CpuCap::Avx512,
         }
     }
 
@@ -58,6 +65,9 @@ impl BitsPath {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: available, as just checked.
             BitsPath::Avx512 => unsafe { avx512(values, places, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as just checked.
+            BitsPath::Gfni => unsafe { gfni::planes(values, places, out) },
             #[cfg(not(target_arch = "x86_64"))]
             _ => unreachable!("not available"),
         }
@@ -70,6 +80,7 @@ impl fmt::Display for BitsPath {
             BitsPath::Portable => "portable bits",
             BitsPath::Avx2 => "AVX2 bits",
             BitsPath::Avx512 => "AVX-512 bits",
+            BitsPath::Gfni => "GFNI bits",
         })
     }
 }
