@@ -39,8 +39,8 @@ impl BlockCipherEncClosure for Keystream<'_> {
     fn call<B: BlockCipherEncBackend<BlockSize = U16>>(self, backend: &B) {
         let mut counter = self.first;
         let (batches, rest) = Array::slice_as_chunks_mut(self.out);
+        let mut plain = ParBlocks::<B>::default();
         for batch in batches {
-            let mut plain = ParBlocks::<B>::default();
             for (i, p) in plain.iter_mut().enumerate() {
                 *p = plaintext(self.domain, counter.wrapping_add(i as u64));
             }
