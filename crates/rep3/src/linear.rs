@@ -2,7 +2,7 @@
 //! al., CCS 2016, section 2.2), whole inner products at a time, and one reshare makes it a share of it.
 
 use crate::context::Masks;
-use crate::proof::{Column, Kind, ProductClaim, View};
+use crate::proof::{Algebra, Column, Kind, ProductClaim, View};
 use crate::{Party, PartyId, RunError, Share};
 use privet_family::{Prepared, Products};
 use privet_kernels::{Device, LinearShape};
@@ -112,22 +112,22 @@ pub(crate) fn dots(cx: &mut Party, ring: Ring, x: &[Share], y: &[Share]) -> Resu
 fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: Masks) {
     let id = cx.id;
     let Some(transcript) = &mut cx.transcript else { return };
+    let algebra = Algebra::Ring(ring);
     for (x, y) in x.iter().zip(y) {
-        for (s, (x, y)) in masks.before.iter_mut().zip(x.next.iter().zip(y.next.iter())) {
-            *s = s.wrapping_add(x.wrapping_mul(*y));
-        }
+        algebra.subtract_product(&mut masks.after, &x.own, &y.own);
     }
-    let columns = |x: fn(&Share) -> &Arc<Vec<u64>>, first: &[Share], second: &[Share]| {
-        first.iter().chain(second).map(|share| Column::from(x(share))).collect::<Vec<_>>()
+    let terms = |[left, right]: [&dyn Fn(&Share) -> Column; 2]| -> Vec<[Column; 2]> {
+        x.iter().zip(y).map(|(x, y)| [left(x), right(y)]).collect()
     };
+    let sum = |ring: Ring| move |x: &Share| Column::from(Algebra::Ring(ring).sum(&x.own, &x.next));
     let (before, after): (Column, Column) = (masks.before.into(), masks.after.into());
     for prover in PartyId::ALL {
         let view = if prover == id {
-            View::Prover { u: columns(|x| &x.own, x, y), v: columns(|x| &x.next, y, x) }
+            View::Prover(terms([&sum(ring), &sum(Ring::R64)]))
         } else if prover == id.next() {
-            View::Before { u: columns(|x| &x.next, x, y), s: before.clone() }
+            View::verifier(terms([&|x| (&x.next).into(); 2]), before.clone())
         } else {
-            View::After { v: columns(|x| &x.own, y, x), s: after.clone() }
+            View::verifier(terms([&|x| (&x.own).into(); 2]), after.clone())
         };
         transcript.push(Kind::Ring(ring), prover, view);
     }

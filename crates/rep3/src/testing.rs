@@ -1,6 +1,6 @@
 //! Three parties in three threads, for this crate's unit tests.
 
-use crate::proof::{Column, Kind, Transcript, View};
+use crate::proof::{Algebra, Claim, Kind, Transcript};
 use crate::{Keys, Party, PartyId, Planes, Security, Share};
 use privet_kernels::cpu;
 use privet_kernels::fold::Words;
@@ -104,38 +104,43 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
     for (i, claims) in a.iter().zip(b).zip(c).map(|((a, b), c)| [a, b, c]).enumerate() {
         assert!(claims.iter().all(|c| c.prover == claims[0].prover && c.kind == claims[0].kind), "claim {i}");
         let prover = claims[0].prover;
-        let [p, after, before] = [prover, prover.next(), prover.prev()].map(|id| &claims[id.index()].view);
-        let (View::Prover { u, v }, View::Before { u: u2, s: before }, View::After { v: v2, s: after }) =
-            (p, before, after)
-        else {
+        let [p, after, before] = [prover, prover.next(), prover.prev()].map(|id| claims[id.index()]);
+        let (None, Some(s_after), Some(s_before)) = (&p.s, &after.s, &before.s) else {
             panic!("the views of claim {i} are not of the parties around {prover}")
         };
-        assert!(u.len() == v.len() && !u.is_empty(), "claim {i}");
-        for (x, y) in u.iter().zip(u2).chain(v.iter().zip(v2)) {
-            assert!(x[..] == y[..], "claim {i} by {prover}: an operand differs between its holders");
+        let (kind, words) = (p.kind, p.words);
+        assert!(claims.iter().all(|c| c.words == words && c.terms.len() == p.terms.len()), "claim {i}");
+        assert!(!p.terms.is_empty() && s_after.len() == words && s_before.len() == words, "claim {i}");
+        let factor = |claim: &Claim, t: usize, of: usize| {
+            let column = claim.terms[t][of].as_ref()?;
+            match if of == 0 { Words::Whole(column) } else { kind.right(column) } {
+                Words::Whole(words) => Some(words.to_vec()),
+                Words::Bits(bits) => Some(spread(bits, words)),
+            }
+        };
+        let algebra = match kind {
+            Kind::Bits | Kind::Numbers => Algebra::Bits,
+            Kind::Ring(ring) => Algebra::Ring(ring),
+        };
+        let mut sums = algebra.sum(s_before, s_after);
+        for t in 0..p.terms.len() {
+            let [left, right] = [0, 1].map(|of| {
+                let found = factor(p, t, of).expect("the prover has all factors");
+                // right factors are sums modulo 2^64
+                let algebra = match algebra {
+                    Algebra::Ring(_) if of == 1 => Algebra::Ring(Ring::R64),
+                    other => other,
+                };
+                let mut sum = vec![0; words];
+                for summand in [before, after].into_iter().filter_map(|claim| factor(claim, t, of)) {
+                    algebra.add(&mut sum, &summand);
+                }
+                assert!(found == sum, "claim {i} by {prover}: a factor is not the sum of its summands");
+                found
+            });
+            algebra.add_product(&mut sums, &left, &right);
         }
-        assert!(u2.len() == u.len() && v2.len() == v.len() && before.len() == after.len(), "claim {i}");
-        let (kind, words) = (claims[0].kind, before.len());
-        let [u, v] = [(true, u), (false, v)].map(|(of_u, columns)| {
-            let words = |(t, c): (usize, &Column)| match kind.operand(t, of_u, c) {
-                Words::Whole(words) => words.to_vec(),
-                Words::Bits(bits) => spread(bits, words),
-            };
-            columns.iter().enumerate().map(words).collect::<Vec<_>>()
-        });
-        assert!(u.iter().chain(&v).all(|column| column.len() == before.len()), "claim {i}: lengths");
-        for w in 0..before.len() {
-            let products = u.iter().zip(&v).map(|(u, v)| (u[w], v[w]));
-            let sum = match kind {
-                Kind::Bits | Kind::Numbers { .. } => {
-                    products.fold(before[w] ^ after[w], |sum, (u, v)| sum ^ u & v)
-                }
-                Kind::Ring(ring) => {
-                    ring.wrap(products.fold(before[w].wrapping_add(after[w]), |sum, (u, v)| {
-                        sum.wrapping_add(u.wrapping_mul(v))
-                    }))
-                }
-            };
+        for (w, sum) in sums.into_iter().enumerate() {
             assert_eq!(sum, 0, "claim {i} by {prover}, word {w}, does not hold");
         }
     }

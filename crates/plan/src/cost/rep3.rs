@@ -175,7 +175,7 @@ fn products(op: &Op, operands: &[&Type], result: &Type) -> Moves {
             moves.claims.products(depth, lens);
         }
         (_, [.., depth], [.., rows, columns]) if proofs::by_element(*rows, *depth, *columns) => {
-            return moves.stating(Extension::Ring, [result.len() as u64; 3], 2 * depth);
+            return moves.stating(Extension::Ring, [result.len() as u64; 3], *depth);
         }
         // the last dimension, once for every product of a batch
         (_, [batch @ .., _, depth], _) => {

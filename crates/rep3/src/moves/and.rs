@@ -71,19 +71,18 @@ impl Party<'_> {
 
     /// Remember to prove every z_i: the first row of the table in docs/rep3.md, section 6. `came` is z_(i+1), and the masks
     /// are F_i and F_(i+1).
-    fn claim_and(&mut self, And { x, y, .. }: &And, came: &[u64], (own, mut next): (Vec<u64>, Vec<u64>)) {
+    fn claim_and(&mut self, And { x, y, .. }: &And, came: &[u64], (mut own, mut next): (Vec<u64>, Vec<u64>)) {
         let Some(transcript) = &mut self.transcript else { return };
         Algebra::Bits.add(&mut next, came);
-        Algebra::Bits.subtract_product(&mut next, &x.next, &y.next);
+        Algebra::Bits.subtract_product(&mut own, &x.own, &y.own);
         let (own, next) = (Column::from(own), Column::from(next));
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {
-                Role::Mine => View::Prover {
-                    u: vec![x.own.clone(), y.own.clone()],
-                    v: vec![y.next.clone(), x.next.clone()],
-                },
-                Role::After => View::Before { u: vec![x.next.clone(), y.next.clone()], s: next.clone() },
-                Role::Before => View::After { v: vec![y.own.clone(), x.own.clone()], s: own.clone() },
+                Role::Mine => View::Prover(vec![
+                    [x, y].map(|factor| Algebra::Bits.sum(&factor.own, &factor.next).into()),
+                ]),
+                Role::After => View::verifier([[x.next.clone(), y.next.clone()]], next.clone()),
+                Role::Before => View::verifier([[x.own.clone(), y.own.clone()]], own.clone()),
             };
             super::remember(transcript, Kind::Bits, prover, view);
         }

@@ -162,23 +162,16 @@ impl Party<'_> {
     pub(crate) fn claim_dealt(&mut self, products: &[Product], linear: &Dealt) {
         let Some(transcript) = &mut self.transcript else { return };
         for prover in PartyId::ALL {
+            let of = |component: fn(&Dealt) -> &Column| {
+                products.iter().map(move |Product(x, y)| [x, y].map(|factor| component(factor).clone()))
+            };
             let view = match Role::of(self.id, prover) {
-                // u v, the cross terms: x_j y_(j+1) + y_j x_(j+1)
-                Role::Mine => View::Prover {
-                    u: products.iter().flat_map(|Product(x, y)| [x.own.clone(), y.own.clone()]).collect(),
-                    v: products.iter().flat_map(|Product(x, y)| [y.next.clone(), x.next.clone()]).collect(),
-                },
-                Role::After => View::Before {
-                    u: products.iter().flat_map(|Product(x, y)| [x.after.clone(), y.after.clone()]).collect(),
-                    s: known(&linear.after, products.iter().map(|Product(x, y)| (&x.after, &y.after))),
-                },
-                Role::Before => View::After {
-                    v: products
-                        .iter()
-                        .flat_map(|Product(x, y)| [y.before.clone(), x.before.clone()])
-                        .collect(),
-                    s: known(&linear.before, products.iter().map(|Product(x, y)| (&x.before, &y.before))),
-                },
+                Role::Mine => {
+                    let both = |factor: &Dealt| Algebra::Bits.sum(&factor.own, &factor.next).into();
+                    View::Prover(products.iter().map(|Product(x, y)| [both(x), both(y)]).collect())
+                }
+                Role::After => View::verifier(of(|x| &x.after), linear.after.clone()),
+                Role::Before => View::verifier(of(|x| &x.before), linear.before.clone()),
             };
             super::remember(transcript, Kind::Bits, prover, view);
         }
@@ -219,11 +212,4 @@ impl Party<'_> {
             self.claim_same(ring, prover, len, sides);
         }
     }
-}
-
-/// What one verifier knows of a statement: the products of its own components, and the linear term.
-fn known<'a>(linear: &Column, products: impl Iterator<Item = (&'a Column, &'a Column)>) -> Column {
-    let mut s = linear.to_vec();
-    products.for_each(|(x, y)| Algebra::Bits.add_product(&mut s, x, y));
-    s.into()
 }

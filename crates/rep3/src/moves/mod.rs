@@ -26,7 +26,7 @@ const PIECE: usize = 1024;
 
 /// Remember a statement, if it is about anything: parts of short vectors are empty.
 fn remember(transcript: &mut Transcript, kind: Kind, prover: PartyId, view: View) {
-    if view.words(kind) > 0 {
+    if view.words() > 0 {
         transcript.push(kind, prover, view);
     }
 }
@@ -57,6 +57,16 @@ impl Algebra {
         match self {
             Algebra::Bits => words.for_each(|(a, b)| *a ^= b),
             Algebra::Ring(ring) => words.for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(*b))),
+        }
+    }
+
+    /// `a + b`, word by word.
+    pub(crate) fn sum(self, a: &[u64], b: &[u64]) -> Vec<u64> {
+        debug_assert_eq!(a.len(), b.len());
+        let words = a.iter().zip(b);
+        match self {
+            Algebra::Bits => words.map(|(a, b)| a ^ b).collect(),
+            Algebra::Ring(ring) => words.map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect(),
         }
     }
 

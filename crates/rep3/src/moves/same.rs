@@ -3,7 +3,7 @@
 //!
 //! The words W_x of one side, one for each choice x of the other's bits, have the word of the bits that are set as
 //! `W_0 ^ sum over sets of bits of (product of the bits)(difference)`. So the statement is one about words of bits, whatever their carries
-//! meant: a product for each nonempty set of bits on either side, of a word that one verifier knows and a bit that the other does.
+//! meant: for each nonempty set of bits the product of a bit, of which each side has a summand, and a word, of which each has one.
 
 use crate::PartyId;
 use crate::context::Party;
@@ -40,67 +40,105 @@ impl Party<'_> {
         G: Fn(Range<usize>, usize, &mut [u64]),
     {
         let Some(transcript) = &mut self.transcript else { return };
-        // a statement about words of bits is u v + s_B + s_A = 0 as well as this side's number = the other's
-        let (view, bits_after) = match sides {
-            Sides::Both(before, after) => {
-                let (others, own) = (after.bits.len(), before.bits.len());
-                let view = View::Prover {
-                    u: before.operands(ring, n, others, Order::DifferencesFirst),
-                    v: after.operands(ring, n, own, Order::ProductsFirst),
-                };
-                (view, others)
-            }
-            Sides::Before(side, others) => {
-                let u = side.operands(ring, n, others, Order::DifferencesFirst);
-                (View::Before { u, s: side.plain(ring, n) }, others)
-            }
-            Sides::After(side, others) => {
-                let v = side.operands(ring, n, others, Order::ProductsFirst);
-                (View::After { v, s: side.plain(ring, n) }, side.bits.len())
-            }
+        // a statement about words of bits is products + s_B + s_A = 0 as well as this side's number = the other's
+        let view = match sides {
+            Sides::Both(before, after) => both(ring, n, before, after),
+            Sides::Before(side, others) => side.view(ring, n, others),
+            Sides::After(side, others) => side.view(ring, n, others),
         };
         // a number that has a word of its own is one statement
-        let kind =
-            if alone(ring.bits()) { Kind::Numbers { first: (1 << bits_after) - 1 } } else { Kind::Bits };
+        let kind = if alone(ring.bits()) { Kind::Numbers } else { Kind::Bits };
         super::remember(transcript, kind, prover, view);
     }
 }
 
-/// Differences of one side meet products of bits of the other.
-enum Order {
-    DifferencesFirst,
-    ProductsFirst,
+/// The prover's view. With W' and x for the difference and the product of bits of one set of the bits of A, and V' and y of B's:
+/// `W' x + V' y = (W' + V')(x + y) + W' y + V' x`, of which B knows the second summand and A the third.
+fn both<F, G>(ring: Ring, n: usize, before: Side<F>, after: Side<G>) -> View
+where
+    F: Fn(Range<usize>, usize, &mut [u64]),
+    G: Fn(Range<usize>, usize, &mut [u64]),
+{
+    let (of_before, of_after) = (before.bits.len(), after.bits.len());
+    let terms = sets(of_before, of_after).map(|set| {
+        let left = side_by_side(ring, n, |range, to| {
+            if is_of(set, of_after) {
+                before.add_difference(range.clone(), set, to);
+            }
+            if is_of(set, of_before) {
+                after.add_difference(range, set, to);
+            }
+        });
+        let products = [before.product(set), after.product(set)];
+        let right = match products {
+            [Some(x), Some(y)] => Algebra::Bits.sum(&x, &y).into(),
+            [x, y] => x.or(y).unwrap_or_else(|| unreachable!("a set of either side's bits")),
+        };
+        [left.into(), right]
+    });
+    View::Prover(terms.collect())
+}
+
+/// All sets of the bits of one side or the other, but the empty one.
+fn sets(bits: usize, others: usize) -> Range<usize> {
+    1..1 << bits.max(others)
+}
+
+/// Whether a set is one of so many bits.
+fn is_of(set: usize, bits: usize) -> bool {
+    set >> bits == 0
 }
 
 impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
-    /// The number where none of the other's bits is set.
-    fn plain(&self, ring: Ring, n: usize) -> Column {
-        side_by_side(ring, n, |range, to| (self.numbers)(range, 0, to))
+    /// What a verifier with this side knows, where the other side has so many bits.
+    fn view(&self, ring: Ring, n: usize, others: usize) -> View {
+        let mut s = side_by_side(ring, n, |range, to| (self.numbers)(range, 0, to));
+        let terms = sets(self.bits.len(), others).map(|set| {
+            let difference = |range, to: &mut [u64]| self.add_difference(range, set, to);
+            let left = is_of(set, others).then(|| side_by_side(ring, n, difference));
+            let right = self.product(set);
+            if let (Some(left), Some(right)) = (&left, &right) {
+                add_chosen(ring, &mut s, left, right);
+            }
+            [left.map(Column::from), right]
+        });
+        let terms = terms.collect();
+        View::Verifier { terms, s: s.into() }
     }
 
-    fn operands(&self, ring: Ring, n: usize, others: usize, order: Order) -> Vec<Column> {
-        let differences = (1..1 << others).map(|set| {
-            side_by_side(ring, n, |range, to| {
-                (self.numbers)(range.clone(), 0, to);
-                let mut more = [0; PIECE];
-                let more = &mut more[..to.len()];
-                for x in subsets(set).filter(|x| *x > 0) {
-                    (self.numbers)(range.clone(), x, more);
-                    Algebra::Bits.add(to, more);
-                }
-            })
-        });
-        let products = (1usize..1 << self.bits.len()).map(|set| {
-            let mut bits =
-                self.bits.iter().enumerate().filter(|(t, _)| set >> t & 1 == 1).map(|(_, bit)| bit);
-            let first = bits.next().expect("a set that is not empty").clone();
+    /// Add what a set of the other's bits adds to the number, to elements.
+    fn add_difference(&self, range: Range<usize>, set: usize, to: &mut [u64]) {
+        let mut more = [0; PIECE];
+        let more = &mut more[..to.len()];
+        for x in subsets(set) {
+            (self.numbers)(range.clone(), x, more);
+            Algebra::Bits.add(to, more);
+        }
+    }
+
+    /// The product of a set of this side's bits, if it is one.
+    fn product(&self, set: usize) -> Option<Column> {
+        if !is_of(set, self.bits.len()) {
+            return None;
+        }
+        let mut bits = self.bits.iter().enumerate().filter(|(t, _)| set >> t & 1 == 1).map(|(_, bit)| bit);
+        let first = bits.next()?.clone();
+        Some(
             bits.fold(first, |all, bit| {
                 all.iter().zip(&bit[..]).map(|(a, b)| a & b).collect::<Vec<_>>().into()
-            })
-        });
-        match order {
-            Order::DifferencesFirst => differences.chain(products).collect(),
-            Order::ProductsFirst => products.chain(differences).collect(),
+            }),
+        )
+    }
+}
+
+/// Add words where a bit is 1, as it meets them ([`spread`]).
+fn add_chosen(ring: Ring, to: &mut [u64], words: &[u64], bits: &[u64]) {
+    if !alone(ring.bits()) {
+        return Algebra::Bits.add_product(to, words, bits);
+    }
+    for ((to, words), bits) in to.chunks_mut(64).zip(words.chunks(64)).zip(bits) {
+        for (i, (to, word)) in to.iter_mut().zip(words).enumerate() {
+            *to ^= word & (bits >> i & 1).wrapping_neg();
         }
     }
 }
@@ -111,9 +149,10 @@ pub(crate) fn spread(ring: Ring, bits: &[u64]) -> Column {
     if alone(ring.bits()) {
         return packed(bits).into();
     }
-    side_by_side(ring, bits.len(), |range, to| {
+    let words = side_by_side(ring, bits.len(), |range, to| {
         to.iter_mut().zip(&bits[range]).for_each(|(to, bit)| *to = bit.wrapping_neg());
-    })
+    });
+    words.into()
 }
 
 /// All subsets of a set, as sets of bits, the empty one included.
@@ -124,8 +163,8 @@ fn subsets(set: usize) -> impl Iterator<Item = usize> {
 /// Numbers at a time, before they are put together in words.
 const PIECE: usize = 512;
 
-/// Numbers modulo 2^k, each in a word or, where they are short, as many in one as go in.
-fn side_by_side(ring: Ring, n: usize, numbers: impl Fn(Range<usize>, &mut [u64])) -> Column {
+/// Numbers modulo 2^k, each in a word or, where they are short, as many in one as go in. `numbers` is given zeros.
+fn side_by_side(ring: Ring, n: usize, numbers: impl Fn(Range<usize>, &mut [u64])) -> Vec<u64> {
     let bits = ring.bits();
     let lanes = if alone(bits) { 1 } else { 64 / bits as usize };
     let mut words = Vec::with_capacity(n.div_ceil(lanes));
@@ -134,6 +173,7 @@ fn side_by_side(ring: Ring, n: usize, numbers: impl Fn(Range<usize>, &mut [u64])
     for start in (0..n).step_by(piece) {
         let range = start..n.min(start + piece);
         let some = &mut some[..range.len()];
+        some.fill(0);
         numbers(range, some);
         some.iter_mut().for_each(|x| *x = ring.wrap(*x));
         if lanes == 1 {
@@ -142,5 +182,5 @@ fn side_by_side(ring: Ring, n: usize, numbers: impl Fn(Range<usize>, &mut [u64])
         }
         words.extend(some.chunks(lanes).map(|some| some.iter().rev().fold(0, |word, x| word << bits | x)));
     }
-    words.into()
+    words
 }

@@ -140,24 +140,51 @@ impl Party<'_> {
         let (c, c2) = (Column::from(c), Column::from(c2));
         for j in PartyId::ALL {
             let views = match Role::of(self.id, j) {
-                Role::Mine => [
-                    View::Before { u: of(|a| &a.next), s: next.clone() },
-                    View::After { v: of(|a| &a.own), s: own.clone() },
-                ],
-                Role::Before => [
-                    View::Prover { u: of(|a| &a.before), v: known(|b| &b.before) },
-                    View::Before { u: known(|b| &b.before), s: c2.clone() },
-                ],
-                Role::After => [
-                    View::After { v: known(|b| &b.after), s: c.clone() },
-                    View::Prover { u: known(|b| &b.after), v: of(|a| &a.after) },
-                ],
+                Role::Mine => [before(of(|a| &a.next), &next), after(of(|a| &a.own), &own)],
+                Role::Before => {
+                    [prover(of(|a| &a.before), known(|b| &b.before)), before(known(|b| &b.before), &c2)]
+                }
+                Role::After => {
+                    [after(known(|b| &b.after), &c), prover(known(|b| &b.after), of(|a| &a.after))]
+                }
             };
             for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
                 super::remember(transcript, Kind::Bits, prover, view);
             }
         }
     }
+}
+
+/// Two products at a time of what is known to B alone and to A alone, as one of factors of which both have a summand:
+/// `u_0 v_0 + u_1 v_1 = (u_0 + v_1)(u_1 + v_0) + u_0 u_1 + v_0 v_1`. What is left alone stays so.
+fn prover(u: Vec<Column>, v: Vec<Column>) -> View {
+    let sum = |a: &Column, b: &Column| Algebra::Bits.sum(a, b).into();
+    let term = |(u, v): (&[Column], &[Column])| match (u, v) {
+        ([u0, u1], [v0, v1]) => [sum(u0, v1), sum(u1, v0)],
+        _ => [u[0].clone(), v[0].clone()],
+    };
+    View::Prover(u.chunks(2).zip(v.chunks(2)).map(term).collect())
+}
+
+/// The same as the party before the prover sees it.
+fn before(u: Vec<Column>, s: &Column) -> View {
+    verifier(u, s, |u| [Some(u[0].clone()), u.get(1).cloned()])
+}
+
+/// As the party after it does.
+fn after(v: Vec<Column>, s: &Column) -> View {
+    verifier(v, s, |v| [v.get(1).cloned(), Some(v[0].clone())])
+}
+
+fn verifier(own: Vec<Column>, s: &Column, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
+    let terms = own.chunks(2).map(term).collect();
+    let mut pairs = own.as_chunks::<2>().0.iter().peekable();
+    if pairs.peek().is_none() {
+        return View::Verifier { terms, s: s.clone() };
+    }
+    let mut s = s.to_vec();
+    pairs.for_each(|[a, b]| Algebra::Bits.subtract_product(&mut s, a, b));
+    View::Verifier { terms, s: s.into() }
 }
 
 impl Open {

@@ -1,7 +1,7 @@
 //! Batches of statements as the folds want them, and their random coefficients.
 
 use super::products::{Product, ProductClaim};
-use super::{Claim, Column, Kind, View};
+use super::{Claim, Column, Kind};
 use crate::PartyId;
 use privet_kernels::fold::{GROUP, Words};
 use privet_plan::cost::proofs::{self, Shapes, Stated};
@@ -14,28 +14,41 @@ pub(super) struct Batch {
     pub ring: Ring,
     /// Words of every column.
     pub words: usize,
-    /// Terms of the statement.
-    pub terms: usize,
-    pub u: Vec<Column>,
-    pub v: Vec<Column>,
+    /// This party's summands of the left and right factor of every term; the prover has the factors.
+    pub terms: Vec<[Option<Column>; 2]>,
     pub s: Option<Column>,
     kind: Kind,
 }
 
 impl Batch {
-    /// The operands of u, term by term.
-    pub fn u(&self) -> impl Iterator<Item = Words<'_>> {
-        self.u.iter().enumerate().map(|(t, column)| self.kind.operand(t, true, column))
+    /// Left factors, term by term, or what this party has of them.
+    pub fn left(&self) -> impl Iterator<Item = Option<Words<'_>>> {
+        self.terms.iter().map(|[left, _]| left.as_ref().map(|c| Words::Whole(c)))
     }
 
-    /// The operands of v.
-    pub fn v(&self) -> impl Iterator<Item = Words<'_>> {
-        self.v.iter().enumerate().map(|(t, column)| self.kind.operand(t, false, column))
+    /// Right factors.
+    pub fn right(&self) -> impl Iterator<Item = Option<Words<'_>>> {
+        self.terms.iter().map(|[_, right]| right.as_ref().map(|c| self.kind.right(c)))
+    }
+
+    /// Both, at a party that has all of them.
+    pub fn factors(&self) -> impl Iterator<Item = (Words<'_>, Words<'_>)> {
+        self.left().zip(self.right()).filter_map(|(left, right)| Some((left?, right?)))
+    }
+
+    /// Left factors as they are remembered.
+    pub fn left_words(&self) -> impl Iterator<Item = &[u64]> {
+        self.terms.iter().filter_map(|[left, _]| left.as_deref())
+    }
+
+    /// Right factors as they are remembered.
+    pub fn right_words(&self) -> impl Iterator<Item = &[u64]> {
+        self.terms.iter().filter_map(|[_, right]| right.as_deref())
     }
 
     /// Whether a word is one statement over GF(2^64), not 64 over GF(2).
     pub fn of_numbers(&self) -> bool {
-        matches!(self.kind, Kind::Numbers { .. })
+        self.kind == Kind::Numbers
     }
 }
 
@@ -59,7 +72,7 @@ impl Statements {
         for batch in std::mem::take(&mut self.batches) {
             let words: usize = short.iter().map(|b| b.words).sum();
             let alone = batch.words >= LONG || batch.of_numbers();
-            if alone || words >= LONG || short.first().is_some_and(|b| b.terms != batch.terms) {
+            if alone || words >= LONG || short.first().is_some_and(|b| b.terms.len() != batch.terms.len()) {
                 joined.extend(side_by_side(std::mem::take(&mut short)));
             }
             if alone { joined.push(batch) } else { short.push(batch) }
@@ -70,7 +83,11 @@ impl Statements {
 
     /// Words and terms of every batch, of numbers or of others.
     fn extents(&self, of_numbers: bool) -> Vec<(usize, usize)> {
-        self.batches.iter().filter(|b| b.of_numbers() == of_numbers).map(|b| (b.words, b.terms)).collect()
+        self.batches
+            .iter()
+            .filter(|b| b.of_numbers() == of_numbers)
+            .map(|b| (b.words, b.terms.len()))
+            .collect()
     }
 }
 
@@ -83,25 +100,26 @@ fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
         return batches.pop();
     }
     let words: usize = batches.iter().map(|b| b.words.next_multiple_of(GROUP)).sum();
-    let column = |of: &dyn Fn(&Batch) -> Option<Column>| -> Option<Column> {
+    // zeros where the other verifier has all of a factor, unless it has all of all
+    let column = |of: &dyn Fn(&Batch) -> Option<&Column>| -> Option<Column> {
+        if batches.iter().all(|b| of(b).is_none()) {
+            return None;
+        }
         let mut all = Vec::with_capacity(words);
         for batch in &batches {
-            all.extend_from_slice(&of(batch)?);
-            all.resize(all.len().next_multiple_of(GROUP), 0);
+            let end = all.len() + batch.words.next_multiple_of(GROUP);
+            all.extend_from_slice(of(batch).map_or(&[], |column| column));
+            all.resize(end, 0);
         }
         Some(all.into())
     };
     let first = &batches[0];
-    let of_terms = |of: fn(&Batch) -> &Vec<Column>| {
-        (0..of(first).len()).filter_map(|t| column(&|b| of(b).get(t).cloned())).collect()
-    };
+    let terms = 0..first.terms.len();
     Some(Batch {
         ring: first.ring,
         words,
-        terms: first.terms,
-        u: of_terms(|b| &b.u),
-        v: of_terms(|b| &b.v),
-        s: column(&|b| b.s.clone()),
+        terms: terms.map(|t| [0, 1].map(|factor| column(&|b| b.terms[t][factor].as_ref()))).collect(),
+        s: column(&|b| b.s.as_ref()),
         kind: first.kind,
     })
 }
@@ -117,23 +135,16 @@ impl Batches {
     /// Sort what party `id` remembers by prover; and the public shapes of the proofs.
     pub fn sort(id: PartyId, claims: Vec<Claim>, products: &[ProductClaim]) -> ([Batches; 3], [Shapes; 3]) {
         let mut sorted = <[Batches; 3]>::default();
-        for Claim { kind, prover, view } in claims {
-            let words = view.words(kind);
-            let (u, v, s) = match view {
-                View::Prover { u, v } => (u, v, None),
-                View::Before { u, s } => (u, vec![], Some(s)),
-                View::After { v, s } => (vec![], v, Some(s)),
-            };
-            let terms = u.len().max(v.len());
+        for Claim { kind, prover, words, terms, s } in claims {
             if words == 0 {
                 continue;
             }
             let of = &mut sorted[prover.index()];
             let (of, ring) = match kind {
-                Kind::Bits | Kind::Numbers { .. } => (&mut of.bits, Ring::R64),
+                Kind::Bits | Kind::Numbers => (&mut of.bits, Ring::R64),
                 Kind::Ring(ring) => (&mut of.ring, ring),
             };
-            of.batches.push(Batch { ring, words, terms, u, v, s, kind });
+            of.batches.push(Batch { ring, words, terms, s, kind });
         }
         for (prover, of) in PartyId::ALL.into_iter().zip(&mut sorted) {
             of.bits.batches.sort_by_key(Batch::of_numbers);

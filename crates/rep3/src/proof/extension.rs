@@ -1,7 +1,7 @@
 //! The rings that statements are combined over.
 
-use super::batch::{Batch, Statements, Weights};
-use super::products::{Combined, Component};
+use super::batch::{Batch, Role, Statements, Weights};
+use super::products::Combined;
 use privet_kernels::Device;
 use privet_prg::Prg;
 use std::borrow::Cow;
@@ -25,13 +25,13 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn put(&self, out: &mut Vec<u8>);
     /// Read [`Extension::BYTES`] bytes; every string is an element.
     fn get(bytes: &[u8]) -> Self;
-    /// Uniform.
-    fn draw(prg: &mut Prg) -> Self;
+    /// So many uniform elements.
+    fn draw(prg: &mut Prg, n: usize) -> Vec<Self>;
 
     /// Values of the first fold's polynomial, for the prover's columns.
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Self>;
-    /// Values of the second fold's polynomial, where the first fold was at `first`; and what the first fold made of all words of u
-    /// and of v, if that is little. It takes as much memory as they do, so of many words it is made a piece at a time, and
+    /// Values of the second fold's polynomial, where the first fold was at `first`; and what the first fold made of all left factors
+    /// and of all right ones, if that is little. It takes as much memory as they do, so of many words it is made a piece at a time, and
     /// again for the fold itself.
     fn second_message(
         device: &dyn Device,
@@ -39,27 +39,29 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
         weights: &Weights,
         first: &[u64],
     ) -> (Vec<Self>, Option<[Vec<Self>; 2]>);
-    /// `u` after both folds of words, at these two points, every item times its weight.
-    fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Self>;
-    /// `v` after both folds of words.
-    fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Self>;
+    /// What a party has of the left factors after both folds of words, at these two points, every item times its weight.
+    fn words_left(
+        device: &dyn Device,
+        batches: &[Batch],
+        weights: &Weights,
+        points: [&[u64]; 2],
+    ) -> Vec<Self>;
+    /// The right factors after both folds of words.
+    fn words_right(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Self>;
     /// The combination of the batches' `s` columns: every word times its coefficient.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;
-    /// What joins the folded words: u of products that are combined in another way, the same in all three proofs.
-    fn products_u(_combined: &Combined, _of: Component) -> Cow<'_, [Self]> {
-        (&[]).into()
-    }
-    /// Their v.
-    fn products_v(_combined: &Combined, _of: Component) -> &[Self] {
-        &[]
+    /// What joins the folded words: the factors of products, as far as the party has them that is this in a proof. They are combined in
+    /// another way, the same in all three proofs.
+    fn products(_combined: &Combined, _role: Role) -> [Cow<'_, [Self]>; 2] {
+        [(&[]).into(), (&[]).into()]
     }
     /// What a verifier alone knows of them.
     fn products_sum(_device: &dyn Device, _statements: &Statements, _combined: &Combined) -> Self {
         Self::ZERO
     }
 
-    /// Values of `sum over groups of u_g v_g`, groups of 2^vars items; not the first one, which nobody is told.
-    fn message(device: &dyn Device, u: &[Self], v: &[Self], vars: u32) -> Vec<Self>;
+    /// Values of `sum over groups of left_g right_g`, groups of 2^vars items; not the first one, which nobody is told.
+    fn message(device: &dyn Device, left: &[Self], right: &[Self], vars: u32) -> Vec<Self>;
     /// Groups of 2^(r.len()) items as polynomials, at the point `r`.
     fn fold(device: &dyn Device, items: &[Self], r: &[u64]) -> Vec<Self>;
 }

@@ -18,10 +18,11 @@ pub(super) type Gf = u64;
 /// Words at a time: what the first fold makes of them stays in the first-level cache.
 const PIECE: usize = 32 * GROUP;
 
-/// Operands after both folds, with the weights of their groups. The second fold is of lanes, and of what numbers leave.
-fn fold_operands<'a>(
+/// Factors after both folds, with the weights of their groups; zeros for those that a verifier has nothing of. The second fold is of
+/// lanes, and of what numbers leave.
+fn fold_factors<'a>(
     device: &dyn Device,
-    operands: impl Iterator<Item = (&'a Batch, Words<'a>, Option<&'a [u64]>)>,
+    factors: impl Iterator<Item = (&'a Batch, Option<Words<'a>>, Option<&'a [u64]>)>,
     points: [&[u64]; 2],
 ) -> Vec<Gf> {
     let [first, second] = points.map(|r| basis::<Gf>(device, r));
@@ -32,16 +33,19 @@ fn fold_operands<'a>(
         items.resize(at + lanes.len().div_ceil(second.len()), 0);
         device.fold().field_fold(lanes, &second, &mut items[at..]);
     };
-    for (batch, operand, s) in operands {
-        match operand {
-            Words::Whole(words) if !batch.of_numbers() => {
+    for (batch, factor, s) in factors {
+        let groups = batch.words.div_ceil(GROUP);
+        match factor {
+            None if batch.of_numbers() => numbers.resize(numbers.len() + groups, 0),
+            None => items.resize(items.len() + groups * GROUP / second.len(), 0),
+            Some(Words::Whole(words)) if !batch.of_numbers() => {
                 for (i, words) in words.chunks(PIECE).enumerate() {
                     lanes.clear();
                     first.words.append(words, s.map(|s| of_piece(s, i)), &mut lanes);
                     fold(&lanes, &mut items);
                 }
             }
-            _ => first.number(device, operand, s, &mut numbers),
+            Some(factor) => first.number(device, factor, s, &mut numbers),
         }
     }
     fold(&numbers, &mut items);
@@ -77,11 +81,11 @@ impl First {
     }
 }
 
-/// Lanes of u, and as many of v, whose products are added at a time: they stay in the second-level cache, and what is left to do for
+/// Lanes of left factors, and as many of right ones, whose products are added at a time: they stay in the second-level cache, and what is left to do for
 /// every sum at the end is little against them.
 const TOGETHER: usize = 8 * PIECE;
 
-/// Most words of u whose first fold is kept until the second: 8 MiB, and little where tests are to see both ways.
+/// Most words of left factors whose first fold is kept until the second: 8 MiB, and little where tests are to see both ways.
 const KEPT: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// The weights of the groups of piece `i`.
@@ -122,17 +126,15 @@ impl Extension for Gf {
         u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
     }
 
-    fn draw(prg: &mut Prg) -> Gf {
-        let mut word = [0];
-        prg.fill(Ring::R64, &mut word);
-        word[0]
+    fn draw(prg: &mut Prg, n: usize) -> Vec<Gf> {
+        prg.elements(Ring::R64, n)
     }
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
         let batches: Vec<_> = weights
             .of(batches)
-            .map(|(b, weights)| WordTerms { words: b.words, terms: b.u().zip(b.v()).collect(), weights })
+            .map(|(b, weights)| WordTerms { words: b.words, terms: b.factors().collect(), weights })
             .collect();
         device.fold().words_message(&batches, &mut sums);
         sums
@@ -146,17 +148,19 @@ impl Extension for Gf {
     ) -> (Vec<Gf>, Option<[Vec<Gf>; 2]>) {
         let (first, vars) = (First::new(device, &basis::<Gf>(device, first)), weights.vars[1]);
         let (numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
-        let sum =
-            |of: &[(&Batch, _)]| of.iter().map(|(b, _)| b.words.div_ceil(GROUP) * b.terms).sum::<usize>();
+        let sum = |of: &[(&Batch, _)]| {
+            of.iter().map(|(b, _)| b.words.div_ceil(GROUP) * b.terms.len()).sum::<usize>()
+        };
         let (lanes, others) = (GROUP * sum(&words), sum(&numbers));
         let keep = lanes <= KEPT;
         let room = others + if keep { lanes } else { TOGETHER + PIECE };
         let (mut left, mut right) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let (mut sums, mut added) = (vec![0; points(vars)], 0);
-        for (u, v, s) in words.iter().flat_map(|(b, s)| b.u.iter().zip(&b.v).map(move |(u, v)| (u, v, s))) {
-            for (i, (u, v)) in u.chunks(PIECE).zip(v.chunks(PIECE)).enumerate() {
-                first.words.append(u, Some(of_piece(s, i)), &mut left);
-                first.words.append(v, None, &mut right);
+        let terms = words.iter().flat_map(|(b, s)| b.left_words().zip(b.right_words()).map(move |f| (f, s)));
+        for ((a, b), s) in terms {
+            for (i, (a, b)) in a.chunks(PIECE).zip(b.chunks(PIECE)).enumerate() {
+                first.words.append(a, Some(of_piece(s, i)), &mut left);
+                first.words.append(b, None, &mut right);
                 if left.len() - added >= TOGETHER {
                     device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
                     if !keep {
@@ -168,22 +172,22 @@ impl Extension for Gf {
             }
         }
         for (b, s) in numbers {
-            for (u, v) in b.u().zip(b.v()) {
-                first.number(device, u, Some(s), &mut left);
-                first.number(device, v, None, &mut right);
+            for (number, bit) in b.factors() {
+                first.number(device, number, Some(s), &mut left);
+                first.number(device, bit, None, &mut right);
             }
         }
         device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
         (sums, keep.then_some([left, right]))
     }
 
-    fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gf> {
-        let operands = weights.of(batches).flat_map(|(b, s)| b.u().map(move |u| (b, u, Some(s))));
-        fold_operands(device, operands, points)
+    fn words_left(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gf> {
+        let factors = weights.of(batches).flat_map(|(b, s)| b.left().map(move |left| (b, left, Some(s))));
+        fold_factors(device, factors, points)
     }
 
-    fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gf> {
-        fold_operands(device, batches.iter().flat_map(|b| b.v().map(move |v| (b, v, None))), points)
+    fn words_right(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gf> {
+        fold_factors(device, batches.iter().flat_map(|b| b.right().map(move |r| (b, r, None))), points)
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
@@ -196,9 +200,9 @@ impl Extension for Gf {
         terms.fold(0, |sum, term| sum ^ term)
     }
 
-    fn message(device: &dyn Device, u: &[Gf], v: &[Gf], vars: u32) -> Vec<Gf> {
+    fn message(device: &dyn Device, left: &[Gf], right: &[Gf], vars: u32) -> Vec<Gf> {
         let mut sums = vec![0; points(vars)];
-        device.fold().field_message(u, v, vars, &mut sums);
+        device.fold().field_message(left, right, vars, &mut sums);
         sums
     }
 

@@ -1,8 +1,8 @@
 //! One proof in one algebra, at the prover and at a verifier.
 
-use super::batch::{Statements, Weights};
+use super::batch::{Batch, Role, Statements, Weights};
 use super::extension::Extension;
-use super::products::{Combined, Component};
+use super::products::Combined;
 use super::tensor::evaluate;
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
@@ -13,11 +13,14 @@ use subtle::ConstantTimeEq;
 
 /// The streams of one proof that its prover shares with the two verifiers, as far as the holder knows them.
 pub(super) struct Masks {
-    /// Of the prover and the party before: its shares of the messages, and the mask of u.
+    /// Of the prover and the party before: its shares of the messages, and the masks of its summands.
     pub before: Option<Prg>,
-    /// Of the prover and the party after: the mask of v.
+    /// Of the prover and the party after: the masks of its summands.
     pub after: Option<Prg>,
 }
+
+/// Left and right: each has a mask of each verifier's at the end.
+const FACTORS: usize = 2;
 
 /// The prover's side.
 pub(super) struct Prover<E> {
@@ -28,13 +31,13 @@ pub(super) struct Prover<E> {
     first: Vec<u64>,
     /// What the first fold made of the words, if it was kept.
     kept: Option<[Vec<E>; 2]>,
-    u: Vec<E>,
-    v: Vec<E>,
+    /// Left and right factors.
+    items: [Vec<E>; 2],
 }
 
 impl<E: Extension> Prover<E> {
     pub fn new(statements: Statements, shape: Shape, weights: Weights) -> Prover<E> {
-        Prover { statements, shape, weights, first: vec![], kept: None, u: vec![], v: vec![] }
+        Prover { statements, shape, weights, first: vec![], kept: None, items: [vec![], vec![]] }
     }
 
     /// Append message `k`: the party after's shares of the product's values.
@@ -61,28 +64,27 @@ impl<E: Extension> Prover<E> {
                 values
             }
             _ => {
-                let [mut u, mut v] = self.items(k, products);
+                let mut items = self.items(k, products);
                 if self.shape.is_last(k) {
-                    u.to_mut().push(E::draw(before));
-                    v.to_mut().push(E::draw(after));
+                    let masks = [E::draw(before, FACTORS), E::draw(after, FACTORS)];
+                    for (factor, items) in items.iter_mut().enumerate() {
+                        items.to_mut().push(masks[0][factor].add(masks[1][factor]));
+                    }
                 }
-                E::message(device, &u, &v, self.shape.vars(k))
+                let [left, right] = items;
+                E::message(device, &left, &right, self.shape.vars(k))
             }
         };
-        for value in &values[1..] {
-            value.sub(E::draw(before)).put(out);
-        }
+        let masks = E::draw(before, values.len() - 1);
+        values[1..].iter().zip(masks).for_each(|(value, mask)| value.sub(mask).put(out));
     }
 
-    /// u and v of fold `k`, which is not of words. What was combined otherwise is there from the start.
+    /// Factors of fold `k`, which is not of words. What was combined otherwise is there from the start.
     fn items<'a>(&'a self, k: usize, products: &'a Combined) -> [Cow<'a, [E]>; 2] {
-        if products.are_items(k, &self.shape) {
-            return [
-                E::products_u(products, Component::Own),
-                E::products_v(products, Component::Next).into(),
-            ];
+        match products.are_items(k, &self.shape) {
+            true => E::products(products, Role::Prover),
+            false => self.items.each_ref().map(Cow::from),
         }
-        [(&self.u).into(), (&self.v).into()]
     }
 
     /// Go on with the statement at the point `r`; nothing after the last message. The products join the folded words.
@@ -96,45 +98,58 @@ impl<E: Extension> Prover<E> {
         } else if k < self.shape.of_words() {
             let batches = &self.statements.batches;
             // lanes are items like others
-            [self.u, self.v] = match self.kept.take() {
+            let mut items = match self.kept.take() {
                 Some(kept) => kept.map(|lanes| E::fold(device, &lanes, r)),
-                None => [
-                    E::words_u(device, batches, &self.weights, [&self.first, r]),
-                    E::words_v(device, batches, [&self.first, r]),
-                ],
+                None => folded_words(device, batches, &self.weights, [&self.first, r]),
             };
-            self.u.extend_from_slice(&E::products_u(products, Component::Own));
-            self.v.extend_from_slice(E::products_v(products, Component::Next));
+            join(&mut items, E::products(products, Role::Prover));
+            self.items = items;
             self.statements = Statements::default();
         } else if !products.shares(k, &self.shape) {
-            [self.u, self.v] = self.items(k, products).map(|items| E::fold(device, &items, r));
+            self.items = self.items(k, products).map(|items| E::fold(device, &items, r));
         }
     }
 }
 
-/// A verifier's side: what it knows of the operands (u before the prover, v after it), and its share of the claim.
+/// Left and right factors after both folds of words.
+fn folded_words<E: Extension>(
+    device: &dyn Device,
+    batches: &[Batch],
+    weights: &Weights,
+    points: [&[u64]; 2],
+) -> [Vec<E>; 2] {
+    [E::words_left(device, batches, weights, points), E::words_right(device, batches, points)]
+}
+
+/// The products' factors join those of words.
+fn join<E: Extension>(items: &mut [Vec<E>; 2], products: [Cow<[E]>; 2]) {
+    items.iter_mut().zip(&products).for_each(|(items, more)| items.extend_from_slice(more));
+}
+
+/// A verifier's side: its summands of both factors, and its share of the claim.
 pub(super) struct Verifier<E> {
     statements: Statements,
     shape: Shape,
     weights: Weights,
-    before: bool,
+    /// Before the prover, or after it.
+    role: Role,
     /// The first point, until the words are folded.
     first: Vec<u64>,
-    items: Vec<E>,
+    items: [Vec<E>; 2],
     claim: E,
 }
 
 impl<E: Extension> Verifier<E> {
     pub fn new(
         device: &dyn Device,
-        before: bool,
+        role: Role,
         statements: Statements,
         shape: Shape,
         weights: Weights,
     ) -> Verifier<E> {
-        // sum over t of u_t v_t = -s_B - s_A
+        // sum over t of left_t right_t = -s_B - s_A
         let claim = E::ZERO.sub(E::combine(device, &statements.batches, &weights));
-        Verifier { statements, shape, weights, before, first: vec![], items: vec![], claim }
+        Verifier { statements, shape, weights, role, first: vec![], items: [vec![], vec![]], claim }
     }
 
     /// Take this verifier's share of message `k` (the party before draws it, `bytes` are what the party after
@@ -155,33 +170,36 @@ impl<E: Extension> Verifier<E> {
         if k == of_words {
             self.claim = self.claim.sub(E::products_sum(device, &self.statements, products));
         }
-        let mask = self.shape.is_last(k).then(|| {
-            let stream = if self.before { &mut masks.before } else { &mut masks.after };
-            E::draw(stream.as_mut().expect("a verifier shares a key with the prover"))
+        let before = self.role == Role::Before;
+        let own_masks = self.shape.is_last(k).then(|| {
+            let stream = if before { &mut masks.before } else { &mut masks.after };
+            E::draw(stream.as_mut().expect("a verifier shares a key with the prover"), FACTORS)
         });
         let mut values = vec![E::ZERO];
-        if self.before {
+        if before {
             let stream = masks.before.as_mut().expect("the party before shares a key with the prover");
-            values.extend((1..points(vars)).map(|_| E::draw(stream)));
+            values.extend(E::draw(stream, points(vars) - 1));
         } else {
             values.extend(bytes.chunks_exact(E::BYTES).map(E::get));
         }
         let r = &r[..vars as usize];
         if k >= of_words {
             let mut items = match products.are_items(k, &self.shape) {
-                true if self.before => E::products_u(products, Component::Next),
-                true => E::products_v(products, Component::Own).into(),
-                false => Cow::from(&self.items),
+                true => E::products(products, self.role),
+                false => self.items.each_ref().map(Cow::from),
             };
             let mut counted = 1 << vars;
-            if let Some(mask) = mask {
-                counted = items.len();
-                items.to_mut().push(mask);
+            if let Some(masks) = own_masks {
+                counted = items[0].len();
+                items.iter_mut().zip(masks).for_each(|(items, mask)| items.to_mut().push(mask));
             }
             values[0] = self.first_value(device, &values, counted, &[]);
-            let folded = (!products.shares(k, &self.shape)).then(|| E::fold(device, &items, r));
+            let folded = match products.shares(k, &self.shape) {
+                true => [vec![], vec![]],
+                false => items.map(|items| E::fold(device, &items, r)),
+            };
             self.claim = evaluate(device, &values, r);
-            self.items = folded.unwrap_or_default();
+            self.items = folded;
             return;
         }
         let coefficients = if k == 0 { &self.weights.rho } else { &self.weights.sigma };
@@ -191,14 +209,8 @@ impl<E: Extension> Verifier<E> {
             self.first = r.to_vec();
             return;
         }
-        let batches = &self.statements.batches;
-        if self.before {
-            self.items = E::words_u(device, batches, &self.weights, [&self.first, r]);
-            self.items.extend_from_slice(&E::products_u(products, Component::Next));
-        } else {
-            self.items = E::words_v(device, batches, [&self.first, r]);
-            self.items.extend_from_slice(E::products_v(products, Component::Own));
-        }
+        self.items = folded_words(device, &self.statements.batches, &self.weights, [&self.first, r]);
+        join(&mut self.items, E::products(products, self.role));
         self.statements.batches = vec![];
     }
 
@@ -215,10 +227,10 @@ impl<E: Extension> Verifier<E> {
         others.fold(self.claim, E::sub)
     }
 
-    /// Append what the other verifier needs: the masked operand and this share of the last claim.
+    /// Append what the other verifier needs: the masked summands and this share of the last claim.
     pub fn finish(&self, out: &mut Vec<u8>) {
         if self.shape.folds() > 0 {
-            self.items[0].put(out);
+            self.items.iter().for_each(|items| items[0].put(out));
             self.claim.put(out);
         }
     }
@@ -228,10 +240,11 @@ impl<E: Extension> Verifier<E> {
         if self.shape.folds() == 0 {
             return true;
         }
-        let (operand, claim) = bytes.split_at(E::BYTES);
+        let others = |i: usize| E::get(&bytes[i * E::BYTES..(i + 1) * E::BYTES]);
+        let [left, right] = [0, 1].map(|factor| self.items[factor][0].add(others(factor)));
         let (mut product, mut sum) = (vec![], vec![]);
-        self.items[0].mul(E::get(operand)).put(&mut product);
-        self.claim.add(E::get(claim)).put(&mut sum);
+        left.mul(right).put(&mut product);
+        self.claim.add(others(2)).put(&mut sum);
         product.ct_eq(&sum).into()
     }
 }

@@ -3,10 +3,10 @@
 //! What costs time here, on the device: matrix products over Z_2^64, of words with powers of a point and of values with random
 //! bits; sums of words chosen by random bits; products and folds of elements.
 
-use super::batch::{Batch, Statements, Weights};
+use super::batch::{Batch, Role, Statements, Weights};
 use super::extension::Extension;
 use super::outer::Sums;
-use super::products::{Combined, Component};
+use super::products::Combined;
 use super::tensor::basis;
 use super::words::{Second, fold_columns};
 use privet_kernels::fold::{gr_reduce, points};
@@ -139,10 +139,10 @@ impl Extension for Gr {
         element
     }
 
-    fn draw(prg: &mut Prg) -> Gr {
-        let mut element = Gr::ZERO;
-        prg.fill(Ring::R64, &mut element);
-        element
+    fn draw(prg: &mut Prg, n: usize) -> Vec<Gr> {
+        let mut elements = vec![Gr::ZERO; n];
+        prg.fill(Ring::R64, elements.as_flattened_mut());
+        elements
     }
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gr> {
@@ -163,8 +163,8 @@ impl Extension for Gr {
                         if start >= end {
                             break;
                         }
-                        let terms: Vec<_> =
-                            b.u.iter().zip(&b.v).map(|(u, v)| (&u[start..end], &v[start..end])).collect();
+                        let factors = b.left_words().zip(b.right_words());
+                        let terms: Vec<_> = factors.map(|(l, r)| (&l[start..end], &r[start..end])).collect();
                         let groups = (s.len(), block);
                         for terms in terms.chunks(TERMS) {
                             device.fold().ring_values(
@@ -208,7 +208,9 @@ impl Extension for Gr {
         for ring in rings(batches) {
             let mut second = Second::new(device, ring, &first, vars);
             for (b, s) in weights.of(batches).filter(|(b, _)| b.ring == ring) {
-                b.u.iter().zip(&b.v).for_each(|(u, v)| second.add(device, u, v, s));
+                b.left_words()
+                    .zip(b.right_words())
+                    .for_each(|(left, right)| second.add(device, left, right, s));
             }
             let values = second.finish(device);
             total.iter_mut().zip(&values).for_each(|(total, value)| *total = total.add(shifted(value, ring)));
@@ -216,15 +218,16 @@ impl Extension for Gr {
         (total, None)
     }
 
-    fn words_u(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gr> {
+    fn words_left(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gr> {
         let columns =
-            weights.of(batches).flat_map(|(b, s)| b.u.iter().map(move |u| (b.ring, &u[..], Some(s))));
+            weights.of(batches).flat_map(|(b, s)| b.left_words().map(move |left| (b.ring, left, Some(s))));
         fold_columns(device, columns, &powers(device, points), shift)
     }
 
-    fn words_v(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gr> {
-        let columns = batches.iter().flat_map(|b| b.v.iter().map(move |v| (b.ring, &v[..], None)));
-        fold_columns(device, columns, &powers(device, points), reduce_to)
+    fn words_right(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gr> {
+        // of all bits: the prover's factor is to be exactly the sum of the verifiers', as it also meets factors of other rings
+        let columns = batches.iter().flat_map(|b| b.right_words().map(move |right| (Ring::R64, right, None)));
+        fold_columns(device, columns, &powers(device, points), |_, _| {})
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {
@@ -251,21 +254,17 @@ impl Extension for Gr {
         total
     }
 
-    fn products_u(combined: &Combined, of: Component) -> Cow<'_, [Gr]> {
-        combined.u(of)
-    }
-
-    fn products_v(combined: &Combined, of: Component) -> &[Gr] {
-        combined.v(of)
+    fn products(combined: &Combined, role: Role) -> [Cow<'_, [Gr]>; 2] {
+        combined.factors(role)
     }
 
     fn products_sum(device: &dyn Device, statements: &Statements, combined: &Combined) -> Gr {
         combined.sum(device, &statements.products)
     }
 
-    fn message(device: &dyn Device, u: &[Gr], v: &[Gr], vars: u32) -> Vec<Gr> {
+    fn message(device: &dyn Device, left: &[Gr], right: &[Gr], vars: u32) -> Vec<Gr> {
         let mut sums = Sums::new(vars);
-        sums.add(device, u, v);
+        sums.add(device, left, right);
         sums.finish()
     }
 
@@ -291,7 +290,7 @@ mod tests {
             [(1, vec![1, 3, 300]), (2, vec![1, 4, 7, 1030]), (3, vec![9, 523]), (4, vec![5, 16, 40])]
         {
             for len in lens {
-                let mut draw = || (0..len).map(|_| Gr::draw(&mut prg)).collect::<Vec<Gr>>();
+                let mut draw = || Gr::draw(&mut prg, len);
                 let (u, v) = (draw(), draw());
                 let found = Gr::message(device.as_ref(), &u, &v, vars);
                 assert_eq!(found.len(), points(vars));

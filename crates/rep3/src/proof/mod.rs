@@ -37,68 +37,71 @@ pub(crate) enum Algebra {
 pub(crate) enum Kind {
     /// Words of bits: 64 statements a word.
     Bits,
-    /// Words each of which is one statement over GF(2^64): a word and a bit a term. The first `first` terms have their words in
-    /// u and their bits in v, 64 of them in a word; all others the other way round.
-    Numbers { first: usize },
+    /// Words each of which is one statement over GF(2^64): of every term, the left factor is a word, the right one a bit, 64 of
+    /// them in a word.
+    Numbers,
     /// Elements of a ring, one statement each.
     Ring(Ring),
 }
 
 impl Kind {
-    /// An operand of term `t`.
-    pub fn operand(self, t: usize, of_u: bool, column: &Column) -> Words<'_> {
+    /// A right factor; left ones are whole words.
+    pub fn right(self, column: &Column) -> Words<'_> {
         match self {
-            Kind::Numbers { first } if of_u != (t < first) => Words::Bits(column),
-            _ => Words::Whole(column),
+            Kind::Numbers => Words::Bits(column),
+            Kind::Bits | Kind::Ring(_) => Words::Whole(column),
         }
     }
 }
 
-/// One party's view of a batch of statements `sum over t of u_t v_t + s_B + s_A = 0`, word by word. All columns of a
-/// batch are as long as the statements, but for those of bits.
+/// One party's view of a batch of statements `sum over t of left_t right_t + s_B + s_A = 0`, word by word. Both verifiers have a summand
+/// of every factor, or one of them has it all. All columns of a batch are as long as the statements, but for those of bits.
 pub(crate) enum View {
-    /// The prover's.
-    Prover {
-        /// Known to the party before as well.
-        u: Vec<Column>,
-        /// Known to the party after as well; as many as `u`.
-        v: Vec<Column>,
-    },
-    /// The party before the prover.
-    Before {
-        /// As the prover's.
-        u: Vec<Column>,
-        /// `s_B`.
-        s: Column,
-    },
-    /// The party after the prover.
-    After {
-        /// As the prover's.
-        v: Vec<Column>,
-        /// `s_A`.
+    /// The prover's: left and right factor of every term. Of ring elements the right one is the sum of the verifiers' modulo 2^64,
+    /// whatever the ring.
+    Prover(Vec<[Column; 2]>),
+    /// A verifier's, B's or A's.
+    Verifier {
+        /// Its summands of both factors of every term; none where the other verifier has all of a factor.
+        terms: Vec<[Option<Column>; 2]>,
+        /// Its `s`.
         s: Column,
     },
 }
 
 impl View {
+    /// Of a verifier that has a summand of every factor.
+    pub fn verifier(terms: impl IntoIterator<Item = [Column; 2]>, s: Column) -> View {
+        View::Verifier { terms: terms.into_iter().map(|term| term.map(Some)).collect(), s }
+    }
+
     /// Words of statements.
-    pub fn words(&self, kind: Kind) -> usize {
-        let column = match self {
-            View::Prover { u, v } => match kind {
-                Kind::Numbers { first: 0 } => v.first(),
-                _ => u.first(),
-            },
-            View::Before { s, .. } | View::After { s, .. } => Some(s),
-        };
-        column.map_or(0, |c| c.len())
+    pub fn words(&self) -> usize {
+        match self {
+            View::Prover(terms) => terms.first().map_or(0, |[left, _]| left.len()),
+            View::Verifier { s, .. } => s.len(),
+        }
+    }
+
+    /// What this party has of every term, and of the sum.
+    fn into_parts(self) -> (Vec<[Option<Column>; 2]>, Option<Column>) {
+        match self {
+            View::Prover(terms) => (terms.into_iter().map(|term| term.map(Some)).collect(), None),
+            View::Verifier { terms, s } => (terms, Some(s)),
+        }
     }
 }
 
-/// A batch of statements about one prover's messages.
+/// A batch of statements about one prover's messages, as a party sees it.
 pub(crate) struct Claim {
     pub kind: Kind,
     pub prover: PartyId,
-    pub view: View,
+    /// Words of statements.
+    pub words: usize,
+    /// See [`View`]; the prover has all factors.
+    pub terms: Vec<[Option<Column>; 2]>,
+    /// The verifiers'.
+    pub s: Option<Column>,
 }
 
 /// All claims since the last verification; every party has the same ones in the same order, each its own view.
@@ -111,29 +114,25 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// Remember a batch of statements. Panics where a view's columns differ in number or length, or there are no terms.
+    /// Remember a batch of statements. Panics where a view's columns differ in length, or there are no terms, or a verifier lacks a
+    /// factor of ring elements.
     pub fn push(&mut self, kind: Kind, prover: PartyId, view: View) {
-        let (none, words) = (vec![], view.words(kind));
-        let (u, v, s) = match &view {
-            View::Prover { u, v } => {
-                assert_eq!(u.len(), v.len(), "columns of u and v");
-                (u, v, None)
-            }
-            View::Before { u, s } => (u, &none, Some(s)),
-            View::After { v, s } => (&none, v, Some(s)),
-        };
-        let terms = u.len().max(v.len());
-        assert!(terms > 0, "a statement without terms");
-        assert!(s.is_none_or(|s| s.len() == words), "columns of one length");
-        for (of_u, columns) in [(true, u), (false, v)] {
-            let fits = |(t, c): (usize, &Column)| kind.operand(t, of_u, c).needs(words);
-            assert!(columns.iter().enumerate().all(fits), "columns of one length");
+        let words = view.words();
+        let (terms, s) = view.into_parts();
+        assert!(!terms.is_empty(), "a statement without terms");
+        for [left, right] in &terms {
+            let fits = |factor: Option<Words>| match factor {
+                Some(factor) => factor.needs(words),
+                None => !matches!(kind, Kind::Ring(_)),
+            };
+            let factors = [left.as_ref().map(|c| Words::Whole(c)), right.as_ref().map(|c| kind.right(c))];
+            assert!(factors.into_iter().all(fits), "columns of one length");
         }
         self.bytes += match kind {
-            Kind::Numbers { .. } => numbers_bytes(words, terms),
-            _ => batch_bytes(words, terms),
+            Kind::Numbers => numbers_bytes(words, terms.len()),
+            Kind::Bits | Kind::Ring(_) => batch_bytes(words, terms.len()),
         };
-        self.claims.push(Claim { kind, prover, view });
+        self.claims.push(Claim { kind, prover, words, terms, s });
     }
 
     /// How much is stated about each party, in party `id`'s view, and the bytes that it takes to remember.

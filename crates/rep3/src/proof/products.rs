@@ -3,8 +3,8 @@
 //!
 //! For a result with rows r and columns c, random coefficients a_r and b_c of the exceptional set, and
 //! `x = sum over r of a_r X_r`, `w = sum over c of W_c b_c`, the combined statement about prover i is
-//! `x_i w_i + x_i w_(i+1) + x_(i+1) w_i + sum over r, c of a_r b_c (start_i + F_i - F_(i+1) - z_i)_rc = 0`. The terms in the middle
-//! join the other items after the folds of words, the party before knows the first term, and the sums are the two verifiers'.
+//! `(x_i + x_(i+1))(w_i + w_(i+1)) - x_(i+1) w_(i+1) + sum over r, c of a_r b_c (start_i + F_i - F_(i+1) - z_i)_rc = 0`. The first
+//! product's places join the other items after the folds of words, the party after knows the second, and the sums are the two verifiers'.
 //!
 //! All three proofs have the same coefficients, so a party combines what it holds once for all its roles.
 
@@ -99,44 +99,22 @@ impl Shared {
 /// Most folds in common. What is left after them is little, and the last one must be of points that no prover learns.
 const SHARED: usize = 2;
 
-/// Which of the two components that a party holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Component {
-    Own,
-    Next,
-}
-
 /// One component of both operands of all products, combined: items for every place of the inner dimensions, those of one
-/// product after those of another. What u and v have of it are pieces of one vector: the first operands, the second operands, and
-/// the first ones again.
+/// product after those of another.
 struct Operands {
-    depth: usize,
-    items: Vec<Gr>,
+    x: Vec<Gr>,
+    w: Vec<Gr>,
 }
 
 impl Operands {
     fn of(depth: usize) -> Operands {
-        let mut items = Vec::with_capacity(3 * depth);
-        items.resize(2 * depth, Gr::ZERO);
-        Operands { depth, items }
+        Operands { x: vec![Gr::ZERO; depth], w: vec![Gr::ZERO; depth] }
     }
 
-    /// x and w.
-    fn both(&mut self) -> (&mut [Gr], &mut [Gr]) {
-        self.items[..2 * self.depth].split_at_mut(self.depth)
-    }
-
-    fn x(&self) -> &[Gr] {
-        &self.items[..self.depth]
-    }
-
-    fn w(&self) -> &[Gr] {
-        &self.items[self.depth..2 * self.depth]
-    }
-
-    /// Once x and w are there.
-    fn finish(&mut self) {
-        self.items.extend_from_within(..self.depth);
+    /// The sums with another component.
+    fn sum(&self, other: &Operands) -> [Vec<Gr>; 2] {
+        let sum = |a: &[Gr], b: &[Gr]| a.iter().zip(b).map(|(a, b)| a.add(*b)).collect();
+        [sum(&self.x, &other.x), sum(&self.w, &other.w)]
     }
 }
 
@@ -157,9 +135,7 @@ impl Combined {
         let mut prg = seed.stream();
         let depth = |p: &Products| p.count * depth(p.shape);
         let all: usize = claims.iter().map(|claim| depth(&claim.products)).sum();
-        // so that no group has items of both
-        let padded = all.next_multiple_of(1 << folds.0.iter().sum::<u32>());
-        let (mut own, mut next) = (Operands::of(padded), Operands::of(padded));
+        let (mut own, mut next) = (Operands::of(all), Operands::of(all));
         let (mut products, mut at) = (vec![], 0);
         for ProductClaim { ring, products: Products { shape, count }, x, w, .. } in &claims {
             for i in 0..*count {
@@ -167,8 +143,7 @@ impl Combined {
                 let places = at..at + self::depth(*shape);
                 for (operands, x, w) in [(&mut own, &x.own, &w.own), (&mut next, &x.next, &w.next)] {
                     let part = |len: usize| i * len..(i + 1) * len;
-                    let (to_x, to_w) = operands.both();
-                    let (to_x, to_w) = (&mut to_x[places.clone()], &mut to_w[places.clone()]);
+                    let (to_x, to_w) = (&mut operands.x[places.clone()], &mut operands.w[places.clone()]);
                     first(device, *shape, &x[part(shape.input_len())], &c.rows, to_x);
                     second(device, *shape, &w[part(shape.weight_len())], &c.columns, to_w);
                     to_x.iter_mut().chain(to_w).for_each(|item| reduce_to(item, *ring));
@@ -177,44 +152,36 @@ impl Combined {
                 products.push((*ring, places.len(), c));
             }
         }
-        own.finish();
-        next.finish();
         Combined { products, folds, folded: 0, own, next }
     }
 
-    fn operands(&self, of: Component) -> &Operands {
-        match of {
-            Component::Own => &self.own,
-            Component::Next => &self.next,
+    /// What a party that is this in a proof has of both factors: the prover `x_i + x_(i+1)` and `w_i + w_(i+1)`, its verifiers a summand of
+    /// each. The first factor of each product is shifted as its statement is.
+    pub fn factors(&self, role: Role) -> [Cow<'_, [Gr]>; 2] {
+        let [mut x, w] = match role {
+            Role::Prover => self.own.sum(&self.next).map(Cow::from),
+            // component i of the prover is the next of the party before it
+            Role::Before => [(&self.next.x).into(), (&self.next.w).into()],
+            Role::After => [(&self.own.x).into(), (&self.own.w).into()],
+        };
+        if self.products.iter().any(|(ring, ..)| *ring != Ring::R64) {
+            self.shift(x.to_mut());
         }
+        [x, w]
     }
 
-    /// `x_i`, `w_i`. In all products one factor is shifted, or the product.
-    pub fn u(&self, of: Component) -> Cow<'_, [Gr]> {
-        let Operands { depth, items } = self.operands(of);
-        let u = &items[..2 * depth];
-        if self.products.iter().all(|(ring, ..)| *ring == Ring::R64) {
-            return u.into();
-        }
-        let mut u = u.to_vec();
+    fn shift(&self, x: &mut [Gr]) {
         if let (true, Some((ring, ..))) = (self.folds.any(), self.products.first()) {
             // all are of this ring, and where one ends is not known any more
-            u.iter_mut().for_each(|item| shift(item, *ring));
-            return u.into();
+            x.iter_mut().for_each(|item| shift(item, *ring));
+            return;
         }
-        let mut rest = &mut u[..];
-        for (ring, places, _) in self.products.iter().chain(&self.products) {
+        let mut rest = x;
+        for (ring, places, _) in &self.products {
             let (items, after) = rest.split_at_mut(*places);
             items.iter_mut().for_each(|item| shift(item, *ring));
             rest = after;
         }
-        u.into()
-    }
-
-    /// `w_(i+1)`, `x_(i+1)`: what those meet.
-    pub fn v(&self, of: Component) -> &[Gr] {
-        let Operands { depth, items } = self.operands(of);
-        &items[*depth..]
     }
 
     /// Whether the items of fold `k` of a proof with this shape are these, and no others.
@@ -237,12 +204,9 @@ impl Combined {
         debug_assert_eq!(self.shared(self.folded), Some(r.len() as u32));
         self.folded += 1;
         for operands in [&mut self.own, &mut self.next] {
-            let depth = operands.depth >> r.len();
-            let mut items = Vec::with_capacity(3 * depth);
-            device.fold().ring_fold(operands.x(), r, &mut items);
-            device.fold().ring_fold(operands.w(), r, &mut items);
-            items.extend_from_within(..depth);
-            *operands = Operands { depth, items };
+            for items in [&mut operands.x, &mut operands.w] {
+                *items = Gr::fold(device, items, r);
+            }
         }
     }
 
@@ -256,10 +220,10 @@ impl Combined {
             let Some(s) = &product.s else { break };
             let (shape, len) = (product.products.shape, product.products.shape.output_len());
             let mut sum = result(device, shape, &s[i * len..(i + 1) * len], coefficients);
-            if product.role == Role::Before {
-                // component i of the prover is the next of the party before it
-                let (x, w) = (&self.next.x()[at..at + places], &self.next.w()[at..at + places]);
-                sum = sum.add(inner(device, x, w));
+            if product.role == Role::After {
+                // the prover's next component
+                let (x, w) = (&self.own.x[at..at + places], &self.own.w[at..at + places]);
+                sum = sum.sub(inner(device, x, w));
             }
             shift(&mut sum, *ring);
             total = total.add(sum);

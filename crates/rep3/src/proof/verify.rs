@@ -44,9 +44,8 @@ impl Check {
         let challenges =
             (0..shapes.folds()).map(|k| (0..shapes.challenges(k)).map(|_| nonzero()).collect()).collect();
         let (bits, ring) = Weights::expand(&seed, &batches);
-        let before = role == Role::Before;
-        let bits = Verifier::new(party.device, before, batches.bits, shapes.bits.clone(), bits);
-        let ring = Verifier::new(party.device, before, batches.ring, shapes.ring.clone(), ring);
+        let bits = Verifier::new(party.device, role, batches.bits, shapes.bits.clone(), bits);
+        let ring = Verifier::new(party.device, role, batches.ring, shapes.ring.clone(), ring);
         Check { shapes, seed, challenges, masks, bits, ring }
     }
 

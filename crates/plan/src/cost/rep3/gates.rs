@@ -49,24 +49,25 @@ impl Parts {
     /// dealer's, and state it.
     fn select(&self, bits: u32, chosen: u32, turned: u32) -> Moves {
         let talk = Talk { sent: others(self.elements.map(|n| packed(n, bits))), rounds: 1 };
-        let (terms, [after, before]) = (sets(chosen) + sets(turned), turns(self.elements));
+        // a set of bits of either side is a term, and one of both
+        let (terms, [after, before]) = (sets(chosen.max(turned)), turns(self.elements));
         Moves::from(talk).stating_numbers(after, bits, terms).stating_numbers(before, bits, terms)
     }
 
-    /// Some planes at once, so many with so many terms each.
+    /// Some planes at once, so many with so many products each, of which a term states two.
     fn split_planes(&self, planes: &[(u64, usize)]) -> Moves {
         let count: u64 = planes.iter().map(|(planes, _)| planes).sum();
         let talk = Talk { sent: others(self.planes(count).map(|w| 8 * w)), rounds: 1 };
-        planes
-            .iter()
-            .fold(talk.into(), |moves, &(planes, terms)| stated_by_others(moves, self.planes(planes), terms))
+        planes.iter().fold(talk.into(), |moves, &(planes, products)| {
+            stated_by_others(moves, self.planes(planes), products.div_ceil(2))
+        })
     }
 
     /// So many planes at once, each with statements of its own about everybody.
     fn and(&self, planes: u64) -> Moves {
         let words: u64 = self.words.iter().sum();
         let moves = Talk { sent: [8 * planes * words; 3], rounds: 1 }.into();
-        (0..planes).fold(moves, |moves: Moves, _| moves.stating(Extension::Bits, [words; 3], 2))
+        (0..planes).fold(moves, |moves: Moves, _| moves.stating(Extension::Bits, [words; 3], 1))
     }
 
     /// The bits of the dealer's summand: m that are added and `top` above them, and for a tree the products of pairs.
@@ -75,7 +76,7 @@ impl Parts {
         // nothing is carried into the lowest bit; the carries into those above it, odd and even ones; the products
         let stated = [1, bits / 2, (bits - 1) / 2, products];
         let dealt = self.deal_planes(bits + products);
-        stated.iter().fold(dealt, |moves, &count| moves.stating(Extension::Bits, self.planes(count), 2))
+        stated.iter().fold(dealt, |moves, &count| moves.stating(Extension::Bits, self.planes(count), 1))
     }
 
     /// The levels above pairs of bits: `ands(blocks)` for that many, until one is left.
@@ -126,7 +127,7 @@ impl Parts {
             rings.iter().fold(Moves::default(), |all, &bits| all.and_also(moves(bits)))
         };
         let dealt = all(&|bits| {
-            let product = self.deal(bits).stating_numbers(self.elements, bits, 2);
+            let product = self.deal(bits).stating_numbers(self.elements, bits, 1);
             let [after, _] = turns(self.elements);
             product.and_also(self.deal_turned(bits).stating_numbers(after, bits, 1))
         });
@@ -254,7 +255,7 @@ pub(super) fn argmax(levels: &[Level], bits: u32, index: u32) -> Moves {
 
 /// Sums of so many products each, reshared.
 pub(super) fn sums_of_products(n: u64, bits: u32, terms: usize) -> Moves {
-    Moves::from(Talk::reshare(n, bits)).stating(Extension::Ring, [n; 3], 2 * terms)
+    Moves::from(Talk::reshare(n, bits)).stating(Extension::Ring, [n; 3], terms)
 }
 
 /// How often m low bits carry, in `bits` bits.

@@ -6,7 +6,7 @@ use super::{SEED, Talk};
 /// Bytes of remembered columns after which a run verifies before it goes on.
 pub const LARGE_BYTES: u64 = 128 << 20;
 
-/// Bytes of the columns of a batch of statements: two operands a term, and what the verifiers add.
+/// Bytes of the columns of a batch of statements: two factors a term, and what the verifiers add.
 pub fn batch_bytes(words: usize, terms: usize) -> u64 {
     8 * words as u64 * (2 * terms as u64 + 1)
 }
@@ -184,14 +184,13 @@ impl Shape {
         let words = stated.ring.iter().map(|(words, _)| words).sum();
         if words > 0 {
             let [first, second] = of_ring(words, |vars| groups(&stated.ring, vars));
-            let items = groups(&stated.ring, first + second) + 2 * stated.depth;
+            let items = groups(&stated.ring, first + second) + stated.depth;
             let others = cheapest(|vars| items.div_ceil(1 << vars), free.saturating_sub(2));
             return Shape { extension, vars: [vec![first, second], others].concat(), of_words: 2 };
         }
         let vars = match stated.depth {
             0 => vec![],
-            // a product states two inner products, which are folded side by side
-            depth => cheapest(|vars| 2 * depth.div_ceil(1 << vars), free),
+            depth => cheapest(|vars| depth.div_ceil(1 << vars), free),
         };
         Shape { extension, vars, of_words: 0 }
     }
@@ -221,9 +220,9 @@ impl Shape {
         self.vars.get(k).map_or(0, |&v| (3usize.pow(v) - 1) * self.extension.bytes())
     }
 
-    /// Bytes of what a verifier tells the other at the end: its operand and its share of the claim.
+    /// Bytes of what a verifier tells the other at the end: its summands of both factors and its share of the claim.
     pub fn final_bytes(&self) -> usize {
-        if self.vars.is_empty() { 0 } else { 2 * self.extension.bytes() }
+        if self.vars.is_empty() { 0 } else { 3 * self.extension.bytes() }
     }
 }
 
@@ -309,19 +308,16 @@ mod tests {
         Shape::ring(&Stated { depth, ..Stated::default() }, free)
     }
 
-    /// The two halves of the items that products leave, folded side by side or, from some fold on, together.
     #[test]
     fn one_group_takes_what_is_left_of_any_products() {
         for depth in (1..70).chain([127, 128, 129, 1039, 1040, 1041, 4608, 100_000, 1 << 24]) {
             for free in 0..8 {
                 let vars = products(depth, free).vars;
                 assert!(vars.iter().all(|vars| (1..=MOST).contains(vars)), "{depth}: {vars:?}");
-                for side_by_side in 0..vars.len() {
-                    let (apart, together) = vars[..vars.len() - 1].split_at(side_by_side);
-                    let fold = |items: usize, vars: &u32| items.div_ceil(1 << vars);
-                    let items = together.iter().fold(2 * apart.iter().fold(depth, fold), fold);
-                    assert!(items < 1 << vars[vars.len() - 1], "{depth}, {free} folds are free: {vars:?}");
-                }
+                let (last, others) = vars.split_last().expect("a fold");
+                let items = others.iter().fold(depth, |items, vars| items.div_ceil(1 << vars));
+                // and a mask
+                assert!(items < 1 << last, "{depth}, {free} folds are free: {vars:?}");
             }
         }
     }
@@ -330,15 +326,15 @@ mod tests {
     #[test]
     fn folds_are_as_many_as_pay() {
         let products_of = |depth: usize, free| {
-            let (mut groups, mut sum) = (2 * depth, 0);
+            let (mut groups, mut sum) = (depth, 0);
             for vars in products(depth, free).vars {
                 groups = groups.div_ceil(1 << vars);
                 sum += (3usize.pow(vars) - 1) * groups;
             }
             sum
         };
-        assert!([4, 5, 6].map(|free| products_of(1040, free)).is_sorted_by(|more, less| more > less));
-        assert_eq!(products(1040, 0), products(1040, 4), "a fifth is not worth its rounds");
+        assert!([4, 5, 6].map(|free| products_of(2080, free)).is_sorted_by(|more, less| more > less));
+        assert_eq!(products(2080, 0), products(2080, 4), "a fifth is not worth its rounds");
         assert!([0, 1].iter().all(|free| products(3, *free).folds() == 1));
         assert!(products(1 << 20, 5).folds() > 5, "a million products are worth a round");
         assert_eq!(products(0, 5).folds(), 0);

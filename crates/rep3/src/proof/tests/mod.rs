@@ -1,76 +1,105 @@
 mod products;
 
-use super::{Column, Kind, View};
+use super::batch::Role;
+use super::{Algebra, Column, Kind, View};
 use crate::planes::packed;
 use crate::testing::three;
 use crate::{Party, PartyId, RunError, Security};
-use privet_kernels::fold::Words;
 use privet_plan::cost::proofs::{Stated, verification};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
+/// A factor as both verifiers have it, before the prover and after it: at least one of them has some of it.
+type Factor = [Option<Vec<u64>>; 2];
+
 /// Statements of `terms` products over `words` words, true unless spoilt.
+#[derive(Clone)]
 struct Statement {
     kind: Kind,
     prover: PartyId,
-    u: Vec<Vec<u64>>,
-    v: Vec<Vec<u64>>,
-    before: Vec<u64>,
-    after: Vec<u64>,
+    /// Left and right.
+    terms: Vec<[Factor; 2]>,
+    /// The verifiers'.
+    s: [Vec<u64>; 2],
+}
+
+fn algebra(kind: Kind) -> Algebra {
+    match kind {
+        Kind::Bits | Kind::Numbers => Algebra::Bits,
+        Kind::Ring(ring) => Algebra::Ring(ring),
+    }
+}
+
+/// Whether a factor of a term is 0 or 1 a word.
+fn of_bits(kind: Kind, factor: usize) -> bool {
+    kind == Kind::Numbers && factor == 1
+}
+
+/// The whole of a term's factor 0 or 1.
+fn whole(kind: Kind, term: &[Factor; 2], factor: usize) -> Vec<u64> {
+    let algebra = match kind {
+        Kind::Ring(_) if factor == 1 => Algebra::Ring(Ring::R64),
+        _ => algebra(kind),
+    };
+    let mut there = term[factor].iter().flatten();
+    let first = there.next().expect("some of it").clone();
+    there.fold(first, |sum, more| algebra.sum(&sum, more))
 }
 
 fn statement(prg: &mut Prg, kind: Kind, prover: PartyId, words: usize, terms: usize) -> Statement {
-    let ring = match kind {
-        Kind::Bits | Kind::Numbers { .. } => Ring::R64,
-        Kind::Ring(ring) => ring,
+    let ring = algebra(kind).ring();
+    let mut column = |factor| {
+        let words = prg.elements(ring, words);
+        if of_bits(kind, factor) { words.into_iter().map(|w| w & 1).collect() } else { words }
     };
-    let mut columns = |of_u: bool| -> Vec<_> {
-        let column = |t: usize| {
-            let column = prg.elements(ring, words);
-            match kind.operand(t, of_u, &column.clone().into()) {
-                Words::Whole(_) => column,
-                Words::Bits(_) => column.into_iter().map(|w| w & 1).collect(),
-            }
-        };
-        (0..terms).map(column).collect()
-    };
-    let (u, v) = (columns(true), columns(false));
-    let before = prg.elements(ring, words);
-    let after = (0..words)
-        .map(|m| match kind {
-            Kind::Bits => u.iter().zip(&v).fold(before[m], |sum, (u, v)| sum ^ (u[m] & v[m])),
-            // one of them is 0 or 1
-            Kind::Numbers { .. } => {
-                u.iter().zip(&v).fold(before[m], |sum, (u, v)| sum ^ u[m].wrapping_mul(v[m]))
-            }
-            Kind::Ring(ring) => ring.wrap(
-                u.iter()
-                    .zip(&v)
-                    .fold(before[m], |s, (u, v)| s.wrapping_add(u[m].wrapping_mul(v[m])))
-                    .wrapping_neg(),
-            ),
+    let terms: Vec<[Factor; 2]> = (0..terms)
+        .map(|t| {
+            [0, 1].map(|factor| {
+                let both = [column(factor), column(factor)].map(Some);
+                // of ring elements both have a summand
+                let [b, a] = both;
+                match (t + factor) % 3 {
+                    1 if !matches!(kind, Kind::Ring(_)) => [b, None],
+                    2 if !matches!(kind, Kind::Ring(_)) => [None, a],
+                    _ => [b, a],
+                }
+            })
         })
         .collect();
-    Statement { kind, prover, u, v, before, after }
+    let before = column(0);
+    let mut after = before.clone();
+    for term in &terms {
+        let [left, right] = [0, 1].map(|factor| whole(kind, term, factor));
+        match kind {
+            // one of them is 0 or 1
+            Kind::Numbers => {
+                after.iter_mut().zip(left.iter().zip(&right)).for_each(|(s, (l, r))| *s ^= l * r)
+            }
+            _ => algebra(kind).add_product(&mut after, &left, &right),
+        }
+    }
+    algebra(kind).negate(&mut after);
+    Statement { kind, prover, terms, s: [before, after] }
 }
 
 impl Statement {
     fn push(&self, party: &mut Party) {
-        let columns_of = |of_u: bool, c: &Vec<Vec<u64>>| -> Vec<Column> {
-            let column = |(t, c): (usize, &Vec<u64>)| match self.kind.operand(t, of_u, &c.clone().into()) {
-                Words::Whole(_) => c.clone().into(),
-                Words::Bits(_) => packed(c).into(),
-            };
-            c.iter().enumerate().map(column).collect()
+        let column = |factor: usize, c: &[u64]| -> Column {
+            if of_bits(self.kind, factor) { packed(c).into() } else { c.to_vec().into() }
         };
-        let (u, v) = (columns_of(true, &self.u), columns_of(false, &self.v));
-        let column = |c: &Vec<u64>| Column::from(c.clone());
-        let view = if party.id == self.prover {
-            View::Prover { u, v }
-        } else if party.id == self.prover.prev() {
-            View::Before { u, s: column(&self.before) }
-        } else {
-            View::After { v, s: column(&self.after) }
+        let view = match Role::of(party.id, self.prover) {
+            Role::Prover => {
+                let of = |term: &[Factor; 2]| [0, 1].map(|f| column(f, &whole(self.kind, term, f)));
+                View::Prover(self.terms.iter().map(of).collect())
+            }
+            verifier => {
+                let side = usize::from(verifier == Role::After);
+                let of = |term: &[Factor; 2]| {
+                    [0, 1].map(|f| term[f][side].as_ref().map(|summand| column(f, summand)))
+                };
+                let s = self.s[side].clone().into();
+                View::Verifier { terms: self.terms.iter().map(of).collect(), s }
+            }
         };
         party.transcript.as_mut().unwrap().push(self.kind, self.prover, view);
     }
@@ -84,14 +113,10 @@ fn ring(bits: u32) -> Kind {
     Kind::Ring(Ring::new(bits))
 }
 
-fn numbers(first: usize) -> Kind {
-    Kind::Numbers { first }
-}
-
 #[test]
 fn true_statements_pass() {
     let mut prg = stream();
-    for kind in [Kind::Bits, numbers(0), numbers(1), numbers(3), ring(1), ring(8), ring(33), ring(64)] {
+    for kind in [Kind::Bits, Kind::Numbers, ring(1), ring(8), ring(33), ring(64)] {
         for (words, terms) in
             [(1, 1), (2, 3), (15, 1), (16, 1), (17, 2), (63, 1), (64, 2), (65, 1), (1000, 2), (8300, 2)]
         {
@@ -108,7 +133,7 @@ fn true_statements_pass() {
                 let of = &mut stated[s.prover.index()];
                 let batches = match s.kind {
                     Kind::Bits => &mut of.bits,
-                    Kind::Numbers { .. } => &mut of.numbers,
+                    Kind::Numbers => &mut of.numbers,
                     Kind::Ring(_) => &mut of.ring,
                 };
                 batches.push((words, terms));
@@ -134,9 +159,18 @@ fn nothing_to_prove_costs_nothing() {
     assert_eq!(rounds, [0; 3]);
 }
 
-/// An attempt to cheat: one bit of one column, at one party or at both that hold it.
+/// What of a statement.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Factor { term: usize, factor: usize },
+    Sum,
+}
+
+/// An attempt to cheat: one bit of a verifier's column, at that party alone, or at the prover, or at both.
 struct Lie {
-    column: usize,
+    place: Place,
+    /// Whose column: 0 of the party before the prover, 1 of the one after.
+    side: usize,
     word: usize,
     bit: u32,
     only: Option<PartyId>,
@@ -145,55 +179,52 @@ struct Lie {
 impl Lie {
     fn draw(prg: &mut Prg, s: &Statement) -> Lie {
         let mut below = |n: usize| (prg.elements(Ring::R64, 1)[0] % n as u64) as usize;
-        let (column, terms) = (below(2 * s.u.len() + 2), s.u.len());
-        let is_bits =
-            |t: usize, of_u: bool| matches!(s.kind.operand(t, of_u, &vec![].into()), Words::Bits(_));
-        let bits = match s.kind {
-            Kind::Ring(ring) => ring.bits() as usize,
-            _ if column < terms && is_bits(column, true) => 1,
-            _ if (terms..2 * terms).contains(&column) && is_bits(column - terms, false) => 1,
+        let terms = s.terms.len();
+        let place = match below(2 * terms + 1) {
+            i if i < 2 * terms => Place::Factor { term: i / 2, factor: i % 2 },
+            _ => Place::Sum,
+        };
+        let bits = match (s.kind, place) {
+            (Kind::Ring(ring), _) => ring.bits() as usize,
+            (kind, Place::Factor { factor, .. }) if of_bits(kind, factor) => 1,
             _ => 64,
         };
-        Lie {
-            column,
-            word: below(s.before.len()),
-            bit: below(bits) as u32,
-            only: PartyId::new(below(6) as u8),
-        }
+        let (side, word) = (below(2), below(s.s[0].len()));
+        Lie { place, side, word, bit: below(bits) as u32, only: PartyId::new(below(6) as u8) }
     }
 
     /// Whether the statement is false for whoever believes the lie.
     fn matters(&self, s: &Statement) -> bool {
-        let (terms, flip) = (s.u.len(), 1u64 << self.bit);
-        let other = match self.column {
-            c if c < terms => s.v[c][self.word],
-            c if c < 2 * terms => s.u[c - terms][self.word],
-            _ => return true,
-        };
+        let flip = 1u64 << self.bit;
+        let Place::Factor { term, factor } = self.place else { return true };
+        if s.terms[term][factor][self.side].is_none() {
+            return false;
+        }
+        let other = whole(s.kind, &s.terms[term], 1 - factor)[self.word];
         match s.kind {
             Kind::Bits => other & flip != 0,
-            Kind::Numbers { .. } => other != 0,
+            Kind::Numbers => other != 0,
             Kind::Ring(ring) => ring.wrap(other.wrapping_mul(flip)) != 0,
         }
     }
 
     fn tell(&self, s: &Statement) -> Statement {
-        let (terms, flip) = (s.u.len(), 1u64 << self.bit);
-        let mut t = Statement {
-            u: s.u.clone(),
-            v: s.v.clone(),
-            before: s.before.clone(),
-            after: s.after.clone(),
-            ..*s
+        let mut told = s.clone();
+        let column = match self.place {
+            Place::Factor { term, factor } => told.terms[term][factor][self.side].as_mut().expect("there"),
+            Place::Sum => &mut told.s[self.side],
         };
-        let column = match self.column {
-            c if c < terms => &mut t.u[c],
-            c if c < 2 * terms => &mut t.v[c - terms],
-            c if c == 2 * terms => &mut t.before,
-            _ => &mut t.after,
-        };
-        column[self.word] ^= flip;
-        t
+        column[self.word] ^= 1 << self.bit;
+        told
+    }
+
+    /// Whether this party knows what was changed.
+    fn reaches(&self, id: PartyId, s: &Statement) -> bool {
+        match Role::of(id, s.prover) {
+            Role::Prover => self.place != Place::Sum,
+            Role::Before => self.side == 0,
+            Role::After => self.side == 1,
+        }
     }
 }
 
@@ -202,7 +233,7 @@ fn no_false_statement_passes() {
     let mut prg = stream();
     let mut lies = 0;
     while lies < 2000 {
-        let kinds = [Kind::Bits, Kind::Bits, numbers(0), numbers(1), numbers(2), ring(1), ring(13), ring(64)];
+        let kinds = [Kind::Bits, Kind::Bits, Kind::Numbers, Kind::Numbers, ring(1), ring(13), ring(64)];
         let kind = kinds[lies % kinds.len()];
         // now and then so many that words are folded in the largest groups
         let (words, terms) = if lies % 49 == 48 { (8300, 2) } else { [(1, 1), (3, 2), (70, 1)][lies % 3] };
@@ -212,23 +243,13 @@ fn no_false_statement_passes() {
             continue;
         }
         let told = lie.tell(&s);
-        // the party that holds a column alone must be the one that is told
+        let believes = |id| lie.only.is_none_or(|only| only == id);
         let results = three(Security::Malicious, |party| {
             party.enter(0, "tested");
-            let believes = lie.only.is_none_or(|only| only == party.id) || lie.column >= 2 * terms;
-            if believes {
-                told.push(party)
-            } else {
-                s.push(party)
-            }
+            if believes(party.id) { &told } else { &s }.push(party);
             party.verify()
         });
-        let holds = match lie.only {
-            // this party's view does not have the column, so nothing was changed
-            Some(only) if only == s.prover.next() && lie.column < terms => false,
-            Some(only) if only == s.prover.prev() && (terms..2 * terms).contains(&lie.column) => false,
-            _ => true,
-        };
+        let holds = PartyId::ALL.into_iter().any(|id| believes(id) && lie.reaches(id, &s));
         for (id, result) in PartyId::ALL.into_iter().zip(&results) {
             assert_eq!(result.is_err(), holds, "{kind:?}, attempt {lies}, {id}: {result:?}");
         }

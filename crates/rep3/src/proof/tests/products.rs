@@ -1,7 +1,7 @@
 //! Matrix products and convolutions.
 
 use crate::linear::{Operand, products};
-use crate::proof::{ProductClaim, View};
+use crate::proof::ProductClaim;
 use crate::testing::{edges, open, share, three};
 use crate::{Party, PartyId, RunError, Security, Share};
 use privet_family::Products;
@@ -148,9 +148,7 @@ fn no_wrong_element_passes() {
                     let transcript = party.transcript.as_mut().unwrap();
                     assert!(transcript.products.is_empty() && transcript.claims.len() == 3);
                     for claim in transcript.claims.iter_mut().filter(|claim| claim.prover == liar) {
-                        let (View::Before { s, .. } | View::After { s, .. }) = &mut claim.view else {
-                            continue;
-                        };
+                        let Some(s) = &mut claim.s else { continue };
                         if party.id == if side == "before" { liar.prev() } else { liar.next() } {
                             let mut words = s.to_vec();
                             let at = attempt % words.len();
