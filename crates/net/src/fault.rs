@@ -29,7 +29,7 @@ pub enum Action {
     Truncate(usize),
     /// The bit with this number is inverted (taken modulo the length; an empty message gets one byte).
     FlipBit(usize),
-    /// It is sent twice. The sender does not learn of the second, so not either that the peer had ended before it.
+    /// It is sent twice, as a network would: the sender knows nothing of the second, not even that the peer had ended before it.
     Duplicate,
     /// It is sent after the next message.
     Reorder,

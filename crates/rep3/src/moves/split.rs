@@ -176,14 +176,16 @@ fn after(v: Vec<Column>, s: &Column) -> View {
     verifier(v, s, |v| [v.get(1).cloned(), Some(v[0].clone())])
 }
 
+/// Of what it knows alone, with what [`prover`]'s factors have too much of it taken off.
 fn verifier(own: Vec<Column>, s: &Column, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
     let terms = own.chunks(2).map(term).collect();
-    let mut pairs = own.as_chunks::<2>().0.iter().peekable();
-    if pairs.peek().is_none() {
+    if own.len() < 2 {
         return View::Verifier { terms, s: s.clone() };
     }
     let mut s = s.to_vec();
-    pairs.for_each(|[a, b]| Algebra::Bits.subtract_product(&mut s, a, b));
+    for [a, b] in own.as_chunks::<2>().0 {
+        Algebra::Bits.subtract_product(&mut s, a, b);
+    }
     View::Verifier { terms, s: s.into() }
 }
 
