@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What one node cost one party (or, at the dealer of `fss`, the larger of the two streams).
+/// What one node cost one party (or, at a dealer, the larger of the parties' streams).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeStats {
     /// Wall-clock seconds.

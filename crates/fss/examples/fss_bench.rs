@@ -8,7 +8,7 @@
 
 use privet_family::NodeStats;
 use privet_fss::keys::{KeyError, KeySink, KeySource};
-use privet_fss::{Dealer, Eval, Evaluator, Given, MaskedWeights, PartyId, SessionMasks, States};
+use privet_fss::{Dealer, Eval, Evaluator, Fss, Given, MaskedWeights, PartyId, SessionMasks, States};
 use privet_kernels::{Device, cpu};
 use privet_net::{Channel, Meter, NetError, Step};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Rounding, Type, Update};
@@ -189,7 +189,7 @@ fn step(path: &str) {
     let graph = Graph::from_json(&std::fs::read(path).expect("a readable file")).expect("a graph");
     let rounding = RoundingMode::Stochastic;
     let precision = Precision { keep_ring: true, rounding, ..Precision::default() };
-    let plan = lower(&graph, &BTreeMap::new(), &precision).expect("a step of training").plan;
+    let plan = lower(&graph, &BTreeMap::new(), &precision, &Fss).expect("a step of training").plan;
     let mut kinds: BTreeMap<String, [f64; 4]> = BTreeMap::new();
     let (_, [dealer, evaluator], _) = measure(&plan, cpu(1).as_ref());
     for (v, node) in plan.nodes.iter().enumerate() {

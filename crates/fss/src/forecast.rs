@@ -4,19 +4,35 @@
 //! two). *Masked*: the mask is uniform in the ring, fresh, and known to no evaluator, so the opened value is uniform
 //! whatever the secret is. *Revealed*: the receiver learns the value itself.
 
-use privet_family::{Forecast, OpeningList, PlannedOpening, When};
-use privet_plan::Plan;
-use privet_plan::cost::{self, GateCost};
+use privet_family::{Facts, Forecast, OpeningList, PlannedOpening, When};
+use privet_plan::cost::Security;
 use privet_plan::ir::{Node, Op, Rounding, ValueId};
 use privet_plan::tournament::{self, Tournament};
+use privet_plan::{Plan, Refusal, Target};
 
 /// The family, as estimates and audits see it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fss;
 
+/// What holds for all plans.
+pub const FACTS: Facts = Facts {
+    name: "fss",
+    parties: 2..=2,
+    has_dealer: true,
+    needs_preparation: true,
+    withstands: &[Security::SemiHonest],
+};
+
+/// Every checked plan can be run.
+impl Target for Fss {
+    fn refusals(&self, _plan: &Plan) -> Vec<Refusal> {
+        Vec::new()
+    }
+}
+
 impl Forecast for Fss {
-    fn prices(&self) -> &dyn GateCost {
-        &cost::Fss
+    fn facts(&self) -> &'static Facts {
+        &FACTS
     }
 
     fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {

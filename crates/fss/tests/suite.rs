@@ -4,9 +4,9 @@ mod common;
 
 use common::{RecordCoins, World};
 use privet_family::NodeStats;
-use privet_fss::SessionMasks;
+use privet_fss::{Fss, SessionMasks};
 use privet_net::{Channel, mem};
-use privet_plan::cost::{Cost, Fss, GateCost};
+use privet_plan::cost::{Cost, Operation, Prices, known};
 use privet_plan::interpret_step;
 use privet_plan::ir::Op;
 use privet_plan::suite::{Case, cases, training_cases};
@@ -48,14 +48,13 @@ fn declared_equals_counted(case: &Case, counted: &[NodeStats]) {
     let nodes = &case.plan.nodes;
     // All states are opened in one round: it is the whole run's, and counted at the first of them.
     let first = nodes.iter().position(|node| matches!(node.op, Op::State { .. }));
-    let run = Fss.run(&case.plan);
+    let (run, known) = (Fss.run(&case.plan), known(&case.plan));
     assert_eq!(run, Cost { rounds: first.is_some() as u64, ..Cost::default() }, "{}", case.name);
     for (v, node) in nodes.iter().enumerate() {
         if node.op.is_local() || matches!(node.op, Op::Input { .. } | Op::Weight { .. }) {
             continue;
         }
-        let operands: Vec<_> = node.inputs.iter().map(|&i| &nodes[i].ty).collect();
-        let mut declared = Fss.operation(&node.op, &operands, &node.ty);
+        let mut declared = Fss.operation(&Operation::of(&case.plan, v, &known));
         declared.rounds += if first == Some(v) { run.rounds } else { 0 };
         let found = &counted[v];
         assert_eq!(

@@ -86,8 +86,8 @@ pub enum Rounding {
     /// Up with probability `(x mod 2^f) / 2^f`, down otherwise, independently for every element.
     Stochastic,
     /// [`Rounding::Floor`]'s result, one more or one less, modulo 2^k', as is cheapest for the family: it must not fail
-    /// in any other way, whatever x is. The interpreter and `fss` give the floor; `rep3` adds the floors of three
-    /// uniform summands and one, at no cost, which is `x / 2^f - 1/2` on average. [`crate::slack()`] says how far
+    /// in any other way, whatever x is. The interpreter gives the floor; a family of three
+    /// summands may add their floors and one, at no cost, which is `x / 2^f - 1/2` on average. [`crate::slack()`] says how far
     /// the values that follow may be off.
     OneUlp,
 }
@@ -253,7 +253,7 @@ pub enum Op {
     },
     /// `floor((x + d) / 2^shift)`, d uniform in `[0, 2^shift)` and known to the parties: the same distribution as
     /// [`Rounding::Stochastic`], elements of fresh masks independently, and rings as there; where no coins are given, d
-    /// is the middle. For values inside a function, where it costs `fss` next to nothing.
+    /// is the middle. For values inside a function, where masked values make it cost next to nothing.
     Dither {
         /// Bits.
         shift: u32,
@@ -310,6 +310,64 @@ pub enum Op {
         /// Dimension.
         dim: usize,
     },
+}
+
+/// The operations of one kind, as a pattern: `source` (what owners share and everybody knows), `local` (those of
+/// [`crate::apply_local`]) or `gate` (all others). Who has something to say of one kind alone names it and these
+/// for the others, so that an operation that is forgotten does not compile: there are no wildcards over [`Op`].
+#[macro_export]
+macro_rules! ops {
+    (source) => {
+        $crate::ir::Op::Input { .. }
+            | $crate::ir::Op::Weight { .. }
+            | $crate::ir::Op::State { .. }
+            | $crate::ir::Op::Public { .. }
+    };
+    (local) => {
+        $crate::ir::Op::Add
+            | $crate::ir::Op::Sub
+            | $crate::ir::Op::Neg
+            | $crate::ir::Op::AddConst { .. }
+            | $crate::ir::Op::MulConst { .. }
+            | $crate::ir::Op::SumPool2d { .. }
+            | $crate::ir::Op::AdaptiveSumPool2d
+            | $crate::ir::Op::Sum { .. }
+            | $crate::ir::Op::Reduce
+            | $crate::ir::Op::Rescale
+            | $crate::ir::Op::Reshape
+            | $crate::ir::Op::Permute { .. }
+            | $crate::ir::Op::Slice { .. }
+            | $crate::ir::Op::Concat { .. }
+            | $crate::ir::Op::Reverse { .. }
+            | $crate::ir::Op::Pad { .. }
+            | $crate::ir::Op::Expand
+            | $crate::ir::Op::Mix { .. }
+            | $crate::ir::Op::ShiftUp { .. }
+            | $crate::ir::Op::Approximates { .. }
+    };
+    (gate) => {
+        $crate::ops!(bilinear)
+            | $crate::ops!(table)
+            | $crate::ir::Op::Scale
+            | $crate::ir::Op::Dropout { .. }
+            | $crate::ir::Op::Truncate { .. }
+            | $crate::ir::Op::Dither { .. }
+            | $crate::ir::Op::Relu
+            | $crate::ir::Op::Extend
+            | $crate::ir::Op::MaxPool2d { .. }
+            | $crate::ir::Op::Max
+            | $crate::ir::Op::IsNegative
+            | $crate::ir::Op::Equal
+            | $crate::ir::Op::Choose
+            | $crate::ir::Op::Select
+            | $crate::ir::Op::Argmax { .. }
+    };
+    (bilinear) => {
+        $crate::ir::Op::Linear | $crate::ir::Op::MatMul | $crate::ir::Op::Conv2d { .. } | $crate::ir::Op::Mul
+    };
+    (table) => {
+        $crate::ir::Op::Lookup { .. } | $crate::ir::Op::Piecewise { .. } | $crate::ir::Op::Exponential { .. }
+    };
 }
 
 impl Op {

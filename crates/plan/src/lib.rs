@@ -2,7 +2,8 @@
 //!
 //! [`graph::Graph`] is what the front end captured: real-number semantics, source lines, calibrated ranges.
 //! [`ir::Plan`] is the typed integer program whose meaning [`mod@interpret`] fixes; [`real`] evaluates it without
-//! rounding; [`lower()`] goes from the first to the second. [`local`] and [`tournament`] are shared with the protocols, so that they cannot disagree.
+//! rounding; [`lower()`] goes from the first to the second, for a family that is given to it as a [`Target`]. No family is
+//! named here. [`local`] and [`tournament`] are shared with the protocols, so that they cannot disagree.
 
 pub mod check;
 pub mod codec;
@@ -18,22 +19,25 @@ pub mod local;
 pub mod lower;
 pub mod program;
 pub mod real;
+pub mod shown;
 pub mod slack;
 pub(crate) mod strided;
 #[cfg(feature = "suite")]
 pub mod suite;
 pub mod tables;
+pub mod target;
 pub mod tournament;
 
 pub use check::PlanError;
-pub use cost::{Estimate, Network, Rates, estimate};
+pub use cost::{Estimate, Network, Prices, Rates, estimate};
 pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_publics, encode_states, encode_weights};
 pub use float::FloatTensor;
 pub use graph::Graph;
 pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all, interpret_step};
 pub use ir::Plan;
 pub use local::{Affine, apply_local};
-pub use lower::{CheckReport, Lowered, Precision, lower, lower_for};
+pub use lower::{CheckReport, Lowered, Precision, lower};
 pub use program::Program;
 pub use real::{interpret_real, interpret_real_all, interpret_real_step};
 pub use slack::slack;
+pub use target::{Refusal, Refused, Target, admit, admit_all};

@@ -3,6 +3,7 @@
 
 use crate::element::Element;
 use crate::ir::{Op, Type};
+use crate::ops;
 use crate::strided;
 use privet_ring::{Pool2d, Ring};
 
@@ -18,29 +19,10 @@ pub enum Affine {
 impl Op {
     /// True for the operations of [`apply_local`]: no key, no byte on the wire.
     pub fn is_local(&self) -> bool {
-        use Op::*;
-        matches!(
-            self,
-            Add | Sub
-                | Neg
-                | AddConst { .. }
-                | MulConst { .. }
-                | SumPool2d { .. }
-                | AdaptiveSumPool2d
-                | Sum { .. }
-                | Reduce
-                | Rescale
-                | Reshape
-                | Permute { .. }
-                | Slice { .. }
-                | Concat { .. }
-                | Reverse { .. }
-                | Pad { .. }
-                | Expand
-                | Mix { .. }
-                | ShiftUp { .. }
-                | Approximates { .. }
-        )
+        match self {
+            ops!(local) => true,
+            ops!(source) | ops!(gate) => false,
+        }
     }
 }
 
@@ -102,7 +84,7 @@ pub fn apply_local<E: Element>(
             map(&|a| a.mul(c).rescale(types[0].frac, output.frac))
         }
         Op::Approximates { function } => E::approximated(function, shape, x, inputs[1]),
-        _ => panic!("{op:?} is not a local operation"),
+        ops!(source) | ops!(gate) => panic!("{op:?} is not a local operation"),
     }
 }
 

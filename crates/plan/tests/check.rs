@@ -3,10 +3,11 @@
 mod common;
 
 use common::build::Model;
+use common::lower;
 use common::{run, single, ty};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Op, Plan, Rounding, Type};
-use privet_plan::{Graph, PlanError, Precision, lower};
+use privet_plan::{Graph, PlanError, Precision};
 use privet_ring::{Conv2d, Pool2d};
 use proptest::prelude::*;
 

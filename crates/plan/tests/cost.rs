@@ -1,61 +1,14 @@
-//! Declared prices, by hand, and network descriptions.
+//! Estimates are sums of prices, a price sees who knows what, and network descriptions.
 
 mod common;
 
 use common::build::Model;
-use common::{single, ty};
-use privet_plan::cost::{Cost, Fss, GateCost, Network};
+use common::{lower, single, ty};
+use privet_plan::cost::{Cost, Known, Network, Offline, Operation, Security, known};
 use privet_plan::graph::GraphOp;
-use privet_plan::ir::{Op, Rounding, Type};
-use privet_plan::{Precision, Rates, estimate, lower};
-use privet_ring::Pool2d;
-
-fn price(op: Op, operands: &[Type], result: Type) -> Cost {
-    single(op.clone(), operands, result.clone()).check().unwrap();
-    Fss.operation(&op, &operands.iter().collect::<Vec<_>>(), &result)
-}
-
-#[test]
-fn gates_of_the_masked_family() {
-    let x = ty(&[1000], 64, 16);
-    let relu = price(Op::Relu, std::slice::from_ref(&x), x.clone());
-    // n = 63: 16 * (56 + 2) bytes and 57 calls; three words; one bit and one word opened
-    assert_eq!((relu.comparisons, relu.aes, relu.rounds), (1000, 57_000, 2));
-    assert_eq!((relu.key_bytes_other, relu.key_bytes), (928_000, 928_000 + 24_000));
-    assert_eq!(relu.wire_bytes, 125 + 8000);
-    let op = Op::Truncate { shift: 16, rounding: Rounding::Floor };
-    let truncate = price(op, std::slice::from_ref(&x), ty(&[1000], 48, 0));
-    assert_eq!((truncate.key_bytes_other, truncate.aes), (16 * 11 * 1000, 10_000));
-    assert_eq!(truncate.key_bytes - truncate.key_bytes_other, 2 * 6 * 1000);
-    assert_eq!(truncate.wire_bytes, 125 + 6000);
-    let small = price(Op::Extend, &[ty(&[8], 5, 0)], ty(&[8], 12, 0));
-    assert_eq!(
-        (small.key_bytes_other, small.key_bytes, small.aes),
-        (8 * 32, 8 * 32 + 24, 8),
-        "early termination needs no level"
-    );
-    let w = [ty(&[4, 30], 64, 16), ty(&[10, 30], 64, 16)];
-    let linear = price(Op::Linear, &w, ty(&[4, 10], 64, 32));
-    assert_eq!((linear.macs, linear.wire_bytes, linear.key_bytes, linear.rounds), (1200, 320, 320, 1));
-    let window =
-        Pool2d { kernel: [3, 3], stride: [2, 2], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
-    let pool = price(Op::MaxPool2d { window }, &[ty(&[1, 1, 5, 5], 32, 0)], ty(&[1, 1, 2, 2], 32, 0));
-    assert_eq!((pool.comparisons, pool.rounds), (2 * 2 * 5 + 2 * 2 * 2, 8));
-    let argmax = price(Op::Argmax { dim: 1 }, &[ty(&[7, 10], 32, 0)], ty(&[7], 8, 0));
-    // four levels: bit, value, index
-    assert_eq!((argmax.comparisons, argmax.rounds), (63, 12));
-    assert_eq!(price(Op::IsNegative, &[ty(&[64], 32, 0)], ty(&[64], 8, 0)).wire_bytes, 8 + 64);
-    let equal = price(Op::Equal, &[ty(&[8], 32, 0), ty(&[8], 32, 0)], ty(&[8], 8, 0));
-    assert_eq!((equal.key_bytes, equal.aes), (8 * (16 * 27 + 2), 8 * 26));
-    // two and a half frames of words: the second one is evaluator 0's
-    let frame = 64 * 1024;
-    let many = price(
-        Op::Mul,
-        &[ty(&[5 * frame / 2], 64, 0), ty(&[5 * frame / 2], 64, 0)],
-        ty(&[5 * frame / 2], 64, 0),
-    );
-    assert_eq!((many.key_bytes, many.key_bytes_other), (8 * frame as u64 * 3 / 2, 8 * frame as u64));
-}
+use privet_plan::ir::{Node, Op, Type};
+use privet_plan::suite::Toll;
+use privet_plan::{Estimate, Plan, Precision, Prices, Rates, estimate};
 
 #[test]
 fn an_estimate_adds_up_and_scales_with_the_batch() {
@@ -69,7 +22,7 @@ fn an_estimate_adds_up_and_scales_with_the_batch() {
     let of = |batch: usize, network: Network| {
         let graph = m.graph.with_batch(batch).unwrap();
         let plan = lower(&graph, &m.params, &Precision::default()).unwrap().plan;
-        estimate(&plan, &Fss, &Rates::default(), &network)
+        estimate(&plan, &Toll, &Rates::default(), &network)
     };
     let (one, eight) = (of(1, Network::LAN), of(8, Network::LAN));
     assert_eq!((eight.total.macs, eight.total.comparisons), (8 * one.total.macs, 8 * one.total.comparisons));
@@ -84,7 +37,7 @@ fn an_estimate_adds_up_and_scales_with_the_batch() {
 
 #[test]
 fn a_step_of_training_has_an_estimate() {
-    let of = |outputs: usize, momentum: bool, prices: &dyn GateCost| {
+    let of = |outputs: usize, momentum: bool| {
         let mut m = Model::new(1, 8);
         let (x, g) = (m.input(&[8, 30]), m.input(&[8, outputs]));
         let w = m.state(&[outputs, 30], 0.5);
@@ -104,22 +57,19 @@ fn a_step_of_training_has_an_estimate() {
         m.update(w, next);
         let precision = Precision { keep_ring: true, ..Precision::default() };
         let plan = lower(&m.graph, &m.params, &precision).unwrap().plan;
-        estimate(&plan, prices, &Rates::default(), &Network::LAN)
+        estimate(&plan, &Toll, &Rates::default(), &Network::LAN)
     };
-    let rep3 = privet_plan::cost::Rep3::default();
-    for prices in [&Fss as &dyn GateCost, &rep3] {
-        let (plain, momentum) = (of(10, false, prices), of(10, true, prices));
-        let states = |e: &privet_plan::Estimate| e.session.client_bytes;
-        assert!(states(&plain) >= 8 * 300 && states(&momentum) >= 2 * states(&plain));
-        // momentum and gradient are added before one truncation
-        assert!(momentum.total.wire_bytes >= plain.total.wire_bytes);
-        assert_eq!(momentum.total.comparisons, plain.total.comparisons);
-        assert!(momentum.memory_bytes >= plain.memory_bytes + 16 * 300);
-        assert!(plain.total.rounds > 0 && plain.total.macs >= 2 * 8 * 30 * 10);
-        assert_eq!(of(20, false, prices).total.macs, 2 * plain.total.macs);
-    }
-    let keys = of(10, false, &Fss).total.key_bytes;
-    let more = of(20, false, &Fss).total.key_bytes;
+    let (plain, momentum) = (of(10, false), of(10, true));
+    let states = |e: &Estimate| e.session.client_bytes;
+    assert!(states(&plain) >= 8 * 300 && states(&momentum) >= 2 * states(&plain));
+    // momentum and gradient are added before one truncation
+    assert!(momentum.total.wire_bytes >= plain.total.wire_bytes);
+    assert_eq!(momentum.total.comparisons, plain.total.comparisons);
+    assert!(momentum.memory_bytes >= plain.memory_bytes + 16 * 300);
+    assert!(plain.total.rounds > 0 && plain.total.macs >= 2 * 8 * 30 * 10);
+    assert_eq!(of(20, false).total.macs, 2 * plain.total.macs);
+    let keys = of(10, false).total.key_bytes;
+    let more = of(20, false).total.key_bytes;
     assert!(keys > 0 && more.abs_diff(2 * keys) < keys / 20, "{keys} {more}");
 }
 
@@ -142,16 +92,98 @@ fn network_descriptions() {
     }
 }
 
+/// What families see of operands: owners know what they share and what local operations make of it, nobody what gates give.
 #[test]
-fn gates_of_the_replicated_family() {
-    use privet_plan::cost::Rep3;
-    let price = |op: Op, operands: &[Type], result: Type| {
-        single(op.clone(), operands, result.clone()).check().unwrap();
-        Rep3::default().operation(&op, &operands.iter().collect::<Vec<_>>(), &result)
+fn prices_are_told_who_knows_an_operand() {
+    let node = |op, inputs: &[usize], shape: &[usize]| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: ty(shape, 32, 0),
+        layer: String::new(),
     };
-    let w = [ty(&[4, 30], 37, 8), ty(&[10, 30], 37, 8)];
-    let linear = price(Op::Linear, &w, ty(&[4, 10], 37, 16));
-    assert_eq!((linear.macs, linear.wire_bytes, linear.key_bytes, linear.rounds), (1200, 185, 0, 1));
-    let op = Op::Truncate { shift: 16, rounding: Rounding::OneUlp };
-    assert_eq!(price(op, &[ty(&[1000], 64, 16)], ty(&[1000], 48, 0)), Cost::default());
+    let weight = |name: &str, owner: &str| Op::Weight { name: name.into(), owner: owner.into() };
+    let mut plan = single(Op::Neg, &[ty(&[2, 2], 32, 0)], ty(&[2, 2], 32, 0));
+    plan.nodes.extend([
+        node(weight("w", "model_owner"), &[], &[2, 2]),
+        node(weight("v", "data"), &[], &[2, 2]),
+        node(Op::Public { name: "p".into(), limit: 1.0 }, &[], &[]),
+        node(Op::State { name: "s".into(), owner: "model_owner".into() }, &[], &[2, 2]),
+        node(Op::MulConst { value: 3 }, &[2], &[2, 2]),
+        node(Op::Add, &[1, 3], &[2, 2]),
+        node(Op::Add, &[2, 3], &[2, 2]),
+        node(Op::Sub, &[6, 5], &[2, 2]),
+        node(Op::MatMul, &[1, 6], &[2, 2]),
+        node(Op::Scale, &[2, 4], &[2, 2]),
+        node(Op::Neg, &[10], &[2, 2]),
+    ]);
+    plan.check().unwrap();
+    let (data, model) = (Known::Role("data"), Known::Role("model_owner"));
+    use Known::{Everybody, Nobody};
+    let found = known(&plan);
+    assert_eq!(
+        found,
+        [data, data, model, data, Everybody, Nobody, model, data, Nobody, Nobody, Nobody, Nobody, Nobody]
+    );
+    let product = Operation::of(&plan, 10, &found);
+    assert_eq!(product.operands.iter().map(|x| x.known).collect::<Vec<_>>(), [data, model]);
+    assert_eq!(product.types(), [&ty(&[2, 2], 32, 0); 2]);
+}
+
+/// A family whose parties prepare correlations among themselves, and pay nothing for what an owner multiplies itself.
+struct Talkative;
+
+impl Prices for Talkative {
+    fn protocol(&self) -> &'static str {
+        "talkative"
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
+    }
+
+    fn operation(&self, operation: &Operation<'_>) -> Cost {
+        let shared = matches!(operation.op, Op::Input { .. });
+        if shared || operation.operands.iter().any(|x| x.known != Known::Nobody) {
+            return Cost { rounds: 1, ..Cost::default() };
+        }
+        let offline = Offline { macs: 10_000_000, aes: 900_000, wire_bytes: 1_250_000, rounds: 2 };
+        Cost { rounds: 1, key_bytes: 64, key_bytes_other: 64, offline, ..Cost::default() }
+    }
+
+    fn output(&self, _: &Type) -> Cost {
+        Cost::default()
+    }
+
+    fn held_bytes(&self, ty: &Type) -> u64 {
+        8 * ty.len() as u64
+    }
+}
+
+#[test]
+fn what_parties_prepare_among_themselves_is_estimated_apart() {
+    let x = ty(&[2, 2], 32, 0);
+    let node = |op, inputs: &[usize]| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: ty(&[2, 2], 32, 0),
+        layer: "layer".into(),
+    };
+    let mut plan = single(Op::Relu, std::slice::from_ref(&x), x.clone());
+    plan.nodes.extend([node(Op::Relu, &[1]), node(Op::Mul, &[2, 2])]);
+    plan.outputs[0].value = 3;
+    plan.check().unwrap();
+    let of = |plan: &Plan| estimate(plan, &Talkative, &Rates::default(), &Network::LAN);
+    let found = of(&plan);
+    // the input and the first gate, whose operand its owner knows, take nothing; the two others do
+    let two = Offline { macs: 20_000_000, aes: 1_800_000, wire_bytes: 2_500_000, rounds: 4 };
+    assert_eq!((found.total.offline, found.total.key_bytes, found.total.rounds), (two, 128, 3));
+    let seconds = 2.0 * (1e-3 + 1e-3 + 1e-3 + 0.3e-3);
+    assert!((found.offline_seconds - seconds).abs() < 1e-9, "{}", found.offline_seconds);
+    assert!(found.seconds < 2e-3, "preparation is no part of a run");
+    assert_eq!(found.memory_bytes, 2 * 8 * 4 + 64);
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["total"]["offline"]["wire_bytes"], 2_500_000);
+    // where nothing is prepared nothing is said of it
+    let json = serde_json::to_value(estimate(&plan, &Toll, &Rates::default(), &Network::LAN)).unwrap();
+    assert!(json.get("offline_seconds").is_none() && json["total"].get("offline").is_none());
 }

@@ -3,13 +3,14 @@
 mod common;
 
 use common::build::Model;
-use privet_plan::cost::{Cost, GateCost, Security};
+use common::lower;
+use privet_plan::cost::{Cost, Operation, Security};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Op, Plan, Rounding, Type};
 use privet_plan::lower::{LayerPrecision, Lowered, RoundingMode};
 use privet_plan::{
-    FloatTensor, NoCoins, Precision, decode_outputs, encode_inputs, encode_weights, interpret,
-    interpret_real, lower, lower_for,
+    FloatTensor, NoCoins, Precision, Prices, Refusal, Target, decode_outputs, encode_inputs, encode_weights,
+    interpret, interpret_real,
 };
 use privet_ring::Pool2d;
 
@@ -316,7 +317,7 @@ fn rounding_modes_and_layer_exceptions() {
 /// A family that charges for bits that a ring lacks.
 struct WideIsCheap;
 
-impl GateCost for WideIsCheap {
+impl Prices for WideIsCheap {
     fn protocol(&self) -> &'static str {
         "test"
     }
@@ -325,12 +326,18 @@ impl GateCost for WideIsCheap {
         Security::SemiHonest
     }
 
-    fn operation(&self, _: &Op, _: &[&Type], result: &Type) -> Cost {
-        Cost { rounds: 1000 * (64 - result.bits as u64), ..Cost::default() }
+    fn operation(&self, operation: &Operation<'_>) -> Cost {
+        Cost { rounds: 1000 * (64 - operation.result.bits as u64), ..Cost::default() }
     }
 
     fn output(&self, _: &Type) -> Cost {
         Cost::default()
+    }
+}
+
+impl Target for WideIsCheap {
+    fn refusals(&self, _: &Plan) -> Vec<Refusal> {
+        Vec::new()
     }
 }
 
@@ -343,7 +350,7 @@ fn what_is_left_open_follows_the_prices_of_the_family() {
     let y = m.linear(r, 3);
     let want = m.finish(y);
     let precision = Precision { fraction: Some(12), ..Precision::default() };
-    let wide = lower_for(&m.graph, &m.params, &precision, &WideIsCheap).unwrap();
+    let wide = privet_plan::lower(&m.graph, &m.params, &precision, &WideIsCheap).unwrap();
     let most = |plan: &Plan| plan.nodes.iter().map(|n| n.ty.bits).max().unwrap();
     let least = most(&lowered(&m, &precision).plan);
     assert_eq!(most(&wide.plan), least + 12, "every spare bit is taken");
@@ -353,6 +360,6 @@ fn what_is_left_open_follows_the_prices_of_the_family() {
     assert!(largest_difference(&got[0], &want) < 1e-2);
     // where everything is given, every family runs the same plan
     let given = Precision { bits: Some(40), ..precision };
-    let same = lower_for(&m.graph, &m.params, &given, &WideIsCheap).unwrap();
+    let same = privet_plan::lower(&m.graph, &m.params, &given, &WideIsCheap).unwrap();
     assert_eq!(same.plan.hash(), lowered(&m, &given).plan.hash());
 }

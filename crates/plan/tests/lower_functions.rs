@@ -3,13 +3,13 @@
 mod common;
 
 use common::build::Model;
+use common::lower;
 use privet_plan::functions::Function;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Op, Plan};
 use privet_plan::lower::Lowered;
 use privet_plan::{
-    FloatTensor, NoCoins, Precision, decode_outputs, encode_inputs, encode_weights, interpret,
-    interpret_real, lower,
+    FloatTensor, NoCoins, Precision, decode_outputs, encode_inputs, encode_weights, interpret, interpret_real,
 };
 
 fn difference(a: &FloatTensor, b: &FloatTensor) -> f64 {

@@ -3,11 +3,12 @@
 mod common;
 
 use common::build::Model;
+use common::lower;
 use common::training::{Step, agrees, count, keeps_ring, largest_difference, precision};
+use privet_plan::FloatTensor;
 use privet_plan::functions::Function;
 use privet_plan::graph::{GraphOp, GraphOutput};
 use privet_plan::ir::Plan;
-use privet_plan::{FloatTensor, lower};
 use privet_ring::Pool2d;
 
 fn output(m: &mut Model, node: usize, to: Option<&str>) {

@@ -2,12 +2,11 @@
 
 mod common;
 
-use common::workload::{inputs, workload};
-use privet_plan::cost::{Rep3, Security};
+use common::lower;
 use privet_plan::lower::RoundingMode;
+use privet_plan::suite::workload::{inputs, workload};
 use privet_plan::{
-    FloatTensor, NoCoins, Precision, decode_outputs, encode_inputs, encode_weights, interpret,
-    interpret_real, lower_for,
+    FloatTensor, NoCoins, Precision, decode_outputs, encode_inputs, encode_weights, interpret, interpret_real,
 };
 
 fn classes(scores: &FloatTensor) -> Vec<usize> {
@@ -26,8 +25,7 @@ fn differing(name: &str, batch: usize, f: u32, g: u32) -> (usize, f64) {
         rounding: RoundingMode::OneUlp,
         ..Precision::default()
     };
-    let rep3 = Rep3 { security: Security::SemiHonest };
-    let lowered = lower_for(&graph, &params, &precision, &rep3).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let lowered = lower(&graph, &params, &precision).unwrap_or_else(|e| panic!("{name}: {e}"));
     let plan = &lowered.plan;
     let encoded = encode_inputs(plan, None, &inputs).unwrap();
     let weights = encode_weights(plan, None, &lowered.parameters).unwrap();

@@ -3,9 +3,10 @@
 mod common;
 
 use common::build::Model;
+use common::lower;
 use privet_plan::graph::GraphOp;
 use privet_plan::lower::remedies::remedy;
-use privet_plan::{CheckReport, EncodeError, FloatTensor, Precision, encode_inputs, encode_weights, lower};
+use privet_plan::{CheckReport, EncodeError, FloatTensor, Precision, encode_inputs, encode_weights};
 
 fn refused(m: &Model, precision: &Precision) -> CheckReport {
     lower(&m.graph, &m.params, precision).expect_err("must be refused")

@@ -3,11 +3,12 @@
 mod common;
 
 use common::build::Model;
+use common::lower;
 use common::ty;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Op, Plan};
 use privet_plan::lower::RoundingMode;
-use privet_plan::{Precision, decode_outputs, encode_inputs, encode_weights, interpret, lower};
+use privet_plan::{Precision, decode_outputs, encode_inputs, encode_weights, interpret};
 use privet_ring::Pool2d;
 
 fn plan(m: &mut Model, output: usize) -> Plan {

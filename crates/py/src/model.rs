@@ -9,7 +9,8 @@ use privet_plan::encode::fixed_point;
 use privet_plan::ir::ValueId;
 use privet_plan::lower::check_graph;
 use privet_plan::{
-    Coins, FloatTensor, Graph, Network, Plan, Precision, Rates, encode_inputs, encode_weights, interpret_all,
+    Coins, FloatTensor, Graph, Network, Plan, Precision, Rates, admit, encode_inputs, encode_weights,
+    interpret_all,
 };
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -47,7 +48,7 @@ pub fn lower<'py>(
             serde_json::from_str(&precision).map_err(|e| Failure::Precision(e.to_string()))?;
         // What passes this check can be lowered, unless the numbers do not fit.
         privet_plan::lower::check(&graph, &params).map_err(Failure::Unsupported)?;
-        let lowered = privet_plan::lower::lower_for(&graph, &params, &precision, family.prices())
+        let lowered = privet_plan::lower::lower(&graph, &params, &precision, &*family)
             .map_err(|report| Failure::Precision(report.to_string()))?;
         let plan = String::from_utf8(lowered.plan.to_json()).map_err(Failure::value)?;
         Ok((plan, tensors::encode(&lowered.parameters)?, lowered.notes))
@@ -76,8 +77,9 @@ pub fn estimate(
 ) -> PyResult<String> {
     let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
         let family = family(protocol, security)?;
+        admit(&plan, &plan.name, &*family).map_err(Failure::value)?;
         let link: Network = network.parse().map_err(Failure::value)?;
-        let estimate = privet_plan::estimate(&plan, family.prices(), &Rates::default(), &link);
+        let estimate = privet_plan::estimate(&plan, &*family, &Rates::default(), &link);
         serde_json::to_string(&estimate).map_err(Failure::value)
     });
     text.map_err(|failure| failure.raise(py))

@@ -15,7 +15,9 @@ use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{FloatTensor, Graph, Precision, lower};
 use privet_prg::Seed;
-use privet_rep3::{Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Security, Share, SharedWeights};
+use privet_rep3::{
+    Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Rep3, Security, Share, SharedWeights,
+};
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -93,7 +95,7 @@ fn network(graph: &str, batch: usize, bits: u32, fraction: u32) -> Result<Plan, 
         _ => None,
     });
     let precision = Precision { bits: Some(bits), fraction: Some(fraction), ..Precision::default() };
-    lower(&graph, &parameters.collect(), &precision)
+    lower(&graph, &parameters.collect(), &precision, &Rep3::default())
         .map(|lowered| lowered.plan)
         .map_err(|e| e.to_string().into())
 }

@@ -5,25 +5,54 @@
 //! and the outputs. States are read and replaced in place: nothing of them is opened.
 
 use crate::Security;
-use privet_family::{Forecast, OpeningList, PlannedOpening, When};
-use privet_plan::Plan;
-use privet_plan::cost::{self, GateCost};
+use privet_family::{Facts, Forecast, OpeningList, PlannedOpening, When};
+use privet_plan::cost::Prices;
 use privet_plan::ir::Op;
+use privet_plan::shown;
+use privet_plan::{Plan, Refusal, Target};
 
 /// The family, as estimates and audits see it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rep3(cost::Rep3);
+pub struct Rep3 {
+    /// Against whom. Verification is paid once a run ([`Prices::run`]); the messages of the nodes are the same but for
+    /// some bits that extensions and truncations deal only to be proved.
+    pub security: Security,
+}
 
 impl Rep3 {
     /// Against parties of this kind.
     pub fn new(security: Security) -> Rep3 {
-        Rep3(cost::Rep3 { security })
+        Rep3 { security }
+    }
+}
+
+/// What holds for all plans.
+pub const FACTS: Facts = Facts {
+    name: "rep3",
+    parties: 3..=3,
+    has_dealer: false,
+    needs_preparation: false,
+    withstands: &[Security::Malicious, Security::SemiHonest],
+};
+
+/// A `one_ulp` truncation adds up floors of the three components: its result is a function of the shares, not of the value
+/// alone. A receiver who is a party knows two components, and from the sum of the floors it would learn more of the value
+/// than the rounded value tells. So such a result is never opened directly; through a gate it is an operand like any
+/// other, of a functionality that docs/rep3.md states.
+impl Target for Rep3 {
+    fn refusals(&self, plan: &Plan) -> Vec<Refusal> {
+        let refusal = |id| {
+            let problem = "an output shows a truncation with `one_ulp`, whose last unit depends on how shares were drawn";
+            let remedy = "compile the model again with this version, which rounds outputs to the nearest";
+            Refusal::of(plan, id, problem, remedy)
+        };
+        shown::inexact(plan).into_iter().map(refusal).collect()
     }
 }
 
 impl Forecast for Rep3 {
-    fn prices(&self) -> &dyn GateCost {
-        &self.0
+    fn facts(&self) -> &'static Facts {
+        &FACTS
     }
 
     fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
@@ -46,8 +75,8 @@ impl Forecast for Rep3 {
                 list.value(id, node, format!("shares of input `{name}` of {owner}"), When::Run);
             }
         }
-        if self.0.security == Security::Malicious {
-            let bits = 8 * self.0.run(plan).wire_bytes;
+        if self.security == Security::Malicious {
+            let bits = 8 * self.run(plan).wire_bytes;
             list.masked_run("proofs of all messages", bits / 64, bits);
         }
         list.outputs(plan);
@@ -55,7 +84,7 @@ impl Forecast for Rep3 {
     }
 
     fn remark(&self) -> &'static str {
-        match self.0.security {
+        match self.security {
             Security::Malicious => {
                 "Each party gets two of the three components of a share, which are uniform whatever the data are; so are all\n\
                  messages and proofs. A party that deviates is found out before an output is revealed, but for an error of\n\

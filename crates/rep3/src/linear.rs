@@ -2,11 +2,11 @@
 //! al., CCS 2016, section 2.2), whole inner products at a time, and one reshare makes it a share of it.
 
 use crate::context::Masks;
+use crate::price::proofs::by_element;
 use crate::proof::{Algebra, Column, Kind, ProductClaim, View};
 use crate::{Party, PartyId, RunError, Share};
 use privet_family::{Prepared, Products};
 use privet_kernels::{Device, LinearShape};
-use privet_plan::cost::proofs::by_element;
 use privet_ring::Ring;
 use std::sync::Arc;
 

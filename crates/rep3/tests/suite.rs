@@ -4,12 +4,12 @@ mod common;
 
 use common::{World, recorded, sound, updated};
 use privet_family::NodeStats;
-use privet_plan::cost::{GateCost, Rep3};
+use privet_plan::cost::{Operation, Prices};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, ValueId};
 use privet_plan::suite::{Case, cases, training_cases};
 use privet_plan::{Coins, interpret_step};
 use privet_prg::{Domain, Seed};
-use privet_rep3::{Outcome, PartyId, Security, dropout_coins, rounding_coins};
+use privet_rep3::{Outcome, PartyId, Rep3, Security, dropout_coins, rounding_coins};
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashSet};
 
@@ -72,7 +72,7 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
             case.name,
             node.op
         );
-        let cost = prices.operation(&node.op, &operands, &node.ty);
+        let cost = prices.operation(&Operation::of_types(&node.op, &operands, &node.ty));
         assert_eq!(cost.wire_bytes, declared.sent.into_iter().max().unwrap(), "the busiest party's");
         assert!(found.macs.is_multiple_of(2) && [0, 2 * cost.macs].contains(&found.macs), "{}", case.name);
     }

@@ -1,6 +1,7 @@
 //! Plans and graphs, as JSON.
 
 use crate::Target;
+use privet_fss::Fss;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::Op;
 use privet_plan::{
@@ -67,7 +68,7 @@ fn graph(data: &[u8]) {
     let zeros = |shape: &[usize]| FloatTensor::new(shape.to_vec(), vec![0.25; shape.iter().product()]);
     let params: BTreeMap<_, _> =
         parameters(&graph).filter_map(|(name, shape)| Some((name, zeros(&shape)?))).collect();
-    if let Ok(lowered) = lower(&graph, &params, &Precision::default()) {
+    if let Ok(lowered) = lower(&graph, &params, &Precision::default(), &Fss) {
         assert_eq!(lowered.plan.check(), Ok(()));
     }
 }
@@ -96,7 +97,7 @@ fn plan(data: &[u8]) {
     let Ok(plan) = Plan::from_json(data) else { return };
     assert_eq!(Plan::from_json(&plan.to_json()), Ok(plan.clone()));
     let _ = plan.hash();
-    let _ = estimate(&plan, &privet_plan::cost::Fss, &Rates::default(), &Network::LAN);
+    let _ = estimate(&plan, &Fss, &Rates::default(), &Network::LAN);
     if plan.nodes.len() > SMALL.1 || plan.nodes.iter().any(|n| n.ty.len() > SMALL.0) {
         return;
     }

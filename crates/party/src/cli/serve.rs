@@ -3,13 +3,14 @@
 use super::CliError;
 use super::family::dealer_of;
 use crate::config::{Loaded, Place, load_deployment, load_node};
+use crate::family::forecast;
 use crate::session::family::fss::dealer;
 use crate::session::links::Links;
 use crate::session::owner::roles;
 use crate::session::party;
 use privet_kernels::{Device, open};
 use privet_net::NetworkProfile;
-use privet_plan::Program;
+use privet_plan::{Program, Refused, admit_all};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Program>)
     let refused =
         |e| CliError::failed(format!("{}: {e}", path.display()), "compile the model again with this version");
     let program = Arc::new(Program::from_json(&bytes).map_err(refused)?);
+    let family = forecast(loaded.deployment.protocol, loaded.deployment.security);
+    admit_all(&program, &*family).map_err(refused_by_family)?;
     if let Some(role) = roles(&program).iter().find(|role| loaded.deployment.roles.get(role).is_none()) {
         let cause = format!("{}: the plan names a role `{}`", path.display(), role.escape_debug());
         let remedy = "give it a place in [roles] of the deployment, or compile the model for the roles there";
@@ -45,6 +48,10 @@ pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Program>)
     let links = Links::new(loaded, &program, network)
         .map_err(|e| CliError::failed(e, "see `privet doctor --config` with this file"))?;
     Ok((links, program))
+}
+
+fn refused_by_family(refused: Refused) -> CliError {
+    CliError::failed(refused, "do what is said of each node, or give the deployment another protocol")
 }
 
 /// The device that a node is told to use.

@@ -8,6 +8,7 @@ use crate::session::outcome::Outcome;
 use crate::store::hex;
 use privet_family::{Class, Forecast, NodeStats, OpeningKind, When};
 use privet_plan::Plan;
+use privet_plan::cost::Operation;
 use privet_plan::ir::{Node, Op};
 use std::collections::BTreeSet;
 
@@ -38,7 +39,7 @@ pub fn from_run(plan: &Plan, outcome: &Outcome, seen: &Observer) -> RunReport {
         version: REPORT_VERSION,
         plan: plan.name.clone(),
         plan_hash: hex(&plan.hash()),
-        protocol: seen.family.prices().protocol().into(),
+        protocol: seen.family.protocol().into(),
         security: security(&outcome.accounts).to_string(),
         transport: if encrypted { Transport::Tls } else { Transport::Insecure },
         batch: plan.batch,
@@ -97,13 +98,13 @@ fn party(plan: &Plan, outcome: &Outcome, seen: &Observer, place: Place) -> Party
 /// What an owner sends to share its inputs for a run.
 fn shared_bytes(plan: &Plan, roles: &[String], family: &dyn Forecast) -> u64 {
     let owned = |n: &&Node| matches!(&n.op, Op::Input { owner, .. } if roles.contains(owner));
-    let price = |n: &Node| family.prices().operation(&n.op, &[], &n.ty).client_bytes;
+    let price = |n: &Node| family.operation(&Operation::of_types(&n.op, &[], &n.ty)).client_bytes;
     plan.nodes.iter().filter(owned).map(price).sum()
 }
 
 /// What a party sends receivers in a run: its shares of the outputs.
 fn result_bytes(plan: &Plan, family: &dyn Forecast) -> u64 {
-    let price = |value: usize| family.prices().output(&plan.nodes[value].ty).client_bytes;
+    let price = |value: usize| family.output(&plan.nodes[value].ty).client_bytes;
     plan.outputs.iter().map(|o| price(o.value)).sum()
 }
 

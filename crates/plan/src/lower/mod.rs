@@ -25,10 +25,12 @@ pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use precision::{LayerPrecision, Precision, RoundingMode};
 pub use report::{CheckReport, Problem};
 
-use crate::cost::{Fss, GateCost, Network, Rates, estimate};
+use crate::cost::{Network, Prices, Rates, estimate};
 use crate::float::FloatTensor;
 use crate::graph::{Graph, GraphNode, GraphOp};
 use crate::ir::Plan;
+use crate::shown;
+use crate::target::{Refusal, Refused, Target, admit};
 use draft::Draft;
 use precision::{Formats, op_name};
 use std::collections::BTreeMap;
@@ -44,35 +46,43 @@ pub struct Lowered {
     pub notes: Vec<String>,
 }
 
-/// [`lower_for`] the family `fss`.
+/// Lower `graph` with its parameters for the family that will run the plan. What `precision` leaves open is chosen by its
+/// prices. The error lists every unsupported or ill-fitting operation at once, or every node that the family refuses.
 pub fn lower(
     graph: &Graph,
     params: &BTreeMap<String, FloatTensor>,
     precision: &Precision,
-) -> Result<Lowered, CheckReport> {
-    lower_for(graph, params, precision, &Fss)
-}
-
-/// Lower `graph` with its parameters. What `precision` leaves open is chosen by `prices`, those of the family that will
-/// run the plan; any family can run any plan. The error lists every unsupported or ill-fitting operation at once.
-pub fn lower_for(
-    graph: &Graph,
-    params: &BTreeMap<String, FloatTensor>,
-    precision: &Precision,
-    prices: &dyn GateCost,
+    target: &dyn Target,
 ) -> Result<Lowered, CheckReport> {
     check(graph, params)?;
     let mut draft = Draft { graph: graph.clone(), given: params, made: BTreeMap::new(), notes: Vec::new() };
     rules::apply(&mut draft);
     let mut notes = std::mem::take(&mut draft.notes);
-    let formats = choose_formats(&draft, precision, prices, &mut notes)?;
+    let formats = choose_formats(&draft, precision, target, &mut notes)?;
     notes.push(formats.note());
     let (mut plan, parameters) = emitted(&draft, &formats, precision)?.finish();
     if formats.keep_ring {
         plan = rounds::joined(share::shared(plan));
     }
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
+    admit(&plan, &graph.name, target).map_err(|refused| refused_at(&draft, refused))?;
     Ok(Lowered { plan, parameters, notes })
+}
+
+/// What a family refuses, where the model has it.
+fn refused_at(draft: &Draft<'_>, refused: Refused) -> CheckReport {
+    let source = |layer: &str| {
+        let of_layer = draft.graph.nodes.iter().find(|n| n.layer == layer && !n.source.is_empty());
+        of_layer.map(|n| n.source.clone()).unwrap_or_default()
+    };
+    let problem = |refusal: Refusal| Problem {
+        op: format!("node {} of the plan", refusal.node),
+        source: source(&refusal.layer),
+        layer: refusal.layer,
+        what: format!("protocol {} refuses it: {}", refused.protocol, refusal.problem),
+        remedy: refusal.remedy,
+    };
+    CheckReport { problems: refused.refusals.into_iter().map(problem).collect() }
 }
 
 /// A few ring bits more than needed can save whole truncations and extensions (an average pool whose divisor then
@@ -81,7 +91,7 @@ pub fn lower_for(
 fn choose_formats(
     draft: &Draft<'_>,
     precision: &Precision,
-    prices: &dyn GateCost,
+    prices: &dyn Prices,
     notes: &mut Vec<String>,
 ) -> Result<Formats, CheckReport> {
     const MOST_SPARE_BITS: u32 = 12;
@@ -118,6 +128,7 @@ fn emitted<'a>(
     };
     let mut emitter = forms::Emitter::new(draft, formats, wide, precision.rounding);
     emit::emit(&mut emitter).map_err(CheckReport::one)?;
+    shown::make_exact(&mut emitter.plan);
     Ok(emitter)
 }
 

@@ -1,6 +1,6 @@
 //! A step of training as it is lowered: a small network's forward and backward pass, both optimisers, the guard.
 
-use super::{Case, Operands};
+use super::{Case, Operands, Toll};
 use crate::functions::Function;
 use crate::graph::{GRAPH_VERSION, Graph, GraphNode, GraphOp, GraphOutput, GraphUpdate};
 use crate::ir::{Op, Plan};
@@ -118,7 +118,7 @@ pub fn lowered_step() -> Case {
         w.0.outputs.push(GraphOutput { node, name: name.into(), to: None });
     }
     let precision = Precision { keep_ring: true, rounding: RoundingMode::Stochastic, ..Precision::default() };
-    let lowered = lower(&w.0, &BTreeMap::new(), &precision);
+    let lowered = lower(&w.0, &BTreeMap::new(), &precision, &Toll);
     Case { name: "a lowered step".into(), plan: lowered.expect("a graph of supported operations").plan }
 }
 

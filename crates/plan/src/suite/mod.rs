@@ -6,13 +6,18 @@
 
 mod chi;
 mod lowered;
+mod numbers;
 mod plans;
 mod tally;
+mod toll;
+pub mod workload;
 
 pub use chi::{ChiSquare, LIMIT};
 pub use lowered::{lowered_operands, lowered_step};
+pub use numbers::Numbers;
 pub use plans::{constant, gate};
 pub use tally::{Fill, Tally, fixed_inputs};
+pub use toll::Toll;
 
 use crate::functions::{Build, Function, emit};
 use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};

@@ -5,37 +5,23 @@ pub mod build;
 pub mod gradients;
 pub mod reference;
 pub mod training;
-pub mod workload;
 
-use privet_plan::Plan;
+pub use privet_plan::suite::Numbers;
+
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type};
+use privet_plan::lower::CheckReport;
+use privet_plan::suite::Toll;
+use privet_plan::{FloatTensor, Graph, Lowered, Plan, Precision};
 use privet_ring::Tensor;
 use std::collections::BTreeMap;
 
-/// SplitMix64: test data only.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    /// Uniform in [-1, 1).
-    pub fn real(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-
-    pub fn words(&mut self, n: usize) -> Vec<u64> {
-        (0..n).map(|_| self.next()).collect()
-    }
+/// Lowered for no family in particular.
+pub fn lower(
+    graph: &Graph,
+    params: &BTreeMap<String, FloatTensor>,
+    precision: &Precision,
+) -> Result<Lowered, CheckReport> {
+    privet_plan::lower(graph, params, precision, &Toll)
 }
 
 pub fn ty(shape: &[usize], bits: u32, frac: u32) -> Type {

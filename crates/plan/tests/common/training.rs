@@ -3,13 +3,14 @@
 use super::Numbers;
 use super::build::Model;
 use super::gradients::coins;
+use super::lower;
 use super::reference::evaluate;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::Op;
 use privet_plan::lower::RoundingMode;
 use privet_plan::{
     Coins, FloatTensor, Plan, Precision, decode_outputs, encode::fixed_point, encode_inputs, encode_publics,
-    encode_states, encode_weights, interpret_real_step, interpret_step, lower,
+    encode_states, encode_weights, interpret_real_step, interpret_step,
 };
 use std::collections::BTreeMap;
 

@@ -17,8 +17,7 @@ mod times;
 pub mod truncate;
 
 use crate::context::Party;
-use crate::{Planes, RunError, Share};
-use privet_plan::cost::Rep3;
+use crate::{Planes, Rep3, RunError, Share};
 use std::ops::Range;
 
 /// A gate on a vector of any length, [`Rep3::BLOCK`] elements at a time, so that memory stays bounded.

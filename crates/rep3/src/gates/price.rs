@@ -3,10 +3,9 @@
 use super::{argmax, choose, equal, extend, lookup, max, relu, sign, truncate};
 use crate::linear::{self, Operand};
 use crate::testing::{edges, share, three};
-use crate::{Party, Planes, Security, Share};
+use crate::{Claims, Party, Planes, Rep3, Security, Share, Talk};
 use privet_family::Products;
 use privet_kernels::LinearShape;
-use privet_plan::cost::{Claims, Rep3, Talk};
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;

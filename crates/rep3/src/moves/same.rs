@@ -8,8 +8,8 @@
 use crate::PartyId;
 use crate::context::Party;
 use crate::planes::packed;
+use crate::price::proofs::alone;
 use crate::proof::{Algebra, Column, Kind, View};
-use privet_plan::cost::proofs::alone;
 use privet_ring::Ring;
 use std::ops::Range;
 

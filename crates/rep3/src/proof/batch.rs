@@ -3,8 +3,8 @@
 use super::products::{Product, ProductClaim};
 use super::{Claim, Column, Kind};
 use crate::PartyId;
+use crate::price::proofs::{self, Shapes, Stated};
 use privet_kernels::fold::{GROUP, Words};
-use privet_plan::cost::proofs::{self, Shapes, Stated};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 

@@ -3,9 +3,9 @@
 use super::batch::{Batch, Weights};
 use super::extension::Extension;
 use super::tensor::basis;
+use crate::price::proofs;
 use privet_kernels::Device;
 use privet_kernels::fold::{GROUP, WORD_VARS, WordTerms, Words, WordsFold, gf_mul, points};
-use privet_plan::cost::proofs;
 use privet_prg::Prg;
 use privet_ring::Ring;
 

@@ -15,11 +15,11 @@ mod verify;
 mod words;
 
 use crate::PartyId;
+#[cfg(test)]
+use crate::price::proofs::Stated;
+use crate::price::proofs::{LARGE_BYTES, batch_bytes, numbers_bytes, product_bytes};
 pub(crate) use column::Column;
 use privet_kernels::fold::Words;
-#[cfg(test)]
-use privet_plan::cost::proofs::Stated;
-use privet_plan::cost::proofs::{LARGE_BYTES, batch_bytes, numbers_bytes, product_bytes};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 

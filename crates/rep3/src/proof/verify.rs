@@ -5,8 +5,8 @@ use super::field::Gf;
 use super::fold::{Masks, Prover, Verifier};
 use super::galois::Gr;
 use super::products::{Combined, ProductClaim, Shared};
+use crate::price::proofs::{Shapes, folds};
 use crate::{Messages, Party, PartyId, RunError};
-use privet_plan::cost::proofs::{Shapes, folds};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 

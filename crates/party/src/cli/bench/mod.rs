@@ -119,7 +119,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         weight_fraction: args.weight_fraction,
         rounding: args.rounding(),
         train: args.train,
-        prices: family.prices(),
+        family: &*family,
     };
     let work = workload::make(&choice)?;
     let kernels = kernels(args);

@@ -1,12 +1,11 @@
 //! The workloads that `privet bench` knows, made into a plan and public random operands.
 
 use crate::cli::CliError;
-use privet_plan::cost::GateCost;
 use privet_plan::functions::{Build, Function, emit};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
-use privet_plan::lower::{DATA_OWNER, Lowered, MODEL_OWNER, Precision, RECEIVER, RoundingMode, lower_for};
-use privet_plan::{FloatTensor, Graph};
+use privet_plan::lower::{DATA_OWNER, Lowered, MODEL_OWNER, Precision, RECEIVER, RoundingMode, lower};
+use privet_plan::{FloatTensor, Graph, Target};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 use std::collections::BTreeMap;
@@ -86,8 +85,8 @@ pub struct Choice<'a> {
     pub rounding: RoundingMode,
     /// A step of training instead of a prediction.
     pub train: bool,
-    /// The family's prices, by which a plan is made.
-    pub prices: &'a dyn GateCost,
+    /// The family that a plan is made for.
+    pub family: &'a dyn Target,
 }
 
 /// Names for the help text.
@@ -255,7 +254,7 @@ fn made(
             _ => {}
         }
     }
-    let lowered = lower_for(graph, &params, precision, choice.prices);
+    let lowered = lower(graph, &params, precision, choice.family);
     let Lowered { plan, parameters, .. } = lowered.map_err(|e| {
         CliError::failed(e, "choose other `--bits` and `--fraction`; 64 and 24 hold every workload")
     })?;

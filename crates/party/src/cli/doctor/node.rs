@@ -33,7 +33,7 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
     let family = patient.deployment.as_ref().map(|d| forecast(d.protocol, d.security));
     let both = patient.program.as_ref().zip(family);
     let estimate = both.and_then(|(program, f)| {
-        let of = |p: &NamedPlan| estimate(&p.plan, f.prices(), &Rates::default(), &Network::LAN);
+        let of = |p: &NamedPlan| estimate(&p.plan, &*f, &Rates::default(), &Network::LAN);
         // The plan whose runs need most.
         program.plans.iter().map(of).max_by_key(|e| (e.total.key_bytes, e.memory_bytes))
     });

@@ -27,8 +27,8 @@ pub(super) fn of(plan: &Plan, family: &dyn Forecast) -> Listed {
     Listed {
         name: plan.name.clone(),
         hash: hash_text(plan),
-        protocol: family.prices().protocol(),
-        security: family.prices().security(),
+        protocol: family.protocol(),
+        security: family.security(),
         masked_bits_per_session: total(&|o| o.class == Class::Masked && o.when == When::Session),
         masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
         revealed_bits_per_run: total(&|o| o.class != Class::Masked),

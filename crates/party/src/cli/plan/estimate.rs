@@ -1,4 +1,4 @@
-use super::{Choice, each, hash_text};
+use super::{Choice, admitted, each, hash_text};
 use crate::cli::{CliError, Family, Out};
 use crate::report::{bytes, count, seconds};
 use privet_plan::Plan;
@@ -38,10 +38,11 @@ struct Listed {
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let family = args.family.forecast()?;
     let of = |plan: &Plan| {
-        let on = |network| estimate(plan, family.prices(), &Rates::default(), network);
+        admitted(plan, &*family)?;
+        let on = |network| estimate(plan, &*family, &Rates::default(), network);
         let (lan_s, wan_s) = (on(&Network::LAN).seconds, on(&Network::WAN).seconds);
         let (name, hash) = (plan.name.clone(), hash_text(plan));
-        Listed { name, hash, estimate: on(&args.network), lan_s, wan_s }
+        Ok(Listed { name, hash, estimate: on(&args.network), lan_s, wan_s })
     };
     each(&args.choice, args.json, out, of, |listed, out| show(args, listed, out))
 }
@@ -86,6 +87,13 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
         seconds(*lan_s),
         seconds(*wan_s)
     ))?;
+    if !e.total.offline.is_nothing() {
+        let (sent, rounds) = (bytes(e.total.offline.wire_bytes), count(e.total.offline.rounds));
+        let time = seconds(e.offline_seconds);
+        out.line(format_args!(
+            "preparation   {sent} a party, {rounds} rounds, {time} for each run, before it"
+        ))?;
+    }
     if e.total.key_bytes > 0 {
         out.line(format_args!("keys a run    {keys} at one party, {other} at the other"))?;
     }

@@ -4,7 +4,8 @@ mod show;
 
 use super::{CliError, Family, Out};
 use crate::store::hex;
-use privet_plan::{Plan, Program};
+use privet_family::Forecast;
+use privet_plan::{Plan, Program, admit};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -57,11 +58,11 @@ struct Audit {
 /// Look at a plan.
 pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
     match args.what {
-        What::Show(file) => each(&file.choice, file.json, out, show::of, show::show),
+        What::Show(file) => each(&file.choice, file.json, out, |plan| Ok(show::of(plan)), show::show),
         What::Estimate(args) => estimate::run(&args, out),
         What::Audit(Audit { file, family }) => {
             let family = family.forecast()?;
-            let of = |plan: &Plan| audit::of(plan, &*family);
+            let of = |plan: &Plan| admitted(plan, &*family).map(|()| audit::of(plan, &*family));
             each(&file.choice, file.json, out, of, |listed, out| audit::show(listed, family.remark(), out))
         }
     }
@@ -87,7 +88,7 @@ fn each<T: Serialize>(
     choice: &Choice,
     json: bool,
     out: &mut Out,
-    of: impl Fn(&Plan) -> T,
+    of: impl Fn(&Plan) -> Result<T, CliError>,
     show: impl Fn(&T, &mut Out) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let program = read(&choice.plan)?;
@@ -96,12 +97,13 @@ fn each<T: Serialize>(
         None => program.bare(),
     };
     if let Some(plan) = one {
-        let of = of(plan);
+        let of = of(plan)?;
         return if json { out.json(&of) } else { show(&of, out) };
     }
     let hash = hex(&program.hash());
-    let plans = program.plans.iter().map(|p| Entry { plan: p.name.clone(), of: of(&p.plan) });
-    let listed = Listed { program: program.name.clone(), hash, plans: plans.collect() };
+    let plans = program.plans.iter().map(|p| Ok(Entry { plan: p.name.clone(), of: of(&p.plan)? }));
+    let plans = plans.collect::<Result<_, CliError>>()?;
+    let listed = Listed { program: program.name.clone(), hash, plans };
     if json {
         return out.json(&listed);
     }
@@ -132,6 +134,12 @@ pub(super) fn read(path: &Path) -> Result<Program, CliError> {
             "give the plan that `privet.compile(...)` saved, or compile the model again",
         )
     })
+}
+
+/// Refuse a plan that the family must not run.
+fn admitted(plan: &Plan, family: &dyn Forecast) -> Result<(), CliError> {
+    admit(plan, &plan.name, family)
+        .map_err(|e| CliError::failed(e, "choose another `--protocol`, or do what is said of each node"))
 }
 
 /// A plan's hash as people compare it.

@@ -1,7 +1,8 @@
 use super::{hash_text, op_name};
 use crate::cli::{CliError, Out};
-use privet_plan::Plan;
+use crate::family::all;
 use privet_plan::ir::{Op, Type};
+use privet_plan::{Plan, admit};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -23,6 +24,9 @@ pub(super) struct Shown {
     outputs: Vec<Value>,
     layers: Vec<Layer>,
     operations: usize,
+    /// Families that must not run the plan, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -88,7 +92,16 @@ pub(super) fn of(plan: &Plan) -> Shown {
             .collect(),
         layers,
         operations: plan.nodes.len(),
+        refused: refused(plan),
     }
+}
+
+/// What each family says that refuses the plan, once.
+fn refused(plan: &Plan) -> Vec<String> {
+    let all = all().into_iter().filter_map(|family| admit(plan, &plan.name, &*family).err());
+    let mut texts: Vec<String> = all.map(|refused| refused.to_string()).collect();
+    texts.dedup();
+    texts
 }
 
 /// For people.
@@ -111,6 +124,9 @@ pub(super) fn show(plan: &Shown, out: &mut Out) -> Result<(), CliError> {
     }
     for v in &plan.outputs {
         out.line(format_args!("output   {} to {}: {}", v.name, v.role, type_text(&v.ty)))?;
+    }
+    for text in &plan.refused {
+        out.line(format_args!("refused  {text}"))?;
     }
     let width = plan.layers.iter().map(|l| l.layer.chars().count()).max().unwrap_or(0).clamp(5, 40);
     out.line(format_args!("\n{:<width$}  {:<18} {:>7}  operations", "layer", "shape", "bits.f"))?;

@@ -3,9 +3,9 @@ mod products;
 use super::batch::Role;
 use super::{Algebra, Column, Kind, View};
 use crate::planes::packed;
+use crate::price::proofs::{Stated, verification};
 use crate::testing::three;
 use crate::{Party, PartyId, RunError, Security};
-use privet_plan::cost::proofs::{Stated, verification};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 

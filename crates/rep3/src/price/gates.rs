@@ -3,8 +3,9 @@
 
 use super::claims::Moves;
 use super::proofs::Extension;
-use super::{Rep3, Security, Talk, packed};
-use crate::tournament::Level;
+use super::{Talk, packed};
+use crate::{Rep3, Security};
+use privet_plan::tournament::Level;
 
 /// A vector in three parts, cut at multiples of 64 elements.
 struct Parts {

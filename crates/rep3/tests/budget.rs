@@ -1,12 +1,11 @@
 //! Bytes on the wire of Falcon's networks under rep3, with verification: at most what Falcon publishes, for 32 bits and 128
 //! samples, and little more for malicious parties than for semi-honest ones.
 
-mod common;
-
-use common::workload::shapes;
-use privet_plan::cost::{Cost, GateCost, Network, Rep3, Security};
+use privet_plan::cost::{Cost, Network};
 use privet_plan::lower::RoundingMode;
-use privet_plan::{Estimate, Precision, Rates, estimate, lower_for};
+use privet_plan::suite::workload::shapes;
+use privet_plan::{Estimate, Precision, Rates, Target, estimate, lower};
+use privet_rep3::{Rep3, Security};
 
 const BATCH: usize = 128;
 
@@ -24,7 +23,7 @@ const PUBLISHED: [(&str, u32, u32, f64, f64); 8] = [
     ("vgg16-tiny", 11, 14, 52.56, 395.7),
 ];
 
-fn estimated(name: &str, f: u32, g: u32, rounding: RoundingMode, prices: &dyn GateCost) -> Estimate {
+fn estimated(name: &str, f: u32, g: u32, rounding: RoundingMode, family: &dyn Target) -> Estimate {
     let (graph, params) = shapes(name, BATCH);
     let precision = Precision {
         bits: Some(32),
@@ -33,8 +32,8 @@ fn estimated(name: &str, f: u32, g: u32, rounding: RoundingMode, prices: &dyn Ga
         rounding,
         ..Precision::default()
     };
-    let lowered = lower_for(&graph, &params, &precision, prices).unwrap_or_else(|e| panic!("{name}: {e}"));
-    estimate(&lowered.plan, prices, &Rates::default(), &Network::LAN)
+    let lowered = lower(&graph, &params, &precision, family).unwrap_or_else(|e| panic!("{name}: {e}"));
+    estimate(&lowered.plan, family, &Rates::default(), &Network::LAN)
 }
 
 /// The operations that send the most, in bytes of a sample.

@@ -10,44 +10,15 @@ mod gates;
 mod lookup;
 pub mod proofs;
 
-use super::{Cost, GateCost};
-use crate::Plan;
-use crate::ir::{Op, Rounding, Type};
-use crate::tournament;
+use crate::{Rep3, Security};
 pub use claims::Claims;
 use claims::Moves;
+use privet_plan::Plan;
+use privet_plan::cost::{Cost, Operation, Prices};
+use privet_plan::ir::{Op, Rounding, Type};
+use privet_plan::ops;
+use privet_plan::tournament;
 use proofs::Extension;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// What a protocol withstands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Security {
-    /// One party may do anything: the honest ones then get the right result or abort before anything is
-    /// revealed, but for an error of at most 2^-40.
-    #[default]
-    Malicious,
-    /// Every party follows the protocol, and no two pool what they saw.
-    SemiHonest,
-}
-
-impl fmt::Display for Security {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Security::Malicious => "malicious",
-            Security::SemiHonest => "semi-honest",
-        })
-    }
-}
-
-/// The family's prices.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rep3 {
-    /// Against whom. Verification is paid once a run ([`GateCost::run`]); the messages of the nodes are the same but for
-    /// some bits that extensions and truncations deal only to be proved.
-    pub security: Security,
-}
 
 /// What the three parties send each other at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,7 +129,10 @@ impl Rep3 {
             Op::Argmax { dim } => {
                 gates::argmax(&tournament::argmax(&operands[0].shape, *dim).levels, from, to)
             }
-            _ => Moves::default(),
+            // known to all, chosen by coins that all have, or a multiple of what each holds
+            Op::Public { .. } | Op::Dropout { .. } | Op::Scale | ops!(local) => Moves::default(),
+            // of owners, who share them before the run; the parties keep states
+            Op::Input { .. } | Op::Weight { .. } | Op::State { .. } => Moves::default(),
         }
     }
 }
@@ -186,16 +160,17 @@ fn products(op: &Op, operands: &[&Type], result: &Type) -> Moves {
     moves
 }
 
-impl GateCost for Rep3 {
+impl Prices for Rep3 {
     fn protocol(&self) -> &'static str {
-        "rep3"
+        crate::FACTS.name
     }
 
     fn security(&self) -> Security {
         self.security
     }
 
-    fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost {
+    fn operation(&self, operation: &Operation<'_>) -> Cost {
+        let (op, operands, result) = (operation.op, &operation.types()[..], operation.result);
         let (n, to) = (result.len() as u64, result.bits);
         // six components, four of them seeds, each with a byte that says which
         if let Op::Input { .. } | Op::Weight { .. } = op {
@@ -206,7 +181,10 @@ impl GateCost for Rep3 {
             Op::Linear | Op::MatMul => n * inner(),
             Op::Conv2d { geometry } => geometry.macs(),
             Op::Mul | Op::Select => n,
-            _ => 0,
+            ops!(source) | ops!(local) | ops!(table) => 0,
+            Op::Scale | Op::Dropout { .. } | Op::Truncate { .. } | Op::Dither { .. } | Op::Relu => 0,
+            Op::Extend | Op::Max | Op::MaxPool2d { .. } | Op::Argmax { .. } => 0,
+            Op::IsNegative | Op::Equal | Op::Choose => 0,
         };
         let talk = self.talk(op, operands, result);
         Cost { macs, wire_bytes: talk.most(), rounds: talk.rounds, ..Cost::default() }

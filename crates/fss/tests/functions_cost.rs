@@ -1,6 +1,6 @@
 //! The cost table of docs/functions.md is what the plans cost.
 
-use privet_plan::cost::Fss;
+use privet_fss::Fss;
 use privet_plan::functions::{Build, Function, emit};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use privet_plan::{Network, Rates, estimate};

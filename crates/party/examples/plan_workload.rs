@@ -1,8 +1,8 @@
 //! Lower a captured graph with made-up weights, print what it costs, and interpret it once.
 //!
-//! `cargo run --release -p privet-plan --example plan_workload -- GRAPH.json [BATCH] [BITS FRACTION]`
+//! `cargo run --release -p privet-party --example plan_workload -- GRAPH.json [BATCH] [BITS FRACTION]`
 
-use privet_plan::cost::Fss;
+use privet_fss::Fss;
 use privet_plan::graph::GraphOp;
 use privet_plan::{
     FloatTensor, Graph, Network, NoCoins, Precision, Rates, decode_outputs, encode_inputs, encode_weights,
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let start = Instant::now();
-    let lowered = lower(&graph, &params, &precision)?;
+    let lowered = lower(&graph, &params, &precision, &Fss)?;
     println!("lowered in {:?}; {} nodes", start.elapsed(), lowered.plan.nodes.len());
     for node in &lowered.plan.nodes {
         let kind = serde_json::to_value(&node.op)?["kind"].clone();

@@ -1,8 +1,8 @@
 //! The benchmark's captured networks with made-up weights.
 
 use super::Numbers;
-use privet_plan::graph::GraphOp;
-use privet_plan::{FloatTensor, Graph};
+use crate::graph::GraphOp;
+use crate::{FloatTensor, Graph};
 use std::collections::BTreeMap;
 
 /// The graph of `privet bench NAME` for `batch` rows, and parameters within the ranges that it states.
@@ -26,7 +26,8 @@ fn with_parameters(
 ) -> (Graph, BTreeMap<String, FloatTensor>) {
     let path = format!("{}/../../benches/workloads/{name}.graph.json", env!("CARGO_MANIFEST_DIR"));
     let json = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let graph = Graph::from_json(&json).unwrap().with_batch(batch).unwrap();
+    let graph = Graph::from_json(&json).and_then(|graph| graph.with_batch(batch));
+    let graph = graph.unwrap_or_else(|e| panic!("{path}: {e}"));
     let params = graph.nodes.iter().filter_map(|node| match &node.op {
         GraphOp::Parameter { name } => Some((name.clone(), tensor(&node.shape, node.range))),
         _ => None,
@@ -46,7 +47,7 @@ pub fn inputs(graph: &Graph) -> BTreeMap<String, FloatTensor> {
 }
 
 fn uniform(shape: &[usize], range: Option<[f64; 2]>, numbers: &mut Numbers) -> FloatTensor {
-    let [low, high] = range.unwrap();
+    let [low, high] = range.unwrap_or([-1.0, 1.0]);
     let middle = (low + high) / 2.0;
     let data = (0..shape.iter().product()).map(|_| middle + (high - middle) * numbers.real()).collect();
     FloatTensor { shape: shape.to_vec(), data }

@@ -1,7 +1,8 @@
 //! What look-ups, piecewise quadratics and exponentials send and have to prove: `crates/rep3/src/gates/lookup.rs`.
 
 use super::claims::Moves;
-use super::{Security, gates};
+use super::gates;
+use crate::Security;
 
 /// Most bits of an index that are one digit.
 const DIGIT: u32 = 3;

@@ -1,11 +1,10 @@
 //! Plans that were compiled and dealt for stay the same plans: hashes of lowered networks.
 //!
 //! A change here means that keys in stores no longer fit. If it is meant, say so in CHANGELOG.md and run with
-//! `PRINT_HASHES=1 cargo test -p privet-plan --test stable -- --nocapture`.
+//! `PRINT_HASHES=1 cargo test -p privet-fss --test stable -- --nocapture`.
 
-mod common;
-
-use common::workload::workload;
+use privet_fss::Fss;
+use privet_plan::suite::workload::workload;
 use privet_plan::{Precision, lower};
 
 fn precision(bits: u32, fraction: u32) -> Precision {
@@ -21,7 +20,7 @@ fn plans_for_fss_are_what_they_were() {
         for (label, precision) in
             [("chosen", Precision::default()), ("64/24", precision(64, 24)), ("32/8", precision(32, 8))]
         {
-            let hash = match lower(&graph, &params, &precision) {
+            let hash = match lower(&graph, &params, &precision, &Fss) {
                 Ok(lowered) => lowered.plan.hash().iter().map(|byte| format!("{byte:02x}")).collect(),
                 Err(report) => format!("refused: {} problems", report.problems.len()),
             };

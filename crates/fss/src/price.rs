@@ -5,13 +5,12 @@
 //! to key frame, beginning with evaluator 0, so evaluator 1 never has fewer key bytes. All counts are for a whole
 //! tensor, elements packed bit by bit.
 
-use super::{Cost, GateCost, Security};
-use crate::ir::{Op, Plan, Rounding, Type};
-use crate::tournament::{self, Level};
-
-/// The family's prices.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Fss;
+use crate::Fss;
+use privet_plan::Plan;
+use privet_plan::cost::{Cost, Operation, Prices, Security};
+use privet_plan::ir::{Op, Rounding, Type};
+use privet_plan::ops;
+use privet_plan::tournament::{self, Level};
 
 /// Levels of the DPF tree for an n-bit domain: leaves of 128 bits end it early.
 fn depth(n: u32) -> u64 {
@@ -105,16 +104,17 @@ fn games(levels: &[Level]) -> impl Iterator<Item = u64> {
     levels.iter().map(|level| level.pair_len() as u64).filter(|&pairs| pairs > 0)
 }
 
-impl GateCost for Fss {
+impl Prices for Fss {
     fn protocol(&self) -> &'static str {
-        "fss"
+        crate::FACTS.name
     }
 
     fn security(&self) -> Security {
         Security::SemiHonest
     }
 
-    fn operation(&self, op: &Op, operands: &[&Type], result: &Type) -> Cost {
+    fn operation(&self, operation: &Operation<'_>) -> Cost {
+        let (op, operands, result) = (operation.op, operation.types(), operation.result);
         let (n, to) = (result.len() as u64, result.bits);
         let from = operands.first().map_or(to, |x| x.bits);
         match op {
@@ -162,7 +162,8 @@ impl GateCost for Fss {
                 let tournament = tournament::argmax(&operands[0].shape, *dim);
                 sum(games(&tournament.levels).map(|n| sum([max(n, from), opened(n, 3, to)])))
             }
-            _ => Cost::default(),
+            // known to both evaluators, or chosen by coins that both have
+            Op::Public { .. } | Op::Dropout { .. } | ops!(local) => Cost::default(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! Lower a captured training step and print what it costs, by kind of operation.
 //!
-//! `cargo run --release -p privet-plan --example plan_training -- GRAPH.json`
+//! `cargo run --release -p privet-party --example plan_training -- GRAPH.json`
 
-use privet_plan::cost::{Fss, GateCost, Rep3, Security};
+use privet_fss::Fss;
+use privet_plan::cost::{Operation, Prices, Security, known};
 use privet_plan::{Graph, Network, Precision, Rates, estimate, lower};
+use privet_rep3::Rep3;
 use std::collections::BTreeMap;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,6 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             rounding: privet_plan::lower::RoundingMode::Stochastic,
             ..Precision::default()
         },
+        &Fss,
     )?
     .plan;
     for node in plan.nodes.iter().filter(|n| !n.op.is_local()) {
@@ -30,16 +33,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     let mut kinds: BTreeMap<String, (u64, u64, u64, u64)> = BTreeMap::new();
-    for node in &plan.nodes {
-        let operands: Vec<_> = node.inputs.iter().map(|&i| &plan.nodes[i].ty).collect();
-        let cost = Fss.operation(&node.op, &operands, &node.ty);
+    let known = known(&plan);
+    for (id, node) in plan.nodes.iter().enumerate() {
+        let cost = Fss.operation(&Operation::of(&plan, id, &known));
         let sum = kinds.entry(node.op.kind()).or_default();
         *sum = (sum.0 + 1, sum.1 + node.ty.len() as u64, sum.2 + cost.key_bytes, sum.3 + cost.wire_bytes);
     }
     for (kind, (nodes, elements, keys, wire)) in kinds {
         println!("{kind:20} {nodes:6} nodes {elements:12} elements {keys:14} key bytes {wire:12} wire bytes");
     }
-    let families: [(&str, &dyn GateCost); 3] = [
+    let families: [(&str, &dyn Prices); 3] = [
         ("fss", &Fss),
         ("rep3 semi-honest", &Rep3 { security: Security::SemiHonest }),
         ("rep3 malicious", &Rep3 { security: Security::Malicious }),

@@ -1,0 +1,194 @@
+//! The cost of a plan: prices of its nodes, added up.
+
+use super::{Cost, Known, Network, Offline, Operation, Prices, Security, known};
+use crate::ir::{Op, Plan};
+use serde::Serialize;
+
+/// What a machine does in a second, for [`estimate`]'s prediction. `Default` is a two-core server with AMX and VAES.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Cleartext ring multiplications of a private linear layer.
+    pub macs: f64,
+    /// AES calls.
+    pub aes: f64,
+    /// Key bytes read from memory or disk.
+    pub key_bytes: f64,
+    /// Elements of all else: local operations, tables, packing.
+    pub elements: f64,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Rates { macs: 10e9, aes: 0.9e9, key_bytes: 1.5e9, elements: 0.2e9 }
+    }
+}
+
+/// The cost of one node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeCost {
+    /// The node.
+    pub node: usize,
+    /// Its layer.
+    pub layer: String,
+    /// Its operation's JSON kind.
+    pub op: String,
+    /// Its price.
+    pub cost: Cost,
+    /// Predicted seconds.
+    pub seconds: f64,
+}
+
+/// The cost of all nodes of one layer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayerCost {
+    /// The layer.
+    pub layer: String,
+    /// Its price.
+    pub cost: Cost,
+    /// Predicted seconds.
+    pub seconds: f64,
+}
+
+/// The cost of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The protocol family.
+    pub protocol: String,
+    /// What it withstands.
+    pub security: Security,
+    /// The plan's batch.
+    pub batch: usize,
+    /// Every node that is not free.
+    pub nodes: Vec<NodeCost>,
+    /// Summed by layer, in order of first appearance.
+    pub layers: Vec<LayerCost>,
+    /// One run (in training, one step), weights left out.
+    pub total: Cost,
+    /// What of it belongs to no node: [`Prices::run`].
+    pub whole_run: Cost,
+    /// Sharing the weights, once a session, and the first values of states, once a training.
+    pub session: Cost,
+    /// Peak memory of one party, roughly: values alive at once, weights and one node's keys.
+    pub memory_bytes: u64,
+    /// Predicted seconds of one run.
+    pub seconds: f64,
+    /// Predicted seconds in which the parties prepare a run among themselves.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub offline_seconds: f64,
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
+/// Estimate one run of a checked plan.
+pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Network) -> Estimate {
+    let mut out = Estimate {
+        protocol: prices.protocol().into(),
+        security: prices.security(),
+        batch: plan.batch,
+        nodes: Vec::new(),
+        layers: Vec::new(),
+        total: Cost::default(),
+        whole_run: prices.run(plan),
+        session: Cost::default(),
+        memory_bytes: memory(plan, prices),
+        seconds: 0.0,
+        offline_seconds: 0.0,
+    };
+    let known = known(plan);
+    for (id, node) in plan.nodes.iter().enumerate() {
+        let cost = price(plan, id, &known, prices);
+        if let Op::Weight { .. } = node.op {
+            out.session += cost;
+            continue;
+        }
+        if let Op::State { .. } = node.op {
+            out.session += prices.state(&node.ty);
+        }
+        let seconds = seconds(&cost, node.ty.len(), rates, network);
+        out.add(id, &node.layer, node.op.kind(), cost, seconds);
+    }
+    for output in &plan.outputs {
+        let ty = &plan.nodes[output.value].ty;
+        let cost = prices.output(ty);
+        let seconds = seconds(&cost, ty.len(), rates, network);
+        out.add(output.value, &plan.nodes[output.value].layer, "output".into(), cost, seconds);
+    }
+    out.total += out.whole_run;
+    out.seconds += seconds(&out.whole_run, 0, rates, network);
+    out.offline_seconds = offline_seconds(&out.total.offline, rates, network);
+    out
+}
+
+/// The price of a node; nothing where it is local.
+fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: &dyn Prices) -> Cost {
+    match plan.nodes[id].op.is_local() {
+        true => Cost::default(),
+        false => prices.operation(&Operation::of(plan, id, known)),
+    }
+}
+
+impl Estimate {
+    fn add(&mut self, node: usize, layer: &str, op: String, cost: Cost, seconds: f64) {
+        self.total += cost;
+        self.seconds += seconds;
+        match self.layers.iter_mut().find(|l| l.layer == layer) {
+            Some(l) => {
+                l.cost += cost;
+                l.seconds += seconds;
+            }
+            None => self.layers.push(LayerCost { layer: layer.into(), cost, seconds }),
+        }
+        if cost != Cost::default() {
+            self.nodes.push(NodeCost { node, layer: layer.into(), op, cost, seconds });
+        }
+    }
+}
+
+fn seconds(cost: &Cost, elements: usize, rates: &Rates, network: &Network) -> f64 {
+    let compute = cost.macs as f64 / rates.macs
+        + cost.aes as f64 / rates.aes
+        + cost.key_bytes as f64 / rates.key_bytes
+        + elements as f64 / rates.elements;
+    compute + network.seconds(cost.rounds, cost.wire_bytes + cost.client_bytes)
+}
+
+fn offline_seconds(offline: &Offline, rates: &Rates, network: &Network) -> f64 {
+    let compute = offline.macs as f64 / rates.macs + offline.aes as f64 / rates.aes;
+    compute + network.seconds(offline.rounds, offline.wire_bytes)
+}
+
+/// Weights and states stay during the whole run, and so does what replaces states from when it is there.
+fn memory(plan: &Plan, prices: &dyn Prices) -> u64 {
+    let known = known(plan);
+    let mut last: Vec<usize> = (0..plan.nodes.len()).collect();
+    for (id, node) in plan.nodes.iter().enumerate() {
+        node.inputs.iter().for_each(|&i| last[i] = id);
+    }
+    let mut stays: Vec<bool> =
+        plan.nodes.iter().map(|n| matches!(n.op, Op::Weight { .. } | Op::State { .. })).collect();
+    plan.outputs.iter().for_each(|o| stays[o.value] = true);
+    plan.updates.iter().for_each(|u| stays[u.value] = true);
+    let (mut alive, mut weights, mut peak) = (0u64, 0u64, 0u64);
+    for (id, node) in plan.nodes.iter().enumerate() {
+        let bytes = prices.held_bytes(&node.ty);
+        if matches!(node.op, Op::Weight { .. } | Op::State { .. }) {
+            weights += bytes;
+            continue;
+        }
+        alive += bytes;
+        let keys = price(plan, id, &known, prices).key_bytes;
+        peak = peak.max(alive + keys);
+        let mut operands = node.inputs.clone();
+        operands.sort_unstable();
+        operands.dedup();
+        for i in operands {
+            if last[i] == id && !stays[i] {
+                alive -= prices.held_bytes(&plan.nodes[i].ty);
+            }
+        }
+    }
+    peak + weights
+}

@@ -1,0 +1,82 @@
+//! One operation as a price sees it: types, and who knows an operand in clear.
+
+use crate::ir::{Op, Plan, Type, ValueId};
+use crate::ops;
+
+/// Who knows a value in clear, from the plan alone. A party that plays the role may compute with the value itself, and a
+/// family whose gates are cheaper then may say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known<'a> {
+    /// Nobody.
+    Nobody,
+    /// Whoever runs the plan.
+    Everybody,
+    /// The role that shares it.
+    Role(&'a str),
+}
+
+impl<'a> Known<'a> {
+    /// Who knows a value that is computed from two others.
+    fn and(self, other: Known<'a>) -> Known<'a> {
+        match (self, other) {
+            (Known::Everybody, known) | (known, Known::Everybody) => known,
+            (Known::Role(a), Known::Role(b)) if a == b => self,
+            (Known::Role(_) | Known::Nobody, Known::Role(_) | Known::Nobody) => Known::Nobody,
+        }
+    }
+}
+
+/// Who knows each value of a checked plan in clear: what owners share, public numbers, and what local operations make of
+/// values that one role knows. Of a state only the first value has an owner who knows it.
+pub fn known(plan: &Plan) -> Vec<Known<'_>> {
+    let mut all: Vec<Known<'_>> = Vec::with_capacity(plan.nodes.len());
+    for node in &plan.nodes {
+        all.push(match &node.op {
+            Op::Input { owner, .. } | Op::Weight { owner, .. } => Known::Role(owner),
+            Op::Public { .. } => Known::Everybody,
+            ops!(local) => node.inputs.iter().fold(Known::Everybody, |known, &i| known.and(all[i])),
+            Op::State { .. } | ops!(gate) => Known::Nobody,
+        });
+    }
+    all
+}
+
+/// An operand of an [`Operation`].
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// Its type.
+    pub ty: &'a Type,
+    /// Who knows it in clear.
+    pub known: Known<'a>,
+}
+
+/// An operation that has a price.
+#[derive(Clone, Debug)]
+pub struct Operation<'a> {
+    /// What it computes.
+    pub op: &'a Op,
+    /// What it reads, in order.
+    pub operands: Vec<Operand<'a>>,
+    /// The type of its result.
+    pub result: &'a Type,
+}
+
+impl<'a> Operation<'a> {
+    /// Node `id` of a checked plan; `known` is that of the plan ([`known()`]).
+    pub fn of(plan: &'a Plan, id: ValueId, known: &[Known<'a>]) -> Operation<'a> {
+        let node = &plan.nodes[id];
+        let operand = |&i: &ValueId| Operand { ty: &plan.nodes[i].ty, known: known[i] };
+        Operation { op: &node.op, operands: node.inputs.iter().map(operand).collect(), result: &node.ty }
+    }
+
+    /// On operands of these types that nobody knows.
+    pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
+        let operands = operands.iter().map(|&ty| Operand { ty, known: Known::Nobody }).collect();
+        Operation { op, operands, result }
+    }
+
+    /// Types of the operands.
+    pub fn types(&self) -> Vec<&'a Type> {
+        self.operands.iter().map(|operand| operand.ty).collect()
+    }
+}
