@@ -101,13 +101,10 @@ impl Exponential {
             ));
         }
         let least = rows.first().map_or(0, |row| row.0);
-        let sound = |&(from, digits): &(i32, u32)| from.abs() <= 64 && digits <= 40 && first + digits <= 63;
-        if rows.is_empty()
-            || rows.len() > 4
-            || !rows.iter().all(sound)
-            || !rows.is_sorted()
-            || !(8..=40).contains(&first)
-        {
+        let sound =
+            |&(from, digits): &(i32, u32)| (-64..=64).contains(&from) && digits <= 40 && first + digits <= 63;
+        let few = (1..=4).contains(&rows.len()) && (8..=40).contains(&first);
+        if !(few && rows.iter().all(sound) && rows.is_sorted()) {
             return Err(format!("an exponential with {first} fraction bits and the rows {rows:?}"));
         }
         let fit = |f: fn(f64) -> f64| {

@@ -5,6 +5,7 @@ mod common;
 use common::build::Model;
 use common::lower;
 use common::{run, single, ty};
+use privet_plan::functions::Function;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Op, Plan, Rounding, Type};
 use privet_plan::{Graph, PlanError, Precision};
@@ -113,6 +114,128 @@ fn shapes_bits_and_fractions_are_checked_for_every_operation() {
     refusal(Op::MatMul, &[a.clone(), a.clone()], ty(&[2, 3], 16, 8));
     refusal(Op::MatMul, &[t(&[2, 2, 3]), t(&[3, 3, 2])], ty(&[2, 2, 2], 16, 8));
     refusal(Op::Mul, &[a.clone(), a.clone()], a.clone());
+}
+
+#[test]
+fn tables_mixtures_and_bits_are_checked() {
+    let one = |op: Op, x: &Type, y: &Type| refusal(op, std::slice::from_ref(x), y.clone());
+    let x = ty(&[2, 3], 4, 4);
+    let lookup = |tables: usize, entries: usize| Op::Lookup { tables: vec![vec![0; entries]; tables] };
+    accepted(lookup(2, 16), std::slice::from_ref(&x), ty(&[2, 2, 3], 9, 7));
+    for op in [lookup(0, 16), lookup(17, 16), lookup(2, 15)] {
+        one(op, &x, &ty(&[2, 2, 3], 9, 7));
+    }
+    one(lookup(2, 16), &x, &ty(&[2, 3], 9, 7));
+    one(lookup(1, 1 << 13), &ty(&[1], 13, 0), &ty(&[1, 1], 9, 7));
+    let piecewise = |shift, pieces| Op::Piecewise { shift, pieces: vec![[0; 3]; pieces] };
+    accepted(piecewise(2, 4), std::slice::from_ref(&x), ty(&[2, 3], 30, 1));
+    for op in [piecewise(4, 1), piecewise(5, 1), piecewise(2, 3), piecewise(u32::MAX, 1)] {
+        one(op, &x, &ty(&[2, 3], 30, 1));
+    }
+    one(piecewise(2, 4), &x, &ty(&[3, 2], 30, 1));
+    one(piecewise(32, 4), &ty(&[1], 34, 0), &ty(&[1], 34, 0));
+    let e = ty(&[3], 20, 16);
+    let rows = |first, rows: &[(i32, u32)]| Op::Exponential { first, rows: rows.to_vec() };
+    accepted(rows(20, &[(-8, 30), (0, 5)]), std::slice::from_ref(&e), ty(&[2, 3], 64, 0));
+    for op in [
+        rows(20, &[]),
+        rows(20, &[(0, 5), (-8, 30)]),
+        rows(20, &[(-8, 41), (0, 5)]),
+        rows(7, &[(-8, 30), (0, 5)]),
+        rows(u32::MAX, &[(-8, 30), (0, 5)]),
+        rows(20, &[(-8, u32::MAX), (0, 5)]),
+        rows(20, &[(i32::MIN, 30), (0, 5)]),
+        rows(20, &[(-65, 30), (0, 5)]),
+    ] {
+        one(op, &e, &ty(&[2, 3], 64, 0));
+    }
+    let mix = |rows: &[&[i64]]| Op::Mix { rows: rows.iter().map(|row| row.to_vec()).collect() };
+    accepted(mix(&[&[1, 2], &[3, 4], &[5, 6]]), std::slice::from_ref(&x), ty(&[3, 3], 4, 4));
+    one(mix(&[&[1, 2], &[3]]), &x, &ty(&[2, 3], 4, 4));
+    one(mix(&[&[1, 2]]), &x, &ty(&[2, 3], 4, 4));
+    one(mix(&[]), &x, &x);
+    one(mix(&[&[]]), &ty(&[], 4, 4), &ty(&[], 4, 4));
+    accepted(Op::ShiftUp { shift: 3 }, std::slice::from_ref(&x), ty(&[2, 3], 7, 7));
+    for (shift, bits, frac) in [(0, 4, 4), (3, 8, 7), (3, 7, 6), (64, 4, 4), (u32::MAX, 3, 3)] {
+        one(Op::ShiftUp { shift }, &x, &ty(&[2, 3], bits, frac));
+    }
+    one(Op::Dropout { stream: 0, keep: 0 }, &x, &x);
+    accepted(Op::Reverse { dims: vec![1, 0] }, std::slice::from_ref(&x), x.clone());
+    one(Op::Reverse { dims: vec![1, 1] }, &x, &x);
+    one(Op::Reverse { dims: vec![2] }, &x, &x);
+    let bit = ty(&[2, 3], 1, 0);
+    accepted(Op::Choose, &[bit.clone(), x.clone()], x.clone());
+    refusal(Op::Choose, &[x.clone(), x.clone()], x.clone());
+    refusal(Op::Choose, &[ty(&[2, 3], 1, 1), x.clone()], x.clone());
+    refusal(Op::Choose, &[ty(&[2], 1, 0), x.clone()], x.clone());
+    refusal(Op::Choose, &[bit, x.clone()], ty(&[2, 3], 5, 4));
+}
+
+/// Every operation refuses another number of operands than it takes, and says so.
+#[test]
+fn operands_are_counted() {
+    let window = window();
+    let geometry = geometry();
+    let none = vec![
+        Op::Input { name: "a".into(), owner: "o".into(), limit: 1.0 },
+        Op::Weight { name: "a".into(), owner: "o".into() },
+        Op::State { name: "a".into(), owner: "o".into() },
+        Op::Public { name: "a".into(), limit: 1.0 },
+    ];
+    let one = vec![
+        Op::Neg,
+        Op::AddConst { value: 1 },
+        Op::MulConst { value: 1 },
+        Op::SumPool2d { window },
+        Op::AdaptiveSumPool2d,
+        Op::Sum { dims: vec![] },
+        Op::Reduce,
+        Op::Rescale,
+        Op::Reshape,
+        Op::Permute { dims: vec![0] },
+        Op::Slice { dim: 0, start: 0, end: 1, step: 1 },
+        Op::Reverse { dims: vec![] },
+        Op::Pad { amounts: vec![[0, 0]] },
+        Op::Expand,
+        Op::Mix { rows: vec![vec![1]] },
+        Op::ShiftUp { shift: 1 },
+        Op::Dropout { stream: 0, keep: 1 },
+        Op::Truncate { shift: 1, rounding: Rounding::Floor },
+        Op::Dither { shift: 1 },
+        Op::Piecewise { shift: 1, pieces: vec![] },
+        Op::Lookup { tables: vec![] },
+        Op::Exponential { first: 1, rows: vec![] },
+        Op::Relu,
+        Op::Extend,
+        Op::MaxPool2d { window },
+        Op::IsNegative,
+        Op::Argmax { dim: 0 },
+    ];
+    let function = Function::Exp;
+    let two = vec![
+        Op::Add,
+        Op::Sub,
+        Op::Approximates { function },
+        Op::MatMul,
+        Op::Mul,
+        Op::Scale,
+        Op::Max,
+        Op::Equal,
+        Op::Choose,
+    ];
+    let (bias, three) = (vec![Op::Linear, Op::Conv2d { geometry }], vec![Op::Select]);
+    let x = ty(&[1], 16, 0);
+    let lists = [(none, 0..=0), (one, 1..=1), (two, 2..=2), (bias, 2..=3), (three, 3..=3)];
+    for (op, takes) in lists.into_iter().flat_map(|(ops, n)| ops.into_iter().map(move |op| (op, n.clone()))) {
+        for count in (0..5).filter(|count| !takes.contains(count)) {
+            if op == Op::Scale && count > 1 {
+                continue; // refused because the second operand is not public
+            }
+            let problem = refusal(op.clone(), &vec![x.clone(); count], x.clone());
+            assert!(problem.starts_with(&format!("{count} operands, takes ")), "{op:?}: {problem}");
+        }
+    }
+    assert!(refusal(Op::Concat { dim: 0 }, &[], x).starts_with("0 operands, takes at least 1"));
 }
 
 #[test]

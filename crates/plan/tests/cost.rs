@@ -176,7 +176,7 @@ fn what_parties_prepare_among_themselves_is_estimated_apart() {
     let found = of(&plan);
     // the input and the first gate, whose operand its owner knows, take nothing; the two others do
     let two = Offline { macs: 20_000_000, aes: 1_800_000, wire_bytes: 2_500_000, rounds: 4 };
-    assert_eq!((found.total.offline, found.total.key_bytes, found.total.rounds), (two, 128, 3));
+    assert_eq!((found.total.offline, found.total.key_bytes, found.total.rounds), (two, 128, 4));
     let seconds = 2.0 * (1e-3 + 1e-3 + 1e-3 + 0.3e-3);
     assert!((found.offline_seconds - seconds).abs() < 1e-9, "{}", found.offline_seconds);
     assert!(found.seconds < 2e-3, "preparation is no part of a run");
