@@ -5,6 +5,7 @@ mod account;
 mod facts;
 mod forecast;
 mod openings;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod products;
 mod uses;
 

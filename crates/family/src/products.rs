@@ -2,6 +2,7 @@
 
 use privet_kernels::{Device, LinearShape, Weights};
 use privet_plan::ir::{Node, Op, Plan};
+use privet_plan::ops;
 use privet_ring::Ring;
 use std::sync::Arc;
 
@@ -30,7 +31,11 @@ impl Products {
                 Products { shape, count: x[..d].iter().product() }
             }
             Op::Conv2d { geometry } => Products { shape: LinearShape::Conv2d(*geometry), count: 1 },
-            _ => return None,
+            // products of elements are no products of tensors
+            Op::Mul => return None,
+            ops!(source) | ops!(local) | ops!(public) | ops!(rounding) | ops!(comparison) | ops!(table) => {
+                return None;
+            }
         })
     }
 
@@ -72,12 +77,10 @@ pub struct Prepared(Vec<Arc<dyn Weights>>);
 /// Spread a bias over an output: `[n]` over the last dimension of `[m, n]`, `[c]` over NCHW.
 pub fn spread_bias(node: &Node, bias: &[u64]) -> Vec<u64> {
     let shape = &node.ty.shape;
-    match node.op {
-        Op::Conv2d { .. } => {
-            let plane = shape[2] * shape[3];
-            let image: Vec<u64> = bias.iter().flat_map(|&b| std::iter::repeat_n(b, plane)).collect();
-            image.repeat(shape[0])
-        }
-        _ => bias.repeat(node.ty.len() / bias.len().max(1)),
+    if let Op::Conv2d { .. } = node.op {
+        let plane = shape[2] * shape[3];
+        let image: Vec<u64> = bias.iter().flat_map(|&b| std::iter::repeat_n(b, plane)).collect();
+        return image.repeat(shape[0]);
     }
+    bias.repeat(node.ty.len() / bias.len().max(1))
 }

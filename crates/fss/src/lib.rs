@@ -20,6 +20,7 @@ pub mod gates;
 pub mod keys;
 mod linear;
 mod masks;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod price;
 mod states;
 mod tables;

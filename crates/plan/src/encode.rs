@@ -42,15 +42,20 @@ pub enum EncodeError {
     },
 }
 
+/// Whether this is the owner that was asked for, if one was.
+fn is(asked: Option<&str>, owner: &str) -> bool {
+    asked.is_none_or(|asked| asked == owner)
+}
+
 /// Encode all inputs that `owner` shares (all owners' when `None`), within their limits.
 pub fn encode_inputs(
     plan: &Plan,
     owner: Option<&str>,
     given: &BTreeMap<String, FloatTensor>,
 ) -> Result<BTreeMap<String, Tensor>, EncodeError> {
-    encode(plan, "input", given, |op| match op {
-        Op::Input { name, owner: o, limit } if owner.is_none_or(|owner| owner == o) => Some((name, *limit)),
-        _ => None,
+    encode(plan, "input", given, |op| {
+        let Op::Input { name, owner: o, limit } = op else { return None };
+        is(owner, o).then_some((name, *limit))
     })
 }
 
@@ -60,9 +65,9 @@ pub fn encode_weights(
     owner: Option<&str>,
     given: &BTreeMap<String, FloatTensor>,
 ) -> Result<BTreeMap<String, Tensor>, EncodeError> {
-    encode(plan, "weight", given, |op| match op {
-        Op::Weight { name, owner: o } if owner.is_none_or(|owner| owner == o) => Some((name, f64::INFINITY)),
-        _ => None,
+    encode(plan, "weight", given, |op| {
+        let Op::Weight { name, owner: o } = op else { return None };
+        is(owner, o).then_some((name, f64::INFINITY))
     })
 }
 
@@ -75,9 +80,9 @@ pub fn encode_publics(
         .iter()
         .map(|(name, &value)| (name.clone(), FloatTensor { shape: vec![], data: vec![value] }))
         .collect();
-    encode(plan, "public number", &tensors, |op| match op {
-        Op::Public { name, limit } => Some((name, *limit)),
-        _ => None,
+    encode(plan, "public number", &tensors, |op| {
+        let Op::Public { name, limit } = op else { return None };
+        Some((name, *limit))
     })
 }
 
@@ -87,9 +92,9 @@ pub fn encode_states(
     owner: Option<&str>,
     given: &BTreeMap<String, FloatTensor>,
 ) -> Result<BTreeMap<String, Tensor>, EncodeError> {
-    encode(plan, "state", given, |op| match op {
-        Op::State { name, owner: o } if owner.is_none_or(|owner| owner == o) => Some((name, f64::INFINITY)),
-        _ => None,
+    encode(plan, "state", given, |op| {
+        let Op::State { name, owner: o } = op else { return None };
+        is(owner, o).then_some((name, f64::INFINITY))
     })
 }
 

@@ -313,8 +313,11 @@ pub enum Op {
 }
 
 /// The operations of one kind, as a pattern: `source` (what owners share and everybody knows), `local` (those of
-/// [`crate::apply_local`]) or `gate` (all others). Who has something to say of one kind alone names it and these
-/// for the others, so that an operation that is forgotten does not compile: there are no wildcards over [`Op`].
+/// [`crate::apply_local`]) or `gate` (all others). Kinds of gates are `bilinear`, `public` (by numbers that everybody
+/// knows), `rounding`, `comparison` (of bits, and choices by them) and `table`.
+///
+/// Whoever has something to say of some operations names each of them, and the kinds of the others. So an operation that
+/// is forgotten does not compile. There are no wildcards over [`Op`], and the modules that dispatch on it deny them.
 #[macro_export]
 macro_rules! ops {
     (source) => {
@@ -347,12 +350,22 @@ macro_rules! ops {
     };
     (gate) => {
         $crate::ops!(bilinear)
+            | $crate::ops!(public)
+            | $crate::ops!(rounding)
+            | $crate::ops!(comparison)
             | $crate::ops!(table)
-            | $crate::ir::Op::Scale
-            | $crate::ir::Op::Dropout { .. }
-            | $crate::ir::Op::Truncate { .. }
-            | $crate::ir::Op::Dither { .. }
-            | $crate::ir::Op::Relu
+    };
+    (bilinear) => {
+        $crate::ir::Op::Linear | $crate::ir::Op::MatMul | $crate::ir::Op::Conv2d { .. } | $crate::ir::Op::Mul
+    };
+    (public) => {
+        $crate::ir::Op::Scale | $crate::ir::Op::Dropout { .. }
+    };
+    (rounding) => {
+        $crate::ir::Op::Truncate { .. } | $crate::ir::Op::Dither { .. }
+    };
+    (comparison) => {
+        $crate::ir::Op::Relu
             | $crate::ir::Op::Extend
             | $crate::ir::Op::MaxPool2d { .. }
             | $crate::ir::Op::Max
@@ -361,9 +374,6 @@ macro_rules! ops {
             | $crate::ir::Op::Choose
             | $crate::ir::Op::Select
             | $crate::ir::Op::Argmax { .. }
-    };
-    (bilinear) => {
-        $crate::ir::Op::Linear | $crate::ir::Op::MatMul | $crate::ir::Op::Conv2d { .. } | $crate::ir::Op::Mul
     };
     (table) => {
         $crate::ir::Op::Lookup { .. } | $crate::ir::Op::Piecewise { .. } | $crate::ir::Op::Exponential { .. }

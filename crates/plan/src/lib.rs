@@ -5,21 +5,30 @@
 //! rounding; [`lower()`] goes from the first to the second, for a family that is given to it as a [`Target`]. No family is
 //! named here. [`local`] and [`tournament`] are shared with the protocols, so that they cannot disagree.
 
+// what dispatches on operations forgets none
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod check;
 pub mod codec;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod cost;
 pub mod element;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod encode;
 mod float;
 pub mod functions;
 pub mod graph;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod interpret;
 pub mod ir;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod local;
 pub mod lower;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod program;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod real;
 pub mod shown;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod slack;
 pub(crate) mod strided;
 #[cfg(feature = "suite")]

@@ -153,12 +153,8 @@ impl Program {
 }
 
 fn state_of(node: &Node) -> Option<StateType> {
-    match &node.op {
-        Op::State { name, owner } => {
-            Some(StateType { name: name.clone(), owner: owner.clone(), ty: node.ty.clone() })
-        }
-        _ => None,
-    }
+    let Op::State { name, owner } = &node.op else { return None };
+    Some(StateType { name: name.clone(), owner: owner.clone(), ty: node.ty.clone() })
 }
 
 fn check_plan_name(name: &str) -> Result<(), String> {

@@ -4,6 +4,7 @@ use crate::Plan;
 use crate::float::FloatTensor;
 use crate::interpret::{Coins, InterpretError, NoCoins, ended, same_shape, walk::walk};
 use crate::ir::Op;
+use crate::ops;
 use std::collections::BTreeMap;
 
 /// The plan's outputs in double precision, truncation being the identity and no ring wrapping: the
@@ -53,7 +54,7 @@ fn run(
                 Op::Weight { name, .. } => ("weight", name, weights.get(name)),
                 Op::State { name, .. } => ("state", name, weights.get(name)),
                 Op::Public { name, .. } => ("public number", name, inputs.get(name)),
-                _ => unreachable!("only inputs and weights are given"),
+                ops!(local) | ops!(gate) => unreachable!("only sources are given"),
             };
             let tensor = given.ok_or_else(|| InterpretError::Missing { what, name: name.clone() })?;
             same_shape(what, name, &tensor.shape, ty)?;

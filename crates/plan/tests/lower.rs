@@ -363,3 +363,84 @@ fn what_is_left_open_follows_the_prices_of_the_family() {
     let same = privet_plan::lower(&m.graph, &m.params, &given, &WideIsCheap).unwrap();
     assert_eq!(same.plan.hash(), lowered(&m, &given).plan.hash());
 }
+
+/// A unit of error that depends on shares stays inside: what an output shows is rounded to the nearest.
+#[test]
+fn what_an_output_shows_is_rounded_in_full() {
+    let mut m = Model::new(3, 2);
+    let x = m.input(&[2, 3]);
+    let scaled = m.map(GraphOp::MulScalar { value: 0.3 }, x);
+    let relu = m.map(GraphOp::Relu, scaled);
+    let y = m.map(GraphOp::MulScalar { value: 0.7 }, relu);
+    // read twice, so it is truncated before the sum, which is local
+    let other = m.map(GraphOp::Relu, y);
+    let shown = m.op(GraphOp::Add, &[y, other], &[2, 3]);
+    m.finish(shown);
+    let precision = |rounding| Precision { keep_ring: true, rounding, ..Precision::default() };
+    let roundings = |rounding| {
+        let plan = lowered(&m, &precision(rounding)).plan;
+        assert_eq!(privet_plan::shown::inexact(&plan), [0; 0]);
+        let found = plan.nodes.iter().filter_map(|n| match n.op {
+            Op::Truncate { rounding, .. } => Some(rounding),
+            _ => None,
+        });
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(roundings(RoundingMode::OneUlp), [Rounding::OneUlp, Rounding::Floor]);
+    assert_eq!(roundings(RoundingMode::Nearest), [Rounding::Floor; 2]);
+    let one_ulp = lowered(&m, &precision(RoundingMode::OneUlp)).plan;
+    let last = one_ulp.nodes.iter().rposition(|n| matches!(n.op, Op::Truncate { .. })).unwrap();
+    let half = &one_ulp.nodes[one_ulp.nodes[last].inputs[0]].op;
+    assert!(matches!(half, Op::AddConst { .. }), "to the nearest: half a unit is added, not {half:?}");
+}
+
+/// A family without a comparison.
+struct NoSigns;
+
+impl Prices for NoSigns {
+    fn protocol(&self) -> &'static str {
+        "no-signs"
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
+    }
+
+    fn operation(&self, _: &Operation<'_>) -> Cost {
+        Cost::default()
+    }
+
+    fn output(&self, _: &Type) -> Cost {
+        Cost::default()
+    }
+}
+
+impl Target for NoSigns {
+    fn refusals(&self, plan: &Plan) -> Vec<Refusal> {
+        let signs = (0..plan.nodes.len()).filter(|&id| plan.nodes[id].op == Op::Relu);
+        signs.map(|id| Refusal::of(plan, id, "it has no sign", "use a square")).collect()
+    }
+}
+
+#[test]
+fn what_a_family_refuses_is_reported_with_its_source_line() {
+    let mut m = Model::new(4, 2);
+    let x = m.input(&[2, 3]);
+    let first = m.map(GraphOp::Relu, x);
+    let h = m.linear(first, 4);
+    let second = m.map(GraphOp::Relu, h);
+    m.finish(second);
+    let report = privet_plan::lower(&m.graph, &m.params, &Precision::default(), &NoSigns).unwrap_err();
+    assert_eq!(report.problems.len(), 2, "all of them: {report}");
+    for (problem, relu) in report.problems.iter().zip([first, second]) {
+        assert_eq!(problem.layer, format!("layer{relu}"));
+        assert_eq!(problem.source, format!("model.py:{relu} in forward"));
+        assert_eq!(problem.what, "protocol no-signs refuses it: it has no sign");
+        assert_eq!(problem.remedy, "use a square");
+    }
+    let plan = lowered(&m, &Precision::default()).plan;
+    let refused = privet_plan::admit(&plan, "net", &NoSigns).unwrap_err();
+    assert_eq!(refused.refusals.len(), 2);
+    assert!(refused.to_string().starts_with("protocol no-signs refuses plan net: node "), "{refused}");
+    assert!(refused.to_string().contains(&format!("(layer{second}): it has no sign; use a square")));
+}

@@ -24,6 +24,7 @@ mod moves;
 mod parts;
 mod party;
 mod planes;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod price;
 mod proof;
 mod share;

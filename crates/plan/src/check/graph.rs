@@ -69,27 +69,21 @@ fn check_op(op: &GraphOp, operands: usize) -> Result<(), String> {
     use GraphOp::*;
     let arity = match op {
         Input { .. } | Parameter { .. } | State { .. } | Public { .. } => 0..=0,
+        Positive | Relu | Clamp { .. } | LeakyRelu { .. } | Neg | Smooth { .. } | Dropout { .. } => 1..=1,
+        AddScalar { .. } | MulScalar { .. } | Mean { .. } | Sum { .. } | Argmax { .. } => 1..=1,
+        MaxPool2d { .. } | AvgPool2d { .. } | AdaptiveAvgPool2d { .. } | AvgPool2dGrad { .. } => 1..=1,
+        Reshape | Permute { .. } | Slice { .. } | Reverse { .. } | Pad { .. } | Expand => 1..=1,
         Choose | Conv2dInputGrad { .. } | Conv2dWeightGrad { .. } | MaxPool2dGrad { .. } => 2..=2,
-        Conv2d { .. } | Linear => 2..=3,
         MatMul | Add | Sub | Mul => 2..=2,
+        Conv2d { .. } | Linear => 2..=3,
         BatchNorm { .. } => 5..=5,
         Concat { .. } | InRange { .. } => 1..=usize::MAX,
         Unsupported { .. } => 0..=usize::MAX,
-        _ => 1..=1,
     };
     if !arity.contains(&operands) {
         return Err(format!("{operands} operands"));
     }
-    let numbers: &[f64] = match op {
-        BatchNorm { eps } => &[*eps],
-        LeakyRelu { slope } => &[*slope],
-        AddScalar { value } | MulScalar { value } => &[*value],
-        Clamp { lo, hi } => &[lo.unwrap_or(0.0), hi.unwrap_or(0.0)],
-        Public { limit, .. } => &[*limit],
-        Dropout { keep, .. } => &[*keep],
-        _ => &[],
-    };
-    if numbers.iter().any(|v| !v.is_finite()) {
+    if constants(op).iter().any(|v| !v.is_finite()) {
         return Err("a constant is not a finite number".into());
     }
     match op {
@@ -106,6 +100,35 @@ fn check_op(op: &GraphOp, operands: usize) -> Result<(), String> {
             Err("divides by zero".into())
         }
         Clamp { lo: Some(lo), hi: Some(hi) } if lo > hi => Err(format!("clamps to [{lo}, {hi}]")),
-        _ => Ok(()),
+        InRange { .. } | Dropout { .. } | AvgPool2d { .. } | AvgPool2dGrad { .. } | Clamp { .. } => Ok(()),
+        // what else there is to check are shapes, when the graph is lowered
+        Positive | Relu | LeakyRelu { .. } | Neg | Smooth { .. } | AddScalar { .. } | MulScalar { .. } => {
+            Ok(())
+        }
+        Mean { .. } | Sum { .. } | Argmax { .. } | Add | Sub | Mul | Choose | BatchNorm { .. } => Ok(()),
+        Conv2d { .. } | Conv2dInputGrad { .. } | Conv2dWeightGrad { .. } | Linear | MatMul => Ok(()),
+        MaxPool2d { .. } | MaxPool2dGrad { .. } | AdaptiveAvgPool2d { .. } => Ok(()),
+        Reshape | Permute { .. } | Slice { .. } | Reverse { .. } | Pad { .. } | Expand => Ok(()),
+        Concat { .. } | Unsupported { .. } => Ok(()),
+    }
+}
+
+/// The real numbers that an operation is given.
+fn constants(op: &GraphOp) -> Vec<f64> {
+    use GraphOp::*;
+    match op {
+        BatchNorm { eps } => vec![*eps],
+        LeakyRelu { slope } => vec![*slope],
+        AddScalar { value } | MulScalar { value } => vec![*value],
+        Clamp { lo, hi } => [*lo, *hi].into_iter().flatten().collect(),
+        Public { limit, .. } | InRange { limit } => vec![*limit],
+        Dropout { keep, .. } => vec![*keep],
+        Input { .. } | Parameter { .. } | State { .. } | Unsupported { .. } => vec![],
+        Positive | Relu | Neg | Smooth { .. } | Choose | Add | Sub | Mul | Linear | MatMul => vec![],
+        Conv2d { .. } | Conv2dInputGrad { .. } | Conv2dWeightGrad { .. } => vec![],
+        MaxPool2d { .. } | MaxPool2dGrad { .. } | AdaptiveAvgPool2d { .. } => vec![],
+        AvgPool2d { .. } | AvgPool2dGrad { .. } | Mean { .. } | Sum { .. } | Argmax { .. } => vec![],
+        Reshape | Permute { .. } | Slice { .. } | Reverse { .. } | Pad { .. } | Expand => vec![],
+        Concat { .. } => vec![],
     }
 }

@@ -6,6 +6,7 @@ mod shape;
 mod types;
 
 use crate::ir::{Op, PLAN_VERSION, Plan};
+use crate::ops;
 use std::collections::HashSet;
 use thiserror::Error;
 
@@ -100,7 +101,7 @@ impl Plan {
             let fresh = match &node.op {
                 Op::Input { name, .. } | Op::Public { name, .. } => inputs.insert(name),
                 Op::Weight { name, .. } | Op::State { name, .. } => weights.insert(name),
-                _ => true,
+                ops!(local) | ops!(gate) => true,
             };
             if !fresh {
                 return Err(problem("its name is already taken by an earlier node".into()));

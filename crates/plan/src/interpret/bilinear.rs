@@ -4,6 +4,7 @@
 use super::parallel;
 use crate::element::Element;
 use crate::ir::{Op, Type};
+use crate::ops;
 use privet_ring::{Conv2d, Ring};
 
 /// Columns of a block of the product, so that the operands' blocks stay in the second-level cache.
@@ -19,7 +20,9 @@ pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&
         Op::Linear => linear(types, xs),
         Op::MatMul => matmul(types, xs),
         Op::Conv2d { geometry } => conv2d(geometry, xs),
-        _ => unreachable!("{op:?} is not bilinear"),
+        ops!(source) | ops!(local) | Op::Dropout { .. } | ops!(rounding) | ops!(comparison) | ops!(table) => {
+            unreachable!("{op:?} is not bilinear")
+        }
     };
     if let Some(bias) = xs.get(2) {
         let inner: usize = output.shape[2..].iter().product();

@@ -12,6 +12,7 @@ pub use truncate::{Coins, NoCoins};
 use crate::Plan;
 use crate::check::PlanError;
 use crate::ir::{Op, Type};
+use crate::ops;
 use privet_ring::{Ring, Tensor};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -89,9 +90,9 @@ pub fn interpret_step(
 /// What a step leaves of the values of its nodes: the outputs, and the states after it.
 pub(crate) fn ended<T: Clone>(plan: &Plan, values: &[Option<T>]) -> (Vec<T>, BTreeMap<String, T>) {
     let value = |v: usize| values[v].clone().expect("outputs and updates are kept");
-    let next = |update: &crate::ir::Update| match &plan.nodes[update.state].op {
-        Op::State { name, .. } => Some((name.clone(), value(update.value))),
-        _ => None,
+    let next = |update: &crate::ir::Update| {
+        let Op::State { name, .. } = &plan.nodes[update.state].op else { return None };
+        Some((name.clone(), value(update.value)))
     };
     let outputs = plan.outputs.iter().map(|o| value(o.value)).collect();
     (outputs, plan.updates.iter().filter_map(next).collect())
@@ -124,7 +125,7 @@ fn run(
                 Op::Weight { name, .. } => ("weight", name, weights.get(name)),
                 Op::State { name, .. } => ("state", name, weights.get(name)),
                 Op::Public { name, .. } => ("public number", name, inputs.get(name)),
-                _ => unreachable!("only inputs and weights are given"),
+                ops!(local) | ops!(gate) => unreachable!("only sources are given"),
             };
             let tensor = given.ok_or_else(|| InterpretError::Missing { what, name: name.clone() })?;
             same_shape(what, name, tensor.shape(), ty)?;

@@ -3,13 +3,9 @@
 use super::truncate::Coins;
 use crate::element::Element;
 use crate::ir::{Op, Type, ValueId};
+use crate::ops;
 use crate::tables::{Exponential, Pieces};
 use privet_ring::Ring;
-
-/// Whether `op` is one of these.
-pub(super) fn is_read(op: &Op) -> bool {
-    matches!(op, Op::Piecewise { .. } | Op::Lookup { .. } | Op::Exponential { .. })
-}
 
 /// The value of a table's operation of a checked plan. Real numbers go through their integers: what such an operation stands
 /// for as a function is said by the [`Op::Approximates`] that follows.
@@ -43,7 +39,9 @@ pub(super) fn apply<E: Element>(
             let row = |row: usize| x.iter().zip(&drawn).map(move |(&x, &d)| (row, x, d));
             (0..rows.len()).flat_map(row).map(|(row, x, d)| e.at(row, x, d)).collect()
         }
-        _ => unreachable!("{op:?} reads no table"),
+        ops!(source) | ops!(local) | ops!(bilinear) | ops!(public) | ops!(rounding) | ops!(comparison) => {
+            unreachable!("{op:?} reads no table")
+        }
     };
     y.into_iter().map(|y| E::from_ring(out, to.frac, y)).collect()
 }

@@ -4,6 +4,7 @@ use crate::Plan;
 use crate::element::Element;
 use crate::ir::{Op, Rounding, Type};
 use crate::local::{Affine, apply_local};
+use crate::ops;
 use privet_ring::Ring;
 
 /// Evaluate a checked plan node by node. `given` supplies inputs, weights, states and public numbers; `truncate` is the one
@@ -24,9 +25,7 @@ pub(crate) fn walk<E: Element>(
         let xs: Vec<&[E]> = node.inputs.iter().map(|&i| operand(i)).collect();
         let types: Vec<&Type> = node.inputs.iter().map(|&i| &plan.nodes[i].ty).collect();
         let value = match &node.op {
-            Op::Input { .. } | Op::Weight { .. } | Op::State { .. } | Op::Public { .. } => {
-                given(&node.op, &node.ty)?
-            }
+            ops!(source) => given(&node.op, &node.ty)?,
             Op::Truncate { shift, rounding } => {
                 let (ring, to) = (Ring::new(types[0].bits), Ring::new(node.ty.bits));
                 let layer = &node.layer;
@@ -46,12 +45,10 @@ pub(crate) fn walk<E: Element>(
                 let truncation = Truncation { node: id, layer, ring, to, shift: *shift, rounding };
                 truncate(truncation, xs[0], &mut OrMiddle(coins))?
             }
-            op if table::is_read(op) => table::apply(id, op, types[0], &node.ty, xs[0], coins),
-            op if op.is_local() => apply_local(op, &types, &node.ty, &xs, Affine::Full),
-            Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Scale => {
-                bilinear::apply(&node.op, &types, &node.ty, &xs)
-            }
-            _ => gates::apply(&node.op, &types, &node.ty, &xs),
+            op @ ops!(table) => table::apply(id, op, types[0], &node.ty, xs[0], coins),
+            op @ ops!(local) => apply_local(op, &types, &node.ty, &xs, Affine::Full),
+            op @ (ops!(bilinear) | Op::Scale) => bilinear::apply(op, &types, &node.ty, &xs),
+            op @ ops!(comparison) => gates::apply(op, &types, &node.ty, &xs),
         };
         debug_assert_eq!(value.len(), node.ty.len());
         values.push(Some(value));

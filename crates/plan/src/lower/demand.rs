@@ -9,13 +9,9 @@ pub(super) fn wide(graph: &Graph, formats: &Formats) -> Vec<Option<u32>> {
     let can = can_be_wide(graph);
     let mut wide: Vec<Option<u32>> = vec![None; graph.nodes.len()];
     for (id, node) in graph.nodes.iter().enumerate().rev() {
-        let demand = match &node.op {
-            GraphOp::Conv2d { .. } | GraphOp::Linear | GraphOp::MatMul | GraphOp::Mul => {
-                Some(formats.of(&node.layer).k)
-            }
-            GraphOp::MulScalar { value } if !exact_scalar(*value) => Some(formats.of(&node.layer).k),
-            op if is_local(op) && can[id] => wide[id],
-            _ => None,
+        let demand = match is_product(&node.op) {
+            true => Some(formats.of(&node.layer).k),
+            false => wide[id].filter(|_| is_local(&node.op) && can[id]),
         };
         for &i in &node.inputs {
             wide[i] = wide[i].max(demand);
@@ -29,13 +25,19 @@ fn can_be_wide(graph: &Graph) -> Vec<bool> {
     let mut can: Vec<bool> = Vec::with_capacity(graph.nodes.len());
     for node in &graph.nodes {
         let all = node.inputs.iter().all(|&i| can[i]);
-        can.push(match &node.op {
-            GraphOp::Input { .. } | GraphOp::Parameter { .. } | GraphOp::Relu => true,
-            GraphOp::Smooth { .. } => true,
-            op => is_local(op) && all,
-        });
+        let made_so = matches!(
+            node.op,
+            GraphOp::Input { .. } | GraphOp::Parameter { .. } | GraphOp::Relu | GraphOp::Smooth { .. }
+        );
+        can.push(made_so || is_local(&node.op) && all);
     }
     can
+}
+
+/// Products that need room for the fraction bits of both factors.
+fn is_product(op: &GraphOp) -> bool {
+    matches!(op, GraphOp::Conv2d { .. } | GraphOp::Linear | GraphOp::MatMul | GraphOp::Mul)
+        || matches!(op, GraphOp::MulScalar { value } if !exact_scalar(*value))
 }
 
 /// Operations that a linear sharing computes without communication.
@@ -43,20 +45,23 @@ fn is_local(op: &GraphOp) -> bool {
     match op {
         GraphOp::MulScalar { value } => exact_scalar(*value),
         GraphOp::AvgPool2d { divisor, .. } => *divisor == Some(1),
-        _ => matches!(
-            op,
-            GraphOp::Sum { .. }
-                | GraphOp::Add
-                | GraphOp::Sub
-                | GraphOp::Neg
-                | GraphOp::AddScalar { .. }
-                | GraphOp::Reshape
-                | GraphOp::Permute { .. }
-                | GraphOp::Slice { .. }
-                | GraphOp::Concat { .. }
-                | GraphOp::Pad { .. }
-                | GraphOp::Expand
-        ),
+        GraphOp::Sum { .. } | GraphOp::Add | GraphOp::Sub | GraphOp::Neg | GraphOp::AddScalar { .. } => true,
+        GraphOp::Reshape | GraphOp::Permute { .. } | GraphOp::Slice { .. } | GraphOp::Concat { .. } => true,
+        GraphOp::Pad { .. } | GraphOp::Expand => true,
+        // in training all values have one ring, and nothing is wide
+        GraphOp::Reverse { .. } | GraphOp::Dropout { .. } => false,
+        GraphOp::Input { .. }
+        | GraphOp::Parameter { .. }
+        | GraphOp::State { .. }
+        | GraphOp::Public { .. } => false,
+        GraphOp::Conv2d { .. } | GraphOp::Linear | GraphOp::MatMul | GraphOp::Mul => false,
+        GraphOp::Relu | GraphOp::Smooth { .. } | GraphOp::MaxPool2d { .. } | GraphOp::Argmax { .. } => false,
+        GraphOp::Positive | GraphOp::Choose | GraphOp::InRange { .. } => false,
+        // rules have turned these into others
+        GraphOp::BatchNorm { .. } | GraphOp::Clamp { .. } | GraphOp::LeakyRelu { .. } => false,
+        GraphOp::AdaptiveAvgPool2d { .. } | GraphOp::Mean { .. } => false,
+        GraphOp::Conv2dInputGrad { .. } | GraphOp::Conv2dWeightGrad { .. } => false,
+        GraphOp::MaxPool2dGrad { .. } | GraphOp::AvgPool2dGrad { .. } | GraphOp::Unsupported { .. } => false,
     }
 }
 

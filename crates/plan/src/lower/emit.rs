@@ -98,7 +98,19 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
         GraphOp::Concat { dim } => local(e, v, Op::Concat { dim: *dim }),
         GraphOp::Pad { amounts } => local(e, v, Op::Pad { amounts: amounts.clone() }),
         GraphOp::Expand => local(e, v, Op::Expand),
-        _ => Err(e.problem(
+        // rules turn these into others, where they can
+        GraphOp::Parameter { .. }
+        | GraphOp::Unsupported { .. }
+        | GraphOp::Conv2dInputGrad { .. }
+        | GraphOp::Conv2dWeightGrad { .. }
+        | GraphOp::MaxPool2dGrad { .. }
+        | GraphOp::AvgPool2dGrad { .. }
+        | GraphOp::BatchNorm { .. }
+        | GraphOp::Clamp { .. }
+        | GraphOp::LeakyRelu { .. }
+        | GraphOp::AvgPool2d { .. }
+        | GraphOp::AdaptiveAvgPool2d { .. }
+        | GraphOp::Mean { .. } => Err(e.problem(
             v,
             "is not lowered".into(),
             super::remedies::remedy(&super::precision::op_name(&n.op)),

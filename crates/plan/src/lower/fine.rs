@@ -22,8 +22,7 @@ pub(super) fn fine(graph: &Graph) -> Vec<Fine> {
     for node in &graph.nodes {
         let frac = match &node.op {
             GraphOp::State { frac, .. } => *frac,
-            op if keeps_fraction(op) => node.inputs.iter().filter_map(|&i| all[i].frac).max(),
-            _ => None,
+            op => node.inputs.iter().filter(|_| keeps_fraction(op)).filter_map(|&i| all[i].frac).max(),
         };
         let operands = node.inputs.iter().map(|&i| all[i].growth).max().unwrap_or(0);
         let shape = || graph.nodes[node.inputs[0]].shape.as_slice();

@@ -5,18 +5,24 @@
 //! happen in m bits, or before the truncation where that saves one. How each value gets the numbers that
 //! its readers want is told in `forms.rs`.
 
+#[deny(clippy::wildcard_enum_match_arm)]
 mod demand;
 mod draft;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod emit;
 mod fine;
 mod forms;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod infer;
 mod precision;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod rebatch;
 pub mod remedies;
 mod report;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod rounds;
 mod rules;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod share;
 mod training;
 mod uses;

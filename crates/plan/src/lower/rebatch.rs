@@ -12,10 +12,10 @@ impl Graph {
         for (id, node) in self.nodes.iter().enumerate() {
             let fail = |problem: String| PlanError::Node { node: id, layer: node.layer.clone(), problem };
             let follows: Vec<bool> = node.inputs.iter().map(|&i| batched[i]).collect();
-            let is = match node.op {
-                GraphOp::Input { .. } => true,
-                _ if !follows.contains(&true) => false,
-                _ => {
+            let is = match follows.contains(&true) {
+                _ if matches!(node.op, GraphOp::Input { .. }) => true,
+                false => false,
+                true => {
                     let shapes = node.inputs.iter().map(|&i| self.nodes[i].shape.as_slice());
                     keeps_batch(node, &shapes.collect::<Vec<_>>(), &follows, self.batch).map_err(|why| {
                         fail(format!("{why}; capture the model with a batch of {n} instead"))
@@ -77,7 +77,15 @@ fn keeps_batch(node: &GraphNode, shapes: &[&[usize]], follows: &[bool], batch: u
         Expand if shapes[0].len() != node.shape.len() => return mixes("broadcasting"),
         Reshape | Expand if node.shape.first() != Some(&batch) => return mixes("a reshape"),
         Unsupported { .. } => return Err("an unsupported operation".into()),
-        _ => {}
+        // the rest of those above, which leave dimension 0 alone
+        Concat { .. } | Sum { .. } | Mean { .. } | Argmax { .. } | Reverse { .. } | Smooth { .. } => {}
+        Slice { .. } | Permute { .. } | Pad { .. } | Expand | Reshape => {}
+        // each row by itself
+        Positive | Relu | Clamp { .. } | LeakyRelu { .. } | Neg | AddScalar { .. } | MulScalar { .. } => {}
+        MaxPool2d { .. } | AvgPool2d { .. } | AdaptiveAvgPool2d { .. } | Choose | Dropout { .. } => {}
+        MaxPool2dGrad { .. } | AvgPool2dGrad { .. } | Conv2dInputGrad { .. } => {}
+        // these have no rows, or one result for all, which is found below
+        Input { .. } | Parameter { .. } | State { .. } | Public { .. } | InRange { .. } => {}
     }
     if node.shape.is_empty() { mixes("a scalar result") } else { Ok(()) }
 }

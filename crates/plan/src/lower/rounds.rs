@@ -7,6 +7,7 @@
 
 use super::share::renumbered;
 use crate::ir::{Node, Op, Plan, Type};
+use crate::ops;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
@@ -86,7 +87,12 @@ fn kind(plan: &Plan, node: &Node) -> Option<String> {
         | Op::Equal
         | Op::Choose
         | Op::Select => String::new(),
-        _ => return None,
+        // products that share an operand, or that are large; gates whose results depend on the order of elements
+        Op::Linear | Op::MatMul | Op::Conv2d { .. } | ops!(table) => return None,
+        Op::MaxPool2d { .. } | Op::Argmax { .. } => return None,
+        // public coins, and coins of the family's own, go by the place of an element
+        Op::Dropout { .. } | Op::Dither { .. } => return None,
+        ops!(source) | ops!(local) => return None,
     };
     let operands: Vec<String> = (0..node.inputs.len()).map(|i| numbers(operand(i))).collect();
     Some(format!("{:?} {operands:?} {} {own}", node.op, numbers(&node.ty)))

@@ -1,6 +1,7 @@
 //! Equal operations on equal operands are one: a softmax and its logarithm share their exponentials.
 
 use crate::ir::{Node, Op, Plan, Rounding};
+use crate::ops;
 use std::collections::HashMap;
 
 /// The plan with every deterministic operation on the same operands once. What is drawn anew each time stays.
@@ -24,14 +25,14 @@ pub(super) fn shared(plan: Plan) -> Plan {
 }
 
 fn is_deterministic(op: &Op) -> bool {
-    !matches!(
-        op,
-        Op::Input { .. }
-            | Op::Weight { .. }
-            | Op::State { .. }
-            | Op::Public { .. }
-            | Op::Truncate { rounding: Rounding::Stochastic, .. }
-    )
+    match op {
+        ops!(source) | Op::Truncate { rounding: Rounding::Stochastic, .. } => false,
+        Op::Truncate { rounding: Rounding::Floor | Rounding::OneUlp, .. } => true,
+        // results of equal look-ups with different coins are both right, and so is one of them for both
+        Op::Dither { .. } | ops!(table) => true,
+        // the coins of a stream are alike
+        ops!(local) | ops!(bilinear) | ops!(public) | ops!(comparison) => true,
+    }
 }
 
 /// Outputs and updates by their new numbers.

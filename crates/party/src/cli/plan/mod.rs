@@ -1,5 +1,6 @@
 mod audit;
 mod estimate;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod show;
 
 use super::{CliError, Family, Out};

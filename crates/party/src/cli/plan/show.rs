@@ -2,7 +2,7 @@ use super::{hash_text, op_name};
 use crate::cli::{CliError, Out};
 use crate::family::all;
 use privet_plan::ir::{Op, Type};
-use privet_plan::{Plan, admit};
+use privet_plan::{Plan, admit, ops};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -64,7 +64,7 @@ pub(super) fn of(plan: &Plan) -> Shown {
             Op::Weight { name, owner } => weights.push(value(name, owner)),
             Op::State { name, owner } => states.push(value(name, owner)),
             Op::Public { name, .. } => publics.push(name.clone()),
-            op => {
+            op @ (ops!(local) | ops!(gate)) => {
                 if layers.last().is_none_or(|l| l.layer != node.layer) {
                     let (layer, shape) = (node.layer.clone(), Vec::new());
                     layers.push(Layer { layer, ops: Vec::new(), shape, bits: 0, frac: 0 });

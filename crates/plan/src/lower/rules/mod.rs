@@ -1,4 +1,5 @@
-//! Rewrites of the captured graph, one a file. Each keeps the meaning over the real numbers.
+//! Rewrites of the captured graph, one a file. Each keeps the meaning over the real numbers. A rule names the operations
+//! that it rewrites and keeps all others as they are: its wildcard is that, and nothing can be forgotten by it.
 
 mod average;
 mod average_grad;
