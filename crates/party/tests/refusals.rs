@@ -15,6 +15,9 @@ const PLAN: &str = r#"{"version":1,"name":"tiny","batch":2,"nodes":[
 const SAYS: &str =
     "protocol rep3 refuses plan tiny: node 3 (fc): an output shows a truncation with `one_ulp`";
 
+/// The same of a program with that one plan, which is what parties have.
+const RUN: &str = "protocol rep3 refuses plan run: node 3 (fc): an output shows a truncation with `one_ulp`";
+
 fn privet(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_privet")).args(args).stdin(Stdio::null()).output().unwrap()
 }
@@ -65,5 +68,5 @@ fn a_plan_that_shows_a_function_of_shares_is_refused_by_name() {
 
     let to = dir.path().join("d");
     good(&["init", "--local", path(&to), "--plan", plan, "--protocol", "rep3"]);
-    refused(&["party", "--config", path(&to.join("party1/node.toml"))], SAYS);
+    refused(&["party", "--config", path(&to.join("party1/node.toml"))], RUN);
 }
