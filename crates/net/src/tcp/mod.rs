@@ -9,6 +9,7 @@ mod driver;
 mod link;
 mod listen;
 mod poll;
+mod pulse;
 mod tls;
 mod wire;
 
