@@ -157,6 +157,19 @@ pub enum NetError {
         /// How long it waited.
         seconds: u64,
     },
+    /// Further, but too slowly.
+    #[error(
+        "step {step}: a message to or from {peer} moves slower than {kib_per_s} KiB/s: look at the network between the \
+         hosts, and raise `timeouts.step` if it is that slow"
+    )]
+    Slow {
+        /// The peer's name.
+        peer: String,
+        /// The step this party was at.
+        step: String,
+        /// The lowest rate allowed, in KiB a second.
+        kib_per_s: u64,
+    },
     /// Both parties wait for each other.
     #[error(
         "{peer} and this party wait for each other (this party at step {step}): \
@@ -406,7 +419,8 @@ impl NetError {
             | Closed { .. }
             | Ended { .. }
             | Stalled { .. }
-            | Stuck { .. } => Fault::Peer,
+            | Stuck { .. }
+            | Slow { .. } => Fault::Peer,
             ProtocolVersion { .. }
             | PrivetVersion { .. }
             | PlanMismatch { .. }
@@ -435,6 +449,7 @@ impl NetError {
         | Self::Ended { step, .. }
         | Self::Silent { step, .. }
         | Self::Stuck { step, .. }
+        | Self::Slow { step, .. }
         | Self::Stalled { step, .. } = &mut self
         {
             *step = at.to_string();

@@ -1,7 +1,9 @@
 //! Frames: how a message looks on the wire.
 //!
 //! A message is cut into chunks of at most [`MAX_CHUNK`] bytes, each in its own frame, so that the receiver
-//! works on one chunk while the next is on its way. All integers are little-endian:
+//! works on one chunk while the next is on its way. A message has exactly one way to be cut: every chunk but the last is
+//! full, and only an empty message has an empty chunk, one. Anything else is refused, so that the number of frames is
+//! bounded by the bytes they carry. All integers are little-endian:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -95,6 +97,14 @@ pub enum FrameError {
         expected: u64,
         /// The number that came.
         found: u64,
+    },
+    /// A payload of another size than its place in the message has.
+    #[error("it has {found} bytes of payload, its place in the message has {due}")]
+    Chunk {
+        /// Bytes found.
+        found: u32,
+        /// Bytes due.
+        due: u64,
     },
     /// Frames of different messages are mixed.
     #[error("a frame of another message came in the middle of a message")]
@@ -290,6 +300,31 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
+/// How much of the message under way is still to come.
+#[derive(Debug, Default)]
+struct Progress {
+    total: u64,
+    left: u64,
+}
+
+impl Progress {
+    /// Accepts the next data frame if it has the one payload size that is due.
+    fn advance(&mut self, header: &Header) -> Result<(), FrameError> {
+        if header.first != (self.left == 0) || (!header.first && header.total != self.total) {
+            return Err(FrameError::Interleaved);
+        }
+        if header.first {
+            *self = Self { total: header.total, left: header.total };
+        }
+        let due = self.left.min(MAX_CHUNK as u64);
+        if u64::from(header.len) != due {
+            return Err(FrameError::Chunk { found: header.len, due });
+        }
+        self.left -= due;
+        Ok(())
+    }
+}
+
 /// Turns the bytes of one direction back into frames, however they are cut up in transit.
 ///
 /// The caller fills [`Decoder::space`] and reports how much; no byte is copied twice, and nothing is
@@ -297,6 +332,7 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
 #[derive(Debug)]
 pub struct Decoder {
     seq: u64,
+    message: Progress,
     head: [u8; HEADER_LEN],
     parsed: Option<Header>,
     body: Vec<u8>,
@@ -307,7 +343,8 @@ pub struct Decoder {
 impl Default for Decoder {
     fn default() -> Self {
         let (body, spare) = (Vec::new(), Vec::new());
-        Self { seq: 0, head: [0; HEADER_LEN], parsed: None, body, filled: 0, spare }
+        let message = Progress::default();
+        Self { seq: 0, message, head: [0; HEADER_LEN], parsed: None, body, filled: 0, spare }
     }
 }
 
@@ -354,6 +391,9 @@ impl Decoder {
             return Err(FrameError::Sequence { expected: self.seq, found: header.seq });
         }
         self.seq += 1;
+        if header.kind == Kind::Data {
+            self.message.advance(&header)?;
+        }
         let name = printable(name);
         payload.truncate(header.len as usize);
         Ok(Frame { header, name, payload })

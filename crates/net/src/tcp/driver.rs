@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Options;
-use super::link::{Farewell, Shared};
+use super::link::{FIXED_COST, Farewell, Shared};
 use super::poll;
 use super::pulse::Pulse;
 use super::wire::{ReadError, Wire};
@@ -171,14 +171,15 @@ impl Driver {
             let (header, name) = self.encoder.data(&message.step, &message.payload, offset);
             self.write([&header, chunk, name])?;
             self.frames_sent += 1;
-            let (size, end) = (chunk.len(), offset + chunk.len());
+            let (mut gone, end) = (chunk.len(), offset + chunk.len());
             if end < message.payload.len() {
                 self.current = Some((message, end));
             } else {
+                gone += FIXED_COST;
                 drop(message);
                 self.current = self.shared.lock().outbound.pop_front().map(|message| (message, 0));
             }
-            self.shared.sent(size);
+            self.shared.sent(gone);
         }
         Ok(())
     }
