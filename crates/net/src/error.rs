@@ -386,6 +386,17 @@ pub enum NetError {
         /// How many may be at it at once.
         callers: u64,
     },
+    /// More connections of one place than it may have.
+    #[error(
+        "{peer} has {most} connections to this party already, the most it may have: end some of its processes, or wait \
+         until they are through"
+    )]
+    TooMany {
+        /// The place.
+        peer: String,
+        /// How many it may have.
+        most: u64,
+    },
     /// Another failure of the operating system's network.
     #[error("network error while {doing}: {what}")]
     Io {
@@ -420,7 +431,8 @@ impl NetError {
             | Ended { .. }
             | Stalled { .. }
             | Stuck { .. }
-            | Slow { .. } => Fault::Peer,
+            | Slow { .. }
+            | TooMany { .. } => Fault::Peer,
             ProtocolVersion { .. }
             | PrivetVersion { .. }
             | PlanMismatch { .. }

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::poll::Waker;
+use super::seats::Seat;
 use crate::NetError;
 use crate::frame::Frame;
 use crate::framed::{Link, Message, Names};
@@ -56,6 +57,8 @@ pub(super) struct State {
     pub sleeping: bool,
     /// Buffers the protocol is done with.
     pub spare: Vec<Vec<u8>>,
+    /// Where the peer dialled: held for as long as the connection costs anything.
+    seat: Option<Seat>,
 }
 
 impl State {
@@ -68,6 +71,13 @@ impl State {
     fn may_push(&self) -> bool {
         let bound = if self.may_read() { OUTBOUND_BOUND } else { OUTBOUND_MOST };
         self.outbound_bytes < bound
+    }
+
+    /// A connection that is over counts no more once all that came over it is taken.
+    fn leave_seat(&mut self) {
+        if self.failure.is_some() && self.inbound.is_empty() {
+            self.seat = None;
+        }
     }
 }
 
@@ -84,8 +94,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub fn new() -> std::io::Result<Self> {
-        Ok(Self { state: Mutex::default(), changed: Condvar::new(), waker: Waker::new()? })
+    pub fn new(seat: Option<Seat>) -> std::io::Result<Self> {
+        let state = Mutex::new(State { seat, ..State::default() });
+        Ok(Self { state, changed: Condvar::new(), waker: Waker::new()? })
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -116,7 +127,9 @@ impl Shared {
 
     /// I/O thread: the connection is over.
     pub fn fail(&self, error: NetError) {
-        self.lock().failure.get_or_insert(error);
+        let mut state = self.lock();
+        state.failure.get_or_insert(error);
+        state.leave_seat();
         self.changed.notify_all();
     }
 
@@ -250,6 +263,7 @@ impl Link for SocketLink {
                 if was_full && state.may_read() {
                     shared.wake(&mut state);
                 }
+                state.leave_seat();
                 return Ok(frame);
             }
             if let Some(error) = &state.failure {

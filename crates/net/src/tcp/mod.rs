@@ -1,7 +1,7 @@
 //! Channels between processes: mutual TLS 1.3 over TCP, or plain TCP by explicit choice.
 //!
 //! `connect` makes connections and compares greetings, `listen` takes calls, `tls` authenticates peers by their pinned certificates, `driver` is the I/O thread
-//! of a connection, `wire` encrypts or not, `link` hands messages between the protocol and the I/O thread,
+//! of a connection, `seats` counts a place's connections, `wire` encrypts or not, `link` hands messages between the protocol and the I/O thread,
 //! `poll` waits for a socket or a wake-up.
 
 mod connect;
@@ -10,6 +10,7 @@ mod link;
 mod listen;
 mod poll;
 mod pulse;
+mod seats;
 mod tls;
 mod wire;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 pub use connect::dial;
 pub use link::SocketLink;
 pub use listen::{Incoming, Listener};
+pub use seats::CONNECTIONS;
 pub(crate) use tls::provider;
 
 use crate::{Fingerprint, FrameFilter, Framed, Identity, NetworkProfile};
