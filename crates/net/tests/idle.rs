@@ -3,10 +3,10 @@
 mod common;
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{connect_with, step};
-use privet_net::{Channel, Options};
+use privet_net::{Channel, Options, wait_any};
 
 /// Processor time of this process so far.
 fn used() -> Duration {
@@ -33,6 +33,13 @@ fn a_peer_that_takes_nothing_in_costs_no_processor_time() {
         let (mut a, mut b) = connect_with(encrypted, [options(), options()]);
         a.send(&step(1), vec![1; MORE_THAN_QUEUES_HOLD]).unwrap();
         assert_idle("while the socket is full");
+        let waiting = thread::spawn(move || {
+            let for_ever = Some(Instant::now() + Duration::from_secs(4));
+            assert_eq!(wait_any([&mut a], for_ever), None);
+            a
+        });
+        assert_idle("while waiting for any of several");
+        let a = waiting.join().unwrap();
         let leaving = thread::spawn(move || drop(a));
         assert_idle("while leaving");
         assert!(b.recv(&step(1), MORE_THAN_QUEUES_HOLD).is_ok());

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::poll::Waker;
 use super::seats::Seat;
+use super::watch::Bell;
 use crate::NetError;
 use crate::frame::Frame;
 use crate::framed::{Link, Message, Names};
@@ -59,6 +60,8 @@ pub(super) struct State {
     pub spare: Vec<Vec<u8>>,
     /// Where the peer dialled: held for as long as the connection costs anything.
     seat: Option<Seat>,
+    /// Of whoever waits for this connection among others.
+    bell: Option<Arc<Bell>>,
 }
 
 impl State {
@@ -71,6 +74,12 @@ impl State {
     fn may_push(&self) -> bool {
         let bound = if self.may_read() { OUTBOUND_BOUND } else { OUTBOUND_MOST };
         self.outbound_bytes < bound
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
     }
 
     /// A connection that is over counts no more once all that came over it is taken.
@@ -114,6 +123,7 @@ impl Shared {
         if state.receiving || (state.sending && state.may_push()) {
             self.changed.notify_all();
         }
+        state.ring();
     }
 
     /// I/O thread: `bytes` of the outbound queue are gone.
@@ -131,6 +141,7 @@ impl Shared {
         state.failure.get_or_insert(error);
         state.leave_seat();
         self.changed.notify_all();
+        state.ring();
     }
 
     fn wake(&self, state: &mut State) {
@@ -168,6 +179,22 @@ impl SocketLink {
     pub(super) fn is_open(&self) -> bool {
         let state = self.shared.lock();
         state.failure.is_none() && state.farewell.is_none()
+    }
+
+    /// Over, and all that came is taken.
+    pub(super) fn has_ended(&self) -> bool {
+        let state = self.shared.lock();
+        state.failure.is_some() && state.inbound.is_empty()
+    }
+
+    /// A message has begun to come.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.shared.lock().inbound.is_empty()
+    }
+
+    /// Rung at every frame and at the end, until another or none is set.
+    pub(super) fn set_bell(&self, bell: Option<Arc<Bell>>) {
+        self.shared.lock().bell = bell;
     }
 
     /// When the peer must have done something next.
