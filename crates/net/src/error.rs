@@ -245,9 +245,21 @@ pub enum NetError {
     },
     /// No common TLS version or cipher.
     #[error(
-        "{peer} and this party have no TLS version in common: privet speaks TLS 1.3 only; is it a privet party? ({what})"
+        "{peer} and this party have no TLS version or key exchange in common: privet speaks TLS 1.3 with X25519MLKEM768 \
+         only; install the same version on both sides, or is it no privet party? ({what})"
     )]
     TlsVersion {
+        /// The peer's address.
+        peer: String,
+        /// The TLS library's reason.
+        what: String,
+    },
+    /// A peer that cannot exchange keys safely from future quantum computers.
+    #[error(
+        "{peer} does not offer the key exchange X25519MLKEM768, which privet requires: install the same version on both \
+         sides; is it a privet party? ({what})"
+    )]
+    KeyExchange {
         /// The peer's address.
         peer: String,
         /// The TLS library's reason.

@@ -12,6 +12,7 @@ use common::{PATIENCE, hello, identities, meet, pin, security};
 use privet_net::{
     Channel, Fault, Hello, Identity, Listener, NetError, Options, Pin, Security, Step, TcpChannel, dial,
 };
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 
 fn defaults() -> [Options; 2] {
     [Options::default(), Options::default()]
@@ -165,7 +166,7 @@ fn older_tls_is_refused() {
     let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
     let address = listener.local_address().unwrap();
     let client = thread::spawn(move || {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS12])
             .unwrap()
@@ -184,6 +185,45 @@ fn older_tls_is_refused() {
     let error = listener.accept(PATIENCE).err().unwrap();
     assert!(matches!(error, NetError::TlsVersion { .. }), "{error}");
     client.join().unwrap();
+}
+
+/// What a listener says to a client that offers these key exchanges only, and what the client is told.
+fn offering(kx_groups: Vec<&'static dyn SupportedKxGroup>) -> (NetError, rustls::Error) {
+    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let address = listener.local_address().unwrap();
+    let client = thread::spawn(move || {
+        let provider = CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() };
+        let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let name = "privet".try_into().unwrap();
+        let mut tls = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut socket = TcpStream::connect(address).unwrap();
+        loop {
+            assert!(tls.is_handshaking(), "a client without a certificate was let in");
+            if let Err(error) = tls.complete_io(&mut socket) {
+                break error.downcast::<rustls::Error>().unwrap();
+            }
+        }
+    });
+    (listener.accept(PATIENCE).err().unwrap(), client.join().unwrap())
+}
+
+#[test]
+fn a_client_without_the_post_quantum_key_exchange_is_refused() {
+    use rustls::{AlertDescription, Error};
+    for classical in [aws_lc_rs::kx_group::X25519, aws_lc_rs::kx_group::SECP256R1] {
+        let (error, told) = offering(vec![classical]);
+        assert!(matches!(&error, NetError::KeyExchange { .. }), "{error}");
+        assert_eq!(error.fault(), Fault::Incompatible);
+        assert!(error.to_string().contains("X25519MLKEM768"), "{error}");
+        assert_eq!(told, Error::AlertReceived(AlertDescription::HandshakeFailure));
+    }
+    // With it, the same client comes as far as the certificates, which it does not know.
+    let (_, told) = offering(vec![aws_lc_rs::kx_group::X25519MLKEM768]);
+    assert!(matches!(told, Error::InvalidCertificate(_)), "{told}");
 }
 
 #[test]

@@ -41,6 +41,7 @@ impl NetError {
             | PurposeMismatch { .. }
             | WrongRole { .. }
             | TlsVersion { .. }
+            | KeyExchange { .. }
             | NotTls { .. } => Fault::Incompatible,
             WrongCertificate { .. }
             | CertificateRefused { .. }
