@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{PATIENCE, connect_with, hello, step};
 use privet_net::frame::{Encoder, HEADER_LEN, MAX_CHUNK, chunk_at};
-use privet_net::{Channel, Listener, NetError, NetworkProfile, Options, Pin, Security, Step, TcpChannel};
+use privet_net::{Channel, Listener, NetError, NetworkProfile, Options, Pin, Protection, Step, TcpChannel};
 
 const MIB: usize = 1 << 20;
 
@@ -20,7 +20,7 @@ fn of(encrypted: bool) -> (TcpChannel, TcpChannel) {
 /// A channel, and the bare socket of a peer that has greeted and from now on does as the test likes.
 fn bare_peer() -> (TcpChannel, TcpStream) {
     let pins = vec![Pin::insecure("party 1")];
-    let listener = Listener::bind("127.0.0.1:0", Security::InsecurePlain, pins).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", Protection::InsecurePlain, pins).unwrap();
     let address = listener.local_address().unwrap();
     let caller = thread::spawn(move || {
         let mut socket = TcpStream::connect(address).unwrap();

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use common::{PATIENCE, hello, identities, pin, security, step};
+use common::{PATIENCE, hello, identities, pin, protection, step};
 use privet_net::tcp::CONNECTIONS;
 use privet_net::{Channel, Listener, NetError, Options, Pin, TcpChannel, dial};
 
@@ -15,7 +15,7 @@ use privet_net::{Channel, Listener, NetError, Options, Pin, TcpChannel, dial};
 const CALLERS: usize = 32;
 
 fn listener() -> (Listener, String) {
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
     let address = listener.local_address().unwrap();
     (listener, address)
 }
@@ -29,7 +29,7 @@ fn peer(address: &str) -> thread::JoinHandle<Result<String, NetError>> {
     thread::spawn(move || {
         let hello = hello("party 1");
         let options = Options::default();
-        let (channel, _) = dial(&address, &security(1, true), &pin(0), &hello, options, PATIENCE)?;
+        let (channel, _) = dial(&address, &protection(1, true), &pin(0), &hello, options, PATIENCE)?;
         Ok(channel.peer().to_owned())
     })
 }
@@ -129,12 +129,12 @@ fn strangers_that_leave_free_their_places() {
 fn a_known_peer_has_a_bounded_number_of_connections() {
     let _alone = alone();
     let pins = vec![pin(1), Pin::new("party 2", identities()[1].fingerprint())];
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), pins).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), pins).unwrap();
     let address = listener.local_address().unwrap();
     let meet = |role: &'static str| {
         let address = address.clone();
         let dialer = thread::spawn(move || {
-            dial(&address, &security(1, true), &pin(0), &hello(role), Options::default(), PATIENCE)
+            dial(&address, &protection(1, true), &pin(0), &hello(role), Options::default(), PATIENCE)
                 .and_then(|(mut c, _)| c.recv_up_to(&step(1), 1).map(|_| c))
         });
         let accepted =

@@ -13,7 +13,7 @@ use super::link::{Shared, SocketLink};
 use super::seats::Seat;
 use super::tls::{self, PinnedPeers};
 use super::wire::Wire;
-use super::{Options, Pin, Security, TcpChannel};
+use super::{Options, Pin, Protection, TcpChannel};
 use crate::frame::{Encoder, Kind};
 use crate::framed::{Framed, Names};
 use crate::hello::MAX_HELLO;
@@ -27,7 +27,7 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Returns the channel and the peer's greeting, which equals `hello` but for the role.
 pub fn dial(
     address: &str,
-    security: &Security,
+    protection: &Protection,
     expected: &Pin,
     hello: &Hello,
     options: Options,
@@ -36,12 +36,12 @@ pub fn dial(
     let socket = connect(address, timeout)?;
     let at = socket.peer_addr().map_or_else(|_| address.to_owned(), |a| a.to_string());
     let verifier = PinnedPeers::new(std::slice::from_ref(expected));
-    let cipher = match security {
-        Security::Tls(identity) => {
+    let cipher = match protection {
+        Protection::Tls(identity) => {
             let connection = tls::client(identity, &verifier).map_err(|e| setup(&e))?;
             Some((Connection::Client(connection), identity.fingerprint()))
         }
-        Security::InsecurePlain => None,
+        Protection::InsecurePlain => None,
     };
     // The peer may be busy before it takes the call from its queue.
     let mut line = Line::new(socket, Some(&expected.name), at, cipher, verifier, timeout.max(HANDSHAKE))?;

@@ -21,7 +21,7 @@ use super::connect::{HANDSHAKE, Line, failed, setup};
 use super::poll::{self, Waker};
 use super::seats::{CONNECTIONS, Seats};
 use super::tls::{self, PinnedPeers};
-use super::{Options, Pins, Security, TcpChannel};
+use super::{Options, Pins, Protection, TcpChannel};
 use crate::{Hello, NetError};
 
 /// Callers of one listener that are not authenticated yet, at most. Each costs a thread and two descriptors.
@@ -40,14 +40,14 @@ pub struct Listener {
 /// Whom to let in, and how.
 #[derive(Debug)]
 struct Terms {
-    security: Security,
+    protection: Protection,
     pins: Pins,
     seats: Arc<Seats>,
 }
 
 impl Listener {
     /// Listens on `address` (`host:port`; port 0 picks a free one) for the pinned peers.
-    pub fn bind(address: &str, security: Security, pins: Pins) -> Result<Self, NetError> {
+    pub fn bind(address: &str, protection: Protection, pins: Pins) -> Result<Self, NetError> {
         let refuse = |e: io::Error| match e.kind() {
             io::ErrorKind::AddrInUse => NetError::PortInUse { address: address.into() },
             _ => NetError::Address { address: address.into(), what: e.to_string() },
@@ -55,7 +55,7 @@ impl Listener {
         let socket = TcpListener::bind(address).map_err(refuse)?;
         socket.set_nonblocking(true).map_err(refuse)?;
         let door = Door { state: Mutex::default(), waker: Waker::new().map_err(refuse)? };
-        let terms = Terms { security, pins, seats: Arc::default() };
+        let terms = Terms { protection, pins, seats: Arc::default() };
         Ok(Self { socket, terms: Arc::new(terms), door: Arc::new(door) })
     }
 
@@ -236,18 +236,18 @@ fn most_crowded(waiting: impl Iterator<Item = IpAddr>, comes: IpAddr) -> usize {
 /// Authenticates a caller and hears its greeting.
 fn greet(socket: TcpStream, address: String, terms: &Terms) -> Result<Incoming, NetError> {
     let verifier = PinnedPeers::new(&terms.pins);
-    let cipher = match &terms.security {
-        Security::Tls(identity) => {
+    let cipher = match &terms.protection {
+        Protection::Tls(identity) => {
             let connection = tls::server(identity, &verifier).map_err(|e| setup(&e))?;
             Some((Connection::Server(connection), identity.fingerprint()))
         }
-        Security::InsecurePlain => None,
+        Protection::InsecurePlain => None,
     };
     let mut line = Line::new(socket, None, address, cipher, verifier, HANDSHAKE)?;
     let hello = line.hear()?;
-    let names: Vec<&str> = match &terms.security {
-        Security::Tls(_) => line.verifier.names(),
-        Security::InsecurePlain => terms.pins.iter().map(|p| p.name.as_str()).collect(),
+    let names: Vec<&str> = match &terms.protection {
+        Protection::Tls(_) => line.verifier.names(),
+        Protection::InsecurePlain => terms.pins.iter().map(|p| p.name.as_str()).collect(),
     };
     if !names.contains(&hello.role.as_str()) {
         let (claimed, pinned) = (hello.role.clone(), names.join("`, `"));

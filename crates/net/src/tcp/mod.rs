@@ -58,7 +58,7 @@ impl TcpChannel {
 
 /// How connections are protected.
 #[derive(Clone, Debug)]
-pub enum Security {
+pub enum Protection {
     /// Mutual TLS 1.3 as this identity.
     Tls(Identity),
     /// No protection at all: anyone on the network can read, alter and impersonate. Only by explicit
@@ -66,7 +66,7 @@ pub enum Security {
     InsecurePlain,
 }
 
-impl Security {
+impl Protection {
     /// Whether it is TLS.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Self::Tls(_))
@@ -88,7 +88,7 @@ impl Pin {
         Self { name: name.into(), fingerprint: Some(fingerprint) }
     }
 
-    /// A peer known by nothing, for [`Security::InsecurePlain`].
+    /// A peer known by nothing, for [`Protection::InsecurePlain`].
     pub fn insecure(name: impl Into<String>) -> Self {
         Self { name: name.into(), fingerprint: None }
     }
