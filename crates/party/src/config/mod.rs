@@ -15,7 +15,7 @@ mod roles;
 
 pub use address::Address;
 pub use card::Card;
-pub use deployment::{Client, Deployment, Endpoint, Timeouts, parse_deployment};
+pub use deployment::{Client, Deployment, Endpoint, MAX_CHECKS, Timeouts, parse_deployment};
 pub use error::ConfigError;
 pub use load::{Loaded, load_deployment, load_node};
 pub use node::{Bytes, Node, parse_node};
