@@ -21,6 +21,7 @@ use privet_prg::Seed;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"PRIVKEY\0";
 const TRAILER: &[u8; 8] = b"PRIVEND\0";
@@ -101,9 +102,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// The 128 bytes.
-    pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let mut h = [0; HEADER_BYTES];
+    /// The 128 bytes. Hold a secret.
+    pub fn encode(&self) -> Zeroizing<[u8; HEADER_BYTES]> {
+        let mut h = Zeroizing::new([0; HEADER_BYTES]);
         h[..8].copy_from_slice(MAGIC);
         h[8..12].copy_from_slice(&VERSION.to_le_bytes());
         h[12] = self.id.party;
@@ -179,7 +180,7 @@ impl<W: Write> RecordWriter<W> {
     /// Start a record.
     pub fn new(mut out: W, header: &Header) -> std::io::Result<Self> {
         let h = header.encode();
-        out.write_all(&h)?;
+        out.write_all(&h[..])?;
         Ok(RecordWriter { out, base: stated_crc(&h), frames: 0, bytes: HEADER_BYTES as u64 })
     }
 
@@ -261,7 +262,7 @@ impl RecordReader<Source> {
         if found < HEADER_BYTES as u64 {
             return Err(FormatError::Truncated { found });
         }
-        let head = array(pieces.next(HEADER_BYTES)?);
+        let head = Zeroizing::new(array(pieces.next(HEADER_BYTES)?));
         let (header, base, frames, _) = check_ends(found, &head, tail.as_ref(), Some(wanted))?;
         let input = Source::Memory(pieces.without_end(TRAILER_BYTES as u64));
         Ok(RecordReader { input, header, base, frame: 0, frames })
@@ -291,11 +292,11 @@ type Ends = (Header, u64, u64, u64);
 fn check(mut input: impl Read + Seek, wanted: Option<&RecordId>) -> Result<Ends, FormatError> {
     let found = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
-    let mut h = [0; HEADER_BYTES];
+    let mut h = Zeroizing::new([0; HEADER_BYTES]);
     if found < HEADER_BYTES as u64 {
         return Err(FormatError::Truncated { found });
     }
-    input.read_exact(&mut h)?;
+    input.read_exact(&mut h[..])?;
     let mut t = [0; TRAILER_BYTES];
     let tail = match found < TRAILER_BYTES as u64 {
         true => None,

@@ -480,8 +480,9 @@ impl Family for Fss {
     }
 
     fn open(&mut self, masked: Masked, others: &mut Others) -> Result<(), JobError> {
+        let shared = self.begun.as_ref().ok_or(JobError::NotOpen)?.keys.shared_name();
+        masked.compare(&shared, others.to(self.peer())?)?;
         let Begun { keys, checks } = self.begun.take().ok_or(JobError::NotOpen)?;
-        masked.compare(&keys.shared_name(), others.to(self.peer())?)?;
         let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), keys.seed, masked.tensors)
             .map_err(FssError::Eval)?;
         self.open = Some(Open { id: Id(keys.id.session), checks, hash: TreeHash::new(keys.hash), weights });
@@ -551,5 +552,43 @@ impl Family for Fss {
             bytes = rest;
         }
         if bytes.is_empty() { Ok(states) } else { Err("something follows its shares".into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_net::mem;
+
+    fn masked(bytes: &[u8]) -> Masked {
+        let mut masked = Masked::default();
+        masked.digest.update(bytes);
+        masked
+    }
+
+    /// What both parties find, each with the name of its keys and what it holds of an owner's tensors.
+    fn found(sets: [[u8; 16]; 2], tensors: [&[u8]; 2]) -> [String; 2] {
+        let (mut a, mut b) = mem::pair();
+        let said = |r: Result<(), JobError>| r.err().map(|e| e.to_string()).unwrap_or_default();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || said(masked(tensors[1]).compare(&sets[1], &mut b)));
+            [said(masked(tensors[0]).compare(&sets[0], &mut a)), other.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn parties_compare_their_keys_and_their_tensors_and_say_which_differ() {
+        assert_eq!(found([[1; 16]; 2], [b"x"; 2]), ["", ""]);
+        let (mut last, mut first) = ([1; 16], [1; 16]);
+        (last[15], first[0]) = (3, 3);
+        for other in [last, first] {
+            // Whatever the tensors: which party's file is wrong, nobody can tell.
+            for tensors in [[&b"x"[..], b"x"], [b"x", b"y"]] {
+                let found = found([[1; 16], other], tensors);
+                assert!(found.iter().all(|e| e.contains("not dealt together")), "{found:?}");
+            }
+        }
+        let found = found([[1; 16]; 2], [b"x", b"y"]);
+        assert!(found.iter().all(|e| e.contains("different tensors from an owner")), "{found:?}");
     }
 }

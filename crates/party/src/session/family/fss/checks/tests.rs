@@ -351,6 +351,17 @@ fn a_dealer_that_opens_another_seed_is_caught() {
 }
 
 #[test]
+fn a_session_that_is_dealt_twice_in_one_deal_is_refused() {
+    // Opening one would open the other, which is kept.
+    let mut deal = whole_deal(|_, _| Seed::from_bytes([9; 16]), vec![], vec![]);
+    for result in &deal.results {
+        let error = result.as_ref().unwrap_err();
+        assert!(matches!(error, CheckError::Fetch(FetchError::Store(StoreError::Known { .. }))), "{error}");
+    }
+    deal.all_burnt();
+}
+
+#[test]
 fn parties_with_different_sessions_or_a_bad_coin_accept_nothing() {
     let digest = vec![(When::Step(Talk::Digest as u32), Action::FlipBit(3))];
     let mut deal = whole_deal(|_, m| m, vec![], digest);
