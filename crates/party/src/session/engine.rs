@@ -125,8 +125,7 @@ impl<F: Family> Engine<F> {
         let Some(first) = callers.first() else { return Err(JobError::NotOpen) };
         match &first.request {
             &Request::Prepare { id, ref plan, runs, checks, stream } => {
-                // An open session cannot be checked any more: opening it would reveal what it hides.
-                let session = self.served(plan)?.family.open_session().filter(|_| checks == 0);
+                let session = self.served(plan)?.family.session_to_extend(checks);
                 Ok(Order::Prepare {
                     id,
                     plan: plan.clone(),

@@ -98,6 +98,11 @@ pub(super) trait Family: Send + Sized + 'static {
     /// The number of the open session's next run.
     fn next_run(&self) -> Result<u64, JobError>;
 
+    /// The session that what is prepared now, with so many checks, would be added to; none where it needs a new one.
+    fn session_to_extend(&self, checks: u64) -> Option<Id> {
+        self.open_session().filter(|_| checks == 0)
+    }
+
     /// Whether it can prepare what is asked for.
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError>;
     /// Whether a session can be begun; nothing is used up.
