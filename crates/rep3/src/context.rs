@@ -1,11 +1,11 @@
-use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, rounding_coins};
+use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, joined, rounding_coins};
 use crate::proof::Transcript;
 use crate::{PartyId, RunError, Security, Share};
 use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_net::{Channel, Step};
 use privet_plan::ir::ValueId;
-use privet_prg::{Domain, Prg};
+use privet_prg::{Domain, Prg, Seed};
 use privet_ring::{Ring, pack, unpack};
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub struct Party<'a> {
     pub(crate) transcript: Option<Transcript>,
     pub(crate) device: &'a dyn Device,
     keys: Keys,
+    /// Of the run's coins, once the parties have completed it ([`Party::toss`]).
+    pub(crate) coin_key: Option<Seed>,
     draws: u64,
     prev: &'a mut dyn Channel,
     next: &'a mut dyn Channel,
@@ -51,6 +53,7 @@ impl<'a> Party<'a> {
             transcript,
             device,
             keys,
+            coin_key: None,
             draws: 0,
             prev,
             next,
@@ -67,15 +70,41 @@ impl<'a> Party<'a> {
         self.layer = layer.into();
     }
 
+    /// Complete the key of this run's coins: one round, 16 bytes to each neighbour. Only after the holders of the inputs'
+    /// components have compared them ([`Party::compare`]): until an honest neighbour sends its share, a party knows nothing of
+    /// the coins, and by then the inputs are fixed.
+    ///
+    /// Each party lacks one share, which both others have and send, so neither can send another than the right one unnoticed.
+    pub fn toss(&mut self) -> Result<(), RunError> {
+        let [own, next] = self.keys.coin_shares();
+        // The party before lacks what this one has with the party after, and the other way round.
+        let out = Messages { prev: next.expose().to_vec(), next: own.expose().to_vec() };
+        let got = self.talk("coins", out, (Seed::BYTES, Seed::BYTES))?;
+        if got.prev != got.next {
+            let (step, layer) = self.place();
+            let error = RunError::Coins { before: self.id.prev(), after: self.id.next(), step, layer };
+            self.abort(&error.to_string());
+            return Err(error);
+        }
+        let lacked = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
+        self.coin_key = Some(joined([&own, &next, &lacked]));
+        Ok(())
+    }
+
+    fn coin_key(&self) -> Result<&Seed, RunError> {
+        let untossed = || RunError::Missing(format!("node {} draws coins that were not tossed", self.node));
+        self.coin_key.as_ref().ok_or_else(untossed)
+    }
+
     /// The coins of stochastic rounding at the node at hand, `n` of `shift` bits, alike at all parties
     /// ([`rounding_coins`]).
-    pub(crate) fn coins(&self, shift: u32, n: usize) -> Vec<u64> {
-        rounding_coins(&self.keys.common, self.node, shift, n)
+    pub(crate) fn coins(&self, shift: u32, n: usize) -> Result<Vec<u64>, RunError> {
+        Ok(rounding_coins(self.coin_key()?, self.node, shift, n))
     }
 
     /// The coins of a dropout ([`dropout_coins`]).
-    pub(crate) fn dropout(&self, stream: u32, n: usize) -> Vec<u64> {
-        dropout_coins(&self.keys.common, stream, n)
+    pub(crate) fn dropout(&self, stream: u32, n: usize) -> Result<Vec<u64>, RunError> {
+        Ok(dropout_coins(self.coin_key()?, stream, n))
     }
 
     /// What all parties add to the components of output `i` of this use.

@@ -51,6 +51,21 @@ pub enum RunError {
         /// The layer.
         layer: String,
     },
+    /// Two parties that did not send the same share of the coins' key.
+    #[error(
+        "{before} and {after} sent different shares of the run's coins at step {step} (layer {layer}): one of them, or a link, \
+         does not follow the protocol; the job ends, nothing was revealed"
+    )]
+    Coins {
+        /// One holder of the share.
+        before: PartyId,
+        /// The other.
+        after: PartyId,
+        /// The step at which this was found out.
+        step: u32,
+        /// The layer.
+        layer: String,
+    },
     /// A party whose own checks failed, or that says so.
     #[error(
         "{peer} refused to go on at step {step} (layer {layer}): a check failed there; the job ends, nothing was revealed"

@@ -50,7 +50,7 @@ impl<'a> Evaluator<'a> {
         Evaluator { plan, weights, last: last_use(plan) }
     }
 
-    /// Run the plan once. `progress(node)` is called after every node. When it returns, every message that the outputs and
+    /// Run the plan once, on inputs whose copies the parties have compared ([`Party::compare`]). `progress(node)` is called after every node. When it returns, every message that the outputs and
     /// states depend on has been verified; after an error the states are what they were before.
     pub fn run(
         &self,
@@ -61,6 +61,10 @@ impl<'a> Evaluator<'a> {
         let mut values: Vec<Option<Value>> = vec![None; self.plan.nodes.len()];
         let mut nodes = Vec::with_capacity(self.plan.nodes.len());
         let mut checks = NodeStats::default();
+        if self.plan.nodes.iter().any(|node| draws_coins(&node.op)) {
+            cx.enter(0, "run");
+            cx.toss()?;
+        }
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let start = Instant::now();
             cx.enter(v, &node.layer);
@@ -182,7 +186,7 @@ impl<'a> Evaluator<'a> {
                 _ => Err(missing(v, "public number")),
             },
             Op::Dropout { stream, keep } => {
-                let coins = cx.dropout(*stream, node.ty.len());
+                let coins = cx.dropout(*stream, node.ty.len())?;
                 Ok(local::kept(&x(0), &coins, *keep))
             }
             // y + c (x - y)
@@ -212,6 +216,15 @@ impl<'a> Evaluator<'a> {
             }
             _ => Ok(local::apply(cx.id, self.plan, node, operand)),
         }
+    }
+}
+
+/// Whether an operation draws coins that are public between the parties.
+fn draws_coins(op: &Op) -> bool {
+    match op {
+        Op::Truncate { rounding, .. } => *rounding == Rounding::Stochastic,
+        Op::Dither { .. } | Op::Piecewise { .. } | Op::Exponential { .. } | Op::Dropout { .. } => true,
+        _ => false,
     }
 }
 

@@ -38,7 +38,7 @@ pub use context::{Messages, Party};
 pub use error::RunError;
 pub use evaluator::{Evaluator, Given, Outcome};
 pub use forecast::Rep3;
-pub use keys::{Keys, dropout_coins, rounding_coins};
+pub use keys::{Keys, dropout_coins, rounding_coins, run_coins};
 pub use party::PartyId;
 pub use privet_plan::cost::Security;
 pub use share::{Planes, Share};
