@@ -4,6 +4,8 @@ use crate::{PartyId, RunError, Security, Share};
 use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_net::{Channel, Step};
+use privet_plan::cost::Rep3;
+use privet_plan::cost::proofs::LARGE_BYTES;
 use privet_plan::ir::ValueId;
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::{Ring, pack, unpack};
@@ -16,6 +18,21 @@ pub struct Messages {
     pub prev: Vec<u8>,
     /// The party after.
     pub next: Vec<u8>,
+}
+
+/// How much a party takes on at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Elements that a gate takes at a time.
+    pub block: usize,
+    /// Bytes of statements after which they are verified, before anything else is stated.
+    pub statements: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { block: Rep3::BLOCK, statements: LARGE_BYTES }
+    }
 }
 
 /// One party's side of one use of the session's keys: a run, or the sharing of weights.
@@ -34,6 +51,13 @@ pub struct Party<'a> {
     node: ValueId,
     layer: Arc<str>,
     pub(crate) stats: NodeStats,
+    /// What verifications cost so far, which `stats` does not count.
+    pub(crate) checks: NodeStats,
+    /// The same at all parties.
+    pub(crate) limits: Limits,
+    /// How this party cheats.
+    #[cfg(test)]
+    pub(crate) adapt: Option<crate::proof::Adapt>,
 }
 
 impl<'a> Party<'a> {
@@ -61,6 +85,10 @@ impl<'a> Party<'a> {
             node: 0,
             layer: "".into(),
             stats,
+            checks: NodeStats::default(),
+            limits: Limits::default(),
+            #[cfg(test)]
+            adapt: None,
         }
     }
 

@@ -60,13 +60,12 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Outcome, RunError> {
         let mut values: Vec<Option<Value>> = vec![None; self.plan.nodes.len()];
         let mut nodes = Vec::with_capacity(self.plan.nodes.len());
-        let mut checks = NodeStats::default();
         if self.plan.nodes.iter().any(|node| draws_coins(&node.op)) {
             cx.enter(0, "run");
             cx.toss()?;
         }
         for (v, node) in self.plan.nodes.iter().enumerate() {
-            let start = Instant::now();
+            let (start, verified) = (Instant::now(), cx.checks.seconds);
             cx.enter(v, &node.layer);
             cx.stats = NodeStats::default();
             values[v] = match &node.op {
@@ -82,12 +81,13 @@ impl<'a> Evaluator<'a> {
             for &i in node.inputs.iter().filter(|&&i| self.last[i] == v) {
                 values[i] = None;
             }
-            cx.stats.seconds = start.elapsed().as_secs_f64();
+            // without what verification in the middle of a long operation took
+            cx.stats.seconds = start.elapsed().as_secs_f64() - (cx.checks.seconds - verified);
             nodes.push(cx.stats);
-            checks.add(&verified(cx, |cx| cx.verify_if_large())?);
+            cx.verify_if_large()?;
             progress(v);
         }
-        checks.add(&verified(cx, |cx| cx.verify())?);
+        cx.verify()?;
         let value = |v: ValueId| values[v].as_ref().map(Value::elements).unwrap_or_default();
         let output = |(i, o): (usize, &privet_plan::ir::Output)| {
             let ring = Ring::new(self.plan.nodes[o.value].ty.bits);
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'a> {
             _ => None,
         };
         let states = self.plan.updates.iter().filter_map(state).collect();
-        Ok(Outcome { outputs, states, nodes, checks })
+        Ok(Outcome { outputs, states, nodes, checks: cx.checks })
     }
 
     fn node(
@@ -242,15 +242,6 @@ fn taken(cx: &Party, v: ValueId, node: &Node, given: &mut Given) -> Result<Value
 
 fn missing(v: ValueId, what: &str) -> RunError {
     RunError::Missing(format!("node {v} has no {what}; check the plan before it is run"))
-}
-
-/// The cost of a step of verification.
-fn verified(cx: &mut Party, step: fn(&mut Party) -> Result<(), RunError>) -> Result<NodeStats, RunError> {
-    let start = Instant::now();
-    cx.stats = NodeStats::default();
-    step(cx)?;
-    cx.stats.seconds = start.elapsed().as_secs_f64();
-    Ok(cx.stats)
 }
 
 impl Party<'_> {

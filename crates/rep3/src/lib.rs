@@ -25,6 +25,7 @@ mod parts;
 mod party;
 mod planes;
 mod proof;
+mod refusals;
 mod share;
 mod sharing;
 mod states;

@@ -44,6 +44,13 @@ pub fn three<T: Send>(security: Security, program: impl Fn(&mut Party) -> T + Sy
     })
 }
 
+impl Party<'_> {
+    /// The most bytes of statements that this party remembered at a time.
+    pub fn most_remembered(&self) -> u64 {
+        self.transcript.as_ref().map_or(0, |t| t.most.max(t.bytes()))
+    }
+}
+
 /// A party's share of public `values`; components 0 and 1 come from a seed that only the test knows.
 pub fn share(id: PartyId, ring: Ring, values: &[u64]) -> Share {
     let mut stream = Seed::from_bytes(*b"components 0 + 1").stream();
