@@ -1,6 +1,6 @@
 use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, joined, rounding_coins};
 use crate::proof::Transcript;
-use crate::{PartyId, RunError, Security, Share};
+use crate::{PartyId, RunError, Security, Share, mutation};
 use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_net::{Channel, Step};
@@ -108,14 +108,17 @@ impl<'a> Party<'a> {
         // The party before lacks what this one has with the party after, and the other way round.
         let out = Messages { prev: next.expose().to_vec(), next: own.expose().to_vec() };
         let got = self.talk("coins", out, (Seed::BYTES, Seed::BYTES))?;
-        if got.prev != got.next {
+        if got.prev != got.next && !mutation::active("coins-not-compared") {
             let (step, layer) = self.place();
             let error = RunError::Coins { before: self.id.prev(), after: self.id.next(), step, layer };
             self.abort(&error.to_string());
             return Err(error);
         }
         let lacked = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
-        self.coin_key = Some(joined([&own, &next, &lacked]));
+        self.coin_key = Some(match mutation::active("coins-of-the-common-key") {
+            true => self.keys.common.clone(),
+            false => joined([&own, &next, &lacked]),
+        });
         Ok(())
     }
 
@@ -154,7 +157,9 @@ impl<'a> Party<'a> {
     /// Streams that no earlier draw of this use has touched. Every party must draw at the same points of the
     /// protocol, whether or not it needs what it draws.
     pub(crate) fn draw(&mut self) -> Streams {
-        self.draws += 1;
+        if !mutation::active("masks-repeat") {
+            self.draws += 1;
+        }
         self.keys.streams(self.draws)
     }
 
@@ -222,7 +227,8 @@ impl<'a> Party<'a> {
             }
             Some(_) => {
                 let mut own = streams.own.elements(ring, n);
-                let next = streams.next.elements(ring, n);
+                let mut next = streams.next.elements(ring, n);
+                mutation::mask("reshare-unmasked", [&mut own, &mut next]);
                 for (z, (a, b)) in summand.iter_mut().zip(own.iter_mut().zip(&next)) {
                     *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
                     *a = a.wrapping_neg();
@@ -259,6 +265,7 @@ fn add_zero_share(ring: Ring, streams: &mut Streams, summand: &mut [u64]) {
         let n = piece.len();
         streams.own.fill(ring, &mut own[..n]);
         streams.next.fill(ring, &mut next[..n]);
+        mutation::mask("reshare-unmasked", [&mut own, &mut next]);
         for (z, (a, b)) in piece.iter_mut().zip(own.iter().zip(&next)) {
             *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
         }

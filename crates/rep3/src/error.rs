@@ -1,4 +1,4 @@
-use crate::PartyId;
+use crate::{PartyId, Security};
 use privet_net::NetError;
 use privet_ring::PackError;
 use thiserror::Error;
@@ -91,6 +91,19 @@ pub enum RunError {
         step: String,
         /// The other holder.
         peer: String,
+    },
+    /// Parties that do not take each other for the same.
+    #[error(
+        "step `{step}`: this party's deployment file says security = \"{mode}\", and {peer}'s does not: nothing is computed; make the \
+         files of all parties alike and restart them"
+    )]
+    Mode {
+        /// What was compared.
+        step: String,
+        /// The neighbour.
+        peer: PartyId,
+        /// This party's.
+        mode: Security,
     },
     /// A neighbour did not keep to its commitment, or saw other contributions to the common key.
     #[error(

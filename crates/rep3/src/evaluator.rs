@@ -4,7 +4,7 @@ use crate::gates::{argmax, choose, equal, extend, lookup, max, relu, sign, trunc
 use crate::linear::{self, Operand};
 use crate::local::{self, difference, sum};
 use crate::value::{Value, on_bits};
-use crate::{Party, RunError, Share, SharedWeights, States};
+use crate::{Party, RunError, Share, SharedWeights, States, mutation};
 use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
 use privet_plan::tables::{Exponential, Pieces};
@@ -249,7 +249,8 @@ impl Party<'_> {
     /// three, learns nothing from where they come from.
     fn refresh(&self, i: usize, ring: Ring, y: &Share) -> Share {
         let mut stream = self.output_masks(i);
-        let (first, second) = (stream.elements(ring, y.len()), stream.elements(ring, y.len()));
+        let (mut first, mut second) = (stream.elements(ring, y.len()), stream.elements(ring, y.len()));
+        mutation::mask("outputs-not-refreshed", [&mut first, &mut second]);
         let add = |holder: crate::PartyId, y: &[u64]| -> Vec<u64> {
             let words = y.iter().zip(first.iter().zip(&second));
             let mask = |a: u64, b: u64| match holder.index() {

@@ -21,6 +21,7 @@ mod keys;
 mod linear;
 mod local;
 mod moves;
+mod mutation;
 mod parts;
 mod party;
 mod planes;

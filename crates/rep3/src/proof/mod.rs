@@ -25,7 +25,10 @@ pub(crate) use products::ProductClaim;
 
 /// What a cheating prover does with its statements once it knows its coefficients' seed, for tests.
 #[cfg(test)]
-pub(crate) struct Adapt(Box<dyn FnOnce(&mut batch::Batches, &privet_prg::Seed) + Send>);
+pub(crate) struct Adapt(Box<Adapting>);
+
+#[cfg(test)]
+type Adapting = dyn FnOnce(&mut batch::Batches, &privet_prg::Seed) + Send;
 
 #[cfg(test)]
 impl Adapt {

@@ -50,11 +50,14 @@ fn combination(coefficients: &[u64], target: u64) -> Option<Vec<usize>> {
     (left == 0).then(|| of.into_iter().collect())
 }
 
+/// Words and lanes that are changed.
+type Changes = Vec<(usize, u32)>;
+
 const LIE: (usize, u32) = (70, 13);
 
 /// Changes of the prover's left factors that make the combined statement about them and the lie true, under the coefficients of
 /// `seed`: all its values then fit its claims, in every fold, as an honest prover's do.
-fn fitting(batches: &Batches, seed: &Seed) -> Vec<(usize, u32)> {
+fn fitting(batches: &Batches, seed: &Seed) -> Changes {
     let (weights, _) = Weights::expand(seed, batches);
     let [Some(_), Some(right)] = &batches.bits.batches[0].terms[0] else {
         panic!("the prover has all factors")
@@ -76,7 +79,7 @@ fn flip(words: &mut [u64], changes: &[(usize, u32)]) {
 }
 
 /// Everybody states `told`; its prover fits its factors to the coefficients. Gives its changes, and how each party ended.
-fn adapted(told: &Statement) -> (Vec<(usize, u32)>, [Result<(), RunError>; 3]) {
+fn adapted(told: &Statement) -> (Changes, [Result<(), RunError>; 3]) {
     let found = Arc::new(Mutex::new(vec![]));
     let results = three(Security::Malicious, |party| {
         party.enter(0, "tested");
