@@ -49,6 +49,7 @@ pub fn lower<'py>(
         privet_plan::lower::check(&graph, &params).map_err(Failure::Unsupported)?;
         let lowered = privet_plan::lower::lower_for(&graph, &params, &precision, family.prices())
             .map_err(|report| Failure::Precision(report.to_string()))?;
+        family.check(&lowered.plan).map_err(|refused| Failure::Precision(refused.to_string()))?;
         let plan = String::from_utf8(lowered.plan.to_json()).map_err(Failure::value)?;
         Ok((plan, tensors::encode(&lowered.parameters)?, lowered.notes))
     })?;

@@ -4,11 +4,11 @@
 //! the proofs (section 6). What is left are the shares that owners hand out, two of three components to each party,
 //! and the outputs. States are read and replaced in place: nothing of them is opened.
 
-use crate::Security;
+use crate::{Security, refusals};
 use privet_family::{Forecast, OpeningList, PlannedOpening, When};
-use privet_plan::Plan;
 use privet_plan::cost::{self, GateCost};
 use privet_plan::ir::Op;
+use privet_plan::{Plan, PlanError};
 
 /// The family, as estimates and audits see it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +52,10 @@ impl Forecast for Rep3 {
         }
         list.outputs(plan);
         list.finish()
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
+        refusals::check(plan)
     }
 
     fn remark(&self) -> &'static str {

@@ -3,6 +3,7 @@
 use super::CliError;
 use super::family::dealer_of;
 use crate::config::{Loaded, Place, load_deployment, load_node};
+use crate::family::forecast;
 use crate::session::family::fss::dealer;
 use crate::session::links::Links;
 use crate::session::owner::roles;
@@ -32,6 +33,8 @@ pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Program>)
     let refused =
         |e| CliError::failed(format!("{}: {e}", path.display()), "compile the model again with this version");
     let program = Arc::new(Program::from_json(&bytes).map_err(refused)?);
+    let family = forecast(loaded.deployment.protocol, loaded.deployment.security);
+    program.plans.iter().try_for_each(|p| family.check(&p.plan)).map_err(refused)?;
     if let Some(role) = roles(&program).iter().find(|role| loaded.deployment.roles.get(role).is_none()) {
         let cause = format!("{}: the plan names a role `{}`", path.display(), role.escape_debug());
         let remedy = "give it a place in [roles] of the deployment, or compile the model for the roles there";

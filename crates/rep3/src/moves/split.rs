@@ -3,7 +3,7 @@ use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
 use crate::proof::{Algebra, Column, Kind, View};
-use crate::{PartyId, RunError, Share};
+use crate::{PartyId, RunError, Share, mutation};
 use privet_prg::Prg;
 use privet_ring::{Ring, pack};
 
@@ -220,6 +220,7 @@ fn masked(
         let piece = start..n.min(start + PIECE);
         let words = &mut buffer[..piece.len()];
         key.fill(ring, words);
+        mutation::mask("split-unmasked", [&mut *words]);
         algebra.negate(words);
         masks.extend_from_slice(words);
         if !terms.is_empty() {

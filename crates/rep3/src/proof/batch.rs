@@ -2,7 +2,7 @@
 
 use super::products::{Product, ProductClaim};
 use super::{Claim, Column, Kind};
-use crate::PartyId;
+use crate::{PartyId, mutation};
 use privet_kernels::fold::{GROUP, Words};
 use privet_plan::cost::proofs::{self, Shapes, Stated};
 use privet_prg::{Prg, Seed};
@@ -195,6 +195,9 @@ impl Weights {
         let [first, second] = statements.vars;
         let mut rho = prg.elements(Ring::R64, 1 << first);
         rho[0] = 1;
+        if mutation::active("coefficients-alike") {
+            rho.fill(1);
+        }
         let (block, mut sigma) = match algebra {
             proofs::Extension::Bits => (first, vec![1; 1 << second]),
             proofs::Extension::Ring => (first + second, prg.elements(Ring::R64, 1 << second)),

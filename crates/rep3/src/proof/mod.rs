@@ -19,9 +19,23 @@ pub(crate) use column::Column;
 use privet_kernels::fold::Words;
 #[cfg(test)]
 use privet_plan::cost::proofs::Stated;
-use privet_plan::cost::proofs::{LARGE_BYTES, batch_bytes, numbers_bytes, product_bytes};
+use privet_plan::cost::proofs::{batch_bytes, numbers_bytes, product_bytes};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
+
+/// What a cheating prover does with its statements once it knows its coefficients' seed, for tests.
+#[cfg(test)]
+pub(crate) struct Adapt(Box<Adapting>);
+
+#[cfg(test)]
+type Adapting = dyn FnOnce(&mut batch::Batches, &privet_prg::Seed) + Send;
+
+#[cfg(test)]
+impl Adapt {
+    fn new(adapt: impl FnOnce(&mut batch::Batches, &privet_prg::Seed) + Send + 'static) -> Adapt {
+        Adapt(Box::new(adapt))
+    }
+}
 
 /// Where the statements live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +125,9 @@ pub(crate) struct Transcript {
     products: Vec<ProductClaim>,
     /// Of all columns, whatever this party's view of them.
     bytes: u64,
+    /// The most that this was.
+    #[cfg(test)]
+    pub most: u64,
 }
 
 impl Transcript {
@@ -150,12 +167,13 @@ impl Transcript {
     }
 
     /// Remember the statements about everybody's reshare of one node's products. Panics where a length is not what
-    /// the shape says.
+    /// the shape says, or where there are results and nothing is multiplied for them.
     pub fn push_products(&mut self, claim: ProductClaim) {
         let (shape, count) = (claim.products.shape, claim.products.count);
         let lens = [claim.x.len(), claim.w.len(), claim.before.len(), claim.after.len()];
         let expected = [shape.input_len(), shape.weight_len(), shape.output_len(), shape.output_len()];
         assert_eq!(lens, expected.map(|n| n * count), "elements of a product");
+        assert!(lens[2] == 0 || lens[1] > 0, "statements without terms");
         self.bytes += product_bytes(lens[0], lens[1], lens[2]);
         if lens[2] > 0 {
             self.products.push(claim);
@@ -164,11 +182,16 @@ impl Transcript {
 
     /// Everything, and nothing is left.
     fn take(&mut self) -> (Vec<Claim>, Vec<ProductClaim>) {
+        #[cfg(test)]
+        {
+            self.most = self.most.max(self.bytes);
+        }
         self.bytes = 0;
         (std::mem::take(&mut self.claims), std::mem::take(&mut self.products))
     }
 
-    fn is_large(&self) -> bool {
-        self.bytes > LARGE_BYTES
+    /// Bytes of all columns since the last verification.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

@@ -5,10 +5,11 @@ use super::field::Gf;
 use super::fold::{Masks, Prover, Verifier};
 use super::galois::Gr;
 use super::products::{Combined, ProductClaim, Shared};
-use crate::{Messages, Party, PartyId, RunError};
+use crate::{Messages, Party, PartyId, RunError, mutation};
 use privet_plan::cost::proofs::{Shapes, folds};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
+use std::time::Instant;
 
 /// What says that its sender has come this far.
 const HERE: u8 = 1;
@@ -89,7 +90,8 @@ impl Check {
     fn accepts(&self, bytes: &[u8]) -> bool {
         let (bits, ring) = bytes.split_at(self.shapes.bits.final_bytes());
         // both, whatever the first says
-        self.bits.check(bits) & self.ring.check(ring)
+        let of_ring = self.ring.check(ring) | mutation::active("bits-alone-checked");
+        (self.bits.check(bits) & of_ring) | mutation::active("last-values-not-checked")
     }
 }
 
@@ -139,17 +141,25 @@ fn common(seeds: [&Seed; 3]) -> Seed {
 
 impl Party<'_> {
     /// Prove every message since the last call and check the others' proofs; on success nothing is left to be proved, and
-    /// both neighbours have said that their checks passed. Must come before anything is revealed.
+    /// both neighbours have said that their checks passed. Must come before anything is revealed. What it costs is counted
+    /// apart from what the protocol does.
     ///
     /// Where a check fails, or a party says that one failed, the job is over: both links are closed with the reason.
     pub fn verify(&mut self) -> Result<(), RunError> {
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let (claims, products) = transcript.take();
+        if mutation::active("nothing-proved") {
+            return Ok(());
+        }
         let (batches, shapes) = Batches::sort(self.id, claims, &products);
         if folds(&shapes) == 0 {
             return Ok(());
         }
+        let (start, of_the_protocol) = (Instant::now(), std::mem::take(&mut self.stats));
         let result = self.prove_and_check(batches.map(Batches::prepared), shapes, products);
+        let mut cost = std::mem::replace(&mut self.stats, of_the_protocol);
+        cost.seconds = start.elapsed().as_secs_f64();
+        self.checks.add(&cost);
         if let Err(e) = &result
             && !matches!(e, RunError::Net(_))
         {
@@ -162,7 +172,7 @@ impl Party<'_> {
     /// have the same number of words, so all do the same.
     pub fn verify_if_large(&mut self) -> Result<(), RunError> {
         match &self.transcript {
-            Some(t) if t.is_large() => self.verify(),
+            Some(t) if t.bytes() > self.limits.statements => self.verify(),
             _ => Ok(()),
         }
     }
@@ -195,7 +205,8 @@ impl Party<'_> {
             };
             *place = Some(batches);
         }
-        let (own, ahead, behind) = match (own, ahead, behind) {
+        #[cfg_attr(not(test), expect(unused_mut))]
+        let (mut own, ahead, behind) = match (own, ahead, behind) {
             (Some(own), Some(ahead), Some(behind)) => (own, ahead, behind),
             _ => unreachable!("three provers have three roles"),
         };
@@ -210,6 +221,10 @@ impl Party<'_> {
         let got = self.talk("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))?;
         self.agree(&got.prev, &got.next)?;
         let seed = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
+        #[cfg(test)]
+        if let Some(adapt) = self.adapt.take() {
+            (adapt.0)(&mut own.0, &seed);
+        }
         let mut proof = Proof::new(own, &seed, own_masks);
         let coefficients = common([&seed, &ahead.seed, &behind.seed]);
         let mut products = Combined::new(self.device, products, in_common, &coefficients);
@@ -268,7 +283,7 @@ impl Party<'_> {
             return Err(RunError::Dishonest { prover, verifier, step, layer });
         }
         for (peer, byte) in [(prev, &got.prev), (next, &got.next)] {
-            if byte[..] != [HERE] {
+            if byte[..] != [HERE] && !mutation::active("verdicts-ignored") {
                 return Err(RunError::Refused { peer, step, layer });
             }
         }
@@ -277,7 +292,7 @@ impl Party<'_> {
 
     /// Both verifiers must have sent the same challenges.
     fn agree(&self, before: &[u8], after: &[u8]) -> Result<(), RunError> {
-        if before == after {
+        if before == after || mutation::active("challenges-not-compared") {
             return Ok(());
         }
         let (step, layer) = self.place();

@@ -43,7 +43,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         let (name, hash) = (plan.name.clone(), hash_text(plan));
         Listed { name, hash, estimate: on(&args.network), lan_s, wan_s }
     };
-    each(&args.choice, args.json, out, of, |listed, out| show(args, listed, out))
+    each(&args.choice, args.json, out, Some(&*family), of, |listed, out| show(args, listed, out))
 }
 
 fn show(args: &Args, listed: &Listed, out: &mut Out) -> Result<(), CliError> {

@@ -4,6 +4,7 @@ mod show;
 
 use super::{CliError, Family, Out};
 use crate::store::hex;
+use privet_family::Forecast;
 use privet_plan::{Plan, Program};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -57,12 +58,13 @@ struct Audit {
 /// Look at a plan.
 pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
     match args.what {
-        What::Show(file) => each(&file.choice, file.json, out, show::of, show::show),
+        What::Show(file) => each(&file.choice, file.json, out, None, show::of, show::show),
         What::Estimate(args) => estimate::run(&args, out),
         What::Audit(Audit { file, family }) => {
             let family = family.forecast()?;
             let of = |plan: &Plan| audit::of(plan, &*family);
-            each(&file.choice, file.json, out, of, |listed, out| audit::show(listed, family.remark(), out))
+            let show = |listed: &_, out: &mut Out| audit::show(listed, family.remark(), out);
+            each(&file.choice, file.json, out, Some(&*family), of, show)
         }
     }
 }
@@ -82,11 +84,12 @@ struct Entry<T> {
     of: T,
 }
 
-/// Say something about the plans that were chosen: for machines one JSON value, of the plan itself where the file is one.
+/// Say something about the plans that were chosen, which a family must be able to run if one is named: for machines one JSON value, of the plan itself where the file is one.
 fn each<T: Serialize>(
     choice: &Choice,
     json: bool,
     out: &mut Out,
+    family: Option<&dyn Forecast>,
     of: impl Fn(&Plan) -> T,
     show: impl Fn(&T, &mut Out) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
@@ -95,6 +98,11 @@ fn each<T: Serialize>(
         Some(name) => Some(pick(&program, name)?),
         None => program.bare(),
     };
+    let chosen: Vec<&Plan> = one.map_or_else(|| program.plans.iter().map(|p| &p.plan).collect(), |p| vec![p]);
+    if let Some(family) = family {
+        let runs = chosen.into_iter().try_for_each(|plan| family.check(plan));
+        runs.map_err(|e| CliError::failed(e, "see `rounding` in docs/plan.md"))?;
+    }
     if let Some(plan) = one {
         let of = of(plan);
         return if json { out.json(&of) } else { show(&of, out) };

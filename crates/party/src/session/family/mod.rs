@@ -90,8 +90,10 @@ pub(super) trait Family: Send + Sized + 'static {
     }
     /// The open session is over; so is a claim on a run.
     fn close(&mut self);
-    /// The claimed run will not take place; its number stays used.
+    /// The claimed run will not take place.
     fn give_up_claim(&mut self);
+    /// All parties agreed on the claimed run and go on with it: its number is used, however it ends.
+    fn go_on(&mut self) {}
 
     /// The session that can be begun next.
     fn next_session(&self) -> Result<Id, JobError>;
@@ -107,7 +109,8 @@ pub(super) trait Family: Send + Sized + 'static {
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError>;
     /// Whether a session can be begun; nothing is used up.
     fn may_begin(&self, session: Id) -> Result<(), JobError>;
-    /// Take run `index` of the open session, once and for all. [`JobError::Lacks`] where it is not there, and others may be.
+    /// Take run `index` of the open session, once and for all, or (where nothing is used up before all agree) until
+    /// [`Family::give_up_claim`]. [`JobError::Lacks`] where it is not there, and others may be.
     fn claim(&mut self, index: u64) -> Result<(), JobError>;
 
     /// Have ready what runs use up; gives the bytes of keys that came.

@@ -1,3 +1,5 @@
+mod adaptive;
+mod hidden;
 mod products;
 
 use super::batch::Role;
@@ -126,7 +128,7 @@ fn true_statements_pass() {
                 about.iter().map(|&p| statement(&mut prg, kind, p, words, terms)).collect();
             let results = three(Security::Malicious, |party| {
                 statements.iter().for_each(|s| s.push(party));
-                party.verify().map(|()| (party.stats.sent_bytes, party.stats.rounds))
+                party.verify().map(|()| (party.checks.sent_bytes, party.checks.rounds))
             });
             let mut stated: [Stated; 3] = Default::default();
             for s in &statements {
@@ -154,7 +156,7 @@ fn nothing_to_prove_costs_nothing() {
         statement(&mut stream(), Kind::Bits, PartyId::ALL[1], 0, 2).push(party);
         party.verify().unwrap();
         party.verify().unwrap();
-        party.stats.rounds
+        party.checks.rounds
     });
     assert_eq!(rounds, [0; 3]);
 }
