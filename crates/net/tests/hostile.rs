@@ -98,7 +98,7 @@ fn a_message_has_one_deadline_however_its_parts_are_spread() {
             thread::sleep(Duration::from_millis(500));
         }
     });
-    let error = channel.recv(&step(1), message.len()).err().expect("it takes too long");
+    let Err(error) = channel.recv(&step(1), message.len()) else { panic!("it takes too long") };
     assert!(matches!(&error, NetError::Slow { peer, kib_per_s: 4096, .. } if peer == "party 1"), "{error}");
     assert!(error.to_string().contains("1 (layer1 / open)") && error.to_string().contains("timeouts.step"));
     assert_eq!(channel.recv(&step(1), 1).unwrap_err(), error, "final");

@@ -146,9 +146,9 @@ fn a_known_peer_has_a_bounded_number_of_connections() {
         (accepted, dialer.join().unwrap())
     };
     let refused = |(here, there): (Result<TcpChannel, NetError>, Result<TcpChannel, NetError>)| {
-        let error = here.err().expect("one too many");
+        let error = here.expect_err("one too many");
         assert_eq!(error, NetError::TooMany { peer: "party 1".into(), most: CONNECTIONS as u64 });
-        let told = there.err().expect("one too many");
+        let told = there.expect_err("one too many");
         assert!(matches!(&told, NetError::Aborted { reason, .. } if *reason == error.to_string()), "{told}");
     };
     let mut held: Vec<_> = (0..CONNECTIONS)
