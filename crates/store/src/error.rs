@@ -20,8 +20,10 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A record or session file was refused.
-    #[error("{source}")]
+    #[error("{what}: {source}")]
     Format {
+        /// Which.
+        what: String,
         /// The file.
         path: String,
         /// The cause.

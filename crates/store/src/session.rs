@@ -110,8 +110,11 @@ impl SessionFile {
             io::ErrorKind::NotFound => StoreError::Missing { what: session_name(session) },
             _ => io_at(&path)(e),
         })?;
-        SessionFile::decode(&bytes)
-            .map_err(|source| StoreError::Format { path: path.display().to_string(), source })
+        SessionFile::decode(&bytes).map_err(|source| StoreError::Format {
+            what: session_name(session),
+            path: path.display().to_string(),
+            source,
+        })
     }
 
     /// The same, and refuse it where it is not that of `id`.
@@ -120,7 +123,7 @@ impl SessionFile {
         // A session's identity is that of a record, without an index.
         refuse_foreign(&file.id.record(0), &id.record(0)).map_err(|source| {
             let path = session_path(dir, &id.session).display().to_string();
-            StoreError::Format { path, source }
+            StoreError::Format { what: session_name(&id.session), path, source }
         })?;
         Ok(file)
     }

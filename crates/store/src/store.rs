@@ -150,8 +150,11 @@ impl Store {
         }
         match self.home.held.take(&id.session, id.index) {
             Some(pieces) => {
-                let reader = RecordReader::open_pieces(pieces, id)
-                    .map_err(|source| StoreError::Format { path: name.clone(), source })?;
+                let reader = RecordReader::open_pieces(pieces, id).map_err(|source| StoreError::Format {
+                    what: name.clone(),
+                    path: "memory".into(),
+                    source,
+                })?;
                 self.mark(&name)?;
                 Ok(reader)
             }
@@ -169,7 +172,7 @@ impl Store {
         let reader = RecordReader::open_mapped(file, Some(id)).map_err(|source| {
             // Out of the way of the records that follow; nothing of it was used, so the right file may still come.
             let _ = fs::rename(&path, path.with_extension("refused"));
-            StoreError::Format { path: path.display().to_string(), source }
+            StoreError::Format { what: name.to_owned(), path: path.display().to_string(), source }
         })?;
         self.mark(name)?;
         fs::remove_file(&path).map_err(io_at(&path))?;

@@ -421,7 +421,7 @@ impl Family for Fss {
         let file = self.store.begin_session(&id, least)?;
         let refused = |source| {
             let path = self.store.session_dir(&session.0).display().to_string();
-            StoreError::Format { path, source }
+            StoreError::Format { what: format!("session {}", session.short()), path, source }
         };
         self.begun = Some(Begun { keys: SessionKeys::of_file(&file).map_err(refused)?, checks: file.checks });
         Ok(())
