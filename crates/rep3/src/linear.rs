@@ -50,8 +50,8 @@ pub(crate) fn products(
     cx.stats.macs += 2 * products.macs();
     let (z, masks) = cx.reshare("product", ring, z)?;
     if let (Some(transcript), Some(mut masks)) = (&mut cx.transcript, masks) {
-        for (s, start) in masks.before.iter_mut().zip(start.next.iter()) {
-            *s = s.wrapping_add(*start);
+        for (rest, start) in masks.before.iter_mut().zip(start.next.iter()) {
+            *rest = rest.wrapping_add(*start);
         }
         match by_place(products, x, &w.share) {
             Some([x, w]) => claim(cx, ring, [&x, &w], masks),

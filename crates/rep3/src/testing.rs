@@ -114,7 +114,7 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
         assert!(claims.iter().all(|c| c.prover == claims[0].prover && c.kind == claims[0].kind), "claim {i}");
         let prover = claims[0].prover;
         let [p, after, before] = [prover, prover.next(), prover.prev()].map(|id| claims[id.index()]);
-        let (None, Some(s_after), Some(s_before)) = (&p.s, &after.s, &before.s) else {
+        let (None, Some(s_after), Some(s_before)) = (&p.rest, &after.rest, &before.rest) else {
             panic!("the views of claim {i} are not of the parties around {prover}")
         };
         let (kind, words) = (p.kind, p.words);

@@ -106,7 +106,7 @@ impl<E: Extension> Prover<E> {
             join(&mut items, E::products(products, Role::Prover));
             self.items = items;
             self.statements = Statements::default();
-        } else if !products.shares(k, &self.shape) {
+        } else if !products.folds_in_common(k, &self.shape) {
             self.items = self.items(k, products).map(|items| E::fold(device, &items, r));
         }
     }
@@ -210,7 +210,7 @@ impl<E: Extension> Verifier<E> {
                 items.iter_mut().zip(masks).for_each(|(items, mask)| items.to_mut().push(mask));
             }
             values[0] = self.first_value(device, &values, counted, &[]);
-            let folded = match products.shares(k, &self.shape) {
+            let folded = match products.folds_in_common(k, &self.shape) {
                 true => [vec![], vec![]],
                 false => items.map(|items| E::fold(device, &items, r)),
             };

@@ -102,7 +102,7 @@ fn adapted(told: &Statement) -> (Changes, [Result<(), RunError>; 3]) {
 
 fn told(prg: &mut Prg, prover: PartyId, side: usize) -> Statement {
     let mut told = statement(prg, Kind::Bits, prover, 200, 1);
-    told.s[side][LIE.0] ^= 1 << LIE.1;
+    told.rest[side][LIE.0] ^= 1 << LIE.1;
     told
 }
 

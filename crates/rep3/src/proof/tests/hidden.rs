@@ -83,7 +83,7 @@ fn lies_that_cancel_each_other_are_found() {
         for pair in pairs {
             let told = |i: usize| {
                 let mut told = statements[i].clone();
-                pair.iter().filter(|(at, _)| *at == i).for_each(|(_, word)| told.s[0][*word] ^= half);
+                pair.iter().filter(|(at, _)| *at == i).for_each(|(_, word)| told.rest[0][*word] ^= half);
                 Some(told)
             };
             let results = verdicts(&statements, |_, i| told(i));
