@@ -1,7 +1,7 @@
 # Every target works in a fresh checkout on Debian or Ubuntu with Rust, a C compiler and Python 3.10 or newer: what
 # else is needed is installed into a virtual environment outside the checkout, once.
 .DEFAULT_GOAL := help
-.PHONY: help build wheel demo test test-rust test-python lint lint-text lint-rust lint-python fuzz bench bench-table workloads clean
+.PHONY: help build wheel demo test test-rust test-python lint lint-text lint-rust lint-python lint-deps fuzz sanitize timing bench bench-table workloads clean
 
 FUZZ_SECONDS ?= 10
 RESULTS ?= benches/results
@@ -28,7 +28,7 @@ test-rust: ## the tests of the Rust crates; no Python needed
 test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q
 
-lint: lint-text lint-rust lint-python ## formatting, lint and types, warnings as errors
+lint: lint-text lint-rust lint-python lint-deps ## formatting, lint, types and licences, warnings as errors
 
 lint-text:
 	! git grep -nE '^(<<<<<<<|>>>>>>>) '
@@ -41,8 +41,18 @@ lint-rust:
 lint-python:
 	scripts/lint-python.sh
 
+lint-deps: ## licences, sources and known vulnerabilities of what the lock file brings in
+	scripts/tools.sh rust cc
+	scripts/deny.sh
+
 fuzz: ## every parser for FUZZ_SECONDS (10) each
 	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+sanitize: ## the tests of the kernels under AddressSanitizer
+	scripts/sanitize.sh
+
+timing: ## whether the kernels' times depend on secrets; needs a quiet machine
+	cargo test --release --locked -p privet-kernels --test timing -- --ignored --nocapture --test-threads 1
 
 bench: build ## the benchmark of docs/bench.md into RESULTS (benches/results); needs a quiet machine
 	scripts/bench.sh $(RESULTS)

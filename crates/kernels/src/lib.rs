@@ -16,6 +16,7 @@ pub mod fold;
 pub mod linear;
 pub mod lookup;
 pub mod probe;
+mod secret;
 mod threads;
 
 pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};

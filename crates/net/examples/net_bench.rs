@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use privet_net::{
-    Channel, Hello, Identity, Listener, NetError, Options, Pin, Security, Step, TcpChannel, dial,
+    Channel, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, dial,
 };
 use serde_json::json;
 
@@ -79,8 +79,9 @@ fn connect(encrypted: bool) -> Result<(TcpChannel, TcpChannel), NetError> {
     let names = ["party 0", "party 1"];
     let identities = [Identity::generate(names[0])?, Identity::generate(names[1])?];
     let pins = [0, 1].map(|i| Pin::new(names[i], identities[i].fingerprint()));
-    let security = identities.map(|id| if encrypted { Security::Tls(id) } else { Security::InsecurePlain });
-    let [security0, security1] = security;
+    let protection =
+        identities.map(|id| if encrypted { Protection::Tls(id) } else { Protection::InsecurePlain });
+    let [security0, security1] = protection;
     let [pin0, pin1] = pins;
     let hello = |role: &str| Hello::new(role, [0; 16], [0; 32], "bench");
     let patience = Duration::from_secs(10);

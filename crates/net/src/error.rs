@@ -1,22 +1,13 @@
 //! Everything that can go wrong between parties, sorted by whose fault it is.
 
+mod fault;
+
+pub use fault::Fault;
+
 use thiserror::Error;
 
+use crate::Fingerprint;
 use crate::frame::FrameError;
-use crate::{Fingerprint, Step};
-
-/// Whose turn it is to act on a [`NetError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The peer broke the protocol, gave up, or died: look at the peer's log.
-    Peer,
-    /// Both sides work, but not with each other: different versions, plans, sessions.
-    Incompatible,
-    /// Something on this machine is set up wrong.
-    Configuration,
-    /// Nobody answers, or the connection is lost.
-    Network,
-}
 
 /// A failed network operation. Messages name the cause and the remedy; they hold nothing secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -157,6 +148,19 @@ pub enum NetError {
         /// How long it waited.
         seconds: u64,
     },
+    /// Further, but too slowly.
+    #[error(
+        "step {step}: a message to or from {peer} moves slower than {kib_per_s} KiB/s: look at the network between the \
+         hosts, and raise `timeouts.step` if it is that slow"
+    )]
+    Slow {
+        /// The peer's name.
+        peer: String,
+        /// The step this party was at.
+        step: String,
+        /// The lowest rate allowed, in KiB a second.
+        kib_per_s: u64,
+    },
     /// Both parties wait for each other.
     #[error(
         "{peer} and this party wait for each other (this party at step {step}): \
@@ -241,9 +245,21 @@ pub enum NetError {
     },
     /// No common TLS version or cipher.
     #[error(
-        "{peer} and this party have no TLS version in common: privet speaks TLS 1.3 only; is it a privet party? ({what})"
+        "{peer} and this party have no TLS version or key exchange in common: privet speaks TLS 1.3 with X25519MLKEM768 \
+         only; install the same version on both sides, or is it no privet party? ({what})"
     )]
     TlsVersion {
+        /// The peer's address.
+        peer: String,
+        /// The TLS library's reason.
+        what: String,
+    },
+    /// A peer that cannot exchange keys safely from future quantum computers.
+    #[error(
+        "{peer} does not offer the key exchange X25519MLKEM768, which privet requires: install the same version on both \
+         sides; is it a privet party? ({what})"
+    )]
+    KeyExchange {
         /// The peer's address.
         peer: String,
         /// The TLS library's reason.
@@ -373,6 +389,17 @@ pub enum NetError {
         /// How many may be at it at once.
         callers: u64,
     },
+    /// More connections of one place than it may have.
+    #[error(
+        "{peer} has {most} connections to this party already, the most it may have: end some of its processes, or wait \
+         until they are through"
+    )]
+    TooMany {
+        /// The place.
+        peer: String,
+        /// How many it may have.
+        most: u64,
+    },
     /// Another failure of the operating system's network.
     #[error("network error while {doing}: {what}")]
     Io {
@@ -389,56 +416,4 @@ pub enum NetError {
         /// Why.
         reason: String,
     },
-}
-
-impl NetError {
-    /// Whose turn it is to act.
-    pub fn fault(&self) -> Fault {
-        use NetError::*;
-        match self {
-            Desync { .. }
-            | Length { .. }
-            | TooLong { .. }
-            | BadFrame { .. }
-            | BadRecord { .. }
-            | BadHello { .. }
-            | Aborted { .. }
-            | Closed { .. }
-            | Ended { .. }
-            | Stalled { .. }
-            | Stuck { .. } => Fault::Peer,
-            ProtocolVersion { .. }
-            | PrivetVersion { .. }
-            | PlanMismatch { .. }
-            | SessionMismatch { .. }
-            | PurposeMismatch { .. }
-            | WrongRole { .. }
-            | TlsVersion { .. }
-            | NotTls { .. } => Fault::Incompatible,
-            WrongCertificate { .. }
-            | CertificateRefused { .. }
-            | CertificateDates { .. }
-            | NoCertificate { .. }
-            | Identity { .. }
-            | Setting { .. }
-            | PortInUse { .. }
-            | Address { .. }
-            | ClosedHere { .. } => Fault::Configuration,
-            Silent { .. } | Refused { .. } | Timeout { .. } | Crowded { .. } | Io { .. } => Fault::Network,
-        }
-    }
-
-    /// The error as seen by a caller at `step`: a lost or damaged connection is reported with the step it interrupts.
-    pub(crate) fn at(mut self, at: &Step) -> Self {
-        if let Self::BadFrame { step, .. }
-        | Self::Closed { step, .. }
-        | Self::Ended { step, .. }
-        | Self::Silent { step, .. }
-        | Self::Stuck { step, .. }
-        | Self::Stalled { step, .. } = &mut self
-        {
-            *step = at.to_string();
-        }
-        self
-    }
 }

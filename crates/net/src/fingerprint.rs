@@ -14,7 +14,7 @@ pub struct Fingerprint([u8; 32]);
 impl Fingerprint {
     /// The fingerprint of a certificate in DER.
     pub fn of(der: &[u8]) -> Self {
-        let digest = ring::digest::digest(&ring::digest::SHA256, der);
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, der);
         let mut out = [0; 32];
         out.copy_from_slice(digest.as_ref());
         Self(out)

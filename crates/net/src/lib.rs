@@ -36,5 +36,5 @@ pub use fingerprint::Fingerprint;
 pub use framed::{FrameFilter, Framed};
 pub use hello::Hello;
 pub use meter::{Meter, PhaseCount};
-pub use tcp::{Listener, Options, Pin, Pins, Security, TcpChannel, TlsChannel, dial};
+pub use tcp::{Listener, Options, Pin, Pins, Protection, TcpChannel, TlsChannel, dial, wait_any};
 pub use throttle::NetworkProfile;

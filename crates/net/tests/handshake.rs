@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use common::{PATIENCE, hello, identities, meet, pin, security};
+use common::{PATIENCE, hello, identities, meet, pin, protection};
 use privet_net::{
-    Channel, Fault, Hello, Identity, Listener, NetError, Options, Pin, Security, Step, TcpChannel, dial,
+    Channel, Fault, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, dial,
 };
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 
 fn defaults() -> [Options; 2] {
     [Options::default(), Options::default()]
@@ -19,11 +20,11 @@ fn defaults() -> [Options; 2] {
 
 /// Party 0 (listening) and a caller with any identity and pin.
 fn meet_as(server_pins: Vec<Pin>, caller: Identity, expected: Pin) -> [Result<TcpChannel, NetError>; 2] {
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), server_pins).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), server_pins).unwrap();
     let address = listener.local_address().unwrap();
     let dialer = thread::spawn(move || {
         let hello = hello("party 1");
-        dial(&address, &Security::Tls(caller), &expected, &hello, Options::default(), PATIENCE)
+        dial(&address, &Protection::Tls(caller), &expected, &hello, Options::default(), PATIENCE)
             .map(|(c, _)| c)
     });
     let accepted = listener.accept_as(&hello("party 0"), Options::default(), PATIENCE).map(|(c, _)| c);
@@ -32,10 +33,10 @@ fn meet_as(server_pins: Vec<Pin>, caller: Identity, expected: Pin) -> [Result<Tc
 
 #[test]
 fn greetings_are_exchanged() {
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
     let address = listener.local_address().unwrap();
     let dialer = thread::spawn(move || {
-        dial(&address, &security(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE)
+        dial(&address, &protection(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE)
             .unwrap()
             .1
     });
@@ -133,10 +134,10 @@ fn a_role_must_be_the_one_pinned_for_the_certificate() {
 
 #[test]
 fn a_peer_that_is_turned_away_learns_the_reason() {
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
     let address = listener.local_address().unwrap();
     let dialer = thread::spawn(move || {
-        dial(&address, &security(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE)
+        dial(&address, &protection(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE)
             .and_then(|(mut channel, _)| channel.recv(&Step::new(1, "x"), 1))
     });
     listener.accept(PATIENCE).unwrap().refuse(&hello("party 0"), "busy with another job");
@@ -147,11 +148,13 @@ fn a_peer_that_is_turned_away_learns_the_reason() {
 #[test]
 fn plain_and_tls_do_not_mix() {
     for server_encrypted in [true, false] {
-        let listener = Listener::bind("127.0.0.1:0", security(0, server_encrypted), vec![pin(1)]).unwrap();
+        let listener = Listener::bind("127.0.0.1:0", protection(0, server_encrypted), vec![pin(1)]).unwrap();
         let address = listener.local_address().unwrap();
         let dialer = thread::spawn(move || {
-            let security = security(1, !server_encrypted);
-            dial(&address, &security, &pin(0), &hello("party 1"), Options::default(), PATIENCE).err().unwrap()
+            let protection = protection(1, !server_encrypted);
+            dial(&address, &protection, &pin(0), &hello("party 1"), Options::default(), PATIENCE)
+                .err()
+                .unwrap()
         });
         let error = listener.accept(PATIENCE).err().unwrap();
         assert!(matches!(error, NetError::NotTls { .. }), "{error}");
@@ -162,10 +165,10 @@ fn plain_and_tls_do_not_mix() {
 
 #[test]
 fn older_tls_is_refused() {
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
     let address = listener.local_address().unwrap();
     let client = thread::spawn(move || {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS12])
             .unwrap()
@@ -186,6 +189,45 @@ fn older_tls_is_refused() {
     client.join().unwrap();
 }
 
+/// What a listener says to a client that offers these key exchanges only, and what the client is told.
+fn offering(kx_groups: Vec<&'static dyn SupportedKxGroup>) -> (NetError, rustls::Error) {
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
+    let address = listener.local_address().unwrap();
+    let client = thread::spawn(move || {
+        let provider = CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() };
+        let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let name = "privet".try_into().unwrap();
+        let mut tls = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut socket = TcpStream::connect(address).unwrap();
+        loop {
+            assert!(tls.is_handshaking(), "a client without a certificate was let in");
+            if let Err(error) = tls.complete_io(&mut socket) {
+                break error.downcast::<rustls::Error>().unwrap();
+            }
+        }
+    });
+    (listener.accept(PATIENCE).err().unwrap(), client.join().unwrap())
+}
+
+#[test]
+fn a_client_without_the_post_quantum_key_exchange_is_refused() {
+    use rustls::{AlertDescription, Error};
+    for classical in [aws_lc_rs::kx_group::X25519, aws_lc_rs::kx_group::SECP256R1] {
+        let (error, told) = offering(vec![classical]);
+        assert!(matches!(&error, NetError::KeyExchange { .. }), "{error}");
+        assert_eq!(error.fault(), Fault::Incompatible);
+        assert!(error.to_string().contains("X25519MLKEM768"), "{error}");
+        assert_eq!(told, Error::AlertReceived(AlertDescription::HandshakeFailure));
+    }
+    // With it, the same client comes as far as the certificates, which it does not know.
+    let (_, told) = offering(vec![aws_lc_rs::kx_group::X25519MLKEM768]);
+    assert!(matches!(told, Error::InvalidCertificate(_)), "{told}");
+}
+
 #[test]
 fn garbage_instead_of_a_greeting_is_refused() {
     for (encrypted, garbage) in [
@@ -193,7 +235,7 @@ fn garbage_instead_of_a_greeting_is_refused() {
         (false, b"GET / HTTP/1.1\r\n\r\n"),
         (false, &[0, 4, 1, 2, 3, 4]),
     ] {
-        let listener = Listener::bind("127.0.0.1:0", security(0, encrypted), vec![pin(1)]).unwrap();
+        let listener = Listener::bind("127.0.0.1:0", protection(0, encrypted), vec![pin(1)]).unwrap();
         let address = listener.local_address().unwrap();
         let caller = thread::spawn(move || {
             let mut socket = TcpStream::connect(address).unwrap();
@@ -208,13 +250,14 @@ fn garbage_instead_of_a_greeting_is_refused() {
 
 #[test]
 fn the_listener_outlives_a_bad_caller() {
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
     let address = listener.local_address().unwrap();
     drop(TcpStream::connect(&address).unwrap());
     let error = listener.accept(PATIENCE).err().unwrap();
     assert!(matches!(error, NetError::Closed { .. }), "{error}");
     let good = thread::spawn(move || {
-        dial(&address, &security(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE).unwrap()
+        dial(&address, &protection(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE)
+            .unwrap()
     });
     listener.accept_as(&hello("party 0"), Options::default(), PATIENCE).unwrap();
     good.join().unwrap();
@@ -224,14 +267,14 @@ fn the_listener_outlives_a_bad_caller() {
 fn a_port_in_use_and_a_bad_address_are_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let error = Listener::bind(&address, security(0, true), vec![]).unwrap_err();
+    let error = Listener::bind(&address, protection(0, true), vec![]).unwrap_err();
     assert_eq!(error, NetError::PortInUse { address: address.clone() });
     assert!(
         error.to_string().contains(&address) && error.to_string().contains("choose another port"),
         "{error}"
     );
     for bad in ["127.0.0.1", "", "127.0.0.1:99999", "203.0.113.77:1"] {
-        let error = Listener::bind(bad, security(0, true), vec![]).unwrap_err();
+        let error = Listener::bind(bad, protection(0, true), vec![]).unwrap_err();
         assert!(matches!(error, NetError::Address { .. }), "{bad}: {error}");
     }
 }
@@ -244,15 +287,15 @@ fn a_peer_that_is_not_up_yet_is_waited_for_and_one_that_never_comes_is_reported(
     };
     let (hello1, short) = (hello("party 1"), Duration::from_millis(100));
     let error =
-        dial(&address, &security(1, true), &pin(0), &hello1, Options::default(), short).err().unwrap();
+        dial(&address, &protection(1, true), &pin(0), &hello1, Options::default(), short).err().unwrap();
     assert!(matches!(&error, NetError::Refused { address: a, .. } if *a == address), "{error}");
 
     let late = address.clone();
     let dialer = thread::spawn(move || {
-        dial(&late, &security(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE).unwrap()
+        dial(&late, &protection(1, true), &pin(0), &hello("party 1"), Options::default(), PATIENCE).unwrap()
     });
     thread::sleep(Duration::from_millis(80));
-    let listener = Listener::bind(&address, security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind(&address, protection(0, true), vec![pin(1)]).unwrap();
     listener.accept_as(&hello("party 0"), Options::default(), PATIENCE).unwrap();
     dialer.join().unwrap();
     let error = listener.accept(Duration::from_millis(20)).err().unwrap();

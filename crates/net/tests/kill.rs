@@ -5,8 +5,8 @@ mod common;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{PATIENCE, hello, identities, pin, security, step};
-use privet_net::{Channel, Fingerprint, Identity, Listener, NetError, Options, Pin, Security, dial};
+use common::{PATIENCE, hello, identities, pin, protection, step};
+use privet_net::{Channel, Fingerprint, Identity, Listener, NetError, Options, Pin, Protection, dial};
 
 const ADDRESS: &str = "PRIVET_NET_TEST_ADDRESS";
 const FOLDER: &str = "PRIVET_NET_TEST_FOLDER";
@@ -21,7 +21,7 @@ fn child_process() {
     let server = Pin::new("party 0", Fingerprint::parse(&std::env::var(SERVER).unwrap()).unwrap());
     let (options, hello) = (Options::default(), hello("party 1"));
     let (mut channel, _) =
-        dial(&address, &Security::Tls(identity), &server, &hello, options, PATIENCE).unwrap();
+        dial(&address, &Protection::Tls(identity), &server, &hello, options, PATIENCE).unwrap();
     for i in 0.. {
         channel.exchange(&step(i), vec![1; 1 << 20], 1 << 20).unwrap();
     }
@@ -31,7 +31,7 @@ fn child_process() {
 fn a_killed_process_is_reported_at_once_with_the_step() {
     let dir = tempfile::tempdir().unwrap();
     identities()[1].write(&dir.path().join("cert"), &dir.path().join("key"), false).unwrap();
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_process"])
         .env(ADDRESS, listener.local_address().unwrap())

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, connect, connect_with, hello, pin, security, step};
+use common::{PATIENCE, connect, connect_with, hello, pin, protection, step};
 use privet_net::frame::{FrameError, MAX_CHUNK};
 use privet_net::{Channel, FrameFilter, Listener, NetError, NetworkProfile, Options, dial};
 
@@ -272,7 +272,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, at: Option<usize>) {
 
 #[test]
 fn a_bit_flipped_on_the_wire_breaks_the_encrypted_connection() {
-    let listener = Listener::bind("127.0.0.1:0", security(0, true), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), vec![pin(1)]).unwrap();
     let server = listener.local_address().unwrap();
     let middle = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = middle.local_addr().unwrap().to_string();
@@ -284,7 +284,7 @@ fn a_bit_flipped_on_the_wire_breaks_the_encrypted_connection() {
     });
     let dialer = thread::spawn(move || {
         let hello = hello("party 1");
-        dial(&address, &security(1, true), &pin(0), &hello, Options::default(), PATIENCE).unwrap().0
+        dial(&address, &protection(1, true), &pin(0), &hello, Options::default(), PATIENCE).unwrap().0
     });
     let (mut a, _) = listener.accept_as(&hello("party 0"), Options::default(), PATIENCE).unwrap();
     let mut b = dialer.join().unwrap();

@@ -6,6 +6,7 @@ pub mod family;
 pub mod progress;
 pub mod report;
 pub mod session;
-pub mod store;
 pub mod sys;
 pub mod tensors;
+
+pub use privet_store as store;

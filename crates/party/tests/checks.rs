@@ -98,16 +98,30 @@ fn checked_keys_give_the_right_result_and_opened_sessions_are_gone() {
         assert_eq!(journal.lines().filter(|l| l.starts_with("record")).count(), 1);
     }
     assert_eq!(stores[0].0[0].file_name(), stores[1].0[0].file_name());
-    // The kept session can be extended, without a check, and has its second run left besides.
+    // The kept session takes no unchecked records: they make a session beside it, and the kept one's second run goes first.
     assert_eq!(run(&["--prepare", "1"]), y);
-    let records = |s: &PathBuf| {
-        fs::read_dir(s)
-            .unwrap()
-            .filter(|e| e.as_ref().unwrap().path().extension() == Some("keys".as_ref()))
-            .count()
+    let records = |sessions: &[PathBuf]| {
+        let of = |s: &PathBuf| fs::read_dir(s).unwrap().filter(|e| is_record(e.as_ref().unwrap())).count();
+        sessions.iter().map(|s| (s.clone(), of(s))).collect::<Vec<_>>()
     };
-    assert_eq!(stores.map(|(s, _)| records(&s[0])), [1, 1]);
-    // Checks while it is open make a new session beside it.
-    run(&["--prepare", "1", "--checks", "2"]);
-    assert_eq!(["party0", "party1"].map(|party| store(&nodes, party).0.len()), [2, 2]);
+    let checked = stores.map(|(sessions, _)| sessions[0].clone());
+    for (party, checked) in ["party0", "party1"].into_iter().zip(&checked) {
+        let all = records(&store(&nodes, party).0);
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert!(all.iter().all(|(s, n)| *n == usize::from(s != checked)), "{all:?}");
+    }
+    // Checks make another one, which is begun before the unchecked one.
+    assert_eq!(run(&["--prepare", "1", "--checks", "2"]), y);
+    for party in ["party0", "party1"] {
+        let all = records(&store(&nodes, party).0);
+        let left: Vec<usize> = all.iter().map(|(_, n)| *n).collect();
+        assert_eq!((left.len(), left.iter().sum::<usize>()), (2, 1), "{all:?}");
+        let unused = all.iter().find(|(_, n)| *n == 1).unwrap();
+        let file = fs::read_to_string(unused.0.join("session.key")).unwrap();
+        assert!(file.contains("\"checks\":0"), "the unchecked one waits");
+    }
+}
+
+fn is_record(entry: &fs::DirEntry) -> bool {
+    entry.path().extension() == Some("keys".as_ref())
 }

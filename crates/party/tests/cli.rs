@@ -351,7 +351,7 @@ fn broken_path() {
 
 #[test]
 fn doctor_calls_a_running_peer() {
-    use privet_net::{Identity, Listener, Pin, Security};
+    use privet_net::{Identity, Listener, Pin, Protection};
     use privet_party::{cli::probe, config::Place};
     let local = Local::new();
     let deployment = privet_party::config::load_deployment(&local.path("deployment.toml")).unwrap();
@@ -362,7 +362,7 @@ fn doctor_calls_a_running_peer() {
         let client = Place::Client("client".into());
         let pins = vec![Pin::new(client.to_string(), *deployment.fingerprint(&client).unwrap())];
         let address = deployment.dealer.as_ref().unwrap().address.to_string();
-        let listener = Listener::bind(&address, Security::Tls(identity), pins).unwrap();
+        let listener = Listener::bind(&address, Protection::Tls(identity), pins).unwrap();
         std::thread::spawn(move || {
             let call = listener.accept(std::time::Duration::from_secs(20))?;
             assert_eq!(call.hello().purpose, probe::PURPOSE);

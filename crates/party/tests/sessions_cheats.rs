@@ -403,20 +403,98 @@ fn a_party_that_is_stuck_in_a_step_is_named_by_all() {
     works(&nodes);
 }
 
-#[test]
-fn no_party_acts_before_all_consented_and_different_orders_are_found_out() {
-    // The test is party 0. It tells party 2 of another session than party 1.
-    let nodes = started_without(REP3, "party0");
-    let links = links(&nodes, "party0");
+/// The connections of parties 1 and 2 to a party 0 of the test's own.
+fn followers(links: &Links) -> [TcpChannel; 2] {
     let listener = links.listen().unwrap();
-    let mut followers: Vec<Option<TcpChannel>> = vec![None, None];
+    let mut followers = [None, None];
     while followers.iter().any(Option::is_none) {
         match links.welcome(listener.accept(Duration::from_secs(20)).unwrap()).unwrap() {
             (channel, Place::Party(p), Purpose::Parties) => followers[p as usize - 1] = Some(channel),
             (_, place, _) => panic!("{place} called"),
         }
     }
-    let mut followers: Vec<TcpChannel> = followers.into_iter().flatten().collect();
+    followers.map(Option::unwrap)
+}
+
+/// What a party says to an order.
+fn consent(channel: &mut TcpChannel, order: &Order) -> Consent {
+    say(channel, Talk::Order, order).unwrap();
+    hear(channel, Talk::Order).unwrap()
+}
+
+/// A party 0 that could choose a number would choose the coins of the run.
+#[test]
+fn a_run_has_the_next_number_and_no_other() {
+    let nodes = started_without(REP3, "party0");
+    let leader = links(&nodes, "party0");
+    let [mut next, mut prev] = followers(&leader);
+    let session = Id::fresh();
+    let begin = Order::BeginFrom { plan: ONLY_PLAN.into(), owner: Some(1), session };
+    for channel in [&mut next, &mut prev] {
+        assert_eq!(consent(channel, &begin), Consent::Ready);
+    }
+    for channel in [&mut next, &mut prev] {
+        say(channel, Talk::Order, &Go::Go).unwrap();
+    }
+    // A proper beginning of a session, as party 0.
+    let (me, device, plan) = (PartyId::ALL[0], privet_kernels::cpu(1), small());
+    let keys = Keys::agree(me, &mut prev, &mut next).unwrap();
+    say(&mut next, Talk::Reply, &Reply::Share { seeds: BTreeMap::new() }).unwrap();
+    let (ring, n) = (Ring::new(plan.nodes[1].ty.bits), plan.nodes[1].ty.len());
+    let bytes = next.recv_up_to(&Talk::Tensor.step(), Portion::max_len(ring, n)).unwrap();
+    let share = Portion::decode(ring, n, &bytes).unwrap().expand(ring, n);
+    let mut digests = Digests::default();
+    digests.add("fc.weight", ring, &share);
+    let mut cx = Party::new(me, Security::Malicious, &*device, keys.derive(0), &mut prev, &mut next);
+    cx.enter(0, "session");
+    cx.compare("shared weights", digests).unwrap();
+
+    let client = links(&nodes, "client");
+    let id = Id::fresh();
+    let mut callers = [1, 2].map(|party| {
+        let mut channel = client.dial(&Place::Party(party), Purpose::Client).unwrap();
+        say(&mut channel, Talk::Request, &run_request(id)).unwrap();
+        channel
+    });
+    let run = |index| {
+        let (plan, publics) = (ONLY_PLAN.into(), BTreeMap::new());
+        Order::Run { ids: vec![id], plan, session, index, from: None, publics }
+    };
+    // The next number is taken, and stays the next one as long as nothing is done under it.
+    for channel in [&mut next, &mut prev] {
+        for _ in 0..2 {
+            assert_eq!(consent(channel, &run(1)), Consent::Ready);
+            say(channel, Talk::Order, &Go::Again).unwrap();
+        }
+    }
+    for (channel, chosen) in [(&mut next, 24), (&mut prev, 2)] {
+        let answer = consent(channel, &run(chosen));
+        let says = format!("party 0 ordered run {chosen} of a session of which run 1 is next");
+        assert!(matches!(&answer, Consent::Declined { reason } if reason.contains(&says)), "{answer:?}");
+    }
+    for channel in &mut callers {
+        assert!(failure(channel).contains("of which run 1 is next"));
+    }
+    // Whoever was ordered another number has no session any more.
+    for channel in [&mut next, &mut prev] {
+        let order = Order::Run {
+            ids: vec![],
+            plan: ONLY_PLAN.into(),
+            session,
+            index: 1,
+            from: None,
+            publics: BTreeMap::new(),
+        };
+        assert_eq!(consent(channel, &order), Consent::NoSession);
+    }
+}
+
+#[test]
+fn no_party_acts_before_all_consented_and_different_orders_are_found_out() {
+    // The test is party 0. It tells party 2 of another session than party 1.
+    let nodes = started_without(REP3, "party0");
+    let links = links(&nodes, "party0");
+    let mut followers = followers(&links);
     for channel in &mut followers {
         let order = begin_from(1);
         say(channel, Talk::Order, &order).unwrap();

@@ -8,7 +8,7 @@
 //! differently to its neighbours is found out by comparing what both saw, so the most that a corrupt party can do is
 //! to end the session after it has seen the key.
 
-use crate::{Keys, PartyId, RunError};
+use crate::{Keys, PartyId, RunError, mutation};
 use privet_net::{Channel, Step};
 use privet_prg::Seed;
 
@@ -38,7 +38,8 @@ impl Keys {
         for ((peer, opening), commitment) in
             [id.prev(), id.next()].into_iter().zip(&openings).zip(commitments)
         {
-            if commit(peer, opening)[..] != *commitment {
+            let kept = commit(peer, opening)[..] == *commitment;
+            if !kept && !mutation::active("commitment-not-checked") {
                 return Err(RunError::Agreement { step: step.to_string(), peer: peer.to_string() });
             }
         }

@@ -1,11 +1,13 @@
-use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, rounding_coins};
+use crate::Rep3;
+use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, joined, rounding_coins};
+use crate::price::proofs::LARGE_BYTES;
 use crate::proof::Transcript;
-use crate::{PartyId, RunError, Security, Share};
+use crate::{PartyId, RunError, Security, Share, mutation};
 use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_net::{Channel, Step};
 use privet_plan::ir::ValueId;
-use privet_prg::{Domain, Prg};
+use privet_prg::{Domain, Prg, Seed};
 use privet_ring::{Ring, pack, unpack};
 use std::sync::Arc;
 
@@ -18,6 +20,21 @@ pub struct Messages {
     pub next: Vec<u8>,
 }
 
+/// How much a party takes on at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Elements that a gate takes at a time.
+    pub block: usize,
+    /// Bytes of statements after which they are verified, before anything else is stated.
+    pub statements: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { block: Rep3::BLOCK, statements: LARGE_BYTES }
+    }
+}
+
 /// One party's side of one use of the session's keys: a run, or the sharing of weights.
 pub struct Party<'a> {
     pub(crate) id: PartyId,
@@ -25,6 +42,8 @@ pub struct Party<'a> {
     pub(crate) transcript: Option<Transcript>,
     pub(crate) device: &'a dyn Device,
     keys: Keys,
+    /// Of the run's coins, once the parties have completed it ([`Party::toss`]).
+    pub(crate) coin_key: Option<Seed>,
     draws: u64,
     prev: &'a mut dyn Channel,
     next: &'a mut dyn Channel,
@@ -32,6 +51,13 @@ pub struct Party<'a> {
     node: ValueId,
     layer: Arc<str>,
     pub(crate) stats: NodeStats,
+    /// What verifications cost so far, which `stats` does not count.
+    pub(crate) checks: NodeStats,
+    /// The same at all parties.
+    pub(crate) limits: Limits,
+    /// How this party cheats.
+    #[cfg(test)]
+    pub(crate) adapt: Option<crate::proof::Adapt>,
 }
 
 impl<'a> Party<'a> {
@@ -51,6 +77,7 @@ impl<'a> Party<'a> {
             transcript,
             device,
             keys,
+            coin_key: None,
             draws: 0,
             prev,
             next,
@@ -58,6 +85,10 @@ impl<'a> Party<'a> {
             node: 0,
             layer: "".into(),
             stats,
+            checks: NodeStats::default(),
+            limits: Limits::default(),
+            #[cfg(test)]
+            adapt: None,
         }
     }
 
@@ -67,15 +98,44 @@ impl<'a> Party<'a> {
         self.layer = layer.into();
     }
 
+    /// Complete the key of this run's coins: one round, 16 bytes to each neighbour. Only after the holders of the inputs'
+    /// components have compared them ([`Party::compare`]): until an honest neighbour sends its share, a party knows nothing of
+    /// the coins, and by then the inputs are fixed.
+    ///
+    /// Each party lacks one share, which both others have and send, so neither can send another than the right one unnoticed.
+    pub fn toss(&mut self) -> Result<(), RunError> {
+        let [own, next] = self.keys.coin_shares();
+        // The party before lacks what this one has with the party after, and the other way round.
+        let out = Messages { prev: next.expose().to_vec(), next: own.expose().to_vec() };
+        let got = self.talk("coins", out, (Seed::BYTES, Seed::BYTES))?;
+        if got.prev != got.next && !mutation::active("coins-not-compared") {
+            let (step, layer) = self.place();
+            let error = RunError::Coins { before: self.id.prev(), after: self.id.next(), step, layer };
+            self.abort(&error.to_string());
+            return Err(error);
+        }
+        let lacked = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
+        self.coin_key = Some(match mutation::active("coins-of-the-common-key") {
+            true => self.keys.common.clone(),
+            false => joined([&own, &next, &lacked]),
+        });
+        Ok(())
+    }
+
+    fn coin_key(&self) -> Result<&Seed, RunError> {
+        let untossed = || RunError::Missing(format!("node {} draws coins that were not tossed", self.node));
+        self.coin_key.as_ref().ok_or_else(untossed)
+    }
+
     /// The coins of stochastic rounding at the node at hand, `n` of `shift` bits, alike at all parties
     /// ([`rounding_coins`]).
-    pub(crate) fn coins(&self, shift: u32, n: usize) -> Vec<u64> {
-        rounding_coins(&self.keys.common, self.node, shift, n)
+    pub(crate) fn coins(&self, shift: u32, n: usize) -> Result<Vec<u64>, RunError> {
+        Ok(rounding_coins(self.coin_key()?, self.node, shift, n))
     }
 
     /// The coins of a dropout ([`dropout_coins`]).
-    pub(crate) fn dropout(&self, stream: u32, n: usize) -> Vec<u64> {
-        dropout_coins(&self.keys.common, stream, n)
+    pub(crate) fn dropout(&self, stream: u32, n: usize) -> Result<Vec<u64>, RunError> {
+        Ok(dropout_coins(self.coin_key()?, stream, n))
     }
 
     /// What all parties add to the components of output `i` of this use.
@@ -97,7 +157,9 @@ impl<'a> Party<'a> {
     /// Streams that no earlier draw of this use has touched. Every party must draw at the same points of the
     /// protocol, whether or not it needs what it draws.
     pub(crate) fn draw(&mut self) -> Streams {
-        self.draws += 1;
+        if !mutation::active("masks-repeat") {
+            self.draws += 1;
+        }
         self.keys.streams(self.draws)
     }
 
@@ -165,7 +227,8 @@ impl<'a> Party<'a> {
             }
             Some(_) => {
                 let mut own = streams.own.elements(ring, n);
-                let next = streams.next.elements(ring, n);
+                let mut next = streams.next.elements(ring, n);
+                mutation::mask("reshare-unmasked", [&mut own, &mut next]);
                 for (z, (a, b)) in summand.iter_mut().zip(own.iter_mut().zip(&next)) {
                     *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
                     *a = a.wrapping_neg();
@@ -202,6 +265,7 @@ fn add_zero_share(ring: Ring, streams: &mut Streams, summand: &mut [u64]) {
         let n = piece.len();
         streams.own.fill(ring, &mut own[..n]);
         streams.next.fill(ring, &mut next[..n]);
+        mutation::mask("reshare-unmasked", [&mut own, &mut next]);
         for (z, (a, b)) in piece.iter_mut().zip(own.iter().zip(&next)) {
             *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
         }

@@ -1,4 +1,4 @@
-use crate::PartyId;
+use crate::{PartyId, Security};
 use privet_net::NetError;
 use privet_ring::PackError;
 use thiserror::Error;
@@ -51,6 +51,21 @@ pub enum RunError {
         /// The layer.
         layer: String,
     },
+    /// Two parties that did not send the same share of the coins' key.
+    #[error(
+        "{before} and {after} sent different shares of the run's coins at step {step} (layer {layer}): one of them, or a link, \
+         does not follow the protocol; the job ends, nothing was revealed"
+    )]
+    Coins {
+        /// One holder of the share.
+        before: PartyId,
+        /// The other.
+        after: PartyId,
+        /// The step at which this was found out.
+        step: u32,
+        /// The layer.
+        layer: String,
+    },
     /// A party whose own checks failed, or that says so.
     #[error(
         "{peer} refused to go on at step {step} (layer {layer}): a check failed there; the job ends, nothing was revealed"
@@ -76,6 +91,19 @@ pub enum RunError {
         step: String,
         /// The other holder.
         peer: String,
+    },
+    /// Parties that do not take each other for the same.
+    #[error(
+        "step `{step}`: this party's deployment file says security = \"{mode}\", and {peer}'s does not: nothing is computed; make the \
+         files of all parties alike and restart them"
+    )]
+    Mode {
+        /// What was compared.
+        step: String,
+        /// The neighbour.
+        peer: PartyId,
+        /// This party's.
+        mode: Security,
     },
     /// A neighbour did not keep to its commitment, or saw other contributions to the common key.
     #[error(

@@ -4,7 +4,7 @@ use crate::gates::{argmax, choose, equal, extend, lookup, max, relu, sign, trunc
 use crate::linear::{self, Operand};
 use crate::local::{self, difference, sum};
 use crate::value::{Value, on_bits};
-use crate::{Party, RunError, Share, SharedWeights, States};
+use crate::{Party, RunError, Share, SharedWeights, States, mutation};
 use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
 use privet_plan::tables::{Exponential, Pieces};
@@ -50,7 +50,7 @@ impl<'a> Evaluator<'a> {
         Evaluator { plan, weights, last: last_use(plan) }
     }
 
-    /// Run the plan once. `progress(node)` is called after every node. When it returns, every message that the outputs and
+    /// Run the plan once, on inputs whose copies the parties have compared ([`Party::compare`]). `progress(node)` is called after every node. When it returns, every message that the outputs and
     /// states depend on has been verified; after an error the states are what they were before.
     pub fn run(
         &self,
@@ -60,9 +60,12 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Outcome, RunError> {
         let mut values: Vec<Option<Value>> = vec![None; self.plan.nodes.len()];
         let mut nodes = Vec::with_capacity(self.plan.nodes.len());
-        let mut checks = NodeStats::default();
+        if self.plan.nodes.iter().any(|node| draws_coins(&node.op)) {
+            cx.enter(0, "run");
+            cx.toss()?;
+        }
         for (v, node) in self.plan.nodes.iter().enumerate() {
-            let start = Instant::now();
+            let (start, verified) = (Instant::now(), cx.checks.seconds);
             cx.enter(v, &node.layer);
             cx.stats = NodeStats::default();
             values[v] = match &node.op {
@@ -78,12 +81,13 @@ impl<'a> Evaluator<'a> {
             for &i in node.inputs.iter().filter(|&&i| self.last[i] == v) {
                 values[i] = None;
             }
-            cx.stats.seconds = start.elapsed().as_secs_f64();
+            // without what verification in the middle of a long operation took
+            cx.stats.seconds = start.elapsed().as_secs_f64() - (cx.checks.seconds - verified);
             nodes.push(cx.stats);
-            checks.add(&verified(cx, |cx| cx.verify_if_large())?);
+            cx.verify_if_large()?;
             progress(v);
         }
-        checks.add(&verified(cx, |cx| cx.verify())?);
+        cx.verify()?;
         let value = |v: ValueId| values[v].as_ref().map(Value::elements).unwrap_or_default();
         let output = |(i, o): (usize, &privet_plan::ir::Output)| {
             let ring = Ring::new(self.plan.nodes[o.value].ty.bits);
@@ -95,7 +99,7 @@ impl<'a> Evaluator<'a> {
             _ => None,
         };
         let states = self.plan.updates.iter().filter_map(state).collect();
-        Ok(Outcome { outputs, states, nodes, checks })
+        Ok(Outcome { outputs, states, nodes, checks: cx.checks })
     }
 
     fn node(
@@ -182,7 +186,7 @@ impl<'a> Evaluator<'a> {
                 _ => Err(missing(v, "public number")),
             },
             Op::Dropout { stream, keep } => {
-                let coins = cx.dropout(*stream, node.ty.len());
+                let coins = cx.dropout(*stream, node.ty.len())?;
                 Ok(local::kept(&x(0), &coins, *keep))
             }
             // y + c (x - y)
@@ -215,6 +219,15 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// Whether an operation draws coins that are public between the parties.
+fn draws_coins(op: &Op) -> bool {
+    match op {
+        Op::Truncate { rounding, .. } => *rounding == Rounding::Stochastic,
+        Op::Dither { .. } | Op::Piecewise { .. } | Op::Exponential { .. } | Op::Dropout { .. } => true,
+        _ => false,
+    }
+}
+
 /// This party's share of an input or state, which is used up.
 fn taken(cx: &Party, v: ValueId, node: &Node, given: &mut Given) -> Result<Value, RunError> {
     let (share, what, name) = match &node.op {
@@ -231,21 +244,13 @@ fn missing(v: ValueId, what: &str) -> RunError {
     RunError::Missing(format!("node {v} has no {what}; check the plan before it is run"))
 }
 
-/// The cost of a step of verification.
-fn verified(cx: &mut Party, step: fn(&mut Party) -> Result<(), RunError>) -> Result<NodeStats, RunError> {
-    let start = Instant::now();
-    cx.stats = NodeStats::default();
-    step(cx)?;
-    cx.stats.seconds = start.elapsed().as_secs_f64();
-    Ok(cx.stats)
-}
-
 impl Party<'_> {
     /// Other components of the value of output `i`, drawn alike by all parties, so that a receiver, which sees all
     /// three, learns nothing from where they come from.
     fn refresh(&self, i: usize, ring: Ring, y: &Share) -> Share {
         let mut stream = self.output_masks(i);
-        let (first, second) = (stream.elements(ring, y.len()), stream.elements(ring, y.len()));
+        let (mut first, mut second) = (stream.elements(ring, y.len()), stream.elements(ring, y.len()));
+        mutation::mask("outputs-not-refreshed", [&mut first, &mut second]);
         let add = |holder: crate::PartyId, y: &[u64]| -> Vec<u64> {
             let words = y.iter().zip(first.iter().zip(&second));
             let mask = |a: u64, b: u64| match holder.index() {

@@ -3,8 +3,9 @@ use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 use std::fmt;
 
-/// Uses of the common key of a run, beside those of its nodes, which are numbered from 0: dropouts' streams and outputs.
+/// Uses of the key of a run's coins, beside those of its nodes, which are numbered from 0: dropouts' streams.
 const DROPOUT: u64 = 1 << 62;
+/// Uses of the common key of a run: outputs.
 pub(crate) const OUTPUT: u64 = 1 << 63;
 
 /// The keys that party i holds: key i, shared with the party before it, key i + 1, shared with the party after it,
@@ -27,6 +28,12 @@ impl Keys {
         Keys { own: derive(&self.own), next: derive(&self.next), common: derive(&self.common) }
     }
 
+    /// This party's shares of the key of the coins, of a run's keys: the first it has with the party before, the second with
+    /// the party after.
+    pub(crate) fn coin_shares(&self) -> [Seed; 2] {
+        [coin_share(&self.own), coin_share(&self.next)]
+    }
+
     /// Both keys' streams for draw `index`, which must never repeat under the same keys.
     pub(crate) fn streams(&self, index: u64) -> Streams {
         let stream = |seed: &Seed| seed.derive(Domain::Pair, index).stream();
@@ -34,17 +41,34 @@ impl Keys {
     }
 }
 
-/// The coins of stochastic rounding at `node` of a run whose common key is `common`, uniform in `shift` bits: what the
-/// interpreter needs to give the run's own result. Adding `2^shift - 1 - coin` and taking the floor rounds up just where
-/// the coin is below the fraction.
-pub fn rounding_coins(common: &Seed, node: ValueId, shift: u32, count: usize) -> Vec<u64> {
-    common.derive(Domain::Common, node as u64).stream().elements(Ring::new(shift), count)
+/// The key of a run's coins, from the run's three pair keys in any order. Every party lacks one of them, so to every party it
+/// is uniform until the others send that one's share (docs/rep3.md, section 1).
+pub fn run_coins(pairs: [&Seed; 3]) -> Seed {
+    joined(pairs.map(coin_share).each_ref())
 }
 
-/// The coins of dropout `stream` of a run whose common key is `common`, uniform in 32 bits: an element is kept where its coin
+/// The key of the coins, from its shares in any order.
+pub(crate) fn joined(shares: [&Seed; 3]) -> Seed {
+    let [a, b, c] = shares.map(Seed::expose);
+    Seed::from_bytes(std::array::from_fn(|i| a[i] ^ b[i] ^ c[i]))
+}
+
+/// No stream that masks anything comes of this use of a pair key: a share becomes known to all.
+fn coin_share(pair: &Seed) -> Seed {
+    pair.derive(Domain::Common, 0)
+}
+
+/// The coins of stochastic rounding at `node` of a run, whose coins have this key ([`run_coins`]), uniform in `shift` bits: what the
+/// interpreter needs to give the run's own result. Adding `2^shift - 1 - coin` and taking the floor rounds up just where
+/// the coin is below the fraction.
+pub fn rounding_coins(coins: &Seed, node: ValueId, shift: u32, count: usize) -> Vec<u64> {
+    coins.derive(Domain::Common, node as u64).stream().elements(Ring::new(shift), count)
+}
+
+/// The coins of dropout `stream` of a run, whose coins have this key ([`run_coins`]), uniform in 32 bits: an element is kept where its coin
 /// is below what the plan says. The same wherever the stream is named, and no node's coins of rounding.
-pub fn dropout_coins(common: &Seed, stream: u32, count: usize) -> Vec<u64> {
-    common.derive(Domain::Common, DROPOUT | u64::from(stream)).stream().elements(Ring::new(32), count)
+pub fn dropout_coins(coins: &Seed, stream: u32, count: usize) -> Vec<u64> {
+    coins.derive(Domain::Common, DROPOUT | u64::from(stream)).stream().elements(Ring::new(32), count)
 }
 
 impl fmt::Debug for Keys {
@@ -64,6 +88,22 @@ pub(crate) struct Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever lacks one pair key knows nothing of the coins, and another run has others.
+    #[test]
+    fn the_coins_need_all_three_pair_keys_of_the_run() {
+        let session = [1, 2, 3].map(|b| Seed::from_bytes([b; 16]));
+        let run = |number| session.each_ref().map(|key| key.derive(Domain::Record, number));
+        let pairs = run(1);
+        let [a, b, c] = pairs.each_ref();
+        let found = run_coins([a, b, c]);
+        assert_eq!(found, run_coins([c, a, b]), "every party has them in an order of its own");
+        let other = Seed::from_bytes([4; 16]);
+        for changed in [[&other, b, c], [a, &other, c], [a, b, &other]] {
+            assert_ne!(run_coins(changed), found);
+        }
+        assert_ne!(run_coins(run(2).each_ref()), found);
+    }
 
     /// Coins of a stream are the same whenever asked for, and no other stream's, run's or node's.
     #[test]

@@ -40,14 +40,18 @@ pub(crate) fn products(
     w: &Operand,
     start: Share,
 ) -> Result<Share, RunError> {
+    if products.shape.weight_len() == 0 && products.output_len() > 0 {
+        // A reshare of masks alone: its statements would have no terms, and so no proof.
+        return Err(RunError::Missing("a product whose inner dimension is empty has no operands".into()));
+    }
     let mut z = Arc::unwrap_or_clone(start.own);
     products.accumulate(cx.device, ring, &x.own, &w.both, &mut z);
     products.accumulate(cx.device, ring, &x.next, &w.own, &mut z);
     cx.stats.macs += 2 * products.macs();
     let (z, masks) = cx.reshare("product", ring, z)?;
     if let (Some(transcript), Some(mut masks)) = (&mut cx.transcript, masks) {
-        for (s, start) in masks.before.iter_mut().zip(start.next.iter()) {
-            *s = s.wrapping_add(*start);
+        for (rest, start) in masks.before.iter_mut().zip(start.next.iter()) {
+            *rest = rest.wrapping_add(*start);
         }
         match by_place(products, x, &w.share) {
             Some([x, w]) => claim(cx, ring, [&x, &w], masks),
@@ -130,5 +134,35 @@ fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: Masks) {
             View::verifier(terms([&|x| (&x.own).into(); 2]), after.clone())
         };
         transcript.push(Kind::Ring(ring), prover, view);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Security;
+    use crate::testing::three;
+
+    /// Results that nothing is multiplied for would be messages that nobody proves.
+    #[test]
+    fn an_empty_inner_dimension_is_refused_before_anything_is_sent() {
+        let shapes = [LinearShape::MatMul { m: 3, k: 0, n: 4 }, LinearShape::MatMulT { m: 3, k: 0, n: 4 }];
+        for (security, shape) in [Security::SemiHonest, Security::Malicious]
+            .into_iter()
+            .flat_map(|s| shapes.map(|shape| (s, shape)))
+        {
+            let found = three(security, |cx| {
+                let (ring, shape) = (Ring::new(30), Products { shape, count: 2 });
+                let none = Share::default();
+                let w = Operand::new(cx.device, ring, shape, &none);
+                let start = Share::new(vec![0; 24], vec![0; 24]);
+                let error = products(cx, ring, shape, &none, &w, start).map(|_| ()).unwrap_err();
+                (error.to_string(), cx.place().0)
+            });
+            for (error, step) in found {
+                assert!(error.contains("inner dimension is empty"), "{error}");
+                assert_eq!(step, 0, "something was sent");
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! component from one holder and a digest of it from the other.
 
 use crate::context::Messages;
-use crate::{Party, PartyId, RunError, Share};
+use crate::{Party, PartyId, RunError, Security, Share, mutation};
 use privet_prg::Seed;
 use privet_ring::{PackError, Ring, pack, unpack};
 use std::fmt;
@@ -252,14 +252,27 @@ fn absorb_elements(hasher: &mut blake3::Hasher, elements: &[u64]) {
 }
 
 impl Party<'_> {
-    /// Compare what this party was given with what its neighbours were: 32 bytes to each, one round. An error names
+    /// Compare what this party was given with what its neighbours were: 33 bytes to each, one round. An error names
     /// the neighbour whose copy differs; before it is known that all are alike, nothing may be computed from them.
+    ///
+    /// The first byte says what the sender takes the others for: one that trusts them would accept what nobody proved to it.
     pub fn compare(&mut self, what: &str, digests: Digests) -> Result<(), RunError> {
         let (own, next) = (digests.own.finalize(), digests.next.finalize());
-        let out = Messages { prev: own.as_bytes().to_vec(), next: next.as_bytes().to_vec() };
-        let got = self.talk(what, out, (blake3::OUT_LEN, blake3::OUT_LEN))?;
+        let (mode, word) = match self.transcript {
+            Some(_) => (Security::Malicious, 1),
+            None => (Security::SemiHonest, 0),
+        };
+        let message = |digest: blake3::Hash| [&[word][..], digest.as_bytes()].concat();
+        let out = Messages { prev: message(own), next: message(next) };
+        let len = 1 + blake3::OUT_LEN;
+        let mut got = self.talk(what, out, (len, len))?;
+        for (theirs, peer) in [(&mut got.prev, self.id.prev()), (&mut got.next, self.id.next())] {
+            if theirs.remove(0) != word && !mutation::active("modes-not-compared") {
+                return Err(RunError::Mode { step: self.step_name(what), peer, mode });
+            }
+        }
         for (mine, theirs, peer) in [(own, got.prev, self.id.prev()), (next, got.next, self.id.next())] {
-            if mine.as_bytes()[..] != theirs[..] {
+            if mine.as_bytes()[..] != theirs[..] && !mutation::active("copies-not-compared") {
                 let step = self.step_name(what);
                 return Err(RunError::Inconsistent { step, peer: peer.to_string() });
             }
@@ -304,7 +317,8 @@ impl Revealed {
     pub fn combine(ring: Ring, from: [Revealed; 3]) -> Result<Vec<u64>, SharingError> {
         for first in PartyId::ALL {
             let second = first.next();
-            if from[first.index()].next != component_digest(&from[second.index()].own) {
+            let same = from[first.index()].next == component_digest(&from[second.index()].own);
+            if !same && !mutation::active("revealed-not-compared") {
                 return Err(SharingError::Disagree { first, second });
             }
         }

@@ -9,7 +9,7 @@ use privet_net::{Channel, mem};
 use privet_prg::Seed;
 use privet_ring::Ring;
 
-/// The seed that all three know.
+/// The common key, and that of the coins.
 pub const COMMON: [u8; 16] = [9; 16];
 
 /// Fixed keys, so that a failing test can be repeated.
@@ -33,13 +33,22 @@ pub fn three<T: Send>(security: Security, program: impl Fn(&mut Party) -> T + Sy
                 let (program, device) = (&program, &device);
                 scope.spawn(move || {
                     let (prev, next): (&mut dyn Channel, &mut dyn Channel) = (&mut prev, &mut next);
-                    program(&mut Party::new(id, security, device.as_ref(), keys(id), prev, next))
+                    let mut party = Party::new(id, security, device.as_ref(), keys(id), prev, next);
+                    party.coin_key = Some(Seed::from_bytes(COMMON));
+                    program(&mut party)
                 })
             })
             .collect();
         let results: Vec<T> = threads.into_iter().map(|t| t.join().expect("a party panicked")).collect();
         results.try_into().unwrap_or_else(|_| unreachable!("three threads"))
     })
+}
+
+impl Party<'_> {
+    /// The most bytes of statements that this party remembered at a time.
+    pub fn most_remembered(&self) -> u64 {
+        self.transcript.as_ref().map_or(0, |t| t.most.max(t.bytes()))
+    }
 }
 
 /// A party's share of public `values`; components 0 and 1 come from a seed that only the test knows.
@@ -105,7 +114,7 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
         assert!(claims.iter().all(|c| c.prover == claims[0].prover && c.kind == claims[0].kind), "claim {i}");
         let prover = claims[0].prover;
         let [p, after, before] = [prover, prover.next(), prover.prev()].map(|id| claims[id.index()]);
-        let (None, Some(s_after), Some(s_before)) = (&p.s, &after.s, &before.s) else {
+        let (None, Some(s_after), Some(s_before)) = (&p.rest, &after.rest, &before.rest) else {
             panic!("the views of claim {i} are not of the parties around {prover}")
         };
         let (kind, words) = (p.kind, p.words);

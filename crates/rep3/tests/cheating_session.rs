@@ -14,7 +14,7 @@ use privet_plan::suite::{Case, Operands};
 use privet_prg::{Domain, Prg, Seed};
 use privet_rep3::{
     Digests, Evaluator, Given, Keys, Party, PartyId, Portion, Revealed, RunError, Security, SharedWeights,
-    SharingError, rounding_coins,
+    SharingError, rounding_coins, run_coins,
 };
 use privet_ring::{Ring, Tensor};
 use std::collections::{BTreeMap, HashMap};
@@ -120,9 +120,9 @@ impl Job {
     }
 
     /// What the outputs should be, for the coins that the parties drew.
-    fn truth(&self, keys: &Keys) -> Vec<Tensor> {
-        let common = keys.derive(1).common;
-        let mut coins = |node, count, shift| rounding_coins(&common, node, shift, count);
+    fn truth(&self, keys: [&Keys; 3]) -> Vec<Tensor> {
+        let coin_key = run_coins(keys.map(|keys| keys.derive(1).own).each_ref());
+        let mut coins = |node, count, shift| rounding_coins(&coin_key, node, shift, count);
         interpret(&self.plan, &self.operands[0], &self.operands[1], &mut coins).unwrap()
     }
 
@@ -138,7 +138,7 @@ impl Job {
     #[track_caller]
     fn right_or_refused(&self, done: [&Done; 3], what: &str) -> bool {
         let mut right = true;
-        for (i, truth) in self.truth(&done[0].keys).iter().enumerate() {
+        for (i, truth) in self.truth(done.map(|done| &done.keys)).iter().enumerate() {
             match self.receive(i, done.map(|done| &done.revealed[i][..])) {
                 Ok(found) => {
                     let value = self.plan.outputs[i].value;

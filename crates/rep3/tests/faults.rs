@@ -224,7 +224,7 @@ fn silence_and_missing_operands_are_named() {
     let [(mut prev, mut next), _second, _third] = ends(pairs(Duration::from_millis(200)));
     let error = world.evaluate(PartyId::ALL[0], prev.as_mut(), next.as_mut()).map(|_| ()).unwrap_err();
     assert!(matches!(error, RunError::Net(NetError::Silent { .. })), "{error}");
-    assert!(error.to_string().contains("step 1 (product / product"), "{error}");
+    assert!(error.to_string().contains("step 1 (run / coins"), "{error}");
     for input in world.inputs.iter_mut() {
         input.remove(&1);
     }

@@ -169,9 +169,10 @@ fn a_weak_mask_is_found_out() {
     assert!(found.is_err(), "a byte that is always zero must not pass");
 }
 
-/// What two verifiers tell a prover, each by itself, at one step or at the end of a message of a later one.
+/// What two parties tell the third, each by itself: shares of coins; and challenges, at one step or at the end of a message
+/// of a later one.
 fn challenges(sent: &[Sent]) -> HashSet<Vec<u8>> {
-    let kinds = ["/ proof: coefficients", "/ proof: challenge"];
+    let kinds = ["run / coins", "/ proof: coefficients", "/ proof: challenge"];
     let public =
         sent.iter().filter(|m| m.bytes.len() > 1 && kinds.iter().any(|kind| m.step.name.ends_with(kind)));
     public.map(|m| m.bytes.clone()).collect()

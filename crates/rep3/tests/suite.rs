@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{World, recorded, sound, updated};
+use common::{World, coins_of, derived, recorded, sound, updated};
 use privet_family::NodeStats;
 use privet_plan::cost::{Operation, Prices};
-use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, ValueId};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, ValueId};
 use privet_plan::suite::{Case, cases, training_cases};
 use privet_plan::{Coins, interpret_step};
 use privet_prg::{Domain, Seed};
@@ -13,7 +13,7 @@ use privet_rep3::{Outcome, PartyId, Rep3, Security, dropout_coins, rounding_coin
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashSet};
 
-/// The coins of a run whose common key this is.
+/// The coins of a run whose coins have this key.
 struct Common(Seed);
 
 impl Coins for Common {
@@ -29,7 +29,7 @@ fn check(case: &Case, security: Security, seed: &Seed) {
     let mut stream = seed.derive(Domain::Public, 0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
     let world = World::new(&case.plan, security, &operands, seed);
-    let mut coins = Common(world.keys[0].derive(0).common);
+    let mut coins = Common(coins_of(&derived(&world.keys, 0)));
     let (truth, next) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
 
     let (ends, logs) = recorded(sound());
@@ -39,7 +39,14 @@ fn check(case: &Case, security: Security, seed: &Seed) {
         next.into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect();
     assert_eq!(updated(&case.plan, outcomes.each_ref()), next, "{}: states", case.name);
 
-    let logs = logs.map(|log| log.lock().unwrap().clone());
+    let mut logs = logs.map(|log| log.lock().unwrap().clone());
+    let coins = draws_coins(&case.plan);
+    for log in &mut logs {
+        // what comes before the first node, as the comparison of inputs does: nobody's cost
+        let tossed: Vec<_> = log.extract_if(.., |sent| &*sent.step.name == "run / coins").collect();
+        let bytes: usize = tossed.iter().map(|sent| sent.bytes.len()).sum();
+        assert_eq!((tossed.len(), bytes), if coins { (2, 32) } else { (0, 0) }, "{}: coins", case.name);
+    }
     let steps: HashSet<u32> = logs.iter().flatten().map(|sent| sent.step.id).collect();
     for (id, outcome) in PartyId::ALL.into_iter().zip(&outcomes) {
         let mut total = outcome.checks;
@@ -49,6 +56,17 @@ fn check(case: &Case, security: Security, seed: &Seed) {
         assert_eq!(total.rounds, steps.len() as u64, "{}: rounds of {id}", case.name);
         declared_is_counted(case, security, id, outcome);
     }
+}
+
+/// Whether a plan needs coins that no party may know before the inputs are fixed.
+fn draws_coins(plan: &Plan) -> bool {
+    plan.nodes.iter().any(|node| match &node.op {
+        Op::Truncate { rounding, .. } => *rounding == Rounding::Stochastic,
+        op => matches!(
+            op,
+            Op::Dither { .. } | Op::Piecewise { .. } | Op::Exponential { .. } | Op::Dropout { .. }
+        ),
+    })
 }
 
 /// What the cost model declares for each node is what the engine counted.

@@ -66,7 +66,7 @@ fn deployment_seeds() -> Vec<Vec<u8>> {
              [dealer]\naddress = \"[::1]:7703\"\nfingerprint = \"{c}\"\n\
              [clients.alice]\nfingerprint = \"{d}\"\n\
              [roles]\ndata_owner = \"client:alice\"\nmodel_owner = \"party:0\"\nreceiver = \"client:alice\"\n\
-             [timeouts]\nconnect = 30\nstep = 300\nheartbeat = 5\n"
+             [timeouts]\nconnect = 30\nstep = 300\nheartbeat = 5\n[fss]\nmin_checks = 4\n"
         )
         .into_bytes(),
         format!(
@@ -97,6 +97,8 @@ fn node_seeds() -> Vec<Vec<u8>> {
         b"me = \"party:0\"\ndeployment = \"deployment.toml\"\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n\
           store = \"store\"\nlisten = \"0.0.0.0:7701\"\nweights = \"w.safetensors\"\nthreads = 2\ninsecure = false\n\
           disk_budget = \"50 GB\"\n"
+            .to_vec(),
+        b"me = \"party:1\"\ndeployment = \"d\"\ncertificate = \"c\"\nkey = \"k\"\ninsecure = \"i-accept-no-encryption\"\n"
             .to_vec(),
     ]
 }

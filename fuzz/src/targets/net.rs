@@ -53,6 +53,8 @@ fn frames(data: &[u8]) {
     }
 }
 
+static FULL: [u8; MAX_CHUNK] = [7; MAX_CHUNK];
+
 /// Frames with fields from the input, correctly encoded.
 fn crafted(data: &[u8]) -> Vec<(Header, Vec<u8>)> {
     let mut fields = Fields(data);
@@ -66,10 +68,14 @@ fn crafted(data: &[u8]) -> Vec<(Header, Vec<u8>)> {
         let name_len = usize::from(fields.byte()) % (MAX_NAME + 1);
         let name = fields.slice(name_len);
         let step = [u32::from(fields.byte()) % 3, u32::from_le_bytes(fields.bytes())][usize::from(flags & 1)];
+        // A full chunk is the only one that others may follow; its bytes are no part of the input.
         let len = usize::from(fields.byte());
-        let payload = fields.slice(len);
-        let total = [payload.len() as u64, fields.byte().into(), u64::from_le_bytes(fields.bytes())]
-            [usize::from(flags >> 1) % 3];
+        let payload = if len == 255 { &FULL } else { fields.slice(len) };
+        let total = [
+            payload.len() as u64,
+            MAX_CHUNK as u64 + u64::from(fields.byte()),
+            u64::from_le_bytes(fields.bytes()),
+        ][usize::from(flags >> 1) % 3];
         let header = Header {
             kind: kind[usize::from(flags >> 3) % kind.len()],
             first: flags & 4 != 0,
@@ -87,14 +93,21 @@ fn crafted(data: &[u8]) -> Vec<(Header, Vec<u8>)> {
 }
 
 fn fields_seeds() -> Vec<Vec<u8>> {
-    vec![vec![4, 2, b'o', b'k', 1, 3, 7, 8, 9], vec![4, 0, 0, 0, 4, 0, 1, 1, 2, 2, 0, 1, 5, 5, 2, 1, 1]]
+    let two_frames =
+        [&[14, 0, 0, 0, 0, 0, 0, 255, 3][..], &[0; 8], &[2, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3, 3], &[0; 8]]
+            .concat();
+    vec![
+        two_frames,
+        vec![4, 2, b'o', b'k', 1, 3, 7, 8, 9],
+        vec![4, 0, 0, 0, 4, 0, 1, 1, 2, 2, 0, 1, 5, 5, 2, 1, 1],
+    ]
 }
 
 /// The same frames, put together to messages at steps by a channel.
 pub const MESSAGES: Target = Target { name: "messages", run: messages, seeds: fields_seeds, words: &[] };
 
 fn messages(data: &[u8]) {
-    const MOST: usize = 600;
+    const MOST: usize = MAX_CHUNK + 600;
     let wire: Vec<u8> = crafted(data).into_iter().flat_map(|(_, bytes)| bytes).collect();
     let mut sender = MemOptions::named("party 0");
     let mut wire = Some(wire);

@@ -2,14 +2,14 @@
 
 use super::Fields;
 use crate::Target;
-use privet_fss::keys::KeySource;
 use privet_party::config::Protocol;
 use privet_party::session::checkpoint::{FORMAT, Header as CheckpointHeader, encode, parse};
 use privet_party::session::control::Id;
+use privet_party::session::family::fss::keys::SessionKeys;
 use privet_party::session::order::Version;
-use privet_party::store::SessionKeys;
-use privet_party::store::format::{HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter};
 use privet_prg::{HashKeys, Seed};
+use privet_store::format::{HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter};
+use privet_store::{SessionFile, SessionId};
 use std::io::Cursor;
 
 const ID: RecordId = RecordId { session: [1; 16], index: 7, party: 1, plan: [2; 32] };
@@ -43,7 +43,7 @@ fn record_seeds() -> Vec<Vec<u8>> {
 }
 
 fn written(frames: &[&[u8]]) -> Vec<u8> {
-    let header = Header { id: ID, seed: Seed::from_bytes([3; 16]) };
+    let header = Header { id: ID, set: [4; 16], seed: Seed::from_bytes([3; 16]) };
     let bytes = RecordWriter::new(Vec::new(), &header).and_then(|mut writer| {
         frames.iter().try_for_each(|f| writer.frame(f))?;
         writer.finish()
@@ -116,29 +116,34 @@ fn damage_seeds() -> Vec<Vec<u8>> {
     vec![[&[2][..], b"123456789abcdefghi123456789", &[140, 0, 3, 1]].concat(), vec![1, 9, 9]]
 }
 
-/// A session file.
+/// A session file, and the dealer's message that becomes one.
 pub const SESSION: Target = Target {
     name: "session-file",
     run: session,
     seeds: session_seeds,
-    words: &["\"format\":", "\"session\":", "\"party\":", "\"seed\":", "\"hash_inner\":", "é", "+1"],
+    words: &["\"format\":", "\"session\":", "\"party\":", "\"checks\":", "\"keys\":", "\"seed\":", "é", "+1"],
 };
 
 fn session(data: &[u8]) {
+    if let Ok(file) = SessionFile::decode(data) {
+        let again = SessionFile::decode(&file.encode()).expect("what was written is read");
+        assert!(again.id == file.id && again.checks == file.checks && again.keys == file.keys);
+        if let Ok(keys) = SessionKeys::of_file(&file) {
+            assert!(keys.file(file.checks).keys == file.keys);
+        }
+    }
     let Some(keys) = SessionKeys::decode(data) else { return };
     let again = SessionKeys::decode(&keys.encode()).expect("what was written is read");
-    assert!(again.seed == keys.seed && again.session == keys.session && again.plan == keys.plan);
+    assert!(again.id == keys.id && again.seed == keys.seed && again.hash == keys.hash);
 }
 
 fn session_seeds() -> Vec<Vec<u8>> {
     let keys = SessionKeys {
-        session: [1; 16],
-        plan: [2; 32],
-        party: 1,
+        id: SessionId { session: [1; 16], plan: [2; 32], party: 1 },
         seed: Seed::from_bytes([3; 16]),
         hash: HashKeys { inner: [4; 16], leaf: [5; 16] },
     };
-    vec![keys.encode().to_vec()]
+    vec![keys.encode().to_vec(), keys.file(3).encode().to_vec()]
 }
 
 #[cfg(test)]
@@ -148,6 +153,7 @@ mod tests {
     #[test]
     fn seeds_are_valid() {
         assert!(record_seeds().iter().all(|s| RecordReader::open(Cursor::new(s), Some(&ID)).is_ok()));
-        assert!(session_seeds().iter().all(|s| SessionKeys::decode(s).is_some()));
+        let [message, file] = &session_seeds()[..] else { panic!("a message and a file") };
+        assert!(SessionKeys::decode(message).is_some() && SessionFile::decode(file).is_ok());
     }
 }

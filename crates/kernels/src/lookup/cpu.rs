@@ -2,16 +2,12 @@
 //! secret and only ever masked, never branched on or used as an index.
 
 use super::{LEAF_POINTS, LookupShape, Read};
+use crate::secret::{mask64, mask128};
 use privet_prg::TreeHash;
 use zeroize::Zeroizing;
 
 /// Keys that are dealt level by level at a time.
 const DEALT: usize = 256;
-
-/// All ones where the control bit of a seed is set.
-fn control(s: u128) -> u128 {
-    (s & 1).wrapping_neg()
-}
 
 /// `blocks` hashes of every seed, one after the other.
 fn leaves(hash: &TreeHash, seeds: &[u128], blocks: usize, out: &mut Vec<u128>) {
@@ -73,11 +69,11 @@ fn generate_some(
         h.copy_from_slice(&s);
         hash.inner(&mut h);
         for j in 0..n {
-            let right = ((alpha[j] >> level & 1) as u128).wrapping_neg();
+            let right = mask128((alpha[j] >> level) as u128);
             let cw = h[j] ^ h[n + j] ^ ((deltas[j] | 1) & !right);
             put(j, 16 * (i + 1), &cw.to_le_bytes());
             for at in [j, n + j] {
-                s[at] = h[at] ^ (cw & control(s[at])) ^ (s[at] & right);
+                s[at] = h[at] ^ (cw & mask128(s[at])) ^ (s[at] & right);
             }
         }
     }
@@ -86,9 +82,9 @@ fn generate_some(
     leaves(hash, &s, blocks, &mut hashed);
     for j in 0..n {
         let sides = [j, n + j].map(|at| &hashed[at * blocks..(at + 1) * blocks]);
-        let negative = control(s[n + j]) as u64;
+        let negative = mask128(s[n + j]) as u64;
         for i in 0..of_leaf {
-            let here = ((alpha[j] ^ (i / shape.words) as u64 ^ 1) & (LEAF_POINTS as u64 - 1)).wrapping_neg();
+            let here = mask64(alpha[j] ^ (i / shape.words) as u64 ^ 1);
             let wanted = words[j * shape.words + i % shape.words] & here;
             let cw = wanted.wrapping_sub(word(sides[0], i)).wrapping_add(word(sides[1], i));
             let cw = (cw ^ negative).wrapping_sub(negative);
@@ -125,7 +121,7 @@ impl Expanded {
             self.children.clear();
             let pairs = self.nodes.iter().zip(&self.blocks);
             self.children.extend(pairs.flat_map(|(&s, h)| {
-                let left = h ^ (cw & control(s));
+                let left = h ^ (cw & mask128(s));
                 [left, left ^ s]
             }));
             std::mem::swap(&mut self.nodes, &mut self.children);
@@ -138,7 +134,7 @@ impl Expanded {
             let (point, words) = (i / shape.words, &mut self.words[i % shape.words]);
             let leaves = self.nodes.iter().zip(self.blocks.chunks_exact(of_leaf));
             for (out, (s, blocks)) in words[point..].iter_mut().step_by(LEAF_POINTS).zip(leaves) {
-                *out = word(blocks, i).wrapping_add(cw & control(*s) as u64);
+                *out = word(blocks, i).wrapping_add(cw & mask128(*s) as u64);
             }
         }
     }

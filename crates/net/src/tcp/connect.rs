@@ -10,9 +10,10 @@ use rustls::Connection;
 
 use super::driver::Driver;
 use super::link::{Shared, SocketLink};
+use super::seats::Seat;
 use super::tls::{self, PinnedPeers};
 use super::wire::Wire;
-use super::{Options, Pin, Security, TcpChannel};
+use super::{Options, Pin, Protection, TcpChannel};
 use crate::frame::{Encoder, Kind};
 use crate::framed::{Framed, Names};
 use crate::hello::MAX_HELLO;
@@ -26,7 +27,7 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Returns the channel and the peer's greeting, which equals `hello` but for the role.
 pub fn dial(
     address: &str,
-    security: &Security,
+    protection: &Protection,
     expected: &Pin,
     hello: &Hello,
     options: Options,
@@ -35,12 +36,12 @@ pub fn dial(
     let socket = connect(address, timeout)?;
     let at = socket.peer_addr().map_or_else(|_| address.to_owned(), |a| a.to_string());
     let verifier = PinnedPeers::new(std::slice::from_ref(expected));
-    let cipher = match security {
-        Security::Tls(identity) => {
+    let cipher = match protection {
+        Protection::Tls(identity) => {
             let connection = tls::client(identity, &verifier).map_err(|e| setup(&e))?;
             Some((Connection::Client(connection), identity.fingerprint()))
         }
-        Security::InsecurePlain => None,
+        Protection::InsecurePlain => None,
     };
     // The peer may be busy before it takes the call from its queue.
     let mut line = Line::new(socket, Some(&expected.name), at, cipher, verifier, timeout.max(HANDSHAKE))?;
@@ -52,7 +53,7 @@ pub fn dial(
         return Err(error);
     }
     hello.check(&theirs)?;
-    let channel = line.into_channel(hello, &theirs, options)?;
+    let channel = line.into_channel(hello, &theirs, options, None)?;
     Ok((channel, theirs))
 }
 
@@ -234,6 +235,7 @@ impl Line {
         ours: &Hello,
         theirs: &Hello,
         options: Options,
+        seat: Option<Seat>,
     ) -> Result<TcpChannel, NetError> {
         let starting = |e: io::Error| failed("starting the connection", &e);
         let socket = self.stream.socket;
@@ -242,7 +244,7 @@ impl Line {
         socket.set_nonblocking(true).map_err(starting)?;
         let names = Names { me: ours.role.clone(), peer: theirs.role.clone(), address: self.address };
         let (names, meter) = (Arc::new(names), Arc::new(Meter::default()));
-        let shared = Arc::new(Shared::new().map_err(starting)?);
+        let shared = Arc::new(Shared::new(seat).map_err(starting)?);
         let encrypted = self.cipher.is_some();
         let wire = self.cipher.map_or_else(Wire::plain, |(connection, _)| Wire::tls(connection));
         let driver = Driver::new(socket, wire, shared.clone(), names.clone(), meter.clone(), options);

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::SingleCertAndKey;
@@ -19,10 +19,15 @@ use crate::certs::CertificateInfo;
 use crate::{Fingerprint, Identity, NetError};
 
 /// The cryptography used: AES-128-GCM first, since it is the fastest and strong enough for a session.
+///
+/// Keys are exchanged by X25519 and ML-KEM-768 together (draft-ietf-tls-ecdhe-mlkem; ML-KEM: FIPS 203) and by nothing
+/// else: what is recorded today stays secret as long as either of the two holds. A peer that offers less is refused, so
+/// nobody in between can talk the two sides down.
 pub(crate) fn provider() -> CryptoProvider {
-    use ring::cipher_suite::{TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384};
+    use aws_lc_rs::cipher_suite::{TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384};
     let cipher_suites = vec![TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384];
-    CryptoProvider { cipher_suites, ..ring::default_provider() }
+    let kx_groups = vec![aws_lc_rs::kx_group::X25519MLKEM768];
+    CryptoProvider { cipher_suites, kx_groups, ..aws_lc_rs::default_provider() }
 }
 
 /// The client side of a connection to a peer with one of the pinned certificates.
@@ -131,6 +136,9 @@ impl PinnedPeers {
             | Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => {
                 NetError::TlsVersion { peer, what }
             }
+            Error::PeerIncompatible(PeerIncompatible::NoKxGroupsInCommon) => {
+                NetError::KeyExchange { peer, what }
+            }
             Error::InvalidMessage(_) => NetError::NotTls { peer, what },
             _ => NetError::BadRecord { peer, what },
         }
@@ -226,5 +234,47 @@ impl ClientCertVerifier for PinnedPeers {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::{CipherSuite, HandshakeKind, NamedGroup, ProtocolVersion};
+
+    #[test]
+    fn both_sides_agree_on_the_hybrid_key_exchange() {
+        let [a, b] = ["a", "b"].map(|name| Identity::generate(name).unwrap());
+        let know = |id: &Identity| PinnedPeers::new(&[Pin::new("peer", id.fingerprint())]);
+        let mut caller = client(&a, &know(&b)).unwrap();
+        let mut called = server(&b, &know(&a)).unwrap();
+        while caller.is_handshaking() || called.is_handshaking() {
+            let mut wire = Vec::new();
+            while caller.wants_write() {
+                caller.write_tls(&mut wire).unwrap();
+            }
+            let mut rest = &wire[..];
+            while !rest.is_empty() {
+                called.read_tls(&mut rest).unwrap();
+                called.process_new_packets().unwrap();
+            }
+            wire.clear();
+            while called.wants_write() {
+                called.write_tls(&mut wire).unwrap();
+            }
+            let mut rest = &wire[..];
+            while !rest.is_empty() {
+                caller.read_tls(&mut rest).unwrap();
+                caller.process_new_packets().unwrap();
+            }
+        }
+        let group = caller.negotiated_key_exchange_group().unwrap().name();
+        assert_eq!(group, NamedGroup::X25519MLKEM768);
+        assert_eq!(called.negotiated_key_exchange_group().unwrap().name(), group);
+        let suite = caller.negotiated_cipher_suite().unwrap().suite();
+        assert_eq!(suite, CipherSuite::TLS13_AES_128_GCM_SHA256);
+        assert_eq!(caller.protocol_version(), Some(ProtocolVersion::TLSv1_3));
+        // Without another round for a key share: the client guesses right at once.
+        assert_eq!(called.handshake_kind(), Some(HandshakeKind::Full));
     }
 }

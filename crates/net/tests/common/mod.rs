@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use privet_net::{
-    Channel, Hello, Identity, Listener, NetError, Options, Pin, Security, Step, TcpChannel, dial,
+    Channel, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, dial,
 };
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,8 +25,8 @@ pub fn hello(role: &str) -> Hello {
     Hello::new(role, [7; 16], [9; 32], "online")
 }
 
-pub fn security(party: usize, encrypted: bool) -> Security {
-    if encrypted { Security::Tls(identities()[party].clone()) } else { Security::InsecurePlain }
+pub fn protection(party: usize, encrypted: bool) -> Protection {
+    if encrypted { Protection::Tls(identities()[party].clone()) } else { Protection::InsecurePlain }
 }
 
 pub fn pin(party: usize) -> Pin {
@@ -39,12 +39,12 @@ pub fn meet(
     hellos: [Hello; 2],
     options: [Options; 2],
 ) -> (Result<TcpChannel, NetError>, Result<TcpChannel, NetError>) {
-    let listener = Listener::bind("127.0.0.1:0", security(0, encrypted), vec![pin(1)]).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", protection(0, encrypted), vec![pin(1)]).unwrap();
     let address = listener.local_address().unwrap();
     let [hello0, hello1] = hellos;
     let [options0, options1] = options;
     let dialer = thread::spawn(move || {
-        dial(&address, &security(1, encrypted), &pin(0), &hello1, options1, PATIENCE)
+        dial(&address, &protection(1, encrypted), &pin(0), &hello1, options1, PATIENCE)
             .map(|(channel, _)| channel)
     });
     let accepted = listener.accept_as(&hello0, options0, PATIENCE).map(|(channel, _)| channel);

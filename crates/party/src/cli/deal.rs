@@ -2,6 +2,7 @@
 
 use super::{CliError, Family, Out};
 use crate::session::family::fss::deal::DealerSession;
+use crate::store::in_full;
 use crate::sys;
 use privet_family::NodeStats;
 use privet_kernels::try_cpu;
@@ -78,9 +79,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
 fn deal(session: &mut DealerSession, runs: u64, args: &Args, out: &mut Out) -> Result<(), CliError> {
     let start = Instant::now();
     let indices = session.take_indices(runs);
-    let stats = session
-        .deal_to_stores([&args.store0, &args.store1], &indices, &mut |_| {})
-        .map_err(|e| CliError::failed(e, "nothing that was dealt completely is lost; deal the rest again"))?;
+    let stats = session.deal_to_stores([&args.store0, &args.store1], &indices, &mut |_| {}).map_err(|e| {
+        CliError::failed(in_full(&e), "nothing that was dealt completely is lost; deal the rest again")
+    })?;
     let mut total = NodeStats::default();
     stats.iter().for_each(|s| total.add(s));
     let dealt = Dealt {

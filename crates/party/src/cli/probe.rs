@@ -3,7 +3,7 @@
 
 use crate::config::Place;
 use privet_net::tcp::Incoming;
-use privet_net::{Channel, Fingerprint, Hello, NetError, Options, Pin, Security, Step, dial};
+use privet_net::{Channel, Fingerprint, Hello, NetError, Options, Pin, Protection, Step, dial};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What the greeting of a probe says it is for.
@@ -26,15 +26,15 @@ pub struct Answer {
 /// Call `peer`. Errors name what is wrong: nobody listens, another certificate, another plan, ...
 pub fn call(
     address: &str,
-    security: &Security,
+    security: &Protection,
     peer: (&Place, Fingerprint),
     me: &Place,
     plan_hash: [u8; 32],
     timeout: Duration,
 ) -> Result<Answer, NetError> {
     let pin = match security {
-        Security::Tls(_) => Pin::new(peer.0.to_string(), peer.1),
-        Security::InsecurePlain => Pin::insecure(peer.0.to_string()),
+        Protection::Tls(_) => Pin::new(peer.0.to_string(), peer.1),
+        Protection::InsecurePlain => Pin::insecure(peer.0.to_string()),
     };
     let hello = Hello::new(&me.to_string(), [0; 16], plan_hash, PURPOSE);
     let (mut channel, _) = dial(address, security, &pin, &hello, Options::default(), timeout)?;

@@ -1,5 +1,5 @@
 use serde::{Deserialize, Serialize};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 /// A host (name or IP address) and a TCP port: `hospital.example:7701`, `10.0.0.5:7701`, `[::1]:7701`.
@@ -13,6 +13,12 @@ pub struct Address {
 }
 
 impl Address {
+    /// Whether only this machine can reach it, by the address alone: names other than `localhost` may lead anywhere.
+    pub fn is_loopback(&self) -> bool {
+        let ip = self.host.split('%').next().unwrap_or_default().parse::<IpAddr>();
+        ip.map_or(self.host.eq_ignore_ascii_case("localhost"), |ip| ip.to_canonical().is_loopback())
+    }
+
     /// Look the host up. An empty list is an error as well.
     pub fn resolve(&self) -> std::io::Result<Vec<SocketAddr>> {
         let found: Vec<_> = (self.host.as_str(), self.port).to_socket_addrs()?.collect();

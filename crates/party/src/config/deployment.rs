@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Largest configuration file that is read, bytes.
 pub(super) const MAX_TEXT: usize = 1 << 20;
+/// Sessions of keys that may be opened for one that is kept.
+pub const MAX_CHECKS: u64 = 255;
 /// Most clients of one deployment.
 const MAX_CLIENTS: usize = 4096;
 
@@ -31,6 +33,9 @@ pub struct Deployment {
     pub roles: Roles,
     /// How long to wait for what.
     pub timeouts: Timeouts,
+    /// Table `fss`: sessions that the parties open, at least, for each session of the dealer's keys that they accept; every party
+    /// refuses keys that passed fewer checks. 0 where the file does not say, and where there is no dealer.
+    pub min_checks: u64,
 }
 
 /// A process that others dial.
@@ -133,6 +138,7 @@ struct Raw {
     roles: Roles,
     #[serde(default)]
     timeouts: RawTimeouts,
+    fss: Option<RawFss>,
 }
 
 #[derive(Deserialize)]
@@ -140,6 +146,13 @@ struct Raw {
 struct RawNode {
     address: Option<Address>,
     fingerprint: Option<String>,
+}
+
+/// What only `fss` has.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFss {
+    min_checks: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -194,11 +207,30 @@ impl Raw {
             plan: self.plan,
             roles: self.roles,
             timeouts: self.timeouts.check()?,
+            min_checks: min_checks(self.protocol, self.fss.as_ref())?,
         };
         deployment.check_roles()?;
         deployment.check_fingerprints()?;
         deployment.check_addresses()?;
         Ok(deployment)
+    }
+}
+
+fn min_checks(protocol: Protocol, raw: Option<&RawFss>) -> Result<u64, ConfigError> {
+    match raw {
+        None => Ok(0),
+        Some(_) if !protocol.has_dealer() => {
+            let problem = format!("protocol {protocol} has no dealer whose keys could be checked");
+            Err(ConfigError::invalid("fss", problem, "remove that table"))
+        }
+        Some(RawFss { min_checks }) => match min_checks.unwrap_or(0) {
+            n @ 0..=MAX_CHECKS => Ok(n),
+            _ => {
+                let remedy =
+                    format!("give 0 to {MAX_CHECKS}: 1 finds half of all single cheats, 9 find 90 %");
+                Err(ConfigError::invalid("fss.min_checks", "out of range", remedy))
+            }
+        },
     }
 }
 

@@ -1,3 +1,4 @@
+use super::node::NO_ENCRYPTION;
 use super::{ConfigError, Deployment, Node, parse_deployment, parse_node};
 use std::path::Path;
 
@@ -20,6 +21,7 @@ impl Loaded {
             let remedy = "add its table with `privet init --join CARD`, or correct `me`";
             return Err(ConfigError::invalid("me", problem, remedy).in_file(path));
         }
+        check_insecure(&node, &deployment).map_err(|e| e.in_file(path))?;
         check_key_mode(&node.key)?;
         Ok(Loaded { node, deployment })
     }
@@ -45,6 +47,27 @@ pub fn load_deployment(path: &Path) -> Result<Deployment, ConfigError> {
 
 fn read(path: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })
+}
+
+/// Plain TCP between machines shows everybody on the way the seeds and masked values of every job, which together are the data.
+/// One word that is easily left behind after a test must not do that.
+pub fn check_insecure(node: &Node, deployment: &Deployment) -> Result<(), ConfigError> {
+    if !node.insecure || node.insecure_anywhere {
+        return Ok(());
+    }
+    let places = deployment.places();
+    let others = places.iter().filter_map(|place| deployment.address(place));
+    match others.chain(&node.listen).find(|address| !address.is_loopback()) {
+        None => Ok(()),
+        Some(address) => Err(ConfigError::invalid(
+            "insecure",
+            format!(
+                "nothing would be encrypted or authenticated, and {address} is not on this machine: whoever is on the way \
+                 could read all data and take any place"
+            ),
+            format!("remove the key; or, where nothing is secret, write insecure = \"{NO_ENCRYPTION}\""),
+        )),
+    }
 }
 
 /// A private key that others on the machine can read is refused, as ssh does.

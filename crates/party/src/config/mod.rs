@@ -15,9 +15,9 @@ mod roles;
 
 pub use address::Address;
 pub use card::Card;
-pub use deployment::{Client, Deployment, Endpoint, Timeouts, parse_deployment};
+pub use deployment::{Client, Deployment, Endpoint, MAX_CHECKS, Timeouts, parse_deployment};
 pub use error::ConfigError;
-pub use load::{Loaded, load_deployment, load_node};
+pub use load::{Loaded, check_insecure, load_deployment, load_node};
 pub use node::{Bytes, Node, parse_node};
 pub use place::Place;
 pub use protocol::{Protocol, Security};

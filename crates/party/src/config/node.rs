@@ -13,6 +13,9 @@ const DEFAULT_AHEAD: usize = 2;
 /// Trainings whose checkpoints stay: the one under way, and some to go back to.
 const DEFAULT_CHECKPOINTS_KEPT: usize = 4;
 
+/// The word for plain TCP on addresses that are not this machine's own.
+pub const NO_ENCRYPTION: &str = "i-accept-no-encryption";
+
 /// What one process needs to know about itself. Private to its operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
@@ -40,6 +43,8 @@ pub struct Node {
     pub device: DeviceKind,
     /// Plain TCP. Stamped on every report.
     pub insecure: bool,
+    /// Plain TCP also where others can reach it: the operator wrote [`NO_ENCRYPTION`] instead of `true`.
+    pub insecure_anywhere: bool,
     /// Most bytes that preprocessing may take on disk.
     pub disk_budget: Option<Bytes>,
     /// Bytes of streamed keys that are held in memory, an eighth of the machine's when absent; what does not fit goes to
@@ -108,10 +113,44 @@ struct Raw {
     threads: Option<usize>,
     device: Option<String>,
     #[serde(default)]
-    insecure: bool,
+    insecure: Insecure,
     disk_budget: Option<Bytes>,
     memory_budget: Option<Bytes>,
     ahead: Option<usize>,
+}
+
+/// Where plain TCP may be used.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Insecure {
+    #[default]
+    Nowhere,
+    OnThisMachine,
+    Anywhere,
+}
+
+impl<'de> Deserialize<'de> for Insecure {
+    fn deserialize<D: serde::Deserializer<'de>>(de: D) -> Result<Insecure, D::Error> {
+        struct Word;
+        impl serde::de::Visitor<'_> for Word {
+            type Value = Insecure;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                write!(f, "a boolean or \"{NO_ENCRYPTION}\"")
+            }
+
+            fn visit_bool<E>(self, insecure: bool) -> Result<Insecure, E> {
+                Ok(if insecure { Insecure::OnThisMachine } else { Insecure::Nowhere })
+            }
+
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Insecure, E> {
+                match word == NO_ENCRYPTION {
+                    true => Ok(Insecure::Anywhere),
+                    false => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
+                }
+            }
+        }
+        de.deserialize_any(Word)
+    }
 }
 
 /// Parse and check `node.toml`. Paths stay as written.
@@ -165,7 +204,8 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
         weights: raw.weights,
         threads: raw.threads,
         device,
-        insecure: raw.insecure,
+        insecure: raw.insecure != Insecure::Nowhere,
+        insecure_anywhere: raw.insecure == Insecure::Anywhere,
         disk_budget: raw.disk_budget,
         memory_budget: raw.memory_budget,
         ahead: raw.ahead.unwrap_or(DEFAULT_AHEAD),

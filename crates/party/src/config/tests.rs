@@ -88,6 +88,9 @@ fn bad_deployments_are_refused_by_name() {
         ),
         ("protocol = \"fss\"", "protocol = \"fss\"\nsecurity = \"covert\"", "covert", "line 3"),
         ("protocol = \"fss\"", "protocol = \"rep3\"", "dealer", "has no dealer"),
+        ("[roles]", "[fss]\nmin_checks = 256\n[roles]", "fss.min_checks", "out of range"),
+        ("[roles]", "[fss]\nmin_checks = -1\n[roles]", "min_checks", "line 16"),
+        ("[roles]", "[fss]\nmin_check = 1\n[roles]", "min_check", "line 16"),
         ("name = \"hospital\"", "name = \"a b\"", "name", "not a name"),
         ("10.0.0.3:7703", "10.0.0.3:0", "10.0.0.3:0", "host:port"),
         ("10.0.0.3:7703", "a.example:7701", "dealer.address", "party:0 listens"),
@@ -133,6 +136,43 @@ fn three_parties_need_no_dealer_and_are_malicious_by_default() {
     let error =
         parse_deployment(&three_parties().replace("receiver = \"client:alice\"", "receiver = \"dealer\""));
     assert!(error.unwrap_err().to_string().contains("roles.receiver"));
+}
+
+#[test]
+fn a_deployment_with_a_dealer_can_demand_checks() {
+    let with = |text: String, table: &str| parse_deployment(&format!("{text}[fss]\n{table}\n"));
+    assert_eq!(parse_deployment(&deployment()).unwrap().min_checks, 0);
+    for (table, least) in [("", 0), ("min_checks = 0", 0), ("min_checks = 255", 255)] {
+        assert_eq!(with(deployment(), table).unwrap().min_checks, least);
+    }
+    let error = with(three_parties(), "min_checks = 1").unwrap_err().to_string();
+    assert!(error.contains("`fss`") && error.contains("rep3 has no dealer"), "{error}");
+}
+
+#[test]
+fn plain_tcp_between_machines_needs_a_word_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write_node(dir.path());
+    let load = |insecure: &str, listen: &str, deployment: String| {
+        fs::write(&path, format!("{NODE}insecure = {insecure}\n{listen}\n")).unwrap();
+        fs::write(dir.path().join("deployment.toml"), deployment).unwrap();
+        Loaded::load(&path).map(|l| l.node.insecure)
+    };
+    let here = || deployment().replace("a.example", "localhost").replace("10.0.0.3", "127.0.0.5");
+    assert!(load("true", "", here()).unwrap());
+    for (listen, deployment, at) in [
+        ("", deployment(), "a.example:7701"),
+        ("", here().replace("[::1]", "[fe80::1%lo]"), "[fe80::1%lo]:7702"),
+        ("", here().replace("127.0.0.5", "localhost.example"), "localhost.example:7703"),
+        ("listen = \"0.0.0.0:7701\"", here(), "0.0.0.0:7701"),
+    ] {
+        let error = load("true", listen, deployment.clone()).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("node.toml") && said.contains("`insecure`") && said.contains(at), "{said}");
+        assert!(error.remedy().contains("i-accept-no-encryption"));
+        assert!(load("\"i-accept-no-encryption\"", listen, deployment.clone()).unwrap());
+        assert!(!load("false", listen, deployment).unwrap());
+    }
 }
 
 #[test]

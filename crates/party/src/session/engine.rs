@@ -125,8 +125,7 @@ impl<F: Family> Engine<F> {
         let Some(first) = callers.first() else { return Err(JobError::NotOpen) };
         match &first.request {
             &Request::Prepare { id, ref plan, runs, checks, stream } => {
-                // An open session cannot be checked any more: opening it would reveal what it hides.
-                let session = self.served(plan)?.family.open_session().filter(|_| checks == 0);
+                let session = self.served(plan)?.family.session_to_extend(checks);
                 Ok(Order::Prepare {
                     id,
                     plan: plan.clone(),
@@ -221,7 +220,7 @@ impl<F: Family> Engine<F> {
         }
     }
 
-    /// An order that this party consented to is not carried out. The number of a run stays used.
+    /// An order that this party consented to is not carried out.
     pub fn called_off(&mut self) {
         self.plans.values_mut().for_each(|served| served.family.give_up_claim());
         self.own = None;
@@ -350,6 +349,7 @@ impl<F: Family> Engine<F> {
             return Err(JobError::OtherRequest);
         };
         (self.log)(&format!("run {index} of session {}", session.short()));
+        self.family(name)?.go_on();
         let Served { plan, family } = self.served(name)?;
         let (plan, inputs) = (plan.clone(), Shared::Inputs.all(plan));
         let inputs = self.receive(family, Shared::Inputs, &inputs, callers)?;

@@ -17,7 +17,7 @@ pub enum JobError {
     Talk(#[from] TalkError),
     /// The protocol family's own reasons.
     #[error("{0}")]
-    Family(Box<dyn std::error::Error + Send + Sync>),
+    Family(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A client told the parties different things.
     #[error("the client asked the parties for different things: its program is broken")]
     OtherRequest,
@@ -42,7 +42,7 @@ pub enum JobError {
     },
     /// This party lacks what a run uses up; another run may do.
     #[error("{0}")]
-    Lacks(Box<dyn std::error::Error + Send + Sync>),
+    Lacks(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Another party lacks it.
     #[error("party {party} declined: {reason}")]
     PeerLacks {

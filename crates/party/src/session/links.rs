@@ -4,7 +4,7 @@ use crate::cli::probe;
 use crate::config::{Loaded, Place};
 use privet_net::tcp::Incoming;
 use privet_net::{
-    Hello, Identity, Listener, NetError, NetworkProfile, Options, Pin, Security, TcpChannel, dial,
+    Hello, Identity, Listener, NetError, NetworkProfile, Options, Pin, Protection, TcpChannel, dial,
 };
 use privet_plan::Program;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub struct Links {
     pub config: Loaded,
     /// Network emulation on what this node sends to other parties.
     pub network: NetworkProfile,
-    security: Security,
+    security: Protection,
     program: [u8; 32],
 }
 
@@ -49,8 +49,8 @@ impl Links {
     /// Load this node's identity.
     pub fn new(config: Loaded, program: &Program, network: NetworkProfile) -> Result<Links, NetError> {
         let security = match config.node.insecure {
-            true => Security::InsecurePlain,
-            false => Security::Tls(Identity::load(&config.node.certificate, &config.node.key)?),
+            true => Protection::InsecurePlain,
+            false => Protection::Tls(Identity::load(&config.node.certificate, &config.node.key)?),
         };
         Ok(Links { config, network, security, program: program.hash() })
     }

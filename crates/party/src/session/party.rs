@@ -11,7 +11,7 @@ use super::links::{Links, Purpose};
 use super::order::Order;
 use super::peers::Peers;
 use crate::config::{Place, Protocol};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, in_full};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::program::NamedPlan;
@@ -32,8 +32,8 @@ pub enum ServeError {
     /// The network.
     #[error("{0}")]
     Net(#[from] NetError),
-    /// The store.
-    #[error("{0}")]
+    /// The store. The message is for this machine.
+    #[error("{}", in_full(.0))]
     Store(#[from] StoreError),
     /// Not a party's configuration.
     #[error(
@@ -289,7 +289,7 @@ impl<F: Family> Service<F> {
     /// Tell the callers how it ended and wait for their next requests.
     pub fn finish(&mut self, callers: Vec<Caller>, result: Result<(), JobError>) {
         if let Err(e) = &result {
-            (self.log)(&format!("a request failed: {e}"));
+            (self.log)(&format!("a request failed: {}", in_full(e)));
         }
         for mut caller in callers {
             if let Err(e) = &result

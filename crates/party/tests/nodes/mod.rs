@@ -327,7 +327,8 @@ impl Nodes {
             for session in all_sessions(&self.path(name).join("store")) {
                 let Ok(text) = fs::read(session.join("session.key")) else { continue };
                 let keys: serde_json::Value = serde_json::from_slice(&text).unwrap();
-                secrets.push(keys["seed"].as_str().unwrap().to_owned());
+                // A seed, then public hash keys.
+                secrets.push(keys["keys"].as_str().unwrap()[..32].to_owned());
             }
         }
         for entry in fs::read_dir(self.path("")).unwrap() {

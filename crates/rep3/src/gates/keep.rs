@@ -47,7 +47,7 @@ pub(crate) fn eval(
     let rounded = match rounding {
         // up exactly where the coin is below the fraction; only the holders of component 0 add to it
         Rounding::Stochastic if cx.id != PartyId::ALL[1] => {
-            let coins = cx.coins(shift, x.len());
+            let coins = cx.coins(shift, x.len())?;
             plus_public(cx.id, Ring::R64, &u, |i| low - coins[i])
         }
         _ => u.clone(),

@@ -137,7 +137,7 @@ pub(crate) fn piecewise(
         let columns = read(cx, bits, to, x, 1, |_, index, _| pieces.pieces[index][0] as u64)?;
         return Ok(joined(columns.iter()));
     }
-    let coins = cx.coins(pieces.shift, x.len());
+    let coins = cx.coins(pieces.shift, x.len())?;
     let x = plus_public(cx.id, from, x, |i| coins[i]);
     let [index, low] = split(cx, &x, pieces.shift, Ring::new(bits), to)?;
     let t = plus_public(cx.id, to, &low, |i| coins[i].wrapping_neg());
@@ -152,7 +152,7 @@ pub(crate) fn exponential(
     x: &Share,
 ) -> Result<Share, RunError> {
     let (word, whole, rising) = (Ring::R64, e.entries().trailing_zeros(), e.rising());
-    let coins = cx.coins(from.bits() - whole, x.len());
+    let coins = cx.coins(from.bits() - whole, x.len())?;
     let x = plus_public(cx.id, from, x, |i| coins[i]);
     let [index, t] = split(cx, &x, rising.shift, Ring::new(whole + rising.index_bits()), word)?;
     let [number, _] = split(cx, &index, rising.index_bits(), Ring::new(whole), Ring::new(1))?;

@@ -17,10 +17,12 @@ mod times;
 pub mod truncate;
 
 use crate::context::Party;
-use crate::{Planes, Rep3, RunError, Share};
+use crate::{Planes, RunError, Share};
 use std::ops::Range;
 
-/// A gate on a vector of any length, [`Rep3::BLOCK`] elements at a time, so that memory stays bounded.
+/// A gate on a vector of any length, [`crate::Rep3::BLOCK`] elements at a time, so that memory stays bounded: that of its planes, and
+/// that of its statements, which are verified between two blocks when they have grown large. So of one operation a party
+/// remembers at most as much as it may keep between operations and the statements of one block.
 fn in_blocks(
     cx: &mut Party,
     x: &Share,
@@ -36,11 +38,15 @@ fn in_blocks_of<const N: usize>(
     mut gate: impl FnMut(&mut Party, Range<usize>, [&Share; N]) -> Result<Share, RunError>,
 ) -> Result<Share, RunError> {
     let n = xs[0].len();
-    if n <= Rep3::BLOCK {
+    let most = cx.limits.block;
+    if n <= most {
         return gate(cx, 0..n, xs);
     }
     let (mut own, mut next) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    for block in blocks(n) {
+    for block in blocks(n, most) {
+        if block.start > 0 {
+            cx.verify_if_large()?;
+        }
         let part = |x: &[u64]| x[block.clone()].to_vec();
         let parts = xs.map(|x| Share::new(part(&x.own), part(&x.next)));
         let y = gate(cx, block, parts.each_ref())?;
@@ -61,6 +67,84 @@ fn planes_in_blocks(
 }
 
 /// The elements of every block; one where there is no element.
-fn blocks(n: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..n.max(1)).step_by(Rep3::BLOCK).map(move |start| start..n.min(start + Rep3::BLOCK))
+fn blocks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..n.max(1)).step_by(most).map(move |start| start..n.min(start + most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Limits;
+    use crate::testing::{edges, open, share, three};
+    use crate::{PartyId, Security};
+    use privet_family::NodeStats;
+    use privet_plan::ir::Rounding;
+    use privet_ring::Ring;
+
+    type Gate = fn(&mut Party, Ring, &Share) -> Result<Share, RunError>;
+
+    const GATES: [(&str, Gate); 5] = [
+        ("relu", |cx, ring, x| relu::eval(cx, ring, ring, x)),
+        ("sign", |cx, ring, x| sign::eval(cx, ring, ring, x)),
+        ("equal", |cx, ring, x| equal::eval(cx, ring, ring, x)),
+        ("truncate", |cx, ring, x| truncate::eval(cx, (ring, Ring::new(15)), 5, Rounding::Floor, x)),
+        ("extend", |cx, ring, x| extend::eval(cx, ring, Ring::new(30), x)),
+    ];
+
+    /// The shares' sum, the most that a party remembered at a time, and what verifications cost.
+    fn run(gate: Gate, limits: Limits, x: &[u64]) -> (Vec<u64>, u64, NodeStats) {
+        let ring = Ring::new(20);
+        let results = three(Security::Malicious, |cx| {
+            cx.limits = limits;
+            let y = gate(cx, ring, &share(cx.id, ring, x)).unwrap();
+            cx.verify().unwrap();
+            (y, cx.most_remembered(), cx.checks)
+        });
+        let sum = open(Ring::R64, results.each_ref().map(|(y, ..)| y));
+        assert!(results.iter().all(|r| r.1 == results[0].1), "all parties remember alike");
+        (sum, results[0].1, results[0].2)
+    }
+
+    /// What a party remembers of one operation does not grow with its elements, and the result is the same.
+    #[test]
+    fn a_long_operation_is_verified_in_pieces() {
+        let ring = Ring::new(20);
+        let (block, short, long) = (128, edges(ring, 128), edges(ring, 40 * 128 + 17));
+        let whole = |statements| Limits { block: usize::MAX, statements };
+        for (name, gate) in GATES {
+            let (_, of_a_block, _) = run(gate, whole(u64::MAX), &short);
+            let limit = 3 * of_a_block;
+            let (truth, all, once) = run(gate, whole(u64::MAX), &long);
+            let (found, most, often) = run(gate, Limits { block, statements: limit }, &long);
+            let mask = Ring::new(15).mask();
+            let low = |x: &[u64]| x.iter().map(|x| x & mask).collect::<Vec<_>>();
+            assert_eq!(low(&found), low(&truth), "{name}");
+            assert!(all > 30 * of_a_block, "{name}: {all} bytes at once");
+            assert!(most <= limit + of_a_block, "{name}: {most} bytes, of which {of_a_block} are a block's");
+            assert!(often.rounds > 8 * once.rounds, "{name}: {} rounds of verification", often.rounds);
+        }
+    }
+
+    /// Each piece is verified before the next: a lie in the first block ends the operation there.
+    #[test]
+    fn a_lie_in_an_early_piece_ends_the_operation() {
+        let ring = Ring::new(20);
+        let x = edges(ring, 10 * 128);
+        let results = three(Security::Malicious, |cx| {
+            cx.limits = Limits { block: 128, statements: 1 };
+            let mut x = share(cx.id, ring, &x);
+            if cx.id == PartyId::ALL[0] {
+                // a component that its co-holder does not have
+                std::sync::Arc::make_mut(&mut x.own)[3] ^= 1;
+            }
+            relu::eval(cx, ring, ring, &x).map(|_| ()).map_err(|_| cx.place().0)
+        });
+        let steps = results.map(|r| r.expect_err("a wrong component was accepted"));
+        let honest = three(Security::Malicious, |cx| {
+            cx.limits = Limits { block: 128, statements: 1 };
+            relu::eval(cx, ring, ring, &share(cx.id, ring, &x)).unwrap();
+            cx.place().0
+        });
+        assert!(steps.iter().all(|step| step * 8 < honest[0]), "{steps:?} of {}", honest[0]);
+    }
 }

@@ -1,14 +1,17 @@
 //! A bit times values: what ReLU, max and argmax end with.
 //!
-//! With the bit `c = u ^ v`, `u = c_j ^ c_(j+1)` and `v = c_(j+2)`, and `x = a + b`, u and a known to the dealer and v and b to the two
-//! others, `c x = c a + c b`, where `u = c_j + c_(j+1) - 2 c_j c_(j+1)` and `b' = (1 - 2v) b` give
-//! `c b = v b + c_j b' + c_(j+1) b' - 2 c_j c_(j+1) b'`. The last product is of three parties' making. Party j + 1 deals
-//! `y = c_(j+1) b`, of whose components R the dealer knows and D party j + 2, and the dealer deals `q = u a - 2 c_j R`. Then
+//! In the part that party j deals, let the bit be `c = u ^ v`. The dealer knows `u = c_j ^ c_(j+1)`, the two others know `v = c_(j+2)`. Let
+//! the value be `x = a + b`. The dealer knows a, the two others know b. Then `c x = c a + c b`, and
+//!
+//! - `c a = u a + v (1 - 2u) a`,
+//! - `c b = v b + c_j b' + c_(j+1) b' - 2 c_j c_(j+1) b'` with `b' = (1 - 2v) b`.
+//!
+//! No two parties know all factors of the last product, so it takes two steps. Party j + 1 deals `y = c_(j+1) b`: the dealer holds
+//! its component R, and party j + 2 its component D. The dealer deals `q = u a - 2 c_j R`. Then
 //!
 //! `c x = q + v (a - 2q) + v b + c_(j+1) b' + c_j (1 - 2v)(b - 2D)`.
 //!
-//! No term but a bit times a number is left, and of every product its factors are known together somewhere or are
-//! a bit and a number of the two ends of one message.
+//! Each term is now a bit times a number. One party knows both, or each end of one message knows one of them.
 
 use crate::context::Party;
 use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned, spread};
@@ -18,10 +21,12 @@ use crate::{PartyId, Planes, RunError, Share};
 use privet_ring::Ring;
 use std::ops::Range;
 
-/// One of the values.
+/// A value that the bit is multiplied with.
 struct Factor {
     ring: Ring,
+    /// The dealers' summands.
     a: Dealt,
+    /// The summands of the two others.
     b: Known,
 }
 
@@ -65,8 +70,8 @@ pub(crate) fn bit_times<const N: usize>(
             let signed = |(v, b): (&u64, &u64)| ring.wrap((b ^ v.wrapping_neg()).wrapping_add(*v));
             Column::from(v.iter().zip(b).map(signed).collect::<Vec<u64>>())
         };
-        // what its sender alone needs, and what only proofs need
-        let (b, ends) = (&factor.b, [&y.next, &y.before]);
+        // A party computes what it sends, and what only proofs need where there are proofs.
+        let (b, d) = (&factor.b, [&y.next, &y.before]);
         let unless = |needed: bool, column: &dyn Fn() -> Column| {
             if needed { column() } else { Column::from(vec![]) }
         };
@@ -78,8 +83,8 @@ pub(crate) fn bit_times<const N: usize>(
                 after: unless(proves, &|| signed(&v.after, &b.after)),
             },
             before: Known {
-                before: unless(proves, &|| signed(&v.before, &less_twice(&b.before, ends[0]))),
-                after: signed(&v.after, &less_twice(&b.after, ends[1])),
+                before: unless(proves, &|| signed(&v.before, &less_twice(&b.before, d[0]))),
+                after: signed(&v.after, &less_twice(&b.after, d[1])),
             },
         };
         let rest = factor.a.operand(q, proves, less_twice);
@@ -108,32 +113,33 @@ impl Factor {
         q.collect()
     }
 
-    /// Remember to prove y and q.
+    /// Remember to prove y and q. `spread` are the bits c as they are multiplied with numbers.
     fn claim(&self, cx: &mut Party, (c, spread): (&Dealt, &Dealt), [y, q]: &[Dealt; 2]) {
         for j in PartyId::ALL {
             let (a, b) = (&self.a, &self.b);
-            // y: R = c_(j+1) b - D, by the party after the dealer
+            // y, by the party after the dealer: R = c_(j+1) b - D
             let (n, sides) = match Role::of(cx.id, j) {
-                Role::Mine => (q.own.len(), Sides::Before(mask(&y.after, &spread.next), 0)),
-                Role::Before => {
-                    (q.before.len(), Sides::Both(mask(&y.own, &spread.before), lent(&b.before, &y.next)))
-                }
-                Role::After => (q.after.len(), Sides::After(lent(&b.after, &y.before), 1)),
+                Role::Mine => (q.own.len(), Sides::Before(r_of(&y.after, &spread.next), 0)),
+                Role::Before => (
+                    q.before.len(),
+                    Sides::Both(r_of(&y.own, &spread.before), c_b_less_d(&b.before, &y.next)),
+                ),
+                Role::After => (q.after.len(), Sides::After(c_b_less_d(&b.after, &y.before), 1)),
             };
             cx.claim_same(self.ring, j.next(), n, sides);
-            // q, by the dealer
+            // q, by the dealer: u x_j - q_j = q_(j+1) - u x_(j+1) + 2 c_j R
             let (n, sides) = match Role::of(cx.id, j) {
                 Role::Mine => {
-                    let first = first([&c.own, &spread.own], &a.own, &q.own);
-                    let second = second([&c.next, &spread.next], &a.next, &q.next, &y.after);
+                    let first = of_first([&c.own, &spread.own], &a.own, &q.own);
+                    let second = of_second([&c.next, &spread.next], &a.next, &q.next, &y.after);
                     (q.own.len(), Sides::Both(first, second))
                 }
                 Role::Before => {
-                    let second = second([&c.before, &spread.before], &a.before, &q.before, &y.own);
+                    let second = of_second([&c.before, &spread.before], &a.before, &q.before, &y.own);
                     (q.before.len(), Sides::After(second, 1))
                 }
                 Role::After => {
-                    let first = first([&c.after, &spread.after], &a.after, &q.after);
+                    let first = of_first([&c.after, &spread.after], &a.after, &q.after);
                     (q.after.len(), Sides::Before(first, 1))
                 }
             };
@@ -142,14 +148,14 @@ impl Factor {
     }
 }
 
-/// R, and the bit c_(j+1) that says what it is to be.
-fn mask<'a>(r: &'a [u64], bit: &Column) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + use<'a>> {
+/// The dealer's side of y: R, which depends on no bit of the other side, and its own bit c_(j+1), on which the other side's number does.
+fn r_of<'a>(r: &'a [u64], bit: &Column) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + use<'a>> {
     let numbers = |range: Range<usize>, _, to: &mut [u64]| to.copy_from_slice(&r[range]);
     Side { bits: vec![bit.clone()], numbers }
 }
 
-/// `c_(j+1) b - D`.
-fn lent<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
+/// The side of y of party j + 2: `c_(j+1) b - D` for both choices of c_(j+1).
+fn c_b_less_d<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
     let numbers = |range: Range<usize>, c: usize, to: &mut [u64]| {
         let (known, c) = (b[range.clone()].iter().zip(&d[range]), ones(c as u64));
         to.iter_mut().zip(known).for_each(|(to, (b, d))| *to = (b & c).wrapping_sub(*d));
@@ -157,8 +163,8 @@ fn lent<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(Range<usize>, usize, &mu
     Side { bits: vec![], numbers }
 }
 
-/// `u x_j - q_j`, of the bit c_j and c_(j+1).
-fn first<'a>(
+/// The side of q of the holder of the components j: `u x_j - q_j` for both choices of c_(j+1), and its own bit c_j.
+fn of_first<'a>(
     [bit, spread]: [&'a Column; 2],
     x: &'a [u64],
     q: &'a [u64],
@@ -173,8 +179,8 @@ fn first<'a>(
     Side { bits: vec![spread.clone()], numbers }
 }
 
-/// `q_(j+1) - u x_(j+1) + 2 c_j R`, of the bit c_(j+1) and c_j.
-fn second<'a>(
+/// The side of q of the holder of the components j + 1: `q_(j+1) - u x_(j+1) + 2 c_j R` for both choices of c_j, and its own bit c_(j+1).
+fn of_second<'a>(
     [bit, spread]: [&'a Column; 2],
     x: &'a [u64],
     q: &'a [u64],

@@ -29,7 +29,7 @@ pub(crate) fn eval(
         Rounding::Floor => x.clone(),
         // up exactly where the public coin is below the fraction
         Rounding::Stochastic => {
-            let (coins, most) = (cx.coins(shift, x.len()), (1 << shift) - 1);
+            let (coins, most) = (cx.coins(shift, x.len())?, (1 << shift) - 1);
             plus_public(cx.id, from, x, |i| most - coins[i])
         }
     };

@@ -4,7 +4,7 @@ use crate::keys::Streams;
 use crate::parts::Role;
 use crate::planes::Words;
 use crate::proof::{Algebra, Column, Kind, View};
-use crate::{PartyId, RunError};
+use crate::{PartyId, RunError, mutation};
 use privet_ring::{Ring, pack};
 
 /// `x y + plus` for words of bits.
@@ -33,6 +33,7 @@ impl Party<'_> {
                 let (own, next) = (&mut own[..piece.len()], &mut next[..piece.len()]);
                 key.fill(Ring::R64, own);
                 next_key.fill(Ring::R64, next);
+                mutation::mask("and-unmasked", [&mut *own, &mut *next]);
                 if let Some(masks) = &mut masks {
                     masks.0.extend_from_slice(own);
                     masks.1.extend_from_slice(next);

@@ -4,7 +4,7 @@ use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
 use crate::proof::{Algebra, Column, Kind, View};
-use crate::{PartyId, RunError, Share};
+use crate::{PartyId, RunError, Share, mutation};
 use privet_ring::{Ring, pack};
 use std::ops::Range;
 
@@ -135,11 +135,14 @@ impl Party<'_> {
                     for value in values.chunks_mut(PIECE) {
                         let mask = &mut mask[..value.len()];
                         key.fill(ring, mask);
+                        mutation::mask("deal-unmasked", [&mut *mask]);
                         own.extend_from_slice(mask);
                         algebra.subtract(value, mask);
                         pack(ring, value, &mut payload);
                     }
-                    DealMasks { own, after: next_key.elements(ring, words.after) }
+                    let mut after = next_key.elements(ring, words.after);
+                    mutation::mask("deal-unmasked", [&mut after]);
+                    DealMasks { own, after }
                 }
             };
             expected += ring.packed_bytes(words.before);

@@ -1,9 +1,9 @@
-//! Statements that two numbers are the same, of which each verifier knows one but for bits that the other verifier knows
-//! (docs/rep3.md, section 6).
+//! Statements that two numbers are equal modulo 2^k (docs/rep3.md, section 6, *equal numbers*).
 //!
-//! The words W_x of one side, one for each choice x of the other's bits, have the word of the bits that are set as
-//! `W_0 ^ sum over sets of bits of (product of the bits)(difference)`. So the statement is one about words of bits, whatever their carries
-//! meant: for each nonempty set of bits the product of a bit, of which each side has a summand, and a word, of which each has one.
+//! B can compute one of the numbers if it is told A's bits, and A the other if it is told B's. So each side writes down a word for
+//! every choice of the other's bits. With W_x for the word of choice x, the word at the true bits is `W_0 ^ sum over sets of bits of
+//! (product of the set's bits)(difference of the set)`, where the difference of a set is the sum of the W_x of its subsets. That is
+//! a statement about words of bits, whatever carries the numbers have: for each nonempty set one term, of a word and of a bit.
 
 use crate::PartyId;
 use crate::context::Party;
@@ -13,12 +13,12 @@ use crate::proof::{Algebra, Column, Kind, View};
 use privet_ring::Ring;
 use std::ops::Range;
 
-/// What one verifier knows of a number: which of some it is, the other verifier's bits say.
+/// What one verifier knows of the statement.
 pub(crate) struct Side<F> {
-    /// Its bits, which say which of the other side's numbers it is, as they meet numbers ([`spread`]).
+    /// Its bits, on which the other side's number depends, as they are multiplied with numbers ([`spread`]).
     pub bits: Vec<Column>,
-    /// The elements of a range where the other's bits are those of the argument, the first one lowest; what is above the
-    /// bits of the ring does not count.
+    /// `numbers(range, choice, to)` puts this side's numbers of a range of elements into `to`, for one choice of the other side's
+    /// bits: bit t of `choice` is the other's bit t. What is above the bits of the ring does not count.
     pub numbers: F,
 }
 
@@ -40,20 +40,20 @@ impl Party<'_> {
         G: Fn(Range<usize>, usize, &mut [u64]),
     {
         let Some(transcript) = &mut self.transcript else { return };
-        // a statement about words of bits is products + s_B + s_A = 0 as well as this side's number = the other's
+        // The sum of both sides' words at the true bits is 0 where the numbers are equal.
         let view = match sides {
             Sides::Both(before, after) => both(ring, n, before, after),
             Sides::Before(side, others) => side.view(ring, n, others),
             Sides::After(side, others) => side.view(ring, n, others),
         };
-        // a number that has a word of its own is one statement
+        // A number that has a word of its own is one statement.
         let kind = if alone(ring.bits()) { Kind::Numbers } else { Kind::Bits };
         super::remember(transcript, kind, prover, view);
     }
 }
 
-/// The prover's view. With W' and x for the difference and the product of bits of one set of the bits of A, and V' and y of B's:
-/// `W' x + V' y = (W' + V')(x + y) + W' y + V' x`, of which B knows the second summand and A the third.
+/// The prover's view. For one set of bits, let W' and y be B's difference and the product of B's bits, and V' and x be A's. The
+/// statement needs W' x + V' y, which is `(W' + V')(x + y) + W' y + V' x`: one term, and what B alone and A alone know.
 fn both<F, G>(ring: Ring, n: usize, before: Side<F>, after: Side<G>) -> View
 where
     F: Fn(Range<usize>, usize, &mut [u64]),
@@ -84,29 +84,29 @@ fn sets(bits: usize, others: usize) -> Range<usize> {
     1..1 << bits.max(others)
 }
 
-/// Whether a set is one of so many bits.
+/// Whether a side with so many bits has all bits of a set.
 fn is_of(set: usize, bits: usize) -> bool {
     set >> bits == 0
 }
 
 impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
-    /// What a verifier with this side knows, where the other side has so many bits.
+    /// The view of the verifier with this side, where the other side has `others` bits.
     fn view(&self, ring: Ring, n: usize, others: usize) -> View {
-        let mut s = side_by_side(ring, n, |range, to| (self.numbers)(range, 0, to));
+        let mut rest = side_by_side(ring, n, |range, to| (self.numbers)(range, 0, to));
         let terms = sets(self.bits.len(), others).map(|set| {
             let difference = |range, to: &mut [u64]| self.add_difference(range, set, to);
             let left = is_of(set, others).then(|| side_by_side(ring, n, difference));
             let right = self.product(set);
             if let (Some(left), Some(right)) = (&left, &right) {
-                add_chosen(ring, &mut s, left, right);
+                add_chosen(ring, &mut rest, left, right);
             }
             [left.map(Column::from), right]
         });
         let terms = terms.collect();
-        View::Verifier { terms, s: s.into() }
+        View::Verifier { terms, rest: rest.into() }
     }
 
-    /// Add what a set of the other's bits adds to the number, to elements.
+    /// Add the difference of a set of the other side's bits, for a range of elements.
     fn add_difference(&self, range: Range<usize>, set: usize, to: &mut [u64]) {
         let mut more = [0; PIECE];
         let more = &mut more[..to.len()];
@@ -116,7 +116,7 @@ impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
         }
     }
 
-    /// The product of a set of this side's bits, if it is one.
+    /// The product of a set of this side's bits; none where it has not all of them.
     fn product(&self, set: usize) -> Option<Column> {
         if !is_of(set, self.bits.len()) {
             return None;
@@ -131,7 +131,7 @@ impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
     }
 }
 
-/// Add words where a bit is 1, as it meets them ([`spread`]).
+/// Add words where a bit is 1; the bits are laid out as [`spread`] does.
 fn add_chosen(ring: Ring, to: &mut [u64], words: &[u64], bits: &[u64]) {
     if !alone(ring.bits()) {
         return Algebra::Bits.add_product(to, words, bits);
@@ -143,8 +143,8 @@ fn add_chosen(ring: Ring, to: &mut [u64], words: &[u64], bits: &[u64]) {
     }
 }
 
-/// Bits, 0 or 1 an element, as they meet numbers of a ring: each in every place of a number, or, where a number has a word of its
-/// own, 64 in a word.
+/// Bits, 0 or 1 an element, as they are multiplied with numbers of a ring: each in every place of a number, or, where a number
+/// has a word of its own, 64 in a word.
 pub(crate) fn spread(ring: Ring, bits: &[u64]) -> Column {
     if alone(ring.bits()) {
         return packed(bits).into();

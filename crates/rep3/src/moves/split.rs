@@ -3,7 +3,7 @@ use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
 use crate::proof::{Algebra, Column, Kind, View};
-use crate::{PartyId, RunError, Share};
+use crate::{PartyId, RunError, Share, mutation};
 use privet_prg::Prg;
 use privet_ring::{Ring, pack};
 
@@ -167,26 +167,26 @@ fn prover(u: Vec<Column>, v: Vec<Column>) -> View {
 }
 
 /// The same as the party before the prover sees it.
-fn before(u: Vec<Column>, s: &Column) -> View {
-    verifier(u, s, |u| [Some(u[0].clone()), u.get(1).cloned()])
+fn before(u: Vec<Column>, rest: &Column) -> View {
+    verifier(u, rest, |u| [Some(u[0].clone()), u.get(1).cloned()])
 }
 
 /// As the party after it does.
-fn after(v: Vec<Column>, s: &Column) -> View {
-    verifier(v, s, |v| [v.get(1).cloned(), Some(v[0].clone())])
+fn after(v: Vec<Column>, rest: &Column) -> View {
+    verifier(v, rest, |v| [v.get(1).cloned(), Some(v[0].clone())])
 }
 
 /// Of what it knows alone, with what [`prover`]'s factors have too much of it taken off.
-fn verifier(own: Vec<Column>, s: &Column, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
+fn verifier(own: Vec<Column>, rest: &Column, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
     let terms = own.chunks(2).map(term).collect();
     if own.len() < 2 {
-        return View::Verifier { terms, s: s.clone() };
+        return View::Verifier { terms, rest: rest.clone() };
     }
-    let mut s = s.to_vec();
+    let mut rest = rest.to_vec();
     for [a, b] in own.as_chunks::<2>().0 {
-        Algebra::Bits.subtract_product(&mut s, a, b);
+        Algebra::Bits.subtract_product(&mut rest, a, b);
     }
-    View::Verifier { terms, s: s.into() }
+    View::Verifier { terms, rest: rest.into() }
 }
 
 impl Open {
@@ -220,6 +220,7 @@ fn masked(
         let piece = start..n.min(start + PIECE);
         let words = &mut buffer[..piece.len()];
         key.fill(ring, words);
+        mutation::mask("split-unmasked", [&mut *words]);
         algebra.negate(words);
         masks.extend_from_slice(words);
         if !terms.is_empty() {

@@ -2,8 +2,8 @@
 
 use super::products::{Product, ProductClaim};
 use super::{Claim, Column, Kind};
-use crate::PartyId;
 use crate::price::proofs::{self, Shapes, Stated};
+use crate::{PartyId, mutation};
 use privet_kernels::fold::{GROUP, Words};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -16,7 +16,8 @@ pub(super) struct Batch {
     pub words: usize,
     /// This party's summands of the left and right factor of every term; the prover has the factors.
     pub terms: Vec<[Option<Column>; 2]>,
-    pub s: Option<Column>,
+    /// What a verifier adds alone.
+    pub rest: Option<Column>,
     kind: Kind,
 }
 
@@ -119,7 +120,7 @@ fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
         ring: first.ring,
         words,
         terms: terms.map(|t| [0, 1].map(|factor| column(&|b| b.terms[t][factor].as_ref()))).collect(),
-        s: column(&|b| b.s.as_ref()),
+        rest: column(&|b| b.rest.as_ref()),
         kind: first.kind,
     })
 }
@@ -135,7 +136,7 @@ impl Batches {
     /// Sort what party `id` remembers by prover; and the public shapes of the proofs.
     pub fn sort(id: PartyId, claims: Vec<Claim>, products: &[ProductClaim]) -> ([Batches; 3], [Shapes; 3]) {
         let mut sorted = <[Batches; 3]>::default();
-        for Claim { kind, prover, words, terms, s } in claims {
+        for Claim { kind, prover, words, terms, rest } in claims {
             if words == 0 {
                 continue;
             }
@@ -144,7 +145,7 @@ impl Batches {
                 Kind::Bits | Kind::Numbers => (&mut of.bits, Ring::R64),
                 Kind::Ring(ring) => (&mut of.ring, ring),
             };
-            of.batches.push(Batch { ring, words, terms, s, kind });
+            of.batches.push(Batch { ring, words, terms, rest, kind });
         }
         for (prover, of) in PartyId::ALL.into_iter().zip(&mut sorted) {
             of.bits.batches.sort_by_key(Batch::of_numbers);
@@ -195,6 +196,9 @@ impl Weights {
         let [first, second] = statements.vars;
         let mut rho = prg.elements(Ring::R64, 1 << first);
         rho[0] = 1;
+        if mutation::active("coefficients-alike") {
+            rho.fill(1);
+        }
         let (block, mut sigma) = match algebra {
             proofs::Extension::Bits => (first, vec![1; 1 << second]),
             proofs::Extension::Ring => (first + second, prg.elements(Ring::R64, 1 << second)),

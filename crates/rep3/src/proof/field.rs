@@ -193,7 +193,7 @@ impl Extension for Gf {
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
         let mut sums = [0; GROUP];
         for (b, s) in weights.of(batches) {
-            let column = b.s.as_ref().expect("verifiers have s");
+            let column = b.rest.as_ref().expect("a verifier's batch");
             device.fold().words_combine(column, s, &mut sums);
         }
         let terms = weights.rho.iter().zip(sums).map(|(rho, sum)| gf_mul(*rho, sum));

@@ -4,6 +4,7 @@ use super::batch::{Batch, Role, Statements, Weights};
 use super::extension::Extension;
 use super::products::Combined;
 use super::tensor::evaluate;
+use crate::mutation;
 use crate::price::proofs::Shape;
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
@@ -66,7 +67,7 @@ impl<E: Extension> Prover<E> {
             _ => {
                 let mut items = self.items(k, products);
                 if self.shape.is_last(k) {
-                    let masks = [E::draw(before, FACTORS), E::draw(after, FACTORS)];
+                    let masks = [&mut *before, after].map(|stream| last_masks::<E>(stream));
                     for (factor, items) in items.iter_mut().enumerate() {
                         items.to_mut().push(masks[0][factor].add(masks[1][factor]));
                     }
@@ -75,7 +76,7 @@ impl<E: Extension> Prover<E> {
                 E::message(device, &left, &right, self.shape.vars(k))
             }
         };
-        let masks = E::draw(before, values.len() - 1);
+        let masks = value_masks(before, values.len() - 1);
         values[1..].iter().zip(masks).for_each(|(value, mask)| value.sub(mask).put(out));
     }
 
@@ -105,10 +106,25 @@ impl<E: Extension> Prover<E> {
             join(&mut items, E::products(products, Role::Prover));
             self.items = items;
             self.statements = Statements::default();
-        } else if !products.shares(k, &self.shape) {
+        } else if !products.folds_in_common(k, &self.shape) {
             self.items = self.items(k, products).map(|items| E::fold(device, &items, r));
         }
     }
+}
+
+/// Masks of one verifier's summands of both factors, which it draws alike with the prover.
+fn last_masks<E: Extension>(stream: &mut Prg) -> Vec<E> {
+    masks("last-values-unmasked", stream, FACTORS)
+}
+
+/// The shares of a message's values that the prover and the party before it draw alike: what masks them for the party after.
+fn value_masks<E: Extension>(stream: &mut Prg, n: usize) -> Vec<E> {
+    masks("fold-values-unmasked", stream, n)
+}
+
+fn masks<E: Extension>(what: &str, stream: &mut Prg, n: usize) -> Vec<E> {
+    let drawn = E::draw(stream, n);
+    if mutation::active(what) { vec![E::ZERO; n] } else { drawn }
 }
 
 /// Left and right factors after both folds of words.
@@ -173,12 +189,12 @@ impl<E: Extension> Verifier<E> {
         let before = self.role == Role::Before;
         let own_masks = self.shape.is_last(k).then(|| {
             let stream = if before { &mut masks.before } else { &mut masks.after };
-            E::draw(stream.as_mut().expect("a verifier shares a key with the prover"), FACTORS)
+            last_masks::<E>(stream.as_mut().expect("a verifier shares a key with the prover"))
         });
         let mut values = vec![E::ZERO];
         if before {
             let stream = masks.before.as_mut().expect("the party before shares a key with the prover");
-            values.extend(E::draw(stream, points(vars) - 1));
+            values.extend(value_masks::<E>(stream, points(vars) - 1));
         } else {
             values.extend(bytes.chunks_exact(E::BYTES).map(E::get));
         }
@@ -194,7 +210,7 @@ impl<E: Extension> Verifier<E> {
                 items.iter_mut().zip(masks).for_each(|(items, mask)| items.to_mut().push(mask));
             }
             values[0] = self.first_value(device, &values, counted, &[]);
-            let folded = match products.shares(k, &self.shape) {
+            let folded = match products.folds_in_common(k, &self.shape) {
                 true => [vec![], vec![]],
                 false => items.map(|items| E::fold(device, &items, r)),
             };

@@ -17,11 +17,34 @@ mod words;
 use crate::PartyId;
 #[cfg(test)]
 use crate::price::proofs::Stated;
-use crate::price::proofs::{LARGE_BYTES, batch_bytes, numbers_bytes, product_bytes};
+use crate::price::proofs::{batch_bytes, numbers_bytes, product_bytes};
 pub(crate) use column::Column;
 use privet_kernels::fold::Words;
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
+
+/// What a cheating prover does with its statements once it knows its coefficients' seed, for tests.
+#[cfg(test)]
+pub(crate) struct Adapt(Box<Adapting>);
+
+#[cfg(test)]
+type Adapting = dyn FnOnce(&mut batch::Batches, &privet_prg::Seed) + Send;
+
+#[cfg(test)]
+impl Adapt {
+    fn new(adapt: impl FnOnce(&mut batch::Batches, &privet_prg::Seed) + Send + 'static) -> Adapt {
+        Adapt(Box::new(adapt))
+    }
+
+    fn done_to<T>(
+        self,
+        (mut batches, shapes): (batch::Batches, T),
+        seed: &privet_prg::Seed,
+    ) -> (batch::Batches, T) {
+        (self.0)(&mut batches, seed);
+        (batches, shapes)
+    }
+}
 
 /// Where the statements live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +77,7 @@ impl Kind {
     }
 }
 
-/// One party's view of a batch of statements `sum over t of left_t right_t + s_B + s_A = 0`, word by word. Both verifiers have a summand
+/// One party's view of a batch of statements `sum over t of left_t right_t + rest_B + rest_A = 0`, word by word. Both verifiers have a summand
 /// of every factor, or one of them has it all. All columns of a batch are as long as the statements, but for those of bits.
 pub(crate) enum View {
     /// The prover's: left and right factor of every term. Of ring elements the right one is the sum of the verifiers' modulo 2^64,
@@ -64,22 +87,22 @@ pub(crate) enum View {
     Verifier {
         /// Its summands of both factors of every term; none where the other verifier has all of a factor.
         terms: Vec<[Option<Column>; 2]>,
-        /// Its `s`.
-        s: Column,
+        /// What it adds alone: messages, masks, products of its own.
+        rest: Column,
     },
 }
 
 impl View {
     /// Of a verifier that has a summand of every factor.
-    pub fn verifier(terms: impl IntoIterator<Item = [Column; 2]>, s: Column) -> View {
-        View::Verifier { terms: terms.into_iter().map(|term| term.map(Some)).collect(), s }
+    pub fn verifier(terms: impl IntoIterator<Item = [Column; 2]>, rest: Column) -> View {
+        View::Verifier { terms: terms.into_iter().map(|term| term.map(Some)).collect(), rest }
     }
 
     /// Words of statements.
     pub fn words(&self) -> usize {
         match self {
             View::Prover(terms) => terms.first().map_or(0, |[left, _]| left.len()),
-            View::Verifier { s, .. } => s.len(),
+            View::Verifier { rest, .. } => rest.len(),
         }
     }
 
@@ -87,7 +110,7 @@ impl View {
     fn into_parts(self) -> (Vec<[Option<Column>; 2]>, Option<Column>) {
         match self {
             View::Prover(terms) => (terms.into_iter().map(|term| term.map(Some)).collect(), None),
-            View::Verifier { terms, s } => (terms, Some(s)),
+            View::Verifier { terms, rest } => (terms, Some(rest)),
         }
     }
 }
@@ -101,7 +124,7 @@ pub(crate) struct Claim {
     /// See [`View`]; the prover has all factors.
     pub terms: Vec<[Option<Column>; 2]>,
     /// The verifiers'.
-    pub s: Option<Column>,
+    pub rest: Option<Column>,
 }
 
 /// All claims since the last verification; every party has the same ones in the same order, each its own view.
@@ -111,6 +134,9 @@ pub(crate) struct Transcript {
     products: Vec<ProductClaim>,
     /// Of all columns, whatever this party's view of them.
     bytes: u64,
+    /// The most that this was.
+    #[cfg(test)]
+    pub most: u64,
 }
 
 impl Transcript {
@@ -118,7 +144,7 @@ impl Transcript {
     /// factor of ring elements.
     pub fn push(&mut self, kind: Kind, prover: PartyId, view: View) {
         let words = view.words();
-        let (terms, s) = view.into_parts();
+        let (terms, rest) = view.into_parts();
         assert!(!terms.is_empty(), "a statement without terms");
         for [left, right] in &terms {
             let fits = |factor: Option<Words>| match factor {
@@ -132,7 +158,7 @@ impl Transcript {
             Kind::Numbers => numbers_bytes(words, terms.len()),
             Kind::Bits | Kind::Ring(_) => batch_bytes(words, terms.len()),
         };
-        self.claims.push(Claim { kind, prover, words, terms, s });
+        self.claims.push(Claim { kind, prover, words, terms, rest });
     }
 
     /// How much is stated about each party, in party `id`'s view, and the bytes that it takes to remember.
@@ -150,12 +176,13 @@ impl Transcript {
     }
 
     /// Remember the statements about everybody's reshare of one node's products. Panics where a length is not what
-    /// the shape says.
+    /// the shape says, or where there are results and nothing is multiplied for them.
     pub fn push_products(&mut self, claim: ProductClaim) {
         let (shape, count) = (claim.products.shape, claim.products.count);
         let lens = [claim.x.len(), claim.w.len(), claim.before.len(), claim.after.len()];
         let expected = [shape.input_len(), shape.weight_len(), shape.output_len(), shape.output_len()];
         assert_eq!(lens, expected.map(|n| n * count), "elements of a product");
+        assert!(lens[2] == 0 || lens[1] > 0, "statements without terms");
         self.bytes += product_bytes(lens[0], lens[1], lens[2]);
         if lens[2] > 0 {
             self.products.push(claim);
@@ -164,11 +191,16 @@ impl Transcript {
 
     /// Everything, and nothing is left.
     fn take(&mut self) -> (Vec<Claim>, Vec<ProductClaim>) {
+        #[cfg(test)]
+        {
+            self.most = self.most.max(self.bytes);
+        }
         self.bytes = 0;
         (std::mem::take(&mut self.claims), std::mem::take(&mut self.products))
     }
 
-    fn is_large(&self) -> bool {
-        self.bytes > LARGE_BYTES
+    /// Bytes of all columns since the last verification.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

@@ -1,10 +1,13 @@
-//! Matrix products and convolutions: one statement for every element of the result, combined row by row and column by
-//! column into one inner product as long as the inner dimension.
+//! Matrix products and convolutions: the statements about all elements of a result, combined into one inner product.
 //!
-//! For a result with rows r and columns c, random coefficients a_r and b_c of the exceptional set, and
-//! `x = sum over r of a_r X_r`, `w = sum over c of W_c b_c`, the combined statement about prover i is
-//! `(x_i + x_(i+1))(w_i + w_(i+1)) - x_(i+1) w_(i+1) + sum over r, c of a_r b_c (start_i + F_i - F_(i+1) - z_i)_rc = 0`. The first
-//! product's places join the other items after the folds of words, the party after knows the second, and the sums are the two verifiers'.
+//! Let a result have rows r and columns c, with random coefficients a_r and b_c of the exceptional set. The prover's factors are
+//! `x = sum over r of a_r X_r` and `w = sum over c of b_c W_c`, one item for each place of the inner dimension. The combined statement
+//! about prover i is
+//!
+//! `(x_i + x_(i+1))(w_i + w_(i+1)) - x_(i+1) w_(i+1) + sum over r, c of a_r b_c (start_i + F_i - F_(i+1) - z_i)_rc = 0`.
+//!
+//! The first product's items join those that the folds of words leave. The party after the prover knows the second product. Each
+//! verifier knows a part of the sum.
 //!
 //! All three proofs have the same coefficients, so a party combines what it holds once for all its roles.
 
@@ -44,20 +47,20 @@ pub(super) struct Product {
     products: Products,
     /// This party's in that proof.
     role: Role,
-    /// The verifiers'.
-    s: Option<Column>,
+    /// What this party, if it is a verifier, adds to the statements.
+    rest: Option<Column>,
 }
 
 impl ProductClaim {
     /// What party `id` knows in the proof of `prover`.
     pub(super) fn about(&self, id: PartyId, prover: PartyId) -> Product {
         let role = Role::of(id, prover);
-        let s = match role {
+        let rest = match role {
             Role::Prover => None,
             Role::Before => Some(self.before.clone()),
             Role::After => Some(self.after.clone()),
         };
-        Product { products: self.products, role, s }
+        Product { products: self.products, role, rest }
     }
 }
 
@@ -74,21 +77,22 @@ impl Coefficients {
     }
 }
 
-/// The first folds of products' items, by their variables, as far as all three proofs have them in common: with the same points, a
-/// party folds each of its two components once and not for every role that it has.
-pub(super) struct Shared(Vec<u32>);
+/// The folds of products' items that all three proofs do at the same points, by their variables. There a party folds each of its
+/// two components once, and not again for each of its roles.
+pub(super) struct CommonFolds(Vec<u32>);
 
-impl Shared {
+impl CommonFolds {
     /// Of proofs with these shapes: where nothing else is stated about rings, and all products are of one ring.
-    pub fn of(shapes: &[Shapes; 3], claims: &[ProductClaim]) -> Shared {
+    pub fn of(shapes: &[Shapes; 3], claims: &[ProductClaim]) -> CommonFolds {
         let ring = |shapes: &'_ Shapes| -> Vec<u32> {
             let shape = &shapes.ring;
-            let folds = if shape.of_words() > 0 { 0 } else { shape.folds().saturating_sub(1).min(SHARED) };
+            let folds =
+                if shape.of_words() > 0 { 0 } else { shape.folds().saturating_sub(1).min(MOST_COMMON) };
             (0..folds).map(|k| shape.vars(k)).collect()
         };
         let [first, others @ ..] = shapes.each_ref().map(ring);
         let one_ring = claims.windows(2).all(|pair| pair[0].ring == pair[1].ring);
-        Shared(if one_ring && others.iter().all(|o| *o == first) { first } else { vec![] })
+        CommonFolds(if one_ring && others.iter().all(|o| *o == first) { first } else { vec![] })
     }
 
     fn any(&self) -> bool {
@@ -97,7 +101,7 @@ impl Shared {
 }
 
 /// Most folds in common. What is left after them is little, and the last one must be of points that no prover learns.
-const SHARED: usize = 2;
+const MOST_COMMON: usize = 2;
 
 /// One component of both operands of all products, combined: items for every place of the inner dimensions, those of one
 /// product after those of another.
@@ -123,7 +127,7 @@ pub(super) struct Combined {
     /// Ring and inner dimension of every product, and its coefficients.
     products: Vec<(Ring, usize, Coefficients)>,
     /// The folds that all three proofs have in common, and how many of them are done.
-    folds: Shared,
+    folds: CommonFolds,
     folded: usize,
     own: Operands,
     next: Operands,
@@ -131,7 +135,7 @@ pub(super) struct Combined {
 
 impl Combined {
     /// With coefficients from a seed that no prover knew before all messages of the batch were in.
-    pub fn new(device: &dyn Device, claims: Vec<ProductClaim>, folds: Shared, seed: &Seed) -> Combined {
+    pub fn new(device: &dyn Device, claims: Vec<ProductClaim>, folds: CommonFolds, seed: &Seed) -> Combined {
         let mut prg = seed.stream();
         let depth = |p: &Products| p.count * depth(p.shape);
         let all: usize = claims.iter().map(|claim| depth(&claim.products)).sum();
@@ -155,12 +159,12 @@ impl Combined {
         Combined { products, folds, folded: 0, own, next }
     }
 
-    /// What a party that is this in a proof has of both factors: the prover `x_i + x_(i+1)` and `w_i + w_(i+1)`, its verifiers a summand of
-    /// each. The first factor of each product is shifted as its statement is.
+    /// What a party has of both factors in a proof in which it has this role: the prover `x_i + x_(i+1)` and `w_i + w_(i+1)`, each
+    /// verifier a summand of each. The first factor is multiplied by 2^(64-k), as the statement is.
     pub fn factors(&self, role: Role) -> [Cow<'_, [Gr]>; 2] {
         let [mut x, w] = match role {
             Role::Prover => self.own.sum(&self.next).map(Cow::from),
-            // component i of the prover is the next of the party before it
+            // The prover's first component is the second one of the party before it.
             Role::Before => [(&self.next.x).into(), (&self.next.w).into()],
             Role::After => [(&self.own.x).into(), (&self.own.w).into()],
         };
@@ -172,7 +176,7 @@ impl Combined {
 
     fn shift(&self, x: &mut [Gr]) {
         if let (true, Some((ring, ..))) = (self.folds.any(), self.products.first()) {
-            // all are of this ring, and where one ends is not known any more
+            // All products are of this ring; after a fold nobody knows where one ends.
             x.iter_mut().for_each(|item| shift(item, *ring));
             return;
         }
@@ -190,18 +194,18 @@ impl Combined {
     }
 
     /// Whether fold `k` of a proof with this shape is one that all three have in common.
-    pub fn shares(&self, k: usize, shape: &Shape) -> bool {
+    pub fn folds_in_common(&self, k: usize, shape: &Shape) -> bool {
         shape.of_words() == 0 && k < self.folds.0.len()
     }
 
     /// Variables of fold `k`, if it is one that all three proofs have in common.
-    pub fn shared(&self, k: usize) -> Option<u32> {
+    pub fn common_vars(&self, k: usize) -> Option<u32> {
         self.folds.0.get(k).copied()
     }
 
     /// Go on, for all three proofs, with the items of the next fold that they have in common, at this point.
     pub fn fold(&mut self, device: &dyn Device, r: &[u64]) {
-        debug_assert_eq!(self.shared(self.folded), Some(r.len() as u32));
+        debug_assert_eq!(self.common_vars(self.folded), Some(r.len() as u32));
         self.folded += 1;
         for operands in [&mut self.own, &mut self.next] {
             for items in [&mut operands.x, &mut operands.w] {
@@ -210,16 +214,16 @@ impl Combined {
         }
     }
 
-    /// What a verifier alone knows of these products, which are those that this was made of, in their order: what it has to take off
-    /// its claim.
+    /// What a verifier adds to the combined statement by itself, and takes off its share of the claim. `products` are those that this
+    /// was made of, in their order.
     pub fn sum(&self, device: &dyn Device, products: &[Product]) -> Gr {
         let each = products.iter().flat_map(|p| (0..p.products.count).map(move |i| (p, i)));
         debug_assert_eq!(self.folded, 0);
         let (mut total, mut at) = (Gr::ZERO, 0);
         for ((product, i), (ring, places, coefficients)) in each.zip(&self.products) {
-            let Some(s) = &product.s else { break };
+            let Some(rest) = &product.rest else { break };
             let (shape, len) = (product.products.shape, product.products.shape.output_len());
-            let mut sum = result(device, shape, &s[i * len..(i + 1) * len], coefficients);
+            let mut sum = result(device, shape, &rest[i * len..(i + 1) * len], coefficients);
             if product.role == Role::After {
                 // the prover's next component
                 let (x, w) = (&self.own.x[at..at + places], &self.own.w[at..at + places]);
@@ -277,11 +281,12 @@ fn first(device: &dyn Device, shape: LinearShape, x: &[u64], bits: &[u64], out: 
     }
 }
 
-/// What one weight of each output channel meets: input channel and place in the kernel `position`, for outputs `rows`.
+/// What is multiplied with the weights at one `position`, an input channel and a place in the kernel, for the outputs `rows`; 0 in
+/// the padding.
 fn patches(c: &Conv2d, x: &[u64], position: usize, rows: Range<usize>, out: &mut [u64]) {
     let ([height, width], [kh, kw]) = (c.output(), c.kernel);
     let (channel, ky, kx) = (position / (kh * kw), position / kw % kh, position % kw);
-    // what output 0 of a line meets, before the padding is taken off; and which outputs meet what is there
+    // the column that output 0 of a line reads, padding included; and the outputs that read no padding
     let (from, step) = (kx * c.dilation[1], c.stride[1]);
     let before = |end: usize| end.saturating_sub(from).div_ceil(step).min(width);
     let there = before(c.padding[2])..before(c.padding[2] + c.input[1]);
@@ -297,11 +302,11 @@ fn patches(c: &Conv2d, x: &[u64], position: usize, rows: Range<usize>, out: &mut
         let (first, end) = (there.start.max(ox), there.end.min(ox + len));
         if let (Some(y), true) = (y.filter(|&y| y < c.input[0]), first < end) {
             let start = ((image * c.in_channels + channel) * c.input[0] + y) * c.input[1];
-            let met = &x[start + first * step + from - c.padding[2]..];
+            let read = &x[start + first * step + from - c.padding[2]..];
             let line = &mut line[first - ox..end - ox];
             match step {
-                1 => line.copy_from_slice(&met[..line.len()]),
-                _ => line.iter_mut().zip(met.iter().step_by(step)).for_each(|(out, word)| *out = *word),
+                1 => line.copy_from_slice(&read[..line.len()]),
+                _ => line.iter_mut().zip(read.iter().step_by(step)).for_each(|(out, word)| *out = *word),
             }
         }
         (row, out) = (row + len, rest);

@@ -4,11 +4,12 @@ use super::batch::{Batches, Role, Weights};
 use super::field::Gf;
 use super::fold::{Masks, Prover, Verifier};
 use super::galois::Gr;
-use super::products::{Combined, ProductClaim, Shared};
+use super::products::{Combined, CommonFolds, ProductClaim};
 use crate::price::proofs::{Shapes, folds};
-use crate::{Messages, Party, PartyId, RunError};
+use crate::{Messages, Party, PartyId, RunError, mutation};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
+use std::time::Instant;
 
 /// What says that its sender has come this far.
 const HERE: u8 = 1;
@@ -89,7 +90,8 @@ impl Check {
     fn accepts(&self, bytes: &[u8]) -> bool {
         let (bits, ring) = bytes.split_at(self.shapes.bits.final_bytes());
         // both, whatever the first says
-        self.bits.check(bits) & self.ring.check(ring)
+        let of_ring = self.ring.check(ring) | mutation::active("bits-alone-checked");
+        (self.bits.check(bits) & of_ring) | mutation::active("last-values-not-checked")
     }
 }
 
@@ -122,6 +124,18 @@ impl Proof {
     }
 }
 
+/// What one party does in a verification.
+struct Verification {
+    /// Of its own messages.
+    proof: Proof,
+    /// Of the messages of the party after, in whose proof it is B.
+    of_next: Check,
+    /// Of the messages of the party before, in whose proof it is A.
+    of_prev: Check,
+    /// What it knows of all products, for all three proofs.
+    products: Combined,
+}
+
 /// The point of a fold that all three proofs have in common, from the challenges of each in any order: uniform to a prover that lacks its
 /// own, whatever the others are. None of them is 0, and as good as never their sum; a 1 takes its place.
 fn common_point(challenges: [&[u64]; 3], vars: u32) -> Vec<u64> {
@@ -139,17 +153,25 @@ fn common(seeds: [&Seed; 3]) -> Seed {
 
 impl Party<'_> {
     /// Prove every message since the last call and check the others' proofs; on success nothing is left to be proved, and
-    /// both neighbours have said that their checks passed. Must come before anything is revealed.
+    /// both neighbours have said that their checks passed. Must come before anything is revealed. What it costs is counted
+    /// apart from what the protocol does.
     ///
     /// Where a check fails, or a party says that one failed, the job is over: both links are closed with the reason.
     pub fn verify(&mut self) -> Result<(), RunError> {
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let (claims, products) = transcript.take();
+        if mutation::active("nothing-proved") {
+            return Ok(());
+        }
         let (batches, shapes) = Batches::sort(self.id, claims, &products);
         if folds(&shapes) == 0 {
             return Ok(());
         }
+        let (start, of_the_protocol) = (Instant::now(), std::mem::take(&mut self.stats));
         let result = self.prove_and_check(batches.map(Batches::prepared), shapes, products);
+        let mut cost = std::mem::replace(&mut self.stats, of_the_protocol);
+        cost.seconds = start.elapsed().as_secs_f64();
+        self.checks.add(&cost);
         if let Err(e) = &result
             && !matches!(e, RunError::Net(_))
         {
@@ -162,102 +184,142 @@ impl Party<'_> {
     /// have the same number of words, so all do the same.
     pub fn verify_if_large(&mut self) -> Result<(), RunError> {
         match &self.transcript {
-            Some(t) if t.is_large() => self.verify(),
+            Some(t) if t.bytes() > self.limits.statements => self.verify(),
             _ => Ok(()),
         }
     }
 
-    /// All parties are to give the same shapes.
+    /// The rounds of docs/rep3.md, section 6. All parties are to give the same shapes.
     fn prove_and_check(
         &mut self,
         batches: [Batches; 3],
         shapes: [Shapes; 3],
         products: Vec<ProductClaim>,
     ) -> Result<(), RunError> {
-        let (folds, in_common) = (folds(&shapes), Shared::of(&shapes, &products));
-        let (id, next, prev) = (self.id, self.id.next(), self.id.prev());
-        let here = || vec![HERE];
-        // Everybody has received every message of the batch: only now may coefficients become known.
-        let out = Messages { prev: here(), next: here() };
-        let got = self.talk("proof: all messages are in", out, (1, 1))?;
-        self.present(prev, &got.prev)?;
-        self.present(next, &got.next)?;
+        let folds = folds(&shapes);
+        self.hear_that_all_is_in()?;
+        let mut all = self.learn_coefficients(batches, shapes, products)?;
+        let mut answer = vec![];
+        for k in 0..folds {
+            let message = self.exchange_values(&mut all, k, &answer)?;
+            answer = self.exchange_challenges(&mut all, k, &message, k + 1 < folds)?;
+        }
+        self.compare_last_values(&all)
+    }
 
+    /// Round 1: everybody has received every message of the batch. Only now may coefficients become known.
+    fn hear_that_all_is_in(&mut self) -> Result<(), RunError> {
+        let out = Messages { prev: vec![HERE], next: vec![HERE] };
+        let got = self.talk("proof: all messages are in", out, (1, 1))?;
+        self.present(self.id.prev(), &got.prev)?;
+        self.present(self.id.next(), &got.next)
+    }
+
+    /// Round 2: both verifiers tell each prover the seed of its coefficients.
+    fn learn_coefficients(
+        &mut self,
+        batches: [Batches; 3],
+        shapes: [Shapes; 3],
+        products: Vec<ProductClaim>,
+    ) -> Result<Verification, RunError> {
+        let in_common = CommonFolds::of(&shapes, &products);
         // Own key i is shared with the party before: as challenges about the party after, as the masks of the own
         // proof, and of v in the proof of the party before. Three draws, so that no stream is used twice.
         let (shared, messages, ends) = (self.draw(), self.draw(), self.draw());
-        let [mut own, mut ahead, mut behind] = [None, None, None];
-        for (prover, batches) in PartyId::ALL.into_iter().zip(batches.into_iter().zip(shapes)) {
-            let place = match Role::of(id, prover) {
-                Role::Prover => &mut own,
-                Role::Before => &mut ahead,
-                Role::After => &mut behind,
-            };
-            *place = Some(batches);
-        }
-        let (own, ahead, behind) = match (own, ahead, behind) {
-            (Some(own), Some(ahead), Some(behind)) => (own, ahead, behind),
-            _ => unreachable!("three provers have three roles"),
-        };
+        let mut stated: Vec<_> = batches.into_iter().zip(shapes).collect();
+        // from its own on, the parties' in their order
+        stated.rotate_left(self.id.index());
+        let Ok([own, of_next, of_prev]) = <[_; 3]>::try_from(stated) else { unreachable!("three provers") };
         let own_masks = Masks { before: Some(messages.own), after: Some(ends.next) };
-        let ahead_masks = Masks { before: Some(messages.next), after: None };
-        let behind_masks = Masks { before: None, after: Some(ends.own) };
-        let mut ahead = Check::new(self, Role::Before, ahead, shared.own, ahead_masks);
-        let mut behind = Check::new(self, Role::After, behind, shared.next, behind_masks);
+        let next_masks = Masks { before: Some(messages.next), after: None };
+        let prev_masks = Masks { before: None, after: Some(ends.own) };
+        let of_next = Check::new(self, Role::Before, of_next, shared.own, next_masks);
+        let of_prev = Check::new(self, Role::After, of_prev, shared.next, prev_masks);
 
         let seed = |check: &Check| check.seed.expose().to_vec();
-        let out = Messages { prev: seed(&behind), next: seed(&ahead) };
+        let out = Messages { prev: seed(&of_prev), next: seed(&of_next) };
         let got = self.talk("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))?;
         self.agree(&got.prev, &got.next)?;
         let seed = Seed::from_bytes(got.next.try_into().expect("as many bytes as asked for"));
-        let mut proof = Proof::new(own, &seed, own_masks);
-        let coefficients = common([&seed, &ahead.seed, &behind.seed]);
-        let mut products = Combined::new(self.device, products, in_common, &coefficients);
+        #[cfg(test)]
+        let own = match self.adapt.take() {
+            Some(adapt) => adapt.done_to(own, &seed),
+            None => own,
+        };
+        let proof = Proof::new(own, &seed, own_masks);
+        let coefficients = common([&seed, &of_next.seed, &of_prev.seed]);
+        let products = Combined::new(self.device, products, in_common, &coefficients);
+        Ok(Verification { proof, of_next, of_prev, products })
+    }
 
-        // Message k goes to the party after alone, which answers with challenge k. The party before says the same one round
-        // later, when the answer of the party after has told it that message k was in.
-        let mut answer = vec![];
-        for k in 0..folds {
-            let mut to_next = proof.message(self, k, &products);
-            if k > 0 {
-                to_next.extend(ahead.reveal(k - 1));
-            }
-            let expected = behind.shapes.message_bytes(k);
-            let len = expected + answer.len();
-            let out = Messages { prev: vec![], next: to_next };
-            let got = self.talk("proof: values", out, (len, 0))?.prev;
-            let (message, again) = got.split_at(expected);
-            self.agree(again, &answer)?;
-            let (of_bits, of_ring) = message.split_at(behind.shapes.bits.message_bytes(k));
-            behind.fold_bits(self, k, of_bits, &products);
-            ahead.fold_bits(self, k, &[], &products);
-            answer = vec![];
-            if k + 1 < folds {
-                let out = Messages { prev: behind.reveal(k), next: here() };
-                let got = self.talk("proof: challenge", out, (1, proof.shapes.challenge_bytes(k)))?;
-                self.present(prev, &got.prev)?;
-                answer = got.next;
-            }
-            let r: Vec<u64> = answer.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-            let point = products
-                .shared(k)
-                .map(|vars| common_point([&r, &ahead.challenges[k], &behind.challenges[k]], vars));
-            behind.fold_ring(self, k, of_ring, point.as_deref(), &products);
-            ahead.fold_ring(self, k, &[], point.as_deref(), &products);
-            proof.fold(self, k, &r, point.as_deref(), &products);
-            if let Some(point) = &point {
-                products.fold(self.device, point);
-            }
+    /// Round 3, first half: values of fold `k` go to the party after alone, which answers with challenge `k`. The party
+    /// before says the same a round later, when the answer of the party after has told it that the values were in.
+    fn exchange_values(
+        &mut self,
+        all: &mut Verification,
+        k: usize,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, RunError> {
+        let mut out = all.proof.message(self, k, &all.products);
+        if k > 0 {
+            out.extend(all.of_next.reveal(k - 1));
         }
+        let expected = all.of_prev.shapes.message_bytes(k);
+        let len = expected + answer.len();
+        let mut got = self.talk("proof: values", Messages { prev: vec![], next: out }, (len, 0))?.prev;
+        let again = got.split_off(expected);
+        self.agree(&again, answer)?;
+        Ok(got)
+    }
 
+    /// Round 3, second half: the answer to the values of the party before, `message`, and, where there is a next fold, its
+    /// own verifiers' answer to this party. All three proofs go on at their challenges.
+    fn exchange_challenges(
+        &mut self,
+        all: &mut Verification,
+        k: usize,
+        message: &[u8],
+        goes_on: bool,
+    ) -> Result<Vec<u8>, RunError> {
+        let Verification { proof, of_next, of_prev, products } = all;
+        let (of_bits, of_ring) = message.split_at(of_prev.shapes.bits.message_bytes(k));
+        of_prev.fold_bits(self, k, of_bits, products);
+        of_next.fold_bits(self, k, &[], products);
+        let mut answer = vec![];
+        if goes_on {
+            let out = Messages { prev: of_prev.reveal(k), next: vec![HERE] };
+            let got = self.talk("proof: challenge", out, (1, proof.shapes.challenge_bytes(k)))?;
+            self.present(self.id.prev(), &got.prev)?;
+            answer = got.next;
+        }
+        let r: Vec<u64> = answer.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        let point = products
+            .common_vars(k)
+            .map(|vars| common_point([&r, &of_next.challenges[k], &of_prev.challenges[k]], vars));
+        of_prev.fold_ring(self, k, of_ring, point.as_deref(), products);
+        of_next.fold_ring(self, k, &[], point.as_deref(), products);
+        proof.fold(self, k, &r, point.as_deref(), products);
+        if let Some(point) = &point {
+            products.fold(self.device, point);
+        }
+        Ok(answer)
+    }
+
+    /// Rounds 4 to 6: the verifiers of each proof compare what is left of it, and all tell all what they found.
+    fn compare_last_values(
+        &mut self,
+        Verification { of_next, of_prev, .. }: &Verification,
+    ) -> Result<(), RunError> {
+        let (next, prev) = (self.id.next(), self.id.prev());
         // The prover has seen the same challenges from both: only then does what the party before holds fit what the
         // party after was sent, so that their sum says nothing new.
-        let got = self.talk("proof: challenges agree", Messages { prev: here(), next: vec![] }, (0, 1))?;
+        let out = Messages { prev: vec![HERE], next: vec![] };
+        let got = self.talk("proof: challenges agree", out, (0, 1))?;
         self.present(next, &got.next)?;
-        let lens = (ahead.shapes.final_bytes(), behind.shapes.final_bytes());
-        let out = Messages { prev: ahead.finish(), next: behind.finish() };
+        let lens = (of_next.shapes.final_bytes(), of_prev.shapes.final_bytes());
+        let out = Messages { prev: of_next.finish(), next: of_prev.finish() };
         let got = self.talk("proof: last values", out, lens)?;
-        let accepted = [(next, ahead.accepts(&got.prev)), (prev, behind.accepts(&got.next))];
+        let accepted = [(next, of_next.accepts(&got.prev)), (prev, of_prev.accepts(&got.next))];
         let refused = accepted.iter().find(|(_, accepted)| !accepted);
 
         let verdict = || vec![if refused.is_some() { REFUSED } else { HERE }];
@@ -268,7 +330,7 @@ impl Party<'_> {
             return Err(RunError::Dishonest { prover, verifier, step, layer });
         }
         for (peer, byte) in [(prev, &got.prev), (next, &got.next)] {
-            if byte[..] != [HERE] {
+            if byte[..] != [HERE] && !mutation::active("verdicts-ignored") {
                 return Err(RunError::Refused { peer, step, layer });
             }
         }
@@ -277,7 +339,7 @@ impl Party<'_> {
 
     /// Both verifiers must have sent the same challenges.
     fn agree(&self, before: &[u8], after: &[u8]) -> Result<(), RunError> {
-        if before == after {
+        if before == after || mutation::active("challenges-not-compared") {
             return Ok(());
         }
         let (step, layer) = self.place();

@@ -13,7 +13,7 @@ use privet_plan::suite::Operands;
 use privet_prg::{Domain, Seed};
 use privet_rep3::{
     Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Revealed, RunError, Security, Share,
-    SharedWeights, States,
+    SharedWeights, States, run_coins,
 };
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
@@ -39,6 +39,16 @@ pub type Ends = [(Box<dyn Channel>, Box<dyn Channel>); 3];
 pub fn keys(seed: &Seed) -> [Keys; 3] {
     let key = |id: PartyId| seed.derive(Domain::Pair, id.index() as u64);
     PartyId::ALL.map(|id| Keys { own: key(id), next: key(id.next()), common: seed.derive(Domain::Common, 0) })
+}
+
+/// The key of the coins of a run with these keys.
+pub fn coins_of(keys: &[Keys; 3]) -> Seed {
+    run_coins(keys.each_ref().map(|keys| &keys.own))
+}
+
+/// Keys of one use of a session's, at all parties.
+pub fn derived(keys: &[Keys; 3], index: u64) -> [Keys; 3] {
+    keys.each_ref().map(|keys| keys.derive(index))
 }
 
 impl World {

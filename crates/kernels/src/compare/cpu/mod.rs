@@ -11,6 +11,7 @@ mod portable;
 mod vaes;
 
 use super::{BLOCK, CompareShape, LEAF_BITS};
+use crate::secret::mask64;
 use crate::{CompareOut, CpuCap};
 use portable::Portable;
 use privet_prg::TreeHash;
@@ -123,7 +124,7 @@ fn levels(bits: u32) -> impl Iterator<Item = u32> {
 /// `1 << (alpha mod 128)` without a shift by a secret amount: LLVM may turn a 128-bit shift into a branch.
 fn one_hot(alpha: u64) -> u128 {
     let bit = 1u64 << (alpha & 63);
-    let high = (alpha >> 6 & 1).wrapping_neg();
+    let high = mask64(alpha >> 6);
     ((bit & high) as u128) << 64 | (bit & !high) as u128
 }
 

@@ -3,14 +3,10 @@
 
 use super::{Block, BlockOut, Deal};
 use crate::compare::BLOCK;
+use crate::secret::mask128;
 use privet_prg::TreeHash;
 
 pub(super) struct Portable<'a>(pub &'a TreeHash);
-
-/// All ones where the lowest bit of `b` is set, without a branch.
-fn mask(b: u128) -> u128 {
-    (b & 1).wrapping_neg()
-}
 
 fn load(row: &[u8], out: &mut [u128; BLOCK]) {
     for (o, b) in out.iter_mut().zip(row.as_chunks::<16>().0) {
@@ -36,8 +32,9 @@ impl Block for Portable<'_> {
             let mut h = s;
             self.0.inner(&mut h);
             for j in 0..BLOCK {
-                let right = mask((x[j] >> level) as u128);
-                let l = h[j] ^ (cw[j] & mask(s[j]));
+                // public
+                let right = ((x[j] >> level & 1) as u128).wrapping_neg();
+                let l = h[j] ^ (cw[j] & mask128(s[j]));
                 siblings[j] ^= (l ^ s[j]) & !right;
                 s[j] = l ^ (s[j] & right);
             }
@@ -47,7 +44,7 @@ impl Block for Portable<'_> {
         self.0.leaf(&mut leaf);
         let mut out = BlockOut::default();
         for j in 0..BLOCK {
-            let word = leaf[j] ^ (cw[j] & mask(s[j]));
+            let word = leaf[j] ^ (cw[j] & mask128(s[j]));
             let at = x[j] & 127;
             let above = (word & (!1 << at)).count_ones() as u64 ^ siblings[j] as u64;
             out.lt |= (above & 1) << j;
@@ -74,9 +71,9 @@ impl Block for Portable<'_> {
             self.0.inner(&mut h1);
             let mut cw = [0; BLOCK];
             for j in 0..BLOCK {
-                let right = mask((deal.alpha[j] >> level) as u128);
+                let right = mask128((deal.alpha[j] >> level) as u128);
                 cw[j] = h0[j] ^ h1[j] ^ (delta[j] & !right);
-                s[j] = h0[j] ^ (cw[j] & mask(s[j])) ^ (s[j] & right);
+                s[j] = h0[j] ^ (cw[j] & mask128(s[j])) ^ (s[j] & right);
             }
             let (row0, row1) = next();
             store(row0, &cw);

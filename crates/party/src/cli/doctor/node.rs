@@ -2,7 +2,7 @@
 
 use super::{Findings, Patient};
 use crate::cli::certs;
-use crate::config::{Deployment, Node, Place};
+use crate::config::{Deployment, Node, Place, check_insecure};
 use crate::family::forecast;
 use crate::report::bytes;
 use crate::session::owner::roles;
@@ -16,7 +16,10 @@ use privet_plan::program::NamedPlan;
 use std::path::Path;
 
 pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
-    if patient.node.insecure {
+    let refused = patient.deployment.as_ref().and_then(|d| check_insecure(&patient.node, d).err());
+    if let Some(e) = refused {
+        findings.fail("transport", e.to_string(), e.remedy());
+    } else if patient.node.insecure {
         let found = "`insecure` is set: anybody on the network can read and change everything";
         findings.warn(
             "transport",

@@ -3,7 +3,7 @@
 use super::{Findings, Patient};
 use crate::cli::probe;
 use crate::config::{Address, Place};
-use privet_net::{NetError, Security};
+use privet_net::{NetError, Protection};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ const SKEW_S: f64 = 60.0;
 pub(super) fn examine(patient: &Patient, timeout: Duration, findings: &mut Findings) {
     let Some(deployment) = &patient.deployment else { return };
     let security = match (patient.node.insecure, &patient.identity) {
-        (true, _) => Security::InsecurePlain,
-        (false, Some(identity)) => Security::Tls(identity.clone()),
+        (true, _) => Protection::InsecurePlain,
+        (false, Some(identity)) => Protection::Tls(identity.clone()),
         (false, None) => return,
     };
     let plan_hash = patient.program.as_ref().map_or([0; 32], |p| p.hash());

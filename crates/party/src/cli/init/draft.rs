@@ -5,6 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, value};
 
+/// What follows where there is a dealer.
+const DEALER: &str = "\n\
+    # Every party refuses keys of the dealer of which fewer sessions than this were opened and checked.\n\
+    # [fss]\n\
+    # min_checks = 4             # 0 when absent: keys need no check\n";
+
 /// A deployment file that may still lack places. Edits keep the operator's comments and order.
 #[derive(Debug)]
 pub struct Draft {
@@ -38,7 +44,11 @@ impl Draft {
              [timeouts]\n\
              connect = 30\n\
              step = 300\n\
-             heartbeat = 5\n"
+             heartbeat = 5\n{}",
+            match protocol.has_dealer() {
+                true => DEALER,
+                false => "",
+            }
         );
         Ok(Draft { path: path.to_owned(), doc: parse(path, &text)? })
     }

@@ -211,6 +211,6 @@ fn node_text(me: &Place, deployment: &str, weights: Option<&Path>, threads: Opti
          {weights}\n\
          {threads}\n\
          # disk_budget = \"50 GB\"      # refuse to store more than this\n\
-         # insecure = false           # true: plain TCP, stamped on every report\n"
+         # insecure = false           # true: plain TCP, between nodes of one machine; stamped on every report\n"
     )
 }

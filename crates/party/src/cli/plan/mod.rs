@@ -84,7 +84,7 @@ struct Entry<T> {
     of: T,
 }
 
-/// Say something about the plans that were chosen: for machines one JSON value, of the plan itself where the file is one.
+/// Say something about the plans that were chosen, for machines one JSON value, of the plan itself where the file is one.
 fn each<T: Serialize>(
     choice: &Choice,
     json: bool,

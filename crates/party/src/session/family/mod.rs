@@ -90,19 +90,27 @@ pub(super) trait Family: Send + Sized + 'static {
     }
     /// The open session is over; so is a claim on a run.
     fn close(&mut self);
-    /// The claimed run will not take place; its number stays used.
+    /// The claimed run will not take place.
     fn give_up_claim(&mut self);
+    /// All parties agreed on the claimed run and go on with it: its number is used, however it ends.
+    fn go_on(&mut self) {}
 
     /// The session that can be begun next.
     fn next_session(&self) -> Result<Id, JobError>;
     /// The number of the open session's next run.
     fn next_run(&self) -> Result<u64, JobError>;
 
+    /// The session that what is prepared now, with so many checks, would be added to; none where it needs a new one.
+    fn session_to_extend(&self, checks: u64) -> Option<Id> {
+        self.open_session().filter(|_| checks == 0)
+    }
+
     /// Whether it can prepare what is asked for.
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError>;
     /// Whether a session can be begun; nothing is used up.
     fn may_begin(&self, session: Id) -> Result<(), JobError>;
-    /// Take run `index` of the open session, once and for all. [`JobError::Lacks`] where it is not there, and others may be.
+    /// Take run `index` of the open session, once and for all, or (where nothing is used up before all agree) until
+    /// [`Family::give_up_claim`]. [`JobError::Lacks`] where it is not there, and others may be.
     fn claim(&mut self, index: u64) -> Result<(), JobError>;
 
     /// Have ready what runs use up; gives the bytes of keys that came.

@@ -1,3 +1,5 @@
+mod adaptive;
+mod hidden;
 mod products;
 
 use super::batch::Role;
@@ -20,7 +22,7 @@ struct Statement {
     /// Left and right.
     terms: Vec<[Factor; 2]>,
     /// The verifiers'.
-    s: [Vec<u64>; 2],
+    rest: [Vec<u64>; 2],
 }
 
 fn algebra(kind: Kind) -> Algebra {
@@ -79,7 +81,7 @@ fn statement(prg: &mut Prg, kind: Kind, prover: PartyId, words: usize, terms: us
         }
     }
     algebra(kind).negate(&mut after);
-    Statement { kind, prover, terms, s: [before, after] }
+    Statement { kind, prover, terms, rest: [before, after] }
 }
 
 impl Statement {
@@ -97,8 +99,8 @@ impl Statement {
                 let of = |term: &[Factor; 2]| {
                     [0, 1].map(|f| term[f][side].as_ref().map(|summand| column(f, summand)))
                 };
-                let s = self.s[side].clone().into();
-                View::Verifier { terms: self.terms.iter().map(of).collect(), s }
+                let rest = self.rest[side].clone().into();
+                View::Verifier { terms: self.terms.iter().map(of).collect(), rest }
             }
         };
         party.transcript.as_mut().unwrap().push(self.kind, self.prover, view);
@@ -126,7 +128,7 @@ fn true_statements_pass() {
                 about.iter().map(|&p| statement(&mut prg, kind, p, words, terms)).collect();
             let results = three(Security::Malicious, |party| {
                 statements.iter().for_each(|s| s.push(party));
-                party.verify().map(|()| (party.stats.sent_bytes, party.stats.rounds))
+                party.verify().map(|()| (party.checks.sent_bytes, party.checks.rounds))
             });
             let mut stated: [Stated; 3] = Default::default();
             for s in &statements {
@@ -154,7 +156,7 @@ fn nothing_to_prove_costs_nothing() {
         statement(&mut stream(), Kind::Bits, PartyId::ALL[1], 0, 2).push(party);
         party.verify().unwrap();
         party.verify().unwrap();
-        party.stats.rounds
+        party.checks.rounds
     });
     assert_eq!(rounds, [0; 3]);
 }
@@ -189,7 +191,7 @@ impl Lie {
             (kind, Place::Factor { factor, .. }) if of_bits(kind, factor) => 1,
             _ => 64,
         };
-        let (side, word) = (below(2), below(s.s[0].len()));
+        let (side, word) = (below(2), below(s.rest[0].len()));
         Lie { place, side, word, bit: below(bits) as u32, only: PartyId::new(below(6) as u8) }
     }
 
@@ -212,7 +214,7 @@ impl Lie {
         let mut told = s.clone();
         let column = match self.place {
             Place::Factor { term, factor } => told.terms[term][factor][self.side].as_mut().expect("there"),
-            Place::Sum => &mut told.s[self.side],
+            Place::Sum => &mut told.rest[self.side],
         };
         column[self.word] ^= 1 << self.bit;
         told

@@ -148,7 +148,7 @@ fn no_wrong_element_passes() {
                     let transcript = party.transcript.as_mut().unwrap();
                     assert!(transcript.products.is_empty() && transcript.claims.len() == 3);
                     for claim in transcript.claims.iter_mut().filter(|claim| claim.prover == liar) {
-                        let Some(s) = &mut claim.s else { continue };
+                        let Some(s) = &mut claim.rest else { continue };
                         if party.id == if side == "before" { liar.prev() } else { liar.next() } {
                             let mut words = s.to_vec();
                             let at = attempt % words.len();

@@ -1,7 +1,8 @@
 //! Dealing records: the dealer's masks of a session, and a pipeline from gates to two record writers.
 
-use crate::store::format::{Header, RecordId, RecordSink, RecordWriter};
-use crate::store::{PendingFile, SessionKeys, StoreError, pending_record, write_session};
+use super::keys::SessionKeys;
+use crate::store::format::{Header, RecordSink, RecordWriter};
+use crate::store::{PendingFile, SessionId, StoreError, pending_record, write_session};
 use privet_family::NodeStats;
 use privet_fss::keys::{KeyError, KeySink};
 use privet_fss::{Dealer, SessionMasks};
@@ -22,7 +23,8 @@ const FRAMES_IN_FLIGHT: usize = 8;
 ///
 /// Everything in it follows from one master seed M, which is only ever derived from, never expanded:
 /// the public name is `M.derive(Public, 0)`, the seed of [`SessionMasks`] `M.derive(Session, 0)`, and the
-/// seed of record i `M.derive(Record, i)`. As a derivation is a PRF keyed by M, name and keys say nothing
+/// seed of record i is K = `M.derive(Record, i)`. The public name of the set that both parties' records i make up is
+/// `K.derive(Public, 0)`. As a derivation is a PRF keyed by M, name and keys say nothing
 /// about M; whoever is given M can deal the session again, bit for bit (`docs/dealer-checks.md`).
 pub struct DealerSession {
     /// The session's public name.
@@ -80,12 +82,14 @@ impl DealerSession {
     /// What each party must be given of the session.
     pub fn keys(&self) -> [SessionKeys; 2] {
         [0, 1].map(|party| SessionKeys {
-            session: self.session,
-            plan: self.plan_hash,
-            party: party as u8,
+            id: self.id(party as u8),
             seed: self.masks.party_seeds()[party].clone(),
             hash: *self.masks.hash_keys(),
         })
+    }
+
+    fn id(&self, party: u8) -> SessionId {
+        SessionId { session: self.session, party, plan: self.plan_hash }
     }
 
     /// Hash of the plan it deals for.
@@ -103,9 +107,11 @@ impl DealerSession {
 
     /// The header of `party`'s record `index`.
     pub fn header(&self, index: u64, party: u8) -> Header {
-        let [s0, s1] = Dealer::record_seeds(&self.record(index));
+        let record = self.record(index);
+        let [s0, s1] = Dealer::record_seeds(&record);
         Header {
-            id: RecordId { session: self.session, index, party, plan: self.plan_hash },
+            id: self.id(party).record(index),
+            set: *record.derive(Domain::Public, 0).expose(),
             seed: if party == 0 { s0 } else { s1 },
         }
     }
@@ -176,7 +182,7 @@ impl DealerSession {
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<NodeStats>, StoreError> {
         for (keys, store) in self.keys().iter().zip(stores) {
-            write_session(store, keys)?;
+            write_session(store, &keys.file(0))?;
         }
         let mut total: Vec<NodeStats> = Vec::new();
         for &index in indices {

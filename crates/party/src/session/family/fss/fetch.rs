@@ -1,12 +1,14 @@
 //! A party's side of a deal: ask the dealer, store what comes.
 
 use super::dealer::{CHUNK_BYTES, CREDIT_CHUNKS};
+use super::keys::SessionKeys;
 use super::messages::{DealReply, DealRequest};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
-use crate::store::{SessionKeys, Shelf, Staged, StoreError};
+use crate::store::{Shelf, Staged, StoreError};
 use privet_net::Channel;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 /// Why keys did not arrive.
 #[derive(Debug, Error)]
@@ -76,7 +78,9 @@ pub fn receive(
     Ok((session, bytes))
 }
 
-/// Hear what the dealer begins to send, and store the session's keys.
+/// Hear what the dealer begins to send. The keys of a new session are stored, if its name is new; further records of a session
+/// are admitted, if the dealer gives the same keys of it again and numbers that are all new. What the store holds stays as it is
+/// whatever the dealer says.
 pub fn begin(
     channel: &mut dyn Channel,
     shelf: &Shelf,
@@ -89,12 +93,12 @@ pub fn begin(
         DealReply::Forgotten => return Err(FetchError::Forgotten),
         DealReply::Refused { reason } => return Err(FetchError::Refused(reason)),
     };
-    let keys = channel.recv_up_to(&Talk::Keys.step(), 4096)?;
+    let keys = Zeroizing::new(channel.recv_up_to(&Talk::Keys.step(), 4096)?);
     let keys = SessionKeys::decode(&keys).ok_or(FetchError::Foreign("form"))?;
-    if keys.session != session.0 || keys.party != party {
+    if keys.id.session != session.0 || keys.id.party != party {
         return Err(FetchError::Foreign("session"));
     }
-    if &keys.plan != plan || request.session.is_some_and(|s| s != session) {
+    if &keys.id.plan != plan || request.session.is_some_and(|s| s != session) {
         return Err(FetchError::Foreign("plan"));
     }
     // A new session's records are numbered from 0, the same at both parties; all are numbered upwards.
@@ -104,7 +108,12 @@ pub fn begin(
     if !all || !upwards || new && !indices.iter().copied().eq(0..request.runs) {
         return Err(FetchError::Foreign("number"));
     }
-    shelf.session(&keys)?;
+    let file = keys.file(request.checks);
+    if new {
+        shelf.new_session(&file, request.runs)?
+    } else {
+        shelf.further_records(&file, &indices)?
+    }
     Ok(Deal { session, indices })
 }
 

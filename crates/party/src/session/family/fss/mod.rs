@@ -5,6 +5,7 @@ mod checks;
 pub mod deal;
 pub mod dealer;
 mod fetch;
+pub mod keys;
 mod known;
 pub mod messages;
 mod owner;
@@ -21,10 +22,11 @@ use crate::session::owner::{OwnerError, Piece, Shared, states as states_of};
 use crate::session::party::Log;
 use crate::session::peers::Others;
 use crate::store::format::RecordId;
-use crate::store::{ClaimedRecord, SessionKeys, SessionName, Space, Store, StoreError, hex};
+use crate::store::{ClaimedRecord, Fresh, SessionId, Space, Store, StoreError, hex, in_full};
 use crate::sys;
 use checks::{CheckError, Checker};
 use fetch::{FetchError, fetch};
+use keys::{Keys, SessionKeys};
 use messages::DealRequest;
 use owner::{granted_seeds, mask_each, mask_seeds};
 use privet_family::NodeStats;
@@ -35,6 +37,7 @@ use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
 use privet_prg::{Seed, TreeHash};
 use privet_ring::{Ring, pack, unpack};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,7 +53,7 @@ enum FssError {
     #[error("{0}")]
     Store(#[from] StoreError),
     #[error("no keys from the dealer: {0}")]
-    Dealer(FetchError),
+    Dealer(#[source] FetchError),
     #[error("no checked keys: {0}")]
     Checked(#[from] CheckError),
     #[error("{0}")]
@@ -65,6 +68,23 @@ enum FssError {
         "a stream of keys cannot be checked, because opening needs all of them at once: prepare with checks, without a stream"
     )]
     CheckedStream,
+    #[error(
+        "this deployment demands {least} checks of the dealer (`min_checks` in deployment.toml), and a stream of keys cannot be \
+         checked: prepare with checks, without a stream"
+    )]
+    UncheckedStream { least: u64 },
+    #[error(
+        "this deployment demands {least} checks of the dealer (`min_checks` in deployment.toml), and {asked} were asked for: \
+         prepare with {least} checks or more"
+    )]
+    FewChecks { asked: u64, least: u64 },
+    #[error("further keys of an open session cannot be checked: prepare them with checks, for a new session")]
+    CheckedSession,
+    #[error(
+        "the two parties hold keys that were not dealt together: a file of one store is of another deal; prepare anew, and \
+         carry both parties' files of a deal together"
+    )]
+    OtherSet,
     #[error("the two parties received different tensors from an owner: its connection or program is broken")]
     Disagree,
 }
@@ -81,8 +101,17 @@ impl From<StoreError> for JobError {
     }
 }
 
+/// A session that was begun, whose weights are shared next.
+struct Begun {
+    keys: SessionKeys,
+    /// Checks that it passed.
+    checks: u64,
+}
+
 struct Open {
     id: Id,
+    /// Checks that it passed.
+    checks: u64,
     hash: TreeHash,
     weights: MaskedWeights,
 }
@@ -95,7 +124,7 @@ pub(in crate::session) struct Fss {
     plan_hash: [u8; 32],
     device: Arc<dyn Device>,
     store: Store,
-    begun: Option<SessionKeys>,
+    begun: Option<Begun>,
     open: Option<Open>,
     claimed: Option<(RecordId, ClaimedRecord)>,
     /// The last one that was asked for, also when it has ended.
@@ -118,11 +147,15 @@ impl Masked {
         Ok(())
     }
 
-    /// Both parties must hold the same; it is public to both, so its digest is.
-    fn compare(&self, peer: &mut dyn Channel) -> Result<(), JobError> {
-        let ours = self.digest.finalize();
-        let theirs = peer.exchange(&Talk::Digest.step(), ours.as_bytes().to_vec(), 32)?;
-        if theirs == ours.as_bytes() { Ok(()) } else { Err(FssError::Disagree.into()) }
+    /// Both parties must hold the same, under keys that were dealt together: `set` names those. Both are public to the two,
+    /// so a digest is. This is the first message between the parties that depends on these keys.
+    fn compare(&self, set: &[u8; 16], peer: &mut dyn Channel) -> Result<(), JobError> {
+        let ours = [&set[..], self.digest.finalize().as_bytes()].concat();
+        let theirs = peer.exchange(&Talk::Digest.step(), ours.clone(), ours.len())?;
+        if theirs[..set.len()] != *set {
+            return Err(FssError::OtherSet.into());
+        }
+        if theirs == ours { Ok(()) } else { Err(FssError::Disagree.into()) }
     }
 }
 
@@ -161,6 +194,22 @@ impl Fss {
         Fss { party, links, plan, plan_hash, device, store, begun, open, claimed, stream, log }
     }
 
+    fn session_id(&self, session: Id) -> SessionId {
+        SessionId { session: session.0, party: self.party, plan: self.plan_hash }
+    }
+
+    /// Checks that the deployment demands of all keys.
+    fn least_checks(&self) -> u64 {
+        self.links.config.deployment.min_checks
+    }
+
+    /// Sessions that nobody began and whose checks suffice.
+    fn fresh_sessions(&self) -> Result<Vec<Fresh>, StoreError> {
+        let mut sessions = self.store.fresh_sessions(&self.plan_hash)?;
+        sessions.retain(|s| s.checks >= self.least_checks());
+        Ok(sessions)
+    }
+
     fn peer(&self) -> u8 {
         1 - self.party
     }
@@ -168,7 +217,7 @@ impl Fss {
     /// The seed under which tensors of a kind are masked now.
     fn seed(&self, kind: Shared) -> Result<&Seed, JobError> {
         match kind {
-            Shared::Weights => self.begun.as_ref().map(|k| &k.seed).ok_or(JobError::NotOpen),
+            Shared::Weights => self.begun.as_ref().map(|b| &b.keys.seed).ok_or(JobError::NotOpen),
             // States are not masked: nobody asks.
             Shared::Inputs | Shared::States => {
                 self.claimed.as_ref().map(|(_, r)| &r.header.seed).ok_or(FssError::NoKeys.into())
@@ -218,7 +267,7 @@ impl Fss {
             let shelf = fss.store.shelf()?;
             say(&mut dealer, Talk::Deal, request)?;
             let deal = fetch::begin(&mut dealer, &shelf, fss.party, &fss.plan_hash, request)?;
-            Ok(Stream::begin(dealer, shelf, deal, ahead))
+            Ok(Stream::begin(dealer, shelf, deal, ahead, fss.log.clone()))
         })?;
         let bytes = stream.await_first().map_err(FssError::Stream)?;
         self.stream = Some(stream);
@@ -253,7 +302,7 @@ impl Family for Fss {
     type States = States;
 
     fn prepared(&self) -> usize {
-        self.store.fresh_sessions(&self.plan_hash).map_or(0, |s| s.len())
+        self.fresh_sessions().map_or(0, |s| s.len())
     }
 
     fn open_session(&self) -> Option<Id> {
@@ -273,13 +322,14 @@ impl Family for Fss {
     /// A session that was begun is never begun again, so its keys are worth nothing.
     fn close(&mut self) {
         self.claimed = None;
-        let over = self.open.take().map(|o| o.id).or_else(|| self.begun.take().map(|k| Id(k.session)));
+        let over =
+            self.open.take().map(|o| o.id).or_else(|| self.begun.take().map(|b| Id(b.keys.id.session)));
         let Some(session) = over else { return };
         if self.stream_of(session).is_some() {
             self.stream = None;
         }
         if let Err(e) = self.store.drop_session(&session.0) {
-            (self.log)(&format!("the keys of an ended session could not be removed: {e}"));
+            (self.log)(&format!("the keys of an ended session could not be removed: {}", in_full(&e)));
         }
     }
 
@@ -289,11 +339,13 @@ impl Family for Fss {
 
     fn next_session(&self) -> Result<Id, JobError> {
         let mut sessions = self.store.fresh_sessions(&self.plan_hash)?;
-        sessions.retain(|(_, records)| !records.is_empty());
-        // The one whose records still come, if there is one: it lasts longest.
-        let streamed = |(session, _): &&(SessionName, _)| self.stream_of(Id(*session)).is_some();
-        let session = sessions.iter().find(streamed).or(sessions.first());
-        Ok(session.map(|(session, _)| Id(*session)).ok_or_else(|| self.no_keys())?)
+        sessions.retain(|s| !s.records.is_empty());
+        // Checked keys come before others, whoever had those prepared; of equals the one whose records still come, if there is
+        // one: it lasts longest.
+        let order = |s: &&Fresh| (Reverse(s.checks), self.stream_of(Id(s.session)).is_none());
+        let session = Id(sessions.iter().min_by_key(order).ok_or_else(|| self.no_keys())?.session);
+        self.may_begin(session)?;
+        Ok(session)
     }
 
     fn next_run(&self) -> Result<u64, JobError> {
@@ -303,17 +355,33 @@ impl Family for Fss {
         Ok(stored.or_else(coming).ok_or_else(|| self.no_keys())?)
     }
 
+    fn session_to_extend(&self, checks: u64) -> Option<Id> {
+        // Opening an open session would reveal what it hides, and what was checked stays checked.
+        self.open.as_ref().filter(|open| checks == 0 && open.checks == 0).map(|open| open.id)
+    }
+
+    /// Each party sees to the deployment's demand by itself, whoever asks for less.
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
-        if what.stream && what.checks > 0 { Err(FssError::CheckedStream.into()) } else { Ok(()) }
+        let (asked, least) = (what.checks, self.least_checks());
+        match what {
+            Preparation { stream: true, .. } if asked > 0 => Err(FssError::CheckedStream.into()),
+            Preparation { stream: true, .. } if least > 0 => Err(FssError::UncheckedStream { least }.into()),
+            _ if asked < least => Err(FssError::FewChecks { asked, least }.into()),
+            Preparation { session: Some(_), .. } if what.session != self.session_to_extend(asked) => {
+                Err(FssError::CheckedSession.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn may_begin(&self, session: Id) -> Result<(), JobError> {
-        Ok(self.store.may_begin(&session.0, self.party, &self.plan_hash)?)
+        self.store.may_begin(&self.session_id(session), self.least_checks())?;
+        Ok(())
     }
 
     fn claim(&mut self, index: u64) -> Result<(), JobError> {
         let session = self.open.as_ref().ok_or(JobError::NotOpen)?.id;
-        let id = RecordId { session: session.0, index, party: self.party, plan: self.plan_hash };
+        let id = self.session_id(session).record(index);
         let patience = self.links.config.deployment.timeouts.step;
         if let Some(stream) = self.stream_of(session) {
             stream.await_record(index, patience).map_err(|e| match e {
@@ -349,7 +417,13 @@ impl Family for Fss {
 
     fn begin(&mut self, session: Id, _: &mut Others) -> Result<(), JobError> {
         self.close();
-        self.begun = Some(self.store.begin_session(&session.0, self.party, &self.plan_hash)?);
+        let (id, least) = (self.session_id(session), self.least_checks());
+        let file = self.store.begin_session(&id, least)?;
+        let refused = |source| {
+            let path = self.store.session_dir(&session.0).display().to_string();
+            StoreError::Format { what: format!("session {}", session.short()), path, source }
+        };
+        self.begun = Some(Begun { keys: SessionKeys::of_file(&file).map_err(refused)?, checks: file.checks });
         Ok(())
     }
 
@@ -406,11 +480,12 @@ impl Family for Fss {
     }
 
     fn open(&mut self, masked: Masked, others: &mut Others) -> Result<(), JobError> {
-        masked.compare(others.to(self.peer())?)?;
-        let keys = self.begun.take().ok_or(JobError::NotOpen)?;
+        let shared = self.begun.as_ref().ok_or(JobError::NotOpen)?.keys.shared_name();
+        masked.compare(&shared, others.to(self.peer())?)?;
+        let Begun { keys, checks } = self.begun.take().ok_or(JobError::NotOpen)?;
         let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), keys.seed, masked.tensors)
             .map_err(FssError::Eval)?;
-        self.open = Some(Open { id: Id(keys.session), hash: TreeHash::new(keys.hash), weights });
+        self.open = Some(Open { id: Id(keys.id.session), checks, hash: TreeHash::new(keys.hash), weights });
         Ok(())
     }
 
@@ -419,7 +494,7 @@ impl Family for Fss {
         let (id, mut record) = self.claimed.take().ok_or(FssError::NoKeys)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
         let peer = others.to(self.peer())?;
-        masked.compare(peer)?;
+        masked.compare(&record.header.set, peer)?;
         let inputs: HashMap<usize, Vec<u64>> = Shared::Inputs
             .all(&self.plan)
             .into_iter()
@@ -429,7 +504,8 @@ impl Family for Fss {
         let start = Instant::now();
         let party = PartyId::BOTH[self.party as usize & 1];
         let seed = record.header.seed.clone();
-        let mut cx = Eval::new(party, self.device.as_ref(), &open.hash, id.index, seed, &mut record, peer);
+        let mut keys = Keys(&mut record);
+        let mut cx = Eval::new(party, self.device.as_ref(), &open.hash, id.index, seed, &mut keys, peer);
         let evaluator = Evaluator::new(&self.plan, &open.weights);
         let given = privet_fss::Given { inputs, publics: publics.clone(), states };
         let done = evaluator.run(&mut cx, given, &mut |_| {}).map_err(FssError::Eval)?;
@@ -476,5 +552,43 @@ impl Family for Fss {
             bytes = rest;
         }
         if bytes.is_empty() { Ok(states) } else { Err("something follows its shares".into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_net::mem;
+
+    fn masked(bytes: &[u8]) -> Masked {
+        let mut masked = Masked::default();
+        masked.digest.update(bytes);
+        masked
+    }
+
+    /// What both parties find, each with the name of its keys and what it holds of an owner's tensors.
+    fn found(sets: [[u8; 16]; 2], tensors: [&[u8]; 2]) -> [String; 2] {
+        let (mut a, mut b) = mem::pair();
+        let said = |r: Result<(), JobError>| r.err().map(|e| e.to_string()).unwrap_or_default();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || said(masked(tensors[1]).compare(&sets[1], &mut b)));
+            [said(masked(tensors[0]).compare(&sets[0], &mut a)), other.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn parties_compare_their_keys_and_their_tensors_and_say_which_differ() {
+        assert_eq!(found([[1; 16]; 2], [b"x"; 2]), ["", ""]);
+        let (mut last, mut first) = ([1; 16], [1; 16]);
+        (last[15], first[0]) = (3, 3);
+        for other in [last, first] {
+            // Whatever the tensors: which party's file is wrong, nobody can tell.
+            for tensors in [[&b"x"[..], b"x"], [b"x", b"y"]] {
+                let found = found([[1; 16], other], tensors);
+                assert!(found.iter().all(|e| e.contains("not dealt together")), "{found:?}");
+            }
+        }
+        let found = found([[1; 16]; 2], [b"x", b"y"]);
+        assert!(found.iter().all(|e| e.contains("different tensors from an owner")), "{found:?}");
     }
 }

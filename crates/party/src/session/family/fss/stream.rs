@@ -5,7 +5,8 @@
 
 use super::fetch::{Deal, FetchError, record, stored};
 use crate::session::control::{Id, KeyStream};
-use crate::store::Shelf;
+use crate::session::party::Log;
+use crate::store::{Shelf, in_full};
 use privet_net::{Channel, TcpChannel};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,7 +96,7 @@ pub struct Stream {
 impl Stream {
     /// Receive the records of `deal` from here on, on a thread of its own. At most `ahead` (over 0) are there that no run
     /// has asked for, counting the one that is coming, and only while the store has room.
-    pub fn begin(channel: TcpChannel, shelf: Shelf, deal: Deal, ahead: usize) -> Stream {
+    pub fn begin(channel: TcpChannel, shelf: Shelf, deal: Deal, ahead: usize, log: Log) -> Stream {
         let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
         let shared = Arc::new(Shared { state, changed, stop });
         let shelf = Arc::new(shelf);
@@ -108,6 +109,7 @@ impl Stream {
             let mut channel = channel;
             let result = pump(&mut channel, &shelf, session, &indices, ahead, &shared);
             if let Err(e) = &result {
+                log(&format!("a stream of keys has ended: {}", in_full(e)));
                 channel.abort(&e.to_string());
             }
             shared.lock().ended = Some(result.err().map(|e| e.to_string()));

@@ -1,5 +1,5 @@
 //! `rep3`: three parties, replicated shares. Nothing is prepared: the parties agree on keys when a session begins,
-//! keep them in memory alone, and derive those of each run from its number, which only goes up.
+//! keep them in memory alone, and derive those of each run from its number, which is always the next.
 
 mod owner;
 
@@ -41,10 +41,12 @@ enum Rep3Error {
     #[error("rep3 has no dealer that could be checked: prepare without checks, or not at all")]
     NoDealer,
     #[error(
-        "run {index} of this session is refused: its keys, or later ones, were used before; start party 0 again if it \
-         repeats"
+        "party 0 ordered run {index} of a session of which run {next} is next here: a connection broke while the parties \
+         agreed on a run, or party 0 does not follow the protocol; this party's session is over, ask again for a new one"
     )]
-    Used { index: u64 },
+    OutOfTurn { index: u64, next: u64 },
+    #[error("this session has had all its runs: share the model again")]
+    NoMoreRuns,
 }
 
 impl From<Rep3Error> for JobError {
@@ -63,8 +65,16 @@ struct Open {
     id: Id,
     keys: Keys,
     weights: SharedWeights,
-    /// The highest number of a run that was claimed.
+    /// The number of the last run that all parties agreed on; [`WEIGHTS`] before the first.
     last: u64,
+    /// Runs that ended without a result after their coins may have been known.
+    failed: u64,
+}
+
+impl Open {
+    fn next(&self) -> Result<u64, JobError> {
+        Ok(self.last.checked_add(1).ok_or(Rep3Error::NoMoreRuns)?)
+    }
 }
 
 /// One of the three parties.
@@ -143,8 +153,7 @@ impl Family for Rep3 {
     }
 
     fn next_run(&self) -> Result<u64, JobError> {
-        let last = self.open.as_ref().ok_or(JobError::NotOpen)?.last;
-        Ok(last.checked_add(1).ok_or(Rep3Error::Used { index: last })?)
+        self.open.as_ref().ok_or(JobError::NotOpen)?.next()
     }
 
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
@@ -155,15 +164,24 @@ impl Family for Rep3 {
         Ok(())
     }
 
-    /// A number serves once whatever party 0 orders: two runs under the same keys would mask different values alike.
+    /// Every party counts for itself, so party 0 cannot choose a number. It is used once all agreed ([`Family::go_on`]): what is
+    /// called off before that leaves all parties at the same count. Parties that lost count need another session.
     fn claim(&mut self, index: u64) -> Result<(), JobError> {
-        let open = self.open.as_mut().ok_or(JobError::NotOpen)?;
-        if index <= open.last {
-            return Err(Rep3Error::Used { index }.into());
+        let next = self.next_run()?;
+        if index != next {
+            self.close();
+            return Err(Rep3Error::OutOfTurn { index, next }.into());
         }
-        open.last = index;
         self.claimed = Some(index);
         Ok(())
+    }
+
+    /// Two runs under the same keys would mask different values alike, so nothing is done under a number's keys before it counts
+    /// as used.
+    fn go_on(&mut self) {
+        if let (Some(open), Some(index)) = (&mut self.open, self.claimed) {
+            open.last = index;
+        }
     }
 
     fn prepare(&mut self, _: &Preparation, _: &mut Others) -> Result<u64, JobError> {
@@ -232,12 +250,13 @@ impl Family for Rep3 {
         cx.enter(0, "session");
         cx.compare("shared weights", weights.digests)?;
         let weights = SharedWeights::new(&self.plan, device, self.me, weights.shares)?;
-        self.open = Some(Open { id, keys, weights, last: WEIGHTS });
+        self.open = Some(Open { id, keys, weights, last: WEIGHTS, failed: 0 });
         Ok(())
     }
 
     fn run(&mut self, given: Given<Rep3>, others: &mut Others) -> Result<Ran<States>, JobError> {
         let Given { mut inputs, states, publics } = given;
+        self.go_on();
         let index = self.claimed.take().ok_or(JobError::NotOpen)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
         let (prev, next) = self.neighbours(others)?;
@@ -256,6 +275,13 @@ impl Family for Rep3 {
         let outcome = match Evaluator::new(&self.plan, &open.weights).run(&mut cx, given, &mut |_| {}) {
             Ok(outcome) => outcome,
             Err(e) => {
+                if let Some(open) = &mut self.open {
+                    open.failed += 1;
+                    let (failed, all) = (open.failed, open.last);
+                    (self.log)(&format!(
+                        "{failed} of {all} runs of this session failed after they had begun"
+                    ));
+                }
                 if is_a_finding(&e) {
                     (self.log)("the session is over: a party does not follow the protocol");
                     self.close();

@@ -20,27 +20,57 @@ fn party() -> Rep3 {
     let weights = SharedWeights::new(&plan, device.as_ref(), me, BTreeMap::new()).unwrap();
     let [own, next, common] = [1, 2, 3].map(|b| Seed::from_bytes([b; 16]));
     let mut party = Rep3::new(me, Security::Malicious, plan, device, Arc::new(|_: &str| {}));
-    party.open = Some(Open { id: Id::fresh(), keys: Keys { own, next, common }, weights, last: WEIGHTS });
+    party.open =
+        Some(Open { id: Id::fresh(), keys: Keys { own, next, common }, weights, last: WEIGHTS, failed: 0 });
     party
 }
 
+/// Which numbers a party takes where run `next` is next.
+fn taken(next: u64) -> Vec<u64> {
+    let numbers = [0, 1, 2, 3, 4, 5, 8, 24, 1 << 32, u64::MAX];
+    let takes = |index: u64| {
+        let mut party = party();
+        (1..next).for_each(|run| {
+            party.claim(run).unwrap();
+            party.go_on();
+        });
+        let taken = party.claim(index);
+        assert_eq!(party.open.is_some(), taken.is_ok(), "whoever lost count begins another session");
+        match taken {
+            Ok(()) => true,
+            Err(e) => {
+                let says = format!("ordered run {index} of a session of which run {next} is next");
+                assert!(e.to_string().contains(&says), "{e}");
+                false
+            }
+        }
+    };
+    numbers.into_iter().filter(|&index| takes(index)).collect()
+}
+
+/// A number that party 0 chose would be a choice of the run's coins.
 #[test]
-fn a_number_of_a_run_is_taken_once_and_only_upwards() {
+fn only_the_next_number_is_taken() {
+    for next in [1, 2, 4] {
+        assert_eq!(taken(next), [next]);
+    }
+}
+
+#[test]
+fn a_number_is_used_as_soon_as_all_agreed_and_not_before() {
     let mut party = party();
     assert_eq!(party.next_run().unwrap(), 1);
-    assert!(party.claim(WEIGHTS).is_err(), "the keys under which weights were compared");
     party.claim(1).unwrap();
-    // Called off: the number stays used, and so does every lower one.
+    // Called off before anything was done under its keys: it is next again, at whoever consented and whoever did not.
     party.give_up_claim();
-    for used in [0, 1] {
-        let message = party.claim(used).unwrap_err().to_string();
-        assert!(message.contains(&format!("run {used} of this session is refused")), "{message}");
-    }
-    party.claim(7).unwrap();
-    assert!(party.claim(7).is_err() && party.claim(6).is_err());
-    assert_eq!(party.next_run().unwrap(), 8);
-    party.claim(u64::MAX).unwrap();
-    assert!(party.next_run().is_err() && party.claim(0).is_err(), "numbers do not begin again");
+    assert_eq!(party.next_run().unwrap(), 1);
+    party.go_on();
+    assert_eq!(party.next_run().unwrap(), 1, "without a claim nothing is used");
+    party.claim(1).unwrap();
+    party.go_on();
+    // It failed before its inputs were there: the number is used all the same.
+    assert_eq!(party.next_run().unwrap(), 2);
+    assert!(party.claim(1).is_err());
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::CheckError;
 use crate::session::family::fss::deal::DealerSession;
-use crate::store::checked::{open_record, read_session_file};
+use crate::store::checked::open_record;
 use crate::store::format::RecordWriter;
-use crate::store::{StoreError, hex};
+use crate::store::{SessionFile, StoreError, hex};
 use privet_fss::keys::{KeyError, KeySink};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -28,7 +28,8 @@ pub fn compare(
     }
     let [k0, k1] = dealt.keys();
     let keys = if party == 0 { k0 } else { k1 };
-    if *read_session_file(dir, name)? != *keys.encode() {
+    let (given, right) = (SessionFile::read(dir, name)?, keys.file(0));
+    if given.id != right.id || given.keys != right.keys {
         return Err(wrong("seed and hash keys".into()));
     }
     for index in 0..runs {

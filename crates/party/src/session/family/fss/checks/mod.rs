@@ -10,7 +10,7 @@ use super::deal::DealerSession;
 use super::fetch::{FetchError, receive};
 use super::messages::{DealRequest, OpenReply, OpenRequest, Verdict};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
-use crate::store::{Shelf, Store, StoreError, hex, unhex};
+use crate::store::{Shelf, Store, StoreError, unhex};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError};
 use privet_plan::Plan;
@@ -18,8 +18,7 @@ use privet_prg::Seed;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Sessions that may be opened in one deal.
-pub const MAX_CHECKS: u64 = 255;
+pub use crate::config::MAX_CHECKS;
 
 /// Why checked keys were not accepted. After any of these all sessions of the deal are burnt.
 #[derive(Debug, Error)]
@@ -111,7 +110,7 @@ impl Checker<'_> {
         request: &DealRequest,
         sessions: &mut Vec<Id>,
     ) -> Result<(Id, u64), CheckError> {
-        let bytes = self.receive_all(dealer, store, shelf, request, sessions)?;
+        let bytes = self.receive_all(dealer, shelf, request, sessions)?;
         // The exchange is also what both wait for: before it one party may lack keys, after it none does,
         // and only then is the coin tossed.
         let context = context(request, sessions);
@@ -143,7 +142,6 @@ impl Checker<'_> {
     fn receive_all(
         &self,
         dealer: &mut dyn Channel,
-        store: &Store,
         shelf: &Shelf,
         request: &DealRequest,
         sessions: &mut Vec<Id>,
@@ -152,12 +150,8 @@ impl Checker<'_> {
         let mut total = 0;
         say(dealer, Talk::Deal, request)?;
         for _ in 0..=request.checks {
+            // The shelf refuses a name from an earlier deal, or from this one: it stays burnt, or stays usable.
             let (session, bytes) = receive(dealer, shelf, self.party, &plan, request)?;
-            // A name from an earlier deal must stay burnt, or stay usable, whatever this dealer does.
-            if store.knows(&session.0) || sessions.contains(&session) {
-                let at = "a name that was used before".into();
-                return Err(CheckError::Wrong { session: hex(&session.0[..6]), at });
-            }
             sessions.push(session);
             total += bytes;
         }

@@ -1,7 +1,8 @@
 use super::*;
+use crate::session::family::fss::keys::SessionKeys;
 use crate::session::family::fss::messages::OpenReply;
 use crate::store::format::{Header, RecordWriter};
-use crate::store::{SessionKeys, pending_record, write_session};
+use crate::store::{Fresh, SessionId, hex, pending_record, write_session};
 use privet_fss::keys::{KeyError, KeySink};
 use privet_kernels::cpu;
 use privet_net::fault::{Action, Faulty, When};
@@ -110,7 +111,7 @@ fn deal(stores: [&Path; 2], dealt: &DealerSession, cheat: &Cheat) {
             Cheat::SessionSeed { party: p } if *p == party => flipped(&keys.seed),
             _ => keys.seed.clone(),
         };
-        write_session(store, &SessionKeys { seed, ..keys }).unwrap();
+        write_session(store, &SessionKeys { seed, ..keys }.file(1)).unwrap();
     }
     for index in [0, 1] {
         let mut files = stores.map(|s| pending_record(s, &dealt.session, index).unwrap());
@@ -118,13 +119,13 @@ fn deal(stores: [&Path; 2], dealt: &DealerSession, cheat: &Cheat) {
         let sinks: [&mut dyn Write; 2] = [f0, f1];
         let mut party = 0;
         let writers = sinks.map(|sink| {
-            let Header { id, seed } = dealt.header(index, party);
+            let Header { id, set, seed } = dealt.header(index, party);
             let seed = match cheat {
                 Cheat::RecordSeed { party: p } if index == 1 && *p == party as usize => flipped(&seed),
                 _ => seed,
             };
             party += 1;
-            RecordWriter::new(sink, &Header { id, seed }).unwrap()
+            RecordWriter::new(sink, &Header { id, set, seed }).unwrap()
         });
         let flip = match *cheat {
             Cheat::Frame { party, frame, bit } if index == 1 => Some((party, frame, bit)),
@@ -278,7 +279,11 @@ impl Deal {
             assert_eq!(store.fresh_sessions(&hash).unwrap(), []);
             for name in &self.names {
                 assert!(store.knows(name));
-                assert!(store.begin_session(name, party as u8, &hash).is_err());
+                assert!(
+                    store
+                        .begin_session(&SessionId { session: *name, party: party as u8, plan: hash }, 0)
+                        .is_err()
+                );
             }
             assert!(!dir.path().join("checking").exists());
         }
@@ -290,10 +295,13 @@ impl Deal {
         let kept: Vec<Id> = self.results.iter().map(|r| r.as_ref().unwrap().0).collect();
         assert_eq!(kept[0], kept[1]);
         for (party, (dir, store)) in self.stores.iter_mut().enumerate() {
-            assert_eq!(store.fresh_sessions(&hash).unwrap(), [(kept[0].0, vec![0, 1])]);
+            let fresh = Fresh { session: kept[0].0, checks: 1, records: vec![0, 1] };
+            assert_eq!(store.fresh_sessions(&hash).unwrap(), [fresh]);
             assert!(self.names.iter().all(|name| store.knows(name)));
             assert!(!dir.path().join("checking").exists());
-            store.begin_session(&kept[0].0, party as u8, &hash).unwrap();
+            store
+                .begin_session(&SessionId { session: kept[0].0, party: party as u8, plan: hash }, 1)
+                .unwrap();
         }
         self.names.iter().position(|n| *n == kept[0].0).unwrap()
     }
@@ -339,6 +347,17 @@ fn a_dealer_that_opens_another_seed_is_caught() {
         assert!(matches!(error, CheckError::Wrong { at, .. } if at == "name"), "{error}");
     }
     deal.names.truncate(2);
+    deal.all_burnt();
+}
+
+#[test]
+fn a_session_that_is_dealt_twice_in_one_deal_is_refused() {
+    // Opening one would open the other, which is kept.
+    let mut deal = whole_deal(|_, _| Seed::from_bytes([9; 16]), vec![], vec![]);
+    for result in &deal.results {
+        let error = result.as_ref().unwrap_err();
+        assert!(matches!(error, CheckError::Fetch(FetchError::Store(StoreError::Known { .. }))), "{error}");
+    }
     deal.all_burnt();
 }
 

@@ -1,6 +1,6 @@
 //! What a store holds and may hold, on disk and in memory, counted while records come and go.
 
-use super::{StoreError, io_at};
+use crate::error::{StoreError, io_at};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct OverBudget {
 
 /// Where keys are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// In files, within `disk_budget`.
     Disk,
     /// In this process, within `memory_budget`.
@@ -55,11 +55,11 @@ impl Space {
         Space { root: root.to_owned(), disk_budget, memory_budget, used, freed }
     }
 
-    pub(super) fn disk_budget(&self) -> Option<u64> {
+    pub(crate) fn disk_budget(&self) -> Option<u64> {
         self.disk_budget
     }
 
-    pub(super) fn memory_budget(&self) -> u64 {
+    pub(crate) fn memory_budget(&self) -> u64 {
         self.memory_budget
     }
 
@@ -69,7 +69,7 @@ impl Space {
 
     /// Count the files again, since others may have removed or added some. Not while one is being written: a
     /// byte could be missed.
-    pub(super) fn count(&self) -> Result<(), StoreError> {
+    pub(crate) fn count(&self) -> Result<(), StoreError> {
         if self.disk_budget.is_none() {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Space {
     }
 
     /// Reserve bytes for a file.
-    pub(super) fn take_disk(&self, bytes: u64) -> io::Result<()> {
+    pub(crate) fn take_disk(&self, bytes: u64) -> io::Result<()> {
         let mut used = self.lock();
         match (self.disk_left(&used) >= bytes, self.disk_budget) {
             (false, Some(budget)) => Err(io::Error::new(io::ErrorKind::QuotaExceeded, OverBudget { budget })),
@@ -101,12 +101,12 @@ impl Space {
     }
 
     /// The journal grew, whatever room there is: what is used must be marked.
-    pub(super) fn grew(&self, bytes: u64) {
+    pub(crate) fn grew(&self, bytes: u64) {
         self.lock().files += bytes;
     }
 
     /// Reserve bytes of memory, if there is room.
-    pub(super) fn take_memory(&self, bytes: u64) -> bool {
+    pub(crate) fn take_memory(&self, bytes: u64) -> bool {
         let mut used = self.lock();
         let fits = self.memory_left(&used) >= bytes;
         used.memory += if fits { bytes } else { 0 };
@@ -115,7 +115,7 @@ impl Space {
 
     /// Wait for room for a record of `bytes`; says where, memory first. None once `stop` is set
     /// ([`Space::wake`] makes that known).
-    pub(super) fn await_room(&self, bytes: u64, stop: &AtomicBool) -> Option<Place> {
+    pub(crate) fn await_room(&self, bytes: u64, stop: &AtomicBool) -> Option<Place> {
         let mut used = self.lock();
         loop {
             if stop.load(Ordering::Relaxed) {
@@ -130,12 +130,12 @@ impl Space {
     }
 
     /// Let those that wait look again.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         drop(self.lock());
         self.freed.notify_all();
     }
 
-    pub(super) fn give_back(&self, place: Place, bytes: u64) {
+    pub(crate) fn give_back(&self, place: Place, bytes: u64) {
         {
             let mut used = self.lock();
             let from = if place == Place::Disk { &mut used.files } else { &mut used.memory };
@@ -144,16 +144,16 @@ impl Space {
         self.freed.notify_all();
     }
 
-    pub(super) fn begin_writing(&self) {
+    pub(crate) fn begin_writing(&self) {
         self.lock().writers += 1;
     }
 
-    pub(super) fn end_writing(&self) {
+    pub(crate) fn end_writing(&self) {
         self.lock().writers -= 1;
     }
 
     /// A file lost its name; its bytes are free once the guard is dropped.
-    pub(super) fn unnamed(self: &Arc<Space>, bytes: u64) -> Unnamed {
+    pub(crate) fn unnamed(self: &Arc<Space>, bytes: u64) -> Unnamed {
         let mut used = self.lock();
         used.files = used.files.saturating_sub(bytes);
         used.unnamed += bytes;
@@ -177,7 +177,7 @@ impl Drop for Unnamed {
     }
 }
 
-pub(super) fn bytes_below(dir: &Path) -> Result<u64, StoreError> {
+pub(crate) fn bytes_below(dir: &Path) -> Result<u64, StoreError> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir).map_err(io_at(dir))? {
         let entry = entry.map_err(io_at(dir))?;

@@ -2,15 +2,19 @@
 //!
 //! They are gone when the process ends, which cannot make a record usable twice: it makes it usable never.
 
-use super::mapped::Frames;
-use super::space::{Place, Space};
-use super::{SessionName, Shelf, StoreError, io_at};
-use crate::store::PendingFile;
-use std::collections::{BTreeMap, VecDeque};
+use crate::error::{StoreError, io_at};
+use crate::mapped::Frames;
+use crate::names::{SessionName, record_name};
+use crate::pending::PendingFile;
+use crate::shelf::Shelf;
+use crate::space::{Place, Space};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zeroize::{Zeroize, Zeroizing};
 
-/// A record's bytes in the pieces in which they came; a piece is freed once it is read.
+/// A record's bytes in the pieces in which they came; a piece is wiped and freed once it is read.
 pub struct Pieces {
     pieces: VecDeque<Vec<u8>>,
     /// Bytes of the first piece that were handed out.
@@ -18,13 +22,13 @@ pub struct Pieces {
     /// Bytes that may still be handed out.
     left: u64,
     /// A frame that lies in several pieces.
-    gathered: Vec<u8>,
+    gathered: Zeroizing<Vec<u8>>,
     space: Arc<Space>,
 }
 
 impl Pieces {
     fn new(space: Arc<Space>) -> Pieces {
-        Pieces { pieces: VecDeque::new(), offset: 0, left: 0, gathered: Vec::new(), space }
+        Pieces { pieces: VecDeque::new(), offset: 0, left: 0, gathered: Zeroizing::default(), space }
     }
 
     /// Bytes there are.
@@ -58,7 +62,8 @@ impl Pieces {
     }
 
     fn drop_first(&mut self) {
-        if let Some(piece) = self.pieces.pop_front() {
+        if let Some(mut piece) = self.pieces.pop_front() {
+            piece.as_mut_slice().zeroize();
             self.space.give_back(Place::Memory, piece.len() as u64);
         }
         self.offset = 0;
@@ -66,6 +71,10 @@ impl Pieces {
 
     fn gather(&mut self, len: usize) -> io::Result<()> {
         self.gathered.clear();
+        if self.gathered.capacity() < len {
+            // A new one: what grows leaves copies behind.
+            self.gathered = Zeroizing::new(Vec::with_capacity(len));
+        }
         while self.gathered.len() < len {
             let first = self.pieces.front().ok_or(ErrorKind::UnexpectedEof)?;
             let n = (len - self.gathered.len()).min(first.len() - self.offset);
@@ -118,6 +127,22 @@ impl Held {
         self.lock().range((*session, 0)..=(*session, u64::MAX)).map(|((_, index), _)| *index).collect()
     }
 
+    /// Whether a record is there.
+    pub fn has(&self, session: &SessionName, index: u64) -> bool {
+        self.lock().contains_key(&(*session, index))
+    }
+
+    /// Put a record in; gives it back where there is one of that number.
+    fn put(&self, session: SessionName, index: u64, pieces: Pieces) -> Result<(), Pieces> {
+        match self.lock().entry((session, index)) {
+            Entry::Occupied(_) => Err(pieces),
+            Entry::Vacant(slot) => {
+                slot.insert(pieces);
+                Ok(())
+            }
+        }
+    }
+
     /// Take a record out.
     pub fn take(&self, session: &SessionName, index: u64) -> Option<Pieces> {
         self.lock().remove(&(*session, index))
@@ -150,7 +175,7 @@ impl<'a> Staged<'a> {
         index: u64,
         place: Place,
     ) -> Result<Staged<'a>, StoreError> {
-        let place = match (place, &shelf.space) {
+        let place = match (place, shelf.space()) {
             (Place::Memory, Some(space)) => Staging::Memory(Pieces::new(space.clone())),
             _ => Staging::File(shelf.record(session, index)?),
         };
@@ -159,7 +184,7 @@ impl<'a> Staged<'a> {
 
     /// Append the bytes that came next. What does not fit into memory moves to a file, with all before it.
     pub fn append(&mut self, bytes: Vec<u8>) -> Result<(), StoreError> {
-        let rest = match &mut self.place {
+        let mut rest = match &mut self.place {
             Staging::File(_) => bytes,
             Staging::Memory(pieces) => match pieces.push(bytes) {
                 Ok(()) => return Ok(()),
@@ -176,7 +201,9 @@ impl<'a> Staged<'a> {
                 }
             },
         };
-        self.write(&rest)
+        let written = self.write(&rest);
+        rest.zeroize();
+        written
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
@@ -186,13 +213,14 @@ impl<'a> Staged<'a> {
         }
     }
 
-    /// The record is whole.
+    /// The record is whole. Refused where one of its number came meanwhile.
     pub fn commit(self) -> Result<(), StoreError> {
-        match (self.place, &self.shelf.held) {
+        let Staged { shelf, session, index, place } = self;
+        match (place, shelf.held()) {
             (Staging::File(file), _) => file.commit(),
             (Staging::Memory(pieces), Some(held)) => {
-                held.lock().insert((self.session, self.index), pieces);
-                Ok(())
+                let occupied = |_| StoreError::Occupied { what: record_name(&session, index) };
+                held.put(session, index, pieces).map_err(occupied)
             }
             (Staging::Memory(_), None) => Ok(()),
         }
@@ -201,10 +229,9 @@ impl<'a> Staged<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Store;
-    use super::super::format::{Header, RecordId, RecordReader, RecordWriter};
     use super::*;
-    use privet_fss::keys::KeySource;
+    use crate::Store;
+    use crate::format::{Header, RecordId, RecordReader, RecordWriter};
     use privet_prg::Seed;
     use std::sync::atomic::AtomicBool;
 
@@ -220,7 +247,7 @@ mod tests {
     }
 
     fn bytes(index: u64) -> Vec<u8> {
-        let header = Header { id: id(index), seed: Seed::from_bytes([3; 16]) };
+        let header = Header { id: id(index), set: [8; 16], seed: Seed::from_bytes([3; 16]) };
         let mut writer = RecordWriter::new(Vec::new(), &header).unwrap();
         (0..LENGTHS.len()).for_each(|i| writer.frame(&frame(i)).unwrap());
         writer.finish().unwrap()
@@ -258,13 +285,36 @@ mod tests {
             assert_eq!((files(&store), store.records(&SESSION).unwrap()), (0, vec![index]));
             read(&mut store, index).unwrap();
             assert!(store.records(&SESSION).unwrap().is_empty());
-            // Sent again by a dealer that may not.
-            put(&store, index, &bytes(index), piece);
-            assert!(store.records(&SESSION).unwrap().is_empty(), "it counts as used");
+            // Sent again by somebody who may not.
+            let again = store.shelf().unwrap().stage(&SESSION, index, None, &AtomicBool::new(false)).err();
+            assert!(matches!(again, Some(StoreError::Used { .. })));
             assert!(read(&mut store, index).unwrap_err().contains("used before"));
-            drop(store.held.take(&SESSION, index));
         }
-        assert!(store.space.take_memory(1 << 20), "records that are gone keep their room");
+        assert!(store.home.space.take_memory(1 << 20), "records that are gone keep their room");
+    }
+
+    #[test]
+    fn a_record_in_memory_is_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path()).unwrap().with_memory(1 << 20);
+        std::fs::create_dir(store.session_dir(&SESSION)).unwrap();
+        let stop = AtomicBool::new(false);
+        let shelf = store.shelf().unwrap();
+        // Begun before the first one was there, by another way in.
+        let mut late = shelf.stage(&SESSION, 0, None, &stop).unwrap().unwrap();
+        late.append(bytes(1)).unwrap();
+        put(&store, 0, &bytes(0), 512);
+        assert!(matches!(late.commit(), Err(StoreError::Occupied { .. })));
+        for again in [shelf.stage(&SESSION, 0, None, &stop).err(), shelf.file(&SESSION, 0).err()] {
+            assert!(matches!(again, Some(StoreError::Occupied { .. })));
+        }
+        read(&mut store, 0).unwrap();
+        // In a file likewise; a record in memory is not put beside it.
+        let mut file = shelf.file(&SESSION, 2).unwrap();
+        file.append(bytes(2)).unwrap();
+        file.commit().unwrap();
+        assert!(matches!(shelf.stage(&SESSION, 2, None, &stop).err(), Some(StoreError::Occupied { .. })));
+        read(&mut store, 2).unwrap();
     }
 
     #[test]
@@ -276,7 +326,7 @@ mod tests {
             assert_eq!(files(&store), 1, "pieces of {piece}");
             read(&mut store, index).unwrap();
         }
-        assert!(store.space.take_memory(4000));
+        assert!(store.home.space.take_memory(4000));
     }
 
     #[test]
@@ -298,7 +348,7 @@ mod tests {
             changed[at] ^= 4;
             // Not claimed: a record whose damage is found late is used up.
             put(&store, 0, &changed, 512);
-            let pieces = store.held.take(&SESSION, 0).unwrap();
+            let pieces = store.home.held.take(&SESSION, 0).unwrap();
             let read = RecordReader::open_pieces(pieces, &id(0)).map_err(|e| e.to_string());
             let taken = read.and_then(|mut r| {
                 LENGTHS.iter().try_for_each(|&n| r.take(n).map(drop).map_err(|e| e.to_string()))

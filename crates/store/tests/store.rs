@@ -1,11 +1,13 @@
 //! Key records and the journal: what is damaged, foreign or used is refused, whatever happens to the process.
 
-use privet_fss::keys::{KeyError, KeySource};
-use privet_party::store::format::{
+use privet_prg::Seed;
+use privet_store::format::{
     FormatError, HEADER_BYTES, Header, RecordId, RecordReader, RecordWriter, TRAILER_BYTES,
 };
-use privet_party::store::{SessionKeys, Space, Store, StoreError, hex, pending_record, write_session};
-use privet_prg::{HashKeys, Seed};
+use privet_store::{
+    Fresh, SessionFile, SessionId, Shelf, Space, Store, StoreError, hex, in_full, pending_record,
+    write_session,
+};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fs;
@@ -22,16 +24,27 @@ const SESSION: [u8; 16] = [0xA1; 16];
 const PLAN: [u8; 32] = [0x5B; 32];
 
 fn id(index: u64, party: u8) -> RecordId {
-    RecordId { session: SESSION, index, party, plan: PLAN }
+    session_id(party).record(index)
+}
+
+fn session_id(party: u8) -> SessionId {
+    SessionId { session: SESSION, party, plan: PLAN }
+}
+
+fn header(id: RecordId) -> Header {
+    Header { id, set: [6; 16], seed: Seed::from_bytes([9; 16]) }
 }
 
 fn record(id: RecordId, frames: &[Vec<u8>]) -> Vec<u8> {
-    let mut writer = RecordWriter::new(Vec::new(), &Header { id, seed: Seed::from_bytes([9; 16]) }).unwrap();
+    let mut writer = RecordWriter::new(Vec::new(), &header(id)).unwrap();
     frames.iter().for_each(|f| writer.frame(f).unwrap());
     writer.finish().unwrap()
 }
 
-fn open(bytes: &[u8], wanted: &RecordId) -> Result<impl KeySource + use<>, FormatError> {
+fn open(
+    bytes: &[u8],
+    wanted: &RecordId,
+) -> Result<RecordReader<impl privet_store::format::Frames + use<>>, FormatError> {
     RecordReader::open(Cursor::new(bytes.to_vec()), Some(wanted))
 }
 
@@ -45,9 +58,14 @@ fn lengths(frames: &[Vec<u8>]) -> Vec<usize> {
     frames.iter().map(Vec::len).collect()
 }
 
-fn session_keys(party: u8) -> SessionKeys {
-    let hash = HashKeys { inner: [1; 16], leaf: [2; 16] };
-    SessionKeys { session: SESSION, plan: PLAN, party, seed: Seed::from_bytes([3; 16]), hash }
+const SECRET: [u8; 16] = [3; 16];
+
+fn session_file(party: u8) -> SessionFile {
+    SessionFile { id: session_id(party), checks: 0, keys: SECRET.to_vec().into() }
+}
+
+fn other_session(session: [u8; 16]) -> SessionFile {
+    SessionFile { id: SessionId { session, ..session_id(0) }, ..session_file(0) }
 }
 
 /// Open a store that was just closed. A child process that another test forks holds copies of all our files
@@ -64,7 +82,7 @@ fn reopen(dir: &Path) -> Store {
 
 /// A store with a session and records 0..n of one frame each, which holds the record's number.
 fn fill(dir: &Path, n: u64) {
-    write_session(dir, &session_keys(0)).unwrap();
+    write_session(dir, &session_file(0)).unwrap();
     fill_with(dir, 0..n);
 }
 
@@ -142,9 +160,9 @@ fn a_record_of_something_else_is_refused_by_name() {
 #[test]
 fn another_format_version_is_named() {
     let mut bytes = record(id(0, 0), &[]);
-    bytes[8] = 2;
+    bytes[8] = 3;
     let error = open(&bytes, &id(0, 0)).err().unwrap().to_string();
-    assert!(error.contains("format 2, this version reads 1"), "{error}");
+    assert!(error.contains("format 3, this version reads 2"), "{error}");
     bytes[0] = b'Q';
     assert!(matches!(open(&bytes, &id(0, 0)), Err(FormatError::NotARecord)));
 }
@@ -181,7 +199,7 @@ fn reading_past_the_end_or_across_frames_is_refused() {
         assert!(error.contains("deal new keys"), "{wrong}: {error}");
     }
     let mut reader = open(&bytes, &id(0, 0)).unwrap();
-    assert!(matches!(reader.take(17), Err(KeyError::Corrupt(_))));
+    assert!(matches!(reader.take(17), Err(FormatError::Frame(0))));
 }
 
 #[test]
@@ -215,7 +233,7 @@ fn a_record_is_claimed_once() {
     refused(&mut store, dir.path());
     assert_eq!(store.records(&SESSION).unwrap(), [0, 2]);
     // Copied over another number: it is not that record.
-    put(dir.path(), 2, &saved);
+    fs::write(key_file(dir.path(), 2), &saved).unwrap();
     let error = store.claim(&id(2, 0)).err().unwrap();
     assert!(matches!(error, StoreError::Format { source: FormatError::Foreign { .. }, .. }), "{error}");
     // The wrong file is out of the way; the right one still works.
@@ -235,14 +253,18 @@ fn a_session_begins_once_and_only_with_its_own_file() {
     let sound = fs::read(&file).unwrap();
     let mut store = reopen(dir.path());
     let refused = |store: &mut Store, party: u8, plan: &[u8; 32], says: &str| {
-        let error = store.begin_session(&SESSION, party, plan).err().unwrap().to_string();
+        let error = store
+            .begin_session(&SessionId { party, plan: *plan, ..session_id(0) }, 0)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(says), "{says}: {error}");
-        assert!(!error.contains(&hex(&[3; 16])), "the seed is secret");
+        assert!(!error.contains(&hex(&SECRET)), "the seed is secret");
     };
     refused(&mut store, 0, &[0; 32], "another plan");
     // The other party's file, or another session's, carried to the wrong place.
     refused(&mut store, 1, &PLAN, "another party");
-    let other = SessionKeys { session: [0xEE; 16], ..session_keys(0) };
+    let other = SessionFile { id: SessionId { session: [0xEE; 16], ..session_id(0) }, ..session_file(0) };
     fs::write(&file, &*other.encode()).unwrap();
     refused(&mut store, 0, &PLAN, "another session");
     for cut in [0, 1, 20, sound.len() - 1] {
@@ -250,8 +272,11 @@ fn a_session_begins_once_and_only_with_its_own_file() {
         refused(&mut store, 0, &PLAN, "damaged");
     }
     fs::write(&file, &sound).unwrap();
-    assert_eq!(store.fresh_sessions(&PLAN).unwrap(), [(SESSION, vec![0])]);
-    store.begin_session(&SESSION, 0, &PLAN).unwrap();
+    assert_eq!(
+        store.fresh_sessions(&PLAN).unwrap(),
+        [Fresh { session: SESSION, checks: 0, records: vec![0] }]
+    );
+    store.begin_session(&session_id(0), 0).unwrap();
     refused(&mut store, 0, &PLAN, "used before");
     assert!(store.fresh_sessions(&PLAN).unwrap().is_empty());
     drop(store);
@@ -259,9 +284,16 @@ fn a_session_begins_once_and_only_with_its_own_file() {
     // It ended with the process that began it, and its keys are removed; nor does it come back with its file.
     assert!(!file.exists() && !key_file(dir.path(), 0).exists());
     let mut store = reopen(dir.path());
-    write_session(dir.path(), &session_keys(0)).unwrap();
+    write_session(dir.path(), &session_file(0)).unwrap();
     refused(&mut store, 0, &PLAN, "used before");
-    assert!(store.may_begin(&[1; 16], 0, &PLAN).unwrap_err().to_string().contains("is not in the store"));
+    assert!(
+        store
+            .may_begin(&SessionId { session: [1; 16], ..session_id(0) }, 0)
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("is not in the store")
+    );
 }
 
 #[test]
@@ -471,11 +503,11 @@ fn a_budget_refuses_keys_and_leaves_nothing_half_stored() {
     assert_eq!(store.records(&SESSION).unwrap(), [0, 1]);
     let mut file = shelf.record(&SESSION, 2).unwrap();
     assert!(file.write_all(&[1]).is_err(), "a committed record keeps its room");
-    assert!(shelf.session(&SessionKeys { session: [1; 16], ..session_keys(0) }).is_err());
+    assert!(shelf.new_session(&other_session([1; 16]), 1).is_err());
     drop(file);
     // Sessions that are being checked count as well, and a smaller budget than what is there leaves no room.
     let store = store.with_budget(Some(1));
-    assert!(store.checking_shelf().unwrap().session(&session_keys(0)).is_err());
+    assert!(store.checking_shelf().unwrap().new_session(&other_session([2; 16]), 1).is_err());
     assert!(store.shelf().unwrap().record(&SESSION, 3).unwrap().write_all(&[1]).is_err());
 }
 
@@ -558,4 +590,185 @@ fn stores_of_one_party_share_its_room() {
         assert!(waits.join().unwrap());
     });
     drop(file);
+}
+
+/// Everything below a directory, by path.
+fn contents(dir: &Path) -> HashMap<std::path::PathBuf, Vec<u8>> {
+    let mut all = HashMap::new();
+    for entry in fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()) {
+        match entry.is_dir() {
+            true => all.extend(contents(&entry)),
+            false => drop(all.insert(entry.clone(), fs::read(entry).unwrap())),
+        }
+    }
+    all
+}
+
+fn put_on(shelf: &Shelf, index: u64, word: u64) -> Result<(), StoreError> {
+    let mut file = shelf.file(&SESSION, index)?;
+    file.append(record(id(index, 0), &[word.to_le_bytes().to_vec()]))?;
+    file.commit()
+}
+
+#[test]
+fn a_known_session_is_never_taken_for_a_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 2);
+    let mut store = reopen(dir.path());
+    let refused = |store: &Store, file: &SessionFile| {
+        let before = contents(dir.path());
+        let error = store.shelf().unwrap().new_session(file, 2).unwrap_err();
+        assert!(matches!(error, StoreError::Known { .. }) && !in_full(&error).contains("tmp"), "{error}");
+        assert_eq!(contents(dir.path()), before);
+    };
+    // The very same file is refused as well: what comes with it would be new.
+    refused(&store, &session_file(0));
+    refused(&store, &SessionFile { keys: vec![9; 16].into(), ..session_file(0) });
+    refused(&store, &SessionFile { id: SessionId { plan: [7; 32], ..session_id(0) }, ..session_file(0) });
+    // Begun; over, its files gone; and after a restart.
+    store.begin_session(&session_id(0), 0).unwrap();
+    refused(&store, &session_file(0));
+    store.drop_session(&SESSION).unwrap();
+    refused(&store, &session_file(0));
+    drop(store);
+    let mut store = reopen(dir.path());
+    refused(&store, &session_file(0));
+    // Burnt, and being checked: neither for use nor for a check.
+    let (burnt, checked) = (other_session([0xB0; 16]), other_session([0xC0; 16]));
+    store.burn_session(&burnt.id.session).unwrap();
+    refused(&store, &burnt);
+    let checking = store.checking_shelf().unwrap();
+    checking.new_session(&checked, 1).unwrap();
+    refused(&store, &checked);
+    for known in [&burnt, &checked, &session_file(0)] {
+        assert!(matches!(checking.new_session(known, 1), Err(StoreError::Known { .. })));
+    }
+    store.adopt_session(&checked.id.session).unwrap();
+    refused(&store, &checked);
+    assert!(matches!(store.adopt_session(&checked.id.session), Err(StoreError::Known { .. })));
+    // Another plan's store knows nothing of it: there is nothing that could be replaced.
+    let other = tempfile::tempdir().unwrap();
+    Store::open(other.path()).unwrap().shelf().unwrap().new_session(&session_file(0), 2).unwrap();
+}
+
+#[test]
+fn further_records_are_above_all_that_were_ever_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(dir.path()).unwrap().with_memory(1 << 20);
+    let shelf = store.shelf().unwrap();
+    shelf.new_session(&session_file(0), 5).unwrap();
+    (0..3).for_each(|i| put_on(&shelf, i, i).unwrap());
+    let further = |indices: &[u64]| shelf.further_records(&session_file(0), indices);
+    let refused = |index: u64, last: u64| match further(&[index, index + 1]) {
+        Err(StoreError::NotAbove { index: i, last: l, .. }) => assert_eq!((i, l), (index, last)),
+        other => panic!("{index}: {other:?}"),
+    };
+    // Announced with the session, though they never came.
+    (0..5).for_each(|i| refused(i, 4));
+    further(&[5, 6, 9]).unwrap();
+    // Announced, in files, in memory, used, passed over, refused.
+    (0..10).for_each(|i| refused(i, 9));
+    store.begin_session(&session_id(0), 0).unwrap();
+    let mut staged = shelf.stage(&SESSION, 10, Some(200), &AtomicBool::new(false)).unwrap().unwrap();
+    staged.append(record(id(10, 0), &[])).unwrap();
+    staged.commit().unwrap();
+    refused(10, 10);
+    put_on(&shelf, 11, 0).unwrap();
+    store.drop_record(&SESSION, 11).unwrap();
+    assert!(!key_file(dir.path(), 11).exists());
+    refused(11, 11);
+    assert!(matches!(put_on(&shelf, 11, 0), Err(StoreError::Used { .. })));
+    put(dir.path(), 12, &record(id(13, 0), &[]));
+    assert!(store.claim(&id(12, 0)).is_err() && key_file(dir.path(), 12).with_extension("refused").exists());
+    refused(12, 12);
+    store.claim(&id(10, 0)).map(drop).unwrap();
+    refused(10, 12);
+    further(&[13]).unwrap();
+    refused(13, 13);
+    further(&[]).unwrap();
+    // What the directory and the journal say is enough where nothing was announced in this life.
+    drop(store);
+    fs::create_dir_all(dir.path().join("new")).unwrap();
+    fs::copy(dir.path().join("journal"), dir.path().join("new/journal")).unwrap();
+    let again = reopen(&dir.path().join("new"));
+    write_session(again.dir(), &session_file(0)).unwrap();
+    let error = again.shelf().unwrap().further_records(&session_file(0), &[11]).unwrap_err();
+    assert!(matches!(error, StoreError::NotAbove { index: 11, last: 11, .. }), "{error}");
+}
+
+#[test]
+fn records_and_session_files_are_never_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 2);
+    let mut store = reopen(dir.path());
+    let shelf = store.shelf().unwrap();
+    let before = contents(dir.path());
+    for index in 0..2 {
+        assert!(matches!(put_on(&shelf, index, 77), Err(StoreError::Occupied { .. })));
+        assert!(matches!(pending_record(dir.path(), &SESSION, index), Err(StoreError::Occupied { .. })));
+    }
+    // Begun before the other was complete: the name decides, in one step.
+    let mut late = shelf.file(&SESSION, 2).unwrap();
+    late.append(record(id(2, 0), &[vec![7; 8]])).unwrap();
+    fs::write(key_file(dir.path(), 2), b"came first").unwrap();
+    assert!(matches!(late.commit(), Err(StoreError::Occupied { .. })));
+    assert_eq!(fs::read(key_file(dir.path(), 2)).unwrap(), b"came first");
+    fs::remove_file(key_file(dir.path(), 2)).unwrap();
+    // Further records come with the same session, byte for byte, or not at all.
+    shelf.further_records(&session_file(0), &[2]).unwrap();
+    write_session(dir.path(), &session_file(0)).unwrap();
+    let other = SessionFile { keys: vec![9; 16].into(), ..session_file(0) };
+    assert!(matches!(shelf.further_records(&other, &[3]), Err(StoreError::OtherSession { .. })));
+    assert!(matches!(write_session(dir.path(), &other), Err(StoreError::Occupied { .. })));
+    let foreign = SessionFile { id: session_id(1), ..session_file(0) };
+    assert!(matches!(shelf.further_records(&foreign, &[3]), Err(StoreError::Format { .. })));
+    let unknown = shelf.further_records(&other_session([4; 16]), &[0]);
+    assert!(matches!(unknown, Err(StoreError::Missing { .. })));
+    assert_eq!(contents(dir.path()), before);
+    let mut kept = store.claim(&id(1, 0)).unwrap();
+    assert_eq!(kept.take(8).unwrap(), 1u64.to_le_bytes());
+}
+
+#[test]
+fn how_a_session_was_checked_is_kept_and_holds_for_all_of_its_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(dir.path()).unwrap();
+    let file = SessionFile { checks: 3, ..session_file(0) };
+    let checking = store.checking_shelf().unwrap();
+    checking.new_session(&file, 1).unwrap();
+    put_on(&checking, 0, 0).unwrap();
+    assert!(store.fresh_sessions(&PLAN).unwrap().is_empty(), "not accepted yet");
+    store.adopt_session(&SESSION).unwrap();
+    let shelf = store.shelf().unwrap();
+    for claims in [0, 3] {
+        let more = SessionFile { checks: claims, ..session_file(0) };
+        assert!(matches!(shelf.further_records(&more, &[1]), Err(StoreError::Checked { .. })));
+    }
+    drop(store);
+    let mut store = reopen(dir.path());
+    let fresh = Fresh { session: SESSION, checks: 3, records: vec![0] };
+    assert_eq!(store.fresh_sessions(&PLAN).unwrap(), [fresh]);
+    let error = store.begin_session(&session_id(0), 4).err().unwrap();
+    assert!(matches!(error, StoreError::Unchecked { found: 3, least: 4, .. }), "{error}");
+    assert!(error.to_string().contains("min_checks"));
+    assert_eq!(store.begin_session(&session_id(0), 3).unwrap().checks, 3);
+}
+
+#[test]
+fn errors_name_no_path_but_the_log_gets_it() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 1);
+    let mut store = reopen(dir.path());
+    let path = dir.path().display().to_string();
+    fs::write(key_file(dir.path(), 0), "damaged").unwrap();
+    let damaged = store.claim(&id(0, 0)).err().unwrap();
+    fs::write(dir.path().join(hex(&SESSION)).join("session.key"), "damaged").unwrap();
+    let session = store.may_begin(&session_id(0), 0).err().unwrap();
+    let locked = Store::open(dir.path()).err().unwrap();
+    fs::remove_dir_all(dir.path().join(hex(&SESSION))).unwrap();
+    let missing = store.records(&SESSION).unwrap_err();
+    for error in [damaged, session, locked, missing] {
+        let (said, logged) = (error.to_string(), in_full(&error));
+        assert!(!said.contains(&path) && logged.starts_with(&said) && logged.contains(&path), "{logged}");
+    }
 }

@@ -3,12 +3,13 @@
 //! An entry is appended and made durable (fsync) *before* the first key of what it names is read. An entry
 //! is never removed, so a key file that is put back after use is still refused.
 
-use super::{SessionName, unhex};
+use crate::names::{SessionName, session_name, unhex};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Names that were used. A session's records are used one after the other, with few gaps: as ranges of numbers they take no
 /// more memory the longer a session goes on.
@@ -55,10 +56,36 @@ fn holds(ranges: &BTreeMap<u64, u64>, index: u64) -> bool {
     ranges.range(..=index).next_back().is_some_and(|(_, end)| *end >= index)
 }
 
+/// The names of a journal as of now, for those who may not write into it.
+#[derive(Clone, Default)]
+pub(crate) struct Names(Arc<Mutex<Used>>);
+
+impl Names {
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when a record was used before.
+    pub fn has_record(&self, session: &SessionName, index: u64) -> bool {
+        self.lock().records.get(session).is_some_and(|ranges| holds(ranges, index))
+    }
+
+    /// True when a session was begun or burnt, or a record of it used.
+    pub fn has_session(&self, session: &SessionName) -> bool {
+        let used = self.lock();
+        used.records.contains_key(session) || used.others.contains(&session_name(session))
+    }
+
+    /// The highest number of a session's used records.
+    pub fn last_record(&self, session: &SessionName) -> Option<u64> {
+        self.lock().records.get(session)?.last_key_value().map(|(_, end)| *end)
+    }
+}
+
 /// An append-only list of used names, locked for one process.
 pub struct Journal {
     file: File,
-    used: Used,
+    used: Names,
     /// The file may end within a line.
     torn: bool,
 }
@@ -110,17 +137,22 @@ impl Journal {
         for name in text.lines() {
             used.insert(name);
         }
-        Ok(Journal { file, used, torn: false })
+        Ok(Journal { file, used: Names(Arc::new(Mutex::new(used))), torn: false })
+    }
+
+    /// The names in it.
+    pub(crate) fn names(&self) -> Names {
+        self.used.clone()
     }
 
     /// True when `name` was used before.
     pub fn contains(&self, name: &str) -> bool {
-        self.used.contains(name)
+        self.used.lock().contains(name)
     }
 
     /// Mark `name` as used, durably. False when it was used before: then it must not be used again.
     pub fn mark(&mut self, name: &str) -> std::io::Result<bool> {
-        if !self.used.insert(name) {
+        if !self.used.lock().insert(name) {
             return Ok(false);
         }
         // A write that failed (a full disk) may have left part of a line, which must not run into this one.
@@ -157,7 +189,7 @@ mod tests {
 
     #[test]
     fn used_names_are_known_in_any_order_and_take_no_room_in_a_row() {
-        let session = |s: u8| crate::store::hex(&[s; 16]);
+        let session = |s: u8| crate::names::hex(&[s; 16]);
         let record = |s, index: u64| format!("record {}/{index}", session(s));
         let mut used = Used::default();
         let orders: [&[u64]; 4] = [&[0, 1, 2, 3, 4], &[4, 3, 2, 1, 0], &[1, 3, 0, 4, 2], &[2, 0, 4, 1, 3]];

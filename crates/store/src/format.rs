@@ -1,7 +1,7 @@
-//! The key-record format: what the dealer writes, to a file or down a channel, and an evaluator reads.
+//! The record format: what a party is given for one run, in a file or down a channel, and reads once.
 //!
 //! ```text
-//! header   128 bytes  magic, version, party, session, index, plan hash, the party's seed, checksum
+//! header   128 bytes  magic, version, party, session, index, plan hash, the party's seed, name of the set, checksum
 //! frames              each: checksum (8 bytes), then the bytes; lengths follow from the plan
 //! trailer   32 bytes  magic, frames, bytes before the trailer, checksum
 //! ```
@@ -10,19 +10,22 @@
 //! between records. They are no authentication: records travel over TLS and rest in the party's own
 //! directory, mode 0600.
 
-use super::held::Pieces;
-use super::mapped::{Buffered, Frames, Mapped};
-use super::space::Unnamed;
+use crate::held::Pieces;
+pub use crate::mapped::Frames;
+use crate::mapped::{Buffered, Mapped};
+
+use crate::names::{SessionName, hex};
+use crate::space::Unnamed;
 use crc_fast::{CrcAlgorithm, checksum};
-use privet_fss::keys::{KeyError, KeySource};
 use privet_prg::Seed;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"PRIVKEY\0";
 const TRAILER: &[u8; 8] = b"PRIVEND\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 128;
 /// Bytes of the trailer.
@@ -32,10 +35,10 @@ pub const TRAILER_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordId {
     /// The session.
-    pub session: [u8; 16],
+    pub session: SessionName,
     /// Number within the session.
     pub index: u64,
-    /// The evaluator (0 or 1) it is for.
+    /// The party it is for.
     pub party: u8,
     /// The plan it was dealt for.
     pub plan: [u8; 32],
@@ -51,12 +54,12 @@ pub enum FormatError {
     #[error("this is no key record of privet (it starts with other bytes)")]
     NotARecord,
     /// Made by another version.
-    #[error(
-        "the key record has format {found}, this version reads {VERSION}: deal new keys with this version"
-    )]
+    #[error("the key record has format {found}, this version reads {read}: deal new keys with this version")]
     Version {
         /// Its format.
         found: u32,
+        /// What this version reads.
+        read: u32,
     },
     /// The header or trailer does not match its checksum.
     #[error("the key record's {0} is damaged: deal new keys")]
@@ -67,6 +70,12 @@ pub enum FormatError {
         /// Bytes there are.
         found: u64,
     },
+    /// Fewer frames, or shorter ones, than are asked for.
+    #[error("the key record ends before the plan does: deal new keys")]
+    EndsEarly,
+    /// A frame does not match its checksum.
+    #[error("frame {0} of the key record is damaged: the disk or a copy changed it; deal new keys")]
+    Frame(u64),
     /// A record of something else.
     #[error(
         "the key record belongs to another {what} (found {found}, wanted {wanted}): put back the right file"
@@ -85,14 +94,17 @@ pub enum FormatError {
 pub struct Header {
     /// Whose it is.
     pub id: RecordId,
-    /// The evaluator's seed of this record.
+    /// Public name of the set it belongs to: the same in the records of all parties that were made together, and in no other
+    /// record. Parties compare it before they use theirs.
+    pub set: [u8; 16],
+    /// A secret seed of this party for this record; what is drawn from it is the family's.
     pub seed: Seed,
 }
 
 impl Header {
-    /// The 128 bytes.
-    pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let mut h = [0; HEADER_BYTES];
+    /// The 128 bytes. Hold a secret.
+    pub fn encode(&self) -> Zeroizing<[u8; HEADER_BYTES]> {
+        let mut h = Zeroizing::new([0; HEADER_BYTES]);
         h[..8].copy_from_slice(MAGIC);
         h[8..12].copy_from_slice(&VERSION.to_le_bytes());
         h[12] = self.id.party;
@@ -100,6 +112,7 @@ impl Header {
         h[32..40].copy_from_slice(&self.id.index.to_le_bytes());
         h[40..72].copy_from_slice(&self.id.plan);
         h[72..88].copy_from_slice(self.seed.expose());
+        h[88..104].copy_from_slice(&self.set);
         let sum = crc(&h[..120]);
         h[120..].copy_from_slice(&sum.to_le_bytes());
         h
@@ -112,9 +125,9 @@ impl Header {
         }
         let found = u32::from_le_bytes(array(&h[8..12]));
         if found != VERSION {
-            return Err(FormatError::Version { found });
+            return Err(FormatError::Version { found, read: VERSION });
         }
-        if crc(&h[..120]) != u64::from_le_bytes(array(&h[120..])) || h[12] > 1 {
+        if crc(&h[..120]) != u64::from_le_bytes(array(&h[120..])) {
             return Err(FormatError::Damaged("header"));
         }
         let id = RecordId {
@@ -123,7 +136,7 @@ impl Header {
             party: h[12],
             plan: array(&h[40..72]),
         };
-        Ok(Header { id, seed: Seed::from_bytes(array(&h[72..88])) })
+        Ok(Header { id, set: array(&h[88..104]), seed: Seed::from_bytes(array(&h[72..88])) })
     }
 }
 
@@ -167,7 +180,7 @@ impl<W: Write> RecordWriter<W> {
     /// Start a record.
     pub fn new(mut out: W, header: &Header) -> std::io::Result<Self> {
         let h = header.encode();
-        out.write_all(&h)?;
+        out.write_all(&h[..])?;
         Ok(RecordWriter { out, base: stated_crc(&h), frames: 0, bytes: HEADER_BYTES as u64 })
     }
 
@@ -249,14 +262,14 @@ impl RecordReader<Source> {
         if found < HEADER_BYTES as u64 {
             return Err(FormatError::Truncated { found });
         }
-        let head = array(pieces.next(HEADER_BYTES)?);
+        let head = Zeroizing::new(array(pieces.next(HEADER_BYTES)?));
         let (header, base, frames, _) = check_ends(found, &head, tail.as_ref(), Some(wanted))?;
         let input = Source::Memory(pieces.without_end(TRAILER_BYTES as u64));
         Ok(RecordReader { input, header, base, frame: 0, frames })
     }
 
     /// Until the record is dropped, what its file takes counts as used.
-    pub(super) fn counted(mut self, unnamed: Unnamed) -> Self {
+    pub(crate) fn counted(mut self, unnamed: Unnamed) -> Self {
         if let Source::File(_, count) = &mut self.input {
             *count = Some(unnamed);
         }
@@ -279,11 +292,11 @@ type Ends = (Header, u64, u64, u64);
 fn check(mut input: impl Read + Seek, wanted: Option<&RecordId>) -> Result<Ends, FormatError> {
     let found = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
-    let mut h = [0; HEADER_BYTES];
+    let mut h = Zeroizing::new([0; HEADER_BYTES]);
     if found < HEADER_BYTES as u64 {
         return Err(FormatError::Truncated { found });
     }
-    input.read_exact(&mut h)?;
+    input.read_exact(&mut h[..])?;
     let mut t = [0; TRAILER_BYTES];
     let tail = match found < TRAILER_BYTES as u64 {
         true => None,
@@ -319,8 +332,8 @@ fn check_ends(
     Ok((header, base, u64::from_le_bytes(array(&t[8..16])), bytes))
 }
 
-pub(super) fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError> {
-    let short = |b: &[u8]| b[..6].iter().map(|x| format!("{x:02x}")).collect::<String>();
+pub(crate) fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), FormatError> {
+    let short = |b: &[u8]| hex(&b[..6]);
     let pairs = [
         ("plan", short(&found.plan), short(&wanted.plan), found.plan == wanted.plan),
         ("session", short(&found.session), short(&wanted.session), found.session == wanted.session),
@@ -333,25 +346,21 @@ pub(super) fn refuse_foreign(found: &RecordId, wanted: &RecordId) -> Result<(), 
     }
 }
 
-impl<F: Frames> KeySource for RecordReader<F> {
-    fn take(&mut self, len: usize) -> Result<&[u8], KeyError> {
-        let ends_early =
-            || KeyError::Corrupt("the key record ends before the plan does: deal new keys".into());
+impl<F: Frames> RecordReader<F> {
+    /// The next frame, which must have `len` bytes; each is given once.
+    pub fn take(&mut self, len: usize) -> Result<&[u8], FormatError> {
         if self.frame == self.frames {
-            return Err(ends_early());
+            return Err(FormatError::EndsEarly);
         }
         let failed = |e: std::io::Error| match e.kind() {
-            ErrorKind::UnexpectedEof => ends_early(),
+            ErrorKind::UnexpectedEof => FormatError::EndsEarly,
             _ => e.into(),
         };
         // One after the other: in memory they may lie in different pieces.
         let sum = u64::from_le_bytes(array(self.input.next(8).map_err(failed)?));
         let data = self.input.next(len).map_err(failed)?;
         if frame_crc(self.base, self.frame, data) != sum {
-            let frame = self.frame;
-            return Err(KeyError::Corrupt(format!(
-                "frame {frame} of the key record is damaged: the disk or a copy changed it; deal new keys"
-            )));
+            return Err(FormatError::Frame(self.frame));
         }
         self.frame += 1;
         Ok(data)
@@ -365,13 +374,13 @@ mod tests {
 
     fn record(index: u64, frames: &[&[u8]]) -> Vec<u8> {
         let id = RecordId { session: [1; 16], index, party: 0, plan: [2; 32] };
-        let mut writer =
-            RecordWriter::new(Vec::new(), &Header { id, seed: Seed::from_bytes([3; 16]) }).unwrap();
+        let header = Header { id, set: [4; 16], seed: Seed::from_bytes([3; 16]) };
+        let mut writer = RecordWriter::new(Vec::new(), &header).unwrap();
         frames.iter().for_each(|f| writer.frame(f).unwrap());
         writer.finish().unwrap()
     }
 
-    fn first_frame(bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
+    fn first_frame(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
         RecordReader::open(Cursor::new(bytes), None).unwrap().take(5).map(<[u8]>::to_vec)
     }
 

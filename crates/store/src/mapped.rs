@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
+use zeroize::Zeroizing;
 
 /// Bytes that a reader hands out in order.
 pub trait Frames {
@@ -13,20 +14,21 @@ pub trait Frames {
 /// Through a buffer, from any reader.
 pub struct Buffered<R> {
     input: R,
-    buffer: Vec<u8>,
+    buffer: Zeroizing<Vec<u8>>,
 }
 
 impl<R> Buffered<R> {
     /// From the reader's present position.
     pub fn new(input: R) -> Self {
-        Buffered { input, buffer: Vec::new() }
+        Buffered { input, buffer: Zeroizing::default() }
     }
 }
 
 impl<R: Read> Frames for Buffered<R> {
     fn next(&mut self, len: usize) -> io::Result<&[u8]> {
         if self.buffer.len() < len {
-            self.buffer.resize(len, 0);
+            // A new one: what grows leaves copies behind.
+            self.buffer = Zeroizing::new(vec![0; len]);
         }
         let bytes = &mut self.buffer[..len];
         self.input.read_exact(bytes)?;
@@ -39,7 +41,7 @@ const WINDOW: usize = 8 << 20;
 
 /// Through windows of a file that nobody else can reach any more.
 ///
-/// The file must be unlinked and opened by this process alone, as [`super::Store::claim`] does: then nobody
+/// The file must be unlinked and opened by this process alone, as [`crate::Store::claim`] does: then nobody
 /// can truncate it under the mapping.
 pub struct Mapped {
     file: File,
