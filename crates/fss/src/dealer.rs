@@ -1,20 +1,22 @@
 //! The dealer runs the plan on masks.
 
-use crate::coins::Coins;
+use crate::deal::whole_mask;
 use crate::gates::{
     argmax, choose, dither, equal, exponential, extend, lookup, max, mul, relu, sign, truncate,
 };
 use crate::keys::{KeyError, KeySink};
 use crate::linear;
 use crate::masks::{MaskCache, Masks, owned};
-use crate::wire::mask_share;
+use crate::mutation;
+use crate::public::Public;
+use crate::seeds::{PartySeed, RecordSeeds, SessionSeeds};
 use crate::{Deal, Wire};
 use privet_family::{NodeStats, Prepared, Products, is_static};
 use privet_kernels::Device;
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
 use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;
-use privet_prg::{Domain, HashKeys, Seed, TreeHash};
+use privet_prg::{HashKeys, Seed};
 use privet_ring::Ring;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -22,19 +24,19 @@ use std::time::Instant;
 /// What the dealer keeps for a session: the hash keys, the seeds of the weights' masks, and these masks in
 /// the device's layout for every linear layer.
 pub struct SessionMasks {
-    seeds: [Seed; 2],
-    hash: TreeHash,
+    seeds: SessionSeeds,
     prepared: HashMap<ValueId, Prepared>,
 }
 
 impl SessionMasks {
     /// From the session's secret seed, which only the dealer may know.
     pub fn new(plan: &Plan, device: &dyn Device, session: &Seed) -> SessionMasks {
-        let mut masks = SessionMasks {
-            seeds: [session.derive(Domain::Session, 0), session.derive(Domain::Session, 1)],
-            hash: TreeHash::new(HashKeys::from_seed(&session.derive(Domain::Hash, 0))),
-            prepared: HashMap::new(),
-        };
+        SessionMasks::with(plan, device, SessionSeeds::of(session))
+    }
+
+    /// The same from seeds that were drawn one by one.
+    pub fn with(plan: &Plan, device: &dyn Device, seeds: SessionSeeds) -> SessionMasks {
+        let mut masks = SessionMasks { seeds, prepared: HashMap::new() };
         let cache = MaskCache::new(plan);
         for (v, node) in plan.nodes.iter().enumerate() {
             if let Some(products) = Products::of(plan, node)
@@ -50,13 +52,13 @@ impl SessionMasks {
     }
 
     /// The seeds that the evaluators must be given, one each, with the session.
-    pub fn party_seeds(&self) -> &[Seed; 2] {
-        &self.seeds
+    pub fn party_seeds(&self) -> &[PartySeed; 2] {
+        &self.seeds.parties
     }
 
-    /// The public keys of the session's tree hashes.
+    /// The public keys that all public randomness of the session's records follows from.
     pub fn hash_keys(&self) -> &HashKeys {
-        self.hash.keys()
+        &self.seeds.hash
     }
 }
 
@@ -65,13 +67,12 @@ impl Masks for SessionMasks {
         unreachable!("a static value depends on weights alone")
     }
 
-    fn coins(&self) -> &Coins {
+    fn public(&self) -> &Public {
         unreachable!("a static value depends on weights alone")
     }
 
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
-        let [a, b] = [0, 1].map(|p| mask_share(&self.seeds[p], Wire::node(node), ring, n));
-        a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect()
+        whole_mask(&self.seeds.parties, mutation::weight_wire(Wire::node(node)), ring, n)
     }
 }
 
@@ -85,8 +86,8 @@ impl Masks for Deal<'_> {
         unreachable!("gates take weights' masks from the session")
     }
 
-    fn coins(&self) -> &Coins {
-        Deal::coins(self)
+    fn public(&self) -> &Public {
+        Deal::public(self)
     }
 }
 
@@ -101,8 +102,8 @@ impl Masks for RecordMasks<'_, '_> {
         self.0.weight(node, ring, n)
     }
 
-    fn coins(&self) -> &Coins {
-        self.1.coins()
+    fn public(&self) -> &Public {
+        self.1.public()
     }
 }
 
@@ -121,11 +122,11 @@ impl<'a> Dealer<'a> {
 
     /// The seeds that a record gives its evaluators.
     pub fn record_seeds(record: &Seed) -> [Seed; 2] {
-        [record.derive(Domain::Party, 0), record.derive(Domain::Party, 1)]
+        RecordSeeds::of(record).parties.map(|party| party.seed().clone())
     }
 
-    /// Deal record number `number` of the session into `sink`, its randomness all from the seed `record`; `progress(node)` is called after every node. Gives the costs of each
-    /// node (key bytes: of the longer stream).
+    /// Deal record number `number` of the session into `sink`, its secret randomness all from the seed `record`;
+    /// `progress(node)` is called after every node. Gives the costs of each node (key bytes: of the longer stream).
     pub fn deal(
         &self,
         number: u64,
@@ -133,7 +134,18 @@ impl<'a> Dealer<'a> {
         sink: &mut dyn KeySink,
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<NodeStats>, KeyError> {
-        let mut cx = Deal::new(self.device, &self.session.hash, number, record, sink);
+        self.deal_with(number, &RecordSeeds::of(record), sink, progress)
+    }
+
+    /// The same from seeds that were drawn one by one.
+    pub fn deal_with(
+        &self,
+        number: u64,
+        record: &RecordSeeds,
+        sink: &mut dyn KeySink,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<NodeStats>, KeyError> {
+        let mut cx = Deal::new(self.device, self.session.hash_keys(), number, record, sink);
         let cache = MaskCache::new(self.plan);
         let mut stats = Vec::with_capacity(self.plan.nodes.len());
         for (v, node) in self.plan.nodes.iter().enumerate() {
@@ -251,15 +263,18 @@ pub fn mask_coins(
 ) -> Option<Vec<u64>> {
     let node = &plan.nodes[v];
     let mask = |bits: u32| {
-        let coins = Coins::new(session.hash_keys(), number);
-        let masks = KnownMasks { session, seeds: Dealer::record_seeds(record), coins };
+        let public = Public::new(session.hash_keys(), number);
+        let masks = KnownMasks { session, seeds: RecordSeeds::of(record), public };
         let low = |r: &u64| r & ((1 << bits) - 1);
         MaskCache::new(plan).of(&masks, node.inputs[0]).iter().map(low).collect::<Vec<u64>>()
     };
     match &node.op {
-        // up where the coin is below x_low, that is, where x_low + r_low carries
+        // up where the coin is below x_low, that is, where x_low + (r + e)_low carries
         Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-            Some(mask(*shift).iter().map(|r| (1 << shift) - 1 - r).collect())
+            let public = Public::new(session.hash_keys(), number);
+            let drawn = public.rounding(Wire::node(v), *shift, node.ty.len());
+            let low = Ring::new(*shift);
+            Some(mask(*shift).iter().zip(drawn).map(|(r, e)| low.wrap(!r.wrapping_add(e))).collect())
         }
         Op::Piecewise { shift, .. } => Some(mask(*shift)),
         Op::Exponential { .. } => Some(mask(plan.nodes[node.inputs[0]].ty.frac)),
@@ -270,18 +285,17 @@ pub fn mask_coins(
 /// All masks of a record, from its seeds.
 struct KnownMasks<'a> {
     session: &'a SessionMasks,
-    seeds: [Seed; 2],
-    coins: Coins,
+    seeds: RecordSeeds,
+    public: Public,
 }
 
 impl Masks for KnownMasks<'_> {
-    fn coins(&self) -> &Coins {
-        &self.coins
+    fn public(&self) -> &Public {
+        &self.public
     }
 
     fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
-        let [a, b] = [0, 1].map(|p| mask_share(&self.seeds[p], wire, ring, n));
-        a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect()
+        whole_mask(&self.seeds.parties, wire, ring, n)
     }
 
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {

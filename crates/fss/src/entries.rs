@@ -2,7 +2,7 @@
 //! lie side by side, and there may be any number of them.
 
 use crate::keys::{KeyError, frame_elements};
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 
 /// The evaluator (0 or 1) whose share of frame `i` is pseudorandom.
@@ -23,7 +23,7 @@ pub(crate) fn deal(
     entries: usize,
     fill: impl Fn(usize, &mut [u64]),
 ) -> Result<(), KeyError> {
-    let mut streams = [cx.table_stream(0, wire), cx.table_stream(1, wire)];
+    let mut streams = cx.table_streams(wire);
     let chunk = chunk(ring, entries);
     let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Vec::new());
     let mut words = vec![0; entries];
@@ -31,6 +31,7 @@ pub(crate) fn deal(
         let count = chunk.min(n - start);
         share.resize(entries * count, 0);
         streams[expander(f)].fill(ring, &mut share);
+        mutation::expanded("table-entries-in-clear", &mut share);
         for (i, share) in share.chunks_exact_mut(entries).enumerate() {
             fill(start + i, &mut words);
             for (s, w) in share.iter_mut().zip(&words) {
@@ -59,9 +60,10 @@ pub(crate) fn eval(
     let mut share = Vec::new();
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
-        if expander(f) == cx.party.index() {
+        if mutation::role(expander(f)) == cx.party.index() {
             share.resize(entries * count, 0);
             stream.fill(ring, &mut share);
+            mutation::expanded("table-entries-in-clear", &mut share);
         } else {
             let bytes = ring.packed_bytes(entries * count);
             share = unpack(ring, cx.take(bytes)?, entries * count)?;

@@ -1,20 +1,20 @@
 //! An evaluator runs the plan on masked values.
 
-use crate::coins::Coins;
 use crate::gates::{
     argmax, choose, dither, equal, exponential, extend, lookup, max, mul, relu, scale, sign, truncate,
 };
 use crate::linear::{self, Operand};
 use crate::masks::{MaskCache, Masks, owned, unchanged};
+use crate::mutation;
+use crate::public::Public;
+use crate::seeds::PartySeed;
 use crate::states::{self, States};
-use crate::wire::{PartyId, mask_share};
-use crate::{Eval, EvalError, Wire};
+use crate::{Eval, EvalError, PartyId, Wire};
 use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
 use privet_kernels::Device;
 use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
 use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::{Affine, apply_local, tournament};
-use privet_prg::Seed;
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use std::time::Instant;
 
 /// The masked weights of a session at one evaluator, opened once, with its share of their masks.
 pub struct MaskedWeights {
-    seed: Seed,
+    seed: PartySeed,
     /// Masked values of static values that are read other than as a linear layer's second operand.
     values: HashMap<ValueId, Arc<Vec<u64>>>,
     operands: HashMap<ValueId, Operand>,
 }
 
 impl MaskedWeights {
-    /// `masked` holds `w + r_w` for every weight node by name, in the ring of the node; `seed` is this
-    /// evaluator's seed of the session.
+    /// `masked` holds `w + r_w` for every weight node by name, in the ring of the node; `seed` is this evaluator's seed of
+    /// the session.
     pub fn new(
         plan: &Plan,
         device: &dyn Device,
-        seed: Seed,
+        seed: PartySeed,
         mut masked: BTreeMap<String, Vec<u64>>,
     ) -> Result<MaskedWeights, EvalError> {
         let mut weights = MaskedWeights { seed, values: HashMap::new(), operands: HashMap::new() };
@@ -78,12 +78,12 @@ impl Masks for MaskedWeights {
         unreachable!("a static value depends on weights alone")
     }
 
-    fn coins(&self) -> &Coins {
+    fn public(&self) -> &Public {
         unreachable!("a static value depends on weights alone")
     }
 
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
-        mask_share(&self.seed, Wire::node(node), ring, n)
+        self.seed.weight_mask_share(node, ring, n)
     }
 }
 
@@ -98,8 +98,8 @@ impl Masks for RecordMasks<'_, '_> {
         self.0.weight(node, ring, n)
     }
 
-    fn coins(&self) -> &Coins {
-        self.1.coins()
+    fn public(&self) -> &Public {
+        self.1.public()
     }
 }
 
@@ -139,13 +139,6 @@ impl<'a> Evaluator<'a> {
     /// For a checked plan.
     pub fn new(plan: &'a Plan, weights: &'a MaskedWeights) -> Evaluator<'a> {
         Evaluator { plan, weights }
-    }
-
-    /// This evaluator's share of the mask of an input of the record with `seed`: to be sent to the owner
-    /// of the input, which adds both shares to its plaintext and sends the sum to both evaluators.
-    pub fn input_mask_share(plan: &Plan, seed: &Seed, v: ValueId) -> Vec<u64> {
-        let ty = &plan.nodes[v].ty;
-        mask_share(seed, Wire::node(v), Ring::new(ty.bits), ty.len())
     }
 
     /// Run one record; `progress(node)` is called after every node. States are opened first; those given stay as they
@@ -263,7 +256,7 @@ impl<'a> Evaluator<'a> {
                 scale::eval(cx, wire, to, (&x(0), &rx), x(1)[0])
             }
             Op::Choose => choose::eval(cx, wire, to, &x(0), &x(1)),
-            Op::Dropout { stream, keep } => Ok(cx.coins().keep(*stream, *keep, &x(0))),
+            Op::Dropout { stream, keep } => Ok(cx.public().keep(*stream, *keep, &x(0))),
             Op::Select => {
                 // y + c (x - y); the result's mask is y's plus the product's.
                 let rc = mask(cx, 0);
@@ -331,6 +324,9 @@ fn local(plan: &Plan, node: &Node, value: impl Fn(ValueId) -> Arc<Vec<u64>>) -> 
 impl PartyId {
     /// True for the evaluator that adds public constants to its share.
     pub fn leads(self) -> bool {
-        self == PartyId::P0
+        if mutation::on("public-term-at-1") {
+            return self == PartyId::P1;
+        }
+        self == PartyId::P0 || mutation::on("public-term-twice")
     }
 }

@@ -6,8 +6,8 @@
 //! trees, and without that a sum of sums would take exponential time.
 
 use crate::Wire;
-use crate::coins::Coins;
 use crate::gates::{argmax, max};
+use crate::public::Public;
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_plan::{Affine, apply_local, tournament};
 use privet_ring::Ring;
@@ -21,8 +21,8 @@ pub(crate) trait Masks {
     fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64>;
     /// Of a weight of the session.
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64>;
-    /// The record's public coins.
-    fn coins(&self) -> &Coins;
+    /// What the record's dealer and evaluators draw alike.
+    fn public(&self) -> &Public;
 }
 
 /// Masks that were computed and will be read again.
@@ -94,7 +94,7 @@ impl<'a> MaskCache<'a> {
             }
             Op::Argmax { dim } => argmax::mask(masks, wire, ring, &tournament::argmax(shape(), *dim)),
             // What is dropped is a public zero: its mask is zero too.
-            Op::Dropout { stream, keep } => masks.coins().keep(*stream, *keep, &operand(0)),
+            Op::Dropout { stream, keep } => masks.public().keep(*stream, *keep, &operand(0)),
             op if op.is_local() => {
                 let operands: Vec<Rc<Vec<u64>>> = (0..node.inputs.len()).map(operand).collect();
                 let operands: Vec<&[u64]> = operands.iter().map(|x| x.as_slice()).collect();

@@ -1,7 +1,7 @@
 //! What outlives a run: additive shares of states, opened under fresh masks when a run begins, made again from
 //! masked values when it ends.
 
-use crate::{Eval, EvalError, PartyId, Wire};
+use crate::{Eval, EvalError, PartyId, Wire, mutation};
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_prg::Seed;
 use privet_ring::Ring;
@@ -91,7 +91,10 @@ pub(crate) fn open(
     let mut sent = BTreeMap::new();
     for (v, node, name, share) in shares {
         let ring = Ring::new(node.ty.bits);
-        let mut masked = cx.mask_share(Wire::node(v), ring, node.ty.len());
+        let mut masked = match mutation::on("state-opened-unmasked") {
+            true => vec![0; share.len()],
+            false => cx.mask_share(Wire::node(v), ring, share.len()),
+        };
         for (m, w) in masked.iter_mut().zip(share) {
             *m = ring.wrap(m.wrapping_add(*w));
         }

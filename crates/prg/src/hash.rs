@@ -1,11 +1,11 @@
-use crate::{Seed, ctr};
+use crate::{Prg, Seed, ctr};
 use aes::Aes128Enc;
 use aes::cipher::{Array, KeyInit};
 
-/// The two public AES keys of a session's tree hashes: `inner` for H, `leaf` for H'.
+/// Two public AES keys of tree hashes: `inner` for H, `leaf` for H'.
 ///
-/// Drawn fresh by the dealer for every session and sent in the clear, so that precomputation against
-/// one session's trees does not help against another's.
+/// Everybody may know them; what matters is that few trees share a pair, so that hashes computed against these trees'
+/// seeds help against no others. A session has a pair that nothing is hashed with: pairs are drawn from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashKeys {
     /// Key of H, used on the way down.
@@ -17,7 +17,11 @@ pub struct HashKeys {
 impl HashKeys {
     /// Draw both keys from a seed that is used for nothing else.
     pub fn from_seed(seed: &Seed) -> HashKeys {
-        let mut prg = seed.stream();
+        HashKeys::draw(&mut seed.stream())
+    }
+
+    /// Draw both keys from a stream, two of its blocks.
+    pub fn draw(prg: &mut Prg) -> HashKeys {
         let (mut inner, mut leaf) = ([0; 16], [0; 16]);
         prg.fill_bytes(&mut inner);
         prg.fill_bytes(&mut leaf);

@@ -1,8 +1,11 @@
-//! Stochastic rounding, `floor((x + d) / 2^f)` with d uniform in f bits: what the mask's low bits make of a truncation that leaves
-//! its carry out.
+//! Stochastic rounding, `floor((x + d) / 2^f)` with d uniform in f bits: what the mask's low bits make of a truncation that
+//! leaves its carry out.
 //!
-//! As integers modulo 2^(k-f), `TR(xh) - TR(r) = floor((x + r_low) / 2^f)`: r_low is uniform and independent of x, so this
-//! is stochastic rounding whose coin `xh_low` the evaluators know. No comparison; one word of k - f bits an element.
+//! First both evaluators add e, public coins of this wire, to xh, and the dealer adds them to r: x keeps its value and gets
+//! a mask whose f low bits are uniform and independent of everything, whatever r's were. From here on r and xh are these.
+//!
+//! As integers modulo 2^(k-f), `TR(xh) - TR(r) = floor((x + r_low) / 2^f)`: stochastic rounding whose coin `xh_low` the
+//! evaluators know. No comparison; one word of k - f bits an element.
 //!
 //! Into a larger ring, for |x| < 2^(k-2): the same of `u = x + 2^(k-2)`, which is in [0, 2^(k-1)) and has the masked value
 //! `uh = u + r`. As an integer `u = uh - r + 2^k w` with `w = (1 - MSB(uh)) MSB(r)`: where MSB(r) = 0, u + r stays below
@@ -10,6 +13,7 @@
 //! word, `2^(k-f) MSB(r)`, which the public bit `1 - MSB(uh)` selects.
 
 use crate::keys::KeyError;
+use crate::public::Public;
 use crate::{Deal, Eval, EvalError, Wire, tables};
 use privet_ring::Ring;
 
@@ -23,9 +27,17 @@ pub(super) fn widens([from, to]: [Ring; 2], shift: u32) -> bool {
     to.bits() > from.bits() - shift
 }
 
+/// `r + e` of the mask r, or `xh + e` of the masked value: e is the record's public coins for `wire`.
+fn refreshed(public: &Public, wire: Wire, shift: u32, v: &[u64]) -> Vec<u64> {
+    let mut out = public.rounding(wire, shift, v.len());
+    out.iter_mut().zip(v).for_each(|(e, v)| *e = v.wrapping_add(*e));
+    out
+}
+
 /// Deal for a value with mask `r`.
 pub fn deal(cx: &mut Deal, wire: Wire, rings: [Ring; 2], shift: u32, r: &[u64]) -> Result<(), KeyError> {
     let [from, to] = rings;
+    let r = refreshed(cx.public(), wire, shift, r);
     let s = cx.fresh_mask(wire, to, r.len());
     let base = |i: usize| s[i].wrapping_sub(from.wrap(r[i]) >> shift);
     if !widens(rings, shift) {
@@ -44,6 +56,7 @@ pub fn eval(
     xh: &[u64],
 ) -> Result<Vec<u64>, EvalError> {
     let ([from, to], leads) = (rings, cx.leads() as u64);
+    let xh = refreshed(cx.public(), wire, shift, xh);
     let mut y = vec![0; xh.len()];
     if widens(rings, shift) {
         tables::eval(cx, wire, to, xh.len(), |range, [base, wrapped]| {

@@ -25,7 +25,7 @@ pub fn deal(cx: &mut Deal, wire: Wire, to: Ring, e: &Exponential, r: &[u64]) -> 
 /// Evaluate; gives the masked result in `to`, row after row. One round of its bits.
 pub fn eval(cx: &mut Eval, wire: Wire, to: Ring, e: &Exponential, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
     let (n, count) = (e.entries(), xh.len());
-    let mut y = cx.mask_share(wire, to, e.rows() * count);
+    let mut y = cx.result_mask_share(wire, to, e.rows() * count);
     entries::eval(cx, wire, to, count, n * e.rows(), |i, words| {
         let (entry, fraction) = e.split(xh[i]);
         let first = e.first(fraction);

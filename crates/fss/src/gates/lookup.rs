@@ -9,6 +9,7 @@
 //! factors. So one opening is all there is.
 
 use crate::keys::{KeyError, frame_elements};
+use crate::mutation;
 use crate::{Deal, Eval, EvalError, Wire};
 use privet_kernels::{LookupShape, Read};
 use privet_plan::tables::Pieces;
@@ -22,7 +23,7 @@ fn deal_keys(
     alpha: &[u64],
     words: &[u64],
 ) -> Result<(), KeyError> {
-    let mut random = cx.secret(wire, 0);
+    let (mut random, mut hashes) = (cx.secret(wire, 0), cx.public().hashes(wire));
     let chunk = frame_elements(shape.key_row());
     let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
     for (alpha, words) in alpha.chunks(chunk).zip(words.chunks(chunk * shape.words)) {
@@ -32,7 +33,8 @@ fn deal_keys(
         blocks.resize(2 * alpha.len(), 0u128);
         random.fill_blocks(&mut blocks);
         let (roots, deltas) = blocks.split_at(alpha.len());
-        cx.device.lookup_gen(cx.hash, shape, alpha, words, roots, deltas, &mut key0, &mut key1);
+        cx.device.lookup_gen(&hashes.next(), shape, alpha, words, roots, deltas, &mut key0, &mut key1);
+        mutation::lookup_keys(shape, words, [&mut key0, &mut key1]);
         cx.put([&mut key0, &mut key1])?;
         let path = shape.bits as u64 - 1 + shape.leaf_blocks() as u64;
         cx.stats.aes_calls += 2 * path * alpha.len() as u64;
@@ -43,18 +45,19 @@ fn deal_keys(
 /// Shares of what is read at the public `points`, in order of elements, then of tables. `read(start, count)` says of what.
 fn eval_keys<'t>(
     cx: &mut Eval,
+    wire: Wire,
     shape: LookupShape,
     points: &[u64],
     read: impl Fn(usize, usize) -> Read<'t>,
 ) -> Result<Vec<u64>, EvalError> {
     let chunk = frame_elements(shape.key_row());
-    let (device, hash, second) = (cx.device, cx.hash, !cx.leads());
+    let (device, mut hashes, second) = (cx.device, cx.public().hashes(wire), !cx.leads());
     let mut out = Vec::new();
     for (start, points) in (0..).step_by(chunk).zip(points.chunks(chunk)) {
         let shape = LookupShape { count: points.len(), ..shape };
         let keys = cx.take(shape.key_bytes())?;
         let read = read(start, points.len());
-        out.extend(device.lookup_eval(hash, shape, second, keys, points, &read));
+        out.extend(device.lookup_eval(&hashes.next(), shape, second, keys, points, &read));
         cx.stats.aes_calls += shape.aes_calls() as u64;
         cx.stats.macs += read.products() as u64 * (shape.points() * shape.count) as u64;
     }
@@ -71,7 +74,8 @@ fn pieces_shape(pieces: &Pieces) -> LookupShape {
 
 /// Deal tables for a value with mask `r`.
 pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, r: &[u64]) -> Result<(), KeyError> {
-    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
+    let turned = if mutation::on("lookup-not-rotated") { 0 } else { u64::MAX };
+    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r & turned)).collect();
     deal_keys(cx, wire, table_shape(from), &alpha, &vec![1; r.len()])
 }
 
@@ -84,8 +88,8 @@ pub fn eval(
     xh: &[u64],
 ) -> Result<Vec<u64>, EvalError> {
     let points: Vec<u64> = xh.iter().map(|&x| from.wrap(x)).collect();
-    let by_element = eval_keys(cx, table_shape(from), &points, |_, _| Read::Tables(tables))?;
-    let mut y = cx.mask_share(wire, to, tables.len() * xh.len());
+    let by_element = eval_keys(cx, wire, table_shape(from), &points, |_, _| Read::Tables(tables))?;
+    let mut y = cx.result_mask_share(wire, to, tables.len() * xh.len());
     for (t, y) in y.chunks_exact_mut(xh.len().max(1)).enumerate() {
         for (y, read) in y.iter_mut().zip(by_element.chunks_exact(tables.len())) {
             *y = to.wrap(y.wrapping_add(read[t]));
@@ -113,8 +117,8 @@ pub fn eval_pieces(
     let (points, low): (Vec<u64>, Vec<u64>) =
         xh.iter().map(|&x| pieces.split(x)).map(|(i, l)| (i as u64, l)).unzip();
     let read = |start: usize, count: usize| Read::Quadratics(pieces.pieces, &low[start..start + count]);
-    let mut y = eval_keys(cx, pieces_shape(pieces), &points, read)?;
-    for (y, s) in y.iter_mut().zip(cx.mask_share(wire, to, xh.len())) {
+    let mut y = eval_keys(cx, wire, pieces_shape(pieces), &points, read)?;
+    for (y, s) in y.iter_mut().zip(cx.result_mask_share(wire, to, xh.len())) {
         *y = to.wrap(y.wrapping_add(s));
     }
     cx.open_masked("looked up", to, y)

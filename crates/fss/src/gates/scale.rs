@@ -13,7 +13,7 @@ pub fn eval(
     p: u64,
 ) -> Result<Vec<u64>, EvalError> {
     let leads = cx.leads() as u64;
-    let mut y = cx.mask_share(wire, ring, xh.len());
+    let mut y = cx.result_mask_share(wire, ring, xh.len());
     for (y, (xh, r)) in y.iter_mut().zip(xh.iter().zip(rx)) {
         *y = ring.wrap(p.wrapping_mul((leads * xh).wrapping_sub(*r)).wrapping_add(*y));
     }

@@ -40,7 +40,7 @@ pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Resu
 fn eval_bit(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
     let low = Ring::new(relu::compare_bits(from));
     let mut msb = BitVec::zeros(xh.len());
-    let keys = compare::walk(cx, low.bits(), Predicate::Less, xh.len(), |i| low.wrap(xh[i]))?;
+    let keys = compare::walk(cx, wire, low.bits(), Predicate::Less, xh.len(), |i| low.wrap(xh[i]))?;
     tables::eval(cx, wire, to, xh.len(), |range, [share]| {
         // frames begin at whole words
         for (w, share) in msb.words_mut()[range.start / 64..].iter_mut().zip(share.chunks(64)) {

@@ -83,7 +83,7 @@ impl DealerSession {
             session: self.session,
             plan: self.plan_hash,
             party: party as u8,
-            seed: self.masks.party_seeds()[party].clone(),
+            seed: self.masks.party_seeds()[party].seed().clone(),
             hash: *self.masks.hash_keys(),
         })
     }

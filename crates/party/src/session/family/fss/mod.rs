@@ -28,12 +28,12 @@ use fetch::{FetchError, fetch};
 use messages::DealRequest;
 use owner::{granted_seeds, mask_each, mask_seeds};
 use privet_family::NodeStats;
-use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, PartyId, States, expand_state};
+use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, PartyId, PartySeed, States, expand_state};
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
-use privet_prg::{Seed, TreeHash};
+use privet_prg::{HashKeys, Seed};
 use privet_ring::{Ring, pack, unpack};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl From<StoreError> for JobError {
 
 struct Open {
     id: Id,
-    hash: TreeHash,
+    hash: HashKeys,
     weights: MaskedWeights,
 }
 
@@ -408,9 +408,10 @@ impl Family for Fss {
     fn open(&mut self, masked: Masked, others: &mut Others) -> Result<(), JobError> {
         masked.compare(others.to(self.peer())?)?;
         let keys = self.begun.take().ok_or(JobError::NotOpen)?;
-        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), keys.seed, masked.tensors)
+        let seed = PartySeed::new(PartyId::BOTH[self.party as usize & 1], keys.seed);
+        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), seed, masked.tensors)
             .map_err(FssError::Eval)?;
-        self.open = Some(Open { id: Id(keys.session), hash: TreeHash::new(keys.hash), weights });
+        self.open = Some(Open { id: Id(keys.session), hash: keys.hash, weights });
         Ok(())
     }
 
