@@ -1,21 +1,16 @@
 //! The dealer runs the plan on masks.
 
 use crate::deal::whole_mask;
-use crate::gates::{
-    argmax, choose, dither, equal, exponential, extend, lookup, max, mul, relu, sign, truncate,
-};
+use crate::gate::{At, Kind, kind};
 use crate::keys::{KeyError, KeySink};
-use crate::linear;
-use crate::masks::{MaskCache, Masks, owned};
+use crate::masks::{Mask, MaskCache, Masks};
 use crate::mutation;
 use crate::public::Public;
 use crate::seeds::{PartySeed, RecordSeeds, SessionSeeds};
 use crate::{Deal, Wire};
 use privet_family::{NodeStats, Prepared, Products, is_static};
 use privet_kernels::Device;
-use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
-use privet_plan::tables::{Exponential, Pieces};
-use privet_plan::tournament;
+use privet_plan::ir::{Plan, ValueId};
 use privet_prg::{HashKeys, Seed};
 use privet_ring::Ring;
 use std::collections::HashMap;
@@ -151,7 +146,10 @@ impl<'a> Dealer<'a> {
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let (start, before) = (Instant::now(), cx.bytes());
             cx.stats = NodeStats::default();
-            self.node(&mut cx, &cache, v, node)?;
+            if let Kind::Gate(gate) = kind(&node.op) {
+                let at = At { plan: self.plan, id: v };
+                gate.deal(&mut cx, &Dealt { at, session: self.session, cache: &cache })?;
+            }
             cache.done(v);
             cx.stats.seconds = start.elapsed().as_secs_f64();
             cx.stats.key_bytes = (0..2).map(|b| cx.bytes()[b] - before[b]).max().unwrap_or(0);
@@ -160,94 +158,24 @@ impl<'a> Dealer<'a> {
         }
         Ok(stats)
     }
+}
 
-    fn node(&self, cx: &mut Deal, cache: &MaskCache, v: ValueId, node: &Node) -> Result<(), KeyError> {
-        let (wire, to) = (Wire::node(v), Ring::new(node.ty.bits));
-        let mask = |cx: &Deal, i: usize| cache.of(&RecordMasks(self.session, cx), node.inputs[i]);
-        let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
-        let shape = || self.plan.nodes[node.inputs[0]].ty.shape.as_slice();
-        match &node.op {
-            Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-                let r = mask(cx, 0);
-                dither::deal(cx, wire, [from(), to], *shift, &r)
-            }
-            Op::Truncate { shift, rounding: Rounding::Floor | Rounding::OneUlp } => {
-                let r = mask(cx, 0);
-                truncate::deal(cx, wire, [from(), to], *shift, &r)
-            }
-            Op::Lookup { .. } => {
-                let r = mask(cx, 0);
-                lookup::deal(cx, wire, from(), &r)
-            }
-            Op::Piecewise { shift, pieces } => {
-                let r = mask(cx, 0);
-                lookup::deal_pieces(cx, wire, &Pieces { shift: *shift, pieces }, &r)
-            }
-            Op::Exponential { first, rows } => {
-                let r = mask(cx, 0);
-                let ty = &self.plan.nodes[node.inputs[0]].ty;
-                let e = Exponential::new(ty, *first, rows).map_err(KeyError::Corrupt)?;
-                exponential::deal(cx, wire, to, &e, &r)
-            }
-            Op::Relu => {
-                let r = mask(cx, 0);
-                relu::deal(cx, wire, from(), to, &r)
-            }
-            Op::Extend => {
-                let r = mask(cx, 0);
-                extend::deal(cx, wire, from(), to, &r)
-            }
-            Op::IsNegative => {
-                let r = mask(cx, 0);
-                sign::deal(cx, wire, from(), to, &r)
-            }
-            Op::Equal => {
-                let r = max::difference(from(), &mask(cx, 0), &mask(cx, 1));
-                equal::deal(cx, wire, from(), to, &r)
-            }
-            Op::Mul => {
-                let (rx, ry) = (mask(cx, 0), mask(cx, 1));
-                mul::deal(cx, wire, to, &rx, &ry)
-            }
-            Op::Choose => {
-                let (m, r) = (mask(cx, 0), mask(cx, 1));
-                choose::deal(cx, wire, to, &m, &r)
-            }
-            Op::Select => {
-                let rx = mask(cx, 0);
-                let ry = max::difference(to, &mask(cx, 1), &mask(cx, 2));
-                mul::deal(cx, wire.inner(1), to, &rx, &ry)
-            }
-            Op::Max => {
-                let (rx, ry) = (mask(cx, 0), mask(cx, 1));
-                max::deal(cx, wire, to, &rx, &ry).map(drop)
-            }
-            Op::MaxPool2d { window } => {
-                let [rows, columns] = tournament::max_pool(window, shape());
-                let r = owned(mask(cx, 0));
-                let r = max::deal_tournament(cx, wire, 1, to, &rows, r)?;
-                max::deal_tournament(cx, wire, 1 + rows.levels.len(), to, &columns, r).map(drop)
-            }
-            Op::Argmax { dim } => {
-                let r = owned(mask(cx, 0));
-                argmax::deal(cx, wire, from(), to, &tournament::argmax(shape(), *dim), r)
-            }
-            _ => match Products::of(self.plan, node) {
-                Some(products) => {
-                    let rx = mask(cx, 0);
-                    let fresh;
-                    let rw = match self.session.prepared.get(&v) {
-                        Some(rw) => rw,
-                        None => {
-                            fresh = products.prepare(self.device, to, &mask(cx, 1));
-                            &fresh
-                        }
-                    };
-                    linear::deal(cx, wire, to, products, &rx, rw)
-                }
-                None => Ok(()),
-            },
-        }
+/// The operands of a node as the dealer has them.
+pub(crate) struct Dealt<'a> {
+    pub at: At<'a>,
+    session: &'a SessionMasks,
+    cache: &'a MaskCache<'a>,
+}
+
+impl Dealt<'_> {
+    /// The mask of operand i.
+    pub fn mask(&self, cx: &Deal, i: usize) -> Mask {
+        self.cache.of(&RecordMasks(self.session, cx), self.at.node().inputs[i])
+    }
+
+    /// The mask of a linear layer's static second operand, in the device's layout.
+    pub fn prepared(&self) -> Option<&Prepared> {
+        self.session.prepared.get(&self.at.id)
     }
 }
 
@@ -261,25 +189,11 @@ pub fn mask_coins(
     record: &Seed,
     v: ValueId,
 ) -> Option<Vec<u64>> {
-    let node = &plan.nodes[v];
-    let mask = |bits: u32| {
-        let public = Public::new(session.hash_keys(), number);
-        let masks = KnownMasks { session, seeds: RecordSeeds::of(record), public };
-        let low = |r: &u64| r & ((1 << bits) - 1);
-        MaskCache::new(plan).of(&masks, node.inputs[0]).iter().map(low).collect::<Vec<u64>>()
-    };
-    match &node.op {
-        // up where the coin is below x_low, that is, where x_low + (r + e)_low carries
-        Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-            let public = Public::new(session.hash_keys(), number);
-            let drawn = public.rounding(Wire::node(v), *shift, node.ty.len());
-            let low = Ring::new(*shift);
-            Some(mask(*shift).iter().zip(drawn).map(|(r, e)| low.wrap(!r.wrapping_add(e))).collect())
-        }
-        Op::Piecewise { shift, .. } => Some(mask(*shift)),
-        Op::Exponential { .. } => Some(mask(plan.nodes[node.inputs[0]].ty.frac)),
-        _ => None,
-    }
+    let at = At { plan, id: v };
+    let Kind::Gate(gate) = kind(&at.node().op) else { return None };
+    let public = Public::new(session.hash_keys(), number);
+    let masks = KnownMasks { session, seeds: RecordSeeds::of(record), public };
+    gate.coins(&at, &masks.public, &|| MaskCache::new(plan).of(&masks, at.node().inputs[0]))
 }
 
 /// All masks of a record, from its seeds.

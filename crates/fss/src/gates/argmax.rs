@@ -3,10 +3,14 @@
 
 use super::max::{difference, sum};
 use super::relu;
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::masks::Masks;
+use crate::masks::{Mask, Masks, owned};
 use crate::{Deal, Eval, EvalError, Wire};
-use privet_plan::tournament::Tournament;
+use privet_family::OpeningList;
+use privet_plan::tournament::{self, Tournament};
 use privet_ring::Ring;
 
 /// Wires of level l: the value's table and the index's table (the comparison is on the value's wire).
@@ -15,7 +19,7 @@ fn wires(wire: Wire, l: usize) -> (Wire, Wire) {
 }
 
 /// Deal for values with masks `r` in `ring`; the indices come out in `index`, see [`mask`].
-pub fn deal(
+fn deal(
     cx: &mut Deal,
     wire: Wire,
     ring: Ring,
@@ -40,7 +44,7 @@ pub fn deal(
 }
 
 /// Evaluate on masked values; `positions` are the public indices. Three rounds a level.
-pub fn eval(
+fn eval(
     cx: &mut Eval,
     wire: Wire,
     ring: Ring,
@@ -64,11 +68,48 @@ pub fn eval(
 }
 
 /// Masks (or one evaluator's share of them) of the resulting indices.
-pub(crate) fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> Vec<u64> {
+fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> Vec<u64> {
     let mut r = vec![0; tournament.input_len];
     for (l, level) in tournament.levels.iter().enumerate() {
         let s = masks.fresh(wires(wire, l).1, index, level.pair_len());
         r = level.assemble(&sum(index, &level.right(&r), &s), &r);
     }
     r
+}
+
+/// [`privet_plan::ir::Op::Argmax`].
+pub(crate) struct Argmax {
+    pub dim: usize,
+}
+
+impl Argmax {
+    fn games(&self, at: &At) -> Tournament {
+        tournament::argmax(&at.operand(0).shape, self.dim)
+    }
+}
+
+impl Gate for Argmax {
+    fn mask(&self, at: &At, masks: &dyn Masks, _: &dyn Fn(usize) -> Mask) -> Vec<u64> {
+        mask(masks, at.wire(), at.to(), &self.games(at))
+    }
+
+    fn derives_mask(&self) -> bool {
+        true
+    }
+
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = owned(x.mask(cx, 0));
+        deal(cx, x.at.wire(), x.at.from(), x.at.to(), &self.games(&x.at), r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        let positions = tournament::positions(&x.at.operand(0).shape, self.dim);
+        let (games, xh) = (self.games(&x.at), x.value(0).to_vec());
+        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &games, xh, positions)
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        let values = [("larger", at.from().bits()), ("index of larger", at.to().bits())];
+        at.opens_games(list, &self.games(at), &values);
+    }
 }

@@ -12,9 +12,14 @@
 //! 2^k, and where it is 1, u + r is at least 2^(k-1), so that uh has its top bit cleared exactly if it wrapped. A second
 //! word, `2^(k-f) MSB(r)`, which the public bit `1 - MSB(uh)` selects.
 
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::masks::Mask;
 use crate::public::Public;
 use crate::{Deal, Eval, EvalError, Wire, tables};
+use privet_family::OpeningList;
 use privet_ring::Ring;
 
 /// What is added to x so that it is not negative: 2^(k-2), whose lowest f bits are zero.
@@ -35,7 +40,13 @@ fn refreshed(public: &Public, wire: Wire, shift: u32, v: &[u64]) -> Vec<u64> {
 }
 
 /// Deal for a value with mask `r`.
-pub fn deal(cx: &mut Deal, wire: Wire, rings: [Ring; 2], shift: u32, r: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(
+    cx: &mut Deal,
+    wire: Wire,
+    rings: [Ring; 2],
+    shift: u32,
+    r: &[u64],
+) -> Result<(), KeyError> {
     let [from, to] = rings;
     let r = refreshed(cx.public(), wire, shift, r);
     let s = cx.fresh_mask(wire, to, r.len());
@@ -48,7 +59,7 @@ pub fn deal(cx: &mut Deal, wire: Wire, rings: [Ring; 2], shift: u32, r: &[u64]) 
 }
 
 /// Evaluate; gives the masked result in the second ring. One round of its bits.
-pub fn eval(
+pub(super) fn eval(
     cx: &mut Eval,
     wire: Wire,
     rings: [Ring; 2],
@@ -75,4 +86,30 @@ pub fn eval(
         })?;
     }
     cx.open_masked("truncated", to, y)
+}
+
+/// [`privet_plan::ir::Op::Dither`], and [`privet_plan::ir::Op::Truncate`] rounded by [`privet_plan::ir::Rounding::Stochastic`].
+pub(crate) struct Dither {
+    pub shift: u32,
+}
+
+impl Gate for Dither {
+    /// Up where the coin is below `x_low`: where `x_low + (r + e)_low` carries.
+    fn coins(&self, at: &At, public: &Public, mask: &dyn Fn() -> Mask) -> Option<Vec<u64>> {
+        let low = Ring::new(self.shift);
+        Some(refreshed(public, at.wire(), self.shift, &mask()).iter().map(|r| low.wrap(!r)).collect())
+    }
+
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = x.mask(cx, 0);
+        deal(cx, x.at.wire(), [x.at.from(), x.at.to()], self.shift, &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval(cx, x.at.wire(), [x.at.from(), x.at.to()], self.shift, &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens(list, "truncated");
+    }
 }

@@ -8,9 +8,15 @@
 //! their products with powers of r_low are sums over public tables, and `c0 + c1 t + c2 t^2` is linear in them with public
 //! factors. So one opening is all there is.
 
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::{KeyError, frame_elements};
+use crate::masks::Mask;
 use crate::mutation;
+use crate::public::Public;
 use crate::{Deal, Eval, EvalError, Wire};
+use privet_family::OpeningList;
 use privet_kernels::{LookupShape, Read};
 use privet_plan::tables::Pieces;
 use privet_ring::Ring;
@@ -73,14 +79,14 @@ fn pieces_shape(pieces: &Pieces) -> LookupShape {
 }
 
 /// Deal tables for a value with mask `r`.
-pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, r: &[u64]) -> Result<(), KeyError> {
+fn deal(cx: &mut Deal, wire: Wire, from: Ring, r: &[u64]) -> Result<(), KeyError> {
     let turned = if mutation::on("lookup-not-rotated") { 0 } else { u64::MAX };
     let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r & turned)).collect();
     deal_keys(cx, wire, table_shape(from), &alpha, &vec![1; r.len()])
 }
 
 /// Read them; gives the masked results in `to`, table after table. One round of its bits for each.
-pub fn eval(
+fn eval(
     cx: &mut Eval,
     wire: Wire,
     [from, to]: [Ring; 2],
@@ -99,7 +105,7 @@ pub fn eval(
 }
 
 /// Deal a piecewise quadratic for a value with mask `r`.
-pub fn deal_pieces(cx: &mut Deal, wire: Wire, pieces: &Pieces, r: &[u64]) -> Result<(), KeyError> {
+fn deal_pieces(cx: &mut Deal, wire: Wire, pieces: &Pieces, r: &[u64]) -> Result<(), KeyError> {
     let (alpha, low): (Vec<u64>, Vec<u64>) =
         r.iter().map(|&r| pieces.split(r)).map(|(i, l)| (i as u64, l)).unzip();
     let words: Vec<u64> = low.iter().flat_map(|&r| [1, r, r.wrapping_mul(r)]).collect();
@@ -107,7 +113,7 @@ pub fn deal_pieces(cx: &mut Deal, wire: Wire, pieces: &Pieces, r: &[u64]) -> Res
 }
 
 /// Evaluate it; gives the masked result in `to`. One round of its bits.
-pub fn eval_pieces(
+fn eval_pieces(
     cx: &mut Eval,
     wire: Wire,
     to: Ring,
@@ -122,4 +128,54 @@ pub fn eval_pieces(
         *y = to.wrap(y.wrapping_add(s));
     }
     cx.open_masked("looked up", to, y)
+}
+
+/// [`privet_plan::ir::Op::Lookup`].
+pub(crate) struct Tables<'a>(pub &'a [Vec<i64>]);
+
+impl Gate for Tables<'_> {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = x.mask(cx, 0);
+        deal(cx, x.at.wire(), x.at.from(), &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval(cx, x.at.wire(), [x.at.from(), x.at.to()], self.0, &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens(list, "looked up");
+    }
+}
+
+/// [`privet_plan::ir::Op::Piecewise`].
+pub(crate) struct Quadratics<'a> {
+    pub shift: u32,
+    pub pieces: &'a [[i64; 3]],
+}
+
+impl Quadratics<'_> {
+    fn pieces(&self) -> Pieces<'_> {
+        Pieces { shift: self.shift, pieces: self.pieces }
+    }
+}
+
+impl Gate for Quadratics<'_> {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = x.mask(cx, 0);
+        deal_pieces(cx, x.at.wire(), &self.pieces(), &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval_pieces(cx, x.at.wire(), x.at.to(), &self.pieces(), &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens(list, "looked up");
+    }
+
+    /// What is below the index in the mask.
+    fn coins(&self, _: &At, _: &Public, mask: &dyn Fn() -> Mask) -> Option<Vec<u64>> {
+        Some(mask().iter().map(|r| self.pieces().split(*r).1).collect())
+    }
 }
