@@ -2,9 +2,10 @@
 
 use crate::keys::{KeyError, frame_elements};
 use crate::mutation;
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_kernels::CompareShape;
 use privet_ring::BitVec;
+use zeroize::Zeroizing;
 
 /// Which read-out of the comparison key is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) enum Predicate {
 ///
 /// m is the XOR of one pseudorandom bit from each evaluator's seed: it costs no key byte, and each
 /// evaluator knows half of it only.
-pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<BitVec, KeyError> {
+pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<Secret<BitVec>, KeyError> {
     deal_keys(cx, wire, bits, alpha)?;
     Ok(cx.bit_mask(wire, alpha.len()))
 }
@@ -28,7 +29,7 @@ pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Resul
 pub(crate) fn deal_keys(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<(), KeyError> {
     let (mut random, mut hashes) = (cx.secret(wire, 0), cx.public().hashes(wire));
     let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
-    let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Zeroizing::new(Vec::new()));
     for alpha in alpha.chunks(chunk) {
         let shape = CompareShape { bits, count: alpha.len() };
         key0.resize(shape.key_bytes(), 0);

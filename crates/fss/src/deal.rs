@@ -1,5 +1,6 @@
 use crate::keys::{KeyError, KeySink};
 use crate::public::Public;
+use crate::secret::Secret;
 use crate::seeds::{PartySeed, RecordSeeds};
 use crate::wire::Wire;
 use privet_family::NodeStats;
@@ -41,12 +42,12 @@ impl<'a> Deal<'a> {
     }
 
     /// The fresh mask of `wire`: the sum of both evaluators' shares.
-    pub(crate) fn fresh_mask(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    pub(crate) fn fresh_mask(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         whole_mask(&self.seeds.parties, wire, ring, n)
     }
 
     /// The bits that mask the comparison bits of `wire`.
-    pub(crate) fn bit_mask(&self, wire: Wire, n: usize) -> BitVec {
+    pub(crate) fn bit_mask(&self, wire: Wire, n: usize) -> Secret<BitVec> {
         let [a, b] = &self.seeds.parties;
         let mut m = a.bit_mask_share(wire, n);
         m.xor_assign(&b.bit_mask_share(wire, n));
@@ -72,7 +73,7 @@ impl<'a> Deal<'a> {
 }
 
 /// The mask of which both evaluators expand a share.
-pub(crate) fn whole_mask(seeds: &[PartySeed; 2], wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+pub(crate) fn whole_mask(seeds: &[PartySeed; 2], wire: Wire, ring: Ring, n: usize) -> Secret {
     let mut r = seeds[0].mask_share(wire, ring, n);
     seeds[1].add_mask_share(wire, ring, &mut r);
     r

@@ -6,6 +6,7 @@ use crate::keys::{KeyError, KeySink};
 use crate::masks::{Mask, MaskCache, Masks};
 use crate::mutation;
 use crate::public::Public;
+use crate::secret::Secret;
 use crate::seeds::{PartySeed, RecordSeeds, SessionSeeds};
 use crate::{Deal, Wire};
 use privet_family::{NodeStats, Prepared, Products, is_static};
@@ -58,7 +59,7 @@ impl SessionMasks {
 }
 
 impl Masks for SessionMasks {
-    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Vec<u64> {
+    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Secret {
         unreachable!("a static value depends on weights alone")
     }
 
@@ -66,18 +67,18 @@ impl Masks for SessionMasks {
         unreachable!("a static value depends on weights alone")
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         whole_mask(&self.seeds.parties, mutation::weight_wire(Wire::node(node)), ring, n)
     }
 }
 
 /// Fresh masks only; for gates that need no weights.
 impl Masks for Deal<'_> {
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         self.fresh_mask(wire, ring, n)
     }
 
-    fn weight(&self, _: ValueId, _: Ring, _: usize) -> Vec<u64> {
+    fn weight(&self, _: ValueId, _: Ring, _: usize) -> Secret {
         unreachable!("gates take weights' masks from the session")
     }
 
@@ -89,11 +90,11 @@ impl Masks for Deal<'_> {
 struct RecordMasks<'a, 'b>(&'a SessionMasks, &'a Deal<'b>);
 
 impl Masks for RecordMasks<'_, '_> {
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         self.1.fresh_mask(wire, ring, n)
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         self.0.weight(node, ring, n)
     }
 
@@ -208,11 +209,11 @@ impl Masks for KnownMasks<'_> {
         &self.public
     }
 
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         whole_mask(&self.seeds.parties, wire, ring, n)
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         self.session.weight(node, ring, n)
     }
 }

@@ -2,7 +2,7 @@
 //! lie side by side, and there may be any number of them.
 
 use crate::keys::{KeyError, frame_elements};
-use crate::{Deal, Eval, EvalError, Wire, mutation};
+use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 
 /// The evaluator (0 or 1) whose share of frame `i` is pseudorandom.
@@ -25,8 +25,8 @@ pub(crate) fn deal(
 ) -> Result<(), KeyError> {
     let mut streams = cx.table_streams(wire);
     let chunk = chunk(ring, entries);
-    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Vec::new());
-    let mut words = vec![0; entries];
+    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Secret::new(Vec::new()));
+    let mut words = Secret::new(vec![0; entries]);
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         share.resize(entries * count, 0);
@@ -34,7 +34,7 @@ pub(crate) fn deal(
         mutation::expanded("table-entries-in-clear", &mut share);
         for (i, share) in share.chunks_exact_mut(entries).enumerate() {
             fill(start + i, &mut words);
-            for (s, w) in share.iter_mut().zip(&words) {
+            for (s, w) in share.iter_mut().zip(words.iter()) {
                 *s = ring.wrap(w.wrapping_sub(*s));
             }
         }
@@ -57,7 +57,7 @@ pub(crate) fn eval(
 ) -> Result<(), EvalError> {
     let mut stream = cx.table_stream(wire);
     let chunk = chunk(ring, entries);
-    let mut share = Vec::new();
+    let mut share = Secret::new(Vec::new());
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         if mutation::role(expander(f)) == cx.party.index() {
@@ -66,7 +66,7 @@ pub(crate) fn eval(
             mutation::expanded("table-entries-in-clear", &mut share);
         } else {
             let bytes = ring.packed_bytes(entries * count);
-            share = unpack(ring, cx.take(bytes)?, entries * count)?;
+            share = Secret::new(unpack(ring, cx.take(bytes)?, entries * count)?);
         }
         for (i, words) in (start..).zip(share.chunks_exact(entries)) {
             read(i, words);

@@ -1,6 +1,7 @@
 use crate::keys::{KeyError, KeySource};
 use crate::mutation;
 use crate::public::Public;
+use crate::secret::Secret;
 use crate::seeds::PartySeed;
 use crate::wire::{PartyId, Wire};
 use privet_family::{NodeStats, Opening, OpeningKind};
@@ -100,13 +101,17 @@ impl<'a> Eval<'a> {
     }
 
     /// This evaluator's share of the fresh mask of `wire`.
-    pub(crate) fn mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    pub(crate) fn mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         self.seed.mask_share(wire, ring, n)
     }
 
     /// The same of the result that it is about to open under it, where no dealt word has the mask in it.
-    pub(crate) fn result_mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
-        if mutation::on("opened-share-unmasked") { vec![0; n] } else { self.mask_share(wire, ring, n) }
+    pub(crate) fn result_mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        if mutation::on("opened-share-unmasked") {
+            Secret::new(vec![0; n])
+        } else {
+            self.mask_share(wire, ring, n)
+        }
     }
 
     /// What the dealer and the other evaluator draw alike as well.
@@ -114,7 +119,7 @@ impl<'a> Eval<'a> {
         &self.public
     }
 
-    pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> BitVec {
+    pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> Secret<BitVec> {
         self.seed.bit_mask_share(wire, n)
     }
 

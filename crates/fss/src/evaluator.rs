@@ -6,6 +6,7 @@ use crate::gates::local;
 use crate::masks::{Mask, MaskCache, Masks, owned};
 use crate::mutation;
 use crate::public::Public;
+use crate::secret::Secret;
 use crate::seeds::PartySeed;
 use crate::states::{self, States};
 use crate::{Eval, EvalError, PartyId, Wire};
@@ -73,7 +74,7 @@ impl MaskedWeights {
 }
 
 impl Masks for MaskedWeights {
-    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Vec<u64> {
+    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Secret {
         unreachable!("a static value depends on weights alone")
     }
 
@@ -81,7 +82,7 @@ impl Masks for MaskedWeights {
         unreachable!("a static value depends on weights alone")
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         self.seed.weight_mask_share(node, ring, n)
     }
 }
@@ -89,11 +90,11 @@ impl Masks for MaskedWeights {
 struct RecordMasks<'a, 'b>(&'a MaskedWeights, &'a Eval<'b>);
 
 impl Masks for RecordMasks<'_, '_> {
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         self.1.mask_share(wire, ring, n)
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         self.0.weight(node, ring, n)
     }
 
@@ -115,7 +116,7 @@ pub struct Given<'a> {
 /// What a run gives an evaluator.
 pub struct Done {
     /// Its additive share of every output, in the plan's order.
-    pub outputs: Vec<Vec<u64>>,
+    pub outputs: Vec<Secret>,
     /// Its additive shares of the states that the plan updates.
     pub updates: States,
     /// The costs of every node. All states are opened in one round, which the first one's node counts.
@@ -199,7 +200,7 @@ impl<'a> Evaluator<'a> {
         let mut updates = States::new();
         for update in &self.plan.updates {
             if let Op::State { name, .. } = &self.plan.nodes[update.state].op {
-                updates.insert(name, share(update.value));
+                updates.insert(name, share(update.value).expose());
             }
         }
         Ok(Done { outputs, updates, nodes: stats })

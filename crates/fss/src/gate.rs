@@ -25,6 +25,7 @@ use crate::gates::truncate::Truncate;
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
 use crate::public::Public;
+use crate::secret::Secret;
 use crate::{Deal, Eval, EvalError, Wire};
 use privet_family::{OpeningList, When};
 use privet_plan::ir::{Node, Op, Plan, Rounding, Type, ValueId};
@@ -34,7 +35,7 @@ use privet_ring::Ring;
 /// One operation under `fss`.
 pub(crate) trait Gate {
     /// The mask of the result, or one evaluator's share of it. `operand(i)` is that of operand i.
-    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Vec<u64> {
+    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
         let _ = operand;
         masks.fresh(at.wire(), at.to(), at.len())
     }

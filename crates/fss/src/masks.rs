@@ -8,6 +8,7 @@
 use crate::Wire;
 use crate::gate::{At, Gate, Kind, kind};
 use crate::public::Public;
+use crate::secret::Secret;
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_ring::Ring;
 use std::cell::RefCell;
@@ -15,14 +16,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A mask, or one evaluator's share of it.
-pub(crate) type Mask = Rc<Vec<u64>>;
+pub(crate) type Mask = Rc<Secret>;
 
 /// Fresh masks, or one evaluator's shares of them.
 pub(crate) trait Masks {
     /// Of a wire of the record.
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64>;
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret;
     /// Of a weight of the session.
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64>;
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret;
     /// What the record's dealer and evaluators draw alike.
     fn public(&self) -> &Public;
 }
@@ -77,12 +78,12 @@ impl<'a> MaskCache<'a> {
         self.kept.borrow_mut().retain(|&kept, _| self.needed[kept] > v);
     }
 
-    fn make(&self, masks: &dyn Masks, v: ValueId) -> Vec<u64> {
+    fn make(&self, masks: &dyn Masks, v: ValueId) -> Secret {
         let at = At { plan: self.plan, id: v };
         match kind(&at.node().op) {
             Kind::Shared { weight: true } => masks.weight(v, at.to(), at.len()),
             Kind::Shared { weight: false } => masks.fresh(at.wire(), at.to(), at.len()),
-            Kind::Public => vec![0; at.len()],
+            Kind::Public => Secret::new(vec![0; at.len()]),
             Kind::Gate(gate) => gate.mask(&at, masks, &|i| self.of(masks, at.node().inputs[i])),
         }
     }
@@ -107,6 +108,6 @@ fn same(op: &Op) -> Option<usize> {
 }
 
 /// The vector itself, copied only where somebody else keeps it.
-pub(crate) fn owned(mask: Mask) -> Vec<u64> {
+pub(crate) fn owned(mask: Mask) -> Secret {
     Rc::unwrap_or_clone(mask)
 }

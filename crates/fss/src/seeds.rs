@@ -1,6 +1,7 @@
 //! Seeds of a session and of its records, and what an evaluator expands from its own.
 
 use crate::mutation;
+use crate::secret::Secret;
 use crate::wire::{PartyId, Wire};
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_prg::{Domain, HashKeys, Prg, Seed};
@@ -36,7 +37,7 @@ impl PartySeed {
 
     /// This evaluator's share of the mask of an input (record's seed) or of a weight (session's): to be sent to the owner,
     /// which adds both shares to its plaintext and sends the sum to both evaluators.
-    pub fn operand_mask_share(&self, plan: &Plan, v: ValueId) -> Vec<u64> {
+    pub fn operand_mask_share(&self, plan: &Plan, v: ValueId) -> Secret {
         let ty = &plan.nodes[v].ty;
         let (ring, n) = (Ring::new(ty.bits), ty.len());
         match plan.nodes[v].op {
@@ -46,14 +47,15 @@ impl PartySeed {
     }
 
     /// The share of the mask of a weight, from a session's seed.
-    pub(crate) fn weight_mask_share(&self, v: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    pub(crate) fn weight_mask_share(&self, v: ValueId, ring: Ring, n: usize) -> Secret {
         self.mask_share(mutation::weight_wire(Wire::node(v)), ring, n)
     }
 
     /// The share of the fresh mask of `wire`: `n` uniform elements.
-    pub(crate) fn mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    pub(crate) fn mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         let wire = mutation::mask_wire(wire);
-        let mut share = self.seed.derive(Domain::Mask, wire.index()).stream().elements(ring, n);
+        let share = self.seed.derive(Domain::Mask, wire.index()).stream().elements(ring, n);
+        let mut share = Secret::new(share);
         mutation::mask_share(self.party, 0, &mut share);
         share
     }
@@ -74,9 +76,9 @@ impl PartySeed {
     /// The share of the bits that mask the comparison bits of `wire`.
     ///
     /// The domain is the mask's; the index has its top bit set, which no wire has, so both are independent.
-    pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> BitVec {
+    pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> Secret<BitVec> {
         let share = self.seed.derive(Domain::Mask, wire.index() | 1 << 63).stream().bits(n);
-        mutation::bit_mask_share(self.party, share)
+        Secret::new(mutation::bit_mask_share(self.party, share))
     }
 
     /// The stream of this evaluator's pseudorandom table shares of `wire`.

@@ -5,7 +5,7 @@
 //! frame, so that both streams have about the same length.
 
 use crate::keys::{KeyError, frame_elements};
-use crate::{Deal, Eval, EvalError, Wire, mutation};
+use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub(crate) fn deal<const W: usize>(
 ) -> Result<(), KeyError> {
     let mut streams = cx.table_streams(wire);
     let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
-    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Secret::new(Vec::new()));
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         share.resize(W * count, 0);
@@ -55,7 +55,7 @@ pub(crate) fn eval<const W: usize>(
 ) -> Result<(), EvalError> {
     let mut stream = cx.table_stream(wire);
     let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
-    let mut share = Vec::new();
+    let mut share = Secret::new(Vec::new());
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         if mutation::role(expander(f)) == cx.party.index() {
@@ -63,7 +63,7 @@ pub(crate) fn eval<const W: usize>(
             stream.fill(ring, &mut share);
             mutation::expanded("table-words-in-clear", &mut share);
         } else {
-            share = unpack(ring, cx.take(ring.packed_bytes(W * count))?, W * count)?;
+            share = Secret::new(unpack(ring, cx.take(ring.packed_bytes(W * count))?, W * count)?);
         }
         let mut rest: &[u64] = &share;
         let words = std::array::from_fn(|_| {

@@ -167,8 +167,8 @@ fn mask_words_never_repeat() {
     for _ in 0..200 {
         let record = Seed::random();
         for seed in privet_fss::RecordSeeds::of(&record).parties {
-            for word in seed.operand_mask_share(&plan, 0) {
-                assert!(seen.insert(word), "a mask word came twice");
+            for word in seed.operand_mask_share(&plan, 0).iter() {
+                assert!(seen.insert(*word), "a mask word came twice");
             }
         }
     }

@@ -1,6 +1,7 @@
 use crate::{Prg, Seed, ctr};
 use aes::Aes128Enc;
 use aes::cipher::{Array, KeyInit};
+use std::sync::OnceLock;
 
 /// Two public AES keys of tree hashes: `inner` for H, `leaf` for H'.
 ///
@@ -22,9 +23,9 @@ impl HashKeys {
 
     /// Draw both keys from a stream, two of its blocks.
     pub fn draw(prg: &mut Prg) -> HashKeys {
-        let (mut inner, mut leaf) = ([0; 16], [0; 16]);
-        prg.fill_bytes(&mut inner);
-        prg.fill_bytes(&mut leaf);
+        let mut both = [[0; 16]; 2];
+        prg.fill_bytes(both.as_flattened_mut());
+        let [inner, leaf] = both;
         HashKeys { inner, leaf }
     }
 }
@@ -32,11 +33,13 @@ impl HashKeys {
 /// The circular-correlation-robust hash of half-trees, `H(s) = AES_k(sigma(s)) ^ sigma(s)` with the
 /// linear orthomorphism `sigma(l || r) = (l ^ r || l)` on the high and low 64 bits
 /// (Guo et al., EUROCRYPT 2023, section 2; Guo et al., S&P 2020).
+///
+/// Key schedules are made when they are first used: kernels with AES of their own need the keys alone.
 #[derive(Clone)]
 pub struct TreeHash {
     keys: HashKeys,
-    inner: Aes128Enc,
-    leaf: Aes128Enc,
+    inner: OnceLock<Aes128Enc>,
+    leaf: OnceLock<Aes128Enc>,
 }
 
 /// sigma on a block whose high 64 bits are `l` and low 64 bits are `r`.
@@ -47,9 +50,9 @@ pub const fn sigma(s: u128) -> u128 {
 }
 
 impl TreeHash {
-    /// Expand both key schedules.
+    /// The hashes under these keys.
     pub fn new(keys: HashKeys) -> TreeHash {
-        TreeHash { keys, inner: Aes128Enc::new(&Array(keys.inner)), leaf: Aes128Enc::new(&Array(keys.leaf)) }
+        TreeHash { keys, inner: OnceLock::new(), leaf: OnceLock::new() }
     }
 
     /// The public keys (kernels with their own AES expand these).
@@ -59,11 +62,11 @@ impl TreeHash {
 
     /// H on every block, in place.
     pub fn inner(&self, blocks: &mut [u128]) {
-        ctr::hash(&self.inner, blocks);
+        ctr::hash(self.inner.get_or_init(|| Aes128Enc::new(&Array(self.keys.inner))), blocks);
     }
 
     /// H' on every block, in place.
     pub fn leaf(&self, blocks: &mut [u128]) {
-        ctr::hash(&self.leaf, blocks);
+        ctr::hash(self.leaf.get_or_init(|| Aes128Enc::new(&Array(self.keys.leaf))), blocks);
     }
 }

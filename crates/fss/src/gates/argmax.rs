@@ -8,7 +8,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks, owned};
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
 use privet_plan::tournament::{self, Tournament};
 use privet_ring::Ring;
@@ -25,20 +25,23 @@ fn deal(
     ring: Ring,
     index: Ring,
     tournament: &Tournament,
-    mut r: Vec<u64>,
+    mut r: Secret,
 ) -> Result<(), KeyError> {
     // Positions are public: their masks are zero until the first match.
-    let mut ri = vec![0; r.len()];
+    let mut ri = Secret::new(vec![0; r.len()]);
     for (l, level) in tournament.levels.iter().enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
-        let [left, right] = [level.left(&r), level.right(&r)];
-        let [ileft, iright] = [level.left(&ri), level.right(&ri)];
-        let diff = difference(ring, &left, &right);
+        let [left, right] = [level.left(&r), level.right(&r)].map(Secret::new);
+        let [ileft, iright] = [level.left(&ri), level.right(&ri)].map(Secret::new);
+        let diff = Secret::new(difference(ring, &left, &right));
         let kappa = relu::deal_sign(cx, value_wire, ring, &diff)?;
         relu::deal_select(cx, value_wire, ring, &kappa, &diff)?;
-        relu::deal_select(cx, index_wire, index, &kappa, &difference(index, &ileft, &iright))?;
-        r = level.assemble(&sum(ring, &right, &cx.fresh_mask(value_wire, ring, diff.len())), &r);
-        ri = level.assemble(&sum(index, &iright, &cx.fresh_mask(index_wire, index, diff.len())), &ri);
+        let idiff = Secret::new(difference(index, &ileft, &iright));
+        relu::deal_select(cx, index_wire, index, &kappa, &idiff)?;
+        let won = Secret::new(sum(ring, &right, &cx.fresh_mask(value_wire, ring, diff.len())));
+        r = Secret::new(level.assemble(&won, &r));
+        let won = Secret::new(sum(index, &iright, &cx.fresh_mask(index_wire, index, diff.len())));
+        ri = Secret::new(level.assemble(&won, &ri));
     }
     Ok(())
 }
@@ -68,11 +71,12 @@ fn eval(
 }
 
 /// Masks (or one evaluator's share of them) of the resulting indices.
-fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> Vec<u64> {
-    let mut r = vec![0; tournament.input_len];
+fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> Secret {
+    let mut r = Secret::new(vec![0; tournament.input_len]);
     for (l, level) in tournament.levels.iter().enumerate() {
         let s = masks.fresh(wires(wire, l).1, index, level.pair_len());
-        r = level.assemble(&sum(index, &level.right(&r), &s), &r);
+        let won = Secret::new(sum(index, &Secret::new(level.right(&r)), &s));
+        r = Secret::new(level.assemble(&won, &r));
     }
     r
 }
@@ -89,7 +93,7 @@ impl Argmax {
 }
 
 impl Gate for Argmax {
-    fn mask(&self, at: &At, masks: &dyn Masks, _: &dyn Fn(usize) -> Mask) -> Vec<u64> {
+    fn mask(&self, at: &At, masks: &dyn Masks, _: &dyn Fn(usize) -> Mask) -> Secret {
         mask(masks, at.wire(), at.to(), &self.games(at))
     }
 

@@ -18,7 +18,7 @@ use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::Mask;
 use crate::public::Public;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_ring::Ring;
 
@@ -33,8 +33,8 @@ pub(super) fn widens([from, to]: [Ring; 2], shift: u32) -> bool {
 }
 
 /// `r + e` of the mask r, or `xh + e` of the masked value: e is the record's public coins for `wire`.
-fn refreshed(public: &Public, wire: Wire, shift: u32, v: &[u64]) -> Vec<u64> {
-    let mut out = public.rounding(wire, shift, v.len());
+fn refreshed(public: &Public, wire: Wire, shift: u32, v: &[u64]) -> Secret {
+    let mut out = Secret::new(public.rounding(wire, shift, v.len()));
     out.iter_mut().zip(v).for_each(|(e, v)| *e = v.wrapping_add(*e));
     out
 }

@@ -5,7 +5,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
-use crate::{Deal, Eval, EvalError};
+use crate::{Deal, Eval, EvalError, Secret};
 use privet_family::OpeningList;
 
 /// [`privet_plan::ir::Op::Dropout`].
@@ -15,8 +15,8 @@ pub(crate) struct Dropout {
 }
 
 impl Gate for Dropout {
-    fn mask(&self, _: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Vec<u64> {
-        masks.public().keep(self.stream, self.keep, &operand(0))
+    fn mask(&self, _: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
+        Secret::new(masks.public().keep(self.stream, self.keep, &operand(0)))
     }
 
     fn derives_mask(&self) -> bool {

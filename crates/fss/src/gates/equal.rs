@@ -7,13 +7,13 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_ring::{BitVec, Ring};
 
 /// Deal for a value with mask `r`.
 pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
-    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
+    let alpha: Secret = r.iter().map(|&r| from.wrap(r)).collect();
     let m = compare::deal(cx, wire, from.bits(), &alpha)?;
     let s = cx.fresh_mask(wire, to, r.len());
     tables::deal(cx, wire, to, r.len(), |i| {
@@ -53,7 +53,7 @@ pub(crate) struct Equal;
 impl Gate for Equal {
     fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
         let from = x.at.from();
-        let r = difference(from, &x.mask(cx, 0), &x.mask(cx, 1));
+        let r = Secret::new(difference(from, &x.mask(cx, 0), &x.mask(cx, 1)));
         deal(cx, x.at.wire(), from, x.at.to(), &r)
     }
 

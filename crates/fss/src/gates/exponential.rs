@@ -46,7 +46,7 @@ pub(super) fn eval(
             *y = to.wrap(y.wrapping_add(first.wrapping_mul(words[entry])));
         }
     })?;
-    cx.open_masked("exponential", to, y)
+    cx.open_masked("exponential", to, y.expose())
 }
 
 /// [`privet_plan::ir::Op::Exponential`].

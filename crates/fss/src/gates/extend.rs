@@ -9,13 +9,13 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_ring::Ring;
 
 /// Deal for a value with mask `r`; `to` has at least the bits of `from`.
 pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
-    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
+    let alpha: Secret = r.iter().map(|&r| from.wrap(r)).collect();
     let m = compare::deal(cx, wire, from.bits(), &alpha)?;
     let s = cx.fresh_mask(wire, to, r.len());
     let (size, half) = (ring_size(from), 1u64 << (from.bits() - 1));

@@ -9,7 +9,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::owned;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::{OpeningList, spread_bias};
 use privet_family::{Prepared, Products};
 use privet_ring::Ring;
@@ -46,9 +46,9 @@ impl Operand {
         ring: Ring,
         products: Products,
         masked: &[u64],
-        mut mask: Vec<u64>,
+        mut mask: Secret,
     ) -> Operand {
-        for r in &mut mask {
+        for r in mask.iter_mut() {
             *r = ring.wrap(r.wrapping_neg());
         }
         Operand {
@@ -65,7 +65,7 @@ fn eval(
     wire: Wire,
     ring: Ring,
     products: Products,
-    (xh, rx): (&[u64], Vec<u64>),
+    (xh, rx): (&[u64], Secret),
     w: &Operand,
     start: Vec<u64>,
 ) -> Result<Vec<u64>, EvalError> {
@@ -101,7 +101,7 @@ fn bias_share(cx: &Eval, x: &Held) -> Vec<u64> {
     }
     let leads = cx.leads() as u64;
     let (masked, mask) = (x.value(2), x.mask(cx, 2));
-    let share: Vec<u64> = masked.iter().zip(mask.iter()).map(|(b, r)| (leads * b).wrapping_sub(*r)).collect();
+    let share: Secret = masked.iter().zip(mask.iter()).map(|(b, r)| (leads * b).wrapping_sub(*r)).collect();
     spread_bias(node, &share)
 }
 

@@ -15,11 +15,12 @@ use crate::keys::{KeyError, frame_elements};
 use crate::masks::Mask;
 use crate::mutation;
 use crate::public::Public;
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
 use privet_kernels::{LookupShape, Read};
 use privet_plan::tables::Pieces;
 use privet_ring::Ring;
+use zeroize::Zeroizing;
 
 /// Keys of `words` at the points `alpha`.
 fn deal_keys(
@@ -31,7 +32,7 @@ fn deal_keys(
 ) -> Result<(), KeyError> {
     let (mut random, mut hashes) = (cx.secret(wire, 0), cx.public().hashes(wire));
     let chunk = frame_elements(shape.key_row());
-    let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Zeroizing::new(Vec::new()));
     for (alpha, words) in alpha.chunks(chunk).zip(words.chunks(chunk * shape.words)) {
         let shape = LookupShape { count: alpha.len(), ..shape };
         key0.resize(shape.key_bytes(), 0);
@@ -81,7 +82,7 @@ fn pieces_shape(pieces: &Pieces) -> LookupShape {
 /// Deal tables for a value with mask `r`.
 fn deal(cx: &mut Deal, wire: Wire, from: Ring, r: &[u64]) -> Result<(), KeyError> {
     let turned = if mutation::on("lookup-not-rotated") { 0 } else { u64::MAX };
-    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r & turned)).collect();
+    let alpha: Secret = r.iter().map(|&r| from.wrap(r & turned)).collect();
     deal_keys(cx, wire, table_shape(from), &alpha, &vec![1; r.len()])
 }
 
@@ -101,14 +102,14 @@ fn eval(
             *y = to.wrap(y.wrapping_add(read[t]));
         }
     }
-    cx.open_masked("looked up", to, y)
+    cx.open_masked("looked up", to, y.expose())
 }
 
 /// Deal a piecewise quadratic for a value with mask `r`.
 fn deal_pieces(cx: &mut Deal, wire: Wire, pieces: &Pieces, r: &[u64]) -> Result<(), KeyError> {
-    let (alpha, low): (Vec<u64>, Vec<u64>) =
-        r.iter().map(|&r| pieces.split(r)).map(|(i, l)| (i as u64, l)).unzip();
-    let words: Vec<u64> = low.iter().flat_map(|&r| [1, r, r.wrapping_mul(r)]).collect();
+    let alpha: Secret = r.iter().map(|&r| pieces.split(r).0 as u64).collect();
+    let low = r.iter().map(|&r| pieces.split(r).1);
+    let words: Secret = low.flat_map(|r| [1, r, r.wrapping_mul(r)]).collect();
     deal_keys(cx, wire, pieces_shape(pieces), &alpha, &words)
 }
 
@@ -124,8 +125,8 @@ fn eval_pieces(
         xh.iter().map(|&x| pieces.split(x)).map(|(i, l)| (i as u64, l)).unzip();
     let read = |start: usize, count: usize| Read::Quadratics(pieces.pieces, &low[start..start + count]);
     let mut y = eval_keys(cx, wire, pieces_shape(pieces), &points, read)?;
-    for (y, s) in y.iter_mut().zip(cx.result_mask_share(wire, to, xh.len())) {
-        *y = to.wrap(y.wrapping_add(s));
+    for (y, s) in y.iter_mut().zip(cx.result_mask_share(wire, to, xh.len()).iter()) {
+        *y = to.wrap(y.wrapping_add(*s));
     }
     cx.open_masked("looked up", to, y)
 }

@@ -9,14 +9,14 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks, owned};
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
 use privet_plan::tournament::{self, Tournament};
 use privet_ring::{Pool2d, Ring};
 
 /// Deal a maximum of values with masks `rx`, `ry`; gives the mask of the result.
-fn deal(cx: &mut Deal, wire: Wire, ring: Ring, rx: &[u64], ry: &[u64]) -> Result<Vec<u64>, KeyError> {
-    relu::deal(cx, wire, ring, ring, &difference(ring, rx, ry))?;
+fn deal(cx: &mut Deal, wire: Wire, ring: Ring, rx: &[u64], ry: &[u64]) -> Result<Secret, KeyError> {
+    relu::deal(cx, wire, ring, ring, &Secret::new(difference(ring, rx, ry)))?;
     Ok(mask(cx, wire, ring, ry))
 }
 
@@ -34,15 +34,21 @@ fn deal_tournament(
     first: usize,
     ring: Ring,
     tournament: &Tournament,
-    mut r: Vec<u64>,
-) -> Result<Vec<u64>, KeyError> {
+    mut r: Secret,
+) -> Result<Secret, KeyError> {
     for (l, level) in tournament.levels.iter().enumerate() {
         // A level without a pair only moves candidates: nothing to deal, nothing to open.
         let won = match level.pair_len() {
-            0 => Vec::new(),
-            _ => deal(cx, wire.inner(first + l), ring, &level.left(&r), &level.right(&r))?,
+            0 => Secret::default(),
+            _ => deal(
+                cx,
+                wire.inner(first + l),
+                ring,
+                &Secret::new(level.left(&r)),
+                &Secret::new(level.right(&r)),
+            )?,
         };
-        r = level.assemble(&won, &r);
+        r = Secret::new(level.assemble(&won, &r));
     }
     Ok(r)
 }
@@ -67,8 +73,8 @@ fn eval_tournament(
 }
 
 /// Masks (or one evaluator's share of them) of a maximum, from those of y.
-fn mask(masks: &dyn Masks, wire: Wire, ring: Ring, ry: &[u64]) -> Vec<u64> {
-    sum(ring, ry, &masks.fresh(wire, ring, ry.len()))
+fn mask(masks: &dyn Masks, wire: Wire, ring: Ring, ry: &[u64]) -> Secret {
+    Secret::new(sum(ring, ry, &masks.fresh(wire, ring, ry.len())))
 }
 
 /// Masks (or one evaluator's share of them) of a tournament's winners, from those before it.
@@ -78,11 +84,11 @@ fn tournament_mask(
     first: usize,
     ring: Ring,
     tournament: &Tournament,
-    mut r: Vec<u64>,
-) -> Vec<u64> {
+    mut r: Secret,
+) -> Secret {
     for (l, level) in tournament.levels.iter().enumerate() {
-        let won = mask(masks, wire.inner(first + l), ring, &level.right(&r));
-        r = level.assemble(&won, &r);
+        let won = mask(masks, wire.inner(first + l), ring, &Secret::new(level.right(&r)));
+        r = Secret::new(level.assemble(&won, &r));
     }
     r
 }
@@ -99,7 +105,7 @@ pub(super) fn sum(ring: Ring, x: &[u64], y: &[u64]) -> Vec<u64> {
 pub(crate) struct Max;
 
 impl Gate for Max {
-    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Vec<u64> {
+    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
         mask(masks, at.wire(), at.to(), &operand(1))
     }
 
@@ -134,7 +140,7 @@ impl Pool<'_> {
 }
 
 impl Gate for Pool<'_> {
-    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Vec<u64> {
+    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
         let play = |r, (first, games): &(usize, Tournament)| {
             tournament_mask(masks, at.wire(), *first, at.to(), games, r)
         };

@@ -12,7 +12,7 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_ring::{BitVec, Ring};
 
@@ -22,17 +22,23 @@ pub(super) fn compare_bits(ring: Ring) -> u32 {
 }
 
 /// What the lower bits of values with masks `r` are compared with.
-pub(super) fn thresholds(ring: Ring, r: &[u64]) -> Vec<u64> {
+pub(super) fn thresholds(ring: Ring, r: &[u64]) -> Secret {
     let low = Ring::new(compare_bits(ring));
     r.iter().map(|&r| low.wrap(r)).collect()
 }
 
 /// Deal the sign comparison of a value with mask `r`; bit i of the result is `MSB(r) ^ m`, so that
 /// `d(e) = 1 ^ e ^ bit`.
-pub(crate) fn deal_sign(cx: &mut Deal, wire: Wire, ring: Ring, r: &[u64]) -> Result<BitVec, KeyError> {
+pub(crate) fn deal_sign(
+    cx: &mut Deal,
+    wire: Wire,
+    ring: Ring,
+    r: &[u64],
+) -> Result<Secret<BitVec>, KeyError> {
     let mut kappa = compare::deal(cx, wire, compare_bits(ring), &thresholds(ring, r))?;
     for (i, &r) in r.iter().enumerate() {
-        kappa.set(i, kappa.get(i) ^ ring.msb(r));
+        let bit = kappa.get(i) ^ ring.msb(r);
+        kappa.set(i, bit);
     }
     Ok(kappa)
 }

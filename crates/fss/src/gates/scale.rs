@@ -22,7 +22,7 @@ pub(super) fn eval(
     for (y, (xh, r)) in y.iter_mut().zip(xh.iter().zip(rx)) {
         *y = ring.wrap(p.wrapping_mul((leads * xh).wrapping_sub(*r)).wrapping_add(*y));
     }
-    cx.open_masked("product", ring, y)
+    cx.open_masked("product", ring, y.expose())
 }
 
 /// [`privet_plan::ir::Op::Scale`].

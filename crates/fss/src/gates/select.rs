@@ -7,7 +7,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
 
 /// [`privet_plan::ir::Op::Select`].
@@ -19,8 +19,8 @@ fn picked(at: &At) -> Wire {
 }
 
 impl Gate for Select {
-    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Vec<u64> {
-        sum(at.to(), &operand(2), &masks.fresh(picked(at), at.to(), at.len()))
+    fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
+        Secret::new(sum(at.to(), &operand(2), &masks.fresh(picked(at), at.to(), at.len())))
     }
 
     fn derives_mask(&self) -> bool {
@@ -30,14 +30,14 @@ impl Gate for Select {
     fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
         let to = x.at.to();
         let rc = x.mask(cx, 0);
-        let rd = difference(to, &x.mask(cx, 1), &x.mask(cx, 2));
+        let rd = Secret::new(difference(to, &x.mask(cx, 1), &x.mask(cx, 2)));
         mul::deal(cx, picked(&x.at), to, &rc, &rd)
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
         let to = x.at.to();
         let rc = x.mask(cx, 0);
-        let rd = difference(to, &x.mask(cx, 1), &x.mask(cx, 2));
+        let rd = Secret::new(difference(to, &x.mask(cx, 1), &x.mask(cx, 2)));
         let d = difference(to, &x.value(1), &x.value(2));
         let product = mul::eval(cx, picked(&x.at), to, (&x.value(0), &rc), (&d, &rd))?;
         Ok(sum(to, &x.value(2), &product))

@@ -57,7 +57,7 @@ fn eval_bit(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Resu
             *w = share.iter().enumerate().fold(0, |acc, (j, s)| acc | s << j);
         }
     })?;
-    let mut share = bits(cx.mask_share(wire, to, xh.len()).into_iter());
+    let mut share = bits(cx.mask_share(wire, to, xh.len()).iter().copied());
     share.xor_assign(&keys);
     share.xor_assign(&msb);
     let opened = cx.open_masked_bits("sign bit", share)?;

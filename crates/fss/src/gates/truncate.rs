@@ -13,7 +13,7 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, mutation, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, mutation, tables};
 use privet_family::OpeningList;
 use privet_ring::{BitVec, Ring};
 
@@ -26,7 +26,7 @@ pub(super) fn deal(
     r: &[u64],
 ) -> Result<(), KeyError> {
     let (n, low) = (r.len(), Ring::new(shift));
-    let alpha: Vec<u64> = r.iter().map(|&r| low.wrap(r)).collect();
+    let alpha: Secret = r.iter().map(|&r| low.wrap(r)).collect();
     let m = compare::deal(cx, wire, shift, &alpha)?;
     let s = cx.fresh_mask(wire, to, n);
     let t0 = |i: usize| s[i].wrapping_sub(m.get(i)).wrapping_sub(from.wrap(r[i]) >> shift);

@@ -28,7 +28,9 @@ use fetch::{FetchError, fetch};
 use messages::DealRequest;
 use owner::{granted_seeds, mask_each, mask_seeds};
 use privet_family::NodeStats;
-use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, PartyId, PartySeed, States, expand_state};
+use privet_fss::{
+    Eval, EvalError, Evaluator, MaskedWeights, PartyId, PartySeed, Secret, States, expand_state,
+};
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
 use privet_plan::ir::Output;
@@ -435,7 +437,7 @@ impl Family for Fss {
         let given = privet_fss::Given { inputs, publics: publics.clone(), states };
         let done = evaluator.run(&mut cx, given, &mut |_| {}).map_err(FssError::Eval)?;
         let online_s = start.elapsed().as_secs_f64();
-        let packed = |(o, share): (&Output, &Vec<u64>)| {
+        let packed = |(o, share): (&Output, &Secret)| {
             let mut bytes = Vec::new();
             pack(Ring::new(self.plan.nodes[o.value].ty.bits), share, &mut bytes);
             bytes
