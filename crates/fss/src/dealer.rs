@@ -180,9 +180,9 @@ impl Dealt<'_> {
     }
 }
 
-/// The coins of record number `number` for node `v`, which are the lowest bits of its operand's mask, as the interpreter
-/// reads them: those of stochastic rounding, [`Op::Piecewise`] and [`Op::Exponential`]. What the interpreter needs to
-/// agree with the protocol integer by integer.
+/// The coins of record number `number` for node `v`, as the interpreter reads them, if its operation has any: those of
+/// stochastic rounding, of piecewise quadratics and of exponentials. What the interpreter needs to agree with the protocol
+/// integer by integer.
 pub fn mask_coins(
     plan: &Plan,
     session: &SessionMasks,

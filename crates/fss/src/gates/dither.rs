@@ -33,8 +33,8 @@ pub(super) fn widens([from, to]: [Ring; 2], shift: u32) -> bool {
 }
 
 /// `r + e` of the mask r, or `xh + e` of the masked value: e is the record's public coins for `wire`.
-fn refreshed(public: &Public, wire: Wire, shift: u32, v: &[u64]) -> Secret {
-    let mut out = Secret::new(public.rounding(wire, shift, v.len()));
+fn refreshed(public: &Public, wire: Wire, shift: u32, v: &[u64]) -> Vec<u64> {
+    let mut out = public.rounding(wire, shift, v.len());
     out.iter_mut().zip(v).for_each(|(e, v)| *e = v.wrapping_add(*e));
     out
 }
@@ -48,7 +48,7 @@ pub(super) fn deal(
     r: &[u64],
 ) -> Result<(), KeyError> {
     let [from, to] = rings;
-    let r = refreshed(cx.public(), wire, shift, r);
+    let r = Secret::new(refreshed(cx.public(), wire, shift, r));
     let s = cx.fresh_mask(wire, to, r.len());
     let base = |i: usize| s[i].wrapping_sub(from.wrap(r[i]) >> shift);
     if !widens(rings, shift) {
