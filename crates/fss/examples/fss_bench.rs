@@ -8,7 +8,9 @@
 
 use privet_family::NodeStats;
 use privet_fss::keys::{KeyError, KeySink, KeySource};
-use privet_fss::{Dealer, Eval, Evaluator, Fss, Given, MaskedWeights, PartyId, SessionMasks, States};
+use privet_fss::{
+    Dealer, Eval, Evaluator, Fss, Given, MaskedWeights, PartyId, PartySeed, SessionMasks, States,
+};
 use privet_kernels::{Device, cpu};
 use privet_net::{Channel, Meter, NetError, Step};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Rounding, Type, Update};
@@ -235,10 +237,10 @@ fn measure(plan: &Plan, device: &dyn Device) -> ([f64; 2], [Vec<f64>; 2], NodeSt
         }
     }
     let [seed, _] = Dealer::record_seeds(&record);
-    let hash = TreeHash::new(*masks.hash_keys());
-    let weights = MaskedWeights::new(plan, device, seed.clone(), BTreeMap::new()).expect("there are none");
+    let of_weights = PartySeed::new(PartyId::P0, seed.clone());
+    let weights = MaskedWeights::new(plan, device, of_weights, BTreeMap::new()).expect("there are none");
     let mut channel = Zeros::default();
-    let mut cx = Eval::new(PartyId::P0, device, &hash, 0, seed, &mut keys, &mut channel);
+    let mut cx = Eval::new(PartyId::P0, device, masks.hash_keys(), 0, seed, &mut keys, &mut channel);
     let given = Given { inputs, publics, states: &states };
     let mut evaluated = vec![cpu_seconds()];
     let done = Evaluator::new(plan, &weights)

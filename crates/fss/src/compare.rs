@@ -1,9 +1,11 @@
 //! A batch of comparisons whose result bit is opened under a dealt mask.
 
 use crate::keys::{KeyError, frame_elements};
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::mutation;
+use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_kernels::CompareShape;
 use privet_ring::BitVec;
+use zeroize::Zeroizing;
 
 /// Which read-out of the comparison key is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +20,16 @@ pub(crate) enum Predicate {
 ///
 /// m is the XOR of one pseudorandom bit from each evaluator's seed: it costs no key byte, and each
 /// evaluator knows half of it only.
-pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<BitVec, KeyError> {
+pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<Secret<BitVec>, KeyError> {
     deal_keys(cx, wire, bits, alpha)?;
     Ok(cx.bit_mask(wire, alpha.len()))
 }
 
 /// Deal keys for thresholds `alpha` of `bits` bits.
 pub(crate) fn deal_keys(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<(), KeyError> {
-    let mut random = cx.secret(wire, 0);
+    let (mut random, mut hashes) = (cx.secret(wire, 0), cx.public().hashes(wire));
     let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
-    let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Zeroizing::new(Vec::new()));
     for alpha in alpha.chunks(chunk) {
         let shape = CompareShape { bits, count: alpha.len() };
         key0.resize(shape.key_bytes(), 0);
@@ -35,7 +37,8 @@ pub(crate) fn deal_keys(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> 
         blocks.resize(2 * alpha.len(), 0u128);
         random.fill_blocks(&mut blocks);
         let (roots, deltas) = blocks.split_at(alpha.len());
-        cx.device.compare_gen(cx.hash, shape, alpha, roots, deltas, &mut key0, &mut key1);
+        cx.device.compare_gen(&hashes.next(), shape, alpha, roots, deltas, &mut key0, &mut key1);
+        mutation::comparison_keys(shape, alpha, [&mut key0, &mut key1]);
         cx.put([&mut key0, &mut key1])?;
         cx.stats.comparisons += alpha.len() as u64;
         cx.stats.aes_calls += 2 * shape.aes_calls() as u64;
@@ -53,7 +56,7 @@ pub(crate) fn eval(
     n: usize,
     x: impl Fn(usize) -> u64,
 ) -> Result<BitVec, EvalError> {
-    let mut share = walk(cx, bits, predicate, n, x)?;
+    let mut share = walk(cx, wire, bits, predicate, n, x)?;
     share.xor_assign(&cx.bit_mask_share(wire, n));
     cx.open_masked_bits(what, share)
 }
@@ -61,6 +64,7 @@ pub(crate) fn eval(
 /// Walk the keys to the public points `x(i)`; gives this evaluator's XOR shares of the results.
 pub(crate) fn walk(
     cx: &mut Eval,
+    wire: Wire,
     bits: u32,
     predicate: Predicate,
     n: usize,
@@ -68,7 +72,7 @@ pub(crate) fn walk(
 ) -> Result<BitVec, EvalError> {
     let mut share = BitVec::zeros(n);
     let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
-    let (device, hash) = (cx.device, cx.hash);
+    let (device, mut hashes) = (cx.device, cx.public().hashes(wire));
     let mut points = Vec::with_capacity(chunk.min(n));
     for start in (0..n).step_by(chunk) {
         let count = chunk.min(n - start);
@@ -76,7 +80,7 @@ pub(crate) fn walk(
         points.clear();
         points.extend((start..start + count).map(&x));
         let keys = cx.take(shape.key_bytes())?;
-        let out = device.compare_eval(hash, shape, keys, &points, predicate == Predicate::Equal);
+        let out = device.compare_eval(&hashes.next(), shape, keys, &points, predicate == Predicate::Equal);
         let bits = if predicate == Predicate::Equal { &out.eq } else { &out.lt };
         // `chunk` is a multiple of 64, so every batch starts at a word.
         for (w, b) in share.words_mut()[start / 64..].iter_mut().zip(bits.words()) {

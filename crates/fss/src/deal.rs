@@ -1,56 +1,39 @@
-use crate::coins::Coins;
 use crate::keys::{KeyError, KeySink};
-use crate::wire::{Wire, bit_mask_share, mask_share};
+use crate::public::Public;
+use crate::secret::Secret;
+use crate::seeds::{PartySeed, RecordSeeds};
+use crate::wire::Wire;
 use privet_family::NodeStats;
 use privet_kernels::Device;
-use privet_prg::{Domain, Prg, Seed, TreeHash};
+use privet_prg::{Domain, HashKeys, Prg};
 use privet_ring::{BitVec, Ring};
-
-/// Elements expanded at a time: an even number, so that the stream is the same as in one piece, and few enough for the
-/// first-level cache.
-const CHUNK: usize = 1024;
 
 /// The dealer's side of one record: both evaluators' seeds, its own secret randomness, and the streams.
 pub struct Deal<'a> {
     pub(crate) device: &'a dyn Device,
-    pub(crate) hash: &'a TreeHash,
-    seeds: [Seed; 2],
-    secret: Seed,
-    coins: Coins,
+    seeds: &'a RecordSeeds,
+    public: Public,
     sink: &'a mut dyn KeySink,
     pub(crate) stats: NodeStats,
     bytes: [u64; 2],
 }
 
 impl<'a> Deal<'a> {
-    /// Deal record number `number` of a session, whose randomness all comes from `record`, which nobody else may know.
+    /// Deal record number `number` of a session with these public keys; all that is secret comes from `seeds`.
     pub fn new(
         device: &'a dyn Device,
-        hash: &'a TreeHash,
+        session: &HashKeys,
         number: u64,
-        record: &Seed,
+        seeds: &'a RecordSeeds,
         sink: &'a mut dyn KeySink,
     ) -> Deal<'a> {
-        Deal {
-            device,
-            hash,
-            seeds: [record.derive(Domain::Party, 0), record.derive(Domain::Party, 1)],
-            secret: record.derive(Domain::Dealer, 0),
-            coins: Coins::new(hash.keys(), number),
-            sink,
-            stats: NodeStats::default(),
-            bytes: [0; 2],
-        }
+        let public = Public::new(session, number);
+        Deal { device, seeds, public, sink, stats: NodeStats::default(), bytes: [0; 2] }
     }
 
-    /// The seeds that the evaluators must be given, one each, with the record.
-    pub fn party_seeds(&self) -> &[Seed; 2] {
-        &self.seeds
-    }
-
-    /// The coins of this record's dropouts.
-    pub(crate) fn coins(&self) -> &Coins {
-        &self.coins
+    /// What the evaluators draw alike as well.
+    pub(crate) fn public(&self) -> &Public {
+        &self.public
     }
 
     /// Key bytes so far, by evaluator.
@@ -59,33 +42,26 @@ impl<'a> Deal<'a> {
     }
 
     /// The fresh mask of `wire`: the sum of both evaluators' shares.
-    pub(crate) fn fresh_mask(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
-        let mut r = mask_share(&self.seeds[0], wire, ring, n);
-        let mut other = self.seeds[1].derive(Domain::Mask, wire.index()).stream();
-        let mut buffer = [0; CHUNK];
-        for r in r.chunks_mut(CHUNK) {
-            let buffer = &mut buffer[..r.len()];
-            other.fill(ring, buffer);
-            r.iter_mut().zip(buffer).for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(*b)));
-        }
-        r
+    pub(crate) fn fresh_mask(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        whole_mask(&self.seeds.parties, wire, ring, n)
     }
 
     /// The bits that mask the comparison bits of `wire`.
-    pub(crate) fn bit_mask(&self, wire: Wire, n: usize) -> BitVec {
-        let mut m = bit_mask_share(&self.seeds[0], wire, n);
-        m.xor_assign(&bit_mask_share(&self.seeds[1], wire, n));
+    pub(crate) fn bit_mask(&self, wire: Wire, n: usize) -> Secret<BitVec> {
+        let [a, b] = &self.seeds.parties;
+        let mut m = a.bit_mask_share(wire, n);
+        m.xor_assign(&b.bit_mask_share(wire, n));
         m
     }
 
     /// The dealer's own randomness for `wire`; `purpose` separates its uses within one gate.
     pub(crate) fn secret(&self, wire: Wire, purpose: u64) -> Prg {
-        dealer_secret(&self.secret, wire, purpose)
+        self.seeds.dealer.derive(Domain::Dealer, wire.index()).derive(Domain::Dealer, purpose).stream()
     }
 
-    /// The stream of evaluator `party`'s pseudorandom table shares of `wire`.
-    pub(crate) fn table_stream(&self, party: usize, wire: Wire) -> Prg {
-        self.seeds[party].derive(Domain::Table, wire.index()).stream()
+    /// The streams of both evaluators' pseudorandom table shares of `wire`.
+    pub(crate) fn table_streams(&self, wire: Wire) -> [Prg; 2] {
+        self.seeds.parties.each_ref().map(|seed| seed.table_stream(wire))
     }
 
     pub(crate) fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError> {
@@ -96,7 +72,9 @@ impl<'a> Deal<'a> {
     }
 }
 
-/// The dealer's own stream for one use within one gate; `secret` is the record's.
-pub(crate) fn dealer_secret(secret: &Seed, wire: Wire, purpose: u64) -> Prg {
-    secret.derive(Domain::Dealer, wire.index()).derive(Domain::Dealer, purpose).stream()
+/// The mask of which both evaluators expand a share.
+pub(crate) fn whole_mask(seeds: &[PartySeed; 2], wire: Wire, ring: Ring, n: usize) -> Secret {
+    let mut r = seeds[0].mask_share(wire, ring, n);
+    seeds[1].add_mask_share(wire, ring, &mut r);
+    r
 }

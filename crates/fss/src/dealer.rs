@@ -1,20 +1,18 @@
 //! The dealer runs the plan on masks.
 
-use crate::coins::Coins;
-use crate::gates::{
-    argmax, choose, dither, equal, exponential, extend, lookup, max, mul, relu, sign, truncate,
-};
+use crate::deal::whole_mask;
+use crate::gate::{At, Kind, kind};
 use crate::keys::{KeyError, KeySink};
-use crate::linear;
-use crate::masks::{MaskCache, Masks, owned};
-use crate::wire::mask_share;
+use crate::masks::{Mask, MaskCache, Masks};
+use crate::mutation;
+use crate::public::Public;
+use crate::secret::Secret;
+use crate::seeds::{PartySeed, RecordSeeds, SessionSeeds};
 use crate::{Deal, Wire};
 use privet_family::{NodeStats, Prepared, Products, is_static};
 use privet_kernels::Device;
-use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
-use privet_plan::tables::{Exponential, Pieces};
-use privet_plan::tournament;
-use privet_prg::{Domain, HashKeys, Seed, TreeHash};
+use privet_plan::ir::{Plan, ValueId};
+use privet_prg::{HashKeys, Seed};
 use privet_ring::Ring;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -22,19 +20,19 @@ use std::time::Instant;
 /// What the dealer keeps for a session: the hash keys, the seeds of the weights' masks, and these masks in
 /// the device's layout for every linear layer.
 pub struct SessionMasks {
-    seeds: [Seed; 2],
-    hash: TreeHash,
+    seeds: SessionSeeds,
     prepared: HashMap<ValueId, Prepared>,
 }
 
 impl SessionMasks {
     /// From the session's secret seed, which only the dealer may know.
     pub fn new(plan: &Plan, device: &dyn Device, session: &Seed) -> SessionMasks {
-        let mut masks = SessionMasks {
-            seeds: [session.derive(Domain::Session, 0), session.derive(Domain::Session, 1)],
-            hash: TreeHash::new(HashKeys::from_seed(&session.derive(Domain::Hash, 0))),
-            prepared: HashMap::new(),
-        };
+        SessionMasks::with(plan, device, SessionSeeds::of(session))
+    }
+
+    /// The same from seeds that were drawn one by one.
+    pub fn with(plan: &Plan, device: &dyn Device, seeds: SessionSeeds) -> SessionMasks {
+        let mut masks = SessionMasks { seeds, prepared: HashMap::new() };
         let cache = MaskCache::new(plan);
         for (v, node) in plan.nodes.iter().enumerate() {
             if let Some(products) = Products::of(plan, node)
@@ -50,59 +48,58 @@ impl SessionMasks {
     }
 
     /// The seeds that the evaluators must be given, one each, with the session.
-    pub fn party_seeds(&self) -> &[Seed; 2] {
-        &self.seeds
+    pub fn party_seeds(&self) -> &[PartySeed; 2] {
+        &self.seeds.parties
     }
 
-    /// The public keys of the session's tree hashes.
+    /// The public keys that all public randomness of the session's records follows from.
     pub fn hash_keys(&self) -> &HashKeys {
-        self.hash.keys()
+        &self.seeds.hash
     }
 }
 
 impl Masks for SessionMasks {
-    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Vec<u64> {
+    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Secret {
         unreachable!("a static value depends on weights alone")
     }
 
-    fn coins(&self) -> &Coins {
+    fn public(&self) -> &Public {
         unreachable!("a static value depends on weights alone")
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
-        let [a, b] = [0, 1].map(|p| mask_share(&self.seeds[p], Wire::node(node), ring, n));
-        a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect()
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
+        whole_mask(&self.seeds.parties, mutation::weight_wire(Wire::node(node)), ring, n)
     }
 }
 
 /// Fresh masks only; for gates that need no weights.
 impl Masks for Deal<'_> {
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         self.fresh_mask(wire, ring, n)
     }
 
-    fn weight(&self, _: ValueId, _: Ring, _: usize) -> Vec<u64> {
+    fn weight(&self, _: ValueId, _: Ring, _: usize) -> Secret {
         unreachable!("gates take weights' masks from the session")
     }
 
-    fn coins(&self) -> &Coins {
-        Deal::coins(self)
+    fn public(&self) -> &Public {
+        Deal::public(self)
     }
 }
 
 struct RecordMasks<'a, 'b>(&'a SessionMasks, &'a Deal<'b>);
 
 impl Masks for RecordMasks<'_, '_> {
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
         self.1.fresh_mask(wire, ring, n)
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         self.0.weight(node, ring, n)
     }
 
-    fn coins(&self) -> &Coins {
-        self.1.coins()
+    fn public(&self) -> &Public {
+        self.1.public()
     }
 }
 
@@ -121,11 +118,11 @@ impl<'a> Dealer<'a> {
 
     /// The seeds that a record gives its evaluators.
     pub fn record_seeds(record: &Seed) -> [Seed; 2] {
-        [record.derive(Domain::Party, 0), record.derive(Domain::Party, 1)]
+        RecordSeeds::of(record).parties.map(|party| party.seed().clone())
     }
 
-    /// Deal record number `number` of the session into `sink`, its randomness all from the seed `record`; `progress(node)` is called after every node. Gives the costs of each
-    /// node (key bytes: of the longer stream).
+    /// Deal record number `number` of the session into `sink`, its secret randomness all from the seed `record`;
+    /// `progress(node)` is called after every node. Gives the costs of each node (key bytes: of the longer stream).
     pub fn deal(
         &self,
         number: u64,
@@ -133,13 +130,27 @@ impl<'a> Dealer<'a> {
         sink: &mut dyn KeySink,
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<NodeStats>, KeyError> {
-        let mut cx = Deal::new(self.device, &self.session.hash, number, record, sink);
+        self.deal_with(number, &RecordSeeds::of(record), sink, progress)
+    }
+
+    /// The same from seeds that were drawn one by one.
+    pub fn deal_with(
+        &self,
+        number: u64,
+        record: &RecordSeeds,
+        sink: &mut dyn KeySink,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<NodeStats>, KeyError> {
+        let mut cx = Deal::new(self.device, self.session.hash_keys(), number, record, sink);
         let cache = MaskCache::new(self.plan);
         let mut stats = Vec::with_capacity(self.plan.nodes.len());
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let (start, before) = (Instant::now(), cx.bytes());
             cx.stats = NodeStats::default();
-            self.node(&mut cx, &cache, v, node)?;
+            if let Kind::Gate(gate) = kind(&node.op) {
+                let at = At { plan: self.plan, id: v };
+                gate.deal(&mut cx, &Dealt { at, session: self.session, cache: &cache })?;
+            }
             cache.done(v);
             cx.stats.seconds = start.elapsed().as_secs_f64();
             cx.stats.key_bytes = (0..2).map(|b| cx.bytes()[b] - before[b]).max().unwrap_or(0);
@@ -148,100 +159,30 @@ impl<'a> Dealer<'a> {
         }
         Ok(stats)
     }
+}
 
-    fn node(&self, cx: &mut Deal, cache: &MaskCache, v: ValueId, node: &Node) -> Result<(), KeyError> {
-        let (wire, to) = (Wire::node(v), Ring::new(node.ty.bits));
-        let mask = |cx: &Deal, i: usize| cache.of(&RecordMasks(self.session, cx), node.inputs[i]);
-        let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
-        let shape = || self.plan.nodes[node.inputs[0]].ty.shape.as_slice();
-        match &node.op {
-            Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-                let r = mask(cx, 0);
-                dither::deal(cx, wire, [from(), to], *shift, &r)
-            }
-            Op::Truncate { shift, rounding: Rounding::Floor | Rounding::OneUlp } => {
-                let r = mask(cx, 0);
-                truncate::deal(cx, wire, [from(), to], *shift, &r)
-            }
-            Op::Lookup { .. } => {
-                let r = mask(cx, 0);
-                lookup::deal(cx, wire, from(), &r)
-            }
-            Op::Piecewise { shift, pieces } => {
-                let r = mask(cx, 0);
-                lookup::deal_pieces(cx, wire, &Pieces { shift: *shift, pieces }, &r)
-            }
-            Op::Exponential { first, rows } => {
-                let r = mask(cx, 0);
-                let ty = &self.plan.nodes[node.inputs[0]].ty;
-                let e = Exponential::new(ty, *first, rows).map_err(KeyError::Corrupt)?;
-                exponential::deal(cx, wire, to, &e, &r)
-            }
-            Op::Relu => {
-                let r = mask(cx, 0);
-                relu::deal(cx, wire, from(), to, &r)
-            }
-            Op::Extend => {
-                let r = mask(cx, 0);
-                extend::deal(cx, wire, from(), to, &r)
-            }
-            Op::IsNegative => {
-                let r = mask(cx, 0);
-                sign::deal(cx, wire, from(), to, &r)
-            }
-            Op::Equal => {
-                let r = max::difference(from(), &mask(cx, 0), &mask(cx, 1));
-                equal::deal(cx, wire, from(), to, &r)
-            }
-            Op::Mul => {
-                let (rx, ry) = (mask(cx, 0), mask(cx, 1));
-                mul::deal(cx, wire, to, &rx, &ry)
-            }
-            Op::Choose => {
-                let (m, r) = (mask(cx, 0), mask(cx, 1));
-                choose::deal(cx, wire, to, &m, &r)
-            }
-            Op::Select => {
-                let rx = mask(cx, 0);
-                let ry = max::difference(to, &mask(cx, 1), &mask(cx, 2));
-                mul::deal(cx, wire.inner(1), to, &rx, &ry)
-            }
-            Op::Max => {
-                let (rx, ry) = (mask(cx, 0), mask(cx, 1));
-                max::deal(cx, wire, to, &rx, &ry).map(drop)
-            }
-            Op::MaxPool2d { window } => {
-                let [rows, columns] = tournament::max_pool(window, shape());
-                let r = owned(mask(cx, 0));
-                let r = max::deal_tournament(cx, wire, 1, to, &rows, r)?;
-                max::deal_tournament(cx, wire, 1 + rows.levels.len(), to, &columns, r).map(drop)
-            }
-            Op::Argmax { dim } => {
-                let r = owned(mask(cx, 0));
-                argmax::deal(cx, wire, from(), to, &tournament::argmax(shape(), *dim), r)
-            }
-            _ => match Products::of(self.plan, node) {
-                Some(products) => {
-                    let rx = mask(cx, 0);
-                    let fresh;
-                    let rw = match self.session.prepared.get(&v) {
-                        Some(rw) => rw,
-                        None => {
-                            fresh = products.prepare(self.device, to, &mask(cx, 1));
-                            &fresh
-                        }
-                    };
-                    linear::deal(cx, wire, to, products, &rx, rw)
-                }
-                None => Ok(()),
-            },
-        }
+/// The operands of a node as the dealer has them.
+pub(crate) struct Dealt<'a> {
+    pub at: At<'a>,
+    session: &'a SessionMasks,
+    cache: &'a MaskCache<'a>,
+}
+
+impl Dealt<'_> {
+    /// The mask of operand i.
+    pub fn mask(&self, cx: &Deal, i: usize) -> Mask {
+        self.cache.of(&RecordMasks(self.session, cx), self.at.node().inputs[i])
+    }
+
+    /// The mask of a linear layer's static second operand, in the device's layout.
+    pub fn prepared(&self) -> Option<&Prepared> {
+        self.session.prepared.get(&self.at.id)
     }
 }
 
-/// The coins of record number `number` for node `v`, which are the lowest bits of its operand's mask, as the interpreter
-/// reads them: those of stochastic rounding, [`Op::Piecewise`] and [`Op::Exponential`]. What the interpreter needs to
-/// agree with the protocol integer by integer.
+/// The coins of record number `number` for node `v`, as the interpreter reads them, if its operation has any: those of
+/// stochastic rounding, of piecewise quadratics and of exponentials. What the interpreter needs to agree with the protocol
+/// integer by integer.
 pub fn mask_coins(
     plan: &Plan,
     session: &SessionMasks,
@@ -249,42 +190,30 @@ pub fn mask_coins(
     record: &Seed,
     v: ValueId,
 ) -> Option<Vec<u64>> {
-    let node = &plan.nodes[v];
-    let mask = |bits: u32| {
-        let coins = Coins::new(session.hash_keys(), number);
-        let masks = KnownMasks { session, seeds: Dealer::record_seeds(record), coins };
-        let low = |r: &u64| r & ((1 << bits) - 1);
-        MaskCache::new(plan).of(&masks, node.inputs[0]).iter().map(low).collect::<Vec<u64>>()
-    };
-    match &node.op {
-        // up where the coin is below x_low, that is, where x_low + r_low carries
-        Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-            Some(mask(*shift).iter().map(|r| (1 << shift) - 1 - r).collect())
-        }
-        Op::Piecewise { shift, .. } => Some(mask(*shift)),
-        Op::Exponential { .. } => Some(mask(plan.nodes[node.inputs[0]].ty.frac)),
-        _ => None,
-    }
+    let at = At { plan, id: v };
+    let Kind::Gate(gate) = kind(&at.node().op) else { return None };
+    let public = Public::new(session.hash_keys(), number);
+    let masks = KnownMasks { session, seeds: RecordSeeds::of(record), public };
+    gate.coins(&at, &masks.public, &|| MaskCache::new(plan).of(&masks, at.node().inputs[0]))
 }
 
 /// All masks of a record, from its seeds.
 struct KnownMasks<'a> {
     session: &'a SessionMasks,
-    seeds: [Seed; 2],
-    coins: Coins,
+    seeds: RecordSeeds,
+    public: Public,
 }
 
 impl Masks for KnownMasks<'_> {
-    fn coins(&self) -> &Coins {
-        &self.coins
+    fn public(&self) -> &Public {
+        &self.public
     }
 
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
-        let [a, b] = [0, 1].map(|p| mask_share(&self.seeds[p], wire, ring, n));
-        a.iter().zip(b).map(|(a, b)| ring.wrap(a.wrapping_add(b))).collect()
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        whole_mask(&self.seeds.parties, wire, ring, n)
     }
 
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64> {
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         self.session.weight(node, ring, n)
     }
 }

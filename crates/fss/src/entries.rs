@@ -2,7 +2,7 @@
 //! lie side by side, and there may be any number of them.
 
 use crate::keys::{KeyError, frame_elements};
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 
 /// The evaluator (0 or 1) whose share of frame `i` is pseudorandom.
@@ -23,17 +23,18 @@ pub(crate) fn deal(
     entries: usize,
     fill: impl Fn(usize, &mut [u64]),
 ) -> Result<(), KeyError> {
-    let mut streams = [cx.table_stream(0, wire), cx.table_stream(1, wire)];
+    let mut streams = cx.table_streams(wire);
     let chunk = chunk(ring, entries);
-    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Vec::new());
-    let mut words = vec![0; entries];
+    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Secret::new(Vec::new()));
+    let mut words = Secret::new(vec![0; entries]);
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         share.resize(entries * count, 0);
         streams[expander(f)].fill(ring, &mut share);
+        mutation::expanded("table-entries-in-clear", &mut share);
         for (i, share) in share.chunks_exact_mut(entries).enumerate() {
             fill(start + i, &mut words);
-            for (s, w) in share.iter_mut().zip(&words) {
+            for (s, w) in share.iter_mut().zip(words.iter()) {
                 *s = ring.wrap(w.wrapping_sub(*s));
             }
         }
@@ -56,15 +57,16 @@ pub(crate) fn eval(
 ) -> Result<(), EvalError> {
     let mut stream = cx.table_stream(wire);
     let chunk = chunk(ring, entries);
-    let mut share = Vec::new();
+    let mut share = Secret::new(Vec::new());
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
-        if expander(f) == cx.party.index() {
+        if mutation::role(expander(f)) == cx.party.index() {
             share.resize(entries * count, 0);
             stream.fill(ring, &mut share);
+            mutation::expanded("table-entries-in-clear", &mut share);
         } else {
             let bytes = ring.packed_bytes(entries * count);
-            share = unpack(ring, cx.take(bytes)?, entries * count)?;
+            share = Secret::new(unpack(ring, cx.take(bytes)?, entries * count)?);
         }
         for (i, words) in (start..).zip(share.chunks_exact(entries)) {
             read(i, words);

@@ -1,10 +1,13 @@
-use crate::coins::Coins;
 use crate::keys::{KeyError, KeySource};
-use crate::wire::{PartyId, Wire, bit_mask_share, mask_share};
+use crate::mutation;
+use crate::public::Public;
+use crate::secret::Secret;
+use crate::seeds::PartySeed;
+use crate::wire::{PartyId, Wire};
 use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, Step};
-use privet_prg::{Domain, Prg, Seed, TreeHash};
+use privet_prg::{HashKeys, Prg, Seed};
 use privet_ring::{BitVec, PackError, Ring, pack, unpack};
 use std::sync::Arc;
 use thiserror::Error;
@@ -40,9 +43,8 @@ pub(crate) struct Sent {
 pub struct Eval<'a> {
     pub(crate) party: PartyId,
     pub(crate) device: &'a dyn Device,
-    pub(crate) hash: &'a TreeHash,
-    seed: Seed,
-    coins: Coins,
+    seed: PartySeed,
+    public: Public,
     source: &'a mut dyn KeySource,
     channel: &'a mut dyn Channel,
     step: u32,
@@ -52,12 +54,12 @@ pub struct Eval<'a> {
 }
 
 impl<'a> Eval<'a> {
-    /// Evaluate record number `record` of a session with its `seed` and key stream, against the other evaluator on
-    /// `channel`.
+    /// Evaluate record number `record` of a session with these public keys: its `seed` and key stream, against the other
+    /// evaluator on `channel`.
     pub fn new(
         party: PartyId,
         device: &'a dyn Device,
-        hash: &'a TreeHash,
+        session: &HashKeys,
         record: u64,
         seed: Seed,
         source: &'a mut dyn KeySource,
@@ -66,9 +68,8 @@ impl<'a> Eval<'a> {
         Eval {
             party,
             device,
-            hash,
-            seed,
-            coins: Coins::new(hash.keys(), record),
+            seed: PartySeed::new(party, seed),
+            public: Public::new(session, record),
             source,
             channel,
             step: 0,
@@ -90,7 +91,7 @@ impl<'a> Eval<'a> {
 
     /// True at evaluator 0, which adds public constants to its share.
     pub(crate) fn leads(&self) -> bool {
-        self.party == PartyId::P0
+        self.party.leads()
     }
 
     /// The next `len` bytes of keys.
@@ -100,21 +101,30 @@ impl<'a> Eval<'a> {
     }
 
     /// This evaluator's share of the fresh mask of `wire`.
-    pub(crate) fn mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
-        mask_share(&self.seed, wire, ring, n)
+    pub(crate) fn mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        self.seed.mask_share(wire, ring, n)
     }
 
-    /// The coins of this record's dropouts.
-    pub(crate) fn coins(&self) -> &Coins {
-        &self.coins
+    /// The same of the result that it is about to open under it, where no dealt word has the mask in it.
+    pub(crate) fn result_mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        if mutation::on("opened-share-unmasked") {
+            Secret::new(vec![0; n])
+        } else {
+            self.mask_share(wire, ring, n)
+        }
     }
 
-    pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> BitVec {
-        bit_mask_share(&self.seed, wire, n)
+    /// What the dealer and the other evaluator draw alike as well.
+    pub(crate) fn public(&self) -> &Public {
+        &self.public
+    }
+
+    pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> Secret<BitVec> {
+        self.seed.bit_mask_share(wire, n)
     }
 
     pub(crate) fn table_stream(&self, wire: Wire) -> Prg {
-        self.seed.derive(Domain::Table, wire.index()).stream()
+        self.seed.table_stream(wire)
     }
 
     /// Open a masked value: exchange shares of `y + r` and add. Masked: `r` is uniform in the ring, fresh

@@ -8,7 +8,6 @@
 //! A gate is one file in [`gates`] with `deal` and `eval` side by side. Formulas, sources and security
 //! arguments: `docs/fss.md`.
 
-mod coins;
 mod compare;
 mod deal;
 mod dealer;
@@ -16,21 +15,27 @@ mod entries;
 mod eval;
 mod evaluator;
 mod forecast;
-pub mod gates;
+mod gate;
+mod gates;
 pub mod keys;
-mod linear;
 mod masks;
+mod mutation;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod price;
+mod public;
+mod secret;
+mod seeds;
 mod states;
 mod tables;
 mod wire;
 
-pub use coins::dropout_coins;
 pub use deal::Deal;
 pub use dealer::{Dealer, SessionMasks, mask_coins};
 pub use eval::{Eval, EvalError};
 pub use evaluator::{Done, Evaluator, Given, MaskedWeights};
 pub use forecast::{FACTS, Fss};
+pub use public::dropout_coins;
+pub use secret::{Secret, Words};
+pub use seeds::{PartySeed, RecordSeeds, SessionSeeds};
 pub use states::{States, expand_state, share_state};
 pub use wire::{PartyId, Wire};

@@ -6,23 +6,26 @@
 //! trees, and without that a sum of sums would take exponential time.
 
 use crate::Wire;
-use crate::coins::Coins;
-use crate::gates::{argmax, max};
+use crate::gate::{At, Gate, Kind, kind};
+use crate::public::Public;
+use crate::secret::Secret;
 use privet_plan::ir::{Op, Plan, ValueId};
-use privet_plan::{Affine, apply_local, tournament};
 use privet_ring::Ring;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// A mask, or one evaluator's share of it.
+pub(crate) type Mask = Rc<Secret>;
+
 /// Fresh masks, or one evaluator's shares of them.
 pub(crate) trait Masks {
     /// Of a wire of the record.
-    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Vec<u64>;
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret;
     /// Of a weight of the session.
-    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Vec<u64>;
-    /// The record's public coins.
-    fn coins(&self) -> &Coins;
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret;
+    /// What the record's dealer and evaluators draw alike.
+    fn public(&self) -> &Public;
 }
 
 /// Masks that were computed and will be read again.
@@ -33,7 +36,7 @@ pub(crate) struct MaskCache<'a> {
     readers: Vec<usize>,
     /// The last node that may ask for a value's mask, itself or through local operations.
     needed: Vec<usize>,
-    kept: RefCell<BTreeMap<ValueId, Rc<Vec<u64>>>>,
+    kept: RefCell<BTreeMap<ValueId, Mask>>,
 }
 
 impl<'a> MaskCache<'a> {
@@ -55,7 +58,7 @@ impl<'a> MaskCache<'a> {
     }
 
     /// The mask of value `v`, or one evaluator's share of it.
-    pub fn of(&self, masks: &dyn Masks, v: ValueId) -> Rc<Vec<u64>> {
+    pub fn of(&self, masks: &dyn Masks, v: ValueId) -> Mask {
         let node = &self.plan.nodes[v];
         if let Some(operand) = same(&node.op) {
             return self.of(masks, node.inputs[operand]);
@@ -75,58 +78,36 @@ impl<'a> MaskCache<'a> {
         self.kept.borrow_mut().retain(|&kept, _| self.needed[kept] > v);
     }
 
-    fn make(&self, masks: &dyn Masks, v: ValueId) -> Vec<u64> {
-        let node = &self.plan.nodes[v];
-        let (wire, ring, n) = (Wire::node(v), Ring::new(node.ty.bits), node.ty.len());
-        let operand = |i: usize| self.of(masks, node.inputs[i]);
-        let shape = || self.plan.nodes[node.inputs[0]].ty.shape.as_slice();
-        match &node.op {
-            Op::Weight { .. } => masks.weight(v, ring, n),
-            Op::Select => {
-                let picked = masks.fresh(wire.inner(1), ring, n);
-                max::sum(ring, &operand(2), &picked)
-            }
-            Op::Max => max::mask(masks, wire, ring, &operand(1)),
-            Op::MaxPool2d { window } => {
-                let [rows, columns] = tournament::max_pool(window, shape());
-                let r = max::tournament_mask(masks, wire, 1, ring, &rows, owned(operand(0)));
-                max::tournament_mask(masks, wire, 1 + rows.levels.len(), ring, &columns, r)
-            }
-            Op::Argmax { dim } => argmax::mask(masks, wire, ring, &tournament::argmax(shape(), *dim)),
-            // What is dropped is a public zero: its mask is zero too.
-            Op::Dropout { stream, keep } => masks.coins().keep(*stream, *keep, &operand(0)),
-            op if op.is_local() => {
-                let operands: Vec<Rc<Vec<u64>>> = (0..node.inputs.len()).map(operand).collect();
-                let operands: Vec<&[u64]> = operands.iter().map(|x| x.as_slice()).collect();
-                let types: Vec<_> = node.inputs.iter().map(|&i| &self.plan.nodes[i].ty).collect();
-                apply_local(op, &types, &node.ty, &operands, Affine::Linear)
-            }
-            _ => masks.fresh(wire, ring, n),
+    fn make(&self, masks: &dyn Masks, v: ValueId) -> Secret {
+        let at = At { plan: self.plan, id: v };
+        match kind(&at.node().op) {
+            Kind::Shared { weight: true } => masks.weight(v, at.to(), at.len()),
+            Kind::Shared { weight: false } => masks.fresh(at.wire(), at.to(), at.len()),
+            Kind::Public => Secret::new(vec![0; at.len()]),
+            Kind::Gate(gate) => gate.mask(&at, masks, &|i| self.of(masks, at.node().inputs[i])),
         }
+    }
+}
+
+/// What `ask` says of an operation's gate, if it is one.
+fn of_gate<T: Default>(op: &Op, ask: impl Fn(&dyn Gate) -> T) -> T {
+    match kind(op) {
+        Kind::Gate(gate) => ask(gate.as_ref()),
+        Kind::Shared { .. } | Kind::Public => T::default(),
     }
 }
 
 /// Whether the mask of a result is computed from operands' or inner wires' masks.
 fn derived(op: &Op) -> bool {
-    let gate = matches!(op, Op::Select | Op::Max | Op::MaxPool2d { .. } | Op::Argmax { .. });
-    gate || op.is_local() || matches!(op, Op::Dropout { .. })
-}
-
-/// The operand whose elements a local operation gives, in their order.
-pub(crate) fn unchanged(op: &Op) -> Option<usize> {
-    match op {
-        Op::Reshape | Op::Rescale => Some(0),
-        Op::Approximates { .. } => Some(1),
-        _ => None,
-    }
+    of_gate(op, |gate| gate.derives_mask())
 }
 
 /// The operand whose mask is the result's.
 fn same(op: &Op) -> Option<usize> {
-    if let Op::AddConst { .. } = op { Some(0) } else { unchanged(op) }
+    of_gate(op, |gate| gate.mask_of())
 }
 
 /// The vector itself, copied only where somebody else keeps it.
-pub(crate) fn owned(mask: Rc<Vec<u64>>) -> Vec<u64> {
+pub(crate) fn owned(mask: Mask) -> Secret {
     Rc::unwrap_or_clone(mask)
 }

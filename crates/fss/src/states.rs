@@ -1,16 +1,15 @@
 //! What outlives a run: additive shares of states, opened under fresh masks when a run begins, made again from
 //! masked values when it ends.
 
-use crate::{Eval, EvalError, PartyId, Wire};
+use crate::{Eval, EvalError, PartyId, Secret, Wire, mutation};
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::collections::BTreeMap;
-use zeroize::Zeroizing;
 
 /// One evaluator's additive shares of states by name, in the rings of their nodes; zeroed when dropped.
 #[derive(Clone, Default)]
-pub struct States(BTreeMap<String, Zeroizing<Vec<u64>>>);
+pub struct States(BTreeMap<String, Secret>);
 
 impl States {
     /// None.
@@ -20,7 +19,7 @@ impl States {
 
     /// Put in the share of a state; one of the same name is replaced.
     pub fn insert(&mut self, name: impl Into<String>, share: Vec<u64>) {
-        self.0.insert(name.into(), Zeroizing::new(share));
+        self.0.insert(name.into(), Secret::new(share));
     }
 
     /// The share of a state.
@@ -91,13 +90,16 @@ pub(crate) fn open(
     let mut sent = BTreeMap::new();
     for (v, node, name, share) in shares {
         let ring = Ring::new(node.ty.bits);
-        let mut masked = cx.mask_share(Wire::node(v), ring, node.ty.len());
+        let mut masked = match mutation::on("state-opened-unmasked") {
+            true => Secret::new(vec![0; share.len()]),
+            false => cx.mask_share(Wire::node(v), ring, share.len()),
+        };
         for (m, w) in masked.iter_mut().zip(share) {
             *m = ring.wrap(m.wrapping_add(*w));
         }
         cx.enter(&node.layer);
         let before = cx.stats.sent_bytes;
-        let opening = cx.send_masked(&format!("state `{name}`"), ring, masked)?;
+        let opening = cx.send_masked(&format!("state `{name}`"), ring, masked.expose())?;
         sent.insert(v, (opening, cx.stats.sent_bytes - before));
     }
     let mut opened = BTreeMap::new();
@@ -108,7 +110,7 @@ pub(crate) fn open(
 }
 
 /// Additive shares of a masked value, in place of it: `[b = 0] yh - [r]_b`, given `mask`, this evaluator's `[r]_b`.
-pub(crate) fn unmask(party: PartyId, ring: Ring, masked: &[u64], mask: Vec<u64>) -> Vec<u64> {
+pub(crate) fn unmask(party: PartyId, ring: Ring, masked: &[u64], mask: Secret) -> Secret {
     let leads = party.leads() as u64;
     let mut share = mask;
     for (r, y) in share.iter_mut().zip(masked) {

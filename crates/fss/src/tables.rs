@@ -5,7 +5,7 @@
 //! frame, so that both streams have about the same length.
 
 use crate::keys::{KeyError, frame_elements};
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 use std::ops::Range;
 
@@ -22,13 +22,14 @@ pub(crate) fn deal<const W: usize>(
     n: usize,
     word: impl Fn(usize) -> [u64; W],
 ) -> Result<(), KeyError> {
-    let mut streams = [cx.table_stream(0, wire), cx.table_stream(1, wire)];
+    let mut streams = cx.table_streams(wire);
     let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
-    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Secret::new(Vec::new()));
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         share.resize(W * count, 0);
         streams[expander(f)].fill(ring, &mut share);
+        mutation::expanded("table-words-in-clear", &mut share);
         for i in 0..count {
             for (w, v) in word(start + i).into_iter().enumerate() {
                 let s = &mut share[w * count + i];
@@ -54,14 +55,15 @@ pub(crate) fn eval<const W: usize>(
 ) -> Result<(), EvalError> {
     let mut stream = cx.table_stream(wire);
     let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
-    let mut share = Vec::new();
+    let mut share = Secret::new(Vec::new());
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
-        if expander(f) == cx.party.index() {
+        if mutation::role(expander(f)) == cx.party.index() {
             share.resize(W * count, 0);
             stream.fill(ring, &mut share);
+            mutation::expanded("table-words-in-clear", &mut share);
         } else {
-            share = unpack(ring, cx.take(ring.packed_bytes(W * count))?, W * count)?;
+            share = Secret::new(unpack(ring, cx.take(ring.packed_bytes(W * count))?, W * count)?);
         }
         let mut rest: &[u64] = &share;
         let words = std::array::from_fn(|_| {

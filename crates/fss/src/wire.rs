@@ -1,6 +1,3 @@
-use privet_prg::{Domain, Seed};
-use privet_ring::{BitVec, Ring};
-
 /// One of the two evaluators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartyId {
@@ -61,16 +58,4 @@ impl Wire {
     pub const fn index(self) -> u64 {
         self.0
     }
-}
-
-/// One evaluator's share of the fresh mask of `wire`: uniform, expanded from its seed.
-pub(crate) fn mask_share(seed: &Seed, wire: Wire, ring: Ring, n: usize) -> Vec<u64> {
-    seed.derive(Domain::Mask, wire.index()).stream().elements(ring, n)
-}
-
-/// One evaluator's share of the bits that mask the comparison bits of `wire`.
-///
-/// The domain is the mask's; the index has its top bit set, which no wire has, so both are independent.
-pub(crate) fn bit_mask_share(seed: &Seed, wire: Wire, n: usize) -> BitVec {
-    seed.derive(Domain::Mask, wire.index() | 1 << 63).stream().bits(n)
 }

@@ -8,7 +8,7 @@ use privet_net::mem;
 use privet_plan::Plan;
 use privet_plan::ir::Op;
 use privet_plan::suite::{cases, training_cases};
-use privet_prg::{Seed, TreeHash};
+use privet_prg::Seed;
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,7 +32,6 @@ fn opened(plan: &Plan) -> Vec<Opening> {
         }
     }
     let (c0, c1) = mem::pair();
-    let hash = TreeHash::new(*masks.hash_keys());
     let seeds = Dealer::record_seeds(&record);
     let mut sides = Vec::new();
     std::thread::scope(|scope| {
@@ -43,7 +42,7 @@ fn opened(plan: &Plan) -> Vec<Opening> {
             .map(|(b, (mut keys, mut channel))| {
                 let (inputs, weights, device) = (inputs.clone(), weights.clone(), device.clone());
                 let (publics, states) = (publics.clone(), states.clone());
-                let (hash, seeds, session) = (&hash, &seeds, masks.party_seeds()[b].clone());
+                let (hash, seeds, session) = (masks.hash_keys(), &seeds, masks.party_seeds()[b].clone());
                 scope.spawn(move || {
                     let weights = MaskedWeights::new(plan, device.as_ref(), session, weights).unwrap();
                     let (party, seed) = (PartyId::BOTH[b], seeds[b].clone());

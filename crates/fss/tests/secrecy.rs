@@ -166,9 +166,9 @@ fn mask_words_never_repeat() {
     let mut seen = HashSet::new();
     for _ in 0..200 {
         let record = Seed::random();
-        for seed in privet_fss::Dealer::record_seeds(&record) {
-            for word in privet_fss::Evaluator::input_mask_share(&plan, &seed, 0) {
-                assert!(seen.insert(word), "a mask word came twice");
+        for seed in privet_fss::RecordSeeds::of(&record).parties {
+            for word in seed.operand_mask_share(&plan, 0).iter() {
+                assert!(seen.insert(*word), "a mask word came twice");
             }
         }
     }

@@ -195,7 +195,7 @@ fn dropped_elements_are_zero_at_both() {
     let (a, b) = mem::pair();
     let [k0, k1] = &mut keys;
     let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
-    let coins = dropout_coins(world.hash.keys(), NUMBER, 0, 300);
+    let coins = dropout_coins(&world.hash, NUMBER, 0, 300);
     let x: &Tensor = &both[0]["x0"];
     for (i, coin) in coins.iter().enumerate() {
         let shares = [y0.outputs[0][i], y1.outputs[0][i]];

@@ -1,11 +1,12 @@
-use crate::{Seed, ctr};
+use crate::{Prg, Seed, ctr};
 use aes::Aes128Enc;
 use aes::cipher::{Array, KeyInit};
+use std::sync::OnceLock;
 
-/// The two public AES keys of a session's tree hashes: `inner` for H, `leaf` for H'.
+/// Two public AES keys of tree hashes: `inner` for H, `leaf` for H'.
 ///
-/// Drawn fresh by the dealer for every session and sent in the clear, so that precomputation against
-/// one session's trees does not help against another's.
+/// Everybody may know them; what matters is that few trees share a pair, so that hashes computed against these trees'
+/// seeds help against no others. A session has a pair that nothing is hashed with: pairs are drawn from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashKeys {
     /// Key of H, used on the way down.
@@ -17,10 +18,14 @@ pub struct HashKeys {
 impl HashKeys {
     /// Draw both keys from a seed that is used for nothing else.
     pub fn from_seed(seed: &Seed) -> HashKeys {
-        let mut prg = seed.stream();
-        let (mut inner, mut leaf) = ([0; 16], [0; 16]);
-        prg.fill_bytes(&mut inner);
-        prg.fill_bytes(&mut leaf);
+        HashKeys::draw(&mut seed.stream())
+    }
+
+    /// Draw both keys from a stream, two of its blocks.
+    pub fn draw(prg: &mut Prg) -> HashKeys {
+        let mut both = [[0; 16]; 2];
+        prg.fill_bytes(both.as_flattened_mut());
+        let [inner, leaf] = both;
         HashKeys { inner, leaf }
     }
 }
@@ -28,11 +33,13 @@ impl HashKeys {
 /// The circular-correlation-robust hash of half-trees, `H(s) = AES_k(sigma(s)) ^ sigma(s)` with the
 /// linear orthomorphism `sigma(l || r) = (l ^ r || l)` on the high and low 64 bits
 /// (Guo et al., EUROCRYPT 2023, section 2; Guo et al., S&P 2020).
+///
+/// Key schedules are made when they are first used: kernels with AES of their own need the keys alone.
 #[derive(Clone)]
 pub struct TreeHash {
     keys: HashKeys,
-    inner: Aes128Enc,
-    leaf: Aes128Enc,
+    inner: OnceLock<Aes128Enc>,
+    leaf: OnceLock<Aes128Enc>,
 }
 
 /// sigma on a block whose high 64 bits are `l` and low 64 bits are `r`.
@@ -43,9 +50,9 @@ pub const fn sigma(s: u128) -> u128 {
 }
 
 impl TreeHash {
-    /// Expand both key schedules.
+    /// The hashes under these keys.
     pub fn new(keys: HashKeys) -> TreeHash {
-        TreeHash { keys, inner: Aes128Enc::new(&Array(keys.inner)), leaf: Aes128Enc::new(&Array(keys.leaf)) }
+        TreeHash { keys, inner: OnceLock::new(), leaf: OnceLock::new() }
     }
 
     /// The public keys (kernels with their own AES expand these).
@@ -55,11 +62,11 @@ impl TreeHash {
 
     /// H on every block, in place.
     pub fn inner(&self, blocks: &mut [u128]) {
-        ctr::hash(&self.inner, blocks);
+        ctr::hash(self.inner.get_or_init(|| Aes128Enc::new(&Array(self.keys.inner))), blocks);
     }
 
     /// H' on every block, in place.
     pub fn leaf(&self, blocks: &mut [u128]) {
-        ctr::hash(&self.leaf, blocks);
+        ctr::hash(self.leaf.get_or_init(|| Aes128Enc::new(&Array(self.keys.leaf))), blocks);
     }
 }

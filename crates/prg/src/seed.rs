@@ -24,13 +24,13 @@ pub enum Domain {
     Record = 5,
     /// The masks of the session's weights; index = party.
     Session = 6,
-    /// Public fresh hash keys of a session.
+    /// Public keys of tree hashes: of a session, and below a record's public seed, index = wire.
     Hash = 7,
     /// Pairwise PRF between two parties.
     Pair = 8,
     /// What is public by nature: a session's name, test inputs, bench weights.
     Public = 9,
-    /// What all parties draw alike and nobody else knows; index = value of the plan.
+    /// What all parties draw alike; index = value of the plan. Whoever knows the seed knows it.
     Common = 10,
 }
 

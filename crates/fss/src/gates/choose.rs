@@ -2,18 +2,28 @@
 //! `d(bh) = bh ^ m` for the selector. No comparison, and no bit is opened.
 
 use super::relu;
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::{Deal, Eval, EvalError, Wire};
+use privet_family::OpeningList;
 use privet_ring::{BitVec, Ring};
 
 /// Deal for a bit with mask `m` and a value with mask `r`.
-pub fn deal(cx: &mut Deal, wire: Wire, ring: Ring, m: &[u64], r: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(cx: &mut Deal, wire: Wire, ring: Ring, m: &[u64], r: &[u64]) -> Result<(), KeyError> {
     let not_m = bits(m.iter().map(|m| 1 ^ m));
     relu::deal_select(cx, wire, ring, &not_m, r)
 }
 
 /// Evaluate on both masked values. One round of k bits.
-pub fn eval(cx: &mut Eval, wire: Wire, ring: Ring, bh: &[u64], xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    ring: Ring,
+    bh: &[u64],
+    xh: &[u64],
+) -> Result<Vec<u64>, EvalError> {
     relu::eval_select(cx, wire, "chosen", ring, &bits(bh.iter().copied()), xh)
 }
 
@@ -24,4 +34,22 @@ pub(super) fn bits(elements: impl ExactSizeIterator<Item = u64>) -> BitVec {
         out.words_mut()[i / 64] |= (b & 1) << (i % 64);
     }
     out
+}
+
+/// [`privet_plan::ir::Op::Choose`].
+pub(crate) struct Choose;
+
+impl Gate for Choose {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let (m, r) = (x.mask(cx, 0), x.mask(cx, 1));
+        deal(cx, x.at.wire(), x.at.to(), &m, &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval(cx, x.at.wire(), x.at.to(), &x.value(0), &x.value(1))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens(list, "chosen");
+    }
 }

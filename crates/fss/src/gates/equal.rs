@@ -1,14 +1,19 @@
 //! `1{x = 0}` in k' bits (equality of two values is this on their difference): `x = 0` exactly where
 //! `xh = r`, the point read-out of the comparison key over k bits.
 
+use super::max::difference;
 use crate::compare::{self, Predicate};
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use privet_family::OpeningList;
 use privet_ring::{BitVec, Ring};
 
 /// Deal for a value with mask `r`.
-pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
-    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
+pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
+    let alpha: Secret = r.iter().map(|&r| from.wrap(r)).collect();
     let m = compare::deal(cx, wire, from.bits(), &alpha)?;
     let s = cx.fresh_mask(wire, to, r.len());
     tables::deal(cx, wire, to, r.len(), |i| {
@@ -18,7 +23,13 @@ pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Resul
 }
 
 /// Evaluate; gives the masked 0/1 result in `to`. Two rounds: one bit, then k' bits.
-pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    from: Ring,
+    to: Ring,
+    xh: &[u64],
+) -> Result<Vec<u64>, EvalError> {
     let (n, bits) = (xh.len(), from.bits());
     let ch = compare::eval(cx, wire, "equality bit", bits, Predicate::Equal, n, |i| from.wrap(xh[i]))?;
     let y = bit_to_ring(cx, wire, to, &ch)?;
@@ -34,4 +45,24 @@ pub(super) fn bit_to_ring(cx: &mut Eval, wire: Wire, to: Ring, bit: &BitVec) -> 
         }
     })?;
     Ok(y)
+}
+
+/// [`privet_plan::ir::Op::Equal`].
+pub(crate) struct Equal;
+
+impl Gate for Equal {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let from = x.at.from();
+        let r = Secret::new(difference(from, &x.mask(cx, 0), &x.mask(cx, 1)));
+        deal(cx, x.at.wire(), from, x.at.to(), &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        let from = x.at.from();
+        eval(cx, x.at.wire(), from, x.at.to(), &difference(from, &x.value(0), &x.value(1)))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens_bits_and(list, "equality bit", "equality");
+    }
 }

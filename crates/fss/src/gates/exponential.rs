@@ -4,13 +4,19 @@
 //! whole number of xh may have, what e would be: a dealt table of as many words, of which one is read. Its product with a
 //! public factor is local, so one opening is all there is.
 
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::masks::Mask;
+use crate::public::Public;
 use crate::{Deal, Eval, EvalError, Wire, entries};
+use privet_family::OpeningList;
 use privet_plan::tables::Exponential;
 use privet_ring::Ring;
 
 /// Deal for a value with mask `r`.
-pub fn deal(cx: &mut Deal, wire: Wire, to: Ring, e: &Exponential, r: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(cx: &mut Deal, wire: Wire, to: Ring, e: &Exponential, r: &[u64]) -> Result<(), KeyError> {
     let n = e.entries();
     entries::deal(cx, wire, to, r.len(), n * e.rows(), |i, words| {
         let (whole, fraction) = e.split(r[i]);
@@ -23,9 +29,15 @@ pub fn deal(cx: &mut Deal, wire: Wire, to: Ring, e: &Exponential, r: &[u64]) -> 
 }
 
 /// Evaluate; gives the masked result in `to`, row after row. One round of its bits.
-pub fn eval(cx: &mut Eval, wire: Wire, to: Ring, e: &Exponential, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    to: Ring,
+    e: &Exponential,
+    xh: &[u64],
+) -> Result<Vec<u64>, EvalError> {
     let (n, count) = (e.entries(), xh.len());
-    let mut y = cx.mask_share(wire, to, e.rows() * count);
+    let mut y = cx.result_mask_share(wire, to, e.rows() * count);
     entries::eval(cx, wire, to, count, n * e.rows(), |i, words| {
         let (entry, fraction) = e.split(xh[i]);
         let first = e.first(fraction);
@@ -34,5 +46,39 @@ pub fn eval(cx: &mut Eval, wire: Wire, to: Ring, e: &Exponential, xh: &[u64]) ->
             *y = to.wrap(y.wrapping_add(first.wrapping_mul(words[entry])));
         }
     })?;
-    cx.open_masked("exponential", to, y)
+    cx.open_masked("exponential", to, y.expose())
+}
+
+/// [`privet_plan::ir::Op::Exponential`].
+pub(crate) struct Exponentials<'a> {
+    pub first: u32,
+    pub rows: &'a [(i32, u32)],
+}
+
+impl Exponentials<'_> {
+    fn of(&self, at: &At) -> Result<Exponential, String> {
+        Exponential::new(at.operand(0), self.first, self.rows)
+    }
+}
+
+impl Gate for Exponentials<'_> {
+    /// The fraction of the mask.
+    fn coins(&self, at: &At, _: &Public, mask: &dyn Fn() -> Mask) -> Option<Vec<u64>> {
+        let low = Ring::new(at.operand(0).frac);
+        Some(mask().iter().map(|r| low.wrap(*r)).collect())
+    }
+
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let (e, r) = (self.of(&x.at).map_err(KeyError::Corrupt)?, x.mask(cx, 0));
+        deal(cx, x.at.wire(), x.at.to(), &e, &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        let e = self.of(&x.at).map_err(EvalError::Missing)?;
+        eval(cx, x.at.wire(), x.at.to(), &e, &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens(list, "exponential");
+    }
 }

@@ -5,13 +5,17 @@
 
 use super::relu::ring_size;
 use crate::compare::{self, Predicate};
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use privet_family::OpeningList;
 use privet_ring::Ring;
 
 /// Deal for a value with mask `r`; `to` has at least the bits of `from`.
-pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
-    let alpha: Vec<u64> = r.iter().map(|&r| from.wrap(r)).collect();
+pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
+    let alpha: Secret = r.iter().map(|&r| from.wrap(r)).collect();
     let m = compare::deal(cx, wire, from.bits(), &alpha)?;
     let s = cx.fresh_mask(wire, to, r.len());
     let (size, half) = (ring_size(from), 1u64 << (from.bits() - 1));
@@ -23,7 +27,13 @@ pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Resul
 }
 
 /// Evaluate; gives the masked result in `to`. Two rounds: one bit, then k' bits.
-pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    from: Ring,
+    to: Ring,
+    xh: &[u64],
+) -> Result<Vec<u64>, EvalError> {
     let (n, half) = (xh.len(), 1u64 << (from.bits() - 1));
     let uh = |i: usize| from.wrap(xh[i].wrapping_add(half));
     let ch = compare::eval(cx, wire, "carry bit", from.bits(), Predicate::Less, n, uh)?;
@@ -33,4 +43,22 @@ pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Resu
         *y = y.wrapping_add(uh(i) * leads);
     }
     cx.open_masked("extended", to, y)
+}
+
+/// [`privet_plan::ir::Op::Extend`].
+pub(crate) struct Extend;
+
+impl Gate for Extend {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = x.mask(cx, 0);
+        deal(cx, x.at.wire(), x.at.from(), x.at.to(), &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens_bits_and(list, "carry bit", "extended");
+    }
 }

@@ -4,16 +4,20 @@
 //! Notation in every file: `x` the value, `r` its mask, `xh = x + r`; `y` the result, `s` the fresh mask
 //! of the result; `c` the comparison's bit, `m` the bit that masks it, `ch = c ^ m` what is opened.
 
-pub mod argmax;
-pub mod choose;
-pub mod dither;
-pub mod equal;
-pub mod exponential;
-pub mod extend;
-pub mod lookup;
-pub mod max;
-pub mod mul;
-pub mod relu;
-pub mod scale;
-pub mod sign;
-pub mod truncate;
+pub(crate) mod argmax;
+pub(crate) mod choose;
+pub(crate) mod dither;
+pub(crate) mod dropout;
+pub(crate) mod equal;
+pub(crate) mod exponential;
+pub(crate) mod extend;
+pub(crate) mod linear;
+pub(crate) mod local;
+pub(crate) mod lookup;
+pub(crate) mod max;
+pub(crate) mod mul;
+pub(crate) mod relu;
+pub(crate) mod scale;
+pub(crate) mod select;
+pub(crate) mod sign;
+pub(crate) mod truncate;

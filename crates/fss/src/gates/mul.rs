@@ -1,17 +1,21 @@
 //! Elementwise product of two masked values: `z + s = (xh - r_x)(yh - r_y) + s`, one word an element.
 
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::{Deal, Eval, EvalError, Wire, tables};
+use privet_family::OpeningList;
 use privet_ring::Ring;
 
 /// Deal for operands with masks `rx` and `ry`.
-pub fn deal(cx: &mut Deal, wire: Wire, ring: Ring, rx: &[u64], ry: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(cx: &mut Deal, wire: Wire, ring: Ring, rx: &[u64], ry: &[u64]) -> Result<(), KeyError> {
     let s = cx.fresh_mask(wire, ring, rx.len());
     tables::deal(cx, wire, ring, rx.len(), |i| [rx[i].wrapping_mul(ry[i]).wrapping_add(s[i])])
 }
 
 /// Evaluate on `(masked value, own mask share)` of both operands. One round of k bits.
-pub fn eval(
+pub(super) fn eval(
     cx: &mut Eval,
     wire: Wire,
     ring: Ring,
@@ -27,4 +31,23 @@ pub fn eval(
         }
     })?;
     cx.open_masked("product", ring, z)
+}
+
+/// [`privet_plan::ir::Op::Mul`].
+pub(crate) struct Product;
+
+impl Gate for Product {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let (rx, ry) = (x.mask(cx, 0), x.mask(cx, 1));
+        deal(cx, x.at.wire(), x.at.to(), &rx, &ry)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        let (rx, ry) = (x.mask(cx, 0), x.mask(cx, 1));
+        eval(cx, x.at.wire(), x.at.to(), (&x.value(0), &rx), (&x.value(1), &ry))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens(list, "product");
+    }
 }

@@ -8,27 +8,37 @@
 //!   is public, so B has two entries for each e.
 
 use crate::compare::{self, Predicate};
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use privet_family::OpeningList;
 use privet_ring::{BitVec, Ring};
 
 /// Bits of the comparison's domain for a ring of k bits.
-pub fn compare_bits(ring: Ring) -> u32 {
+pub(super) fn compare_bits(ring: Ring) -> u32 {
     ring.bits() - 1
 }
 
 /// What the lower bits of values with masks `r` are compared with.
-pub(super) fn thresholds(ring: Ring, r: &[u64]) -> Vec<u64> {
+pub(super) fn thresholds(ring: Ring, r: &[u64]) -> Secret {
     let low = Ring::new(compare_bits(ring));
     r.iter().map(|&r| low.wrap(r)).collect()
 }
 
 /// Deal the sign comparison of a value with mask `r`; bit i of the result is `MSB(r) ^ m`, so that
 /// `d(e) = 1 ^ e ^ bit`.
-pub(crate) fn deal_sign(cx: &mut Deal, wire: Wire, ring: Ring, r: &[u64]) -> Result<BitVec, KeyError> {
+pub(crate) fn deal_sign(
+    cx: &mut Deal,
+    wire: Wire,
+    ring: Ring,
+    r: &[u64],
+) -> Result<Secret<BitVec>, KeyError> {
     let mut kappa = compare::deal(cx, wire, compare_bits(ring), &thresholds(ring, r))?;
     for (i, &r) in r.iter().enumerate() {
-        kappa.set(i, kappa.get(i) ^ ring.msb(r));
+        let bit = kappa.get(i) ^ ring.msb(r);
+        kappa.set(i, bit);
     }
     Ok(kappa)
 }
@@ -83,7 +93,7 @@ pub(crate) fn eval_select(
 }
 
 /// Deal ReLU for a value with mask `r`; the result's mask is the fresh mask of `wire` in `to`.
-pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
     let kappa = deal_sign(cx, wire, from, r)?;
     if from == to {
         return deal_select(cx, wire, from, &kappa, r);
@@ -98,7 +108,13 @@ pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Resul
 }
 
 /// Evaluate ReLU; gives the masked result in `to`. Two rounds: one bit, then k' bits.
-pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    from: Ring,
+    to: Ring,
+    xh: &[u64],
+) -> Result<Vec<u64>, EvalError> {
     let e = eval_sign(cx, wire, from, xh)?;
     if from == to {
         return eval_select(cx, wire, "relu", from, &e, xh);
@@ -123,4 +139,22 @@ pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Resu
 /// 2^k modulo 2^64.
 pub(super) fn ring_size(ring: Ring) -> u64 {
     1u64.checked_shl(ring.bits()).unwrap_or(0)
+}
+
+/// [`privet_plan::ir::Op::Relu`].
+pub(crate) struct Relu;
+
+impl Gate for Relu {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = x.mask(cx, 0);
+        deal(cx, x.at.wire(), x.at.from(), x.at.to(), &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens_bits_and(list, "sign bit", "relu");
+    }
 }

@@ -4,15 +4,19 @@
 use super::choose::bits;
 use super::relu;
 use crate::compare::{self, Predicate};
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::{Deal, Eval, EvalError, Wire, tables};
+use privet_family::OpeningList;
 use privet_ring::{BitVec, Ring};
 
 /// The ring of bits.
 const BIT: u32 = 1;
 
 /// Deal for a value with mask `r`.
-pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
     if to.bits() == BIT {
         compare::deal_keys(cx, wire, relu::compare_bits(from), &relu::thresholds(from, r))?;
         return tables::deal(cx, wire, to, r.len(), |i| [from.msb(r[i])]);
@@ -26,7 +30,13 @@ pub fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Resul
 }
 
 /// Evaluate; gives the masked 0/1 result in `to`. Two rounds: one bit, then k' bits; with k' = 1 the first alone.
-pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    from: Ring,
+    to: Ring,
+    xh: &[u64],
+) -> Result<Vec<u64>, EvalError> {
     if to.bits() == BIT {
         return eval_bit(cx, wire, from, to, xh);
     }
@@ -40,16 +50,37 @@ pub fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Resu
 fn eval_bit(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
     let low = Ring::new(relu::compare_bits(from));
     let mut msb = BitVec::zeros(xh.len());
-    let keys = compare::walk(cx, low.bits(), Predicate::Less, xh.len(), |i| low.wrap(xh[i]))?;
+    let keys = compare::walk(cx, wire, low.bits(), Predicate::Less, xh.len(), |i| low.wrap(xh[i]))?;
     tables::eval(cx, wire, to, xh.len(), |range, [share]| {
         // frames begin at whole words
         for (w, share) in msb.words_mut()[range.start / 64..].iter_mut().zip(share.chunks(64)) {
             *w = share.iter().enumerate().fold(0, |acc, (j, s)| acc | s << j);
         }
     })?;
-    let mut share = bits(cx.mask_share(wire, to, xh.len()).into_iter());
+    let mut share = bits(cx.mask_share(wire, to, xh.len()).iter().copied());
     share.xor_assign(&keys);
     share.xor_assign(&msb);
     let opened = cx.open_masked_bits("sign bit", share)?;
     Ok(xh.iter().enumerate().map(|(i, &x)| opened.get(i) ^ from.msb(x)).collect())
+}
+
+/// [`privet_plan::ir::Op::IsNegative`].
+pub(crate) struct Sign;
+
+impl Gate for Sign {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = x.mask(cx, 0);
+        deal(cx, x.at.wire(), x.at.from(), x.at.to(), &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        match at.to().bits() {
+            BIT => at.opens(list, "sign bit"),
+            _ => at.opens_bits_and(list, "sign bit", "sign"),
+        }
+    }
 }

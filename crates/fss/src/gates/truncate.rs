@@ -9,14 +9,24 @@
 
 use super::dither::{offset, widens};
 use crate::compare::{self, Predicate};
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
-use privet_ring::Ring;
+use crate::{Deal, Eval, EvalError, Secret, Wire, mutation, tables};
+use privet_family::OpeningList;
+use privet_ring::{BitVec, Ring};
 
 /// Deal for a value with mask `r`; the result's mask is the fresh mask of `wire`.
-pub fn deal(cx: &mut Deal, wire: Wire, [from, to]: [Ring; 2], shift: u32, r: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(
+    cx: &mut Deal,
+    wire: Wire,
+    [from, to]: [Ring; 2],
+    shift: u32,
+    r: &[u64],
+) -> Result<(), KeyError> {
     let (n, low) = (r.len(), Ring::new(shift));
-    let alpha: Vec<u64> = r.iter().map(|&r| low.wrap(r)).collect();
+    let alpha: Secret = r.iter().map(|&r| low.wrap(r)).collect();
     let m = compare::deal(cx, wire, shift, &alpha)?;
     let s = cx.fresh_mask(wire, to, n);
     let t0 = |i: usize| s[i].wrapping_sub(m.get(i)).wrapping_sub(from.wrap(r[i]) >> shift);
@@ -30,7 +40,7 @@ pub fn deal(cx: &mut Deal, wire: Wire, [from, to]: [Ring; 2], shift: u32, r: &[u
 }
 
 /// Evaluate on the masked value `xh`; gives the masked result in `to`. Two rounds: one bit, then k' bits.
-pub fn eval(
+pub(super) fn eval(
     cx: &mut Eval,
     wire: Wire,
     [from, to]: [Ring; 2],
@@ -39,6 +49,7 @@ pub fn eval(
 ) -> Result<Vec<u64>, EvalError> {
     let (n, low) = (xh.len(), Ring::new(shift));
     let ch = compare::eval(cx, wire, "carry bit", shift, Predicate::Less, n, |i| low.wrap(xh[i]))?;
+    let ch = if mutation::on("carry-dropped") { BitVec::zeros(n) } else { ch };
     let leads = cx.leads() as u64;
     let mut y = vec![0; n];
     if widens([from, to], shift) {
@@ -60,4 +71,24 @@ pub fn eval(
         })?;
     }
     cx.open_masked("truncated", to, y)
+}
+
+/// [`privet_plan::ir::Op::Truncate`], rounded down; [`privet_plan::ir::Rounding::OneUlp`].
+pub(crate) struct Truncate {
+    pub shift: u32,
+}
+
+impl Gate for Truncate {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let r = x.mask(cx, 0);
+        deal(cx, x.at.wire(), [x.at.from(), x.at.to()], self.shift, &r)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        eval(cx, x.at.wire(), [x.at.from(), x.at.to()], self.shift, &x.value(0))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens_bits_and(list, "carry bit", "truncated");
+    }
 }

@@ -4,15 +4,15 @@
 use privet_family::NodeStats;
 use privet_fss::keys::{KeySource, MemoryKeys};
 use privet_fss::{
-    Dealer, Done, Eval, EvalError, Evaluator, Given, MaskedWeights, PartyId, SessionMasks, States,
-    dropout_coins, expand_state, mask_coins, share_state,
+    Dealer, Done, Eval, EvalError, Evaluator, Given, MaskedWeights, PartyId, PartySeed, RecordSeeds,
+    SessionMasks, SessionSeeds, States, dropout_coins, expand_state, mask_coins, share_state,
 };
 use privet_kernels::{Device, cpu};
 use privet_net::{Channel, Meter, NetError, Step, mem};
 use privet_plan::Coins;
 use privet_plan::ir::{Node, Op, Plan};
 use privet_plan::suite::Operands;
-use privet_prg::{Domain, Seed, TreeHash};
+use privet_prg::{Domain, HashKeys, Seed};
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use std::sync::Arc;
 pub struct World {
     pub plan: Plan,
     pub device: Arc<dyn Device>,
-    pub hash: TreeHash,
-    pub session_seeds: [Seed; 2],
-    pub seeds: [Seed; 2],
+    pub hash: HashKeys,
+    pub session_seeds: [PartySeed; 2],
+    pub seeds: [PartySeed; 2],
     pub inputs: HashMap<usize, Vec<u64>>,
     pub weights: BTreeMap<String, Vec<u64>>,
     pub publics: BTreeMap<String, u64>,
@@ -65,18 +65,30 @@ impl World {
         session: &Seed,
         record: &Seed,
     ) -> (World, [MemoryKeys; 2]) {
+        let states = |v: usize| record.derive(Domain::Public, v as u64);
+        let (session, record) = (SessionSeeds::of(session), RecordSeeds::of(record));
+        World::with(plan, [inputs, weights], session, record, &states)
+    }
+
+    /// The same from seeds that were drawn one by one; `states` gives the seeds that states are shared by.
+    pub fn with(
+        plan: &Plan,
+        [inputs, weights]: [&Operands; 2],
+        session: SessionSeeds,
+        record: RecordSeeds,
+        states: &dyn Fn(usize) -> Seed,
+    ) -> (World, [MemoryKeys; 2]) {
         let device = cpu(1);
-        let masks = SessionMasks::new(plan, device.as_ref(), session);
+        let masks = SessionMasks::with(plan, device.as_ref(), session);
         let mut keys = [MemoryKeys::default(), MemoryKeys::default()];
         let dealer = Dealer::new(plan, device.as_ref(), &masks);
-        let dealt = dealer.deal(NUMBER, record, &mut keys, &mut |_| {}).unwrap();
-        let seeds = Dealer::record_seeds(record);
+        let dealt = dealer.deal_with(NUMBER, &record, &mut keys, &mut |_| {}).unwrap();
         let mut world = World {
             plan: plan.clone(),
             device,
-            hash: TreeHash::new(*masks.hash_keys()),
+            hash: *masks.hash_keys(),
             session_seeds: masks.party_seeds().clone(),
-            seeds,
+            seeds: record.parties,
             inputs: HashMap::new(),
             weights: BTreeMap::new(),
             publics: BTreeMap::new(),
@@ -85,8 +97,8 @@ impl World {
         };
         for (v, node) in plan.nodes.iter().enumerate() {
             let ring = Ring::new(node.ty.bits);
-            let mask = |seeds: &[Seed; 2]| {
-                let [a, b] = seeds.each_ref().map(|s| Evaluator::input_mask_share(plan, s, v));
+            let mask = |seeds: &[PartySeed; 2]| {
+                let [a, b] = seeds.each_ref().map(|s| s.operand_mask_share(plan, v));
                 add(ring, &a, &b)
             };
             match &node.op {
@@ -99,7 +111,7 @@ impl World {
                     world.weights.insert(name.clone(), masked);
                 }
                 Op::State { name, .. } => {
-                    let (value, seed) = (weights[name].data(), record.derive(Domain::Public, v as u64));
+                    let (value, seed) = (weights[name].data(), states(v));
                     world.states[0].insert(name, expand_state(&seed, ring, value.len()));
                     world.states[1].insert(name, share_state(value, ring, &seed));
                 }
@@ -120,7 +132,7 @@ impl World {
         let device = self.device.as_ref();
         let seed = self.session_seeds[b].clone();
         let weights = MaskedWeights::new(&self.plan, device, seed, self.weights.clone())?;
-        let (party, seed) = (PartyId::BOTH[b], self.seeds[b].clone());
+        let (party, seed) = (PartyId::BOTH[b], self.seeds[b].seed().clone());
         let mut cx = Eval::new(party, device, &self.hash, NUMBER, seed, keys, channel);
         let (inputs, publics) = (self.inputs.clone(), self.publics.clone());
         let given = Given { inputs, publics, states: &self.states[b] };

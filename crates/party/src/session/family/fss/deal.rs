@@ -83,7 +83,7 @@ impl DealerSession {
     pub fn keys(&self) -> [SessionKeys; 2] {
         [0, 1].map(|party| SessionKeys {
             id: self.id(party as u8),
-            seed: self.masks.party_seeds()[party].clone(),
+            seed: self.masks.party_seeds()[party].seed().clone(),
             hash: *self.masks.hash_keys(),
         })
     }

@@ -30,12 +30,14 @@ use keys::{Keys, SessionKeys};
 use messages::DealRequest;
 use owner::{granted_seeds, mask_each, mask_seeds};
 use privet_family::NodeStats;
-use privet_fss::{Eval, EvalError, Evaluator, MaskedWeights, PartyId, States, expand_state};
+use privet_fss::{
+    Eval, EvalError, Evaluator, MaskedWeights, PartyId, PartySeed, Secret, States, expand_state,
+};
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
-use privet_prg::{Seed, TreeHash};
+use privet_prg::{HashKeys, Seed};
 use privet_ring::{Ring, pack, unpack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -112,7 +114,7 @@ struct Open {
     id: Id,
     /// Checks that it passed.
     checks: u64,
-    hash: TreeHash,
+    hash: HashKeys,
     weights: MaskedWeights,
 }
 
@@ -483,9 +485,10 @@ impl Family for Fss {
         let shared = self.begun.as_ref().ok_or(JobError::NotOpen)?.keys.shared_name();
         masked.compare(&shared, others.to(self.peer())?)?;
         let Begun { keys, checks } = self.begun.take().ok_or(JobError::NotOpen)?;
-        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), keys.seed, masked.tensors)
+        let seed = PartySeed::new(PartyId::BOTH[self.party as usize & 1], keys.seed);
+        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), seed, masked.tensors)
             .map_err(FssError::Eval)?;
-        self.open = Some(Open { id: Id(keys.id.session), checks, hash: TreeHash::new(keys.hash), weights });
+        self.open = Some(Open { id: Id(keys.id.session), checks, hash: keys.hash, weights });
         Ok(())
     }
 
@@ -510,7 +513,7 @@ impl Family for Fss {
         let given = privet_fss::Given { inputs, publics: publics.clone(), states };
         let done = evaluator.run(&mut cx, given, &mut |_| {}).map_err(FssError::Eval)?;
         let online_s = start.elapsed().as_secs_f64();
-        let packed = |(o, share): (&Output, &Vec<u64>)| {
+        let packed = |(o, share): (&Output, &Secret)| {
             let mut bytes = Vec::new();
             pack(Ring::new(self.plan.nodes[o.value].ty.bits), share, &mut bytes);
             bytes

@@ -4,13 +4,19 @@
 //! public parts) and likewise for w, and computes `[x]_b wh - xh [r_w]_b + [r_x r_w + s]_b`. The sum over
 //! both is `x wh - xh r_w + r_x r_w + s = x w + s`. One dealt word an output element, one round of k bits.
 
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
 use crate::keys::KeyError;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::masks::owned;
+use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use privet_family::{OpeningList, spread_bias};
 use privet_family::{Prepared, Products};
 use privet_ring::Ring;
+use std::borrow::Cow;
 
 /// The dealer's side, for operands with masks `rx` and (prepared) `rw`.
-pub(crate) fn deal(
+fn deal(
     cx: &mut Deal,
     wire: Wire,
     ring: Ring,
@@ -40,9 +46,9 @@ impl Operand {
         ring: Ring,
         products: Products,
         masked: &[u64],
-        mut mask: Vec<u64>,
+        mut mask: Secret,
     ) -> Operand {
-        for r in &mut mask {
+        for r in mask.iter_mut() {
             *r = ring.wrap(r.wrapping_neg());
         }
         Operand {
@@ -54,12 +60,12 @@ impl Operand {
 
 /// An evaluator's side: masked value and own mask share of x, the other operand, and `start`, this
 /// evaluator's additive share of what the product is added to (the bias, or zeros).
-pub(crate) fn eval(
+fn eval(
     cx: &mut Eval,
     wire: Wire,
     ring: Ring,
     products: Products,
-    (xh, rx): (&[u64], Vec<u64>),
+    (xh, rx): (&[u64], Secret),
     w: &Operand,
     start: Vec<u64>,
 ) -> Result<Vec<u64>, EvalError> {
@@ -78,4 +84,48 @@ pub(crate) fn eval(
         }
     })?;
     cx.open_masked("product", ring, z)
+}
+
+/// [`privet_plan::ir::Op::Linear`], [`privet_plan::ir::Op::MatMul`] and [`privet_plan::ir::Op::Conv2d`].
+pub(crate) struct Linear;
+
+fn products(at: &At) -> Products {
+    Products::of(at.plan, at.node()).expect("the table gives these operations alone")
+}
+
+/// This evaluator's additive share of the bias (the third operand), over the whole output.
+fn bias_share(cx: &Eval, x: &Held) -> Vec<u64> {
+    let node = x.at.node();
+    if node.inputs.len() < 3 {
+        return vec![0; x.at.len()];
+    }
+    let leads = cx.leads() as u64;
+    let (masked, mask) = (x.value(2), x.mask(cx, 2));
+    let share: Secret = masked.iter().zip(mask.iter()).map(|(b, r)| (leads * b).wrapping_sub(*r)).collect();
+    spread_bias(node, &share)
+}
+
+impl Gate for Linear {
+    fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
+        let (products, to, rx) = (products(&x.at), x.at.to(), x.mask(cx, 0));
+        let rw = match x.prepared() {
+            Some(rw) => Cow::Borrowed(rw),
+            None => Cow::Owned(products.prepare(cx.device, to, &x.mask(cx, 1))),
+        };
+        deal(cx, x.at.wire(), to, products, &rx, &rw)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        let (products, to, start) = (products(&x.at), x.at.to(), bias_share(cx, x));
+        let rx = owned(x.mask(cx, 0));
+        let w = match x.prepared() {
+            Some(w) => Cow::Borrowed(w),
+            None => Cow::Owned(Operand::new(cx.device, to, products, &x.value(1), owned(x.mask(cx, 1)))),
+        };
+        eval(cx, x.at.wire(), to, products, (&x.value(0), rx), &w, start)
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        at.opens(list, "product");
+    }
 }

@@ -1,0 +1,61 @@
+//! Local operations: the same linear map of masked values, of masks without its constants, and of shares of masks. Nothing
+//! is dealt and nothing opened.
+
+use crate::dealer::Dealt;
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
+use crate::keys::KeyError;
+use crate::masks::{Mask, Masks};
+use crate::{Deal, Eval, EvalError, Secret};
+use privet_family::OpeningList;
+use privet_plan::ir::Op;
+use privet_plan::{Affine, apply_local};
+use std::ops::Deref;
+
+/// Every operation of [`privet_plan::apply_local`].
+pub(crate) struct Local<'a>(pub &'a Op);
+
+/// The map of what `operand` gives.
+pub(crate) fn apply<V: Deref<Target: AsRef<[u64]>>>(
+    at: &At,
+    affine: Affine,
+    operand: impl Fn(usize) -> V,
+) -> Vec<u64> {
+    let node = at.node();
+    let operands: Vec<V> = (0..node.inputs.len()).map(operand).collect();
+    let operands: Vec<&[u64]> = operands.iter().map(|x| x.deref().as_ref()).collect();
+    let types: Vec<_> = (0..node.inputs.len()).map(|i| at.operand(i)).collect();
+    apply_local(&node.op, &types, &node.ty, &operands, affine)
+}
+
+impl Gate for Local<'_> {
+    fn mask(&self, at: &At, _: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
+        Secret::new(apply(at, Affine::Linear, operand))
+    }
+
+    fn derives_mask(&self) -> bool {
+        true
+    }
+
+    fn mask_of(&self) -> Option<usize> {
+        if let Op::AddConst { .. } = self.0 { Some(0) } else { self.value_of() }
+    }
+
+    fn value_of(&self) -> Option<usize> {
+        match self.0 {
+            Op::Reshape | Op::Rescale => Some(0),
+            Op::Approximates { .. } => Some(1),
+            _ => None,
+        }
+    }
+
+    fn deal(&self, _: &mut Deal, _: &Dealt) -> Result<(), KeyError> {
+        Ok(())
+    }
+
+    fn eval(&self, _: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        Ok(apply(&x.at, Affine::Full, |i| x.value(i)))
+    }
+
+    fn openings(&self, _: &At, _: &mut OpeningList) {}
+}

@@ -1,0 +1,167 @@
+//! Mistakes that the tests must find: with the feature `mutations`, the environment variable `PRIVET_MUTATION` makes one of
+//! them. `scripts/mutations.sh fss` makes each in turn and fails where no test does.
+//!
+//! Without the feature every hook is the identity and compiles to nothing. With it nothing but a debug build compiles.
+
+#[cfg(all(feature = "mutations", not(debug_assertions)))]
+compile_error!(
+    "the feature `mutations` breaks the protocol on purpose; it is for tests in debug builds alone"
+);
+
+use crate::wire::{PartyId, Wire};
+use privet_kernels::{CompareShape, LookupShape};
+use privet_prg::{Seed, TreeHash};
+use privet_ring::BitVec;
+
+/// All of them, by the name that `PRIVET_MUTATION` takes.
+#[cfg(feature = "mutations")]
+pub const MUTATIONS: &[&str] = &[
+    "mask-share-of-0-zero",
+    "mask-share-of-1-zero",
+    "mask-shared-by-elements",
+    "mask-shared-by-wires",
+    "mask-shared-by-records",
+    "bit-mask-share-of-0-zero",
+    "bit-mask-share-of-1-zero",
+    "bit-mask-zero",
+    "weights-share-a-mask",
+    "weights-masked-as-inputs",
+    "table-words-in-clear",
+    "table-entries-in-clear",
+    "opened-share-unmasked",
+    "state-opened-unmasked",
+    "lookup-not-rotated",
+    "lookup-leaf-words-unmasked",
+    "leaf-words-unmasked",
+    "correction-words-swapped",
+    "roots-equal",
+    "hash-keys-reused",
+    "public-term-twice",
+    "public-term-at-1",
+    "roles-swapped",
+    "carry-dropped",
+    "rounding-coins-reused",
+    "rounding-coins-dropped",
+];
+
+/// Whether the mistake of that name is to be made.
+#[cfg(feature = "mutations")]
+pub(crate) fn on(name: &str) -> bool {
+    static CHOSEN: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| {
+        let chosen = std::env::var("PRIVET_MUTATION").ok()?;
+        assert!(MUTATIONS.contains(&chosen.as_str()), "`{chosen}` is no mutation of this crate");
+        Some(chosen)
+    });
+    assert!(MUTATIONS.contains(&name), "`{name}` is not in the list");
+    chosen.as_deref() == Some(name)
+}
+
+/// Never.
+#[cfg(not(feature = "mutations"))]
+#[inline(always)]
+pub(crate) const fn on(_: &str) -> bool {
+    false
+}
+
+/// The wire whose mask is expanded.
+pub(crate) fn mask_wire(wire: Wire) -> Wire {
+    if on("mask-shared-by-wires") { Wire::node(0) } else { wire }
+}
+
+/// The wire of a weight's mask.
+pub(crate) fn weight_wire(wire: Wire) -> Wire {
+    let shared = on("weights-share-a-mask") || on("weights-masked-as-inputs");
+    if shared { Wire::node(0) } else { wire }
+}
+
+/// An evaluator's mask share, element `from` and the following.
+pub(crate) fn mask_share(party: PartyId, from: usize, share: &mut [u64]) {
+    if on("mask-share-of-0-zero") && party == PartyId::P0
+        || on("mask-share-of-1-zero") && party == PartyId::P1
+    {
+        share.fill(0);
+    }
+    if on("mask-shared-by-elements") {
+        let skip = (from % 2).min(share.len());
+        share[skip..].chunks_exact_mut(2).for_each(|pair| pair[1] = pair[0]);
+    }
+}
+
+/// An evaluator's share of the bits that mask comparisons.
+pub(crate) fn bit_mask_share(party: PartyId, share: BitVec) -> BitVec {
+    let of_0 = on("bit-mask-share-of-0-zero") && party == PartyId::P0;
+    let of_1 = on("bit-mask-share-of-1-zero") && party == PartyId::P1;
+    if of_0 || of_1 || on("bit-mask-zero") { BitVec::zeros(share.len()) } else { share }
+}
+
+/// The seed of a record: under a mistake, the first one of the process.
+pub(crate) fn record(record: &Seed) -> Seed {
+    static FIRST: std::sync::OnceLock<Seed> = std::sync::OnceLock::new();
+    let reused = on("mask-shared-by-records") || on("weights-masked-as-inputs");
+    if reused { FIRST.get_or_init(|| record.clone()).clone() } else { record.clone() }
+}
+
+/// The wire that rounding coins are drawn for.
+pub(crate) fn rounding_wire(wire: Wire) -> Wire {
+    if on("rounding-coins-reused") { Wire::node(0) } else { wire }
+}
+
+/// The hash of a frame's trees: under a mistake, that of the process's first.
+pub(crate) fn hash(hash: TreeHash) -> TreeHash {
+    static FIRST: std::sync::OnceLock<TreeHash> = std::sync::OnceLock::new();
+    if on("hash-keys-reused") { FIRST.get_or_init(|| hash).clone() } else { hash }
+}
+
+/// A share of dealt words that was expanded from a seed.
+pub(crate) fn expanded(mistake: &str, share: &mut [u64]) {
+    if on(mistake) {
+        share.fill(0);
+    }
+}
+
+/// The evaluator that takes itself for the one that expands its share.
+pub(crate) fn role(expander: usize) -> usize {
+    if on("roles-swapped") { 1 - expander } else { expander }
+}
+
+/// Dealt comparison keys: one block of the layout at a time, rows of 16 bytes a key.
+pub(crate) fn comparison_keys(shape: CompareShape, alpha: &[u64], keys: [&mut Vec<u8>; 2]) {
+    let mistakes = ["correction-words-swapped", "leaf-words-unmasked", "roots-equal"];
+    if !mistakes.iter().any(|name| on(name)) {
+        return;
+    }
+    let [key0, key1] = keys;
+    if on("roots-equal") {
+        return key1.copy_from_slice(key0);
+    }
+    for key in [key0, key1] {
+        let rows = shape.depth() + 2;
+        for (block, alpha) in key.chunks_mut(16 * rows * 64).zip(alpha.chunks(64)) {
+            let row = 16 * alpha.len();
+            if on("correction-words-swapped") && rows > 3 {
+                let (first, rest) = block[row..].split_at_mut(row);
+                first.swap_with_slice(&mut rest[..row]);
+            }
+            if on("leaf-words-unmasked") {
+                for (word, alpha) in block[(rows - 1) * row..].chunks_exact_mut(16).zip(alpha) {
+                    word.copy_from_slice(&(1u128 << (alpha % 128)).to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// Dealt look-up keys: key after key, the words of the leaf last.
+pub(crate) fn lookup_keys(shape: LookupShape, words: &[u64], keys: [&mut Vec<u8>; 2]) {
+    if !on("lookup-leaf-words-unmasked") {
+        return;
+    }
+    for key in keys {
+        for (key, words) in key.chunks_exact_mut(shape.key_row()).zip(words.chunks_exact(shape.words)) {
+            let leaf = &mut key[16 * (1 + shape.depth())..];
+            let twice = words.iter().chain(words);
+            leaf.chunks_exact_mut(8).zip(twice).for_each(|(b, w)| b.copy_from_slice(&w.to_le_bytes()));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Seeds of a session and of its records, and what an evaluator expands from its own.
+
+use crate::mutation;
+use crate::secret::Secret;
+use crate::wire::{PartyId, Wire};
+use privet_plan::ir::{Op, Plan, ValueId};
+use privet_prg::{Domain, HashKeys, Prg, Seed};
+use privet_ring::{BitVec, Ring};
+use zeroize::Zeroizing;
+
+/// Elements expanded at a time: an even number, so that the stream is the same as in one piece, and few enough for the
+/// first-level cache.
+const CHUNK: usize = 1024;
+
+/// The seed of one evaluator, of a record or (for weights) of a session. Only this evaluator and the dealer know it.
+#[derive(Clone)]
+pub struct PartySeed {
+    party: PartyId,
+    seed: Seed,
+}
+
+impl PartySeed {
+    /// The seed that the dealer gave `party`.
+    pub fn new(party: PartyId, seed: Seed) -> PartySeed {
+        PartySeed { party, seed }
+    }
+
+    /// The evaluator.
+    pub fn party(&self) -> PartyId {
+        self.party
+    }
+
+    /// The seed itself, for whom the protocol says may know it.
+    pub fn seed(&self) -> &Seed {
+        &self.seed
+    }
+
+    /// This evaluator's share of the mask of an input (record's seed) or of a weight (session's): to be sent to the owner,
+    /// which adds both shares to its plaintext and sends the sum to both evaluators.
+    pub fn operand_mask_share(&self, plan: &Plan, v: ValueId) -> Secret {
+        let ty = &plan.nodes[v].ty;
+        let (ring, n) = (Ring::new(ty.bits), ty.len());
+        match plan.nodes[v].op {
+            Op::Weight { .. } => self.weight_mask_share(v, ring, n),
+            _ => self.mask_share(Wire::node(v), ring, n),
+        }
+    }
+
+    /// The share of the mask of a weight, from a session's seed.
+    pub(crate) fn weight_mask_share(&self, v: ValueId, ring: Ring, n: usize) -> Secret {
+        self.mask_share(mutation::weight_wire(Wire::node(v)), ring, n)
+    }
+
+    /// The share of the fresh mask of `wire`: `n` uniform elements.
+    pub(crate) fn mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        let wire = mutation::mask_wire(wire);
+        let share = self.seed.derive(Domain::Mask, wire.index()).stream().elements(ring, n);
+        let mut share = Secret::new(share);
+        mutation::mask_share(self.party, 0, &mut share);
+        share
+    }
+
+    /// The same, added to `r`.
+    pub(crate) fn add_mask_share(&self, wire: Wire, ring: Ring, r: &mut [u64]) {
+        let wire = mutation::mask_wire(wire);
+        let mut stream = self.seed.derive(Domain::Mask, wire.index()).stream();
+        let mut buffer = Zeroizing::new([0; CHUNK]);
+        for (i, r) in r.chunks_mut(CHUNK).enumerate() {
+            let share = &mut buffer[..r.len()];
+            stream.fill(ring, share);
+            mutation::mask_share(self.party, i * CHUNK, share);
+            r.iter_mut().zip(share).for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(*b)));
+        }
+    }
+
+    /// The share of the bits that mask the comparison bits of `wire`.
+    ///
+    /// The domain is the mask's; the index has its top bit set, which no wire has, so both are independent.
+    pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> Secret<BitVec> {
+        let share = self.seed.derive(Domain::Mask, wire.index() | 1 << 63).stream().bits(n);
+        Secret::new(mutation::bit_mask_share(self.party, share))
+    }
+
+    /// The stream of this evaluator's pseudorandom table shares of `wire`.
+    pub(crate) fn table_stream(&self, wire: Wire) -> Prg {
+        self.seed.derive(Domain::Table, wire.index()).stream()
+    }
+}
+
+/// Both evaluators' seeds as the dealer has them.
+fn both(seeds: [Seed; 2]) -> [PartySeed; 2] {
+    let [a, b] = seeds;
+    [PartySeed::new(PartyId::P0, a), PartySeed::new(PartyId::P1, b)]
+}
+
+/// All secret randomness of a record.
+pub struct RecordSeeds {
+    /// One for each evaluator, which is given it with the record.
+    pub parties: [PartySeed; 2],
+    /// The dealer's own, which never leaves it.
+    pub dealer: Seed,
+}
+
+impl RecordSeeds {
+    /// From the record's seed, which only the dealer may know: one derivation for each of the three.
+    pub fn of(record: &Seed) -> RecordSeeds {
+        let record = &mutation::record(record);
+        let parties = both([0, 1].map(|party| record.derive(Domain::Party, party)));
+        RecordSeeds { parties, dealer: record.derive(Domain::Dealer, 0) }
+    }
+}
+
+/// All randomness of a session beside its records'.
+pub struct SessionSeeds {
+    /// Of the weights' masks, one for each evaluator, which is given it with the session.
+    pub parties: [PartySeed; 2],
+    /// Public.
+    pub hash: HashKeys,
+}
+
+impl SessionSeeds {
+    /// From the session's secret seed, which only the dealer may know.
+    pub fn of(session: &Seed) -> SessionSeeds {
+        let parties = both([0, 1].map(|party| session.derive(Domain::Session, party)));
+        SessionSeeds { parties, hash: HashKeys::from_seed(&session.derive(Domain::Hash, 0)) }
+    }
+}
