@@ -1,6 +1,7 @@
 //! The side of whoever owns data, the model, or the result: shares tensors, asks for runs, learns outputs.
 
-use super::control::{At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
+use super::access::{Access, AccessError};
+use super::control::{Amount, At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
 use super::family::{Encoded, Outside, ResultError, outside};
 use super::links::{Links, Purpose};
 use super::outcome::Outcome;
@@ -39,14 +40,9 @@ pub enum ClientError {
     /// A result that does not have the plan's size, or on which parties disagree.
     #[error("{0}")]
     Result(#[from] ResultError),
-    /// No such plan.
-    #[error("there is no plan `{plan}` in the program, which has {names}")]
-    NoPlan {
-        /// What was asked for.
-        plan: String,
-        /// What there is.
-        names: String,
-    },
+    /// Not for this client to ask.
+    #[error("{0}")]
+    Access(#[from] AccessError),
     /// No states to start from.
     #[error("the parties hold no training: begin one, or resume yours")]
     NoTraining,
@@ -98,10 +94,7 @@ impl Client {
 
     /// A plan of the program.
     pub fn plan(&self, name: &str) -> Result<&Plan, ClientError> {
-        self.program.plan(name).ok_or_else(|| ClientError::NoPlan {
-            plan: name.to_owned(),
-            names: self.program.plans.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", "),
-        })
+        Ok(self.program.plan(name).ok_or_else(|| AccessError::no_plan(name, &self.program))?)
     }
 
     /// Whether connections are mutual TLS.
@@ -136,7 +129,7 @@ impl Client {
     /// the model is shared again, or the open one's keys are used up. Time, and space until then, are
     /// `checks + 1` fold.
     pub fn prepare(&mut self, plan: &str, runs: u64, checks: u64) -> Result<Prepared, ClientError> {
-        self.ask_for_keys(plan, runs, checks, false)
+        self.ask_for_keys(plan, Amount { runs, checks, stream: false })
     }
 
     /// Have what `runs` runs of a plan use up come while they use it up: this returns when there is enough for the first
@@ -144,19 +137,11 @@ impl Client {
     /// (`ahead`, `disk_budget`, `memory_budget`). Where the stream ends early, the next run that lacks keys says why, and
     /// another preparation continues.
     pub fn prepare_stream(&mut self, plan: &str, runs: u64) -> Result<Prepared, ClientError> {
-        self.ask_for_keys(plan, runs, 0, true)
+        self.ask_for_keys(plan, Amount { runs, checks: 0, stream: true })
     }
 
-    fn ask_for_keys(
-        &mut self,
-        plan: &str,
-        runs: u64,
-        checks: u64,
-        stream: bool,
-    ) -> Result<Prepared, ClientError> {
-        self.plan(plan)?;
-        let (id, plan) = (Id::fresh(), plan.to_owned());
-        self.request(&Request::Prepare { id, plan, runs, checks, stream })?;
+    fn ask_for_keys(&mut self, plan: &str, amount: Amount) -> Result<Prepared, ClientError> {
+        self.request(&Request::Prepare { id: Id::fresh(), plan: plan.to_owned(), amount })?;
         let all = self.ask(|c| match hear(c, Talk::Reply)? {
             Reply::Prepared { seconds, key_bytes } => Ok(Prepared { seconds, key_bytes }),
             other => Err(unexpected(c, other)),
@@ -314,7 +299,19 @@ impl Client {
         Ok(self.channels.insert(channels))
     }
 
+    /// Whether this client may ask for the beginning of a session of a plan; nobody is asked.
+    pub fn may_share_weights(&self, plan: &str) -> Result<(), ClientError> {
+        self.may_ask(&Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() })
+    }
+
+    fn may_ask(&self, request: &Request) -> Result<(), ClientError> {
+        let config = &self.links.config;
+        Access::new(&config.deployment, &self.program).callers(&config.node.me, request)?;
+        Ok(())
+    }
+
     fn request(&mut self, request: &Request) -> Result<(), ClientError> {
+        self.may_ask(request)?;
         // A connection kept from before may have died with a party that was restarted since.
         let kept = self.channels.is_some();
         match self.ask(|c| Ok(say(c, Talk::Request, request)?)) {

@@ -9,33 +9,41 @@ use super::party::{Caller, Event, Service};
 use super::peers::{Others, abort};
 use privet_net::{Channel, NetError, TcpChannel};
 use std::collections::BTreeMap;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
-
-/// Wait for party 0's next order on a thread of its own.
-fn await_order(mut leader: TcpChannel, events: Sender<Event>) {
-    leader.set_patience(None);
-    std::thread::spawn(move || {
-        let event = match hear::<Order>(&mut leader, Talk::Order) {
-            Ok(order) => Event::Order(Box::new((leader, order))),
-            Err(e) => Event::NoOrder(e),
-        };
-        let _ = events.send(event);
-    });
-}
 
 impl<F: Family> Service<F> {
     /// Keep a connection to party 0, do what it orders, and say meanwhile how things stand.
     pub(super) fn follow(&mut self) {
         if !self.awaits_order {
             let Some(leader) = self.leader.take().or_else(|| self.call_leader()) else { return };
-            self.awaits_order = true;
-            await_order(leader, self.events.clone());
+            self.awaits_order = self.await_order(leader);
         }
         self.answer_status();
         self.receive(Duration::from_secs(3600));
         if let Some((leader, order)) = self.order.take() {
             self.follow_order(leader, &order);
+        }
+    }
+
+    /// Wait for party 0's next order on a thread of its own; false where the system gives none. It is vital: where it
+    /// panics, this party would hear no order any more.
+    fn await_order(&self, mut leader: TcpChannel) -> bool {
+        leader.set_patience(None);
+        let events = self.events.clone();
+        let wait = move || {
+            let event = match hear::<Order>(&mut leader, Talk::Order) {
+                Ok(order) => Event::Order(Box::new((leader, order))),
+                Err(e) => Event::NoOrder(e),
+            };
+            let _ = events.send(event);
+        };
+        match self.crew.vital("privet-order", wait) {
+            Ok(()) => true,
+            Err(e) => {
+                (self.log)(&format!("the system gives no thread to wait for orders: {e}"));
+                std::thread::sleep(Duration::from_secs(1));
+                false
+            }
         }
     }
 
@@ -62,7 +70,8 @@ impl<F: Family> Service<F> {
     }
 
     fn follow_order(&mut self, mut leader: TcpChannel, order: &Order) {
-        let (callers, consent) = match self.callers_of(order) {
+        let callers = order.well_formed().map_err(JobError::Malformed).and_then(|()| self.callers_of(order));
+        let (callers, consent) = match callers {
             Ok(callers) => {
                 let consent = self.engine.consent(order, &callers);
                 (callers, consent)

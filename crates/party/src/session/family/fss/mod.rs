@@ -12,11 +12,12 @@ mod stream;
 
 pub(super) use owner::FssOutside;
 
-use super::{Encoded, Family, Given, Held, Preparation, Ran};
+use super::{Encoded, Family, Given, Held, Ran};
 use crate::config::{Node, Place};
-use crate::session::control::{Id, KeyStream, Reply, Talk, say};
+use crate::session::control::{Amount, Id, KeyStream, Reply, Talk, say};
 use crate::session::job::JobError;
 use crate::session::links::{Links, Purpose};
+use crate::session::order::Preparation;
 use crate::session::owner::{OwnerError, Piece, Shared, states as states_of};
 use crate::session::party::Log;
 use crate::session::peers::Others;
@@ -304,7 +305,11 @@ impl Family for Fss {
     }
 
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
-        if what.stream && what.checks > 0 { Err(FssError::CheckedStream.into()) } else { Ok(()) }
+        if what.amount.stream && what.amount.checks > 0 {
+            Err(FssError::CheckedStream.into())
+        } else {
+            Ok(())
+        }
     }
 
     fn may_begin(&self, session: Id) -> Result<(), JobError> {
@@ -334,7 +339,7 @@ impl Family for Fss {
 
     fn prepare(&mut self, what: &Preparation, others: &mut Others) -> Result<u64, JobError> {
         let start = Instant::now();
-        let Preparation { deal, session, runs, checks, stream } = *what;
+        let Preparation { deal, session, amount: Amount { runs, checks, stream } } = *what;
         let request = DealRequest { deal, plan: hex(&self.plan_hash), session, runs, checks };
         let bytes = match checks {
             0 if stream => self.begin_stream(&request)?,
