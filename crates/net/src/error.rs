@@ -1,22 +1,13 @@
 //! Everything that can go wrong between parties, sorted by whose fault it is.
 
+mod fault;
+
+pub use fault::Fault;
+
 use thiserror::Error;
 
+use crate::Fingerprint;
 use crate::frame::FrameError;
-use crate::{Fingerprint, Step};
-
-/// Whose turn it is to act on a [`NetError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The peer broke the protocol, gave up, or died: look at the peer's log.
-    Peer,
-    /// Both sides work, but not with each other: different versions, plans, sessions.
-    Incompatible,
-    /// Something on this machine is set up wrong.
-    Configuration,
-    /// Nobody answers, or the connection is lost.
-    Network,
-}
 
 /// A failed network operation. Messages name the cause and the remedy; they hold nothing secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -156,6 +147,19 @@ pub enum NetError {
         step: String,
         /// How long it waited.
         seconds: u64,
+    },
+    /// Further, but too slowly.
+    #[error(
+        "step {step}: a message to or from {peer} moves slower than {kib_per_s} KiB/s: look at the network between the \
+         hosts, and raise `timeouts.step` if it is that slow"
+    )]
+    Slow {
+        /// The peer's name.
+        peer: String,
+        /// The step this party was at.
+        step: String,
+        /// The lowest rate allowed, in KiB a second.
+        kib_per_s: u64,
     },
     /// Both parties wait for each other.
     #[error(
@@ -375,6 +379,17 @@ pub enum NetError {
         /// How many may be at it at once.
         callers: u64,
     },
+    /// More connections of one place than it may have.
+    #[error(
+        "{peer} has {most} connections to this party already, the most it may have: end some of its processes, or wait \
+         until they are through"
+    )]
+    TooMany {
+        /// The place.
+        peer: String,
+        /// How many it may have.
+        most: u64,
+    },
     /// Another failure of the operating system's network.
     #[error("network error while {doing}: {what}")]
     Io {
@@ -391,56 +406,4 @@ pub enum NetError {
         /// Why.
         reason: String,
     },
-}
-
-impl NetError {
-    /// Whose turn it is to act.
-    pub fn fault(&self) -> Fault {
-        use NetError::*;
-        match self {
-            Desync { .. }
-            | Length { .. }
-            | TooLong { .. }
-            | BadFrame { .. }
-            | BadRecord { .. }
-            | BadHello { .. }
-            | Aborted { .. }
-            | Closed { .. }
-            | Ended { .. }
-            | Stalled { .. }
-            | Stuck { .. } => Fault::Peer,
-            ProtocolVersion { .. }
-            | PrivetVersion { .. }
-            | PlanMismatch { .. }
-            | TermsMismatch { .. }
-            | PurposeMismatch { .. }
-            | WrongRole { .. }
-            | TlsVersion { .. }
-            | NotTls { .. } => Fault::Incompatible,
-            WrongCertificate { .. }
-            | CertificateRefused { .. }
-            | CertificateDates { .. }
-            | NoCertificate { .. }
-            | Identity { .. }
-            | Setting { .. }
-            | PortInUse { .. }
-            | Address { .. }
-            | ClosedHere { .. } => Fault::Configuration,
-            Silent { .. } | Refused { .. } | Timeout { .. } | Crowded { .. } | Io { .. } => Fault::Network,
-        }
-    }
-
-    /// The error as seen by a caller at `step`: a lost or damaged connection is reported with the step it interrupts.
-    pub(crate) fn at(mut self, at: &Step) -> Self {
-        if let Self::BadFrame { step, .. }
-        | Self::Closed { step, .. }
-        | Self::Ended { step, .. }
-        | Self::Silent { step, .. }
-        | Self::Stuck { step, .. }
-        | Self::Stalled { step, .. } = &mut self
-        {
-            *step = at.to_string();
-        }
-        self
-    }
 }

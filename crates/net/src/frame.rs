@@ -1,7 +1,9 @@
 //! Frames: how a message looks on the wire.
 //!
 //! A message is cut into chunks of at most [`MAX_CHUNK`] bytes, each in its own frame, so that the receiver
-//! works on one chunk while the next is on its way. All integers are little-endian:
+//! works on one chunk while the next is on its way. A message has exactly one way to be cut: every chunk but the last is
+//! full, and only an empty message has an empty chunk, one. Anything else is refused, so that the number of frames is
+//! bounded by the bytes they carry. All integers are little-endian:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -21,6 +23,10 @@
 //! left out of it: the record's AES-GCM tag covers every bit already, and hashing it twice more would cost
 //! a fifth of the processor time of a transfer.
 
+mod decoder;
+
+pub use decoder::Decoder;
+
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -33,8 +39,6 @@ pub const MAX_CHUNK: usize = 256 * 1024;
 /// Largest step name on the wire, in bytes; longer names are cut.
 pub const MAX_NAME: usize = 96;
 
-/// Used buffers kept for large frames.
-const SPARE_BUFFERS: usize = 8;
 const MAGIC: [u8; 2] = *b"pv";
 const VERSION: u8 = 1;
 const FLAG_FIRST: u8 = 1;
@@ -95,6 +99,14 @@ pub enum FrameError {
         expected: u64,
         /// The number that came.
         found: u64,
+    },
+    /// A payload of another size than its place in the message has.
+    #[error("it has {found} bytes of payload, its place in the message has {due}")]
+    Chunk {
+        /// Bytes found.
+        found: u32,
+        /// Bytes due.
+        due: u64,
     },
     /// Frames of different messages are mixed.
     #[error("a frame of another message came in the middle of a message")]
@@ -288,99 +300,4 @@ pub(crate) fn cut(text: &str, max: usize) -> &str {
 /// Text from a peer, made safe for a terminal or a log: no control characters.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
-/// Turns the bytes of one direction back into frames, however they are cut up in transit.
-///
-/// The caller fills [`Decoder::space`] and reports how much; no byte is copied twice, and nothing is
-/// allocated beyond one frame.
-#[derive(Debug)]
-pub struct Decoder {
-    seq: u64,
-    head: [u8; HEADER_LEN],
-    parsed: Option<Header>,
-    body: Vec<u8>,
-    filled: usize,
-    spare: Vec<Vec<u8>>,
-}
-
-impl Default for Decoder {
-    fn default() -> Self {
-        let (body, spare) = (Vec::new(), Vec::new());
-        Self { seq: 0, head: [0; HEADER_LEN], parsed: None, body, filled: 0, spare }
-    }
-}
-
-impl Decoder {
-    /// Where the next bytes of the stream belong; never empty.
-    pub fn space(&mut self) -> &mut [u8] {
-        match self.parsed {
-            None => &mut self.head[self.filled..],
-            Some(_) => &mut self.body[self.filled..],
-        }
-    }
-
-    /// Accepts the next `n` bytes, written to [`Decoder::space`]; returns the frame they complete, if any.
-    pub fn filled(&mut self, n: usize) -> Result<Option<Frame>, FrameError> {
-        self.filled += n;
-        if self.parsed.is_none() {
-            if self.filled < HEADER_LEN {
-                return Ok(None);
-            }
-            let header = parse_header(&self.head)?;
-            self.filled = 0;
-            self.parsed = Some(header);
-            let size = header.len as usize + usize::from(header.name_len);
-            // A small message keeps its buffer, so it must not get a large one.
-            self.body = if size >= MAX_CHUNK / 2 { self.spare.pop().unwrap_or_default() } else { Vec::new() };
-            self.body.resize(size, 0);
-        }
-        if self.filled < self.body.len() {
-            return Ok(None);
-        }
-        self.complete().map(Some)
-    }
-
-    fn complete(&mut self) -> Result<Frame, FrameError> {
-        let Some(header) = self.parsed.take() else { return Err(FrameError::Truncated) };
-        self.filled = 0;
-        let mut payload = std::mem::take(&mut self.body);
-        let (chunk, name) = payload.split_at(header.len as usize);
-        let chunk = if header.summed { chunk } else { &[] };
-        if checksum(&self.head, chunk, name, header.seq).to_le_bytes() != self.head[32..40] {
-            return Err(FrameError::Checksum { seq: header.seq });
-        }
-        if header.seq != self.seq {
-            return Err(FrameError::Sequence { expected: self.seq, found: header.seq });
-        }
-        self.seq += 1;
-        let name = printable(name);
-        payload.truncate(header.len as usize);
-        Ok(Frame { header, name, payload })
-    }
-
-    /// Feeds `bytes` and hands each completed frame to `sink`.
-    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Frame)) -> Result<(), FrameError> {
-        while !bytes.is_empty() {
-            let space = self.space();
-            let n = space.len().min(bytes.len());
-            space[..n].copy_from_slice(&bytes[..n]);
-            bytes = &bytes[n..];
-            if let Some(frame) = self.filled(n)? {
-                sink(frame);
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives used payload buffers back for later large frames, which saves clearing fresh memory; a few are kept.
-    pub fn recycle(&mut self, buffers: Vec<Vec<u8>>) {
-        self.spare.extend(buffers.into_iter().filter(|b| b.capacity() >= MAX_CHUNK / 2));
-        self.spare.truncate(SPARE_BUFFERS);
-    }
-
-    /// Whether the stream may end here.
-    pub fn at_boundary(&self) -> bool {
-        self.parsed.is_none() && self.filled == 0
-    }
 }

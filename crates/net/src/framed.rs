@@ -25,8 +25,10 @@ pub struct Message {
 pub trait Link: Send {
     /// Queues a message.
     fn push(&mut self, message: Message) -> Result<(), NetError>;
-    /// Waits for the next data frame.
-    fn next(&mut self) -> Result<Frame, NetError>;
+    /// When a message of `bytes` that is under way now must be through; never where there is no patience to lose.
+    fn whole_due(&self, bytes: u64) -> Option<Instant>;
+    /// Waits for the next data frame, no longer than until `whole`.
+    fn next(&mut self, whole: Option<Instant>) -> Result<Frame, NetError>;
     /// Returns a payload buffer for reuse.
     fn recycle(&mut self, buffer: Vec<u8>);
     /// Tells the peer `reason`, closes, and answers every later call with `error`.
@@ -97,7 +99,7 @@ impl<L: Link> Framed<L> {
     /// Puts a message together from its frames. Memory grows with what has arrived, never with what is announced
     /// beyond the caller's own bound.
     fn assemble(&mut self, step: &Step, expect: &Expect) -> Result<Vec<u8>, NetError> {
-        let first = self.next(step)?;
+        let first = self.next(step, None)?;
         if let Err(error) = self.check_first(&first, step, expect) {
             return Err(self.give_up(error.at(step)));
         }
@@ -109,6 +111,8 @@ impl<L: Link> Framed<L> {
             Expect::Exactly(len) => Vec::with_capacity(*len),
             Expect::UpTo(_) => Vec::new(),
         };
+        // One for all that is still to come: a peer cannot stretch a message by sending it in drops.
+        let whole = self.link.whole_due(first.header.total);
         let mut frame = first;
         loop {
             message.extend_from_slice(&frame.payload);
@@ -116,31 +120,32 @@ impl<L: Link> Framed<L> {
             if message.len() == total {
                 return Ok(message);
             }
-            frame = self.next(step)?;
+            frame = self.next(step, whole)?;
             let head = &frame.header;
-            let fits = frame.payload.len() <= total - message.len() && !frame.payload.is_empty();
-            if head.first || head.step != step.id || head.total != total as u64 || !fits {
+            // The decoder has seen to it that it continues a message of this length, and by how much.
+            if head.step != step.id {
                 let error = self.names.bad_frame(FrameError::Interleaved);
                 return Err(self.give_up(error.at(step)));
             }
         }
     }
 
-    fn next(&mut self, step: &Step) -> Result<Frame, NetError> {
-        self.link.next().map_err(|e| self.lost_patience(e.at(step)))
+    fn next(&mut self, step: &Step, whole: Option<Instant>) -> Result<Frame, NetError> {
+        self.link.next(whole).map_err(|e| self.lost_patience(e.at(step)))
     }
 
     /// Other errors end the connection by themselves.
     fn lost_patience(&mut self, error: NetError) -> NetError {
-        if matches!(error, NetError::Stuck { .. }) { self.give_up(error) } else { error }
+        if matches!(error, NetError::Stuck { .. } | NetError::Slow { .. }) {
+            self.give_up(error)
+        } else {
+            error
+        }
     }
 
     fn check_first(&self, frame: &Frame, step: &Step, expect: &Expect) -> Result<(), NetError> {
         let head = &frame.header;
         let peer = || self.names.peer.clone();
-        if !head.first {
-            return Err(self.names.bad_frame(FrameError::Interleaved));
-        }
         if head.step != step.id {
             let peer_step = format!("{} ({})", head.step, frame.name);
             let (me, my_step) = (self.names.me.clone(), step.to_string());
@@ -154,9 +159,6 @@ impl<L: Link> Framed<L> {
             Expect::UpTo(max) if head.total > max as u64 => {
                 let (max, found) = (max as u64, head.total);
                 Err(NetError::TooLong { peer: peer(), step: step.to_string(), max, found })
-            }
-            _ if frame.payload.is_empty() && head.total > 0 => {
-                Err(self.names.bad_frame(FrameError::Interleaved))
             }
             _ => Ok(()),
         }

@@ -37,6 +37,6 @@ pub use fingerprint::Fingerprint;
 pub use framed::{FrameFilter, Framed};
 pub use hello::Hello;
 pub use meter::{Meter, PhaseCount};
-pub use tcp::{Listener, Options, Pin, Pins, Security, TcpChannel, TlsChannel, dial};
+pub use tcp::{Listener, Options, Pin, Pins, Security, TcpChannel, TlsChannel, dial, wait_any};
 pub use terms::Terms;
 pub use throttle::NetworkProfile;

@@ -217,7 +217,11 @@ impl Link for MemLink {
         }
     }
 
-    fn next(&mut self) -> Result<Frame, NetError> {
+    fn whole_due(&self, _bytes: u64) -> Option<Instant> {
+        None
+    }
+
+    fn next(&mut self, _whole: Option<Instant>) -> Result<Frame, NetError> {
         self.next_frame().inspect_err(|error| {
             self.failure.get_or_insert_with(|| error.clone());
         })

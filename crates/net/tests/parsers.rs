@@ -1,7 +1,9 @@
 //! Everything read from a peer or a file: any bytes give a value or an error, never a panic, and never more than they should.
 
 use privet_net::certs::CertificateInfo;
-use privet_net::frame::{Decoder, Encoder, FrameError, HEADER_LEN, Kind, MAX_CHUNK, chunk_at, parse_header};
+use privet_net::frame::{
+    Decoder, Encoder, FrameError, HEADER_LEN, Header, Kind, MAX_CHUNK, chunk_at, parse_header,
+};
 use privet_net::hello::MAX_HELLO;
 use privet_net::{Fingerprint, Hello, NetworkProfile, Step, Terms};
 use proptest::prelude::*;
@@ -126,4 +128,39 @@ fn each_bad_header_has_its_reason() {
     huge[24..32].fill(0xff);
     let expected = FrameError::Length { found: u32::MAX.into(), max: MAX_CHUNK as u64 };
     assert_eq!(parse_header(&huge).unwrap_err(), expected);
+}
+
+/// What a decoder makes of data frames, each given as (first, payload bytes, bytes of the whole message).
+fn cut_as(frames: &[(bool, usize, u64)]) -> Result<usize, FrameError> {
+    let (mut decoder, mut got) = (Decoder::default(), 0);
+    for (seq, &(first, len, total)) in (0..).zip(frames) {
+        let (kind, name_len, payload) = (Kind::Data, 0, vec![7; len]);
+        let header = Header { kind, first, summed: true, name_len, step: 1, len: len as u32, seq, total };
+        let bytes = [&header.encode(&payload, &[])[..], &payload].concat();
+        decoder.feed(&bytes, &mut |_| got += 1)?;
+    }
+    Ok(got)
+}
+
+#[test]
+fn a_message_is_cut_in_one_way_only() {
+    const FULL: usize = MAX_CHUNK;
+    let (two, three) = (2 * FULL as u64, 2 * FULL as u64 + 3);
+    let sound = [(true, 0, 0), (true, 5, 5), (true, FULL, three), (false, FULL, three), (false, 3, three)];
+    assert_eq!(cut_as(&sound), Ok(5));
+    let chunk = |found, due| Err(FrameError::Chunk { found, due });
+    assert_eq!(cut_as(&[(true, 0, 5)]), chunk(0, 5), "empty, of a message that is not");
+    assert_eq!(cut_as(&[(true, 1, 5)]), chunk(1, 5), "a drop");
+    assert_eq!(cut_as(&[(true, FULL, two), (false, 0, two)]), chunk(0, FULL as u64));
+    assert_eq!(cut_as(&[(true, FULL, three), (false, FULL, three), (false, 2, three)]), chunk(2, 3));
+    for mixed in [
+        &[(false, 0, 0)][..],
+        &[(false, 5, 5)],
+        &[(true, 0, 0), (false, 0, 0)],
+        &[(true, FULL, two), (true, FULL, two)],
+        &[(true, FULL, two), (false, 3, three)],
+        &[(true, FULL, two), (false, FULL, two), (false, 0, two)],
+    ] {
+        assert_eq!(cut_as(mixed), Err(FrameError::Interleaved), "{mixed:?}");
+    }
 }

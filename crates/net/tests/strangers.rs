@@ -7,8 +7,9 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use common::{PATIENCE, hello, pin, security};
-use privet_net::{Channel, Listener, NetError, Options, dial};
+use common::{PATIENCE, hello, identities, pin, security, step};
+use privet_net::tcp::CONNECTIONS;
+use privet_net::{Channel, Listener, NetError, Options, Pin, TcpChannel, dial};
 
 /// As many callers as are taken in at once.
 const CALLERS: usize = 32;
@@ -122,4 +123,57 @@ fn strangers_that_leave_free_their_places() {
     assert!(matches!(error, NetError::Timeout { .. }), "{error}");
     drop(listener);
     settles_at(0);
+}
+
+#[test]
+fn a_known_peer_has_a_bounded_number_of_connections() {
+    let _alone = alone();
+    let pins = vec![pin(1), Pin::new("party 2", identities()[1].fingerprint())];
+    let listener = Listener::bind("127.0.0.1:0", security(0, true), pins).unwrap();
+    let address = listener.local_address().unwrap();
+    let meet = |role: &'static str| {
+        let address = address.clone();
+        let dialer = thread::spawn(move || {
+            dial(&address, &security(1, true), &pin(0), &hello(role), Options::default(), PATIENCE)
+                .and_then(|(mut c, _)| c.recv_up_to(&step(1), 1).map(|_| c))
+        });
+        let accepted =
+            listener.accept(PATIENCE).and_then(|i| i.answer(&hello("party 0"), Options::default()));
+        let accepted = accepted.map(|mut c| {
+            c.send(&step(1), Vec::new()).unwrap();
+            c
+        });
+        (accepted, dialer.join().unwrap())
+    };
+    let refused = |(here, there): (Result<TcpChannel, NetError>, Result<TcpChannel, NetError>)| {
+        let error = here.err().expect("one too many");
+        assert_eq!(error, NetError::TooMany { peer: "party 1".into(), most: CONNECTIONS as u64 });
+        let told = there.err().expect("one too many");
+        assert!(matches!(&told, NetError::Aborted { reason, .. } if *reason == error.to_string()), "{told}");
+    };
+    let mut held: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let (here, there) = meet("party 1");
+            (here.unwrap(), there.unwrap())
+        })
+        .collect();
+    refused(meet("party 1"));
+    let other = meet("party 2");
+    assert!(other.0.is_ok() && other.1.is_ok(), "each place has its own");
+
+    // A connection that ended counts until what came over it is taken, whoever still holds it.
+    let (mut here, mut there) = held.pop().unwrap();
+    there.send(&step(2), vec![1]).unwrap();
+    drop(there);
+    while here.is_open() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    refused(meet("party 1"));
+    assert_eq!(here.recv(&step(2), 1).unwrap(), [1]);
+    let again = meet("party 1");
+    assert!(again.0.is_ok() && again.1.is_ok(), "its place is free");
+    refused(meet("party 1"));
+    // And one that this side gives up.
+    drop(held.pop());
+    assert!(meet("party 1").0.is_ok());
 }

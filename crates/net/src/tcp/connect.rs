@@ -10,6 +10,7 @@ use rustls::Connection;
 
 use super::driver::Driver;
 use super::link::{Shared, SocketLink};
+use super::seats::Seat;
 use super::tls::{self, PinnedPeers};
 use super::wire::Wire;
 use super::{Options, Pin, Security, TcpChannel};
@@ -52,7 +53,7 @@ pub fn dial(
         return Err(error);
     }
     hello.check(&theirs)?;
-    let channel = line.into_channel(hello, &theirs, options)?;
+    let channel = line.into_channel(hello, &theirs, options, None)?;
     Ok((channel, theirs))
 }
 
@@ -234,6 +235,7 @@ impl Line {
         ours: &Hello,
         theirs: &Hello,
         options: Options,
+        seat: Option<Seat>,
     ) -> Result<TcpChannel, NetError> {
         let starting = |e: io::Error| failed("starting the connection", &e);
         let socket = self.stream.socket;
@@ -242,7 +244,7 @@ impl Line {
         socket.set_nonblocking(true).map_err(starting)?;
         let names = Names { me: ours.role.clone(), peer: theirs.role.clone(), address: self.address };
         let (names, meter) = (Arc::new(names), Arc::new(Meter::default()));
-        let shared = Arc::new(Shared::new().map_err(starting)?);
+        let shared = Arc::new(Shared::new(seat).map_err(starting)?);
         let encrypted = self.cipher.is_some();
         let wire = self.cipher.map_or_else(Wire::plain, |(connection, _)| Wire::tls(connection));
         let driver = Driver::new(socket, wire, shared.clone(), names.clone(), meter.clone(), options);

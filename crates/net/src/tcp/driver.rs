@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Options;
-use super::link::{Farewell, Shared};
+use super::link::{FIXED_COST, Farewell, Shared};
 use super::poll;
+use super::pulse::Pulse;
 use super::wire::{ReadError, Wire};
 use crate::frame::{Decoder, Encoder, Frame, Kind, chunk_at, cut, printable};
 use crate::framed::{FrameFilter, Message, Names};
@@ -18,6 +19,8 @@ use crate::{Meter, NetError};
 const HIGH_WATER: usize = 512 * 1024;
 /// Bytes read before writing gets its turn.
 const READ_BUDGET: usize = 1 << 20;
+/// A sleep that only an event ends.
+const LONG: Duration = Duration::from_secs(3600);
 /// How long the words of an abort may take.
 const LINGER: Duration = Duration::from_secs(2);
 /// Largest reason of an abort, in bytes.
@@ -168,14 +171,15 @@ impl Driver {
             let (header, name) = self.encoder.data(&message.step, &message.payload, offset);
             self.write([&header, chunk, name])?;
             self.frames_sent += 1;
-            let (size, end) = (chunk.len(), offset + chunk.len());
+            let (mut gone, end) = (chunk.len(), offset + chunk.len());
             if end < message.payload.len() {
                 self.current = Some((message, end));
             } else {
+                gone += FIXED_COST;
                 drop(message);
                 self.current = self.shared.lock().outbound.pop_front().map(|message| (message, 0));
             }
-            self.shared.sent(size);
+            self.shared.sent(gone);
         }
         Ok(())
     }
@@ -229,10 +233,12 @@ impl Driver {
             return (read, self.nap);
         }
         state.sleeping = true;
-        let heartbeat = self.last_sent + self.heartbeat;
-        let silence = self.last_received + self.silence;
-        let wake = heartbeat.min(silence).min(self.release.unwrap_or(silence));
-        (read, wake.saturating_duration_since(Instant::now()))
+        // Only what can be done when its time comes may end the sleep: anything else would be due at once, for ever.
+        let silence = read.then_some(self.last_received + self.silence);
+        let heartbeat = self.may_beat().then_some(self.last_sent + self.heartbeat);
+        let release = self.release.filter(|_| self.queued < HIGH_WATER);
+        let wake = [silence, heartbeat, release].into_iter().flatten().min();
+        (read, wake.map_or(LONG, |at| at.saturating_duration_since(Instant::now())))
     }
 
     fn receive(&mut self) -> Result<(), NetError> {
@@ -304,7 +310,7 @@ impl Driver {
                 seconds: self.silence.as_secs(),
             });
         }
-        if now.duration_since(self.last_sent) >= self.heartbeat && !self.wire.pending() && !self.leaving {
+        if now.duration_since(self.last_sent) >= self.heartbeat && self.may_beat() {
             let pulse =
                 Pulse { waiting: self.is_idle(), sent: self.frames_sent, received: self.frames_received };
             let payload = pulse.encode();
@@ -315,6 +321,11 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// A heartbeat is a sign of life where there is no other, and nothing follows a goodbye.
+    fn may_beat(&self) -> bool {
+        !self.wire.pending() && !self.leaving
     }
 
     /// Whether the protocol waits for the peer and nothing is on its way to it.
@@ -356,32 +367,6 @@ impl Driver {
                 return;
             }
         }
-    }
-}
-
-/// What a heartbeat says about its sender.
-#[derive(Clone, Copy)]
-struct Pulse {
-    waiting: bool,
-    sent: u64,
-    received: u64,
-}
-
-impl Pulse {
-    fn encode(self) -> [u8; 17] {
-        let mut out = [0; 17];
-        out[0] = self.waiting.into();
-        out[1..9].copy_from_slice(&self.sent.to_le_bytes());
-        out[9..].copy_from_slice(&self.received.to_le_bytes());
-        out
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (waiting, rest) = bytes.split_first()?;
-        let (sent, received) = rest.split_first_chunk::<8>()?;
-        let received: &[u8; 8] = received.try_into().ok()?;
-        let (sent, received) = (u64::from_le_bytes(*sent), u64::from_le_bytes(*received));
-        Some(Self { waiting: *waiting == 1, sent, received })
     }
 }
 

@@ -1,8 +1,9 @@
 //! The queues between the protocol's thread and the I/O thread of a connection.
 //!
-//! Both queues are bounded by bytes. A full inbound queue stops reading, which TCP passes on to the peer. A
-//! full outbound queue blocks the sender, *and lifts the inbound bound while it does*: otherwise two parties
-//! that both send more than the bounds before either receives would wait for each other for ever.
+//! Both queues are bounded by memory. A full inbound queue stops reading, which TCP passes on to the peer; it is a
+//! hard bound, since what is in it is the peer's choice. A full outbound queue blocks the sender, *unless the inbound
+//! queue is full as well*: otherwise two parties that both send more than the bounds before either receives would wait
+//! for each other for ever. What the outbound queue then takes are this program's own messages, again up to a hard bound.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,14 +11,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::poll::Waker;
+use super::seats::Seat;
+use super::watch::Bell;
 use crate::NetError;
 use crate::frame::Frame;
 use crate::framed::{Link, Message, Names};
 
-/// Bytes of unsent messages above which `send` blocks.
+/// Memory of unsent messages from which on `send` blocks while the peer may still be heard.
 const OUTBOUND_BOUND: usize = 64 << 20;
-/// Bytes of frames not yet received by the protocol above which reading stops.
+/// Memory of unsent messages from which on `send` blocks in any case.
+const OUTBOUND_MOST: usize = 1 << 30;
+/// Memory of frames not yet received by the protocol from which on reading stops.
 const INBOUND_BOUND: usize = 64 << 20;
+/// What a message or frame takes beside its bytes: its place in a queue that may double, and the allocator's own.
+pub(super) const FIXED_COST: usize = 512;
+/// Bytes of a message for which a receiver, or a sender that waits for room, has its patience once more. With 300 s it is
+/// 28 kB/s, a small part of the slowest link that anybody would use.
+const PATIENCE_BYTES: u64 = 8 << 20;
 /// Payload buffers kept for reuse.
 const SPARE_BUFFERS: usize = 8;
 
@@ -48,13 +58,41 @@ pub(super) struct State {
     pub sleeping: bool,
     /// Buffers the protocol is done with.
     pub spare: Vec<Vec<u8>>,
+    /// Where the peer dialled: held for as long as the connection costs anything.
+    seat: Option<Seat>,
+    /// Of whoever waits for this connection among others.
+    bell: Option<Arc<Bell>>,
 }
 
 impl State {
     /// Whether the I/O thread may take in more.
     pub fn may_read(&self) -> bool {
-        self.inbound_bytes < INBOUND_BOUND || self.sending || self.farewell.is_some()
+        self.inbound_bytes < INBOUND_BOUND || self.farewell.is_some()
     }
+
+    /// Whether the protocol may queue one more message.
+    fn may_push(&self) -> bool {
+        let bound = if self.may_read() { OUTBOUND_BOUND } else { OUTBOUND_MOST };
+        self.outbound_bytes < bound
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+    }
+
+    /// A connection that is over counts no more once all that came over it is taken.
+    fn leave_seat(&mut self) {
+        if self.failure.is_some() && self.inbound.is_empty() {
+            self.seat = None;
+        }
+    }
+}
+
+/// What a frame takes in memory, whatever its peer put into it.
+fn cost(frame: &Frame) -> usize {
+    FIXED_COST + frame.payload.capacity() + frame.name.capacity()
 }
 
 /// What the two threads share.
@@ -65,8 +103,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub fn new() -> std::io::Result<Self> {
-        Ok(Self { state: Mutex::default(), changed: Condvar::new(), waker: Waker::new()? })
+    pub fn new(seat: Option<Seat>) -> std::io::Result<Self> {
+        let state = Mutex::new(State { seat, ..State::default() });
+        Ok(Self { state, changed: Condvar::new(), waker: Waker::new()? })
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -79,26 +118,30 @@ impl Shared {
         if state.farewell.is_some() {
             return; // nobody will take it
         }
-        state.inbound_bytes += frame.payload.len();
+        state.inbound_bytes += cost(&frame);
         state.inbound.push_back(frame);
-        if state.receiving {
+        if state.receiving || (state.sending && state.may_push()) {
             self.changed.notify_all();
         }
+        state.ring();
     }
 
     /// I/O thread: `bytes` of the outbound queue are gone.
     pub fn sent(&self, bytes: usize) {
         let mut state = self.lock();
         state.outbound_bytes -= bytes;
-        if state.sending && state.outbound_bytes < OUTBOUND_BOUND {
+        if state.sending && state.may_push() {
             self.changed.notify_all();
         }
     }
 
     /// I/O thread: the connection is over.
     pub fn fail(&self, error: NetError) {
-        self.lock().failure.get_or_insert(error);
+        let mut state = self.lock();
+        state.failure.get_or_insert(error);
+        state.leave_seat();
         self.changed.notify_all();
+        state.ring();
     }
 
     fn wake(&self, state: &mut State) {
@@ -138,26 +181,53 @@ impl SocketLink {
         state.failure.is_none() && state.farewell.is_none()
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    /// Over, and all that came is taken.
+    pub(super) fn has_ended(&self) -> bool {
+        let state = self.shared.lock();
+        state.failure.is_some() && state.inbound.is_empty()
+    }
+
+    /// A message has begun to come.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.shared.lock().inbound.is_empty()
+    }
+
+    /// Rung at every frame and at the end, until another or none is set.
+    pub(super) fn set_bell(&self, bell: Option<Arc<Bell>>) {
+        self.shared.lock().bell = bell;
+    }
+
+    /// When the peer must have done something next.
+    fn progress_due(&self) -> Option<Instant> {
         self.patience.map(|p| Instant::now() + p)
     }
 
-    /// Sleep until the I/O thread changed something; an error once `deadline` is past.
+    /// Sleep until the I/O thread changed something; an error once either time is past.
     fn wait<'a>(
         &self,
         state: MutexGuard<'a, State>,
-        deadline: Option<Instant>,
+        progress: Option<Instant>,
+        whole: Option<Instant>,
     ) -> Result<MutexGuard<'a, State>, NetError> {
         let changed = &self.shared.changed;
-        let Some(deadline) = deadline else {
+        let Some(deadline) = [progress, whole].into_iter().flatten().min() else {
             return Ok(changed.wait(state).unwrap_or_else(PoisonError::into_inner));
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let seconds = self.patience.unwrap_or_default().as_secs();
-            return Err(NetError::Stuck { peer: self.names.peer.clone(), step: String::new(), seconds });
+            let (peer, step) = (self.names.peer.clone(), String::new());
+            return Err(match progress == Some(deadline) {
+                true => NetError::Stuck { peer, step, seconds: self.patience.unwrap_or_default().as_secs() },
+                false => NetError::Slow { peer, step, kib_per_s: self.slowest_kib_per_s() },
+            });
         }
         Ok(changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// The rate below which a long message is given up, in KiB a second.
+    fn slowest_kib_per_s(&self) -> u64 {
+        let seconds = self.patience.unwrap_or_default().as_secs_f64().max(1e-3);
+        (PATIENCE_BYTES as f64 / 1024.0 / seconds) as u64
     }
 
     pub(super) fn is_encrypted(&self) -> bool {
@@ -182,41 +252,52 @@ impl SocketLink {
 
 impl Link for SocketLink {
     fn push(&mut self, message: Message) -> Result<(), NetError> {
-        let (shared, deadline) = (self.shared.clone(), self.deadline());
+        let shared = self.shared.clone();
         let mut state = shared.lock();
-        while state.failure.is_none() && state.outbound_bytes >= OUTBOUND_BOUND {
+        let whole = self.whole_due(state.outbound_bytes as u64);
+        let (mut progress, mut unsent) = (self.progress_due(), state.outbound_bytes);
+        while state.failure.is_none() && !state.may_push() {
+            if std::mem::replace(&mut unsent, state.outbound_bytes) != state.outbound_bytes {
+                progress = self.progress_due();
+            }
             state.sending = true;
             shared.wake(&mut state);
-            state = self.wait(state, deadline)?;
+            state = self.wait(state, progress, whole)?;
         }
         state.sending = false;
         if let Some(error) = &state.failure {
             return Err(error.clone());
         }
-        state.outbound_bytes += message.payload.len();
+        state.outbound_bytes += FIXED_COST + message.payload.len();
         state.outbound.push_back(message);
         shared.wake(&mut state);
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Frame, NetError> {
-        let (shared, deadline) = (self.shared.clone(), self.deadline());
+    fn whole_due(&self, bytes: u64) -> Option<Instant> {
+        let times = u32::try_from(bytes / PATIENCE_BYTES + 1).unwrap_or(u32::MAX);
+        self.patience.and_then(|p| Instant::now().checked_add(p.saturating_mul(times)))
+    }
+
+    fn next(&mut self, whole: Option<Instant>) -> Result<Frame, NetError> {
+        let (shared, progress) = (self.shared.clone(), self.progress_due());
         let mut state = shared.lock();
         loop {
             // What arrived before a failure is still good.
             if let Some(frame) = state.inbound.pop_front() {
                 let was_full = !state.may_read();
-                state.inbound_bytes -= frame.payload.len();
+                state.inbound_bytes -= cost(&frame);
                 if was_full && state.may_read() {
                     shared.wake(&mut state);
                 }
+                state.leave_seat();
                 return Ok(frame);
             }
             if let Some(error) = &state.failure {
                 return Err(error.clone());
             }
             state.receiving = true;
-            state = self.wait(state, deadline)?;
+            state = self.wait(state, progress, whole)?;
             state.receiving = false;
         }
     }

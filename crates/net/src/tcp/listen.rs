@@ -2,12 +2,15 @@
 //!
 //! Until its handshake is through, a caller may be anybody. So each gets a thread of its own and [`HANDSHAKE`] to
 //! finish, and there are at most [`CALLERS`] of them; beyond that one has to go, the oldest of the address that has the
-//! most. A stranger that fills the places from one machine thus only drops its own calls.
+//! most. A stranger that fills the places from one machine thus only drops its own calls. In IPv6 an address here is the
+//! network of 2^64 that one machine gets.
+//!
+//! Afterwards a caller is known, and has at most [`CONNECTIONS`] connections at a time (`seats`).
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -16,6 +19,7 @@ use rustls::Connection;
 
 use super::connect::{HANDSHAKE, Line, failed, setup};
 use super::poll::{self, Waker};
+use super::seats::{CONNECTIONS, Seats};
 use super::tls::{self, PinnedPeers};
 use super::{Options, Pins, Security, TcpChannel};
 use crate::{Hello, NetError};
@@ -38,6 +42,7 @@ pub struct Listener {
 struct Terms {
     security: Security,
     pins: Pins,
+    seats: Arc<Seats>,
 }
 
 impl Listener {
@@ -50,7 +55,8 @@ impl Listener {
         let socket = TcpListener::bind(address).map_err(refuse)?;
         socket.set_nonblocking(true).map_err(refuse)?;
         let door = Door { state: Mutex::default(), waker: Waker::new().map_err(refuse)? };
-        Ok(Self { socket, terms: Arc::new(Terms { security, pins }), door: Arc::new(door) })
+        let terms = Terms { security, pins, seats: Arc::default() };
+        Ok(Self { socket, terms: Arc::new(terms), door: Arc::new(door) })
     }
 
     /// The address listened on, with the port that was chosen.
@@ -167,7 +173,7 @@ impl Door {
         address: SocketAddr,
         terms: &Arc<Terms>,
     ) -> Result<(), NetError> {
-        self.make_room(address.ip());
+        self.make_room(neighbourhood(address.ip()));
         let starting = |e: io::Error| failed("taking in a caller", &e);
         let copy = socket.try_clone().map_err(starting)?;
         // Held until the caller is entered, so that its thread cannot be through before.
@@ -197,12 +203,22 @@ impl Door {
             if state.callers.len() < CALLERS {
                 return;
             }
-            let place = most_crowded(state.callers.iter().map(|c| c.address.ip()), address);
+            let waiting = state.callers.iter().map(|c| neighbourhood(c.address.ip()));
+            let place = most_crowded(waiting, address);
             state.callers.remove(place)
         };
         let peer = gone.address.to_string();
         gone.hang_up();
         self.lock().finished.push_back(Err(NetError::Crowded { peer, callers: CALLERS as u64 }));
+    }
+}
+
+/// What one machine may be assumed to have to itself: an IPv4 address, or an IPv6 network of prefix length 64, in which a
+/// machine takes any address it likes.
+fn neighbourhood(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
+        v4 => v4,
     }
 }
 
@@ -239,13 +255,14 @@ fn greet(socket: TcpStream, address: String, terms: &Terms) -> Result<Incoming, 
         line.refuse(&error.to_string());
         return Err(error);
     }
-    Ok(Incoming { line, hello })
+    Ok(Incoming { line, hello, seats: terms.seats.clone() })
 }
 
 /// A peer that is authenticated and has said what it wants.
 pub struct Incoming {
     line: Line,
     hello: Hello,
+    seats: Arc<Seats>,
 }
 
 impl Incoming {
@@ -259,14 +276,20 @@ impl Incoming {
         &self.line.address
     }
 
-    /// Greets back. Where the greetings differ, both sides get the same error.
+    /// Greets back. Where the greetings differ, both sides get the same error. A place that has [`CONNECTIONS`] already is
+    /// turned away.
     pub fn answer(mut self, hello: &Hello, options: Options) -> Result<TcpChannel, NetError> {
+        let Some(seat) = self.seats.take(&self.hello.role) else {
+            let error = NetError::TooMany { peer: self.hello.role.clone(), most: CONNECTIONS as u64 };
+            self.refuse(hello, &error.to_string());
+            return Err(error);
+        };
         self.line.say(hello)?;
         if let Err(error) = hello.check(&self.hello) {
             self.line.drain();
             return Err(error);
         }
-        self.line.into_channel(hello, &self.hello, options)
+        self.line.into_channel(hello, &self.hello, options, Some(seat))
     }
 
     /// Turns the peer away; `reason` must be public.
@@ -293,5 +316,18 @@ mod tests {
         assert_eq!(picked(&[1, 2, 2, 1], 2), 1);
         assert_eq!(picked(&[1, 2, 3], 4), 0, "of as many addresses as callers the oldest");
         assert_eq!(picked(&[3, 2, 1], 1), 2);
+    }
+
+    #[test]
+    fn a_machine_with_a_whole_ipv6_network_counts_once() {
+        let of = |text: &str| neighbourhood(text.parse().unwrap());
+        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff:ffff:ffff:ffff"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"), "IPv4 through a socket for both");
+        assert_ne!(of("::ffff:10.0.0.1"), of("::ffff:10.0.0.2"));
+        let strangers = (1..=8).map(|n| of(&format!("2001:db8::{n}")));
+        let waiting: Vec<IpAddr> = [of("10.0.0.1")].into_iter().chain(strangers).collect();
+        assert_eq!(most_crowded(waiting.iter().copied(), of("10.0.0.2")), 1, "the first of the eight");
     }
 }

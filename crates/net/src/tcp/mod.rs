@@ -1,15 +1,18 @@
 //! Channels between processes: mutual TLS 1.3 over TCP, or plain TCP by explicit choice.
 //!
 //! `connect` makes connections and compares greetings, `listen` takes calls, `tls` authenticates peers by their pinned certificates, `driver` is the I/O thread
-//! of a connection, `wire` encrypts or not, `link` hands messages between the protocol and the I/O thread,
-//! `poll` waits for a socket or a wake-up.
+//! of a connection, `seats` counts a place's connections, `wire` encrypts or not, `link` hands messages between the protocol and the I/O thread,
+//! `watch` waits for several peers, `poll` waits for a socket or a wake-up.
 
 mod connect;
 mod driver;
 mod link;
 mod listen;
 mod poll;
+mod pulse;
+mod seats;
 mod tls;
+mod watch;
 mod wire;
 
 use std::fmt;
@@ -18,7 +21,9 @@ use std::time::Duration;
 pub use connect::dial;
 pub use link::SocketLink;
 pub use listen::{Incoming, Listener};
+pub use seats::CONNECTIONS;
 pub(crate) use tls::provider;
+pub use watch::wait_any;
 
 use crate::{Fingerprint, FrameFilter, Framed, Identity, NetworkProfile};
 
@@ -39,7 +44,8 @@ impl TcpChannel {
         self.link.set_patience(patience);
     }
 
-    /// Whether the connection still stands, as far as this side knows without trying.
+    /// Whether the connection still stands. Its I/O thread notices the end as soon as this host's kernel does, whether or not
+    /// anybody receives (unless 64 MiB are unread); to be woken by it, see [`wait_any`].
     pub fn is_open(&self) -> bool {
         self.link.is_open()
     }

@@ -6,15 +6,16 @@ use super::family::{Encoded, Outside, ResultError, outside};
 use super::links::{Links, Purpose};
 use super::outcome::Outcome;
 use super::owner::{OwnerError, Piece, Shared, encode, encode_all_states, owned, states};
+use super::peers::abort;
 use crate::config::Place;
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{Channel, NetError, TcpChannel, wait_any};
 use privet_plan::ir::{Op, Plan, Type};
 use privet_plan::program::ONLY_PLAN;
 use privet_plan::{EncodeError, FloatTensor, Program, encode_publics};
 use privet_ring::{FixedPoint, Ring};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Why a client's request failed.
@@ -69,6 +70,9 @@ pub struct Prepared {
     pub key_bytes: u64,
 }
 
+/// For a party whose connection ended to come back, where a request is asked once more.
+const COMING_BACK: Duration = Duration::from_secs(4);
+
 /// A client of a deployment.
 pub struct Client {
     links: Links,
@@ -104,18 +108,18 @@ impl Client {
 
     /// How things stand at every party.
     pub fn status(&mut self) -> Result<Vec<Status>, ClientError> {
-        let id = Id::fresh();
-        let one = |c: &mut TcpChannel| {
-            say(c, Talk::Request, &Request::Status { id })?;
-            match hear(c, Talk::Reply)? {
+        let request = Request::Status { id: Id::fresh() };
+        let ask = |client: &mut Client| {
+            client.send(&request)?;
+            client.hear_all(|c| match hear(c, Talk::Reply)? {
                 Reply::Status(status) => Ok(status),
                 other => Err(unexpected(c, other)),
-            }
+            })
         };
         // A connection kept from before may have died with a party that was restarted since.
         let kept = self.channels.is_some();
-        match self.ask(one) {
-            Err(_) if kept => self.ask(one),
+        match ask(self) {
+            Err(_) if kept => ask(self),
             other => other,
         }
     }
@@ -142,7 +146,7 @@ impl Client {
 
     fn ask_for_keys(&mut self, plan: &str, amount: Amount) -> Result<Prepared, ClientError> {
         self.request(&Request::Prepare { id: Id::fresh(), plan: plan.to_owned(), amount })?;
-        let all = self.ask(|c| match hear(c, Talk::Reply)? {
+        let all = self.hear_all(|c| match hear(c, Talk::Reply)? {
             Reply::Prepared { seconds, key_bytes } => Ok(Prepared { seconds, key_bytes }),
             other => Err(unexpected(c, other)),
         })?;
@@ -162,9 +166,9 @@ impl Client {
         let kind = Shared::Weights;
         let pieces = owned(kind.all(self.plan(plan)?), &self.roles());
         let encoded = encode(self.plan(plan)?, kind, &self.roles(), weights)?;
-        self.request(&Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() })?;
-        self.share(kind, &pieces, &encoded)?;
-        self.ask(|c| match hear(c, Talk::Reply)? {
+        let request = Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() };
+        self.request_and_share(&request, kind, &pieces, &encoded)?;
+        self.hear_all(|c| match hear(c, Talk::Reply)? {
             Reply::Done { .. } => Ok(()),
             other => Err(unexpected(c, other)),
         })?;
@@ -186,8 +190,8 @@ impl Client {
     ) -> Result<Id, ClientError> {
         let pieces = owned(states(&self.program), &self.roles());
         let encoded = encode_all_states(&self.program, &self.roles(), first)?;
-        self.request(&Request::BeginTraining { id: Id::fresh(), checkpoint_every })?;
-        self.share(Shared::States, &pieces, &encoded)?;
+        let request = Request::BeginTraining { id: Id::fresh(), checkpoint_every };
+        self.request_and_share(&request, Shared::States, &pieces, &encoded)?;
         Ok(self.hear_training()?.training)
     }
 
@@ -249,10 +253,10 @@ impl Client {
 
         let start = Instant::now();
         let (plan, publics) = (name.to_owned(), publics.clone());
-        self.request(&Request::Run { id: Id::fresh(), plan, from, publics })?;
-        self.share(kind, &pieces, &encoded)?;
+        let request = Request::Run { id: Id::fresh(), plan, from, publics };
+        self.request_and_share(&request, kind, &pieces, &encoded)?;
         let lens: Vec<usize> = mine.iter().map(|(_, ty)| self.family.result_bytes(ty)).collect();
-        let all = self.ask(|c| {
+        let all = self.hear_all(|c| {
             let account = match hear(c, Talk::Reply)? {
                 Reply::Done { account } => account,
                 other => return Err(unexpected(c, other)),
@@ -286,13 +290,14 @@ impl Client {
         self.links.config.roles().into_iter().map(str::to_owned).collect()
     }
 
-    /// Connections to all parties: those from before, or new ones where one of them has ended.
-    fn connect(&mut self) -> Result<&mut Vec<TcpChannel>, ClientError> {
+    /// Connections to all parties: those from before, or new ones where one of them has ended. A party that is not up
+    /// is waited for until `patience`.
+    fn connect(&mut self, patience: Duration) -> Result<&mut Vec<TcpChannel>, ClientError> {
         let channels = match self.channels.take().filter(|all| all.iter().all(TcpChannel::is_open)) {
             Some(channels) => channels,
             None => {
                 let parties = 0..self.links.config.deployment.parties.len() as u8;
-                let dial = |party| self.links.dial(&Place::Party(party), Purpose::Client);
+                let dial = |party| self.links.dial_within(&Place::Party(party), Purpose::Client, patience);
                 parties.map(dial).collect::<Result<_, _>>()?
             }
         };
@@ -310,18 +315,36 @@ impl Client {
         Ok(())
     }
 
+    /// Ask all parties for something that this client may ask for.
     fn request(&mut self, request: &Request) -> Result<(), ClientError> {
         self.may_ask(request)?;
         // A connection kept from before may have died with a party that was restarted since.
         let kept = self.channels.is_some();
-        match self.ask(|c| Ok(say(c, Talk::Request, request)?)) {
-            Err(_) if kept => self.ask(|c| Ok(say(c, Talk::Request, request)?)).map(drop),
-            other => other.map(drop),
+        match self.send(request) {
+            Err(_) if kept => self.send(request),
+            sent => sent,
         }
     }
 
-    fn share(&mut self, kind: Shared, pieces: &[Piece], encoded: &Encoded) -> Result<(), ClientError> {
-        self.connect()?;
+    /// Ask all parties for something, and share tensors for it once all of them say so. Until then nothing secret has been
+    /// sent. So where a connection ends while a party is waited for (it was restarted, and knows nothing of the request),
+    /// all parties are asked once more, under another name.
+    fn request_and_share(
+        &mut self,
+        request: &Request,
+        kind: Shared,
+        pieces: &[Piece],
+        encoded: &Encoded,
+    ) -> Result<(), ClientError> {
+        self.request(request)?;
+        match self.all_answer() {
+            Err(ended) if is_lost(&ended) => {
+                self.connect(COMING_BACK).map(drop).map_err(|_| ended)?;
+                self.send(&request.anew())?;
+                self.all_answer()?;
+            }
+            answered => answered?,
+        }
         // Given up after an error, since a party may be in the middle of something.
         let mut channels = self.channels.take().unwrap_or_default();
         self.family.share(&mut channels, kind, pieces, encoded)?;
@@ -329,9 +352,32 @@ impl Client {
         Ok(())
     }
 
+    fn send(&mut self, request: &Request) -> Result<(), ClientError> {
+        let patience = self.links.config.deployment.timeouts.connect;
+        let channels = self.connect(patience)?;
+        let sent = channels.iter_mut().try_for_each(|c| Ok(say(c, Talk::Request, request)?));
+        self.or_give_up(sent)
+    }
+
+    /// Wait until every party has begun to answer; an error as soon as a connection ends without an answer. Nothing is
+    /// taken in.
+    fn all_answer(&mut self) -> Result<(), ClientError> {
+        let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
+        let mut waiting: Vec<&mut TcpChannel> = channels.iter_mut().collect();
+        let mut result = Ok(());
+        while let Some(first) = wait_any(waiting.iter_mut().map(|c| &mut **c), None) {
+            let channel = waiting.swap_remove(first);
+            if !channel.is_open() {
+                result = Err(last_word(channel));
+                break;
+            }
+        }
+        self.or_give_up(result)
+    }
+
     /// The parties' answer to a request that ends with all of them at a step.
     fn hear_training(&mut self) -> Result<At, ClientError> {
-        let all = self.ask(|c| match hear(c, Talk::Reply)? {
+        let all = self.hear_all(|c| match hear(c, Talk::Reply)? {
             Reply::Training { at } => Ok(Some(at)),
             other => Err(unexpected(c, other)),
         })?;
@@ -344,17 +390,37 @@ impl Client {
         }
     }
 
-    /// Do the same with every party; after an error all connections are given up, since a party may be in the
-    /// middle of something.
-    fn ask<T>(
+    /// Hear from every party, in whatever order they answer: where a connection ends meanwhile, nobody else is waited for.
+    fn hear_all<T>(
         &mut self,
-        each: impl FnMut(&mut TcpChannel) -> Result<T, ClientError>,
+        mut each: impl FnMut(&mut TcpChannel) -> Result<T, ClientError>,
     ) -> Result<Vec<T>, ClientError> {
-        let all: Result<_, _> = self.connect()?.iter_mut().map(each).collect();
-        if all.is_err() {
-            self.channels = None;
+        let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
+        let mut answers = BTreeMap::new();
+        let mut waiting: Vec<(usize, &mut TcpChannel)> = channels.iter_mut().enumerate().collect();
+        let mut result = Ok(());
+        while let Some(first) = wait_any(waiting.iter_mut().map(|(_, c)| &mut **c), None) {
+            let (party, channel) = waiting.swap_remove(first);
+            match each(channel) {
+                Ok(answer) => drop(answers.insert(party, answer)),
+                Err(e) => {
+                    result = Err(e);
+                    break;
+                }
+            }
         }
-        all
+        self.or_give_up(result)?;
+        Ok(answers.into_values().collect())
+    }
+
+    /// After an error all connections are given up, since a party may be in the middle of something, or wait for one that
+    /// this client has lost. All are told why.
+    fn or_give_up(&mut self, result: Result<(), ClientError>) -> Result<(), ClientError> {
+        if let Err(e) = &result {
+            let channels = self.channels.take().into_iter().flatten();
+            abort(channels.filter(TcpChannel::is_open), &format!("the client gives up: {e}"));
+        }
+        result
     }
 }
 
@@ -373,6 +439,24 @@ fn apart(all: &[Option<At>]) -> ClientError {
         None => format!("party {party} holds none"),
     };
     ClientError::Apart(all.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
+}
+
+/// Whether a connection ended without a reason of its party.
+fn is_lost(e: &ClientError) -> bool {
+    use NetError::{Closed, Ended, Silent};
+    matches!(e, ClientError::Talk(TalkError::Net(Closed { .. } | Ended { .. } | Silent { .. })))
+}
+
+/// Why a connection that has ended is of no use: what its party said at the end, or that it ended.
+fn last_word(c: &mut TcpChannel) -> ClientError {
+    loop {
+        match hear::<Reply>(c, Talk::Reply) {
+            Ok(reply @ Reply::Failed { .. }) => return unexpected(c, reply),
+            // Its leave to send, from before it ended.
+            Ok(_) => {}
+            Err(e) => return e.into(),
+        }
+    }
 }
 
 fn unexpected(c: &TcpChannel, reply: Reply) -> ClientError {

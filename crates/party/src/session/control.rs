@@ -232,6 +232,20 @@ pub enum Request {
 }
 
 impl Request {
+    /// The same request under a new name: to be asked a second time, of parties that may know the first.
+    pub fn anew(&self) -> Request {
+        let mut again = self.clone();
+        match &mut again {
+            Request::Status { id }
+            | Request::Prepare { id, .. }
+            | Request::ShareWeights { id, .. }
+            | Request::BeginTraining { id, .. }
+            | Request::Resume { id, .. }
+            | Request::Run { id, .. } => *id = Id::fresh(),
+        }
+        again
+    }
+
     /// Its name.
     pub fn id(&self) -> Id {
         match self {

@@ -18,15 +18,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Connections of one place as a client, at a time. Each has a thread, a few descriptors and what its peer sends before
-/// it is read, and at most one request that waits. A place is one program, or a few that run at once.
-pub const CLIENT_CONNECTIONS: usize = 16;
+/// it is read, and at most one request that waits. A place is one program, or a few that run at once. With those of the
+/// other purposes it is what the listener lets a place have at all.
+pub const CLIENT_CONNECTIONS: usize = 12;
 
 /// Connections of one party that the service has not taken in yet. A party needs one, and dials again only where it found
 /// the one before dead.
-pub const PEER_CONNECTIONS: usize = 4;
+pub const PEER_CONNECTIONS: usize = 2;
 
 /// Calls of one place's `privet doctor` that are answered at a time.
-pub const DOCTORS: usize = 4;
+pub const DOCTORS: usize = 2;
 
 /// Largest request, bytes: a name and the public numbers of a run.
 const MAX_REQUEST: usize = 1 << 20;

@@ -7,7 +7,7 @@ use super::lead::take;
 use super::order::{Consent, Go, Order};
 use super::party::{Caller, Event, Service};
 use super::peers::{Others, abort};
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{Channel, Fault, TcpChannel};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -52,18 +52,23 @@ impl<F: Family> Service<F> {
         match self.peers.dial(0, Duration::from_secs(2)) {
             Ok(channel) => {
                 (self.log)("connected to party 0");
+                self.away = None;
                 Some(channel)
             }
             Err(cause) => {
                 while self.receive(Duration::ZERO) {}
-                if !self.pending.is_empty() || matches!(cause, NetError::Refused { .. }) {
+                // Once a cause: it is tried again many times.
+                if self.away.as_ref() != Some(&cause) {
                     (self.log)(&format!("party 0 cannot be reached: {cause}"));
+                    self.away = Some(cause.clone());
                 }
                 for caller in std::mem::take(&mut self.pending) {
                     let e = JobError::Unreachable { me: self.me, party: 0, cause: cause.clone() };
                     self.finish(vec![caller], Err(e));
                 }
-                std::thread::sleep(Duration::from_millis(200));
+                // Until somebody has changed a file there is no use in trying often.
+                let hopeless = matches!(cause.fault(), Fault::Incompatible | Fault::Configuration);
+                std::thread::sleep(Duration::from_millis(if hopeless { 1000 } else { 200 }));
                 None
             }
         }

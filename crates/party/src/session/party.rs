@@ -148,6 +148,7 @@ pub(super) fn serve_family<F: Family>(
         log: log.clone(),
         crew: crew.clone(),
         awaits_order: false,
+        away: None,
         order: None,
         leader: None,
         pending: Vec::new(),
@@ -171,6 +172,8 @@ pub(super) struct Service<F: Family> {
     pub crew: Crew,
     /// Not party 0: a thread holds the connection to party 0 and waits for its next order.
     pub awaits_order: bool,
+    /// Not party 0: why party 0 cannot be reached, as the log said last.
+    pub away: Option<NetError>,
     pub order: Option<(TcpChannel, Order)>,
     /// Not party 0: the connection to party 0 between two orders.
     pub leader: Option<TcpChannel>,
@@ -289,3 +292,6 @@ impl<F: Family> Service<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
