@@ -42,7 +42,11 @@ fn control(data: &[u8]) {
         assert_eq!(again.id(), found.id());
     }
     let _ = from_slice::<Reply>(data);
-    let _ = from_slice::<Order>(data);
+    if let Ok(order) = from_slice::<Order>(data) {
+        let ids = order.requests();
+        let twice = (1..ids.len()).any(|i| ids[..i].contains(&ids[i]));
+        assert!(!twice || order.well_formed().is_err());
+    }
     let _ = from_slice::<Consent>(data);
     let _ = from_slice::<Go>(data);
     let _ = from_slice::<DealRequest>(data);
