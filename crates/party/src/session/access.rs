@@ -138,7 +138,7 @@ impl<'a> Access<'a> {
 
     /// The party whose node file has the weights of a plan; none where the plan has no weights. An error where a client
     /// has to share them.
-    pub fn party_with_the_model(&self, plan: &Plan) -> Result<Option<u8>, ()> {
+    pub(super) fn party_with_the_model(&self, plan: &Plan) -> Result<Option<u8>, ()> {
         match self.places(&owners(Shared::Weights, plan))[..] {
             [] => Ok(None),
             [Place::Party(party)] => Ok(Some(party)),

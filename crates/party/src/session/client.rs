@@ -1,21 +1,21 @@
 //! The side of whoever owns data, the model, or the result: shares tensors, asks for runs, learns outputs.
 
+mod talk;
+
 use super::access::{Access, AccessError};
-use super::control::{Amount, At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
-use super::family::{Encoded, Outside, ResultError, outside};
-use super::links::{Links, Purpose};
+use super::control::{Amount, At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear};
+use super::family::{Outside, ResultError, outside};
+use super::links::Links;
 use super::outcome::Outcome;
-use super::owner::{OwnerError, Piece, Shared, encode, encode_all_states, owned, states};
-use super::peers::abort;
-use crate::config::Place;
-use privet_net::{Channel, NetError, TcpChannel, wait_any};
+use super::owner::{OwnerError, Shared, encode, encode_all_states, owned, states};
+use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::ir::{Op, Plan, Type};
 use privet_plan::program::ONLY_PLAN;
 use privet_plan::{EncodeError, FloatTensor, Program, encode_publics};
 use privet_ring::{FixedPoint, Ring};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use thiserror::Error;
 
 /// Why a client's request failed.
@@ -69,9 +69,6 @@ pub struct Prepared {
     /// Bytes of keys, of the party with the most; 0 where runs use up nothing.
     pub key_bytes: u64,
 }
-
-/// For a party whose connection ended to come back, where a request is asked once more.
-const COMING_BACK: Duration = Duration::from_secs(4);
 
 /// A client of a deployment.
 pub struct Client {
@@ -290,20 +287,6 @@ impl Client {
         self.links.config.roles().into_iter().map(str::to_owned).collect()
     }
 
-    /// Connections to all parties: those from before, or new ones where one of them has ended. A party that is not up
-    /// is waited for until `patience`.
-    fn connect(&mut self, patience: Duration) -> Result<&mut Vec<TcpChannel>, ClientError> {
-        let channels = match self.channels.take().filter(|all| all.iter().all(TcpChannel::is_open)) {
-            Some(channels) => channels,
-            None => {
-                let parties = 0..self.links.config.deployment.parties.len() as u8;
-                let dial = |party| self.links.dial_within(&Place::Party(party), Purpose::Client, patience);
-                parties.map(dial).collect::<Result<_, _>>()?
-            }
-        };
-        Ok(self.channels.insert(channels))
-    }
-
     /// Whether this client may ask for the beginning of a session of a plan; nobody is asked.
     pub fn may_share_weights(&self, plan: &str) -> Result<(), ClientError> {
         self.may_ask(&Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() })
@@ -313,66 +296,6 @@ impl Client {
         let config = &self.links.config;
         Access::new(&config.deployment, &self.program).callers(&config.node.me, request)?;
         Ok(())
-    }
-
-    /// Ask all parties for something that this client may ask for.
-    fn request(&mut self, request: &Request) -> Result<(), ClientError> {
-        self.may_ask(request)?;
-        // A connection kept from before may have died with a party that was restarted since.
-        let kept = self.channels.is_some();
-        match self.send(request) {
-            Err(_) if kept => self.send(request),
-            sent => sent,
-        }
-    }
-
-    /// Ask all parties for something, and share tensors for it once all of them say so. Until then nothing secret has been
-    /// sent. So where a connection ends while a party is waited for (it was restarted, and knows nothing of the request),
-    /// all parties are asked once more, under another name.
-    fn request_and_share(
-        &mut self,
-        request: &Request,
-        kind: Shared,
-        pieces: &[Piece],
-        encoded: &Encoded,
-    ) -> Result<(), ClientError> {
-        self.request(request)?;
-        match self.all_answer() {
-            Err(ended) if is_lost(&ended) => {
-                self.connect(COMING_BACK).map(drop).map_err(|_| ended)?;
-                self.send(&request.anew())?;
-                self.all_answer()?;
-            }
-            answered => answered?,
-        }
-        // Given up after an error, since a party may be in the middle of something.
-        let mut channels = self.channels.take().unwrap_or_default();
-        self.family.share(&mut channels, kind, pieces, encoded)?;
-        self.channels = Some(channels);
-        Ok(())
-    }
-
-    fn send(&mut self, request: &Request) -> Result<(), ClientError> {
-        let patience = self.links.config.deployment.timeouts.connect;
-        let channels = self.connect(patience)?;
-        let sent = channels.iter_mut().try_for_each(|c| Ok(say(c, Talk::Request, request)?));
-        self.or_give_up(sent)
-    }
-
-    /// Wait until every party has begun to answer; an error as soon as a connection ends without an answer. Nothing is
-    /// taken in.
-    fn all_answer(&mut self) -> Result<(), ClientError> {
-        let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
-        let mut waiting: Vec<&mut TcpChannel> = channels.iter_mut().collect();
-        let mut result = Ok(());
-        while let Some(first) = wait_any(waiting.iter_mut().map(|c| &mut **c), None) {
-            let channel = waiting.swap_remove(first);
-            if !channel.is_open() {
-                result = Err(last_word(channel));
-                break;
-            }
-        }
-        self.or_give_up(result)
     }
 
     /// The parties' answer to a request that ends with all of them at a step.
@@ -388,39 +311,6 @@ impl Client {
             }
             _ => Err(apart(&all)),
         }
-    }
-
-    /// Hear from every party, in whatever order they answer: where a connection ends meanwhile, nobody else is waited for.
-    fn hear_all<T>(
-        &mut self,
-        mut each: impl FnMut(&mut TcpChannel) -> Result<T, ClientError>,
-    ) -> Result<Vec<T>, ClientError> {
-        let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
-        let mut answers = BTreeMap::new();
-        let mut waiting: Vec<(usize, &mut TcpChannel)> = channels.iter_mut().enumerate().collect();
-        let mut result = Ok(());
-        while let Some(first) = wait_any(waiting.iter_mut().map(|(_, c)| &mut **c), None) {
-            let (party, channel) = waiting.swap_remove(first);
-            match each(channel) {
-                Ok(answer) => drop(answers.insert(party, answer)),
-                Err(e) => {
-                    result = Err(e);
-                    break;
-                }
-            }
-        }
-        self.or_give_up(result)?;
-        Ok(answers.into_values().collect())
-    }
-
-    /// After an error all connections are given up, since a party may be in the middle of something, or wait for one that
-    /// this client has lost. All are told why.
-    fn or_give_up(&mut self, result: Result<(), ClientError>) -> Result<(), ClientError> {
-        if let Err(e) = &result {
-            let channels = self.channels.take().into_iter().flatten();
-            abort(channels.filter(TcpChannel::is_open), &format!("the client gives up: {e}"));
-        }
-        result
     }
 }
 
@@ -439,24 +329,6 @@ fn apart(all: &[Option<At>]) -> ClientError {
         None => format!("party {party} holds none"),
     };
     ClientError::Apart(all.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
-}
-
-/// Whether a connection ended without a reason of its party.
-fn is_lost(e: &ClientError) -> bool {
-    use NetError::{Closed, Ended, Silent};
-    matches!(e, ClientError::Talk(TalkError::Net(Closed { .. } | Ended { .. } | Silent { .. })))
-}
-
-/// Why a connection that has ended is of no use: what its party said at the end, or that it ended.
-fn last_word(c: &mut TcpChannel) -> ClientError {
-    loop {
-        match hear::<Reply>(c, Talk::Reply) {
-            Ok(reply @ Reply::Failed { .. }) => return unexpected(c, reply),
-            // Its leave to send, from before it ended.
-            Ok(_) => {}
-            Err(e) => return e.into(),
-        }
-    }
 }
 
 fn unexpected(c: &TcpChannel, reply: Reply) -> ClientError {
