@@ -51,11 +51,11 @@ impl Client {
         encoded: &Encoded,
     ) -> Result<(), ClientError> {
         self.request(request)?;
-        match self.all_answer() {
+        match self.await_leader() {
             Err(ended) if is_lost(&ended) => {
                 self.connect(COMING_BACK).map(drop).map_err(|_| ended)?;
                 self.send(&request.anew())?;
-                self.all_answer()?;
+                self.await_leader()?;
             }
             answered => answered?,
         }
@@ -71,16 +71,19 @@ impl Client {
         self.or_give_up(sent)
     }
 
-    /// Wait until every party has begun to answer; an error as soon as a connection ends without an answer. Nothing is
-    /// taken in.
-    fn all_answer(&mut self) -> Result<(), ClientError> {
+    /// Wait until party 0 has begun to answer, which it does once all parties have consented or the request has failed; an
+    /// error as soon as any connection ends. Nothing is taken in.
+    fn await_leader(&mut self) -> Result<(), ClientError> {
         let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
-        let mut waiting: Vec<&mut TcpChannel> = channels.iter_mut().collect();
+        let mut waiting: Vec<(usize, &mut TcpChannel)> = channels.iter_mut().enumerate().collect();
         let mut result = Ok(());
-        while let Some(first) = wait_any(waiting.iter_mut().map(|c| &mut **c), None) {
-            let channel = waiting.swap_remove(first);
+        while let Some(first) = wait_any(waiting.iter_mut().map(|(_, c)| &mut **c), None) {
+            let (party, channel) = waiting.swap_remove(first);
             if !channel.is_open() {
                 result = Err(last_word(channel));
+                break;
+            }
+            if party == 0 {
                 break;
             }
         }
