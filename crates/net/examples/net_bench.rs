@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use privet_net::{
-    Channel, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, dial,
+    Channel, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, Terms, dial,
 };
 use serde_json::json;
 
@@ -83,7 +83,7 @@ fn connect(encrypted: bool) -> Result<(TcpChannel, TcpChannel), NetError> {
         identities.map(|id| if encrypted { Protection::Tls(id) } else { Protection::InsecurePlain });
     let [security0, security1] = protection;
     let [pin0, pin1] = pins;
-    let hello = |role: &str| Hello::new(role, [0; 16], [0; 32], "bench");
+    let hello = |role: &str| Hello::new(role, [0; 32], "bench", Terms::default());
     let patience = Duration::from_secs(10);
     let listener = Listener::bind("127.0.0.1:0", security0, vec![pin1])?;
     let address = listener.local_address()?;

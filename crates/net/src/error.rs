@@ -208,17 +208,19 @@ pub enum NetError {
         /// Start of the peer's plan hash.
         theirs: String,
     },
-    /// Different sessions.
+    /// Different deployments.
     #[error(
-        "{peer} is in session {theirs}, this party in session {ours}: an old process may still run; \
-         stop it and start the session again on all parties"
+        "the deployment files differ: {term} is `{ours}` here and `{theirs}` at {peer}; give every node the same \
+         deployment.toml"
     )]
-    SessionMismatch {
+    TermsMismatch {
         /// The peer's name.
         peer: String,
-        /// Start of this party's session id.
+        /// The first term that differs.
+        term: String,
+        /// Its value here.
         ours: String,
-        /// Start of the peer's session id.
+        /// The peer's value.
         theirs: String,
     },
     /// Different ideas of what the connection is for.

@@ -1,13 +1,17 @@
 //! What peers compare before the first step.
 
-use crate::NetError;
 use crate::fingerprint::hex;
 use crate::frame::{cut, printable};
+use crate::terms::Difference;
+use crate::{NetError, Terms};
 
 /// Number of the wire protocol that this build speaks; raised with every incompatible change.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 /// Largest encoded greeting, in bytes.
-pub const MAX_HELLO: usize = 512;
+pub const MAX_HELLO: usize = 4096;
+
+// The first two bytes of a connection tell a greeting's length from a TLS record; see `Line::hear`.
+const _: () = assert!(MAX_HELLO < 0x1403);
 
 const MAGIC: &[u8; 8] = b"privetHi";
 const MAX_TEXT: usize = 64;
@@ -23,38 +27,39 @@ pub struct Hello {
     pub privet_version: String,
     /// The sender's name in the deployment, for example `party 1` or `dealer`; at most 64 bytes.
     pub role: String,
-    /// The session all parties agreed on.
-    pub session: [u8; 16],
     /// Hash of the plan.
     pub plan_hash: [u8; 32],
     /// What the connection is for, for example `online` or `keys`; at most 64 bytes.
     pub purpose: String,
+    /// What the sender's deployment says that must be the same everywhere.
+    pub terms: Terms,
 }
 
 impl Hello {
     /// A greeting of this build.
-    pub fn new(role: &str, session: [u8; 16], plan_hash: [u8; 32], purpose: &str) -> Self {
+    pub fn new(role: &str, plan_hash: [u8; 32], purpose: &str, terms: Terms) -> Self {
         Self {
             protocol_version: PROTOCOL_VERSION,
             privet_version: env!("CARGO_PKG_VERSION").into(),
             role: role.into(),
-            session,
             plan_hash,
             purpose: purpose.into(),
+            terms,
         }
     }
 
-    /// Fixed layout: magic, version, session, plan hash, then three texts with a length byte each.
+    /// Magic, version, digest of the terms, plan hash, three texts with a length byte each, then the listed terms.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&self.protocol_version.to_le_bytes());
-        out.extend_from_slice(&self.session);
+        out.extend_from_slice(self.terms.digest());
         out.extend_from_slice(&self.plan_hash);
         for text in [&self.privet_version, &self.role, &self.purpose] {
             let text = cut(text, MAX_TEXT);
             out.push(text.len() as u8);
             out.extend_from_slice(text.as_bytes());
         }
+        self.terms.encode_list(&mut out);
         out
     }
 
@@ -77,8 +82,8 @@ impl Hello {
         }
         let mut version = [0; 4];
         version.copy_from_slice(take(4)?);
-        let (mut session, mut plan_hash) = ([0; 16], [0; 32]);
-        session.copy_from_slice(take(16)?);
+        let (mut digest, mut plan_hash) = ([0; 16], [0; 32]);
+        digest.copy_from_slice(take(16)?);
         plan_hash.copy_from_slice(take(32)?);
         let mut text = || -> Result<String, &'static str> {
             let len = usize::from(take(1)?[0]);
@@ -90,10 +95,11 @@ impl Hello {
         };
         let (privet_version, role, purpose) = (text()?, text()?, text()?);
         let protocol_version = u32::from_le_bytes(version);
-        if !rest.is_empty() && protocol_version == PROTOCOL_VERSION {
-            return Err("its greeting has bytes left over");
-        }
-        Ok(Self { protocol_version, privet_version, role, session, plan_hash, purpose })
+        let terms = match protocol_version == PROTOCOL_VERSION {
+            true => Terms::decode(digest, rest)?,
+            false => Terms::default(),
+        };
+        Ok(Self { protocol_version, privet_version, role, plan_hash, purpose, terms })
     }
 
     /// Refuses a peer that runs something else.
@@ -107,13 +113,12 @@ impl Hello {
             let (ours, theirs) = (self.privet_version.clone(), theirs.privet_version.clone());
             return Err(NetError::PrivetVersion { peer, ours, theirs });
         }
-        if self.session != theirs.session {
-            let (ours, theirs) = (hex(&self.session[..6]), hex(&theirs.session[..6]));
-            return Err(NetError::SessionMismatch { peer, ours, theirs });
-        }
         if self.plan_hash != theirs.plan_hash {
             let (ours, theirs) = (hex(&self.plan_hash[..6]), hex(&theirs.plan_hash[..6]));
             return Err(NetError::PlanMismatch { peer, ours, theirs });
+        }
+        if let Some(Difference { term, ours, theirs }) = self.terms.difference(&theirs.terms) {
+            return Err(NetError::TermsMismatch { peer, term, ours, theirs });
         }
         if self.purpose != theirs.purpose {
             let (ours, theirs) = (self.purpose.clone(), theirs.purpose.clone());

@@ -12,7 +12,7 @@
 //! | [`throttle`] | delay and rate of an emulated network, applied where frames are sent |
 //! | [`fault`] | drop, delay, truncate, flip, duplicate, reorder, swap, kill: for tests of the error paths |
 //! | [`certs`], [`fingerprint`] | identities without a certificate authority, pinned by fingerprint |
-//! | [`hello`] | what peers compare before the first step |
+//! | [`hello`], [`terms`] | what peers compare before the first step |
 //! | [`meter`] | bytes and rounds by phase |
 
 pub mod certs;
@@ -27,6 +27,7 @@ pub mod hello;
 pub mod mem;
 pub mod meter;
 pub mod tcp;
+pub mod terms;
 pub mod throttle;
 
 pub use certs::Identity;
@@ -37,4 +38,5 @@ pub use framed::{FrameFilter, Framed};
 pub use hello::Hello;
 pub use meter::{Meter, PhaseCount};
 pub use tcp::{Listener, Options, Pin, Pins, Protection, TcpChannel, TlsChannel, dial, wait_any};
+pub use terms::Terms;
 pub use throttle::NetworkProfile;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use common::{PATIENCE, hello, identities, meet, pin, protection};
+use common::{PATIENCE, hello, identities, meet, pin, protection, terms};
 use privet_net::{
     Channel, Fault, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, dial,
 };
@@ -54,7 +54,7 @@ fn every_difference_is_a_typed_error_on_both_sides() {
     let cases: [(Hello, Check); 5] = [
         (Hello { protocol_version: 99, ..base() }, |e| matches!(e, NetError::ProtocolVersion { .. })),
         (Hello { privet_version: "0.0.1".into(), ..base() }, |e| matches!(e, NetError::PrivetVersion { .. })),
-        (Hello { session: [8; 16], ..base() }, |e| matches!(e, NetError::SessionMismatch { .. })),
+        (Hello { terms: terms("semi-honest"), ..base() }, |e| matches!(e, NetError::TermsMismatch { .. })),
         (Hello { plan_hash: [8; 32], ..base() }, |e| matches!(e, NetError::PlanMismatch { .. })),
         (Hello { purpose: "keys".into(), ..base() }, |e| matches!(e, NetError::PurposeMismatch { .. })),
     ];
@@ -70,6 +70,12 @@ fn every_difference_is_a_typed_error_on_both_sides() {
     let (a, _) = meet(true, [hello("party 0"), Hello { plan_hash: [0xab; 32], ..base() }], defaults());
     let text = a.err().unwrap().to_string();
     assert!(text.starts_with("party 1 has plan abababababab, this party has plan 090909090909:"), "{text}");
+    // Each side names its own value as its own.
+    let weaker = Hello { terms: terms("semi-honest"), ..base() };
+    let (a, b) = meet(true, [hello("party 0"), weaker], defaults());
+    let told = [a, b].map(|result| result.err().unwrap().to_string());
+    assert!(told[0].contains("security is `malicious` here and `semi-honest` at party 1;"), "{told:?}");
+    assert!(told[1].contains("security is `semi-honest` here and `malicious` at party 0;"), "{told:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use privet_net::frame::{
     Decoder, Encoder, FrameError, HEADER_LEN, Header, Kind, MAX_CHUNK, chunk_at, parse_header,
 };
 use privet_net::hello::MAX_HELLO;
-use privet_net::{Fingerprint, Hello, NetworkProfile, Step};
+use privet_net::{Fingerprint, Hello, NetworkProfile, Step, Terms};
 use proptest::prelude::*;
 
 fn frame(step: &Step, message: &[u8]) -> Vec<u8> {
@@ -54,18 +54,33 @@ proptest! {
     #[test]
     fn any_bytes_are_a_greeting_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..700)) {
         let _ = Hello::decode(&bytes);
+        // The same after a good beginning, so that the terms are reached.
+        let mut greeting = Hello::new("party 1", [2; 32], "online", Terms::default()).encode();
+        greeting.extend_from_slice(&bytes);
+        if let Ok(hello) = Hello::decode(&greeting) {
+            prop_assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
+        }
     }
 
     #[test]
     fn greetings_come_back_and_cut_ones_are_refused(
-        role in "[a-z0-9 ü]{0,20}", purpose in "[a-z]{0,64}", session: [u8; 16], plan_hash: [u8; 32], cut in 0usize..100,
+        role in "[a-z0-9 ü]{0,20}", purpose in "[a-z]{0,64}", plan_hash: [u8; 32], cut in 0usize..100,
+        list in proptest::collection::vec(("[a-z ü]{0,50}", "[a-z0-9:]{0,100}"), 0..80),
     ) {
-        let hello = Hello::new(&role, session, plan_hash, &purpose);
+        let hello = Hello::new(&role, plan_hash, &purpose, Terms::new(list.clone()));
         let bytes = hello.encode();
         prop_assert!(bytes.len() <= MAX_HELLO);
-        prop_assert_eq!(Hello::decode(&bytes), Ok(hello));
-        prop_assert!(Hello::decode(&bytes[..bytes.len().saturating_sub(1 + cut)]).is_err());
-        prop_assert!(Hello::decode(&[&bytes[..], &[0]].concat()).is_err());
+        prop_assert_eq!(Hello::decode(&bytes), Ok(hello.clone()));
+        let texts = [&role, &purpose, &hello.privet_version].map(|t| 1 + t.len()).iter().sum::<usize>();
+        prop_assert!(Hello::decode(&bytes[..60 + texts - 1 - cut.min(59 + texts)]).is_err());
+        prop_assert!(Hello::decode(&[&bytes[..], &[1]].concat()).is_err());
+        // Cut anywhere it is an error, or differs.
+        let cut = Hello::decode(&bytes[..bytes.len().saturating_sub(1 + cut)]);
+        prop_assert!(cut.is_err() || cut.is_ok_and(|cut| hello.check(&cut).is_err()));
+        let mut other = list;
+        other.push(("one".into(), "more".into()));
+        let other = Hello { terms: Terms::new(other), ..hello.clone() };
+        prop_assert!(hello.check(&other).is_err() && other.check(&hello).is_err());
     }
 
     #[test]
@@ -82,9 +97,9 @@ proptest! {
 
 #[test]
 fn a_greeting_of_another_protocol_is_read_as_far_as_needed() {
-    let hello = Hello { protocol_version: 7, ..Hello::new("party 1", [1; 16], [2; 32], "online") };
+    let hello = Hello { protocol_version: 7, ..Hello::new("party 1", [2; 32], "online", Terms::default()) };
     let longer = [&hello.encode()[..], b"fields of the future"].concat();
-    assert_eq!(Hello::decode(&longer), Ok(hello));
+    assert!(Hello::decode(&longer).is_ok_and(|read| read.protocol_version == 7 && read.role == hello.role));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! What the operating system knows: memory, disks, limits, processor.
 
-use crate::report::Machine;
 use std::ffi::CString;
 use std::path::Path;
 
@@ -103,19 +102,6 @@ pub fn cuda_present() -> bool {
     // SAFETY: the name is a valid C string; loading the driver library runs only its own constructors. The
     // handle is kept, because the driver does not support being unloaded.
     unsafe { !libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL).is_null() }
-}
-
-impl Machine {
-    /// This machine; `device` is the name of the kernels' device in use.
-    pub fn here(device: &str) -> Machine {
-        Machine {
-            privet: env!("CARGO_PKG_VERSION").into(),
-            cpu: cpu_name(),
-            cores: cores(),
-            memory_bytes: total_memory_bytes().unwrap_or(0),
-            device: device.into(),
-        }
-    }
 }
 
 fn proc_kib(file: &str, key: &str) -> Option<u64> {

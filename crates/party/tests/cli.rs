@@ -351,12 +351,13 @@ fn broken_path() {
 
 #[test]
 fn doctor_calls_a_running_peer() {
+    use privet_net::{Hello, Options, Terms};
     use privet_net::{Identity, Listener, Pin, Protection};
-    use privet_party::{cli::probe, config::Place};
+    use privet_party::{config::Place, session::probe};
     let local = Local::new();
     let deployment = privet_party::config::load_deployment(&local.path("deployment.toml")).unwrap();
     let hash = privet_plan::Plan::from_json(PLAN.as_bytes()).unwrap().hash();
-    let serve = |folder: &str, plan: [u8; 32]| {
+    let serve = |folder: &str, plan: [u8; 32], terms: Terms| {
         let at = |f: &str| local.path(folder).join(f);
         let identity = Identity::load(&at("cert.pem"), &at("key.pem")).unwrap();
         let client = Place::Client("client".into());
@@ -366,21 +367,31 @@ fn doctor_calls_a_running_peer() {
         std::thread::spawn(move || {
             let call = listener.accept(std::time::Duration::from_secs(20))?;
             assert_eq!(call.hello().purpose, probe::PURPOSE);
-            probe::answer(call, &Place::Dealer, plan)
+            let hello = Hello::new(&Place::Dealer.to_string(), plan, probe::PURPOSE, terms);
+            probe::answer(call.answer(&hello, Options::default())?)
         })
     };
-    let running = serve("dealer", hash);
+    let running = serve("dealer", hash, deployment.terms());
     let (_, status, found, _) = local.finding("client", "dealer");
     assert_eq!(status, "ok", "{found}");
     running.join().unwrap().unwrap();
 
-    let other_plan = serve("dealer", [7; 32]);
+    let other_plan = serve("dealer", [7; 32], deployment.terms());
     let (code, status, found, remedy) = local.finding("client", "dealer");
     assert_eq!((code, status.as_str()), (4, "fail"), "{found}");
     assert!(found.contains("plan") && remedy.contains("same plan"), "{found} {remedy}");
     other_plan.join().unwrap().unwrap_err();
 
-    let impostor = serve("party1", hash);
+    let mut elsewhere = deployment.clone();
+    elsewhere.timeouts.step = std::time::Duration::from_secs(1);
+    let other_terms = serve("dealer", hash, elsewhere.terms());
+    let (code, status, found, remedy) = local.finding("client", "dealer");
+    assert_eq!((code, status.as_str()), (4, "fail"), "{found}");
+    assert!(found.contains("timeouts.step is `300 s` here and `1 s` at dealer"), "{found}");
+    assert!(remedy.contains("same deployment.toml"), "{remedy}");
+    other_terms.join().unwrap().unwrap_err();
+
+    let impostor = serve("party1", hash, deployment.terms());
     let (code, status, found, remedy) = local.finding("client", "dealer");
     assert_eq!((code, status.as_str()), (4, "fail"), "{found}");
     assert!(found.contains("fingerprint") && remedy.contains("--replace"), "{found} {remedy}");

@@ -7,7 +7,7 @@ use nodes::{FSS, Family, Nodes, REP3, REP3_SEMI_HONEST, named, numbers, small};
 use privet_net::fault::{Action, Faulty, When};
 use privet_net::{Channel, NetworkProfile, TcpChannel};
 use privet_party::config::{Loaded, Place, Protocol, Security};
-use privet_party::session::control::{Id, PartyRun, Reply, Request, Talk, TalkError, hear, say};
+use privet_party::session::control::{Amount, Id, PartyRun, Reply, Request, Talk, TalkError, hear, say};
 use privet_party::session::links::{Links, Purpose};
 use privet_party::session::order::{Consent, Go, Order};
 use privet_party::tensors::Tensors;
@@ -81,7 +81,7 @@ fn run_request(id: Id) -> Request {
 }
 
 fn prepare_request(id: Id, runs: u64) -> Request {
-    Request::Prepare { id, plan: ONLY_PLAN.into(), runs, checks: 0, stream: false }
+    Request::Prepare { id, plan: ONLY_PLAN.into(), amount: Amount { runs, checks: 0, stream: false } }
 }
 
 fn begin_from(owner: u8) -> Order {

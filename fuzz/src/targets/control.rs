@@ -2,9 +2,9 @@
 
 use crate::Target;
 use privet_party::report::{self, RunReport};
-use privet_party::session::control::{At, Id, PlanStatus, Reply, Request, Status};
+use privet_party::session::control::{Amount, At, Id, PlanStatus, Reply, Request, Status};
 use privet_party::session::family::fss::messages::{DealReply, DealRequest};
-use privet_party::session::order::{Consent, Go, Order, Start, Version};
+use privet_party::session::order::{Consent, Go, Order, Preparation, Start, Version};
 use serde_json::{from_slice, to_vec};
 
 /// Control messages, as the receiver parses them.
@@ -42,7 +42,11 @@ fn control(data: &[u8]) {
         assert_eq!(again.id(), found.id());
     }
     let _ = from_slice::<Reply>(data);
-    let _ = from_slice::<Order>(data);
+    if let Ok(order) = from_slice::<Order>(data) {
+        let ids = order.requests();
+        let twice = (1..ids.len()).any(|i| ids[..i].contains(&ids[i]));
+        assert!(!twice || order.well_formed().is_err());
+    }
     let _ = from_slice::<Consent>(data);
     let _ = from_slice::<Go>(data);
     let _ = from_slice::<DealRequest>(data);
@@ -57,8 +61,9 @@ fn control_seeds() -> Vec<Vec<u8>> {
     let plans = [(plan(), PlanStatus { sessions: 1, open: true, runs_left: Some(2), stream: None })].into();
     let reply = Reply::Status(Status { plans, training: Some(at), peers: true });
     let from = Some(Start { training: id, version: Version { step: 3, trail: id } });
+    let amount = Amount { runs: 2, checks: 1, stream: true };
     let seeds = [
-        to_vec(&Request::Prepare { id, plan: plan(), runs: 3, checks: 1, stream: true }),
+        to_vec(&Request::Prepare { id, plan: plan(), amount }),
         to_vec(&Request::Run { id, plan: plan(), from: Some(at), publics: [("rate".into(), 0.5)].into() }),
         to_vec(&Request::BeginTraining { id, checkpoint_every: 5 }),
         to_vec(&Request::Resume { id, training: id }),
@@ -76,15 +81,7 @@ fn control_seeds() -> Vec<Vec<u8>> {
         to_vec(&Order::BeginTraining { ids: vec![id], training: id, checkpoint_every: 5 }),
         to_vec(&Order::Resume { id, training: id }),
         to_vec(&vec![Version { step: 3, trail: id }]),
-        to_vec(&Order::Prepare {
-            id,
-            plan: plan(),
-            deal: id,
-            session: None,
-            runs: 2,
-            checks: 1,
-            stream: true,
-        }),
+        to_vec(&Order::Prepare { id, plan: plan(), what: Preparation { deal: id, session: None, amount } }),
         to_vec(&Order::BeginFrom { plan: plan(), owner: Some(1), session: id }),
         to_vec(&Consent::Declined { reason: "away".into() }),
         to_vec(&Go::Again),

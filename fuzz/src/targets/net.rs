@@ -6,7 +6,7 @@ use privet_net::certs::CertificateInfo;
 use privet_net::frame::{Decoder, Encoder, HEADER_LEN, Header, Kind, MAX_CHUNK, MAX_NAME, parse_header};
 use privet_net::hello::PROTOCOL_VERSION;
 use privet_net::mem::{MemOptions, pair_with};
-use privet_net::{Channel, Fingerprint, Hello, Identity, NetworkProfile, Step};
+use privet_net::{Channel, Fingerprint, Hello, Identity, NetworkProfile, Step, Terms};
 use std::time::Duration;
 
 /// A frame header from raw bytes, and a stream of them however it is cut.
@@ -135,12 +135,16 @@ fn hello(data: &[u8]) {
     if found.protocol_version == PROTOCOL_VERSION {
         assert_eq!(Hello::decode(&found.encode()), Ok(found.clone()));
     }
-    let ours = Hello::new("party 0", [1; 16], [2; 32], "online");
+    let ours = Hello::new("party 0", [2; 32], "online", terms());
     let _ = ours.check(&found).map_err(|e| e.to_string());
 }
 
 fn hello_seeds() -> Vec<Vec<u8>> {
-    vec![Hello::new("party 1", [1; 16], [2; 32], "online").encode()]
+    vec![Hello::new("party 1", [2; 32], "online", terms()).encode()]
+}
+
+fn terms() -> Terms {
+    Terms::new([("protocol", "rep3"), ("security", "malicious")].map(|(n, v)| (n.to_owned(), v.to_owned())))
 }
 
 /// Fingerprints and network profiles, as text.

@@ -37,7 +37,7 @@ impl NetError {
             ProtocolVersion { .. }
             | PrivetVersion { .. }
             | PlanMismatch { .. }
-            | SessionMismatch { .. }
+            | TermsMismatch { .. }
             | PurposeMismatch { .. }
             | WrongRole { .. }
             | TlsVersion { .. }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use privet_net::{
-    Channel, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, dial,
+    Channel, Hello, Identity, Listener, NetError, Options, Pin, Protection, Step, TcpChannel, Terms, dial,
 };
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -21,8 +21,13 @@ pub fn identities() -> &'static [Identity; 2] {
     IDS.get_or_init(|| ["party 0", "party 1"].map(|n| Identity::generate(n).unwrap()))
 }
 
+/// What both parties' deployments say, but for this.
+pub fn terms(security: &str) -> Terms {
+    Terms::new([("protocol", "rep3"), ("security", security)].map(|(n, v)| (n.to_owned(), v.to_owned())))
+}
+
 pub fn hello(role: &str) -> Hello {
-    Hello::new(role, [7; 16], [9; 32], "online")
+    Hello::new(role, [9; 32], "online", terms("malicious"))
 }
 
 pub fn protection(party: usize, encrypted: bool) -> Protection {

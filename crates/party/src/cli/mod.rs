@@ -12,7 +12,6 @@ mod init;
 mod measure;
 mod out;
 mod plan;
-pub mod probe;
 mod report;
 mod run;
 mod serve;

@@ -69,6 +69,10 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let (links, program) = serve::load(&args.config, "lan")?;
     super::plan::pick(&program, &args.plan)?;
     let mut client = Client::new(links, program);
+    if args.weights.is_some() {
+        // Before keys are dealt or used up for nothing.
+        client.may_share_weights(&args.plan).map_err(failed)?;
+    }
     let progress = progress::for_stderr(args.json);
     if let Some(runs) = args.prepare {
         progress.start(1, "dealing keys");

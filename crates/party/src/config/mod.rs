@@ -12,6 +12,7 @@ mod node;
 mod place;
 mod protocol;
 mod roles;
+mod terms;
 
 pub use address::Address;
 pub use card::Card;

@@ -296,3 +296,50 @@ fn write_node(dir: &Path) -> PathBuf {
     fs::write(&path, NODE).unwrap();
     path
 }
+
+#[test]
+fn every_key_that_nodes_must_agree_on_is_a_term_and_no_other() {
+    let base = deployment();
+    let terms = |text: &str| parse_deployment(text).unwrap().terms();
+    let first = |text: &str| terms(&base).difference(&terms(text)).map(|d| d.term);
+    for (from, to, term) in [
+        ("data_owner = \"client:alice\"", "data_owner = \"party:0\"", "roles.data_owner"),
+        ("model_owner = \"party:1\"", "model_owner = \"party:0\"", "roles.model_owner"),
+        ("receiver = \"client:alice\"", "receiver = \"party:0\"", "roles.receiver"),
+        ("[roles]", "[roles]\nlabel_owner = \"party:0\"", "roles.label_owner"),
+        ("step = 60", "step = 61", "timeouts.step"),
+        ("step = 60", "step = 60\nconnect = 7", "timeouts.connect"),
+        ("step = 60", "step = 60\nheartbeat = 7", "timeouts.heartbeat"),
+        (&*fp("0"), &*fp("other"), "the certificate of party:0"),
+        (&*fp("1"), &*fp("other"), "the certificate of party:1"),
+        (&*fp("dealer"), &*fp("other"), "the certificate of dealer"),
+        (&*fp("alice"), &*fp("other"), "the certificate of client:alice"),
+    ] {
+        let changed = base.replace(from, to);
+        assert_ne!(changed, base, "{from}");
+        assert_eq!(first(&changed).as_deref(), Some(term), "{from} to {to}");
+    }
+    let dealer = base.find("[dealer]").unwrap()..base.find("[clients.alice]").unwrap();
+    let third = format!("[parties.2]\naddress = \"c.example:1\"\nfingerprint = \"{}\"\n", fp("2"));
+    let mut rep3 = base.replace("protocol = \"fss\"", "protocol = \"rep3\"");
+    rep3.replace_range(dealer.start + 1..dealer.end + 1, &third);
+    assert_eq!(first(&rep3).as_deref(), Some("protocol"));
+    let weaker = rep3.replace("protocol = \"rep3\"", "protocol = \"rep3\"\nsecurity = \"semi-honest\"");
+    let difference = terms(&rep3).difference(&terms(&weaker)).unwrap();
+    assert_eq!(
+        [&*difference.term, &*difference.ours, &*difference.theirs],
+        ["security", "malicious", "semi-honest"]
+    );
+    // A node's own business.
+    let stranger = format!("[clients.eve]\nfingerprint = \"{}\"\n[roles]", fp("eve"));
+    for (from, to) in [
+        ("a.example:7701", "inside.example:1"),
+        ("name = \"hospital\"", "name = \"clinic\""),
+        ("plan = \"plan.json\"", "plan = \"other.json\""),
+        ("[roles]", &*stranger),
+    ] {
+        let changed = base.replace(from, to);
+        assert_ne!(changed, base, "{from}");
+        assert_eq!(first(&changed), None, "{from} to {to}");
+    }
+}

@@ -11,6 +11,7 @@ pub use from_run::{Observer, from_run};
 pub use html::render as html;
 pub use sums::{busiest, sum, verification};
 
+use crate::sys;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -221,6 +222,19 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// Kernel paths in use, for example `cpu (AMX int8, VAES-512)`.
     pub device: String,
+}
+
+impl Machine {
+    /// This machine; `device` is the name of the kernels' device in use.
+    pub fn here(device: &str) -> Machine {
+        Machine {
+            privet: env!("CARGO_PKG_VERSION").into(),
+            cpu: sys::cpu_name(),
+            cores: sys::cores(),
+            memory_bytes: sys::total_memory_bytes().unwrap_or(0),
+            device: device.into(),
+        }
+    }
 }
 
 /// Why a report could not be read.

@@ -1,11 +1,13 @@
 //! The side of whoever owns data, the model, or the result: shares tensors, asks for runs, learns outputs.
 
-use super::control::{At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear, say};
-use super::family::{Encoded, Outside, ResultError, outside};
-use super::links::{Links, Purpose};
+mod talk;
+
+use super::access::{Access, AccessError};
+use super::control::{Amount, At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear};
+use super::family::{Outside, ResultError, outside};
+use super::links::Links;
 use super::outcome::Outcome;
-use super::owner::{OwnerError, Piece, Shared, encode, encode_all_states, owned, states};
-use crate::config::Place;
+use super::owner::{OwnerError, Shared, encode, encode_all_states, owned, states};
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::ir::{Op, Plan, Type};
 use privet_plan::program::ONLY_PLAN;
@@ -39,14 +41,9 @@ pub enum ClientError {
     /// A result that does not have the plan's size, or on which parties disagree.
     #[error("{0}")]
     Result(#[from] ResultError),
-    /// No such plan.
-    #[error("there is no plan `{plan}` in the program, which has {names}")]
-    NoPlan {
-        /// What was asked for.
-        plan: String,
-        /// What there is.
-        names: String,
-    },
+    /// Not for this client to ask.
+    #[error("{0}")]
+    Access(#[from] AccessError),
     /// No states to start from.
     #[error("the parties hold no training: begin one, or resume yours")]
     NoTraining,
@@ -98,10 +95,7 @@ impl Client {
 
     /// A plan of the program.
     pub fn plan(&self, name: &str) -> Result<&Plan, ClientError> {
-        self.program.plan(name).ok_or_else(|| ClientError::NoPlan {
-            plan: name.to_owned(),
-            names: self.program.plans.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", "),
-        })
+        Ok(self.program.plan(name).ok_or_else(|| AccessError::no_plan(name, &self.program))?)
     }
 
     /// Whether connections are mutual TLS.
@@ -111,18 +105,18 @@ impl Client {
 
     /// How things stand at every party.
     pub fn status(&mut self) -> Result<Vec<Status>, ClientError> {
-        let id = Id::fresh();
-        let one = |c: &mut TcpChannel| {
-            say(c, Talk::Request, &Request::Status { id })?;
-            match hear(c, Talk::Reply)? {
+        let request = Request::Status { id: Id::fresh() };
+        let ask = |client: &mut Client| {
+            client.send(&request)?;
+            client.hear_all(|c| match hear(c, Talk::Reply)? {
                 Reply::Status(status) => Ok(status),
                 other => Err(unexpected(c, other)),
-            }
+            })
         };
         // A connection kept from before may have died with a party that was restarted since.
         let kept = self.channels.is_some();
-        match self.ask(one) {
-            Err(_) if kept => self.ask(one),
+        match ask(self) {
+            Err(_) if kept => ask(self),
             other => other,
         }
     }
@@ -136,7 +130,7 @@ impl Client {
     /// the model is shared again, or the open one's keys are used up. Time, and space until then, are
     /// `checks + 1` fold.
     pub fn prepare(&mut self, plan: &str, runs: u64, checks: u64) -> Result<Prepared, ClientError> {
-        self.ask_for_keys(plan, runs, checks, false)
+        self.ask_for_keys(plan, Amount { runs, checks, stream: false })
     }
 
     /// Have what `runs` runs of a plan use up come while they use it up: this returns when there is enough for the first
@@ -144,20 +138,12 @@ impl Client {
     /// (`ahead`, `disk_budget`, `memory_budget`). Where the stream ends early, the next run that lacks keys says why, and
     /// another preparation continues.
     pub fn prepare_stream(&mut self, plan: &str, runs: u64) -> Result<Prepared, ClientError> {
-        self.ask_for_keys(plan, runs, 0, true)
+        self.ask_for_keys(plan, Amount { runs, checks: 0, stream: true })
     }
 
-    fn ask_for_keys(
-        &mut self,
-        plan: &str,
-        runs: u64,
-        checks: u64,
-        stream: bool,
-    ) -> Result<Prepared, ClientError> {
-        self.plan(plan)?;
-        let (id, plan) = (Id::fresh(), plan.to_owned());
-        self.request(&Request::Prepare { id, plan, runs, checks, stream })?;
-        let all = self.ask(|c| match hear(c, Talk::Reply)? {
+    fn ask_for_keys(&mut self, plan: &str, amount: Amount) -> Result<Prepared, ClientError> {
+        self.request(&Request::Prepare { id: Id::fresh(), plan: plan.to_owned(), amount })?;
+        let all = self.hear_all(|c| match hear(c, Talk::Reply)? {
             Reply::Prepared { seconds, key_bytes } => Ok(Prepared { seconds, key_bytes }),
             other => Err(unexpected(c, other)),
         })?;
@@ -177,9 +163,9 @@ impl Client {
         let kind = Shared::Weights;
         let pieces = owned(kind.all(self.plan(plan)?), &self.roles());
         let encoded = encode(self.plan(plan)?, kind, &self.roles(), weights)?;
-        self.request(&Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() })?;
-        self.share(kind, &pieces, &encoded)?;
-        self.ask(|c| match hear(c, Talk::Reply)? {
+        let request = Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() };
+        self.request_and_share(&request, kind, &pieces, &encoded)?;
+        self.hear_all(|c| match hear(c, Talk::Reply)? {
             Reply::Done { .. } => Ok(()),
             other => Err(unexpected(c, other)),
         })?;
@@ -201,8 +187,8 @@ impl Client {
     ) -> Result<Id, ClientError> {
         let pieces = owned(states(&self.program), &self.roles());
         let encoded = encode_all_states(&self.program, &self.roles(), first)?;
-        self.request(&Request::BeginTraining { id: Id::fresh(), checkpoint_every })?;
-        self.share(Shared::States, &pieces, &encoded)?;
+        let request = Request::BeginTraining { id: Id::fresh(), checkpoint_every };
+        self.request_and_share(&request, Shared::States, &pieces, &encoded)?;
         Ok(self.hear_training()?.training)
     }
 
@@ -264,10 +250,10 @@ impl Client {
 
         let start = Instant::now();
         let (plan, publics) = (name.to_owned(), publics.clone());
-        self.request(&Request::Run { id: Id::fresh(), plan, from, publics })?;
-        self.share(kind, &pieces, &encoded)?;
+        let request = Request::Run { id: Id::fresh(), plan, from, publics };
+        self.request_and_share(&request, kind, &pieces, &encoded)?;
         let lens: Vec<usize> = mine.iter().map(|(_, ty)| self.family.result_bytes(ty)).collect();
-        let all = self.ask(|c| {
+        let all = self.hear_all(|c| {
             let account = match hear(c, Talk::Reply)? {
                 Reply::Done { account } => account,
                 other => return Err(unexpected(c, other)),
@@ -301,40 +287,20 @@ impl Client {
         self.links.config.roles().into_iter().map(str::to_owned).collect()
     }
 
-    /// Connections to all parties: those from before, or new ones where one of them has ended.
-    fn connect(&mut self) -> Result<&mut Vec<TcpChannel>, ClientError> {
-        let channels = match self.channels.take().filter(|all| all.iter().all(TcpChannel::is_open)) {
-            Some(channels) => channels,
-            None => {
-                let parties = 0..self.links.config.deployment.parties.len() as u8;
-                let dial = |party| self.links.dial(&Place::Party(party), Purpose::Client);
-                parties.map(dial).collect::<Result<_, _>>()?
-            }
-        };
-        Ok(self.channels.insert(channels))
+    /// Whether this client may ask for the beginning of a session of a plan; nobody is asked.
+    pub fn may_share_weights(&self, plan: &str) -> Result<(), ClientError> {
+        self.may_ask(&Request::ShareWeights { id: Id::fresh(), plan: plan.to_owned() })
     }
 
-    fn request(&mut self, request: &Request) -> Result<(), ClientError> {
-        // A connection kept from before may have died with a party that was restarted since.
-        let kept = self.channels.is_some();
-        match self.ask(|c| Ok(say(c, Talk::Request, request)?)) {
-            Err(_) if kept => self.ask(|c| Ok(say(c, Talk::Request, request)?)).map(drop),
-            other => other.map(drop),
-        }
-    }
-
-    fn share(&mut self, kind: Shared, pieces: &[Piece], encoded: &Encoded) -> Result<(), ClientError> {
-        self.connect()?;
-        // Given up after an error, since a party may be in the middle of something.
-        let mut channels = self.channels.take().unwrap_or_default();
-        self.family.share(&mut channels, kind, pieces, encoded)?;
-        self.channels = Some(channels);
+    fn may_ask(&self, request: &Request) -> Result<(), ClientError> {
+        let config = &self.links.config;
+        Access::new(&config.deployment, &self.program).callers(&config.node.me, request)?;
         Ok(())
     }
 
     /// The parties' answer to a request that ends with all of them at a step.
     fn hear_training(&mut self) -> Result<At, ClientError> {
-        let all = self.ask(|c| match hear(c, Talk::Reply)? {
+        let all = self.hear_all(|c| match hear(c, Talk::Reply)? {
             Reply::Training { at } => Ok(Some(at)),
             other => Err(unexpected(c, other)),
         })?;
@@ -345,19 +311,6 @@ impl Client {
             }
             _ => Err(apart(&all)),
         }
-    }
-
-    /// Do the same with every party; after an error all connections are given up, since a party may be in the
-    /// middle of something.
-    fn ask<T>(
-        &mut self,
-        each: impl FnMut(&mut TcpChannel) -> Result<T, ClientError>,
-    ) -> Result<Vec<T>, ClientError> {
-        let all: Result<_, _> = self.connect()?.iter_mut().map(each).collect();
-        if all.is_err() {
-            self.channels = None;
-        }
-        all
     }
 }
 

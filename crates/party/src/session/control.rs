@@ -94,7 +94,16 @@ pub fn say<T: Serialize>(channel: &mut dyn Channel, talk: Talk, message: &T) -> 
 
 /// Receive a control message.
 pub fn hear<T: DeserializeOwned>(channel: &mut dyn Channel, talk: Talk) -> Result<T, TalkError> {
-    let bytes = channel.recv_up_to(&talk.step(), MAX_CONTROL)?;
+    hear_up_to(channel, talk, MAX_CONTROL)
+}
+
+/// The same, of at most `max` bytes.
+pub fn hear_up_to<T: DeserializeOwned>(
+    channel: &mut dyn Channel,
+    talk: Talk,
+    max: usize,
+) -> Result<T, TalkError> {
+    let bytes = channel.recv_up_to(&talk.step(), max)?;
     serde_json::from_slice(&bytes).map_err(|e| TalkError::Garbled {
         peer: channel.peer().to_owned(),
         what: talk.step().name.to_string(),
@@ -156,6 +165,18 @@ impl std::fmt::Display for At {
     }
 }
 
+/// How much is to be prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Amount {
+    /// For how many runs.
+    pub runs: u64,
+    /// Sessions that the dealer deals beside the one to keep, for the parties to open and check.
+    pub checks: u64,
+    /// Be ready when there is enough for the first run; the rest comes while runs use it up.
+    pub stream: bool,
+}
+
 /// What a client asks of all parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
@@ -171,14 +192,8 @@ pub enum Request {
         id: Id,
         /// The plan, by its name in the program.
         plan: String,
-        /// How many.
-        runs: u64,
-        /// Sessions that the dealer deals beside the one to keep, for the parties to open and check.
-        #[serde(default)]
-        checks: u64,
-        /// Answer when there is enough for the first run; the rest comes while runs use it up.
-        #[serde(default)]
-        stream: bool,
+        /// How much.
+        amount: Amount,
     },
     /// Begin a session of a plan: share the model's weights.
     ShareWeights {
@@ -217,6 +232,20 @@ pub enum Request {
 }
 
 impl Request {
+    /// The same request under a new name: to be asked a second time, of parties that may know the first.
+    pub fn anew(&self) -> Request {
+        let mut again = self.clone();
+        match &mut again {
+            Request::Status { id }
+            | Request::Prepare { id, .. }
+            | Request::ShareWeights { id, .. }
+            | Request::BeginTraining { id, .. }
+            | Request::Resume { id, .. }
+            | Request::Run { id, .. } => *id = Id::fresh(),
+        }
+        again
+    }
+
     /// Its name.
     pub fn id(&self) -> Id {
         match self {

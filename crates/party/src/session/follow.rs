@@ -7,30 +7,16 @@ use super::lead::take;
 use super::order::{Consent, Go, Order};
 use super::party::{Caller, Event, Service};
 use super::peers::{Others, abort};
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{Channel, Fault, TcpChannel};
 use std::collections::BTreeMap;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
-
-/// Wait for party 0's next order on a thread of its own.
-fn await_order(mut leader: TcpChannel, events: Sender<Event>) {
-    leader.set_patience(None);
-    std::thread::spawn(move || {
-        let event = match hear::<Order>(&mut leader, Talk::Order) {
-            Ok(order) => Event::Order(Box::new((leader, order))),
-            Err(e) => Event::NoOrder(e),
-        };
-        let _ = events.send(event);
-    });
-}
 
 impl<F: Family> Service<F> {
     /// Keep a connection to party 0, do what it orders, and say meanwhile how things stand.
     pub(super) fn follow(&mut self) {
         if !self.awaits_order {
             let Some(leader) = self.leader.take().or_else(|| self.call_leader()) else { return };
-            self.awaits_order = true;
-            await_order(leader, self.events.clone());
+            self.awaits_order = self.await_order(leader);
         }
         self.answer_status();
         self.receive(Duration::from_secs(3600));
@@ -39,30 +25,58 @@ impl<F: Family> Service<F> {
         }
     }
 
+    /// Wait for party 0's next order on a thread of its own; false where the system gives none. It is vital: where it
+    /// panics, this party would hear no order any more.
+    fn await_order(&self, mut leader: TcpChannel) -> bool {
+        leader.set_patience(None);
+        let events = self.events.clone();
+        let wait = move || {
+            let event = match hear::<Order>(&mut leader, Talk::Order) {
+                Ok(order) => Event::Order(Box::new((leader, order))),
+                Err(e) => Event::NoOrder(e),
+            };
+            let _ = events.send(event);
+        };
+        match self.crew.vital("privet-order", wait) {
+            Ok(()) => true,
+            Err(e) => {
+                (self.log)(&format!("the system gives no thread to wait for orders: {e}"));
+                std::thread::sleep(Duration::from_secs(1));
+                false
+            }
+        }
+    }
+
     /// Dial party 0; meanwhile clients that come are told, not left hanging.
     fn call_leader(&mut self) -> Option<TcpChannel> {
         match self.peers.dial(0, Duration::from_secs(2)) {
             Ok(channel) => {
                 (self.log)("connected to party 0");
+                self.away = None;
                 Some(channel)
             }
             Err(cause) => {
                 while self.receive(Duration::ZERO) {}
-                if !self.pending.is_empty() || matches!(cause, NetError::Refused { .. }) {
+                // Once a cause: it is tried again many times.
+                if self.away.as_ref() != Some(&cause) {
                     (self.log)(&format!("party 0 cannot be reached: {cause}"));
+                    self.away = Some(cause.clone());
                 }
                 for caller in std::mem::take(&mut self.pending) {
                     let e = JobError::Unreachable { me: self.me, party: 0, cause: cause.clone() };
                     self.finish(vec![caller], Err(e));
                 }
-                std::thread::sleep(Duration::from_millis(200));
+                // Until somebody has changed a file there is no use in trying often.
+                let hopeless = matches!(cause.fault(), Fault::Incompatible | Fault::Configuration);
+                std::thread::sleep(Duration::from_millis(if hopeless { 1000 } else { 200 }));
                 None
             }
         }
     }
 
     fn follow_order(&mut self, mut leader: TcpChannel, order: &Order) {
-        let (callers, consent) = match self.callers_of(order) {
+        let callers = order.well_formed().map_err(JobError::Malformed).and_then(|()| self.callers_of(order));
+        let (callers, consent) = match callers {
             Ok(callers) => {
                 let consent = self.engine.consent(order, &callers);
                 (callers, consent)

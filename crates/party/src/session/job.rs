@@ -1,5 +1,6 @@
 //! Why a job failed, whatever the family.
 
+use super::access::AccessError;
 use super::checkpoint::CheckpointError;
 use super::control::{At, Id, TalkError};
 use super::owner::OwnerError;
@@ -75,9 +76,12 @@ pub enum JobError {
         /// Why.
         cause: NetError,
     },
-    /// A client without the role.
-    #[error("{0} has no role in this: see [roles] in the deployment file")]
-    NoRole(Place),
+    /// Who asked may not.
+    #[error("{0}")]
+    Access(#[from] AccessError),
+    /// An order that no honest party 0 gives.
+    #[error("party 0 gave an order that makes no sense ({0}): it is broken or cheats")]
+    Malformed(&'static str),
     /// No session.
     #[error("no session is open: the model owner must share the model first")]
     NotOpen,
@@ -93,14 +97,6 @@ pub enum JobError {
     /// Public numbers of a run are missing or out of range.
     #[error("{0}")]
     Publics(EncodeError),
-    /// No such plan.
-    #[error("there is no plan `{plan}` in the program, which has {names}")]
-    NoPlan {
-        /// What was asked for.
-        plan: String,
-        /// What there is.
-        names: String,
-    },
     /// Callers that take part in one job do not mean the same.
     #[error("{second} and {first} ask for different things in one job: {what}; agree first, then ask again")]
     Differ {

@@ -29,10 +29,14 @@ impl<F: Family> Service<F> {
 
     /// The callers of the next thing to do: one, or all that a run or the beginning of a training needs.
     fn next_job(&mut self) -> Option<Vec<Caller>> {
-        let needed: Vec<Vec<Place>> =
-            self.pending.iter().map(|c| self.engine.places_of(&c.request)).collect();
-        // Whoever has no part in what it asks for is told so by the engine.
-        let alone = |i: &usize| !needed[*i].contains(&self.pending[*i].place);
+        let access = self.engine.access();
+        let needed: Vec<Vec<Place>> = self
+            .pending
+            .iter()
+            // Whoever may not ask for it is told so by the engine, as a caller for itself.
+            .map(|c| access.callers(&c.place, &c.request).unwrap_or_else(|_| vec![c.place.clone()]))
+            .collect();
+        let alone = |i: &usize| needed[*i] == [self.pending[*i].place.clone()];
         let picked = (0..needed.len()).find(alone).map(|i| vec![i]);
         let picked = picked.or_else(|| (0..needed.len()).find_map(|i| self.together(i, &needed[i])));
         let picked = picked.or_else(|| self.at_odds(&needed))?;
@@ -86,6 +90,8 @@ impl<F: Family> Service<F> {
     }
 
     fn lead_order(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
+        // Before a session is begun, and keys are used up, for somebody who has no part in it.
+        self.engine.admitted(callers)?;
         if let Some(Request::Run { plan, .. }) = callers.first().map(|c| &c.request)
             && let Some(order) = self.engine.order_before_run(plan)?
         {

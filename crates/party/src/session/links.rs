@@ -1,6 +1,6 @@
 //! Connections of a deployment: who may connect, and how this node dials the others.
 
-use crate::cli::probe;
+use super::probe;
 use crate::config::{Loaded, Place};
 use privet_net::tcp::Incoming;
 use privet_net::{
@@ -18,20 +18,27 @@ pub enum Purpose {
     Client,
     /// Keys from the dealer.
     Keys,
+    /// `privet doctor`.
+    Doctor,
 }
 
 impl Purpose {
-    fn word(self) -> &'static str {
+    /// Every purpose.
+    pub const ALL: [Purpose; 4] = [Purpose::Parties, Purpose::Client, Purpose::Keys, Purpose::Doctor];
+
+    /// As greetings have it.
+    pub fn word(self) -> &'static str {
         match self {
             Purpose::Parties => "parties",
             Purpose::Client => "client",
             Purpose::Keys => "keys",
+            Purpose::Doctor => probe::PURPOSE,
         }
     }
 
     /// From a greeting.
     pub fn parse(word: &str) -> Option<Purpose> {
-        [Purpose::Parties, Purpose::Client, Purpose::Keys].into_iter().find(|p| p.word() == word)
+        Purpose::ALL.into_iter().find(|p| p.word() == word)
     }
 }
 
@@ -68,13 +75,14 @@ impl Links {
     }
 
     fn hello(&self, purpose: Purpose) -> Hello {
-        Hello::new(&self.config.node.me.to_string(), [0; 16], self.program, purpose.word())
+        let Loaded { node, deployment } = &self.config;
+        Hello::new(&node.me.to_string(), self.program, purpose.word(), deployment.terms())
     }
 
     fn options(&self, purpose: Purpose) -> Options {
         let network = match purpose {
             Purpose::Parties => self.network,
-            Purpose::Client | Purpose::Keys => NetworkProfile::LAN,
+            Purpose::Client | Purpose::Keys | Purpose::Doctor => NetworkProfile::LAN,
         };
         let heartbeat = self.config.deployment.timeouts.heartbeat;
         Options { network, heartbeat, silence: 6 * heartbeat, filter: None }
@@ -89,29 +97,50 @@ impl Links {
         Listener::bind(&address, self.security.clone(), others.map(|p| self.pin(&p)).collect())
     }
 
+    /// Who calls, for what. An error where the deployment knows no such place or purpose.
+    pub fn called_by(&self, caller: &Incoming) -> Result<(Place, Purpose), NetError> {
+        let hello = caller.hello();
+        match (hello.role.parse::<Place>(), Purpose::parse(&hello.purpose)) {
+            (Ok(place), Some(purpose)) => Ok((place, purpose)),
+            _ => {
+                let (claimed, pinned) = (hello.role.clone(), "a place of the deployment".into());
+                Err(NetError::WrongRole { claimed, pinned })
+            }
+        }
+    }
+
+    /// Turn a caller away; `reason` is public.
+    pub fn refuse(&self, caller: Incoming, reason: &str) {
+        caller.refuse(&self.hello(Purpose::Client), reason);
+    }
+
+    /// Answer a caller that is welcome.
+    pub fn answer(&self, caller: Incoming, purpose: Purpose) -> Result<TcpChannel, NetError> {
+        caller.answer(&self.hello(purpose), self.options(purpose))
+    }
+
+    /// Answer a `privet doctor`.
+    pub fn answer_doctor(&self, caller: Incoming) -> Result<(), NetError> {
+        probe::answer(self.answer(caller, Purpose::Doctor)?)
+    }
+
     /// Answer a `privet doctor`; gives other callers back.
     pub fn without_doctors(&self, caller: Incoming) -> Option<Incoming> {
         if caller.hello().purpose != probe::PURPOSE {
             return Some(caller);
         }
         // The doctor reports what is wrong; here it is nothing that a job depends on.
-        let _ = probe::answer(caller, &self.config.node.me, self.program);
+        let _ = self.answer_doctor(caller);
         None
     }
 
-    /// Answer a caller.
+    /// Answer any caller.
     pub fn welcome(&self, caller: Incoming) -> Result<(TcpChannel, Place, Purpose), NetError> {
-        let (place, purpose) =
-            (caller.hello().role.parse::<Place>(), Purpose::parse(&caller.hello().purpose));
-        match (place, purpose) {
-            (Ok(place), Some(purpose)) => {
-                let channel = caller.answer(&self.hello(purpose), self.options(purpose))?;
-                Ok((channel, place, purpose))
-            }
-            _ => {
-                let (claimed, pinned) = (caller.hello().role.clone(), "a place of the deployment".into());
-                caller.refuse(&self.hello(Purpose::Client), "unknown place or purpose");
-                Err(NetError::WrongRole { claimed, pinned })
+        match self.called_by(&caller) {
+            Ok((place, purpose)) => Ok((self.answer(caller, purpose)?, place, purpose)),
+            Err(e) => {
+                self.refuse(caller, "unknown place or purpose");
+                Err(e)
             }
         }
     }

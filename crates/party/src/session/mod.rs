@@ -1,8 +1,10 @@
 //! Sessions between processes: the parties' and the dealer's services, and the client's side.
 
+pub mod access;
 pub mod checkpoint;
 pub mod client;
 pub mod control;
+mod door;
 mod engine;
 pub mod family;
 mod follow;
@@ -15,5 +17,8 @@ pub mod outcome;
 pub mod owner;
 pub mod party;
 mod peers;
+pub mod probe;
 mod states;
-mod training;
+#[cfg(test)]
+mod testing;
+mod threads;

@@ -1,8 +1,11 @@
 //! What party 0 orders, and how the others answer.
 
-use super::control::Id;
+use super::control::{Amount, Id};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most requests that one order is about: one of each place, of which a deployment has fewer.
+const MOST_REQUESTS: usize = 8192;
 
 /// Party 0's orders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -14,17 +17,8 @@ pub enum Order {
         id: Id,
         /// The plan.
         plan: String,
-        /// Name of the deal, new every time.
-        deal: Id,
-        /// Add to this session; a new one otherwise.
-        session: Option<Id>,
-        /// For how many runs.
-        runs: u64,
-        /// Sessions to open and check; where there are any, `session` is none.
-        checks: u64,
-        /// Whether it goes on after the first run's part is there.
-        #[serde(default)]
-        stream: bool,
+        /// What.
+        what: Preparation,
     },
     /// Begin a session.
     Begin {
@@ -76,6 +70,19 @@ pub enum Order {
         /// The training.
         training: Id,
     },
+}
+
+/// What is to be prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preparation {
+    /// Name of the deal, new every time, the same at all parties.
+    pub deal: Id,
+    /// Add to this session; a new one otherwise. None where sessions are opened and checked: one that is open would be
+    /// revealed by that.
+    pub session: Option<Id>,
+    /// How much, as the client asked.
+    pub amount: Amount,
 }
 
 /// The states that a run starts from.
@@ -134,6 +141,26 @@ impl Order {
             Order::Prepare { id, .. } | Order::Begin { id, .. } | Order::Resume { id, .. } => vec![*id],
             Order::BeginFrom { .. } => Vec::new(),
             Order::Run { ids, .. } | Order::BeginTraining { ids, .. } => ids.clone(),
+        }
+    }
+
+    /// Refuses an order that no honest party 0 gives, whatever is open here. Every party calls this first: what comes
+    /// after counts on it.
+    pub fn well_formed(&self) -> Result<(), &'static str> {
+        let ids = self.requests();
+        if ids.len() > MOST_REQUESTS {
+            return Err("it names more requests than a deployment has places");
+        }
+        if ids.iter().collect::<BTreeSet<_>>().len() < ids.len() {
+            return Err("it names a request twice");
+        }
+        match self {
+            Order::Prepare { what: Preparation { session: Some(_), amount, .. }, .. }
+                if amount.checks > 0 =>
+            {
+                Err("it has keys of an open session checked, which would reveal them")
+            }
+            _ => Ok(()),
         }
     }
 

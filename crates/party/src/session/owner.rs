@@ -55,11 +55,18 @@ impl Shared {
 
 /// Every role that a program names: of owners and of receivers, in order, each once.
 pub fn roles(program: &Program) -> Vec<String> {
-    let plans = || program.plans.iter().map(|p| &p.plan);
+    in_order(program.plans.iter().flat_map(|p| roles_of(&p.plan)))
+}
+
+/// The same of one plan.
+pub fn roles_of(plan: &Plan) -> Vec<String> {
     let kinds = [Shared::Inputs, Shared::Weights, Shared::States];
-    let owners = plans().flat_map(|plan| kinds.into_iter().flat_map(|kind| kind.all(plan))).map(|p| p.owner);
-    let receivers = plans().flat_map(|plan| &plan.outputs).map(|o| o.to.clone());
-    let mut roles: Vec<String> = owners.chain(receivers).collect();
+    let owners = kinds.into_iter().flat_map(|kind| kind.all(plan)).map(|p| p.owner);
+    in_order(owners.chain(plan.outputs.iter().map(|o| o.to.clone())))
+}
+
+fn in_order(roles: impl Iterator<Item = String>) -> Vec<String> {
+    let mut roles: Vec<String> = roles.collect();
     roles.sort();
     roles.dedup();
     roles

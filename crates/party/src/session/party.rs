@@ -1,23 +1,26 @@
 //! A party's service: clients ask all parties, party 0 decides the order of things, all do them.
 //!
-//! One thread (the service) owns keys, session and the connections between the parties; a thread a client waits for
-//! that client's next request. Everything that touches keys happens in the service.
+//! One thread (the service) owns keys, session and the connections between the parties; the door (`door.rs`) takes calls,
+//! and a thread a client waits for that client's next request. Everything that touches keys happens in the service.
 
-use super::control::{Reply, Request, Status, Talk, TalkError, hear, say};
+use super::control::{Reply, Request, Status, Talk, TalkError, say};
+use super::door::{Door, Seat, await_request};
 use super::engine::{Engine, Served};
 use super::family::{Family, Fss, Rep3};
 use super::job::JobError;
-use super::links::{Links, Purpose};
+use super::links::Links;
 use super::order::Order;
 use super::peers::Peers;
+use super::threads::{Crew, Watch};
 use crate::config::{Place, Protocol};
 use crate::store::{Store, StoreError, in_full};
 use privet_kernels::Device;
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{NetError, TcpChannel};
 use privet_plan::program::NamedPlan;
 use privet_plan::{Plan, Program};
 use privet_rep3::PartyId;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -40,6 +43,15 @@ pub enum ServeError {
         "this node is {0}, not a party: `me` in its node file must be \"party:0\", \"party:1\" and so on"
     )]
     NotAParty(Place),
+    /// The system gives no threads.
+    #[error("a thread cannot be started: {0}; raise the limits of this user (`ulimit -u`)")]
+    Thread(#[from] io::Error),
+    /// A thread without which nothing is served has panicked.
+    #[error(
+        "thread {0} panicked, as an earlier line says, so this party serves nobody any more: start it again, and report \
+         this as a bug"
+    )]
+    Panicked(String),
 }
 
 /// A client with a request that waits to be served.
@@ -49,17 +61,21 @@ pub(super) struct Caller {
     pub request: Request,
     /// It was told to send tensors, so it may be in the middle of that.
     pub granted: bool,
+    /// Its share of the connections that its place may have.
+    pub seat: Seat,
 }
 
 /// What wakes the service.
 pub(super) enum Event {
     Caller(Box<Caller>),
     /// Another party dialled.
-    Peer(u8, Box<TcpChannel>),
+    Peer(u8, Box<TcpChannel>, Seat),
     /// Party 0's next order, with the connection it came on.
     Order(Box<(TcpChannel, Order)>),
     /// The connection to party 0 ended.
     NoOrder(TalkError),
+    /// A place has no seat left: those who left while they waited are to give theirs up.
+    Crowded,
 }
 
 /// Serve until the process ends.
@@ -110,7 +126,8 @@ fn served<F>(
     program.plans.iter().map(one).collect()
 }
 
-fn serve_family<F: Family>(
+/// Returns when a vital thread has panicked, and with an error before that.
+pub(super) fn serve_family<F: Family>(
     me: u8,
     links: Arc<Links>,
     program: Arc<Program>,
@@ -120,6 +137,7 @@ fn serve_family<F: Family>(
     let listener = links.listen()?;
     log(&format!("party {me} listens on {}", listener.local_address()?));
     let (events, inbox) = channel();
+    let (crew, watch): (Crew, Watch) = Crew::new();
     let service = Service {
         me,
         engine: Engine::new(me, links.clone(), program, plans, log.clone()),
@@ -128,53 +146,17 @@ fn serve_family<F: Family>(
         inbox,
         events: events.clone(),
         log: log.clone(),
+        crew: crew.clone(),
         awaits_order: false,
+        away: None,
         order: None,
         leader: None,
         pending: Vec::new(),
     };
-    std::thread::spawn(move || service.run());
-    loop {
-        let caller = match listener.accept(Duration::from_secs(3600)) {
-            Ok(caller) => caller,
-            Err(NetError::Timeout { .. }) => continue,
-            Err(e) => {
-                log(&format!("refused a connection: {e}"));
-                continue;
-            }
-        };
-        let (links, events, log) = (links.clone(), events.clone(), log.clone());
-        std::thread::spawn(move || {
-            let Some(caller) = links.without_doctors(caller) else { return };
-            match links.welcome(caller) {
-                Ok((channel, Place::Party(party), Purpose::Parties)) if party > me => {
-                    let _ = events.send(Event::Peer(party, Box::new(channel)));
-                }
-                Ok((channel, place, Purpose::Client)) => await_request(channel, place, events, log),
-                Ok((mut channel, place, _)) => {
-                    log(&format!("refused {place}: it called for something that this party does not serve"));
-                    channel.abort("this party does not serve that");
-                }
-                Err(e) => log(&format!("lost a connection: {e}")),
-            }
-        });
-    }
-}
-
-/// Wait for a client's next request on a thread of its own.
-fn await_request(mut channel: TcpChannel, place: Place, events: Sender<Event>, log: Log) {
-    channel.set_patience(None);
-    std::thread::spawn(move || match hear::<Request>(&mut channel, Talk::Request) {
-        Ok(request) => {
-            let caller = Caller { channel, place, request, granted: false };
-            let _ = events.send(Event::Caller(Box::new(caller)));
-        }
-        Err(TalkError::Net(_)) => log(&format!("{place} left")),
-        Err(e) => {
-            log(&format!("{place}: {e}"));
-            channel.abort("the request cannot be read");
-        }
-    });
+    crew.vital("privet-service", move || service.run())?;
+    let door = Door::new(me, links, events, log);
+    crew.vital("privet-door", move || door.take_calls(&listener))?;
+    Err(ServeError::Panicked(watch.first_death()))
 }
 
 /// A party between jobs. How party 0 leads is in `lead.rs`, how the others follow in `follow.rs`.
@@ -187,8 +169,11 @@ pub(super) struct Service<F: Family> {
     pub inbox: Receiver<Event>,
     pub events: Sender<Event>,
     pub log: Log,
+    pub crew: Crew,
     /// Not party 0: a thread holds the connection to party 0 and waits for its next order.
     pub awaits_order: bool,
+    /// Not party 0: why party 0 cannot be reached, as the log said last.
+    pub away: Option<NetError>,
     pub order: Option<(TcpChannel, Order)>,
     /// Not party 0: the connection to party 0 between two orders.
     pub leader: Option<TcpChannel>,
@@ -230,7 +215,8 @@ impl<F: Family> Service<F> {
     pub fn receive(&mut self, wait: Duration) -> bool {
         match self.inbox.recv_timeout(wait) {
             Ok(Event::Caller(caller)) => self.pending.push(*caller),
-            Ok(Event::Peer(party, channel)) => {
+            Ok(Event::Peer(party, channel, seat)) => {
+                drop(seat);
                 (self.log)(&format!("party {party} connected"));
                 self.peers.put(party, *channel);
             }
@@ -242,6 +228,7 @@ impl<F: Family> Service<F> {
                 self.awaits_order = false;
                 (self.log)(&format!("no order from party 0: {e}"));
             }
+            Ok(Event::Crowded) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
         // Whoever left while waiting must not be part of a run; nobody else would remove it.
@@ -299,9 +286,12 @@ impl<F: Family> Service<F> {
             }
             // A client that may be in the middle of sending starts over with a fresh connection.
             if result.is_ok() || !caller.granted {
-                caller.granted = false;
-                await_request(caller.channel, caller.place, self.events.clone(), self.log.clone());
+                let Caller { channel, place, seat, .. } = caller;
+                await_request(channel, place, seat, self.events.clone(), &self.log);
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

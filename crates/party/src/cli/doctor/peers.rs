@@ -1,8 +1,8 @@
 //! Checks of the network: this node's port, and the way to every other node that listens.
 
 use super::{Findings, Patient};
-use crate::cli::probe;
 use crate::config::{Address, Place};
+use crate::session::probe;
 use privet_net::{NetError, Protection};
 use std::net::TcpListener;
 use std::time::Duration;
@@ -22,7 +22,14 @@ pub(super) fn examine(patient: &Patient, timeout: Duration, findings: &mut Findi
     let call = |place: &Place, address: &Address| {
         let fingerprint = *deployment.fingerprint(place)?;
         let address = address.to_string();
-        Some(probe::call(&address, &security, (place, fingerprint), me, plan_hash, timeout))
+        Some(probe::call(
+            &address,
+            &security,
+            (place, fingerprint),
+            me,
+            (plan_hash, deployment.terms()),
+            timeout,
+        ))
     };
     if let Some(address) = deployment.address(me) {
         let bind = patient.node.listen.as_ref().unwrap_or(address);
@@ -65,7 +72,12 @@ fn is_pinned(result: &Result<probe::Answer, NetError>) -> bool {
     use NetError::*;
     matches!(
         result,
-        Ok(_) | Err(CertificateRefused { .. } | Aborted { .. } | WrongRole { .. } | PlanMismatch { .. })
+        Ok(_)
+            | Err(CertificateRefused { .. }
+                | Aborted { .. }
+                | WrongRole { .. }
+                | PlanMismatch { .. }
+                | TermsMismatch { .. })
     )
 }
 
@@ -89,7 +101,9 @@ fn peer(place: &Place, address: &Address, result: Result<probe::Answer, NetError
             let ms = answer.round_trip_s * 1e3;
             findings.ok(
                 check,
-                format!("{address} answers with the pinned certificate and the same plan, {ms:.0} ms"),
+                format!(
+                    "{address} answers with the pinned certificate, the same plan and deployment, {ms:.0} ms"
+                ),
             );
         }
         Err(NetError::Aborted { reason, .. }) => {
@@ -120,6 +134,11 @@ fn remedy(place: &Place, e: &NetError) -> String {
         }
         NetError::PlanMismatch { .. } => {
             "give every node the same plan file (`privet plan show` prints its hash)".into()
+        }
+        NetError::TermsMismatch { .. } => {
+            format!(
+                "agree with the operator of {place} which is right, then give every node the same deployment.toml"
+            )
         }
         NetError::PrivetVersion { .. } | NetError::ProtocolVersion { .. } => {
             "install the same version of privet everywhere".into()

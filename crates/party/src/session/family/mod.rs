@@ -6,6 +6,7 @@ mod rep3;
 
 use super::control::{Id, KeyStream};
 use super::job::JobError;
+use super::order::Preparation;
 use super::owner::{OwnerError, Piece, Shared};
 use super::peers::Others;
 use crate::config::Protocol;
@@ -37,21 +38,6 @@ pub(super) struct Given<'a, F: Family> {
     pub states: &'a F::States,
     /// The plan's public numbers, in the rings of their nodes.
     pub publics: &'a BTreeMap<String, u64>,
-}
-
-/// What is to be prepared.
-#[derive(Clone, Debug)]
-pub(super) struct Preparation {
-    /// Name of the deal, the same at all parties.
-    pub deal: Id,
-    /// Add to this session; a new one otherwise.
-    pub session: Option<Id>,
-    /// For how many runs.
-    pub runs: u64,
-    /// Sessions to open and check.
-    pub checks: u64,
-    /// Be ready with the first run's part; the rest comes while runs use it up.
-    pub stream: bool,
 }
 
 /// What a run gave a party.

@@ -7,6 +7,7 @@ use super::messages::{DealReply, DealRequest};
 use crate::config::Place;
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::links::{Links, Purpose};
+use crate::session::threads::aside;
 use crate::store::format::RecordSink;
 use crate::store::hex;
 use privet_kernels::Device;
@@ -59,9 +60,11 @@ pub fn serve(
                 continue;
             }
         };
-        let (links, log) = (links.clone(), log.clone());
+        let (links, told) = (links.clone(), log.clone());
         let (waiting, desk) = (waiting.clone(), desk.clone());
-        std::thread::spawn(move || {
+        // Of what deals share there are only tables, which are whole between two calls: a panic ends its own deal.
+        aside("privet-deal", &told.clone(), move || {
+            let log = told;
             let Some(caller) = links.without_doctors(caller) else { return };
             let pair =
                 links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {

@@ -13,11 +13,12 @@ mod stream;
 
 pub(super) use owner::FssOutside;
 
-use super::{Encoded, Family, Given, Held, Preparation, Ran};
+use super::{Encoded, Family, Given, Held, Ran};
 use crate::config::{Node, Place};
-use crate::session::control::{Id, KeyStream, Reply, Talk, say};
+use crate::session::control::{Amount, Id, KeyStream, Reply, Talk, say};
 use crate::session::job::JobError;
 use crate::session::links::{Links, Purpose};
+use crate::session::order::Preparation;
 use crate::session::owner::{OwnerError, Piece, Shared, states as states_of};
 use crate::session::party::Log;
 use crate::session::peers::Others;
@@ -364,12 +365,12 @@ impl Family for Fss {
 
     /// Each party sees to the deployment's demand by itself, whoever asks for less.
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
-        let (asked, least) = (what.checks, self.least_checks());
-        match what {
-            Preparation { stream: true, .. } if asked > 0 => Err(FssError::CheckedStream.into()),
-            Preparation { stream: true, .. } if least > 0 => Err(FssError::UncheckedStream { least }.into()),
+        let (asked, least) = (what.amount.checks, self.least_checks());
+        match what.amount {
+            Amount { stream: true, .. } if asked > 0 => Err(FssError::CheckedStream.into()),
+            Amount { stream: true, .. } if least > 0 => Err(FssError::UncheckedStream { least }.into()),
             _ if asked < least => Err(FssError::FewChecks { asked, least }.into()),
-            Preparation { session: Some(_), .. } if what.session != self.session_to_extend(asked) => {
+            _ if what.session.is_some() && what.session != self.session_to_extend(asked) => {
                 Err(FssError::CheckedSession.into())
             }
             _ => Ok(()),
@@ -404,7 +405,7 @@ impl Family for Fss {
 
     fn prepare(&mut self, what: &Preparation, others: &mut Others) -> Result<u64, JobError> {
         let start = Instant::now();
-        let Preparation { deal, session, runs, checks, stream } = *what;
+        let Preparation { deal, session, amount: Amount { runs, checks, stream } } = *what;
         let request = DealRequest { deal, plan: hex(&self.plan_hash), session, runs, checks };
         let bytes = match checks {
             0 if stream => self.begin_stream(&request)?,

@@ -103,7 +103,8 @@ impl Stream {
         let Deal { session, indices } = deal;
         let stream =
             Stream { session, indices: indices.clone(), shared: shared.clone(), shelf: shelf.clone() };
-        std::thread::spawn(move || {
+        let told = shared.clone();
+        let receive = move || {
             // Whoever waits is told even if this thread panics.
             let _ended = Ended(&shared);
             let mut channel = channel;
@@ -113,7 +114,10 @@ impl Stream {
                 channel.abort(&e.to_string());
             }
             shared.lock().ended = Some(result.err().map(|e| e.to_string()));
-        });
+        };
+        if let Err(e) = std::thread::Builder::new().name("privet-keys".into()).spawn(receive) {
+            told.lock().ended = Some(Some(format!("the system gives no thread for them: {e}")));
+        }
         stream
     }
 

@@ -5,10 +5,11 @@ mod owner;
 
 pub(super) use owner::Rep3Outside;
 
-use super::{Encoded, Family, Given, Held, Preparation, Ran};
+use super::{Encoded, Family, Given, Held, Ran};
 use crate::config::Security;
 use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
+use crate::session::order::Preparation;
 use crate::session::owner::{Piece, Shared, granted};
 use crate::session::party::Log;
 use crate::session::peers::Others;
@@ -157,7 +158,7 @@ impl Family for Rep3 {
     }
 
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
-        if what.checks == 0 { Ok(()) } else { Err(Rep3Error::NoDealer.into()) }
+        if what.amount.checks == 0 { Ok(()) } else { Err(Rep3Error::NoDealer.into()) }
     }
 
     fn may_begin(&self, _: Id) -> Result<(), JobError> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::session::control::Amount;
 use privet_plan::ir::{Op, Output, PLAN_VERSION, Type};
 use privet_prg::Seed;
 
@@ -86,7 +87,8 @@ fn a_closed_session_has_no_runs() {
 #[test]
 fn there_is_nothing_to_check_where_there_is_no_dealer() {
     let party = party();
-    let what = |checks| Preparation { deal: Id::fresh(), session: None, runs: 3, checks, stream: false };
+    let amount = |checks| Amount { runs: 3, checks, stream: false };
+    let what = |checks| Preparation { deal: Id::fresh(), session: None, amount: amount(checks) };
     assert!(party.may_prepare(&what(0)).is_ok());
     assert!(party.may_prepare(&what(1)).unwrap_err().to_string().contains("no dealer"));
 }

@@ -1,16 +1,15 @@
 //! What a party does when a training begins, is resumed, or ends a step.
 
-use super::control::{At, Id, Reply, Request, Talk, hear, say};
-use super::engine::{Engine, tell};
-use super::family::Family;
-use super::job::JobError;
-use super::kept::forget_old;
-use super::order::{Order, Start, Version};
-use super::owner::{Shared, states};
-use super::party::Caller;
-use super::peers::Others;
-use super::states::Training;
-use crate::config::Place;
+use super::{Engine, tell};
+use crate::session::control::{At, Id, Reply, Request, Talk, hear, say};
+use crate::session::family::Family;
+use crate::session::job::JobError;
+use crate::session::kept::forget_old;
+use crate::session::order::{Order, Start, Version};
+use crate::session::owner::{Shared, states};
+use crate::session::party::Caller;
+use crate::session::peers::Others;
+use crate::session::states::Training;
 use privet_plan::Plan;
 use privet_plan::ir::Op;
 use std::collections::BTreeMap;
@@ -19,11 +18,6 @@ use std::collections::BTreeMap;
 const MAX_VERSIONS: usize = 4096;
 
 impl<F: Family> Engine<F> {
-    /// The owners of the program's states.
-    pub(super) fn places_of_states(&self) -> Vec<Place> {
-        self.places(states(&self.program).into_iter().map(|p| p.owner))
-    }
-
     /// The states that a run of `plan` reads, of which the callers named the step.
     pub(super) fn start_of(&self, plan: &Plan, from: Option<At>) -> Result<Option<Start>, JobError> {
         let reads = plan.nodes.iter().any(|n| matches!(n.op, Op::State { .. }));
@@ -45,45 +39,40 @@ impl<F: Family> Engine<F> {
         }
     }
 
-    pub(super) fn plan_training(&self, callers: &[Caller]) -> Result<Order, JobError> {
-        match callers.first().map(|c| &c.request) {
-            Some(&Request::BeginTraining { checkpoint_every, .. }) => {
-                let ids = callers.iter().map(|c| c.request.id()).collect();
-                let order = Order::BeginTraining { ids, training: Id::fresh(), checkpoint_every };
-                self.consent_to_training(&order, callers).map(|()| order)
-            }
-            Some(&Request::Resume { id, training }) => Ok(Order::Resume { id, training }),
-            _ => Err(JobError::OtherRequest),
-        }
+    pub(super) fn plan_training(&self, checkpoint_every: u64, callers: &[Caller]) -> Result<Order, JobError> {
+        self.consent_to_training(checkpoint_every, callers)?;
+        let ids = callers.iter().map(|c| c.request.id()).collect();
+        Ok(Order::BeginTraining { ids, training: Id::fresh(), checkpoint_every })
     }
 
-    pub(super) fn consent_to_training(&self, order: &Order, callers: &[Caller]) -> Result<(), JobError> {
-        match order {
-            Order::BeginTraining { checkpoint_every, .. } => {
-                let places = self.places_of_states();
-                if places.is_empty() {
-                    return Err(JobError::NoStates);
-                }
-                self.all_and_no_other(&places, callers)?;
-                let asked = |c: &Caller| match c.request {
-                    Request::BeginTraining { checkpoint_every, .. } => Some(checkpoint_every),
-                    _ => None,
-                };
-                match callers.iter().find(|c| asked(c) != Some(*checkpoint_every)) {
-                    None => Ok(()),
-                    Some(c) => Err(JobError::Differ {
+    pub(super) fn consent_to_training(
+        &self,
+        checkpoint_every: u64,
+        callers: &[Caller],
+    ) -> Result<(), JobError> {
+        self.complete(callers)?;
+        for c in callers {
+            match c.request {
+                Request::BeginTraining { checkpoint_every: theirs, .. } if theirs == checkpoint_every => {}
+                Request::BeginTraining { .. } => {
+                    return Err(JobError::Differ {
                         first: callers[0].place.clone(),
                         second: c.place.clone(),
                         what: "how many steps there are from one checkpoint to the next".into(),
-                    }),
+                    });
                 }
+                _ => return Err(JobError::OtherRequest),
             }
-            Order::Resume { training, .. } => match callers {
-                [Caller { request: Request::Resume { training: theirs, .. }, .. }] if theirs == training => {
-                    self.all_and_no_other(&[], callers)
-                }
-                _ => Err(JobError::OtherRequest),
-            },
+        }
+        Ok(())
+    }
+
+    pub(super) fn consent_to_resuming(&self, training: Id, callers: &[Caller]) -> Result<(), JobError> {
+        self.complete(callers)?;
+        match callers {
+            [Caller { request: Request::Resume { training: theirs, .. }, .. }] if *theirs == training => {
+                Ok(())
+            }
             _ => Err(JobError::OtherRequest),
         }
     }

@@ -1,13 +1,17 @@
 //! A short call between two nodes that tests everything a job needs of the way between them: address, firewall,
-//! certificates on both sides, versions, plan, clocks. Nothing secret passes.
+//! certificates on both sides, versions, plan, deployment, clocks. Nothing secret passes.
 
 use crate::config::Place;
-use privet_net::tcp::Incoming;
-use privet_net::{Channel, Fingerprint, Hello, NetError, Options, Pin, Protection, Step, dial};
+use privet_net::{
+    Channel, Fingerprint, Hello, NetError, Options, Pin, Protection, Step, TcpChannel, Terms, dial,
+};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What the greeting of a probe says it is for.
 pub const PURPOSE: &str = "doctor";
+
+/// For the caller's clock to come.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The only step: both send their clock, milliseconds since 1970, eight bytes little endian.
 fn clock_step() -> Step {
@@ -23,20 +27,21 @@ pub struct Answer {
     pub round_trip_s: f64,
 }
 
-/// Call `peer`. Errors name what is wrong: nobody listens, another certificate, another plan, ...
+/// Call `peer`. Errors name what is wrong: nobody listens, another certificate, another plan, another
+/// deployment, ...
 pub fn call(
     address: &str,
     security: &Protection,
     peer: (&Place, Fingerprint),
     me: &Place,
-    plan_hash: [u8; 32],
+    (plan_hash, terms): ([u8; 32], Terms),
     timeout: Duration,
 ) -> Result<Answer, NetError> {
     let pin = match security {
         Protection::Tls(_) => Pin::new(peer.0.to_string(), peer.1),
         Protection::InsecurePlain => Pin::insecure(peer.0.to_string()),
     };
-    let hello = Hello::new(&me.to_string(), [0; 16], plan_hash, PURPOSE);
+    let hello = Hello::new(&me.to_string(), plan_hash, PURPOSE, terms);
     let (mut channel, _) = dial(address, security, &pin, &hello, Options::default(), timeout)?;
     let sent = now_ms();
     let theirs = channel.exchange(&clock_step(), sent.to_le_bytes().to_vec(), 8)?;
@@ -49,11 +54,9 @@ pub fn call(
     })
 }
 
-/// Answer a probe: for a listener that took a call whose greeting says [`PURPOSE`].
-pub fn answer(incoming: Incoming, me: &Place, plan_hash: [u8; 32]) -> Result<(), NetError> {
-    // The caller knows no session; its own is repeated.
-    let hello = Hello::new(&me.to_string(), incoming.hello().session, plan_hash, PURPOSE);
-    let mut channel = incoming.answer(&hello, Options::default())?;
+/// Answer a probe, on a connection whose greeting says [`PURPOSE`].
+pub fn answer(mut channel: TcpChannel) -> Result<(), NetError> {
+    channel.set_patience(Some(PATIENCE));
     channel.recv(&clock_step(), 8)?;
     channel.send(&clock_step(), now_ms().to_le_bytes().to_vec())
 }

@@ -1,0 +1,222 @@
+//! A party's door: takes calls, and lets in whom [`admits`] and the [`Seats`] allow.
+//!
+//! Everybody who gets here has shown a pinned certificate. What such a place may take of this party's threads,
+//! descriptors and memory is bounded all the same, place by place, so that one of them, broken or hostile, is in nobody
+//! else's way.
+
+use super::access::admits;
+use super::control::{Request, Talk, TalkError, hear_up_to};
+use super::links::{Links, Purpose};
+use super::party::{Caller, Event, Log};
+use super::threads::aside;
+use crate::config::Place;
+use privet_net::tcp::Incoming;
+use privet_net::{Channel, Listener, NetError, TcpChannel};
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Connections of one place as a client, at a time. Each has a thread, a few descriptors and what its peer sends before
+/// it is read, and at most one request that waits. A place is one program, or a few that run at once. With those of the
+/// other purposes it is what the listener lets a place have at all.
+pub const CLIENT_CONNECTIONS: usize = 12;
+
+/// Connections of one party that the service has not taken in yet. A party needs one, and dials again only where it found
+/// the one before dead.
+pub const PEER_CONNECTIONS: usize = 2;
+
+/// Calls of one place's `privet doctor` that are answered at a time.
+pub const DOCTORS: usize = 2;
+
+/// Largest request, bytes: a name and the public numbers of a run.
+const MAX_REQUEST: usize = 1 << 20;
+
+/// How long a caller waits for a seat that another connection of its place is about to give up.
+const SEATING: Duration = Duration::from_secs(1);
+
+/// Who sits where: connections by place and purpose.
+#[derive(Clone, Default)]
+pub(super) struct Seats(Arc<Mutex<BTreeMap<(Place, &'static str), usize>>>);
+
+/// One connection's share of what its place may have; given back when it is dropped.
+pub(super) struct Seat {
+    seats: Seats,
+    key: (Place, &'static str),
+}
+
+impl Seats {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Place, &'static str), usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A seat for a place, unless it has `most` for this purpose.
+    pub fn take(&self, place: &Place, purpose: Purpose, most: usize) -> Option<Seat> {
+        let key = (place.clone(), purpose.word());
+        let mut taken = self.lock();
+        let count = taken.entry(key.clone()).or_insert(0);
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(Seat { seats: self.clone(), key })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = self.seats.lock();
+        match taken.get_mut(&self.key) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(taken.remove(&self.key)),
+        }
+    }
+}
+
+/// How many connections of a place are let in at a time.
+fn most(purpose: Purpose) -> usize {
+    match purpose {
+        Purpose::Client => CLIENT_CONNECTIONS,
+        Purpose::Parties => PEER_CONNECTIONS,
+        Purpose::Doctor => DOCTORS,
+        // A party serves none.
+        Purpose::Keys => 0,
+    }
+}
+
+/// The door of party `me`.
+#[derive(Clone)]
+pub(super) struct Door {
+    me: u8,
+    links: Arc<Links>,
+    seats: Seats,
+    events: Sender<Event>,
+    log: Log,
+}
+
+impl Door {
+    pub fn new(me: u8, links: Arc<Links>, events: Sender<Event>, log: Log) -> Door {
+        Door { me, links, seats: Seats::default(), events, log }
+    }
+
+    /// Take calls for ever.
+    pub fn take_calls(&self, listener: &Listener) {
+        loop {
+            match listener.accept(Duration::from_secs(3600)) {
+                Ok(caller) => {
+                    let door = self.clone();
+                    aside("privet-caller", &self.log, move || {
+                        if let Err(e) = door.take_in(caller) {
+                            (door.log)(&format!("lost a connection: {e}"));
+                        }
+                    });
+                }
+                Err(NetError::Timeout { .. }) => {}
+                Err(e) => (self.log)(&format!("refused a connection: {e}")),
+            }
+        }
+    }
+
+    /// Let a caller in, or tell it why not.
+    fn take_in(&self, caller: Incoming) -> Result<(), NetError> {
+        let (place, purpose) = match self.links.called_by(&caller) {
+            Ok(known) => known,
+            Err(e) => {
+                self.links.refuse(caller, "unknown place or purpose");
+                return Err(e);
+            }
+        };
+        let seat = admits(self.me, &place, purpose)
+            .map_err(str::to_owned)
+            .and_then(|()| self.seat(&place, purpose).ok_or_else(|| no_seat(&place, purpose)));
+        let seat = match seat {
+            Ok(seat) => seat,
+            Err(reason) => {
+                (self.log)(&format!("refused {place}: {reason}"));
+                self.links.refuse(caller, &reason);
+                return Ok(());
+            }
+        };
+        if purpose == Purpose::Doctor {
+            // The doctor reports what is wrong; here it is nothing that a job depends on.
+            let _ = self.links.answer_doctor(caller);
+            return Ok(());
+        }
+        let channel = self.links.answer(caller, purpose)?;
+        match (place, purpose) {
+            (Place::Party(party), Purpose::Parties) => {
+                let _ = self.events.send(Event::Peer(party, Box::new(channel), seat));
+            }
+            (place, _) => await_request(channel, place, seat, self.events.clone(), &self.log),
+        }
+        Ok(())
+    }
+
+    /// A seat, waiting a moment for one that is about to be free: of a caller that left while its request waits, only the
+    /// service knows.
+    fn seat(&self, place: &Place, purpose: Purpose) -> Option<Seat> {
+        let deadline = Instant::now() + SEATING;
+        loop {
+            let seat = self.seats.take(place, purpose, most(purpose));
+            if seat.is_some() || Instant::now() >= deadline {
+                return seat;
+            }
+            let _ = self.events.send(Event::Crowded);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn no_seat(place: &Place, purpose: Purpose) -> String {
+    format!(
+        "{place} has {} connections for `{}` here, which is as many as a place may have: end some of its programs, or \
+         wait for them",
+        most(purpose),
+        purpose.word()
+    )
+}
+
+/// Wait for a client's next request on a thread of its own.
+pub(super) fn await_request(
+    mut channel: TcpChannel,
+    place: Place,
+    seat: Seat,
+    events: Sender<Event>,
+    log: &Log,
+) {
+    channel.set_patience(None);
+    let told = log.clone();
+    aside("privet-request", log, move || {
+        match hear_up_to::<Request>(&mut channel, Talk::Request, MAX_REQUEST) {
+            Ok(request) => {
+                let caller = Caller { channel, place, request, granted: false, seat };
+                let _ = events.send(Event::Caller(Box::new(caller)));
+            }
+            Err(TalkError::Net(_)) => told(&format!("{place} left")),
+            Err(e) => {
+                told(&format!("{place}: {e}"));
+                channel.abort("the request cannot be read");
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_are_counted_by_place_and_purpose_and_come_back() {
+        let seats = Seats::default();
+        let [a, b] = ["a", "b"].map(|n| Place::Client(n.into()));
+        let mut taken: Vec<Seat> = (0..3).map(|_| seats.take(&a, Purpose::Client, 3).unwrap()).collect();
+        assert!(seats.take(&a, Purpose::Client, 3).is_none());
+        assert!(seats.take(&b, Purpose::Client, 3).is_some(), "another place");
+        assert!(seats.take(&a, Purpose::Doctor, 3).is_some(), "another purpose");
+        taken.pop();
+        taken.push(seats.take(&a, Purpose::Client, 3).unwrap());
+        assert!(seats.take(&a, Purpose::Client, 3).is_none());
+        taken.clear();
+        assert!(seats.lock().is_empty(), "nothing is remembered of places that are gone");
+    }
+}

@@ -1,0 +1,401 @@
+//! Who may ask what, as a full table, and orders of any form.
+
+use super::super::access::admits;
+use super::super::control::{Amount, At, Id};
+use super::super::door::Seats;
+use super::super::links::Purpose;
+use super::super::order::{Preparation, Start, Version};
+use super::super::testing::{Stub, client, deployment, links, log, places, program, served};
+use super::*;
+use privet_net::{Listener, TcpChannel};
+use proptest::prelude::*;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const SESSION: Id = Id([9; 16]);
+const TRAINING: Id = Id([8; 16]);
+
+/// Both ends of a connection on which nothing passes, for callers that are only looked at.
+fn line(text: &str, party: &Links, listener: &Listener, place: &Place) -> (TcpChannel, TcpChannel) {
+    std::thread::scope(|scope| {
+        let dialled = scope.spawn(|| links(text, place).dial(&Place::Party(0), Purpose::Client).unwrap());
+        let caller = listener.accept(Duration::from_secs(10)).unwrap();
+        let accepted = party.answer(caller, Purpose::Client).unwrap();
+        (accepted, dialled.join().unwrap())
+    })
+}
+
+/// A caller for every place, whose request is set by the test.
+struct World {
+    engine: Engine<Stub>,
+    callers: BTreeMap<Place, Caller>,
+    claims: Arc<AtomicUsize>,
+    _far: Vec<TcpChannel>,
+}
+
+impl World {
+    fn new() -> World {
+        let claims: Arc<AtomicUsize> = Arc::default();
+        let text = deployment();
+        let party = Arc::new(links(&text, &Place::Party(0)));
+        let listener = party.listen().unwrap();
+        let (seats, mut far) = (Seats::default(), Vec::new());
+        let mut callers = BTreeMap::new();
+        for place in places().into_iter().filter(|p| *p != Place::Party(0)) {
+            let (channel, other) = line(&text, &party, &listener, &place);
+            far.push(other);
+            let seat = seats.take(&place, Purpose::Client, 1).unwrap();
+            let request = Request::Status { id: Id([0; 16]) };
+            callers.insert(place.clone(), Caller { channel, place, request, granted: false, seat });
+        }
+        let stub = || Stub { claims: claims.clone(), ..Stub::default() };
+        let engine = Engine::new(0, party, Arc::new(program()), served(stub), log().0);
+        World { engine, callers, claims, _far: far }
+    }
+
+    fn set(&mut self, state: &State) {
+        for served in self.engine.plans.values_mut() {
+            served.family.open = state.open.then_some(SESSION);
+            served.family.left = state.open.then_some(state.left);
+        }
+        let begun = || Training::at(TRAINING, 0, Version::first(TRAINING), 0);
+        self.engine.training = state.training.then(begun);
+    }
+
+    /// Consent to the order that fits a request, with these places as its callers, out of the map for the time.
+    fn consent(&mut self, ask: &Ask, from: &[Place]) -> Result<(), JobError> {
+        let mut callers: Vec<Caller> = from.iter().filter_map(|p| self.callers.remove(p)).collect();
+        assert_eq!(callers.len(), from.len(), "{from:?}");
+        for (n, caller) in callers.iter_mut().enumerate() {
+            caller.request = ask.request(Id([n as u8; 16]));
+        }
+        let ids = callers.iter().map(|c| c.request.id()).collect();
+        let order = ask.order(ids, self.engine.plans.values().next().unwrap().family.open);
+        let result = match order {
+            Some(order) => self.engine.consent(&order, &callers),
+            None => self.engine.admitted(&callers),
+        };
+        self.callers.extend(callers.into_iter().map(|c| (c.place.clone(), c)));
+        result
+    }
+}
+
+/// What a party has open.
+struct State {
+    name: &'static str,
+    open: bool,
+    left: usize,
+    training: bool,
+}
+
+const STATES: [State; 4] = [
+    State { name: "nothing is open", open: false, left: 0, training: false },
+    State { name: "sessions are open", open: true, left: 3, training: false },
+    State { name: "sessions are used up", open: true, left: 0, training: false },
+    State { name: "a training is under way", open: true, left: 3, training: true },
+];
+
+/// A request, by its kind and plan.
+struct Ask {
+    kind: &'static str,
+    plan: &'static str,
+}
+
+impl Ask {
+    fn all() -> Vec<Ask> {
+        let plans = ["infer", "given", "bare", "train"];
+        let of_plans = ["prepare", "share", "run"].map(|kind| plans.map(|plan| Ask { kind, plan }));
+        let others = ["status", "begin", "resume"].map(|kind| Ask { kind, plan: "" });
+        of_plans.into_iter().flatten().chain(others).collect()
+    }
+
+    fn request(&self, id: Id) -> Request {
+        let plan = self.plan.to_owned();
+        match self.kind {
+            "status" => Request::Status { id },
+            "prepare" => Request::Prepare { id, plan, amount: AMOUNT },
+            "share" => Request::ShareWeights { id, plan },
+            "run" => {
+                let from = (plan == "train").then_some(At { training: TRAINING, step: 0 });
+                Request::Run { id, plan, from, publics: BTreeMap::new() }
+            }
+            "begin" => Request::BeginTraining { id, checkpoint_every: 0 },
+            "resume" => Request::Resume { id, training: TRAINING },
+            other => panic!("{other}"),
+        }
+    }
+
+    /// As an honest party 0 with a session open, or none, orders it.
+    fn order(&self, ids: Vec<Id>, open: Option<Id>) -> Option<Order> {
+        let (id, plan) = (ids[0], self.plan.to_owned());
+        let start = Start { training: TRAINING, version: Version::first(TRAINING) };
+        Some(match self.kind {
+            "status" => return None,
+            "prepare" => {
+                let what = Preparation { deal: Id([1; 16]), session: open, amount: AMOUNT };
+                Order::Prepare { id, plan, what }
+            }
+            "share" => Order::Begin { id, plan, session: Id([2; 16]) },
+            "run" => {
+                let from = (plan == "train").then_some(start);
+                Order::Run { ids, plan, session: SESSION, index: 1, from, publics: BTreeMap::new() }
+            }
+            "begin" => Order::BeginTraining { ids, training: TRAINING, checkpoint_every: 0 },
+            "resume" => Order::Resume { id, training: TRAINING },
+            other => panic!("{other}"),
+        })
+    }
+}
+
+const AMOUNT: Amount = Amount { runs: 2, checks: 0, stream: false };
+
+fn short(place: &Place) -> String {
+    place.to_string().replace("client:", "").replace("party:", "p")
+}
+
+/// What a party says, in a word.
+fn word(result: &Result<(), JobError>) -> &'static str {
+    match result {
+        Ok(()) => "yes",
+        Err(JobError::Access(AccessError::NoRole { .. })) => "no role",
+        Err(JobError::Access(AccessError::NothingToShare(_))) => "no weights",
+        Err(JobError::SessionLost) => "no session",
+        Err(JobError::NoTraining) => "no training",
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// Every place and request in every state: whom it must ask with, and whether a party consents to an order for it.
+#[test]
+fn who_may_ask_what_is_this_table() {
+    let mut world = World::new();
+    let mut table = String::new();
+    for state in &STATES {
+        world.set(state);
+        writeln!(table, "# {}", state.name).unwrap();
+        for ask in Ask::all() {
+            for place in places().iter().filter(|p| **p != Place::Party(0)) {
+                let before = world.claims.load(Ordering::SeqCst);
+                let alone = [place.clone()];
+                let needed = world.engine.access().callers(place, &ask.request(Id([0; 16])));
+                let cell = match needed {
+                    Ok(needed) if needed == alone => word(&world.consent(&ask, &alone)).to_owned(),
+                    Ok(needed) => {
+                        let incomplete = world.consent(&ask, &alone);
+                        assert!(
+                            matches!(incomplete, Err(JobError::OtherRequest | JobError::SessionLost)),
+                            "{place} alone got its {} of {}: {incomplete:?}",
+                            ask.kind,
+                            ask.plan
+                        );
+                        let said = word(&world.consent(&ask, &needed)).to_owned();
+                        let with: Vec<String> = needed.iter().map(short).collect();
+                        // One more is one too many, whoever it is.
+                        let more: Vec<Place> = needed.iter().cloned().chain([client("eve")]).collect();
+                        assert!(world.consent(&ask, &more).is_err());
+                        format!("{said} ({})", with.join("+"))
+                    }
+                    Err(e) => {
+                        let refused = world.consent(&ask, &alone);
+                        assert_eq!(refused.as_ref().unwrap_err().to_string(), e.to_string());
+                        assert_eq!(world.claims.load(Ordering::SeqCst), before, "a run was used up");
+                        word(&refused).to_owned()
+                    }
+                };
+                writeln!(table, "{} {}; {}; {cell}", ask.kind, ask.plan, short(place)).unwrap();
+            }
+        }
+    }
+    println!("{table}");
+    let expected = expected();
+    for (row, (found, wanted)) in table.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, wanted, "line {row}");
+    }
+    assert_eq!(table.lines().count(), expected.lines().count());
+    assert_eq!(table.lines().count(), 4 * (1 + 15 * 7), "every cell once");
+}
+
+/// The table as it has to be: for each request, who is let do it alone or with others; everybody else has no role. What
+/// changes with the state is what is said to those who may.
+fn expected() -> String {
+    let all = ["p1", "dealer", "alice", "bob", "carol", "dave", "eve"];
+    // (request, plan, who may, needs an open session, needs a training)
+    let may: [(&str, &str, &[&str], bool, bool); 15] = [
+        ("prepare", "infer", &["p1", "alice", "bob"], false, false),
+        ("prepare", "given", &["alice", "bob", "carol"], false, false),
+        ("prepare", "bare", &["alice", "bob"], false, false),
+        ("prepare", "train", &["alice", "bob", "dave"], false, false),
+        ("share", "infer", &["p1"], false, false),
+        ("share", "given", &["carol"], false, false),
+        ("share", "bare", &[], false, false),
+        ("share", "train", &[], false, false),
+        ("run", "infer", &["alice", "bob"], true, false),
+        ("run", "given", &["alice", "bob"], true, false),
+        ("run", "bare", &["alice", "bob"], true, false),
+        ("run", "train", &["alice", "bob"], true, true),
+        ("status", "", &["p1", "alice", "bob", "carol", "dave", "eve"], false, false),
+        ("begin", "", &["dave"], false, false),
+        ("resume", "", &["p1", "alice", "bob", "carol", "dave"], false, false),
+    ];
+    let mut table = String::new();
+    for (state, open, training) in [
+        ("nothing is open", false, false),
+        ("sessions are open", true, false),
+        ("sessions are used up", true, false),
+        ("a training is under way", true, true),
+    ] {
+        writeln!(table, "# {state}").unwrap();
+        for (kind, plan, who, needs_session, needs_training) in may {
+            for place in all {
+                let together = if kind == "run" { " (alice+bob)" } else { "" };
+                let cell = match who.contains(&place) {
+                    false if kind == "share" && who.is_empty() => "no weights".to_owned(),
+                    false => "no role".to_owned(),
+                    true if needs_session && !open => format!("no session{together}"),
+                    true if needs_training && !training => format!("no training{together}"),
+                    true => format!("yes{together}"),
+                };
+                writeln!(table, "{kind} {plan}; {place}; {cell}").unwrap();
+            }
+        }
+    }
+    table
+}
+
+/// Who may connect for what, at either party.
+#[test]
+fn who_is_let_in_is_this_table() {
+    let party = |n| Place::Party(n);
+    let [client, dealer] = [client("alice"), Place::Dealer];
+    for (me, place, lets_in) in [
+        (0, party(0), [false, true, false, true]),
+        (0, party(1), [true, true, false, true]),
+        (0, party(2), [true, true, false, true]),
+        (0, dealer.clone(), [false, false, false, true]),
+        (0, client.clone(), [false, true, false, true]),
+        (1, party(0), [false, true, false, true]),
+        (1, party(1), [false, true, false, true]),
+        (1, party(2), [true, true, false, true]),
+        (1, dealer, [false, false, false, true]),
+        (1, client, [false, true, false, true]),
+    ] {
+        let found = Purpose::ALL.map(|purpose| admits(me, &place, purpose).is_ok());
+        assert_eq!(found, lets_in, "{place} at party {me}: {:?}", Purpose::ALL);
+    }
+}
+
+#[test]
+fn a_wrong_role_is_told_who_asked_and_who_has_it() {
+    let engine = World::new().engine;
+    let request = Request::ShareWeights { id: SESSION, plan: "infer".into() };
+    let told = engine.access().callers(&client("eve"), &request).unwrap_err().to_string();
+    assert_eq!(
+        told,
+        "client:eve has no role in this: sharing the weights of plan `infer` is for model_owner (party:1); \
+         see [roles] in the deployment file"
+    );
+    let unknown = Request::ShareWeights { id: SESSION, plan: "in\u{1b}fer".into() };
+    let told = engine.access().callers(&client("eve"), &unknown).unwrap_err().to_string();
+    assert!(told.contains("`in\\u{1b}fer`") && told.contains("infer, given, bare, train"), "{told}");
+}
+
+fn any_id() -> impl Strategy<Value = Id> {
+    (0u8..10).prop_map(|n| Id([n; 16]))
+}
+
+/// Orders of every kind, with names from a small pool, so that many fit half-way.
+fn any_order() -> impl Strategy<Value = Order> {
+    let plan =
+        prop::sample::select(vec!["infer", "given", "bare", "train", "", "none"]).prop_map(str::to_owned);
+    let amount = (0u64..3, 0u64..3, any::<bool>());
+    let amount = amount.prop_map(|(runs, checks, stream)| Amount { runs, checks, stream });
+    let session = prop::option::of(any_id());
+    let start = (any_id(), any_id(), 0u64..3)
+        .prop_map(|(training, trail, step)| Start { training, version: Version { step, trail } });
+    let ids = || prop::collection::vec(any_id(), 0..4);
+    let publics = prop::collection::btree_map("[a-b]", any::<u64>(), 0..2);
+    prop_oneof![
+        (any_id(), plan.clone(), any_id(), session, amount).prop_map(|(id, plan, deal, session, amount)| {
+            Order::Prepare { id, plan, what: Preparation { deal, session, amount } }
+        }),
+        (any_id(), plan.clone(), any_id()).prop_map(|(id, plan, session)| Order::Begin { id, plan, session }),
+        (plan.clone(), prop::option::of(any::<u8>()), any_id())
+            .prop_map(|(plan, owner, session)| Order::BeginFrom { plan, owner, session }),
+        (ids(), plan, any_id(), any::<u64>(), prop::option::of(start), publics).prop_map(
+            |(ids, plan, session, index, from, publics)| Order::Run {
+                ids,
+                plan,
+                session,
+                index,
+                from,
+                publics
+            }
+        ),
+        (ids(), any_id(), any::<u64>()).prop_map(|(ids, training, checkpoint_every)| Order::BeginTraining {
+            ids,
+            training,
+            checkpoint_every
+        }),
+        (any_id(), any_id()).prop_map(|(id, training)| Order::Resume { id, training }),
+    ]
+}
+
+#[test]
+fn no_order_ends_the_engine_and_none_is_obeyed_that_nobody_asked_for() {
+    let mut world = World::new();
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(4000));
+    let asks = 0..Ask::all().len();
+    let strategy = (any_order(), prop::collection::vec((1usize..8, asks), 0..4), 0usize..4);
+    let world = std::cell::RefCell::new(&mut world);
+    runner
+        .run(&strategy, |(order, asking, state)| {
+            let mut world = world.borrow_mut();
+            world.set(&STATES[state]);
+            let mut callers = Vec::new();
+            for (n, (place, ask)) in asking.into_iter().enumerate() {
+                if let Some(mut caller) = world.callers.remove(&places()[place]) {
+                    caller.request = Ask::all()[ask].request(Id([n as u8; 16]));
+                    callers.push(caller);
+                }
+            }
+            let result = world.engine.consent(&order, &callers);
+            let asked = callers.iter().all(|c| world.engine.access().callers(&c.place, &c.request).is_ok());
+            let by_itself = matches!(order, Order::BeginFrom { .. });
+            let obeyed = result.is_ok();
+            world.callers.extend(callers.into_iter().map(|c| (c.place.clone(), c)));
+            prop_assert!(!obeyed || (asked && order.well_formed().is_ok()));
+            let ids = order.requests();
+            prop_assert!(!obeyed || by_itself || !ids.is_empty());
+            prop_assert!((1..ids.len()).all(|i| !ids[..i].contains(&ids[i])) || !obeyed, "{:?}", order);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn an_order_that_names_a_request_twice_is_malformed() {
+    let mut world = World::new();
+    world.set(&STATES[1]);
+    let (x, y) = (Id([1; 16]), Id([2; 16]));
+    for (ids, fits) in [(vec![x, y], true), (vec![x, x], false), (vec![x, y, x], false)] {
+        let twice = Order::BeginTraining { ids: ids.clone(), training: TRAINING, checkpoint_every: 0 };
+        assert_eq!(twice.well_formed().is_ok(), fits);
+        let (plan, publics) = ("infer".to_owned(), BTreeMap::new());
+        let run = Order::Run { ids, plan, session: SESSION, index: 1, from: None, publics };
+        assert_eq!(run.well_formed().is_ok(), fits);
+        let refused = world.engine.consent(&run, &[]);
+        assert_eq!(matches!(refused, Err(JobError::Malformed(_))), !fits);
+    }
+    let most = (0..20_000u32).map(|n| {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&n.to_le_bytes());
+        Id(id)
+    });
+    let many = Order::BeginTraining { ids: most.collect(), training: TRAINING, checkpoint_every: 0 };
+    assert!(many.well_formed().is_err());
+    let amount = Amount { checks: 1, ..AMOUNT };
+    let what = Preparation { deal: x, session: Some(SESSION), amount };
+    let opening = Order::Prepare { id: x, plan: "infer".into(), what };
+    assert!(opening.well_formed().is_err(), "an open session's keys would be revealed");
+}

@@ -1,0 +1,207 @@
+//! What tests of the service share: a deployment in one process without TLS, a program with every kind of plan, and a
+//! family that computes nothing.
+
+use super::control::{Id, KeyStream, Reply, Talk, say};
+use super::engine::Served;
+use super::family::{Encoded, Family, Given, Held, Ran};
+use super::job::JobError;
+use super::links::Links;
+use super::order::Preparation;
+use super::owner::{Piece, Shared};
+use super::party::Log;
+use super::peers::Others;
+use crate::config::{Loaded, Place, parse_deployment, parse_node};
+use privet_family::NodeStats;
+use privet_net::{Channel, Fingerprint, NetworkProfile};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, Update};
+use privet_plan::program::{NamedPlan, PROGRAM_VERSION};
+use privet_plan::{Plan, Program};
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use zeroize::Zeroizing;
+
+/// Two parties, the dealer, and clients with a role each: alice the data, bob the results, carol a model, dave the states;
+/// eve has none. Party 1 has the other model.
+pub const CLIENTS: [&str; 5] = ["alice", "bob", "carol", "dave", "eve"];
+
+pub fn client(name: &str) -> Place {
+    Place::Client(name.into())
+}
+
+/// Every place of the deployment.
+pub fn places() -> Vec<Place> {
+    let services = [Place::Party(0), Place::Party(1), Place::Dealer];
+    services.into_iter().chain(CLIENTS.map(client)).collect()
+}
+
+/// A deployment file, with parties on free ports.
+pub fn deployment() -> String {
+    // Held until both are chosen, so that they differ.
+    let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let fingerprint = |name: &str| Fingerprint::of(name.as_bytes()).to_string();
+    let mut text = "name = \"test\"\nprotocol = \"fss\"\nplan = \"plan.json\"\n".to_owned();
+    for (party, port) in ports.iter().enumerate() {
+        let (address, fingerprint) = (port.local_addr().unwrap(), fingerprint(&party.to_string()));
+        text += &format!("[parties.{party}]\naddress = \"{address}\"\nfingerprint = \"{fingerprint}\"\n");
+    }
+    text += &format!("[dealer]\naddress = \"127.0.0.1:1\"\nfingerprint = \"{}\"\n", fingerprint("dealer"));
+    for name in CLIENTS {
+        text += &format!("[clients.{name}]\nfingerprint = \"{}\"\n", fingerprint(name));
+    }
+    text + "[roles]\ndata_owner = \"client:alice\"\nreceiver = \"client:bob\"\nmodel_owner = \"party:1\"\n\
+        \"model_owner.2\" = \"client:carol\"\nlabel_owner = \"client:dave\"\n\
+        [timeouts]\nconnect = 5\nstep = 5\nheartbeat = 1\n"
+}
+
+/// The connections of a place.
+pub fn links(deployment: &str, me: &Place) -> Links {
+    let node = format!(
+        "me = \"{me}\"\ndeployment = \"d\"\ncertificate = \"c\"\nkey = \"k\"\ninsecure = true\ncheckpoints = \"/nowhere\"\n"
+    );
+    let config =
+        Loaded { node: parse_node(&node).unwrap(), deployment: parse_deployment(deployment).unwrap() };
+    Links::new(config, &program(), NetworkProfile::LAN).unwrap()
+}
+
+/// Plans of every kind: `infer` with party 1's weights, `given` with carol's, `bare` with none, `train` with dave's state.
+pub fn program() -> Program {
+    let node = |op, inputs: &[usize]| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: Type { shape: vec![1], bits: 64, frac: 12 },
+        layer: String::new(),
+    };
+    let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 8.0 };
+    let weight = |owner: &str| Op::Weight { name: "w".into(), owner: owner.into() };
+    let state = Op::State { name: "s".into(), owner: "label_owner".into() };
+    let plan = |name: &str, other: Option<Op>, updates| {
+        let mut nodes = vec![node(input.clone(), &[])];
+        let added = other.map(|op| {
+            nodes.push(node(op, &[]));
+            nodes.push(node(Op::Add, &[0, 1]));
+        });
+        let outputs =
+            vec![Output { value: added.map_or(0, |()| 2), name: "y".into(), to: "receiver".into() }];
+        let plan = Plan { version: PLAN_VERSION, name: "p".into(), batch: 1, nodes, outputs, updates };
+        NamedPlan { name: name.into(), plan }
+    };
+    let plans = vec![
+        plan("infer", Some(weight("model_owner")), vec![]),
+        plan("given", Some(weight("model_owner.2")), vec![]),
+        plan("bare", None, vec![]),
+        plan("train", Some(state), vec![Update { state: 1, value: 2 }]),
+    ];
+    Program { version: PROGRAM_VERSION, name: "test".into(), plans }
+}
+
+/// A log that keeps its lines.
+pub fn log() -> (Log, Arc<Mutex<Vec<String>>>) {
+    let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = lines.clone();
+    (Arc::new(move |line: &str| kept.lock().unwrap().push(line.to_owned())), lines)
+}
+
+/// A family that computes nothing, and counts what is taken from it.
+#[derive(Default)]
+pub struct Stub {
+    pub open: Option<Id>,
+    pub left: Option<usize>,
+    /// Runs that were claimed.
+    pub claims: Arc<AtomicUsize>,
+    /// Whether it panics when it is asked how things stand.
+    pub broken: bool,
+}
+
+/// All plans of the program, each with a stub.
+pub fn served(stub: impl Fn() -> Stub) -> BTreeMap<String, Served<Stub>> {
+    let one = |p: NamedPlan| (p.name, Served { plan: Arc::new(p.plan), family: stub() });
+    program().plans.into_iter().map(one).collect()
+}
+
+impl Held for u8 {
+    fn replace(&mut self, updates: u8) {
+        *self = updates;
+    }
+}
+
+impl Family for Stub {
+    type Tensors = ();
+    type States = u8;
+
+    fn prepared(&self) -> usize {
+        assert!(!self.broken, "broken on purpose");
+        0
+    }
+    fn open_session(&self) -> Option<Id> {
+        self.open
+    }
+    fn runs_left(&self) -> Option<usize> {
+        self.left
+    }
+    fn key_stream(&self) -> Option<KeyStream> {
+        None
+    }
+    fn close(&mut self) {
+        self.open = None;
+    }
+    fn give_up_claim(&mut self) {}
+    fn next_session(&self) -> Result<Id, JobError> {
+        Ok(Id([7; 16]))
+    }
+    fn next_run(&self) -> Result<u64, JobError> {
+        Ok(1)
+    }
+    fn may_prepare(&self, _: &Preparation) -> Result<(), JobError> {
+        Ok(())
+    }
+    fn may_begin(&self, _: Id) -> Result<(), JobError> {
+        Ok(())
+    }
+    fn claim(&mut self, _: u64) -> Result<(), JobError> {
+        self.claims.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+    fn prepare(&mut self, _: &Preparation, _: &mut Others) -> Result<u64, JobError> {
+        Ok(0)
+    }
+    fn begin(&mut self, session: Id, _: &mut Others) -> Result<(), JobError> {
+        self.open = Some(session);
+        Ok(())
+    }
+    fn grant(&self, _: Shared, _: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError> {
+        Ok(say(channel, Talk::Reply, &Reply::Share { seeds: BTreeMap::new() })?)
+    }
+    fn receive(&self, _: Shared, _: &[Piece], _: &mut dyn Channel, (): &mut ()) -> Result<(), JobError> {
+        Ok(())
+    }
+    fn share_own(&self, _: &[Piece], _: &Encoded, _: &mut Others, (): &mut ()) -> Result<(), JobError> {
+        Ok(())
+    }
+    fn open(&mut self, (): (), _: &mut Others) -> Result<(), JobError> {
+        Ok(())
+    }
+    fn run(&mut self, _: Given<Stub>, _: &mut Others) -> Result<Ran<u8>, JobError> {
+        Ok(Ran {
+            online_s: 0.0,
+            nodes: Vec::new(),
+            checks: NodeStats::default(),
+            openings: Vec::new(),
+            outputs: Vec::new(),
+            updates: 0,
+        })
+    }
+    fn hold(&self, (): ()) -> u8 {
+        0
+    }
+    fn compare(&self, _: &Program, _: &[u8], _: &u8, _: &mut Others) -> Result<(), JobError> {
+        Ok(())
+    }
+    fn save(&self, _: &Program, _: &u8) -> Result<Zeroizing<Vec<u8>>, JobError> {
+        Ok(Zeroizing::new(Vec::new()))
+    }
+    fn restore(&self, _: &Program, _: &[u8]) -> Result<u8, String> {
+        Ok(0)
+    }
+}

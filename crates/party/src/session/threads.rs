@@ -1,0 +1,120 @@
+//! Threads of a service, each with a name, and what a panic of one means.
+//!
+//! A *vital* thread is one without which the process would stand there and serve nobody: the service itself, the door
+//! that takes calls, and the wait for party 0's next order. Its panic ends the process with an error
+//! ([`Crew::first_death`]), so that whoever supervises it starts it again.
+//!
+//! A thread *aside* serves one connection and owns nothing else. Its panic is logged and drops that connection alone:
+//! otherwise one peer that finds a way to such a panic would end the service for everybody.
+
+use super::party::Log;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
+
+/// The vital threads of a process.
+#[derive(Clone)]
+pub struct Crew {
+    deaths: Sender<String>,
+}
+
+/// Where the end of a vital thread is heard of.
+pub struct Watch {
+    deaths: Receiver<String>,
+}
+
+/// Tells of a thread's end, however it ends.
+struct Death(String, Sender<String>);
+
+impl Drop for Death {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.1.send(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+impl Crew {
+    /// A crew without threads, and its watch.
+    pub fn new() -> (Crew, Watch) {
+        let (sender, receiver) = channel();
+        (Crew { deaths: sender }, Watch { deaths: receiver })
+    }
+
+    /// Start a thread whose panic ends the process. An error where the system gives no thread.
+    pub fn vital(&self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let (name, deaths) = (name.to_owned(), self.deaths.clone());
+        let builder = Builder::new().name(name.clone());
+        let body = move || {
+            let _death = Death(name, deaths);
+            body();
+        };
+        builder.spawn(body).map(drop)
+    }
+}
+
+impl Watch {
+    /// Wait until a vital thread has panicked; gives its name. What it said stands on standard error, where the
+    /// panic was reported.
+    pub fn first_death(self) -> String {
+        // All senders are gone only when every thread has ended, which is an end as well.
+        self.deaths.recv().unwrap_or_else(|_| "all threads".into())
+    }
+}
+
+/// Start a thread that serves one connection, which `body` owns. Where it panics, or the system gives no thread, the
+/// connection is dropped and the log says so.
+pub fn aside(name: &str, log: &Log, body: impl FnOnce() + Send + 'static) {
+    let (label, told) = (name.to_owned(), log.clone());
+    let guarded = move || {
+        // Nothing that `body` owns is used after a panic.
+        if catch_unwind(AssertUnwindSafe(body)).is_err() {
+            told(&format!("thread {label} panicked and its connection is dropped: report this as a bug"));
+        }
+    };
+    if let Err(e) = Builder::new().name(name.to_owned()).spawn(guarded) {
+        log(&format!("a connection is dropped, because the system gives no thread for it ({name}): {e}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    #[test]
+    fn the_first_vital_thread_that_panics_is_named() {
+        let (crew, watch) = Crew::new();
+        let (hold, held) = channel::<()>();
+        crew.vital("steady", move || {
+            let _ = held.recv();
+        })
+        .unwrap();
+        crew.vital("done", || {}).unwrap();
+        crew.vital("broken", || panic!("on purpose")).unwrap();
+        assert_eq!(watch.first_death(), "broken");
+        drop(hold);
+    }
+
+    #[test]
+    fn a_panic_aside_is_logged_and_drops_what_it_owns() {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = lines.clone();
+        let log: Log = Arc::new(move |line: &str| kept.lock().unwrap().push(line.to_owned()));
+        let (owned, dropped) = channel::<()>();
+        aside("a caller", &log, move || {
+            let _owned = owned;
+            panic!("on purpose")
+        });
+        // Its end of the channel is gone, so this is no time-out.
+        assert!(
+            dropped.recv_timeout(Duration::from_secs(20)).is_err_and(|e| e.to_string().contains("closed"))
+        );
+        while lines.lock().unwrap().is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(lines.lock().unwrap()[0].contains("thread a caller panicked"), "{lines:?}");
+    }
+}
