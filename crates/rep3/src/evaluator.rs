@@ -105,8 +105,10 @@ impl<'a> Evaluator<'a> {
         }
         let value = match kind(&node.op) {
             Kind::Weight { name, .. } => {
-                // what is read of it was looked up already
-                return Err(RunError::Missing(format!("weight `{name}` is not static; check the plan")));
+                // every weight is static
+                return Err(RunError::Missing(format!(
+                    "weight `{name}` was not shared; share the model again"
+                )));
             }
             Kind::Public => return Ok(None),
             Kind::Input { name, .. } => taken(given.inputs.remove(&v), node, "input", name)?.into(),
