@@ -6,14 +6,12 @@ mod common;
 use common::World;
 use privet_fss::keys::{KeyError, KeySource, MemoryKeys};
 use privet_fss::{Done, EvalError};
-use privet_net::fault::{Action, Faulty, When};
-use privet_net::mem::{self, MemChannel, MemOptions};
-use privet_net::{Channel, FrameFilter, Meter, NetError, Step};
+use privet_net::mem::MemOptions;
+use privet_net::{FrameFilter, NetError};
 use privet_plan::suite::{cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
-use std::sync::Arc;
-use std::sync::mpsc::channel;
+use privet_testkit::{Action, Mesh, When};
 use std::time::Duration;
 
 /// No fault may take longer than this to be noticed, by far.
@@ -34,8 +32,7 @@ fn record_of(name: &str) -> (World, [MemoryKeys; 2], Vec<Vec<u64>>) {
     let (world, keys) = World::new(&case.plan, &operands, &seed(1), &seed(2));
     let mut read = copy(&keys);
     let [k0, k1] = &mut read;
-    let (a, b) = mem::pair();
-    let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+    let [y0, y1] = world.run([k0, k1], Mesh::new(2)).map(Result::unwrap);
     let outputs = world.outputs([&y0, &y1]);
     (world, keys, outputs)
 }
@@ -53,35 +50,30 @@ fn copy(keys: &[MemoryKeys; 2]) -> [MemoryKeys; 2] {
     copies
 }
 
-fn pair_with(filter: Option<FrameFilter>) -> (MemChannel, MemChannel) {
-    let options = |name: &str| MemOptions { patience: PATIENCE, ..MemOptions::named(name) };
-    mem::pair_with(MemOptions { filter, ..options("party 0") }, options("party 1"))
+/// Sound channels but for what happens to the frames that party 0 sends; `what` is the run's name.
+fn links(what: &str, mut filter: Option<FrameFilter>) -> Mesh {
+    let options = |me: usize, _| MemOptions {
+        patience: PATIENCE,
+        filter: if me == 0 { filter.take() } else { None },
+        ..MemOptions::named(format!("party {me}"))
+    };
+    Mesh::with(2, options).bound(HARNESS, what)
 }
 
-/// Run with a watchdog: a hang fails the test instead of stopping it.
-fn within_bounds<T: Send>(what: &str, action: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let (done, wait) = channel();
-        let worker = scope.spawn(move || {
-            let result = action();
-            let _ = done.send(());
-            result
-        });
-        if wait.recv_timeout(HARNESS) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            eprintln!("{what}: no end after {HARNESS:?}");
-            std::process::abort();
-        }
-        worker.join().unwrap()
-    })
+/// Channels with one fault in what party 0 sends.
+fn fault(what: &str, at: u64, action: Action) -> Mesh {
+    let mut mesh = links(what, None);
+    mesh.fault(0, 1, [(When::Message(at), action)]);
+    mesh
 }
 
 /// Messages that party 0 sends in a sound run.
 fn steps(world: &World, keys: &[MemoryKeys; 2]) -> u64 {
     let mut keys = copy(keys);
     let [k0, k1] = &mut keys;
-    let (a, b) = mem::pair();
-    let meter = a.meter();
-    let _ = world.run([k0, k1], a, b).map(Result::unwrap);
+    let mut mesh = Mesh::new(2);
+    let meter = mesh.end(0, 1).meter();
+    let _ = world.run([k0, k1], mesh).map(Result::unwrap);
     meter.total().messages
 }
 
@@ -154,10 +146,9 @@ fn every_loss_is_noticed(
             let what = format!("{action:?} of message {at}");
             let mut keys = copy(keys);
             let [k0, k1] = &mut keys;
-            let (a, b) = pair_with(None);
-            let a = Faulty::new(a, [(When::Message(at), action)]);
-            let ends = within_bounds(&what, || world.run([k0, k1], a, b));
-            if last && action == Action::Duplicate {
+            let duplicate = action == Action::Duplicate;
+            let ends = world.run([k0, k1], fault(&what, at, action));
+            if last && duplicate {
                 harmless(world, outputs, &what, ends);
             } else {
                 noticed(world, outputs, &what, ends, &[says, "step ", "node"]);
@@ -222,48 +213,13 @@ fn frames_damaged_on_the_way_end_the_run() {
             let what = format!("{what} ({at})");
             let mut keys = copy(&keys);
             let [k0, k1] = &mut keys;
-            let (a, b) = pair_with(Some(filter));
-            let ends = within_bounds(&what, || world.run([k0, k1], a, b));
+            let ends = world.run([k0, k1], links(&what, Some(filter)));
             if last && what.contains("repeated") {
                 harmless(&world, &outputs, &what, ends);
             } else {
                 noticed(&world, &outputs, &what, ends, &[says, "step ", "node"]);
             }
         }
-    }
-}
-
-/// Sends one message under another step's number.
-struct WrongStep {
-    inner: MemChannel,
-    left: u64,
-    by: u32,
-}
-
-impl Channel for WrongStep {
-    fn send(&mut self, step: &Step, payload: Vec<u8>) -> Result<(), NetError> {
-        let wrong = Step::new(step.id.wrapping_add(self.by), step.name.clone());
-        let step = if self.left == 0 { &wrong } else { step };
-        self.left = self.left.wrapping_sub(1);
-        self.inner.send(step, payload)
-    }
-    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv(step, len)
-    }
-    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv_up_to(step, max)
-    }
-    fn peer(&self) -> &str {
-        self.inner.peer()
-    }
-    fn meter(&self) -> Arc<Meter> {
-        self.inner.meter()
-    }
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-    fn sever(&mut self) {
-        self.inner.sever();
     }
 }
 
@@ -275,9 +231,7 @@ fn a_wrong_step_is_named_on_both_sides() {
             let what = format!("step of message {at} off by {}", by as i32);
             let mut keys = copy(&keys);
             let [k0, k1] = &mut keys;
-            let (a, b) = pair_with(None);
-            let a = WrongStep { inner: a, left: at, by };
-            let ends = within_bounds(&what, || world.run([k0, k1], a, b));
+            let ends = world.run([k0, k1], fault(&what, at, Action::OtherStep(by)));
             let (found, due) =
                 (format!("at step {}", (at as u32 + 1).wrapping_add(by)), format!("step {} ", at + 1));
             noticed(&world, &outputs, &what, ends, &["ran apart", "party 0", "party 1", &found, &due]);
@@ -318,8 +272,7 @@ fn a_bad_key_frame_ends_the_run_on_both_sides() {
             let mut keys = copy(&keys);
             let [k0, k1] = &mut keys;
             let mut bad = BadKeys { inner: k1, left, short, frame: Vec::new() };
-            let (a, b) = pair_with(None);
-            let [y0, y1] = within_bounds(&what, || world.run([k0, &mut bad], a, b));
+            let [y0, y1] = world.run([k0, &mut bad], links(&what, None));
             assert!(matches!(y1, Err(EvalError::Keys(_))), "{what}");
             let other = y0.expect_err("the other evaluator cannot finish").to_string();
             assert!(other.contains("step ") && other.contains("node"), "{what}: {other}");
@@ -337,8 +290,7 @@ fn keys_of_the_wrong_length_missing_or_of_another_plan_are_refused() {
         let mut changed = [MemoryKeys::default(), MemoryKeys::default()];
         frames.iter_mut().for_each(|f| changed.put([&mut Vec::new(), f]).unwrap());
         let [mut k0, _] = copy(&keys);
-        let (a, b) = pair_with(None);
-        let [y0, y1] = within_bounds("keys", || world.run([&mut k0, &mut changed[1]], a, b));
+        let [y0, y1] = world.run([&mut k0, &mut changed[1]], links("keys", None));
         assert!(y0.is_err());
         y1.expect_err("the keys are not the plan's").to_string()
     };
@@ -368,16 +320,15 @@ fn keys_of_the_wrong_length_missing_or_of_another_plan_are_refused() {
 #[test]
 fn silence_and_missing_operands_are_named() {
     let (mut world, keys, _) = network();
-    let (a, _still_open) = pair_with(None);
+    let mut ends = links("one evaluator alone", None).into_links();
     let mut k0 = copy(&keys);
-    let mut a = a;
-    let error = world.evaluate(0, &mut k0[0], &mut a).unwrap_err();
+    let error = world.evaluate(0, &mut k0[0], ends[0].to(1)).unwrap_err();
     assert!(matches!(error, EvalError::Net(NetError::Silent { .. })), "{error}");
     assert!(error.to_string().contains("step 1 (node"), "{error}");
 
     let run = |world: &World| {
-        let (mut a, _b) = pair_with(None);
-        world.evaluate(0, &mut copy(&keys)[0], &mut a).unwrap_err().to_string()
+        let mut ends = links("one evaluator alone", None).into_links();
+        world.evaluate(0, &mut copy(&keys)[0], ends[0].to(1)).unwrap_err().to_string()
     };
     let inputs = std::mem::take(&mut world.inputs);
     assert_eq!(run(&world), "input `x0` was not shared");

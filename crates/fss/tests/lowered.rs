@@ -4,11 +4,11 @@ mod common;
 
 use common::{NUMBER, RecordCoins, World};
 use privet_fss::SessionMasks;
-use privet_net::mem;
 use privet_plan::interpret_step;
 use privet_plan::suite::{lowered_operands, lowered_step};
 use privet_prg::{Domain, Seed};
 use privet_ring::{Ring, Tensor};
+use privet_testkit::Mesh;
 
 #[test]
 fn lowered_steps_are_the_interpreters() {
@@ -22,9 +22,8 @@ fn lowered_steps_are_the_interpreters() {
         let session = SessionMasks::new(&case.plan, world.device.as_ref(), &seed);
         let mut coins = RecordCoins { plan: &case.plan, session, record: &record };
         let (outputs, next) = interpret_step(&case.plan, &inputs, &weights, &mut coins).unwrap();
-        let (a, b) = mem::pair();
         let [k0, k1] = &mut keys;
-        let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+        let [y0, y1] = world.run([k0, k1], Mesh::new(2)).map(Result::unwrap);
         case.compare(&world.outputs([&y0, &y1]), &outputs);
         assert_eq!(outputs[1].data(), [1], "everything is in range");
         let found = world.updates([&y0, &y1]);

@@ -4,12 +4,12 @@ use privet_family::{Class, Forecast, Opening, OpeningKind, When};
 use privet_fss::keys::MemoryKeys;
 use privet_fss::{Dealer, Eval, Evaluator, Fss, Given, MaskedWeights, PartyId, SessionMasks, States};
 use privet_kernels::cpu;
-use privet_net::mem;
 use privet_plan::Plan;
 use privet_plan::ir::Op;
 use privet_plan::suite::{cases, training_cases};
 use privet_prg::Seed;
 use privet_ring::Ring;
+use privet_testkit::Mesh;
 use std::collections::{BTreeMap, HashMap};
 
 /// What evaluator 0 opens. What is opened does not depend on the data, so the operands are any masked values.
@@ -31,29 +31,16 @@ fn opened(plan: &Plan) -> Vec<Opening> {
             _ => {}
         }
     }
-    let (c0, c1) = mem::pair();
     let seeds = Dealer::record_seeds(&record);
-    let mut sides = Vec::new();
-    std::thread::scope(|scope| {
-        let running: Vec<_> = keys
-            .into_iter()
-            .zip([c0, c1])
-            .enumerate()
-            .map(|(b, (mut keys, mut channel))| {
-                let (inputs, weights, device) = (inputs.clone(), weights.clone(), device.clone());
-                let (publics, states) = (publics.clone(), states.clone());
-                let (hash, seeds, session) = (masks.hash_keys(), &seeds, masks.party_seeds()[b].clone());
-                scope.spawn(move || {
-                    let weights = MaskedWeights::new(plan, device.as_ref(), session, weights).unwrap();
-                    let (party, seed) = (PartyId::BOTH[b], seeds[b].clone());
-                    let mut cx = Eval::new(party, device.as_ref(), hash, 0, seed, &mut keys, &mut channel);
-                    let given = Given { inputs, publics, states: &states };
-                    Evaluator::new(plan, &weights).run(&mut cx, given, &mut |_| {}).unwrap();
-                    cx.openings().to_vec()
-                })
-            })
-            .collect();
-        sides.extend(running.into_iter().map(|r| r.join().unwrap()));
+    let mut sides = Mesh::new(2).run_with(keys, |links, mut keys| {
+        let b = links.me();
+        let session = masks.party_seeds()[b].clone();
+        let weights = MaskedWeights::new(plan, device.as_ref(), session, weights.clone()).unwrap();
+        let (party, seed, hash) = (PartyId::BOTH[b], seeds[b].clone(), masks.hash_keys());
+        let mut cx = Eval::new(party, device.as_ref(), hash, 0, seed, &mut keys, links.to(1 - b));
+        let given = Given { inputs: inputs.clone(), publics: publics.clone(), states: &states };
+        Evaluator::new(plan, &weights).run(&mut cx, given, &mut |_| {}).unwrap();
+        cx.openings().to_vec()
     });
     assert_eq!(sides[0], sides[1], "{}: both evaluators open the same", plan.name);
     sides.swap_remove(0)

@@ -7,12 +7,12 @@ mod common;
 
 use common::{NUMBER, World};
 use privet_fss::{SessionMasks, mask_coins};
-use privet_net::mem;
 use privet_plan::interpret;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::suite::constant;
 use privet_prg::Seed;
 use privet_ring::Ring;
+use privet_testkit::Mesh;
 
 const N: usize = 8192;
 const SHIFT: u32 = 4;
@@ -71,9 +71,8 @@ fn run(plan: &Plan, x: u64) -> [Vec<i64>; 2] {
     let masks = SessionMasks::new(plan, world.device.as_ref(), &session);
     let mut coins = |v, _, _| mask_coins(plan, &masks, NUMBER, &record, v).unwrap();
     let truth = interpret(plan, &operands[0], &operands[1], &mut coins).unwrap();
-    let (a, b) = mem::pair();
     let [k0, k1] = &mut keys;
-    let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+    let [y0, y1] = world.run([k0, k1], Mesh::new(2)).map(Result::unwrap);
     let found = world.outputs([&y0, &y1]);
     let ring = Ring::new(plan.nodes[plan.outputs[0].value].ty.bits);
     for (found, truth) in found.iter().zip(&truth) {

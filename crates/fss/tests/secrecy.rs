@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::{Sent, transcript};
+use common::transcript;
 use privet_plan::ir::{Op, Plan, Rounding};
 use privet_plan::suite::{
     Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate, training_cases,
 };
 use privet_prg::{Domain, Seed};
 use privet_ring::{Ring, unpack};
+use privet_testkit::Sent;
 use std::collections::{BTreeMap, HashSet};
 
 /// Runs with the same inputs and fresh keys.

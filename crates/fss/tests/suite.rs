@@ -5,13 +5,13 @@ mod common;
 use common::{RecordCoins, World};
 use privet_family::NodeStats;
 use privet_fss::{Fss, SessionMasks};
-use privet_net::{Channel, mem};
 use privet_plan::cost::{Cost, Operation, Prices, known};
 use privet_plan::interpret_step;
 use privet_plan::ir::Op;
 use privet_plan::suite::{Case, cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
+use privet_testkit::Mesh;
 
 fn check(case: &Case, seed: &Seed) {
     let mut stream = seed.derive(Domain::Public, 0).stream();
@@ -22,10 +22,10 @@ fn check(case: &Case, seed: &Seed) {
     let mut coins = RecordCoins { plan: &case.plan, session, record: &record };
     let (outputs, updates) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
 
-    let (a, b) = mem::pair();
-    let meter = a.meter();
+    let mut mesh = Mesh::new(2);
+    let meter = mesh.end(0, 1).meter();
     let [k0, k1] = &mut keys;
-    let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+    let [y0, y1] = world.run([k0, k1], mesh).map(Result::unwrap);
     assert!(keys.iter().all(|k| k.bytes() == 0), "{}: keys left over", case.name);
     case.compare(&world.outputs([&y0, &y1]), &outputs);
     let found = world.updates([&y0, &y1]);

@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{NUMBER, RecordCoins, Recorder, World};
+use common::{NUMBER, RecordCoins, World};
 use privet_fss::{SessionMasks, States, dropout_coins};
-use privet_net::mem;
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, Update};
 use privet_plan::suite::{Case, ChiSquare, LIMIT, Operands, training_cases};
 use privet_prg::{Domain, HashKeys, Seed};
 use privet_ring::{Ring, Tensor};
+use privet_testkit::Mesh;
 
 /// Three states: two change places, the first of them doubled; the third becomes a weight.
 fn exchange() -> Case {
@@ -62,9 +62,8 @@ fn steps_follow_each_other_on_fresh_records() {
             let masks = SessionMasks::new(&case.plan, world.device.as_ref(), &session);
             let mut coins = RecordCoins { plan: &case.plan, session: masks, record: &record };
             let (outputs, updates) = interpret_step(&case.plan, &inputs, &weights, &mut coins).unwrap();
-            let (a, b) = mem::pair();
             let [k0, k1] = &mut keys;
-            let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+            let [y0, y1] = world.run([k0, k1], Mesh::new(2)).map(Result::unwrap);
             case.compare(&world.outputs([&y0, &y1]), &outputs);
             for (states, done) in states.iter_mut().zip([y0, y1]) {
                 states.replace(done.updates);
@@ -90,11 +89,11 @@ fn a_state_that_stays_is_opened_under_another_mask_each_time() {
     let session = Seed::random();
     let sent = [0, 1].map(|i| {
         let (world, mut keys) = World::new(&case.plan, &both, &session, &session.derive(Domain::Record, i));
-        let (a, b) = mem::pair();
-        let mut sent = Vec::new();
+        let mut mesh = Mesh::new(2);
+        let log = mesh.record();
         let [k0, k1] = &mut keys;
-        let _ = world.run([k0, k1], Recorder::new(a, &mut sent), b).map(Result::unwrap);
-        sent.into_iter().take(3).map(|m| m.bytes).collect::<Vec<_>>()
+        let _ = world.run([k0, k1], mesh).map(Result::unwrap);
+        log.of(0).into_iter().take(3).map(|m| m.bytes).collect::<Vec<_>>()
     });
     for (first, second) in sent[0].iter().zip(&sent[1]) {
         let words = |bytes: &[u8]| privet_ring::unpack(Ring::new(30), bytes, 20).unwrap();
@@ -108,10 +107,10 @@ fn what_is_missing_is_named_before_anything_is_sent() {
     let both = operands(&case, &Seed::random());
     let (mut world, mut keys) = World::new(&case.plan, &both, &Seed::random(), &Seed::random());
     let mut error = |world: &World| {
-        let (mut a, b) = mem::pair();
-        let error = world.evaluate(0, &mut keys[0], &mut a).unwrap_err().to_string();
-        assert_eq!(privet_net::Channel::meter(&a).total().messages, 0);
-        drop(b);
+        let mut links = Mesh::new(2).into_links();
+        let a = links[0].to(1);
+        let error = world.evaluate(0, &mut keys[0], a).unwrap_err().to_string();
+        assert_eq!(a.meter().total().messages, 0);
         error
     };
     let states = world.states[0].clone();
@@ -154,9 +153,8 @@ fn sums_of_sums_take_no_time() {
     let case = Case { name: "sums".into(), plan };
     let both = operands(&case, &Seed::random());
     let (world, mut keys) = World::new(&case.plan, &both, &Seed::random(), &Seed::random());
-    let (a, b) = mem::pair();
     let [k0, k1] = &mut keys;
-    let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+    let [y0, y1] = world.run([k0, k1], Mesh::new(2)).map(Result::unwrap);
     let truth = privet_plan::interpret(&case.plan, &both[0], &both[1], &mut privet_plan::NoCoins).unwrap();
     case.compare(&world.outputs([&y0, &y1]), &truth);
 }
@@ -192,9 +190,8 @@ fn dropped_elements_are_zero_at_both() {
     let case = training_cases().into_iter().find(|c| c.name == "dropout").unwrap();
     let both = operands(&case, &Seed::random());
     let (world, mut keys) = World::new(&case.plan, &both, &Seed::random(), &Seed::random());
-    let (a, b) = mem::pair();
     let [k0, k1] = &mut keys;
-    let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
+    let [y0, y1] = world.run([k0, k1], Mesh::new(2)).map(Result::unwrap);
     let coins = dropout_coins(&world.hash, NUMBER, 0, 300);
     let x: &Tensor = &both[0]["x0"];
     for (i, coin) in coins.iter().enumerate() {

@@ -15,14 +15,14 @@
 
 mod common;
 
-use common::{Recorder, World};
+use common::World;
 use privet_family::{Class, Forecast, When};
 use privet_fss::{Fss, PartyId, PartySeed, RecordSeeds, SessionSeeds};
-use privet_net::mem;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};
 use privet_plan::suite::{Operands, constant};
 use privet_prg::{HashKeys, Seed};
 use privet_ring::{Conv2d, Pool2d, Ring, unpack};
+use privet_testkit::Mesh;
 
 /// -log2 of the probability of a false alarm of one test.
 const SURE: usize = 60;
@@ -118,13 +118,12 @@ fn view(plan: &Plan, operands: &[Operands; 2], b: usize, held: &Held) -> View {
     for (i, frame) in keys[b].frames().enumerate() {
         view.bytes(format!("key frame {i}"), frame);
     }
-    let (channel0, channel1) = mem::pair();
-    let (mut sent0, mut sent1) = (Vec::new(), Vec::new());
+    let mut mesh = Mesh::new(2);
+    let log = mesh.record();
     let [k0, k1] = &mut keys;
-    let (a, c) = (Recorder::new(channel0, &mut sent0), Recorder::new(channel1, &mut sent1));
-    let _ = world.run([k0, k1], a, c).map(Result::unwrap);
-    let sent = |s: Vec<common::Sent>| s.into_iter().filter(|m| !m.bytes.is_empty());
-    let mut openings = sent(sent0).zip(sent(sent1));
+    let _ = world.run([k0, k1], mesh).map(Result::unwrap);
+    let sent = |party| log.of(party).into_iter().filter(|m| !m.bytes.is_empty());
+    let mut openings = sent(0).zip(sent(1));
     for planned in Fss.openings(plan) {
         let run = planned.when == When::Run && planned.class == Class::Masked;
         if !run || planned.node.is_some_and(|v| matches!(plan.nodes[v].op, Op::Input { .. })) {

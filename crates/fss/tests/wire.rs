@@ -5,10 +5,11 @@
 
 mod common;
 
-use common::{Sent, transcript};
+use common::transcript;
 use privet_plan::suite::{cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
+use privet_testkit::{Sent, record};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -16,11 +17,8 @@ const VECTORS: &str = include_str!("../../../vectors/wire.txt");
 const HEAD: &str = "# case: BLAKE3 (16 bytes) of steps and payloads that party 0 sent, party 1 sent, and of the key frames\n";
 
 fn digest<'a>(messages: impl Iterator<Item = (u32, &'a [u8])>) -> String {
-    let mut hash = blake3::Hasher::new();
-    for (step, bytes) in messages {
-        hash.update(&step.to_le_bytes()).update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
-    }
-    hash.finalize().to_hex()[..32].to_owned()
+    let messages = messages.map(|(step, bytes)| (step.to_le_bytes(), bytes));
+    record::digest(messages).to_hex()[..32].to_owned()
 }
 
 #[test]
@@ -37,16 +35,6 @@ fn bytes_on_the_wire_are_as_recorded() {
             digest(t.frames.iter().enumerate().flat_map(|(b, f)| f.iter().map(move |f| (b as u32, &f[..]))));
         writeln!(found, "{}: {} {} {keys}", case.name, sent(&t.sent[0]), sent(&t.sent[1])).unwrap();
     }
-    if std::env::var_os("PRIVET_UPDATE_VECTORS").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire.txt");
-        return std::fs::write(path, found).unwrap();
-    }
-    for (found, recorded) in found.lines().zip(VECTORS.lines()) {
-        assert_eq!(found, recorded, "the wire changed; see the head of this file");
-    }
-    assert_eq!(
-        found.lines().count(),
-        VECTORS.lines().count(),
-        "cases came or went; see the head of this file"
-    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire.txt");
+    record::as_recorded(&path, VECTORS, &found);
 }

@@ -10,7 +10,6 @@
 //! | [`mem`] | both parties in one process, for tests and simulation |
 //! | [`tcp`] | mutual TLS 1.3 (or explicitly insecure plain TCP) with one I/O thread a connection |
 //! | [`throttle`] | delay and rate of an emulated network, applied where frames are sent |
-//! | [`fault`] | drop, delay, truncate, flip, duplicate, reorder, swap, kill: for tests of the error paths |
 //! | [`certs`], [`fingerprint`] | identities without a certificate authority, pinned by fingerprint |
 //! | [`hello`], [`terms`] | what peers compare before the first step |
 //! | [`meter`] | bytes and rounds by phase |
@@ -18,8 +17,6 @@
 pub mod certs;
 mod channel;
 mod error;
-pub mod fault;
-
 pub mod fingerprint;
 pub mod frame;
 mod framed;

@@ -4,7 +4,6 @@
 mod nodes;
 
 use nodes::{FSS, Family, Nodes, REP3, REP3_SEMI_HONEST, named, numbers, small};
-use privet_net::fault::{Action, Faulty, When};
 use privet_net::{Channel, NetworkProfile, TcpChannel};
 use privet_party::config::{Loaded, Place, Protocol, Security};
 use privet_party::session::control::{Amount, Id, PartyRun, Reply, Request, Talk, TalkError, hear, say};
@@ -17,6 +16,7 @@ use privet_rep3::{
     Component, Digests, Evaluator, Given, Keys, Party, PartyId, Portion, Revealed, Share, SharedWeights,
 };
 use privet_ring::{Ring, pack};
+use privet_testkit::fault::{Action, Faulty, When};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::sync::Arc;

@@ -5,13 +5,14 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{World, sound};
+use common::World;
 use privet_family::NodeStats;
 use privet_plan::Plan;
 use privet_plan::ir::{Op, Type};
 use privet_plan::suite::{constant, gate};
 use privet_prg::Seed;
 use privet_rep3::Security;
+use privet_testkit::Mesh;
 use std::time::Instant;
 
 const RUNS: usize = 3;
@@ -44,7 +45,7 @@ fn main() {
         let mut best: Option<(f64, NodeStats, NodeStats)> = None;
         for _ in 0..RUNS {
             let start = Instant::now();
-            let outcomes = world.run(sound());
+            let outcomes = world.run(Mesh::new(3));
             let wall = start.elapsed().as_secs_f64();
             let [outcome, ..] = outcomes.map(|o| o.expect("a run"));
             let mut nodes = NodeStats::default();

@@ -5,9 +5,9 @@ use crate::{Keys, Party, PartyId, Planes, Security, Share};
 use privet_kernels::cpu;
 use privet_kernels::fold::Words;
 use privet_kernels::fold::spec::spread;
-use privet_net::{Channel, mem};
 use privet_prg::Seed;
 use privet_ring::Ring;
+use privet_testkit::Mesh;
 
 /// The common key, and that of the coins.
 pub const COMMON: [u8; 16] = [9; 16];
@@ -21,27 +21,14 @@ fn keys(id: PartyId) -> Keys {
 /// Run the same program at every party over in-memory channels; results in the order of the parties.
 pub fn three<T: Send>(security: Security, program: impl Fn(&mut Party) -> T + Sync) -> [T; 3] {
     let device = cpu(1);
-    let pairs: [_; 3] = std::array::from_fn(|_| mem::pair());
-    // pair j joins parties j and j + 1
-    let [(a0, a1), (b1, b2), (c2, c0)] = pairs;
-    let ends = [(c0, a0), (a1, b1), (b2, c2)];
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = PartyId::ALL
-            .into_iter()
-            .zip(ends)
-            .map(|(id, (mut prev, mut next))| {
-                let (program, device) = (&program, &device);
-                scope.spawn(move || {
-                    let (prev, next): (&mut dyn Channel, &mut dyn Channel) = (&mut prev, &mut next);
-                    let mut party = Party::new(id, security, device.as_ref(), keys(id), prev, next);
-                    party.coin_key = Some(Seed::from_bytes(COMMON));
-                    program(&mut party)
-                })
-            })
-            .collect();
-        let results: Vec<T> = threads.into_iter().map(|t| t.join().expect("a party panicked")).collect();
-        results.try_into().unwrap_or_else(|_| unreachable!("three threads"))
-    })
+    let results = Mesh::new(3).run(|links| {
+        let id = PartyId::ALL[links.me()];
+        let [prev, next] = links.both([id.prev().index(), id.next().index()]);
+        let mut party = Party::new(id, security, device.as_ref(), keys(id), prev, next);
+        party.coin_key = Some(Seed::from_bytes(COMMON));
+        program(&mut party)
+    });
+    results.try_into().unwrap_or_else(|_| unreachable!("three parties"))
 }
 
 impl Party<'_> {

@@ -3,15 +3,15 @@
 
 mod common;
 
-use common::attacks::{Kind, Target};
-use common::cheat::{Attack, Trial, Verdict, honest, judge, step_of, verdict};
+use common::World;
+use common::cheat::{Trial, Verdict, honest, judge, step_of, verdict};
 use common::small::{gates, networks, world};
-use common::{World, spread};
 use privet_plan::suite::{Case, cases, training_cases};
 use privet_prg::{Domain, Prg, Seed};
 use privet_rep3::{PartyId, RunError, Security};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use privet_testkit::{Attack, Kind, Tally, Target, spread};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Whether there is time for everything: a run takes several times as long without optimisation.
@@ -21,18 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// For those.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Ends by kind of change.
-type Tally = BTreeMap<Kind, [usize; 4]>;
+/// Verdicts by kind of change.
+type Verdicts = Tally<Kind, 4>;
 
-fn count(tally: &Mutex<Tally>, kind: Kind, verdict: Verdict) {
-    tally.lock().unwrap().entry(kind).or_default()[verdict as usize] += 1;
-}
-
-fn print(what: &str, tally: &Mutex<Tally>) {
-    println!("{what}: detected, harmless, halved, accepted");
-    for (kind, counts) in tally.lock().unwrap().iter() {
-        println!("  {kind:?}: {counts:?}");
-    }
+fn print(what: &str, tally: &Verdicts) {
+    print!("{what}: detected, harmless, halved, accepted\n{tally}");
 }
 
 /// All messages of all parties.
@@ -67,7 +60,8 @@ impl Stage {
     }
 
     fn target(&self, by: PartyId) -> Target<'_> {
-        Target { by, sent: &self.truth.sent[by.index()], other: &self.other.sent[by.index()] }
+        let by = by.index();
+        Target { by, sent: &self.truth.sent[by], other: &self.other.sent[by] }
     }
 
     fn judge(&self, attack: &Attack, patience: Duration) -> Verdict {
@@ -76,7 +70,7 @@ impl Stage {
     }
 
     /// Every message of every party changed in every one of `kinds`; without optimisation some messages, in two of them.
-    fn all(&self, kinds: &[Kind], tally: &Mutex<Tally>) {
+    fn all(&self, kinds: &[Kind], tally: &Verdicts) {
         let targets = sample(targets(&self.truth));
         let each = if OPTIMISED { kinds.len() } else { 2 };
         spread(targets.len() * each, 2, |i| {
@@ -84,7 +78,7 @@ impl Stage {
             let kind = kinds[(target + turn) % kinds.len()];
             let mut random = Seed::random().stream();
             if let Some(attack) = self.attack(kind, targets[target], &mut random) {
-                count(tally, kind, self.judge(&attack, PATIENCE));
+                tally.count(kind, self.judge(&attack, PATIENCE) as usize);
             }
         });
     }
@@ -97,7 +91,7 @@ fn prompt() -> Vec<Kind> {
 
 #[test]
 fn every_message_of_every_gate_changed_in_every_way() {
-    let tally = Mutex::default();
+    let tally = Verdicts::default();
     for case in gates() {
         Stage::new(&case, Security::Malicious, &Seed::random()).all(&prompt(), &tally);
     }
@@ -106,7 +100,7 @@ fn every_message_of_every_gate_changed_in_every_way() {
 
 #[test]
 fn every_message_of_networks_changed() {
-    let tally = Mutex::default();
+    let tally = Verdicts::default();
     for case in networks() {
         let kinds = [Kind::FlipAny];
         Stage::new(&case, Security::Malicious, &Seed::random()).all(&kinds, &tally);
@@ -117,7 +111,7 @@ fn every_message_of_networks_changed() {
 /// A message that is left out, or comes after the next, which its sender may never come to: patience ends the run.
 #[test]
 fn a_message_left_out_ends_the_run_at_both_honest_parties() {
-    let tally = Mutex::default();
+    let tally = Verdicts::default();
     for case in gates().into_iter().step_by(5) {
         let stage = Stage::new(&case, Security::Malicious, &Seed::random());
         let targets = sample(targets(&stage.truth));
@@ -125,7 +119,7 @@ fn a_message_left_out_ends_the_run_at_both_honest_parties() {
         spread(2 * targets.len(), 32, |i| {
             let (kind, target) = ([Kind::Omit, Kind::Reorder][i % 2], targets[i / 2]);
             if let Some(attack) = stage.attack(kind, target, &mut Seed::random().stream()) {
-                count(&tally, kind, stage.judge(&attack, SHORT));
+                tally.count(kind, stage.judge(&attack, SHORT) as usize);
             }
         });
     }
@@ -154,7 +148,7 @@ fn what_an_attacker_sees_of_its_detection_does_not_depend_on_secrets() {
         let targets = sample(targets(&a.1));
         spread(targets.len(), 2, |i| {
             let ((by, number), kind) = (targets[i], [Kind::FlipAny, Kind::Random][i % 2]);
-            let target = Target { by, sent: &a.1.sent[by.index()], other: &[] };
+            let target = Target { by: by.index(), sent: &a.1.sent[by.index()], other: &[] };
             let attack = target.attack(kind, number, &mut Seed::random().stream()).unwrap();
             let ends = [&a, &b].map(|(world, truth)| {
                 // The same difference is made to whatever is sent.
@@ -170,7 +164,7 @@ fn what_an_attacker_sees_of_its_detection_does_not_depend_on_secrets() {
 /// The same changes where nobody proves anything: they go through, so what detects them above is the proofs.
 #[test]
 fn without_proofs_wrong_outputs_are_accepted() {
-    let accepted = Mutex::new(0);
+    let accepted = AtomicUsize::new(0);
     let stages: Vec<_> =
         gates().iter().map(|case| Stage::new(case, Security::SemiHonest, &Seed::random())).collect();
     for stage in &stages {
@@ -179,13 +173,13 @@ fn without_proofs_wrong_outputs_are_accepted() {
             let mut random = Seed::random().stream();
             let attack = stage.attack(Kind::Random, targets[i], &mut random).unwrap();
             let trial = Trial::attacked(&stage.world, &attack, PATIENCE);
-            if verdict(&stage.truth, &trial, attack.by) == Verdict::Accepted {
-                *accepted.lock().unwrap() += 1;
+            if verdict(&stage.truth, &trial, targets[i].0) == Verdict::Accepted {
+                accepted.fetch_add(1, Ordering::Relaxed);
             }
         });
     }
     let all: usize = stages.iter().map(|stage| targets(&stage.truth).len()).sum();
-    let accepted = accepted.into_inner().unwrap();
+    let accepted = accepted.into_inner();
     println!("without proofs {accepted} of {all} changed messages give wrong outputs that are accepted");
     assert!(2 * accepted > all, "{accepted} of {all}");
 }
@@ -216,17 +210,17 @@ fn ten_thousand_random_attempts() {
     const WORLDS: usize = if OPTIMISED { 400 } else { 20 };
     const EACH: usize = 25;
     let cases = gates();
-    let counts = Mutex::new([0; 4]);
+    let tally = Tally::<(), 4>::default();
     spread(WORLDS, 2, |i| {
         let seed = Seed::random();
         let stage = Stage::new(&cases[i % cases.len()], Security::Malicious, &seed);
         let mut random = seed.derive(Domain::Public, 2).stream();
         for attempt in 0..EACH {
             let attack = stage.target(PartyId::ALL[(i + attempt) % 3]).any(&prompt(), &mut random);
-            counts.lock().unwrap()[stage.judge(&attack, PATIENCE) as usize] += 1;
+            tally.count((), stage.judge(&attack, PATIENCE) as usize);
         }
     });
-    let counts = counts.into_inner().unwrap();
+    let counts = tally.total();
     println!(
         "{} attempts: {} detected, {} harmless, {} halved, {} accepted",
         WORLDS * EACH,

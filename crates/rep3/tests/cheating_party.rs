@@ -3,16 +3,17 @@
 
 mod common;
 
-use common::cheat::{Attack, Trial, Verdict, judge, verdict};
+use common::World;
+use common::cheat::{Trial, Verdict, judge, verdict};
 use common::small::{gates, networks, world};
-use common::{World, spread};
 use privet_kernels::{CompareOut, CompareShape, Device, LinearShape, Weights, cpu};
 use privet_plan::ir::{Op, Rounding};
 use privet_prg::{Seed, TreeHash};
 use privet_rep3::{PartyId, Security};
 use privet_ring::Ring;
+use privet_testkit::{Attack, Tally, spread};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -145,7 +146,7 @@ fn deviate(security: Security) -> BTreeMap<&'static str, [usize; 4]> {
         // Without optimisation a run takes several times as long. The last and the fifth from behind have every gate.
         cases = cases.into_iter().rev().step_by(4).collect();
     }
-    let tally = Mutex::new(BTreeMap::<_, [usize; 4]>::new());
+    let tally = Tally::default();
     spread(cases.len(), 2, |i| {
         let (case, seed) = (&cases[i], Seed::random());
         let world = || world(case, security, &seed);
@@ -157,19 +158,18 @@ fn deviate(security: Security) -> BTreeMap<&'static str, [usize; 4]> {
                 let trial = Trial::of(None, PATIENCE, |id, prev, next| {
                     if id == by { &other } else { &sound }.evaluate(id, prev, next)
                 });
-                let attack = Attack { by, what: format!("{}: {what}", case.name), changes: vec![] };
+                let attack =
+                    Attack { by: by.index(), what: format!("{}: {what}", case.name), changes: vec![] };
                 let verdict = match security {
                     Security::Malicious => judge(&truth, &trial, &attack),
                     Security::SemiHonest => verdict(&truth, &trial, by),
                 };
-                tally.lock().unwrap().entry(what).or_default()[verdict as usize] += 1;
+                tally.count(what, verdict as usize);
             }
         }
     });
-    let tally = tally.into_inner().unwrap();
-    println!("{security}: detected, harmless, halved, accepted");
-    tally.iter().for_each(|(what, counts)| println!("  {what}: {counts:?}"));
-    tally
+    print!("{security}: detected, harmless, halved, accepted\n{tally}");
+    tally.counts()
 }
 
 #[test]
@@ -196,6 +196,6 @@ fn a_run_is_whole_when_nobody_deviates() {
     let seed = Seed::random();
     let truth = Trial::honest(&world(case, Security::Malicious, &seed));
     let again = Trial::honest(&world(case, Security::Malicious, &seed));
-    let attack = Attack { by: PartyId::ALL[0], what: "nothing".into(), changes: vec![] };
+    let attack = Attack { by: 0, what: "nothing".into(), changes: vec![] };
     assert_eq!(judge(&truth, &again, &attack), Verdict::Harmless);
 }

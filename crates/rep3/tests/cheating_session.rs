@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::cheat::{Attack, Change, corrupt, honest};
+use common::cheat::honest;
 use common::small::gates;
-use common::{Log, Sent, ends, pairs, parties, recorded, spread};
+use common::{parties, three};
 use privet_kernels::cpu;
 use privet_net::Channel;
 use privet_plan::interpret;
@@ -17,6 +17,7 @@ use privet_rep3::{
     SharingError, rounding_coins, run_coins,
 };
 use privet_ring::{Ring, Tensor};
+use privet_testkit::{Action, Attack, Mesh, Sent, spread};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -109,14 +110,14 @@ impl Job {
         attack: Option<&Attack>,
         patience: Duration,
     ) -> ([Result<Done, RunError>; 3], [Vec<Sent>; 3]) {
-        let mut links = ends(pairs(patience));
+        let mut mesh = Mesh::patient(3, patience);
         if let Some(attack) = attack {
-            links = corrupt(links, attack);
+            mesh.attack(attack);
         }
-        let (links, logs): (_, [Log; 3]) = recorded(links);
+        let log = mesh.record();
         let portions = self.portions();
-        let results = parties(links, |id, prev, next| self.party(id, &portions[id.index()], prev, next));
-        (results, logs.map(|log| log.lock().unwrap().clone()))
+        let results = parties(mesh, |id, prev, next| self.party(id, &portions[id.index()], prev, next));
+        (results, three(log.all()))
     }
 
     /// What the outputs should be, for the coins that the parties drew.
@@ -157,22 +158,22 @@ impl Job {
 }
 
 /// Changes of one message of `bytes` bytes that do not depend on what it holds.
-fn changes(bytes: usize, random: &mut Prg) -> Vec<Change> {
+fn changes(bytes: usize, random: &mut Prg) -> Vec<Action> {
     let xor = |bits: &[usize]| {
         let mut xor = vec![0; bytes];
         bits.iter().for_each(|bit| xor[bit / 8] ^= 1 << (bit % 8));
-        Change::Xor(xor)
+        Action::Xor(xor)
     };
     let mut any = vec![0; bytes];
     random.fill_bytes(&mut any);
     let mut all: Vec<_> = (0..bytes).map(|byte| xor(&[8 * byte + byte % 8])).collect();
     all.extend([
-        Change::Xor(any.clone()),
-        Change::Replace(any),
-        Change::Replace(vec![0; bytes]),
-        Change::Sever,
+        Action::Xor(any.clone()),
+        Action::Replace(any),
+        Action::Replace(vec![0; bytes]),
+        Action::Kill,
     ]);
-    all.extend([Change::Replace(vec![7; bytes - 1]), Change::Replace(vec![7; bytes + 1]), Change::Twice]);
+    all.extend([Action::Replace(vec![7; bytes - 1]), Action::Replace(vec![7; bytes + 1]), Action::Duplicate]);
     all
 }
 
@@ -188,17 +189,19 @@ fn whatever_is_said_before_the_run_the_result_is_right_or_there_is_none() {
         let mut random = Seed::random().stream();
         for (number, sent) in sent[by.index()].iter().take(BEFORE).enumerate() {
             for change in changes(sent.bytes.len(), &mut random) {
-                let what = format!("{change:?} of message {number} to {} at step {}", sent.to, sent.step);
-                attacks.push(Attack { by, what, changes: vec![(number, change)] });
+                let what =
+                    format!("{change:?} of message {number} to party {} at step {}", sent.to, sent.step);
+                attacks.push(Attack { by: by.index(), what, changes: vec![(number, change)] });
             }
         }
     }
     let detected = std::sync::atomic::AtomicUsize::new(0);
     spread(attacks.len(), 2, |i| {
         let attack = &attacks[i];
-        let what = format!("{} by {}", attack.what, attack.by);
+        let by = PartyId::ALL[attack.by];
+        let what = format!("{} by {by}", attack.what);
         let (done, _) = job.run(Some(attack), Duration::from_secs(20));
-        let errors: Vec<String> = honest(attack.by)
+        let errors: Vec<String> = honest(by)
             .iter()
             .filter_map(|id| done[id.index()].as_ref().err().map(|e| e.to_string()))
             .collect();
@@ -208,7 +211,7 @@ fn whatever_is_said_before_the_run_the_result_is_right_or_there_is_none() {
         match errors.len() {
             0 => {}
             _ => {
-                let named = |e: &String| e.contains("step") && e.contains(&attack.by.to_string());
+                let named = |e: &String| e.contains("step") && e.contains(&by.to_string());
                 assert!(errors.iter().any(named), "{what}: {errors:?}");
                 detected.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             }

@@ -3,12 +3,13 @@
 
 mod common;
 
-use common::cheat::{Attack, Change, Trial, honest};
+use common::cheat::{Trial, honest};
 use common::small::{gates, world};
-use common::{World, coins_of, derived, sound};
+use common::{World, coins_of, derived};
 use privet_plan::suite::Case;
 use privet_prg::{Domain, Seed};
 use privet_rep3::{PartyId, RunError, Security, rounding_coins};
+use privet_testkit::{Action, Attack, Mesh};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ fn a_partys_own_keys_do_not_give_the_coins() {
             hide_anew(&mut world, id, &Seed::from_bytes([2; 16]).derive(Domain::Public, i));
             let key = coins_of(&derived(&world.keys, 0));
             assert!(coins.insert(rounding_coins(&key, 1, 5, 130)), "{id}: coins came twice");
-            let outcomes = world.run(sound()).map(Result::unwrap);
+            let outcomes = world.run(Mesh::new(3)).map(Result::unwrap);
             results.insert(world.outputs(outcomes.each_ref()));
         }
         // 130 elements are rounded by the coins and by nothing else that changed
@@ -58,7 +59,7 @@ fn shares_of_the_coins_come_first_and_are_what_the_other_lacks() {
         for message in coins {
             // the key that both know, of which the receiver has the other end nowhere
             let keys = &world.keys[id.index()].derive(0);
-            let key = if message.to == id.prev() { &keys.next } else { &keys.own };
+            let key = if message.to == id.prev().index() { &keys.next } else { &keys.own };
             assert_eq!(message.bytes, key.derive(Domain::Common, 0).expose());
             assert!(message.bytes != key.expose()[..], "a key itself");
         }
@@ -77,8 +78,8 @@ fn a_wrong_share_of_the_coins_is_found_out_and_its_sender_named() {
                     let mut xor = vec![0; 16];
                     xor[bit / 8] = 1 << (bit % 8);
                     let what = format!("bit {bit} of share {number} by {by}");
-                    let changes = vec![(number, Change::Xor(xor))];
-                    let attack = Attack { by, what: what.clone(), changes };
+                    let changes = vec![(number, Action::Xor(xor))];
+                    let attack = Attack { by: by.index(), what: what.clone(), changes };
                     let trial = Trial::attacked(&world, &attack, PATIENCE);
                     let errors = honest(by).map(|id| trial.results[id.index()].as_ref().err());
                     assert!(errors.iter().all(Option::is_some), "{what}: {errors:?}");

@@ -3,16 +3,15 @@
 
 mod common;
 
-use common::{Ends, World, ends, pairs, sound};
-use privet_net::fault::{Action, Faulty, When};
-use privet_net::{Channel, NetError};
+use common::World;
+use privet_net::NetError;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::suite::Case;
 use privet_prg::Seed;
 use privet_rep3::{Outcome, PartyId, RunError, Security};
 use privet_ring::Ring;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use privet_testkit::{Action, Mesh, When, spread};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// No fault may take longer than this to be noticed, by far.
@@ -59,7 +58,7 @@ fn network(security: Security) -> (World, Vec<Vec<u64>>) {
     let case = Case { name: "faults".into(), plan };
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
     let world = World::new(&case.plan, security, &operands, &seed);
-    let outcomes = world.run(sound()).map(Result::unwrap);
+    let outcomes = world.run(Mesh::new(3)).map(Result::unwrap);
     let outputs = world.outputs(outcomes.each_ref());
     (world, outputs)
 }
@@ -67,54 +66,7 @@ fn network(security: Security) -> (World, Vec<Vec<u64>>) {
 /// Messages from `from` to the party after or before it in a sound run.
 fn messages(world: &World, from: PartyId, onward: bool) -> u64 {
     let to = if onward { from.next() } else { from.prev() };
-    world.transcript()[from.index()].iter().filter(|sent| sent.to == to).count() as u64
-}
-
-/// Sound channels but for what `from` sends to the party after or before it.
-fn with_fault(
-    from: PartyId,
-    onward: bool,
-    patience: Duration,
-    fault: impl FnOnce(Box<dyn Channel>) -> Box<dyn Channel>,
-) -> Ends {
-    let mut ends = ends(pairs(patience));
-    let (prev, next) = &mut ends[from.index()];
-    let place = if onward { next } else { prev };
-    let (unused, _) = privet_net::mem::pair();
-    let inner = std::mem::replace(place, Box::new(unused) as Box<dyn Channel>);
-    *place = fault(inner);
-    ends
-}
-
-/// Run with a watchdog: a hang fails the test instead of stopping it.
-fn within_bounds<T: Send>(what: &str, action: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let (done, wait) = channel();
-        let worker = scope.spawn(move || {
-            let result = action();
-            let _ = done.send(());
-            result
-        });
-        if wait.recv_timeout(HARNESS) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("{what}: no end after {HARNESS:?}");
-            std::process::abort();
-        }
-        worker.join().unwrap()
-    })
-}
-
-/// Do all of it, many at once.
-fn at_once<T: Sync>(all: &[T], action: impl Fn(&T) + Sync) {
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    action(one);
-                }
-            });
-        }
-    });
+    world.transcript()[from.index()].iter().filter(|sent| sent.to == to.index()).count() as u64
 }
 
 type Results = [Result<Outcome, RunError>; 3];
@@ -156,15 +108,16 @@ fn every_message_is_missed(security: Security, stride: usize) {
             }
         }
     }
-    at_once(&faults, |&(from, onward, at, last, action)| {
+    spread(faults.len(), THREADS, |i| {
+        let (from, onward, at, last, ref action) = faults[i];
         let receiver = if onward { from.next() } else { from.prev() };
         let what = format!("{security}: {action:?} of message {at} from {from} to {receiver}");
         // where nobody may be left who sends the next message
         let patience = if matches!(action, Action::Drop | Action::Reorder) { SHORT } else { PATIENCE };
-        let fault = |inner| Box::new(Faulty::new(inner, [(When::Message(at), action)])) as Box<dyn Channel>;
-        let ends = with_fault(from, onward, patience, fault);
-        let results = within_bounds(&what, || world.run(ends));
-        let harmless = matches!(action, Action::Delay(_)) || (last && action == Action::Duplicate);
+        let mut mesh = Mesh::patient(3, patience).bound(HARNESS, &what);
+        mesh.fault(from.index(), receiver.index(), [(When::Message(at), action.clone())]);
+        let results = world.run(mesh);
+        let harmless = matches!(action, Action::Delay(_)) || (last && *action == Action::Duplicate);
         if harmless {
             let done = results.each_ref().map(|y| y.as_ref().unwrap_or_else(|e| panic!("{what}: {e}")));
             assert_eq!(world.outputs(done), outputs, "{what}");
@@ -196,23 +149,38 @@ fn lost_cut_repeated_and_late_messages_malicious() {
 fn a_dead_party_ends_the_run_of_both_others() {
     let (world, _) = network(Security::SemiHonest);
     for dead in PartyId::ALL {
-        let mut ends: [Option<_>; 3] = ends(pairs(PATIENCE)).map(Some);
-        ends[dead.index()] = None;
-        let results = within_bounds("a dead party", || {
-            std::thread::scope(|scope| {
-                let world = &world;
-                let others = PartyId::ALL.into_iter().zip(ends).filter_map(|(id, end)| Some((id, end?)));
-                let threads: Vec<_> = others
-                    .map(|(id, (mut prev, mut next))| {
-                        scope.spawn(move || world.evaluate(id, prev.as_mut(), next.as_mut()).map(|_| ()))
-                    })
-                    .collect();
-                threads.into_iter().map(|t| t.join().unwrap()).collect::<Vec<_>>()
-            })
+        let mesh = Mesh::patient(3, PATIENCE).bound(HARNESS, format!("{dead} dead"));
+        let results = common::parties(mesh, |id, prev, next| {
+            (id != dead).then(|| world.evaluate(id, prev, next).map(|_| ()))
         });
-        for result in results {
+        let others: Vec<_> = results.into_iter().flatten().collect();
+        assert_eq!(others.len(), 2);
+        for result in others {
             let error = result.expect_err("nobody can finish alone").to_string();
             assert!(error.contains("party"), "{error}");
+        }
+    }
+}
+
+/// A party that is killed at any step of the run, both its links at once.
+#[test]
+fn a_party_killed_at_any_step_ends_the_run_of_both_others() {
+    let (world, _) = network(Security::SemiHonest);
+    for dead in PartyId::ALL {
+        let steps: BTreeSet<u32> = world.transcript()[dead.index()].iter().map(|sent| sent.step.id).collect();
+        for step in steps {
+            let what = format!("{dead} killed at step {step}");
+            let mut mesh = Mesh::patient(3, PATIENCE).bound(HARNESS, &what);
+            mesh.dies(dead.index(), step);
+            let results = world.run(mesh);
+            assert!(results[dead.index()].is_err(), "{what}");
+            // of the others each that still had to receive from it; whoever waits for the other one is told by it
+            let errors: Vec<String> = [dead.next(), dead.prev()]
+                .iter()
+                .filter_map(|id| results[id.index()].as_ref().err().map(RunError::to_string))
+                .collect();
+            assert!(errors.iter().any(|e| e.contains(&dead.to_string())), "{what}: {errors:?}");
+            assert!(errors.iter().all(|e| e.contains("party")), "{what}: {errors:?}");
         }
     }
 }
@@ -221,14 +189,15 @@ fn a_dead_party_ends_the_run_of_both_others() {
 #[test]
 fn silence_and_missing_operands_are_named() {
     let (mut world, _) = network(Security::SemiHonest);
-    let [(mut prev, mut next), _second, _third] = ends(pairs(Duration::from_millis(200)));
-    let error = world.evaluate(PartyId::ALL[0], prev.as_mut(), next.as_mut()).map(|_| ()).unwrap_err();
+    let mut links = Mesh::patient(3, Duration::from_millis(200)).into_links();
+    let [prev, next] = links[0].both([2, 1]);
+    let error = world.evaluate(PartyId::ALL[0], prev, next).map(|_| ()).unwrap_err();
     assert!(matches!(error, RunError::Net(NetError::Silent { .. })), "{error}");
     assert!(error.to_string().contains("step 1 (run / coins"), "{error}");
     for input in world.inputs.iter_mut() {
         input.remove(&1);
     }
-    for result in world.run(sound()) {
+    for result in world.run(Mesh::new(3)) {
         assert_eq!(result.map(|_| ()).unwrap_err().to_string(), "input `x1` was not shared");
     }
 }
@@ -241,11 +210,10 @@ fn another_plan_is_noticed_at_the_first_step_that_differs() {
     other.plan.nodes[3].op = Op::Truncate { shift: 5, rounding: Rounding::Floor };
     other.plan.nodes[3].ty.bits += 1;
     other.plan.nodes[4].ty.bits += 1;
-    let results = within_bounds("another plan", || {
-        common::parties(ends(pairs(PATIENCE)), |id, prev, next| {
-            let world = if id.index() == 1 { &other } else { &world };
-            world.evaluate(id, prev, next).map(|_| ())
-        })
+    let mesh = Mesh::patient(3, PATIENCE).bound(HARNESS, "another plan");
+    let results = common::parties(mesh, |id, prev, next| {
+        let world = if id.index() == 1 { &other } else { &world };
+        world.evaluate(id, prev, next).map(|_| ())
     });
     let errors = results.map(|result| result.unwrap_err().to_string());
     assert!(errors.iter().all(|e| e.contains("truncation / ") || e.contains("ended")), "{errors:?}");

@@ -2,23 +2,13 @@
 
 mod common;
 
-use common::{World, coins_of, derived, sound, updated};
+use common::{Common, World, coins_of, derived, updated};
+use privet_plan::interpret_step;
 use privet_plan::suite::{lowered_operands, lowered_step};
-use privet_plan::{Coins, interpret_step};
 use privet_prg::{Domain, Seed};
-use privet_rep3::{Security, dropout_coins, rounding_coins};
+use privet_rep3::Security;
 use privet_ring::{Ring, Tensor};
-
-struct Common(Seed);
-
-impl Coins for Common {
-    fn draw(&mut self, node: usize, count: usize, shift: u32) -> Option<Vec<u64>> {
-        Some(rounding_coins(&self.0, node, shift, count))
-    }
-    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
-        Some(dropout_coins(&self.0, stream, count))
-    }
-}
+use privet_testkit::Mesh;
 
 #[test]
 fn lowered_steps_are_the_interpreters() {
@@ -33,7 +23,7 @@ fn lowered_steps_are_the_interpreters() {
             let mut coins = Common(coins_of(&derived(&derived(&session, number), 0)));
             let (truth, next) = interpret_step(&case.plan, &inputs, &weights, &mut coins).unwrap();
             world.keys = session.each_ref().map(|keys| keys.derive(number));
-            let outcomes = world.run(sound()).map(Result::unwrap);
+            let outcomes = world.run(Mesh::new(3)).map(Result::unwrap);
             for (states, outcome) in world.states.iter_mut().zip(&outcomes) {
                 states.extend(outcome.states.clone());
             }

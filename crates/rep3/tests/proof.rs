@@ -2,15 +2,17 @@
 
 mod common;
 
-use common::{Ends, World, sound};
-use privet_net::{Channel, Meter, NetError, Step};
+use common::World;
+use privet_net::Step;
 use privet_plan::Plan;
 use privet_plan::ir::{Op, Type};
 use privet_plan::suite::{constant, gate};
-use privet_prg::{Prg, Seed};
+use privet_prg::Seed;
 use privet_rep3::{PartyId, Security};
 use privet_ring::Ring;
-use std::sync::Arc;
+use privet_testkit::attack::below;
+use privet_testkit::{Action, Mesh, When};
+use std::time::Duration;
 
 /// Bits, ring products and matrix products.
 fn plans() -> Vec<Plan> {
@@ -26,49 +28,6 @@ fn of_proof(step: &Step) -> bool {
     step.name.contains("/ proof: ")
 }
 
-/// A link on which one message of the proofs is changed in one bit.
-struct Bent {
-    inner: Box<dyn Channel>,
-    /// How many messages of proofs pass before.
-    wait: Option<usize>,
-    place: u64,
-}
-
-impl Channel for Bent {
-    fn send(&mut self, step: &Step, mut payload: Vec<u8>) -> Result<(), NetError> {
-        if of_proof(step) {
-            if self.wait == Some(0) {
-                let bit = self.place % (8 * payload.len() as u64);
-                payload[bit as usize / 8] ^= 1 << (bit % 8);
-            }
-            self.wait = self.wait.and_then(|n| n.checked_sub(1));
-        }
-        self.inner.send(step, payload)
-    }
-    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv(step, len)
-    }
-    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv_up_to(step, max)
-    }
-    fn peer(&self) -> &str {
-        self.inner.peer()
-    }
-    fn meter(&self) -> Arc<Meter> {
-        self.inner.meter()
-    }
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-    fn sever(&mut self) {
-        self.inner.sever();
-    }
-}
-
-fn below(prg: &mut Prg, n: usize) -> usize {
-    (prg.elements(Ring::R64, 1)[0] % n as u64) as usize
-}
-
 #[test]
 fn every_changed_message_of_a_proof_is_found_out() {
     let mut prg = Seed::from_bytes(*b"changed messages").stream();
@@ -79,20 +38,16 @@ fn every_changed_message_of_a_proof_is_found_out() {
         for attempt in 0..200 {
             let (liar, forward) = (PartyId::ALL[attempt % 3], attempt % 2 == 0);
             let to = if forward { liar.next() } else { liar.prev() };
-            let count = sent[liar.index()].iter().filter(|m| m.to == to && of_proof(&m.step)).count();
-            let (wait, place) = (Some(below(&mut prg, count)), prg.elements(Ring::R64, 1)[0]);
-            let mut id = 0;
-            let ends: Ends = sound().map(|(prev, next)| {
-                let bend = |inner, here| {
-                    let wait = if here { wait } else { None };
-                    Box::new(Bent { inner, wait, place }) as Box<dyn Channel>
-                };
-                let here = id == liar.index();
-                id += 1;
-                (bend(prev, here && !forward), bend(next, here && forward))
-            });
-            let outcomes = world.run(ends);
-            let which = wait.unwrap_or(0);
+            // the messages of proofs on this link, by their numbers among all on it
+            let on_link = sent[liar.index()].iter().filter(|m| m.to == to.index()).enumerate();
+            let of_proofs: Vec<u64> =
+                on_link.filter(|(_, m)| of_proof(&m.step)).map(|(i, _)| i as u64).collect();
+            let count = of_proofs.len();
+            let (which, bit) = (below(&mut prg, count), prg.elements(Ring::R64, 1)[0]);
+            let mut mesh = Mesh::patient(3, Duration::from_secs(60));
+            let fault = (When::Message(of_proofs[which]), Action::FlipBit(bit as usize));
+            mesh.fault(liar.index(), to.index(), [fault]);
+            let outcomes = world.run(mesh);
             assert!(outcomes[to.index()].is_err(), "plan {i}: message {which} of {liar} to {to} was taken");
             // only a verdict that one party alone is told may leave the other to go on, with what is right
             let verdict = which + 1 == count;

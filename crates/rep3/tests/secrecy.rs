@@ -3,12 +3,13 @@
 
 mod common;
 
-use common::{Sent, World, sound};
+use common::World;
 use privet_plan::ir::{Op, Rounding};
 use privet_plan::suite::{Case, ChiSquare, LIMIT, cases, constant, fixed_inputs, gate, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{PartyId, Security};
 use privet_ring::Ring;
+use privet_testkit::{Mesh, Sent, spread};
 use std::collections::{BTreeMap, HashSet};
 
 /// Runs with the same inputs and the receiver's own randomness, under fresh hidden keys.
@@ -29,7 +30,7 @@ fn hide_anew(world: &mut World, receiver: PartyId, key: &Seed) {
 fn received(world: &World, receiver: PartyId) -> Vec<(PartyId, Sent)> {
     let sent = PartyId::ALL.into_iter().zip(world.transcript());
     let to_receiver = |(id, messages): (PartyId, Vec<Sent>)| messages.into_iter().map(move |m| (id, m));
-    sent.flat_map(to_receiver).filter(|(_, sent)| sent.to == receiver).collect()
+    sent.flat_map(to_receiver).filter(|(_, sent)| sent.to == receiver.index()).collect()
 }
 
 /// Ones by place of one message over many runs.
@@ -115,18 +116,7 @@ fn all() -> Vec<Case> {
 /// On both processors.
 fn over_all_cases(check: impl Fn(usize, &Case) + Sync) {
     let all = all();
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    let Some(case) = all.get(i) else { break };
-                    check(i, case);
-                }
-            });
-        }
-    });
+    spread(all.len(), 2, |i| check(i, &all[i]));
 }
 
 #[test]
@@ -223,7 +213,7 @@ fn stochastic_rounding_has_the_right_distribution() {
     for (i, x) in (0..16i64).map(|low| 16 * 1000 + low).chain((0..16).map(|low| -16 * 77 + low)).enumerate() {
         let operands = constant(&plan, |_| x as u64);
         let world = World::new(&plan, Security::SemiHonest, &operands, &seed(3000, i as u64));
-        let outcomes = world.run(sound()).map(Result::unwrap);
+        let outcomes = world.run(Mesh::new(3)).map(Result::unwrap);
         let floor = ring.signed(ring.wrap(x as u64)) >> shift;
         let (mut up, mut pairs, mut last) = (0, [0u64; 4], 0);
         for &y in &world.outputs(outcomes.each_ref())[0] {
@@ -256,7 +246,7 @@ fn outputs_have_fresh_components() {
     for run in 0..20 {
         let common = seed(4000, 1 + run);
         world.keys.iter_mut().for_each(|keys| keys.common = common.clone());
-        let outcomes = world.run(sound()).map(Result::unwrap);
+        let outcomes = world.run(Mesh::new(3)).map(Result::unwrap);
         for outcome in &outcomes {
             assert!(outcome.outputs[0].own.iter().all(|&word| seen.insert(word)), "a component came twice");
         }

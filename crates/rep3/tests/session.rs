@@ -2,21 +2,21 @@
 
 mod common;
 
-use common::{Ends, ends, pairs, parties, recorded, sound};
+use common::parties;
 use privet_kernels::cpu;
-use privet_net::fault::{Action, Faulty, When};
 use privet_prg::Seed;
 use privet_rep3::{
     Component, Digests, Keys, Party, PartyId, Portion, Revealed, RunError, Security, Share, SharingError,
 };
 use privet_ring::Ring;
+use privet_testkit::{Action, Mesh, When};
 use std::time::Duration;
 
 #[test]
 fn neighbours_agree_on_keys_that_differ_everywhere_and_always() {
     let mut seen = Vec::new();
     for _ in 0..3 {
-        let keys = parties(sound(), |id, prev, next| Keys::agree(id, prev, next).unwrap());
+        let keys = parties(Mesh::new(3), |id, prev, next| Keys::agree(id, prev, next).unwrap());
         for id in PartyId::ALL {
             let (mine, after) = (&keys[id.index()], &keys[id.next().index()]);
             assert!(mine.next == after.own && mine.common == after.common);
@@ -36,16 +36,10 @@ fn a_contribution_that_is_not_what_was_committed_to_ends_the_session() {
     for towards_next in [true, false] {
         for (message, bit) in [(0, 8 * 20), (1, 3), (1, 200), (2, 7)] {
             let what = format!("message {message} of party 1, bit {bit}, to the next: {towards_next}");
-            let [a, b, c] = ends(pairs(Duration::from_secs(5)));
-            let (prev, next) = b;
-            let fault = (When::Message(message), Action::FlipBit(bit));
-            let b = match towards_next {
-                true => (prev, Box::new(Faulty::new(next, [fault])) as _),
-                false => (Box::new(Faulty::new(prev, [fault])) as _, next),
-            };
-            let ends: Ends = [a, b, c];
-            let keys = parties(ends, |id, prev, next| Keys::agree(id, prev, next));
             let victim = if towards_next { 2 } else { 0 };
+            let mut mesh = Mesh::patient(3, Duration::from_secs(5));
+            mesh.fault(1, victim, [(When::Message(message), Action::FlipBit(bit))]);
+            let keys = parties(mesh, |id, prev, next| Keys::agree(id, prev, next));
             let error = keys[victim].as_ref().map(|_| ()).expect_err(&what).to_string();
             assert!(error.contains("party 1") && error.contains("common key"), "{what}: {error}");
         }
@@ -54,10 +48,10 @@ fn a_contribution_that_is_not_what_was_committed_to_ends_the_session() {
 
 #[test]
 fn the_common_key_is_hidden_until_all_have_committed() {
-    let (ends, logs) = recorded(sound());
-    let keys = parties(ends, |id, prev, next| Keys::agree(id, prev, next).unwrap());
-    for log in &logs {
-        let log = log.lock().unwrap();
+    let mut mesh = Mesh::new(3);
+    let log = mesh.record();
+    let keys = parties(mesh, |id, prev, next| Keys::agree(id, prev, next).unwrap());
+    for log in log.all() {
         assert_eq!(log.iter().map(|m| m.step.id).collect::<Vec<_>>(), [1, 1, 2, 2, 3, 3]);
         assert!(log.iter().all(|m| !m.bytes.windows(16).any(|w| w == keys[0].common.expose())));
     }
@@ -151,7 +145,7 @@ fn copies_that_differ_are_not_combined() {
 }
 
 fn compare(shares: &[Share; 3], name: impl Fn(PartyId) -> &'static str + Sync) -> [Result<(), RunError>; 3] {
-    parties(sound(), |id, prev, next| {
+    parties(Mesh::new(3), |id, prev, next| {
         let device = cpu(1);
         let seed = || Seed::from_bytes([1; 16]);
         let keys = Keys { own: seed(), next: seed(), common: seed() };

@@ -2,19 +2,20 @@
 
 mod common;
 
-use common::cheat::{Attack, Change, Trial, honest};
+use common::cheat::{Trial, honest};
 use common::small::{self, world};
-use common::{World, coins_of, derived, parties, sound, updated};
+use common::{Common, World, coins_of, derived, parties, updated};
 use privet_kernels::cpu;
+use privet_plan::interpret_step;
 use privet_plan::ir::{Op, Plan};
 use privet_plan::suite::{Case, training_cases};
-use privet_plan::{Coins, interpret_step};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{
     Keys, Outcome, Party, PartyId, RunError, Security, Share, SharingError, StateError, StateKinds, States,
-    dropout_coins, rounding_coins,
 };
 use privet_ring::{Ring, Tensor};
+use privet_testkit::{Action, Attack, Mesh};
+use std::time::Duration;
 
 /// A step that updates two of three states.
 fn step() -> Case {
@@ -30,22 +31,11 @@ fn kinds(plan: &Plan) -> StateKinds {
 /// The world's run `number`, and its states replaced.
 fn step_on(world: &mut World, session: &[Keys; 3], number: u64) -> [Outcome; 3] {
     world.keys = session.each_ref().map(|keys| keys.derive(number));
-    let outcomes = world.run(sound()).map(Result::unwrap);
+    let outcomes = world.run(Mesh::new(3)).map(Result::unwrap);
     for (states, outcome) in world.states.iter_mut().zip(&outcomes) {
         states.extend(outcome.states.clone());
     }
     outcomes
-}
-
-struct Common(Seed);
-
-impl Coins for Common {
-    fn draw(&mut self, node: usize, count: usize, shift: u32) -> Option<Vec<u64>> {
-        Some(rounding_coins(&self.0, node, shift, count))
-    }
-    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
-        Some(dropout_coins(&self.0, stream, count))
-    }
 }
 
 /// Steps on shares are the interpreter's on values; after the second the parties stop and go on from what they wrote.
@@ -86,14 +76,14 @@ fn states_are_read_by_name() {
     let case = step();
     let mut world = world(&case, Security::SemiHonest, &Seed::random());
     world.plan.updates.clear();
-    assert!(world.run(sound()).iter().all(|y| y.as_ref().unwrap().states.is_empty()));
+    assert!(world.run(Mesh::new(3)).iter().all(|y| y.as_ref().unwrap().states.is_empty()));
     world.states.iter_mut().for_each(|states| drop(states.remove("still")));
-    for error in world.run(sound()).map(|y| y.err().unwrap()) {
+    for error in world.run(Mesh::new(3)).map(|y| y.err().unwrap()) {
         assert!(matches!(&error, RunError::Missing(what) if what.contains("state `still`")), "{error}");
     }
     let mut world = small::world(&case, Security::SemiHonest, &Seed::random());
     world.publics.clear();
-    for error in world.run(sound()).map(|y| y.err().unwrap()) {
+    for error in world.run(Mesh::new(3)).map(|y| y.err().unwrap()) {
         // one of them may see first that another gave up
         assert!(
             !matches!(&error, RunError::Missing(what) if !what.contains("public number `rate`")),
@@ -165,7 +155,7 @@ fn compare(
     states: &[States; 3],
     context: impl Fn(PartyId) -> Vec<u8> + Sync,
 ) -> [Option<String>; 3] {
-    let ends = parties(sound(), |id, prev, next| {
+    let ends = parties(Mesh::new(3), |id, prev, next| {
         let device = cpu(1);
         let [own, next_key, common] = [(); 3].map(|()| Seed::from_bytes([1; 16]));
         let keys = Keys { own, next: next_key, common };
@@ -247,11 +237,16 @@ fn a_step_that_fails_leaves_the_states() {
         for number in (0..sent.len()).step_by(sent.len() / 8) {
             let mut bytes = sent[number].bytes.clone();
             bytes[0] ^= 1;
-            let attack = Attack { by, what: "a bit".into(), changes: vec![(number, Change::Replace(bytes))] };
-            let ends = common::cheat::corrupt(sound(), &attack);
-            let outcomes = world.run(ends);
+            let attack = Attack {
+                by: by.index(),
+                what: "a bit".into(),
+                changes: vec![(number, Action::Replace(bytes))],
+            };
+            let mut mesh = Mesh::patient(3, Duration::from_secs(60));
+            mesh.attack(&attack);
+            let outcomes = world.run(mesh);
             // who has states has the right ones: those of a run in which nothing was changed
-            let right = world.run(sound()).map(Result::unwrap);
+            let right = world.run(Mesh::new(3)).map(Result::unwrap);
             let mut failed = 0;
             for id in honest(by) {
                 match &outcomes[id.index()] {

@@ -2,28 +2,17 @@
 
 mod common;
 
-use common::{World, coins_of, derived, recorded, sound, updated};
+use common::{Common, World, coins_of, derived, updated};
 use privet_family::NodeStats;
 use privet_plan::cost::{Operation, Prices};
-use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, ValueId};
+use privet_plan::interpret_step;
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::suite::{Case, cases, training_cases};
-use privet_plan::{Coins, interpret_step};
 use privet_prg::{Domain, Seed};
-use privet_rep3::{Outcome, PartyId, Rep3, Security, dropout_coins, rounding_coins};
+use privet_rep3::{Outcome, PartyId, Rep3, Security};
 use privet_ring::Ring;
-use std::collections::{BTreeMap, HashSet};
-
-/// The coins of a run whose coins have this key.
-struct Common(Seed);
-
-impl Coins for Common {
-    fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>> {
-        Some(rounding_coins(&self.0, node, shift, count))
-    }
-    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
-        Some(dropout_coins(&self.0, stream, count))
-    }
-}
+use privet_testkit::{Mesh, record};
+use std::collections::BTreeMap;
 
 fn check(case: &Case, security: Security, seed: &Seed) {
     let mut stream = seed.derive(Domain::Public, 0).stream();
@@ -32,28 +21,32 @@ fn check(case: &Case, security: Security, seed: &Seed) {
     let mut coins = Common(coins_of(&derived(&world.keys, 0)));
     let (truth, next) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
 
-    let (ends, logs) = recorded(sound());
-    let outcomes = world.run(ends).map(|y| y.unwrap_or_else(|e| panic!("{} {security}: {e}", case.name)));
+    let mut mesh = Mesh::new(3);
+    let log = mesh.record();
+    let outcomes = world.run(mesh).map(|y| y.unwrap_or_else(|e| panic!("{} {security}: {e}", case.name)));
     case.compare(&world.outputs(outcomes.each_ref()), &truth);
     let next: BTreeMap<String, Vec<u64>> =
         next.into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect();
     assert_eq!(updated(&case.plan, outcomes.each_ref()), next, "{}: states", case.name);
 
-    let mut logs = logs.map(|log| log.lock().unwrap().clone());
+    let mut logs = log.all();
     let coins = draws_coins(&case.plan);
     for log in &mut logs {
         // what comes before the first node, as the comparison of inputs does: nobody's cost
         let tossed: Vec<_> = log.extract_if(.., |sent| &*sent.step.name == "run / coins").collect();
-        let bytes: usize = tossed.iter().map(|sent| sent.bytes.len()).sum();
-        assert_eq!((tossed.len(), bytes), if coins { (2, 32) } else { (0, 0) }, "{}: coins", case.name);
+        assert_eq!(
+            (tossed.len(), record::bytes(&tossed)),
+            if coins { (2, 32) } else { (0, 0) },
+            "{}: coins",
+            case.name
+        );
     }
-    let steps: HashSet<u32> = logs.iter().flatten().map(|sent| sent.step.id).collect();
+    let rounds = record::rounds(logs.iter().flatten());
     for (id, outcome) in PartyId::ALL.into_iter().zip(&outcomes) {
         let mut total = outcome.checks;
         outcome.nodes.iter().for_each(|node| total.add(node));
-        let bytes: usize = logs[id.index()].iter().map(|sent| sent.bytes.len()).sum();
-        assert_eq!(total.sent_bytes, bytes as u64, "{}: bytes that {id} sent", case.name);
-        assert_eq!(total.rounds, steps.len() as u64, "{}: rounds of {id}", case.name);
+        assert_eq!(total.sent_bytes, record::bytes(&logs[id.index()]), "{}: bytes that {id} sent", case.name);
+        assert_eq!(total.rounds, rounds, "{}: rounds of {id}", case.name);
         declared_is_counted(case, security, id, outcome);
     }
 }

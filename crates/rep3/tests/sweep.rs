@@ -4,15 +4,14 @@
 
 mod common;
 
-use common::cheat::{Attack, Change, Trial, Verdict, honest, judge};
+use common::cheat::{Trial, Verdict, honest, judge};
 use common::small::world;
-use common::{World, parties, sound, spread};
+use common::{World, parties};
 use privet_plan::ir::{Op, Rounding};
 use privet_plan::suite::{Case, gate};
 use privet_prg::Seed;
 use privet_rep3::{Digests, Keys, Party, PartyId, RunError, Security};
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use privet_testkit::{Action, Attack, Mesh, Tally, spread};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,20 +55,20 @@ fn every_bit_of_every_message_flipped() {
         let world = world(&case, Security::Malicious, &Seed::random());
         let truth = Trial::honest(&world);
         let bits = bits(&truth);
-        let ends = Mutex::new(BTreeMap::<_, usize>::new());
+        let tally = Tally::<(), 4>::default();
         spread(bits.len(), 2, |i| {
             let (by, number, bit) = bits[i];
             let sent = &truth.sent[by.index()][number];
             let mut xor = vec![0; sent.bytes.len()];
             xor[bit / 8] = 1 << (bit % 8);
             let what = format!("{}: bit {bit} of message {number} (step {})", case.name, sent.step);
-            let attack = Attack { by, what, changes: vec![(number, Change::Xor(xor))] };
+            let attack = Attack { by: by.index(), what, changes: vec![(number, Action::Xor(xor))] };
             let verdict = judge(&truth, &Trial::attacked(&world, &attack, PATIENCE), &attack);
-            *ends.lock().unwrap().entry(verdict as usize).or_default() += 1;
+            tally.count((), verdict as usize);
         });
-        let ends = ends.into_inner().unwrap();
-        println!("{}: {} bits, {ends:?}", case.name, bits.len());
-        let detected = ends.get(&(Verdict::Detected as usize)).copied().unwrap_or(0);
+        let ends = tally.total();
+        println!("{}: {} bits, detected, harmless, halved, accepted {ends:?}", case.name, bits.len());
+        let detected = ends[Verdict::Detected as usize];
         assert!(10 * detected > 9 * bits.len(), "{}: {ends:?}", case.name);
     }
 }
@@ -82,7 +81,7 @@ fn parties_of_different_security_do_not_begin() {
             [(Security::SemiHonest, Security::Malicious), (Security::Malicious, Security::SemiHonest)]
         {
             let device = privet_kernels::cpu(1);
-            let errors = parties(sound(), |id, prev, next| {
+            let errors = parties(Mesh::patient(3, PATIENCE), |id, prev, next| {
                 let keys = Keys::agree(id, prev, next).unwrap();
                 let security = if id == trusting { one } else { rest };
                 let mut cx = Party::new(id, security, device.as_ref(), keys.derive(1), prev, next);
@@ -106,7 +105,7 @@ fn a_party_that_proves_nothing_gets_nothing_from_those_that_ask_for_proofs() {
         let strict = world(&case, Security::Malicious, &seed);
         let lax = World { security: Security::SemiHonest, ..world(&case, Security::Malicious, &seed) };
         for trusting in PartyId::ALL {
-            let results = parties(sound(), |id, prev, next| {
+            let results = parties(Mesh::patient(3, PATIENCE), |id, prev, next| {
                 let world = if id == trusting { &lax } else { &strict };
                 world.evaluate(id, prev, next).map(|_| ())
             });

@@ -8,12 +8,13 @@ use privet_fss::{
     SessionMasks, SessionSeeds, States, dropout_coins, expand_state, mask_coins, share_state,
 };
 use privet_kernels::{Device, cpu};
-use privet_net::{Channel, Meter, NetError, Step, mem};
+use privet_net::Channel;
 use privet_plan::Coins;
 use privet_plan::ir::{Node, Op, Plan};
 use privet_plan::suite::Operands;
 use privet_prg::{Domain, HashKeys, Seed};
 use privet_ring::Ring;
+use privet_testkit::{Mesh, Sent};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -139,28 +140,12 @@ impl World {
         Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})
     }
 
-    /// Both evaluators in two threads; each channel is dropped when its evaluator is done.
-    pub fn run<A, B>(
-        &self,
-        keys: [&mut (dyn KeySource + Send); 2],
-        a: A,
-        b: B,
-    ) -> [Result<Done, EvalError>; 2]
-    where
-        A: Channel,
-        B: Channel,
-    {
-        let [k0, k1] = keys;
-        std::thread::scope(|scope| {
-            let other = scope.spawn(move || {
-                let mut b = b;
-                self.evaluate(1, k1, &mut b)
-            });
-            let mut a = a;
-            let first = self.evaluate(0, k0, &mut a);
-            drop(a);
-            [first, other.join().unwrap()]
-        })
+    /// Both evaluators; each one's channel is dropped when it is done.
+    pub fn run(&self, keys: [&mut (dyn KeySource + Send); 2], mesh: Mesh) -> [Result<Done, EvalError>; 2] {
+        both(mesh.run_with(keys, |links, keys| {
+            let b = links.me();
+            self.evaluate(b, keys, links.to(1 - b))
+        }))
     }
 
     /// The outputs from both evaluators' shares.
@@ -183,48 +168,9 @@ impl World {
     }
 }
 
-/// A message that a party sent.
-#[derive(Clone)]
-pub struct Sent {
-    pub step: Step,
-    pub bytes: Vec<u8>,
-}
-
-/// A channel that remembers what went out.
-pub struct Recorder<'a, C> {
-    inner: C,
-    sent: &'a mut Vec<Sent>,
-}
-
-impl<'a, C> Recorder<'a, C> {
-    pub fn new(inner: C, sent: &'a mut Vec<Sent>) -> Recorder<'a, C> {
-        Recorder { inner, sent }
-    }
-}
-
-impl<C: Channel> Channel for Recorder<'_, C> {
-    fn send(&mut self, step: &Step, payload: Vec<u8>) -> Result<(), NetError> {
-        self.sent.push(Sent { step: step.clone(), bytes: payload.clone() });
-        self.inner.send(step, payload)
-    }
-    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv(step, len)
-    }
-    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv_up_to(step, max)
-    }
-    fn peer(&self) -> &str {
-        self.inner.peer()
-    }
-    fn meter(&self) -> Arc<Meter> {
-        self.inner.meter()
-    }
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-    fn sever(&mut self) {
-        self.inner.sever();
-    }
+/// One thing of each evaluator.
+pub fn both<T>(all: Vec<T>) -> [T; 2] {
+    all.try_into().unwrap_or_else(|_| panic!("there are two evaluators"))
 }
 
 /// What a sound run leaves behind.
@@ -240,11 +186,9 @@ pub struct Transcript {
 pub fn transcript(plan: &Plan, operands: &[Operands; 2], session: &Seed, record: &Seed) -> Transcript {
     let (world, mut keys) = World::new(plan, operands, session, record);
     let frames = keys.each_ref().map(|k| k.frames().map(<[u8]>::to_vec).collect());
-    let (a, b) = mem::pair();
-    let (mut s0, mut s1) = (Vec::new(), Vec::new());
+    let mut mesh = Mesh::new(2);
+    let log = mesh.record();
     let [k0, k1] = &mut keys;
-    let a = Recorder { inner: a, sent: &mut s0 };
-    let b = Recorder { inner: b, sent: &mut s1 };
-    let [y0, y1] = world.run([k0, k1], a, b).map(Result::unwrap);
-    Transcript { outputs: world.outputs([&y0, &y1]), sent: [s0, s1], frames }
+    let [y0, y1] = world.run([k0, k1], mesh).map(Result::unwrap);
+    Transcript { outputs: world.outputs([&y0, &y1]), sent: both(log.all()), frames }
 }

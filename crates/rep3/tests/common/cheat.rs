@@ -1,125 +1,10 @@
 //! One corrupt party that changes what it sends, and a judge of what the honest ones then do.
 
-use super::{Ends, Sent, World, ends, pairs, parties, recorded};
-use privet_net::{Channel, Meter, NetError, Step};
+use super::{World, parties, three};
+use privet_net::{Channel, NetError};
 use privet_rep3::{Outcome, PartyId, RunError, Share};
-use std::sync::{Arc, Mutex};
+use privet_testkit::{Attack, Mesh, Sent};
 use std::time::Duration;
-
-/// What happens to one message.
-#[derive(Clone, Debug)]
-pub enum Change {
-    /// These bytes are sent in its place: of any length but none.
-    Replace(Vec<u8>),
-    /// This difference is made to its bits.
-    Xor(Vec<u8>),
-    /// It is not sent, and its sender goes on.
-    Omit,
-    /// The link is cut in its place.
-    Sever,
-    /// It is sent after the next message on its link.
-    AfterNext,
-    /// It is sent twice.
-    Twice,
-}
-
-/// Changes of messages of one party, numbered in the order in which it sends them to both its neighbours.
-#[derive(Clone, Debug)]
-pub struct Attack {
-    pub by: PartyId,
-    /// For failures.
-    pub what: String,
-    pub changes: Vec<(usize, Change)>,
-}
-
-impl Attack {
-    /// The attack that makes the same difference, bit by bit, to the messages `to` as this one to the messages `from`.
-    pub fn shifted(&self, from: &[Sent], to: &[Sent]) -> Attack {
-        let mut attack = self.clone();
-        for (number, change) in &mut attack.changes {
-            if let Change::Replace(bytes) = change {
-                let words = from[*number].bytes.iter().zip(&to[*number].bytes);
-                bytes.iter_mut().zip(words).for_each(|(byte, (from, to))| *byte ^= from ^ to);
-            }
-        }
-        attack
-    }
-}
-
-/// What both links of the corrupt party go through.
-struct Script {
-    sent: usize,
-    changes: Vec<(usize, Change)>,
-}
-
-impl Script {
-    fn next(&mut self) -> Option<Change> {
-        let number = self.sent;
-        self.sent += 1;
-        let place = self.changes.iter().position(|(n, _)| *n == number)?;
-        Some(self.changes.swap_remove(place).1)
-    }
-}
-
-/// A link of the corrupt party: what it receives is untouched.
-struct Cheat {
-    inner: Box<dyn Channel>,
-    script: Arc<Mutex<Script>>,
-    held: Option<(Step, Vec<u8>)>,
-}
-
-impl Channel for Cheat {
-    fn send(&mut self, step: &Step, mut payload: Vec<u8>) -> Result<(), NetError> {
-        let change = self.script.lock().unwrap().next();
-        match change {
-            None => {}
-            Some(Change::Replace(bytes)) => payload = bytes,
-            Some(Change::Xor(bits)) => payload.iter_mut().zip(bits).for_each(|(byte, bits)| *byte ^= bits),
-            Some(Change::Omit) => return Ok(()),
-            Some(Change::Sever) => self.inner.sever(),
-            Some(Change::AfterNext) => {
-                self.held = Some((step.clone(), payload));
-                return Ok(());
-            }
-            Some(Change::Twice) => self.inner.send(step, payload.clone())?,
-        }
-        self.inner.send(step, payload)?;
-        match self.held.take() {
-            Some((step, payload)) => self.inner.send(&step, payload),
-            None => Ok(()),
-        }
-    }
-    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv(step, len)
-    }
-    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv_up_to(step, max)
-    }
-    fn peer(&self) -> &str {
-        self.inner.peer()
-    }
-    fn meter(&self) -> Arc<Meter> {
-        self.inner.meter()
-    }
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-    fn sever(&mut self) {
-        self.inner.sever();
-    }
-}
-
-/// Both links of the attacker go through its script.
-pub fn corrupt(mut ends: Ends, attack: &Attack) -> Ends {
-    let script = Arc::new(Mutex::new(Script { sent: 0, changes: attack.changes.clone() }));
-    let end = &mut ends[attack.by.index()];
-    for link in [&mut end.0, &mut end.1] {
-        let (a, _) = privet_net::mem::pair();
-        let inner = std::mem::replace(link, Box::new(a));
-        *link = Box::new(Cheat { inner, script: script.clone(), held: None });
-    }
-    ends
-}
 
 /// A run to its end at every party.
 pub struct Trial {
@@ -136,15 +21,15 @@ impl Trial {
         patience: Duration,
         program: impl Fn(PartyId, &mut dyn Channel, &mut dyn Channel) -> Result<Outcome, RunError> + Sync,
     ) -> Trial {
-        let mut links = ends(pairs(patience));
+        let mut mesh = Mesh::patient(3, patience);
         if let Some(attack) = attack {
-            links = corrupt(links, attack);
+            mesh.attack(attack);
         }
-        let (links, logs) = recorded(links);
+        let log = mesh.record();
         let all =
             |outcome: Outcome| outcome.outputs.into_iter().chain(outcome.states.into_values()).collect();
-        let results = parties(links, |id, prev, next| program(id, prev, next).map(all));
-        Trial { results, sent: logs.map(|log| log.lock().unwrap().clone()) }
+        let results = parties(mesh, |id, prev, next| program(id, prev, next).map(all));
+        Trial { results, sent: three(log.all()) }
     }
 
     /// Nobody cheats.
@@ -212,24 +97,25 @@ pub fn step_of(error: &RunError) -> Option<u32> {
 /// What has to hold of every attack on a run that withstands one corrupt party.
 #[track_caller]
 pub fn judge(truth: &Trial, trial: &Trial, attack: &Attack) -> Verdict {
-    let what = format!("{} by {}", attack.what, attack.by);
-    let verdict = verdict(truth, trial, attack.by);
+    let by = PartyId::ALL[attack.by];
+    let what = format!("{} by {by}", attack.what);
+    let verdict = verdict(truth, trial, by);
     assert_ne!(verdict, Verdict::Accepted, "{what}: a wrong output was accepted");
     let mut named = false;
-    for id in honest(attack.by) {
+    for id in honest(by) {
         let Err(error) = &trial.results[id.index()] else { continue };
         let text = error.to_string();
-        named |= text.contains("step") && text.contains(&attack.by.to_string());
+        named |= text.contains("step") && text.contains(&by.to_string());
         silent_after(&what, id, error, &trial.sent[id.index()]);
     }
     match verdict {
         Verdict::Detected => {
-            let errors = honest(attack.by).map(|id| trial.results[id.index()].as_ref().err());
+            let errors = honest(by).map(|id| trial.results[id.index()].as_ref().err());
             assert!(named, "{what}: no error names step and suspect: {errors:?}");
         }
         Verdict::Halved => {
             // Whoever ended with an error had accepted everything before, and said so.
-            for id in honest(attack.by) {
+            for id in honest(by) {
                 let (sent, all) = (trial.sent[id.index()].len(), truth.sent[id.index()].len());
                 assert_eq!(sent, all, "{what}: the other went on before {id} had accepted");
             }

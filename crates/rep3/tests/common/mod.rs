@@ -1,24 +1,23 @@
 //! One run over in-memory channels: owners, three parties and a receiver, with a hand on every channel.
 #![allow(dead_code, reason = "every test uses a part")]
 
-pub mod attacks;
 pub mod cheat;
 pub mod small;
 
 use privet_kernels::{Device, cpu};
-use privet_net::mem::{self, MemChannel, MemOptions};
-use privet_net::{Channel, Meter, NetError, Step};
+use privet_net::Channel;
+use privet_plan::Coins;
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_plan::suite::Operands;
 use privet_prg::{Domain, Seed};
 use privet_rep3::{
     Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Revealed, RunError, Security, Share,
-    SharedWeights, States, run_coins,
+    SharedWeights, States, dropout_coins, rounding_coins, run_coins,
 };
 use privet_ring::Ring;
+use privet_testkit::{Mesh, Sent};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// What the parties hold before a run's first step.
 pub struct World {
@@ -32,9 +31,6 @@ pub struct World {
     pub publics: BTreeMap<String, u64>,
 }
 
-/// The channels of every party: to the one before, to the one after.
-pub type Ends = [(Box<dyn Channel>, Box<dyn Channel>); 3];
-
 /// Fixed by `seed`, as a session would agree on them.
 pub fn keys(seed: &Seed) -> [Keys; 3] {
     let key = |id: PartyId| seed.derive(Domain::Pair, id.index() as u64);
@@ -44,6 +40,18 @@ pub fn keys(seed: &Seed) -> [Keys; 3] {
 /// The key of the coins of a run with these keys.
 pub fn coins_of(keys: &[Keys; 3]) -> Seed {
     run_coins(keys.each_ref().map(|keys| &keys.own))
+}
+
+/// The coins of a run whose coins have this key, for the interpreter.
+pub struct Common(pub Seed);
+
+impl Coins for Common {
+    fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>> {
+        Some(rounding_coins(&self.0, node, shift, count))
+    }
+    fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
+        Some(dropout_coins(&self.0, stream, count))
+    }
 }
 
 /// Keys of one use of a session's, at all parties.
@@ -107,16 +115,17 @@ impl World {
         Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})
     }
 
-    /// All parties, each in a thread; its channels are dropped when it is done.
-    pub fn run(&self, ends: Ends) -> [Result<Outcome, RunError>; 3] {
-        parties(ends, |id, prev, next| self.evaluate(id, prev, next))
+    /// All parties; each one's links are dropped when it is done.
+    pub fn run(&self, mesh: Mesh) -> [Result<Outcome, RunError>; 3] {
+        parties(mesh, |id, prev, next| self.evaluate(id, prev, next))
     }
 
     /// What each party sends in a sound run.
     pub fn transcript(&self) -> [Vec<Sent>; 3] {
-        let (ends, logs) = recorded(sound());
-        self.run(ends).into_iter().for_each(|outcome| drop(outcome.unwrap()));
-        logs.map(|log| std::mem::take(&mut *log.lock().unwrap()))
+        let mut mesh = Mesh::new(3);
+        let log = mesh.record();
+        self.run(mesh).into_iter().for_each(|outcome| drop(outcome.unwrap()));
+        three(log.all())
     }
 
     /// The outputs as a receiver puts them together.
@@ -146,117 +155,20 @@ pub fn updated(plan: &Plan, outcomes: [&Outcome; 3]) -> BTreeMap<String, Vec<u64
     values
 }
 
-/// The same program at every party, each in a thread.
+/// The same program at every party, with its links to the one before and the one after.
+#[track_caller]
 pub fn parties<T: Send>(
-    ends: Ends,
+    mesh: Mesh,
     program: impl Fn(PartyId, &mut dyn Channel, &mut dyn Channel) -> T + Sync,
 ) -> [T; 3] {
-    std::thread::scope(|scope| {
-        let program = &program;
-        let threads: Vec<_> = PartyId::ALL
-            .into_iter()
-            .zip(ends)
-            .map(|(id, (prev, next))| {
-                scope.spawn(move || {
-                    let (mut prev, mut next) = (prev, next);
-                    program(id, prev.as_mut(), next.as_mut())
-                })
-            })
-            .collect();
-        let results: Vec<T> = threads.into_iter().map(|t| t.join().expect("a party panicked")).collect();
-        results.try_into().unwrap_or_else(|_| unreachable!("three threads"))
-    })
+    three(mesh.run(|links| {
+        let id = PartyId::ALL[links.me()];
+        let [prev, next] = links.both([id.prev().index(), id.next().index()]);
+        program(id, prev, next)
+    }))
 }
 
-/// Channels between all parties: `pairs[j]` has the ends of parties j and j + 1.
-pub fn pairs(patience: Duration) -> [(MemChannel, MemChannel); 3] {
-    PartyId::ALL.map(|id| {
-        let options = |id: PartyId| MemOptions { patience, ..MemOptions::named(id.to_string()) };
-        mem::pair_with(options(id), options(id.next()))
-    })
-}
-
-/// To every party its ends.
-pub fn ends(pairs: [(MemChannel, MemChannel); 3]) -> Ends {
-    let [(a0, a1), (b1, b2), (c2, c0)] = pairs;
-    [(Box::new(c0), Box::new(a0)), (Box::new(a1), Box::new(b1)), (Box::new(b2), Box::new(c2))]
-}
-
-/// Sound channels.
-pub fn sound() -> Ends {
-    ends(pairs(Duration::from_secs(60)))
-}
-
-/// A message that a party sent.
-#[derive(Clone)]
-pub struct Sent {
-    pub step: Step,
-    pub to: PartyId,
-    pub bytes: Vec<u8>,
-}
-
-/// What a party sent, in order.
-pub type Log = Arc<Mutex<Vec<Sent>>>;
-
-/// A channel that remembers what went out.
-pub struct Recorder {
-    pub inner: Box<dyn Channel>,
-    pub to: PartyId,
-    pub log: Log,
-}
-
-impl Channel for Recorder {
-    fn send(&mut self, step: &Step, payload: Vec<u8>) -> Result<(), NetError> {
-        let sent = Sent { step: step.clone(), to: self.to, bytes: payload.clone() };
-        self.log.lock().unwrap().push(sent);
-        self.inner.send(step, payload)
-    }
-    fn recv(&mut self, step: &Step, len: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv(step, len)
-    }
-    fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
-        self.inner.recv_up_to(step, max)
-    }
-    fn peer(&self) -> &str {
-        self.inner.peer()
-    }
-    fn meter(&self) -> Arc<Meter> {
-        self.inner.meter()
-    }
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-    fn sever(&mut self) {
-        self.inner.sever();
-    }
-}
-
-/// Channels that remember, and what each party sent.
-pub fn recorded(ends: Ends) -> (Ends, [Log; 3]) {
-    let logs: [Log; 3] = Default::default();
-    let mut parties = PartyId::ALL.into_iter().zip(&logs);
-    let ends = ends.map(|(prev, next)| {
-        let (id, log) = parties.next().unwrap();
-        let record = |inner, to| Box::new(Recorder { inner, to, log: log.clone() }) as Box<dyn Channel>;
-        (record(prev, id.prev()), record(next, id.next()))
-    });
-    (ends, logs)
-}
-
-/// `work` on every number below `n`, by so many threads.
-pub fn spread(n: usize, threads: usize, work: impl Fn(usize) + Sync) {
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    if i >= n {
-                        break;
-                    }
-                    work(i);
-                }
-            });
-        }
-    });
+/// One thing of every party.
+pub fn three<T>(all: Vec<T>) -> [T; 3] {
+    all.try_into().unwrap_or_else(|_| panic!("there are three parties"))
 }

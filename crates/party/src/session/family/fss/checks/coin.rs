@@ -37,8 +37,8 @@ pub fn toss(peer: &mut dyn Channel, party: u8, context: &[u8; 32], sides: u64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use privet_net::fault::{Action, Faulty, When};
     use privet_net::mem;
+    use privet_testkit::fault::{Action, Faulty, When};
 
     #[test]
     fn both_see_the_same_coin_and_every_side_comes_up() {

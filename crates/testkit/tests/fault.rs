@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use privet_net::fault::{Action, Faulty, When};
 use privet_net::mem::{MemChannel, pair};
 use privet_net::{Channel, NetError, Step};
+use privet_testkit::fault::{Action, Faulty, When};
 
 fn step(id: u32) -> Step {
     Step::new(id, format!("s{id}"))

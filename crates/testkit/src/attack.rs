@@ -1,32 +1,72 @@
-//! Attacks on the messages of an honest run.
+//! A corrupt party that changes what it sends: attacks on the messages of an honest run.
 
-use super::Sent;
-use super::cheat::{Attack, Change};
+use crate::fault::Action;
+use crate::record::Sent;
 use privet_prg::Prg;
-use privet_rep3::PartyId;
 use privet_ring::Ring;
+
+/// Changes of messages of one party, numbered in the order in which it sends them over all its links.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// The corrupt party.
+    pub by: usize,
+    /// For failures.
+    pub what: String,
+    /// The number of a message and what happens to it.
+    pub changes: Vec<(usize, Action)>,
+}
+
+impl Attack {
+    /// The attack that makes the same difference, bit by bit, to the messages `to` as this one to the messages `from`.
+    pub fn shifted(&self, from: &[Sent], to: &[Sent]) -> Attack {
+        let mut attack = self.clone();
+        for (number, change) in &mut attack.changes {
+            if let Action::Replace(bytes) = change {
+                let words = from[*number].bytes.iter().zip(&to[*number].bytes);
+                bytes.iter_mut().zip(words).for_each(|(byte, (from, to))| *byte ^= from ^ to);
+            }
+        }
+        attack
+    }
+}
 
 /// Kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// The first bit is inverted.
     FlipFirst,
+    /// The last bit is inverted.
     FlipLast,
+    /// Any bit is inverted.
     FlipAny,
+    /// A number is added to a word.
     Add,
+    /// An earlier message of the same length is sent in its place.
     Replay,
+    /// The message of another instance is sent in its place.
     OtherInstance,
+    /// It is changed elsewhere than the message to another party at the same step.
     OtherToEach,
+    /// It is sent after the next on its link.
     Reorder,
+    /// It is sent twice.
     Twice,
+    /// Some bytes of its end are not sent.
     Truncate,
+    /// Some bytes are sent after its end.
     Lengthen,
+    /// Random bytes of its length are sent in its place.
     Random,
+    /// Zeros are sent in its place.
     Zero,
+    /// The link is cut in its place.
     Sever,
+    /// It is not sent, and its sender goes on.
     Omit,
 }
 
 impl Kind {
+    /// All of them.
     pub const ALL: [Kind; 15] = [
         Kind::FlipFirst,
         Kind::FlipLast,
@@ -46,7 +86,8 @@ impl Kind {
     ];
 }
 
-fn below(random: &mut Prg, n: usize) -> usize {
+/// A number below `n`, for choices of a test.
+pub fn below(random: &mut Prg, n: usize) -> usize {
     (random.elements(Ring::R64, 1)[0] % n as u64) as usize
 }
 
@@ -72,8 +113,11 @@ fn added(bytes: &[u8], word: usize, delta: u64) -> Vec<u8> {
 
 /// The messages that one party sent in an honest run, and in one of another instance: other keys and inputs.
 pub struct Target<'a> {
-    pub by: PartyId,
+    /// The corrupt party.
+    pub by: usize,
+    /// Of the run that is attacked.
     pub sent: &'a [Sent],
+    /// Of the other instance.
     pub other: &'a [Sent],
 }
 
@@ -83,13 +127,13 @@ impl Target<'_> {
         let Sent { step, to, bytes } = &self.sent[number];
         let bits = 8 * bytes.len();
         let change = match kind {
-            Kind::FlipFirst => Change::Replace(flipped(bytes, 0)),
-            Kind::FlipLast => Change::Replace(flipped(bytes, bits - 1)),
-            Kind::FlipAny => Change::Replace(flipped(bytes, below(random, bits))),
+            Kind::FlipFirst => Action::Replace(flipped(bytes, 0)),
+            Kind::FlipLast => Action::Replace(flipped(bytes, bits - 1)),
+            Kind::FlipAny => Action::Replace(flipped(bytes, below(random, bits))),
             Kind::Add => {
                 let word = below(random, bytes.len());
                 let delta = random.elements(Ring::R64, 1)[0] >> below(random, 64) | 1;
-                Change::Replace(added(bytes, word, delta))
+                Action::Replace(added(bytes, word, delta))
             }
             Kind::Replay => {
                 let fits = |sent: &&Sent| sent.bytes.len() == bytes.len() && sent.bytes != *bytes;
@@ -97,40 +141,41 @@ impl Target<'_> {
                 if earlier.is_empty() {
                     return None;
                 }
-                Change::Replace(earlier[below(random, earlier.len())].bytes.clone())
+                Action::Replace(earlier[below(random, earlier.len())].bytes.clone())
             }
-            Kind::OtherInstance => Change::Replace(self.other[number].bytes.clone()),
+            Kind::OtherInstance => Action::Replace(self.other[number].bytes.clone()),
             Kind::OtherToEach => {
                 // What goes to the other neighbour at this step is changed elsewhere.
                 let pair = |(_, sent): &(usize, &Sent)| sent.step.id == step.id && sent.to != *to;
                 let (second, theirs) = self.sent.iter().enumerate().skip(number).find(pair)?;
                 let changes = [(number, bytes), (second, &theirs.bytes)].map(|(number, bytes)| {
-                    (number, Change::Replace(flipped(bytes, below(random, 8 * bytes.len()))))
+                    (number, Action::Replace(flipped(bytes, below(random, 8 * bytes.len()))))
                 });
                 let what = format!("{kind:?} of step {step}");
                 return Some(Attack { by: self.by, what, changes: changes.into() });
             }
-            Kind::Reorder => Change::AfterNext,
-            Kind::Twice => Change::Twice,
+            Kind::Reorder => Action::Reorder,
+            Kind::Twice => Action::Duplicate,
             Kind::Truncate if bytes.len() == 1 => return None,
             Kind::Truncate => {
-                Change::Replace(bytes[..bytes.len() - 1 - below(random, bytes.len() - 1)].to_vec())
+                Action::Replace(bytes[..bytes.len() - 1 - below(random, bytes.len() - 1)].to_vec())
             }
             Kind::Lengthen => {
                 let mut longer = bytes.clone();
                 longer.resize(bytes.len() + 1 + below(random, 20), 0);
-                Change::Replace(longer)
+                Action::Replace(longer)
             }
             Kind::Random => {
                 let mut other = vec![0; bytes.len()];
                 random.fill_bytes(&mut other);
-                Change::Replace(other)
+                Action::Replace(other)
             }
-            Kind::Zero => Change::Replace(vec![0; bytes.len()]),
-            Kind::Sever => Change::Sever,
-            Kind::Omit => Change::Omit,
+            Kind::Zero => Action::Replace(vec![0; bytes.len()]),
+            Kind::Sever => Action::Kill,
+            Kind::Omit => Action::Drop,
         };
-        let what = format!("{kind:?} of message {number} (to {to}, step {step}, {} bytes)", bytes.len());
+        let what =
+            format!("{kind:?} of message {number} (to party {to}, step {step}, {} bytes)", bytes.len());
         Some(Attack { by: self.by, what, changes: vec![(number, change)] })
     }
 
