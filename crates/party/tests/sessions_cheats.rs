@@ -306,7 +306,7 @@ impl Fake {
             let account = PartyRun {
                 plan: ONLY_PLAN.into(),
                 at: None,
-                protocol: Protocol::Rep3,
+                protocol: "rep3".parse().unwrap(),
                 security,
                 online_s: 0.0,
                 nodes: outcome.nodes,
