@@ -24,6 +24,7 @@ test: test-rust test-python ## all tests
 test-rust: ## the tests of the Rust crates; no Python needed
 	scripts/tools.sh rust cc
 	cargo test --locked --workspace --exclude privet-py
+	cargo test --locked -p privet-party --features clear --lib --test sessions_all
 
 test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q

@@ -27,7 +27,7 @@ def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) ->
     """The plan over integers in the clear: outputs under their names, with ``all_values`` node 7 under ``#7``."""
 
 def protocols() -> list[dict[str, Any]]:
-    """The families: ``name``, ``about``, ``parties`` (fewest, most), ``dealer``, ``uses_up`` (or ``None``), ``withstands``."""
+    """The families: ``name``, ``about``, ``parties`` (fewest, most), ``dealer``, ``uses_up``, ``withstands``."""
 
 def fingerprint(plan_json: str) -> str:
     """The plan's hash, hexadecimal; parties compare it."""

@@ -1,6 +1,8 @@
 //! The one place where the name of a protocol family becomes code. A family is one line of [`FAMILIES`]; what the line
 //! names, [`Registered`], is the family's own, in its room `session/family/NAME`.
 
+#[cfg(feature = "clear")]
+use crate::session::family::clear;
 use crate::session::family::{Outside, fss, rep3};
 use crate::session::links::Links;
 use crate::session::party::{Log, ServeError};
@@ -19,7 +21,15 @@ use std::sync::Arc;
 use thiserror::Error;
 
 /// Every family of this version; the first where nobody chooses.
-pub const FAMILIES: &[&Registered] = &[&fss::REGISTERED, &rep3::REGISTERED];
+pub const FAMILIES: &[&Registered] = &[
+    &fss::REGISTERED,
+    &rep3::REGISTERED,
+    #[cfg(feature = "clear")]
+    &clear::REGISTERED,
+];
+
+#[cfg(all(feature = "clear", not(debug_assertions)))]
+compile_error!("the feature `clear` is for tests: whoever runs under that family shows everybody everything");
 
 /// What a family gives to those who do not know it.
 pub struct Registered {
@@ -40,12 +50,18 @@ pub struct Registered {
 /// A party's service: its number, its connections, what it serves, on what device, and where it says what happens.
 pub(crate) type ServeParty = fn(u8, Arc<Links>, Arc<Program>, Arc<dyn Device>, Log) -> Result<(), ServeError>;
 
+/// The dealer's service, likewise.
+pub(crate) type ServeDealer = fn(Links, &Program, Arc<dyn Device>, Log) -> Result<(), NetError>;
+
+/// A dealer's session for a plan, on a device.
+pub(crate) type NewDeal = fn(Arc<Plan>, Arc<dyn Device>) -> Box<dyn DealToFiles>;
+
 /// What a family's dealer does.
 pub(crate) struct DealerService {
     /// Serve parties until the process ends.
-    pub serve: fn(Links, &Program, Arc<dyn Device>, Log) -> Result<(), NetError>,
+    pub serve: ServeDealer,
     /// A new session whose records go to files.
-    pub session: fn(Arc<Plan>, Arc<dyn Device>) -> Box<dyn DealToFiles>,
+    pub session: NewDeal,
 }
 
 /// A dealer without a network, in one session.

@@ -42,12 +42,12 @@ fn steps_are_the_interpreters() {
         assert_eq!(school.reveal(), truth.states());
         for status in school.bob.status().unwrap() {
             assert_eq!(status.training, Some(At { training, step: 3 }));
-            assert_eq!(status.plans["train"].runs_left, family.prepares.then_some(0));
+            assert_eq!(status.plans["train"].runs_left, family.uses_up.map(|_| 0));
             assert!(status.plans["evaluate"].open && status.plans["reveal"].open);
         }
-        if family.dealer {
+        if let Some(what) = family.uses_up {
             let error = school.step(&rate(0.5)).map(drop).unwrap_err().to_string();
-            assert!(error.contains("no keys are left"), "{error}");
+            assert!(error.contains(&format!("no {what} are left")), "{error}");
         }
         school.nodes.nothing_secret_was_said(&[&first_states(), &batch(0).0, &batch(0).1, &truth.states()]);
     }

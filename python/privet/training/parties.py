@@ -36,8 +36,8 @@ def dial(node: Path, program: str, protocol: str, security: str) -> Any:
 class Parties:
     """A client of running parties, which keep the states.
 
-    ``record`` is a file that names the training, so that another process can go on with it. ``prepares`` says whether runs
-    use up something that has to be prepared.
+    ``record`` is a file that names the training, so that another process can go on with it. ``prepares`` says whether
+    runs use up something that has to be prepared.
     """
 
     def __init__(

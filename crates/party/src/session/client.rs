@@ -121,8 +121,8 @@ impl Client {
         }
     }
 
-    /// Have ready what `runs` runs of a plan use up: the dealer deals keys, and all parties store them. Where there is no
-    /// dealer, runs use up nothing, and the answer comes at once.
+    /// Have ready what `runs` runs of a plan use up: the dealer deals keys, and all parties store them. Where runs
+    /// use up nothing, the answer comes at once.
     ///
     /// With `checks` over 0 (at most 255) it deals so many sessions more, and the parties open and check all
     /// but one, chosen by a coin: a dealer that cheats in one is caught with probability

@@ -47,8 +47,8 @@ pub struct Family {
     pub security: &'static str,
     pub parties: &'static [&'static str],
     pub dealer: bool,
-    /// Whether runs use up something that must be prepared.
-    pub prepares: bool,
+    /// What runs use up, if anything.
+    pub uses_up: Option<&'static str>,
 }
 
 const NAMES: [&str; 5] = ["party0", "party1", "party2", "party3", "party4"];
@@ -58,14 +58,14 @@ pub const FSS: Family = Family {
     security: "semi-honest",
     parties: NAMES.split_at(2).0,
     dealer: true,
-    prepares: true,
+    uses_up: Some("keys"),
 };
 pub const REP3: Family = Family {
     protocol: "rep3",
     security: "malicious",
     parties: NAMES.split_at(3).0,
     dealer: false,
-    prepares: false,
+    uses_up: None,
 };
 pub const REP3_SEMI_HONEST: Family = Family { security: "semi-honest", ..REP3 };
 
@@ -79,7 +79,7 @@ pub fn families() -> Vec<Family> {
             security: if *security == Security::Malicious { "malicious" } else { "semi-honest" },
             parties: &NAMES[..n],
             dealer: facts.has_dealer,
-            prepares: facts.needs_preparation(),
+            uses_up: facts.uses_up,
         })
     };
     Protocol::all().flat_map(of).collect()
@@ -93,7 +93,7 @@ impl Family {
 
     /// Arguments of `privet run` that have `runs` runs prepared, where runs use something up.
     pub fn prepare(self, runs: &'static str) -> &'static [&'static str] {
-        match (self.prepares, runs) {
+        match (self.uses_up.is_some(), runs) {
             (false, _) => &[],
             (true, "1") => &["--prepare", "1"],
             (true, _) => &["--prepare", "4"],

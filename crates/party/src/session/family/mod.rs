@@ -1,6 +1,9 @@
 //! What a protocol family has to bring to be served: the party's side ([`Family`]), and the side of those who own
 //! tensors or receive results ([`Outside`]). The service, orders, requests and reports are the same for all families.
 
+#[cfg(feature = "clear")]
+#[path = "../../../../../tests/clear/mod.rs"]
+pub(crate) mod clear;
 pub mod fss;
 pub(crate) mod rep3;
 
