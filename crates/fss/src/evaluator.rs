@@ -165,7 +165,7 @@ impl<'a> Evaluator<'a> {
             cx.stats = NodeStats::default();
             let value = match kind(&node.op) {
                 _ if is_static(self.plan, v) => self.weights.values.get(&v).cloned(),
-                Kind::Shared { .. } => match opened.remove(&v) {
+                Kind::Shared(_) => match opened.remove(&v) {
                     Some((w, sent_bytes)) => {
                         cx.stats = NodeStats { sent_bytes, ..std::mem::take(&mut together) };
                         Some(Arc::new(w))

@@ -28,7 +28,9 @@ use crate::public::Public;
 use crate::secret::Secret;
 use crate::{Deal, Eval, EvalError, Wire};
 use privet_family::{OpeningList, When};
+use privet_plan::cost::{Cost, Operation};
 use privet_plan::ir::{Node, Op, Plan, Rounding, Type, ValueId};
+use privet_plan::ops;
 use privet_plan::tournament::Tournament;
 use privet_ring::Ring;
 
@@ -64,6 +66,9 @@ pub(crate) trait Gate {
     /// What is opened, in order.
     fn openings(&self, at: &At, list: &mut OpeningList);
 
+    /// What it costs: declared here, counted by the tests.
+    fn price(&self, of: &Operation<'_>) -> Cost;
+
     /// The coins of the plan's definition of the operation, for the interpreter. `mask` makes the operand's mask.
     fn coins(&self, at: &At, public: &Public, mask: &dyn Fn() -> Mask) -> Option<Vec<u64>> {
         let (_, _, _) = (at, public, mask);
@@ -71,13 +76,21 @@ pub(crate) trait Gate {
     }
 }
 
+/// Who shares a value that nothing in the plan computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Its owner, once a run.
+    Input,
+    /// Its owner, once a session, under the session's mask.
+    Weight,
+    /// The run before, or for the first run its owner.
+    State,
+}
+
 /// Where a value comes from.
 pub(crate) enum Kind<'a> {
-    /// From its owner or from the last run: masked, once a session or once a run.
-    Shared {
-        /// Whether once a session, under the session's mask.
-        weight: bool,
-    },
+    /// From outside the run: masked.
+    Shared(Source),
     /// From whoever asks for the run; no secret.
     Public,
     /// From its operands.
@@ -87,31 +100,14 @@ pub(crate) enum Kind<'a> {
 /// The table. No arm is a wildcard: an operation without a gate does not compile.
 pub(crate) fn kind(op: &Op) -> Kind<'_> {
     Kind::Gate(match op {
-        Op::Input { .. } | Op::State { .. } => return Kind::Shared { weight: false },
-        Op::Weight { .. } => return Kind::Shared { weight: true },
+        Op::Input { .. } => return Kind::Shared(Source::Input),
+        Op::State { .. } => return Kind::Shared(Source::State),
+        Op::Weight { .. } => return Kind::Shared(Source::Weight),
         Op::Public { .. } => return Kind::Public,
-        Op::Add
-        | Op::Sub
-        | Op::Neg
-        | Op::AddConst { .. }
-        | Op::MulConst { .. }
-        | Op::SumPool2d { .. }
-        | Op::AdaptiveSumPool2d
-        | Op::Sum { .. }
-        | Op::Reduce
-        | Op::Rescale
-        | Op::Reshape
-        | Op::Permute { .. }
-        | Op::Slice { .. }
-        | Op::Concat { .. }
-        | Op::Reverse { .. }
-        | Op::Pad { .. }
-        | Op::Expand
-        | Op::Mix { .. }
-        | Op::ShiftUp { .. }
-        | Op::Approximates { .. } => Box::new(Local(op)),
+        ops!(local) => Box::new(Local(op)),
         Op::Dropout { stream, keep } => Box::new(Dropout { stream: *stream, keep: *keep }),
-        Op::Linear | Op::MatMul | Op::Conv2d { .. } => Box::new(Linear),
+        Op::Linear | Op::MatMul => Box::new(Linear { geometry: None }),
+        Op::Conv2d { geometry } => Box::new(Linear { geometry: Some(geometry) }),
         Op::Mul => Box::new(Product),
         Op::Scale => Box::new(Scale),
         Op::Choose => Box::new(Choose),

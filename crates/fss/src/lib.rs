@@ -8,6 +8,8 @@
 //! A gate is one file in [`gates`] with `deal` and `eval` side by side. Formulas, sources and security
 //! arguments: `docs/fss.md`.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod compare;
 mod deal;
 mod dealer;
@@ -20,7 +22,6 @@ mod gates;
 pub mod keys;
 mod masks;
 mod mutation;
-#[deny(clippy::wildcard_enum_match_arm)]
 mod price;
 mod public;
 mod secret;

@@ -6,7 +6,7 @@
 //! trees, and without that a sum of sums would take exponential time.
 
 use crate::Wire;
-use crate::gate::{At, Gate, Kind, kind};
+use crate::gate::{At, Gate, Kind, Source, kind};
 use crate::public::Public;
 use crate::secret::Secret;
 use privet_plan::ir::{Op, Plan, ValueId};
@@ -81,8 +81,8 @@ impl<'a> MaskCache<'a> {
     fn make(&self, masks: &dyn Masks, v: ValueId) -> Secret {
         let at = At { plan: self.plan, id: v };
         match kind(&at.node().op) {
-            Kind::Shared { weight: true } => masks.weight(v, at.to(), at.len()),
-            Kind::Shared { weight: false } => masks.fresh(at.wire(), at.to(), at.len()),
+            Kind::Shared(Source::Weight) => masks.weight(v, at.to(), at.len()),
+            Kind::Shared(Source::Input | Source::State) => masks.fresh(at.wire(), at.to(), at.len()),
             Kind::Public => Secret::new(vec![0; at.len()]),
             Kind::Gate(gate) => gate.mask(&at, masks, &|i| self.of(masks, at.node().inputs[i])),
         }
@@ -93,7 +93,7 @@ impl<'a> MaskCache<'a> {
 fn of_gate<T: Default>(op: &Op, ask: impl Fn(&dyn Gate) -> T) -> T {
     match kind(op) {
         Kind::Gate(gate) => ask(gate.as_ref()),
-        Kind::Shared { .. } | Kind::Public => T::default(),
+        Kind::Shared(_) | Kind::Public => T::default(),
     }
 }
 

@@ -4,13 +4,15 @@
 //! and cost nothing. Of a table word one evaluator's share comes from a seed too; which one's alternates from key frame
 //! to key frame, beginning with evaluator 0, so evaluator 1 never has fewer key bytes. All counts are for a whole
 //! tensor, elements packed bit by bit.
+//!
+//! What a gate costs, it says itself ([`crate::gate::Gate::price`]), in the terms of this file.
 
 use crate::Fss;
+use crate::gate::{Kind, Source, kind};
 use privet_plan::Plan;
 use privet_plan::cost::{Cost, Operation, Prices, Security};
-use privet_plan::ir::{Op, Rounding, Type};
-use privet_plan::ops;
-use privet_plan::tournament::{self, Level};
+use privet_plan::ir::{Op, Type};
+use privet_plan::tournament::Tournament;
 
 /// Levels of the DPF tree for an n-bit domain: leaves of 128 bits end it early.
 fn depth(n: u32) -> u64 {
@@ -27,7 +29,7 @@ pub fn comparison_aes(n: u32) -> u64 {
     depth(n) + 1
 }
 
-fn packed(elements: u64, bits: u32) -> u64 {
+pub(crate) fn packed(elements: u64, bits: u32) -> u64 {
     (elements * bits as u64).div_ceil(8)
 }
 
@@ -44,7 +46,7 @@ fn table(elements: u64, words: u64, bits: u32) -> (u64, u64) {
 }
 
 /// `elements` comparisons over n bits, their masked results opened.
-fn comparison(elements: u64, n: u32) -> Cost {
+pub(crate) fn comparison(elements: u64, n: u32) -> Cost {
     let keys = elements * comparison_key_bytes(n);
     Cost {
         comparisons: elements,
@@ -58,28 +60,33 @@ fn comparison(elements: u64, n: u32) -> Cost {
 }
 
 /// A result of `elements` elements of `bits` bits computed from `words` dealt words each and opened under its mask.
-fn opened(elements: u64, words: u64, bits: u32) -> Cost {
+pub(crate) fn opened(elements: u64, words: u64, bits: u32) -> Cost {
+    Cost { wire_bytes: packed(elements, bits), rounds: 1, ..dealt(elements, words, bits) }
+}
+
+/// Key bytes of `words` dealt words of `bits` bits for each of `elements`.
+pub(crate) fn dealt(elements: u64, words: u64, bits: u32) -> Cost {
     let (key_bytes, key_bytes_other) = table(elements, words, bits);
-    Cost { key_bytes, key_bytes_other, wire_bytes: packed(elements, bits), rounds: 1, ..Cost::default() }
+    Cost { key_bytes, key_bytes_other, ..Cost::default() }
 }
 
 /// `elements` gates on an n-bit comparison with `words` table words of `bits` bits.
-fn gate(elements: u64, n: u32, words: u64, bits: u32) -> Cost {
+pub(crate) fn gate(elements: u64, n: u32, words: u64, bits: u32) -> Cost {
     sum([comparison(elements, n), opened(elements, words, bits)])
 }
 
 /// max(x, y) = y + relu(x - y) in k bits.
-fn max(elements: u64, k: u32) -> Cost {
+pub(crate) fn max(elements: u64, k: u32) -> Cost {
     gate(elements, k - 1, 3, k)
 }
 
 /// A bilinear operation on masked values: one correction word an output element, one opening.
-fn bilinear(macs: u64, result: &Type) -> Cost {
+pub(crate) fn bilinear(macs: u64, result: &Type) -> Cost {
     Cost { macs, ..opened(result.len() as u64, 1, result.bits) }
 }
 
 /// A look-up key for each of `elements` over n bits, with so many words at its point; `results` are opened.
-fn looked_up(elements: u64, n: u32, words: u64, results: u64, bits: u32) -> Cost {
+pub(crate) fn looked_up(elements: u64, n: u32, words: u64, results: u64, bits: u32) -> Cost {
     let (leaf_words, leaves) = (2 * words, 1 << (n - 1));
     let keys = elements * (16 * n as u64 + 8 * leaf_words);
     Cost {
@@ -93,15 +100,16 @@ fn looked_up(elements: u64, n: u32, words: u64, results: u64, bits: u32) -> Cost
     }
 }
 
-fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
+pub(crate) fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
     let mut total = Cost::default();
     costs.into_iter().for_each(|cost| total += cost);
     total
 }
 
-/// Games of every level that has any.
-fn games(levels: &[Level]) -> impl Iterator<Item = u64> {
-    levels.iter().map(|level| level.pair_len() as u64).filter(|&pairs| pairs > 0)
+/// Games of every level that has any, `game(pairs)` each.
+pub(crate) fn games(tournament: &Tournament, game: impl Fn(u64) -> Cost) -> Cost {
+    let pairs = tournament.levels.iter().map(|level| level.pair_len() as u64);
+    sum(pairs.filter(|&pairs| pairs > 0).map(game))
 }
 
 impl Prices for Fss {
@@ -114,56 +122,16 @@ impl Prices for Fss {
     }
 
     fn operation(&self, operation: &Operation<'_>) -> Cost {
-        let (op, operands, result) = (operation.op, operation.types(), operation.result);
-        let (n, to) = (result.len() as u64, result.bits);
-        let from = operands.first().map_or(to, |x| x.bits);
-        match op {
+        let masked = packed(operation.elements(), operation.result_bits());
+        match kind(operation.op) {
             // the masked value goes to both evaluators; its mask comes from a seed
-            Op::Input { .. } | Op::Weight { .. } => {
-                Cost { client_bytes: 2 * packed(n, to), rounds: 1, ..Cost::default() }
+            Kind::Shared(Source::Input | Source::Weight) => {
+                Cost { client_bytes: 2 * masked, rounds: 1, ..Cost::default() }
             }
             // shares of the masked value to each other; the round is the run's, for all states together
-            Op::State { .. } => Cost { wire_bytes: packed(n, to), ..Cost::default() },
-            // on shares of the operand; nothing is dealt
-            Op::Scale => Cost { wire_bytes: packed(n, to), rounds: 1, ..Cost::default() },
-            Op::Linear => bilinear(n * operands[0].shape[1] as u64, result),
-            Op::MatMul => bilinear(n * operands[0].shape[operands[0].shape.len() - 1] as u64, result),
-            Op::Conv2d { geometry } => bilinear(geometry.macs(), result),
-            Op::Mul | Op::Select => bilinear(n, result),
-            Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-                opened(n, if to > from - shift { 2 } else { 1 }, to)
-            }
-            Op::Truncate { shift, .. } => gate(n, *shift, if to > from - shift { 3 } else { 2 }, to),
-            Op::Lookup { tables } => looked_up(n / tables.len() as u64, from, 1, n, to),
-            Op::Piecewise { shift, .. } => looked_up(n, from - shift, 3, n, to),
-            Op::Exponential { rows, .. } => {
-                let (rows, entries) = (rows.len() as u64, 1 << (from - operands[0].frac));
-                Cost { wire_bytes: packed(n, to), ..opened(n / rows, rows * entries, to) }
-            }
-            Op::Relu if from == to => max(n, to),
-            Op::Relu => gate(n, from - 1, 5, to),
-            Op::Extend => gate(n, from, 2, to),
-            Op::Max => max(n, to),
-            Op::MaxPool2d { window } => {
-                let [rows, columns] = tournament::max_pool(window, &operands[0].shape);
-                sum(games(&rows.levels).chain(games(&columns.levels)).map(|pairs| max(pairs, to)))
-            }
-            Op::Choose => opened(n, 3, to),
-            // the opening of the comparison is that of the result; one dealt bit
-            Op::IsNegative if to == 1 => {
-                let (key_bytes, key_bytes_other) = table(n, 1, 1);
-                let dealt = Cost { key_bytes, key_bytes_other, ..Cost::default() };
-                sum([comparison(n, from - 1), dealt])
-            }
-            Op::IsNegative => gate(n, from - 1, 2, to),
-            Op::Equal => gate(n, from, 2, to),
-            // one bit selects the value, then the index
-            Op::Argmax { dim } => {
-                let tournament = tournament::argmax(&operands[0].shape, *dim);
-                sum(games(&tournament.levels).map(|n| sum([max(n, from), opened(n, 3, to)])))
-            }
-            // known to both evaluators, or chosen by coins that both have
-            Op::Public { .. } | Op::Dropout { .. } | ops!(local) => Cost::default(),
+            Kind::Shared(Source::State) => Cost { wire_bytes: masked, ..Cost::default() },
+            Kind::Public => Cost::default(),
+            Kind::Gate(gate) => gate.price(operation),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Seeds of a session and of its records, and what an evaluator expands from its own.
 
+use crate::gate::{Kind, Source, kind};
 use crate::mutation;
 use crate::secret::Secret;
 use crate::wire::{PartyId, Wire};
-use privet_plan::ir::{Op, Plan, ValueId};
+use privet_plan::ir::{Plan, ValueId};
 use privet_prg::{Domain, HashKeys, Prg, Seed};
 use privet_ring::{BitVec, Ring};
 use zeroize::Zeroizing;
@@ -40,9 +41,11 @@ impl PartySeed {
     pub fn operand_mask_share(&self, plan: &Plan, v: ValueId) -> Secret {
         let ty = &plan.nodes[v].ty;
         let (ring, n) = (Ring::new(ty.bits), ty.len());
-        match plan.nodes[v].op {
-            Op::Weight { .. } => self.weight_mask_share(v, ring, n),
-            _ => self.mask_share(Wire::node(v), ring, n),
+        match kind(&plan.nodes[v].op) {
+            Kind::Shared(Source::Weight) => self.weight_mask_share(v, ring, n),
+            Kind::Shared(Source::Input | Source::State) | Kind::Public | Kind::Gate(_) => {
+                self.mask_share(Wire::node(v), ring, n)
+            }
         }
     }
 

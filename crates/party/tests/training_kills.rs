@@ -19,8 +19,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Kills of one process.
+/// Kills of one process; of any of a family's processes by night, so many that 500 moments are met.
 const KILLS: usize = 20;
+const KILLS_BY_NIGHT: usize = 250;
 /// Longest time from a moment that is waited for to the kill, microseconds: a few steps, or most of a recovery.
 const MOMENT: u64 = 300_000;
 /// Steps from one checkpoint to the next: those after it are lost with a party's memory.
@@ -246,7 +247,8 @@ fn moments() -> Prg {
 fn survives(family: Family, victims: &[&'static str]) {
     let mut moments = moments();
     let mut school = School::open(family);
-    for _ in 0..KILLS {
+    let by_night = victims.len() > 1 && env::var_os("PRIVET_NIGHTLY").is_some();
+    for _ in 0..if by_night { KILLS_BY_NIGHT } else { KILLS } {
         let [coin, delay, which] = moments.elements(privet_ring::Ring::R64, 3)[..] else { unreachable!() };
         let victim = victims[which as usize % victims.len()];
         // After a step of the training that goes on, or in the middle of its recovery.

@@ -1,6 +1,5 @@
-use crate::Rep3;
 use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, joined, rounding_coins};
-use crate::price::proofs::LARGE_BYTES;
+use crate::limits::Limits;
 use crate::proof::Transcript;
 use crate::{PartyId, RunError, Security, Share, mutation};
 use privet_family::NodeStats;
@@ -18,21 +17,6 @@ pub struct Messages {
     pub prev: Vec<u8>,
     /// The party after.
     pub next: Vec<u8>,
-}
-
-/// How much a party takes on at a time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Elements that a gate takes at a time.
-    pub block: usize,
-    /// Bytes of statements after which they are verified, before anything else is stated.
-    pub statements: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { block: Rep3::BLOCK, statements: LARGE_BYTES }
-    }
 }
 
 /// One party's side of one use of the session's keys: a run, or the sharing of weights.

@@ -1,14 +1,10 @@
 //! A party runs the plan on its shares.
 
-use crate::gates::{argmax, choose, equal, extend, lookup, max, relu, sign, truncate};
-use crate::linear::{self, Operand};
-use crate::local::{self, difference, sum};
-use crate::value::{Value, on_bits};
+use crate::gate::{Held, Kind, kind};
+use crate::value::Value;
 use crate::{Party, RunError, Share, SharedWeights, States, mutation};
-use privet_family::{NodeStats, Products, is_static, last_use, spread_bias};
-use privet_plan::ir::{Node, Op, Plan, Rounding, ValueId};
-use privet_plan::tables::{Exponential, Pieces};
-use privet_plan::tournament;
+use privet_family::{NodeStats, is_static, last_use};
+use privet_plan::ir::{Node, Op, Plan, ValueId};
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -60,7 +56,7 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Outcome, RunError> {
         let mut values: Vec<Option<Value>> = vec![None; self.plan.nodes.len()];
         let mut nodes = Vec::with_capacity(self.plan.nodes.len());
-        if self.plan.nodes.iter().any(|node| draws_coins(&node.op)) {
+        if self.draws_coins() {
             cx.enter(0, "run");
             cx.toss()?;
         }
@@ -68,16 +64,7 @@ impl<'a> Evaluator<'a> {
             let (start, verified) = (Instant::now(), cx.checks.seconds);
             cx.enter(v, &node.layer);
             cx.stats = NodeStats::default();
-            values[v] = match &node.op {
-                _ if is_static(self.plan, v) => {
-                    let share = self.weights.values.get(&v).cloned();
-                    share.map(|share| Value::of(cx.device, Ring::new(node.ty.bits), share))
-                }
-                Op::Input { .. } | Op::State { .. } => Some(taken(cx, v, node, &mut given)?),
-                // it is read where something is scaled
-                Op::Public { .. } => None,
-                _ => Some(self.node(cx, v, node, &values, &given.publics)?),
-            };
+            values[v] = self.value(cx, v, &values, &mut given)?;
             for &i in node.inputs.iter().filter(|&&i| self.last[i] == v) {
                 values[i] = None;
             }
@@ -94,154 +81,59 @@ impl<'a> Evaluator<'a> {
             cx.refresh(i, ring, &value(o.value))
         };
         let outputs = self.plan.outputs.iter().enumerate().map(output).collect();
-        let state = |u: &privet_plan::ir::Update| match &self.plan.nodes[u.state].op {
-            Op::State { name, .. } => Some((name.clone(), value(u.value))),
-            _ => None,
+        let state = |u: &privet_plan::ir::Update| {
+            let Op::State { name, .. } = &self.plan.nodes[u.state].op else { return None };
+            Some((name.clone(), value(u.value)))
         };
         let states = self.plan.updates.iter().filter_map(state).collect();
         Ok(Outcome { outputs, states, nodes, checks: cx.checks })
     }
 
-    fn node(
+    /// This party's share of a node's value. A public number has none: it is read by the gate that needs it.
+    fn value(
         &self,
         cx: &mut Party,
         v: ValueId,
-        node: &Node,
         values: &[Option<Value>],
-        publics: &BTreeMap<String, u64>,
-    ) -> Result<Value, RunError> {
-        let to = Ring::new(node.ty.bits);
-        let value = |i: usize| values[node.inputs[i]].as_ref();
-        let x = |i: usize| value(i).map(Value::elements).unwrap_or_default();
-        let from = || Ring::new(self.plan.nodes[node.inputs[0]].ty.bits);
-        let bits = match &node.op {
-            Op::IsNegative if to.bits() == 1 => Some(sign::bits(cx, from(), &x(0))?),
-            Op::Equal if to.bits() == 1 => Some(equal::bits(cx, from(), &difference(from(), &x(0), &x(1)))?),
-            op if to.bits() == 1 => {
-                let operands: Option<Vec<_>> =
-                    (0..node.inputs.len()).map(|i| value(i).and_then(Value::bits)).collect();
-                operands.and_then(|operands| on_bits(cx.id, op, &operands))
+        given: &mut Given,
+    ) -> Result<Option<Value>, RunError> {
+        let node = &self.plan.nodes[v];
+        let ring = Ring::new(node.ty.bits);
+        if is_static(self.plan, v) {
+            let share = self.weights.values.get(&v).cloned();
+            return Ok(share.map(|share| Value::of(cx.device, ring, share)));
+        }
+        let value = match kind(&node.op) {
+            Kind::Weight { name, .. } => {
+                // every weight is static
+                return Err(RunError::Missing(format!(
+                    "weight `{name}` was not shared; share the model again"
+                )));
             }
-            _ => None,
+            Kind::Public => return Ok(None),
+            Kind::Input { name, .. } => taken(given.inputs.remove(&v), node, "input", name)?.into(),
+            Kind::State { name, .. } => taken(given.states.remove(name), node, "state", name)?.into(),
+            Kind::Gate(gate) => {
+                let (plan, publics, weights) = (self.plan, &given.publics, self.weights);
+                gate.eval(cx, &Held { plan, id: v, values, publics, weights })?
+            }
         };
-        match bits {
-            Some(bits) => Ok(Value::Bits(bits)),
-            None => Ok(Value::of(cx.device, to, self.elements(cx, v, node, values, publics)?)),
-        }
+        Ok(Some(Value::of(cx.device, ring, value)))
     }
 
-    /// The value of a node that takes and gives one element a word.
-    fn elements(
-        &self,
-        cx: &mut Party,
-        v: ValueId,
-        node: &Node,
-        values: &[Option<Value>],
-        publics: &BTreeMap<String, u64>,
-    ) -> Result<Share, RunError> {
-        let to = Ring::new(node.ty.bits);
-        let operand = |v: ValueId| values[v].as_ref().map(Value::elements).unwrap_or_default();
-        let x = |i: usize| operand(node.inputs[i]);
-        let ty = |i: usize| &self.plan.nodes[node.inputs[i]].ty;
-        let from = || Ring::new(ty(0).bits);
-        match &node.op {
-            Op::Truncate { shift, rounding } => truncate::eval(cx, (from(), to), *shift, *rounding, &x(0)),
-            Op::Dither { shift } => truncate::eval(cx, (from(), to), *shift, Rounding::Stochastic, &x(0)),
-            Op::Lookup { tables } => lookup::tables(cx, [from(), to], tables, &x(0)),
-            Op::Piecewise { shift, pieces } => {
-                lookup::piecewise(cx, [from(), to], &Pieces { shift: *shift, pieces }, &x(0))
-            }
-            Op::Exponential { first, rows } => {
-                let e = Exponential::new(ty(0), *first, rows).map_err(RunError::Missing)?;
-                lookup::exponential(cx, [from(), to], &e, &x(0))
-            }
-            Op::Relu => relu::eval(cx, from(), to, &x(0)),
-            Op::Extend => extend::eval(cx, from(), to, &x(0)),
-            Op::IsNegative => sign::eval(cx, from(), to, &x(0)),
-            Op::Equal => equal::eval(cx, from(), to, &difference(from(), &x(0), &x(1))),
-            Op::Max => max::eval(cx, to, &x(0), &x(1)),
-            Op::MaxPool2d { window } => {
-                let [rows, columns] = tournament::max_pool(window, &ty(0).shape);
-                let best = max::tournament(cx, to, &rows, x(0))?;
-                max::tournament(cx, to, &columns, best)
-            }
-            Op::Argmax { dim } => {
-                let positions = tournament::positions(&ty(0).shape, *dim);
-                let games = tournament::argmax(&ty(0).shape, *dim);
-                argmax::eval(cx, from(), to, &games, x(0), &positions)
-            }
-            Op::Mul => linear::mul(cx, to, &x(0), &x(1)),
-            Op::Choose => {
-                let bit = values[node.inputs[0]].as_ref().and_then(Value::bits);
-                let bit = bit.ok_or_else(|| missing(v, "bit to choose by"))?;
-                choose::eval(cx, to, bit, &x(1))
-            }
-            Op::Scale => match &self.plan.nodes[node.inputs[1]].op {
-                Op::Public { name, .. } => {
-                    let number = publics.get(name);
-                    let number = number
-                        .ok_or_else(|| RunError::Missing(format!("public number `{name}` was not given")))?;
-                    Ok(local::scaled(to, &x(0), *number))
-                }
-                _ => Err(missing(v, "public number")),
-            },
-            Op::Dropout { stream, keep } => {
-                let coins = cx.dropout(*stream, node.ty.len())?;
-                Ok(local::kept(&x(0), &coins, *keep))
-            }
-            // y + c (x - y)
-            Op::Select => {
-                let picked = linear::mul(cx, to, &x(0), &difference(to, &x(1), &x(2)))?;
-                Ok(sum(to, &x(2), &picked))
-            }
-            Op::Linear | Op::MatMul | Op::Conv2d { .. } => {
-                let products = Products::of(self.plan, node).ok_or_else(|| missing(v, "product"))?;
-                let start = match node.inputs.get(2).map(|&bias| operand(bias)) {
-                    // the second component is for proofs alone
-                    Some(bias) if cx.transcript.is_some() => {
-                        Share::new(spread_bias(node, &bias.own), spread_bias(node, &bias.next))
-                    }
-                    Some(bias) => Share::new(spread_bias(node, &bias.own), vec![0; node.ty.len()]),
-                    None => Share::new(vec![0; node.ty.len()], vec![0; node.ty.len()]),
-                };
-                let fresh;
-                let w = match self.weights.operands.get(&v) {
-                    Some(w) => w,
-                    None => {
-                        fresh = Operand::new(cx.device, to, products, &x(1));
-                        &fresh
-                    }
-                };
-                linear::products(cx, to, products, &x(0), w, start)
-            }
-            _ => Ok(local::apply(cx.id, self.plan, node, operand)),
-        }
+    /// Whether any gate draws coins that are public between the parties.
+    fn draws_coins(&self) -> bool {
+        self.plan.nodes.iter().any(|node| match kind(&node.op) {
+            Kind::Gate(gate) => gate.draws_coins(),
+            Kind::Weight { .. } | Kind::Input { .. } | Kind::State { .. } | Kind::Public => false,
+        })
     }
 }
 
-/// Whether an operation draws coins that are public between the parties.
-fn draws_coins(op: &Op) -> bool {
-    match op {
-        Op::Truncate { rounding, .. } => *rounding == Rounding::Stochastic,
-        Op::Dither { .. } | Op::Piecewise { .. } | Op::Exponential { .. } | Op::Dropout { .. } => true,
-        _ => false,
-    }
-}
-
-/// This party's share of an input or state, which is used up.
-fn taken(cx: &Party, v: ValueId, node: &Node, given: &mut Given) -> Result<Value, RunError> {
-    let (share, what, name) = match &node.op {
-        Op::State { name, .. } => (given.states.remove(name), "state", name),
-        Op::Input { name, .. } => (given.inputs.remove(&v), "input", name),
-        _ => return Err(missing(v, "share")),
-    };
+/// This party's share of an input or state, if it is of that node.
+fn taken(share: Option<Share>, node: &Node, what: &str, name: &str) -> Result<Share, RunError> {
     let share = share.filter(|x| x.len() == node.ty.len());
-    let share = share.ok_or_else(|| RunError::Missing(format!("{what} `{name}` was not shared")))?;
-    Ok(Value::of(cx.device, Ring::new(node.ty.bits), share))
-}
-
-fn missing(v: ValueId, what: &str) -> RunError {
-    RunError::Missing(format!("node {v} has no {what}; check the plan before it is run"))
+    share.ok_or_else(|| RunError::Missing(format!("{what} `{name}` was not shared")))
 }
 
 impl Party<'_> {

@@ -5,9 +5,9 @@
 //! and the outputs. States are read and replaced in place: nothing of them is opened.
 
 use crate::Security;
+use crate::gate::{Kind, kind};
 use privet_family::{Facts, Forecast, OpeningList, PlannedOpening, When};
 use privet_plan::cost::Prices;
-use privet_plan::ir::Op;
 use privet_plan::shown;
 use privet_plan::{Plan, Refusal, Target};
 
@@ -61,20 +61,20 @@ impl Forecast for Rep3 {
     fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
         let mut list = OpeningList::default();
         for (id, node) in plan.nodes.iter().enumerate() {
-            match &node.op {
-                Op::Weight { name, owner } => {
+            match kind(&node.op) {
+                Kind::Weight { name, owner } => {
                     list.value(id, node, format!("shares of weight `{name}` of {owner}"), When::Session);
                 }
                 // later values are made by the parties, who show them to nobody
-                Op::State { name, owner } => {
+                Kind::State { name, owner } => {
                     let what = format!("shares of the first value of state `{name}` of {owner}");
                     list.value(id, node, what, When::Session);
                 }
-                _ => {}
+                Kind::Input { .. } | Kind::Public | Kind::Gate(_) => {}
             }
         }
         for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::Input { name, owner, .. } = &node.op {
+            if let Kind::Input { name, owner } = kind(&node.op) {
                 list.value(id, node, format!("shares of input `{name}` of {owner}"), When::Run);
             }
         }
@@ -106,6 +106,7 @@ impl Forecast for Rep3 {
 mod tests {
     use super::*;
     use privet_family::Class;
+    use privet_plan::ir::Op;
     use privet_plan::suite::{cases, training_cases};
 
     #[test]

@@ -10,14 +10,19 @@
 //!
 //! Protocols, sources and security arguments: `docs/rep3.md`.
 
+// An operation that is forgotten does not compile; tests may have defaults.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod adder;
 mod agree;
 mod context;
 mod error;
 mod evaluator;
 mod forecast;
+mod gate;
 mod gates;
 mod keys;
+mod limits;
 mod linear;
 mod local;
 mod moves;
@@ -25,7 +30,6 @@ mod mutation;
 mod parts;
 mod party;
 mod planes;
-#[deny(clippy::wildcard_enum_match_arm)]
 mod price;
 mod proof;
 mod share;

@@ -2,12 +2,18 @@
 //! al., CCS 2016, section 2.2), whole inner products at a time, and one reshare makes it a share of it.
 
 use crate::context::Masks;
-use crate::price::proofs::by_element;
+use crate::gate::{Gate, Held};
+use crate::local::{difference, sum};
+use crate::price::proofs::{Extension, by_element};
+use crate::price::{Moves, Setting};
 use crate::proof::{Algebra, Column, Kind, ProductClaim, View};
+use crate::value::Value;
 use crate::{Party, PartyId, RunError, Share};
-use privet_family::{Prepared, Products};
+use privet_family::{Prepared, Products, spread_bias};
 use privet_kernels::{Device, LinearShape};
-use privet_ring::Ring;
+use privet_plan::cost::Operation;
+use privet_ring::{Conv2d, Ring};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The second operand of a matrix product or convolution at a party, prepared on its device.
@@ -134,6 +140,85 @@ fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: Masks) {
             View::verifier(terms([&|x| (&x.own).into(); 2]), after.clone())
         };
         transcript.push(Kind::Ring(ring), prover, view);
+    }
+}
+
+/// [`privet_plan::ir::Op::Linear`], [`privet_plan::ir::Op::MatMul`] and [`privet_plan::ir::Op::Conv2d`].
+pub(crate) struct Linear<'a> {
+    /// Of a convolution.
+    pub geometry: Option<&'a Conv2d>,
+}
+
+/// The bias (the third operand) over the whole output.
+fn bias(cx: &Party, x: &Held) -> Share {
+    let (node, zeros) = (x.node(), || vec![0; x.node().ty.len()]);
+    if node.inputs.len() < 3 {
+        return Share::new(zeros(), zeros());
+    }
+    let bias = x.share(2);
+    // the second component is for proofs alone
+    let next = if cx.transcript.is_some() { spread_bias(node, &bias.next) } else { zeros() };
+    Share::new(spread_bias(node, &bias.own), next)
+}
+
+impl Gate for Linear<'_> {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let shape = Products::of(x.plan, x.node()).ok_or_else(|| x.missing("product"))?;
+        let start = bias(cx, x);
+        let w = match x.prepared() {
+            Some(w) => Cow::Borrowed(w),
+            None => Cow::Owned(Operand::new(cx.device, x.to(), shape, &x.share(1))),
+        };
+        Ok(products(cx, x.to(), shape, &x.share(0), &w, start)?.into())
+    }
+
+    /// A reshare of the result, proved as inner products as long as the inner dimension, or element by element.
+    fn price(&self, _: &Setting, of: &Operation<'_>) -> Moves {
+        let (x, w, y) = (of.operands[0].ty, of.operands[1].ty, of.result);
+        let lens = [x.len(), w.len(), y.len()];
+        let moves = Moves::reshare(of.elements(), of.result_bits());
+        if let Some(geometry) = self.geometry {
+            let depth = geometry.in_channels * geometry.kernel[0] * geometry.kernel[1];
+            return moves.stating_products(depth, lens).multiplying(geometry.macs());
+        }
+        let depth = x.shape.last().copied().unwrap_or(0);
+        let moves = moves.multiplying(of.elements() * depth as u64);
+        match (&x.shape[..], &y.shape[..]) {
+            (_, [.., rows, columns]) if by_element(*rows, depth, *columns) => {
+                moves.stating(Extension::Ring, [of.elements(); 3], depth)
+            }
+            // once for every product of a batch
+            ([batch @ .., _, _], _) => moves.stating_products(batch.iter().product::<usize>() * depth, lens),
+            _ => moves,
+        }
+    }
+}
+
+/// [`privet_plan::ir::Op::Mul`].
+pub(crate) struct Product;
+
+impl Gate for Product {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        Ok(mul(cx, x.to(), &x.share(0), &x.share(1))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.sums_of_products(of.elements(), of.result_bits(), 1).multiplying(of.elements())
+    }
+}
+
+/// [`privet_plan::ir::Op::Select`]: `y + c (x - y)`.
+pub(crate) struct Select;
+
+impl Gate for Select {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let (to, y) = (x.to(), x.share(2));
+        let picked = mul(cx, to, &x.share(0), &difference(to, &x.share(1), &y))?;
+        Ok(sum(to, &y, &picked).into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.sums_of_products(of.elements(), of.result_bits(), 1).multiplying(of.elements())
     }
 }
 

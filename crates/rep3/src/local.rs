@@ -1,8 +1,12 @@
 //! Local operations: on each component by itself, public constants on component 0 alone.
 
-use crate::{PartyId, Share};
+use crate::gate::{Gate, Held};
+use crate::price::{Moves, Setting};
+use crate::value::Value;
+use crate::{Party, PartyId, Planes, RunError, Share};
+use privet_plan::cost::Operation;
 use privet_plan::ir::{Node, Op, Plan, ValueId};
-use privet_plan::{Affine, apply_local};
+use privet_plan::{Affine, apply_local, ops};
 use privet_ring::Ring;
 use std::sync::Arc;
 
@@ -74,4 +78,72 @@ pub(crate) fn truncate_within_one(id: PartyId, from: Ring, shift: u32, x: &Share
         x.iter().map(|x| to.wrap((x >> shift).wrapping_add(one))).collect()
     };
     Share::new(component(id, &x.own), component(id.next(), &x.next))
+}
+
+/// A local operation on packed bits, 64 elements at a time: none for operations that move elements, which are unpacked.
+/// Modulo 2, adding is subtracting and a number is its negation.
+fn on_bits(id: PartyId, op: &Op, operands: &[&Planes]) -> Option<Planes> {
+    let x = *operands.first()?;
+    Some(match op {
+        Op::Add | Op::Sub => x.all().xor(&operands.get(1)?.all()).plane(x.n),
+        Op::AddConst { value } if value % 2 != 0 => x.not(id),
+        Op::AddConst { .. } | Op::Neg | Op::Reshape | Op::Rescale | Op::Reduce => x.clone(),
+        Op::MulConst { .. } | Op::Mix { .. } | Op::ShiftUp { .. } | Op::Approximates { .. } => return None,
+        Op::SumPool2d { .. } | Op::AdaptiveSumPool2d | Op::Sum { .. } | Op::Expand => return None,
+        Op::Permute { .. } | Op::Slice { .. } | Op::Concat { .. } | Op::Reverse { .. } => return None,
+        Op::Pad { .. } | ops!(source) | ops!(gate) => return None,
+    })
+}
+
+/// Every operation of [`privet_plan::apply_local`]. Nothing is sent and nothing stated.
+pub(crate) struct Local<'a>(pub &'a Op);
+
+impl Gate for Local<'_> {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        if x.to().bits() == 1 {
+            let operands: Option<Vec<_>> = (0..x.node().inputs.len()).map(|i| x.bits(i)).collect();
+            if let Some(bits) = operands.and_then(|operands| on_bits(cx.id, self.0, &operands)) {
+                return Ok(bits.into());
+            }
+        }
+        Ok(apply(cx.id, x.plan, x.node(), |v| x.share_of(v)).into())
+    }
+
+    fn price(&self, _: &Setting, _: &Operation<'_>) -> Moves {
+        Moves::default()
+    }
+}
+
+/// [`privet_plan::ir::Op::Scale`]: each party multiplies what it holds.
+pub(crate) struct Scale;
+
+impl Gate for Scale {
+    fn eval(&self, _: &mut Party, x: &Held) -> Result<Value, RunError> {
+        Ok(scaled(x.to(), &x.share(0), x.public(1)?).into())
+    }
+
+    fn price(&self, _: &Setting, _: &Operation<'_>) -> Moves {
+        Moves::default()
+    }
+}
+
+/// [`privet_plan::ir::Op::Dropout`], by coins that all parties have.
+pub(crate) struct Dropout {
+    pub stream: u32,
+    pub keep: u32,
+}
+
+impl Gate for Dropout {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let coins = cx.dropout(self.stream, x.node().ty.len())?;
+        Ok(kept(&x.share(0), &coins, self.keep).into())
+    }
+
+    fn price(&self, _: &Setting, _: &Operation<'_>) -> Moves {
+        Moves::default()
+    }
+
+    fn draws_coins(&self) -> bool {
+        true
+    }
 }

@@ -1,9 +1,8 @@
 //! What a party holds of a node's value: two components, of single bits packed.
 
 use crate::planes::{elements, to_planes};
-use crate::{PartyId, Planes, Share};
+use crate::{Planes, Share};
 use privet_kernels::Device;
-use privet_plan::ir::Op;
 use privet_ring::Ring;
 
 /// A party's share of a node's value. What has one bit an element is always packed, 64 elements to a word: a bit of every
@@ -16,20 +15,30 @@ pub(crate) enum Value {
     Bits(Planes),
 }
 
-impl Default for Value {
-    fn default() -> Value {
-        Value::Elements(Share::default())
+impl From<Share> for Value {
+    /// An element a word, of any ring: [`Value::of`] packs bits.
+    fn from(share: Share) -> Value {
+        Value::Elements(share)
+    }
+}
+
+impl From<Planes> for Value {
+    /// One plane.
+    fn from(bits: Planes) -> Value {
+        Value::Bits(bits)
     }
 }
 
 impl Value {
     /// A share of elements of `ring` as values are held.
-    pub fn of(device: &dyn Device, ring: Ring, share: Share) -> Value {
-        if ring.bits() > 1 {
-            return Value::Elements(share);
+    pub fn of(device: &dyn Device, ring: Ring, share: impl Into<Value>) -> Value {
+        match share.into() {
+            Value::Elements(share) if ring.bits() == 1 => {
+                let plane = |component: &[u64]| to_planes(device, component, &[0]);
+                Value::Bits(Planes::new(share.len(), 1, plane(&share.own), plane(&share.next)))
+            }
+            held @ (Value::Elements(_) | Value::Bits(_)) => held,
         }
-        let plane = |component: &[u64]| to_planes(device, component, &[0]);
-        Value::Bits(Planes::new(share.len(), 1, plane(&share.own), plane(&share.next)))
     }
 
     /// One element a word. Packed bits are unpacked.
@@ -49,21 +58,10 @@ impl Value {
     }
 }
 
-/// A local operation on packed bits, 64 elements at a time: none for operations that move elements, which are unpacked.
-/// Modulo 2, adding is subtracting and a number is its negation.
-pub(crate) fn on_bits(id: PartyId, op: &Op, operands: &[&Planes]) -> Option<Planes> {
-    let x = *operands.first()?;
-    Some(match op {
-        Op::Add | Op::Sub => x.all().xor(&operands.get(1)?.all()).plane(x.n),
-        Op::AddConst { value } if value % 2 != 0 => x.not(id),
-        Op::AddConst { .. } | Op::Neg | Op::Reshape | Op::Rescale | Op::Reduce => x.clone(),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PartyId;
     use crate::testing::{open, share};
     use privet_kernels::cpu;
 

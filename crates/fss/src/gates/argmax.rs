@@ -8,8 +8,10 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks, owned};
+use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_plan::tournament::{self, Tournament};
 use privet_ring::Ring;
 
@@ -115,5 +117,12 @@ impl Gate for Argmax {
     fn openings(&self, at: &At, list: &mut OpeningList) {
         let values = [("larger", at.from().bits()), ("index of larger", at.to().bits())];
         at.opens_games(list, &self.games(at), &values);
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        // one bit selects the value, then the index
+        let games = tournament::argmax(&of.operands[0].ty.shape, self.dim);
+        let (bits, index) = (of.operand_bits(), of.result_bits());
+        price::games(&games, |n| price::sum([price::max(n, bits), price::opened(n, 3, index)]))
     }
 }

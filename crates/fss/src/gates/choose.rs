@@ -6,8 +6,10 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Wire};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
 
 /// Deal for a bit with mask `m` and a value with mask `r`.
@@ -51,5 +53,9 @@ impl Gate for Choose {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "chosen");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        price::opened(of.elements(), 3, of.result_bits())
     }
 }

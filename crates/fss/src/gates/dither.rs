@@ -17,9 +17,11 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::Mask;
+use crate::price;
 use crate::public::Public;
 use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
 
 /// What is added to x so that it is not negative: 2^(k-2), whose lowest f bits are zero.
@@ -111,5 +113,10 @@ impl Gate for Dither {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "truncated");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let to = of.result_bits();
+        price::opened(of.elements(), if to > of.operand_bits() - self.shift { 2 } else { 1 }, to)
     }
 }

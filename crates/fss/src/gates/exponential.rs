@@ -9,9 +9,11 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::Mask;
+use crate::price;
 use crate::public::Public;
 use crate::{Deal, Eval, EvalError, Wire, entries};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_plan::tables::Exponential;
 use privet_ring::Ring;
 
@@ -80,5 +82,11 @@ impl Gate for Exponentials<'_> {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "exponential");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let (n, to, rows) = (of.elements(), of.result_bits(), self.rows.len() as u64);
+        let entries = 1 << (of.operand_bits() - of.operands[0].ty.frac);
+        Cost { wire_bytes: price::packed(n, to), ..price::opened(n / rows, rows * entries, to) }
     }
 }

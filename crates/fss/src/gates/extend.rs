@@ -9,8 +9,10 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
 
 /// Deal for a value with mask `r`; `to` has at least the bits of `from`.
@@ -60,5 +62,9 @@ impl Gate for Extend {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens_bits_and(list, "carry bit", "extended");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        price::gate(of.elements(), of.operand_bits(), 2, of.result_bits())
     }
 }

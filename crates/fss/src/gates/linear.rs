@@ -9,10 +9,12 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::owned;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::{OpeningList, spread_bias};
 use privet_family::{Prepared, Products};
-use privet_ring::Ring;
+use privet_plan::cost::{Cost, Operation};
+use privet_ring::{Conv2d, Ring};
 use std::borrow::Cow;
 
 /// The dealer's side, for operands with masks `rx` and (prepared) `rw`.
@@ -87,7 +89,15 @@ fn eval(
 }
 
 /// [`privet_plan::ir::Op::Linear`], [`privet_plan::ir::Op::MatMul`] and [`privet_plan::ir::Op::Conv2d`].
-pub(crate) struct Linear;
+pub(crate) struct Linear<'a> {
+    /// Of a convolution.
+    pub geometry: Option<&'a Conv2d>,
+}
+
+/// The inner dimension of a matrix product.
+fn inner(of: &Operation<'_>) -> u64 {
+    of.operands[0].ty.shape.last().map_or(0, |&k| k as u64)
+}
 
 fn products(at: &At) -> Products {
     Products::of(at.plan, at.node()).expect("the table gives these operations alone")
@@ -105,7 +115,7 @@ fn bias_share(cx: &Eval, x: &Held) -> Vec<u64> {
     spread_bias(node, &share)
 }
 
-impl Gate for Linear {
+impl Gate for Linear<'_> {
     fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
         let (products, to, rx) = (products(&x.at), x.at.to(), x.mask(cx, 0));
         let rw = match x.prepared() {
@@ -127,5 +137,10 @@ impl Gate for Linear {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "product");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let n = of.elements();
+        price::bilinear(self.geometry.map_or_else(|| n * inner(of), |geometry| geometry.macs()), of.result)
     }
 }

@@ -8,6 +8,7 @@ use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
 use crate::{Deal, Eval, EvalError, Secret};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_plan::ir::Op;
 use privet_plan::{Affine, apply_local};
 use std::ops::Deref;
@@ -41,12 +42,12 @@ impl Gate for Local<'_> {
         if let Op::AddConst { .. } = self.0 { Some(0) } else { self.value_of() }
     }
 
+    /// By default none: the map is computed, which is right for every operation.
     fn value_of(&self) -> Option<usize> {
-        match self.0 {
-            Op::Reshape | Op::Rescale => Some(0),
-            Op::Approximates { .. } => Some(1),
-            _ => None,
+        if matches!(self.0, Op::Reshape | Op::Rescale) {
+            return Some(0);
         }
+        matches!(self.0, Op::Approximates { .. }).then_some(1)
     }
 
     fn deal(&self, _: &mut Deal, _: &Dealt) -> Result<(), KeyError> {
@@ -58,4 +59,8 @@ impl Gate for Local<'_> {
     }
 
     fn openings(&self, _: &At, _: &mut OpeningList) {}
+
+    fn price(&self, _: &Operation<'_>) -> Cost {
+        Cost::default()
+    }
 }

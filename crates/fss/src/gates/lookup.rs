@@ -14,10 +14,12 @@ use crate::gate::{At, Gate};
 use crate::keys::{KeyError, frame_elements};
 use crate::masks::Mask;
 use crate::mutation;
+use crate::price;
 use crate::public::Public;
 use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
 use privet_kernels::{LookupShape, Read};
+use privet_plan::cost::{Cost, Operation};
 use privet_plan::tables::Pieces;
 use privet_ring::Ring;
 use zeroize::Zeroizing;
@@ -147,6 +149,11 @@ impl Gate for Tables<'_> {
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "looked up");
     }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let (n, tables) = (of.elements(), self.0.len() as u64);
+        price::looked_up(n / tables, of.operand_bits(), 1, n, of.result_bits())
+    }
 }
 
 /// [`privet_plan::ir::Op::Piecewise`].
@@ -178,5 +185,10 @@ impl Gate for Quadratics<'_> {
     /// What is below the index in the mask.
     fn coins(&self, _: &At, _: &Public, mask: &dyn Fn() -> Mask) -> Option<Vec<u64>> {
         Some(mask().iter().map(|r| self.pieces().split(*r).1).collect())
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let n = of.elements();
+        price::looked_up(n, of.operand_bits() - self.shift, 3, n, of.result_bits())
     }
 }

@@ -9,8 +9,10 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks, owned};
+use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_plan::tournament::{self, Tournament};
 use privet_ring::{Pool2d, Ring};
 
@@ -125,6 +127,10 @@ impl Gate for Max {
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens_bits_and(list, "sign bit", "relu");
     }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        price::max(of.elements(), of.result_bits())
+    }
 }
 
 /// [`privet_plan::ir::Op::MaxPool2d`]: rows, then columns.
@@ -171,5 +177,10 @@ impl Gate for Pool<'_> {
         for (_, games) in &self.tournaments(at) {
             at.opens_games(list, games, &[("relu", at.to().bits())]);
         }
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let all = tournament::max_pool(self.0, &of.operands[0].ty.shape);
+        price::sum(all.map(|games| price::games(&games, |pairs| price::max(pairs, of.result_bits()))))
     }
 }

@@ -4,8 +4,10 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Wire, tables};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
 
 /// Deal for operands with masks `rx` and `ry`.
@@ -49,5 +51,9 @@ impl Gate for Product {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "product");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        price::bilinear(of.elements(), of.result)
     }
 }

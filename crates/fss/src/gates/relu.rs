@@ -12,8 +12,10 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
 
 /// Bits of the comparison's domain for a ring of k bits.
@@ -156,5 +158,10 @@ impl Gate for Relu {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens_bits_and(list, "sign bit", "relu");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let (n, from, to) = (of.elements(), of.operand_bits(), of.result_bits());
+        if from == to { price::max(n, to) } else { price::gate(n, from - 1, 5, to) }
     }
 }

@@ -5,8 +5,10 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Wire};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
 
 /// Evaluate on the masked value, this evaluator's share of its mask, and the number. One round of k bits.
@@ -40,5 +42,11 @@ impl Gate for Scale {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "product");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        // on shares of the operand; nothing is dealt
+        let wire_bytes = price::packed(of.elements(), of.result_bits());
+        Cost { wire_bytes, rounds: 1, ..Cost::default() }
     }
 }

@@ -7,8 +7,10 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
+use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 
 /// [`privet_plan::ir::Op::Select`].
 pub(crate) struct Select;
@@ -45,5 +47,9 @@ impl Gate for Select {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens(list, "product");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        price::bilinear(of.elements(), of.result)
     }
 }

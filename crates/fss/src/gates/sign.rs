@@ -8,8 +8,10 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Wire, tables};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
 
 /// The ring of bits.
@@ -81,6 +83,15 @@ impl Gate for Sign {
         match at.to().bits() {
             BIT => at.opens(list, "sign bit"),
             _ => at.opens_bits_and(list, "sign bit", "sign"),
+        }
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let (n, low) = (of.elements(), of.operand_bits() - 1);
+        match of.result_bits() {
+            // the opening of the comparison is that of the result; one dealt bit
+            BIT => price::sum([price::comparison(n, low), price::dealt(n, 1, 1)]),
+            to => price::gate(n, low, 2, to),
         }
     }
 }

@@ -13,8 +13,10 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
+use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation, tables};
 use privet_family::OpeningList;
+use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
 
 /// Deal for a value with mask `r`; the result's mask is the fresh mask of `wire`.
@@ -90,5 +92,11 @@ impl Gate for Truncate {
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
         at.opens_bits_and(list, "carry bit", "truncated");
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        let to = of.result_bits();
+        let words = if to > of.operand_bits() - self.shift { 3 } else { 2 };
+        price::gate(of.elements(), self.shift, words, to)
     }
 }

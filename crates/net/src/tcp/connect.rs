@@ -94,8 +94,8 @@ fn connect(address: &str, timeout: Duration) -> Result<TcpStream, NetError> {
 /// A connection before its I/O thread: blocking, with a deadline.
 pub(super) struct Line {
     stream: Timed,
-    /// What the peer is called in errors: its expected name, or only its address.
-    label: String,
+    /// The peer's expected name; none before a caller has said its own.
+    name: Option<String>,
     pub address: String,
     cipher: Option<(Connection, Fingerprint)>,
     pub verifier: Arc<PinnedPeers>,
@@ -113,10 +113,15 @@ impl Line {
         let ready = socket.set_nonblocking(false).and_then(|()| socket.set_nodelay(true));
         ready.map_err(|e| failed("preparing the socket", &e))?;
         let stream = Timed { socket, deadline: Instant::now() + patience, patience };
-        let label = name.map_or_else(|| address.clone(), |name| format!("{name} at {address}"));
-        let mut line = Self { stream, label, address, cipher, verifier };
+        let mut line = Self { stream, name: name.map(str::to_owned), address, cipher, verifier };
         line.handshake()?;
         Ok(line)
+    }
+
+    /// What the peer is called in errors: its expected name, or only its address.
+    fn label(&self) -> String {
+        let address = &self.address;
+        self.name.as_ref().map_or_else(|| address.clone(), |name| format!("{name} at {address}"))
     }
 
     fn handshake(&mut self) -> Result<(), NetError> {
@@ -166,7 +171,7 @@ impl Line {
     }
 
     pub fn hear(&mut self) -> Result<Hello, NetError> {
-        let peer = self.label.clone();
+        let peer = self.label();
         let mut prefix = [0; 2];
         self.read_exact(&mut prefix).map_err(|e| self.explain("the greeting", &e))?;
         // TLS records (handshake, alert) start like this; no greeting is that long.
@@ -210,7 +215,7 @@ impl Line {
     }
 
     fn explain(&self, what: &str, error: &io::Error) -> NetError {
-        let peer = &self.label;
+        let peer = &self.label();
         if let (Some((_, ours)), Some(error)) = (&self.cipher, tls::tls_error(error)) {
             return self.verifier.explain(error, peer, *ours);
         }
@@ -223,8 +228,8 @@ impl Line {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe => {
-                let (peer, address) = ("the peer".into(), self.address.clone());
-                NetError::Closed { peer, address, step: format!("0 ({what})") }
+                let name = self.name.clone().unwrap_or_else(|| "the peer".into());
+                NetError::Closed { peer: name, address: self.address.clone(), step: format!("0 ({what})") }
             }
             _ => failed(&format!("{what} with {peer}"), error),
         }

@@ -216,9 +216,10 @@ impl School {
         School { nodes, alice, bob, carol }
     }
 
-    /// Keys for runs of a plan, where it needs any.
+    /// Keys for runs of a plan, where it needs any, asked for by somebody who has a role in it.
     pub fn prepare(&mut self, plan: &str, runs: u64) {
-        self.alice.prepare(plan, runs, 0).unwrap();
+        let asks = if plan == "reveal" { &mut self.carol } else { &mut self.alice };
+        asks.prepare(plan, runs, 0).unwrap();
     }
 
     /// One step, with what alice and bob say about it; they ask at the same time.

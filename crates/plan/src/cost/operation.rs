@@ -75,6 +75,21 @@ impl<'a> Operation<'a> {
         Operation { op, operands, result }
     }
 
+    /// Elements of the result.
+    pub fn elements(&self) -> u64 {
+        self.result.len() as u64
+    }
+
+    /// Ring bits of the result.
+    pub fn result_bits(&self) -> u32 {
+        self.result.bits
+    }
+
+    /// Ring bits of operand 0; of the result where nothing is read.
+    pub fn operand_bits(&self) -> u32 {
+        self.operands.first().map_or(self.result.bits, |operand| operand.ty.bits)
+    }
+
     /// Types of the operands.
     pub fn types(&self) -> Vec<&'a Type> {
         self.operands.iter().map(|operand| operand.ty).collect()

@@ -5,9 +5,13 @@ use super::max::{assemble, players};
 use super::sign;
 use super::times::bit_times;
 use crate::context::Party;
+use crate::gate::{Gate, Held};
 use crate::local::{difference, sum};
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{RunError, Share};
-use privet_plan::tournament::Tournament;
+use privet_plan::cost::Operation;
+use privet_plan::tournament::{self, Tournament};
 use privet_ring::Ring;
 
 /// Indices in `index` of the winners among values in `ring`; `positions` are the candidates' public ones.
@@ -35,6 +39,25 @@ pub(crate) fn eval(
         (x, places) = (assemble(level, &won, &x), assemble(level, &place, &places));
     }
     Ok(places)
+}
+
+/// [`privet_plan::ir::Op::Argmax`].
+pub(crate) struct Argmax {
+    pub dim: usize,
+}
+
+impl Gate for Argmax {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let shape = &x.ty(0).shape;
+        let (games, positions) =
+            (tournament::argmax(shape, self.dim), tournament::positions(shape, self.dim));
+        Ok(eval(cx, x.from(), x.to(), &games, x.share(0), &positions)?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let games = tournament::argmax(&of.operands[0].ty.shape, self.dim);
+        setting.argmax(&games, of.operand_bits(), of.result_bits())
+    }
 }
 
 #[cfg(test)]

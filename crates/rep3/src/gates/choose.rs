@@ -3,7 +3,11 @@
 use super::in_blocks_of;
 use super::times::bit_times;
 use crate::context::Party;
+use crate::gate::{Gate, Held};
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{Planes, RunError, Share};
+use privet_plan::cost::Operation;
 use privet_ring::Ring;
 
 /// x where the bit is 1, else 0. Two rounds.
@@ -13,6 +17,20 @@ pub(crate) fn eval(cx: &mut Party, ring: Ring, bit: &Planes, x: &Share) -> Resul
         let [y] = bit_times(cx, &bit, [(ring, x)])?;
         Ok(y)
     })
+}
+
+/// [`privet_plan::ir::Op::Choose`].
+pub(crate) struct Choose;
+
+impl Gate for Choose {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let bit = x.bits(0).ok_or_else(|| x.missing("bit to choose by"))?;
+        Ok(eval(cx, x.to(), bit, &x.share(1))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.choose(of.elements(), of.result_bits())
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,12 @@
 use super::{bits::to_ring, in_blocks, planes_in_blocks};
 use crate::adder::{Summands, Top};
 use crate::context::Party;
+use crate::gate::{Gate, Held};
+use crate::local::difference;
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{Planes, RunError, Share, tree};
+use privet_plan::cost::Operation;
 use privet_ring::Ring;
 
 /// `1{x = 0}` in `to`, for x in `from`.
@@ -24,6 +29,23 @@ fn plane(cx: &mut Party, from: Ring, x: &Share) -> Result<Planes, RunError> {
     let operands = (x, from.bits() as usize, Top::None);
     let bits = Summands::deal(cx, "bits", operands, |b| b.wrapping_sub(1))?;
     tree::all_differ(cx, &bits)
+}
+
+/// [`privet_plan::ir::Op::Equal`].
+pub(crate) struct Equal;
+
+impl Gate for Equal {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let difference = difference(x.from(), &x.share(0), &x.share(1));
+        match x.to().bits() {
+            1 => Ok(bits(cx, x.from(), &difference)?.into()),
+            _ => Ok(eval(cx, x.from(), x.to(), &difference)?.into()),
+        }
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.equal(of.elements(), of.operand_bits(), of.result_bits())
+    }
 }
 
 #[cfg(test)]

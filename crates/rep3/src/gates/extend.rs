@@ -5,8 +5,12 @@
 
 use super::{carries, in_blocks};
 use crate::context::Party;
+use crate::gate::{Gate, Held};
 use crate::local::plus_public;
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{RunError, Share};
+use privet_plan::cost::Operation;
 use privet_ring::Ring;
 
 /// Sign extension from `from` to `to`, which is at least as large.
@@ -41,6 +45,19 @@ fn without(from: Ring, to: Ring, x: &Share, carries: &Share) -> Share {
         x.iter().zip(carries).map(|(x, c)| to.wrap(x.wrapping_sub(c << from.bits()))).collect()
     };
     Share::new(difference(&x.own, &carries.own), difference(&x.next, &carries.next))
+}
+
+/// [`privet_plan::ir::Op::Extend`].
+pub(crate) struct Extend;
+
+impl Gate for Extend {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        Ok(eval(cx, x.from(), x.to(), &x.share(0))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.extend(of.elements(), of.operand_bits(), of.result_bits())
+    }
 }
 
 #[cfg(test)]

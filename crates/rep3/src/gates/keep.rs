@@ -50,7 +50,7 @@ pub(crate) fn eval(
             let coins = cx.coins(shift, x.len())?;
             plus_public(cx.id, Ring::R64, &u, |i| low - coins[i])
         }
-        _ => u.clone(),
+        Rounding::Stochastic | Rounding::Floor | Rounding::OneUlp => u.clone(),
     };
     in_blocks_of(cx, [&rounded, &u], |cx, _, [rounded, u]| {
         let carries = carries::count_less_wraps(cx, (from, shift), to, [rounded, u])?;

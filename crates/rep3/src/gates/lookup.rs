@@ -6,9 +6,13 @@
 
 use super::{carries, equal, extend, in_blocks, truncate};
 use crate::context::Party;
+use crate::gate::{Gate, Held};
 use crate::linear::{self, dots};
 use crate::local::{difference, plus_public, sum};
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{RunError, Share};
+use privet_plan::cost::Operation;
 use privet_plan::ir::Rounding;
 use privet_plan::tables::{Exponential, Pieces};
 use privet_ring::Ring;
@@ -170,6 +174,64 @@ pub(crate) fn exponential(
     let y = linear::mul(cx, word, &first, &joined(second.iter()))?;
     let reduced = |y: &[u64]| y.iter().map(|&y| to.wrap(y)).collect();
     Ok(Share::new(reduced(&y.own), reduced(&y.next)))
+}
+
+/// [`privet_plan::ir::Op::Lookup`].
+pub(crate) struct Tables<'a>(pub &'a [Vec<i64>]);
+
+impl Gate for Tables<'_> {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        Ok(tables(cx, [x.from(), x.to()], self.0, &x.share(0))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let tables = self.0.len() as u64;
+        setting.read(of.elements() / tables, of.operand_bits(), tables, of.result_bits())
+    }
+}
+
+/// [`privet_plan::ir::Op::Piecewise`].
+pub(crate) struct Quadratics<'a> {
+    pub shift: u32,
+    pub pieces: &'a [[i64; 3]],
+}
+
+impl Gate for Quadratics<'_> {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let pieces = Pieces { shift: self.shift, pieces: self.pieces };
+        Ok(piecewise(cx, [x.from(), x.to()], &pieces, &x.share(0))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let index = of.operand_bits() - self.shift;
+        setting.piecewise(of.elements(), index, self.shift, of.result_bits())
+    }
+
+    fn draws_coins(&self) -> bool {
+        true
+    }
+}
+
+/// [`privet_plan::ir::Op::Exponential`].
+pub(crate) struct Exponentials<'a> {
+    pub first: u32,
+    pub rows: &'a [(i32, u32)],
+}
+
+impl Gate for Exponentials<'_> {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let e = Exponential::new(x.ty(0), self.first, self.rows).map_err(RunError::Missing)?;
+        Ok(exponential(cx, [x.from(), x.to()], &e, &x.share(0))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let (rows, frac) = (self.rows.len() as u64, of.operands[0].ty.frac);
+        setting.exponential(of.elements() / rows, [of.operand_bits() - frac, frac], self.first, rows)
+    }
+
+    fn draws_coins(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

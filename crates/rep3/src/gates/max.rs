@@ -2,10 +2,14 @@
 
 use super::relu;
 use crate::context::Party;
+use crate::gate::{Gate, Held};
 use crate::local::{difference, sum};
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{RunError, Share};
-use privet_plan::tournament::{Level, Tournament};
-use privet_ring::Ring;
+use privet_plan::cost::Operation;
+use privet_plan::tournament::{self, Level, Tournament};
+use privet_ring::{Pool2d, Ring};
 
 /// The larger of x and y, as long as their difference does not wrap around.
 pub(crate) fn eval(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Share, RunError> {
@@ -45,6 +49,35 @@ pub(super) fn players(level: &Level, x: &Share) -> [Share; 2] {
 /// The next candidates.
 pub(super) fn assemble(level: &Level, won: &Share, x: &Share) -> Share {
     Share::new(level.assemble(&won.own, &x.own), level.assemble(&won.next, &x.next))
+}
+
+/// [`privet_plan::ir::Op::Max`].
+pub(crate) struct Max;
+
+impl Gate for Max {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        Ok(eval(cx, x.to(), &x.share(0), &x.share(1))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.relu(of.elements(), of.result_bits(), of.result_bits())
+    }
+}
+
+/// [`privet_plan::ir::Op::MaxPool2d`]: rows, then columns.
+pub(crate) struct Pool<'a>(pub &'a Pool2d);
+
+impl Gate for Pool<'_> {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let [rows, columns] = tournament::max_pool(self.0, &x.ty(0).shape);
+        let best = tournament(cx, x.to(), &rows, x.share(0))?;
+        Ok(tournament(cx, x.to(), &columns, best)?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let all = tournament::max_pool(self.0, &of.operands[0].ty.shape);
+        all.iter().map(|games| setting.tournament(games, of.result_bits())).sum()
+    }
 }
 
 #[cfg(test)]

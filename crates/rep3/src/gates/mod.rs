@@ -38,12 +38,11 @@ fn in_blocks_of<const N: usize>(
     mut gate: impl FnMut(&mut Party, Range<usize>, [&Share; N]) -> Result<Share, RunError>,
 ) -> Result<Share, RunError> {
     let n = xs[0].len();
-    let most = cx.limits.block;
-    if n <= most {
+    if n <= cx.limits.block {
         return gate(cx, 0..n, xs);
     }
     let (mut own, mut next) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    for block in blocks(n, most) {
+    for block in cx.limits.blocks(n) {
         if block.start > 0 {
             cx.verify_if_large()?;
         }
@@ -66,15 +65,10 @@ fn planes_in_blocks(
     Ok(Planes { n: x.len(), count: 1, own: words.own, next: words.next })
 }
 
-/// The elements of every block; one where there is no element.
-fn blocks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..n.max(1)).step_by(most).map(move |start| start..n.min(start + most))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Limits;
+    use crate::limits::Limits;
     use crate::testing::{edges, open, share, three};
     use crate::{PartyId, Security};
     use privet_family::NodeStats;

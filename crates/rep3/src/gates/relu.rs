@@ -3,7 +3,11 @@
 use super::times::bit_times;
 use super::{extend, in_blocks, sign};
 use crate::context::Party;
+use crate::gate::{Gate, Held};
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{RunError, Share};
+use privet_plan::cost::Operation;
 use privet_ring::Ring;
 
 /// ReLU from k to k' >= k bits: in k bits, and then a number that is not negative in more of them.
@@ -13,6 +17,19 @@ pub(crate) fn eval(cx: &mut Party, from: Ring, to: Ring, x: &Share) -> Result<Sh
         let [y] = bit_times(cx, &keep, [(from, x)])?;
         extend::non_negative(cx, from, to, &y)
     })
+}
+
+/// [`privet_plan::ir::Op::Relu`].
+pub(crate) struct Relu;
+
+impl Gate for Relu {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        Ok(eval(cx, x.from(), x.to(), &x.share(0))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.relu(of.elements(), of.operand_bits(), of.result_bits())
+    }
 }
 
 #[cfg(test)]

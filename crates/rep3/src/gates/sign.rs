@@ -3,8 +3,12 @@
 use super::{bits::to_ring, in_blocks, planes_in_blocks};
 use crate::adder::{Summands, Top};
 use crate::context::Party;
+use crate::gate::{Gate, Held};
 use crate::planes::to_planes;
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{Planes, RunError, Share, tree};
+use privet_plan::cost::Operation;
 use privet_ring::Ring;
 
 /// `1{x < 0}` in `to`, for x in `from`.
@@ -32,6 +36,22 @@ pub(crate) fn msb(cx: &mut Party, from: Ring, x: &Share) -> Result<Planes, RunEr
     let carry = tree::carry(cx, &bits)?;
     let top = tree::sum(cx.id, &bits, bits.top());
     Ok(top.all().xor(&carry.all()).plane(x.len()))
+}
+
+/// [`privet_plan::ir::Op::IsNegative`].
+pub(crate) struct Sign;
+
+impl Gate for Sign {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        match x.to().bits() {
+            1 => Ok(bits(cx, x.from(), &x.share(0))?.into()),
+            _ => Ok(eval(cx, x.from(), x.to(), &x.share(0))?.into()),
+        }
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        setting.is_negative(of.elements(), of.operand_bits(), of.result_bits())
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,12 @@
 
 use super::{carries, in_blocks, keep};
 use crate::context::Party;
+use crate::gate::{Gate, Held};
 use crate::local::plus_public;
+use crate::price::{Moves, Setting};
+use crate::value::Value;
 use crate::{RunError, Share};
+use privet_plan::cost::Operation;
 use privet_plan::ir::Rounding;
 use privet_ring::Ring;
 
@@ -23,8 +27,10 @@ pub(crate) fn eval(
     if to.bits() > from.bits() - shift {
         return keep::eval(cx, (from, to), shift, rounding, x);
     }
+    if shift == 0 {
+        return Ok(x.clone());
+    }
     let x = match rounding {
-        _ if shift == 0 => return Ok(x.clone()),
         Rounding::OneUlp => return Ok(crate::local::truncate_within_one(cx.id, from, shift, x)),
         Rounding::Floor => x.clone(),
         // up exactly where the public coin is below the fraction
@@ -40,6 +46,33 @@ pub(crate) fn eval(
         };
         Ok(Share::new(sum(&x.own, &carries.own), sum(&x.next, &carries.next)))
     })
+}
+
+/// [`privet_plan::ir::Op::Truncate`], and [`privet_plan::ir::Op::Dither`], which is one rounded by [`Rounding::Stochastic`].
+pub(crate) struct Truncate {
+    pub shift: u32,
+    pub rounding: Rounding,
+}
+
+impl Gate for Truncate {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        Ok(eval(cx, (x.from(), x.to()), self.shift, self.rounding, &x.share(0))?.into())
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let (n, from, to, shift) = (of.elements(), of.operand_bits(), of.result_bits(), self.shift);
+        let kept = from - shift;
+        match (to > kept, self.rounding) {
+            (true, Rounding::OneUlp) => setting.wraps(n, from, to - kept),
+            (true, Rounding::Floor | Rounding::Stochastic) => setting.truncate_keeping(n, from, shift, to),
+            (false, Rounding::OneUlp) => Moves::default(),
+            (false, Rounding::Floor | Rounding::Stochastic) => setting.truncate(n, from, shift),
+        }
+    }
+
+    fn draws_coins(&self) -> bool {
+        self.rounding == Rounding::Stochastic
+    }
 }
 
 #[cfg(test)]

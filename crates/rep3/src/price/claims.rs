@@ -60,48 +60,85 @@ impl Claims {
         self.bytes += other.bytes;
     }
 
-    /// Whether they are verified before the run goes on.
-    pub(super) fn are_many(&self) -> bool {
-        self.bytes > proofs::LARGE_BYTES
-    }
-
     /// What verifying them costs.
     pub fn verification(&self) -> Talk {
         proofs::verification(&self.stated)
     }
 }
 
-/// What a gate, or some of its moves, sends and has to prove.
+/// What a gate, or some of its moves, sends, has to prove, and multiplies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moves {
+pub(crate) struct Moves {
     /// What is sent.
     pub talk: Talk,
-    /// What is stated about it.
-    pub claims: Claims,
+    /// Products of elements.
+    pub macs: u64,
+    /// What is stated about it, in pieces: between two of them the parties verify, if they have stated much.
+    pub pieces: Vec<Claims>,
 }
 
 impl Moves {
+    /// A reshare of `elements` elements of `bits` bits, about which nothing is stated yet.
+    pub fn reshare(elements: u64, bits: u32) -> Moves {
+        Talk::reshare(elements, bits).into()
+    }
+
     /// One after the other.
-    pub fn then(mut self, other: Moves) -> Moves {
-        self.claims.add(other.claims);
-        Moves { talk: self.talk.then(other.talk), ..self }
+    pub fn then(self, other: Moves) -> Moves {
+        let talk = self.talk.then(other.talk);
+        self.joined(other, talk)
     }
 
     /// In the same rounds.
-    pub fn and_also(mut self, other: Moves) -> Moves {
-        self.claims.add(other.claims);
-        Moves { talk: self.talk.and_also(other.talk), ..self }
+    pub fn and_also(self, other: Moves) -> Moves {
+        let talk = self.talk.and_also(other.talk);
+        self.joined(other, talk)
+    }
+
+    /// [`Moves::then`], with what was stated so far verified in between if it is much.
+    pub fn then_if_verified(mut self, other: Moves) -> Moves {
+        self.pieces.push(Claims::default());
+        self.then(other)
+    }
+
+    /// What the first of the others' pieces states comes to the last of these.
+    fn joined(mut self, other: Moves, talk: Talk) -> Moves {
+        let mut others = other.pieces.into_iter();
+        if let Some(first) = others.next() {
+            self.last().add(first);
+        }
+        self.pieces.extend(others);
+        Moves { talk, macs: self.macs + other.macs, pieces: self.pieces }
+    }
+
+    fn last(&mut self) -> &mut Claims {
+        if self.pieces.is_empty() {
+            self.pieces.push(Claims::default());
+        }
+        self.pieces.last_mut().unwrap_or_else(|| unreachable!("there is one"))
     }
 
     /// With a batch of statements about it.
     pub fn stating(mut self, extension: Extension, words: [u64; 3], terms: usize) -> Moves {
-        self.claims.batch(extension, words, terms);
+        self.last().batch(extension, words, terms);
         self
     }
 
     /// With a batch of statements about numbers of so many bits.
     pub fn stating_numbers(mut self, elements: [u64; 3], bits: u32, terms: usize) -> Moves {
-        self.claims.numbers(elements, bits, terms);
+        self.last().numbers(elements, bits, terms);
+        self
+    }
+
+    /// With matrix products of inner dimension `depth` in all, with so many elements of both operands and the result.
+    pub fn stating_products(mut self, depth: usize, elements: [usize; 3]) -> Moves {
+        self.last().products(depth, elements);
+        self
+    }
+
+    /// With so many products of elements.
+    pub fn multiplying(mut self, macs: u64) -> Moves {
+        self.macs += macs;
         self
     }
 }

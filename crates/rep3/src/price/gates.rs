@@ -3,9 +3,9 @@
 
 use super::claims::Moves;
 use super::proofs::Extension;
-use super::{Talk, packed};
-use crate::{Rep3, Security};
-use privet_plan::tournament::Level;
+use super::{Setting, Talk, packed};
+use crate::Security;
+use privet_plan::tournament::Tournament;
 
 /// A vector in three parts, cut at multiples of 64 elements.
 struct Parts {
@@ -186,90 +186,88 @@ fn turns([a, b, c]: [u64; 3]) -> [[u64; 3]; 2] {
     [[c, a, b], [b, c, a]]
 }
 
-/// Vectors longer than [`Rep3::BLOCK`] go through a gate in blocks.
-fn blocks(n: u64, gate: impl Fn(Parts) -> Moves) -> Moves {
-    let (full, rest) = (n / Rep3::BLOCK as u64, n % Rep3::BLOCK as u64);
-    let mut moves = Moves::default();
-    for _ in 0..full {
-        moves = moves.then(gate(Parts::of(Rep3::BLOCK as u64)));
+impl Setting {
+    /// Long vectors go through a gate in blocks, and what was stated may be verified between two of them.
+    fn blocks(&self, n: u64, gate: impl Fn(Parts) -> Moves) -> Moves {
+        let mut blocks = self.limits.blocks(n as usize).map(|block| gate(Parts::of(block.len() as u64)));
+        let first = blocks.next().unwrap_or_default();
+        blocks.fold(first, Moves::then_if_verified)
     }
-    if rest > 0 || full == 0 { moves.then(gate(Parts::of(rest))) } else { moves }
-}
 
-pub(super) fn is_negative(n: u64, from: u32, to: u32) -> Moves {
-    blocks(n, |parts| parts.sign(from).then(parts.number(to)))
-}
-
-pub(super) fn equal(n: u64, from: u32, to: u32) -> Moves {
-    blocks(n, |parts| parts.all_differ(from as u64).then(parts.number(to)))
-}
-
-pub(super) fn truncate(security: Security, n: u64, from: u32, shift: u32) -> Moves {
-    match shift {
-        0 => Moves::default(),
-        _ => blocks(n, |parts| parts.carries(security, shift as u64, from - shift)),
+    /// Signs.
+    pub fn is_negative(&self, n: u64, from: u32, to: u32) -> Moves {
+        self.blocks(n, |parts| parts.sign(from).then(parts.number(to)))
     }
-}
 
-/// What is above the bits that a truncation leaves, of values known to be below half of `from` bits.
-pub(super) fn wraps(security: Security, n: u64, from: u32, growth: u32) -> Moves {
-    blocks(n, |parts| parts.carries_below_half(security, from as u64, growth))
-}
-
-/// Truncation to `to` bits, more than it leaves.
-pub(super) fn truncate_keeping(security: Security, n: u64, from: u32, shift: u32, to: u32) -> Moves {
-    blocks(n, |parts| parts.carries_and_wraps(security, from as u64, shift as u64, to))
-}
-
-/// By a bit that is there.
-pub(super) fn choose(n: u64, bits: u32) -> Moves {
-    blocks(n, |parts| parts.times(&[bits]))
-}
-
-pub(super) fn extend(security: Security, n: u64, from: u32, to: u32) -> Moves {
-    match to - from {
-        0 => Moves::default(),
-        growth => blocks(n, |parts| parts.carries(security, from as u64, growth)),
+    /// Whether numbers are zero.
+    pub fn equal(&self, n: u64, from: u32, to: u32) -> Moves {
+        self.blocks(n, |parts| parts.all_differ(from as u64).then(parts.number(to)))
     }
-}
 
-pub(super) fn relu(security: Security, n: u64, from: u32, to: u32) -> Moves {
-    blocks(n, |parts| {
-        let relu = parts.sign(from).then(parts.times(&[from]));
-        match to - from {
-            0 => relu,
-            growth => relu.then(parts.carries_below_half(security, from as u64, growth)),
-        }
-    })
-}
+    /// Truncation to the bits that it leaves.
+    pub fn truncate(&self, n: u64, from: u32, shift: u32) -> Moves {
+        if shift == 0 { Moves::default() } else { self.carries(n, shift, from - shift) }
+    }
 
-/// All games of the levels, each a ReLU.
-pub(super) fn tournament(security: Security, levels: &[Level], bits: u32) -> Moves {
-    games(levels).map(|n| relu(security, n, bits, bits)).sum()
-}
+    /// What is above the bits that a truncation leaves, of values known to be below half of `from` bits.
+    pub fn wraps(&self, n: u64, from: u32, growth: u32) -> Moves {
+        self.blocks(n, |parts| parts.carries_below_half(self.security, from as u64, growth))
+    }
 
-/// Games in which the bit selects the index, too.
-pub(super) fn argmax(levels: &[Level], bits: u32, index: u32) -> Moves {
-    let game = |parts: Parts| parts.sign(bits).then(parts.times(&[bits, index]));
-    games(levels).map(|n| game(Parts::of(n))).sum()
-}
+    /// Truncation to `to` bits, more than it leaves.
+    pub fn truncate_keeping(&self, n: u64, from: u32, shift: u32, to: u32) -> Moves {
+        self.blocks(n, |parts| parts.carries_and_wraps(self.security, from as u64, shift as u64, to))
+    }
 
-/// Sums of so many products each, reshared.
-pub(super) fn sums_of_products(n: u64, bits: u32, terms: usize) -> Moves {
-    Moves::from(Talk::reshare(n, bits)).stating(Extension::Ring, [n; 3], terms)
-}
+    /// By a bit that is there.
+    pub fn choose(&self, n: u64, bits: u32) -> Moves {
+        self.blocks(n, |parts| parts.times(&[bits]))
+    }
 
-/// How often m low bits carry, in `bits` bits.
-pub(super) fn carries(security: Security, n: u64, m: u32, bits: u32) -> Moves {
-    blocks(n, |parts| parts.carries(security, m as u64, bits))
-}
+    /// Extension of signed numbers.
+    pub fn extend(&self, n: u64, from: u32, to: u32) -> Moves {
+        if from == to { Moves::default() } else { self.carries(n, from, to - from) }
+    }
 
-/// An extension of numbers below a half.
-pub(super) fn extend_non_negative(security: Security, n: u64, from: u32, to: u32) -> Moves {
-    blocks(n, |parts| parts.carries_below_half(security, from as u64, to - from))
+    /// ReLU to `to` bits.
+    pub fn relu(&self, n: u64, from: u32, to: u32) -> Moves {
+        self.blocks(n, |parts| {
+            let relu = parts.sign(from).then(parts.times(&[from]));
+            match to - from {
+                0 => relu,
+                growth => relu.then(parts.carries_below_half(self.security, from as u64, growth)),
+            }
+        })
+    }
+
+    /// All games of the levels, each a ReLU.
+    pub fn tournament(&self, tournament: &Tournament, bits: u32) -> Moves {
+        games(tournament).map(|n| self.relu(n, bits, bits)).sum()
+    }
+
+    /// Games in which the bit selects the index, too; each level goes through at once.
+    pub fn argmax(&self, tournament: &Tournament, bits: u32, index: u32) -> Moves {
+        let game = |parts: Parts| parts.sign(bits).then(parts.times(&[bits, index]));
+        games(tournament).map(|n| game(Parts::of(n))).sum()
+    }
+
+    /// Sums of so many products each, reshared.
+    pub fn sums_of_products(&self, n: u64, bits: u32, terms: usize) -> Moves {
+        Moves::reshare(n, bits).stating(Extension::Ring, [n; 3], terms)
+    }
+
+    /// How often m low bits carry, in `bits` bits.
+    pub fn carries(&self, n: u64, m: u32, bits: u32) -> Moves {
+        self.blocks(n, |parts| parts.carries(self.security, m as u64, bits))
+    }
+
+    /// An extension of numbers below a half.
+    pub fn extend_non_negative(&self, n: u64, from: u32, to: u32) -> Moves {
+        self.blocks(n, |parts| parts.carries_below_half(self.security, from as u64, to - from))
+    }
 }
 
 /// Games of every level that has any.
-fn games(levels: &[Level]) -> impl Iterator<Item = u64> {
-    levels.iter().map(|level| level.pair_len() as u64).filter(|&pairs| pairs > 0)
+fn games(tournament: &Tournament) -> impl Iterator<Item = u64> {
+    tournament.levels.iter().map(|level| level.pair_len() as u64).filter(|&pairs| pairs > 0)
 }

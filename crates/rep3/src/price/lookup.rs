@@ -1,8 +1,7 @@
 //! What look-ups, piecewise quadratics and exponentials send and have to prove: `crates/rep3/src/gates/lookup.rs`.
 
+use super::Setting;
 use super::claims::Moves;
-use super::gates;
-use crate::Security;
 
 /// Most bits of an index that are one digit.
 const DIGIT: u32 = 3;
@@ -11,51 +10,46 @@ const WORD: u32 = 64;
 const WIDE: u32 = 61;
 const PIECES: u32 = 7;
 
-/// All values of a digit but one.
-fn one_hot(n: u64, bits: u32, to: u32) -> Moves {
-    gates::equal(((1 << bits) - 1) * n, bits, to)
-}
-
-/// `columns` tables read at n places of `bits` bits.
-pub(super) fn read(security: Security, n: u64, bits: u32, columns: u64, to: u32) -> Moves {
-    if bits <= DIGIT {
-        return one_hot(n, bits, to);
+impl Setting {
+    /// All values of a digit but one.
+    fn one_hot(&self, n: u64, bits: u32, to: u32) -> Moves {
+        self.equal(((1 << bits) - 1) * n, bits, to)
     }
-    let (low, high) = (bits.div_ceil(2), bits / 2);
-    gates::carries(security, n, low, high)
-        .then(one_hot(n, low, to))
-        .then(one_hot(n, high, to))
-        .then(gates::sums_of_products(columns * n, to, 1 << high))
-}
 
-/// Coefficients by an index of `bits` bits, and their sum with powers of t.
-fn quadratic(security: Security, n: u64, bits: u32, to: u32) -> Moves {
-    read(security, n, bits, 3, to)
-        .then(gates::sums_of_products(n, to, 1))
-        .then(gates::sums_of_products(n, to, 2))
-}
-
-pub(super) fn piecewise(security: Security, n: u64, bits: u32, shift: u32, to: u32) -> Moves {
-    match shift {
-        0 => read(security, n, bits, 1, to),
-        _ => gates::carries(security, n, shift, bits.max(to)).then(quadratic(security, n, bits, to)),
+    /// `columns` tables read at n places of `bits` bits.
+    pub fn read(&self, n: u64, bits: u32, columns: u64, to: u32) -> Moves {
+        if bits <= DIGIT {
+            return self.one_hot(n, bits, to);
+        }
+        let (low, high) = (bits.div_ceil(2), bits / 2);
+        self.carries(n, low, high)
+            .then(self.one_hot(n, low, to))
+            .then(self.one_hot(n, high, to))
+            .then(self.sums_of_products(columns * n, to, 1 << high))
     }
-}
 
-/// Of numbers of `whole` and `frac` bits; the first factor has `first` fraction bits.
-pub(super) fn exponential(
-    security: Security,
-    n: u64,
-    [whole, frac]: [u32; 2],
-    first: u32,
-    rows: u64,
-) -> Moves {
-    let dropped = WIDE - first;
-    gates::carries(security, n, frac - PIECES, WORD)
-        .then(gates::carries(security, n, PIECES, whole))
-        .then(quadratic(security, n, PIECES, WORD))
-        .then(gates::truncate(security, n, WORD, dropped))
-        .then(gates::extend_non_negative(security, n, WORD - dropped, WORD))
-        .then(read(security, n, whole, rows, WORD))
-        .then(gates::sums_of_products(rows * n, WORD, 1))
+    /// Coefficients by an index of `bits` bits, and their sum with powers of t.
+    fn quadratic(&self, n: u64, bits: u32, to: u32) -> Moves {
+        self.read(n, bits, 3, to).then(self.sums_of_products(n, to, 1)).then(self.sums_of_products(n, to, 2))
+    }
+
+    /// A piecewise quadratic by an index of `bits` bits.
+    pub fn piecewise(&self, n: u64, bits: u32, shift: u32, to: u32) -> Moves {
+        match shift {
+            0 => self.read(n, bits, 1, to),
+            _ => self.carries(n, shift, bits.max(to)).then(self.quadratic(n, bits, to)),
+        }
+    }
+
+    /// Of numbers of `whole` and `frac` bits; the first factor has `first` fraction bits.
+    pub fn exponential(&self, n: u64, [whole, frac]: [u32; 2], first: u32, rows: u64) -> Moves {
+        let dropped = WIDE - first;
+        self.carries(n, frac - PIECES, WORD)
+            .then(self.carries(n, PIECES, whole))
+            .then(self.quadratic(n, PIECES, WORD))
+            .then(self.truncate(n, WORD, dropped))
+            .then(self.extend_non_negative(n, WORD - dropped, WORD))
+            .then(self.read(n, whole, rows, WORD))
+            .then(self.sums_of_products(rows * n, WORD, 1))
+    }
 }

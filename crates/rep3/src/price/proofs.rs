@@ -3,9 +3,6 @@
 
 use super::{SEED, Talk};
 
-/// Bytes of remembered columns after which a run verifies before it goes on.
-pub const LARGE_BYTES: u64 = 128 << 20;
-
 /// Bytes of the columns of a batch of statements: two factors a term, and what the verifiers add.
 pub fn batch_bytes(words: usize, terms: usize) -> u64 {
     8 * words as u64 * (2 * terms as u64 + 1)

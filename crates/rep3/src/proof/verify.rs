@@ -184,7 +184,7 @@ impl Party<'_> {
     /// have the same number of words, so all do the same.
     pub fn verify_if_large(&mut self) -> Result<(), RunError> {
         match &self.transcript {
-            Some(t) if t.bytes() > self.limits.statements => self.verify(),
+            Some(t) if self.limits.are_many(t.bytes()) => self.verify(),
             _ => Ok(()),
         }
     }

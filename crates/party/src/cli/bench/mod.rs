@@ -181,7 +181,7 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
     let start = Instant::now();
     let begun = match args.train {
         true => client.begin_training(&work.states, 0).map(drop),
-        // A session without weights begins by itself, in the first run.
+        // A session without weights begins by itself, in the run that is not counted.
         false if work.weights.is_empty() => Ok(()),
         false => client.share_weights(ONLY_PLAN, &work.weights),
     };

@@ -251,6 +251,11 @@ fn made(
                 };
                 inputs.insert(name.clone(), FloatTensor { shape, data });
             }
+            // whatever reads nothing has to come from here; all others are computed
+            op if node.inputs.is_empty() => {
+                let cause = format!("the benchmark has no value for the source {op:?}");
+                return Err(CliError::failed(cause, "report this as a bug"));
+            }
             _ => {}
         }
     }
