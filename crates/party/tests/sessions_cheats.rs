@@ -6,7 +6,7 @@ mod nodes;
 use nodes::{FSS, Family, Nodes, REP3, REP3_SEMI_HONEST, named, numbers, small};
 use privet_net::fault::{Action, Faulty, When};
 use privet_net::{Channel, NetworkProfile, TcpChannel};
-use privet_party::config::{Loaded, Place, Protocol, Security};
+use privet_party::config::{Loaded, Place, Security};
 use privet_party::session::control::{Amount, Id, PartyRun, Reply, Request, Talk, TalkError, hear, say};
 use privet_party::session::links::{Links, Purpose};
 use privet_party::session::order::{Consent, Go, Order};
