@@ -1,7 +1,7 @@
 # Every target works in a fresh checkout on Debian or Ubuntu with Rust, a C compiler and Python 3.10 or newer: what
 # else is needed is installed into a virtual environment outside the checkout, once.
 .DEFAULT_GOAL := help
-.PHONY: help build wheel demo test test-rust test-python lint lint-text lint-rust lint-python lint-deps fuzz sanitize timing bench bench-table workloads clean
+.PHONY: help build wheel demo test test-rust test-python lint lint-text lint-seams lint-rust lint-python lint-deps fuzz sanitize timing bench bench-table workloads clean
 
 FUZZ_SECONDS ?= 10
 RESULTS ?= benches/results
@@ -24,14 +24,18 @@ test: test-rust test-python ## all tests
 test-rust: ## the tests of the Rust crates; no Python needed
 	scripts/tools.sh rust cc
 	cargo test --locked --workspace --exclude privet-py
+	cargo test --locked -p privet-party --features clear --lib --test sessions_all
 
 test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q
 
-lint: lint-text lint-rust lint-python lint-deps ## formatting, lint, types and licences, warnings as errors
+lint: lint-text lint-seams lint-rust lint-python lint-deps ## formatting, lint, types and licences, warnings as errors
 
 lint-text:
 	! git grep -nE '^(<<<<<<<|>>>>>>>) '
+
+lint-seams: ## no further file names a protocol family outside the families' rooms
+	scripts/family-names.sh
 
 lint-rust:
 	scripts/tools.sh rust cc

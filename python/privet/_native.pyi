@@ -4,6 +4,8 @@ Tensors travel as safetensors of F64. Long calls release the interpreter lock an
 those of :mod:`privet.errors`, raised from Rust with a message that names cause and remedy.
 """
 
+from typing import Any
+
 __version__: str
 
 def lower(
@@ -23,6 +25,9 @@ def estimate(plan_json: str, network: str, protocol: str, security: str) -> str:
 
 def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) -> bytes:
     """The plan over integers in the clear: outputs under their names, with ``all_values`` node 7 under ``#7``."""
+
+def protocols() -> list[dict[str, Any]]:
+    """The families: ``name``, ``about``, ``parties`` (fewest, most), ``dealer``, ``uses_up``, ``withstands``."""
 
 def fingerprint(plan_json: str) -> str:
     """The plan's hash, hexadecimal; parties compare it."""

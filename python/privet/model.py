@@ -64,12 +64,15 @@ def compile(
     remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError`,
     :class:`PrecisionError`, and ``ValueError`` for a protocol that does not exist or cannot withstand what it should.
     """
-    family, against = choose(protocol, security)
+    known = choose(protocol, security) if available() else None
     captured = capture(model, example_inputs, name=name, calibration=calibration)
     bits = precision or Precision()
-    interface = Interface.of(captured, family.name, against)
     if captured.graph.unsupported():
-        return PrivateModel(interface, None, Owned(captured, b""), bits)
+        # It runs under no protocol: without the compiled part, which knows them, the names stay as they were given.
+        given, against = (known[0].name, known[1]) if known else (protocol, security or "")
+        return PrivateModel(Interface.of(captured, given, against), None, Owned(captured, b""), bits)
+    family, against = known or choose(protocol, security)
+    interface = Interface.of(captured, family.name, against)
     parameters = save_tensors(captured.parameters)
     plan, weights, notes = native().lower(captured.graph.to_json(), parameters, bits.to_json(), family.name, against)
     owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))

@@ -1,8 +1,11 @@
-"""Protocol families: how many parties, against whom, and whether a dealer is needed."""
+"""Protocol families, as the compiled part knows them: how many parties, against whom, and what has to be prepared."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from .native import native
 
 
 @dataclass(frozen=True)
@@ -11,19 +14,42 @@ class Protocol:
 
     name: str
     parties: int
+    """How many compute: as few as the family does with."""
     dealer: bool
-    """Whether a dealer prepares keys, which runs use up."""
+    """Whether a dealer, who is no party, prepares what runs use up."""
+    uses_up: str | None
+    """What a run uses up and somebody prepares before it, in a word; ``None`` where runs use up nothing."""
     withstands: tuple[str, ...]
     """Kinds of parties that it is secure against, the default first."""
 
 
-PROTOCOLS = {
-    p.name: p
-    for p in (
-        Protocol("fss", parties=2, dealer=True, withstands=("semi-honest",)),
-        Protocol("rep3", parties=3, dealer=False, withstands=("malicious", "semi-honest")),
-    )
-}
+class _Protocols(Mapping[str, Protocol]):
+    """The families by name. Each look-up asks the compiled part, so that importing this module does not need it."""
+
+    def __getitem__(self, name: str) -> Protocol:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    @staticmethod
+    def _all() -> dict[str, Protocol]:
+        return {
+            facts["name"]: Protocol(
+                name=facts["name"],
+                parties=facts["parties"][0],
+                dealer=facts["dealer"],
+                uses_up=facts["uses_up"],
+                withstands=tuple(facts["withstands"]),
+            )
+            for facts in native().protocols()
+        }
+
+
+PROTOCOLS: Mapping[str, Protocol] = _Protocols()
 
 
 def choose(protocol: str, security: str | None) -> tuple[Protocol, str]:

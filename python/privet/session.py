@@ -39,7 +39,7 @@ class Session:
         self._interface: Interface = private.interface
         self._limits = private.limits()
         self._guard = guard
-        self._uses_keys = PROTOCOLS[private.interface.protocol].dealer
+        self._uses_keys = PROTOCOLS[private.interface.protocol].uses_up is not None
         self._prepared: float = 0
         self.report: RunReport | None = None
 
@@ -54,7 +54,7 @@ class Session:
     def prepare(self, rows: int, checks: int = 0) -> None:
         """Have keys dealt for this many rows now, so that the following runs need no offline phase.
 
-        Where the protocol has no dealer (``rep3``) runs use up nothing; this then only begins the session.
+        Where runs use up nothing (``rep3``) this only begins the session.
 
         With ``checks`` (at most 255) the dealer deals so many more times as much, and the parties open and compare all
         but one share of it, chosen by a coin: a dealer that cheats in one is caught with probability

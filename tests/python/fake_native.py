@@ -49,6 +49,27 @@ def interpret(plan_json, params, inputs, all_values):
     return save({k: v.contiguous().clone() for k, v in found.items()})
 
 
+def protocols():
+    return [
+        {
+            "name": "fss",
+            "about": "two parties and a dealer",
+            "parties": (2, 2),
+            "dealer": True,
+            "uses_up": "keys",
+            "withstands": ["semi-honest"],
+        },
+        {
+            "name": "rep3",
+            "about": "three parties of which two are honest",
+            "parties": (3, 3),
+            "dealer": False,
+            "uses_up": None,
+            "withstands": ["malicious", "semi-honest"],
+        },
+    ]
+
+
 def check(graph_json):
     return [
         {"op": n.op["name"], "layer": n.layer, "source": n.source, "what": "nothing", "remedy": "another way"}
@@ -119,6 +140,6 @@ class Client:
 def module():
     """A module object with the contract of ``_native.pyi``."""
     fake = types.ModuleType("privet._native")
-    for thing in (lower, interpret, check, estimate, Client):
+    for thing in (lower, interpret, check, estimate, protocols, Client):
         setattr(fake, thing.__name__, thing)
     return fake

@@ -82,7 +82,7 @@ def train(parties, steps):
 
 def test_one_stream_of_keys_serves_all_steps(record):
     client = Client()
-    parties = Parties(client, record, dealer=True)
+    parties = Parties(client, record, prepares=True)
     parties.begin({"w": torch.zeros(2)}, 5)
     assert parties.keys_left() == 0
     parties.expect("train", 5)
@@ -99,7 +99,7 @@ def test_one_stream_of_keys_serves_all_steps(record):
 
 def test_what_is_left_of_a_stream_serves_the_next_fit(record):
     client = Client()
-    parties = Parties(client, record, dealer=True)
+    parties = Parties(client, record, prepares=True)
     parties.begin({"w": torch.zeros(2)}, 0)
     parties.expect("train", 6)
     train(parties, 2)  # stopped early
@@ -112,7 +112,7 @@ def test_what_is_left_of_a_stream_serves_the_next_fit(record):
 
 def test_after_an_error_keys_are_asked_for_anew(record):
     client = Client()
-    parties = Parties(client, record, dealer=True)
+    parties = Parties(client, record, prepares=True)
     parties.begin({"w": torch.zeros(2)}, 0)
     parties.expect("train", 6)
     train(parties, 2)
@@ -127,7 +127,7 @@ def test_after_an_error_keys_are_asked_for_anew(record):
 def test_nothing_is_dealt_without_a_dealer(record):
     client = Client()
     client.keys = {"train": 10}
-    parties = Parties(client, record, dealer=False)
+    parties = Parties(client, record, prepares=False)
     parties.begin({"w": torch.zeros(2)}, 0)
     parties.run("train", {"x": torch.ones(2)}, {"rate": 1.0})
     assert parties.keys_left() is None and not any(c[0] == "prepare" for c in client.calls)
@@ -135,9 +135,9 @@ def test_nothing_is_dealt_without_a_dealer(record):
 
 def test_a_training_is_recorded_and_gone_on_with(record):
     client = Client()
-    Parties(client, record, dealer=True).begin({"w": torch.zeros(2)}, 5)
+    Parties(client, record, prepares=True).begin({"w": torch.zeros(2)}, 5)
     assert json.loads(record.read_text()) == {"training": "ab" * 16}
-    parties = Parties(client, record, dealer=True)
+    parties = Parties(client, record, prepares=True)
     parties.resume()
     assert parties.step == 4 and client.calls[-1] == ("resume", "ab" * 16)
 
@@ -147,13 +147,13 @@ def test_a_record_that_is_none_is_refused(record, content):
     if content is not None:
         record.write_text(content)
     with pytest.raises(privet.SessionError, match=re.escape("training.json names no training")):
-        Parties(Client(), record, dealer=True).resume()
+        Parties(Client(), record, prepares=True).resume()
 
 
 def test_who_does_not_own_the_model_joins_and_has_nothing_dealt(record):
     client = Client()
     client.keys, client.state = {"train": 1}, torch.zeros(2)
-    parties = Parties(client, record, dealer=True, owns_model=False)
+    parties = Parties(client, record, prepares=True, owns_model=False)
     parties.begin({}, 5)
     assert parties.step == 7 and not record.exists()
     parties.run("train", {"x": torch.ones(2)}, {"rate": 1.0})

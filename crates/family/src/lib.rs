@@ -5,13 +5,15 @@ mod account;
 mod facts;
 mod forecast;
 mod openings;
+mod parameters;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod products;
 mod uses;
 
 pub use account::{NodeStats, Opening, OpeningKind};
-pub use facts::Facts;
+pub use facts::{Facts, Holder, RoleRule};
 pub use forecast::Forecast;
 pub use openings::{Class, OpeningList, PlannedOpening, When};
+pub use parameters::{Chosen, Parameter, Parameters};
 pub use products::{Prepared, Products, spread_bias};
 pub use uses::{is_static, last_use};

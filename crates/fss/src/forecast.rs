@@ -5,7 +5,7 @@
 //! whatever the secret is. *Revealed*: the receiver learns the value itself.
 
 use crate::gate::{At, Kind, kind};
-use privet_family::{Facts, Forecast, OpeningList, PlannedOpening, When};
+use privet_family::{Facts, Forecast, OpeningList, Parameter, PlannedOpening, When};
 use privet_plan::cost::Security;
 use privet_plan::ir::Op;
 use privet_plan::{Plan, Refusal, Target};
@@ -14,13 +14,29 @@ use privet_plan::{Plan, Refusal, Target};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fss;
 
+/// Sessions of keys that may be opened for one that is kept.
+pub const MAX_CHECKS: u64 = 255;
+
+/// Sessions that the parties open, at least, for each session of the dealer's keys that they accept (`docs/dealer-checks.md`). Every
+/// party refuses keys that passed fewer checks.
+pub const MIN_CHECKS: Parameter = Parameter {
+    name: "min_checks",
+    about: "sessions of the dealer's keys that are opened for each one that is used: 0 demands no check",
+    default: 0,
+    range: 0..=MAX_CHECKS,
+    advice: "1 finds half of all single cheats, 9 find 90 %",
+};
+
 /// What holds for all plans.
 pub const FACTS: Facts = Facts {
     name: "fss",
+    about: "two parties and a dealer",
     parties: 2..=2,
     has_dealer: true,
-    needs_preparation: true,
+    uses_up: Some("keys"),
     withstands: &[Security::SemiHonest],
+    rules: &[],
+    parameters: &[MIN_CHECKS],
 };
 
 /// Every checked plan can be run.

@@ -34,7 +34,7 @@ pub use deal::Deal;
 pub use dealer::{Dealer, SessionMasks, mask_coins};
 pub use eval::{Eval, EvalError};
 pub use evaluator::{Done, Evaluator, Given, MaskedWeights};
-pub use forecast::{FACTS, Fss};
+pub use forecast::{FACTS, Fss, MAX_CHECKS, MIN_CHECKS};
 pub use public::dropout_coins;
 pub use secret::{Secret, Words};
 pub use seeds::{PartySeed, RecordSeeds, SessionSeeds};

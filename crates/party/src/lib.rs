@@ -2,8 +2,8 @@
 
 pub mod cli;
 pub mod config;
-pub mod family;
 pub mod progress;
+pub mod registry;
 pub mod report;
 pub mod session;
 pub mod sys;

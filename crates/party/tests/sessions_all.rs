@@ -3,7 +3,7 @@
 
 mod nodes;
 
-use nodes::{FAMILIES, Family, Nodes, REP3, copy, deep, named, numbers, small, truth};
+use nodes::{Family, Nodes, REP3, copy, deep, families, named, numbers, small, truth};
 use privet_party::tensors::{self, Tensors};
 use privet_prg::Seed;
 use std::fs;
@@ -33,7 +33,7 @@ fn started(family: Family) -> Nodes {
 
 #[test]
 fn results_are_the_interpreters() {
-    for family in FAMILIES {
+    for family in families() {
         let nodes = started(family);
         works(&nodes, family.prepare("4"), 2);
         works(&nodes, &[], 3);
@@ -54,7 +54,7 @@ fn owners_and_receivers_are_who_the_deployment_says() {
         ["client:alice", "client:alice", "party:0"],
         ["party:0", "client:bob", "party:0"],
     ];
-    for family in FAMILIES {
+    for family in families() {
         for [data, model, receiver] in settings {
             let roles =
                 ["--data-owner", data, "--model-owner", model, "--receiver", receiver, "--client", "client"];
@@ -152,7 +152,7 @@ fn parties_killed_at_any_moment_repeat_no_run_and_recover() {
 
 #[test]
 fn a_restarted_party_gets_a_new_session() {
-    for family in FAMILIES {
+    for family in families() {
         // A party's model is shared again by itself; a client's by the client, who is told.
         let mut nodes = started(family);
         works(&nodes, family.prepare("1"), 1);
@@ -178,7 +178,7 @@ fn a_restarted_party_gets_a_new_session() {
 
 #[test]
 fn a_party_that_is_away_or_runs_another_plan_is_named() {
-    for family in FAMILIES {
+    for family in families() {
         let last = *family.parties.last().unwrap();
         let number = &last["party".len()..];
         let mut nodes = Nodes::of(family, &small(), Some(&weights()), "lan", &[]);

@@ -5,7 +5,7 @@ mod nodes;
 
 use nodes::{FSS, Family, Nodes, REP3, REP3_SEMI_HONEST, named, numbers, small};
 use privet_net::{Channel, NetworkProfile, TcpChannel};
-use privet_party::config::{Loaded, Place, Protocol, Security};
+use privet_party::config::{Loaded, Place, Security};
 use privet_party::session::control::{Amount, Id, PartyRun, Reply, Request, Talk, TalkError, hear, say};
 use privet_party::session::links::{Links, Purpose};
 use privet_party::session::order::{Consent, Go, Order};
@@ -306,7 +306,7 @@ impl Fake {
             let account = PartyRun {
                 plan: ONLY_PLAN.into(),
                 at: None,
-                protocol: Protocol::Rep3,
+                protocol: "rep3".parse().unwrap(),
                 security,
                 online_s: 0.0,
                 nodes: outcome.nodes,

@@ -5,7 +5,7 @@
 mod nodes;
 
 use nodes::learning::{School, Truth, batch, client, first_states, program, rate};
-use nodes::{FAMILIES, FSS, Family, REP3, copy, cut};
+use nodes::{FSS, Family, REP3, copy, cut, families};
 use privet_party::session::client::{ClientError, Publics};
 use privet_party::session::control::{At, Id};
 use privet_party::session::outcome::Outcome;
@@ -24,7 +24,7 @@ fn checkpoint(school: &School, party: &str, training: Id, step: u64) -> PathBuf 
 
 #[test]
 fn steps_are_the_interpreters() {
-    for family in FAMILIES {
+    for family in families() {
         let (mut school, mut truth) = (School::open(family, "lan"), Truth::begin());
         assert!(school.step(&rate(0.5)).is_err(), "nothing to train yet");
         let training = school.carol.begin_training(&first_states(), 0).unwrap();
@@ -42,12 +42,12 @@ fn steps_are_the_interpreters() {
         assert_eq!(school.reveal(), truth.states());
         for status in school.bob.status().unwrap() {
             assert_eq!(status.training, Some(At { training, step: 3 }));
-            assert_eq!(status.plans["train"].runs_left, family.dealer.then_some(0));
+            assert_eq!(status.plans["train"].runs_left, family.uses_up.map(|_| 0));
             assert!(status.plans["evaluate"].open && status.plans["reveal"].open);
         }
-        if family.dealer {
+        if let Some(what) = family.uses_up {
             let error = school.step(&rate(0.5)).map(drop).unwrap_err().to_string();
-            assert!(error.contains("no keys are left"), "{error}");
+            assert!(error.contains(&format!("no {what} are left")), "{error}");
         }
         school.nodes.nothing_secret_was_said(&[&first_states(), &batch(0).0, &batch(0).1, &truth.states()]);
     }
@@ -157,7 +157,7 @@ fn parties_killed_at_any_moment_go_on_to_the_same_states() {
 
 #[test]
 fn all_parties_killed_go_on_from_their_checkpoints() {
-    for family in FAMILIES {
+    for family in families() {
         let (mut school, mut truth) = (School::open(family, "lan"), Truth::begin());
         let training = school.carol.begin_training(&first_states(), 2).unwrap();
         school.prepare("train", 5);

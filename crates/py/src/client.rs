@@ -4,7 +4,6 @@ use crate::door::pass;
 use crate::errors::Failure;
 use privet_net::NetworkProfile;
 use privet_party::config::Loaded;
-use privet_party::family::forecast;
 use privet_party::report::{Observer, from_run};
 use privet_party::session::client::{Client as Connection, Publics};
 use privet_party::session::control::{At, Id};
@@ -287,7 +286,8 @@ impl Inner {
     }
 
     fn report(&self, plan: &str, outcome: &Outcome, offline_s: f64) -> Result<String, Failure> {
-        let family = forecast(self.config.deployment.protocol, self.config.deployment.security);
+        let deployment = &self.config.deployment;
+        let family = deployment.protocol.forecast(&deployment.chosen());
         let seen = Observer {
             family: &*family,
             me: &self.config.node.me,

@@ -5,6 +5,7 @@ mod client;
 mod door;
 mod errors;
 mod model;
+mod protocols;
 mod simulation;
 
 use pyo3::prelude::*;
@@ -16,6 +17,8 @@ mod _native {
     use crate::client::Client;
     #[pymodule_export]
     use crate::model::{check, estimate, fingerprint, interpret, lower};
+    #[pymodule_export]
+    use crate::protocols::protocols;
     #[pymodule_export]
     use crate::simulation::Simulation;
 

@@ -2,8 +2,9 @@
 
 use crate::door::pass;
 use crate::errors::{Failure, problems};
-use privet_family::Forecast;
-use privet_party::family::{choose, forecast, named};
+use privet_family::{Chosen, Forecast};
+use privet_party::config::named;
+use privet_party::registry::Protocol;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::encode::fixed_point;
 use privet_plan::ir::ValueId;
@@ -22,9 +23,9 @@ type Lowered<'py> = (String, Bound<'py, PyBytes>, Vec<String>);
 
 /// The family of that name, against parties of that kind.
 fn family(protocol: &str, security: &str) -> Result<Box<dyn Forecast>, Failure> {
-    let protocol = named(protocol).map_err(Failure::value)?;
-    let security = named(security).map_err(Failure::value)?;
-    Ok(forecast(protocol, choose(protocol, Some(security)).map_err(Failure::Value)?))
+    let protocol: Protocol = protocol.parse().map_err(Failure::value)?;
+    let security = protocol.choose(Some(named(security).map_err(Failure::value)?)).map_err(Failure::value)?;
+    Ok(protocol.forecast(&Chosen::by_default(protocol.facts(), security)))
 }
 
 /// Plan, folded weights and remarks.

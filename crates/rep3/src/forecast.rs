@@ -29,10 +29,13 @@ impl Rep3 {
 /// What holds for all plans.
 pub const FACTS: Facts = Facts {
     name: "rep3",
+    about: "three parties of which two are honest",
     parties: 3..=3,
     has_dealer: false,
-    needs_preparation: false,
+    uses_up: None,
     withstands: &[Security::Malicious, Security::SemiHonest],
+    rules: &[],
+    parameters: &[],
 };
 
 /// A `one_ulp` truncation adds up floors of the three components: its result is a function of the shares, not of the value

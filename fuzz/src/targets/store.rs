@@ -73,7 +73,7 @@ fn checkpoint_seeds() -> Vec<Vec<u8>> {
     let id = Id([7; 16]);
     let header = CheckpointHeader {
         format: FORMAT,
-        protocol: Protocol::Fss,
+        protocol: Protocol::default(),
         program: "00".repeat(32),
         training: id,
         version: Version { step: 3, trail: id },

@@ -22,7 +22,7 @@ from ..report import RunReport
 from .engines import plain
 
 MOST_RUNS = 1 << 20
-"""Runs whose keys a dealer deals at one request."""
+"""Runs that are prepared at one request."""
 
 Guard = Callable[[Callable[[], Any]], Any]
 """Does an action, and may raise earlier: a local process that ended says more than the connection it broke."""
@@ -36,19 +36,20 @@ def dial(node: Path, program: str, protocol: str, security: str) -> Any:
 class Parties:
     """A client of running parties, which keep the states.
 
-    ``record`` is a file that names the training, so that another process can go on with it.
+    ``record`` is a file that names the training, so that another process can go on with it. ``prepares`` says whether
+    runs use up something that has to be prepared.
     """
 
     def __init__(
         self,
         client: Any,
         record: Path,
-        dealer: bool,
+        prepares: bool,
         guard: Guard = lambda action: action(),
         owns_model: bool = True,
     ) -> None:
         self._client, self._record, self._guard = client, record, guard
-        self._dealer, self._owns_model = dealer and owns_model, owns_model
+        self._prepares, self._owns_model = prepares and owns_model, owns_model
         self._asked: dict[str, int] = {}
         """By plan, runs whose keys were asked for and that have not been used up."""
         self._expected: dict[str, int] = {}
@@ -85,7 +86,7 @@ class Parties:
         # What is left of a stream is known only while all goes well: after an error the next run asks anew, and uses
         # what the parties have before what comes.
         asked = self._asked.pop(plan, 0)
-        if self._dealer and asked == 0:
+        if self._prepares and asked == 0:
             asked = self._ask_for_keys(plan)
         outputs = self._guard(lambda: self._client.step(plan, content, dict(publics)))
         self._asked[plan] = asked - 1
@@ -102,7 +103,7 @@ class Parties:
 
     def keys_left(self) -> int | None:
         """Steps for which both parties have keys now, whoever had them dealt; none where runs use up nothing."""
-        if not self._dealer:
+        if not self._prepares:
             return None
         plans = [party["plans"]["train"] for party in json.loads(self._guard(self._client.status))]
         return min(int(p["runs_left"] or 0) - int(p["stream"]["to_come"] if p["stream"] else 0) for p in plans)
@@ -140,7 +141,7 @@ class LocalParties:
             client = processes.while_alive(
                 lambda: dial(processes.client_file, self.program, self.family.name, self.security)
             )
-            parties = Parties(client, folder / "training.json", self.family.dealer, processes.while_alive)
+            parties = Parties(client, folder / "training.json", self.family.uses_up is not None, processes.while_alive)
             stack.callback(parties.close)
             self._stack = stack.pop_all()
         return parties

@@ -1,7 +1,8 @@
 //! `privet deal`: the dealer without a network: keys for both parties as files, to be carried to them.
 
+use super::family::no_dealer;
 use super::{CliError, Family, Out};
-use crate::session::family::fss::deal::DealerSession;
+use crate::registry::DealToFiles;
 use crate::store::in_full;
 use crate::sys;
 use privet_family::NodeStats;
@@ -59,27 +60,27 @@ pub struct Dealt {
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
-    args.family.needs_dealer()?;
-    args.family.security()?;
+    let protocol = args.family.protocol;
+    let dealer = protocol.registered().dealer.as_ref().ok_or_else(|| no_dealer(protocol))?;
+    args.family.chosen()?;
     let program = super::plan::read(&args.plan)?;
     let plan = super::plan::pick(&program, &args.of)?.clone();
     let device = try_cpu(args.threads.unwrap_or_else(sys::cores))
         .map_err(|e| CliError::usage(e, "correct or unset it"))?;
-    let mut session = DealerSession::new(Arc::new(plan), device);
+    let mut session = (dealer.session)(Arc::new(plan), device);
     if args.on_demand {
         for line in std::io::stdin().lock().lines() {
             line.map_err(|e| CliError::failed(e, "standard input must stay open"))?;
-            deal(&mut session, 1, args, out)?;
+            deal(&mut *session, 1, args, out)?;
         }
         return Ok(());
     }
-    deal(&mut session, args.runs, args, out)
+    deal(&mut *session, args.runs, args, out)
 }
 
-fn deal(session: &mut DealerSession, runs: u64, args: &Args, out: &mut Out) -> Result<(), CliError> {
+fn deal(session: &mut dyn DealToFiles, runs: u64, args: &Args, out: &mut Out) -> Result<(), CliError> {
     let start = Instant::now();
-    let indices = session.take_indices(runs);
-    let stats = session.deal_to_stores([&args.store0, &args.store1], &indices, &mut |_| {}).map_err(|e| {
+    let stats = session.deal([&args.store0, &args.store1], runs).map_err(|e| {
         CliError::failed(in_full(&e), "nothing that was dealt completely is lost; deal the rest again")
     })?;
     let mut total = NodeStats::default();

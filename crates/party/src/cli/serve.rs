@@ -1,10 +1,8 @@
 //! `privet party` and `privet dealer`: the services that run until they are stopped.
 
 use super::CliError;
-use super::family::dealer_of;
+use super::family::no_dealer;
 use crate::config::{Loaded, Place, load_deployment, load_node};
-use crate::family::forecast;
-use crate::session::family::fss::dealer;
 use crate::session::links::Links;
 use crate::session::owner::roles;
 use crate::session::party;
@@ -33,7 +31,7 @@ pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Program>)
     let refused =
         |e| CliError::failed(format!("{}: {e}", path.display()), "compile the model again with this version");
     let program = Arc::new(Program::from_json(&bytes).map_err(refused)?);
-    let family = forecast(loaded.deployment.protocol, loaded.deployment.security);
+    let family = loaded.deployment.protocol.forecast(&loaded.deployment.chosen());
     admit_all(&program, &*family).map_err(refused_by_family)?;
     if let Some(role) = roles(&program).iter().find(|role| loaded.deployment.roles.get(role).is_none()) {
         let cause = format!("{}: the plan names a role `{}`", path.display(), role.escape_debug());
@@ -75,13 +73,14 @@ pub fn party(args: &Args) -> Result<(), CliError> {
 /// Run the dealer.
 pub fn dealer(args: &Args) -> Result<(), CliError> {
     // Before anything else: a dealer's node file does not fit a deployment that has none.
-    dealer_of(load_deployment(&load_node(&args.config)?.deployment)?.protocol)?;
+    let protocol = load_deployment(&load_node(&args.config)?.deployment)?.protocol;
+    let dealer = protocol.registered().dealer.as_ref().ok_or_else(|| no_dealer(protocol))?;
     let (links, program) = load(&args.config, &args.network)?;
     if links.config.node.me != Place::Dealer {
         let cause = format!("this node is {}, not the dealer", links.config.node.me);
         return Err(CliError::usage(cause, "give the dealer's node file"));
     }
     let device = device(&links)?;
-    dealer::serve(links, &program, device, Arc::new(log))
+    (dealer.serve)(links, &program, device, Arc::new(log))
         .map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }

@@ -1,4 +1,6 @@
+use super::tables::Sifted;
 use super::{Address, ConfigError, Place, Protocol, Roles, Security};
+use privet_family::{Chosen, Facts, Holder, Parameters, RoleRule};
 use privet_net::Fingerprint;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -7,8 +9,6 @@ use std::time::Duration;
 
 /// Largest configuration file that is read, bytes.
 pub(super) const MAX_TEXT: usize = 1 << 20;
-/// Sessions of keys that may be opened for one that is kept.
-pub const MAX_CHECKS: u64 = 255;
 /// Most clients of one deployment.
 const MAX_CLIENTS: usize = 4096;
 
@@ -33,9 +33,8 @@ pub struct Deployment {
     pub roles: Roles,
     /// How long to wait for what.
     pub timeouts: Timeouts,
-    /// Table `fss`: sessions that the parties open, at least, for each session of the dealer's keys that they accept; every party
-    /// refuses keys that passed fewer checks. 0 where the file does not say, and where there is no dealer.
-    pub min_checks: u64,
+    /// The table that has the protocol's name.
+    pub parameters: Parameters,
 }
 
 /// A process that others dial.
@@ -73,6 +72,12 @@ impl Default for Timeouts {
 }
 
 impl Deployment {
+    /// What it chooses of what its protocol leaves open.
+    pub fn chosen(&self) -> Chosen {
+        let Deployment { security, parties, parameters, .. } = self;
+        Chosen { security: *security, parties: parties.len(), parameters: parameters.clone() }
+    }
+
     /// Where a place is dialled; clients are not.
     pub fn address(&self, place: &Place) -> Option<&Address> {
         self.endpoint(place).map(|e| &e.address)
@@ -119,8 +124,8 @@ pub fn parse_deployment(text: &str) -> Result<Deployment, ConfigError> {
             "give the right file",
         ));
     }
-    let raw: Raw = toml::from_str(text).map_err(ConfigError::syntax)?;
-    raw.check()
+    let Sifted { tables, rest } = toml::from_str::<Sifted<Raw>>(text).map_err(ConfigError::syntax)?;
+    rest.check(tables)
 }
 
 #[derive(Deserialize)]
@@ -138,7 +143,6 @@ struct Raw {
     roles: Roles,
     #[serde(default)]
     timeouts: RawTimeouts,
-    fss: Option<RawFss>,
 }
 
 #[derive(Deserialize)]
@@ -146,13 +150,6 @@ struct Raw {
 struct RawNode {
     address: Option<Address>,
     fingerprint: Option<String>,
-}
-
-/// What only `fss` has.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawFss {
-    min_checks: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -164,31 +161,22 @@ struct RawTimeouts {
 }
 
 impl Raw {
-    fn check(self) -> Result<Deployment, ConfigError> {
+    fn check(self, tables: Vec<(Protocol, Parameters)>) -> Result<Deployment, ConfigError> {
         if !Place::valid_name(&self.name) {
             return Err(ConfigError::invalid("name", "not a name", "use letters, digits, `-`, `_` and `.`"));
         }
-        let n = self.protocol.parties();
-        if let Some(extra) = self.parties.keys().find(|k| !(0..n).any(|i| i.to_string() == **k)) {
-            return Err(ConfigError::invalid(
-                format!("parties.{extra}"),
-                format!("protocol {} has parties 0 to {}", self.protocol, n - 1),
-                "remove that table",
-            ));
-        }
+        let facts = self.protocol.facts();
+        let parties = count_parties(facts, &self.parties)?;
         if self.clients.len() > MAX_CLIENTS {
             let problem = format!("more than {MAX_CLIENTS} clients");
             return Err(ConfigError::invalid("clients", problem, "split the deployment"));
         }
-        let security = self.security.unwrap_or(self.protocol.default_security());
-        if !self.protocol.withstands().contains(&security) {
-            return Err(ConfigError::invalid(
-                "security",
-                format!("protocol {} is not secure against {security} parties", self.protocol),
-                "write \"semi-honest\", or choose protocol = \"rep3\"",
-            ));
-        }
-        let dealer = match (self.protocol.has_dealer(), &self.dealer) {
+        let security = self.protocol.choose(self.security).map_err(|e| {
+            let mut remedy = format!("write \"{}\"", facts.default_security());
+            e.others().for_each(|other| remedy += &format!(", or choose protocol = \"{other}\""));
+            ConfigError::invalid("security", e.to_string(), remedy)
+        })?;
+        let dealer = match (facts.has_dealer, &self.dealer) {
             (true, raw) => Some(endpoint(Place::Dealer, raw.as_ref())?),
             (false, None) => None,
             (false, Some(_)) => {
@@ -198,7 +186,7 @@ impl Raw {
         };
         let party = |i: usize| endpoint(Place::Party(i as u8), self.parties.get(&i.to_string()));
         let deployment = Deployment {
-            parties: (0..n).map(party).collect::<Result<_, _>>()?,
+            parties: (0..parties).map(party).collect::<Result<_, _>>()?,
             dealer,
             clients: self.clients.iter().map(client).collect::<Result<_, _>>()?,
             name: self.name,
@@ -207,7 +195,7 @@ impl Raw {
             plan: self.plan,
             roles: self.roles,
             timeouts: self.timeouts.check()?,
-            min_checks: min_checks(self.protocol, self.fss.as_ref())?,
+            parameters: own_table(self.protocol, tables)?,
         };
         deployment.check_roles()?;
         deployment.check_fingerprints()?;
@@ -216,22 +204,32 @@ impl Raw {
     }
 }
 
-fn min_checks(protocol: Protocol, raw: Option<&RawFss>) -> Result<u64, ConfigError> {
-    match raw {
-        None => Ok(0),
-        Some(_) if !protocol.has_dealer() => {
-            let problem = format!("protocol {protocol} has no dealer whose keys could be checked");
-            Err(ConfigError::invalid("fss", problem, "remove that table"))
-        }
-        Some(RawFss { min_checks }) => match min_checks.unwrap_or(0) {
-            n @ 0..=MAX_CHECKS => Ok(n),
-            _ => {
-                let remedy =
-                    format!("give 0 to {MAX_CHECKS}: 1 finds half of all single cheats, 9 find 90 %");
-                Err(ConfigError::invalid("fss.min_checks", "out of range", remedy))
-            }
-        },
+/// How many parties there are: as many as have a table, within what the protocol computes with. Whoever is missing among them is
+/// named when its table is read.
+pub(super) fn count_parties<T>(facts: &Facts, tables: &BTreeMap<String, T>) -> Result<usize, ConfigError> {
+    let most = *facts.parties.end();
+    match tables.keys().find(|key| !(0..most).any(|i| i.to_string() == **key)) {
+        Some(extra) => Err(ConfigError::invalid(
+            format!("parties.{extra}"),
+            format!("protocol {} has parties 0 to {}", facts.name, most - 1),
+            "remove that table",
+        )),
+        None => Ok(tables.len().max(facts.fewest_parties())),
     }
+}
+
+/// The table that has the protocol's name; no other family's may be there.
+fn own_table(protocol: Protocol, tables: Vec<(Protocol, Parameters)>) -> Result<Parameters, ConfigError> {
+    let mut own = Parameters::default();
+    for (family, parameters) in tables {
+        if family != protocol {
+            let problem = format!("the protocol is {protocol}, which does not read this table");
+            let remedy = format!("remove that table, or choose protocol = \"{family}\"");
+            return Err(ConfigError::invalid(family.to_string(), problem, remedy));
+        }
+        own = parameters;
+    }
+    Ok(own)
 }
 
 fn endpoint(place: Place, raw: Option<&RawNode>) -> Result<Endpoint, ConfigError> {
@@ -292,6 +290,18 @@ impl RawTimeouts {
     }
 }
 
+/// Why a place may not have a role, and who may.
+pub(crate) fn against_rules(rules: &[RoleRule], role: &str, place: &Place) -> Option<(String, String)> {
+    let party = if let Place::Party(number) = place { Some(*number) } else { None };
+    let broken = rules.iter().find(|rule| rule.is_about(role) && !rule.allows(party))?;
+    let holder = match broken.holder {
+        Holder::AnyParty => "a party".to_owned(),
+        Holder::Party(number) => Place::Party(number).to_string(),
+    };
+    let problem = format!("{place} must not have this role: {}", broken.because);
+    Some((problem, format!("give the role to {holder}, or choose another protocol")))
+}
+
 impl Deployment {
     fn check_roles(&self) -> Result<(), ConfigError> {
         for (role, place) in self.roles.all() {
@@ -304,6 +314,9 @@ impl Deployment {
             if self.fingerprint(place).is_none() {
                 let remedy = format!("add [{}] or give the role to somebody who is there", place.table());
                 return Err(ConfigError::invalid(key, format!("{place} is not in this deployment"), remedy));
+            }
+            if let Some((problem, remedy)) = against_rules(self.protocol.facts().rules, role, place) {
+                return Err(ConfigError::invalid(key, problem, remedy));
             }
         }
         Ok(())

@@ -10,19 +10,31 @@ mod error;
 mod load;
 mod node;
 mod place;
-mod protocol;
 mod roles;
+mod tables;
 mod terms;
 
 pub use address::Address;
 pub use card::Card;
-pub use deployment::{Client, Deployment, Endpoint, MAX_CHECKS, Timeouts, parse_deployment};
+pub(crate) use deployment::against_rules;
+pub use deployment::{Client, Deployment, Endpoint, Timeouts, parse_deployment};
 pub use error::ConfigError;
 pub use load::{Loaded, check_insecure, load_deployment, load_node};
 pub use node::{Bytes, Node, parse_node};
 pub use place::Place;
-pub use protocol::{Protocol, Security};
 pub use roles::{LABEL_OWNER, Roles};
+
+pub use crate::registry::Protocol;
+pub use privet_plan::cost::Security;
+
+use serde::de::value::{Error, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
+/// A value by its name in configuration files.
+pub fn named<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    let name: StrDeserializer<Error> = text.into_deserializer();
+    T::deserialize(name)
+}
 
 #[cfg(test)]
 mod tests;

@@ -21,15 +21,17 @@ impl Deployment {
             clients: _,
             roles,
             timeouts,
-            min_checks,
+            parameters,
         } = self;
         let Timeouts { connect, step, heartbeat } = timeouts;
         let mut terms = vec![
             ("protocol".to_owned(), protocol.to_string()),
             ("security".to_owned(), security.to_string()),
             ("the number of parties".to_owned(), parties.len().to_string()),
-            ("fss.min_checks".to_owned(), min_checks.to_string()),
         ];
+        for (name, value) in parameters.all(protocol.facts()) {
+            terms.push((format!("{protocol}.{name}"), value.to_string()));
+        }
         // Each is the bound of one side on what the other does, or on how long it takes.
         for (name, timeout) in [("connect", connect), ("step", step), ("heartbeat", heartbeat)] {
             terms.push((format!("timeouts.{name}"), format!("{} s", timeout.as_secs())));

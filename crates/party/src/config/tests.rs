@@ -1,4 +1,5 @@
 use super::*;
+use privet_family::{Facts, Holder, RoleRule};
 use privet_net::Fingerprint;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,18 @@ fn bad_deployments_are_refused_by_name() {
         ("protocol = \"fss\"", "protocol = \"rep3\"", "dealer", "has no dealer"),
         ("[roles]", "[fss]\nmin_checks = 256\n[roles]", "fss.min_checks", "out of range"),
         ("[roles]", "[fss]\nmin_checks = -1\n[roles]", "min_checks", "line 16"),
-        ("[roles]", "[fss]\nmin_check = 1\n[roles]", "min_check", "line 16"),
+        ("[roles]", "[fss]\nmin_checks = \"9\"\n[roles]", "invalid type", "line 16"),
+        (
+            "[roles]",
+            "[fss]\nmin_check = 1\n[roles]",
+            "fss has no parameter `min_check`; it has `min_checks`",
+            "line 16",
+        ),
+        ("[roles]", "[fss]\nmin_checks = 256\n[roles]", "give 0 to 255", "line 16"),
+        ("[roles]", "[rep3]\n[roles]", "`rep3`", "the protocol is fss"),
+        ("[roles]", "[rep3]\nx = 1\n[roles]", "rep3 has no parameter `x`; it has none", "line 16"),
+        ("[roles]", "[bgw]\n[roles]", "bgw", "line 15"),
+        ("name = \"hospital\"", "fss = 3\nname = \"hospital\"", "fss's parameters", "line 1"),
         ("name = \"hospital\"", "name = \"a b\"", "name", "not a name"),
         ("10.0.0.3:7703", "10.0.0.3:0", "10.0.0.3:0", "host:port"),
         ("10.0.0.3:7703", "a.example:7701", "dealer.address", "party:0 listens"),
@@ -123,7 +135,7 @@ fn three_parties() -> String {
 #[test]
 fn three_parties_need_no_dealer_and_are_malicious_by_default() {
     let d = parse_deployment(&three_parties()).unwrap();
-    assert_eq!((d.protocol, d.security, d.parties.len()), (Protocol::Rep3, Security::Malicious, 3));
+    assert_eq!((d.protocol, d.security, d.parties.len()), ("rep3".parse().unwrap(), Security::Malicious, 3));
     assert_eq!((&d.dealer, d.fingerprint(&Place::Dealer)), (&None, None));
     assert_eq!(d.places().len(), 4);
     assert_eq!(d.place_of(&fp("dealer").parse().unwrap()), Some(Place::Party(2)));
@@ -141,12 +153,59 @@ fn three_parties_need_no_dealer_and_are_malicious_by_default() {
 #[test]
 fn a_deployment_with_a_dealer_can_demand_checks() {
     let with = |text: String, table: &str| parse_deployment(&format!("{text}[fss]\n{table}\n"));
-    assert_eq!(parse_deployment(&deployment()).unwrap().min_checks, 0);
+    let min_checks = |d: Deployment| d.parameters.all(d.protocol.facts()).collect::<Vec<_>>();
+    assert_eq!(min_checks(parse_deployment(&deployment()).unwrap()), [("min_checks", 0)]);
+    assert_eq!(min_checks(parse_deployment(&three_parties()).unwrap()), []);
     for (table, least) in [("", 0), ("min_checks = 0", 0), ("min_checks = 255", 255)] {
-        assert_eq!(with(deployment(), table).unwrap().min_checks, least);
+        assert_eq!(min_checks(with(deployment(), table).unwrap()), [("min_checks", least)]);
     }
     let error = with(three_parties(), "min_checks = 1").unwrap_err().to_string();
-    assert!(error.contains("`fss`") && error.contains("rep3 has no dealer"), "{error}");
+    assert!(error.contains("`fss`") && error.contains("the protocol is rep3"), "{error}");
+}
+
+#[test]
+fn how_many_parties_there_are_the_deployment_says() {
+    let some = Facts { name: "some", parties: 2..=5, ..privet_fss::FACTS };
+    let count = |numbers: &[&str]| {
+        let tables = numbers.iter().map(|n| ((*n).to_owned(), ())).collect();
+        deployment::count_parties(&some, &tables).map_err(|e| e.to_string())
+    };
+    assert_eq!(count(&["0", "1", "2", "3", "4"]), Ok(5));
+    assert_eq!(count(&["0", "1", "2"]), Ok(3));
+    // Party 2 has no table, and is missed when it is looked for; so is party 1.
+    assert_eq!(count(&["0", "1", "3"]), Ok(3));
+    assert_eq!(count(&["0"]), Ok(2));
+    for odd in ["5", "01", "+1", "x", ""] {
+        let error = count(&["0", "1", odd]).unwrap_err();
+        assert!(
+            error.contains(&format!("`parties.{odd}`")) && error.contains("some has parties 0 to 4"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_family_says_who_may_have_a_role_and_why() {
+    let rule = |role, holder| RoleRule { role, holder, because: "it computes on them" };
+    let rules = [rule("model_owner", Holder::Party(0)), rule("receiver", Holder::AnyParty)];
+    let refused = |role: &str, place: &str| against_rules(&rules, role, &place.parse().unwrap());
+    for (role, place) in [
+        ("model_owner", "party:0"),
+        ("model_owner.2", "party:0"),
+        ("receiver", "party:1"),
+        ("data_owner", "client:a"),
+    ] {
+        assert_eq!(refused(role, place), None, "{role} {place}");
+    }
+    for (role, place, holder) in [
+        ("model_owner", "party:1", "party:0"),
+        ("model_owner.2", "client:a", "party:0"),
+        ("receiver", "client:a", "a party"),
+    ] {
+        let (problem, remedy) = refused(role, place).unwrap();
+        assert!(problem.contains(place) && problem.contains("it computes on them"), "{problem}");
+        assert!(remedy.contains(&format!("to {holder},")), "{remedy}");
+    }
 }
 
 #[test]
@@ -310,6 +369,7 @@ fn every_key_that_nodes_must_agree_on_is_a_term_and_no_other() {
         ("step = 60", "step = 61", "timeouts.step"),
         ("step = 60", "step = 60\nconnect = 7", "timeouts.connect"),
         ("step = 60", "step = 60\nheartbeat = 7", "timeouts.heartbeat"),
+        ("[roles]", "[fss]\nmin_checks = 1\n[roles]", "fss.min_checks"),
         (&*fp("0"), &*fp("other"), "the certificate of party:0"),
         (&*fp("1"), &*fp("other"), "the certificate of party:1"),
         (&*fp("dealer"), &*fp("other"), "the certificate of dealer"),

@@ -70,7 +70,7 @@ fn security(accounts: &[PartyRun]) -> Security {
 /// The parties first, a dealer, then every client with a role.
 fn places(outcome: &Outcome, seen: &Observer) -> Vec<Place> {
     let parties = (0..outcome.accounts.len()).map(|i| Place::Party(i as u8));
-    let dealer = outcome.accounts.first().filter(|a| a.protocol.has_dealer());
+    let dealer = outcome.accounts.first().filter(|a| a.protocol.facts().has_dealer);
     let clients = seen.roles.all().map(|(_, place)| place).chain([seen.me]);
     let clients: BTreeSet<&Place> = clients.filter(|p| matches!(p, Place::Client(_))).collect();
     parties.chain(dealer.map(|_| Place::Dealer)).chain(clients.into_iter().cloned()).collect()
@@ -174,7 +174,6 @@ fn openings(plan: &Plan, outcome: &Outcome, family: &dyn Forecast) -> Openings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Protocol;
     use crate::report::Verification;
     use privet_family::Opening;
     use privet_plan::ir::{Output, PLAN_VERSION, Type};
@@ -214,7 +213,7 @@ mod tests {
         PartyRun {
             plan: "run".into(),
             at: None,
-            protocol: Protocol::Fss,
+            protocol: "fss".parse().unwrap(),
             security: Security::SemiHonest,
             checks: idle,
             online_s: 2.0 * seconds,
@@ -269,7 +268,7 @@ mod tests {
         let mut outcome = outcome();
         outcome.accounts.push(account(20, 0.5));
         for (i, a) in outcome.accounts.iter_mut().enumerate() {
-            (a.protocol, a.security) = (Protocol::Rep3, Security::Malicious);
+            (a.protocol, a.security) = ("rep3".parse().unwrap(), Security::Malicious);
             a.checks =
                 NodeStats { seconds: 0.25, sent_bytes: [5, 1, 50][i], rounds: 3, ..Default::default() };
         }

@@ -285,7 +285,7 @@ mod tests {
     fn written(format: u32, body: &[u8]) -> Vec<u8> {
         let (training, program) = (Id([1; 16]), hex(&[2; 32]));
         let version = Version { step: 7, trail: Id([3; 16]) };
-        let protocol = Protocol::Rep3;
+        let protocol = "rep3".parse().unwrap();
         let header = Header { format, protocol, program, training, version, party: 2, checkpoint_every: 7 };
         encode(&header, body).unwrap().to_vec()
     }
@@ -311,9 +311,10 @@ mod tests {
     fn files_of_others_are_refused_and_the_last_two_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let (id, program) = (Id([1; 16]), [2; 32]);
+        let named = |name: &str| name.parse().unwrap();
         let at = |step| Version { step, trail: Id([step as u8; 16]) };
         let of = |protocol, program: &[u8; 32], party| Checkpoints::new(dir.path(), protocol, program, party);
-        let mine = of(Protocol::Fss, &program, 1);
+        let mine = of(named("fss"), &program, 1);
         let mut previous = None;
         for step in [0, 5, 10] {
             mine.write(id, at(step), 5, &[step as u8], previous).unwrap();
@@ -327,12 +328,12 @@ mod tests {
         let other_trail = Version { trail: id, ..at(10) };
         assert!(mine.read(id, other_trail).err().unwrap().to_string().contains("replaced meanwhile"));
         for (other, says) in [
-            (of(Protocol::Rep3, &program, 1), "it is of protocol fss, not rep3"),
+            (of(named("rep3"), &program, 1), "it is of protocol fss, not rep3"),
             (
-                of(Protocol::Fss, &[4; 32], 1),
+                of(named("fss"), &[4; 32], 1),
                 "it is of program 020202020202, but this deployment runs 040404040404",
             ),
-            (of(Protocol::Fss, &program, 0), "it is party 1's, and this is party 0"),
+            (of(named("fss"), &program, 0), "it is party 1's, and this is party 0"),
         ] {
             let (found, refused) = other.list(id);
             assert!(found.is_empty() && refused.len() == 2);

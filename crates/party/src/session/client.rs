@@ -4,7 +4,7 @@ mod talk;
 
 use super::access::{Access, AccessError};
 use super::control::{Amount, At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear};
-use super::family::{Outside, ResultError, outside};
+use super::family::{Outside, ResultError};
 use super::links::Links;
 use super::outcome::Outcome;
 use super::owner::{OwnerError, Shared, encode, encode_all_states, owned, states};
@@ -74,7 +74,7 @@ pub struct Prepared {
 pub struct Client {
     links: Links,
     program: Arc<Program>,
-    family: Box<dyn Outside>,
+    family: &'static dyn Outside,
     /// To every party, in order.
     channels: Option<Vec<TcpChannel>>,
     /// The training that this client takes part in, and the step that its next one starts from.
@@ -84,7 +84,7 @@ pub struct Client {
 impl Client {
     /// For a deployment and its program; connects at the first request.
     pub fn new(links: Links, program: Arc<Program>) -> Client {
-        let family = outside(links.config.deployment.protocol);
+        let family = links.config.deployment.protocol.registered().outside;
         Client { links, program, family, channels: None, training: None }
     }
 
@@ -121,8 +121,8 @@ impl Client {
         }
     }
 
-    /// Have ready what `runs` runs of a plan use up: the dealer deals keys, and all parties store them. Where there is no
-    /// dealer, runs use up nothing, and the answer comes at once.
+    /// Have ready what `runs` runs of a plan use up: the dealer deals keys, and all parties store them. Where runs
+    /// use up nothing, the answer comes at once.
     ///
     /// With `checks` over 0 (at most 255) it deals so many sessions more, and the parties open and check all
     /// but one, chosen by a coin: a dealer that cheats in one is caught with probability

@@ -6,19 +6,18 @@
 use super::control::{Reply, Request, Status, Talk, TalkError, say};
 use super::door::{Door, Seat, await_request};
 use super::engine::{Engine, Served};
-use super::family::{Family, Fss, Rep3};
+use super::family::Family;
 use super::job::JobError;
 use super::links::Links;
 use super::order::Order;
 use super::peers::Peers;
 use super::threads::{Crew, Watch};
-use crate::config::{Place, Protocol};
-use crate::store::{Store, StoreError, in_full};
+use crate::config::Place;
+use crate::store::{StoreError, in_full};
 use privet_kernels::Device;
 use privet_net::{NetError, TcpChannel};
 use privet_plan::program::NamedPlan;
 use privet_plan::{Plan, Program};
-use privet_rep3::PartyId;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -89,33 +88,13 @@ pub fn serve(
         Place::Party(party) => party,
         ref other => return Err(ServeError::NotAParty(other.clone())),
     };
-    let links = Arc::new(links);
     log(&format!("device: {}", device.name()));
-    match links.config.deployment.protocol {
-        Protocol::Fss => {
-            let (bare, space) = (program.bare().is_some(), Fss::space(&links.config.node));
-            let family = |name: &str, plan| {
-                let dir = &links.config.node.store;
-                // Keys are of one plan: each has a store of its own, but the room is the party's.
-                let dir = if bare { dir.clone() } else { dir.join(name) };
-                let store = Store::open(&dir)?.within(space.clone());
-                Ok(Fss::new(me, links.clone(), plan, store, device.clone(), log.clone()))
-            };
-            let plans = served(&program, family)?;
-            serve_family(me, links, program, plans, log)
-        }
-        Protocol::Rep3 => {
-            let party = PartyId::new(me).ok_or(ServeError::NotAParty(Place::Party(me)))?;
-            let security = links.config.deployment.security;
-            let family = |_: &str, plan| Ok(Rep3::new(party, security, plan, device.clone(), log.clone()));
-            let plans = served(&program, family)?;
-            serve_family(me, links, program, plans, log)
-        }
-    }
+    let family = links.config.deployment.protocol.registered();
+    (family.serve)(me, Arc::new(links), program, device, log)
 }
 
 /// Every plan of the program with keys and sessions of its own.
-fn served<F>(
+pub(super) fn served<F>(
     program: &Program,
     mut family: impl FnMut(&str, Arc<Plan>) -> Result<F, StoreError>,
 ) -> Result<BTreeMap<String, Served<F>>, StoreError> {

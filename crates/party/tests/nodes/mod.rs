@@ -3,6 +3,7 @@
 
 pub mod learning;
 
+use privet_party::config::{Protocol, Security};
 use privet_party::tensors::{self, Tensors};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{FloatTensor, Program, decode_outputs, encode_inputs, encode_weights, interpret};
@@ -46,18 +47,43 @@ pub struct Family {
     pub security: &'static str,
     pub parties: &'static [&'static str],
     pub dealer: bool,
+    /// What runs use up, if anything.
+    pub uses_up: Option<&'static str>,
 }
 
-pub const FSS: Family =
-    Family { protocol: "fss", security: "semi-honest", parties: &["party0", "party1"], dealer: true };
+const NAMES: [&str; 5] = ["party0", "party1", "party2", "party3", "party4"];
+
+pub const FSS: Family = Family {
+    protocol: "fss",
+    security: "semi-honest",
+    parties: NAMES.split_at(2).0,
+    dealer: true,
+    uses_up: Some("keys"),
+};
 pub const REP3: Family = Family {
     protocol: "rep3",
     security: "malicious",
-    parties: &["party0", "party1", "party2"],
+    parties: NAMES.split_at(3).0,
     dealer: false,
+    uses_up: None,
 };
 pub const REP3_SEMI_HONEST: Family = Family { security: "semi-honest", ..REP3 };
-pub const FAMILIES: [Family; 3] = [FSS, REP3, REP3_SEMI_HONEST];
+
+/// Every family of the registry, against each kind of parties that it withstands: of three parties where it leaves that open.
+pub fn families() -> Vec<Family> {
+    let of = |protocol: Protocol| {
+        let facts = protocol.facts();
+        let n = 3.clamp(*facts.parties.start(), *facts.parties.end());
+        facts.withstands.iter().map(move |security| Family {
+            protocol: facts.name,
+            security: if *security == Security::Malicious { "malicious" } else { "semi-honest" },
+            parties: &NAMES[..n],
+            dealer: facts.has_dealer,
+            uses_up: facts.uses_up,
+        })
+    };
+    Protocol::all().flat_map(of).collect()
+}
 
 impl Family {
     /// All that serve.
@@ -67,7 +93,7 @@ impl Family {
 
     /// Arguments of `privet run` that have `runs` runs prepared, where runs use something up.
     pub fn prepare(self, runs: &'static str) -> &'static [&'static str] {
-        match (self.dealer, runs) {
+        match (self.uses_up.is_some(), runs) {
             (false, _) => &[],
             (true, "1") => &["--prepare", "1"],
             (true, _) => &["--prepare", "4"],
@@ -125,7 +151,8 @@ impl Nodes {
         };
         fs::write(nodes.dir.path().join("plan.json"), program.to_json()).unwrap();
         let mut init = Command::new(env!("CARGO_BIN_EXE_privet"));
-        init.args(["init", "--protocol", family.protocol, "--security", family.security]).args(more);
+        init.args(["init", "--protocol", family.protocol, "--security", family.security]);
+        init.args(["--parties", &family.parties.len().to_string()]).args(more);
         init.arg("--local").arg(nodes.path("")).arg("--plan").arg(nodes.dir.path().join("plan.json"));
         match weights {
             Some(weights) => {

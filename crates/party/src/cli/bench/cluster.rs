@@ -58,13 +58,13 @@ impl Cluster {
             return Err(failed("`privet init`", String::from_utf8_lossy(&init.stderr)));
         }
         let mut cluster = Cluster { dir: nodes, parties: Vec::new(), dealer: None, streaming: None };
-        for party in 0..setting.family.protocol.parties() {
+        for party in 0..setting.family.parties()? {
             let child = cluster.start_service(&exe, &format!("party{party}"), setting)?;
             cluster.parties.push(child);
         }
         if setting.stream {
             cluster.streaming = Some(cluster.start_service(&exe, "dealer", setting)?);
-        } else if setting.family.protocol.has_dealer() {
+        } else if setting.family.protocol.facts().has_dealer {
             cluster.dealer = Some(cluster.start_dealer(&exe, plan)?);
         }
         Ok(cluster)

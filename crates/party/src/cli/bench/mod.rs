@@ -6,9 +6,9 @@ mod kernel;
 mod stats;
 mod workload;
 
+use super::family::no_dealer;
 use super::{CliError, Family, Out, serve};
-use crate::config::Bytes;
-use crate::family::named;
+use crate::config::{Bytes, named};
 use crate::progress;
 use crate::report::{busiest, verification};
 use crate::session::client::{Client, ClientError};
@@ -108,8 +108,8 @@ struct Measured {
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let family = args.family.forecast()?;
-    if args.stream {
-        args.family.needs_dealer()?;
+    if args.stream && !args.family.protocol.facts().has_dealer {
+        return Err(no_dealer(args.family.protocol));
     }
     let choice = Choice {
         name: &args.workload,
@@ -165,6 +165,13 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
 
     // The first run is not counted: it warms up caches and connections.
     let mut dealt = cluster.deal()?;
+    // Parties that prepare without a dealer are asked to, run by run.
+    let among_parties = args.family.protocol.facts().needs_preparation() && dealt.is_none() && !args.stream;
+    let prepare = |client: &mut Client, cluster: &mut Cluster| match among_parties {
+        true => client.prepare(ONLY_PLAN, 1, 0).map(|p| Some(p.seconds)).map_err(|e| failed(e, cluster)),
+        false => Ok(None),
+    };
+    prepare(&mut client, &mut cluster)?;
     let idle_cpu = cluster.cpu_seconds();
     if args.stream {
         let first =
@@ -194,6 +201,7 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
             // Let the disk take what it will of the keys: "online" starts with keys at rest.
             settle();
         }
+        offline.extend(prepare(&mut client, &mut cluster)?);
         last = run(&mut client, &mut cluster)?;
         wall.push(last.wall_s);
         online.push(last.online_s());
@@ -292,7 +300,7 @@ fn figures(
 /// The kernels that a workload is made of, where the family uses them alone.
 fn kernels(args: &Args) -> Vec<kernel::Kernel> {
     let cores = crate::sys::cores();
-    if args.workload.starts_with("relu-") && args.family.protocol.has_dealer() {
+    if args.workload.starts_with("relu-") && args.family.protocol.registered().compares_by_kernel {
         return vec![kernel::comparisons(args.bits - 1, cores)];
     }
     match args.workload.strip_prefix("matmul-").and_then(|n| n.parse().ok()) {

@@ -3,7 +3,6 @@
 use super::{Findings, Patient};
 use crate::cli::certs;
 use crate::config::{Deployment, Node, Place, check_insecure};
-use crate::family::forecast;
 use crate::report::bytes;
 use crate::session::owner::roles;
 use crate::store::hex;
@@ -33,7 +32,7 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
         patient.program = program(deployment, findings);
         weights(&patient.node, deployment, findings);
     }
-    let family = patient.deployment.as_ref().map(|d| forecast(d.protocol, d.security));
+    let family = patient.deployment.as_ref().map(|d| d.protocol.forecast(&d.chosen()));
     let both = patient.program.as_ref().zip(family);
     let estimate = both.and_then(|(program, f)| {
         let of = |p: &NamedPlan| estimate(&p.plan, &*f, &Rates::default(), &Network::LAN);

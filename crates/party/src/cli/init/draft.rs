@@ -1,15 +1,10 @@
 use super::{Setting, refuse_unknown};
 use crate::cli::CliError;
 use crate::config::{Address, Card, Place, Protocol, parse_deployment};
+use privet_family::{Facts, Parameter};
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, value};
-
-/// What follows where there is a dealer.
-const DEALER: &str = "\n\
-    # Every party refuses keys of the dealer of which fewer sessions than this were opened and checked.\n\
-    # [fss]\n\
-    # min_checks = 4             # 0 when absent: keys need no check\n";
 
 /// A deployment file that may still lack places. Edits keep the operator's comments and order.
 #[derive(Debug)]
@@ -25,7 +20,8 @@ impl Draft {
             let cause = format!("`{}` cannot name a deployment", name.escape_debug());
             return Err(CliError::usage(cause, "use letters, digits, `-`, `_` and `.`"));
         }
-        let Setting { protocol, security, roles } = setting;
+        // How many parties there are, their tables will say.
+        let Setting { protocol, security, parties: _, roles } = setting;
         let roles: String =
             roles.all().map(|(role, place)| format!("{} = \"{place}\"\n", key(role))).collect();
         let text = format!(
@@ -45,10 +41,7 @@ impl Draft {
              connect = 30\n\
              step = 300\n\
              heartbeat = 5\n{}",
-            match protocol.has_dealer() {
-                true => DEALER,
-                false => "",
-            }
+            own_table(protocol.facts())
         );
         Ok(Draft { path: path.to_owned(), doc: parse(path, &text)? })
     }
@@ -62,7 +55,7 @@ impl Draft {
     /// Pin a place. A place that is pinned to another certificate is changed only with `replace`.
     pub fn add(&mut self, card: &Card, replace: bool) -> Result<(), CliError> {
         if let Some(protocol) = self.protocol() {
-            refuse_unknown(protocol, &card.place)?;
+            refuse_unknown(protocol, *protocol.facts().parties.end(), &card.place)?;
         }
         let table = self.table(&card.place)?;
         let fingerprint = card.fingerprint.to_string();
@@ -82,8 +75,7 @@ impl Draft {
 
     /// The protocol, if the file names one that this version runs.
     fn protocol(&self) -> Option<Protocol> {
-        let name = self.doc.get("protocol")?.as_str()?;
-        Protocol::ALL.into_iter().find(|p| p.to_string() == name)
+        self.doc.get("protocol")?.as_str()?.parse().ok()
     }
 
     /// Where a place is dialled, if the file says so already.
@@ -121,6 +113,18 @@ impl Draft {
         };
         child(parent, &key, false).ok_or_else(odd)
     }
+}
+
+/// What follows for a family with parameters: its table, each parameter at its default, all of it as comments.
+fn own_table(facts: &Facts) -> String {
+    let mut text = String::new();
+    for (i, Parameter { name, about, default, .. }) in facts.parameters.iter().enumerate() {
+        if i == 0 {
+            text += &format!("\n# [{}]\n", facts.name);
+        }
+        text += &format!("# {:<26} # {about}\n", format!("{name} = {default}"));
+    }
+    text
 }
 
 /// A role as a key of a table: one with a dot is quoted.

@@ -51,7 +51,7 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
         let weights = weights.as_deref().filter(|_| place == *setting.roles.model_owner());
         // The parties compute at the same time, a dealer before them.
         let threads = matches!(place, Place::Party(_));
-        let threads = threads.then(|| (sys::cores() / setting.protocol.parties()).max(1));
+        let threads = threads.then(|| (sys::cores() / setting.parties).max(1));
         write_new(&config, node_text(&place, "../deployment.toml", weights, threads).as_bytes())?;
         let address = port.as_ref().map(|(_, port)| Address { host: HOST.into(), port: *port });
         let fingerprint = identity.fingerprint();
@@ -87,7 +87,7 @@ fn places(args: &Args, setting: &Setting) -> Result<Vec<Place>, CliError> {
     let named = args.client.iter().cloned().map(Place::Client);
     let playing = setting.roles.all().map(|(_, place)| place.clone());
     let clients: BTreeSet<Place> = named.chain(playing).filter(|p| matches!(p, Place::Client(_))).collect();
-    let nodes = nodes(setting.protocol);
+    let nodes = nodes(setting.protocol, setting.parties);
     for place in &clients {
         let Place::Client(name) = place else { continue };
         if !Place::valid_name(name) || nodes.iter().any(|p| folder(p) == *name) {

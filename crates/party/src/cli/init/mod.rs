@@ -7,7 +7,8 @@ mod node;
 pub(super) use draft::Draft;
 
 use super::{CliError, Family, Out};
-use crate::config::{Address, Card, Place, Protocol, Roles, Security};
+use crate::config::{Address, Card, Place, Protocol, Roles, Security, against_rules};
+use privet_family::Chosen;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,8 @@ pub struct Args {
 pub(super) struct Setting {
     pub protocol: Protocol,
     pub security: Security,
+    /// How many parties compute.
+    pub parties: usize,
     pub roles: Roles,
 }
 
@@ -87,13 +90,17 @@ impl Args {
             let (role, place) = text.split_once('=').ok_or("write ROLE=PLACE".to_owned()).map_err(unclear)?;
             roles = roles.with(role, place.parse().map_err(unclear)?).map_err(unclear)?;
         }
-        let setting = Setting { protocol: self.family.protocol, security: self.family.security()?, roles };
-        for (_, place) in setting.roles.all() {
+        let Chosen { security, parties, .. } = self.family.chosen()?;
+        let setting = Setting { protocol: self.family.protocol, security, parties, roles };
+        for (role, place) in setting.roles.all() {
             if *place == Place::Dealer {
                 let cause = "the dealer knows every mask, so it must not own data or see results";
                 return Err(CliError::usage(cause, "give the role to a party or to a client"));
             }
-            refuse_unknown(setting.protocol, place)?;
+            refuse_unknown(setting.protocol, setting.parties, place)?;
+            if let Some((problem, remedy)) = against_rules(setting.protocol.facts().rules, role, place) {
+                return Err(CliError::usage(format!("{role}: {problem}"), remedy));
+            }
         }
         Ok(setting)
     }
@@ -104,20 +111,25 @@ fn unclear(cause: String) -> CliError {
 }
 
 /// The places that a protocol's deployments have beside clients.
-fn nodes(protocol: Protocol) -> Vec<Place> {
-    let parties = (0..protocol.parties()).map(|i| Place::Party(i as u8));
-    parties.chain(protocol.has_dealer().then_some(Place::Dealer)).collect()
+fn nodes(protocol: Protocol, parties: usize) -> Vec<Place> {
+    let parties = (0..parties).map(|i| Place::Party(i as u8));
+    parties.chain(protocol.facts().has_dealer.then_some(Place::Dealer)).collect()
 }
 
 /// Refuse a party or dealer that the protocol does not have.
-fn refuse_unknown(protocol: Protocol, place: &Place) -> Result<(), CliError> {
-    let nodes = nodes(protocol);
+fn refuse_unknown(protocol: Protocol, parties: usize, place: &Place) -> Result<(), CliError> {
+    let nodes = nodes(protocol, parties);
     if matches!(place, Place::Client(_)) || nodes.contains(place) {
         return Ok(());
     }
     let names: Vec<String> = nodes.iter().map(Place::to_string).collect();
     let cause = format!("protocol {protocol} has no {place}");
-    let remedy = format!("it has {} and clients; `--protocol` chooses another protocol", names.join(", "));
+    let more = match protocol.facts().parties.end() {
+        &most if most > parties => format!("`--parties` makes it up to {most} parties, "),
+        _ => String::new(),
+    };
+    let remedy =
+        format!("it has {} and clients; {more}`--protocol` chooses another protocol", names.join(", "));
     Err(CliError::usage(cause, remedy))
 }
 

@@ -15,7 +15,7 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
         _ => {}
     }
     let setting = args.setting()?;
-    refuse_unknown(setting.protocol, me)?;
+    refuse_unknown(setting.protocol, setting.parties, me)?;
     let dir = &args.dir;
     refuse_existing(dir)?;
     private_dir(dir)?;

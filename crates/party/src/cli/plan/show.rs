@@ -1,6 +1,6 @@
 use super::{hash_text, op_name};
 use crate::cli::{CliError, Out};
-use crate::family::all;
+use crate::registry::forecasts;
 use privet_plan::ir::{Op, Type};
 use privet_plan::{Plan, admit, ops};
 use serde::Serialize;
@@ -98,7 +98,7 @@ pub(super) fn of(plan: &Plan) -> Shown {
 
 /// What each family says that refuses the plan, once.
 fn refused(plan: &Plan) -> Vec<String> {
-    let all = all().into_iter().filter_map(|family| admit(plan, &plan.name, &*family).err());
+    let all = forecasts().filter_map(|family| admit(plan, &plan.name, &*family).err());
     let mut texts: Vec<String> = all.map(|refused| refused.to_string()).collect();
     texts.dedup();
     texts

@@ -1,15 +1,17 @@
 //! What a protocol family has to bring to be served: the party's side ([`Family`]), and the side of those who own
 //! tensors or receive results ([`Outside`]). The service, orders, requests and reports are the same for all families.
 
+#[cfg(feature = "clear")]
+#[path = "../../../../../tests/clear/mod.rs"]
+pub(crate) mod clear;
 pub mod fss;
-mod rep3;
+pub(crate) mod rep3;
 
 use super::control::{Id, KeyStream};
 use super::job::JobError;
 use super::order::Preparation;
 use super::owner::{OwnerError, Piece, Shared};
 use super::peers::Others;
-use crate::config::Protocol;
 use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, TcpChannel};
 use privet_plan::Program;
@@ -18,11 +20,8 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-pub(super) use fss::Fss;
-pub(super) use rep3::Rep3;
-
 /// Encoded tensors by name, in the rings of their nodes.
-pub(super) type Encoded = BTreeMap<String, Vec<u64>>;
+pub(crate) type Encoded = BTreeMap<String, Vec<u64>>;
 
 /// A party's shares of a program's states, by name.
 pub(super) trait Held: Clone + Default + Send + 'static {
@@ -155,7 +154,7 @@ pub struct ResultError {
 }
 
 /// A family as seen by those who own tensors or receive results.
-pub(super) trait Outside: Send + Sync {
+pub(crate) trait Outside: Send + Sync {
     /// Share tensors of a kind with all parties, in order on `channels`.
     fn share(
         &self,
@@ -168,12 +167,4 @@ pub(super) trait Outside: Send + Sync {
     fn result_bytes(&self, ty: &Type) -> usize;
     /// The output, from what all parties sent, in order.
     fn combine(&self, name: &str, ty: &Type, sent: &[Vec<u8>]) -> Result<Vec<u64>, ResultError>;
-}
-
-/// The side of owners and receivers.
-pub(super) fn outside(protocol: Protocol) -> Box<dyn Outside> {
-    match protocol {
-        Protocol::Fss => Box::new(fss::FssOutside),
-        Protocol::Rep3 => Box::new(rep3::Rep3Outside),
-    }
 }

@@ -9,9 +9,11 @@ pub mod keys;
 mod known;
 pub mod messages;
 mod owner;
+mod registered;
 mod stream;
 
-pub(super) use owner::FssOutside;
+use owner::FssOutside;
+pub(crate) use registered::REGISTERED;
 
 use super::{Encoded, Family, Given, Held, Ran};
 use crate::config::{Node, Place};
@@ -32,7 +34,7 @@ use messages::DealRequest;
 use owner::{granted_seeds, mask_each, mask_seeds};
 use privet_family::NodeStats;
 use privet_fss::{
-    Eval, EvalError, Evaluator, MaskedWeights, PartyId, PartySeed, Secret, States, expand_state,
+    Eval, EvalError, Evaluator, MIN_CHECKS, MaskedWeights, PartyId, PartySeed, Secret, States, expand_state,
 };
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
@@ -203,7 +205,7 @@ impl Fss {
 
     /// Checks that the deployment demands of all keys.
     fn least_checks(&self) -> u64 {
-        self.links.config.deployment.min_checks
+        self.links.config.deployment.parameters.get(&MIN_CHECKS)
     }
 
     /// Sessions that nobody began and whose checks suffice.

@@ -2,8 +2,10 @@
 //! keep them in memory alone, and derive those of each run from its number, which is always the next.
 
 mod owner;
+mod registered;
 
-pub(super) use owner::Rep3Outside;
+use owner::Rep3Outside;
+pub(crate) use registered::REGISTERED;
 
 use super::{Encoded, Family, Given, Held, Ran};
 use crate::config::Security;

@@ -18,7 +18,7 @@ use privet_prg::Seed;
 use std::sync::Arc;
 use thiserror::Error;
 
-pub use crate::config::MAX_CHECKS;
+pub use privet_fss::MAX_CHECKS;
 
 /// Why checked keys were not accepted. After any of these all sessions of the deal are burnt.
 #[derive(Debug, Error)]
