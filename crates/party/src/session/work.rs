@@ -97,13 +97,15 @@ pub struct Work<'a> {
     signed: Instant,
     /// Those that finished the part that all are at.
     done: BTreeSet<u8>,
+    /// Between two parts of the work: parties send each other the family's messages, which are not to be mixed with words.
+    talking: bool,
 }
 
 impl<'a> Work<'a> {
     /// With connections for this preparation alone.
     pub(super) fn new(others: &'a mut Others, progress: Progress, patience: Duration) -> Work<'a> {
         others.all().for_each(|(_, channel)| progress.count(channel));
-        Work { others, progress, patience, signed: Instant::now(), done: BTreeSet::new() }
+        Work { others, progress, patience, signed: Instant::now(), done: BTreeSet::new(), talking: false }
     }
 
     /// The connection to another party, between two parts of the work ([`Work::all_done`]).
@@ -111,9 +113,14 @@ impl<'a> Work<'a> {
         self.others.to(party)
     }
 
+    /// The next part of the work begins, in which parties have nothing to say to each other but that they are at it.
+    pub fn resume(&mut self) {
+        self.talking = false;
+    }
+
     /// This party got further: the others hear of it now and then.
     pub fn sign(&mut self) -> Result<(), NetError> {
-        if self.signed.elapsed() < SIGNS.min(self.patience / 4) {
+        if self.talking || self.signed.elapsed() < SIGNS.min(self.patience / 4) {
             return Ok(());
         }
         self.signed = Instant::now();
@@ -146,6 +153,10 @@ impl<'a> Work<'a> {
 
     /// Wait until `source` has something to read, or has ended.
     fn await_source(&mut self, source: &mut TcpChannel, step: &Step) -> Result<(), NetError> {
+        if self.talking {
+            // What the others send now is not for here. The source has the same patience.
+            return Ok(());
+        }
         let deadline = Instant::now() + self.patience;
         let parties = self.others.parties();
         loop {
@@ -164,7 +175,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Wait until all others have finished the part of the work that this party has finished.
+    /// Wait until all others have finished the part of the work that this party has finished. After it the parties may talk,
+    /// until [`Work::resume`].
     pub fn all_done(&mut self) -> Result<(), NetError> {
         self.say(DONE)?;
         // A party that waits for a silent dealer is to give up, and to name it, before others give up that party.
@@ -190,6 +202,7 @@ impl<'a> Work<'a> {
             }
         }
         self.done.clear();
+        self.talking = true;
         Ok(())
     }
 

@@ -269,8 +269,9 @@ impl Family for Fss {
 
     fn runs_left(&self) -> Option<usize> {
         let open = self.open.as_ref()?.id;
-        let stored = self.store().records(&open.0).map_or(0, |r| r.len());
-        Some(stored + self.stream_of(open).map_or(0, |s| s.to_come() as usize))
+        // In this order: a record that comes in between is counted twice, and not missed.
+        let to_come = self.stream_of(open).map_or(0, |s| s.to_come() as usize);
+        Some(to_come + self.store().records(&open.0).map_or(0, |r| r.len()))
     }
 
     fn key_stream(&self) -> Option<KeyStream> {
@@ -309,9 +310,10 @@ impl Family for Fss {
 
     fn next_run(&self) -> Result<u64, JobError> {
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+        // Before the store is asked: a record that comes in between is in either.
+        let coming = self.stream_of(open.id).and_then(Stream::next);
         let stored = self.store().records(&open.id.0)?.first().copied();
-        let coming = || self.stream_of(open.id).and_then(Stream::next);
-        Ok(stored.or_else(coming).ok_or_else(|| self.no_keys())?)
+        Ok(stored.or(coming).ok_or_else(|| self.no_keys())?)
     }
 
     fn session_to_extend(&self, checks: u64) -> Option<Id> {

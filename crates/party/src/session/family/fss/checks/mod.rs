@@ -105,6 +105,7 @@ impl Company for Both<'_, '_> {
     }
 
     fn worked(&mut self) {
+        self.dealer.work.resume();
         // Where the other party is gone, the next wait for it says so.
         let _ = self.dealer.work.sign();
     }
