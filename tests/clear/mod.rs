@@ -4,6 +4,7 @@
 //! a release.
 
 mod facts;
+mod prepare;
 mod protocol;
 mod registered;
 
@@ -16,8 +17,9 @@ use crate::session::order::Preparation;
 use crate::session::owner::{OwnerError, Piece, Shared, granted, states as states_of};
 use crate::session::party::Log;
 use crate::session::peers::Others;
-use crate::store::format::{FormatError, Header, RecordId, RecordWriter};
-use crate::store::{ClaimedRecord, SessionFile, SessionId, Store, StoreError};
+use crate::store::format::{FormatError, RecordId};
+use crate::store::{ClaimedRecord, SessionId, Store, StoreError};
+use prepare::Maker;
 use privet_family::NodeStats;
 use privet_net::{Channel, TcpChannel};
 use privet_plan::ir::Type;
@@ -95,47 +97,6 @@ impl Clear {
     fn session(&self, session: Id) -> SessionId {
         SessionId { session: session.0, party: self.me, plan: self.plan_hash }
     }
-
-    /// What the store keeps of a session. A family with secrets would keep a seed here.
-    fn file(&self, session: Id) -> SessionFile {
-        let own = blake3::hash(&[&session.0[..], &[self.me]].concat());
-        SessionFile {
-            id: self.session(session),
-            checks: 0,
-            keys: Zeroizing::new(own.as_bytes()[..16].to_vec()),
-        }
-    }
-
-    /// The numbers of so many further records, above all that any party has seen.
-    fn further(&mut self, session: Id, runs: u64, others: &mut Others) -> Result<Vec<u64>, JobError> {
-        let open = self.open.as_mut().filter(|open| open.id == session).ok_or(JobError::NotOpen)?;
-        let theirs = exchange(others, open.next.to_le_bytes().to_vec(), 8)?;
-        let numbers = theirs.iter().map(|b| u64::from_le_bytes(b.first_chunk().copied().unwrap_or_default()));
-        let first = numbers.fold(open.next, u64::max);
-        open.next = first.saturating_add(runs);
-        Ok((first..open.next).collect())
-    }
-
-    /// Make record `index`: every party draws a seed and tells it to all; the coins of the run are all of them together.
-    fn make(&self, session: Id, index: u64, others: &mut Others) -> Result<u64, JobError> {
-        let own = Seed::random();
-        let mut seeds: BTreeMap<u8, Vec<u8>> =
-            others.parties().into_iter().zip(exchange(others, own.expose().to_vec(), 16)?).collect();
-        seeds.insert(self.me, own.expose().to_vec());
-        let all: Vec<u8> = seeds.into_values().flatten().collect();
-        let mut set = [0; 16];
-        set.copy_from_slice(&blake3::hash(&all).as_bytes()[..16]);
-        let header = Header { id: self.session(session).record(index), set, seed: own };
-        let file =
-            self.store.shelf().and_then(|shelf| shelf.record(&session.0, index)).map_err(ClearError::from)?;
-        let written = RecordWriter::new(file, &header).and_then(|mut w| {
-            w.frame(&all)?;
-            w.finish()
-        });
-        let file = written.map_err(|e| ClearError::Record(e.into()))?;
-        file.commit().map_err(ClearError::from)?;
-        Ok(all.len() as u64)
-    }
 }
 
 /// Send the same to all other parties, and receive as much from each, in the order of their numbers.
@@ -148,6 +109,7 @@ fn exchange(others: &mut Others, payload: Vec<u8>, len: usize) -> Result<Vec<Vec
 impl Family for Clear {
     type Tensors = Shares;
     type States = States;
+    type Preparer = Maker;
 
     fn prepared(&self) -> usize {
         self.store.fresh_sessions(&self.plan_hash).map_or(0, |s| s.len())
@@ -208,22 +170,16 @@ impl Family for Clear {
         Ok(())
     }
 
-    fn prepare(&mut self, what: &Preparation, others: &mut Others) -> Result<u64, JobError> {
-        let runs = what.amount.runs;
-        let session = what.session.unwrap_or(what.deal);
-        let shelf = self.store.shelf().map_err(ClearError::from)?;
-        let indices = match what.session {
-            None => {
-                shelf.new_session(&self.file(session), runs).map_err(ClearError::from)?;
-                (0..runs).collect()
-            }
-            Some(_) => {
-                let indices = self.further(session, runs, others)?;
-                shelf.further_records(&self.file(session), &indices).map_err(ClearError::from)?;
-                indices
-            }
-        };
-        indices.into_iter().map(|index| self.make(session, index, others)).sum()
+    fn preparer(&mut self, what: &Preparation) -> Result<Maker, JobError> {
+        Maker::new(self, what)
+    }
+
+    fn preparation_ended(&mut self, _: &Preparation, made: Option<(Id, u64)>) {
+        if let (Some((session, next)), Some(open)) = (made, &mut self.open)
+            && open.id == session
+        {
+            open.next = next;
+        }
     }
 
     fn begin(&mut self, session: Id, _: &mut Others) -> Result<(), JobError> {

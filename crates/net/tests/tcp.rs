@@ -323,3 +323,23 @@ fn a_peer_that_takes_nothing_in_is_given_up_as_well() {
     let error = (0..20).find_map(|i| a.send(&step(i), vec![1; PART]).err()).expect("queues are bounded");
     assert!(matches!(error, NetError::Stuck { .. }), "{error}");
 }
+
+#[test]
+fn leaving_a_live_peer_that_takes_nothing_in_is_bounded() {
+    for encrypted in [true, false] {
+        let options = || Options { heartbeat: Duration::from_millis(50), ..Options::default() };
+        let (mut a, b) = connect_with(encrypted, [options(), options()]);
+        a.set_patience(Some(Duration::from_secs(1)));
+        // More than the queues of both sides and the sockets hold, and less than what `send` waits for.
+        for _ in 0..100 {
+            a.send(&step(1), vec![1; 1 << 20]).unwrap();
+        }
+        let (left, heard) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            drop(a);
+            let _ = left.send(());
+        });
+        heard.recv_timeout(Duration::from_secs(60)).expect("it waits for ever");
+        drop(b);
+    }
+}

@@ -214,6 +214,11 @@ impl Store {
         Ok(())
     }
 
+    /// Remove what came for sessions that were begun and have ended, all but `held`, which is open in this process.
+    pub fn clear_ended(&self, held: Option<&SessionName>) -> Result<(), StoreError> {
+        self.sessions()?.iter().filter(|s| Some(*s) != held).try_for_each(|s| self.drop_session(s))
+    }
+
     /// Remove sessions that were begun, and records that were cut off.
     fn clear_unusable(&self) -> Result<(), StoreError> {
         for session in self.sessions()? {

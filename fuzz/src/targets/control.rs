@@ -2,7 +2,7 @@
 
 use crate::Target;
 use privet_party::report::{self, RunReport};
-use privet_party::session::control::{Amount, At, Id, PlanStatus, Reply, Request, Status};
+use privet_party::session::control::{Amount, At, Id, PlanStatus, Preparing, Reply, Request, Status};
 use privet_party::session::family::fss::messages::{DealReply, DealRequest};
 use privet_party::session::order::{Consent, Go, Order, Preparation, Start, Version};
 use serde_json::{from_slice, to_vec};
@@ -58,7 +58,9 @@ fn control_seeds() -> Vec<Vec<u8>> {
     let id = Id([7; 16]);
     let plan = || "train".to_owned();
     let at = At { training: id, step: 3 };
-    let plans = [(plan(), PlanStatus { sessions: 1, open: true, runs_left: Some(2), stream: None })].into();
+    let preparing = Some(Preparing { came: 1, to_come: 2, bytes: 3, seconds: 0.5 });
+    let status = PlanStatus { sessions: 1, open: true, runs_left: Some(2), stream: None, preparing };
+    let plans = [(plan(), status)].into();
     let reply = Reply::Status(Status { plans, training: Some(at), peers: true });
     let from = Some(Start { training: id, version: Version { step: 3, trail: id } });
     let amount = Amount { runs: 2, checks: 1, stream: true };

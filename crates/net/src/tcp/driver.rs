@@ -48,6 +48,8 @@ pub(super) struct Driver {
     queued: usize,
     /// The goodbye is on its way.
     leaving: bool,
+    /// While parting: what the peer has not taken in yet, and until when it must have taken in more.
+    parting: Option<(u64, Instant)>,
     nap: Duration,
     last_sent: Instant,
     last_received: Instant,
@@ -85,6 +87,7 @@ impl Driver {
             phase: 0,
             queued: 0,
             leaving: false,
+            parting: None,
             nap: Duration::ZERO,
             last_sent: now,
             last_received: now,
@@ -124,6 +127,7 @@ impl Driver {
             if written.is_err() {
                 return Err(self.lost());
             }
+            self.check_parting()?;
             let (read, timeout) = self.plan_wait();
             let write = self.wire.pending();
             let ready = poll::wait(&self.socket, read, write, &self.shared.waker, timeout)
@@ -237,7 +241,8 @@ impl Driver {
         let silence = read.then_some(self.last_received + self.silence);
         let heartbeat = self.may_beat().then_some(self.last_sent + self.heartbeat);
         let release = self.release.filter(|_| self.queued < HIGH_WATER);
-        let wake = [silence, heartbeat, release].into_iter().flatten().min();
+        let parting = self.parting.map(|(_, due)| due);
+        let wake = [silence, heartbeat, release, parting].into_iter().flatten().min();
         (read, wake.map_or(LONG, |at| at.saturating_duration_since(Instant::now())))
     }
 
@@ -326,6 +331,31 @@ impl Driver {
     /// A heartbeat is a sign of life where there is no other, and nothing follows a goodbye.
     fn may_beat(&self) -> bool {
         !self.wire.pending() && !self.leaving
+    }
+
+    /// Gives a peer up that takes nothing in while this side says goodbye: nobody may be kept by it who has nothing more to
+    /// do with it.
+    fn check_parting(&mut self) -> Result<(), NetError> {
+        let (patience, unsent) = {
+            let state = self.shared.lock();
+            match state.farewell {
+                Some(Farewell::Bye) => (state.parting, state.outbound_bytes),
+                _ => return Ok(()),
+            }
+        };
+        let left = (unsent + self.queued) as u64 + poll::unacknowledged(&self.socket) as u64;
+        let now = Instant::now();
+        match self.parting {
+            Some((before, due)) if before == left && now >= due => {
+                let (peer, step) = (self.names.peer.clone(), "goodbye".to_owned());
+                Err(NetError::Stuck { peer, step, seconds: patience.as_secs() })
+            }
+            Some((before, _)) if before == left => Ok(()),
+            _ => {
+                self.parting = Some((left, now + patience));
+                Ok(())
+            }
+        }
     }
 
     /// Whether the protocol waits for the peer and nothing is on its way to it.

@@ -28,6 +28,8 @@ pub(super) const FIXED_COST: usize = 512;
 /// Bytes of a message for which a receiver, or a sender that waits for room, has its patience once more. With 300 s it is
 /// 28 kB/s, a small part of the slowest link that anybody would use.
 const PATIENCE_BYTES: u64 = 8 << 20;
+/// How long a goodbye waits for a peer that takes nothing in, where the link has no patience of its own.
+const PARTING: Duration = Duration::from_secs(10);
 /// Payload buffers kept for reuse.
 const SPARE_BUFFERS: usize = 8;
 
@@ -51,6 +53,8 @@ pub(super) struct State {
     /// Final; set once, by whichever side notices first.
     pub failure: Option<NetError>,
     pub farewell: Option<Farewell>,
+    /// How long a goodbye waits for a peer that takes nothing in.
+    pub parting: Duration,
     /// The protocol waits in `next` with nothing to take.
     pub receiving: bool,
     sending: bool,
@@ -238,6 +242,7 @@ impl SocketLink {
     fn finish(&mut self, farewell: Farewell, error: Option<NetError>) {
         {
             let mut state = self.shared.lock();
+            state.parting = self.patience.unwrap_or(PARTING);
             state.farewell.get_or_insert(farewell);
             if let Some(error) = error {
                 state.failure.get_or_insert(error);
@@ -320,7 +325,8 @@ impl Link for SocketLink {
     }
 }
 
-/// Sends what is queued and says goodbye, waiting as long as the peer is alive and takes it in.
+/// Sends what is queued and says goodbye, waiting as long as the peer takes it in. A peer that is alive and takes nothing
+/// in is waited for no longer than the link's patience, or ten seconds where it has none.
 impl Drop for SocketLink {
     fn drop(&mut self) {
         if std::thread::panicking() {

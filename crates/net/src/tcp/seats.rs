@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Connections of one place to one listener, at most. A node needs one a purpose, a few clients of one place as many more;
 /// each may cost the memory of its queues (`link`).
-pub const CONNECTIONS: usize = 16;
+pub const CONNECTIONS: usize = 20;
 
 /// The connections of each place.
 #[derive(Debug, Default)]

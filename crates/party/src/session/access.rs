@@ -61,7 +61,7 @@ impl AccessError {
 pub fn admits(me: u8, place: &Place, purpose: Purpose) -> Result<(), &'static str> {
     match (place, purpose) {
         // Of two parties the one of the higher number dials.
-        (Place::Party(party), Purpose::Parties) if *party > me => Ok(()),
+        (Place::Party(party), Purpose::Parties | Purpose::Preparation) if *party > me => Ok(()),
         (Place::Party(_) | Place::Client(_), Purpose::Client) => Ok(()),
         (_, Purpose::Doctor) => Ok(()),
         (Place::Dealer, Purpose::Client) => {

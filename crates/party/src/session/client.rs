@@ -68,6 +68,12 @@ pub struct Prepared {
     pub seconds: f64,
     /// Bytes of keys, of the party with the most; 0 where runs use up nothing.
     pub key_bytes: u64,
+    /// Bytes that a party sent for it, of the one with the most.
+    pub sent_bytes: u64,
+    /// Bytes that a party received for it, of the one with the most.
+    pub received_bytes: u64,
+    /// Rounds of a party, of the one with the most.
+    pub rounds: u64,
 }
 
 /// A client of a deployment.
@@ -144,12 +150,18 @@ impl Client {
     fn ask_for_keys(&mut self, plan: &str, amount: Amount) -> Result<Prepared, ClientError> {
         self.request(&Request::Prepare { id: Id::fresh(), plan: plan.to_owned(), amount })?;
         let all = self.hear_all(|c| match hear(c, Talk::Reply)? {
-            Reply::Prepared { seconds, key_bytes } => Ok(Prepared { seconds, key_bytes }),
+            Reply::Prepared { seconds, key_bytes, sent_bytes, received_bytes, rounds } => {
+                Ok(Prepared { seconds, key_bytes, sent_bytes, received_bytes, rounds })
+            }
             other => Err(unexpected(c, other)),
         })?;
+        let most = |of: fn(&Prepared) -> u64| all.iter().map(of).max().unwrap_or(0);
         Ok(Prepared {
             seconds: all.iter().map(|p| p.seconds).fold(0.0, f64::max),
-            key_bytes: all.iter().map(|p| p.key_bytes).max().unwrap_or(0),
+            key_bytes: most(|p| p.key_bytes),
+            sent_bytes: most(|p| p.sent_bytes),
+            received_bytes: most(|p| p.received_bytes),
+            rounds: most(|p| p.rounds),
         })
     }
 

@@ -41,6 +41,8 @@ pub enum Talk {
     Open,
     /// What a party found in the opened sessions.
     Verdict,
+    /// Between parties that prepare: that this one is at work, or has finished a part of it.
+    Work,
 }
 
 impl Talk {
@@ -59,6 +61,7 @@ impl Talk {
             Talk::Coin => "coin toss",
             Talk::Open => "opened sessions",
             Talk::Verdict => "verdict on the opened sessions",
+            Talk::Work => "word of a preparation",
         };
         Step::new(self as u32, name)
     }
@@ -295,12 +298,18 @@ impl Request {
 pub enum Reply {
     /// To [`Request::Status`].
     Status(Status),
-    /// To [`Request::Prepare`], when everything is there, or the first run's part of a stream.
+    /// To [`Request::Prepare`], when everything is there at all parties, or the first run's part of a stream.
     Prepared {
         /// Seconds that it took.
         seconds: f64,
         /// Bytes of keys this party got; 0 where runs use up nothing.
         key_bytes: u64,
+        /// Bytes that this party sent for it, to all others and the dealer.
+        sent_bytes: u64,
+        /// Bytes that it received for it, keys among them.
+        received_bytes: u64,
+        /// Rounds: how often it waited for somebody after it had sent something, over all connections.
+        rounds: u64,
     },
     /// The parties agreed to the request: the client may send the tensors that it owns.
     Share {
@@ -357,6 +366,20 @@ pub struct KeyStream {
     pub failure: Option<String>,
 }
 
+/// A preparation under way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preparing {
+    /// Records that came; one is for one run, or a part of a check.
+    pub came: u64,
+    /// Records that are to come before it is done.
+    pub to_come: u64,
+    /// Bytes of keys that came, those of a record that is not complete among them.
+    pub bytes: u64,
+    /// Seconds since it began.
+    pub seconds: f64,
+}
+
 /// How things stand with one plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -370,6 +393,8 @@ pub struct PlanStatus {
     /// How the last preparation as a stream goes on.
     #[serde(default)]
     pub stream: Option<KeyStream>,
+    /// The preparation under way.
+    pub preparing: Option<Preparing>,
 }
 
 impl Status {

@@ -7,7 +7,9 @@
 use super::access::admits;
 use super::control::{Request, Talk, TalkError, hear_up_to};
 use super::links::{Links, Purpose};
+use super::meetings::Meetings;
 use super::party::{Caller, Event, Log};
+use super::preparing::MOST_PREPARATIONS;
 use super::threads::aside;
 use crate::config::Place;
 use privet_net::tcp::Incoming;
@@ -25,6 +27,9 @@ pub const CLIENT_CONNECTIONS: usize = 12;
 /// Connections of one party that the service has not taken in yet. A party needs one, and dials again only where it found
 /// the one before dead.
 pub const PEER_CONNECTIONS: usize = 2;
+
+/// Connections of one party for preparations: as many as are under way at a time, and one whose preparation ends.
+pub const PREPARATION_CONNECTIONS: usize = MOST_PREPARATIONS + 1;
 
 /// Calls of one place's `privet doctor` that are answered at a time.
 pub const DOCTORS: usize = 2;
@@ -79,6 +84,7 @@ fn most(purpose: Purpose) -> usize {
         Purpose::Client => CLIENT_CONNECTIONS,
         Purpose::Parties => PEER_CONNECTIONS,
         Purpose::Doctor => DOCTORS,
+        Purpose::Preparation => PREPARATION_CONNECTIONS,
         // A party serves none.
         Purpose::Keys => 0,
     }
@@ -91,12 +97,13 @@ pub(super) struct Door {
     links: Arc<Links>,
     seats: Seats,
     events: Sender<Event>,
+    meetings: Meetings,
     log: Log,
 }
 
 impl Door {
-    pub fn new(me: u8, links: Arc<Links>, events: Sender<Event>, log: Log) -> Door {
-        Door { me, links, seats: Seats::default(), events, log }
+    pub fn new(me: u8, links: Arc<Links>, events: Sender<Event>, meetings: Meetings, log: Log) -> Door {
+        Door { me, links, seats: Seats::default(), events, meetings, log }
     }
 
     /// Take calls for ever.
@@ -146,6 +153,10 @@ impl Door {
         match (place, purpose) {
             (Place::Party(party), Purpose::Parties) => {
                 let _ = self.events.send(Event::Peer(party, Box::new(channel), seat));
+            }
+            (Place::Party(party), Purpose::Preparation) => {
+                let patience = self.links.config.deployment.timeouts.connect;
+                self.meetings.bring(party, channel, seat, patience)?;
             }
             (place, _) => await_request(channel, place, seat, self.events.clone(), &self.log),
         }

@@ -78,7 +78,11 @@ impl<F: Family> Service<F> {
         let callers = order.well_formed().map_err(JobError::Malformed).and_then(|()| self.callers_of(order));
         let (callers, consent) = match callers {
             Ok(callers) => {
-                let consent = self.engine.consent(order, &callers);
+                let turn = match order {
+                    Order::Prepare { plan, .. } => self.await_turn(plan),
+                    _ => Ok(()),
+                };
+                let consent = turn.and_then(|()| self.engine.consent(order, &callers));
                 (callers, consent)
             }
             Err(e) => (Vec::new(), Err(e)),
@@ -139,19 +143,16 @@ impl<F: Family> Service<F> {
         &mut self,
         leader: TcpChannel,
         order: &Order,
-        callers: &mut [Caller],
+        callers: &mut Vec<Caller>,
     ) -> Result<(), JobError> {
-        let mut others = match self.meet(leader, order) {
+        let others = match self.meet(leader, order) {
             Ok(others) => others,
             Err(e) => {
                 self.engine.called_off();
                 return Err(e);
             }
         };
-        let patience = self.step_patience();
-        callers.iter_mut().for_each(|c| c.channel.set_patience(Some(patience)));
-        let result = self.engine.execute(order, callers, &mut others);
-        self.peers.keep(others, &result);
+        let result = self.carry_on(order, callers, others);
         // The connection to party 0 waits for the next order by itself.
         self.leader = self.peers.take(0);
         result
@@ -172,7 +173,7 @@ impl<F: Family> Service<F> {
                 }
             };
         }
-        Ok(Others::new(channels, self.patience_for(order)))
+        Ok(Others::new(channels, self.step_patience()))
     }
 
     /// A connection that turns out dead is replaced, once: nothing that depends on secrets has been sent by then.

@@ -55,6 +55,17 @@ pub enum JobError {
     /// What party 0 said when another party declined.
     #[error("the job was called off: {0}")]
     CalledOff(String),
+    /// The thread of a preparation has panicked.
+    #[error(
+        "the preparation's thread panicked, as the party's log says: report this as a bug, then prepare again"
+    )]
+    PreparationPanicked,
+    /// Party 0 ordered a preparation before the last one had ended here.
+    #[error("party {party} is still busy with the last preparation: ask again when it has ended")]
+    StillPreparing {
+        /// Which.
+        party: u8,
+    },
     /// Another party is away.
     #[error("party {party} is not connected (waited {seconds} s): start it, and see `privet doctor`")]
     NoPeer {

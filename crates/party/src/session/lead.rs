@@ -36,9 +36,11 @@ impl<F: Family> Service<F> {
             // Whoever may not ask for it is told so by the engine, as a caller for itself.
             .map(|c| access.callers(&c.place, &c.request).unwrap_or_else(|_| vec![c.place.clone()]))
             .collect();
-        let alone = |i: &usize| needed[*i] == [self.pending[*i].place.clone()];
-        let picked = (0..needed.len()).find(alone).map(|i| vec![i]);
-        let picked = picked.or_else(|| (0..needed.len()).find_map(|i| self.together(i, &needed[i])));
+        let ready: Vec<usize> =
+            (0..needed.len()).filter(|&i| !self.must_wait(&self.pending[i].request)).collect();
+        let alone = |i: &&usize| needed[**i] == [self.pending[**i].place.clone()];
+        let picked = ready.iter().find(alone).map(|&i| vec![i]);
+        let picked = picked.or_else(|| ready.iter().find_map(|&i| self.together(i, &needed[i])));
         let picked = picked.or_else(|| self.at_odds(&needed))?;
         Some(take(&mut self.pending, picked))
     }
@@ -66,7 +68,7 @@ impl<F: Family> Service<F> {
             .map(|(j, i)| vec![j, i])
     }
 
-    fn lead_job(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
+    fn lead_job(&mut self, callers: &mut Vec<Caller>) -> Result<(), JobError> {
         let mut result = self.lead_order(callers);
         for _ in 0..MOST_PASSED_OVER {
             let Err(e @ JobError::PeerLacks { .. }) = &result else { break };
@@ -89,32 +91,28 @@ impl<F: Family> Service<F> {
         }
     }
 
-    fn lead_order(&mut self, callers: &mut [Caller]) -> Result<(), JobError> {
+    fn lead_order(&mut self, callers: &mut Vec<Caller>) -> Result<(), JobError> {
         // Before a session is begun, and keys are used up, for somebody who has no part in it.
         self.engine.admitted(callers)?;
         if let Some(Request::Run { plan, .. }) = callers.first().map(|c| &c.request)
             && let Some(order) = self.engine.order_before_run(plan)?
         {
-            self.carry_out(&order, &mut [])?;
+            self.carry_out(&order, &mut Vec::new())?;
         }
         let order = self.engine.plan_order(callers)?;
         self.carry_out(&order, callers)
     }
 
-    fn carry_out(&mut self, order: &Order, callers: &mut [Caller]) -> Result<(), JobError> {
+    fn carry_out(&mut self, order: &Order, callers: &mut Vec<Caller>) -> Result<(), JobError> {
         self.engine.consent(order, callers)?;
-        let mut others = match self.agreed(order) {
+        let others = match self.agreed(order) {
             Ok(others) => others,
             Err(e) => {
                 self.engine.called_off();
                 return Err(e);
             }
         };
-        let patience = self.step_patience();
-        callers.iter_mut().for_each(|c| c.channel.set_patience(Some(patience)));
-        let result = self.engine.execute(order, callers, &mut others);
-        self.peers.keep(others, &result);
-        result
+        self.carry_on(order, callers, others)
     }
 
     /// Give the order to all others and hear that they consent, before any of them is told to go on.
@@ -161,7 +159,7 @@ impl<F: Family> Service<F> {
             return outcome.and(Err(e.into()));
         }
         match outcome {
-            Ok(()) => Ok(Others::new(asked, self.patience_for(order))),
+            Ok(()) => Ok(Others::new(asked, self.step_patience())),
             Err(e) => {
                 asked.into_iter().for_each(|(party, channel)| self.peers.put(party, channel));
                 Err(e)

@@ -20,11 +20,14 @@ pub enum Purpose {
     Keys,
     /// `privet doctor`.
     Doctor,
+    /// Between parties, for one preparation, beside their connection for orders and runs.
+    Preparation,
 }
 
 impl Purpose {
     /// Every purpose.
-    pub const ALL: [Purpose; 4] = [Purpose::Parties, Purpose::Client, Purpose::Keys, Purpose::Doctor];
+    pub const ALL: [Purpose; 5] =
+        [Purpose::Parties, Purpose::Client, Purpose::Keys, Purpose::Doctor, Purpose::Preparation];
 
     /// As greetings have it.
     pub fn word(self) -> &'static str {
@@ -33,6 +36,7 @@ impl Purpose {
             Purpose::Client => "client",
             Purpose::Keys => "keys",
             Purpose::Doctor => probe::PURPOSE,
+            Purpose::Preparation => "preparation",
         }
     }
 
@@ -81,7 +85,7 @@ impl Links {
 
     fn options(&self, purpose: Purpose) -> Options {
         let network = match purpose {
-            Purpose::Parties => self.network,
+            Purpose::Parties | Purpose::Preparation => self.network,
             Purpose::Client | Purpose::Keys | Purpose::Doctor => NetworkProfile::LAN,
         };
         let heartbeat = self.config.deployment.timeouts.heartbeat;

@@ -12,13 +12,16 @@ mod job;
 pub mod kept;
 mod lead;
 pub mod links;
+mod meetings;
 pub mod order;
 pub mod outcome;
 pub mod owner;
 pub mod party;
 mod peers;
+mod preparing;
 pub mod probe;
 mod states;
 #[cfg(test)]
 mod testing;
 mod threads;
+mod work;

@@ -9,8 +9,10 @@ use super::engine::{Engine, Served};
 use super::family::Family;
 use super::job::JobError;
 use super::links::Links;
+use super::meetings::{Meetings, Name};
 use super::order::Order;
-use super::peers::Peers;
+use super::peers::{Others, Peers};
+use super::preparing::AllUnderway;
 use super::threads::{Crew, Watch};
 use crate::config::Place;
 use crate::store::{StoreError, in_full};
@@ -73,6 +75,8 @@ pub(super) enum Event {
     Order(Box<(TcpChannel, Order)>),
     /// The connection to party 0 ended.
     NoOrder(TalkError),
+    /// A preparation has ended here.
+    Prepared(Name),
     /// A place has no seat left: those who left while they waited are to give theirs up.
     Crowded,
 }
@@ -117,6 +121,7 @@ pub(super) fn serve_family<F: Family>(
     log(&format!("party {me} listens on {}", listener.local_address()?));
     let (events, inbox) = channel();
     let (crew, watch): (Crew, Watch) = Crew::new();
+    let meetings = Meetings::default();
     let service = Service {
         me,
         engine: Engine::new(me, links.clone(), program, plans, log.clone()),
@@ -131,9 +136,11 @@ pub(super) fn serve_family<F: Family>(
         order: None,
         leader: None,
         pending: Vec::new(),
+        meetings: meetings.clone(),
+        underway: AllUnderway::<F>::new(),
     };
     crew.vital("privet-service", move || service.run())?;
-    let door = Door::new(me, links, events, log);
+    let door = Door::new(me, links, events, meetings, log);
     crew.vital("privet-door", move || door.take_calls(&listener))?;
     Err(ServeError::Panicked(watch.first_death()))
 }
@@ -157,6 +164,10 @@ pub(super) struct Service<F: Family> {
     /// Not party 0: the connection to party 0 between two orders.
     pub leader: Option<TcpChannel>,
     pub pending: Vec<Caller>,
+    /// Where other parties' connections for preparations arrive.
+    pub meetings: Meetings,
+    /// Preparations that go on beside all other jobs.
+    pub underway: AllUnderway<F>,
 }
 
 impl<F: Family> Service<F> {
@@ -184,10 +195,25 @@ impl<F: Family> Service<F> {
         self.links.config.deployment.timeouts.step
     }
 
-    /// How long the parties wait for each other in a step of this order's job. What is prepared is not done step by
-    /// step: a party that fetches or checks keys takes as long as there are keys.
-    pub fn patience_for(&self, order: &Order) -> Option<Duration> {
-        (!matches!(order, Order::Prepare { .. })).then(|| self.step_patience())
+    /// Do what all parties have agreed to. A preparation goes on by itself: its callers are taken out of `callers`, and
+    /// answered when it ends.
+    pub fn carry_on(
+        &mut self,
+        order: &Order,
+        callers: &mut Vec<Caller>,
+        mut others: Others,
+    ) -> Result<(), JobError> {
+        let patience = self.step_patience();
+        callers.iter_mut().for_each(|c| c.channel.set_patience(Some(patience)));
+        let result = match order {
+            Order::Prepare { plan, what, .. } => {
+                self.start_preparation(order, plan, what, std::mem::take(callers));
+                Ok(())
+            }
+            order => self.engine.execute(order, callers, &mut others),
+        };
+        self.peers.keep(others, &result);
+        result
     }
 
     /// Take in what has arrived, waiting at most `wait`. False when nothing came.
@@ -207,6 +233,7 @@ impl<F: Family> Service<F> {
                 self.awaits_order = false;
                 (self.log)(&format!("no order from party 0: {e}"));
             }
+            Ok(Event::Prepared(name)) => self.preparation_ended(name),
             Ok(Event::Crowded) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
@@ -231,8 +258,10 @@ impl<F: Family> Service<F> {
 
     pub fn status(&self) -> Status {
         let connected = |party| self.peers.has(party);
+        let mut plans = self.engine.status();
+        plans.iter_mut().for_each(|(name, plan)| plan.preparing = self.preparing(name));
         Status {
-            plans: self.engine.status(),
+            plans,
             training: self.engine.step(),
             peers: if self.me == 0 { (1..self.parties()).all(connected) } else { self.awaits_order },
         }

@@ -1,5 +1,6 @@
 //! Connections to the other parties: one each, and the party of the higher number dials.
 
+use super::control::Talk;
 use super::job::JobError;
 use super::links::{Links, Purpose};
 use crate::config::Place;
@@ -60,15 +61,31 @@ pub(super) struct Others {
 
 impl Others {
     /// Connections on which nothing was sent for the job yet. A peer that lets this party wait for longer than
-    /// `step` in one step ends the job, however alive it is; where it may take what time it needs, `step` is none.
-    pub fn new(mut channels: BTreeMap<u8, TcpChannel>, step: Option<Duration>) -> Others {
-        channels.values_mut().for_each(|c| c.set_patience(step));
+    /// `step` in one step ends the job, however alive it is.
+    pub fn new(mut channels: BTreeMap<u8, TcpChannel>, step: Duration) -> Others {
+        channels.values_mut().for_each(|c| c.set_patience(Some(step)));
         Others { channels, engaged: false }
     }
 
     /// From here on the parties count on each other.
     pub fn engage(&mut self) {
         self.engaged = true;
+    }
+
+    /// All connections, in the order of the parties.
+    pub fn all(&mut self) -> impl Iterator<Item = (u8, &mut TcpChannel)> {
+        self.channels.iter_mut().map(|(&party, channel)| (party, channel))
+    }
+
+    /// Why a connection ended that another party has ended.
+    pub fn last_word(&mut self) -> Option<NetError> {
+        let ended = self.channels.values_mut().find(|c| !c.is_open())?;
+        // Whatever came before the end is of no use any more.
+        loop {
+            if let Err(e) = ended.recv_up_to(&Talk::Work.step(), 1) {
+                return Some(e);
+            }
+        }
     }
 
     /// All other parties.

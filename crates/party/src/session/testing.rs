@@ -3,13 +3,14 @@
 
 use super::control::{Id, KeyStream, Reply, Talk, say};
 use super::engine::Served;
-use super::family::{Encoded, Family, Given, Held, Ran};
+use super::family::{Encoded, Family, Given, Held, Made, Preparer, Ran};
 use super::job::JobError;
 use super::links::Links;
 use super::order::Preparation;
 use super::owner::{Piece, Shared};
 use super::party::Log;
 use super::peers::Others;
+use super::work::Work;
 use crate::config::{Loaded, Place, parse_deployment, parse_node};
 use privet_family::NodeStats;
 use privet_net::{Channel, Fingerprint, NetworkProfile};
@@ -126,9 +127,20 @@ impl Held for u8 {
     }
 }
 
+/// Prepares nothing.
+pub struct Nothing;
+
+impl Preparer for Nothing {
+    type Made = ();
+    fn run(self, _: &mut Work<'_>) -> Result<Made<()>, JobError> {
+        Ok(Made { key_bytes: 0, made: () })
+    }
+}
+
 impl Family for Stub {
     type Tensors = ();
     type States = u8;
+    type Preparer = Nothing;
 
     fn prepared(&self) -> usize {
         assert!(!self.broken, "broken on purpose");
@@ -163,9 +175,10 @@ impl Family for Stub {
         self.claims.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
-    fn prepare(&mut self, _: &Preparation, _: &mut Others) -> Result<u64, JobError> {
-        Ok(0)
+    fn preparer(&mut self, _: &Preparation) -> Result<Nothing, JobError> {
+        Ok(Nothing)
     }
+    fn preparation_ended(&mut self, _: &Preparation, _: Option<()>) {}
     fn begin(&mut self, session: Id, _: &mut Others) -> Result<(), JobError> {
         self.open = Some(session);
         Ok(())

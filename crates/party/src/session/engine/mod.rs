@@ -70,6 +70,8 @@ impl<F: Family> Engine<F> {
             open: served.family.open_session().is_some(),
             runs_left: served.family.runs_left(),
             stream: served.family.key_stream(),
+            // The service knows.
+            preparing: None,
         };
         self.plans.iter().map(|(name, served)| (name.clone(), of(served))).collect()
     }
@@ -133,12 +135,10 @@ impl<F: Family> Engine<F> {
     ) -> Result<(), JobError> {
         // In the order of places, the same at all parties.
         callers.sort_by(|a, b| a.place.cmp(&b.place));
-        // Where every party fetches its own keys, one that fails leaves nobody waiting.
-        if !matches!(order, Order::Prepare { .. }) {
-            others.engage();
-        }
+        others.engage();
         match order {
-            Order::Prepare { plan, what, .. } => self.prepare(plan, what, callers, others),
+            // It is done beside all others, not here.
+            Order::Prepare { .. } => Err(JobError::OtherRequest),
             Order::Begin { plan, session, .. } => self.begin(plan, *session, callers, others),
             Order::BeginFrom { plan, owner, session } => self.begin_from(plan, *owner, *session, others),
             Order::Run { .. } => self.run(order, callers, others),

@@ -1,13 +1,11 @@
 //! Have ready what runs use up.
 
-use super::{Engine, tell};
-use crate::session::control::{Amount, Id, Reply, Request};
-use crate::session::family::Family;
+use super::Engine;
+use crate::session::control::{Amount, Id, Request};
+use crate::session::family::{Family, Preparer};
 use crate::session::job::JobError;
 use crate::session::order::{Order, Preparation};
 use crate::session::party::Caller;
-use crate::session::peers::Others;
-use std::time::Instant;
 
 impl<F: Family> Engine<F> {
     pub(super) fn plan_preparation(&self, id: Id, plan: &str, amount: Amount) -> Result<Order, JobError> {
@@ -37,18 +35,20 @@ impl<F: Family> Engine<F> {
         }
     }
 
-    pub(super) fn prepare(
+    /// This party's part in a preparation, to be done away from the service.
+    pub fn preparer(&mut self, plan: &str, what: &Preparation) -> Result<F::Preparer, JobError> {
+        self.family(plan)?.preparer(what)
+    }
+
+    /// A preparation has ended; without anything made where it failed.
+    pub fn preparation_ended(
         &mut self,
         plan: &str,
         what: &Preparation,
-        callers: &mut [Caller],
-        others: &mut Others,
-    ) -> Result<(), JobError> {
-        let start = Instant::now();
-        let key_bytes = self.family(plan)?.prepare(what, others)?;
-        let seconds = start.elapsed().as_secs_f64();
-        // A family that needs no keys has no offline phase, however long its answer took.
-        let seconds = if key_bytes > 0 { seconds } else { 0.0 };
-        tell(callers, &Reply::Prepared { seconds, key_bytes })
+        made: Option<<F::Preparer as Preparer>::Made>,
+    ) {
+        if let Ok(family) = self.family(plan) {
+            family.preparation_ended(what, made);
+        }
     }
 }

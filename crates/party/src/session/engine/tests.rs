@@ -269,16 +269,16 @@ fn who_is_let_in_is_this_table() {
     let party = |n| Place::Party(n);
     let [client, dealer] = [client("alice"), Place::Dealer];
     for (me, place, lets_in) in [
-        (0, party(0), [false, true, false, true]),
-        (0, party(1), [true, true, false, true]),
-        (0, party(2), [true, true, false, true]),
-        (0, dealer.clone(), [false, false, false, true]),
-        (0, client.clone(), [false, true, false, true]),
-        (1, party(0), [false, true, false, true]),
-        (1, party(1), [false, true, false, true]),
-        (1, party(2), [true, true, false, true]),
-        (1, dealer, [false, false, false, true]),
-        (1, client, [false, true, false, true]),
+        (0, party(0), [false, true, false, true, false]),
+        (0, party(1), [true, true, false, true, true]),
+        (0, party(2), [true, true, false, true, true]),
+        (0, dealer.clone(), [false, false, false, true, false]),
+        (0, client.clone(), [false, true, false, true, false]),
+        (1, party(0), [false, true, false, true, false]),
+        (1, party(1), [false, true, false, true, false]),
+        (1, party(2), [true, true, false, true, true]),
+        (1, dealer, [false, false, false, true, false]),
+        (1, client, [false, true, false, true, false]),
     ] {
         let found = Purpose::ALL.map(|purpose| admits(me, &place, purpose).is_ok());
         assert_eq!(found, lets_in, "{place} at party {me}: {:?}", Purpose::ALL);

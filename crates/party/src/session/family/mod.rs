@@ -12,6 +12,7 @@ use super::job::JobError;
 use super::order::Preparation;
 use super::owner::{OwnerError, Piece, Shared};
 use super::peers::Others;
+use super::work::Work;
 use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, TcpChannel};
 use privet_plan::Program;
@@ -55,6 +56,26 @@ pub(super) struct Ran<S> {
     pub updates: S,
 }
 
+/// What a preparation gave a party.
+pub(super) struct Made<T> {
+    /// Bytes of keys that came.
+    pub key_bytes: u64,
+    /// What the family takes over.
+    pub made: T,
+}
+
+/// A party's part in a preparation, which takes its time while runs go on: it has what it needs, and shares no lock with
+/// them for long.
+pub(super) trait Preparer: Send + 'static {
+    /// What the family takes over at the end.
+    type Made: Send + 'static;
+
+    /// Do it. Where parties may be at it for long before they talk, each gives signs ([`Work::sign`]), and they wait for
+    /// each other with [`Work::all_done`], which they do at the end in any case. What is stored before that counts only if it
+    /// is of use however the preparation ends.
+    fn run(self, work: &mut Work<'_>) -> Result<Made<Self::Made>, JobError>;
+}
+
 /// A party's side of a protocol family for one plan: its keys, its session, its runs. The engine calls it in the order of orders:
 /// what only checks or takes (`may_*`, `claim`) before the parties agreed, the rest after.
 pub(super) trait Family: Send + Sized + 'static {
@@ -62,6 +83,8 @@ pub(super) trait Family: Send + Sized + 'static {
     type Tensors: Default;
     /// What it keeps of states from run to run. It belongs to no session: every run of every plan may use it.
     type States: Held;
+    /// Its part in a preparation.
+    type Preparer: Preparer;
 
     /// Prepared sessions that nobody began.
     fn prepared(&self) -> usize;
@@ -98,8 +121,10 @@ pub(super) trait Family: Send + Sized + 'static {
     /// [`Family::give_up_claim`]. [`JobError::Lacks`] where it is not there, and others may be.
     fn claim(&mut self, index: u64) -> Result<(), JobError>;
 
-    /// Have ready what runs use up; gives the bytes of keys that came.
-    fn prepare(&mut self, what: &Preparation, others: &mut Others) -> Result<u64, JobError>;
+    /// What has ready what runs use up. Until it has ended there is no other, while runs and beginnings go on.
+    fn preparer(&mut self, what: &Preparation) -> Result<Self::Preparer, JobError>;
+    /// A preparation has ended; without anything made where it failed.
+    fn preparation_ended(&mut self, what: &Preparation, made: Option<<Self::Preparer as Preparer>::Made>);
     /// Begin a session: the open one is over. Its weights are shared next.
     fn begin(&mut self, session: Id, others: &mut Others) -> Result<(), JobError>;
     /// Let the owner on `channel` send its tensors.

@@ -4,6 +4,7 @@ use super::dealer::{CHUNK_BYTES, CREDIT_CHUNKS};
 use super::keys::SessionKeys;
 use super::messages::{DealReply, DealRequest};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
+use crate::session::work::Progress;
 use crate::store::{Shelf, Staged, StoreError};
 use privet_net::Channel;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,9 +55,10 @@ pub fn fetch(
     party: u8,
     plan: &[u8; 32],
     request: &DealRequest,
+    progress: &Progress,
 ) -> Result<(Id, u64), FetchError> {
     say(channel, Talk::Deal, request)?;
-    receive(channel, shelf, party, plan, request)
+    receive(channel, shelf, party, plan, request, progress)
 }
 
 /// Receive one session of a deal onto `shelf`. Records count only once complete.
@@ -66,13 +68,15 @@ pub fn receive(
     party: u8,
     plan: &[u8; 32],
     request: &DealRequest,
+    progress: &Progress,
 ) -> Result<(Id, u64), FetchError> {
     let Deal { session, indices } = begin(channel, shelf, party, plan, request)?;
     let mut bytes = 0;
     for index in indices {
         let mut file = shelf.file(&session.0, index)?;
-        bytes += record(channel, &mut file, &AtomicBool::new(false))?;
+        bytes += record(channel, &mut file, &AtomicBool::new(false), progress)?;
         file.commit()?;
+        progress.came();
         stored(channel)?;
     }
     Ok((session, bytes))
@@ -123,6 +127,7 @@ pub fn record(
     channel: &mut dyn Channel,
     into: &mut Staged<'_>,
     stop: &AtomicBool,
+    progress: &Progress,
 ) -> Result<u64, FetchError> {
     channel.send(&Talk::Credit.step(), Vec::new())?;
     let (mut bytes, mut chunks) = (0, 0);
@@ -135,6 +140,7 @@ pub fn record(
             return Ok(bytes);
         }
         bytes += chunk.len() as u64;
+        progress.got(chunk.len() as u64);
         into.append(chunk)?;
         chunks += 1;
         if chunks % CREDIT_CHUNKS == 0 {

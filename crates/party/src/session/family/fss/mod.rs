@@ -9,6 +9,7 @@ pub mod keys;
 mod known;
 pub mod messages;
 mod owner;
+mod prepare;
 mod registered;
 mod stream;
 
@@ -16,10 +17,10 @@ use owner::FssOutside;
 pub(crate) use registered::REGISTERED;
 
 use super::{Encoded, Family, Given, Held, Ran};
-use crate::config::{Node, Place};
+use crate::config::Node;
 use crate::session::control::{Amount, Id, KeyStream, Reply, Talk, say};
 use crate::session::job::JobError;
-use crate::session::links::{Links, Purpose};
+use crate::session::links::Links;
 use crate::session::order::Preparation;
 use crate::session::owner::{OwnerError, Piece, Shared, states as states_of};
 use crate::session::party::Log;
@@ -27,24 +28,24 @@ use crate::session::peers::Others;
 use crate::store::format::RecordId;
 use crate::store::{ClaimedRecord, Fresh, SessionId, Space, Store, StoreError, hex, in_full};
 use crate::sys;
-use checks::{CheckError, Checker};
-use fetch::{FetchError, fetch};
+use checks::CheckError;
+use fetch::FetchError;
 use keys::{Keys, SessionKeys};
-use messages::DealRequest;
 use owner::{granted_seeds, mask_each, mask_seeds};
+use prepare::{Dealt, Keep};
 use privet_family::NodeStats;
 use privet_fss::{
     Eval, EvalError, Evaluator, MIN_CHECKS, MaskedWeights, PartyId, PartySeed, Secret, States, expand_state,
 };
 use privet_kernels::Device;
-use privet_net::{Channel, TcpChannel};
+use privet_net::Channel;
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
 use privet_prg::{HashKeys, Seed};
 use privet_ring::{Ring, pack, unpack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use stream::{Stream, StreamError};
 use thiserror::Error;
@@ -57,8 +58,13 @@ enum FssError {
     Eval(#[from] EvalError),
     #[error("{0}")]
     Store(#[from] StoreError),
-    #[error("no keys from the dealer: {0}")]
-    Dealer(#[source] FetchError),
+    #[error("no keys from the dealer ({came} of {all} records came): {cause}")]
+    Dealer {
+        came: u64,
+        all: u64,
+        #[source]
+        cause: FetchError,
+    },
     #[error("no checked keys: {0}")]
     Checked(#[from] CheckError),
     #[error("{0}")]
@@ -128,7 +134,7 @@ pub(in crate::session) struct Fss {
     plan: Arc<Plan>,
     plan_hash: [u8; 32],
     device: Arc<dyn Device>,
-    store: Store,
+    store: Arc<Mutex<Store>>,
     begun: Option<Begun>,
     open: Option<Open>,
     claimed: Option<(RecordId, ClaimedRecord)>,
@@ -196,6 +202,7 @@ impl Fss {
     ) -> Fss {
         let plan_hash = plan.hash();
         let (begun, open, claimed, stream) = (None, None, None, None);
+        let store = Arc::new(Mutex::new(store));
         Fss { party, links, plan, plan_hash, device, store, begun, open, claimed, stream, log }
     }
 
@@ -210,13 +217,18 @@ impl Fss {
 
     /// Sessions that nobody began and whose checks suffice.
     fn fresh_sessions(&self) -> Result<Vec<Fresh>, StoreError> {
-        let mut sessions = self.store.fresh_sessions(&self.plan_hash)?;
+        let mut sessions = self.store().fresh_sessions(&self.plan_hash)?;
         sessions.retain(|s| s.checks >= self.least_checks());
         Ok(sessions)
     }
 
     fn peer(&self) -> u8 {
         1 - self.party
+    }
+
+    /// Held for single calls: a preparation uses the same store meanwhile.
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The seed under which tensors of a kind are masked now.
@@ -228,55 +240,6 @@ impl Fss {
                 self.claimed.as_ref().map(|(_, r)| &r.header.seed).ok_or(FssError::NoKeys.into())
             }
         }
-    }
-
-    fn dial_dealer(&self) -> Result<TcpChannel, FetchError> {
-        Ok(self.links.dial(&Place::Dealer, Purpose::Keys)?)
-    }
-
-    /// Have the dealer deal what `get` receives from it.
-    fn deal<T>(
-        &mut self,
-        request: &DealRequest,
-        get: impl Fn(&mut Fss, TcpChannel, &DealRequest) -> Result<T, FetchError>,
-    ) -> Result<T, JobError> {
-        let ask = |fss: &mut Fss, request: &DealRequest| {
-            let dealer = fss.dial_dealer()?;
-            get(fss, dealer, request)
-        };
-        match ask(self, request) {
-            // A dealer that was restarted knows the open session no more. Both parties hear that, and both
-            // go on with a new session, for which the model is shared again.
-            Err(e @ FetchError::Forgotten) if request.session.is_some() => {
-                (self.log)(&format!("the open session is over ({e}); asking for a new one"));
-                self.close();
-                let anew = DealRequest { deal: request.deal.again(), session: None, ..request.clone() };
-                Ok(ask(self, &anew).map_err(FssError::Dealer)?)
-            }
-            fetched => Ok(fetched.map_err(FssError::Dealer)?),
-        }
-    }
-
-    fn fetch(&mut self, request: &DealRequest) -> Result<u64, JobError> {
-        self.deal(request, |fss, mut dealer, request| {
-            Ok(fetch(&mut dealer, &fss.store.shelf()?, fss.party, &fss.plan_hash, request)?.1)
-        })
-    }
-
-    /// Have keys come while runs use them up; gives the bytes of the first record, once it is there.
-    fn begin_stream(&mut self, request: &DealRequest) -> Result<u64, JobError> {
-        // An earlier one is over. Its records stay.
-        self.stream = None;
-        let ahead = self.links.config.node.ahead;
-        let stream = self.deal(request, |fss, mut dealer, request| {
-            let shelf = fss.store.shelf()?;
-            say(&mut dealer, Talk::Deal, request)?;
-            let deal = fetch::begin(&mut dealer, &shelf, fss.party, &fss.plan_hash, request)?;
-            Ok(Stream::begin(dealer, shelf, deal, ahead, fss.log.clone()))
-        })?;
-        let bytes = stream.await_first().map_err(FssError::Stream)?;
-        self.stream = Some(stream);
-        Ok(bytes)
     }
 
     /// The stream of a session's records.
@@ -291,20 +254,12 @@ impl Fss {
             None => FssError::NoKeys,
         }
     }
-
-    /// The parties talk while they check: any error ends their connection, and so tells the other.
-    fn fetch_checked(&mut self, request: &DealRequest, peer: &mut dyn Channel) -> Result<u64, FssError> {
-        let mut dealer = self.dial_dealer().map_err(CheckError::from)?;
-        let checker = Checker { party: self.party, plan: &self.plan, device: &self.device };
-        let (_, bytes) = checker.fetch(&mut dealer, peer, &mut self.store, request)?;
-        (self.log)(&format!("opened {} sessions of the dealer: their keys are right", request.checks));
-        Ok(bytes)
-    }
 }
 
 impl Family for Fss {
     type Tensors = Masked;
     type States = States;
+    type Preparer = Dealt;
 
     fn prepared(&self) -> usize {
         self.fresh_sessions().map_or(0, |s| s.len())
@@ -316,8 +271,9 @@ impl Family for Fss {
 
     fn runs_left(&self) -> Option<usize> {
         let open = self.open.as_ref()?.id;
-        let stored = self.store.records(&open.0).map_or(0, |r| r.len());
-        Some(stored + self.stream_of(open).map_or(0, |s| s.to_come() as usize))
+        // In this order: a record that comes in between is counted twice, and not missed.
+        let to_come = self.stream_of(open).map_or(0, |s| s.to_come() as usize);
+        Some(to_come + self.store().records(&open.0).map_or(0, |r| r.len()))
     }
 
     fn key_stream(&self) -> Option<KeyStream> {
@@ -333,7 +289,8 @@ impl Family for Fss {
         if self.stream_of(session).is_some() {
             self.stream = None;
         }
-        if let Err(e) = self.store.drop_session(&session.0) {
+        let dropped = self.store().drop_session(&session.0);
+        if let Err(e) = dropped {
             (self.log)(&format!("the keys of an ended session could not be removed: {}", in_full(&e)));
         }
     }
@@ -343,7 +300,7 @@ impl Family for Fss {
     }
 
     fn next_session(&self) -> Result<Id, JobError> {
-        let mut sessions = self.store.fresh_sessions(&self.plan_hash)?;
+        let mut sessions = self.store().fresh_sessions(&self.plan_hash)?;
         sessions.retain(|s| !s.records.is_empty());
         // Checked keys come before others, whoever had those prepared; of equals the one whose records still come, if there is
         // one: it lasts longest.
@@ -355,9 +312,10 @@ impl Family for Fss {
 
     fn next_run(&self) -> Result<u64, JobError> {
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
-        let stored = self.store.records(&open.id.0)?.first().copied();
-        let coming = || self.stream_of(open.id).and_then(Stream::next);
-        Ok(stored.or_else(coming).ok_or_else(|| self.no_keys())?)
+        // Before the store is asked: a record that comes in between is in either.
+        let coming = self.stream_of(open.id).and_then(Stream::next);
+        let stored = self.store().records(&open.id.0)?.first().copied();
+        Ok(stored.or(coming).ok_or_else(|| self.no_keys())?)
     }
 
     fn session_to_extend(&self, checks: u64) -> Option<Id> {
@@ -380,7 +338,7 @@ impl Family for Fss {
     }
 
     fn may_begin(&self, session: Id) -> Result<(), JobError> {
-        self.store.may_begin(&self.session_id(session), self.least_checks())?;
+        self.store().may_begin(&self.session_id(session), self.least_checks())?;
         Ok(())
     }
 
@@ -394,10 +352,10 @@ impl Family for Fss {
                 e => FssError::from(e).into(),
             })?;
             for passed in stream.asked_for(index) {
-                self.store.drop_record(&session.0, passed)?;
+                self.store().drop_record(&session.0, passed)?;
             }
         }
-        let claimed = self.store.claim(&id).map_err(|e| match e {
+        let claimed = self.store().claim(&id).map_err(|e| match e {
             StoreError::Missing { .. } => JobError::Lacks(Box::new(e)),
             e => e.into(),
         })?;
@@ -405,27 +363,44 @@ impl Family for Fss {
         Ok(())
     }
 
-    fn prepare(&mut self, what: &Preparation, others: &mut Others) -> Result<u64, JobError> {
-        let start = Instant::now();
-        let Preparation { deal, session, amount: Amount { runs, checks, stream } } = *what;
-        let request = DealRequest { deal, plan: hex(&self.plan_hash), session, runs, checks };
-        let bytes = match checks {
-            0 if stream => self.begin_stream(&request)?,
-            0 => self.fetch(&request)?,
-            _ => self.fetch_checked(&request, others.to(self.peer())?)?,
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        let what = if stream { "the first keys of a stream" } else { "keys" };
-        (self.log)(&format!("stored {what} for {runs} runs, {bytes} bytes, in {seconds:.2} s"));
-        Ok(bytes)
+    /// A stream takes the place of the one before, whose records stay.
+    fn preparer(&mut self, what: &Preparation) -> Result<Dealt, JobError> {
+        if what.amount.stream {
+            self.stream = None;
+        }
+        Ok(Dealt {
+            party: self.party,
+            links: self.links.clone(),
+            plan: self.plan.clone(),
+            device: self.device.clone(),
+            store: self.store.clone(),
+            what: *what,
+            log: self.log.clone(),
+        })
+    }
+
+    fn preparation_ended(&mut self, _: &Preparation, made: Option<Keep>) {
+        if let Some(Keep { stream, forgotten }) = made {
+            // Both parties hear that, and both go on with a new session, for which the model is shared again.
+            if forgotten.is_some() && forgotten == self.open_session() {
+                self.close();
+            }
+            self.stream = stream.or(self.stream.take());
+        }
+        // Records that came for a session which ended meanwhile are worth nothing.
+        let held = self.open_session().or_else(|| self.begun.as_ref().map(|b| Id(b.keys.id.session)));
+        let cleared = self.store().clear_ended(held.map(|id| id.0).as_ref());
+        if let Err(e) = cleared {
+            (self.log)(&format!("the keys of an ended session could not be removed: {}", in_full(&e)));
+        }
     }
 
     fn begin(&mut self, session: Id, _: &mut Others) -> Result<(), JobError> {
         self.close();
         let (id, least) = (self.session_id(session), self.least_checks());
-        let file = self.store.begin_session(&id, least)?;
+        let file = self.store().begin_session(&id, least)?;
         let refused = |source| {
-            let path = self.store.session_dir(&session.0).display().to_string();
+            let path = self.store().session_dir(&session.0).display().to_string();
             StoreError::Format { what: format!("session {}", session.short()), path, source }
         };
         self.begun = Some(Begun { keys: SessionKeys::of_file(&file).map_err(refused)?, checks: file.checks });

@@ -6,8 +6,9 @@
 use super::fetch::{Deal, FetchError, record, stored};
 use crate::session::control::{Id, KeyStream};
 use crate::session::party::Log;
+use crate::session::work::{Progress, Work};
 use crate::store::{Shelf, in_full};
-use privet_net::{Channel, TcpChannel};
+use privet_net::{Channel, NetError, TcpChannel};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -38,6 +39,17 @@ pub enum StreamError {
         /// Cause and remedy.
         reason: String,
     },
+}
+
+/// Why the first record of a stream is not there.
+#[derive(Debug, Error)]
+pub enum AwaitError {
+    /// The stream.
+    #[error("{0}")]
+    Stream(#[from] StreamError),
+    /// Another party gave up.
+    #[error("{0}")]
+    Other(#[from] NetError),
 }
 
 #[derive(Default)]
@@ -95,8 +107,16 @@ pub struct Stream {
 
 impl Stream {
     /// Receive the records of `deal` from here on, on a thread of its own. At most `ahead` (over 0) are there that no run
-    /// has asked for, counting the one that is coming, and only while the store has room.
-    pub fn begin(channel: TcpChannel, shelf: Shelf, deal: Deal, ahead: usize, log: Log) -> Stream {
+    /// has asked for, counting the one that is coming, and only while the store has room. The first is part of a preparation,
+    /// and `channel` has that one's patience; for the others the dealer waits until both parties have room.
+    pub fn begin(
+        channel: TcpChannel,
+        shelf: Shelf,
+        deal: Deal,
+        ahead: usize,
+        progress: Progress,
+        log: Log,
+    ) -> Stream {
         let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
         let shared = Arc::new(Shared { state, changed, stop });
         let shelf = Arc::new(shelf);
@@ -108,7 +128,7 @@ impl Stream {
             // Whoever waits is told even if this thread panics.
             let _ended = Ended(&shared);
             let mut channel = channel;
-            let result = pump(&mut channel, &shelf, session, &indices, ahead, &shared);
+            let result = pump(&mut channel, &shelf, session, &indices, ahead, &progress, &shared);
             if let Err(e) = &result {
                 log(&format!("a stream of keys has ended: {}", in_full(e)));
                 channel.abort(&e.to_string());
@@ -121,15 +141,25 @@ impl Stream {
         stream
     }
 
-    /// Wait for the first record; gives its bytes.
-    pub fn await_first(&self) -> Result<u64, StreamError> {
+    /// Wait for the first record; gives its bytes. Its patience is that of the connection to the dealer.
+    pub fn await_first(&self, work: &mut Work<'_>) -> Result<u64, AwaitError> {
         if self.indices.is_empty() {
             return Ok(0);
         }
-        let (state, _) = self.shared.wait(self.shared.lock(), None, |s| s.came == 0 && s.ended.is_none());
-        match (state.came, &state.ended) {
-            (0, Some(reason)) => Err(ended(reason)),
-            _ => Ok(state.bytes),
+        let waits = |s: &State| s.came == 0 && s.ended.is_none();
+        let mut bytes = 0;
+        loop {
+            let look_again = Instant::now() + Duration::from_millis(100);
+            let (state, over) = self.shared.wait(self.shared.lock(), Some(look_again), waits);
+            match (state.came, &state.ended) {
+                (0, Some(reason)) => return Err(AwaitError::Stream(ended(reason))),
+                _ if over => return Ok(state.bytes),
+                _ => drop(state),
+            }
+            work.hear_others()?;
+            if std::mem::replace(&mut bytes, work.progress.bytes()) < work.progress.bytes() {
+                work.sign()?;
+            }
         }
     }
 
@@ -235,6 +265,7 @@ fn pump(
     session: Id,
     indices: &[u64],
     ahead: usize,
+    progress: &Progress,
     shared: &Shared,
 ) -> Result<(), FetchError> {
     // All records of a plan have the same size, known once the first is there.
@@ -254,7 +285,7 @@ fn pump(
             return Err(FetchError::Stopped);
         }
         let start = Instant::now();
-        let bytes = record(channel, &mut file, stop)?;
+        let bytes = record(channel, &mut file, stop, progress)?;
         {
             let mut state = shared.lock();
             if stop.load(Ordering::SeqCst) {
@@ -265,6 +296,10 @@ fn pump(
             state.unused.insert(index);
             state.bytes += bytes;
             state.receiving += start.elapsed();
+        }
+        if size.is_none() {
+            progress.came();
+            channel.set_patience(None);
         }
         shared.changed.notify_all();
         stored(channel)?;

@@ -7,7 +7,7 @@ mod registered;
 use owner::Rep3Outside;
 pub(crate) use registered::REGISTERED;
 
-use super::{Encoded, Family, Given, Held, Ran};
+use super::{Encoded, Family, Given, Held, Made, Preparer, Ran};
 use crate::config::Security;
 use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
@@ -15,6 +15,7 @@ use crate::session::order::Preparation;
 use crate::session::owner::{Piece, Shared, granted};
 use crate::session::party::Log;
 use crate::session::peers::Others;
+use crate::session::work::Work;
 use owner::{malformed, send};
 use privet_kernels::Device;
 use privet_net::{Channel, TcpChannel};
@@ -126,9 +127,21 @@ impl Held for States {
     }
 }
 
+/// The preparation of a family whose runs use up nothing.
+pub(in crate::session) struct Nothing;
+
+impl Preparer for Nothing {
+    type Made = ();
+
+    fn run(self, _: &mut Work<'_>) -> Result<Made<()>, JobError> {
+        Ok(Made { key_bytes: 0, made: () })
+    }
+}
+
 impl Family for Rep3 {
     type Tensors = Portions;
     type States = States;
+    type Preparer = Nothing;
 
     fn prepared(&self) -> usize {
         0
@@ -187,10 +200,12 @@ impl Family for Rep3 {
         }
     }
 
-    fn prepare(&mut self, _: &Preparation, _: &mut Others) -> Result<u64, JobError> {
+    fn preparer(&mut self, _: &Preparation) -> Result<Nothing, JobError> {
         (self.log)("nothing to prepare: runs of rep3 use up no keys");
-        Ok(0)
+        Ok(Nothing)
     }
+
+    fn preparation_ended(&mut self, _: &Preparation, _: Option<()>) {}
 
     fn begin(&mut self, session: Id, others: &mut Others) -> Result<(), JobError> {
         self.close();

@@ -14,13 +14,14 @@ use std::path::Path;
 const READ_BYTES: usize = 1 << 20;
 
 /// Compare `party`'s session file and its records `0..runs` below `dir` with those of `dealt`. `name` is what
-/// the dealer called the session when it dealt it.
+/// the dealer called the session when it dealt it. `worked` is called every now and then.
 pub fn compare(
     dir: &Path,
     name: &[u8; 16],
     dealt: &DealerSession,
     party: u8,
     runs: u64,
+    worked: &mut dyn FnMut(),
 ) -> Result<(), CheckError> {
     let wrong = |at: String| CheckError::Wrong { session: hex(&name[..6]), at };
     if &dealt.session != name {
@@ -34,7 +35,7 @@ pub fn compare(
     }
     for index in 0..runs {
         let (file, path) = open_record(dir, name, index)?;
-        record(dealt, party, index, file).map_err(|e| match e {
+        record(dealt, party, index, file, worked).map_err(|e| match e {
             Failure::Differs(at) => wrong(format!("record {index}, {at}")),
             Failure::Io(source) => StoreError::Io { path: path.display().to_string(), source }.into(),
         })?;
@@ -47,14 +48,20 @@ enum Failure {
     Io(io::Error),
 }
 
-fn record(dealt: &DealerSession, party: u8, index: u64, file: File) -> Result<(), Failure> {
+fn record(
+    dealt: &DealerSession,
+    party: u8,
+    index: u64,
+    file: File,
+    worked: &mut dyn FnMut(),
+) -> Result<(), Failure> {
     let at = |at: &str, e: io::Error| match e.get_ref().is_some_and(|e| e.is::<Differs>()) {
         true => Failure::Differs(at.to_owned()),
         false => Failure::Io(e),
     };
     let file = Against { file: BufReader::with_capacity(READ_BYTES, file), buffer: Vec::new() };
     let writer = RecordWriter::new(file, &dealt.header(index, party)).map_err(|e| at("header", e))?;
-    let mut sink = Frames { writer, party, frame: 0 };
+    let mut sink = Frames { writer, party, frame: 0, worked };
     dealt.frames(index, &mut sink, &mut |_| {}).map_err(|e| match e {
         KeyError::Io(e) => at(&format!("frame {}", sink.frame), e),
         KeyError::Corrupt(e) => Failure::Io(io::Error::other(e)),
@@ -67,13 +74,14 @@ fn record(dealt: &DealerSession, party: u8, index: u64, file: File) -> Result<()
 }
 
 /// The frames of one party.
-struct Frames {
+struct Frames<'a> {
     writer: RecordWriter<Against>,
     party: u8,
     frame: u64,
+    worked: &'a mut dyn FnMut(),
 }
 
-impl KeySink for Frames {
+impl KeySink for Frames<'_> {
     fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError> {
         let [f0, f1] = frames;
         let ours = if self.party == 0 { f0 } else { f1 };
@@ -81,6 +89,7 @@ impl KeySink for Frames {
             self.writer.frame(ours)?;
             self.frame += 1;
         }
+        (self.worked)();
         Ok(())
     }
 }

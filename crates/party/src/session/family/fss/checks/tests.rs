@@ -147,7 +147,7 @@ fn found(cheat: &Cheat) -> [Option<String>; 2] {
     let dealt = session(&master, 1);
     deal([d0.path(), d1.path()], &dealt, cheat);
     [(0, d0), (1, d1)].map(|(party, dir)| {
-        match compare(dir.path(), &dealt.session, &session(&master, 2), party, 2) {
+        match compare(dir.path(), &dealt.session, &session(&master, 2), party, 2, &mut || {}) {
             Ok(()) => None,
             Err(CheckError::Wrong { at, .. }) => Some(at),
             Err(other) => panic!("{other}"),
@@ -169,7 +169,7 @@ fn an_honest_dealer_passes_and_a_session_has_one_master() {
     let dealt = session(&Seed::random(), 1);
     deal([dir.path(), other.path()], &dealt, &Cheat::Nothing);
     let another = session(&Seed::random(), 1);
-    let error = compare(dir.path(), &dealt.session, &another, 0, 2).unwrap_err().to_string();
+    let error = compare(dir.path(), &dealt.session, &another, 0, 2, &mut || {}).unwrap_err().to_string();
     assert!(error.contains("dealer's keys are wrong") && error.contains("name"), "{error}");
 }
 
@@ -204,7 +204,7 @@ fn cut_off_and_overlong_records_are_caught() {
         let file = File::options().write(true).open(path).unwrap();
         let len = file.metadata().unwrap().len();
         file.set_len(if longer { len + 1 } else { len - 1 }).unwrap();
-        let error = compare(dir.path(), &dealt.session, &dealt, 0, 2).unwrap_err();
+        let error = compare(dir.path(), &dealt.session, &dealt, 0, 2, &mut || {}).unwrap_err();
         assert!(matches!(error, CheckError::Wrong { ref at, .. } if at == "record 0, end"), "{error}");
     }
 }
@@ -218,7 +218,7 @@ fn dealing_again_gives_the_same_bytes_with_any_number_of_threads() {
         let dealt = make(1);
         dealt.deal_to_stores([d0.path(), d1.path()], &[0], &mut |_| {}).unwrap();
         for (party, dir) in [(0, &d0), (1, &d1)] {
-            compare(dir.path(), &dealt.session, &make(3), party, 1)
+            compare(dir.path(), &dealt.session, &make(3), party, 1, &mut || {})
                 .unwrap_or_else(|e| panic!("{}: {e}", case.name));
         }
     }
@@ -235,6 +235,28 @@ struct Deal {
 
 type Faults = Vec<(When, Action)>;
 
+/// Channels on which whoever waits for the other party waits in `recv`.
+struct InMemory {
+    dealer: MemChannel,
+    peer: Faulty<MemChannel>,
+}
+
+impl Company for InMemory {
+    fn dealer(&mut self) -> &mut dyn Channel {
+        &mut self.dealer
+    }
+    fn peer(&mut self) -> Result<&mut dyn Channel, CheckError> {
+        Ok(&mut self.peer)
+    }
+    fn progress(&self) -> Progress {
+        Progress::new()
+    }
+    fn worked(&mut self) {}
+    fn both_done(&mut self) -> Result<(), NetError> {
+        Ok(())
+    }
+}
+
 fn whole_deal(lie: impl Fn(usize, Seed) -> Seed + Sync, dealer_faults: Faults, peer_faults: Faults) -> Deal {
     let request = DealRequest { deal: Id::fresh(), plan: String::new(), session: None, runs: 2, checks: 1 };
     let ((d0, to_d0), (d1, to_d1), (p0, p1)) = (mem::pair(), mem::pair(), mem::pair());
@@ -245,13 +267,13 @@ fn whole_deal(lie: impl Fn(usize, Seed) -> Seed + Sync, dealer_faults: Faults, p
         names.lock().unwrap().push(dealt.session);
         dealt
     };
-    let fetch = |party: u8, mut dealer: MemChannel, mut peer: Faulty<MemChannel>| {
+    let fetch = |party: u8, dealer: MemChannel, peer: Faulty<MemChannel>| {
         let dir = tempfile::tempdir().unwrap();
-        let mut store = Store::open(dir.path()).unwrap();
+        let store = Mutex::new(Store::open(dir.path()).unwrap());
         let (plan, device) = (plan(), cpu(1));
         let checker = Checker { party, plan: &plan, device: &device };
-        let result = checker.fetch(&mut dealer, &mut peer, &mut store, &request);
-        ((dir, store), result)
+        let result = checker.fetch(&mut InMemory { dealer, peer }, &store, &request);
+        ((dir, store.into_inner().unwrap()), result)
     };
     let (a, b) = std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,0 +1,161 @@
+//! A party's part in a preparation: keys from the dealer, at once, checked, or as a stream.
+
+use super::checks::{Both, CheckError, Checker};
+use super::fetch::{self, FetchError, fetch};
+use super::messages::DealRequest;
+use super::stream::{AwaitError, Stream};
+use super::{FssError, hex};
+use crate::config::Place;
+use crate::session::control::{Amount, Id, Talk, say};
+use crate::session::family::{Made, Preparer};
+use crate::session::job::JobError;
+use crate::session::links::{Links, Purpose};
+use crate::session::order::Preparation;
+use crate::session::party::Log;
+use crate::session::work::Work;
+use crate::store::{Shelf, Store, StoreError};
+use privet_kernels::Device;
+use privet_net::{Channel, TcpChannel};
+use privet_plan::Plan;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The preparation of keys that a dealer deals.
+pub(in crate::session) struct Dealt {
+    pub party: u8,
+    pub links: Arc<Links>,
+    pub plan: Arc<Plan>,
+    pub device: Arc<dyn Device>,
+    pub store: Arc<Mutex<Store>>,
+    pub what: Preparation,
+    pub log: Log,
+}
+
+/// What a party takes over at the end.
+pub(in crate::session) struct Keep {
+    /// The stream whose first record came.
+    pub stream: Option<Stream>,
+    /// The session that the dealer knows no more; what came is a new one's.
+    pub forgotten: Option<Id>,
+}
+
+impl Preparer for Dealt {
+    type Made = Keep;
+
+    fn run(self, work: &mut Work<'_>) -> Result<Made<Keep>, JobError> {
+        let Preparation { deal, session, amount: Amount { runs, checks, stream } } = self.what;
+        let all = if stream { runs.min(1) } else { runs.saturating_mul(checks.saturating_add(1)) };
+        work.progress.expect(all);
+        let request = DealRequest { deal, plan: hex(&self.plan.hash()), session, runs, checks };
+        let (keep, bytes) = match self.get(&request, work) {
+            // A dealer that was restarted knows the open session no more.
+            Err(Failure::Fetch(e @ FetchError::Forgotten)) if session.is_some() => {
+                (self.log)(&format!("the open session is over ({e}); asking for a new one"));
+                let anew = DealRequest { deal: deal.again(), session: None, ..request };
+                let got = self.get(&anew, work);
+                got.map(|(keep, bytes)| (Keep { forgotten: session, ..keep }, bytes))
+            }
+            got => got,
+        }
+        .map_err(|e| e.told(work))?;
+        let what = if stream { "the first keys of a stream" } else { "keys" };
+        let seconds = work.progress.shown().seconds;
+        (self.log)(&format!("stored {what} for {runs} runs, {bytes} bytes, in {seconds:.2} s"));
+        Ok(Made { key_bytes: bytes, made: keep })
+    }
+}
+
+/// Why there are no keys.
+enum Failure {
+    Fetch(FetchError),
+    Check(CheckError),
+    Stream(AwaitError),
+}
+
+impl Failure {
+    fn told(self, work: &Work<'_>) -> JobError {
+        match self {
+            Failure::Check(CheckError::Fetch(cause)) | Failure::Fetch(cause) => {
+                let shown = work.progress.shown();
+                FssError::Dealer { came: shown.came, all: shown.came + shown.to_come, cause }.into()
+            }
+            Failure::Check(e) => FssError::Checked(e).into(),
+            Failure::Stream(AwaitError::Stream(e)) => FssError::Stream(e).into(),
+            Failure::Stream(AwaitError::Other(e)) => e.into(),
+        }
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(e: FetchError) -> Failure {
+        Failure::Fetch(e)
+    }
+}
+
+impl Dealt {
+    fn shelf(&self) -> Result<Shelf, StoreError> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).shelf()
+    }
+
+    fn get(&self, request: &DealRequest, work: &mut Work<'_>) -> Result<(Keep, u64), Failure> {
+        let mut dealer = self.links.dial(&Place::Dealer, Purpose::Keys).map_err(FetchError::from)?;
+        let keep = Keep { stream: None, forgotten: None };
+        let got = match request.checks {
+            0 if self.what.amount.stream => return self.begin_stream(dealer, request, work),
+            0 => self.fetch(&mut dealer, request, work).map_err(Failure::Fetch),
+            _ => self.fetch_checked(&mut dealer, request, work).map_err(Failure::Check),
+        };
+        if let Err(e) = &got {
+            // The dealer tells the other party, which may wait for it.
+            let reason = match e {
+                Failure::Fetch(e) => e.to_string(),
+                Failure::Check(e) => e.to_string(),
+                Failure::Stream(e) => e.to_string(),
+            };
+            dealer.abort(&reason);
+        }
+        got.map(|bytes| (keep, bytes))
+    }
+
+    fn fetch(
+        &self,
+        dealer: &mut TcpChannel,
+        request: &DealRequest,
+        work: &mut Work<'_>,
+    ) -> Result<u64, FetchError> {
+        let (shelf, progress) = (self.shelf()?, work.progress.clone());
+        let mut dealer = work.attend(dealer);
+        Ok(fetch(&mut dealer, &shelf, self.party, &self.plan.hash(), request, &progress)?.1)
+    }
+
+    fn fetch_checked(
+        &self,
+        dealer: &mut TcpChannel,
+        request: &DealRequest,
+        work: &mut Work<'_>,
+    ) -> Result<u64, CheckError> {
+        let checker = Checker { party: self.party, plan: &self.plan, device: &self.device };
+        let mut both = Both { dealer: work.attend(dealer), peer: 1 - self.party };
+        let (_, bytes) = checker.fetch(&mut both, &self.store, request)?;
+        (self.log)(&format!("opened {} sessions of the dealer: their keys are right", request.checks));
+        Ok(bytes)
+    }
+
+    /// Have keys come while runs use them up; gives the bytes of the first record, once it is there.
+    fn begin_stream(
+        &self,
+        mut dealer: TcpChannel,
+        request: &DealRequest,
+        work: &mut Work<'_>,
+    ) -> Result<(Keep, u64), Failure> {
+        let shelf = self.shelf().map_err(FetchError::from)?;
+        let deal = {
+            let mut dealer = work.attend(&mut dealer);
+            say(&mut dealer, Talk::Deal, request).map_err(FetchError::from)?;
+            fetch::begin(&mut dealer, &shelf, self.party, &self.plan.hash(), request)?
+        };
+        let (ahead, progress) = (self.links.config.node.ahead, work.progress.clone());
+        let stream = Stream::begin(dealer, shelf, deal, ahead, progress, self.log.clone());
+        let bytes = stream.await_first(work).map_err(Failure::Stream)?;
+        Ok((Keep { stream: Some(stream), forgotten: None }, bytes))
+    }
+}
