@@ -216,7 +216,8 @@ impl Store {
 
     /// Remove what came for sessions that were begun and have ended, all but `held`, which is open in this process.
     pub fn clear_ended(&self, held: Option<&SessionName>) -> Result<(), StoreError> {
-        self.sessions()?.iter().filter(|s| Some(*s) != held).try_for_each(|s| self.drop_session(s))
+        let over = |s: &&SessionName| Some(*s) != held && self.journal.contains(&session_name(s));
+        self.sessions()?.iter().filter(over).try_for_each(|s| self.drop_session(s))
     }
 
     /// Remove sessions that were begun, and records that were cut off.
