@@ -7,8 +7,10 @@ use nodes::{FSS, Family, Nodes, REP3, copy, named, numbers, small, truth};
 use privet_net::{NetworkProfile, TcpChannel};
 use privet_party::config::{Loaded, Place};
 use privet_party::session::control::{Amount, Id, Reply, Request, Status, Talk, hear, say};
+use privet_party::session::family::fss::messages::{DealReply, DealRequest};
 use privet_party::session::links::{Links, Purpose};
 use privet_party::session::order::{Consent, Go, Order, Preparation};
+use privet_party::store::hex;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::program::ONLY_PLAN;
 use std::collections::BTreeMap;
@@ -242,4 +244,19 @@ fn a_party_that_is_gone_while_a_client_waits_is_named_at_once() {
         // Four seconds, on a machine that may be busy.
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     }
+}
+
+#[test]
+fn a_deal_that_only_one_party_asks_for_is_refused_in_time() {
+    let mut nodes = deployed(FSS, &[]);
+    nodes.start("dealer");
+    // The test is party 0, and party 1 never calls.
+    let mut dealer = links(&nodes, "party0").dial(&Place::Dealer, Purpose::Keys).unwrap();
+    dealer.set_patience(Some(Duration::from_secs(60)));
+    let (plan, deal) = (hex(&small().hash()), Id::fresh());
+    let request = DealRequest { deal, plan, session: None, runs: 1, checks: 0 };
+    say(&mut dealer, Talk::Deal, &request).unwrap();
+    let told = hear::<DealReply>(&mut dealer, Talk::Deal).unwrap();
+    let refused = |reason: &str| reason.contains("party 1 did not ask for this deal within 4 s");
+    assert!(matches!(&told, DealReply::Refused { reason } if refused(reason)), "{told:?}");
 }
