@@ -71,7 +71,10 @@ fn own_file(path: &Path) -> io::Result<Option<File>> {
         let (ours, named) = (file.metadata()?, fs::metadata(path));
         if named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
             if ours.nlink() == 1 {
-                file.set_len(0)?;
+                // A file cut to nothing is written out when it is closed (ext4): keys need not be, and a new file is empty.
+                if ours.len() > 0 {
+                    file.set_len(0)?;
+                }
                 return Ok(Some(file));
             }
             fs::remove_file(path)?;
