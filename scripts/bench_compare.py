@@ -32,9 +32,7 @@ for workload in ("relu", "mlp-128", "lenet-128", "train-mlp-128"):
 
 def bench(binary: str, command: str) -> dict[str, Any]:
     """One run, as its JSON line says."""
-    ran = subprocess.run(
-        [binary, "bench", *shlex.split(command), "--json"], check=True, capture_output=True, text=True
-    )
+    ran = subprocess.run([binary, "bench", *shlex.split(command), "--json"], check=True, capture_output=True, text=True)
     return json.loads(ran.stdout.strip().splitlines()[-1])
 
 
