@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Two binaries on the same workloads, in turns, on a quiet machine: scripts/bench_compare.py BEFORE AFTER OUT.json [NAME...]
+"""Two binaries on the same workloads, in turns: scripts/bench_compare.py BEFORE AFTER OUT.json [NAME...].
 
-A run of `privet bench` gives medians of five; each binary has ROUNDS of them a workload, in turns, and the smaller one
-counts. Prints ratios after / before, and writes both binaries' figures with their commands.
+Needs a quiet machine. A run of `privet bench` gives medians of five; each binary has ROUNDS of them a workload, in
+turns, and the smaller one counts. Prints ratios after / before, and writes both binaries' figures with their commands.
 """
 
 import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 ROUNDS = 2
@@ -54,9 +55,7 @@ def main() -> None:
         ratios = [f"{f} {old[f]:.4f} -> {new[f]:.4f} ({new[f] / old[f]:.2f})" for f in FIGURES if old.get(f)]
         counted = [f"{c} {old[c]} -> {new[c]}" for c in COUNTED if old[c] != new[c]]
         print(f"{name}: {', '.join(ratios + counted)}", flush=True)
-        with open(out, "w") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
+        Path(out).write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
