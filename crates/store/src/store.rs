@@ -200,12 +200,15 @@ impl Store {
         }
     }
 
-    /// Remove what is left of a session that was begun and is over.
+    /// Remove what is left of a session that was begun and is over. One that nobody began keeps its records.
     pub fn drop_session(&self, session: &SessionName) -> Result<(), StoreError> {
+        if !self.journal.contains(&session_name(session)) {
+            return Ok(());
+        }
         self.home.held.discard(session);
         self.home.forget(session);
         let dir = self.session_dir(session);
-        if !self.journal.contains(&session_name(session)) || !dir.exists() {
+        if !dir.exists() {
             return Ok(());
         }
         let bytes = space::bytes_below(&dir)?;

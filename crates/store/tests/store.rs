@@ -772,3 +772,20 @@ fn errors_name_no_path_but_the_log_gets_it() {
         assert!(!said.contains(&path) && logged.starts_with(&said) && logged.contains(&path), "{logged}");
     }
 }
+
+#[test]
+fn a_session_that_nobody_began_keeps_its_records() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 1);
+    let mut store = Store::open(dir.path()).unwrap().with_memory(1 << 20);
+    let shelf = store.shelf().unwrap();
+    let mut staged = shelf.stage(&SESSION, 1, Some(200), &AtomicBool::new(false)).unwrap().unwrap();
+    staged.append(record(id(1, 0), &[vec![1; 8]])).unwrap();
+    staged.commit().unwrap();
+    store.drop_session(&SESSION).unwrap();
+    assert_eq!(store.records(&SESSION).unwrap(), [0, 1]);
+    store.begin_session(&session_id(0), 0).unwrap();
+    store.drop_session(&SESSION).unwrap();
+    assert!(!store.session_dir(&SESSION).exists());
+    assert!(matches!(store.claim(&id(1, 0)), Err(StoreError::Missing { .. })));
+}

@@ -9,7 +9,7 @@ use crate::session::owner::{Piece, Shared};
 use crate::session::peers::abort;
 use privet_net::{NetError, TcpChannel, wait_any};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// For a party whose connection ended to come back, where a request is asked once more.
 const COMING_BACK: Duration = Duration::from_secs(4);
@@ -42,7 +42,8 @@ impl Client {
 
     /// Ask all parties for something, and share tensors for it once all of them say so. Until then nothing secret has been
     /// sent. So where a connection ends while a party is waited for (it was restarted, and knows nothing of the request),
-    /// all parties are asked once more, under another name.
+    /// all parties are asked once more, under another name. Then the others whom the request needs may have given up, where
+    /// they had sent more than this client: it waits for them as long as for a party to come up, and fails with what it lost.
     pub(super) fn request_and_share(
         &mut self,
         request: &Request,
@@ -51,13 +52,18 @@ impl Client {
         encoded: &Encoded,
     ) -> Result<(), ClientError> {
         self.request(request)?;
-        match self.await_leader() {
+        match self.await_leader(None) {
             Err(ended) if is_lost(&ended) => {
-                self.connect(COMING_BACK).map(drop).map_err(|_| ended)?;
+                if self.connect(COMING_BACK).is_err() {
+                    return Err(ended);
+                }
                 self.send(&request.anew())?;
-                self.await_leader()?;
+                let patience = self.links.config.deployment.timeouts.connect;
+                if !self.await_leader(Some(Instant::now() + patience))? {
+                    return self.or_give_up(Err(ended));
+                }
             }
-            answered => answered?,
+            answered => drop(answered?),
         }
         let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         let shared = self.family.share(channels, kind, pieces, encoded);
@@ -72,22 +78,24 @@ impl Client {
     }
 
     /// Wait until party 0 has begun to answer, which it does once all parties have consented or the request has failed; an
-    /// error as soon as any connection ends. Nothing is taken in.
-    fn await_leader(&mut self) -> Result<(), ClientError> {
+    /// error as soon as any connection ends. False where `deadline` passes first. Nothing is taken in.
+    fn await_leader(&mut self, deadline: Option<Instant>) -> Result<bool, ClientError> {
         let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         let mut waiting: Vec<(usize, &mut TcpChannel)> = channels.iter_mut().enumerate().collect();
+        let mut answered = false;
         let mut result = Ok(());
-        while let Some(first) = wait_any(waiting.iter_mut().map(|(_, c)| &mut **c), None) {
+        while let Some(first) = wait_any(waiting.iter_mut().map(|(_, c)| &mut **c), deadline) {
             let (party, channel) = waiting.swap_remove(first);
             if !channel.is_open() {
                 result = Err(last_word(channel));
                 break;
             }
             if party == 0 {
+                answered = true;
                 break;
             }
         }
-        self.or_give_up(result)
+        self.or_give_up(result).map(|()| answered)
     }
 
     /// Hear from every party, in whatever order they answer: where a connection ends meanwhile, nobody else is waited for.
