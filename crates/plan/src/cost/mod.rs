@@ -13,6 +13,7 @@ pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};
 pub use security::Security;
 
+use crate::form::Form;
 use crate::ir::{Op, Plan, Type};
 use serde::Serialize;
 use std::ops::AddAssign;
@@ -94,6 +95,11 @@ pub trait Prices {
     fn operation(&self, operation: &Operation<'_>) -> Cost;
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
+    /// The forms that an operation may sensibly have: none is worse than another one in key bytes, rounds and work at once.
+    /// None at all where the family knows one way only, or where the operation compares nothing.
+    fn forms(&self, _operation: &Operation<'_>) -> Vec<Form> {
+        Vec::new()
+    }
     /// Sharing the first value of a state, once a training. As a weight, unless a family says otherwise.
     fn state(&self, ty: &Type) -> Cost {
         let weight = Op::Weight { name: String::new(), owner: String::new() };
