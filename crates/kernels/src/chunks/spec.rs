@@ -83,7 +83,7 @@ pub fn combine(level: &Level, leads: bool, opened: &[bool], products: &[bool], m
             _ => with_item.iter().find(|(key, _)| *key == (i, set)).expect("dealt").1,
         };
         // what is public before the product of the masks `set` in the product of the first i `eq`
-        let coefficient = |i: usize, set: usize| members((1 << i) - 1 & !set).all(|j| opened[group.eq(j)]);
+        let coefficient = |i: usize, set: usize| members(((1 << i) - 1) & !set).all(|j| opened[group.eq(j)]);
         let sum = |terms: &mut dyn Iterator<Item = bool>| terms.fold(false, |a, b| a ^ b);
         if !group.equal {
             out.push(sum(&mut (0..group.size)

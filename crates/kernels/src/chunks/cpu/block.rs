@@ -206,7 +206,6 @@ pub(super) fn combine<L: Lane>(
 
 /// The polynomials of a group by folding one variable after the other: with `f[S]` the share of what is multiplied by the
 /// masks S, `(q & f[S]) ^ f[S + j]` is that of what is multiplied by `eq_j = q ^ a_j` too.
-#[expect(clippy::too_many_arguments, reason = "a piece of `combine`")]
 #[inline(always)]
 fn fold<L: Lane, const G: usize, const SETS: usize>(
     group: &Group,
@@ -226,8 +225,8 @@ fn fold<L: Lane, const G: usize, const SETS: usize>(
         *next += 1;
     };
     let mut f = [L::fill(leads); SETS];
-    for set in 1usize..1 << group.variables() {
-        f[set] = match set.is_power_of_two() {
+    for (set, f) in f.iter_mut().enumerate().take(1 << group.variables()).skip(1) {
+        *f = match set.is_power_of_two() {
             true => place.load(masks, group.eq(set.ilog2() as usize)),
             false => product(),
         };
