@@ -5,8 +5,9 @@ use super::super::control::{Amount, At, Id};
 use super::super::door::Seats;
 use super::super::links::Purpose;
 use super::super::order::{Preparation, Start, Version};
-use super::super::testing::{Stub, client, deployment, links, log, places, program, served};
+use super::super::testing::{Stub, client, deployment, links, places, program, served};
 use super::*;
+use crate::events::{Events, Number};
 use privet_net::{Listener, TcpChannel};
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -47,10 +48,12 @@ impl World {
             far.push(other);
             let seat = seats.take(&place, Purpose::Client, 1).unwrap();
             let request = Request::Status { id: Id([0; 16]) };
-            callers.insert(place.clone(), Caller { channel, place, request, granted: false, seat });
+            let connection = Number::of(1);
+            callers
+                .insert(place.clone(), Caller { channel, connection, place, request, granted: false, seat });
         }
         let stub = || Stub { claims: claims.clone(), ..Stub::default() };
-        let engine = Engine::new(0, party, Arc::new(program()), served(stub), log().0);
+        let engine = Engine::new(0, party, Arc::new(program()), served(stub), Events::unheard());
         World { engine, callers, claims, _far: far }
     }
 

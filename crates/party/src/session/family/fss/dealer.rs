@@ -5,13 +5,16 @@ use super::deal::DealerSession;
 use super::known::Known;
 use super::messages::{DealReply, DealRequest};
 use crate::config::Place;
+use crate::events::{Count, Event, Events, Job, JobEvents, PlanName, Reason, Secs, Told, Why, reason};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::links::{Links, Purpose};
+use crate::session::party::started;
 use crate::session::threads::aside;
 use crate::store::format::RecordSink;
 use crate::store::hex;
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, TcpChannel};
+use privet_plan::program::NamedPlan;
 use privet_plan::{Plan, Program};
 use privet_prg::Seed;
 use std::collections::HashMap;
@@ -32,22 +35,29 @@ type Waiting = HashMap<Id, (u8, TcpChannel, DealRequest)>;
 
 /// What a dealer deals for, by hash of the plan, and has dealt.
 struct Desk {
-    plans: HashMap<String, Arc<Plan>>,
+    plans: HashMap<String, (PlanName, Arc<Plan>)>,
     device: Arc<dyn Device>,
     sessions: Known,
 }
 
-/// Serve until the process ends. `log` gets one public line an event.
+/// Serve until the process ends.
 pub fn serve(
     links: Links,
     program: &Program,
     device: Arc<dyn Device>,
-    log: Arc<dyn Fn(&str) + Send + Sync>,
+    events: Events,
 ) -> Result<(), NetError> {
     let listener = links.listen()?;
-    log(&format!("dealer listens on {}", listener.local_address()?));
+    events.emit(started(&links, &*device));
+    if let Ok(address) = listener.local_address()?.to_string().parse() {
+        events.emit(Event::Listening { place: Place::Dealer, address });
+    }
     let links = Arc::new(links);
-    let plans = program.plans.iter().map(|p| (hex(&p.plan.hash()), Arc::new(p.plan.clone())));
+    let named = |p: &NamedPlan| {
+        let plan = Arc::new(p.plan.clone());
+        (hex(&plan.hash()), (PlanName::of(&p.name, &plan), plan))
+    };
+    let plans = program.plans.iter().map(named);
     let plans = plans.collect();
     let waiting: Arc<Mutex<Waiting>> = Arc::default();
     let desk = Arc::new(Desk { plans, sessions: Known::new(device.clone()), device });
@@ -56,15 +66,16 @@ pub fn serve(
             Ok(caller) => caller,
             Err(NetError::Timeout { .. }) => continue,
             Err(e) => {
-                log(&format!("refused a connection: {e}"));
+                events.emit(Event::Stranger { reason: e.why() });
                 continue;
             }
         };
-        let (links, told) = (links.clone(), log.clone());
+        let (links, told) = (links.clone(), events.clone());
         let (waiting, desk) = (waiting.clone(), desk.clone());
+        let connection = events.connection();
         // Of what deals share there are only tables, which are whole between two calls: a panic ends its own deal.
-        aside("privet-deal", &told.clone(), move || {
-            let log = told;
+        aside("privet-deal", &events, move || {
+            let events = told;
             let Some(caller) = links.without_doctors(caller) else { return };
             let pair =
                 links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {
@@ -73,16 +84,18 @@ pub fn serve(
                             let patience = links.config.deployment.timeouts.connect;
                             meet(&waiting, party, channel, patience)
                         }
-                        (place, _) => {
-                            log(&format!("refused {place}: the dealer serves the parties alone"));
+                        (place, purpose) => {
+                            let reason =
+                                reason!("access.not_admitted", "the dealer serves the parties alone");
+                            events.emit(Event::Refused { connection, place, purpose, reason });
                             Ok(None)
                         }
                     }
                 });
             match pair {
-                Err(e) => log(&format!("lost a connection: {e}")),
+                Err(e) => events.emit(Event::Broken { connection, reason: e.why() }),
                 Ok(None) => {}
-                Ok(Some((channels, request))) => desk.deal(channels, &request, log.as_ref()),
+                Ok(Some((channels, request))) => desk.deal(channels, &request, &events),
             }
         });
     }
@@ -129,37 +142,57 @@ fn meet(
 
 impl Desk {
     /// Carry out a deal that both parties asked for.
-    fn deal(&self, mut channels: [TcpChannel; 2], request: &DealRequest, log: &(dyn Fn(&str) + Send + Sync)) {
-        match self.serve(&mut channels, request) {
-            Ok(()) => log(&format!("dealt keys for {} runs", request.runs)),
+    fn deal(&self, mut channels: [TcpChannel; 2], request: &DealRequest, events: &Events) {
+        let plan = self.plans.get(&request.plan).map(|(name, _)| name.clone());
+        let job = JobEvents::new(events.clone(), Job::deal(request.deal, plan));
+        let (runs, checks) = (Count::of(request.runs), Count::of(request.checks));
+        job.emit(|job| Event::DealBegan { job, runs, checks });
+        match self.serve(&mut channels, request, &job) {
+            Ok(None) => job.emit(|of| Event::DealDone { job: of, runs, took: Secs::of(job.elapsed()) }),
+            Ok(Some(reason)) => job.emit(|job| Event::DealRefused { job, reason }),
             Err(e) => {
-                log(&format!("dealing ended early: {e}"));
+                job.emit(|job| Event::DealFailed { job, reason: e.why() });
                 let reason = format!("the dealer could not finish this deal: {e}");
                 channels.iter_mut().for_each(|c| c.abort(&reason));
             }
         }
     }
 
-    fn serve(&self, channels: &mut [TcpChannel; 2], request: &DealRequest) -> Result<(), TalkError> {
+    /// Gives why nothing was dealt, where that is so.
+    fn serve(
+        &self,
+        channels: &mut [TcpChannel; 2],
+        request: &DealRequest,
+        job: &JobEvents,
+    ) -> Result<Option<Reason>, TalkError> {
         if let Some(reason) = refusal(request) {
             return refuse(channels, reason);
         }
-        let Some(plan) = self.plans.get(&request.plan) else {
+        let Some((_, plan)) = self.plans.get(&request.plan) else {
             return refuse(channels, "this dealer does not deal for that plan");
         };
         let new = |master| DealerSession::from_master(plan.clone(), self.device.clone(), master);
+        let mut progress = job.progress(plan);
         match request.session {
             None if request.checks > 0 => {
-                let kept = open::deal(channels, request, &new)?;
+                let kept = open::deal(channels, request, &new, &mut progress)?;
                 kept.into_iter().for_each(|session| drop(self.sessions.keep(session)));
-                Ok(())
             }
-            None => send_session(channels, &self.sessions.keep(new(Seed::random())), request.runs),
+            None => {
+                send_session(channels, &self.sessions.keep(new(Seed::random())), request.runs, &mut progress)?
+            }
             Some(id) => match self.sessions.find(id, &plan.hash()) {
-                Some(session) => send_session(channels, &session, request.runs),
-                None => answer(channels, &DealReply::Forgotten),
+                Some(session) => send_session(channels, &session, request.runs, &mut progress)?,
+                None => {
+                    answer(channels, &DealReply::Forgotten)?;
+                    return Ok(Some(reason!(
+                        "deal.forgotten",
+                        "this dealer knows the session no more, it was restarted"
+                    )));
+                }
             },
         }
+        Ok(None)
     }
 }
 
@@ -170,8 +203,10 @@ fn refusal(request: &DealRequest) -> Option<&'static str> {
     }
 }
 
-fn refuse(channels: &mut [TcpChannel; 2], reason: &str) -> Result<(), TalkError> {
-    answer(channels, &DealReply::Refused { reason: reason.to_owned() })
+/// Tells both parties why; gives the reason.
+fn refuse(channels: &mut [TcpChannel; 2], reason: &'static str) -> Result<Option<Reason>, TalkError> {
+    answer(channels, &DealReply::Refused { reason: reason.to_owned() })?;
+    Ok(Some(reason!("deal.refused", "{reason}", reason = Told::of(reason))))
 }
 
 fn answer(channels: &mut [TcpChannel; 2], reply: &DealReply) -> Result<(), TalkError> {
@@ -184,6 +219,7 @@ pub(super) fn send_session<C: Channel>(
     channels: &mut [C; 2],
     session: &DealerSession,
     runs: u64,
+    progress: &mut dyn FnMut(usize),
 ) -> Result<(), TalkError> {
     let indices = session.take_indices(runs);
     let name = Id(session.session);
@@ -204,7 +240,7 @@ pub(super) fn send_session<C: Channel>(
             cause: e,
         };
         // The channels have threads that encrypt and send; a third pair would only move frames between caches.
-        let writers = session.deal_directly(index, writers).map_err(|e| failed(e.to_string()))?;
+        let writers = session.deal_directly(index, writers, progress).map_err(|e| failed(e.to_string()))?;
         for writer in writers {
             writer.finish().map_err(|e| failed(e.to_string()))?;
         }

@@ -17,10 +17,11 @@ pub fn deal<C: Channel>(
     channels: &mut [C; 2],
     request: &DealRequest,
     session: &dyn Fn(Seed) -> DealerSession,
+    progress: &mut dyn FnMut(usize),
 ) -> Result<Option<DealerSession>, TalkError> {
     let mut masters: Vec<Seed> = (0..=request.checks).map(|_| Seed::random()).collect();
     for master in &masters {
-        send_session(channels, &session(master.clone()), request.runs)?;
+        send_session(channels, &session(master.clone()), request.runs, progress)?;
     }
     let [c0, c1] = channels;
     let choices: [OpenRequest; 2] = [hear(c0, Talk::Open)?, hear(c1, Talk::Open)?];
