@@ -4,7 +4,7 @@ use super::checks::open;
 use super::deal::DealerSession;
 use super::known::Known;
 use super::messages::{DealReply, DealRequest};
-use crate::config::Place;
+use crate::config::{Place, Timeouts};
 use crate::events::{Count, Event, Events, Job, JobEvents, PlanName, Reason, Secs, Told, Why, reason};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::links::{Links, Purpose};
@@ -13,7 +13,7 @@ use crate::session::threads::aside;
 use crate::store::format::RecordSink;
 use crate::store::hex;
 use privet_kernels::Device;
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{Channel, NetError, TcpChannel, wait_any};
 use privet_plan::program::NamedPlan;
 use privet_plan::{Plan, Program};
 use privet_prg::Seed;
@@ -81,8 +81,8 @@ pub fn serve(
                 links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {
                     match (place, purpose) {
                         (Place::Party(party), Purpose::Keys) => {
-                            let patience = links.config.deployment.timeouts.connect;
-                            meet(&waiting, party, channel, patience)
+                            let Timeouts { connect, step, .. } = links.config.deployment.timeouts;
+                            meet(&waiting, party, channel, connect, step)
                         }
                         (place, purpose) => {
                             let reason =
@@ -102,13 +102,15 @@ pub fn serve(
 }
 
 /// Keep the first party of a deal waiting, but not for longer than `patience`; with the second, give both
-/// channels in order.
+/// channels in order. From here on a party that lets the dealer wait for longer than `step` in one step ends the deal.
 fn meet(
     waiting: &Mutex<Waiting>,
     party: u8,
     mut channel: TcpChannel,
     patience: Duration,
+    step: Duration,
 ) -> Result<Option<([TcpChannel; 2], DealRequest)>, TalkError> {
+    channel.set_patience(Some(step));
     let request: DealRequest = hear(&mut channel, Talk::Deal)?;
     let deal = request.deal;
     let lock = || waiting.lock().unwrap_or_else(|e| e.into_inner());
@@ -179,10 +181,10 @@ impl Desk {
                 kept.into_iter().for_each(|session| drop(self.sessions.keep(session)));
             }
             None => {
-                send_session(channels, &self.sessions.keep(new(Seed::random())), request.runs, &mut progress)?
+                send_session(channels, &self.sessions.keep(new(Seed::random())), request.runs, until_both_have_room, &mut progress)?
             }
             Some(id) => match self.sessions.find(id, &plan.hash()) {
-                Some(session) => send_session(channels, &session, request.runs, &mut progress)?,
+                Some(session) => send_session(channels, &session, request.runs, until_both_have_room, &mut progress)?,
                 None => {
                     answer(channels, &DealReply::Forgotten)?;
                     return Ok(Some(reason!(
@@ -213,12 +215,24 @@ fn answer(channels: &mut [TcpChannel; 2], reply: &DealReply) -> Result<(), TalkE
     channels.iter_mut().try_for_each(|c| say(c, Talk::Deal, reply))
 }
 
+/// Between two records the parties may take their time: those of a stream come as runs use them up. It ends as soon as
+/// either connection does, whichever party is the silent one.
+fn until_both_have_room(channels: &mut [TcpChannel; 2]) {
+    let mut waiting: Vec<&mut TcpChannel> = channels.iter_mut().collect();
+    while let Some(first) = wait_any(waiting.iter_mut().map(|c| &mut **c), None) {
+        if !waiting.swap_remove(first).is_open() {
+            return;
+        }
+    }
+}
+
 /// Send both parties the session's keys and `runs` further records, each once both have said that they have room for it:
-/// the slower party sets the pace.
+/// the slower party sets the pace. `between` waits for that before each record but the first.
 pub(super) fn send_session<C: Channel>(
     channels: &mut [C; 2],
     session: &DealerSession,
     runs: u64,
+    between: fn(&mut [C; 2]),
     progress: &mut dyn FnMut(usize),
 ) -> Result<(), TalkError> {
     let indices = session.take_indices(runs);
@@ -227,7 +241,10 @@ pub(super) fn send_session<C: Channel>(
         say(channel, Talk::Deal, &DealReply::Dealing { session: name, indices: indices.clone() })?;
         channel.send(&Talk::Keys.step(), keys.encode().to_vec())?;
     }
-    for index in indices {
+    for (i, index) in indices.into_iter().enumerate() {
+        if i > 0 {
+            between(channels);
+        }
         for channel in channels.iter_mut() {
             channel.recv(&Talk::Credit.step(), 0)?;
         }
