@@ -1,6 +1,6 @@
 //! Every event: one table of its name, its fields, how grave it is, and its text.
 
-use super::job::Job;
+use super::job::{Job, JobKind};
 use super::public::{Bytes, Count, Number, Public, Purpose, Secs, ShortId, ThreadName};
 use super::reason::Reason;
 use super::words::{KeyFile, Name};
@@ -205,7 +205,8 @@ events! {
         "the system gives no thread for {thread}, so its connection is dropped: {reason}";
 
     /// A client has asked for something.
-    Asked = "asked" [job: Job] { connection: Number } Debug "{job}: asked on connection {connection}";
+    Asked = "asked" { connection: Number, place: Place, request: ShortId, asks: JobKind } Debug
+        "connection {connection}: {place} asks for `{asks}`, request {request}";
     /// All parties agreed to do it.
     JobBegan = "job_began" [job: Job] {} Debug "{job}: all parties agreed";
     /// It ended well.

@@ -66,6 +66,18 @@ pub enum JobKind {
 }
 
 impl JobKind {
+    /// Of a request.
+    pub fn of(request: &Request) -> JobKind {
+        match request {
+            Request::Status { .. } => JobKind::Status,
+            Request::Prepare { .. } => JobKind::Prepare,
+            Request::ShareWeights { .. } => JobKind::Begin,
+            Request::Run { .. } => JobKind::Run,
+            Request::BeginTraining { .. } => JobKind::BeginTraining,
+            Request::Resume { .. } => JobKind::Resume,
+        }
+    }
+
     /// Its word in logs and metrics.
     pub fn word(self) -> &'static str {
         match self {
@@ -108,14 +120,7 @@ impl Job {
         let mut callers: Vec<_> = callers.collect();
         callers.sort_by(|a, b| a.0.cmp(b.0));
         let (_, first) = callers.iter().min_by_key(|(_, request)| request.id())?;
-        let kind = match first {
-            Request::Status { .. } => JobKind::Status,
-            Request::Prepare { .. } => JobKind::Prepare,
-            Request::ShareWeights { .. } => JobKind::Begin,
-            Request::Run { .. } => JobKind::Run,
-            Request::BeginTraining { .. } => JobKind::BeginTraining,
-            Request::Resume { .. } => JobKind::Resume,
-        };
+        let kind = JobKind::of(first);
         let plan = first.plan().and_then(|plan| PlanName::find(program, plan));
         Some(Job {
             id: first.id().into(),

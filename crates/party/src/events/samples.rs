@@ -35,6 +35,7 @@ samples! {
     KeyFile: KeyFile::of("0123456789abcdef0123456789abcdef/5.keys");
     ShortId: Id([7; 16]).into();
     ThreadName: ThreadName("privet-test");
+    JobKind: JobKind::Prepare;
     Reason: reason!("test.reason", "{n} is too few", n = Count::of(1));
     Job: Job {
         id: Id([8; 16]).into(),

@@ -15,7 +15,7 @@ use super::peers::{Others, Peers};
 use super::preparing::AllUnderway;
 use super::threads::{Crew, Watch};
 use crate::config::Place;
-use crate::events::{Event, Events, Job, Name as Word, Number, Why};
+use crate::events::{Event, Events, Job, JobKind, Name as Word, Number, Why};
 use crate::store::{StoreError, in_full};
 use privet_kernels::Device;
 use privet_net::{NetError, TcpChannel};
@@ -227,10 +227,9 @@ impl<F: Family> Service<F> {
     pub fn receive(&mut self, wait: Duration) -> bool {
         match self.inbox.recv_timeout(wait) {
             Ok(Wake::Caller(caller)) => {
-                let connection = caller.connection;
-                if let Some(job) = self.job_of(std::slice::from_ref(&*caller)) {
-                    self.events.emit(Event::Asked { job, connection });
-                }
+                let (connection, place) = (caller.connection, caller.place.clone());
+                let (request, asks) = (caller.request.id().into(), JobKind::of(&caller.request));
+                self.events.emit(Event::Asked { connection, place, request, asks });
                 self.pending.push(*caller);
             }
             Ok(Wake::Peer(party, channel, seat, connection)) => {
