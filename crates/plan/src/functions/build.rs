@@ -42,7 +42,7 @@ impl<'p> Build<'p> {
     pub fn node(&mut self, op: Op, inputs: &[Value], shape: &[usize], bits: u32, frac: u32) -> Value {
         let ty = Type { shape: shape.to_vec(), bits, frac };
         let inputs = inputs.iter().map(|x| x.id).collect();
-        self.plan.nodes.push(Node { op, inputs, ty, layer: self.layer.clone() });
+        self.plan.nodes.push(Node { op, inputs, ty, layer: self.layer.clone(), form: None });
         Value { id: self.plan.nodes.len() - 1, bits, frac }
     }
 
