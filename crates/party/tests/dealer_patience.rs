@@ -34,7 +34,8 @@ fn dial(nodes: &Nodes, party: &str) -> TcpChannel {
 
 /// Both parties ask for so many records; gives their connections, once they have the session's keys.
 fn asked(nodes: &Nodes, runs: u64) -> [TcpChannel; 2] {
-    let request = DealRequest { deal: Id::fresh(), plan: hex(&small().hash()), session: None, runs, checks: 0 };
+    let request =
+        DealRequest { deal: Id::fresh(), plan: hex(&small().hash()), session: None, runs, checks: 0 };
     let mut both = ["party0", "party1"].map(|party| dial(nodes, party));
     both.iter_mut().for_each(|c| say(c, Talk::Deal, &request).unwrap());
     for channel in &mut both {

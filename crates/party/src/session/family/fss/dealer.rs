@@ -180,11 +180,17 @@ impl Desk {
                 let kept = open::deal(channels, request, &new, &mut progress)?;
                 kept.into_iter().for_each(|session| drop(self.sessions.keep(session)));
             }
-            None => {
-                send_session(channels, &self.sessions.keep(new(Seed::random())), request.runs, until_both_have_room, &mut progress)?
-            }
+            None => send_session(
+                channels,
+                &self.sessions.keep(new(Seed::random())),
+                request.runs,
+                until_both_have_room,
+                &mut progress,
+            )?,
             Some(id) => match self.sessions.find(id, &plan.hash()) {
-                Some(session) => send_session(channels, &session, request.runs, until_both_have_room, &mut progress)?,
+                Some(session) => {
+                    send_session(channels, &session, request.runs, until_both_have_room, &mut progress)?
+                }
                 None => {
                     answer(channels, &DealReply::Forgotten)?;
                     return Ok(Some(reason!(
