@@ -12,6 +12,7 @@ mod owner;
 mod prepare;
 mod reasons;
 mod registered;
+mod sending;
 mod stream;
 
 use owner::FssOutside;

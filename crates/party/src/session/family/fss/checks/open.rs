@@ -2,8 +2,8 @@
 
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::family::fss::deal::DealerSession;
-use crate::session::family::fss::dealer::send_session;
 use crate::session::family::fss::messages::{DealRequest, OpenReply, OpenRequest};
+use crate::session::family::fss::sending::send_session;
 use crate::store::hex;
 use privet_net::Channel;
 use privet_prg::Seed;
