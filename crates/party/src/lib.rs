@@ -2,7 +2,7 @@
 
 pub mod cli;
 pub mod config;
-pub mod progress;
+pub mod events;
 pub mod registry;
 pub mod report;
 pub mod session;

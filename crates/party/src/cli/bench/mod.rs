@@ -9,7 +9,7 @@ mod workload;
 use super::family::no_dealer;
 use super::{CliError, Family, Out, serve};
 use crate::config::{Bytes, named};
-use crate::progress;
+use crate::events::bars as progress;
 use crate::report::{busiest, verification};
 use crate::session::client::{Client, ClientError};
 use crate::session::control::{KeyStream, Status};
