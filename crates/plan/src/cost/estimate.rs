@@ -147,7 +147,7 @@ impl Estimate {
     }
 }
 
-fn seconds(cost: &Cost, elements: usize, rates: &Rates, network: &Network) -> f64 {
+pub(super) fn seconds(cost: &Cost, elements: usize, rates: &Rates, network: &Network) -> f64 {
     let compute = cost.macs as f64 / rates.macs
         + cost.aes as f64 / rates.aes
         + cost.key_bytes as f64 / rates.key_bytes

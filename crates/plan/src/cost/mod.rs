@@ -3,11 +3,13 @@
 //! A protocol family states the price of one operation through [`Prices`], in its own crate beside the gate that it
 //! prices; everything else here is addition.
 
+mod choice;
 mod estimate;
 mod network;
 mod operation;
 mod security;
 
+pub use choice::{Aim, Alternative, TooManyKeys, alternatives, choose_forms};
 pub use estimate::{Estimate, LayerCost, NodeCost, Rates, estimate};
 pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};

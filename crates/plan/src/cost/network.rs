@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -29,6 +30,21 @@ impl Network {
     /// half a round trip.
     pub fn seconds(&self, rounds: u64, bytes: u64) -> f64 {
         rounds as f64 * self.rtt / 2.0 + bytes as f64 / self.bandwidth
+    }
+}
+
+/// `lan`, `wan`, or as it is read: `rtt=60ms,bandwidth=36.6MB/s`.
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Network::LAN => f.write_str("lan"),
+            Network::WAN => f.write_str("wan"),
+            Network { rtt, bandwidth } => {
+                // to a millionth of the unit: products with powers of ten are not exact
+                let round = |x: f64| (x * 1e6).round() / 1e6;
+                write!(f, "rtt={}ms,bandwidth={}MB/s", round(rtt * 1e3), round(bandwidth / 1e6))
+            }
+        }
     }
 }
 
