@@ -10,8 +10,8 @@ use privet_plan::encode::fixed_point;
 use privet_plan::ir::ValueId;
 use privet_plan::lower::check_graph;
 use privet_plan::{
-    Coins, FloatTensor, Graph, Network, Plan, Precision, Rates, admit, encode_inputs, encode_weights,
-    interpret_all,
+    Aim, Coins, FloatTensor, Graph, LowerError, Network, Plan, Precision, Rates, admit, encode_inputs,
+    encode_weights, interpret_all,
 };
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -37,8 +37,11 @@ pub fn lower<'py>(
     precision_json: &str,
     protocol: &str,
     security: &str,
+    aim: (String, Option<u64>),
 ) -> PyResult<Lowered<'py>> {
     let family = family(protocol, security).map_err(|failure| failure.raise(py))?;
+    let network = link(&aim.0).map_err(|failure| failure.raise(py))?;
+    let aim = Aim { network, max_key_bytes: aim.1, ..Aim::default() };
     let graph = graph_json.to_owned();
     let params = Zeroizing::new(params_safetensors.to_vec());
     let precision = precision_json.to_owned();
@@ -49,8 +52,11 @@ pub fn lower<'py>(
             serde_json::from_str(&precision).map_err(|e| Failure::Precision(e.to_string()))?;
         // What passes this check can be lowered, unless the numbers do not fit.
         privet_plan::lower::check(&graph, &params).map_err(Failure::Unsupported)?;
-        let lowered = privet_plan::lower::lower(&graph, &params, &precision, &*family)
-            .map_err(|report| Failure::Precision(report.to_string()))?;
+        let lowered = privet_plan::lower_for(&graph, &params, &precision, &*family, &aim);
+        let lowered = lowered.map_err(|error| match error {
+            LowerError::Model(report) => Failure::Precision(report.to_string()),
+            LowerError::Keys(keys) => Failure::value(keys),
+        })?;
         let plan = String::from_utf8(lowered.plan.to_json()).map_err(Failure::value)?;
         Ok((plan, tensors::encode(&lowered.parameters)?, lowered.notes))
     })?;
@@ -67,6 +73,16 @@ pub fn check<'py>(py: Python<'py>, graph_json: &str) -> PyResult<Vec<Bound<'py, 
     }
 }
 
+fn link(text: &str) -> Result<Network, Failure> {
+    text.parse().map_err(Failure::value)
+}
+
+/// A network as it is written.
+#[pyfunction]
+pub fn network(py: Python<'_>, text: &str) -> PyResult<String> {
+    link(text).map(|link| link.to_string()).map_err(|failure| failure.raise(py))
+}
+
 /// Predicted cost as JSON.
 #[pyfunction]
 pub fn estimate(
@@ -79,8 +95,9 @@ pub fn estimate(
     let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
         let family = family(protocol, security)?;
         admit(&plan, &plan.name, &*family).map_err(Failure::value)?;
-        let link: Network = network.parse().map_err(Failure::value)?;
-        let estimate = privet_plan::estimate(&plan, &*family, &Rates::default(), &link);
+        let (rates, link) = (Rates::default(), link(network)?);
+        let estimate = privet_plan::estimate(&plan, &*family, &rates, &link);
+        let estimate = estimate.with_alternatives(&plan, &*family, &rates);
         serde_json::to_string(&estimate).map_err(Failure::value)
     });
     text.map_err(|failure| failure.raise(py))

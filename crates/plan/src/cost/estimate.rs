@@ -1,6 +1,6 @@
 //! The cost of a plan: prices of its nodes, added up.
 
-use super::{Cost, Known, Network, Offline, Operation, Prices, Security, known};
+use super::{Alternative, Cost, Known, Network, Offline, Operation, Prices, Security, alternatives, known};
 use crate::ir::{Op, Plan};
 use serde::Serialize;
 
@@ -76,6 +76,9 @@ pub struct Estimate {
     /// Predicted seconds in which the parties prepare a run among themselves.
     #[serde(skip_serializing_if = "is_zero")]
     pub offline_seconds: f64,
+    /// What other networks would choose ([`Estimate::with_alternatives`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -96,6 +99,7 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
         memory_bytes: memory(plan, prices),
         seconds: 0.0,
         offline_seconds: 0.0,
+        alternatives: Vec::new(),
     };
     let known = known(plan);
     for (id, node) in plan.nodes.iter().enumerate() {
@@ -131,6 +135,11 @@ fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: &dyn Prices
 }
 
 impl Estimate {
+    /// With what other networks would choose for `plan`, of which it is the estimate.
+    pub fn with_alternatives(self, plan: &Plan, prices: &dyn Prices, rates: &Rates) -> Estimate {
+        Estimate { alternatives: alternatives(plan, prices, rates), ..self }
+    }
+
     fn add(&mut self, node: usize, layer: &str, op: String, cost: Cost, seconds: f64) {
         self.total += cost;
         self.seconds += seconds;

@@ -18,6 +18,8 @@ use cluster::{Cluster, Setting};
 use figures::{Dealing, Figures, Layer, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
+use privet_plan::cost::{Aim, Network};
+use privet_plan::form::summary;
 use privet_plan::lower::RoundingMode;
 use privet_plan::program::ONLY_PLAN;
 use privet_plan::{FloatTensor, interpret_real};
@@ -53,9 +55,15 @@ pub struct Args {
     /// A step of training instead of a prediction; every run is the next step.
     #[arg(long)]
     train: bool,
-    /// Network between the parties: lan, wan, or rtt=60ms,bandwidth=293Mbit/s.
+    /// Network to emulate between the parties: lan (nothing added), wan, or rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: String,
+    /// Network that the plan is compiled for: lan, wan, or rtt=60ms,bandwidth=293Mbit/s; the emulated one when absent.
+    #[arg(long, value_name = "NETWORK")]
+    compile_for: Option<Network>,
+    /// Most key bytes that a run may use up at one party, for example "4 GB".
+    #[arg(long)]
+    max_key_bytes: Option<Bytes>,
     /// Counted runs, after one that is not.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
@@ -88,6 +96,25 @@ impl Args {
         let default = if self.train { RoundingMode::Stochastic } else { RoundingMode::Nearest };
         self.rounding.unwrap_or(default)
     }
+
+    /// What the plan is compiled for.
+    fn aim(&self) -> Result<Aim, CliError> {
+        let network = match self.compile_for {
+            Some(network) => network,
+            None => emulated(&self.network)?,
+        };
+        Ok(Aim { network, max_key_bytes: self.max_key_bytes.map(|b| b.0), ..Aim::default() })
+    }
+}
+
+/// The network that is emulated; what is not limited is as in one place.
+fn emulated(text: &str) -> Result<Network, CliError> {
+    let profile = NetworkProfile::parse(text).map_err(|e| CliError::usage(e, "give another `--network`"))?;
+    if profile.is_unlimited() {
+        return Ok(Network::LAN);
+    }
+    let bandwidth = profile.bandwidth_bytes_per_s.unwrap_or(Network::LAN.bandwidth);
+    Ok(Network { rtt: profile.rtt_ms / 1e3, bandwidth })
 }
 
 /// What the runs gave: seconds of each counted one, and the last one's account.
@@ -120,6 +147,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         rounding: args.rounding(),
         train: args.train,
         family: &*family,
+        aim: args.aim()?,
     };
     let work = workload::make(&choice)?;
     let kernels = kernels(args);
@@ -271,6 +299,8 @@ fn figures(
         rounding: args.rounding(),
         train: args.train,
         network: args.network.clone(),
+        compiled_for: args.aim()?.network.to_string(),
+        comparisons_by: summary(&work.plan),
         runs: args.runs,
         wall_s: spread(&m.wall),
         online_s: spread(&m.online),

@@ -2,7 +2,7 @@ use super::{Choice, admitted, each, hash_text};
 use crate::cli::{CliError, Family, Out};
 use crate::report::{bytes, count, seconds};
 use privet_plan::Plan;
-use privet_plan::cost::{Cost, Estimate, Network, Rates, estimate};
+use privet_plan::cost::{Alternative, Cost, Estimate, Network, Rates, estimate};
 use serde::Serialize;
 
 /// Options of `privet plan estimate`.
@@ -39,10 +39,17 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let family = args.family.forecast()?;
     let of = |plan: &Plan| {
         admitted(plan, &*family)?;
-        let on = |network| estimate(plan, &*family, &Rates::default(), network);
+        let rates = Rates::default();
+        let on = |network| estimate(plan, &*family, &rates, network);
         let (lan_s, wan_s) = (on(&Network::LAN).seconds, on(&Network::WAN).seconds);
         let (name, hash) = (plan.name.clone(), hash_text(plan));
-        Ok(Listed { name, hash, estimate: on(&args.network), lan_s, wan_s })
+        Ok(Listed {
+            name,
+            hash,
+            estimate: on(&args.network).with_alternatives(plan, &*family, &rates),
+            lan_s,
+            wan_s,
+        })
     };
     each(&args.choice, args.json, out, of, |listed, out| show(args, listed, out))
 }
@@ -100,6 +107,27 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
     out.line(format_args!("clients       {} a run", bytes(e.total.client_bytes)))?;
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;
+    show_alternatives(&e.alternatives, out)?;
     out.line("Bytes, rounds and keys are exact for the plan; memory and time are predictions.")?;
     Ok(())
+}
+
+/// What other networks would choose; nothing where there is nothing to choose.
+fn show_alternatives(all: &[Alternative], out: &mut Out) -> Result<(), CliError> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    out.line(format_args!(
+        "\n{:<12}  {:>10} {:>7} {:>10} {:>10}  comparisons",
+        "compiled for", "keys", "rounds", "on lan", "on wan"
+    ))?;
+    for a in all {
+        let (keys, rounds, lan, wan) =
+            (bytes(a.key_bytes), count(a.rounds), seconds(a.lan_s), seconds(a.wan_s));
+        out.line(format_args!(
+            "{:<12}  {keys:>10} {rounds:>7} {lan:>10} {wan:>10}  {}",
+            a.compiled_for, a.comparisons
+        ))?;
+    }
+    out.line("")
 }
