@@ -15,9 +15,10 @@
 
 mod common;
 
-use common::World;
+use common::{World, in_form};
 use privet_family::{Class, Forecast, When};
 use privet_fss::{Fss, PartyId, PartySeed, RecordSeeds, SessionSeeds};
+use privet_plan::Form;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};
 use privet_plan::suite::{Operands, constant};
 use privet_prg::{HashKeys, Seed};
@@ -414,13 +415,28 @@ fn plans() -> Vec<Plan> {
     ]
 }
 
+/// Comparisons by chunks: every gate in one form of two levels, and one gate in forms of none, one and three.
+fn chunked() -> Vec<Plan> {
+    let formed = |mut plan: Plan, width: u8, fan: u8| {
+        let form = Form::Chunks { width, fan };
+        plan.name = format!("{}, {form}", plan.name);
+        in_form(&plan, form).into_iter().map(move |formed| Plan { name: plan.name.clone(), ..formed })
+    };
+    let mut all: Vec<Plan> = plans().into_iter().flat_map(|plan| formed(plan, 2, 2)).collect();
+    for (width, fan) in [(8, 2), (3, 9), (1, 2)] {
+        all.extend(formed(unary("relu", Op::Relu, [6, 0], [6, 0]), width, fan));
+        all.extend(formed(binary("equal", Op::Equal, 6, 4), width, fan));
+    }
+    all
+}
+
 /// The same small value in all elements: within the range of every operation.
 fn operands(plan: &Plan) -> [Operands; 2] {
     constant(plan, |ring| 1 << ring.bits().saturating_sub(4))
 }
 
 fn nothing_is_found_by(b: usize) {
-    for plan in plans() {
+    for plan in plans().into_iter().chain(chunked()) {
         if let Err(what) = found(&plan, &operands(&plan), b) {
             panic!("{}: evaluator {b} learns something: {what}", plan.name);
         }
