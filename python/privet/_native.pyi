@@ -29,7 +29,7 @@ def check(graph_json: str) -> list[dict[str, str]]:
 def network(text: str) -> str:
     """A network as it is written; ``ValueError`` for what is none."""
 
-def estimate(plan_json: str, network: str, protocol: str, security: str) -> str:
+def estimate(plan_json: str, network: str, protocol: str, security: str, local: bool) -> str:
     """Predicted cost as JSON, with alternatives; ``network`` as ``lan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
 
 def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) -> bytes:

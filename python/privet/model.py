@@ -177,14 +177,19 @@ class PrivateModel:
             for n in graph.unsupported()
         ]
 
-    def estimate(self, batch: int | None = None, network: Network = "lan") -> Estimate:
+    def estimate(self, batch: int | None = None, network: Network = "lan", *, local: bool = False) -> Estimate:
         """Predicted bytes, rounds, key bytes, memory and seconds, by layer and in total.
 
         Where the protocol knows several forms of a comparison, ``alternatives`` has what other networks would choose.
 
         Args:
             batch: Rows of one run; by default those of the example inputs.
-            network: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same as a dictionary.
+            network: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same as a dictionary; ``"local"`` for
+                loopback.
+            local: All parties on one machine like this one, as under :func:`privet.local`: they share its cores.
+
+        Seconds go by the rates of this machine, where ``privet bench --calibrate`` has measured them, else by those of
+        the shipped profile; the estimate says which.
         """
         plan = self.plan
         if batch is not None and batch != self.interface.batch:
@@ -194,7 +199,7 @@ class PrivateModel:
             parameters = save_tensors(owner.captured.parameters)
             graph = owner.rebatch(batch).to_json()
             plan, _, _ = native().lower(graph, parameters, self.precision.to_json(), *self._family, astuple(self._aim))
-        return Estimate(json.loads(native().estimate(plan, network_profile(network), *self._family)))
+        return Estimate(json.loads(native().estimate(plan, network_profile(network), *self._family, local)))
 
     def compare(self, *inputs: Any) -> Comparison:
         """Layer-by-layer difference between the integer plan, run in the clear, and the model in float64.

@@ -79,6 +79,8 @@ class Estimate:
         rows.append(cost_row("total", "", self.total, self.total["seconds"]))
         text = table(["layer", "operations", "sent", "rounds", "keys", "seconds"], rows)
         text += f"\nmemory {size(self.total['memory_bytes'])} a party"
+        if rates := self.data.get("rates_from"):
+            text += f"\ntimes go by {rates}"
         return text + alternatives_table(self.alternatives)
 
 

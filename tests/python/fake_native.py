@@ -83,7 +83,7 @@ def check(graph_json):
     ]
 
 
-def estimate(plan_json, network, protocol, security):
+def estimate(plan_json, network, protocol, security, local):
     plan = json.loads(plan_json)
     cost = {"wire_bytes": 1500, "rounds": 2, "key_bytes": 3_000_000}
     body = {

@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod machine;
 pub mod progress;
 pub mod registry;
 pub mod report;

@@ -67,7 +67,7 @@ fn model(rows: usize) -> Model {
 }
 
 fn aim(network: Network, max_key_bytes: Option<u64>) -> Aim {
-    Aim { network, max_key_bytes, ..Aim::default() }
+    Aim { network, max_key_bytes }
 }
 
 fn precision() -> Precision {

@@ -4,13 +4,14 @@ use crate::door::pass;
 use crate::errors::{Failure, problems};
 use privet_family::{Chosen, Forecast};
 use privet_party::config::named;
+use privet_party::machine;
 use privet_party::registry::Protocol;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::encode::fixed_point;
 use privet_plan::ir::ValueId;
 use privet_plan::lower::check_graph;
 use privet_plan::{
-    Aim, Coins, FloatTensor, Graph, LowerError, Network, Plan, Precision, Rates, admit, encode_inputs,
+    Aim, Coins, FloatTensor, Graph, LowerError, Network, Plan, Precision, admit, encode_inputs,
     encode_weights, interpret_all,
 };
 use privet_prg::{Prg, Seed};
@@ -41,7 +42,7 @@ pub fn lower<'py>(
 ) -> PyResult<Lowered<'py>> {
     let family = family(protocol, security).map_err(|failure| failure.raise(py))?;
     let network = link(&aim.0).map_err(|failure| failure.raise(py))?;
-    let aim = Aim { network, max_key_bytes: aim.1, ..Aim::default() };
+    let aim = Aim { network, max_key_bytes: aim.1 };
     let graph = graph_json.to_owned();
     let params = Zeroizing::new(params_safetensors.to_vec());
     let precision = precision_json.to_owned();
@@ -91,13 +92,16 @@ pub fn estimate(
     network: &str,
     protocol: &str,
     security: &str,
+    local: bool,
 ) -> PyResult<String> {
     let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
         let family = family(protocol, security)?;
         admit(&plan, &plan.name, &*family).map_err(Failure::value)?;
-        let (rates, link) = (Rates::default(), link(network)?);
+        let link = link(network)?;
+        let (alone, rates_from) = machine::rates(&*family);
+        let rates = if local { alone.together(family.facts().fewest_parties()) } else { alone };
         let estimate = privet_plan::estimate(&plan, &*family, &rates, &link);
-        let estimate = estimate.with_alternatives(&plan, &*family, &rates);
+        let estimate = estimate.by(rates_from).with_alternatives(&plan, &*family, &rates);
         serde_json::to_string(&estimate).map_err(Failure::value)
     });
     text.map_err(|failure| failure.raise(py))

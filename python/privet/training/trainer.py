@@ -157,12 +157,17 @@ class Trainer:
         plans = [{"name": name, "plan": json.loads(self._plan(name))} for name in training.graphs()]
         return json.dumps({"version": PROGRAM_VERSION, "name": training.train.name, "plans": plans})
 
-    def estimate(self, batches: int | None = None, network: Network = "lan") -> TrainingEstimate:
-        """Predicted bytes, rounds, keys and seconds of a step; with ``batches``, of an epoch of so many."""
+    def estimate(
+        self, batches: int | None = None, network: Network = "lan", *, local: bool = False
+    ) -> TrainingEstimate:
+        """Predicted bytes, rounds, keys and seconds of a step; with ``batches``, of an epoch of so many.
+
+        ``local`` is for all parties on one machine like this one: they share its cores.
+        """
 
         def predict(name: str) -> Estimate:
             plan, profile = self._plan(name), network_profile(network)
-            return Estimate(json.loads(native().estimate(plan, profile, self.family.name, self.security)))
+            return Estimate(json.loads(native().estimate(plan, profile, self.family.name, self.security, local)))
 
         return TrainingEstimate(predict("train"), predict("evaluate"), batches)
 

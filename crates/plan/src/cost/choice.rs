@@ -1,7 +1,7 @@
 //! The form of every comparison, by prices: what a network makes fast, and how many key bytes a run may use up.
 
 use super::estimate::seconds;
-use super::{Cost, Estimate, Known, Network, Operation, Prices, Rates, estimate, known};
+use super::{Cost, Estimate, Network, Operation, Prices, Rates, Units, estimate, known};
 use crate::form::{Form, summary};
 use crate::ir::Plan;
 use serde::Serialize;
@@ -12,15 +12,13 @@ use thiserror::Error;
 pub struct Aim {
     /// The network on which a run shall be fast.
     pub network: Network,
-    /// The machines that run it. Whoever compiles uses the shipped rates, so that a model gives the same plan everywhere.
-    pub rates: Rates,
     /// Most key bytes that a run may use up at one party.
     pub max_key_bytes: Option<u64>,
 }
 
 impl Default for Aim {
     fn default() -> Self {
-        Aim { network: Network::LAN, rates: Rates::default(), max_key_bytes: None }
+        Aim { network: Network::LAN, max_key_bytes: None }
     }
 }
 
@@ -45,13 +43,19 @@ struct Way {
 }
 
 /// State the form of every comparison of which the family knows several: the fastest ones of which the keys are few enough.
-/// Equal plans get equal forms. Gives what was chosen, in words; nothing where there was nothing to choose.
+/// It goes by the family's shipped rates, so that a model gives the same plan everywhere. Gives what was chosen, in words; nothing where there was nothing to choose.
 pub fn choose_forms(plan: &mut Plan, prices: &dyn Prices, aim: &Aim) -> Result<Option<String>, TooManyKeys> {
-    let mut chosen = comparisons(plan, prices, aim);
     let state = |plan: &mut Plan, chosen: &[Comparison]| {
         chosen.iter().for_each(|c| plan.nodes[c.node].form = Some(c.ways[c.at].form));
     };
+    let rates = prices.rates();
+    let mut chosen = comparisons(plan, prices, &rates, &aim.network);
     state(plan, &chosen);
+    let from_disk = rates.for_keys(total(plan, prices).key_bytes);
+    if from_disk != rates {
+        chosen = comparisons(plan, prices, &from_disk, &aim.network);
+        state(plan, &chosen);
+    }
     if let Some(most) = aim.max_key_bytes {
         let total = total(plan, prices).key_bytes;
         shrink(&mut chosen, total, most).map_err(|least| TooManyKeys { least, most })?;
@@ -70,23 +74,20 @@ struct Comparison {
     at: usize,
 }
 
-fn comparisons(plan: &Plan, prices: &dyn Prices, aim: &Aim) -> Vec<Comparison> {
+fn comparisons(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Network) -> Vec<Comparison> {
     let known = known(plan);
     let of = |node: usize| {
-        let ways = ways(plan, node, &known, prices, aim);
+        let operation = Operation::of(plan, node, &known);
+        let way = |form: Form| {
+            let operation = Operation { form: Some(form), ..operation.clone() };
+            let cost = prices.operation(&operation);
+            let seconds = seconds(&cost, &Units::of(&operation, &cost), rates, network);
+            Way { form, keys: cost.key_bytes, seconds }
+        };
+        let ways = hull(prices.forms(&operation).into_iter().map(way).collect());
         (!ways.is_empty()).then_some(Comparison { node, ways, at: 0 })
     };
     (0..plan.nodes.len()).filter(|&id| Form::applies(&plan.nodes[id].op)).filter_map(of).collect()
-}
-
-fn ways<'a>(plan: &'a Plan, node: usize, known: &[Known<'a>], prices: &dyn Prices, aim: &Aim) -> Vec<Way> {
-    let operation = Operation::of(plan, node, known);
-    let way = |form: Form| {
-        let cost = prices.operation(&Operation { form: Some(form), ..operation.clone() });
-        let seconds = seconds(&cost, plan.nodes[node].ty.len(), &aim.rates, &aim.network);
-        Way { form, keys: cost.key_bytes, seconds }
-    };
-    hull(prices.forms(&operation).into_iter().map(way).collect())
 }
 
 /// The lower hull of keys over seconds, fastest first: the ways that are best for some worth of a key byte.

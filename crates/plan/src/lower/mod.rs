@@ -141,7 +141,7 @@ fn choose_formats(
         // the cap is for what is chosen in the end
         let uncapped = Aim { max_key_bytes: None, ..*aim };
         let _ = choose_forms(&mut plan, prices, &uncapped);
-        Ok(estimate(&plan, prices, &aim.rates, &aim.network).seconds)
+        Ok(estimate(&plan, prices, &prices.rates(), &aim.network).seconds)
     };
     let mut best = (predicted(&least)?, least);
     for spare in 1..=MOST_SPARE_BITS {

@@ -1,8 +1,9 @@
 use super::{Choice, admitted, each, hash_text};
 use crate::cli::{CliError, Family, Out};
+use crate::machine;
 use crate::report::{bytes, count, seconds};
 use privet_plan::Plan;
-use privet_plan::cost::{Alternative, Cost, Estimate, Network, Rates, estimate};
+use privet_plan::cost::{Alternative, Cost, Estimate, Network, estimate};
 use serde::Serialize;
 
 /// Options of `privet plan estimate`.
@@ -15,6 +16,9 @@ pub struct Args {
     /// The network of the layers' times: lan, wan, or for example rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: Network,
+    /// All parties on one machine like this one, as in a benchmark: they share its cores. Else each has its own.
+    #[arg(long)]
+    local: bool,
     /// JSON for machines.
     #[arg(long)]
     json: bool,
@@ -39,14 +43,15 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let family = args.family.forecast()?;
     let of = |plan: &Plan| {
         admitted(plan, &*family)?;
-        let rates = Rates::default();
+        let (alone, rates_from) = machine::rates(&*family);
+        let rates = if args.local { alone.together(args.family.parties()?) } else { alone };
         let on = |network| estimate(plan, &*family, &rates, network);
         let (lan_s, wan_s) = (on(&Network::LAN).seconds, on(&Network::WAN).seconds);
         let (name, hash) = (plan.name.clone(), hash_text(plan));
         Ok(Listed {
             name,
             hash,
-            estimate: on(&args.network).with_alternatives(plan, &*family, &rates),
+            estimate: on(&args.network).by(rates_from).with_alternatives(plan, &*family, &rates),
             lan_s,
             wan_s,
         })
@@ -108,6 +113,7 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;
     show_alternatives(&e.alternatives, out)?;
+    out.line(format_args!("Times go by {}.", e.rates_from))?;
     out.line("Bytes, rounds and keys are exact for the plan; memory and time are predictions.")?;
     Ok(())
 }
