@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod config;
 pub mod events;
+pub mod machine;
 pub mod registry;
 pub mod report;
 pub mod session;
