@@ -24,8 +24,8 @@ pub struct Weights {
 
 /// Sums of products of ciphertexts with weights.
 pub(crate) struct Packed {
-    body: PointSums,
-    mask: PointSums,
+    pub(crate) body: PointSums,
+    pub(crate) mask: PointSums,
 }
 
 /// Re-randomised; of the body only the outputs' coefficients are left.

@@ -71,7 +71,8 @@ fn phase(run: &Run, body: &Points, mask: &Points) -> Coeff {
 fn noise_of(run: &Run, c: &Coeff, messages: &[u64]) -> Vec<f64> {
     let q = run.p.set().primes.iter().map(|p| *p as f64).product::<f64>();
     let fractions = run.context.fractions(c);
-    let off = fractions.iter().zip(messages).map(|(f, m)| f.wrapping_sub(u128::from(*m) << (128 - RING.bits())));
+    let off =
+        fractions.iter().zip(messages).map(|(f, m)| f.wrapping_sub(u128::from(*m) << (128 - RING.bits())));
     off.map(|f| f as i128 as f64 / 2f64.powi(128) * q).collect()
 }
 
@@ -115,11 +116,18 @@ fn products_have_the_predicted_noise() {
         let owner = Weights::new(&r.context, &r.p, &r.layout, &w);
         let (body, a) = r.query.ciphertext(&r.context, 0);
         let expected: Vec<u64> = (0..64)
-            .map(|o| RING.wrap((0..64).fold(0, |s: u64, j| s.wrapping_add(r.x[j].wrapping_mul(w[j * 64 + o])))))
+            .map(|o| {
+                RING.wrap((0..64).fold(0, |s: u64, j| s.wrapping_add(r.x[j].wrapping_mul(w[j * 64 + o]))))
+            })
             .collect();
         let outputs = r.layout.outputs(0);
         let kept = |c: Coeff| Coeff {
-            words: r.context.primes().flat_map(|i| outputs.iter().map(move |o| (i, o.coefficient))).map(|(i, at)| c.words[r.context.range(i)][at]).collect(),
+            words: r
+                .context
+                .primes()
+                .flat_map(|i| outputs.iter().map(move |o| (i, o.coefficient)))
+                .map(|(i, at)| c.words[r.context.range(i)][at])
+                .collect(),
         };
         let packed = owner.product(&r.layout, 0, &[(body, a)]);
         let (body, mask) = (r.context.settle(packed.body), r.context.settle(packed.mask));
@@ -152,15 +160,21 @@ fn answers_are_drowned() {
     let mut p = None;
     for owner in 0..64 {
         let r = run(draw(80, 64), 1);
-        let (answer, share) = Weights::new(&r.context, &r.p, &r.layout, &weights(81))
-            .answer(&r.public, &r.layout, &r.query, &mut prg(100 + owner));
+        let (answer, share) = Weights::new(&r.context, &r.p, &r.layout, &weights(81)).answer(
+            &r.public,
+            &r.layout,
+            &r.query,
+            &mut prg(100 + owner),
+        );
         let outputs = r.layout.outputs(0);
         let mine = r.key.decrypt(&r.p, &r.layout, &answer);
         let phases = r.key.phases(&r.p, &outputs, &answer.polynomials()[0]);
         let bits = r.p.mask_bits();
         for (o, phase) in outputs.iter().zip(phases) {
             let message = u128::from(mine[o.index]) << (bits - RING.bits());
-            noise.push(((phase.wrapping_sub(message) << (128 - bits)) as i128) as f64 / 2f64.powi(128 - bits as i32));
+            noise.push(
+                ((phase.wrapping_sub(message) << (128 - bits)) as i128) as f64 / 2f64.powi(128 - bits as i32),
+            );
         }
         assert_eq!(share.len(), 64);
         p = Some(r.p);
@@ -241,7 +255,8 @@ fn queries_are_uniform_to_the_owner() {
         let mut difference = pair[0].clone();
         r.context.add(&mut difference.words, &pair[1].words, true);
         let fractions = r.context.fractions(&r.context.coefficients(difference));
-        let (mean, variance) = moments(&fractions.iter().map(|f| *f as f64 / 2f64.powi(128) - 0.5).collect::<Vec<_>>());
+        let (mean, variance) =
+            moments(&fractions.iter().map(|f| *f as f64 / 2f64.powi(128) - 0.5).collect::<Vec<_>>());
         assert!(mean.abs() < 6.0 / (12.0 * 4096f64).sqrt(), "{mean}");
         assert!((12.0 * variance - 1.0).abs() < 6.0 * (0.8 / 4096f64).sqrt(), "{variance}");
     }

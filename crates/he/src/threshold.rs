@@ -263,3 +263,7 @@ impl Partials {
         out
     }
 }
+
+#[cfg(test)]
+#[path = "threshold_tests.rs"]
+mod tests;

@@ -122,7 +122,8 @@ impl ConvLayout {
         let phase = self.phases[channel % phases];
         let along = |i: usize, d: usize| {
             let at = d * c.stride[i] + phase[i];
-            (at % c.dilation[i] == 0 && at / c.dilation[i] < c.kernel[i]).then_some(at / c.dilation[i])
+            (at.is_multiple_of(c.dilation[i]) && at / c.dilation[i] < c.kernel[i])
+                .then_some(at / c.dilation[i])
         };
         let (y, x) = (along(0, dy)?, along(1, dx)?);
         Some(((out * (c.in_channels / c.groups) + channel / phases) * c.kernel[0] + y) * c.kernel[1] + x)

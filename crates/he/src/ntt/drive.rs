@@ -97,7 +97,7 @@ pub(super) fn forward<L: Lane>(lane: L, p: u64, roots: Roots, words: &mut [u64])
         while t > 0 {
             (x, y) = lane.regroup(order, Order::Pairs(t), x, y);
             order = Order::Pairs(t);
-            let (m, groups) = (n >> (t.trailing_zeros() + 1), i * L::WIDTH >> t.trailing_zeros());
+            let (m, groups) = (n >> (t.trailing_zeros() + 1), (i * L::WIDTH) >> t.trailing_zeros());
             let w = roots.spread(f, m + groups, t);
             let (u, v) = split(f, Below::claim(x), Below::claim(y), w);
             (x, y, t) = (u.words(), v.words(), t >> 1);
@@ -119,7 +119,7 @@ pub(super) fn inverse<L: Lane>(lane: L, p: u64, roots: Roots, scale: Factor<u64>
         while t < L::WIDTH {
             (x, y) = lane.regroup(order, Order::Pairs(t), x, y);
             order = Order::Pairs(t);
-            let (m, groups) = (n >> (t.trailing_zeros() + 1), i * L::WIDTH >> t.trailing_zeros());
+            let (m, groups) = (n >> (t.trailing_zeros() + 1), (i * L::WIDTH) >> t.trailing_zeros());
             let w = roots.spread(f, m + groups, t);
             let (u, v) = join(f, Below::claim(x), Below::claim(y), w);
             (x, y, t) = (u.words(), v.words(), 2 * t);

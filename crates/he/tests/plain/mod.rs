@@ -19,6 +19,7 @@ pub(crate) fn matmul(s: Matmul, x: &[u64], w: &[u64]) -> Vec<u64> {
     out
 }
 
+#[allow(dead_code, reason = "each test file takes what it needs")]
 pub(crate) fn conv(c: &Conv2d, x: &[u64], w: &[u64]) -> Vec<u64> {
     let [oh, ow] = c.output();
     let (ig, og) = (c.in_channels / c.groups, c.out_channels / c.groups);
