@@ -81,16 +81,17 @@ fn keys_and_fresh_ciphertexts_have_their_noise() {
     let mut secrets = Vec::new();
     let (mut public, mut fresh, mut dithered) = (Vec::new(), Vec::new(), Vec::new());
     for holder in 0..8 {
-        let r = run(vec![1 << 23; 64], holder);
+        let r = run(vec![0; 64], holder);
         secrets.extend(integers(&r.context, &r.context.coefficients(r.key.s.clone())));
         public.extend(integers(&r.context, &phase(&r, &r.public.b, &r.public.a)));
-        let (body, a) = r.query.ciphertext(&r.context, 0);
-        let mut packed = vec![0; 4096];
-        r.layout.pack_input(0, &r.x, &mut packed);
-        let noise = noise_of(&r, &phase(&r, body, &a), &packed);
-        let (used, unused): (Vec<_>, Vec<_>) = noise.into_iter().zip(packed).partition(|(_, m)| *m != 0);
-        dithered.extend(used.into_iter().map(|(e, _)| e));
-        fresh.extend(unused.into_iter().map(|(e, _)| e));
+        // half a unit to be rounded in every coefficient, and messages of 0
+        for (x, found) in [(1 << 23, &mut dithered), (0, &mut fresh)] {
+            let wide =
+                MatmulLayout::with_blocks(Matmul { groups: 1, m: 1, k: 4096, o: 1 }, 4096, [1, 4096, 1]);
+            let query = r.key.encrypt(&r.p, &wide, &[x; 4096], &mut prg(90 + holder));
+            let (body, a) = query.ciphertext(&r.context, 0);
+            found.extend(noise_of(&r, &phase(&r, body, &a), &[x; 4096]));
+        }
     }
     let near = |values: &[f64], variance: f64| {
         let (mean, found) = moments(values);
@@ -101,7 +102,7 @@ fn keys_and_fresh_ciphertexts_have_their_noise() {
     assert!(near(&secrets, TERNARY_VARIANCE), "{:?}", moments(&secrets));
     assert!(near(&public, ERROR_VARIANCE), "{:?}", moments(&public));
     assert!(near(&fresh, ERROR_VARIANCE), "{:?}", moments(&fresh));
-    // half a unit, rounded: the largest variance of rounding, and no bias
+    // the largest variance that rounding can have, and no bias
     assert!(near(&dithered, ERROR_VARIANCE + 0.25), "{:?}", moments(&dithered));
     assert!(!near(&fresh, 1.1 * ERROR_VARIANCE) && !near(&fresh, 0.9 * ERROR_VARIANCE), "the test is sharp");
 }
