@@ -4,7 +4,7 @@
 //! the key multiplies, and only the outputs' coefficients stay: [`Cleared`]. Drowned, masked by a share and rounded it
 //! tells the share alone: [`Flooded`]. Only that has bytes.
 
-use crate::context::{Coeff, Context, PointSums, Points};
+use crate::context::{Coeff, Context, Points};
 use crate::encode;
 use crate::key::{PublicKey, Query, SecretKey};
 use crate::layout::{Layout, Output};
@@ -24,8 +24,8 @@ pub struct Weights {
 
 /// Sums of products of ciphertexts with weights.
 pub(crate) struct Packed {
-    pub(crate) body: PointSums,
-    pub(crate) mask: PointSums,
+    pub(crate) body: Points,
+    pub(crate) mask: Points,
 }
 
 /// Re-randomised; of the body only the outputs' coefficients are left.
@@ -122,13 +122,10 @@ impl Weights {
         answer: usize,
         ciphertexts: &[(&Points, Points)],
     ) -> Packed {
-        let (mut body, mut mask) = (self.context.sums(), self.context.sums());
-        for ((c, a), number) in ciphertexts.iter().zip(layout.weights_of(answer)) {
-            let w = &self.polynomials[number];
-            self.context.multiply_add(&mut body, c, w);
-            self.context.multiply_add(&mut mask, a, w);
-        }
-        Packed { body, mask }
+        let weights = || layout.weights_of(answer).map(|number| &self.polynomials[number]);
+        let bodies: Vec<_> = ciphertexts.iter().map(|(c, _)| *c).zip(weights()).collect();
+        let masks: Vec<_> = ciphertexts.iter().map(|(_, a)| a).zip(weights()).collect();
+        Packed { body: self.context.inner_product(&bodies), mask: self.context.inner_product(&masks) }
     }
 }
 
@@ -146,11 +143,11 @@ impl Packed {
     ) -> Cleared {
         let u = context.points(context.small(&sample::ternary(prg, context.degree())));
         if !mutation::active("not-rerandomised") {
-            context.multiply_add(&mut self.body, &public.b, &u);
-            context.multiply_add(&mut self.mask, &public.a, &u);
+            context.add(&mut self.body.words, &context.product(&public.b, &u).words, false);
+            context.add(&mut self.mask.words, &context.product(&public.a, &u).words, false);
         }
-        let whole = context.coefficients(context.settle(self.body));
-        let mut mask = context.coefficients(context.settle(self.mask));
+        let whole = context.coefficients(self.body);
+        let mut mask = context.coefficients(self.mask);
         let mut error = sample::errors(prg, context.degree());
         mutation::constant("rerandomised-without-error", &mut error, sample::OFFSET);
         context.add(&mut mask.words, &context.small(&error).words, false);

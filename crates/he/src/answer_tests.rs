@@ -131,7 +131,7 @@ fn products_have_the_predicted_noise() {
                 .collect(),
         };
         let packed = owner.product(&r.layout, 0, &[(body, a)]);
-        let (body, mask) = (r.context.settle(packed.body), r.context.settle(packed.mask));
+        let (body, mask) = (packed.body, packed.mask);
         products.extend(noise_of(&r, &kept(phase(&r, &body, &mask)), &expected));
 
         let (body, a) = r.query.ciphertext(&r.context, 0);
@@ -226,7 +226,7 @@ fn a_mask_has_an_error() {
         let (body, a) = r.query.ciphertext(&r.context, 0);
         [(body, a)]
     };
-    let bare = r.context.settle(owner.product(&r.layout, 0, &ciphertext()).mask);
+    let bare = owner.product(&r.layout, 0, &ciphertext()).mask;
     let packed = owner.product(&r.layout, 0, &ciphertext());
     let cleared = packed.clear(&r.context, &r.public, std::iter::once(0), &mut prg(9));
     let mut hiding = r.context.points(cleared.mask);

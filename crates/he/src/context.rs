@@ -4,7 +4,7 @@ use crate::lane::{HePath, LIMB};
 use crate::modulus::{Modulus, PRIME_BITS};
 use crate::ntt::Ntt;
 use crate::params::Set;
-use crate::pointwise::{self, Sums, limb_factors};
+use crate::pointwise::{self, limb_factors};
 use crate::sample::{self, OFFSET, Small};
 use crate::word::Factor;
 use privet_kernels::{CpuCap, CpuCapError};
@@ -35,9 +35,6 @@ impl Drop for Points {
         self.words.zeroize();
     }
 }
-
-/// Values of `sum of x y`, not yet modulo the primes.
-pub(crate) struct PointSums(Vec<Sums>);
 
 /// The transforms of a set on a path of this machine. Share it: it is made once.
 pub struct Context {
@@ -158,30 +155,21 @@ impl Context {
         Points { words }
     }
 
-    pub(crate) fn sums(&self) -> PointSums {
-        PointSums(self.primes().map(|_| Sums::zeros(self.degree())).collect())
-    }
-
-    /// Add `x y` to the sums.
-    pub(crate) fn multiply_add(&self, sums: &mut PointSums, x: &Points, y: &Points) {
-        for (i, sums) in sums.0.iter_mut().enumerate() {
-            sums.add(self.path, &x.words[self.range(i)], &y.words[self.range(i)]);
-        }
-    }
-
-    pub(crate) fn settle(&self, sums: PointSums) -> Points {
+    /// `sum of x y`.
+    pub(crate) fn inner_product(&self, terms: &[(&Points, &Points)]) -> Points {
         let mut words = vec![0; self.ntts.len() * self.degree()];
-        for (i, (sums, out)) in sums.0.iter().zip(words.chunks_exact_mut(self.degree())).enumerate() {
-            sums.settle(self.path, self.modulus(i), out);
+        for (i, out) in words.chunks_exact_mut(self.degree()).enumerate() {
+            let range = self.range(i);
+            let terms: Vec<_> =
+                terms.iter().map(|(x, y)| (&x.words[range.clone()], &y.words[range.clone()])).collect();
+            pointwise::inner_product(self.path, self.modulus(i), &terms, out);
         }
         Points { words }
     }
 
     /// `a b`.
     pub(crate) fn product(&self, a: &Points, b: &Points) -> Points {
-        let mut sums = self.sums();
-        self.multiply_add(&mut sums, a, b);
-        self.settle(sums)
+        self.inner_product(&[(a, b)])
     }
 
     /// `a += b`, or `a -= b` where `negative`.

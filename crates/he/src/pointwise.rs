@@ -4,44 +4,16 @@ use crate::field::Field;
 use crate::lane::{HePath, Kernel, LIMB, Lane};
 use crate::modulus::Modulus;
 use crate::word::{Below, Factor};
-use zeroize::Zeroize;
 
 /// Most products in a sum: the low limbs' sums stay below 2^64.
 pub(crate) const MAX_TERMS: usize = 1 << 12;
 
-/// Sums of products of values below p, their low and high 52-bit halves summed apart; wiped on drop, as one factor may
-/// be secret.
-pub(crate) struct Sums {
-    low: Vec<u64>,
-    high: Vec<u64>,
-    terms: usize,
-}
-
-impl Sums {
-    pub(crate) fn zeros(n: usize) -> Sums {
-        Sums { low: vec![0; n], high: vec![0; n], terms: 0 }
-    }
-
-    /// Add `x y`, value by value. Panics after [`MAX_TERMS`] products.
-    pub(crate) fn add(&mut self, path: HePath, x: &[u64], y: &[u64]) {
-        assert!(x.len() == self.low.len() && y.len() == self.low.len(), "number of values");
-        self.terms += 1;
-        assert!(self.terms <= MAX_TERMS, "more products than the sums hold; settle before");
-        path.run(MultiplyAdd { x, y, sums: self });
-    }
-
-    /// The sums modulo p.
-    pub(crate) fn settle(&self, path: HePath, modulus: Modulus, out: &mut [u64]) {
-        assert_eq!(out.len(), self.low.len(), "number of values");
-        path.run(Settle { sums: self, modulus, factors: limb_factors(modulus), out });
-    }
-}
-
-impl Drop for Sums {
-    fn drop(&mut self) {
-        self.low.zeroize();
-        self.high.zeroize();
-    }
+/// `out = sum over terms of x y`, value by value, modulo p; x and y below p. Panics above [`MAX_TERMS`] terms.
+pub(crate) fn inner_product(path: HePath, modulus: Modulus, terms: &[(&[u64], &[u64])], out: &mut [u64]) {
+    assert!(terms.iter().all(|(x, y)| x.len() == out.len() && y.len() == out.len()), "number of values");
+    assert!(terms.len() <= MAX_TERMS, "more products than a sum holds");
+    assert_eq!(out.len() & 31, 0, "whole groups of registers");
+    path.run(InnerProduct { terms, modulus, factors: limb_factors(modulus), out });
 }
 
 /// 1, 2^52 and 2^104 modulo p.
@@ -49,46 +21,39 @@ pub(crate) fn limb_factors(modulus: Modulus) -> [Factor<u64>; 3] {
     [0, LIMB, 2 * LIMB].map(|bits| modulus.factor(modulus.reduce(1u128 << bits)))
 }
 
-struct MultiplyAdd<'a> {
-    x: &'a [u64],
-    y: &'a [u64],
-    sums: &'a mut Sums,
-}
-
-impl Kernel for MultiplyAdd<'_> {
-    #[inline(always)]
-    fn run<L: Lane>(self, lane: L) {
-        let (low, high) = (&mut self.sums.low, &mut self.sums.high);
-        let operands = self.x.chunks_exact(L::WIDTH).zip(self.y.chunks_exact(L::WIDTH));
-        let sums = low.chunks_exact_mut(L::WIDTH).zip(high.chunks_exact_mut(L::WIDTH));
-        for ((x, y), (low, high)) in operands.zip(sums) {
-            let sum = lane.multiply_add((lane.load(low), lane.load(high)), lane.load(x), lane.load(y));
-            lane.store(low, sum.0);
-            lane.store(high, sum.1);
-        }
-    }
-}
-
-struct Settle<'a> {
-    sums: &'a Sums,
+struct InnerProduct<'a> {
+    terms: &'a [(&'a [u64], &'a [u64])],
     modulus: Modulus,
     factors: [Factor<u64>; 3],
     out: &'a mut [u64],
 }
 
-impl Kernel for Settle<'_> {
+/// Registers that are summed at a time.
+const GROUP: usize = 4;
+
+impl Kernel for InnerProduct<'_> {
+    /// Low and high halves of products are summed apart, in registers, and reduced once.
     #[inline(always)]
     fn run<L: Lane>(self, lane: L) {
         let f = Field::new(lane, self.modulus.p());
         let [f0, f1, f2] = [f.factor(self.factors[0]), f.factor(self.factors[1]), f.factor(self.factors[2])];
-        let sums = self.sums.low.chunks_exact(L::WIDTH).zip(self.sums.high.chunks_exact(L::WIDTH));
-        for ((low, high), out) in sums.zip(self.out.chunks_exact_mut(L::WIDTH)) {
-            let low = lane.load(low);
-            // both below 2^63: 2^12 terms of 48 bits, and a carry
-            let high = lane.add(lane.load(high), lane.high(low));
-            let v = f.add(f.times_limb(lane.low(low), f0), f.times_limb(lane.low(high), f1));
-            let v = f.add(f.halve(v), f.times_limb(lane.high(high), f2));
-            lane.store(out, f.canonical(f.halve(v)).words());
+        for (i, out) in self.out.chunks_exact_mut(GROUP * L::WIDTH).enumerate() {
+            let mut sums = [(lane.splat(0), lane.splat(0)); GROUP];
+            let range = i * GROUP * L::WIDTH..(i + 1) * GROUP * L::WIDTH;
+            for (x, y) in self.terms {
+                let (x, y) = (&x[range.clone()], &y[range.clone()]);
+                let operands = x.chunks_exact(L::WIDTH).zip(y.chunks_exact(L::WIDTH));
+                for (sum, (x, y)) in sums.iter_mut().zip(operands) {
+                    *sum = lane.multiply_add(*sum, lane.load(x), lane.load(y));
+                }
+            }
+            for ((low, high), out) in sums.into_iter().zip(out.chunks_exact_mut(L::WIDTH)) {
+                // both below 2^63: 2^12 terms of 48 bits, and a carry
+                let high = lane.add(high, lane.high(low));
+                let v = f.add(f.times_limb(lane.low(low), f0), f.times_limb(lane.low(high), f1));
+                let v = f.add(f.halve(v), f.times_limb(lane.high(high), f2));
+                lane.store(out, f.canonical(f.halve(v)).words());
+            }
         }
     }
 }
