@@ -5,7 +5,7 @@ mod common;
 use common::transcript;
 use privet_plan::ir::{Op, Plan, Rounding};
 use privet_plan::suite::{
-    Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate, training_cases,
+    Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate, optional_cases, training_cases,
 };
 use privet_prg::{Domain, Seed};
 use privet_ring::{Ring, unpack};
@@ -104,7 +104,7 @@ fn padding(plan: &Plan, sent: &Sent) -> usize {
 
 #[test]
 fn openings_of_fixed_inputs_are_uniform() {
-    let all: Vec<Case> = cases().into_iter().chain(training_cases()).collect();
+    let all: Vec<Case> = cases().into_iter().chain(training_cases()).chain(optional_cases()).collect();
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -140,7 +140,7 @@ fn no_mask_serves_two_wires_records_or_sessions() {
     let mut seen = HashSet::new();
     let mut messages = 0;
     let sessions = [Seed::random(), Seed::random()];
-    for case in cases().into_iter().chain(training_cases()) {
+    for case in cases().into_iter().chain(training_cases()).chain(optional_cases()) {
         let operands = constant(&case.plan, |_| 0);
         for session in &sessions {
             for _ in 0..2 {

@@ -36,6 +36,7 @@ pub mod suite;
 pub mod tables;
 pub mod target;
 pub mod tournament;
+pub mod waves;
 
 pub use check::PlanError;
 pub use cost::{Estimate, Network, Prices, Rates, estimate};

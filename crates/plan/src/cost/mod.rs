@@ -92,6 +92,10 @@ pub trait Prices {
     fn security(&self) -> Security;
     /// One operation. Local operations are free in every family and not asked for.
     fn operation(&self, operation: &Operation<'_>) -> Cost;
+    /// Whether it has this operation. Where it has not, a function is made of others.
+    fn has(&self, _op: &Op) -> bool {
+        true
+    }
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
     /// Sharing the first value of a state, once a training. As a weight, unless a family says otherwise.

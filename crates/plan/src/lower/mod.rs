@@ -66,7 +66,7 @@ pub fn lower(
     let mut notes = std::mem::take(&mut draft.notes);
     let formats = choose_formats(&draft, precision, target, &mut notes)?;
     notes.push(formats.note());
-    let (mut plan, parameters) = emitted(&draft, &formats, precision)?.finish();
+    let (mut plan, parameters) = emitted(&draft, &formats, precision, target)?.finish();
     if formats.keep_ring {
         plan = rounds::joined(share::shared(plan));
     }
@@ -109,7 +109,7 @@ fn choose_formats(
         return Ok(least);
     }
     let predicted = |formats: &Formats| -> Result<f64, CheckReport> {
-        let plan = emitted(draft, formats, precision)?.plan;
+        let plan = emitted(draft, formats, precision, prices)?.plan;
         Ok(estimate(&plan, prices, &Rates::default(), &Network::LAN).seconds)
     };
     let mut best = (predicted(&least)?, least);
@@ -127,12 +127,13 @@ fn emitted<'a>(
     draft: &'a Draft<'a>,
     formats: &'a Formats,
     precision: &Precision,
+    prices: &'a dyn Prices,
 ) -> Result<forms::Emitter<'a>, CheckReport> {
     let wide = match formats.keep_ring {
         true => vec![Some(formats.of("").k); draft.graph.nodes.len()],
         false => demand::wide(&draft.graph, formats),
     };
-    let mut emitter = forms::Emitter::new(draft, formats, wide, precision.rounding);
+    let mut emitter = forms::Emitter::new(draft, formats, wide, precision.rounding, prices);
     emit::emit(&mut emitter).map_err(CheckReport::one)?;
     shown::make_exact(&mut emitter.plan);
     Ok(emitter)
