@@ -82,7 +82,7 @@ impl Build {
 
     fn add(&mut self, op: Op, inputs: &[usize], shape: &[usize], bits: u32, frac: u32) -> usize {
         let ty = Type { shape: shape.to_vec(), bits, frac };
-        self.0.nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() });
+        self.0.nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None });
         self.0.nodes.len() - 1
     }
 

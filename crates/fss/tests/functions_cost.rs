@@ -20,7 +20,7 @@ fn row(name: &str, function: Function, shape: &[usize], bits: u32) -> String {
     };
     let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
     let ty = Type { shape: shape.to_vec(), bits, frac: 24 };
-    plan.nodes.push(Node { op, inputs: vec![], ty, layer: String::new() });
+    plan.nodes.push(Node { op, inputs: vec![], ty, layer: String::new(), form: None });
     let mut build = Build::new(&mut plan, "f").priced(&Fss);
     let x = build.value(0);
     let y = emit(&mut build, function, x, bits, 24).unwrap();

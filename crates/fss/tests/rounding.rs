@@ -35,7 +35,7 @@ fn plan(made: Made, c: i64, bits: u32, ops: [Op; 2], to: u32) -> Plan {
     let mut nodes: Vec<Node> = Vec::new();
     let mut add = |op, inputs: &[usize], n: usize, bits: u32, frac: u32| {
         let ty = Type { shape: vec![n], bits, frac };
-        nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() });
+        nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None });
         nodes.len() - 1
     };
     let given = if matches!(made, Made::Copies | Made::Padding) { 1 } else { N };

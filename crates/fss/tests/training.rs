@@ -16,8 +16,13 @@ fn exchange() -> Case {
     let ty = Type { shape: vec![20], bits: 30, frac: 0 };
     let owner = || "model_owner".to_owned();
     let state = |name: &str| Op::State { name: name.into(), owner: owner() };
-    let node =
-        |op, inputs: &[usize]| Node { op, inputs: inputs.to_vec(), ty: ty.clone(), layer: String::new() };
+    let node = |op, inputs: &[usize]| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: ty.clone(),
+        layer: String::new(),
+        form: None,
+    };
     let nodes = vec![
         node(state("a"), &[]),
         node(state("b"), &[]),
@@ -134,7 +139,7 @@ fn sums_of_sums_take_no_time() {
     let mut nodes = Vec::new();
     let mut add = |op, inputs: &[usize], shape: &[usize]| {
         let ty = Type { shape: shape.to_vec(), bits: 64, frac: 0 };
-        nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: String::new() });
+        nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: String::new(), form: None });
         nodes.len() - 1
     };
     let mut x = add(Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 }, &[], &[2, 3]);

@@ -246,7 +246,7 @@ impl Write {
     fn add(&mut self, op: Op, inputs: &[usize], shape: &[usize], [bits, frac]: [u32; 2]) -> usize {
         let ty = Type { shape: shape.to_vec(), bits, frac };
         let layer = format!("node{}", self.0.nodes.len());
-        self.0.nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer });
+        self.0.nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer, form: None });
         self.0.nodes.len() - 1
     }
 

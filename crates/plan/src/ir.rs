@@ -1,5 +1,6 @@
 //! The integer plan: what all protocols run and the interpreter defines.
 
+use crate::form::Form;
 use crate::functions::Function;
 use privet_ring::{Conv2d, Pool2d};
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,9 @@ pub struct Node {
     pub ty: Type,
     /// The layer of the model it belongs to, for reports and error messages.
     pub layer: String,
+    /// How it compares; none leaves it to the family. Only operations of which [`Form::applies`] have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
 }
 
 /// Type of a value: a tensor of `shape` over Z_2^`bits`, read as fixed point with `frac` fraction bits.

@@ -15,6 +15,8 @@ pub mod element;
 #[deny(clippy::wildcard_enum_match_arm)]
 pub mod encode;
 mod float;
+#[deny(clippy::wildcard_enum_match_arm)]
+mod form;
 pub mod functions;
 pub mod graph;
 #[deny(clippy::wildcard_enum_match_arm)]
@@ -42,6 +44,7 @@ pub use check::PlanError;
 pub use cost::{Estimate, Network, Prices, Rates, estimate};
 pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_publics, encode_states, encode_weights};
 pub use float::FloatTensor;
+pub use form::Form;
 pub use graph::Graph;
 pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all, interpret_step};
 pub use ir::Plan;

@@ -172,7 +172,13 @@ mod tests {
 
     fn state(name: &str, owner: &str, bits: u32) -> Node {
         let op = Op::State { name: name.into(), owner: owner.into() };
-        Node { op, inputs: vec![], ty: Type { shape: vec![2], bits, frac: 4 }, layer: String::new() }
+        Node {
+            op,
+            inputs: vec![],
+            ty: Type { shape: vec![2], bits, frac: 4 },
+            layer: String::new(),
+            form: None,
+        }
     }
 
     fn plan(name: &str, nodes: Vec<Node>) -> Plan {

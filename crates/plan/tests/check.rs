@@ -8,7 +8,7 @@ use common::{run, single, ty};
 use privet_plan::functions::Function;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Op, Plan, Rounding, Type};
-use privet_plan::{Graph, PlanError, Precision};
+use privet_plan::{Form, Graph, PlanError, Precision};
 use privet_ring::{Conv2d, Pool2d};
 use proptest::prelude::*;
 
@@ -473,4 +473,25 @@ fn gates_that_look_at_a_sign_need_two_bits() {
     }
     accepted(Op::Relu, &[ty(&[3], 2, 0)], ty(&[3], 2, 0));
     accepted(Op::Extend, &[ty(&[3], 64, 0)], ty(&[3], 64, 0));
+}
+
+#[test]
+fn only_comparisons_have_a_form_and_it_is_within_bounds() {
+    let x = ty(&[4], 16, 4);
+    let with = |op: Op, form| {
+        let mut plan = single(op, std::slice::from_ref(&x), x.clone());
+        plan.nodes[1].form = Some(form);
+        plan
+    };
+    let chunks = |width, fan| Form::Chunks { width, fan };
+    for form in [Form::Tree, chunks(1, 2), chunks(8, 9)] {
+        let plan = with(Op::Relu, form);
+        plan.check().unwrap();
+        assert_eq!(Plan::from_json(&plan.to_json()).unwrap(), plan);
+        assert!(with(Op::Neg, form).check().is_err(), "a negation compares nothing");
+    }
+    for form in [chunks(0, 2), chunks(9, 2), chunks(4, 1), chunks(4, 10)] {
+        assert!(with(Op::Relu, form).check().is_err(), "{form}");
+    }
+    assert_ne!(with(Op::Relu, Form::Tree).hash(), with(Op::Relu, chunks(4, 4)).hash());
 }

@@ -100,6 +100,7 @@ fn prices_are_told_who_knows_an_operand() {
         inputs: inputs.to_vec(),
         ty: ty(shape, 32, 0),
         layer: String::new(),
+        form: None,
     };
     let weight = |name: &str, owner: &str| Op::Weight { name: name.into(), owner: owner.into() };
     let mut plan = single(Op::Neg, &[ty(&[2, 2], 32, 0)], ty(&[2, 2], 32, 0));
@@ -167,6 +168,7 @@ fn what_parties_prepare_among_themselves_is_estimated_apart() {
         inputs: inputs.to_vec(),
         ty: ty(&[2, 2], 32, 0),
         layer: "layer".into(),
+        form: None,
     };
     let mut plan = single(Op::Relu, std::slice::from_ref(&x), x.clone());
     plan.nodes.extend([node(Op::Relu, &[1]), node(Op::Mul, &[2, 2])]);

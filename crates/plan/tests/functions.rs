@@ -56,7 +56,7 @@ fn plan_with(
     };
     let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
     let ty = Type { shape: shape.to_vec(), bits: x[0], frac: x[1] };
-    plan.nodes.push(privet_plan::ir::Node { op, inputs: vec![], ty, layer: "f".into() });
+    plan.nodes.push(privet_plan::ir::Node { op, inputs: vec![], ty, layer: "f".into(), form: None });
     let mut build = Build::new(&mut plan, "f").priced(prices);
     let operand = build.value(0);
     let value = emit(&mut build, function, operand, y[0], y[1])?;

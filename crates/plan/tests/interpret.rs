@@ -251,6 +251,7 @@ fn slack_follows_the_operations() {
         inputs: inputs.to_vec(),
         ty: ty(&[n], bits, frac),
         layer: "layer".into(),
+        form: None,
     };
     let truncate = |rounding| Op::Truncate { shift: 4, rounding };
     let nodes = vec![

@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn one(gate: &str, n: usize, bits: u32) -> Plan {
     let node = |op, inputs: &[usize], bits, layer: &str| {
         let ty = Type { shape: vec![n], bits, frac: 0 };
-        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into(), form: None }
     };
     let input = |name: &str| Op::Input { name: name.into(), owner: "data-owner".into(), limit: 1.0 };
     let mut nodes = vec![node(input("x"), &[], bits, "input")];

@@ -29,7 +29,7 @@ fn network(security: Security) -> (World, Vec<Vec<u64>>) {
     let (n, k) = (150, 20);
     let node = |op, inputs: &[usize], bits, layer: &str| {
         let ty = Type { shape: vec![n], bits, frac: 0 };
-        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into(), form: None }
     };
     let input = |i: usize| Op::Input { name: format!("x{i}"), owner: "data-owner".into(), limit: 1.0 };
     let mut nodes = vec![

@@ -42,6 +42,7 @@ fn truncated(rounding: Rounding, rest: &[Op]) -> Plan {
         inputs,
         ty: ty(&[4], bits, frac),
         layer: "fc".into(),
+        form: None,
     };
     let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
     let mut nodes = vec![node(input, vec![], 32, 8)];

@@ -130,7 +130,7 @@ fn a_large_run_is_verified_in_between() {
     let n = 640_000;
     let node = |op, inputs: &[usize]| {
         let ty = Type { shape: vec![n], bits: 20, frac: 0 };
-        Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() }
+        Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None }
     };
     let mut nodes = vec![node(Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 }, &[])];
     nodes.extend((0..4).map(|i| node(Op::Mul, &[i, 0])));
@@ -150,7 +150,7 @@ fn a_large_run_is_verified_in_between() {
 fn constants_are_added_once() {
     let node = |op, inputs: &[usize], shape: &[usize]| {
         let ty = Type { shape: shape.to_vec(), bits: 30, frac: 0 };
-        Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() }
+        Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None }
     };
     let weight = Op::Weight { name: "w".into(), owner: "model-owner".into() };
     let nodes = vec![

@@ -24,6 +24,7 @@ fn kinds(ring: Ring, n: usize) -> StateKinds {
         inputs: vec![],
         ty: Type { shape: vec![n], bits, frac: 0 },
         layer: String::new(),
+        form: None,
     };
     let nodes = vec![state("a", ring.bits()), state("b", 1)];
     let (name, outputs, updates) = (String::new(), vec![], vec![]);

@@ -182,7 +182,7 @@ mod tests {
     fn node(op: Op, inputs: &[usize], shape: &[usize], layer: &str) -> Node {
         let operand = matches!(op, Op::Input { .. } | Op::Weight { .. });
         let ty = Type { shape: shape.to_vec(), bits: 20, frac: if operand { 2 } else { 4 } };
-        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+        Node { op, inputs: inputs.to_vec(), ty, layer: layer.into(), form: None }
     }
 
     /// relu(x w), then negated in a layer of another name and again in the first.

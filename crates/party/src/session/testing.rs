@@ -73,6 +73,7 @@ pub fn program() -> Program {
         inputs: inputs.to_vec(),
         ty: Type { shape: vec![1], bits: 64, frac: 12 },
         layer: String::new(),
+        form: None,
     };
     let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 8.0 };
     let weight = |owner: &str| Op::Weight { name: "w".into(), owner: owner.into() };

@@ -40,7 +40,7 @@ struct Builder(Vec<Node>);
 impl Builder {
     fn add(&mut self, op: Op, inputs: &[usize], shape: &[usize], frac: u32) -> usize {
         let ty = Type { shape: shape.to_vec(), bits: 64, frac };
-        self.0.push(Node { op, inputs: inputs.to_vec(), ty, layer: "fit".into() });
+        self.0.push(Node { op, inputs: inputs.to_vec(), ty, layer: "fit".into(), form: None });
         self.0.len() - 1
     }
 

@@ -426,7 +426,7 @@ pub fn cut(path: &Path, bytes: u64) {
 
 fn node(op: Op, inputs: &[usize], shape: &[usize], bits: u32, frac: u32, layer: &str) -> Node {
     let ty = Type { shape: shape.to_vec(), bits, frac };
-    Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+    Node { op, inputs: inputs.to_vec(), ty, layer: layer.into(), form: None }
 }
 
 fn input(n: &[usize]) -> Node {

@@ -5,6 +5,7 @@ mod graph;
 mod shape;
 mod types;
 
+use crate::form::Form;
 use crate::ir::{Op, PLAN_VERSION, Plan};
 use crate::ops;
 use std::collections::HashSet;
@@ -98,6 +99,12 @@ impl Plan {
             }
             let operands: Vec<_> = node.inputs.iter().map(|&i| &self.nodes[i].ty).collect();
             types::check_node(&node.op, &operands, &node.ty).map_err(problem)?;
+            if let Some(form) = node.form {
+                if !Form::applies(&node.op) {
+                    return Err(problem("it has a form of comparison, but compares nothing".into()));
+                }
+                form.check().map_err(problem)?;
+            }
             let fresh = match &node.op {
                 Op::Input { name, .. } | Op::Public { name, .. } => inputs.insert(name),
                 Op::Weight { name, .. } | Op::State { name, .. } => weights.insert(name),

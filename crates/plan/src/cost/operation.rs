@@ -1,5 +1,6 @@
 //! One operation as a price sees it: types, and who knows an operand in clear.
 
+use crate::form::Form;
 use crate::ir::{Op, Plan, Type, ValueId};
 use crate::ops;
 
@@ -59,6 +60,8 @@ pub struct Operation<'a> {
     pub operands: Vec<Operand<'a>>,
     /// The type of its result.
     pub result: &'a Type,
+    /// How it compares, where the plan says so.
+    pub form: Option<Form>,
 }
 
 impl<'a> Operation<'a> {
@@ -66,13 +69,18 @@ impl<'a> Operation<'a> {
     pub fn of(plan: &'a Plan, id: ValueId, known: &[Known<'a>]) -> Operation<'a> {
         let node = &plan.nodes[id];
         let operand = |&i: &ValueId| Operand { ty: &plan.nodes[i].ty, known: known[i] };
-        Operation { op: &node.op, operands: node.inputs.iter().map(operand).collect(), result: &node.ty }
+        Operation {
+            op: &node.op,
+            operands: node.inputs.iter().map(operand).collect(),
+            result: &node.ty,
+            form: node.form,
+        }
     }
 
     /// On operands of these types that nobody knows.
     pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
         let operands = operands.iter().map(|&ty| Operand { ty, known: Known::Nobody }).collect();
-        Operation { op, operands, result }
+        Operation { op, operands, result, form: None }
     }
 
     /// Elements of the result.

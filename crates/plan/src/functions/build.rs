@@ -49,7 +49,7 @@ impl<'p> Build<'p> {
     fn seconds(&self, x: Value, way: &Way<'_>, prices: &dyn Prices) -> f64 {
         let op = Op::Input { name: String::new(), owner: String::new(), limit: 1.0 };
         let ty = self.plan.nodes[x.id].ty.clone();
-        let nodes = vec![Node { op, inputs: vec![], ty, layer: String::new() }];
+        let nodes = vec![Node { op, inputs: vec![], ty, layer: String::new(), form: None }];
         let (version, name) = (PLAN_VERSION, String::new());
         let mut plan = Plan { version, name, batch: 1, nodes, outputs: vec![], updates: vec![] };
         way(&mut Build::new(&mut plan, "").priced(prices), Value { id: 0, ..x });
@@ -74,7 +74,7 @@ impl<'p> Build<'p> {
     pub fn node(&mut self, op: Op, inputs: &[Value], shape: &[usize], bits: u32, frac: u32) -> Value {
         let ty = Type { shape: shape.to_vec(), bits, frac };
         let inputs = inputs.iter().map(|x| x.id).collect();
-        self.plan.nodes.push(Node { op, inputs, ty, layer: self.layer.clone() });
+        self.plan.nodes.push(Node { op, inputs, ty, layer: self.layer.clone(), form: None });
         Value { id: self.plan.nodes.len() - 1, bits, frac }
     }
 

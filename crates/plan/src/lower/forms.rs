@@ -126,7 +126,7 @@ impl<'a> Emitter<'a> {
         frac: u32,
     ) -> Form {
         let ty = Type { shape: shape.to_vec(), bits, frac };
-        self.plan.nodes.push(Node { op, inputs, ty, layer: self.node(v).layer.clone() });
+        self.plan.nodes.push(Node { op, inputs, ty, layer: self.node(v).layer.clone(), form: None });
         Form { id: self.plan.nodes.len() - 1, bits, frac }
     }
 

@@ -132,7 +132,7 @@ struct Rebuilt {
 
 impl Rebuilt {
     fn push(&mut self, op: Op, inputs: Vec<usize>, ty: Type, layer: &str) -> usize {
-        self.nodes.push(Node { op, inputs, ty, layer: layer.into() });
+        self.nodes.push(Node { op, inputs, ty, layer: layer.into(), form: None });
         self.nodes.len() - 1
     }
 

@@ -106,7 +106,7 @@ impl Builder {
     fn add(&mut self, op: Op, inputs: &[usize], shape: &[usize], bits: u32) -> usize {
         let ty = Type { shape: shape.to_vec(), bits, frac: 0 };
         let layer = format!("node{}", self.0.nodes.len());
-        self.0.nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer });
+        self.0.nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer, form: None });
         self.0.nodes.len() - 1
     }
 

@@ -23,7 +23,7 @@ pub fn constant(plan: &Plan, word: impl Fn(Ring) -> u64) -> [Operands; 2] {
 /// A plan of one gate over `inputs` vectors of `n` elements of `from` bits.
 pub fn gate(op: Op, inputs: usize, n: usize, from: u32, to: u32) -> Plan {
     let ty = |bits: u32| Type { shape: vec![n], bits, frac: 0 };
-    let node = |op, inputs, ty, layer: String| Node { op, inputs, ty, layer };
+    let node = |op, inputs, ty, layer: String| Node { op, inputs, ty, layer, form: None };
     let mut nodes: Vec<Node> = (0..inputs)
         .map(|i| {
             let op = Op::Input { name: format!("x{i}"), owner: "data_owner".into(), limit: 1.0 };

@@ -38,10 +38,11 @@ pub fn single(op: Op, operands: &[Type], result: Type) -> Plan {
             inputs: vec![],
             ty: ty.clone(),
             layer: String::new(),
+            form: None,
         })
         .collect();
     let n = nodes.len();
-    nodes.push(Node { op, inputs: (0..n).collect(), ty: result, layer: "layer".into() });
+    nodes.push(Node { op, inputs: (0..n).collect(), ty: result, layer: "layer".into(), form: None });
     let outputs = vec![Output { value: n, name: "y".into(), to: "receiver".into() }];
     Plan { version: PLAN_VERSION, name: "test".into(), batch: 1, nodes, outputs, updates: vec![] }
 }

@@ -14,7 +14,7 @@ fn plan() -> Plan {
     let mut nodes = vec![];
     let mut node = |op, inputs: &[usize], bits, frac| {
         let ty = Type { shape: vec![N], bits, frac };
-        nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into() });
+        nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None });
         nodes.len() - 1
     };
     let x = node(Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 }, &[], 20, 5);

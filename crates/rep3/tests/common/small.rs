@@ -73,7 +73,7 @@ pub fn networks() -> Vec<Case> {
 fn training() -> Case {
     let node = |op, inputs: &[usize], bits, frac| {
         let layer = format!("{op:?}").chars().take_while(char::is_ascii_alphanumeric).collect();
-        Node { op, inputs: inputs.to_vec(), ty: Type { shape: vec![N], bits, frac }, layer }
+        Node { op, inputs: inputs.to_vec(), ty: Type { shape: vec![N], bits, frac }, layer, form: None }
     };
     let state = |name: &str| Op::State { name: name.into(), owner: "model-owner".into() };
     let mut nodes = vec![

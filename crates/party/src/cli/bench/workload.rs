@@ -124,7 +124,7 @@ fn numbered(name: &str, prefix: &str) -> Option<usize> {
 
 fn node(op: Op, inputs: &[usize], shape: &[usize], bits: u32, frac: u32, layer: &str) -> Node {
     let ty = Type { shape: shape.to_vec(), bits, frac };
-    Node { op, inputs: inputs.to_vec(), ty, layer: layer.into() }
+    Node { op, inputs: inputs.to_vec(), ty, layer: layer.into(), form: None }
 }
 
 fn small(name: &str, nodes: Vec<Node>) -> Plan {

@@ -71,7 +71,7 @@ mod tests {
     fn plan(name: &str) -> Arc<Plan> {
         let ty = Type { shape: vec![2], bits: 64, frac: 12 };
         let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 8.0 };
-        let nodes = vec![Node { op, inputs: vec![], ty, layer: String::new() }];
+        let nodes = vec![Node { op, inputs: vec![], ty, layer: String::new(), form: None }];
         let outputs = vec![Output { value: 0, name: "y".into(), to: "receiver".into() }];
         Arc::new(Plan { version: PLAN_VERSION, name: name.into(), batch: 1, nodes, outputs, updates: vec![] })
     }

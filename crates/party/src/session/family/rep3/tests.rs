@@ -7,7 +7,7 @@ use privet_prg::Seed;
 fn party() -> Rep3 {
     let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
     let ty = Type { shape: vec![1], bits: 16, frac: 4 };
-    let nodes = vec![privet_plan::ir::Node { op, inputs: vec![], ty, layer: String::new() }];
+    let nodes = vec![privet_plan::ir::Node { op, inputs: vec![], ty, layer: String::new(), form: None }];
     let outputs = vec![Output { value: 0, name: "y".into(), to: "receiver".into() }];
     let plan = Arc::new(Plan {
         version: PLAN_VERSION,

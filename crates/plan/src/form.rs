@@ -1,0 +1,68 @@
+//! How a comparison is made, where a family knows several ways.
+
+use crate::ir::Op;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The way of a comparison. It changes no result: only what is prepared and sent, and in how many rounds.
+///
+/// A family that knows one way alone ignores it, and whoever compiles for it states none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Form {
+    /// One tree of a distributed point function for all bits: one round, some 16 bytes a bit.
+    Tree,
+    /// Dealt tables for chunks of `width` bits, combined `fan` at a time: few bytes, a round for each level.
+    Chunks {
+        /// Bits of a chunk.
+        width: u8,
+        /// Neighbours that are combined at once.
+        fan: u8,
+    },
+}
+
+impl Form {
+    /// Whether an operation has a form: it compares.
+    pub fn applies(op: &Op) -> bool {
+        use crate::ir::Rounding;
+        match op {
+            Op::Truncate { rounding: Rounding::Floor | Rounding::OneUlp, .. }
+            | Op::Relu
+            | Op::Extend
+            | Op::MaxPool2d { .. }
+            | Op::Max
+            | Op::IsNegative
+            | Op::Equal
+            | Op::Argmax { .. } => true,
+            Op::Truncate { rounding: Rounding::Stochastic, .. }
+            | Op::Dither { .. }
+            | Op::Choose
+            | Op::Select => false,
+            crate::ops!(source)
+            | crate::ops!(local)
+            | crate::ops!(bilinear)
+            | crate::ops!(public)
+            | crate::ops!(table) => false,
+        }
+    }
+
+    /// Why it is none, if it is not: a chunk has 1 to 8 bits, and 2 to 9 are combined.
+    pub fn check(self) -> Result<(), String> {
+        match self {
+            Form::Tree => Ok(()),
+            Form::Chunks { width: 1..=8, fan: 2..=9 } => Ok(()),
+            Form::Chunks { width, fan } => {
+                Err(format!("chunks of {width} bits, {fan} at a time; 1 to 8 bits and 2 to 9 are possible"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Form::Tree => f.write_str("tree"),
+            Form::Chunks { width, fan } => write!(f, "chunks of {width}, {fan} at a time"),
+        }
+    }
+}
