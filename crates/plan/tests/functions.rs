@@ -126,6 +126,11 @@ fn operands(bits: u32, frac: u32, random: usize, skip: usize) -> Vec<i64> {
     for knot in (0..40 * 512i64).step_by(skip) {
         both(&mut all, knot << frac >> 9);
     }
+    // where sums of waves end
+    for end in [5.6, 6.0, 16.8, 19.9] {
+        let end = (end * 2f64.powi(frac as i32)).ceil() as i64;
+        (end - 3..=end + 3).for_each(|v| both(&mut all, v));
+    }
     let mut next = words(7);
     for i in 0..random {
         let size = 2 + i as u32 % (bits - 1);
@@ -199,6 +204,23 @@ fn bounds_hold_whatever_the_coins() {
             let (error, at) = worst(function, [64, 24], [64, 24], 20_000, coins);
             println!("{} {error:.3} of the bound, at {at}", function.name());
             assert!(error <= 1.0, "{}: {error} of the bound at {at}", function.name());
+        }
+    }
+}
+
+/// Every number of 24 bits, 20 of them of the fraction.
+#[test]
+fn bounds_hold_for_every_input() {
+    if std::env::var_os("PRIVET_NIGHTLY").is_none() {
+        return;
+    }
+    let (x, y) = ([40, 20], [40, 20]);
+    for waves in [false, true] {
+        for block in 0..64 {
+            let all: Vec<i64> = (0..1 << 18).map(|i| (block << 18 | i) - (1 << 23)).collect();
+            let plan = plan_with(&Having { waves }, Function::Gelu, &[all.len()], x, y).unwrap();
+            let (error, at) = worst_of(Function::Gelu, &plan, &all, x, y, Drawn::Random(block as u64));
+            assert!(error <= 1.0, "waves: {waves}, {error} of the bound at {at}");
         }
     }
 }
