@@ -3,6 +3,7 @@
 
 use super::max::{difference, sum};
 use super::relu;
+use crate::compare::Comparison;
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -114,6 +115,10 @@ impl Gate for Argmax {
         eval(cx, x.at.wire(), x.at.from(), x.at.to(), &games, xh, positions)
     }
 
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(relu::sign_of(from))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
         let values = [("larger", at.from().bits()), ("index of larger", at.to().bits())];
         at.opens_games(list, &self.games(at), &values);
@@ -123,6 +128,6 @@ impl Gate for Argmax {
         // one bit selects the value, then the index
         let games = tournament::argmax(&of.operands[0].ty.shape, self.dim);
         let (bits, index) = (of.operand_bits(), of.result_bits());
-        price::games(&games, |n| price::sum([price::max(n, bits), price::opened(n, 3, index)]))
+        price::games(&games, |n| price::sum([price::max(of.form, n, bits), price::opened(n, 3, index)]))
     }
 }

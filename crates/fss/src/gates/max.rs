@@ -4,6 +4,7 @@
 //! fresh mask of the gate's wire.
 
 use super::relu;
+use crate::compare::Comparison;
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -124,12 +125,16 @@ impl Gate for Max {
         eval(cx, x.at.wire(), x.at.to(), &x.value(0), &x.value(1))
     }
 
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(relu::sign_of(from))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
-        at.opens_bits_and(list, "sign bit", "relu");
+        at.opens_bits_and(list, relu::sign_of(at.from().bits()), "sign bit", "relu");
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        price::max(of.elements(), of.result_bits())
+        price::max(of.form, of.elements(), of.result_bits())
     }
 }
 
@@ -173,6 +178,10 @@ impl Gate for Pool<'_> {
         Ok(xh)
     }
 
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(relu::sign_of(from))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
         for (_, games) in &self.tournaments(at) {
             at.opens_games(list, games, &[("relu", at.to().bits())]);
@@ -181,6 +190,8 @@ impl Gate for Pool<'_> {
 
     fn price(&self, of: &Operation<'_>) -> Cost {
         let all = tournament::max_pool(self.0, &of.operands[0].ty.shape);
-        price::sum(all.map(|games| price::games(&games, |pairs| price::max(pairs, of.result_bits()))))
+        price::sum(
+            all.map(|games| price::games(&games, |pairs| price::max(of.form, pairs, of.result_bits()))),
+        )
     }
 }

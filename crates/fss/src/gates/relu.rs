@@ -7,7 +7,7 @@
 //! - k' > k: over the integers `x = xh - r + 2^k w` where, given x >= 0, `w = (1 - MSB(xh)) MSB(r)`; MSB(xh)
 //!   is public, so B has two entries for each e.
 
-use crate::compare::{self, Predicate};
+use crate::compare::{self, Comparison};
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -18,14 +18,19 @@ use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
 
-/// Bits of the comparison's domain for a ring of k bits.
-pub(super) fn compare_bits(ring: Ring) -> u32 {
-    ring.bits() - 1
+/// The comparison that gives the sign of values of k bits.
+pub(crate) fn sign_of(bits: u32) -> Comparison {
+    Comparison::less(bits - 1)
+}
+
+/// The lower k - 1 bits, which it compares.
+pub(super) fn low(ring: Ring) -> Ring {
+    Ring::new(sign_of(ring.bits()).bits)
 }
 
 /// What the lower bits of values with masks `r` are compared with.
 pub(super) fn thresholds(ring: Ring, r: &[u64]) -> Secret {
-    let low = Ring::new(compare_bits(ring));
+    let low = low(ring);
     r.iter().map(|&r| low.wrap(r)).collect()
 }
 
@@ -37,7 +42,7 @@ pub(crate) fn deal_sign(
     ring: Ring,
     r: &[u64],
 ) -> Result<Secret<BitVec>, KeyError> {
-    let mut kappa = compare::deal(cx, wire, compare_bits(ring), &thresholds(ring, r))?;
+    let mut kappa = compare::deal(cx, wire, sign_of(ring.bits()), &thresholds(ring, r))?;
     for (i, &r) in r.iter().enumerate() {
         let bit = kappa.get(i) ^ ring.msb(r);
         kappa.set(i, bit);
@@ -47,9 +52,8 @@ pub(crate) fn deal_sign(
 
 /// Open the public selector bits `e` of a masked value.
 pub(crate) fn eval_sign(cx: &mut Eval, wire: Wire, ring: Ring, xh: &[u64]) -> Result<BitVec, EvalError> {
-    let low = Ring::new(compare_bits(ring));
-    let what = "sign bit";
-    let mut e = compare::eval(cx, wire, what, low.bits(), Predicate::Less, xh.len(), |i| low.wrap(xh[i]))?;
+    let (low, what) = (low(ring), sign_of(ring.bits()));
+    let mut e = compare::eval(cx, wire, "sign bit", what, xh.len(), |i| low.wrap(xh[i]))?;
     for (w, x) in e.words_mut().iter_mut().zip(xh.chunks(64)) {
         *w ^= x.iter().enumerate().fold(0, |acc, (j, &x)| acc | ring.msb(x) << j);
     }
@@ -156,12 +160,16 @@ impl Gate for Relu {
         eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
     }
 
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(sign_of(from))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
-        at.opens_bits_and(list, "sign bit", "relu");
+        at.opens_bits_and(list, sign_of(at.from().bits()), "sign bit", "relu");
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        let (n, from, to) = (of.elements(), of.operand_bits(), of.result_bits());
-        if from == to { price::max(n, to) } else { price::gate(n, from - 1, 5, to) }
+        let from = of.operand_bits();
+        price::gate(of, sign_of(from), if from == of.result_bits() { 3 } else { 5 })
     }
 }

@@ -119,6 +119,9 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
     out.total += out.whole_run;
     out.seconds += seconds(&out.whole_run, 0, rates, network);
     out.offline_seconds = offline_seconds(&out.total.offline, rates, network);
+    // only now: sums are of the same party
+    let costs = out.nodes.iter_mut().map(|n| &mut n.cost).chain(out.layers.iter_mut().map(|l| &mut l.cost));
+    costs.chain([&mut out.total]).for_each(|cost| *cost = cost.larger_first());
     out
 }
 
@@ -179,7 +182,7 @@ fn memory(plan: &Plan, prices: &dyn Prices) -> u64 {
             continue;
         }
         alive += bytes;
-        let keys = price(plan, id, &known, prices).key_bytes;
+        let keys = price(plan, id, &known, prices).larger_first().key_bytes;
         peak = peak.max(alive + keys);
         let mut operands = node.inputs.clone();
         operands.sort_unstable();

@@ -13,6 +13,7 @@ pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};
 pub use security::Security;
 
+use crate::form::Form;
 use crate::ir::{Op, Plan, Type};
 use serde::Serialize;
 use std::ops::AddAssign;
@@ -26,9 +27,10 @@ pub struct Cost {
     pub comparisons: u64,
     /// AES calls of the online phase, one party.
     pub aes: u64,
-    /// Bytes of what is stored before a run and used up by it (keys, correlations), of the party with more of them.
+    /// Bytes of what is stored before a run and used up by it (keys, correlations), of one party: the same one in all
+    /// operations of a plan, so that sums are exact. Estimates have the party with more of them here.
     pub key_bytes: u64,
-    /// The same of the party with fewer.
+    /// The same of the party with the fewest, or of the other one of two.
     pub key_bytes_other: u64,
     /// Bytes that one party sends to the others, all of them together, in the run itself.
     pub wire_bytes: u64,
@@ -84,6 +86,14 @@ impl AddAssign for Cost {
     }
 }
 
+impl Cost {
+    /// The same, the party with more key bytes first.
+    pub fn larger_first(self) -> Cost {
+        let (key_bytes, other) = (self.key_bytes, self.key_bytes_other);
+        Cost { key_bytes: key_bytes.max(other), key_bytes_other: key_bytes.min(other), ..self }
+    }
+}
+
 /// The prices of a protocol family.
 pub trait Prices {
     /// Its user-facing name.
@@ -98,6 +108,11 @@ pub trait Prices {
     }
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
+    /// The forms that an operation may sensibly have: none is worse than another one in key bytes, rounds and work at once.
+    /// None at all where the family knows one way only, or where the operation compares nothing.
+    fn forms(&self, _operation: &Operation<'_>) -> Vec<Form> {
+        Vec::new()
+    }
     /// Sharing the first value of a state, once a training. As a weight, unless a family says otherwise.
     fn state(&self, ty: &Type) -> Cost {
         let weight = Op::Weight { name: String::new(), owner: String::new() };
