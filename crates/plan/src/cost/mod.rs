@@ -3,14 +3,20 @@
 //! A protocol family states the price of one operation through [`Prices`], in its own crate beside the gate that it
 //! prices; everything else here is addition.
 
+mod choice;
 mod estimate;
+mod machine;
 mod network;
 mod operation;
+mod rates;
 mod security;
 
-pub use estimate::{Estimate, LayerCost, NodeCost, Rates, estimate};
+pub use choice::{Aim, Alternative, TooManyKeys, alternatives, choose_forms};
+pub use estimate::{Estimate, LayerCost, NodeCost, estimate};
+pub use machine::{MACHINE_VERSION, Machine};
 pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};
+pub use rates::{Rates, Units};
 pub use security::Security;
 
 use crate::form::Form;
@@ -38,6 +44,8 @@ pub struct Cost {
     pub client_bytes: u64,
     /// Message rounds of the run itself.
     pub rounds: u64,
+    /// Bytes of what a run's messages state, where it is proved and checked. Nothing where parties are trusted to follow the protocol.
+    pub proved_bytes: u64,
     /// What the parties did before to have what the run uses up. Nothing where they need nothing, or a dealer makes it.
     #[serde(skip_serializing_if = "Offline::is_nothing")]
     pub offline: Offline,
@@ -82,6 +90,7 @@ impl AddAssign for Cost {
         self.wire_bytes += other.wire_bytes;
         self.client_bytes += other.client_bytes;
         self.rounds += other.rounds;
+        self.proved_bytes += other.proved_bytes;
         self.offline += other.offline;
     }
 }
@@ -108,6 +117,11 @@ pub trait Prices {
     /// None at all where the family knows one way only, or where the operation compares nothing.
     fn forms(&self, _operation: &Operation<'_>) -> Vec<Form> {
         Vec::new()
+    }
+    /// Seconds of what a party does, of the shipped profile: as `privet bench --calibrate` found them on the machine of
+    /// docs/bench.md. Compiling goes by them, and estimates where nobody has measured.
+    fn rates(&self) -> Rates {
+        Rates::default()
     }
     /// Sharing the first value of a state, once a training. As a weight, unless a family says otherwise.
     fn state(&self, ty: &Type) -> Cost {
