@@ -10,6 +10,8 @@
 //! does not find it does not exclude.
 
 use privet_kernels::bits::cpu::BitsPath;
+use privet_kernels::chunks::cpu::ChunksPath;
+use privet_kernels::chunks::{self, BLOCK, Chunks, words};
 use privet_kernels::compare::cpu::{ComparePath, eval, generate};
 use privet_kernels::fold::{FoldPath, GROUP, WordTerms, Words, points};
 use privet_kernels::{CompareShape, LinearShape, LookupShape, Read, cpu};
@@ -162,6 +164,46 @@ fn comparison_keys_of_the_dealer() {
         };
         let mut draw = || prg.elements(Ring::new(40), 128);
         assert_constant(&format!("compare_gen, {path}"), || measure(vec![0; 128], |_| draw(), &mut kernel));
+    }
+}
+
+/// Comparison by chunks: points and what is opened are public, all else is not.
+#[test]
+#[ignore = "statistics of a clock: run alone, see above"]
+fn comparisons_by_chunks() {
+    let shape = Chunks::new(40, 4, 4, false);
+    let (level, n, ring) = (&shape.levels[0], 2 * BLOCK, Ring::R64);
+    let draw = |n| prg().elements(ring, n);
+    let x = prg().elements(Ring::new(40), n);
+    let [opened, other] = [0; 2].map(|_| draw(words(level.opened(), n)));
+    for path in ChunksPath::ALL.into_iter().filter(|p| p.available()) {
+        let mut out = vec![0; words(shape.tables(), n)];
+        let mut tables =
+            |r: &[u64]| chunks::cpu::tables((path, BitsPath::Portable), &shape, r, black_box(&mut out));
+        let thresholds = |_| prg().elements(Ring::new(40), n);
+        assert_constant(&format!("chunk_tables, {path}"), || measure(vec![0; n], thresholds, &mut tables));
+        let mut out = vec![0; words(shape.leaves(), n)];
+        let mut leaves = |tables: &[u64]| {
+            chunks::cpu::leaves((path, BitsPath::Portable), &shape, true, &x, tables, black_box(&mut out))
+        };
+        let len = words(shape.tables(), n);
+        assert_constant(&format!("chunk_leaves, {path}"), || {
+            measure(vec![0; len], |_| draw(len), &mut leaves)
+        });
+        let mut out = vec![0; words(level.products(), n)];
+        let mut products = |masks: &[u64]| chunks::cpu::products(path, level, masks, black_box(&mut out));
+        let len = words(level.opened(), n);
+        assert_constant(&format!("chunk_products, {path}"), || {
+            measure(vec![0; len], |_| draw(len), &mut products)
+        });
+        let mut out = vec![0; words(level.results(), n)];
+        let mut combine = |dealt: &[u64]| {
+            chunks::cpu::combine(path, level, true, [&opened, dealt, &other], black_box(&mut out))
+        };
+        let len = words(level.products(), n);
+        assert_constant(&format!("chunk_combine, {path}"), || {
+            measure(vec![0; len], |_| draw(len), &mut combine)
+        });
     }
 }
 

@@ -54,39 +54,52 @@ fn expand(key: &[u8; 16]) -> Rounds {
     Rounds([k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, next::<0x36>(k9)])
 }
 
+/// In place and by loops: `array::map` would be a call of its own, with the registers in memory.
+#[inline]
 #[target_feature(enable = "avx512f,vaes")]
-fn encrypt<const N: usize>(rounds: &[__m512i; 11], counters: [__m512i; N]) -> [__m512i; N] {
-    let mut y = counters.map(|c| _mm512_xor_si512(c, rounds[0]));
+fn encrypt<const N: usize>(rounds: &[__m512i; 11], y: &mut [__m512i; N]) {
+    for y in y.iter_mut() {
+        *y = _mm512_xor_si512(*y, rounds[0]);
+    }
     for k in &rounds[1..10] {
-        for y in &mut y {
+        for y in y.iter_mut() {
             *y = _mm512_aesenc_epi128(*y, *k);
         }
     }
-    y.map(|y| _mm512_aesenclast_epi128(y, rounds[10]))
+    for y in y.iter_mut() {
+        *y = _mm512_aesenclast_epi128(*y, rounds[10]);
+    }
 }
 
 #[target_feature(enable = "avx512f,vaes")]
 fn keystream(rounds: &Rounds, first: u64, out: &mut [[u8; 16]]) {
-    let rounds = rounds.0.map(|k| _mm512_broadcast_i32x4(k));
+    let mut wide = [_mm512_setzero_si512(); 11];
+    for (wide, k) in wide.iter_mut().zip(&rounds.0) {
+        *wide = _mm512_broadcast_i32x4(*k);
+    }
     let from = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
     let ahead = |n: u64| _mm512_maskz_set1_epi64(0b0101_0101, n as i64);
     let mut counter = _mm512_add_epi64(from, ahead(first));
     let (steps, rest) = out.as_chunks_mut::<{ STEP * WIDE }>();
     for step in steps {
-        let counters = std::array::from_fn(|j| _mm512_add_epi64(counter, ahead((WIDE * j) as u64)));
-        let blocks: [__m512i; STEP] = encrypt(&rounds, counters);
-        for (to, y) in step.as_chunks_mut::<WIDE>().0.iter_mut().zip(blocks) {
+        let mut y = [counter; STEP];
+        for (j, y) in y.iter_mut().enumerate() {
+            *y = _mm512_add_epi64(*y, ahead((WIDE * j) as u64));
+        }
+        encrypt(&wide, &mut y);
+        for (to, y) in step.as_chunks_mut::<WIDE>().0.iter_mut().zip(y) {
             // SAFETY: four blocks.
             unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), y) };
         }
         counter = _mm512_add_epi64(counter, ahead((STEP * WIDE) as u64));
     }
     for part in rest.chunks_mut(WIDE) {
-        let [y] = encrypt(&rounds, [counter]);
+        let mut y = [counter];
+        encrypt(&wide, &mut y);
         // two 64-bit words a block
         let words = (1u32 << (2 * part.len())) - 1;
         // SAFETY: the mask leaves as many blocks as there are.
-        unsafe { _mm512_mask_storeu_epi64(part.as_mut_ptr().cast(), words as __mmask8, y) };
+        unsafe { _mm512_mask_storeu_epi64(part.as_mut_ptr().cast(), words as __mmask8, y[0]) };
         counter = _mm512_add_epi64(counter, ahead(WIDE as u64));
     }
 }

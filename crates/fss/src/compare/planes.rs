@@ -6,7 +6,7 @@
 use crate::keys::{FRAME_BYTES, KeyError};
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_kernels::chunks::{BLOCK, words};
-use privet_ring::{Ring, pack, unpack};
+use privet_ring::{Ring, pack};
 use std::ops::Range;
 
 /// Comparisons to a frame of so many planes: whole blocks, about [`FRAME_BYTES`].
@@ -57,12 +57,13 @@ pub(super) fn eval(
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let range = start..n.min(start + chunk);
         let len = words(planes, range.len());
+        share.resize(len, 0);
         if mutation::role(wire.expander(1 + part, f)) == cx.party.index() {
-            share.resize(len, 0);
             stream.fill(Ring::R64, &mut share);
             mutation::expanded_planes(part, &mut share);
         } else {
-            share = Secret::new(unpack(Ring::R64, cx.take(8 * len)?, len)?);
+            let words = cx.take(8 * len)?.as_chunks::<8>().0;
+            share.iter_mut().zip(words).for_each(|(s, w)| *s = u64::from_le_bytes(*w));
         }
         use_words(range, &share);
     }

@@ -1,5 +1,5 @@
 //! Comparison by chunks: XOR shares of `1{x < r}` (or `1{x = r}`) for a public x and a dealt r, from small tables and
-//! products of masks, in bit planes. The protocol and its proof: docs/fss.md, "Comparison by chunks".
+//! products of masks, in bit planes. Whoever runs the protocol has its page in `docs`, "Comparison by chunks", with the proof.
 //!
 //! Kernels here know neither how many parties share a bit nor where its shares come from: each works on one party's shares,
 //! and `leads` says which one party adds public constants. [`spec`] is the plain definition of one comparison, [`cpu`]
