@@ -9,19 +9,28 @@ from typing import Any
 __version__: str
 
 def lower(
-    graph_json: str, params_safetensors: bytes, precision_json: str, protocol: str, security: str
+    graph_json: str,
+    params_safetensors: bytes,
+    precision_json: str,
+    protocol: str,
+    security: str,
+    aim: tuple[str, int | None],
 ) -> tuple[str, bytes, list[str]]:
     """Plan, folded weights and remarks.
 
-    ``precision_json`` is that of :class:`privet.Precision`; what it leaves open follows the protocol's prices.
-    Raises ``UnsupportedModel`` and ``PrecisionError``.
+    ``precision_json`` is that of :class:`privet.Precision`; what it leaves open, and the forms of comparisons, follow
+    the protocol's prices for ``aim``: a network and most key bytes. Raises ``UnsupportedModel``, ``PrecisionError``,
+    and ``ValueError`` where there are more key bytes however comparisons are made.
     """
 
 def check(graph_json: str) -> list[dict[str, str]]:
     """What keeps the graph from being lowered: ``op``, ``layer``, ``source``, ``what``, ``remedy`` each."""
 
-def estimate(plan_json: str, network: str, protocol: str, security: str) -> str:
-    """Predicted cost as JSON; ``network`` is ``lan``, ``wan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
+def network(text: str) -> str:
+    """A network as it is written; ``ValueError`` for what is none."""
+
+def estimate(plan_json: str, network: str, protocol: str, security: str, local: bool) -> str:
+    """Predicted cost as JSON, with alternatives; ``network`` as ``lan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
 
 def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) -> bytes:
     """The plan over integers in the clear: outputs under their names, with ``all_values`` node 7 under ``#7``."""

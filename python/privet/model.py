@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from . import compare as matching
+from .aim import Aim, Network, network_profile
 from .capture import Capture, capture, rebatch
 from .errors import PrivetError, UnsupportedModel
 from .evaluate import evaluate
@@ -45,6 +46,9 @@ def compile(
     calibration: Tensor | Sequence[Tensor] | None = None,
     name: str | None = None,
     security: str | None = None,
+    *,
+    network: Network = "lan",
+    max_key_bytes: int | None = None,
 ) -> PrivateModel:
     """Turn an inference-mode model into a plan that parties can run without seeing inputs or weights.
 
@@ -59,24 +63,31 @@ def compile(
         security: What the protocol has to withstand: ``semi-honest`` parties, which follow it (``fss`` and ``rep3``),
             or one ``malicious`` party, which may do anything and is then found out before a result is revealed
             (``rep3``, its default).
+        network: What lies between the parties: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same
+            as a dictionary. Where the protocol knows several forms of a comparison, the plan states the one that
+            is predicted to be fastest there; ``notes`` has a line about it.
+        max_key_bytes: Most key bytes that a run may use up at one party; ``None`` for as many as are fastest.
 
     Operations that no protocol can run do not raise here: ``check()`` lists all of them with source lines and
     remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError`,
-    :class:`PrecisionError`, and ``ValueError`` for a protocol that does not exist or cannot withstand what it should.
+    :class:`PrecisionError`, and ``ValueError`` for a protocol that does not exist or cannot withstand what it should,
+    a network that is none, and a cap on keys that cannot be kept to (it says the least possible).
     """
     known = choose(protocol, security) if available() else None
+    aim = Aim.of(network, max_key_bytes)
     captured = capture(model, example_inputs, name=name, calibration=calibration)
     bits = precision or Precision()
     if captured.graph.unsupported():
         # It runs under no protocol: without the compiled part, which knows them, the names stay as they were given.
         given, against = (known[0].name, known[1]) if known else (protocol, security or "")
-        return PrivateModel(Interface.of(captured, given, against), None, Owned(captured, b""), bits)
+        return PrivateModel(Interface.of(captured, given, against), None, Owned(captured, b""), bits, aim=aim)
     family, against = known or choose(protocol, security)
     interface = Interface.of(captured, family.name, against)
     parameters = save_tensors(captured.parameters)
-    plan, weights, notes = native().lower(captured.graph.to_json(), parameters, bits.to_json(), family.name, against)
+    graph = captured.graph.to_json()
+    plan, weights, notes = native().lower(graph, parameters, bits.to_json(), family.name, against, astuple(aim))
     owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))
-    return PrivateModel(interface, plan, owned, bits, notes)
+    return PrivateModel(interface, plan, owned, bits, notes, aim=aim)
 
 
 def load(directory: str | Path, *, with_weights: bool = True) -> PrivateModel:
@@ -110,11 +121,13 @@ class PrivateModel:
         owned: Owned | None,
         precision: Precision,
         notes: Sequence[str] = (),
+        aim: Aim | None = None,
     ) -> None:
         self.interface = interface
         self.precision = precision
         self.notes = list(notes)
-        """What the planner did: folded BatchNorms, chosen bits, swapped operations."""
+        """What the planner did: folded BatchNorms, chosen bits, swapped operations, forms of comparisons."""
+        self._aim = aim
         self._plan = plan
         self._owned = owned
 
@@ -164,22 +177,29 @@ class PrivateModel:
             for n in graph.unsupported()
         ]
 
-    def estimate(self, batch: int | None = None, network: str | Mapping[str, Any] = "lan") -> Estimate:
+    def estimate(self, batch: int | None = None, network: Network = "lan", *, local: bool = False) -> Estimate:
         """Predicted bytes, rounds, key bytes, memory and seconds, by layer and in total.
+
+        Where the protocol knows several forms of a comparison, ``alternatives`` has what other networks would choose.
 
         Args:
             batch: Rows of one run; by default those of the example inputs.
-            network: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same as a dictionary.
+            network: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same as a dictionary; ``"local"`` for
+                loopback.
+            local: All parties on one machine like this one, as under :func:`privet.local`: they share its cores.
+
+        Seconds go by the rates of this machine, where ``privet bench --calibrate`` has measured them, else by those of
+        the shipped profile; the estimate says which.
         """
         plan = self.plan
         if batch is not None and batch != self.interface.batch:
             owner = self._require_owner()
-            if owner.rebatch is None:
+            if owner.rebatch is None or self._aim is None:
                 raise PrivetError(f"this saved model is for {self.interface.batch} rows; compile it for {batch}")
             parameters = save_tensors(owner.captured.parameters)
             graph = owner.rebatch(batch).to_json()
-            plan, _, _ = native().lower(graph, parameters, self.precision.to_json(), *self._family)
-        return Estimate(json.loads(native().estimate(plan, network_profile(network), *self._family)))
+            plan, _, _ = native().lower(graph, parameters, self.precision.to_json(), *self._family, astuple(self._aim))
+        return Estimate(json.loads(native().estimate(plan, network_profile(network), *self._family, local)))
 
     def compare(self, *inputs: Any) -> Comparison:
         """Layer-by-layer difference between the integer plan, run in the clear, and the model in float64.
@@ -279,18 +299,3 @@ def keeper(seen: dict[int, Tensor], wanted: set[int]) -> Callable[[int, Tensor],
             seen[node] = value
 
     return see
-
-
-def network_profile(network: str | Mapping[str, Any]) -> str:
-    """``{"rtt": 0.06, "bandwidth": 36.6e6}`` (seconds, bytes a second, or text with units) as one line."""
-    if isinstance(network, str):
-        return network
-    unknown = set(network) - {"rtt", "bandwidth"}
-    if unknown or not network:
-        raise ValueError("a network is 'lan', 'wan' or a dictionary with 'rtt' and 'bandwidth'")
-    parts = []
-    for key, scale, unit in (("rtt", 1e3, "ms"), ("bandwidth", 1e-6, "MB/s")):
-        if key in network:
-            value = network[key]
-            parts.append(f"{key}={value}" if isinstance(value, str) else f"{key}={value * scale:g}{unit}")
-    return ",".join(parts)

@@ -53,6 +53,15 @@ class Estimate:
         """Cost of the whole run, with ``seconds`` and ``memory_bytes``."""
         return {**self.data["total"], "seconds": self.data["seconds"], "memory_bytes": self.data["memory_bytes"]}
 
+    @property
+    def alternatives(self) -> list[dict[str, Any]]:
+        """The plan as it is, and with the forms of comparisons that each named network asks for.
+
+        Each has ``compiled_for``, ``comparisons``, ``key_bytes``, ``rounds``, ``lan_s`` and ``wan_s``. Empty where the
+        protocol knows one form only.
+        """
+        return list(self.data.get("alternatives", []))
+
     def __str__(self) -> str:
         operations: dict[str, list[str]] = {}
         for node in self.data.get("nodes", []):
@@ -69,7 +78,28 @@ class Estimate:
             rows.append(cost_row("verification", "", beside, seconds))
         rows.append(cost_row("total", "", self.total, self.total["seconds"]))
         text = table(["layer", "operations", "sent", "rounds", "keys", "seconds"], rows)
-        return text + f"\nmemory {size(self.total['memory_bytes'])} a party"
+        text += f"\nmemory {size(self.total['memory_bytes'])} a party"
+        if rates := self.data.get("rates_from"):
+            text += f"\ntimes go by {rates}"
+        return text + alternatives_table(self.alternatives)
+
+
+def alternatives_table(alternatives: list[dict[str, Any]]) -> str:
+    """What other networks would choose; nothing where there is nothing to choose."""
+    if not alternatives:
+        return ""
+    rows = [
+        [
+            a["compiled_for"],
+            size(a["key_bytes"]),
+            str(a["rounds"]),
+            f"{a['lan_s']:.4f}",
+            f"{a['wan_s']:.4f}",
+            a["comparisons"],
+        ]
+        for a in alternatives
+    ]
+    return "\n\n" + table(["compiled for", "keys", "rounds", "s on lan", "s on wan", "comparisons"], rows)
 
 
 def cost_row(layer: str, operations: str, cost: dict[str, Any], seconds: float) -> list[str]:

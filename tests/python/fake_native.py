@@ -19,7 +19,13 @@ FRACTION = 16
 LIMIT = 100.0
 
 
-def lower(graph_json, params, precision_json, protocol, security):
+def network(text):
+    if text == "moon":
+        raise ValueError("`moon` is not a network")
+    return text
+
+
+def lower(graph_json, params, precision_json, protocol, security, aim):
     graph = Graph.from_json(graph_json)
     precision = json.loads(precision_json)
     if precision.get("bits", 64) < 32:
@@ -32,7 +38,7 @@ def lower(graph_json, params, precision_json, protocol, security):
         nodes.append({"op": op, "inputs": node.inputs, "ty": {"shape": node.shape}, "layer": node.layer})
     plan = {"name": graph.name, "batch": graph.batch, "nodes": nodes, "graph": json.loads(graph_json)}
     weights = {k: round_to(v.double()) for k, v in load(params).items()}
-    return json.dumps(plan), save(weights), ["mirrored the graph"]
+    return json.dumps(plan), save(weights), ["mirrored the graph", f"for {aim[0]}, {aim[1]} bytes of keys"]
 
 
 def round_to(t):
@@ -77,7 +83,7 @@ def check(graph_json):
     ]
 
 
-def estimate(plan_json, network, protocol, security):
+def estimate(plan_json, network, protocol, security, local):
     plan = json.loads(plan_json)
     cost = {"wire_bytes": 1500, "rounds": 2, "key_bytes": 3_000_000}
     body = {
@@ -140,6 +146,6 @@ class Client:
 def module():
     """A module object with the contract of ``_native.pyi``."""
     fake = types.ModuleType("privet._native")
-    for thing in (lower, interpret, check, estimate, protocols, Client):
+    for thing in (lower, interpret, check, network, estimate, protocols, Client):
         setattr(fake, thing.__name__, thing)
     return fake

@@ -13,7 +13,7 @@ from torch import nn
 
 import privet
 from privet import models
-from privet.model import network_profile
+from privet.aim import network_profile
 from privet.report import RunReport, merge, size
 from privet.session import Session
 
@@ -42,7 +42,7 @@ def session_of(private):
 
 def test_compile_gives_a_plan_and_notes(private):
     assert private.check() == []
-    assert private.notes == ["mirrored the graph"]
+    assert private.notes == ["mirrored the graph", "for lan, None bytes of keys"]
     assert private.limits() == {"x": 100.0}
     expected = "PrivateModel('lenet', protocol='fss', security='semi-honest', batch=4, with weights)"
     assert repr(private) == expected
@@ -133,10 +133,40 @@ def test_estimate_for_another_batch_traces_again(private):
     assert private.estimate(batch=9).data["batch"] == 9
 
 
-@pytest.mark.parametrize("network", [{}, {"delay": 1}])
+@pytest.mark.parametrize("network", [{}, {"delay": 1}, {"rtt": 1}, {"rtt": 1, "bandwidth": 1, "loss": 0}, 3])
 def test_refused_networks(network):
     with pytest.raises(ValueError, match="'rtt' and 'bandwidth'"):
         network_profile(network)
+    with pytest.raises(ValueError, match="'rtt' and 'bandwidth'"):
+        privet.compile(nn.ReLU(), torch.zeros(1, 1), network=network)
+
+
+def test_network_and_cap_reach_the_planner():
+    def notes(**aim):
+        return privet.compile(nn.ReLU(), torch.zeros(1, 1), **aim).notes
+
+    assert "for lan, None bytes of keys" in notes()
+    link = {"rtt": "60ms", "bandwidth": 40e6}
+    assert "for rtt=60ms,bandwidth=40MB/s, 500 bytes of keys" in notes(network=link, max_key_bytes=500)
+    with pytest.raises(ValueError, match="`moon` is not a network"):
+        notes(network="moon")
+
+
+@pytest.mark.parametrize("cap", [0, -1, 1.5, True, "4 GB"])
+def test_refused_caps(cap):
+    with pytest.raises(ValueError, match="max_key_bytes is a positive whole number"):
+        privet.compile(nn.ReLU(), torch.zeros(1, 1), max_key_bytes=cap)
+
+
+def test_an_estimate_prints_what_other_networks_would_choose(private):
+    estimate = private.estimate()
+    assert estimate.alternatives == []
+    both = [
+        {"compiled_for": n, "comparisons": f"3 by {n}", "key_bytes": 10**6, "rounds": 7, "lan_s": 0.5, "wan_s": 2.0}
+        for n in ("this plan", "wan")
+    ]
+    text = str(privet.Estimate({**estimate.data, "alternatives": both}))
+    assert "compiled for" in text and "3 by wan" in text and "2.0000" in text
 
 
 def test_compare_finds_the_rounding_of_each_layer(private):

@@ -57,6 +57,22 @@ def test_estimate_grows_with_batch_and_delay(lenet):
     assert private.estimate(batch=8).total["key_bytes"] > 3 * lan["key_bytes"]
 
 
+def test_networks_and_caps_are_those_of_the_compiled_part(lenet):
+    model, private = lenet
+    images = torch.rand(2, 1, 28, 28)
+    keys = private.estimate().total["key_bytes"]
+    assert privet.compile(model, images, max_key_bytes=keys * 2).estimate().total["key_bytes"] <= keys * 2
+    with pytest.raises(ValueError, match=r"at least \d+ bytes of keys, more than max_key_bytes = 1;"):
+        privet.compile(model, images, max_key_bytes=1)
+    for network in ("moon", "rtt=1", {"rtt": "soon", "bandwidth": 1}):
+        with pytest.raises(ValueError, match="is not a network; say lan, wan"):
+            privet.compile(model, images, network=network)
+    plans = [privet.compile(model, images, calibration=images, network=n).plan for n in ("wan", "wan")]
+    assert plans[0] == plans[1]
+    near, far = (privet.compile(model, images, network=n).estimate().total["rounds"] for n in ("lan", "wan"))
+    assert far <= near
+
+
 def test_the_report_names_operations_and_remedies():
     private = privet.compile(nn.Sequential(nn.Linear(3, 3), nn.Mish()), torch.rand(1, 3))
     (problem,) = private.check()

@@ -5,12 +5,15 @@ use crate::seeds::{PartySeed, RecordSeeds};
 use crate::wire::Wire;
 use privet_family::NodeStats;
 use privet_kernels::Device;
+use privet_plan::Form;
 use privet_prg::{Domain, HashKeys, Prg};
 use privet_ring::{BitVec, Ring};
 
 /// The dealer's side of one record: both evaluators' seeds, its own secret randomness, and the streams.
 pub struct Deal<'a> {
     pub(crate) device: &'a dyn Device,
+    /// How the node that is dealt for compares.
+    pub(crate) form: Form,
     seeds: &'a RecordSeeds,
     public: Public,
     sink: &'a mut dyn KeySink,
@@ -28,7 +31,7 @@ impl<'a> Deal<'a> {
         sink: &'a mut dyn KeySink,
     ) -> Deal<'a> {
         let public = Public::new(session, number);
-        Deal { device, seeds, public, sink, stats: NodeStats::default(), bytes: [0; 2] }
+        Deal { device, form: Form::Tree, seeds, public, sink, stats: NodeStats::default(), bytes: [0; 2] }
     }
 
     /// What the evaluators draw alike as well.
@@ -57,6 +60,16 @@ impl<'a> Deal<'a> {
     /// The dealer's own randomness for `wire`; `purpose` separates its uses within one gate.
     pub(crate) fn secret(&self, wire: Wire, purpose: u64) -> Prg {
         self.seeds.dealer.derive(Domain::Dealer, wire.index()).derive(Domain::Dealer, purpose).stream()
+    }
+
+    /// The streams of both evaluators' shares of the masks before level `level` of a comparison.
+    pub(crate) fn level_mask_streams(&self, wire: Wire, level: usize) -> [Prg; 2] {
+        self.seeds.parties.each_ref().map(|seed| seed.level_mask_stream(wire, level))
+    }
+
+    /// The streams of both evaluators' pseudorandom shares of dealt planes.
+    pub(crate) fn plane_streams(&self, wire: Wire, part: usize) -> [Prg; 2] {
+        self.seeds.parties.each_ref().map(|seed| seed.plane_stream(wire, part))
     }
 
     /// The streams of both evaluators' pseudorandom table shares of `wire`.

@@ -11,6 +11,7 @@ use crate::seeds::{PartySeed, RecordSeeds, SessionSeeds};
 use crate::{Deal, Wire};
 use privet_family::{NodeStats, Prepared, Products, is_static};
 use privet_kernels::Device;
+use privet_plan::Form;
 use privet_plan::ir::{Plan, ValueId};
 use privet_prg::{HashKeys, Seed};
 use privet_ring::Ring;
@@ -147,6 +148,7 @@ impl<'a> Dealer<'a> {
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let (start, before) = (Instant::now(), cx.bytes());
             cx.stats = NodeStats::default();
+            cx.form = node.form.unwrap_or(Form::Tree);
             if let Kind::Gate(gate) = kind(&node.op) {
                 let at = At { plan: self.plan, id: v };
                 gate.deal(&mut cx, &Dealt { at, session: self.session, cache: &cache })?;

@@ -7,6 +7,8 @@ use crate::wire::{PartyId, Wire};
 use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, Step};
+use privet_plan::Form;
+use privet_plan::ir::Node;
 use privet_prg::{HashKeys, Prg, Seed};
 use privet_ring::{BitVec, PackError, Ring, pack, unpack};
 use std::sync::Arc;
@@ -43,6 +45,8 @@ pub(crate) struct Sent {
 pub struct Eval<'a> {
     pub(crate) party: PartyId,
     pub(crate) device: &'a dyn Device,
+    /// How the node that is evaluated compares.
+    pub(crate) form: Form,
     seed: PartySeed,
     public: Public,
     source: &'a mut dyn KeySource,
@@ -68,6 +72,7 @@ impl<'a> Eval<'a> {
         Eval {
             party,
             device,
+            form: Form::Tree,
             seed: PartySeed::new(party, seed),
             public: Public::new(session, record),
             source,
@@ -79,9 +84,10 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// Name the layer that the next steps belong to, for errors and the audit.
-    pub fn enter(&mut self, layer: &str) {
-        self.layer = layer.into();
+    /// The next steps belong to this node: its layer names them in errors and the audit, and its form is how it compares.
+    pub(crate) fn enter(&mut self, node: &Node) {
+        self.layer = node.layer.as_str().into();
+        self.form = node.form.unwrap_or(Form::Tree);
     }
 
     /// What has been opened so far.
@@ -121,6 +127,17 @@ impl<'a> Eval<'a> {
 
     pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> Secret<BitVec> {
         self.seed.bit_mask_share(wire, n)
+    }
+
+    /// This evaluator's shares of the masks before level `level` of a comparison, so many words.
+    pub(crate) fn level_mask_share(&self, wire: Wire, level: usize, words: usize) -> Secret {
+        let mut share = self.seed.level_mask_stream(wire, level).elements(Ring::R64, words);
+        mutation::level_mask(self.party, &mut share);
+        Secret::new(share)
+    }
+
+    pub(crate) fn plane_stream(&self, wire: Wire, part: usize) -> Prg {
+        self.seed.plane_stream(wire, part)
     }
 
     pub(crate) fn table_stream(&self, wire: Wire) -> Prg {
@@ -168,6 +185,22 @@ impl<'a> Eval<'a> {
         let theirs = BitVec::from_bytes(n, &theirs)
             .ok_or_else(|| EvalError::Bits(format!("{} / {what}", self.layer)))?;
         share.xor_assign(&theirs);
+        Ok(share)
+    }
+
+    /// Open words of masked bits, the padding of planes included: it is masked as all else.
+    pub(crate) fn open_masked_planes(
+        &mut self,
+        what: &str,
+        mut share: Vec<u64>,
+    ) -> Result<Vec<u64>, EvalError> {
+        let mut payload = Vec::new();
+        pack(Ring::R64, &share, &mut payload);
+        let step = self.send(what, payload, 64 * share.len() as u64)?;
+        self.stats.rounds += 1;
+        let theirs = self.channel.recv(&step, 8 * share.len())?;
+        let theirs = unpack(Ring::R64, &theirs, share.len())?;
+        share.iter_mut().zip(theirs).for_each(|(a, b)| *a ^= b);
         Ok(share)
     }
 

@@ -161,7 +161,7 @@ impl<'a> Evaluator<'a> {
         let mut stats = Vec::with_capacity(self.plan.nodes.len());
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let start = Instant::now();
-            cx.enter(&node.layer);
+            cx.enter(node);
             cx.stats = NodeStats::default();
             let value = match kind(&node.op) {
                 _ if is_static(self.plan, v) => self.weights.values.get(&v).cloned(),

@@ -3,6 +3,7 @@
 //! The dealer, the evaluators, the masks and the list of openings walk a plan and ask each node's gate; none of them knows
 //! an operation. A new gate is one file in [`crate::gates`] and its line in [`kind`], which does not compile without it.
 
+use crate::compare::{Comparison, level_name};
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gates::argmax::Argmax;
@@ -17,7 +18,7 @@ use crate::gates::local::Local;
 use crate::gates::lookup::{Quadratics, Tables};
 use crate::gates::max::{Max, Pool};
 use crate::gates::mul::Product;
-use crate::gates::relu::Relu;
+use crate::gates::relu::{Relu, sign_of};
 use crate::gates::scale::Scale;
 use crate::gates::select::Select;
 use crate::gates::sign::Sign;
@@ -28,6 +29,7 @@ use crate::public::Public;
 use crate::secret::Secret;
 use crate::{Deal, Eval, EvalError, Wire};
 use privet_family::{OpeningList, When};
+use privet_kernels::chunks::words;
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::ir::{Node, Op, Plan, Rounding, Type, ValueId};
 use privet_plan::ops;
@@ -62,6 +64,12 @@ pub(crate) trait Gate {
 
     /// An evaluator's side: from the operands' masked values to the result's, with the same frames in the same order.
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError>;
+
+    /// What it compares, if it does; operand 0 has `from` bits.
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        let _ = from;
+        None
+    }
 
     /// What is opened, in order.
     fn openings(&self, at: &At, list: &mut OpeningList);
@@ -174,8 +182,18 @@ impl<'a> At<'a> {
         list.value(self.id, self.node(), value, When::Run);
     }
 
+    /// For `n` comparisons it opens what neighbouring chunks say, level by level, if its form has any: whole planes.
+    pub fn opens_levels(&self, list: &mut OpeningList, what: Comparison, bit: &str, n: usize) {
+        let chunks = self.node().form.and_then(|form| what.chunks(form));
+        for (l, level) in chunks.iter().flat_map(|chunks| chunks.levels.iter().enumerate()) {
+            let bits = 64 * words(level.opened(), n) as u64;
+            list.masked(self.id, self.node(), level_name(bit, l), bits, 1, When::Run);
+        }
+    }
+
     /// It opens a masked comparison bit an element, then its masked value.
-    pub fn opens_bits_and(&self, list: &mut OpeningList, bit: &str, value: &str) {
+    pub fn opens_bits_and(&self, list: &mut OpeningList, what: Comparison, bit: &str, value: &str) {
+        self.opens_levels(list, what, bit, self.len());
         list.masked(self.id, self.node(), bit, self.len() as u64, 1, When::Run);
         self.opens(list, value);
     }
@@ -184,6 +202,7 @@ impl<'a> At<'a> {
     pub fn opens_games(&self, list: &mut OpeningList, tournament: &Tournament, values: &[(&str, u32)]) {
         for pairs in tournament.levels.iter().map(|level| level.pair_len() as u64).filter(|&pairs| pairs > 0)
         {
+            self.opens_levels(list, sign_of(self.from().bits()), "sign bit", pairs as usize);
             list.masked(self.id, self.node(), "sign bit", pairs, 1, When::Run);
             for (what, bits) in values {
                 list.masked(self.id, self.node(), *what, pairs, *bits, When::Run);

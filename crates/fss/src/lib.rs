@@ -17,6 +17,7 @@ mod entries;
 mod eval;
 mod evaluator;
 mod forecast;
+mod forms;
 mod gate;
 mod gates;
 pub mod keys;

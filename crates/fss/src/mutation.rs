@@ -9,9 +9,9 @@ compile_error!(
 );
 
 use crate::wire::{PartyId, Wire};
-use privet_kernels::{CompareShape, LookupShape};
+use privet_kernels::{Chunks, CompareShape, LookupShape};
 use privet_prg::{Seed, TreeHash};
-use privet_ring::BitVec;
+use privet_ring::{BitVec, Ring};
 
 /// All of them, by the name that `PRIVET_MUTATION` takes.
 #[cfg(feature = "mutations")]
@@ -42,6 +42,12 @@ pub const MUTATIONS: &[&str] = &[
     "carry-dropped",
     "rounding-coins-reused",
     "rounding-coins-dropped",
+    "level-mask-reused",
+    "level-mask-share-of-0-zero",
+    "level-mask-share-of-1-zero",
+    "chunk-tables-in-clear",
+    "mask-products-in-clear",
+    "chunk-table-shifted",
 ];
 
 /// Whether the mistake of that name is to be made.
@@ -118,6 +124,41 @@ pub(crate) fn expanded(mistake: &str, share: &mut [u64]) {
     if on(mistake) {
         share.fill(0);
     }
+}
+
+/// The level whose masks are expanded.
+pub(crate) fn level(level: usize) -> usize {
+    if on("level-mask-reused") { 0 } else { level }
+}
+
+/// An evaluator's share of the masks of a level.
+pub(crate) fn level_mask(party: PartyId, share: &mut [u64]) {
+    if on("level-mask-share-of-0-zero") && party == PartyId::P0
+        || on("level-mask-share-of-1-zero") && party == PartyId::P1
+    {
+        share.fill(0);
+    }
+}
+
+/// Both evaluators' shares of the masks of a level, as the dealer has them.
+pub(crate) fn level_masks(shares: [&mut [u64]; 2]) {
+    for (party, share) in PartyId::BOTH.into_iter().zip(shares) {
+        level_mask(party, share);
+    }
+}
+
+/// A share of the planes of part `part` of a comparison that was expanded from a seed.
+pub(crate) fn expanded_planes(part: usize, share: &mut [u64]) {
+    expanded(if part == 0 { "chunk-tables-in-clear" } else { "mask-products-in-clear" }, share);
+}
+
+/// The thresholds that tables are dealt for: under a mistake, each one higher.
+pub(crate) fn thresholds<'a>(chunks: &Chunks, alpha: &'a [u64]) -> std::borrow::Cow<'a, [u64]> {
+    if !on("chunk-table-shifted") {
+        return alpha.into();
+    }
+    let ring = Ring::new(chunks.bits());
+    alpha.iter().map(|a| ring.wrap(a.wrapping_add(1))).collect::<Vec<u64>>().into()
 }
 
 /// The evaluator that takes itself for the one that expands its share.

@@ -1,18 +1,25 @@
-//! Prices of `fss`: masked values, one comparison key from one DPF, tables of dealt words.
+//! Prices of `fss`: masked values, comparisons by trees and by chunks, tables of dealt words.
 //!
 //! A gate on a comparison bit takes two rounds: open the masked bit, then open the masked result. Masks come from seeds
-//! and cost nothing. Of a table word one evaluator's share comes from a seed too; which one's alternates from key frame
-//! to key frame, beginning with evaluator 0, so evaluator 1 never has fewer key bytes. All counts are for a whole
-//! tensor, elements packed bit by bit.
+//! and cost nothing. Of a dealt word or plane one evaluator's share comes from a seed too; which one's alternates from key
+//! frame to key frame, from part to part and from node to node ([`crate::Wire::expander`]). Terms count for an
+//! even node, which begins with evaluator 0; `key_bytes` are evaluator 1's. All counts are for a
+//! whole tensor, elements packed bit by bit.
 //!
 //! What a gate costs, it says itself ([`crate::gate::Gate::price`]), in the terms of this file.
 
 use crate::Fss;
+use crate::compare::{Comparison, frame_comparisons};
+use crate::forms;
 use crate::gate::{Kind, Source, kind};
-use privet_plan::Plan;
+use crate::gates::relu::sign_of;
+use crate::keys::frame_elements;
+use privet_kernels::Chunks;
+use privet_kernels::chunks::{Level, words};
 use privet_plan::cost::{Cost, Operation, Prices, Security};
 use privet_plan::ir::{Op, Type};
 use privet_plan::tournament::Tournament;
+use privet_plan::{Form, Plan};
 
 /// Levels of the DPF tree for an n-bit domain: leaves of 128 bits end it early.
 fn depth(n: u32) -> u64 {
@@ -33,20 +40,51 @@ pub(crate) fn packed(elements: u64, bits: u32) -> u64 {
     (elements * bits as u64).div_ceil(8)
 }
 
-/// Target bytes of a key frame.
-const FRAME_BYTES: u64 = 512 << 10;
-
 /// Key bytes of `words` dealt words of `bits` bits for each of `elements`: of evaluator 1 and of evaluator 0.
 fn table(elements: u64, words: u64, bits: u32) -> (u64, u64) {
-    let chunk = (FRAME_BYTES / (words * bits as u64 / 8).max(1)).next_multiple_of(64);
-    let frame = packed(chunk * words, bits);
-    let (full, rest) = (elements / chunk, packed(elements % chunk * words, bits));
+    let chunk = frame_elements((words * bits as u64 / 8) as usize) as u64;
+    in_turn(elements / chunk, packed(chunk * words, bits), packed(elements % chunk * words, bits))
+}
+
+/// Bytes of the even ones and of the odd ones of `full` frames and a rest.
+fn in_turn(full: u64, frame: u64, rest: u64) -> (u64, u64) {
     let last = if full.is_multiple_of(2) { (rest, 0) } else { (0, rest) };
     (full.div_ceil(2) * frame + last.0, full / 2 * frame + last.1)
 }
 
-/// `elements` comparisons over n bits, their masked results opened.
-pub(crate) fn comparison(elements: u64, n: u32) -> Cost {
+/// Key bytes of part `part` of a comparison by chunks: so many planes for `elements` comparisons.
+fn planes(elements: u64, planes: usize, part: usize) -> Cost {
+    let (n, chunk) = (elements as usize, frame_comparisons(planes));
+    let bytes = |n: usize| 8 * words(planes, n) as u64;
+    let (even, odd) = in_turn((n / chunk) as u64, bytes(chunk), bytes(n % chunk));
+    // part 0 of a node is its table words, which begin with evaluator 0
+    let [key_bytes, key_bytes_other] = if part.is_multiple_of(2) { [odd, even] } else { [even, odd] };
+    Cost { key_bytes, key_bytes_other, ..Cost::default() }
+}
+
+/// `elements` comparisons by chunks, their masked results opened.
+fn chunked(elements: u64, chunks: &Chunks) -> Cost {
+    let level = |(l, level): (usize, &Level)| Cost {
+        wire_bytes: 8 * words(level.opened(), elements as usize) as u64,
+        rounds: 1,
+        ..planes(elements, level.products(), 1 + l)
+    };
+    let levels = sum(chunks.levels.iter().enumerate().map(level));
+    let result =
+        Cost { comparisons: elements, wire_bytes: packed(elements, 1), rounds: 1, ..Cost::default() };
+    sum([planes(elements, chunks.tables(), 0), levels, result])
+}
+
+/// `elements` comparisons in this form (the tree where the plan states none), their masked results opened.
+pub(crate) fn comparison(form: Option<Form>, what: Comparison, elements: u64) -> Cost {
+    match form.and_then(|form| what.chunks(form)) {
+        None => trees(elements, what.bits),
+        Some(chunks) => chunked(elements, &chunks),
+    }
+}
+
+/// `elements` comparisons over n bits, each by a tree.
+fn trees(elements: u64, n: u32) -> Cost {
     let keys = elements * comparison_key_bytes(n);
     Cost {
         comparisons: elements,
@@ -70,14 +108,15 @@ pub(crate) fn dealt(elements: u64, words: u64, bits: u32) -> Cost {
     Cost { key_bytes, key_bytes_other, ..Cost::default() }
 }
 
-/// `elements` gates on an n-bit comparison with `words` table words of `bits` bits.
-pub(crate) fn gate(elements: u64, n: u32, words: u64, bits: u32) -> Cost {
-    sum([comparison(elements, n), opened(elements, words, bits)])
+/// A comparison for each element of a result, then `words` table words of its bits.
+pub(crate) fn gate(of: &Operation<'_>, what: Comparison, words: u64) -> Cost {
+    let n = of.elements();
+    sum([comparison(of.form, what, n), opened(n, words, of.result_bits())])
 }
 
-/// max(x, y) = y + relu(x - y) in k bits.
-pub(crate) fn max(elements: u64, k: u32) -> Cost {
-    gate(elements, k - 1, 3, k)
+/// `elements` times max(x, y) = y + relu(x - y) in k bits.
+pub(crate) fn max(form: Option<Form>, elements: u64, k: u32) -> Cost {
+    sum([comparison(form, sign_of(k), elements), opened(elements, 2, k)])
 }
 
 /// A bilinear operation on masked values: one correction word an output element, one opening.
@@ -131,7 +170,23 @@ impl Prices for Fss {
             // shares of the masked value to each other; the round is the run's, for all states together
             Kind::Shared(Source::State) => Cost { wire_bytes: masked, ..Cost::default() },
             Kind::Public => Cost::default(),
-            Kind::Gate(gate) => gate.price(operation),
+            Kind::Gate(gate) => {
+                let cost = gate.price(operation);
+                let [first, other] = [cost.key_bytes, cost.key_bytes_other];
+                match operation.node.is_multiple_of(2) {
+                    true => cost,
+                    false => Cost { key_bytes: other, key_bytes_other: first, ..cost },
+                }
+            }
+        }
+    }
+
+    fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {
+        match kind(operation.op) {
+            Kind::Gate(gate) => {
+                gate.compares(operation.operand_bits()).map_or_else(Vec::new, forms::sensible)
+            }
+            Kind::Shared(_) | Kind::Public => Vec::new(),
         }
     }
 

@@ -78,16 +78,33 @@ impl PartySeed {
 
     /// The share of the bits that mask the comparison bits of `wire`.
     ///
-    /// The domain is the mask's; the index has its top bit set, which no wire has, so both are independent.
+    /// The domain is the mask's, the index is [`beside`] the wire's, so both are independent.
     pub(crate) fn bit_mask_share(&self, wire: Wire, n: usize) -> Secret<BitVec> {
-        let share = self.seed.derive(Domain::Mask, wire.index() | 1 << 63).stream().bits(n);
+        let share = self.seed.derive(Domain::Mask, beside(wire, 0)).stream().bits(n);
         Secret::new(mutation::bit_mask_share(self.party, share))
+    }
+
+    /// The stream of the shares of the bits that mask what is opened before level `level` of a comparison by chunks.
+    pub(crate) fn level_mask_stream(&self, wire: Wire, level: usize) -> Prg {
+        self.seed.derive(Domain::Mask, beside(wire, 1 + mutation::level(level))).stream()
+    }
+
+    /// The stream of this evaluator's pseudorandom shares of part `part` of the planes dealt for a comparison.
+    pub(crate) fn plane_stream(&self, wire: Wire, part: usize) -> Prg {
+        self.seed.derive(Domain::Table, beside(wire, part)).stream()
     }
 
     /// The stream of this evaluator's pseudorandom table shares of `wire`.
     pub(crate) fn table_stream(&self, wire: Wire) -> Prg {
         self.seed.derive(Domain::Table, wire.index()).stream()
     }
+}
+
+/// The index of a use of a wire's seed beside its mask and its table words: the top bit is set, which no wire has, the
+/// seven bits below it count the uses.
+fn beside(wire: Wire, count: usize) -> u64 {
+    assert!(wire.index() >> 56 == 0 && count < 128, "an index of 56 bits, 128 uses");
+    wire.index() | 1 << 63 | (count as u64) << 56
 }
 
 /// Both evaluators' seeds as the dealer has them.

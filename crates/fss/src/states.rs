@@ -97,7 +97,7 @@ pub(crate) fn open(
         for (m, w) in masked.iter_mut().zip(share) {
             *m = ring.wrap(m.wrapping_add(*w));
         }
-        cx.enter(&node.layer);
+        cx.enter(node);
         let before = cx.stats.sent_bytes;
         let opening = cx.send_masked(&format!("state `{name}`"), ring, masked.expose())?;
         sent.insert(v, (opening, cx.stats.sent_bytes - before));

@@ -2,17 +2,12 @@
 //!
 //! One evaluator's share of a word may be any uniform value, so it is expanded from that evaluator's
 //! seed and costs no key byte; the other one gets the difference. The two roles alternate from frame to
-//! frame, so that both streams have about the same length.
+//! frame and from node to node, so that both streams have about the same length.
 
 use crate::keys::{KeyError, frame_elements};
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 use std::ops::Range;
-
-/// The evaluator (0 or 1) whose share of frame `i` is pseudorandom.
-fn expander(i: usize) -> usize {
-    i & 1
-}
 
 /// Deal `W` words of `ring` for each of `n` elements; `word(i)` gives those of element i.
 pub(crate) fn deal<const W: usize>(
@@ -28,7 +23,7 @@ pub(crate) fn deal<const W: usize>(
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         share.resize(W * count, 0);
-        streams[expander(f)].fill(ring, &mut share);
+        streams[wire.expander(0, f)].fill(ring, &mut share);
         mutation::expanded("table-words-in-clear", &mut share);
         for i in 0..count {
             for (w, v) in word(start + i).into_iter().enumerate() {
@@ -39,7 +34,7 @@ pub(crate) fn deal<const W: usize>(
         frame.clear();
         pack(ring, &share, &mut frame);
         empty.clear();
-        cx.put(if expander(f) == 0 { [&mut empty, &mut frame] } else { [&mut frame, &mut empty] })?;
+        cx.put(if wire.expander(0, f) == 0 { [&mut empty, &mut frame] } else { [&mut frame, &mut empty] })?;
     }
     Ok(())
 }
@@ -58,7 +53,7 @@ pub(crate) fn eval<const W: usize>(
     let mut share = Secret::new(Vec::new());
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
-        if mutation::role(expander(f)) == cx.party.index() {
+        if mutation::role(wire.expander(0, f)) == cx.party.index() {
             share.resize(W * count, 0);
             stream.fill(ring, &mut share);
             mutation::expanded("table-words-in-clear", &mut share);

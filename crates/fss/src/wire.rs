@@ -54,6 +54,13 @@ impl Wire {
         Wire(((self.0 >> Self::SUB_BITS) << Self::SUB_BITS) | sub as u64)
     }
 
+    /// The evaluator (0 or 1) whose share of frame `frame` of what is dealt for this wire is expanded from its seed, while
+    /// the other one is sent its share. A wire deals several parts: table words (0), planes of a comparison (1 and on). Nodes
+    /// begin in turn, and so do parts, so that what fits in one frame loads both streams as well.
+    pub(crate) const fn expander(self, part: usize, frame: usize) -> usize {
+        (((self.0 >> Self::SUB_BITS) as usize) ^ part ^ frame) & 1
+    }
+
     /// The index that seeds are derived with.
     pub const fn index(self) -> u64 {
         self.0

@@ -3,12 +3,13 @@
 
 mod common;
 
-use common::World;
+use common::{World, in_form};
 use privet_fss::keys::{KeyError, KeySource, MemoryKeys};
 use privet_fss::{Done, EvalError};
 use privet_net::mem::MemOptions;
 use privet_net::{FrameFilter, NetError};
-use privet_plan::suite::{cases, training_cases};
+use privet_plan::Form;
+use privet_plan::suite::{Case, cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Action, Mesh, When};
@@ -26,6 +27,17 @@ fn network() -> (World, [MemoryKeys; 2], Vec<Vec<u64>>) {
 
 fn record_of(name: &str) -> (World, [MemoryKeys; 2], Vec<Vec<u64>>) {
     let case = cases().into_iter().chain(training_cases()).find(|c| c.name == name).unwrap();
+    record(case)
+}
+
+/// The network with comparisons by chunks, in two levels.
+fn chunked_network() -> (World, [MemoryKeys; 2], Vec<Vec<u64>>) {
+    let mut case = cases().into_iter().find(|c| c.name == "small network").unwrap();
+    case.plan = in_form(&case.plan, Form::Chunks { width: 4, fan: 4 }).unwrap();
+    record(case)
+}
+
+fn record(case: Case) -> (World, [MemoryKeys; 2], Vec<Vec<u64>>) {
     let seed = |i| Seed::from_bytes([3; 16]).derive(Domain::Public, i);
     let mut stream = seed(0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
@@ -119,6 +131,9 @@ fn messages_lost_cut_or_out_of_order_end_the_run_with_their_step() {
     let (world, keys, outputs) = network();
     let messages = steps(&world, &keys);
     assert!(messages > 15, "{messages}");
+    every_loss_is_noticed(&world, &keys, &outputs, messages, messages);
+    let (world, keys, outputs) = chunked_network();
+    let messages = steps(&world, &keys);
     every_loss_is_noticed(&world, &keys, &outputs, messages, messages);
     // Its states are three messages that are all sent before anybody receives.
     let (world, keys, outputs) = record_of("a step that updates states");
@@ -263,7 +278,11 @@ impl KeySource for BadKeys<'_> {
 
 #[test]
 fn a_bad_key_frame_ends_the_run_on_both_sides() {
-    let (world, keys, _) = network();
+    every_bad_frame_is_named(network());
+    every_bad_frame_is_named(chunked_network());
+}
+
+fn every_bad_frame_is_named((world, keys, _): (World, [MemoryKeys; 2], Vec<Vec<u64>>)) {
     let frames = keys[1].frames().count();
     assert!(frames > 10, "{frames}");
     for left in 0..frames {

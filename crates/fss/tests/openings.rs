@@ -1,5 +1,8 @@
 //! The list of openings known before a run is exactly what the evaluators open, in their order.
 
+mod common;
+
+use common::in_every_form;
 use privet_family::{Class, Forecast, Opening, OpeningKind, When};
 use privet_fss::keys::MemoryKeys;
 use privet_fss::{Dealer, Eval, Evaluator, Fss, Given, MaskedWeights, PartyId, SessionMasks, States};
@@ -48,7 +51,7 @@ fn opened(plan: &Plan) -> Vec<Opening> {
 
 #[test]
 fn the_list_is_what_the_evaluators_open() {
-    for case in cases().into_iter().chain(training_cases()) {
+    for case in in_every_form(cases().into_iter().chain(training_cases()).collect()) {
         let listed: Vec<_> = Fss
             .openings(&case.plan)
             .into_iter()

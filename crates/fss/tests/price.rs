@@ -4,7 +4,7 @@ use privet_fss::Fss;
 use privet_plan::cost::{Cost, Network, Operation};
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::suite::lowered_step;
-use privet_plan::{Prices, Rates, estimate};
+use privet_plan::{Form, Prices, Rates, estimate};
 use privet_ring::Pool2d;
 
 fn ty(shape: &[usize], bits: u32, frac: u32) -> Type {
@@ -19,9 +19,9 @@ fn price(op: Op, operands: &[Type], result: Type) -> Cost {
 fn prices_of_gates_by_hand() {
     let x = ty(&[1000], 64, 16);
     let relu = price(Op::Relu, std::slice::from_ref(&x), x.clone());
-    // n = 63: 16 * (56 + 2) bytes and 57 calls; three words; one bit and one word opened
+    // n = 63: 16 * (56 + 2) bytes and 57 calls; two words; one bit and one word opened
     assert_eq!((relu.comparisons, relu.aes, relu.rounds), (1000, 57_000, 2));
-    assert_eq!((relu.key_bytes_other, relu.key_bytes), (928_000, 928_000 + 24_000));
+    assert_eq!((relu.key_bytes_other, relu.key_bytes), (928_000, 928_000 + 16_000));
     assert_eq!(relu.wire_bytes, 125 + 8000);
     let op = Op::Truncate { shift: 16, rounding: Rounding::Floor };
     let truncate = price(op, std::slice::from_ref(&x), ty(&[1000], 48, 0));
@@ -55,6 +55,44 @@ fn prices_of_gates_by_hand() {
         ty(&[5 * frame / 2], 64, 0),
     );
     assert_eq!((many.key_bytes, many.key_bytes_other), (8 * frame as u64 * 3 / 2, 8 * frame as u64));
+}
+
+/// ReLU by chunks of 63 bits, 4 at a time: 232 planes of tables and 81 + 15 of products, opened 31, 7 and 1.
+#[test]
+fn prices_of_chunks_by_hand() {
+    let price = |n: usize, width, fan| {
+        let x = ty(&[n], 64, 16);
+        let of = Operation {
+            form: Some(Form::Chunks { width, fan }),
+            ..Operation::of_types(&Op::Relu, &[&x], &x)
+        };
+        Fss.operation(&of).larger_first()
+    };
+    let small = price(100, 4, 4);
+    // 100 comparisons are two words a plane; tables and the lower level fall to one evaluator, all else to the other
+    assert_eq!((small.key_bytes, small.key_bytes_other), (16 * (232 + 15), 16 * 81 + 2 * 8 * 100));
+    assert_eq!((small.wire_bytes, small.rounds, small.aes), (16 * (31 + 7) + 13 + 800, 4, 0));
+    let many = price(1_000_000, 4, 4);
+    let bytes = many.key_bytes + many.key_bytes_other;
+    assert_eq!(bytes, 8 * 15_625 * 328 + 16_000_000);
+    assert!(many.key_bytes < 30_000_000 && many.key_bytes - many.key_bytes_other < 1 << 20, "{many:?}");
+    let table = price(64, 7, 9);
+    assert_eq!(table.rounds, 3);
+}
+
+/// Every sensible form has a price; the curve goes from few bytes to few rounds.
+#[test]
+fn forms_trade_bytes_for_rounds() {
+    let (x, bit) = (ty(&[640], 40, 16), ty(&[640], 1, 0));
+    let forms = Fss.forms(&Operation::of_types(&Op::IsNegative, &[&x], &bit));
+    assert!(forms.len() > 3 && forms.contains(&Form::Tree), "{forms:?}");
+    let price = |form: &Form| {
+        let of = Operation { form: Some(*form), ..Operation::of_types(&Op::IsNegative, &[&x], &bit) };
+        Fss.operation(&of).larger_first()
+    };
+    let [few, tree] = [price(&forms[0]), price(&Form::Tree)];
+    assert!(20 * few.key_bytes < tree.key_bytes && few.rounds > tree.rounds, "{few:?} {tree:?}");
+    assert!(Fss.forms(&Operation::of_types(&Op::Mul, &[&x, &x], &x)).is_empty());
 }
 
 #[test]

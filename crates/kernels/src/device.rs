@@ -1,10 +1,16 @@
 //! The one door between protocols and hardware.
 
+use crate::bits::cpu::BitsPath;
+use crate::chunks::cpu::{self as chunked, ChunksPath};
+use crate::chunks::{Chunks, Level};
 use crate::fold::FoldPath;
 use crate::{CompareShape, CpuCap, CpuCapError, LinearShape, LookupShape, Read, Weights, lookup};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
 use std::sync::Arc;
+
+/// What a device without kernels of its own for comparison by chunks takes.
+const PORTABLE: (ChunksPath, BitsPath) = (ChunksPath::Portable, BitsPath::Portable);
 
 /// Which of a comparison key's outputs to compute; shares are XOR shares, one bit an element.
 #[derive(Debug, Default)]
@@ -47,6 +53,29 @@ pub trait Device: Send + Sync {
         x: &[u64],
         want_eq: bool,
     ) -> CompareOut;
+
+    /// Comparison by chunks ([`crate::chunks`], which says how planes lie): the dealer's tables of thresholds `r` below
+    /// `2^bits`, [`Chunks::tables`] planes.
+    fn chunk_tables(&self, chunks: &Chunks, r: &[u64], out: &mut [u64]) {
+        chunked::tables(PORTABLE, chunks, r, out);
+    }
+
+    /// One party's shares of `lt` and `eq` of every chunk at the public points `x` below `2^bits`, from its shares of the
+    /// tables: [`Chunks::leaves`] planes. One party of all `leads`.
+    fn chunk_leaves(&self, chunks: &Chunks, leads: bool, x: &[u64], tables: &[u64], out: &mut [u64]) {
+        chunked::leaves(PORTABLE, chunks, leads, x, tables, out);
+    }
+
+    /// The dealer's products of a level's `masks` ([`Level::opened`] planes): [`Level::products`] planes.
+    fn chunk_products(&self, level: &Level, masks: &[u64], out: &mut [u64]) {
+        chunked::products(PORTABLE.0, level, masks, out);
+    }
+
+    /// One party's shares of the next items, [`Level::results`] planes, from what was opened, its shares of the products
+    /// and its shares of the masks: `words` holds them in this order.
+    fn chunk_combine(&self, level: &Level, leads: bool, words: [&[u64]; 3], out: &mut [u64]) {
+        chunked::combine(PORTABLE.0, level, leads, words, out);
+    }
 
     /// Deal look-up keys for `words[i * shape.words..]` at the points `alpha[i] < 2^n`; roots and offsets as for
     /// [`Device::compare_gen`]. Writes [`LookupShape::key_bytes`] bytes to each of `key0` and `key1`.

@@ -1,4 +1,6 @@
 use crate::bits::cpu::BitsPath;
+use crate::chunks::cpu::{self as chunked, ChunksPath};
+use crate::chunks::{self, Chunks, Level};
 use crate::compare::cpu::{self as walk, ComparePath};
 use crate::compare::{BLOCK, CompareShape};
 use crate::device::{CompareOut, Device};
@@ -13,12 +15,16 @@ use std::sync::Arc;
 /// Keys under which a second thread costs more than it saves.
 const KEYS_PER_THREAD: usize = 4096;
 
+/// The same of comparisons by chunks, each of which is far less work.
+const CHUNKED_PER_THREAD: usize = 1 << 16;
+
 /// The machine's own processor.
 pub(crate) struct Cpu {
     threads: usize,
     compare: ComparePath,
     linear: LinearPath,
     bits: BitsPath,
+    chunks: ChunksPath,
     fold: FoldPath,
     wide: bool,
 }
@@ -30,6 +36,7 @@ impl Cpu {
             compare: ComparePath::detect(cap),
             linear: LinearPath::detect(cap),
             bits: BitsPath::detect(cap),
+            chunks: ChunksPath::detect(cap),
             fold: FoldPath::detect(cap),
             wide: lookup::cpu::wide(cap),
         })
@@ -39,6 +46,12 @@ impl Cpu {
     fn share(&self, count: usize) -> usize {
         let threads = self.threads.min(count / KEYS_PER_THREAD).max(1);
         count.div_ceil(threads).next_multiple_of(BLOCK).max(BLOCK)
+    }
+
+    /// Words of a plane of chunked comparisons for each thread, in whole blocks.
+    fn plane_share(&self, words: usize) -> usize {
+        let threads = self.threads.min(64 * words / CHUNKED_PER_THREAD).max(1);
+        words.div_ceil(threads).next_multiple_of(chunks::SIDE).max(chunks::SIDE)
     }
 }
 
@@ -101,6 +114,47 @@ impl Device for Cpu {
             lt: join(|p| &p.lt, shape.count),
             eq: join(|p| &p.eq, if want_eq { shape.count } else { 0 }),
         }
+    }
+
+    fn chunk_tables(&self, chunks: &Chunks, r: &[u64], out: &mut [u64]) {
+        check("table words", out.len(), chunks::words(chunks.tables(), r.len()));
+        let words = self.plane_share(r.len().div_ceil(64));
+        in_parallel(r.chunks(64 * words).zip(out.chunks_mut(chunks.tables() * words)), |(r, out)| {
+            chunked::tables((self.chunks, self.bits), chunks, r, out);
+        });
+    }
+
+    fn chunk_leaves(&self, chunks: &Chunks, leads: bool, x: &[u64], tables: &[u64], out: &mut [u64]) {
+        check("table words", tables.len(), chunks::words(chunks.tables(), x.len()));
+        check("leaf words", out.len(), chunks::words(chunks.leaves(), x.len()));
+        let words = self.plane_share(x.len().div_ceil(64));
+        let planes = tables.chunks(chunks.tables() * words).zip(out.chunks_mut(chunks.leaves() * words));
+        in_parallel(x.chunks(64 * words).zip(planes), |(x, (tables, out))| {
+            chunked::leaves((self.chunks, self.bits), chunks, leads, x, tables, out);
+        });
+    }
+
+    fn chunk_products(&self, level: &Level, masks: &[u64], out: &mut [u64]) {
+        let all = masks.len() / level.opened();
+        check("mask words", masks.len(), all * level.opened());
+        check("product words", out.len(), all * level.products());
+        let words = self.plane_share(all);
+        let parts = masks.chunks(level.opened() * words).zip(out.chunks_mut(level.products() * words));
+        in_parallel(parts, |(masks, out)| chunked::products(self.chunks, level, masks, out));
+    }
+
+    fn chunk_combine(&self, level: &Level, leads: bool, words: [&[u64]; 3], out: &mut [u64]) {
+        let ([opened, products, masks], all) = (words, words[0].len() / level.opened());
+        check("opened words", opened.len(), all * level.opened());
+        check("product words", products.len(), all * level.products());
+        check("mask words", masks.len(), all * level.opened());
+        check("result words", out.len(), all * level.results());
+        let words = self.plane_share(all);
+        let (each, dealt) = (level.opened() * words, level.products() * words);
+        let parts = opened.chunks(each).zip(products.chunks(dealt)).zip(masks.chunks(each));
+        in_parallel(parts.zip(out.chunks_mut(level.results() * words)), |(((o, p), m), out)| {
+            chunked::combine(self.chunks, level, leads, [o, p, m], out);
+        });
     }
 
     fn lookup_gen(

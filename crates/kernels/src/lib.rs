@@ -1,4 +1,4 @@
-//! The hot kernels behind one [`Device`] trait: comparison walks, table look-ups, ring matmul/convolution and bit planes.
+//! The hot kernels behind one [`Device`] trait: comparison by trees and by chunks, table look-ups, ring matmul/convolution and bit planes.
 //!
 //! One folder a kernel: `spec` is the plain definition that every fast path is tested against, `cpu`
 //! holds the paths chosen at run time; a GPU's paths would stand beside them, and [`open`] is where a node's
@@ -9,6 +9,7 @@ mod avx512;
 pub mod bits;
 mod cap;
 mod choice;
+pub mod chunks;
 pub mod compare;
 pub mod device;
 mod device_cpu;
@@ -21,6 +22,7 @@ mod threads;
 
 pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
 pub use choice::{DeviceError, DeviceKind, open};
+pub use chunks::Chunks;
 pub use compare::{CompareKeys, CompareShape};
 pub use device::{CompareOut, Device, cpu, try_cpu};
 pub use linear::{LinearShape, Weights};

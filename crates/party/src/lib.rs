@@ -2,7 +2,8 @@
 
 pub mod cli;
 pub mod config;
-pub mod progress;
+pub mod events;
+pub mod machine;
 pub mod registry;
 pub mod report;
 pub mod session;

@@ -1,6 +1,6 @@
 //! How a comparison is made, where a family knows several ways.
 
-use crate::ir::Op;
+use crate::ir::{Node, Op, Plan};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -56,6 +56,30 @@ impl Form {
             }
         }
     }
+}
+
+/// A node's operation for people: its JSON kind, and its form where the plan states one.
+pub fn named(node: &Node) -> String {
+    match node.form {
+        Some(form) => format!("{} ({form})", node.op.kind()),
+        None => node.op.kind(),
+    }
+}
+
+/// How many comparisons of a plan have which form, for people: `12 by chunks of 4, 4 at a time; 1 by tree`. Nothing where
+/// the plan states no form.
+pub fn summary(plan: &Plan) -> Option<String> {
+    let mut counts: Vec<(Form, usize)> = Vec::new();
+    for form in plan.nodes.iter().filter_map(|node| node.form) {
+        match counts.iter_mut().find(|(known, _)| *known == form) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((form, 1)),
+        }
+    }
+    // stable: among equal counts the form that comes first in the plan
+    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let texts: Vec<String> = counts.iter().map(|(form, count)| format!("{count} by {form}")).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 impl fmt::Display for Form {

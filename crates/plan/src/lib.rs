@@ -16,7 +16,7 @@ pub mod element;
 pub mod encode;
 mod float;
 #[deny(clippy::wildcard_enum_match_arm)]
-mod form;
+pub mod form;
 pub mod functions;
 pub mod graph;
 #[deny(clippy::wildcard_enum_match_arm)]
@@ -40,7 +40,7 @@ pub mod target;
 pub mod tournament;
 
 pub use check::PlanError;
-pub use cost::{Estimate, Network, Prices, Rates, estimate};
+pub use cost::{Aim, Estimate, Network, Prices, Rates, estimate};
 pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_publics, encode_states, encode_weights};
 pub use float::FloatTensor;
 pub use form::Form;
@@ -48,7 +48,7 @@ pub use graph::Graph;
 pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all, interpret_step};
 pub use ir::Plan;
 pub use local::{Affine, apply_local};
-pub use lower::{CheckReport, Lowered, Precision, lower};
+pub use lower::{CheckReport, LowerError, Lowered, Precision, lower, lower_for};
 pub use program::Program;
 pub use real::{interpret_real, interpret_real_all, interpret_real_step};
 pub use slack::slack;

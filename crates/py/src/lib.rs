@@ -16,7 +16,7 @@ mod _native {
     #[pymodule_export]
     use crate::client::Client;
     #[pymodule_export]
-    use crate::model::{check, estimate, fingerprint, interpret, lower};
+    use crate::model::{check, estimate, fingerprint, interpret, lower, network};
     #[pymodule_export]
     use crate::protocols::protocols;
     #[pymodule_export]

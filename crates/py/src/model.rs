@@ -4,14 +4,15 @@ use crate::door::pass;
 use crate::errors::{Failure, problems};
 use privet_family::{Chosen, Forecast};
 use privet_party::config::named;
+use privet_party::machine;
 use privet_party::registry::Protocol;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::encode::fixed_point;
 use privet_plan::ir::ValueId;
 use privet_plan::lower::check_graph;
 use privet_plan::{
-    Coins, FloatTensor, Graph, Network, Plan, Precision, Rates, admit, encode_inputs, encode_weights,
-    interpret_all,
+    Aim, Coins, FloatTensor, Graph, LowerError, Network, Plan, Precision, admit, encode_inputs,
+    encode_weights, interpret_all,
 };
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -37,8 +38,11 @@ pub fn lower<'py>(
     precision_json: &str,
     protocol: &str,
     security: &str,
+    aim: (String, Option<u64>),
 ) -> PyResult<Lowered<'py>> {
     let family = family(protocol, security).map_err(|failure| failure.raise(py))?;
+    let network = link(&aim.0).map_err(|failure| failure.raise(py))?;
+    let aim = Aim { network, max_key_bytes: aim.1 };
     let graph = graph_json.to_owned();
     let params = Zeroizing::new(params_safetensors.to_vec());
     let precision = precision_json.to_owned();
@@ -49,8 +53,11 @@ pub fn lower<'py>(
             serde_json::from_str(&precision).map_err(|e| Failure::Precision(e.to_string()))?;
         // What passes this check can be lowered, unless the numbers do not fit.
         privet_plan::lower::check(&graph, &params).map_err(Failure::Unsupported)?;
-        let lowered = privet_plan::lower::lower(&graph, &params, &precision, &*family)
-            .map_err(|report| Failure::Precision(report.to_string()))?;
+        let lowered = privet_plan::lower_for(&graph, &params, &precision, &*family, &aim);
+        let lowered = lowered.map_err(|error| match error {
+            LowerError::Model(report) => Failure::Precision(report.to_string()),
+            LowerError::Keys(keys) => Failure::value(keys),
+        })?;
         let plan = String::from_utf8(lowered.plan.to_json()).map_err(Failure::value)?;
         Ok((plan, tensors::encode(&lowered.parameters)?, lowered.notes))
     })?;
@@ -67,6 +74,16 @@ pub fn check<'py>(py: Python<'py>, graph_json: &str) -> PyResult<Vec<Bound<'py, 
     }
 }
 
+fn link(text: &str) -> Result<Network, Failure> {
+    text.parse().map_err(Failure::value)
+}
+
+/// A network as it is written.
+#[pyfunction]
+pub fn network(py: Python<'_>, text: &str) -> PyResult<String> {
+    link(text).map(|link| link.to_string()).map_err(|failure| failure.raise(py))
+}
+
 /// Predicted cost as JSON.
 #[pyfunction]
 pub fn estimate(
@@ -75,12 +92,16 @@ pub fn estimate(
     network: &str,
     protocol: &str,
     security: &str,
+    local: bool,
 ) -> PyResult<String> {
     let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
         let family = family(protocol, security)?;
         admit(&plan, &plan.name, &*family).map_err(Failure::value)?;
-        let link: Network = network.parse().map_err(Failure::value)?;
-        let estimate = privet_plan::estimate(&plan, &*family, &Rates::default(), &link);
+        let link = link(network)?;
+        let (alone, rates_from) = machine::rates(&*family);
+        let rates = if local { alone.together(family.facts().fewest_parties()) } else { alone };
+        let estimate = privet_plan::estimate(&plan, &*family, &rates, &link);
+        let estimate = estimate.by(rates_from).with_alternatives(&plan, &*family, &rates);
         serde_json::to_string(&estimate).map_err(Failure::value)
     });
     text.map_err(|failure| failure.raise(py))

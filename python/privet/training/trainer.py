@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
+from ..aim import Aim, Network, network_profile
 from ..errors import PrivetError, SessionError, UnsupportedModel
-from ..model import network_profile
 from ..native import available, native
 from ..precision import Precision
 from ..protocols import choose
@@ -62,6 +62,8 @@ class Trainer:
         rows: The rows of a batch that each of several data owners has: ``{"data_owner": 64, "data_owner.2": 64}``.
         target_owner: The role that has the targets, where the data owners do not have them: ``"label_owner"``.
         name: For reports; by default the model's class.
+        network: What lies between the parties; see :func:`privet.compile`.
+        max_key_bytes: Most key bytes that a step, or the evaluation of a batch, may use up at one party.
     """
 
     def __init__(
@@ -78,8 +80,11 @@ class Trainer:
         rows: Mapping[str, int] | None = None,
         target_owner: str | None = None,
         name: str | None = None,
+        network: Network = "lan",
+        max_key_bytes: int | None = None,
     ) -> None:
         self.family, self.security = choose(protocol, security)
+        self._aim = Aim.of(network, max_key_bytes)
         self.model, self.loss, self.optimizer = model, loss, optimizer
         self.precision = precision or Precision(rounding="stochastic")
         self.reveal_loss = reveal_loss
@@ -152,12 +157,17 @@ class Trainer:
         plans = [{"name": name, "plan": json.loads(self._plan(name))} for name in training.graphs()]
         return json.dumps({"version": PROGRAM_VERSION, "name": training.train.name, "plans": plans})
 
-    def estimate(self, batches: int | None = None, network: str | Mapping[str, Any] = "lan") -> TrainingEstimate:
-        """Predicted bytes, rounds, keys and seconds of a step; with ``batches``, of an epoch of so many."""
+    def estimate(
+        self, batches: int | None = None, network: Network = "lan", *, local: bool = False
+    ) -> TrainingEstimate:
+        """Predicted bytes, rounds, keys and seconds of a step; with ``batches``, of an epoch of so many.
+
+        ``local`` is for all parties on one machine like this one: they share its cores.
+        """
 
         def predict(name: str) -> Estimate:
             plan, profile = self._plan(name), network_profile(network)
-            return Estimate(json.loads(native().estimate(plan, profile, self.family.name, self.security)))
+            return Estimate(json.loads(native().estimate(plan, profile, self.family.name, self.security, local)))
 
         return TrainingEstimate(predict("train"), predict("evaluate"), batches)
 
@@ -330,7 +340,7 @@ class Trainer:
             precision = json.dumps({**json.loads(self.precision.to_json()), "keep_ring": True}, sort_keys=True)
             states = save_tensors(plain({n: training.states[n] for n in graph.states()}))
             family = (self.family.name, self.security)
-            plan, _, notes = native().lower(graph.to_json(), states, precision, *family)
+            plan, _, notes = native().lower(graph.to_json(), states, precision, *family, astuple(self._aim))
             self._plans[name] = plan
             self.notes += [n for n in notes if n not in self.notes]
         return self._plans[name]

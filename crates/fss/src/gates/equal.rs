@@ -2,7 +2,7 @@
 //! `xh = r`, the point read-out of the comparison key over k bits.
 
 use super::max::difference;
-use crate::compare::{self, Predicate};
+use crate::compare::{self, Comparison};
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -16,7 +16,7 @@ use privet_ring::{BitVec, Ring};
 /// Deal for a value with mask `r`.
 pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
     let alpha: Secret = r.iter().map(|&r| from.wrap(r)).collect();
-    let m = compare::deal(cx, wire, from.bits(), &alpha)?;
+    let m = compare::deal(cx, wire, Comparison::equal(from.bits()), &alpha)?;
     let s = cx.fresh_mask(wire, to, r.len());
     tables::deal(cx, wire, to, r.len(), |i| {
         let m = m.get(i);
@@ -32,8 +32,8 @@ pub(super) fn eval(
     to: Ring,
     xh: &[u64],
 ) -> Result<Vec<u64>, EvalError> {
-    let (n, bits) = (xh.len(), from.bits());
-    let ch = compare::eval(cx, wire, "equality bit", bits, Predicate::Equal, n, |i| from.wrap(xh[i]))?;
+    let what = Comparison::equal(from.bits());
+    let ch = compare::eval(cx, wire, "equality bit", what, xh.len(), |i| from.wrap(xh[i]))?;
     let y = bit_to_ring(cx, wire, to, &ch)?;
     cx.open_masked("equality", to, y)
 }
@@ -64,11 +64,15 @@ impl Gate for Equal {
         eval(cx, x.at.wire(), from, x.at.to(), &difference(from, &x.value(0), &x.value(1)))
     }
 
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(Comparison::equal(from))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
-        at.opens_bits_and(list, "equality bit", "equality");
+        at.opens_bits_and(list, Comparison::equal(at.from().bits()), "equality bit", "equality");
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        price::gate(of.elements(), of.operand_bits(), 2, of.result_bits())
+        price::gate(of, Comparison::equal(of.operand_bits()), 2)
     }
 }

@@ -4,7 +4,7 @@
 //! `u = uh - r + 2^k c` with `c = 1{uh < r}` over k bits. Two words: `T(ch) = T0 + ch * S`, `S = +-2^k`.
 
 use super::relu::ring_size;
-use crate::compare::{self, Predicate};
+use crate::compare::{self, Comparison};
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -18,7 +18,7 @@ use privet_ring::Ring;
 /// Deal for a value with mask `r`; `to` has at least the bits of `from`.
 pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
     let alpha: Secret = r.iter().map(|&r| from.wrap(r)).collect();
-    let m = compare::deal(cx, wire, from.bits(), &alpha)?;
+    let m = compare::deal(cx, wire, Comparison::less(from.bits()), &alpha)?;
     let s = cx.fresh_mask(wire, to, r.len());
     let (size, half) = (ring_size(from), 1u64 << (from.bits() - 1));
     tables::deal(cx, wire, to, r.len(), |i| {
@@ -38,7 +38,7 @@ pub(super) fn eval(
 ) -> Result<Vec<u64>, EvalError> {
     let (n, half) = (xh.len(), 1u64 << (from.bits() - 1));
     let uh = |i: usize| from.wrap(xh[i].wrapping_add(half));
-    let ch = compare::eval(cx, wire, "carry bit", from.bits(), Predicate::Less, n, uh)?;
+    let ch = compare::eval(cx, wire, "carry bit", Comparison::less(from.bits()), n, uh)?;
     let leads = cx.leads() as u64;
     let mut y = super::equal::bit_to_ring(cx, wire, to, &ch)?;
     for (i, y) in y.iter_mut().enumerate() {
@@ -60,11 +60,15 @@ impl Gate for Extend {
         eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
     }
 
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(Comparison::less(from))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
-        at.opens_bits_and(list, "carry bit", "extended");
+        at.opens_bits_and(list, Comparison::less(at.from().bits()), "carry bit", "extended");
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        price::gate(of.elements(), of.operand_bits(), 2, of.result_bits())
+        price::gate(of, Comparison::less(of.operand_bits()), 2)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::choose::bits;
 use super::relu;
-use crate::compare::{self, Predicate};
+use crate::compare::{self, Comparison};
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -20,7 +20,7 @@ const BIT: u32 = 1;
 /// Deal for a value with mask `r`.
 pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -> Result<(), KeyError> {
     if to.bits() == BIT {
-        compare::deal_keys(cx, wire, relu::compare_bits(from), &relu::thresholds(from, r))?;
+        compare::deal_keys(cx, wire, relu::sign_of(from.bits()), &relu::thresholds(from, r))?;
         return tables::deal(cx, wire, to, r.len(), |i| [from.msb(r[i])]);
     }
     let kappa = relu::deal_sign(cx, wire, from, r)?;
@@ -50,9 +50,9 @@ pub(super) fn eval(
 /// `MSB(x) = MSB(xh) ^ MSB(r) ^ c`: the evaluators have XOR shares of c from the keys and of MSB(r) from a dealt bit, add
 /// those of the wire's own mask, and so open the result under it.
 fn eval_bit(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
-    let low = Ring::new(relu::compare_bits(from));
+    let (low, what) = (relu::low(from), relu::sign_of(from.bits()));
     let mut msb = BitVec::zeros(xh.len());
-    let keys = compare::walk(cx, wire, low.bits(), Predicate::Less, xh.len(), |i| low.wrap(xh[i]))?;
+    let keys = compare::walk(cx, wire, "sign bit", what, xh.len(), |i| low.wrap(xh[i]))?;
     tables::eval(cx, wire, to, xh.len(), |range, [share]| {
         // frames begin at whole words
         for (w, share) in msb.words_mut()[range.start / 64..].iter_mut().zip(share.chunks(64)) {
@@ -79,19 +79,27 @@ impl Gate for Sign {
         eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
     }
 
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(relu::sign_of(from))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
+        let what = relu::sign_of(at.from().bits());
         match at.to().bits() {
-            BIT => at.opens(list, "sign bit"),
-            _ => at.opens_bits_and(list, "sign bit", "sign"),
+            BIT => {
+                at.opens_levels(list, what, "sign bit", at.len());
+                at.opens(list, "sign bit");
+            }
+            _ => at.opens_bits_and(list, what, "sign bit", "sign"),
         }
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        let (n, low) = (of.elements(), of.operand_bits() - 1);
+        let (n, what) = (of.elements(), relu::sign_of(of.operand_bits()));
         match of.result_bits() {
             // the opening of the comparison is that of the result; one dealt bit
-            BIT => price::sum([price::comparison(n, low), price::dealt(n, 1, 1)]),
-            to => price::gate(n, low, 2, to),
+            BIT => price::sum([price::comparison(of.form, what, n), price::dealt(n, 1, 1)]),
+            _ => price::gate(of, what, 2),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! bit `1 - MSB(uh)` of `uh = xh + 2^(k-2)` selects.
 
 use super::dither::{offset, widens};
-use crate::compare::{self, Predicate};
+use crate::compare::{self, Comparison};
 use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -29,7 +29,7 @@ pub(super) fn deal(
 ) -> Result<(), KeyError> {
     let (n, low) = (r.len(), Ring::new(shift));
     let alpha: Secret = r.iter().map(|&r| low.wrap(r)).collect();
-    let m = compare::deal(cx, wire, shift, &alpha)?;
+    let m = compare::deal(cx, wire, Comparison::less(shift), &alpha)?;
     let s = cx.fresh_mask(wire, to, n);
     let t0 = |i: usize| s[i].wrapping_sub(m.get(i)).wrapping_sub(from.wrap(r[i]) >> shift);
     let step = |i: usize| (2 * m.get(i)).wrapping_sub(1);
@@ -50,7 +50,7 @@ pub(super) fn eval(
     xh: &[u64],
 ) -> Result<Vec<u64>, EvalError> {
     let (n, low) = (xh.len(), Ring::new(shift));
-    let ch = compare::eval(cx, wire, "carry bit", shift, Predicate::Less, n, |i| low.wrap(xh[i]))?;
+    let ch = compare::eval(cx, wire, "carry bit", Comparison::less(shift), n, |i| low.wrap(xh[i]))?;
     let ch = if mutation::on("carry-dropped") { BitVec::zeros(n) } else { ch };
     let leads = cx.leads() as u64;
     let mut y = vec![0; n];
@@ -90,13 +90,16 @@ impl Gate for Truncate {
         eval(cx, x.at.wire(), [x.at.from(), x.at.to()], self.shift, &x.value(0))
     }
 
+    fn compares(&self, _: u32) -> Option<Comparison> {
+        Some(Comparison::less(self.shift))
+    }
+
     fn openings(&self, at: &At, list: &mut OpeningList) {
-        at.opens_bits_and(list, "carry bit", "truncated");
+        at.opens_bits_and(list, Comparison::less(self.shift), "carry bit", "truncated");
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        let to = of.result_bits();
-        let words = if to > of.operand_bits() - self.shift { 3 } else { 2 };
-        price::gate(of.elements(), self.shift, words, to)
+        let words = if of.result_bits() > of.operand_bits() - self.shift { 3 } else { 2 };
+        price::gate(of, Comparison::less(self.shift), words)
     }
 }

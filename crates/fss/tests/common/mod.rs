@@ -9,9 +9,9 @@ use privet_fss::{
 };
 use privet_kernels::{Device, cpu};
 use privet_net::Channel;
-use privet_plan::Coins;
 use privet_plan::ir::{Node, Op, Plan};
-use privet_plan::suite::Operands;
+use privet_plan::suite::{Case, Operands};
+use privet_plan::{Coins, Form};
 use privet_prg::{Domain, HashKeys, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Mesh, Sent};
@@ -32,6 +32,39 @@ pub struct World {
     pub states: [States; 2],
     /// What the dealer counted, node by node.
     pub dealt: Vec<NodeStats>,
+}
+
+/// Forms of comparisons that tests run beside the tree: usual ones, one level, many levels, whole bytes.
+pub const CHUNKED: [Form; 5] = [
+    Form::Chunks { width: 4, fan: 4 },
+    Form::Chunks { width: 7, fan: 9 },
+    Form::Chunks { width: 2, fan: 3 },
+    Form::Chunks { width: 1, fan: 2 },
+    Form::Chunks { width: 8, fan: 2 },
+];
+
+/// The plan with all its comparisons in this form, if it has any.
+pub fn in_form(plan: &Plan, form: Form) -> Option<Plan> {
+    let mut plan = plan.clone();
+    let mut any = false;
+    for node in plan.nodes.iter_mut().filter(|node| Form::applies(&node.op)) {
+        node.form = Some(form);
+        any = true;
+    }
+    any.then_some(plan)
+}
+
+/// These cases in every form: as they are, then those that compare in each other form, called so.
+pub fn in_every_form(cases: Vec<Case>) -> Vec<Case> {
+    let other = |form: Form| {
+        let formed = move |case: &Case| {
+            let plan = in_form(&case.plan, form)?;
+            Some(Case { name: format!("{}, {form}", case.name), plan })
+        };
+        cases.iter().filter_map(formed).collect::<Vec<Case>>()
+    };
+    let others: Vec<Case> = CHUNKED.into_iter().flat_map(other).collect();
+    cases.into_iter().chain(others).collect()
 }
 
 /// The number of every test's record.

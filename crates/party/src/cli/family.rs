@@ -25,6 +25,11 @@ fn security_help() -> String {
 }
 
 impl Family {
+    /// A protocol against parties of that kind, as many as it needs.
+    pub fn of(protocol: Protocol, security: Security) -> Family {
+        Family { protocol, security: Some(security), parties: None }
+    }
+
     /// What the protocol has to withstand. Refuses what it does not.
     pub fn security(&self) -> Result<Security, CliError> {
         let remedy = |e: &NotWithstood| {

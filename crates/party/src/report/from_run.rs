@@ -9,6 +9,7 @@ use crate::store::hex;
 use privet_family::{Class, Forecast, NodeStats, OpeningKind, When};
 use privet_plan::Plan;
 use privet_plan::cost::Operation;
+use privet_plan::form::named;
 use privet_plan::ir::{Node, Op};
 use std::collections::BTreeSet;
 
@@ -137,9 +138,9 @@ fn layers(plan: &Plan, costs: &[NodeStats]) -> Vec<LayerReport> {
         row.bytes_sent += cost.sent_bytes;
         row.rounds += cost.rounds;
         row.key_bytes += cost.key_bytes;
-        let kind = node.op.kind();
-        if !ops.contains(&kind) {
-            ops.push(kind);
+        let name = named(node);
+        if !ops.contains(&name) {
+            ops.push(name);
         }
     }
     rows.into_iter().map(|(row, ops)| LayerReport { ops: ops.join(", "), ..row }).collect()

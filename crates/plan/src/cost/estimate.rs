@@ -1,28 +1,11 @@
 //! The cost of a plan: prices of its nodes, added up.
 
-use super::{Cost, Known, Network, Offline, Operation, Prices, Security, known};
+use super::{
+    Alternative, Cost, Known, Network, Offline, Operation, Prices, Rates, Security, Units, alternatives,
+    known,
+};
 use crate::ir::{Op, Plan};
 use serde::Serialize;
-
-/// What a machine does in a second, for [`estimate`]'s prediction. `Default` is a two-core server with AMX and VAES.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rates {
-    /// Cleartext ring multiplications of a private linear layer.
-    pub macs: f64,
-    /// AES calls.
-    pub aes: f64,
-    /// Key bytes read from memory or disk.
-    pub key_bytes: f64,
-    /// Elements of all else: local operations, tables, packing.
-    pub elements: f64,
-}
-
-impl Default for Rates {
-    fn default() -> Self {
-        Rates { macs: 10e9, aes: 0.9e9, key_bytes: 1.5e9, elements: 0.2e9 }
-    }
-}
 
 /// The cost of one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,9 +56,17 @@ pub struct Estimate {
     pub memory_bytes: u64,
     /// Predicted seconds of one run.
     pub seconds: f64,
+    /// What a party does in a run, in the units of [`Rates`].
+    pub work: Units,
     /// Predicted seconds in which the parties prepare a run among themselves.
     #[serde(skip_serializing_if = "is_zero")]
     pub offline_seconds: f64,
+    /// Where the rates are from that seconds follow from; empty where the caller has not said ([`Estimate::by`]).
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub rates_from: &'static str,
+    /// What other networks would choose ([`Estimate::with_alternatives`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -95,11 +86,15 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
         session: Cost::default(),
         memory_bytes: memory(plan, prices),
         seconds: 0.0,
+        work: Units::default(),
         offline_seconds: 0.0,
+        rates_from: "",
+        alternatives: Vec::new(),
     };
     let known = known(plan);
-    for (id, node) in plan.nodes.iter().enumerate() {
-        let cost = price(plan, id, &known, prices);
+    let costs: Vec<Cost> = (0..plan.nodes.len()).map(|id| price(plan, id, &known, prices)).collect();
+    let rates = rates.for_keys(costs.iter().map(|cost| cost.key_bytes).sum());
+    for (id, (node, cost)) in plan.nodes.iter().zip(costs).enumerate() {
         if let Op::Weight { .. } = node.op {
             out.session += cost;
             continue;
@@ -107,18 +102,25 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
         if let Op::State { .. } = node.op {
             out.session += prices.state(&node.ty);
         }
-        let seconds = seconds(&cost, node.ty.len(), rates, network);
-        out.add(id, &node.layer, node.op.kind(), cost, seconds);
+        let work = Units::of(&Operation::of(plan, id, &known), &cost);
+        out.work = out.work.and(work);
+        out.add(id, &node.layer, node.op.kind(), cost, seconds(&cost, &work, &rates, network));
     }
     for output in &plan.outputs {
         let ty = &plan.nodes[output.value].ty;
         let cost = prices.output(ty);
-        let seconds = seconds(&cost, ty.len(), rates, network);
+        // to a receiver, who is no party: of a run it is not counted as work
+        let seconds = seconds(&cost, &Units::default(), &rates, network);
         out.add(output.value, &plan.nodes[output.value].layer, "output".into(), cost, seconds);
     }
     out.total += out.whole_run;
-    out.seconds += seconds(&out.whole_run, 0, rates, network);
-    out.offline_seconds = offline_seconds(&out.total.offline, rates, network);
+    let work = Units::of_cost(&out.whole_run);
+    out.work = out.work.and(work);
+    out.seconds += seconds(&out.whole_run, &work, &rates, network);
+    out.offline_seconds = offline_seconds(&out.total.offline, &rates, network);
+    // only now: sums are of the same party
+    let costs = out.nodes.iter_mut().map(|n| &mut n.cost).chain(out.layers.iter_mut().map(|l| &mut l.cost));
+    costs.chain([&mut out.total]).for_each(|cost| *cost = cost.larger_first());
     out
 }
 
@@ -131,6 +133,16 @@ fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: &dyn Prices
 }
 
 impl Estimate {
+    /// With what other networks would choose for `plan`, of which it is the estimate.
+    pub fn with_alternatives(self, plan: &Plan, prices: &dyn Prices, rates: &Rates) -> Estimate {
+        Estimate { alternatives: alternatives(plan, prices, rates), ..self }
+    }
+
+    /// With a word on where its rates are from.
+    pub fn by(self, rates_from: &'static str) -> Estimate {
+        Estimate { rates_from, ..self }
+    }
+
     fn add(&mut self, node: usize, layer: &str, op: String, cost: Cost, seconds: f64) {
         self.total += cost;
         self.seconds += seconds;
@@ -147,17 +159,14 @@ impl Estimate {
     }
 }
 
-fn seconds(cost: &Cost, elements: usize, rates: &Rates, network: &Network) -> f64 {
-    let compute = cost.macs as f64 / rates.macs
-        + cost.aes as f64 / rates.aes
-        + cost.key_bytes as f64 / rates.key_bytes
-        + elements as f64 / rates.elements;
-    compute + network.seconds(cost.rounds, cost.wire_bytes + cost.client_bytes)
+pub(super) fn seconds(cost: &Cost, work: &Units, rates: &Rates, network: &Network) -> f64 {
+    rates.seconds(work) + network.seconds(cost.rounds, cost.wire_bytes + cost.client_bytes)
 }
 
 fn offline_seconds(offline: &Offline, rates: &Rates, network: &Network) -> f64 {
-    let compute = offline.macs as f64 / rates.macs + offline.aes as f64 / rates.aes;
-    compute + network.seconds(offline.rounds, offline.wire_bytes)
+    let Offline { macs, aes, .. } = *offline;
+    let work = Units { wide_macs: macs as f64, aes: aes as f64, ..Units::default() };
+    rates.seconds(&work) + network.seconds(offline.rounds, offline.wire_bytes)
 }
 
 /// Weights and states stay during the whole run, and so does what replaces states from when it is there.
@@ -179,7 +188,7 @@ fn memory(plan: &Plan, prices: &dyn Prices) -> u64 {
             continue;
         }
         alive += bytes;
-        let keys = price(plan, id, &known, prices).key_bytes;
+        let keys = price(plan, id, &known, prices).larger_first().key_bytes;
         peak = peak.max(alive + keys);
         let mut operands = node.inputs.clone();
         operands.sort_unstable();

@@ -3,16 +3,23 @@
 //! A protocol family states the price of one operation through [`Prices`], in its own crate beside the gate that it
 //! prices; everything else here is addition.
 
+mod choice;
 mod estimate;
+mod machine;
 mod network;
 mod operation;
+mod rates;
 mod security;
 
-pub use estimate::{Estimate, LayerCost, NodeCost, Rates, estimate};
+pub use choice::{Aim, Alternative, TooManyKeys, alternatives, choose_forms};
+pub use estimate::{Estimate, LayerCost, NodeCost, estimate};
+pub use machine::{MACHINE_VERSION, Machine};
 pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};
+pub use rates::{Rates, Units};
 pub use security::Security;
 
+use crate::form::Form;
 use crate::ir::{Op, Plan, Type};
 use serde::Serialize;
 use std::ops::AddAssign;
@@ -26,9 +33,10 @@ pub struct Cost {
     pub comparisons: u64,
     /// AES calls of the online phase, one party.
     pub aes: u64,
-    /// Bytes of what is stored before a run and used up by it (keys, correlations), of the party with more of them.
+    /// Bytes of what is stored before a run and used up by it (keys, correlations), of one party: the same one in all
+    /// operations of a plan, so that sums are exact. Estimates have the party with more of them here.
     pub key_bytes: u64,
-    /// The same of the party with fewer.
+    /// The same of the party with the fewest, or of the other one of two.
     pub key_bytes_other: u64,
     /// Bytes that one party sends to the others, all of them together, in the run itself.
     pub wire_bytes: u64,
@@ -36,6 +44,8 @@ pub struct Cost {
     pub client_bytes: u64,
     /// Message rounds of the run itself.
     pub rounds: u64,
+    /// Bytes of what a run's messages state, where it is proved and checked. Nothing where parties are trusted to follow the protocol.
+    pub proved_bytes: u64,
     /// What the parties did before to have what the run uses up. Nothing where they need nothing, or a dealer makes it.
     #[serde(skip_serializing_if = "Offline::is_nothing")]
     pub offline: Offline,
@@ -80,7 +90,16 @@ impl AddAssign for Cost {
         self.wire_bytes += other.wire_bytes;
         self.client_bytes += other.client_bytes;
         self.rounds += other.rounds;
+        self.proved_bytes += other.proved_bytes;
         self.offline += other.offline;
+    }
+}
+
+impl Cost {
+    /// The same, the party with more key bytes first.
+    pub fn larger_first(self) -> Cost {
+        let (key_bytes, other) = (self.key_bytes, self.key_bytes_other);
+        Cost { key_bytes: key_bytes.max(other), key_bytes_other: key_bytes.min(other), ..self }
     }
 }
 
@@ -94,6 +113,16 @@ pub trait Prices {
     fn operation(&self, operation: &Operation<'_>) -> Cost;
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
+    /// The forms that an operation may sensibly have: none is worse than another one in key bytes, rounds and work at once.
+    /// None at all where the family knows one way only, or where the operation compares nothing.
+    fn forms(&self, _operation: &Operation<'_>) -> Vec<Form> {
+        Vec::new()
+    }
+    /// Seconds of what a party does, of the shipped profile: as `privet bench --calibrate` found them on the machine of
+    /// docs/bench.md. Compiling goes by them, and estimates where nobody has measured.
+    fn rates(&self) -> Rates {
+        Rates::default()
+    }
     /// Sharing the first value of a state, once a training. As a weight, unless a family says otherwise.
     fn state(&self, ty: &Type) -> Cost {
         let weight = Op::Weight { name: String::new(), owner: String::new() };

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -15,13 +16,15 @@ pub struct Network {
 /// A network that was not understood.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is not a network; say lan, wan, or rtt=70ms,bandwidth=40MB/s (units: s, ms, us; B/s, kB/s, MB/s, GB/s, Mbit/s, Gbit/s)"
+    "`{0}` is not a network; say lan, wan, local, or rtt=70ms,bandwidth=40MB/s (units: s, ms, us; B/s, kB/s, MB/s, GB/s, Mbit/s, Gbit/s)"
 )]
 pub struct NetworkError(String);
 
 impl Network {
     /// 0.3 ms, 1.25 GB/s (10 Gbit/s).
     pub const LAN: Network = Network { rtt: 0.3e-3, bandwidth: 1.25e9 };
+    /// Loopback: what sending takes there is counted as computing ([`super::Rates`]).
+    pub const LOCAL: Network = Network { rtt: 0.0, bandwidth: f64::INFINITY };
     /// 70 ms, 40 MB/s.
     pub const WAN: Network = Network { rtt: 70e-3, bandwidth: 40e6 };
 
@@ -32,6 +35,22 @@ impl Network {
     }
 }
 
+/// `lan`, `wan`, `local`, or as it is read: `rtt=60ms,bandwidth=36.6MB/s`.
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Network::LAN => f.write_str("lan"),
+            Network::WAN => f.write_str("wan"),
+            Network::LOCAL => f.write_str("local"),
+            Network { rtt, bandwidth } => {
+                // to a millionth of the unit: products with powers of ten are not exact
+                let round = |x: f64| (x * 1e6).round() / 1e6;
+                write!(f, "rtt={}ms,bandwidth={}MB/s", round(rtt * 1e3), round(bandwidth / 1e6))
+            }
+        }
+    }
+}
+
 impl FromStr for Network {
     type Err = NetworkError;
 
@@ -39,6 +58,7 @@ impl FromStr for Network {
         match text {
             "lan" => return Ok(Network::LAN),
             "wan" => return Ok(Network::WAN),
+            "local" => return Ok(Network::LOCAL),
             _ => {}
         }
         let error = || NetworkError(text.chars().take(64).collect());

@@ -31,7 +31,7 @@ pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use precision::{LayerPrecision, Precision, RoundingMode};
 pub use report::{CheckReport, Problem};
 
-use crate::cost::{Network, Prices, Rates, estimate};
+use crate::cost::{Aim, Prices, TooManyKeys, choose_forms, estimate};
 use crate::float::FloatTensor;
 use crate::graph::{Graph, GraphNode, GraphOp};
 use crate::ir::Plan;
@@ -40,6 +40,7 @@ use crate::target::{Refusal, Refused, Target, admit};
 use draft::Draft;
 use precision::{Formats, op_name};
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// A model ready to be shared and run.
 #[derive(Clone, Debug)]
@@ -52,24 +53,50 @@ pub struct Lowered {
     pub notes: Vec<String>,
 }
 
-/// Lower `graph` with its parameters for the family that will run the plan. What `precision` leaves open is chosen by its
-/// prices. The error lists every unsupported or ill-fitting operation at once, or every node that the family refuses.
+/// Why a model was not lowered.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LowerError {
+    /// Every unsupported or ill-fitting operation, or every node that the family refuses.
+    #[error("{0}")]
+    Model(#[from] CheckReport),
+    /// Its keys are more than allowed, whatever the forms of comparisons.
+    #[error(transparent)]
+    Keys(#[from] TooManyKeys),
+}
+
+/// [`lower_for`] a LAN, with as many keys as that takes.
 pub fn lower(
     graph: &Graph,
     params: &BTreeMap<String, FloatTensor>,
     precision: &Precision,
     target: &dyn Target,
 ) -> Result<Lowered, CheckReport> {
+    lower_for(graph, params, precision, target, &Aim::default()).map_err(|error| match error {
+        LowerError::Model(report) => report,
+        LowerError::Keys(keys) => CheckReport::one(whole(keys.to_string())),
+    })
+}
+
+/// Lower `graph` with its parameters for the family that will run the plan. What `precision` leaves open, and the forms of
+/// comparisons, are chosen by the family's prices for `aim`. The same arguments give the same plan on every machine.
+pub fn lower_for(
+    graph: &Graph,
+    params: &BTreeMap<String, FloatTensor>,
+    precision: &Precision,
+    target: &dyn Target,
+    aim: &Aim,
+) -> Result<Lowered, LowerError> {
     check(graph, params)?;
     let mut draft = Draft { graph: graph.clone(), given: params, made: BTreeMap::new(), notes: Vec::new() };
     rules::apply(&mut draft);
     let mut notes = std::mem::take(&mut draft.notes);
-    let formats = choose_formats(&draft, precision, target, &mut notes)?;
+    let formats = choose_formats(&draft, precision, target, aim, &mut notes)?;
     notes.push(formats.note());
     let (mut plan, parameters) = emitted(&draft, &formats, precision)?.finish();
     if formats.keep_ring {
         plan = rounds::joined(share::shared(plan));
     }
+    notes.extend(choose_forms(&mut plan, target, aim)?);
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
     admit(&plan, &graph.name, target).map_err(|refused| refused_at(&draft, refused))?;
     Ok(Lowered { plan, parameters, notes })
@@ -93,11 +120,12 @@ fn refused_at(draft: &Draft<'_>, refused: Refused) -> CheckReport {
 
 /// A few ring bits more than needed can save whole truncations and extensions (an average pool whose divisor then
 /// needs none, for example), or cost more bytes than they save. Where the user leaves the ring open, the
-/// candidate that is predicted to be fastest on a LAN is taken; the fewest bits on a tie.
+/// candidate that is predicted to be fastest, each with its forms of comparisons, is taken; the fewest bits on a tie.
 fn choose_formats(
     draft: &Draft<'_>,
     precision: &Precision,
     prices: &dyn Prices,
+    aim: &Aim,
     notes: &mut Vec<String>,
 ) -> Result<Formats, CheckReport> {
     const MOST_SPARE_BITS: u32 = 12;
@@ -109,8 +137,11 @@ fn choose_formats(
         return Ok(least);
     }
     let predicted = |formats: &Formats| -> Result<f64, CheckReport> {
-        let plan = emitted(draft, formats, precision)?.plan;
-        Ok(estimate(&plan, prices, &Rates::default(), &Network::LAN).seconds)
+        let mut plan = emitted(draft, formats, precision)?.plan;
+        // the cap is for what is chosen in the end
+        let uncapped = Aim { max_key_bytes: None, ..*aim };
+        let _ = choose_forms(&mut plan, prices, &uncapped);
+        Ok(estimate(&plan, prices, &prices.rates(), &aim.network).seconds)
     };
     let mut best = (predicted(&least)?, least);
     for spare in 1..=MOST_SPARE_BITS {

@@ -143,8 +143,13 @@ impl Prices for Rep3 {
             }
             Kind::State { .. } | Kind::Public => Cost::default(),
             Kind::Gate(gate) => {
-                let Moves { talk, macs, .. } = gate.price(&self.setting(), operation);
-                Cost { macs, wire_bytes: talk.most(), rounds: talk.rounds, ..Cost::default() }
+                let Moves { talk, macs, pieces } = gate.price(&self.setting(), operation);
+                let proved_bytes = match self.security {
+                    Security::Malicious => pieces.iter().map(|claims| claims.bytes).sum(),
+                    Security::SemiHonest => 0,
+                };
+                let (wire_bytes, rounds) = (talk.most(), talk.rounds);
+                Cost { macs, wire_bytes, rounds, proved_bytes, ..Cost::default() }
             }
         }
     }

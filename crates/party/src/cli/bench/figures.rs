@@ -25,8 +25,16 @@ pub struct Figures {
     /// Whether a run was a step of training.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub train: bool,
+    /// The emulated network.
     pub network: String,
+    /// The network that the plan was compiled for.
+    pub compiled_for: String,
+    /// How many comparisons have which form, where the plan states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparisons_by: Option<String>,
     pub runs: u32,
+    /// What an estimate says of `online_s`.
+    pub predicted_s: f64,
     /// Seconds from the client's request to its outputs in hand.
     pub wall_s: Spread,
     /// Seconds from shared inputs to shared outputs, of the slowest party, with all verification.
@@ -115,7 +123,11 @@ pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
         f.fraction,
         f.network
     ))?;
+    if let Some(forms) = &f.comparisons_by {
+        out.line(format_args!("  compares {forms}; for network {}", f.compiled_for))?;
+    }
     out.line(format_args!("  online   {}", s(&f.online_s)))?;
+    out.line(format_args!("  predicted {:.4} s", f.predicted_s))?;
     out.line(format_args!("  wall     {}", s(&f.wall_s)))?;
     if f.dealer.is_some() || f.stream.is_some() {
         out.line(format_args!("  offline  {}", s(&f.offline_s)))?;

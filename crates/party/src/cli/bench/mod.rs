@@ -1,7 +1,9 @@
 //! `privet bench`: a workload over real processes, five times, with the figures that decide.
 
+mod calibrate;
 mod cluster;
 mod figures;
+mod fit;
 mod kernel;
 mod stats;
 mod workload;
@@ -9,7 +11,8 @@ mod workload;
 use super::family::no_dealer;
 use super::{CliError, Family, Out, serve};
 use crate::config::{Bytes, named};
-use crate::progress;
+use crate::events::bars as progress;
+use crate::machine;
 use crate::report::{busiest, verification};
 use crate::session::client::{Client, ClientError};
 use crate::session::control::{KeyStream, Status};
@@ -18,9 +21,11 @@ use cluster::{Cluster, Setting};
 use figures::{Dealing, Figures, Layer, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
+use privet_plan::cost::{Aim, Network};
+use privet_plan::form::summary;
 use privet_plan::lower::RoundingMode;
 use privet_plan::program::ONLY_PLAN;
-use privet_plan::{FloatTensor, interpret_real};
+use privet_plan::{FloatTensor, Target, estimate, interpret_real};
 use stats::spread;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,10 +33,14 @@ use std::time::{Duration, Instant};
 use workload::{Choice, Workload};
 
 /// Options.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    #[arg(help = format!("One of {}", workload::names()))]
+    #[arg(help = format!("One of {}", workload::names()), default_value = "", hide_default_value = true)]
     workload: String,
+    /// Measure this machine's rates with short runs of every protocol, instead of a workload, and keep them for estimates
+    /// (some minutes; nothing else should run).
+    #[arg(long)]
+    calibrate: bool,
     #[command(flatten)]
     family: Family,
     /// Rows of a run.
@@ -53,9 +62,15 @@ pub struct Args {
     /// A step of training instead of a prediction; every run is the next step.
     #[arg(long)]
     train: bool,
-    /// Network between the parties: lan, wan, or rtt=60ms,bandwidth=293Mbit/s.
+    /// Network to emulate between the parties: lan (nothing added), wan, or rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: String,
+    /// Network that the plan is compiled for: lan, wan, or rtt=60ms,bandwidth=293Mbit/s; the emulated one when absent.
+    #[arg(long, value_name = "NETWORK")]
+    compile_for: Option<Network>,
+    /// Most key bytes that a run may use up at one party, for example "4 GB".
+    #[arg(long)]
+    max_key_bytes: Option<Bytes>,
     /// Counted runs, after one that is not.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
@@ -88,6 +103,40 @@ impl Args {
         let default = if self.train { RoundingMode::Stochastic } else { RoundingMode::Nearest };
         self.rounding.unwrap_or(default)
     }
+
+    /// The workload, for a family.
+    fn choice<'a>(&'a self, family: &'a dyn Target, aim: Aim) -> Choice<'a> {
+        Choice {
+            name: &self.workload,
+            batch: self.batch as usize,
+            bits: self.bits,
+            fraction: self.fraction,
+            weight_fraction: self.weight_fraction,
+            rounding: self.rounding(),
+            train: self.train,
+            family,
+            aim,
+        }
+    }
+
+    /// What the plan is compiled for.
+    fn aim(&self) -> Result<Aim, CliError> {
+        let network = match self.compile_for {
+            Some(network) => network,
+            None => emulated(&self.network)?,
+        };
+        Ok(Aim { network, max_key_bytes: self.max_key_bytes.map(|b| b.0) })
+    }
+}
+
+/// The network that is emulated; what is not limited is as in one place.
+fn emulated(text: &str) -> Result<Network, CliError> {
+    let profile = NetworkProfile::parse(text).map_err(|e| CliError::usage(e, "give another `--network`"))?;
+    if profile.is_unlimited() {
+        return Ok(Network::LAN);
+    }
+    let bandwidth = profile.bandwidth_bytes_per_s.unwrap_or(Network::LAN.bandwidth);
+    Ok(Network { rtt: profile.rtt_ms / 1e3, bandwidth })
 }
 
 /// What the runs gave: seconds of each counted one, and the last one's account.
@@ -107,21 +156,14 @@ struct Measured {
 
 /// Run the command.
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
+    if args.calibrate {
+        return calibrate::run(args, out);
+    }
     let family = args.family.forecast()?;
     if args.stream && !args.family.protocol.facts().has_dealer {
         return Err(no_dealer(args.family.protocol));
     }
-    let choice = Choice {
-        name: &args.workload,
-        batch: args.batch as usize,
-        bits: args.bits,
-        fraction: args.fraction,
-        weight_fraction: args.weight_fraction,
-        rounding: args.rounding(),
-        train: args.train,
-        family: &*family,
-    };
-    let work = workload::make(&choice)?;
+    let work = workload::make(&args.choice(&*family, args.aim()?))?;
     let kernels = kernels(args);
     let temporary;
     let dir = match &args.dir {
@@ -271,7 +313,10 @@ fn figures(
         rounding: args.rounding(),
         train: args.train,
         network: args.network.clone(),
+        compiled_for: args.aim()?.network.to_string(),
+        comparisons_by: summary(&work.plan),
         runs: args.runs,
+        predicted_s: predicted(args, work)?,
         wall_s: spread(&m.wall),
         online_s: spread(&m.online),
         offline_s: offline,
@@ -295,6 +340,17 @@ fn figures(
         kernels,
         layers: if args.layers { layers(work, &m.last.nodes()) } else { Vec::new() },
     })
+}
+
+/// What an estimate says of a run: all parties on this machine, over the emulated network.
+fn predicted(args: &Args, work: &Workload) -> Result<f64, CliError> {
+    let family = args.family.forecast()?;
+    let network = match emulated(&args.network)? {
+        Network::LAN => Network::LOCAL,
+        network => network,
+    };
+    let (rates, _) = machine::rates(&*family);
+    Ok(estimate(&work.plan, &*family, &rates.together(args.family.parties()?), &network).seconds)
 }
 
 /// The kernels that a workload is made of, where the family uses them alone.

@@ -1,10 +1,13 @@
 //! The workloads that `privet bench` knows, made into a plan and public random operands.
 
 use crate::cli::CliError;
+use privet_plan::cost::{Aim, TooManyKeys, choose_forms};
 use privet_plan::functions::{Build, Function, emit};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
-use privet_plan::lower::{DATA_OWNER, Lowered, MODEL_OWNER, Precision, RECEIVER, RoundingMode, lower};
+use privet_plan::lower::{
+    DATA_OWNER, LowerError, Lowered, MODEL_OWNER, Precision, RECEIVER, RoundingMode, lower_for,
+};
 use privet_plan::{FloatTensor, Graph, Target};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -87,6 +90,8 @@ pub struct Choice<'a> {
     pub train: bool,
     /// The family that a plan is made for.
     pub family: &'a dyn Target,
+    /// What it is made for.
+    pub aim: Aim,
 }
 
 /// Names for the help text.
@@ -103,19 +108,30 @@ pub fn names() -> String {
 /// Make a workload; operands are pseudorandom from a public seed, so that runs can be compared.
 pub fn make(choice: &Choice) -> Result<Workload, CliError> {
     let mut random = Seed::from_bytes(*b"public benchdata").derive(Domain::Public, 0).stream();
+    let mut work = made_of(choice, &mut random)?;
+    // of a network chosen already; the same again
+    choose_forms(&mut work.plan, choice.family, &choice.aim).map_err(too_many)?;
+    Ok(work)
+}
+
+fn too_many(e: TooManyKeys) -> CliError {
+    CliError::usage(e, "give a larger `--max-key-bytes`, or fewer rows")
+}
+
+fn made_of(choice: &Choice, random: &mut Prg) -> Result<Workload, CliError> {
     if choice.train {
-        return training(choice, &mut random);
+        return training(choice, random);
     }
     if let Some(n) = numbered(choice.name, "relu-") {
-        return Ok(relu(n, choice, &mut random));
+        return Ok(relu(n, choice, random));
     }
     if let Some(n) = numbered(choice.name, "matmul-") {
-        return Ok(matmul(n, choice, &mut random));
+        return Ok(matmul(n, choice, random));
     }
     if let Some((function, n)) = smooth_function(choice.name) {
-        return smooth(function, n, choice, &mut random);
+        return smooth(function, n, choice, random);
     }
-    network(choice, &mut random)
+    network(choice, random)
 }
 
 fn numbered(name: &str, prefix: &str) -> Option<usize> {
@@ -251,17 +267,51 @@ fn made(
                 };
                 inputs.insert(name.clone(), FloatTensor { shape, data });
             }
-            // whatever reads nothing has to come from here; all others are computed
-            op if node.inputs.is_empty() => {
-                let cause = format!("the benchmark has no value for the source {op:?}");
-                return Err(CliError::failed(cause, "report this as a bug"));
-            }
-            _ => {}
+            // Computed from others. Without a wildcard: a new source has a value above, or does not compile.
+            GraphOp::Positive
+            | GraphOp::Choose
+            | GraphOp::Reverse { .. }
+            | GraphOp::Dropout { .. }
+            | GraphOp::Conv2dInputGrad { .. }
+            | GraphOp::Conv2dWeightGrad { .. }
+            | GraphOp::MaxPool2dGrad { .. }
+            | GraphOp::AvgPool2dGrad { .. }
+            | GraphOp::Conv2d { .. }
+            | GraphOp::Linear
+            | GraphOp::MatMul
+            | GraphOp::BatchNorm { .. }
+            | GraphOp::Relu
+            | GraphOp::Clamp { .. }
+            | GraphOp::LeakyRelu { .. }
+            | GraphOp::MaxPool2d { .. }
+            | GraphOp::AvgPool2d { .. }
+            | GraphOp::AdaptiveAvgPool2d { .. }
+            | GraphOp::Mean { .. }
+            | GraphOp::Sum { .. }
+            | GraphOp::Add
+            | GraphOp::Sub
+            | GraphOp::Mul
+            | GraphOp::Neg
+            | GraphOp::AddScalar { .. }
+            | GraphOp::MulScalar { .. }
+            | GraphOp::Reshape
+            | GraphOp::Permute { .. }
+            | GraphOp::Slice { .. }
+            | GraphOp::Concat { .. }
+            | GraphOp::Pad { .. }
+            | GraphOp::Expand
+            | GraphOp::Argmax { .. }
+            | GraphOp::InRange { .. }
+            | GraphOp::Smooth { .. }
+            | GraphOp::Unsupported { .. } => {}
         }
     }
-    let lowered = lower(graph, &params, precision, choice.family);
-    let Lowered { plan, parameters, .. } = lowered.map_err(|e| {
-        CliError::failed(e, "choose other `--bits` and `--fraction`; 64 and 24 hold every workload")
+    let lowered = lower_for(graph, &params, precision, choice.family, &choice.aim);
+    let Lowered { plan, parameters, .. } = lowered.map_err(|e| match e {
+        LowerError::Keys(keys) => too_many(keys),
+        LowerError::Model(report) => {
+            CliError::failed(report, "choose other `--bits` and `--fraction`; 64 and 24 hold every workload")
+        }
     })?;
     Ok(Workload { plan, weights: parameters, states, publics, inputs })
 }

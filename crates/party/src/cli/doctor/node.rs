@@ -10,7 +10,7 @@ use crate::sys;
 use privet_net::Identity;
 use privet_net::certs::CertificateInfo;
 use privet_plan::Program;
-use privet_plan::cost::{Estimate, Network, Rates, estimate};
+use privet_plan::cost::{Estimate, Network, estimate};
 use privet_plan::program::NamedPlan;
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
     let family = patient.deployment.as_ref().map(|d| d.protocol.forecast(&d.chosen()));
     let both = patient.program.as_ref().zip(family);
     let estimate = both.and_then(|(program, f)| {
-        let of = |p: &NamedPlan| estimate(&p.plan, &*f, &Rates::default(), &Network::LAN);
+        let of = |p: &NamedPlan| estimate(&p.plan, &*f, &f.rates(), &Network::LAN);
         // The plan whose runs need most.
         program.plans.iter().map(of).max_by_key(|e| (e.total.key_bytes, e.memory_bytes))
     });

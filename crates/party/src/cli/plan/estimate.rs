@@ -1,8 +1,9 @@
 use super::{Choice, admitted, each, hash_text};
 use crate::cli::{CliError, Family, Out};
+use crate::machine;
 use crate::report::{bytes, count, seconds};
 use privet_plan::Plan;
-use privet_plan::cost::{Cost, Estimate, Network, Rates, estimate};
+use privet_plan::cost::{Alternative, Cost, Estimate, Network, estimate};
 use serde::Serialize;
 
 /// Options of `privet plan estimate`.
@@ -15,6 +16,9 @@ pub struct Args {
     /// The network of the layers' times: lan, wan, or for example rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: Network,
+    /// All parties on one machine like this one, as in a benchmark: they share its cores. Else each has its own.
+    #[arg(long)]
+    local: bool,
     /// JSON for machines.
     #[arg(long)]
     json: bool,
@@ -39,10 +43,18 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let family = args.family.forecast()?;
     let of = |plan: &Plan| {
         admitted(plan, &*family)?;
-        let on = |network| estimate(plan, &*family, &Rates::default(), network);
+        let (alone, rates_from) = machine::rates(&*family);
+        let rates = if args.local { alone.together(args.family.parties()?) } else { alone };
+        let on = |network| estimate(plan, &*family, &rates, network);
         let (lan_s, wan_s) = (on(&Network::LAN).seconds, on(&Network::WAN).seconds);
         let (name, hash) = (plan.name.clone(), hash_text(plan));
-        Ok(Listed { name, hash, estimate: on(&args.network), lan_s, wan_s })
+        Ok(Listed {
+            name,
+            hash,
+            estimate: on(&args.network).by(rates_from).with_alternatives(plan, &*family, &rates),
+            lan_s,
+            wan_s,
+        })
     };
     each(&args.choice, args.json, out, of, |listed, out| show(args, listed, out))
 }
@@ -100,6 +112,28 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
     out.line(format_args!("clients       {} a run", bytes(e.total.client_bytes)))?;
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;
+    show_alternatives(&e.alternatives, out)?;
+    out.line(format_args!("Times go by {}.", e.rates_from))?;
     out.line("Bytes, rounds and keys are exact for the plan; memory and time are predictions.")?;
     Ok(())
+}
+
+/// What other networks would choose; nothing where there is nothing to choose.
+fn show_alternatives(all: &[Alternative], out: &mut Out) -> Result<(), CliError> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    out.line(format_args!(
+        "\n{:<12}  {:>10} {:>7} {:>10} {:>10}  comparisons",
+        "compiled for", "keys", "rounds", "on lan", "on wan"
+    ))?;
+    for a in all {
+        let (keys, rounds, lan, wan) =
+            (bytes(a.key_bytes), count(a.rounds), seconds(a.lan_s), seconds(a.wan_s));
+        out.line(format_args!(
+            "{:<12}  {keys:>10} {rounds:>7} {lan:>10} {wan:>10}  {}",
+            a.compiled_for, a.comparisons
+        ))?;
+    }
+    out.line("")
 }

@@ -147,10 +147,3 @@ fn admitted(plan: &Plan, family: &dyn Forecast) -> Result<(), CliError> {
 pub(super) fn hash_text(plan: &Plan) -> String {
     hex(&plan.hash())
 }
-
-/// The name of an operation, as in the plan file.
-pub(super) fn op_name(op: &privet_plan::ir::Op) -> String {
-    // The tag of the serialised operation, so that the file and the listing cannot disagree.
-    let value = serde_json::to_value(op).unwrap_or_default();
-    value.get("kind").and_then(|k| k.as_str()).unwrap_or("?").to_string()
-}

@@ -1,6 +1,7 @@
-use super::{hash_text, op_name};
+use super::hash_text;
 use crate::cli::{CliError, Out};
 use crate::registry::forecasts;
+use privet_plan::form::{named, summary};
 use privet_plan::ir::{Op, Type};
 use privet_plan::{Plan, admit, ops};
 use serde::Serialize;
@@ -24,6 +25,9 @@ pub(super) struct Shown {
     outputs: Vec<Value>,
     layers: Vec<Layer>,
     operations: usize,
+    /// How many comparisons have which form, where the plan states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparisons: Option<String>,
     /// Families that must not run the plan, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
@@ -64,14 +68,14 @@ pub(super) fn of(plan: &Plan) -> Shown {
             Op::Weight { name, owner } => weights.push(value(name, owner)),
             Op::State { name, owner } => states.push(value(name, owner)),
             Op::Public { name, .. } => publics.push(name.clone()),
-            op @ (ops!(local) | ops!(gate)) => {
+            ops!(local) | ops!(gate) => {
                 if layers.last().is_none_or(|l| l.layer != node.layer) {
                     let (layer, shape) = (node.layer.clone(), Vec::new());
                     layers.push(Layer { layer, ops: Vec::new(), shape, bits: 0, frac: 0 });
                 }
                 let last = layers.len() - 1;
                 let layer = &mut layers[last];
-                layer.ops.push(op_name(op));
+                layer.ops.push(named(node));
                 (layer.shape, layer.bits, layer.frac) = (ty.shape.clone(), ty.bits, ty.frac);
             }
         }
@@ -92,6 +96,7 @@ pub(super) fn of(plan: &Plan) -> Shown {
             .collect(),
         layers,
         operations: plan.nodes.len(),
+        comparisons: summary(plan),
         refused: refused(plan),
     }
 }
@@ -124,6 +129,9 @@ pub(super) fn show(plan: &Shown, out: &mut Out) -> Result<(), CliError> {
     }
     for v in &plan.outputs {
         out.line(format_args!("output   {} to {}: {}", v.name, v.role, type_text(&v.ty)))?;
+    }
+    if let Some(forms) = &plan.comparisons {
+        out.line(format_args!("compares {forms}"))?;
     }
     for text in &plan.refused {
         out.line(format_args!("refused  {text}"))?;

@@ -1,32 +1,15 @@
-//! A batch of comparisons whose result bit is opened under a dealt mask.
+//! Comparisons from one tree each (`docs/fss.md`, "Comparison from one DPF"): one key reads out both predicates.
 
+use super::{Comparison, Predicate};
 use crate::keys::{KeyError, frame_elements};
 use crate::mutation;
-use crate::{Deal, Eval, EvalError, Secret, Wire};
+use crate::{Deal, Eval, EvalError, Wire};
 use privet_kernels::CompareShape;
 use privet_ring::BitVec;
 use zeroize::Zeroizing;
 
-/// Which read-out of the comparison key is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Predicate {
-    /// `1{x < alpha}`.
-    Less,
-    /// `1{x = alpha}`.
-    Equal,
-}
-
-/// Deal keys for thresholds `alpha` of `bits` bits and return the bits `m` that mask the results.
-///
-/// m is the XOR of one pseudorandom bit from each evaluator's seed: it costs no key byte, and each
-/// evaluator knows half of it only.
-pub(crate) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<Secret<BitVec>, KeyError> {
-    deal_keys(cx, wire, bits, alpha)?;
-    Ok(cx.bit_mask(wire, alpha.len()))
-}
-
 /// Deal keys for thresholds `alpha` of `bits` bits.
-pub(crate) fn deal_keys(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<(), KeyError> {
+pub(super) fn deal(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> Result<(), KeyError> {
     let (mut random, mut hashes) = (cx.secret(wire, 0), cx.public().hashes(wire));
     let chunk = frame_elements(CompareShape { bits, count: 1 }.key_bytes());
     let (mut key0, mut key1, mut blocks) = (Vec::new(), Vec::new(), Zeroizing::new(Vec::new()));
@@ -46,27 +29,11 @@ pub(crate) fn deal_keys(cx: &mut Deal, wire: Wire, bits: u32, alpha: &[u64]) -> 
     Ok(())
 }
 
-/// Walk the keys to the public points `x(i)` and open `c ^ m`.
-pub(crate) fn eval(
-    cx: &mut Eval,
-    wire: Wire,
-    what: &str,
-    bits: u32,
-    predicate: Predicate,
-    n: usize,
-    x: impl Fn(usize) -> u64,
-) -> Result<BitVec, EvalError> {
-    let mut share = walk(cx, wire, bits, predicate, n, x)?;
-    share.xor_assign(&cx.bit_mask_share(wire, n));
-    cx.open_masked_bits(what, share)
-}
-
 /// Walk the keys to the public points `x(i)`; gives this evaluator's XOR shares of the results.
-pub(crate) fn walk(
+pub(super) fn walk(
     cx: &mut Eval,
     wire: Wire,
-    bits: u32,
-    predicate: Predicate,
+    Comparison { bits, predicate }: Comparison,
     n: usize,
     x: impl Fn(usize) -> u64,
 ) -> Result<BitVec, EvalError> {

@@ -1,0 +1,156 @@
+//! `privet bench --calibrate`: rates of everything that parties do, from short runs of every family on this machine.
+//!
+//! A rate is what one of a thing takes in a run, with its part of memory, encryption and scheduling: a kernel alone says less.
+//! Each run does much of one thing, so that all together tell the rates apart.
+
+use super::fit::{Sample, fit};
+use super::{Args, measure, workload};
+use crate::cli::{CliError, Family, Out};
+use crate::events::bars as progress;
+use crate::registry::Protocol;
+use crate::{machine, sys};
+use privet_plan::Rates;
+use privet_plan::cost::{Aim, MACHINE_VERSION, Machine, Network, Units, estimate};
+use privet_plan::lower::RoundingMode;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::Instant;
+
+/// A run, and the network that its comparisons are chosen for: far apart they are trees, in one place chunks.
+struct Probe {
+    name: &'static str,
+    batch: u32,
+    bits: u32,
+    fraction: u32,
+    network: Network,
+}
+
+const fn probe(name: &'static str, batch: u32, bits: u32, fraction: u32, network: Network) -> Probe {
+    Probe { name, batch, bits, fraction, network }
+}
+
+const PROBES: &[Probe] = &[
+    probe("relu-100", 1, 64, 24, Network::LAN),
+    probe("relu-300000", 1, 64, 24, Network::LAN),
+    probe("relu-300000", 1, 64, 24, Network::WAN),
+    probe("relu-300000", 1, 32, 12, Network::LAN),
+    probe("matmul-768", 1, 64, 24, Network::LAN),
+    probe("matmul-768", 1, 32, 12, Network::LAN),
+    probe("gelu-30000", 1, 64, 24, Network::LAN),
+    probe("exp-30000", 1, 64, 24, Network::LAN),
+    probe("softmax-64", 300, 64, 24, Network::LAN),
+    probe("mlp", 128, 64, 24, Network::LAN),
+    probe("lenet", 1, 64, 24, Network::LAN),
+    probe("lenet", 64, 64, 24, Network::LAN),
+    probe("lenet", 64, 64, 24, Network::WAN),
+    probe("lenet", 64, 32, 12, Network::LAN),
+    probe("squeezenet", 1, 64, 24, Network::LAN),
+];
+
+/// Bytes of the file that tells the disk's rate.
+const DISK_BYTES: usize = 512 << 20;
+
+/// Measure, and keep the profile.
+pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
+    let disk = std::env::temp_dir();
+    let disk_bytes = disk_rate(args.dir.as_deref().unwrap_or(&disk)).map_err(|e| {
+        CliError::failed(format!("measuring the disk: {e}"), "give another folder with `--dir`")
+    })?;
+    let mut families = BTreeMap::new();
+    for protocol in Protocol::all() {
+        for &security in protocol.facts().withstands {
+            let family = Family::of(protocol, security);
+            let key = Machine::key(&*family.forecast()?);
+            families.insert(key, calibrated(args, &family)?);
+        }
+    }
+    let machine = Machine {
+        version: MACHINE_VERSION,
+        cpu: sys::cpu_name(),
+        cores: sys::cores(),
+        memory_bytes: sys::total_memory_bytes().unwrap_or(0) as f64,
+        disk_bytes,
+        families,
+    };
+    let path = machine::save(&machine).map_err(|e| {
+        CliError::failed(format!("keeping the profile: {e}"), "set XDG_CACHE_HOME to a folder of yours")
+    })?;
+    if args.json {
+        return out.json(&machine);
+    }
+    out.line(format_args!("{}, {} cores, disk {:.2} GB/s", machine.cpu, machine.cores, disk_bytes / 1e9))?;
+    for (family, seconds) in &machine.families {
+        out.line(format_args!("  {family}: seconds of one of each"))?;
+        let fields = serde_json::to_value(seconds).unwrap_or_default();
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            out.line(format_args!("    {name:<16} {:.3e}", value.as_f64().unwrap_or(f64::NAN)))?;
+        }
+    }
+    out.line(format_args!("kept as {}", path.display()))
+}
+
+/// The rates of one family.
+fn calibrated(args: &Args, family: &Family) -> Result<Units, CliError> {
+    let forecast = family.forecast()?;
+    let progress = progress::for_stderr(args.json);
+    progress.start(PROBES.len() as u64, &Machine::key(&*forecast));
+    // parties of a probe share this machine's cores; what is kept is of one that does not
+    let sharing = Rates { cores: sys::cores(), ..Rates::default() }.together(family.parties()?).sharing();
+    let mut samples = Vec::new();
+    for probe in PROBES {
+        let aim = Aim { network: probe.network, max_key_bytes: None };
+        let args = Args {
+            workload: probe.name.into(),
+            family: family.clone(),
+            batch: probe.batch,
+            bits: probe.bits,
+            fraction: probe.fraction,
+            rounding: Some(RoundingMode::Nearest),
+            network: "lan".into(),
+            json: true,
+            ..args.clone()
+        };
+        let work = workload::make(&args.choice(&*forecast, aim))?;
+        let dir = tempfile::tempdir_in(args.dir.clone().unwrap_or_else(std::env::temp_dir))
+            .map_err(|e| CliError::failed(e, "give `--dir`"))?;
+        let measured = measure(&args, &work, dir.path())?;
+        let did = estimate(&work.plan, &*forecast, &Rates::default(), &Network::LOCAL).work;
+        let alone = Units { rounds: 0.0, ..did }.to_array().map(|n| n * sharing);
+        let waits = Units { rounds: did.rounds, ..Units::default() };
+        // the fastest: whatever else the machine does makes a run longer, never shorter
+        let seconds = measured.online.iter().copied().fold(f64::INFINITY, f64::min);
+        samples.push(Sample { counts: Units::from_array(alone).and(waits).to_array(), seconds });
+        progress.advance(1);
+    }
+    progress.finish();
+    Ok(Units::from_array(fit(&samples, Rates::default().seconds.to_array())))
+}
+
+/// Bytes a second that a file in `dir` is read with, after the system was told to forget it.
+fn disk_rate(dir: &Path) -> std::io::Result<f64> {
+    let path = dir.join(format!("privet-calibrate-{}", std::process::id()));
+    let measured = write_and_read(&path);
+    std::fs::remove_file(&path)?;
+    measured
+}
+
+fn write_and_read(path: &Path) -> std::io::Result<f64> {
+    let mut block = vec![0x5a_u8; 4 << 20];
+    let mut file = File::create(path)?;
+    for _ in 0..DISK_BYTES / block.len() {
+        file.write_all(&block)?;
+    }
+    file.sync_all()?;
+    let mut file = File::open(path)?;
+    #[cfg(target_os = "linux")]
+    // SAFETY: it reads and writes no memory of this process, and the descriptor is open.
+    unsafe {
+        libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
+    }
+    let start = Instant::now();
+    while file.read(&mut block)? > 0 {}
+    Ok(DISK_BYTES as f64 / start.elapsed().as_secs_f64())
+}

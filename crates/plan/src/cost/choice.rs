@@ -1,0 +1,182 @@
+//! The form of every comparison, by prices: what a network makes fast, and how many key bytes a run may use up.
+
+use super::estimate::seconds;
+use super::{Cost, Estimate, Network, Operation, Prices, Rates, Units, estimate, known};
+use crate::form::{Form, summary};
+use crate::ir::Plan;
+use serde::Serialize;
+use thiserror::Error;
+
+/// What a plan is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Aim {
+    /// The network on which a run shall be fast.
+    pub network: Network,
+    /// Most key bytes that a run may use up at one party.
+    pub max_key_bytes: Option<u64>,
+}
+
+impl Default for Aim {
+    fn default() -> Self {
+        Aim { network: Network::LAN, max_key_bytes: None }
+    }
+}
+
+/// No choice of forms keeps to [`Aim::max_key_bytes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "a run uses up at least {least} bytes of keys, more than max_key_bytes = {most}; allow as many, or compile fewer rows"
+)]
+pub struct TooManyKeys {
+    /// The fewest key bytes of a run.
+    pub least: u64,
+    /// How many it may have.
+    pub most: u64,
+}
+
+/// One form of one comparison.
+#[derive(Clone, Copy)]
+struct Way {
+    form: Form,
+    keys: u64,
+    seconds: f64,
+}
+
+/// State the form of every comparison of which the family knows several: the fastest ones of which the keys are few enough.
+/// It goes by the family's shipped rates, so that a model gives the same plan everywhere. Gives what was chosen, in words; nothing where there was nothing to choose.
+pub fn choose_forms(plan: &mut Plan, prices: &dyn Prices, aim: &Aim) -> Result<Option<String>, TooManyKeys> {
+    let state = |plan: &mut Plan, chosen: &[Comparison]| {
+        chosen.iter().for_each(|c| plan.nodes[c.node].form = Some(c.ways[c.at].form));
+    };
+    let rates = prices.rates();
+    let mut chosen = comparisons(plan, prices, &rates, &aim.network);
+    state(plan, &chosen);
+    let from_disk = rates.for_keys(total(plan, prices).key_bytes);
+    if from_disk != rates {
+        chosen = comparisons(plan, prices, &from_disk, &aim.network);
+        state(plan, &chosen);
+    }
+    if let Some(most) = aim.max_key_bytes {
+        let total = total(plan, prices).key_bytes;
+        shrink(&mut chosen, total, most).map_err(|least| TooManyKeys { least, most })?;
+        state(plan, &chosen);
+    }
+    let cap = aim.max_key_bytes.map_or(String::new(), |most| format!(", at most {most} bytes of keys"));
+    let text = |forms| format!("comparisons: {forms}; network {}{cap}", aim.network);
+    Ok(if chosen.is_empty() { None } else { summary(plan).map(text) })
+}
+
+/// A node with several forms: from the fastest to the one with the fewest keys, each step dearer in time for a byte saved
+/// than the one before.
+struct Comparison {
+    node: usize,
+    ways: Vec<Way>,
+    at: usize,
+}
+
+fn comparisons(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Network) -> Vec<Comparison> {
+    let known = known(plan);
+    let of = |node: usize| {
+        let operation = Operation::of(plan, node, &known);
+        let way = |form: Form| {
+            let operation = Operation { form: Some(form), ..operation.clone() };
+            let cost = prices.operation(&operation);
+            let seconds = seconds(&cost, &Units::of(&operation, &cost), rates, network);
+            Way { form, keys: cost.key_bytes, seconds }
+        };
+        let ways = hull(prices.forms(&operation).into_iter().map(way).collect());
+        (!ways.is_empty()).then_some(Comparison { node, ways, at: 0 })
+    };
+    (0..plan.nodes.len()).filter(|&id| Form::applies(&plan.nodes[id].op)).filter_map(of).collect()
+}
+
+/// The lower hull of keys over seconds, fastest first: the ways that are best for some worth of a key byte.
+fn hull(mut ways: Vec<Way>) -> Vec<Way> {
+    ways.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(a.keys.cmp(&b.keys)));
+    let mut hull: Vec<Way> = Vec::new();
+    for way in ways {
+        if hull.last().is_some_and(|last| way.keys >= last.keys) {
+            continue;
+        }
+        while let [.., a, b] = hull[..]
+            && saved(&a, &b) <= saved(&a, &way)
+        {
+            hull.pop();
+        }
+        hull.push(way);
+    }
+    hull
+}
+
+/// Key bytes saved for a second more.
+fn saved(fast: &Way, small: &Way) -> f64 {
+    (fast.keys - small.keys) as f64 / (small.seconds - fast.seconds)
+}
+
+/// Take the steps that save most key bytes for a second until `total` is at most `most`. The error is the least possible.
+fn shrink(chosen: &mut [Comparison], mut total: u64, most: u64) -> Result<(), u64> {
+    let step =
+        |c: &Comparison, i: usize| (saved(&c.ways[i], &c.ways[i + 1]), c.ways[i].keys - c.ways[i + 1].keys);
+    let mut steps: Vec<(f64, u64, usize)> = Vec::new();
+    for (at, c) in chosen.iter().enumerate() {
+        steps.extend((0..c.ways.len() - 1).map(|i| step(c, i)).map(|(worth, keys)| (worth, keys, at)));
+    }
+    // stable: the steps of one comparison are taken in their order, since each is worth less than the one before
+    steps.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (_, keys, at) in steps {
+        if total <= most {
+            return Ok(());
+        }
+        chosen[at].at += 1;
+        total -= keys;
+    }
+    if total <= most { Ok(()) } else { Err(total) }
+}
+
+fn total(plan: &Plan, prices: &dyn Prices) -> Cost {
+    estimate(plan, prices, &Rates::default(), &Network::LAN).total
+}
+
+/// What a plan would cost if its comparisons had the forms that a network asks for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alternative {
+    /// `this plan`, or the network for which forms were chosen.
+    pub compiled_for: String,
+    /// The forms, in words.
+    pub comparisons: String,
+    /// Key bytes of a run, of the party with more.
+    pub key_bytes: u64,
+    /// Rounds of a run.
+    pub rounds: u64,
+    /// Predicted seconds of a run between machines in one place.
+    pub lan_s: f64,
+    /// The same between distant ones.
+    pub wan_s: f64,
+}
+
+/// The plan as it is, and with the forms that a LAN and a WAN ask for. Empty where the family has nothing to choose.
+pub fn alternatives(plan: &Plan, prices: &dyn Prices, rates: &Rates) -> Vec<Alternative> {
+    let of = |compiled_for: String, plan: &Plan| {
+        let on = |network| estimate(plan, prices, rates, network);
+        let (lan, wan): (Estimate, Estimate) = (on(&Network::LAN), on(&Network::WAN));
+        Alternative {
+            compiled_for,
+            comparisons: summary(plan).unwrap_or_else(|| "the protocol's own way".into()),
+            key_bytes: lan.total.key_bytes,
+            rounds: lan.total.rounds,
+            lan_s: lan.seconds,
+            wan_s: wan.seconds,
+        }
+    };
+    let mut all = vec![of("this plan".into(), plan)];
+    for network in [Network::LAN, Network::WAN] {
+        let mut other = plan.clone();
+        let aim = Aim { network, ..Aim::default() };
+        match choose_forms(&mut other, prices, &aim) {
+            Ok(Some(_)) => all.push(of(network.to_string(), &other)),
+            // nothing to choose, or a cap, which is not given
+            Ok(None) | Err(_) => return Vec::new(),
+        }
+    }
+    all
+}
