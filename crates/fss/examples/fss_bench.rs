@@ -3,6 +3,8 @@
 //! `cargo run --release -p privet-fss --example fss_bench [ELEMENTS] [WORD OF THE NAME]`; one thread; the other evaluator
 //! is a channel that answers zeros, so that nobody is waited for. The processor's time, fastest of five.
 //!
+//! `... --form 4,4` before all else: comparisons by chunks of 4 bits, 4 at a time, in all plans; else trees.
+//!
 //! `... --example fss_bench GRAPH.json`: milliseconds of a captured training step, by kind of operation; with `NODES` set in
 //! the environment, of every node that takes over 5 ms as well.
 
@@ -15,7 +17,7 @@ use privet_kernels::{Device, cpu};
 use privet_net::{Channel, Meter, NetError, Step};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Rounding, Type, Update};
 use privet_plan::lower::RoundingMode;
-use privet_plan::{Graph, Plan, Precision, lower};
+use privet_plan::{Form, Graph, Plan, Precision, lower};
 use privet_prg::{HashKeys, Seed, TreeHash};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -142,8 +144,9 @@ fn chain(n: usize, depth: usize) -> Plan {
 
 fn main() {
     let mut args = std::env::args().skip(1).peekable();
+    let form = args.next_if(|a| a == "--form").map(|_| form(&args.next().expect("W,F")));
     if let Some(path) = args.next_if(|a| a.ends_with(".json")) {
-        return step(&path);
+        return step(&path, form);
     }
     let n = args.next().map_or(1 << 20, |n| n.parse().expect("a number of elements"));
     let word = args.next().unwrap_or_default();
@@ -161,13 +164,15 @@ fn main() {
         unary("truncate 64 by 24 to 40, floor", truncate(Rounding::Floor), n, [64, 40], [48, 24]),
         unary("truncate 64 by 24 to 64, stochastic", truncate(Rounding::Stochastic), n, [64, 64], [48, 24]),
         unary("sign bit of 40 bits", Op::IsNegative, n, [40, 1], [24, 0]),
+        unary("relu, 64 bits", Op::Relu, n, [64, 64], [24, 24]),
         unary("relu, 40 bits", Op::Relu, n, [40, 40], [24, 24]),
         unary("dropout, 64 bits", Op::Dropout { stream: 0, keep: 1 << 31 }, n, [64, 64], [24, 24]),
         choose(n),
         states(n),
         chain(n, 8),
     ];
-    for plan in plans.into_iter().filter(|p| p.name.contains(&word)) {
+    for mut plan in plans.into_iter().filter(|p| p.name.contains(&word)) {
+        compare_by(&mut plan, form);
         let mut best = [f64::INFINITY; 2];
         let mut calls = 0.0;
         for _ in 0..REPEATS {
@@ -186,12 +191,26 @@ fn main() {
     }
 }
 
+/// `W,F`.
+fn form(text: &str) -> Form {
+    let (width, fan) = text.split_once(',').expect("W,F");
+    let form = Form::Chunks { width: width.parse().expect("bits"), fan: fan.parse().expect("a number") };
+    form.check().expect("a form");
+    form
+}
+
+/// All comparisons in this form.
+fn compare_by(plan: &mut Plan, form: Option<Form>) {
+    plan.nodes.iter_mut().filter(|node| Form::applies(&node.op)).for_each(|node| node.form = form);
+}
+
 /// A captured training step, by kind of operation.
-fn step(path: &str) {
+fn step(path: &str, form: Option<Form>) {
     let graph = Graph::from_json(&std::fs::read(path).expect("a readable file")).expect("a graph");
     let rounding = RoundingMode::Stochastic;
     let precision = Precision { keep_ring: true, rounding, ..Precision::default() };
-    let plan = lower(&graph, &BTreeMap::new(), &precision, &Fss).expect("a step of training").plan;
+    let mut plan = lower(&graph, &BTreeMap::new(), &precision, &Fss).expect("a step of training").plan;
+    compare_by(&mut plan, form);
     let mut kinds: BTreeMap<String, [f64; 4]> = BTreeMap::new();
     let (_, [dealer, evaluator], _) = measure(&plan, cpu(1).as_ref());
     for (v, node) in plan.nodes.iter().enumerate() {

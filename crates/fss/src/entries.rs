@@ -5,11 +5,6 @@ use crate::keys::{KeyError, frame_elements};
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 
-/// The evaluator (0 or 1) whose share of frame `i` is pseudorandom.
-fn expander(i: usize) -> usize {
-    i & 1
-}
-
 fn chunk(ring: Ring, entries: usize) -> usize {
     frame_elements(entries * ring.packed_bytes(8) / 8)
 }
@@ -30,7 +25,7 @@ pub(crate) fn deal(
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
         share.resize(entries * count, 0);
-        streams[expander(f)].fill(ring, &mut share);
+        streams[wire.expander(0, f)].fill(ring, &mut share);
         mutation::expanded("table-entries-in-clear", &mut share);
         for (i, share) in share.chunks_exact_mut(entries).enumerate() {
             fill(start + i, &mut words);
@@ -41,7 +36,7 @@ pub(crate) fn deal(
         frame.clear();
         pack(ring, &share, &mut frame);
         empty.clear();
-        cx.put(if expander(f) == 0 { [&mut empty, &mut frame] } else { [&mut frame, &mut empty] })?;
+        cx.put(if wire.expander(0, f) == 0 { [&mut empty, &mut frame] } else { [&mut frame, &mut empty] })?;
     }
     Ok(())
 }
@@ -60,7 +55,7 @@ pub(crate) fn eval(
     let mut share = Secret::new(Vec::new());
     for (f, start) in (0..n).step_by(chunk).enumerate() {
         let count = chunk.min(n - start);
-        if mutation::role(expander(f)) == cx.party.index() {
+        if mutation::role(wire.expander(0, f)) == cx.party.index() {
             share.resize(entries * count, 0);
             stream.fill(ring, &mut share);
             mutation::expanded("table-entries-in-clear", &mut share);

@@ -2,8 +2,8 @@
 //!
 //! A gate on a comparison bit takes two rounds: open the masked bit, then open the masked result. Masks come from seeds
 //! and cost nothing. Of a dealt word or plane one evaluator's share comes from a seed too; which one's alternates from key
-//! frame to key frame, from part to part and from node to node ([`crate::Wire::expander`]). Terms count for a node that
-//! begins with evaluator 0, `key_bytes` being evaluator 1's; at the end the larger of both goes first. All counts are for a
+//! frame to key frame, from part to part and from node to node ([`crate::Wire::expander`]). Terms count for an
+//! even node, which begins with evaluator 0; `key_bytes` are evaluator 1's. All counts are for a
 //! whole tensor, elements packed bit by bit.
 //!
 //! What a gate costs, it says itself ([`crate::gate::Gate::price`]), in the terms of this file.
@@ -172,8 +172,11 @@ impl Prices for Fss {
             Kind::Public => Cost::default(),
             Kind::Gate(gate) => {
                 let cost = gate.price(operation);
-                let [most, other] = [cost.key_bytes, cost.key_bytes_other];
-                Cost { key_bytes: most.max(other), key_bytes_other: most.min(other), ..cost }
+                let [first, other] = [cost.key_bytes, cost.key_bytes_other];
+                match operation.node.is_multiple_of(2) {
+                    true => cost,
+                    false => Cost { key_bytes: other, key_bytes_other: first, ..cost },
+                }
             }
         }
     }

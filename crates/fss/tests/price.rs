@@ -66,7 +66,7 @@ fn prices_of_chunks_by_hand() {
             form: Some(Form::Chunks { width, fan }),
             ..Operation::of_types(&Op::Relu, &[&x], &x)
         };
-        Fss.operation(&of)
+        Fss.operation(&of).larger_first()
     };
     let small = price(100, 4, 4);
     // 100 comparisons are two words a plane; tables and the lower level fall to one evaluator, all else to the other
@@ -88,7 +88,7 @@ fn forms_trade_bytes_for_rounds() {
     assert!(forms.len() > 3 && forms.contains(&Form::Tree), "{forms:?}");
     let price = |form: &Form| {
         let of = Operation { form: Some(*form), ..Operation::of_types(&Op::IsNegative, &[&x], &bit) };
-        Fss.operation(&of)
+        Fss.operation(&of).larger_first()
     };
     let [few, tree] = [price(&forms[0]), price(&Form::Tree)];
     assert!(20 * few.key_bytes < tree.key_bytes && few.rounds > tree.rounds, "{few:?} {tree:?}");

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::transcript;
+use common::{in_form, transcript};
+use privet_plan::Form;
 use privet_plan::ir::{Op, Plan, Rounding};
 use privet_plan::suite::{
     Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate, training_cases,
@@ -32,6 +33,7 @@ fn words_of(plan: &Plan, sent: &Sent) -> Words {
     let node = &plan.nodes[layer.strip_prefix("node").unwrap().parse::<usize>().unwrap()];
     let bits = match what {
         "sign bit" | "carry bit" | "equality bit" => return Words { ring: Ring::new(1), bitwise: true },
+        levels if levels.contains(", level ") => return Words { ring: Ring::new(1), bitwise: true },
         "larger" => plan.nodes[node.inputs[0]].ty.bits,
         _ => node.ty.bits,
     };
@@ -96,15 +98,28 @@ fn elements(plan: &Plan, sent: &Sent, words: usize) -> usize {
 fn padding(plan: &Plan, sent: &Sent) -> usize {
     let node = &plan.nodes[sent.step.name[4..].split(' ').next().unwrap().parse::<usize>().unwrap()];
     match node.op {
+        // Planes are opened whole.
+        _ if sent.step.name.contains(", level ") => 0,
         // Tournaments open as many bits as a level has pairs; the last byte is left out altogether.
         Op::MaxPool2d { .. } | Op::Argmax { .. } => 8.min(sent.bytes.len() * 8),
         _ => sent.bytes.len() * 8 - plan.nodes[node.inputs[0]].ty.len(),
     }
 }
 
+/// Every case, and those that compare once more by chunks in several levels.
+fn all_cases() -> Vec<Case> {
+    let all: Vec<Case> = cases().into_iter().chain(training_cases()).collect();
+    let chunked = |case: &Case| {
+        let plan = in_form(&case.plan, Form::Chunks { width: 2, fan: 3 })?;
+        Some(Case { name: format!("{}, by chunks", case.name), plan })
+    };
+    let others: Vec<Case> = all.iter().filter_map(chunked).collect();
+    all.into_iter().chain(others).collect()
+}
+
 #[test]
 fn openings_of_fixed_inputs_are_uniform() {
-    let all: Vec<Case> = cases().into_iter().chain(training_cases()).collect();
+    let all = all_cases();
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -140,7 +155,7 @@ fn no_mask_serves_two_wires_records_or_sessions() {
     let mut seen = HashSet::new();
     let mut messages = 0;
     let sessions = [Seed::random(), Seed::random()];
-    for case in cases().into_iter().chain(training_cases()) {
+    for case in all_cases() {
         let operands = constant(&case.plan, |_| 0);
         for session in &sessions {
             for _ in 0..2 {

@@ -4,11 +4,11 @@ mod common;
 
 use common::{RecordCoins, World, in_every_form};
 use privet_family::NodeStats;
-use privet_fss::{Fss, SessionMasks};
+use privet_fss::{Done, Fss, SessionMasks};
 use privet_plan::cost::{Cost, Operation, Prices, known};
-use privet_plan::interpret_step;
 use privet_plan::ir::Op;
 use privet_plan::suite::{Case, cases, training_cases};
+use privet_plan::{Network, Rates, estimate, interpret_step};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::Mesh;
@@ -34,6 +34,11 @@ fn check(case: &Case, seed: &Seed) {
         assert_eq!(found[name], value.data(), "{}: state `{name}` after the step", case.name);
     }
 
+    let total = estimate(&case.plan, &Fss, &Rates::default(), &Network::LAN).total;
+    let keys = |y: &Done| y.nodes.iter().map(|s| s.key_bytes).sum::<u64>();
+    let [most, other] = [keys(&y0).max(keys(&y1)), keys(&y0).min(keys(&y1))];
+    assert_eq!((total.key_bytes, total.key_bytes_other), (most, other), "{}: keys of a record", case.name);
+
     let rounds: u64 = y0.nodes.iter().map(|s| s.rounds).sum();
     assert_eq!(rounds, meter.total().rounds, "{}: rounds counted by the network", case.name);
     let counted: Vec<NodeStats> = y0.nodes.iter().zip(&y1.nodes).map(|(a, b)| a.larger(b)).collect();
@@ -54,7 +59,7 @@ fn declared_equals_counted(case: &Case, counted: &[NodeStats]) {
         if node.op.is_local() || matches!(node.op, Op::Input { .. } | Op::Weight { .. }) {
             continue;
         }
-        let mut declared = Fss.operation(&Operation::of(&case.plan, v, &known));
+        let mut declared = Fss.operation(&Operation::of(&case.plan, v, &known)).larger_first();
         declared.rounds += if first == Some(v) { run.rounds } else { 0 };
         let found = &counted[v];
         assert_eq!(

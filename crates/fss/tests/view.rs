@@ -7,9 +7,9 @@
 //! - *No affine relation.* With R rows of N uniform bits, the probability that any of the 2^(N+1) affine combinations of
 //!   columns is the same in all rows is below `2^(N + 1 - R)`; R is at least `N + 1 + SURE`. This finds known, missing and
 //!   repeated masks, in one bit or as the difference of ring elements (whose lowest bits add up).
-//! - *No correlation.* The parity of any one, two or three of some chosen bits is balanced: each of P parities is off by
-//!   more than `t R / 2` with probability at most `2 exp(-R t^2 / 2)` (Hoeffding), and t is chosen so that all of them
-//!   together stay below `2^-SURE`. A product of two bits (correlation 1/2) is far beyond t.
+//! - *No correlation.* Every bit is balanced, and so is the parity of any two or three of some chosen ones: each of P
+//!   parities is off by more than `t R / 2` with probability at most `2 exp(-R t^2 / 2)` (Hoeffding), and t is chosen so
+//!   that all of them together stay below `2^-SURE`. A product of two bits (correlation 1/2) is far beyond t.
 //!
 //! `SURE` is 60 and there are fewer than 2^8 tests: a false alarm has probability below 2^-52.
 
@@ -221,7 +221,9 @@ fn found(plan: &Plan, operands: &[Operands; 2], b: usize) -> Result<(), String> 
     if let Some(c) = columns.dependent(rows, &views[0].padding) {
         return Err(format!("{} follows from what is seen before it", name(c)));
     }
-    let parities = subsets(&probes(&views[0].probes));
+    let mut parities = subsets(&probes(&views[0].probes));
+    // and every bit by itself: what is 1 more often than not, or less, need not follow from anything
+    parities.extend((0..columns.0.len()).filter(|c| !views[0].padding.contains(c)).map(|c| vec![c]));
     let sure = ((2 * parities.len()) as f64).ln() + SURE as f64 * 2f64.ln();
     let most = (2.0 * sure / rows as f64).sqrt();
     assert!(most < 0.42, "too few rows to find a correlation of 1/2");

@@ -118,11 +118,14 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
     out.work = out.work.and(work);
     out.seconds += seconds(&out.whole_run, &work, &rates, network);
     out.offline_seconds = offline_seconds(&out.total.offline, &rates, network);
+    // only now: sums are of the same party
+    let costs = out.nodes.iter_mut().map(|n| &mut n.cost).chain(out.layers.iter_mut().map(|l| &mut l.cost));
+    costs.chain([&mut out.total]).for_each(|cost| *cost = cost.larger_first());
     out
 }
 
 /// The price of a node; nothing where it is local.
-fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: &dyn Prices) -> Cost {
+pub(super) fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: &dyn Prices) -> Cost {
     match plan.nodes[id].op.is_local() {
         true => Cost::default(),
         false => prices.operation(&Operation::of(plan, id, known)),
@@ -185,7 +188,7 @@ fn memory(plan: &Plan, prices: &dyn Prices) -> u64 {
             continue;
         }
         alive += bytes;
-        let keys = price(plan, id, &known, prices).key_bytes;
+        let keys = price(plan, id, &known, prices).larger_first().key_bytes;
         peak = peak.max(alive + keys);
         let mut operands = node.inputs.clone();
         operands.sort_unstable();

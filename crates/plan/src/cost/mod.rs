@@ -33,9 +33,10 @@ pub struct Cost {
     pub comparisons: u64,
     /// AES calls of the online phase, one party.
     pub aes: u64,
-    /// Bytes of what is stored before a run and used up by it (keys, correlations), of the party with more of them.
+    /// Bytes of what is stored before a run and used up by it (keys, correlations), of one party: the same one in all
+    /// operations of a plan, so that sums are exact. Estimates have the party with more of them here.
     pub key_bytes: u64,
-    /// The same of the party with fewer.
+    /// The same of the party with the fewest, or of the other one of two.
     pub key_bytes_other: u64,
     /// Bytes that one party sends to the others, all of them together, in the run itself.
     pub wire_bytes: u64,
@@ -91,6 +92,14 @@ impl AddAssign for Cost {
         self.rounds += other.rounds;
         self.proved_bytes += other.proved_bytes;
         self.offline += other.offline;
+    }
+}
+
+impl Cost {
+    /// The same, the party with more key bytes first.
+    pub fn larger_first(self) -> Cost {
+        let (key_bytes, other) = (self.key_bytes, self.key_bytes_other);
+        Cost { key_bytes: key_bytes.max(other), key_bytes_other: key_bytes.min(other), ..self }
     }
 }
 

@@ -62,6 +62,8 @@ pub struct Operation<'a> {
     pub result: &'a Type,
     /// How it compares, where the plan says so.
     pub form: Option<Form>,
+    /// Its node in the plan; 0 outside of one. A family may treat nodes in turn, so that its parties have equal parts.
+    pub node: ValueId,
 }
 
 impl<'a> Operation<'a> {
@@ -74,13 +76,14 @@ impl<'a> Operation<'a> {
             operands: node.inputs.iter().map(operand).collect(),
             result: &node.ty,
             form: node.form,
+            node: id,
         }
     }
 
     /// On operands of these types that nobody knows.
     pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
         let operands = operands.iter().map(|&ty| Operand { ty, known: Known::Nobody }).collect();
-        Operation { op, operands, result, form: None }
+        Operation { op, operands, result, form: None, node: 0 }
     }
 
     /// Elements of the result.
