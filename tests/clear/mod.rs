@@ -11,11 +11,11 @@ mod registered;
 pub(crate) use registered::REGISTERED;
 
 use super::{Encoded, Family, Given, Held, Outside, Ran, ResultError};
+use crate::events::{Event, Events, Name, Reason, Why, reason};
 use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
 use crate::session::order::Preparation;
 use crate::session::owner::{OwnerError, Piece, Shared, granted, states as states_of};
-use crate::session::party::Log;
 use crate::session::peers::Others;
 use crate::store::format::{FormatError, RecordId};
 use crate::store::{ClaimedRecord, SessionId, Store, StoreError};
@@ -52,6 +52,26 @@ enum ClearError {
     NoShare(String),
 }
 
+impl Why for ClearError {
+    fn why(&self) -> Reason {
+        match self {
+            ClearError::Store(e) => e.why(),
+            ClearError::Protocol(_) => reason!("clear.protocol", "another party sent what nobody can read"),
+            ClearError::Record(_) => reason!("clear.record", "a record cannot be read: prepare more"),
+            ClearError::NoRecords => {
+                reason!("clear.no_records", "no records are left for another run: prepare more")
+            }
+            ClearError::Plainly => reason!("clear.plainly", "clear has neither a dealer nor a stream"),
+            ClearError::OtherSet => {
+                reason!("clear.other_set", "the parties hold records that were not made together")
+            }
+            ClearError::NoShare(name) => {
+                reason!("clear.no_share", "this party has no share of `{name}`", name = Name::of(name))
+            }
+        }
+    }
+}
+
 impl From<ClearError> for JobError {
     fn from(e: ClearError) -> JobError {
         JobError::Family(Box::new(e))
@@ -85,13 +105,13 @@ pub(in crate::session) struct Clear {
     begun: Option<Id>,
     open: Option<Open>,
     claimed: Option<ClaimedRecord>,
-    log: Log,
+    events: Events,
 }
 
 impl Clear {
-    fn new(me: u8, parties: usize, plan: Arc<Plan>, store: Store, log: Log) -> Clear {
+    fn new(me: u8, parties: usize, plan: Arc<Plan>, store: Store, events: Events) -> Clear {
         let plan_hash = plan.hash();
-        Clear { me, parties, plan, plan_hash, store, begun: None, open: None, claimed: None, log }
+        Clear { me, parties, plan, plan_hash, store, begun: None, open: None, claimed: None, events }
     }
 
     fn session(&self, session: Id) -> SessionId {
@@ -128,7 +148,7 @@ impl Family for Clear {
         self.claimed = None;
         let Some(over) = self.open.take().map(|open| open.id).or(self.begun.take()) else { return };
         if let Err(e) = self.store.drop_session(&over.0) {
-            (self.log)(&format!("the records of an ended session could not be removed: {e}"));
+            self.events.emit(Event::KeysLeftBehind { reason: e.why() });
         }
     }
 
@@ -274,7 +294,7 @@ impl Family for Clear {
         }
         let rings = self.plan.outputs.iter().map(|o| Ring::new(self.plan.nodes[o.value].ty.bits));
         Ok(Ran {
-            online_s: start.elapsed().as_secs_f64(),
+            online: start.elapsed(),
             nodes,
             checks: NodeStats::default(),
             openings: Vec::new(),

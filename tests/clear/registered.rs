@@ -2,9 +2,10 @@
 
 use super::facts::{FACTS, Prices};
 use super::{Clear, ClearOutside};
+use crate::events::Events;
 use crate::registry::Registered;
 use crate::session::links::Links;
-use crate::session::party::{Log, ServeError, serve_family, served};
+use crate::session::party::{ServeError, serve_family, served};
 use crate::store::Store;
 use privet_kernels::Device;
 use privet_plan::Program;
@@ -25,14 +26,14 @@ fn serve(
     links: Arc<Links>,
     program: Arc<Program>,
     _: Arc<dyn Device>,
-    log: Log,
+    events: Events,
 ) -> Result<(), ServeError> {
     let (bare, parties) = (program.bare().is_some(), links.config.deployment.parties.len());
     let family = |name: &str, plan| {
         let dir = &links.config.node.store;
         let store = Store::open(&if bare { dir.clone() } else { dir.join(name) })?;
-        Ok(Clear::new(me, parties, plan, store, log.clone()))
+        Ok(Clear::new(me, parties, plan, store, events.clone()))
     };
     let plans = served(&program, family)?;
-    serve_family(me, links, program, plans, log)
+    serve_family(me, links, program, plans, events)
 }

@@ -116,7 +116,7 @@ pub(crate) fn gate(of: &Operation<'_>, what: Comparison, words: u64) -> Cost {
 
 /// `elements` times max(x, y) = y + relu(x - y) in k bits.
 pub(crate) fn max(form: Option<Form>, elements: u64, k: u32) -> Cost {
-    sum([comparison(form, sign_of(k), elements), opened(elements, 3, k)])
+    sum([comparison(form, sign_of(k), elements), opened(elements, 2, k)])
 }
 
 /// A bilinear operation on masked values: one correction word an output element, one opening.

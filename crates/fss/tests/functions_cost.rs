@@ -8,7 +8,7 @@ use privet_plan::{Network, Rates, estimate};
 const DOCUMENT: &str = include_str!("../../../docs/functions.md");
 const ELEMENTS: usize = 4096;
 
-/// One row of the table: comparisons, products and key bytes an element, rounds.
+/// One row of the table: comparisons, products and key bytes an element (of an evaluator on average), rounds.
 fn row(name: &str, function: Function, shape: &[usize], bits: u32) -> String {
     let mut plan = Plan {
         version: PLAN_VERSION,
@@ -30,7 +30,7 @@ fn row(name: &str, function: Function, shape: &[usize], bits: u32) -> String {
     let (mut comparisons, mut keys, mut rounds) = (0, 0, 0);
     for node in layer {
         comparisons += node.cost.comparisons;
-        keys += node.cost.key_bytes;
+        keys += (node.cost.key_bytes + node.cost.key_bytes_other) / 2;
         rounds += node.cost.rounds;
     }
     let products: usize =

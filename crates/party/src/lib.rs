@@ -2,8 +2,8 @@
 
 pub mod cli;
 pub mod config;
+pub mod events;
 pub mod machine;
-pub mod progress;
 pub mod registry;
 pub mod report;
 pub mod session;

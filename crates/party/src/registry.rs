@@ -1,11 +1,12 @@
 //! The one place where the name of a protocol family becomes code. A family is one line of [`FAMILIES`]; what the line
 //! names, [`Registered`], is the family's own, in its room `session/family/NAME`.
 
+use crate::events::Events;
 #[cfg(feature = "clear")]
 use crate::session::family::clear;
 use crate::session::family::{Outside, fss, rep3};
 use crate::session::links::Links;
-use crate::session::party::{Log, ServeError};
+use crate::session::party::ServeError;
 use crate::store::StoreError;
 use privet_family::{Chosen, Facts, Forecast, NodeStats};
 use privet_kernels::Device;
@@ -47,11 +48,12 @@ pub struct Registered {
     pub(crate) compares_by_kernel: bool,
 }
 
-/// A party's service: its number, its connections, what it serves, on what device, and where it says what happens.
-pub(crate) type ServeParty = fn(u8, Arc<Links>, Arc<Program>, Arc<dyn Device>, Log) -> Result<(), ServeError>;
+/// A party's service: its number, its connections, what it serves, on what device, and where its events go.
+pub(crate) type ServeParty =
+    fn(u8, Arc<Links>, Arc<Program>, Arc<dyn Device>, Events) -> Result<(), ServeError>;
 
 /// The dealer's service, likewise.
-pub(crate) type ServeDealer = fn(Links, &Program, Arc<dyn Device>, Log) -> Result<(), NetError>;
+pub(crate) type ServeDealer = fn(Links, &Program, Arc<dyn Device>, Events) -> Result<(), NetError>;
 
 /// A dealer's session for a plan, on a device.
 pub(crate) type NewDeal = fn(Arc<Plan>, Arc<dyn Device>) -> Box<dyn DealToFiles>;

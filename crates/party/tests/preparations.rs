@@ -4,20 +4,16 @@
 mod nodes;
 
 use nodes::{FSS, Nodes, PARTIES, REP3, named, numbers, small, truth};
-use privet_net::{NetworkProfile, TcpChannel};
-use privet_party::config::Loaded;
-use privet_party::session::client::{Client, ClientError, Prepared};
+use privet_net::TcpChannel;
+use privet_party::session::client::{ClientError, Prepared};
 use privet_party::session::control::{Preparing, Talk, hear};
 use privet_party::session::family::fss::messages::DealRequest;
-use privet_party::session::links::Links;
 use privet_party::tensors::Tensors;
-use privet_plan::Program;
 use privet_plan::program::ONLY_PLAN;
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::fs;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -48,21 +44,10 @@ fn patient() -> Nodes {
     nodes
 }
 
-fn links(nodes: &Nodes, who: &str) -> (Links, Program) {
-    let config = Loaded::load(&nodes.path(who).join("node.toml")).unwrap();
-    let program = Program::from_json(&fs::read(&config.deployment.plan).unwrap()).unwrap();
-    (Links::new(config, &program, NetworkProfile::LAN).unwrap(), program)
-}
-
-fn client(nodes: &Nodes) -> Client {
-    let (links, program) = links(nodes, "client");
-    Client::new(links, Arc::new(program))
-}
-
 /// A run with the interpreter's result. On a thread of its own, so that one that hangs fails the test.
 #[track_caller]
 fn runs_right(nodes: &Nodes, salt: usize) {
-    let mut client = client(nodes);
+    let mut client = nodes.client("client");
     let (done, result) = channel();
     let inputs = named("x", numbers(&[2, 3], salt));
     let given = inputs.clone();
@@ -77,7 +62,7 @@ type Answer = Receiver<Result<Prepared, ClientError>>;
 
 /// Ask for keys, in the background.
 fn prepare(nodes: &Nodes, runs: u64, checks: u64) -> Answer {
-    let mut client = client(nodes);
+    let mut client = nodes.client("client");
     let (done, result) = channel();
     std::thread::spawn(move || done.send(client.prepare(ONLY_PLAN, runs, checks)));
     result
@@ -90,7 +75,7 @@ fn answered(answer: &Answer) -> Result<Prepared, ClientError> {
 
 /// Both parties' preparations, once `so` holds of both.
 fn until(nodes: &Nodes, what: &str, so: impl Fn(&Option<Preparing>) -> bool) -> Vec<Option<Preparing>> {
-    let mut client = client(nodes);
+    let mut client = nodes.client("client");
     for _ in 0..6000 {
         let all: Vec<_> =
             client.status().unwrap().into_iter().map(|s| s.plans[ONLY_PLAN].preparing.clone()).collect();
@@ -117,7 +102,7 @@ fn half_records(nodes: &Nodes, party: &str) -> u64 {
 
 /// A dealer that is alive, takes every request, and says nothing; for so many requests.
 fn silent_dealer(nodes: &Nodes, requests: usize) -> Receiver<Vec<TcpChannel>> {
-    let (links, _) = links(nodes, "dealer");
+    let (links, _) = nodes.links("dealer");
     let listener = links.listen().unwrap();
     let (sender, all) = channel();
     std::thread::spawn(move || {
@@ -137,14 +122,14 @@ fn a_live_silent_dealer_stops_no_run_and_is_named_in_time() {
     for (checks, stream) in [(0, false), (2, false), (0, true)] {
         let mut nodes = deployed(&[("step = 300", "step = 6")]);
         nodes.start_all();
-        client(&nodes).prepare(ONLY_PLAN, 3, 0).unwrap();
+        nodes.client("client").prepare(ONLY_PLAN, 3, 0).unwrap();
         runs_right(&nodes, 1);
         nodes.kill("dealer");
         let held = silent_dealer(&nodes, 2);
         let answer = match stream {
             false => prepare(&nodes, 4, checks),
             true => {
-                let (mut client, (done, result)) = (client(&nodes), channel());
+                let (mut client, (done, result)) = (nodes.client("client"), channel());
                 std::thread::spawn(move || done.send(client.prepare_stream(ONLY_PLAN, 4)));
                 result
             }
@@ -164,7 +149,7 @@ fn a_live_silent_dealer_stops_no_run_and_is_named_in_time() {
 #[test]
 fn runs_go_on_while_keys_come_and_the_status_shows_how_many() {
     let nodes = patient();
-    let first = client(&nodes).prepare(ONLY_PLAN, 3, 0).unwrap();
+    let first = nodes.client("client").prepare(ONLY_PLAN, 3, 0).unwrap();
     runs_right(&nodes, 1);
     let answer = prepare(&nodes, 3000, 0);
     until(&nodes, "records", |p| p.as_ref().is_some_and(|p| p.came > 10));
@@ -182,7 +167,7 @@ fn runs_go_on_while_keys_come_and_the_status_shows_how_many() {
         prepared.received_bytes > prepared.key_bytes && prepared.sent_bytes > 0 && prepared.rounds > 3000
     );
     until(&nodes, "the end", Option::is_none);
-    assert_eq!(client(&nodes).status().unwrap()[0].plans[ONLY_PLAN].runs_left, Some(2996));
+    assert_eq!(nodes.client("client").status().unwrap()[0].plans[ONLY_PLAN].runs_left, Some(2996));
     nodes.used_once();
     nodes.nothing_secret_was_said(&[&weights()]);
 }
@@ -198,7 +183,9 @@ fn a_party_without_room_tells_the_other_and_the_client_why() {
         assert!(error.contains("disk_budget"), "{error}");
         for party in PARTIES {
             nodes.until(&format!("{party}'s log"), |n| {
-                n.log(party).lines().any(|l| l.starts_with("a request failed") && l.contains("disk_budget"))
+                n.told(party, "job_failed")
+                    .iter()
+                    .any(|e| e["message"].as_str().unwrap().contains("disk_budget"))
             });
         }
         let log = nodes.log("party0");
@@ -225,7 +212,7 @@ fn a_second_preparation_of_a_plan_waits_its_turn() {
     assert!(both.iter().all(|b| answered(b).unwrap().key_bytes > 0));
     for party in PARTIES {
         assert_eq!(nodes.records(party).len(), 5, "{party}");
-        let begun = nodes.log(party).lines().filter(|l| l.starts_with("preparing ")).count();
+        let begun = nodes.told(party, "preparation_began").len();
         assert_eq!(begun, 2, "{party}");
     }
     (0..5).for_each(|salt| runs_right(&nodes, salt));

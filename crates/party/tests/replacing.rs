@@ -6,8 +6,8 @@ mod nodes;
 use nodes::{FSS, Nodes, PARTIES, named, numbers, small, truth};
 use privet_fss::keys::{KeyError, KeySink};
 use privet_net::tcp::Listener;
-use privet_net::{Channel, NetworkProfile, TcpChannel};
-use privet_party::config::{Loaded, Place};
+use privet_net::{Channel, TcpChannel};
+use privet_party::config::Place;
 use privet_party::session::client::Client;
 use privet_party::session::control::{Id, Talk, hear, say};
 use privet_party::session::family::fss::deal::DealerSession;
@@ -17,7 +17,6 @@ use privet_party::session::links::Links;
 use privet_party::store::SessionId;
 use privet_party::store::format::{Header, RecordWriter};
 use privet_party::tensors::Tensors;
-use privet_plan::Program;
 use privet_plan::program::ONLY_PLAN;
 use privet_prg::Seed;
 use std::collections::BTreeMap;
@@ -37,17 +36,6 @@ fn parties(deployment: &str) -> Nodes {
     fs::write(&file, format!("{}{deployment}", fs::read_to_string(&file).unwrap())).unwrap();
     PARTIES.iter().for_each(|party| nodes.start(party));
     nodes
-}
-
-fn links(nodes: &Nodes, who: &str) -> (Links, Program) {
-    let config = Loaded::load(&nodes.path(who).join("node.toml")).unwrap();
-    let program = Program::from_json(&fs::read(&config.deployment.plan).unwrap()).unwrap();
-    (Links::new(config, &program, NetworkProfile::LAN).unwrap(), program)
-}
-
-fn client(nodes: &Nodes) -> Client {
-    let (links, program) = links(nodes, "client");
-    Client::new(links, Arc::new(program))
 }
 
 #[track_caller]
@@ -96,7 +84,7 @@ struct Cheat {
 
 impl Cheat {
     fn new(nodes: &Nodes) -> Cheat {
-        let (links, _) = links(nodes, "dealer");
+        let (links, _) = nodes.links("dealer");
         let listener = links.listen().unwrap();
         Cheat { links, listener }
     }
@@ -192,7 +180,7 @@ fn refused(
 #[test]
 fn keys_that_were_checked_are_never_replaced_or_mixed_with_others() {
     let mut nodes = parties("");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     nodes.start("dealer");
     client.prepare(ONLY_PLAN, 3, 1).unwrap();
     nodes.kill("dealer");
@@ -226,7 +214,7 @@ fn keys_that_were_checked_are_never_replaced_or_mixed_with_others() {
 #[test]
 fn further_records_have_numbers_that_no_party_has_seen() {
     let nodes = parties("");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     let honest = dealt();
     let session = Id(honest.session);
     let give = |indices: &[u64]| {
@@ -275,7 +263,7 @@ fn further_records_have_numbers_that_no_party_has_seen() {
 #[test]
 fn a_deployment_that_demands_checks_gets_no_unchecked_keys() {
     let mut nodes = parties("\n[fss]\nmin_checks = 2\n");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     let says = |error: Option<String>, words: &[&str]| {
         let error = error.expect("the keys were accepted");
         assert!(words.iter().all(|w| error.contains(w)), "{words:?}: {error}");
@@ -305,7 +293,7 @@ fn a_deployment_that_demands_checks_gets_no_unchecked_keys() {
 #[test]
 fn records_that_were_not_dealt_together_are_found_before_the_parties_compute() {
     let nodes = parties("");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     let deals = [dealt(), dealt()];
     // Two deals under one name: first as they are, then with the hash keys and sets of one.
     let cheat = Cheat::new(&nodes);

@@ -234,9 +234,11 @@ fn used_truncated_and_swapped_key_files_are_refused() {
     nodes.run(&[], &inputs(4)).says(&["another party (found 0, wanted 1)", "put back the right file"]);
     cut(&files[0][5], 300);
     nodes.run(&[], &inputs(4)).says(&["/5: the key record is truncated (300 bytes)", "deal new keys"]);
-    // Where the file is, that party's own log says, and nobody else is told.
-    let place = files[0][5].display().to_string();
+    // Which file it is, that party's own log says, and nobody else is told; where the store is, nobody.
+    let session = files[0][5].parent().unwrap().file_name().unwrap().to_str().unwrap();
+    let place = format!("{session}/5.keys is truncated (300 bytes)");
     assert!(nodes.log("party0").contains(&place) && !nodes.log("party1").contains("5.keys"));
+    assert!(!nodes.log("party0").contains(&nodes.path("party0").display().to_string()));
     fs::remove_file(&files[1][6]).unwrap();
     // Where one party has none at all, it is passed over, and used up at the other.
     works(&nodes, &[], 5);

@@ -39,6 +39,7 @@ fn results_are_the_interpreters() {
         works(&nodes, &[], 3);
         works(&nodes, &[], 4);
         for party in family.parties {
+            nodes.until("three runs in its log", |n| n.runs(party).len() >= 3);
             assert_eq!(nodes.runs(party).len(), 3, "{}", nodes.log(party));
         }
         nodes.nothing_secret_was_said(&[&weights(), &inputs(2), &inputs(3), &inputs(4)]);

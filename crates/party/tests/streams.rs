@@ -5,21 +5,16 @@ mod nodes;
 
 use nodes::learning::{School, batch, first_states, rate};
 use nodes::{FSS, Family, Nodes, PARTIES, REP3, cut, named, numbers, small, truth};
-use privet_net::NetworkProfile;
-use privet_party::config::Loaded;
 use privet_party::session::client::{Client, ClientError, Publics};
 use privet_party::session::control::KeyStream;
-use privet_party::session::links::Links;
 use privet_party::store::hex;
 use privet_party::tensors::Tensors;
-use privet_plan::Program;
 use privet_plan::program::ONLY_PLAN;
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -37,13 +32,6 @@ fn started(settings: &str) -> Nodes {
     nodes.set(settings);
     nodes.start_all();
     nodes
-}
-
-fn client(nodes: &Nodes) -> Client {
-    let config = Loaded::load(&nodes.path("client").join("node.toml")).unwrap();
-    let program = Program::from_json(&fs::read(&config.deployment.plan).unwrap()).unwrap();
-    let links = Links::new(config, &program, NetworkProfile::LAN).unwrap();
-    Client::new(links, Arc::new(program))
 }
 
 /// A run with the interpreter's result, or why not.
@@ -98,7 +86,7 @@ fn rss_kb(pid: u32) -> u64 {
 fn two_hundred_runs_leave_nothing_behind_on_disk_or_in_memory() {
     for settings in ["memory_budget = 0", ""] {
         let nodes = started(settings);
-        let mut client = client(&nodes);
+        let mut client = nodes.client("client");
         client.prepare_stream(ONLY_PLAN, 200).unwrap();
         let mut early = [0; 2];
         for i in 0..200 {
@@ -129,7 +117,7 @@ fn two_hundred_runs_leave_nothing_behind_on_disk_or_in_memory() {
 #[test]
 fn no_more_is_ahead_than_was_set_and_a_run_makes_room_for_one() {
     let nodes = started("ahead = 3\nmemory_budget = 0");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     client.prepare_stream(ONLY_PLAN, 7).unwrap();
     for used in 0..3 {
         until(&mut client, "three records", |s| s.unused == 3);
@@ -154,7 +142,7 @@ fn no_more_is_ahead_than_was_set_and_a_run_makes_room_for_one() {
 #[test]
 fn a_run_waits_for_keys_of_a_slow_dealer() {
     let nodes = started("ahead = 1");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     client.prepare_stream(ONLY_PLAN, 3).unwrap();
     // The dealer cannot send the second record while it is stopped, and is not given up for so short a time.
     signal(&nodes, "dealer", "-STOP");
@@ -178,7 +166,7 @@ fn a_run_waits_for_keys_of_a_slow_dealer() {
 #[test]
 fn a_dealer_that_dies_is_named_and_a_new_preparation_continues() {
     let mut nodes = started("ahead = 2\nmemory_budget = 0");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     client.prepare_stream(ONLY_PLAN, 50).unwrap();
     run(&mut client, 0).unwrap();
     until(&mut client, "two records", |s| s.unused == 2);
@@ -205,7 +193,7 @@ fn a_dealer_that_dies_is_named_and_a_new_preparation_continues() {
 #[test]
 fn a_new_stream_continues_an_open_session() {
     let nodes = started("ahead = 2");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     client.prepare_stream(ONLY_PLAN, 2).unwrap();
     (0..2).for_each(|i| run(&mut client, i).unwrap());
     for life in 0..3 {
@@ -226,13 +214,13 @@ fn a_new_stream_continues_an_open_session() {
 fn a_stream_stays_within_the_disk_budget() {
     // Room for the session, the journal, and two records and a half; one of them may be in use.
     let probe = started("memory_budget = 0");
-    let mut probing = client(&probe);
+    let mut probing = probe.client("client");
     probing.prepare(ONLY_PLAN, 1, 0).unwrap();
     let sizes = PARTIES.map(|p| fs::metadata(&probe.records(p)[0]).unwrap().len());
     drop(probing);
     let budget = sizes[0].max(sizes[1]) * 5 / 2 + 4096;
     let nodes = started(&format!("ahead = 50\nmemory_budget = 0\ndisk_budget = {budget}"));
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     let (most, done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -258,14 +246,14 @@ fn a_stream_stays_within_the_disk_budget() {
     assert!(streams(&mut client).iter().all(|s| s.failure.is_none()));
     // Less than one record: the preparation itself says so.
     let nodes = started(&format!("memory_budget = 0\ndisk_budget = {}", sizes[0] / 2));
-    let error = self::client(&nodes).prepare_stream(ONLY_PLAN, 2).unwrap_err().to_string();
+    let error = nodes.client("client").prepare_stream(ONLY_PLAN, 2).unwrap_err().to_string();
     assert!(error.contains("disk_budget"), "{error}");
 }
 
 #[test]
 fn damaged_records_of_a_stream_are_refused_and_passed_over() {
     let nodes = started("ahead = 3\nmemory_budget = 0");
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     client.prepare_stream(ONLY_PLAN, 8).unwrap();
     run(&mut client, 0).unwrap();
     until(&mut client, "three records", |s| s.unused == 3);
@@ -298,7 +286,7 @@ fn a_checked_stream_is_refused() {
 fn killed_at_any_moment_of_a_stream_no_record_is_used_twice() {
     let mut nodes = started("ahead = 2\nmemory_budget = \"2 kB\"");
     let mut moments = Seed::random().stream();
-    let mut client = client(&nodes);
+    let mut client = nodes.client("client");
     let done = AtomicU64::new(0);
     for life in 0..30 {
         let word = moments.elements(Ring::R64, 1)[0];

@@ -6,6 +6,8 @@
 mod ctr;
 mod hash;
 mod seed;
+#[cfg(target_arch = "x86_64")]
+mod vaes;
 
 pub use hash::{HashKeys, TreeHash};
 pub use seed::{Domain, Prg, Seed};

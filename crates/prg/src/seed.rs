@@ -1,4 +1,6 @@
 use crate::ctr;
+#[cfg(target_arch = "x86_64")]
+use crate::vaes;
 use aes::Aes128Enc;
 use aes::cipher::{Array, KeyInit};
 use privet_ring::{BitVec, Ring};
@@ -75,7 +77,7 @@ impl Seed {
     /// The stream of this seed from its start: `AES_seed(counter || 0)`. No derived seed is a block of it, as
     /// no [`Domain`] is 0; but two streams of one seed are the same, so expand each seed once.
     pub fn stream(&self) -> Prg {
-        Prg { aes: self.aes(), counter: 0 }
+        Prg { cipher: Cipher::new(self), counter: 0 }
     }
 
     fn aes(&self) -> Aes128Enc {
@@ -98,8 +100,33 @@ impl std::fmt::Debug for Seed {
 /// AES-128-CTR keyed by a seed. Each call starts at a block border, so the stream depends on the
 /// sequence of calls and their lengths, which both sides take from the plan.
 pub struct Prg {
-    aes: Aes128Enc,
+    cipher: Cipher,
     counter: u64,
+}
+
+/// AES under the seed of a stream.
+enum Cipher {
+    #[cfg(target_arch = "x86_64")]
+    Wide(vaes::Rounds),
+    Any(Box<Aes128Enc>),
+}
+
+impl Cipher {
+    fn new(seed: &Seed) -> Cipher {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(rounds) = vaes::Rounds::new(&seed.0) {
+            return Cipher::Wide(rounds);
+        }
+        Cipher::Any(Box::new(seed.aes()))
+    }
+
+    fn keystream(&self, first: u64, out: &mut [[u8; 16]]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(rounds) => rounds.keystream(first, out),
+            Cipher::Any(aes) => ctr::keystream(aes, STREAM, first, out),
+        }
+    }
 }
 
 /// Words masked at a time, while they are still in the first-level cache.
@@ -132,7 +159,7 @@ impl Prg {
     }
 
     fn next(&mut self, out: &mut [[u8; 16]]) {
-        ctr::keystream(&self.aes, STREAM, self.counter, out);
+        self.cipher.keystream(self.counter, out);
         self.counter = self.counter.checked_add(out.len() as u64).expect("2^64 blocks of one stream");
     }
 

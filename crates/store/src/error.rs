@@ -8,7 +8,7 @@ use std::path::Path;
 use thiserror::Error;
 
 /// Why keys cannot be had. Messages name the kind and the remedy; they may travel to clients, so they name no path of this
-/// machine. [`in_full`] adds the path, for this party's own log.
+/// machine. [`in_full`] adds the path, for this machine's terminal.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// A file operation failed.
@@ -122,7 +122,7 @@ impl StoreError {
     }
 }
 
-/// An error's message, with the path of the store's file where one is behind it. For this machine's log and terminal alone.
+/// An error's message, with the path of the store's file where one is behind it. For this machine's terminal alone.
 pub fn in_full(error: &(dyn Error + 'static)) -> String {
     let mut cause = Some(error);
     while let Some(e) = cause {

@@ -31,5 +31,5 @@ pub use names::{SessionName, hex, unhex};
 pub use pending::PendingFile;
 pub use session::{MAX_KEYS, SessionFile, SessionId};
 pub use shelf::{Shelf, pending_record, write_session};
-pub use space::Space;
+pub use space::{OverBudget, Space};
 pub use store::{ClaimedRecord, Fresh, Store};

@@ -9,13 +9,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 /// The budget of a store is used up.
-#[derive(Debug, Error)]
+#[derive(Clone, Copy, Debug, Error)]
 #[error(
     "the store may hold {budget} bytes (`disk_budget` in node.toml), and these keys would not fit: raise the budget, use \
      or delete what was prepared before, or prepare fewer runs at a time"
 )]
-struct OverBudget {
-    budget: u64,
+pub struct OverBudget {
+    /// Bytes that it may hold.
+    pub budget: u64,
 }
 
 /// Where keys are kept.

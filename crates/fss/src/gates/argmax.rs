@@ -1,7 +1,7 @@
 //! Index of the largest element: the tournament of max, in which one opened selector moves both the value
 //! and the index. Ties keep the left candidate, whose index is smaller, because `relu` selects at x >= 0.
 
-use super::max::{difference, sum};
+use super::max::{Masked, difference, sum};
 use super::relu;
 use crate::compare::Comparison;
 use crate::dealer::Dealt;
@@ -34,39 +34,41 @@ fn deal(
     let mut ri = Secret::new(vec![0; r.len()]);
     for (l, level) in tournament.levels.iter().enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
-        let [left, right] = [level.left(&r), level.right(&r)].map(Secret::new);
-        let [ileft, iright] = [level.left(&ri), level.right(&ri)].map(Secret::new);
-        let diff = Secret::new(difference(ring, &left, &right));
-        let kappa = relu::deal_sign(cx, value_wire, ring, &diff)?;
-        relu::deal_select(cx, value_wire, ring, &kappa, &diff)?;
-        let idiff = Secret::new(difference(index, &ileft, &iright));
-        relu::deal_select(cx, index_wire, index, &kappa, &idiff)?;
-        let won = Secret::new(sum(ring, &right, &cx.fresh_mask(value_wire, ring, diff.len())));
-        r = Secret::new(level.assemble(&won, &r));
-        let won = Secret::new(sum(index, &iright, &cx.fresh_mask(index_wire, index, diff.len())));
-        ri = Secret::new(level.assemble(&won, &ri));
+        let [values, indices] = [Masked::of(level, ring, &r), Masked::of(level, index, &ri)];
+        let kappa = relu::deal_sign(cx, value_wire, ring, &values.difference)?;
+        relu::deal_select(cx, value_wire, ring, &kappa, &values.difference)?;
+        relu::deal_select(cx, index_wire, index, &kappa, &indices.difference)?;
+        r = values.winners(level, ring, &r, &cx.fresh_mask(value_wire, ring, kappa.len()));
+        ri = indices.winners(level, index, &ri, &cx.fresh_mask(index_wire, index, kappa.len()));
     }
     Ok(())
 }
 
-/// Evaluate on masked values; `positions` are the public indices. Three rounds a level.
+/// Evaluate on masked values, `r` being this evaluator's share of their masks; `positions` are the public indices. Three
+/// rounds a level, beside the comparison's.
 fn eval(
     cx: &mut Eval,
     wire: Wire,
     ring: Ring,
     index: Ring,
     tournament: &Tournament,
-    mut xh: Vec<u64>,
+    (mut xh, mut r): (Vec<u64>, Secret),
     mut positions: Vec<u64>,
 ) -> Result<Vec<u64>, EvalError> {
+    let mut ri = Secret::new(vec![0; r.len()]);
     for (l, level) in tournament.levels.iter().enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
         let [right, iright] = [level.right(&xh), level.right(&positions)];
         let diff = difference(ring, &level.left(&xh), &right);
         let idiff = difference(index, &level.left(&positions), &iright);
         let e = relu::eval_sign(cx, value_wire, ring, &diff)?;
-        let value = relu::eval_select(cx, value_wire, "larger", ring, &e, &diff)?;
-        let place = relu::eval_select(cx, index_wire, "index of larger", index, &e, &idiff)?;
+        let masks = Masked::of(level, ring, &r);
+        let value = relu::eval_select(cx, value_wire, "larger", ring, &e, (&diff, &masks.difference))?;
+        r = masks.winners(level, ring, &r, &cx.mask_share(value_wire, ring, diff.len()));
+        let masks = Masked::of(level, index, &ri);
+        let place =
+            relu::eval_select(cx, index_wire, "index of larger", index, &e, (&idiff, &masks.difference))?;
+        ri = masks.winners(level, index, &ri, &cx.mask_share(index_wire, index, diff.len()));
         xh = level.assemble(&sum(ring, &right, &value), &xh);
         positions = level.assemble(&sum(index, &iright, &place), &positions);
     }
@@ -78,8 +80,7 @@ fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> 
     let mut r = Secret::new(vec![0; tournament.input_len]);
     for (l, level) in tournament.levels.iter().enumerate() {
         let s = masks.fresh(wires(wire, l).1, index, level.pair_len());
-        let won = Secret::new(sum(index, &Secret::new(level.right(&r)), &s));
-        r = Secret::new(level.assemble(&won, &r));
+        r = Masked::of(level, index, &r).winners(level, index, &r, &s);
     }
     r
 }
@@ -111,8 +112,8 @@ impl Gate for Argmax {
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
         let positions = tournament::positions(&x.at.operand(0).shape, self.dim);
-        let (games, xh) = (self.games(&x.at), x.value(0).to_vec());
-        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &games, xh, positions)
+        let (games, given) = (self.games(&x.at), (x.value(0).to_vec(), owned(x.mask(cx, 0))));
+        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &games, given, positions)
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {
@@ -128,6 +129,6 @@ impl Gate for Argmax {
         // one bit selects the value, then the index
         let games = tournament::argmax(&of.operands[0].ty.shape, self.dim);
         let (bits, index) = (of.operand_bits(), of.result_bits());
-        price::games(&games, |n| price::sum([price::max(of.form, n, bits), price::opened(n, 3, index)]))
+        price::games(&games, |n| price::sum([price::max(of.form, n, bits), price::opened(n, 2, index)]))
     }
 }

@@ -18,15 +18,15 @@ pub(super) fn deal(cx: &mut Deal, wire: Wire, ring: Ring, m: &[u64], r: &[u64]) 
     relu::deal_select(cx, wire, ring, &not_m, r)
 }
 
-/// Evaluate on both masked values. One round of k bits.
+/// Evaluate on both masked values and this evaluator's share of the second one's mask. One round of k bits.
 pub(super) fn eval(
     cx: &mut Eval,
     wire: Wire,
     ring: Ring,
     bh: &[u64],
-    xh: &[u64],
+    (xh, r): (&[u64], &[u64]),
 ) -> Result<Vec<u64>, EvalError> {
-    relu::eval_select(cx, wire, "chosen", ring, &bits(bh.iter().copied()), xh)
+    relu::eval_select(cx, wire, "chosen", ring, &bits(bh.iter().copied()), (xh, r))
 }
 
 /// Elements of Z_2 as packed bits.
@@ -48,7 +48,8 @@ impl Gate for Choose {
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        eval(cx, x.at.wire(), x.at.to(), &x.value(0), &x.value(1))
+        let r = x.mask(cx, 1);
+        eval(cx, x.at.wire(), x.at.to(), &x.value(0), (&x.value(1), &r))
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
@@ -56,6 +57,6 @@ impl Gate for Choose {
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        price::opened(of.elements(), 3, of.result_bits())
+        price::opened(of.elements(), 2, of.result_bits())
     }
 }

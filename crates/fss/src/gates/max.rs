@@ -14,19 +14,27 @@ use crate::price;
 use crate::{Deal, Eval, EvalError, Secret, Wire};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
-use privet_plan::tournament::{self, Tournament};
+use privet_plan::tournament::{self, Level, Tournament};
 use privet_ring::{Pool2d, Ring};
 
-/// Deal a maximum of values with masks `rx`, `ry`; gives the mask of the result.
-fn deal(cx: &mut Deal, wire: Wire, ring: Ring, rx: &[u64], ry: &[u64]) -> Result<Secret, KeyError> {
-    relu::deal(cx, wire, ring, ring, &Secret::new(difference(ring, rx, ry)))?;
-    Ok(mask(cx, wire, ring, ry))
+/// The masks of a level's pairs, or one evaluator's shares of them.
+pub(super) struct Masked {
+    right: Secret,
+    pub difference: Secret,
 }
 
-/// Evaluate a maximum; gives its masked value. Two rounds: one bit, then k bits.
-fn eval(cx: &mut Eval, wire: Wire, ring: Ring, xh: &[u64], yh: &[u64]) -> Result<Vec<u64>, EvalError> {
-    let diff = relu::eval(cx, wire, ring, ring, &difference(ring, xh, yh))?;
-    Ok(sum(ring, yh, &diff))
+impl Masked {
+    /// Of pairs among values with masks `r`.
+    pub fn of(level: &Level, ring: Ring, r: &[u64]) -> Masked {
+        let right = Secret::new(level.right(r));
+        let difference = Secret::new(difference(ring, &Secret::new(level.left(r)), &right));
+        Masked { right, difference }
+    }
+
+    /// The masks after the level, `s` being the fresh one of its games.
+    pub fn winners(&self, level: &Level, ring: Ring, r: &[u64], s: &[u64]) -> Secret {
+        Secret::new(level.assemble(&Secret::new(sum(ring, &self.right, s)), r))
+    }
 }
 
 /// Deal a tournament over values with masks `r`; level l uses inner wire `first + l` of `wire`. Gives the
@@ -40,44 +48,39 @@ fn deal_tournament(
     mut r: Secret,
 ) -> Result<Secret, KeyError> {
     for (l, level) in tournament.levels.iter().enumerate() {
+        let (wire, masks) = (wire.inner(first + l), Masked::of(level, ring, &r));
         // A level without a pair only moves candidates: nothing to deal, nothing to open.
-        let won = match level.pair_len() {
-            0 => Secret::default(),
-            _ => deal(
-                cx,
-                wire.inner(first + l),
-                ring,
-                &Secret::new(level.left(&r)),
-                &Secret::new(level.right(&r)),
-            )?,
-        };
-        r = Secret::new(level.assemble(&won, &r));
+        if level.pair_len() > 0 {
+            relu::deal(cx, wire, ring, ring, &masks.difference)?;
+        }
+        r = masks.winners(level, ring, &r, &cx.fresh_mask(wire, ring, level.pair_len()));
     }
     Ok(r)
 }
 
-/// Evaluate a tournament over masked values.
+/// Evaluate a tournament over masked values, `r` being this evaluator's shares of their masks; gives both of the winners.
 fn eval_tournament(
     cx: &mut Eval,
     wire: Wire,
     first: usize,
     ring: Ring,
     tournament: &Tournament,
-    mut xh: Vec<u64>,
-) -> Result<Vec<u64>, EvalError> {
+    (mut xh, mut r): (Vec<u64>, Secret),
+) -> Result<(Vec<u64>, Secret), EvalError> {
     for (l, level) in tournament.levels.iter().enumerate() {
+        let (wire, masks) = (wire.inner(first + l), Masked::of(level, ring, &r));
         let won = match level.pair_len() {
             0 => Vec::new(),
-            _ => eval(cx, wire.inner(first + l), ring, &level.left(&xh), &level.right(&xh))?,
+            _ => {
+                let right = level.right(&xh);
+                let diff = difference(ring, &level.left(&xh), &right);
+                sum(ring, &right, &relu::eval(cx, wire, ring, ring, &diff, &masks.difference)?)
+            }
         };
         xh = level.assemble(&won, &xh);
+        r = masks.winners(level, ring, &r, &cx.mask_share(wire, ring, level.pair_len()));
     }
-    Ok(xh)
-}
-
-/// Masks (or one evaluator's share of them) of a maximum, from those of y.
-fn mask(masks: &dyn Masks, wire: Wire, ring: Ring, ry: &[u64]) -> Secret {
-    Secret::new(sum(ring, ry, &masks.fresh(wire, ring, ry.len())))
+    Ok((xh, r))
 }
 
 /// Masks (or one evaluator's share of them) of a tournament's winners, from those before it.
@@ -90,8 +93,8 @@ fn tournament_mask(
     mut r: Secret,
 ) -> Secret {
     for (l, level) in tournament.levels.iter().enumerate() {
-        let won = mask(masks, wire.inner(first + l), ring, &Secret::new(level.right(&r)));
-        r = Secret::new(level.assemble(&won, &r));
+        let s = masks.fresh(wire.inner(first + l), ring, level.pair_len());
+        r = Masked::of(level, ring, &r).winners(level, ring, &r, &s);
     }
     r
 }
@@ -109,7 +112,7 @@ pub(crate) struct Max;
 
 impl Gate for Max {
     fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
-        mask(masks, at.wire(), at.to(), &operand(1))
+        Secret::new(sum(at.to(), &operand(1), &masks.fresh(at.wire(), at.to(), at.len())))
     }
 
     fn derives_mask(&self) -> bool {
@@ -117,12 +120,15 @@ impl Gate for Max {
     }
 
     fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError> {
-        let (rx, ry) = (x.mask(cx, 0), x.mask(cx, 1));
-        deal(cx, x.at.wire(), x.at.to(), &rx, &ry).map(drop)
+        let r = Secret::new(difference(x.at.to(), &x.mask(cx, 0), &x.mask(cx, 1)));
+        relu::deal(cx, x.at.wire(), x.at.to(), x.at.to(), &r)
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        eval(cx, x.at.wire(), x.at.to(), &x.value(0), &x.value(1))
+        let (ring, yh) = (x.at.to(), x.value(1));
+        let r = Secret::new(difference(ring, &x.mask(cx, 0), &x.mask(cx, 1)));
+        let diff = difference(ring, &x.value(0), &yh);
+        Ok(sum(ring, &yh, &relu::eval(cx, x.at.wire(), ring, ring, &diff, &r)?))
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {
@@ -171,11 +177,11 @@ impl Gate for Pool<'_> {
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        let mut xh = x.value(0).to_vec();
+        let mut given = (x.value(0).to_vec(), owned(x.mask(cx, 0)));
         for (first, games) in &self.tournaments(&x.at) {
-            xh = eval_tournament(cx, x.at.wire(), *first, x.at.to(), games, xh)?;
+            given = eval_tournament(cx, x.at.wire(), *first, x.at.to(), games, given)?;
         }
-        Ok(xh)
+        Ok(given.0)
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {

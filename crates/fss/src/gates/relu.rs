@@ -3,9 +3,11 @@
 //! `DReLU(x) = 1 ^ MSB(x)` and `MSB(x) = MSB(xh) ^ MSB(r) ^ c` with `c = 1{xh_low < r_low}` over k - 1
 //! bits. With the public `e = ch ^ MSB(xh)` the selector is `d(e) = 1 ^ e ^ MSB(r) ^ m`, so
 //!
-//! - k' = k: `y + s = d(e) xh + (s - d(e) r)`: words `A0 = d(0)` (and `A1 = 1 - A0`), `B0`, `B1`;
-//! - k' > k: over the integers `x = xh - r + 2^k w` where, given x >= 0, `w = (1 - MSB(xh)) MSB(r)`; MSB(xh)
-//!   is public, so B has two entries for each e.
+//! - k' = k: `y + s = d(e) xh + B_e` with `B_e = s - d(e) r`: words `A0 = d(0)` (and `A1 = 1 - A0`) and `B0`. As `d(0) + d(1)
+//!   = 1`, `B1 = 2 s - r - B0`, of which an evaluator has a share without a word: it has its shares of both masks;
+//! - k' > k: over the integers `x = xh - r + 2^k w` where, given x >= 0, `w = (1 - MSB(xh)) MSB(r)`, and MSB(xh) is public. So
+//!   the words are A0, B0, B1 (shares of r modulo 2^k are none of the number r), and for the multiple of 2^k two words of k' - k
+//!   bits, `V_e = d(e) MSB(r)`.
 
 use crate::compare::{self, Comparison};
 use crate::dealer::Dealt;
@@ -43,10 +45,7 @@ pub(crate) fn deal_sign(
     r: &[u64],
 ) -> Result<Secret<BitVec>, KeyError> {
     let mut kappa = compare::deal(cx, wire, sign_of(ring.bits()), &thresholds(ring, r))?;
-    for (i, &r) in r.iter().enumerate() {
-        let bit = kappa.get(i) ^ ring.msb(r);
-        kappa.set(i, bit);
-    }
+    flip_by_msb(ring, &mut kappa, r);
     Ok(kappa)
 }
 
@@ -54,10 +53,15 @@ pub(crate) fn deal_sign(
 pub(crate) fn eval_sign(cx: &mut Eval, wire: Wire, ring: Ring, xh: &[u64]) -> Result<BitVec, EvalError> {
     let (low, what) = (low(ring), sign_of(ring.bits()));
     let mut e = compare::eval(cx, wire, "sign bit", what, xh.len(), |i| low.wrap(xh[i]))?;
-    for (w, x) in e.words_mut().iter_mut().zip(xh.chunks(64)) {
+    flip_by_msb(ring, &mut e, xh);
+    Ok(e)
+}
+
+/// XOR the top bit of every element onto its bit.
+fn flip_by_msb(ring: Ring, bits: &mut BitVec, of: &[u64]) {
+    for (w, x) in bits.words_mut().iter_mut().zip(of.chunks(64)) {
         *w ^= x.iter().enumerate().fold(0, |acc, (j, &x)| acc | ring.msb(x) << j);
     }
-    Ok(e)
 }
 
 /// Deal the words of `d * x + (fresh mask of out)` within one ring, for selector constants `kappa`.
@@ -70,32 +74,33 @@ pub(crate) fn deal_select(
 ) -> Result<(), KeyError> {
     let s = cx.fresh_mask(out, ring, r.len());
     tables::deal(cx, out, ring, r.len(), |i| {
-        let d = [1 ^ kappa.get(i), kappa.get(i)];
-        [d[0], s[i].wrapping_sub(d[0] * r[i]), s[i].wrapping_sub(d[1] * r[i])]
+        let d0 = 1 ^ kappa.get(i);
+        [d0, s[i].wrapping_sub(d0 * r[i])]
     })
 }
 
-/// Evaluate `d * x` within one ring, opened under the mask of `out`.
+/// Evaluate `d * x` within one ring, opened under the mask of `out`; `r` is this evaluator's share of the mask of x.
 pub(crate) fn eval_select(
     cx: &mut Eval,
     out: Wire,
     what: &str,
     ring: Ring,
     e: &BitVec,
-    xh: &[u64],
+    (xh, r): (&[u64], &[u64]),
 ) -> Result<Vec<u64>, EvalError> {
     let leads = cx.leads() as u64;
-    let mut y = vec![0; xh.len()];
-    tables::eval(cx, out, ring, xh.len(), |range, [a0, b0, b1]| {
+    let mut y = cx.mask_share(out, ring, xh.len());
+    tables::eval(cx, out, ring, xh.len(), |range, [a0, b0]| {
         let start = range.start;
-        for (j, (y, xh)) in y[range.clone()].iter_mut().zip(&xh[range]).enumerate() {
+        let given = xh[range.clone()].iter().zip(&r[range.clone()]).zip(a0.iter().zip(b0));
+        for (j, (y, ((xh, r), (a0, b0)))) in y[range].iter_mut().zip(given).enumerate() {
             let pick = e.get(start + j).wrapping_neg();
-            let a = a0[j] ^ (pick & (a0[j] ^ leads.wrapping_sub(a0[j])));
-            let b = b0[j] ^ (pick & (b0[j] ^ b1[j]));
-            *y = a.wrapping_mul(*xh).wrapping_add(b);
+            let a = a0 ^ (pick & (a0 ^ leads.wrapping_sub(*a0)));
+            let b1 = y.wrapping_mul(2).wrapping_sub(*r).wrapping_sub(*b0);
+            *y = a.wrapping_mul(*xh).wrapping_add(b0 ^ (pick & (b0 ^ b1)));
         }
     })?;
-    cx.open_masked(what, ring, y)
+    cx.open_masked(what, ring, y.expose())
 }
 
 /// Deal ReLU for a value with mask `r`; the result's mask is the fresh mask of `wire` in `to`.
@@ -106,37 +111,56 @@ pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -
     }
     let s = cx.fresh_mask(wire, to, r.len());
     tables::deal(cx, wire, to, r.len(), |i| {
-        let d = [1 ^ kappa.get(i), kappa.get(i)];
-        let wrap = ring_size(from).wrapping_mul(from.msb(r[i]));
-        let b = |d: u64, w: u64| s[i].wrapping_sub(d * from.wrap(r[i])).wrapping_add(d * w);
-        [d[0], b(d[0], 0), b(d[0], wrap), b(d[1], 0), b(d[1], wrap)]
+        let (d1, r) = (kappa.get(i), from.wrap(r[i]));
+        [1 ^ d1, s[i].wrapping_sub((1 ^ d1) * r), s[i].wrapping_sub(d1 * r)]
+    })?;
+    tables::deal(cx, high_wire(wire), high(from, to), r.len(), |i| {
+        let (d1, msb) = (kappa.get(i), from.msb(r[i]));
+        [(1 ^ d1) & msb, d1 & msb]
     })
 }
 
-/// Evaluate ReLU; gives the masked result in `to`. Two rounds: one bit, then k' bits.
+/// The wire of the words that multiply 2^k.
+fn high_wire(wire: Wire) -> Wire {
+    wire.inner(1)
+}
+
+/// Their ring: the bits above k.
+fn high(from: Ring, to: Ring) -> Ring {
+    Ring::new(to.bits() - from.bits())
+}
+
+/// Evaluate ReLU on a masked value, `r` being this evaluator's share of its mask; gives the masked result in `to`. Two
+/// rounds after the comparison's levels: one bit, then k' bits.
 pub(super) fn eval(
     cx: &mut Eval,
     wire: Wire,
     from: Ring,
     to: Ring,
     xh: &[u64],
+    r: &[u64],
 ) -> Result<Vec<u64>, EvalError> {
     let e = eval_sign(cx, wire, from, xh)?;
     if from == to {
-        return eval_select(cx, wire, "relu", from, &e, xh);
+        return eval_select(cx, wire, "relu", from, &e, (xh, r));
     }
     let leads = cx.leads() as u64;
     let mut y = vec![0; xh.len()];
-    tables::eval(cx, wire, to, xh.len(), |range, [a0, b00, b01, b10, b11]| {
+    tables::eval(cx, wire, to, xh.len(), |range, [a0, b0, b1]| {
         let start = range.start;
         for (j, (y, xh)) in y[range.clone()].iter_mut().zip(&xh[range]).enumerate() {
             let pick = e.get(start + j).wrapping_neg();
-            let wrap = from.msb(*xh).wrapping_sub(1);
             let a = a0[j] ^ (pick & (a0[j] ^ leads.wrapping_sub(a0[j])));
-            let b0 = b00[j] ^ (wrap & (b00[j] ^ b01[j]));
-            let b1 = b10[j] ^ (wrap & (b10[j] ^ b11[j]));
-            let b = b0 ^ (pick & (b0 ^ b1));
+            let b = b0[j] ^ (pick & (b0[j] ^ b1[j]));
             *y = a.wrapping_mul(from.wrap(*xh)).wrapping_add(b);
+        }
+    })?;
+    tables::eval(cx, high_wire(wire), high(from, to), xh.len(), |range, [v0, v1]| {
+        let start = range.start;
+        for (j, (y, xh)) in y[range.clone()].iter_mut().zip(&xh[range]).enumerate() {
+            let v = v0[j] ^ (e.get(start + j).wrapping_neg() & (v0[j] ^ v1[j]));
+            let wrap = (1 - from.msb(*xh)) * v;
+            *y = y.wrapping_add(wrap << from.bits());
         }
     })?;
     cx.open_masked("relu", to, y)
@@ -157,7 +181,8 @@ impl Gate for Relu {
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
+        let r = x.mask(cx, 0);
+        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0), &r)
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {
@@ -169,7 +194,10 @@ impl Gate for Relu {
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        let from = of.operand_bits();
-        price::gate(of, sign_of(from), if from == of.result_bits() { 3 } else { 5 })
+        let (n, from, to) = (of.elements(), of.operand_bits(), of.result_bits());
+        match from == to {
+            true => price::max(of.form, n, to),
+            false => price::sum([price::gate(of, sign_of(from), 3), price::dealt(n, 2, to - from)]),
+        }
     }
 }

@@ -159,7 +159,7 @@ fn look(file: &Path) -> Result<Shown, CliError> {
     let text = std::fs::read(file).map(Zeroizing::new).map_err(|e| CliError::file("read", file, e))?;
     let (header, problem) = match parse(&text) {
         Ok((header, _)) => (Some(header), None),
-        Err(problem) => (None, Some(problem)),
+        Err(problem) => (None, Some(problem.to_string())),
     };
     Ok(Shown { file: file.to_owned(), bytes: text.len() as u64, header, problem })
 }

@@ -1,11 +1,13 @@
 //! `privet run`: a client without Python: shares tensors from files and writes what it learns to a file.
 
 use super::{CliError, Out, serve};
-use crate::progress;
+use crate::events::bars::{Bars, for_stderr};
+use crate::events::{Events, Subscriber};
 use crate::session::client::{Client, ClientError};
 use crate::tensors::{self, Tensors};
 use privet_plan::program::ONLY_PLAN;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Options.
 #[derive(Debug, clap::Args)]
@@ -68,20 +70,22 @@ fn load(path: &Option<PathBuf>) -> Result<Tensors, CliError> {
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let (links, program) = serve::load(&args.config, "lan")?;
     super::plan::pick(&program, &args.plan)?;
-    let mut client = Client::new(links, program);
+    let bars: Vec<Box<dyn Subscriber>> =
+        if args.json { vec![] } else { vec![Box::new(Bars::new(for_stderr(false)))] };
+    let events = Events::to(bars, vec![]);
+    let mut client = Client::new(links, program).telling(events.clone());
     if args.weights.is_some() {
         // Before keys are dealt or used up for nothing.
         client.may_share_weights(&args.plan).map_err(failed)?;
     }
-    let progress = progress::for_stderr(args.json);
     if let Some(runs) = args.prepare {
-        progress.start(1, "dealing keys");
         let dealt = match args.stream {
             true => client.prepare_stream(&args.plan, runs),
             false => client.prepare(&args.plan, runs, args.checks),
         };
+        // The bar stands above what comes next.
+        events.drain(Duration::from_secs(1));
         let dealt = dealt.map_err(failed)?;
-        progress.finish();
         if !args.json {
             out.line(format_args!("keys: {} bytes a party in {:.2} s", dealt.key_bytes, dealt.seconds))?;
         }

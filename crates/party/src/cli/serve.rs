@@ -2,7 +2,10 @@
 
 use super::CliError;
 use super::family::no_dealer;
-use crate::config::{Loaded, Place, load_deployment, load_node};
+use crate::config::{Address, Loaded, LogSettings, MetricsSettings, Place, load_deployment, load_node};
+use crate::events::log::{Form, Log};
+use crate::events::metrics::Metrics;
+use crate::events::{Event, Events, Inline, Level, http};
 use crate::session::links::Links;
 use crate::session::owner::roles;
 use crate::session::party;
@@ -11,6 +14,7 @@ use privet_net::NetworkProfile;
 use privet_plan::{Program, Refused, admit_all};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Options of both services.
 #[derive(Debug, clap::Args)]
@@ -21,6 +25,57 @@ pub struct Args {
     /// Emulate a network between the parties: lan, wan, or rtt=60ms,bandwidth=293Mbit/s.
     #[arg(long, default_value = "lan")]
     network: String,
+    /// Least grave events in the log; info where neither this, PRIVET_LOG_LEVEL nor the node file says.
+    #[arg(long, value_enum)]
+    log_level: Option<Level>,
+    /// How the lines of the log look; text where neither this, PRIVET_LOG_FORMAT nor the node file says.
+    #[arg(long, value_enum)]
+    log_format: Option<Form>,
+    /// Serve metrics for Prometheus here, for example 127.0.0.1:9000.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<Address>,
+    /// Also where others can reach them, in the clear and without authentication.
+    #[arg(long, requires = "metrics")]
+    metrics_anywhere: bool,
+}
+
+/// Before the process ends, for the last lines of the log.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
+impl Args {
+    /// What the log says: the option counts first, then the environment, then the node file.
+    fn log(&self, node: &LogSettings) -> Result<Log, CliError> {
+        let level = self.log_level.or(from_env("PRIVET_LOG_LEVEL")?).or(node.level).unwrap_or(Level::Info);
+        let form = self.log_format.or(from_env("PRIVET_LOG_FORMAT")?).or(node.format).unwrap_or_default();
+        Ok(Log::new(form, level, std::io::stderr))
+    }
+
+    /// Where this node's events go: the log, and metrics where they are wanted.
+    fn events(&self, links: &Links) -> Result<Events, CliError> {
+        let node = &links.config.node;
+        let log = self.log(&node.log)?;
+        let asked =
+            self.metrics.clone().map(|listen| MetricsSettings { listen, anywhere: self.metrics_anywhere });
+        let Some(MetricsSettings { listen, anywhere }) = asked.or_else(|| node.metrics.clone()) else {
+            return Ok(Events::to(vec![Box::new(log)], vec![]));
+        };
+        let metrics = Arc::new(Metrics::default());
+        let address = http::serve(&listen, anywhere, metrics.clone()).map_err(|e| {
+            CliError::failed(format!("metrics cannot be served on {listen}: {e}"), "choose another address")
+        })?;
+        let events = Events::to(vec![Box::new(log)], vec![metrics as Arc<dyn Inline>]);
+        events.emit(Event::MetricsServed { address });
+        Ok(events)
+    }
+}
+
+fn from_env<T: clap::ValueEnum>(name: &str) -> Result<Option<T>, CliError> {
+    let Some(word) = std::env::var_os(name).filter(|w| !w.is_empty()) else { return Ok(None) };
+    let word = word.to_string_lossy();
+    let found = T::from_str(&word, false);
+    found.map(Some).map_err(|_| {
+        CliError::usage(format!("{name}: `{}` is not known", word.escape_debug()), "correct or unset it")
+    })
 }
 
 /// Configuration and program of a node.
@@ -58,16 +113,14 @@ fn device(links: &Links) -> Result<Arc<dyn Device>, CliError> {
     open(node.device, node.thread_count()).map_err(|e| CliError::failed(e, "see docs/operators.md"))
 }
 
-fn log(line: &str) {
-    eprintln!("{line}");
-}
-
 /// Run a party.
 pub fn party(args: &Args) -> Result<(), CliError> {
     let (links, program) = load(&args.config, &args.network)?;
     let device = device(&links)?;
-    party::serve(links, program, device, Arc::new(log))
-        .map_err(|e| CliError::failed(e, "see `privet doctor`"))
+    let events = args.events(&links)?;
+    let ended = party::serve(links, program, device, events.clone());
+    events.drain(LAST_LINES);
+    ended.map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }
 
 /// Run the dealer.
@@ -81,6 +134,8 @@ pub fn dealer(args: &Args) -> Result<(), CliError> {
         return Err(CliError::usage(cause, "give the dealer's node file"));
     }
     let device = device(&links)?;
-    (dealer.serve)(links, &program, device, Arc::new(log))
-        .map_err(|e| CliError::failed(e, "see `privet doctor`"))
+    let events = args.events(&links)?;
+    let ended = (dealer.serve)(links, &program, device, events.clone());
+    events.drain(LAST_LINES);
+    ended.map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }

@@ -20,7 +20,7 @@ pub(crate) use deployment::against_rules;
 pub use deployment::{Client, Deployment, Endpoint, Timeouts, parse_deployment};
 pub use error::ConfigError;
 pub use load::{Loaded, check_insecure, load_deployment, load_node};
-pub use node::{Bytes, Node, parse_node};
+pub use node::{Bytes, LogSettings, MetricsSettings, Node, parse_node};
 pub use place::Place;
 pub use roles::{LABEL_OWNER, Roles};
 

@@ -1,5 +1,7 @@
 use super::deployment::MAX_TEXT;
 use super::{Address, ConfigError, Place};
+use crate::events::Level;
+use crate::events::log::Form;
 use privet_kernels::{DeviceError, DeviceKind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -52,6 +54,31 @@ pub struct Node {
     pub memory_budget: Option<Bytes>,
     /// Most records of a stream that are there before a run asks for them.
     pub ahead: usize,
+    /// What the log says, and how.
+    pub log: LogSettings,
+    /// Where metrics can be scraped.
+    pub metrics: Option<MetricsSettings>,
+}
+
+/// `[log]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogSettings {
+    /// Least grave events that are written; `info` when absent.
+    pub level: Option<Level>,
+    /// How lines look; text when absent.
+    pub format: Option<Form>,
+}
+
+/// `[metrics]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricsSettings {
+    /// Served here.
+    pub listen: Address,
+    /// Also where others can reach it: metrics are served in the clear, to everybody.
+    #[serde(default)]
+    pub anywhere: bool,
 }
 
 /// A size in bytes: an integer, or text with a unit (`"50 GB"`, `"512MiB"`).
@@ -117,6 +144,9 @@ struct Raw {
     disk_budget: Option<Bytes>,
     memory_budget: Option<Bytes>,
     ahead: Option<usize>,
+    #[serde(default)]
+    log: LogSettings,
+    metrics: Option<MetricsSettings>,
 }
 
 /// Where plain TCP may be used.
@@ -189,6 +219,16 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
             "give 1 or more, or remove the key",
         ));
     }
+    if raw.metrics.is_some() && !raw.me.listens() {
+        return Err(ConfigError::invalid("metrics", "clients serve none", "remove the table"));
+    }
+    if raw.metrics.as_ref().is_some_and(|m| !m.anywhere && !m.listen.is_loopback()) {
+        return Err(ConfigError::invalid(
+            "metrics.listen",
+            "others could reach it, and metrics are served in the clear to everybody",
+            "listen on 127.0.0.1, or say that you accept that with `anywhere = true`",
+        ));
+    }
     let device = raw.device.as_deref().unwrap_or("cpu").parse().map_err(|e: DeviceError| {
         ConfigError::invalid("device", e.to_string(), "correct it or remove the key")
     })?;
@@ -209,6 +249,8 @@ pub fn parse_node(text: &str) -> Result<Node, ConfigError> {
         disk_budget: raw.disk_budget,
         memory_budget: raw.memory_budget,
         ahead: raw.ahead.unwrap_or(DEFAULT_AHEAD),
+        log: raw.log,
+        metrics: raw.metrics,
     })
 }
 

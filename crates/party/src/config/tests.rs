@@ -1,4 +1,6 @@
 use super::*;
+use crate::events::Level;
+use crate::events::log::Form;
 use privet_family::{Facts, Holder, RoleRule};
 use privet_net::Fingerprint;
 use std::fs;
@@ -274,6 +276,36 @@ fn nodes_are_read_and_refused() {
     }
     let client = NODE.replace("party:0", "client:alice");
     assert!(parse_node(&format!("{client}listen = \"a:1\"")).unwrap_err().to_string().contains("listen"));
+}
+
+#[test]
+fn what_the_log_says_and_where_metrics_are_is_in_tables() {
+    let node = parse_node(NODE).unwrap();
+    assert_eq!((node.log, node.metrics), (LogSettings::default(), None));
+    let text =
+        format!("{NODE}[log]\nlevel = \"warn\"\nformat = \"json\"\n[metrics]\nlisten = \"127.0.0.1:9000\"\n");
+    let node = parse_node(&text).unwrap();
+    assert_eq!((node.log.level, node.log.format), (Some(Level::Warn), Some(Form::Json)));
+    let listen: Address = "127.0.0.1:9000".parse().unwrap();
+    assert_eq!(node.metrics, Some(MetricsSettings { listen, anywhere: false }));
+    for (table, says) in [
+        ("[log]\nlevel = \"loud\"", "loud"),
+        ("[log]\nformat = \"xml\"", "xml"),
+        ("[log]\ncolour = 1", "colour"),
+        ("[metrics]", "listen"),
+        ("[metrics]\nlisten = \"9000\"", "host:port"),
+        ("[metrics]\nlisten = \"0.0.0.0:9000\"", "`metrics.listen`"),
+        ("[metrics]\nlisten = \"metrics.example:9000\"", "`metrics.listen`"),
+    ] {
+        let refused = parse_node(&format!("{NODE}{table}\n")).unwrap_err().to_string();
+        assert!(refused.contains(says), "{table}: {refused}");
+    }
+    let anywhere = "[metrics]\nlisten = \"0.0.0.0:9000\"\nanywhere = true\n";
+    assert!(parse_node(&format!("{NODE}{anywhere}")).unwrap().metrics.unwrap().anywhere);
+    let client = NODE.replace("party:0", "client:alice");
+    assert!(
+        parse_node(&format!("{client}{anywhere}")).unwrap_err().to_string().contains("clients serve none")
+    );
 }
 
 #[test]

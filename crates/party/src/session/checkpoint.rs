@@ -16,6 +16,7 @@
 use super::control::Id;
 use super::order::Version;
 use crate::config::Protocol;
+use crate::events::KeyFile;
 use crate::store::{hex, unhex};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -83,33 +84,110 @@ pub enum CheckpointError {
         /// The file.
         path: String,
         /// What is wrong with it.
-        problem: String,
+        problem: Problem,
     },
 }
 
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Problem {
+    /// Its end is missing.
+    #[error("it is cut off")]
+    CutOff,
+    /// Something else.
+    #[error("it is no checkpoint")]
+    NoCheckpoint,
+    /// A header that no checkpoint has.
+    #[error("its header is too long, so it was changed or is of another version")]
+    LongHeader,
+    /// The digest at its end.
+    #[error("its digest is wrong: it is cut off, or was changed")]
+    Digest,
+    /// A header with other fields.
+    #[error("its header is of another version")]
+    Header,
+    /// Another format.
+    #[error("it has format {found}, but this build reads format {FORMAT}")]
+    Format {
+        /// Its format.
+        found: u32,
+    },
+    /// Another family's.
+    #[error("it is of protocol {found}, not {ours}")]
+    Protocol {
+        /// Its family.
+        found: Protocol,
+        /// The deployment's.
+        ours: Protocol,
+    },
+    /// Another program's.
+    #[error("it is of program {found}, but this deployment runs {ours}")]
+    Program {
+        /// The beginning of its program's hash.
+        found: String,
+        /// The deployment's.
+        ours: String,
+    },
+    /// Another training's.
+    #[error("it is of training {}, not {}", found.short(), ours.short())]
+    Training {
+        /// Its training.
+        found: Id,
+        /// The one asked for.
+        ours: Id,
+    },
+    /// Another party's.
+    #[error("it is party {found}'s, and this is party {ours}")]
+    Party {
+        /// Whose it is.
+        found: u8,
+        /// This party.
+        ours: u8,
+    },
+    /// A step that its name does not say.
+    #[error("it holds step {found}, which its name does not say")]
+    Step {
+        /// Its step.
+        found: u64,
+    },
+    /// Another file by now.
+    #[error("it was replaced meanwhile")]
+    Replaced,
+}
+
+impl CheckpointError {
+    /// Which file, as events have it.
+    pub fn file(&self) -> KeyFile {
+        match self {
+            CheckpointError::Write { path, .. }
+            | CheckpointError::Read { path, .. }
+            | CheckpointError::Refused { path, .. } => KeyFile::of(path),
+        }
+    }
+}
+
 /// Read and check a checkpoint of any party: its header and its shares.
-pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), String> {
-    let cut = || "it is cut off".to_owned();
+pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Problem> {
+    let cut = || Problem::CutOff;
     let (magic, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
     if magic != MAGIC {
-        return Err("it is no checkpoint".into());
+        return Err(Problem::NoCheckpoint);
     }
     let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
     let len = u32::from_le_bytes(*len) as usize;
     if len > MAX_HEADER {
-        return Err("its header is too long, so it was changed or is of another version".into());
+        return Err(Problem::LongHeader);
     }
     let (header, rest) = rest.split_at_checked(len).ok_or_else(cut)?;
     let body = rest.len().checked_sub(DIGEST).ok_or_else(cut)?;
     let (body, digest) = rest.split_at(body);
     if blake3::hash(&bytes[..bytes.len() - DIGEST]).as_bytes()[..] != *digest {
-        return Err("its digest is wrong: it is cut off, or was changed".into());
+        return Err(Problem::Digest);
     }
-    let header: Header =
-        serde_json::from_slice(header).map_err(|_| "its header is of another version".to_owned())?;
+    let header: Header = serde_json::from_slice(header).map_err(|_| Problem::Header)?;
     match header.format {
         FORMAT => Ok((header, body)),
-        found => Err(format!("it has format {found}, but this build reads format {FORMAT}")),
+        found => Err(Problem::Format { found }),
     }
 }
 
@@ -202,7 +280,7 @@ impl Checkpoints {
         let found = self.read_file(&path, training)?;
         match found.header.version == version {
             true => Ok(found),
-            false => Err(refused(&path, "it was replaced meanwhile".into())),
+            false => Err(refused(&path, Problem::Replaced)),
         }
     }
 
@@ -213,28 +291,26 @@ impl Checkpoints {
         let (header, shares) = parse(&bytes).map_err(|problem| refused(path, problem))?;
         self.refuse_foreign(&header, training).map_err(|problem| refused(path, problem))?;
         if path.file_name().is_none_or(|n| n != name(header.version.step).as_str()) {
-            let problem = format!("it holds step {}, which its name does not say", header.version.step);
-            return Err(refused(path, problem));
+            return Err(refused(path, Problem::Step { found: header.version.step }));
         }
         let shares = Zeroizing::new(shares.to_vec());
         Ok(Found { header, shares })
     }
 
-    fn refuse_foreign(&self, header: &Header, training: Id) -> Result<(), String> {
+    fn refuse_foreign(&self, header: &Header, training: Id) -> Result<(), Problem> {
         if header.protocol != self.protocol {
-            return Err(format!("it is of protocol {}, not {}", header.protocol, self.protocol));
+            return Err(Problem::Protocol { found: header.protocol, ours: self.protocol });
         }
         if header.program != self.program {
             let short = |hash: &str| hash.chars().take(12).collect::<String>();
-            let (theirs, ours) = (short(&header.program), short(&self.program));
-            return Err(format!("it is of program {theirs}, but this deployment runs {ours}"));
+            return Err(Problem::Program { found: short(&header.program), ours: short(&self.program) });
         }
         if header.training != training {
-            return Err(format!("it is of training {}, not {}", header.training.short(), training.short()));
+            return Err(Problem::Training { found: header.training, ours: training });
         }
         match header.party == self.party {
             true => Ok(()),
-            false => Err(format!("it is party {}'s, and this is party {}", header.party, self.party)),
+            false => Err(Problem::Party { found: header.party, ours: self.party }),
         }
     }
 }
@@ -274,7 +350,7 @@ fn replace(dir: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-fn refused(path: &Path, problem: String) -> CheckpointError {
+fn refused(path: &Path, problem: Problem) -> CheckpointError {
     CheckpointError::Refused { path: path.display().to_string(), problem }
 }
 
@@ -304,7 +380,7 @@ mod tests {
             assert!(parse(&bad).is_err(), "bit {bit}");
         }
         assert!(parse(&[&good[..], b"x"].concat()).is_err(), "something follows");
-        assert!(parse(&written(FORMAT + 1, b"")).unwrap_err().contains("reads format 1"));
+        assert!(parse(&written(FORMAT + 1, b"")).unwrap_err().to_string().contains("reads format 1"));
     }
 
     #[test]

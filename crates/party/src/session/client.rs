@@ -1,6 +1,7 @@
 //! The side of whoever owns data, the model, or the result: shares tensors, asks for runs, learns outputs.
 
 mod talk;
+mod watch;
 
 use super::access::{Access, AccessError};
 use super::control::{Amount, At, Id, PartyRun, Reply, Request, Status, Talk, TalkError, hear};
@@ -8,6 +9,7 @@ use super::family::{Outside, ResultError};
 use super::links::Links;
 use super::outcome::Outcome;
 use super::owner::{OwnerError, Shared, encode, encode_all_states, owned, states};
+use crate::events::{Bytes, Count, Event, Events, Job, JobEvents, Peer, Reason, Secs, Told, Why, reason};
 use privet_net::{Channel, NetError, TcpChannel};
 use privet_plan::ir::{Op, Plan, Type};
 use privet_plan::program::ONLY_PLAN;
@@ -52,6 +54,27 @@ pub enum ClientError {
     Apart(String),
 }
 
+impl Why for ClientError {
+    fn why(&self) -> Reason {
+        match self {
+            ClientError::Talk(e) => e.why(),
+            ClientError::Owner(e) => e.why(),
+            ClientError::Failed { place, reason } => {
+                reason!("client.refused", "{place}: {said}", place = Peer::of(place), said = Told::of(reason))
+            }
+            ClientError::Encode(e) => e.why(),
+            ClientError::Result(_) => reason!("client.result", "a result cannot be put together"),
+            ClientError::Access(e) => e.why(),
+            ClientError::NoTraining | ClientError::Apart(_) => {
+                reason!(
+                    "client.no_training",
+                    "the parties do not hold the same training: begin one, or resume yours"
+                )
+            }
+        }
+    }
+}
+
 impl From<NetError> for ClientError {
     fn from(e: NetError) -> Self {
         ClientError::Talk(e.into())
@@ -78,8 +101,9 @@ pub struct Prepared {
 
 /// A client of a deployment.
 pub struct Client {
-    links: Links,
+    links: Arc<Links>,
     program: Arc<Program>,
+    events: Events,
     family: &'static dyn Outside,
     /// To every party, in order.
     channels: Option<Vec<TcpChannel>>,
@@ -91,7 +115,19 @@ impl Client {
     /// For a deployment and its program; connects at the first request.
     pub fn new(links: Links, program: Arc<Program>) -> Client {
         let family = links.config.deployment.protocol.registered().outside;
-        Client { links, program, family, channels: None, training: None }
+        Client {
+            links: Arc::new(links),
+            program,
+            events: Events::unheard(),
+            family,
+            channels: None,
+            training: None,
+        }
+    }
+
+    /// Tell of what it does from now on.
+    pub fn telling(self, events: Events) -> Client {
+        Client { events, ..self }
     }
 
     /// The program.
@@ -148,14 +184,23 @@ impl Client {
     }
 
     fn ask_for_keys(&mut self, plan: &str, amount: Amount) -> Result<Prepared, ClientError> {
-        self.request(&Request::Prepare { id: Id::fresh(), plan: plan.to_owned(), amount })?;
+        let request = Request::Prepare { id: Id::fresh(), plan: plan.to_owned(), amount };
+        let job = self.job(&request);
+        self.request(&request)?;
+        let (runs, checks) = (Count::of(amount.runs), Count::of(amount.checks));
+        job.emit(|job| Event::PreparationBegan { job, runs, checks });
+        let watched = self.events.heard().then(|| watch::preparation(self.links.clone(), plan, job.clone()));
         let all = self.hear_all(|c| match hear(c, Talk::Reply)? {
             Reply::Prepared { seconds, key_bytes, sent_bytes, received_bytes, rounds } => {
                 Ok(Prepared { seconds, key_bytes, sent_bytes, received_bytes, rounds })
             }
             other => Err(unexpected(c, other)),
-        })?;
+        });
+        drop(watched);
+        let all = all.inspect_err(|e| job.emit(|job| Event::JobFailed { job, reason: e.why() }))?;
         let most = |of: fn(&Prepared) -> u64| all.iter().map(of).max().unwrap_or(0);
+        let keys = Bytes::of(most(|p| p.key_bytes));
+        job.emit(|of| Event::PreparationDone { job: of, runs, keys, took: Secs::of(job.elapsed()) });
         Ok(Prepared {
             seconds: all.iter().map(|p| p.seconds).fold(0.0, f64::max),
             key_bytes: most(|p| p.key_bytes),
@@ -293,6 +338,13 @@ impl Client {
             outputs.insert(name, FloatTensor { shape: ty.shape, data });
         }
         Ok(Outcome { outputs, accounts, wall_s, runs: 1 })
+    }
+
+    /// Where the events of one of its requests go.
+    fn job(&self, request: &Request) -> JobEvents {
+        let me = &self.links.config.node.me;
+        let job = Job::asked(&self.program, std::iter::once((me, request)));
+        JobEvents::new(self.events.clone(), job.unwrap_or_else(|| Job::deal(request.id(), None)))
     }
 
     fn roles(&self) -> Vec<String> {

@@ -8,10 +8,11 @@ use super::access::admits;
 use super::control::{Request, Talk, TalkError, hear_up_to};
 use super::links::{Links, Purpose};
 use super::meetings::Meetings;
-use super::party::{Caller, Event, Log};
+use super::party::{Caller, Wake};
 use super::preparing::MOST_PREPARATIONS;
 use super::threads::aside;
 use crate::config::Place;
+use crate::events::{Event, Events, Number, Reason, Why, reason};
 use privet_net::tcp::Incoming;
 use privet_net::{Channel, Listener, NetError, TcpChannel};
 use std::collections::BTreeMap;
@@ -48,6 +49,18 @@ pub(super) struct Seats(Arc<Mutex<BTreeMap<(Place, &'static str), usize>>>);
 pub(super) struct Seat {
     seats: Seats,
     key: (Place, &'static str),
+    /// Who is told when it is given back.
+    announced: Option<(Events, Event)>,
+}
+
+impl Seat {
+    /// Tell that a connection has it, and when it has it no more.
+    fn announce(mut self, events: &Events, connection: Number, place: &Place, purpose: Purpose) -> Seat {
+        events.emit(Event::Opened { connection, place: place.clone(), purpose });
+        let closed = Event::Closed { connection, place: place.clone(), purpose };
+        self.announced = Some((events.clone(), closed));
+        self
+    }
 }
 
 impl Seats {
@@ -64,12 +77,15 @@ impl Seats {
             return None;
         }
         *count += 1;
-        Some(Seat { seats: self.clone(), key })
+        Some(Seat { seats: self.clone(), key, announced: None })
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
+        if let Some((events, closed)) = self.announced.take() {
+            events.emit(closed);
+        }
         let mut taken = self.seats.lock();
         match taken.get_mut(&self.key) {
             Some(count) if *count > 1 => *count -= 1,
@@ -96,14 +112,14 @@ pub(super) struct Door {
     me: u8,
     links: Arc<Links>,
     seats: Seats,
-    events: Sender<Event>,
+    wakes: Sender<Wake>,
     meetings: Meetings,
-    log: Log,
+    events: Events,
 }
 
 impl Door {
-    pub fn new(me: u8, links: Arc<Links>, events: Sender<Event>, meetings: Meetings, log: Log) -> Door {
-        Door { me, links, seats: Seats::default(), events, meetings, log }
+    pub fn new(me: u8, links: Arc<Links>, wakes: Sender<Wake>, meetings: Meetings, events: Events) -> Door {
+        Door { me, links, seats: Seats::default(), wakes, meetings, events }
     }
 
     /// Take calls for ever.
@@ -112,20 +128,21 @@ impl Door {
             match listener.accept(Duration::from_secs(3600)) {
                 Ok(caller) => {
                     let door = self.clone();
-                    aside("privet-caller", &self.log, move || {
-                        if let Err(e) = door.take_in(caller) {
-                            (door.log)(&format!("lost a connection: {e}"));
+                    aside("privet-caller", &self.events, move || {
+                        let connection = door.events.connection();
+                        if let Err(e) = door.take_in(caller, connection) {
+                            door.events.emit(Event::Broken { connection, reason: e.why() });
                         }
                     });
                 }
                 Err(NetError::Timeout { .. }) => {}
-                Err(e) => (self.log)(&format!("refused a connection: {e}")),
+                Err(e) => self.events.emit(Event::Stranger { reason: e.why() }),
             }
         }
     }
 
     /// Let a caller in, or tell it why not.
-    fn take_in(&self, caller: Incoming) -> Result<(), NetError> {
+    fn take_in(&self, caller: Incoming, connection: Number) -> Result<(), NetError> {
         let (place, purpose) = match self.links.called_by(&caller) {
             Ok(known) => known,
             Err(e) => {
@@ -134,13 +151,13 @@ impl Door {
             }
         };
         let seat = admits(self.me, &place, purpose)
-            .map_err(str::to_owned)
+            .map_err(|e| (e.to_owned(), reason!("access.not_admitted", "this party does not serve that")))
             .and_then(|()| self.seat(&place, purpose).ok_or_else(|| no_seat(&place, purpose)));
         let seat = match seat {
             Ok(seat) => seat,
-            Err(reason) => {
-                (self.log)(&format!("refused {place}: {reason}"));
-                self.links.refuse(caller, &reason);
+            Err((told, reason)) => {
+                self.events.emit(Event::Refused { connection, place, purpose, reason });
+                self.links.refuse(caller, &told);
                 return Ok(());
             }
         };
@@ -152,13 +169,17 @@ impl Door {
         let channel = self.links.answer(caller, purpose)?;
         match (place, purpose) {
             (Place::Party(party), Purpose::Parties) => {
-                let _ = self.events.send(Event::Peer(party, Box::new(channel), seat));
+                let _ = self.wakes.send(Wake::Peer(party, Box::new(channel), seat, connection));
             }
             (Place::Party(party), Purpose::Preparation) => {
                 let patience = self.links.config.deployment.timeouts.connect;
+                let seat = seat.announce(&self.events, connection, &Place::Party(party), purpose);
                 self.meetings.bring(party, channel, seat, patience)?;
             }
-            (place, _) => await_request(channel, place, seat, self.events.clone(), &self.log),
+            (place, _) => {
+                let seat = seat.announce(&self.events, connection, &place, purpose);
+                await_request(channel, connection, place, seat, self.wakes.clone(), &self.events);
+            }
         }
         Ok(())
     }
@@ -172,40 +193,44 @@ impl Door {
             if seat.is_some() || Instant::now() >= deadline {
                 return seat;
             }
-            let _ = self.events.send(Event::Crowded);
+            let _ = self.wakes.send(Wake::Crowded);
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 }
 
-fn no_seat(place: &Place, purpose: Purpose) -> String {
-    format!(
+/// What the caller is told, and what the event says.
+fn no_seat(place: &Place, purpose: Purpose) -> (String, Reason) {
+    let told = format!(
         "{place} has {} connections for `{}` here, which is as many as a place may have: end some of its programs, or \
          wait for them",
         most(purpose),
         purpose.word()
-    )
+    );
+    (told, reason!("access.no_seat", "it has as many connections as a place may have for this"))
 }
 
 /// Wait for a client's next request on a thread of its own.
 pub(super) fn await_request(
     mut channel: TcpChannel,
+    connection: Number,
     place: Place,
     seat: Seat,
-    events: Sender<Event>,
-    log: &Log,
+    wakes: Sender<Wake>,
+    events: &Events,
 ) {
     channel.set_patience(None);
-    let told = log.clone();
-    aside("privet-request", log, move || {
+    let told = events.clone();
+    aside("privet-request", events, move || {
         match hear_up_to::<Request>(&mut channel, Talk::Request, MAX_REQUEST) {
             Ok(request) => {
-                let caller = Caller { channel, place, request, granted: false, seat };
-                let _ = events.send(Event::Caller(Box::new(caller)));
+                let caller = Caller { channel, connection, place, request, granted: false, seat };
+                let _ = wakes.send(Wake::Caller(Box::new(caller)));
             }
-            Err(TalkError::Net(_)) => told(&format!("{place} left")),
+            // Its seat says so.
+            Err(TalkError::Net(_)) => drop(seat),
             Err(e) => {
-                told(&format!("{place}: {e}"));
+                told.emit(Event::Broken { connection, reason: e.why() });
                 channel.abort("the request cannot be read");
             }
         }

@@ -5,8 +5,11 @@ use super::family::Family;
 use super::job::JobError;
 use super::lead::take;
 use super::order::{Consent, Go, Order};
-use super::party::{Caller, Event, Service};
+use super::party::{Caller, Service, Wake};
 use super::peers::{Others, abort};
+use super::threads::no_thread;
+use crate::config::Place;
+use crate::events::{Event, ThreadName, Why};
 use privet_net::{Channel, Fault, TcpChannel};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -29,18 +32,19 @@ impl<F: Family> Service<F> {
     /// panics, this party would hear no order any more.
     fn await_order(&self, mut leader: TcpChannel) -> bool {
         leader.set_patience(None);
-        let events = self.events.clone();
+        let wakes = self.wakes.clone();
         let wait = move || {
-            let event = match hear::<Order>(&mut leader, Talk::Order) {
-                Ok(order) => Event::Order(Box::new((leader, order))),
-                Err(e) => Event::NoOrder(e),
+            let wake = match hear::<Order>(&mut leader, Talk::Order) {
+                Ok(order) => Wake::Order(Box::new((leader, order))),
+                Err(e) => Wake::NoOrder(e),
             };
-            let _ = events.send(event);
+            let _ = wakes.send(wake);
         };
         match self.crew.vital("privet-order", wait) {
             Ok(()) => true,
             Err(e) => {
-                (self.log)(&format!("the system gives no thread to wait for orders: {e}"));
+                let thread = ThreadName("privet-order");
+                self.events.emit(Event::NoThread { thread, reason: no_thread(&e) });
                 std::thread::sleep(Duration::from_secs(1));
                 false
             }
@@ -51,7 +55,7 @@ impl<F: Family> Service<F> {
     fn call_leader(&mut self) -> Option<TcpChannel> {
         match self.peers.dial(0, Duration::from_secs(2)) {
             Ok(channel) => {
-                (self.log)("connected to party 0");
+                self.events.emit(Event::LeaderConnected { connection: self.events.connection() });
                 self.away = None;
                 Some(channel)
             }
@@ -59,7 +63,7 @@ impl<F: Family> Service<F> {
                 while self.receive(Duration::ZERO) {}
                 // Once a cause: it is tried again many times.
                 if self.away.as_ref() != Some(&cause) {
-                    (self.log)(&format!("party 0 cannot be reached: {cause}"));
+                    self.events.emit(Event::LeaderAway { reason: cause.why() });
                     self.away = Some(cause.clone());
                 }
                 for caller in std::mem::take(&mut self.pending) {
@@ -198,7 +202,7 @@ impl<F: Family> Service<F> {
         };
         match attempt(self) {
             Err(JobError::Talk(e)) => {
-                (self.log)(&format!("lost the connection to party {party}, making a new one: {e}"));
+                self.events.emit(Event::PeerLost { place: Place::Party(party), reason: e.why() });
                 attempt(self)
             }
             met => met,

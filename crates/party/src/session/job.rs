@@ -1,8 +1,10 @@
-//! Why a job failed, whatever the family.
+//! Why a job failed, whatever the family. The text is for clients and the other parties; what an event says of it is in
+//! `events/reasons`.
 
 use super::access::AccessError;
 use super::checkpoint::CheckpointError;
 use super::control::{At, Id, TalkError};
+use super::family::FamilyError;
 use super::owner::OwnerError;
 use crate::config::Place;
 use crate::tensors::TensorsError;
@@ -18,7 +20,7 @@ pub enum JobError {
     Talk(#[from] TalkError),
     /// The protocol family's own reasons.
     #[error("{0}")]
-    Family(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Family(Box<dyn FamilyError>),
     /// A client told the parties different things.
     #[error("the client asked the parties for different things: its program is broken")]
     OtherRequest,
@@ -43,7 +45,7 @@ pub enum JobError {
     },
     /// This party lacks what a run uses up; another run may do.
     #[error("{0}")]
-    Lacks(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Lacks(Box<dyn FamilyError>),
     /// Another party lacks it.
     #[error("party {party} declined: {reason}")]
     PeerLacks {

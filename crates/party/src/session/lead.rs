@@ -7,6 +7,7 @@ use super::order::{Consent, Go, Order};
 use super::party::{Caller, Service};
 use super::peers::{Others, abort};
 use crate::config::Place;
+use crate::events::{Event, Why};
 use privet_net::TcpChannel;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,13 +74,17 @@ impl<F: Family> Service<F> {
         for _ in 0..MOST_PASSED_OVER {
             let Err(e @ JobError::PeerLacks { .. }) = &result else { break };
             // Its number stays used here; the next one may be at both.
-            (self.log)(&format!("a run is passed over: {e}"));
+            if let Some(job) = self.job_of(callers) {
+                self.events.emit(Event::PassedOver { job, reason: e.why() });
+            }
             result = self.lead_order(callers);
         }
         if !matches!(result, Err(JobError::SessionLost)) {
             return result;
         }
-        (self.log)("another party was restarted: the open session is over");
+        if let Some(job) = self.job_of(callers) {
+            self.events.emit(Event::SessionLost { job });
+        }
         let Some(request) = callers.first().map(|c| c.request.clone()) else { return result };
         if let Some(plan) = request.plan() {
             self.engine.session_lost(plan);
@@ -194,7 +199,7 @@ impl<F: Family> Service<F> {
             let consent = match hear_from(asked) {
                 Ok(consent) => consent,
                 Err(e) => {
-                    (self.log)(&format!("lost the connection to party {party}, waiting for a new one: {e}"));
+                    self.events.emit(Event::PeerLost { place: Place::Party(party), reason: e.why() });
                     asked.remove(&party);
                     asked.insert(party, ask(self, party)?);
                     hear_from(asked)?

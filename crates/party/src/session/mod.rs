@@ -8,7 +8,7 @@ mod door;
 mod engine;
 pub mod family;
 mod follow;
-mod job;
+pub(crate) mod job;
 pub mod kept;
 mod lead;
 pub mod links;
@@ -22,6 +22,6 @@ mod preparing;
 pub mod probe;
 mod states;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod threads;
 mod work;

@@ -15,6 +15,7 @@ use super::peers::{Others, Peers};
 use super::preparing::AllUnderway;
 use super::threads::{Crew, Watch};
 use crate::config::Place;
+use crate::events::{Event, Events, Job, JobKind, Name as Word, Number, Why};
 use crate::store::{StoreError, in_full};
 use privet_kernels::Device;
 use privet_net::{NetError, TcpChannel};
@@ -26,9 +27,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-
-/// One public line an event.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Why a party's service ended.
 #[derive(Debug, Error)]
@@ -58,6 +56,7 @@ pub enum ServeError {
 /// A client with a request that waits to be served.
 pub(super) struct Caller {
     pub channel: TcpChannel,
+    pub connection: Number,
     pub place: Place,
     pub request: Request,
     /// It was told to send tensors, so it may be in the middle of that.
@@ -67,10 +66,10 @@ pub(super) struct Caller {
 }
 
 /// What wakes the service.
-pub(super) enum Event {
+pub(super) enum Wake {
     Caller(Box<Caller>),
     /// Another party dialled.
-    Peer(u8, Box<TcpChannel>, Seat),
+    Peer(u8, Box<TcpChannel>, Seat, Number),
     /// Party 0's next order, with the connection it came on.
     Order(Box<(TcpChannel, Order)>),
     /// The connection to party 0 ended.
@@ -86,15 +85,21 @@ pub fn serve(
     links: Links,
     program: Arc<Program>,
     device: Arc<dyn Device>,
-    log: Log,
+    events: Events,
 ) -> Result<(), ServeError> {
     let me = match links.config.node.me {
         Place::Party(party) => party,
         ref other => return Err(ServeError::NotAParty(other.clone())),
     };
-    log(&format!("device: {}", device.name()));
+    events.emit(started(&links, &*device));
     let family = links.config.deployment.protocol.registered();
-    (family.serve)(me, Arc::new(links), program, device, log)
+    (family.serve)(me, Arc::new(links), program, device, events)
+}
+
+/// That a node begins to serve, with what.
+pub(super) fn started(links: &Links, device: &dyn Device) -> Event {
+    let protocol = Word::of(links.config.deployment.protocol.facts().name);
+    Event::Started { place: links.config.node.me.clone(), protocol, device: Word::of(&device.name()) }
 }
 
 /// Every plan of the program with keys and sessions of its own.
@@ -115,21 +120,23 @@ pub(super) fn serve_family<F: Family>(
     links: Arc<Links>,
     program: Arc<Program>,
     plans: BTreeMap<String, Served<F>>,
-    log: Log,
+    events: Events,
 ) -> Result<(), ServeError> {
     let listener = links.listen()?;
-    log(&format!("party {me} listens on {}", listener.local_address()?));
-    let (events, inbox) = channel();
+    if let Ok(address) = listener.local_address()?.to_string().parse() {
+        events.emit(Event::Listening { place: Place::Party(me), address });
+    }
+    let (wakes, inbox) = channel();
     let (crew, watch): (Crew, Watch) = Crew::new();
     let meetings = Meetings::default();
     let service = Service {
         me,
-        engine: Engine::new(me, links.clone(), program, plans, log.clone()),
+        engine: Engine::new(me, links.clone(), program, plans, events.clone()),
         peers: Peers::new(links.clone()),
         links: links.clone(),
         inbox,
+        wakes: wakes.clone(),
         events: events.clone(),
-        log: log.clone(),
         crew: crew.clone(),
         awaits_order: false,
         away: None,
@@ -140,7 +147,7 @@ pub(super) fn serve_family<F: Family>(
         underway: AllUnderway::<F>::new(),
     };
     crew.vital("privet-service", move || service.run())?;
-    let door = Door::new(me, links, events, meetings, log);
+    let door = Door::new(me, links, wakes, meetings, events);
     crew.vital("privet-door", move || door.take_calls(&listener))?;
     Err(ServeError::Panicked(watch.first_death()))
 }
@@ -152,9 +159,9 @@ pub(super) struct Service<F: Family> {
     pub engine: Engine<F>,
     /// The other parties, without party 0.
     pub peers: Peers,
-    pub inbox: Receiver<Event>,
-    pub events: Sender<Event>,
-    pub log: Log,
+    pub inbox: Receiver<Wake>,
+    pub wakes: Sender<Wake>,
+    pub events: Events,
     pub crew: Crew,
     /// Not party 0: a thread holds the connection to party 0 and waits for its next order.
     pub awaits_order: bool,
@@ -219,27 +226,37 @@ impl<F: Family> Service<F> {
     /// Take in what has arrived, waiting at most `wait`. False when nothing came.
     pub fn receive(&mut self, wait: Duration) -> bool {
         match self.inbox.recv_timeout(wait) {
-            Ok(Event::Caller(caller)) => self.pending.push(*caller),
-            Ok(Event::Peer(party, channel, seat)) => {
+            Ok(Wake::Caller(caller)) => {
+                let (connection, place) = (caller.connection, caller.place.clone());
+                let (request, asks) = (caller.request.id().into(), JobKind::of(&caller.request));
+                self.events.emit(Event::Asked { connection, place, request, asks });
+                self.pending.push(*caller);
+            }
+            Ok(Wake::Peer(party, channel, seat, connection)) => {
                 drop(seat);
-                (self.log)(&format!("party {party} connected"));
+                self.events.emit(Event::PeerConnected { connection, place: Place::Party(party) });
                 self.peers.put(party, *channel);
             }
-            Ok(Event::Order(order)) => {
+            Ok(Wake::Order(order)) => {
                 self.awaits_order = false;
                 self.order = Some(*order);
             }
-            Ok(Event::NoOrder(e)) => {
+            Ok(Wake::NoOrder(e)) => {
                 self.awaits_order = false;
-                (self.log)(&format!("no order from party 0: {e}"));
+                self.events.emit(Event::NoOrder { reason: e.why() });
             }
-            Ok(Event::Prepared(name)) => self.preparation_ended(name),
-            Ok(Event::Crowded) => {}
+            Ok(Wake::Prepared(name)) => self.preparation_ended(name),
+            Ok(Wake::Crowded) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
         // Whoever left while waiting must not be part of a run; nobody else would remove it.
         self.pending.retain(|c| c.channel.is_open());
         true
+    }
+
+    /// What callers ask for together, as events name it.
+    pub fn job_of(&self, callers: &[Caller]) -> Option<Job> {
+        Job::asked(self.engine.program(), callers.iter().map(|c| (&c.place, &c.request)))
     }
 
     /// The connection that another party has made, waiting for it to come.
@@ -283,8 +300,11 @@ impl<F: Family> Service<F> {
 
     /// Tell the callers how it ended and wait for their next requests.
     pub fn finish(&mut self, callers: Vec<Caller>, result: Result<(), JobError>) {
-        if let Err(e) = &result {
-            (self.log)(&format!("a request failed: {}", in_full(e)));
+        if let Some(job) = self.job_of(&callers) {
+            self.events.emit(match &result {
+                Ok(()) => Event::JobDone { job },
+                Err(e) => Event::JobFailed { job, reason: e.why() },
+            });
         }
         for mut caller in callers {
             if let Err(e) = &result
@@ -294,8 +314,8 @@ impl<F: Family> Service<F> {
             }
             // A client that may be in the middle of sending starts over with a fresh connection.
             if result.is_ok() || !caller.granted {
-                let Caller { channel, place, seat, .. } = caller;
-                await_request(channel, place, seat, self.events.clone(), &self.log);
+                let Caller { channel, connection, place, seat, .. } = caller;
+                await_request(channel, connection, place, seat, self.wakes.clone(), &self.events);
             }
         }
     }

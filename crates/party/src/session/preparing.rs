@@ -9,11 +9,12 @@ use super::job::JobError;
 use super::links::{Links, Purpose};
 use super::meetings::{Meetings, Name};
 use super::order::{Order, Preparation};
-use super::party::{Caller, Event, Service};
+use super::party::{Caller, Service, Wake};
 use super::peers::{Others, abort};
 use super::threads::aside;
 use super::work::{Progress, Work};
 use crate::config::Place;
+use crate::events::{Bytes, Count, Event, Secs};
 use privet_net::{Channel, TcpChannel};
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -40,18 +41,19 @@ pub(super) struct Underway<M> {
 pub(super) type AllUnderway<F> = BTreeMap<String, Underway<<<F as Family>::Preparer as Preparer>::Made>>;
 
 /// Tells the service that a preparation's thread has ended, however it ended.
-struct Ended(Name, Sender<Event>);
+struct Ended(Name, Sender<Wake>);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        let _ = self.1.send(Event::Prepared(self.0));
+        let _ = self.1.send(Wake::Prepared(self.0));
     }
 }
 
 impl<F: Family> Service<F> {
     /// Start what all parties have agreed to.
     pub fn start_preparation(&mut self, order: &Order, plan: &str, what: &Preparation, callers: Vec<Caller>) {
-        let (name, progress, left) = (order.digest(), Progress::new(), Left::default());
+        let events = self.engine.job_events(order, &callers);
+        let (name, progress, left) = (order.digest(), Progress::new(events.clone()), Left::default());
         let job = Job {
             // A failure here is told on the connections, so that nobody waits for this party in vain.
             preparer: self.engine.preparer(plan, what),
@@ -61,12 +63,13 @@ impl<F: Family> Service<F> {
             name,
             progress: progress.clone(),
         };
-        let (keep, ended) = (left.clone(), Ended(name, self.events.clone()));
+        let (keep, ended) = (left.clone(), Ended(name, self.wakes.clone()));
         let underway = Underway { name, what: *what, callers, progress, left };
         // A plan has one at a time, which was seen to before.
         self.underway.insert(plan.to_owned(), underway);
-        (self.log)(&format!("preparing {} runs of plan {plan}", what.amount.runs));
-        aside("privet-preparation", &self.log, move || {
+        let (runs, checks) = (Count::of(what.amount.runs), Count::of(what.amount.checks));
+        events.emit(|job| Event::PreparationBegan { job, runs, checks });
+        aside("privet-preparation", &self.events, move || {
             let _ended = ended;
             let result = job.run();
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -94,7 +97,9 @@ impl<F: Family> Service<F> {
                 let reply = Reply::Prepared { seconds, key_bytes, sent_bytes, received_bytes, rounds };
                 // One that has left keeps nobody else from hearing it.
                 callers.retain_mut(|c| say(&mut c.channel, Talk::Reply, &reply).is_ok());
-                (self.log)(&format!("prepared {} runs of plan {plan} in {seconds:.2} s", what.amount.runs));
+                let (runs, keys, took) =
+                    (Count::of(what.amount.runs), Bytes::of(key_bytes), Secs::of(progress.elapsed()));
+                progress.emit(|job| Event::PreparationDone { job, runs, keys, took });
                 Ok(())
             }
             Err(e) => {

@@ -8,10 +8,10 @@ use super::job::JobError;
 use super::links::Links;
 use super::order::Preparation;
 use super::owner::{Piece, Shared};
-use super::party::Log;
 use super::peers::Others;
 use super::work::Work;
 use crate::config::{Loaded, Place, parse_deployment, parse_node};
+use crate::events::{Event, Events, Inline, Job, JobEvents};
 use privet_family::NodeStats;
 use privet_net::{Channel, Fingerprint, NetworkProfile};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, Update};
@@ -98,11 +98,22 @@ pub fn program() -> Program {
     Program { version: PROGRAM_VERSION, name: "test".into(), plans }
 }
 
-/// A log that keeps its lines.
-pub fn log() -> (Log, Arc<Mutex<Vec<String>>>) {
-    let lines: Arc<Mutex<Vec<String>>> = Arc::default();
-    let kept = lines.clone();
-    (Arc::new(move |line: &str| kept.lock().unwrap().push(line.to_owned())), lines)
+/// Events that are kept.
+pub fn recorded() -> (Events, Arc<Mutex<Vec<Event>>>) {
+    #[derive(Default)]
+    struct Kept(Arc<Mutex<Vec<Event>>>);
+    impl Inline for Kept {
+        fn take(&self, event: &Event) {
+            self.0.lock().unwrap().push(event.clone());
+        }
+    }
+    let kept: Arc<Mutex<Vec<Event>>> = Arc::default();
+    (Events::to(vec![], vec![Arc::new(Kept(kept.clone()))]), kept)
+}
+
+/// Of a job whose events nobody hears.
+pub fn job_events() -> JobEvents {
+    JobEvents::new(Events::unheard(), Job::deal(Id([9; 16]), None))
 }
 
 /// A family that computes nothing, and counts what is taken from it.
@@ -117,7 +128,7 @@ pub struct Stub {
 }
 
 /// All plans of the program, each with a stub.
-pub fn served(stub: impl Fn() -> Stub) -> BTreeMap<String, Served<Stub>> {
+pub(in crate::session) fn served(stub: impl Fn() -> Stub) -> BTreeMap<String, Served<Stub>> {
     let one = |p: NamedPlan| (p.name, Served { plan: Arc::new(p.plan), family: stub() });
     program().plans.into_iter().map(one).collect()
 }
@@ -198,7 +209,7 @@ impl Family for Stub {
     }
     fn run(&mut self, _: Given<Stub>, _: &mut Others) -> Result<Ran<u8>, JobError> {
         Ok(Ran {
-            online_s: 0.0,
+            online: std::time::Duration::ZERO,
             nodes: Vec::new(),
             checks: NodeStats::default(),
             openings: Vec::new(),

@@ -4,10 +4,10 @@
 //! that takes calls, and the wait for party 0's next order. Its panic ends the process with an error
 //! ([`Crew::first_death`]), so that whoever supervises it starts it again.
 //!
-//! A thread *aside* serves one connection and owns nothing else. Its panic is logged and drops that connection alone:
+//! A thread *aside* serves one connection and owns nothing else. Its panic is an event and drops that connection alone:
 //! otherwise one peer that finds a way to such a panic would end the service for everybody.
 
-use super::party::Log;
+use crate::events::{ErrorKind, Event, Events, Reason, ThreadName, reason};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -64,24 +64,33 @@ impl Watch {
 }
 
 /// Start a thread that serves one connection, which `body` owns. Where it panics, or the system gives no thread, the
-/// connection is dropped and the log says so.
-pub fn aside(name: &str, log: &Log, body: impl FnOnce() + Send + 'static) {
-    let (label, told) = (name.to_owned(), log.clone());
+/// connection is dropped and an event says so.
+pub fn aside(name: &'static str, events: &Events, body: impl FnOnce() + Send + 'static) {
+    let (thread, told) = (ThreadName(name), events.clone());
     let guarded = move || {
         // Nothing that `body` owns is used after a panic.
         if catch_unwind(AssertUnwindSafe(body)).is_err() {
-            told(&format!("thread {label} panicked and its connection is dropped: report this as a bug"));
+            told.emit(Event::ThreadPanicked { thread });
         }
     };
     if let Err(e) = Builder::new().name(name.to_owned()).spawn(guarded) {
-        log(&format!("a connection is dropped, because the system gives no thread for it ({name}): {e}"));
+        events.emit(Event::NoThread { thread, reason: no_thread(&e) });
     }
+}
+
+/// That the system gives no thread.
+pub fn no_thread(e: &io::Error) -> Reason {
+    reason!(
+        "system.no_thread",
+        "{kind}: raise the limits of this user (`ulimit -u`)",
+        kind = ErrorKind::from(e)
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
+    use crate::session::testing::recorded;
     use std::time::Duration;
 
     #[test]
@@ -100,11 +109,9 @@ mod tests {
 
     #[test]
     fn a_panic_aside_is_logged_and_drops_what_it_owns() {
-        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
-        let kept = lines.clone();
-        let log: Log = Arc::new(move |line: &str| kept.lock().unwrap().push(line.to_owned()));
+        let (events, seen) = recorded();
         let (owned, dropped) = channel::<()>();
-        aside("a caller", &log, move || {
+        aside("a caller", &events, move || {
             let _owned = owned;
             panic!("on purpose")
         });
@@ -112,9 +119,9 @@ mod tests {
         assert!(
             dropped.recv_timeout(Duration::from_secs(20)).is_err_and(|e| e.to_string().contains("closed"))
         );
-        while lines.lock().unwrap().is_empty() {
+        while seen.lock().unwrap().is_empty() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert!(lines.lock().unwrap()[0].contains("thread a caller panicked"), "{lines:?}");
+        assert_eq!(*seen.lock().unwrap(), [Event::ThreadPanicked { thread: ThreadName("a caller") }]);
     }
 }

@@ -7,6 +7,7 @@
 use super::control::{Preparing, Talk};
 use super::job::JobError;
 use super::peers::Others;
+use crate::events::{Bytes, Count, Event, Job, JobEvents};
 use privet_net::{Channel, Meter, NetError, PhaseCount, Step, TcpChannel, wait_any};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Between two signs of one party.
 const SIGNS: Duration = Duration::from_secs(1);
+/// Between two events of its progress.
+const TOLD_EVERY: Duration = Duration::from_millis(250);
 /// A party is at work.
 const AT_WORK: u8 = 0;
 /// It has finished the part that all are at.
@@ -25,7 +28,9 @@ const DONE: u8 = 1;
 pub struct Progress(Arc<Counts>);
 
 struct Counts {
-    begun: Instant,
+    job: JobEvents,
+    /// Milliseconds from the beginning to the last event.
+    told: AtomicU64,
     came: AtomicU64,
     expected: AtomicU64,
     bytes: AtomicU64,
@@ -33,10 +38,34 @@ struct Counts {
 }
 
 impl Progress {
-    /// At the beginning.
-    pub fn new() -> Progress {
-        let [came, expected, bytes] = [const { AtomicU64::new(0) }; 3];
-        Progress(Arc::new(Counts { begun: Instant::now(), came, expected, bytes, meters: Mutex::default() }))
+    /// At the beginning of a job.
+    pub fn new(job: JobEvents) -> Progress {
+        let [told, came, expected, bytes] = [const { AtomicU64::new(0) }; 4];
+        Progress(Arc::new(Counts { job, told, came, expected, bytes, meters: Mutex::default() }))
+    }
+
+    /// Tell of something in this job.
+    pub fn emit(&self, event: impl FnOnce(Job) -> Event) {
+        self.0.job.emit(event);
+    }
+
+    /// Since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        self.0.job.elapsed()
+    }
+
+    /// Tell how far it is, now and then.
+    fn tell(&self) {
+        let (now, every) = (self.elapsed().as_millis() as u64, TOLD_EVERY.as_millis() as u64);
+        let told = self.0.told.load(Ordering::Relaxed);
+        let swap = |told| self.0.told.compare_exchange(told, now, Ordering::Relaxed, Ordering::Relaxed);
+        if now.saturating_sub(told) < every || swap(told).is_err() {
+            return;
+        }
+        let came = self.0.came.load(Ordering::Relaxed);
+        let expected = self.0.expected.load(Ordering::Relaxed);
+        let (came, expected, bytes) = (Count::of(came), Count::of(expected), Bytes::of(self.bytes()));
+        self.emit(|job| Event::Preparing { job, came, expected, bytes });
     }
 
     /// So many records are to come in all.
@@ -47,11 +76,13 @@ impl Progress {
     /// A record is complete.
     pub fn came(&self) {
         self.0.came.fetch_add(1, Ordering::Relaxed);
+        self.tell();
     }
 
     /// Bytes of keys came.
     pub fn got(&self, bytes: u64) {
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.tell();
     }
 
     /// Bytes of keys that came.
@@ -82,7 +113,7 @@ impl Progress {
             came,
             to_come: self.0.expected.load(Ordering::Relaxed).saturating_sub(came),
             bytes: self.bytes(),
-            seconds: self.0.begun.elapsed().as_secs_f64(),
+            seconds: self.elapsed().as_secs_f64(),
         }
     }
 }
@@ -265,7 +296,7 @@ impl Channel for Attended<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::super::links::Purpose;
-    use super::super::testing::{deployment, links};
+    use super::super::testing::{deployment, job_events, links};
     use super::*;
     use crate::config::Place;
 
@@ -299,7 +330,7 @@ mod tests {
     fn a_party_that_is_silent_is_given_up_and_one_that_gives_signs_is_not() {
         let [(here, mut there), _] = lines();
         let mut others = others(here);
-        let mut work = Work::new(&mut others, Progress::new(), PATIENCE);
+        let mut work = Work::new(&mut others, Progress::new(job_events()), PATIENCE);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 // Longer in all than anybody waits for one sign.
@@ -319,7 +350,7 @@ mod tests {
     fn a_failure_of_another_party_is_heard_while_a_source_is_waited_for() {
         let [(here, mut there), (mut source, _source_there)] = lines();
         let mut others = others(here);
-        let mut work = Work::new(&mut others, Progress::new(), Duration::from_secs(600));
+        let mut work = Work::new(&mut others, Progress::new(job_events()), Duration::from_secs(600));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 word(&mut there, AT_WORK);
@@ -337,7 +368,7 @@ mod tests {
     fn a_silent_source_is_named_and_what_comes_counts() {
         let [(here, mut there), (mut source, mut source_there)] = lines();
         let mut others = others(here);
-        let mut work = Work::new(&mut others, Progress::new(), PATIENCE);
+        let mut work = Work::new(&mut others, Progress::new(job_events()), PATIENCE);
         source_there.send(&Talk::Keys.step(), vec![1; 9]).unwrap();
         // Words between do not end the wait, and are not lost.
         word(&mut there, AT_WORK);

@@ -3,7 +3,10 @@
 
 pub mod learning;
 
-use privet_party::config::{Protocol, Security};
+use privet_net::NetworkProfile;
+use privet_party::config::{Loaded, Protocol, Security};
+use privet_party::session::client::Client;
+use privet_party::session::links::Links;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{FloatTensor, Program, decode_outputs, encode_inputs, encode_weights, interpret};
@@ -11,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Nothing takes this long; whatever does, hangs.
@@ -207,10 +210,11 @@ impl Nodes {
         assert!(status.success(), "{name}: {status}: {}", self.log(name));
     }
 
-    fn service(&self, name: &str) -> Command {
+    pub fn service(&self, name: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_privet"));
         command.arg(if name == "dealer" { "dealer" } else { "party" });
         command.args(["--network", self.network, "--config"]).arg(self.path(name).join("node.toml"));
+        command.args(["--log-format", "json", "--log-level", "debug"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
@@ -239,6 +243,31 @@ impl Nodes {
 
     pub fn log(&self, name: &str) -> String {
         fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// The events that a node told of, each with all its fields. What is written at this moment may be missing.
+    pub fn events(&self, name: &str) -> Vec<serde_json::Value> {
+        self.log(name).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The events of one name.
+    pub fn told(&self, name: &str, event: &str) -> Vec<serde_json::Value> {
+        let mut events = self.events(name);
+        events.retain(|e| e["event"] == event);
+        events
+    }
+
+    /// A place's connections, and the program.
+    pub fn links(&self, who: &str) -> (Links, Program) {
+        let config = Loaded::load(&self.path(who).join("node.toml")).unwrap();
+        let program = Program::from_json(&fs::read(&config.deployment.plan).unwrap()).unwrap();
+        (Links::new(config, &program, NetworkProfile::LAN).unwrap(), program)
+    }
+
+    /// A client in this process.
+    pub fn client(&self, who: &str) -> Client {
+        let (links, program) = self.links(who);
+        Client::new(links, Arc::new(program))
     }
 
     /// `privet run` with inputs, in the background.
@@ -334,7 +363,8 @@ impl Nodes {
 
     /// Every run that a party took part in, by session and number.
     pub fn runs(&self, party: &str) -> Vec<String> {
-        self.log(party).lines().filter(|l| l.starts_with("run ")).map(str::to_owned).collect()
+        let run = |e: &serde_json::Value| format!("{}/{}", e["session"].as_str().unwrap(), e["run"]);
+        self.told(party, "run_began").iter().map(run).collect()
     }
 
     /// Wait until something is true.

@@ -1,7 +1,11 @@
 //! The paths on the CPU. Everything but weights, bases and lengths is secret: never branched on, never an index.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod pieces;
 mod portable;
 
 use super::{Element, GROUP, Strided, WORD_VARS, Wide, WordTerms, points};
@@ -13,22 +17,43 @@ use std::fmt;
 pub enum FoldPath {
     /// Integer multiplications; runs anywhere.
     Portable,
+    /// Carry-less multiplications of single words, and 256-bit registers.
+    Avx2,
     /// Carry-less multiplications and bit matrices on 512-bit registers.
     Avx512,
 }
 
+/// The same function on the path: of this machine's, as is checked.
+macro_rules! on_path {
+    ($path:expr, $function:ident($($argument:expr),*)) => {
+        match $path.checked() {
+            FoldPath::Portable => portable::$function($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as just checked.
+            FoldPath::Avx2 => unsafe { avx2::$function($($argument),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as just checked.
+            FoldPath::Avx512 => unsafe { avx512::$function($($argument),*) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!("not available"),
+        }
+    };
+}
+
 impl FoldPath {
     /// Every path, slowest first.
-    pub const ALL: [FoldPath; 2] = [FoldPath::Portable, FoldPath::Avx512];
+    pub const ALL: [FoldPath; 3] = [FoldPath::Portable, FoldPath::Avx2, FoldPath::Avx512];
 
     /// Whether this machine can run the path.
     pub fn available(self) -> bool {
         match self {
             FoldPath::Portable => true,
             #[cfg(target_arch = "x86_64")]
+            FoldPath::Avx2 => avx2::available(),
+            #[cfg(target_arch = "x86_64")]
             FoldPath::Avx512 => avx512::available(),
             #[cfg(not(target_arch = "x86_64"))]
-            FoldPath::Avx512 => false,
+            _ => false,
         }
     }
 
@@ -41,14 +66,15 @@ impl FoldPath {
     fn least_cap(self) -> CpuCap {
         match self {
             FoldPath::Portable => CpuCap::Portable,
+            FoldPath::Avx2 => CpuCap::Avx2,
             FoldPath::Avx512 => CpuCap::Avx512,
         }
     }
 
-    /// Whether the fast path is to run. Panics where this machine lacks it: its instructions would be undefined behaviour.
-    fn fast(self) -> bool {
+    /// Itself. Panics where this machine lacks it: its instructions would be undefined behaviour.
+    fn checked(self) -> FoldPath {
         assert!(self.available(), "the CPU path {self} is not available here; take FoldPath::detect");
-        self == FoldPath::Avx512
+        self
     }
 
     /// Add to `sums` (729 elements of GF(2^64)) the values of `sum over groups g of s_g sum over terms of u_g v_g` of all batches,
@@ -60,56 +86,39 @@ impl FoldPath {
             assert_eq!(words.div_ceil(GROUP), weights.len(), "number of weights");
             assert!(terms.iter().all(|(u, v)| u.needs(*words) && v.needs(*words)), "number of words");
         }
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::words_message(batches, sums) };
-        }
-        portable::words_message(batches, sums);
+        on_path!(self, words_message(batches, sums));
     }
 
     /// A fold of words with this basis.
     pub fn words_fold(self, basis: &[u64; GROUP]) -> WordsFold {
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            return WordsFold::Avx512(avx512::matrices(basis));
+        match self.checked() {
+            FoldPath::Portable => WordsFold::Portable(*basis),
+            #[cfg(target_arch = "x86_64")]
+            FoldPath::Avx2 => WordsFold::Avx2(Box::new(avx2::tables(basis))),
+            #[cfg(target_arch = "x86_64")]
+            FoldPath::Avx512 => WordsFold::Avx512(avx512::matrices(basis)),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!("not available"),
         }
-        WordsFold::Portable(*basis)
     }
 
     /// For each group of 64 bits, `sum over l of basis_l (bit l)`.
     pub fn bits_fold(self, bits: &[u64], basis: &[u64; GROUP]) -> Vec<u64> {
         let mut out = vec![0; bits.len()];
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            unsafe { avx512::bits_fold(bits, basis, &mut out) };
-            return out;
-        }
-        portable::bits_fold(bits, basis, &mut out);
+        on_path!(self, bits_fold(bits, basis, &mut out));
         out
     }
 
     /// Every item times its weight, in GF(2^64).
     pub fn field_weigh(self, items: &mut [u64], weights: &[u64]) {
         assert_eq!(items.len(), weights.len(), "number of weights");
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::field_weigh(items, weights) };
-        }
-        portable::field_weigh(items, weights);
+        on_path!(self, field_weigh(items, weights));
     }
 
     /// Add to `sums[l]` the sum over groups of `s_g` times word l of the group, in GF(2^64).
     pub fn words_combine(self, words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
         assert_eq!(words.len().div_ceil(GROUP), weights.len(), "number of weights");
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::words_combine(words, weights, sums) };
-        }
-        portable::words_combine(words, weights, sums);
+        on_path!(self, words_combine(words, weights, sums));
     }
 
     /// Add to `sums` (3^vars) the values of `sum over groups of u_g v_g`, groups of 2^vars consecutive items (0 after
@@ -117,34 +126,13 @@ impl FoldPath {
     pub fn field_message(self, u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
         assert_eq!(sums.len(), points(vars), "number of sums");
         assert_eq!(u.len(), v.len(), "number of items");
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            match vars {
-                // SAFETY: available, as just checked.
-                4 => return unsafe { avx512::field_message(u, v, sums) },
-                // SAFETY: available, as just checked.
-                WORD_VARS => return unsafe { avx512::field_message_6(u, v, sums) },
-                _ => {}
-            }
-        }
-        portable::field_message(u, v, vars, sums);
+        on_path!(self, field_message(u, v, vars, sums));
     }
 
     /// For every group of as many items as `basis` has, their inner product with it, in GF(2^64).
     pub fn field_fold(self, items: &[u64], basis: &[u64], out: &mut [u64]) {
         assert_eq!(out.len(), items.len().div_ceil(basis.len()), "number of items");
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            if let Ok(basis) = <&[u64; 16]>::try_from(basis) {
-                // SAFETY: available, as just checked.
-                return unsafe { avx512::field_fold(items, basis, out) };
-            }
-            if let Ok(basis) = <&[u64; GROUP]>::try_from(basis) {
-                // SAFETY: available, as just checked.
-                return unsafe { avx512::field_fold(items, basis, out) };
-            }
-        }
-        portable::field_fold(items, basis, out);
+        on_path!(self, field_fold(items, basis, out));
     }
 
     /// The 3^vars values of `sum over terms of u_g v_g` over Z_2^64, for `groups` groups of 2^vars words (0 after the last),
@@ -159,27 +147,12 @@ impl FoldPath {
         scratch: &mut Vec<u64>,
         each: &mut dyn FnMut(usize, &[u64]),
     ) {
-        let points = points(vars);
         assert!(groups > 0 && !terms.is_empty(), "values of nothing");
         assert!(stride >= 1 << vars, "groups that overlap");
         for (u, v) in terms {
             assert!(u.len() == v.len() && u.len().div_ceil(stride) <= groups, "number of words");
         }
-        #[cfg(target_arch = "x86_64")]
-        if vars == WORD_VARS && self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::ring_values_6(terms, (groups, stride), scratch, each) };
-        }
-        scratch.resize(scratch.len().max(points * groups), 0);
-        let values = &mut scratch[..points * groups];
-        #[cfg(target_arch = "x86_64")]
-        if vars == 4 && self.fast() {
-            // SAFETY: available, as just checked.
-            unsafe { avx512::ring_values(terms, stride, values) };
-            return each(0, values);
-        }
-        portable::ring_values(terms, vars, stride, values);
-        each(0, values);
+        on_path!(self, ring_values(terms, vars, (groups, stride), scratch, each));
     }
 
     /// Add to element p of the Galois ring the sum over rows r of the one with coefficients 0 and 1 of `bits[r]`, which are
@@ -189,35 +162,20 @@ impl FoldPath {
             return;
         };
         assert!(row * strides[0] + position * strides[1] < words.len(), "number of words");
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::rows_combine(words, strides, bits, out) };
-        }
-        portable::rows_combine(words, strides, bits, out);
+        on_path!(self, rows_combine(words, strides, bits, out));
     }
 
     /// Every element of the Galois ring times the one with coefficients 0 and 1 of its weight's bits. Weights are public.
     pub fn weigh(self, items: &mut [Element], weights: &[u64]) {
         assert_eq!(items.len(), weights.len(), "number of weights");
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::weigh(items, weights) };
-        }
-        portable::weigh(items, weights);
+        on_path!(self, weigh(items, weights));
     }
 
     /// Append the value of every group of 2^(r.len()) consecutive items (0 after the last) as a polynomial over the Galois ring, with
     /// coefficient l for the product of the variables at the ones of l, where variable j is the element with coefficients 0
     /// and 1 of `r[j]`'s bits. The point is public.
     pub fn ring_fold(self, items: &[Element], r: &[u64], out: &mut Vec<Element>) {
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::ring_fold(items, r, out) };
-        }
-        portable::ring_fold(items, r, out);
+        on_path!(self, ring_fold(items, r, out));
     }
 
     /// [`FoldPath::products`] of elements that need not stand side by side: for each sum the `groups` pairs of two vectors that are
@@ -228,21 +186,7 @@ impl FoldPath {
         if groups == 0 {
             return;
         }
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::products_of_some(operands, groups, sums) };
-        }
-        for (Strided { a, b, stride }, sum) in operands.iter().zip(sums) {
-            for (a, b) in a.iter().step_by(*stride).zip(b.iter().step_by(*stride)).take(groups) {
-                portable::products(
-                    std::slice::from_ref(a),
-                    std::slice::from_ref(b),
-                    1,
-                    std::slice::from_mut(sum),
-                );
-            }
-        }
+        on_path!(self, products_of_some(operands, groups, sums));
     }
 
     /// Add to every sum s the products of its `groups` pairs of elements as polynomials over Z_2^64: of `a[s * groups + g]` and
@@ -252,12 +196,7 @@ impl FoldPath {
         if groups == 0 {
             return;
         }
-        #[cfg(target_arch = "x86_64")]
-        if self.fast() {
-            // SAFETY: available, as just checked.
-            return unsafe { avx512::products(a, b, groups, sums) };
-        }
-        portable::products(a, b, groups, sums);
+        on_path!(self, products(a, b, groups, sums));
     }
 }
 
@@ -265,6 +204,9 @@ impl FoldPath {
 pub enum WordsFold {
     /// The basis.
     Portable([u64; GROUP]),
+    /// Sums of four elements of the basis, for look-ups in registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Box<avx2::Tables>),
     /// The basis as bit matrices, made where they can be used alone.
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Matrices),
@@ -280,6 +222,9 @@ impl WordsFold {
             WordsFold::Portable(basis) => portable::words_fold(words, basis, weights, out),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: available, as whoever made it checked.
+            WordsFold::Avx2(tables) => unsafe { avx2::words_fold(words, tables, weights, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as whoever made it checked.
             WordsFold::Avx512(matrices) => unsafe { avx512::words_fold(words, matrices, weights, out) },
         }
     }
@@ -289,6 +234,7 @@ impl fmt::Display for FoldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FoldPath::Portable => "portable folds",
+            FoldPath::Avx2 => "AVX2 and PCLMULQDQ",
             FoldPath::Avx512 => "VPCLMULQDQ-512",
         })
     }

@@ -1,7 +1,8 @@
 //! Plain Rust.
 
 use crate::fold::{
-    Element, GROUP, WORD_VARS, Wide, WordTerms, Words, clmul, gf_mul, gf_reduce, gr_times_bits, points,
+    Element, GROUP, Strided, WORD_VARS, Wide, WordTerms, Words, clmul, gf_mul, gf_reduce, gr_times_bits,
+    points,
 };
 
 /// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
@@ -62,6 +63,19 @@ pub(super) fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     }
     for (sum, wide) in sums.iter_mut().zip(wide) {
         *sum ^= gf_reduce(wide);
+    }
+}
+
+/// Words from word `at` on, in groups: those that are not there are 0, and bits in all of their places.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn padded(operand: Words, at: usize, out: &mut [u64]) {
+    for (g, out) in out.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
+        let g = at / GROUP + g;
+        *out = match operand {
+            Words::Bits(bits) if g >= bits.len() => [0; GROUP],
+            _ => words(operand, g),
+        };
     }
 }
 
@@ -153,7 +167,21 @@ pub(super) fn field_fold(items: &[u64], basis: &[u64], out: &mut [u64]) {
     }
 }
 
-pub(super) fn ring_values(terms: &[(&[u64], &[u64])], vars: u32, stride: usize, out: &mut [u64]) {
+pub(super) fn ring_values(
+    terms: &[(&[u64], &[u64])],
+    vars: u32,
+    (groups, stride): (usize, usize),
+    scratch: &mut Vec<u64>,
+    each: &mut dyn FnMut(usize, &[u64]),
+) {
+    let len = points(vars) * groups;
+    scratch.resize(scratch.len().max(len), 0);
+    values_of(terms, vars, stride, &mut scratch[..len]);
+    each(0, &scratch[..len]);
+}
+
+/// All groups' values at a point, then at the next.
+pub(super) fn values_of(terms: &[(&[u64], &[u64])], vars: u32, stride: usize, out: &mut [u64]) {
     let (n, points) = (1 << vars, points(vars));
     let (mut a, mut b) = (vec![0; points], vec![0; points]);
     let mut whole = vec![0; n];
@@ -229,6 +257,14 @@ pub(super) fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [
                     *sum = sum.wrapping_add(a.wrapping_mul(*b));
                 }
             }
+        }
+    }
+}
+
+pub(super) fn products_of_some(operands: &[Strided], groups: usize, sums: &mut [Wide]) {
+    for (Strided { a, b, stride }, sum) in operands.iter().zip(sums) {
+        for (a, b) in a.iter().step_by(*stride).zip(b.iter().step_by(*stride)).take(groups) {
+            products(std::slice::from_ref(a), std::slice::from_ref(b), 1, std::slice::from_mut(sum));
         }
     }
 }

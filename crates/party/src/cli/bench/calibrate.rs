@@ -6,8 +6,9 @@
 use super::fit::{Sample, fit};
 use super::{Args, measure, workload};
 use crate::cli::{CliError, Family, Out};
+use crate::events::bars as progress;
 use crate::registry::Protocol;
-use crate::{machine, progress, sys};
+use crate::{machine, sys};
 use privet_plan::Rates;
 use privet_plan::cost::{Aim, MACHINE_VERSION, Machine, Network, Units, estimate};
 use privet_plan::lower::RoundingMode;

@@ -2,6 +2,7 @@
 
 use super::{Engine, tell};
 use crate::config::Place;
+use crate::events::{Event, JobEvents};
 use crate::session::control::{Id, Reply, Request};
 use crate::session::family::Family;
 use crate::session::job::JobError;
@@ -73,12 +74,13 @@ impl<F: Family> Engine<F> {
         session: Id,
         callers: &mut [Caller],
         others: &mut Others,
+        job: &JobEvents,
     ) -> Result<(), JobError> {
         self.family(plan)?.begin(session, others)?;
         let served = self.served(plan)?;
         let pieces = Shared::Weights.all(&served.plan);
         let weights = self.receive(&served.family, Shared::Weights, &pieces, callers)?;
-        self.open(plan, weights, others)?;
+        self.open(plan, session, weights, others, job)?;
         tell(callers, &Reply::Done { account: None })
     }
 
@@ -88,6 +90,7 @@ impl<F: Family> Engine<F> {
         owner: Option<u8>,
         session: Id,
         others: &mut Others,
+        job: &JobEvents,
     ) -> Result<(), JobError> {
         let own = self.own.take();
         self.family(plan)?.begin(session, others)?;
@@ -106,12 +109,19 @@ impl<F: Family> Engine<F> {
                 served.family.receive(kind, &pieces, owner, &mut weights)?;
             }
         }
-        self.open(plan, weights, others)
+        self.open(plan, session, weights, others, job)
     }
 
-    fn open(&mut self, plan: &str, weights: F::Tensors, others: &mut Others) -> Result<(), JobError> {
+    fn open(
+        &mut self,
+        plan: &str,
+        session: Id,
+        weights: F::Tensors,
+        others: &mut Others,
+        job: &JobEvents,
+    ) -> Result<(), JobError> {
         self.family(plan)?.open(weights, others)?;
-        (self.log)(&format!("the session of plan {plan} is open"));
+        job.emit(|job| Event::SessionOpen { job, session: session.into() });
         Ok(())
     }
 }

@@ -17,10 +17,11 @@ use super::job::JobError;
 use super::links::Links;
 use super::order::Order;
 use super::owner::{Piece, Shared, owned};
-use super::party::{Caller, Log};
+use super::party::Caller;
 use super::peers::Others;
 use super::states::Training;
 use crate::config::Place;
+use crate::events::{Event, Events, Job, JobEvents};
 use privet_plan::{Plan, Program};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(super) struct Engine<F: Family> {
     own: Option<Encoded>,
     training: Option<Training<F::States>>,
     checkpoints: Checkpoints,
-    log: Log,
+    events: Events,
 }
 
 impl<F: Family> Engine<F> {
@@ -50,12 +51,23 @@ impl<F: Family> Engine<F> {
         links: Arc<Links>,
         program: Arc<Program>,
         plans: BTreeMap<String, Served<F>>,
-        log: Log,
+        events: Events,
     ) -> Engine<F> {
         let config = &links.config;
         let protocol = config.deployment.protocol;
         let checkpoints = Checkpoints::new(&config.node.checkpoints, protocol, &program.hash(), party);
-        Engine { party, links, program, plans, own: None, training: None, checkpoints, log }
+        Engine { party, links, program, plans, own: None, training: None, checkpoints, events }
+    }
+
+    /// The program that this party serves.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Where the events of an order go, with those who asked for it.
+    pub fn job_events(&self, order: &Order, callers: &[Caller]) -> JobEvents {
+        let asked = Job::asked(&self.program, callers.iter().map(|c| (&c.place, &c.request)));
+        JobEvents::new(self.events.clone(), asked.unwrap_or_else(|| Job::ordered(&self.program, order)))
     }
 
     /// Who may ask what.
@@ -136,16 +148,18 @@ impl<F: Family> Engine<F> {
         // In the order of places, the same at all parties.
         callers.sort_by(|a, b| a.place.cmp(&b.place));
         others.engage();
+        let job = &self.job_events(order, callers);
+        job.emit(|job| Event::JobBegan { job });
         match order {
             // It is done beside all others, not here.
             Order::Prepare { .. } => Err(JobError::OtherRequest),
-            Order::Begin { plan, session, .. } => self.begin(plan, *session, callers, others),
-            Order::BeginFrom { plan, owner, session } => self.begin_from(plan, *owner, *session, others),
-            Order::Run { .. } => self.run(order, callers, others),
+            Order::Begin { plan, session, .. } => self.begin(plan, *session, callers, others, job),
+            Order::BeginFrom { plan, owner, session } => self.begin_from(plan, *owner, *session, others, job),
+            Order::Run { .. } => self.run(order, callers, others, job),
             Order::BeginTraining { training, checkpoint_every, .. } => {
-                self.begin_training(*training, *checkpoint_every, callers, others)
+                self.begin_training(*training, *checkpoint_every, callers, others, job)
             }
-            Order::Resume { training, .. } => self.resume(*training, callers, others),
+            Order::Resume { training, .. } => self.resume(*training, callers, others, job),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Run a plan: its callers share inputs, the parties compute, receivers get shares of the outputs, and everybody an account.
 
 use super::{Engine, Served};
+use crate::events::{Bytes, Count, Event, JobEvents, Number, Secs};
 use crate::session::control::{At, PartyRun, Reply, Request, Talk, say};
 use crate::session::family::{Family, Given};
 use crate::session::job::JobError;
@@ -9,10 +10,11 @@ use crate::session::owner::Shared;
 use crate::session::party::Caller;
 use crate::session::peers::Others;
 use crate::sys;
-use privet_family::{Opening, OpeningKind};
+use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_net::Channel;
 use privet_plan::{Plan, encode_publics};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What all callers of a run want.
 struct Wanted {
@@ -109,11 +111,13 @@ impl<F: Family> Engine<F> {
         order: &Order,
         callers: &mut [Caller],
         others: &mut Others,
+        job: &JobEvents,
     ) -> Result<(), JobError> {
         let Order::Run { plan: name, session, index, from, publics, .. } = order else {
             return Err(JobError::OtherRequest);
         };
-        (self.log)(&format!("run {index} of session {}", session.short()));
+        let (session, run) = ((*session).into(), Number::of(*index));
+        job.emit(|job| Event::RunBegan { job, session, run });
         self.family(name)?.go_on();
         let Served { plan, family } = self.served(name)?;
         let (plan, pieces) = (plan.clone(), Shared::Inputs.all(plan));
@@ -125,9 +129,13 @@ impl<F: Family> Engine<F> {
             (None, _) => &none,
         };
         let served = self.plans.get_mut(name).ok_or(JobError::OtherRequest)?;
-        let ran = served.family.run(Given { inputs, states, publics }, others)?;
+        let ran = served.family.run(Given { inputs, states, publics, job }, others)?;
+        run_done(job, run, &ran.nodes, ran.online);
+        if let Some(left) = served.family.runs_left() {
+            job.emit(|job| Event::RunsLeft { job, left: left.into() });
+        }
         let at = match from {
-            Some(start) => Some(self.replace(order, &plan, start, ran.updates)?),
+            Some(start) => Some(self.replace(order, &plan, start, ran.updates, job)?),
             None => None,
         };
         let deployment = &self.links.config.deployment;
@@ -136,7 +144,7 @@ impl<F: Family> Engine<F> {
             at,
             protocol: deployment.protocol,
             security: deployment.security,
-            online_s: ran.online_s,
+            online_s: ran.online.as_secs_f64(),
             nodes: ran.nodes,
             checks: ran.checks,
             openings: ran.openings.into_iter().chain(revealed(&plan)).collect(),
@@ -166,6 +174,13 @@ impl<F: Family> Engine<F> {
         }
         Ok(())
     }
+}
+
+fn run_done(job: &JobEvents, run: Number, nodes: &[NodeStats], online: Duration) {
+    let mut total = NodeStats::default();
+    nodes.iter().for_each(|n| total.add(n));
+    let (sent, rounds) = (Bytes::of(total.sent_bytes), Count::of(total.rounds));
+    job.emit(|job| Event::RunDone { job, run, online: Secs::of(online), sent, rounds });
 }
 
 /// What a run opens at its end: its outputs, each to its receiver.

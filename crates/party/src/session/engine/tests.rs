@@ -5,8 +5,9 @@ use super::super::control::{Amount, At, Id};
 use super::super::door::Seats;
 use super::super::links::Purpose;
 use super::super::order::{Preparation, Start, Version};
-use super::super::testing::{Stub, client, deployment, links, log, places, program, served};
+use super::super::testing::{Stub, client, deployment, links, places, program, served};
 use super::*;
+use crate::events::{Events, Number};
 use privet_net::{Listener, TcpChannel};
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -42,15 +43,17 @@ impl World {
         let listener = party.listen().unwrap();
         let (seats, mut far) = (Seats::default(), Vec::new());
         let mut callers = BTreeMap::new();
-        for place in places().into_iter().filter(|p| *p != Place::Party(0)) {
+        for place in places() {
             let (channel, other) = line(&text, &party, &listener, &place);
             far.push(other);
             let seat = seats.take(&place, Purpose::Client, 1).unwrap();
             let request = Request::Status { id: Id([0; 16]) };
-            callers.insert(place.clone(), Caller { channel, place, request, granted: false, seat });
+            let connection = Number::of(1);
+            callers
+                .insert(place.clone(), Caller { channel, connection, place, request, granted: false, seat });
         }
         let stub = || Stub { claims: claims.clone(), ..Stub::default() };
-        let engine = Engine::new(0, party, Arc::new(program()), served(stub), log().0);
+        let engine = Engine::new(0, party, Arc::new(program()), served(stub), Events::unheard());
         World { engine, callers, claims, _far: far }
     }
 
@@ -175,7 +178,7 @@ fn who_may_ask_what_is_this_table() {
         world.set(state);
         writeln!(table, "# {}", state.name).unwrap();
         for ask in Ask::all() {
-            for place in places().iter().filter(|p| **p != Place::Party(0)) {
+            for place in &places() {
                 let before = world.claims.load(Ordering::SeqCst);
                 let alone = [place.clone()];
                 let needed = world.engine.access().callers(place, &ask.request(Id([0; 16])));
@@ -213,13 +216,13 @@ fn who_may_ask_what_is_this_table() {
         assert_eq!(found, wanted, "line {row}");
     }
     assert_eq!(table.lines().count(), expected.lines().count());
-    assert_eq!(table.lines().count(), 4 * (1 + 15 * 7), "every cell once");
+    assert_eq!(table.lines().count(), 4 * (1 + 15 * 8), "every cell once");
 }
 
 /// The table as it has to be: for each request, who is let do it alone or with others; everybody else has no role. What
 /// changes with the state is what is said to those who may.
 fn expected() -> String {
-    let all = ["p1", "dealer", "alice", "bob", "carol", "dave", "eve"];
+    let all = ["p0", "p1", "dealer", "alice", "bob", "carol", "dave", "eve"];
     // (request, plan, who may, needs an open session, needs a training)
     let may: [(&str, &str, &[&str], bool, bool); 15] = [
         ("prepare", "infer", &["p1", "alice", "bob"], false, false),
@@ -234,7 +237,7 @@ fn expected() -> String {
         ("run", "given", &["alice", "bob"], true, false),
         ("run", "bare", &["alice", "bob"], true, false),
         ("run", "train", &["alice", "bob"], true, true),
-        ("status", "", &["p1", "alice", "bob", "carol", "dave", "eve"], false, false),
+        ("status", "", &["p0", "p1", "alice", "bob", "carol", "dave", "eve"], false, false),
         ("begin", "", &["dave"], false, false),
         ("resume", "", &["p1", "alice", "bob", "carol", "dave"], false, false),
     ];

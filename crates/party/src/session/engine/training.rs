@@ -1,6 +1,7 @@
 //! What a party does when a training begins, is resumed, or ends a step.
 
 use super::{Engine, tell};
+use crate::events::{ErrorKind, Event, JobEvents, Number, Why, reason};
 use crate::session::control::{At, Id, Reply, Request, Talk, hear, say};
 use crate::session::family::Family;
 use crate::session::job::JobError;
@@ -83,15 +84,16 @@ impl<F: Family> Engine<F> {
         checkpoint_every: u64,
         callers: &mut [Caller],
         others: &mut Others,
+        job: &JobEvents,
     ) -> Result<(), JobError> {
         let Some(served) = self.plans.values().next() else { return Err(JobError::NoStates) };
         let tensors = self.receive(&served.family, Shared::States, &states(&self.program), callers)?;
         let (states, version) = (served.family.hold(tensors), Version::first(id));
         served.family.compare(&self.program, &context(id, version), &states, others)?;
         self.training = Some(Training::at(id, checkpoint_every, version, states));
-        (self.log)(&format!("training {} begins", id.short()));
-        self.write_checkpoint()?;
-        self.forget_old_trainings();
+        job.emit(|job| Event::TrainingBegan { job, training: id.into() });
+        self.write_checkpoint(job)?;
+        self.forget_old_trainings(job);
         tell(callers, &Reply::Training { at: At { training: id, step: 0 } })
     }
 
@@ -102,6 +104,7 @@ impl<F: Family> Engine<F> {
         plan: &Plan,
         start: &Start,
         updates: F::States,
+        job: &JobEvents,
     ) -> Result<At, JobError> {
         let Some(training) = &mut self.training else { return Err(JobError::NoTraining) };
         if plan.updates.is_empty() {
@@ -109,7 +112,7 @@ impl<F: Family> Engine<F> {
         }
         training.replace(start, order, updates);
         let at = training.step();
-        if let Err(e) = self.write_checkpoint() {
+        if let Err(e) = self.write_checkpoint(job) {
             // The step did not end well here: every party has a checkpoint of each step that is due, or is not past it.
             self.training.iter_mut().for_each(|training| training.go_back(start.version));
             return Err(e);
@@ -117,7 +120,7 @@ impl<F: Family> Engine<F> {
         Ok(at)
     }
 
-    fn write_checkpoint(&mut self) -> Result<(), JobError> {
+    fn write_checkpoint(&mut self, job: &JobEvents) -> Result<(), JobError> {
         let (Some(training), Some(served)) = (&mut self.training, self.plans.values().next()) else {
             return Ok(());
         };
@@ -128,19 +131,24 @@ impl<F: Family> Engine<F> {
         let (id, version, every) = (training.id(), training.version(), training.checkpoint_every);
         self.checkpoints.write(id, version, every, &shares, training.kept_checkpoint())?;
         training.checkpoint_written();
-        (self.log)(&format!("wrote a checkpoint of {}", training.step()));
+        let at = training.step();
+        let (training, step) = (at.training.into(), Number::of(at.step));
+        job.emit(|job| Event::CheckpointWritten { job, training, step });
         Ok(())
     }
 
     /// A training has begun and has its first checkpoint: those of old ones go. What cannot be removed does no harm.
-    fn forget_old_trainings(&self) {
+    fn forget_old_trainings(&self, job: &JobEvents) {
         let Some(training) = self.training.as_ref().filter(|t| t.checkpoint_every > 0) else { return };
         let node = &self.links.config.node;
         match forget_old(&node.checkpoints, training.id(), node.checkpoints_kept) {
             Ok(removed) => removed
-                .iter()
-                .for_each(|id| (self.log)(&format!("removed the checkpoints of training {}", id.short()))),
-            Err(e) => (self.log)(&format!("checkpoints of old trainings could not be removed: {e}")),
+                .into_iter()
+                .for_each(|id| job.emit(|job| Event::CheckpointsRemoved { job, training: id.into() })),
+            Err(e) => {
+                let reason = reason!("system.files", "{kind}", kind = ErrorKind::from(&e));
+                job.emit(|job| Event::CheckpointsLeft { job, reason });
+            }
         }
     }
 
@@ -151,9 +159,12 @@ impl<F: Family> Engine<F> {
         id: Id,
         callers: &mut [Caller],
         others: &mut Others,
+        job: &JobEvents,
     ) -> Result<(), JobError> {
         let (files, refused) = self.checkpoints.list(id);
-        refused.iter().for_each(|e| (self.log)(&e.to_string()));
+        for e in &refused {
+            job.emit(|job| Event::CheckpointRefused { job, file: e.file(), reason: e.why() });
+        }
         let every: BTreeMap<Version, u64> = files.iter().map(|h| (h.version, h.checkpoint_every)).collect();
         let in_memory = self.training.as_ref().filter(|t| t.id() == id);
         let memory: Vec<Version> = in_memory.into_iter().flat_map(Training::versions).collect();
@@ -186,7 +197,8 @@ impl<F: Family> Engine<F> {
             self.training = None;
             return Err(e);
         }
-        (self.log)(&format!("going on at {at}"));
+        let (training, step) = (at.training.into(), Number::of(at.step));
+        job.emit(|job| Event::TrainingResumed { job, training, step });
         tell(callers, &Reply::Training { at })
     }
 

@@ -13,11 +13,13 @@ use super::order::Preparation;
 use super::owner::{OwnerError, Piece, Shared};
 use super::peers::Others;
 use super::work::Work;
+use crate::events::{JobEvents, Why};
 use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, TcpChannel};
 use privet_plan::Program;
 use privet_plan::ir::Type;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -38,12 +40,19 @@ pub(super) struct Given<'a, F: Family> {
     pub states: &'a F::States,
     /// The plan's public numbers, in the rings of their nodes.
     pub publics: &'a BTreeMap<String, u64>,
+    /// Where the run's events go.
+    pub job: &'a JobEvents,
 }
+
+/// A family's own reason for which a job fails. Clients and other parties are told its text, events its [`Why`].
+pub(crate) trait FamilyError: std::error::Error + Why + Send + Sync {}
+
+impl<E: std::error::Error + Why + Send + Sync> FamilyError for E {}
 
 /// What a run gave a party.
 pub(super) struct Ran<S> {
-    /// Seconds from shared inputs to shares of the outputs.
-    pub online_s: f64,
+    /// From shared inputs to shares of the outputs.
+    pub online: Duration,
     /// Costs of every node.
     pub nodes: Vec<NodeStats>,
     /// Costs of verification.

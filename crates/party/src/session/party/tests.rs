@@ -3,7 +3,7 @@
 use super::super::control::{At, Id, hear};
 use super::super::door::CLIENT_CONNECTIONS;
 use super::super::links::Purpose;
-use super::super::testing::{Stub, client, deployment, links, log, program, served};
+use super::super::testing::{Stub, client, deployment, links, program, recorded, served};
 use super::*;
 use privet_net::Channel;
 use std::collections::BTreeMap;
@@ -13,18 +13,18 @@ use std::thread::JoinHandle;
 /// Party 0 of a deployment.
 struct Party {
     deployment: String,
-    lines: Arc<Mutex<Vec<String>>>,
+    seen: Arc<Mutex<Vec<Event>>>,
     service: JoinHandle<Result<(), ServeError>>,
 }
 
 impl Party {
     fn start(broken: bool) -> Party {
         let deployment = deployment();
-        let (log, lines) = log();
+        let (events, seen) = recorded();
         let me = Arc::new(links(&deployment, &Place::Party(0)));
         let plans = served(|| Stub { broken, ..Stub::default() });
-        let service = std::thread::spawn(move || serve_family(0, me, Arc::new(program()), plans, log));
-        Party { deployment, lines, service }
+        let service = std::thread::spawn(move || serve_family(0, me, Arc::new(program()), plans, events));
+        Party { deployment, seen, service }
     }
 
     fn call(&self, place: &Place, purpose: Purpose) -> Result<TcpChannel, NetError> {
@@ -33,8 +33,8 @@ impl Party {
         Ok(channel)
     }
 
-    fn said(&self, what: &str) -> bool {
-        self.lines.lock().unwrap().iter().any(|line| line.contains(what))
+    fn told(&self, what: impl Fn(&Event) -> bool) -> bool {
+        self.seen.lock().unwrap().iter().any(what)
     }
 }
 
@@ -65,7 +65,13 @@ fn the_dealer_is_no_client_and_learns_why() {
         let told = status(&mut dealer).unwrap_err().to_string();
         assert!(told.contains("this party does not serve that"), "{told}");
     }
-    assert!(party.said("refused dealer: this party does not serve that: the dealer is no client"));
+    for purpose in [Purpose::Client, Purpose::Parties, Purpose::Keys] {
+        let refused = |e: &Event| {
+            matches!(e, Event::Refused { place: Place::Dealer, purpose: p, reason, .. }
+                if *p == purpose && reason.code() == "access.not_admitted")
+        };
+        assert!(party.told(refused), "{purpose:?}");
+    }
     let mut alice = party.call(&client("alice"), Purpose::Client).unwrap();
     assert!(matches!(status(&mut alice).unwrap(), Reply::Status(_)));
 }

@@ -2,9 +2,10 @@
 
 use super::V;
 use super::field::{multiply, multiply_add, reduce, total};
-use super::lanes::{LANES, MAX_OPERANDS, blocks, load, store};
+use super::lanes::{LANES, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
 use crate::avx512::{columns, interleave, lanes_in_order};
+use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks};
 use crate::fold::cpu::portable;
 use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
 use std::arch::x86_64::*;

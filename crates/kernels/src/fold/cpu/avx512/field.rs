@@ -1,8 +1,10 @@
 //! GF(2^64): products, and folds of elements.
 
 use super::V;
-use super::lanes::{LANES, blocks, lanes, load, store};
+use super::lanes::{LANES, lanes, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper, sixteen};
+use crate::fold::cpu::pieces::blocks;
+use crate::fold::cpu::portable;
 use crate::fold::{GROUP, WORD_VARS, gf_reduce, points};
 use std::arch::x86_64::*;
 
@@ -60,12 +62,19 @@ pub(in crate::fold::cpu) unsafe fn field_weigh(items: &mut [u64], weights: &[u64
     }
 }
 
-/// Of four variables.
-///
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,vpclmulqdq")]
-pub(in crate::fold::cpu) unsafe fn field_message(u: &[u64], v: &[u64], sums: &mut [u64]) {
+pub(in crate::fold::cpu) unsafe fn field_message(u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
+    match vars {
+        4 => sixteens(u, v, sums),
+        WORD_VARS => sixty_fours(u, v, sums),
+        _ => portable::field_message(u, v, vars, sums),
+    }
+}
+
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+fn sixteens(u: &[u64], v: &[u64], sums: &mut [u64]) {
     let mut acc = [_mm512_setzero_si512(); 3 * CUBE];
     let (mut a, mut b) = (acc, acc);
     blocks::<{ 16 * LANES }>(u.len(), &[u, v], |_, operands| {
@@ -80,12 +89,9 @@ pub(in crate::fold::cpu) unsafe fn field_message(u: &[u64], v: &[u64], sums: &mu
     }
 }
 
-/// Of six variables: nine values at a time, those at one point in the upper four.
-///
-/// # Safety
-/// [`super::available`].
+/// Nine values at a time, those at one point in the upper four.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
-pub(in crate::fold::cpu) unsafe fn field_message_6(u: &[u64], v: &[u64], sums: &mut [u64]) {
+fn sixty_fours(u: &[u64], v: &[u64], sums: &mut [u64]) {
     let mut acc = vec![_mm512_setzero_si512(); points(WORD_VARS)];
     let mut upper = vec![[[0; LANES]; 8 * CUBE]; 2];
     blocks::<{ GROUP * LANES }>(u.len(), &[u, v], |_, operands| {
@@ -106,16 +112,20 @@ pub(in crate::fold::cpu) unsafe fn field_message_6(u: &[u64], v: &[u64], sums: &
     }
 }
 
-/// For a basis of N elements, 16 or 64.
-///
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,vpclmulqdq")]
-pub(in crate::fold::cpu) unsafe fn field_fold<const N: usize>(
-    items: &[u64],
-    basis: &[u64; N],
-    out: &mut [u64],
-) {
+pub(in crate::fold::cpu) unsafe fn field_fold(items: &[u64], basis: &[u64], out: &mut [u64]) {
+    match basis.len() {
+        16 => fold_groups::<16>(items, basis.try_into().expect("16"), out),
+        GROUP => fold_groups::<GROUP>(items, basis.try_into().expect("64"), out),
+        _ => portable::field_fold(items, basis, out),
+    }
+}
+
+/// For a basis of N elements, 16 or 64.
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+fn fold_groups<const N: usize>(items: &[u64], basis: &[u64; N], out: &mut [u64]) {
     const { assert!(N == GROUP || N == 16) };
     let zero = _mm512_setzero_si512();
     let b: [V; N] = std::array::from_fn(|i| _mm512_set1_epi64(basis[i] as i64));

@@ -13,10 +13,10 @@ mod rows;
 
 use crate::avx512::V;
 pub(super) use bits::{Matrices, bits_fold, matrices, words_combine, words_fold, words_message};
-pub(super) use field::{field_fold, field_message, field_message_6, field_weigh};
+pub(super) use field::{field_fold, field_message, field_weigh};
 pub(super) use folds::ring_fold;
 pub(super) use products::{products, products_of_some};
-pub(super) use ring::{ring_values, ring_values_6, weigh};
+pub(super) use ring::{ring_values, weigh};
 pub(super) use rows::rows_combine;
 
 /// Whether this machine can run these functions.

@@ -1,23 +1,44 @@
 //! Ring elements, and elements of the Galois ring.
 
 use super::V;
-use super::lanes::{LANES, MAX_OPERANDS, load, store, strided};
+use super::lanes::{LANES, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper, sixteen};
-use crate::fold::{Element, GROUP, gr_reduce};
+use crate::fold::cpu::pieces::{MAX_OPERANDS, strided};
+use crate::fold::cpu::portable;
+use crate::fold::{Element, GROUP, WORD_VARS, gr_reduce, points};
 use std::arch::x86_64::*;
 
-/// Of four variables.
-///
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(in crate::fold::cpu) unsafe fn ring_values(terms: &[(&[u64], &[u64])], stride: usize, out: &mut [u64]) {
+pub(in crate::fold::cpu) unsafe fn ring_values(
+    terms: &[(&[u64], &[u64])],
+    vars: u32,
+    (groups, stride): (usize, usize),
+    scratch: &mut Vec<u64>,
+    each: &mut dyn FnMut(usize, &[u64]),
+) {
+    if vars == WORD_VARS {
+        return sixty_fours(terms, (groups, stride), scratch, each);
+    }
+    let len = points(vars) * groups;
+    scratch.resize(scratch.len().max(len), 0);
+    let values = &mut scratch[..len];
+    match vars {
+        4 => sixteens(terms, stride, values),
+        _ => portable::values_of(terms, vars, stride, values),
+    }
+    each(0, values);
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn sixteens(terms: &[(&[u64], &[u64])], stride: usize, out: &mut [u64]) {
     let groups = out.len() / (3 * CUBE);
     let zero = _mm512_setzero_si512();
     let (mut a, mut b) = ([zero; 3 * CUBE], [zero; 3 * CUBE]);
     for (first, terms) in terms.chunks(MAX_OPERANDS / 2).enumerate() {
         let operands: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
-        strided::<16>((groups, stride), &operands, |g, operands, stride| {
+        strided::<16, LANES>((groups, stride), &operands, |g, operands, stride| {
             let mut z = [zero; 3 * CUBE];
             for pair in operands.chunks_exact(2) {
                 sixteen::<true>(pair[0], stride, &mut a);
@@ -47,12 +68,9 @@ fn put(z: V, g: usize, first: bool, out: &mut [u64]) {
     }
 }
 
-/// Of six variables: 27 values at a time, those at one point in the upper three.
-///
-/// # Safety
-/// [`super::available`].
+/// 27 values at a time, those at one point in the upper three.
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(in crate::fold::cpu) unsafe fn ring_values_6(
+fn sixty_fours(
     terms: &[(&[u64], &[u64])],
     (groups, stride): (usize, usize),
     scratch: &mut Vec<u64>,
@@ -69,7 +87,7 @@ pub(in crate::fold::cpu) unsafe fn ring_values_6(
     let values = &mut values[..CUBE * groups];
     for (some, terms) in terms.chunks(MAX_OPERANDS / 2).enumerate() {
         let columns: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
-        strided::<GROUP>((groups, stride), &columns, |g, columns, stride| {
+        strided::<GROUP, LANES>((groups, stride), &columns, |g, columns, stride| {
             let first = g / LANES * operands + some * MAX_OPERANDS;
             for (words, out) in columns.iter().zip(upper[first * UPPER..].chunks_exact_mut(UPPER)) {
                 extend_upper::<true>(words, stride, out.as_chunks_mut().0);

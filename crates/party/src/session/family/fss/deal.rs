@@ -133,13 +133,18 @@ impl DealerSession {
 
     /// Deal record `index` into one sink a party, on this thread: for sinks that pass frames on to other threads. Gives the
     /// sinks back.
-    pub fn deal_directly<W: RecordSink>(&self, index: u64, sinks: [W; 2]) -> Result<[W; 2], KeyError> {
+    pub fn deal_directly<W: RecordSink>(
+        &self,
+        index: u64,
+        sinks: [W; 2],
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<[W; 2], KeyError> {
         let [s0, s1] = sinks;
         let mut both = Direct([
             RecordWriter::new(s0, &self.header(index, 0))?,
             RecordWriter::new(s1, &self.header(index, 1))?,
         ]);
-        self.frames(index, &mut both, &mut |_| {})?;
+        self.frames(index, &mut both, progress)?;
         let [w0, w1] = both.0;
         Ok([w0.finish()?, w1.finish()?])
     }

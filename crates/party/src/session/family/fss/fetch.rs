@@ -1,8 +1,8 @@
 //! A party's side of a deal: ask the dealer, store what comes.
 
-use super::dealer::{CHUNK_BYTES, CREDIT_CHUNKS};
 use super::keys::SessionKeys;
 use super::messages::{DealReply, DealRequest};
+use super::sending::{CHUNK_BYTES, CREDIT_CHUNKS};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::work::Progress;
 use crate::store::{Shelf, Staged, StoreError};

@@ -10,7 +10,9 @@ mod known;
 pub mod messages;
 mod owner;
 mod prepare;
+mod reasons;
 mod registered;
+mod sending;
 mod stream;
 
 use owner::FssOutside;
@@ -18,15 +20,15 @@ pub(crate) use registered::REGISTERED;
 
 use super::{Encoded, Family, Given, Held, Ran};
 use crate::config::Node;
+use crate::events::{Event, Events, Why};
 use crate::session::control::{Amount, Id, KeyStream, Reply, Talk, say};
 use crate::session::job::JobError;
 use crate::session::links::Links;
 use crate::session::order::Preparation;
 use crate::session::owner::{OwnerError, Piece, Shared, states as states_of};
-use crate::session::party::Log;
 use crate::session::peers::Others;
 use crate::store::format::RecordId;
-use crate::store::{ClaimedRecord, Fresh, SessionId, Space, Store, StoreError, hex, in_full};
+use crate::store::{ClaimedRecord, Fresh, SessionId, Space, Store, StoreError, hex};
 use crate::sys;
 use checks::CheckError;
 use fetch::FetchError;
@@ -140,7 +142,7 @@ pub(in crate::session) struct Fss {
     claimed: Option<(RecordId, ClaimedRecord)>,
     /// The last one that was asked for, also when it has ended.
     stream: Option<Stream>,
-    log: Log,
+    events: Events,
 }
 
 /// What owners have sent: masked tensors, which both parties are to hold alike, or shares of states.
@@ -198,12 +200,12 @@ impl Fss {
         plan: Arc<Plan>,
         store: Store,
         device: Arc<dyn Device>,
-        log: Log,
+        events: Events,
     ) -> Fss {
         let plan_hash = plan.hash();
         let (begun, open, claimed, stream) = (None, None, None, None);
         let store = Arc::new(Mutex::new(store));
-        Fss { party, links, plan, plan_hash, device, store, begun, open, claimed, stream, log }
+        Fss { party, links, plan, plan_hash, device, store, begun, open, claimed, stream, events }
     }
 
     fn session_id(&self, session: Id) -> SessionId {
@@ -291,7 +293,7 @@ impl Family for Fss {
         }
         let dropped = self.store().drop_session(&session.0);
         if let Err(e) = dropped {
-            (self.log)(&format!("the keys of an ended session could not be removed: {}", in_full(&e)));
+            self.events.emit(Event::KeysLeftBehind { reason: e.why() });
         }
     }
 
@@ -375,7 +377,6 @@ impl Family for Fss {
             device: self.device.clone(),
             store: self.store.clone(),
             what: *what,
-            log: self.log.clone(),
         })
     }
 
@@ -391,7 +392,7 @@ impl Family for Fss {
         let held = self.open_session().or_else(|| self.begun.as_ref().map(|b| Id(b.keys.id.session)));
         let cleared = self.store().clear_ended(held.map(|id| id.0).as_ref());
         if let Err(e) = cleared {
-            (self.log)(&format!("the keys of an ended session could not be removed: {}", in_full(&e)));
+            self.events.emit(Event::KeysLeftBehind { reason: e.why() });
         }
     }
 
@@ -471,7 +472,7 @@ impl Family for Fss {
     }
 
     fn run(&mut self, given: Given<Fss>, others: &mut Others) -> Result<Ran<States>, JobError> {
-        let Given { inputs: mut masked, states, publics } = given;
+        let Given { inputs: mut masked, states, publics, job } = given;
         let (id, mut record) = self.claimed.take().ok_or(FssError::NoKeys)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
         let peer = others.to(self.peer())?;
@@ -489,15 +490,15 @@ impl Family for Fss {
         let mut cx = Eval::new(party, self.device.as_ref(), &open.hash, id.index, seed, &mut keys, peer);
         let evaluator = Evaluator::new(&self.plan, &open.weights);
         let given = privet_fss::Given { inputs, publics: publics.clone(), states };
-        let done = evaluator.run(&mut cx, given, &mut |_| {}).map_err(FssError::Eval)?;
-        let online_s = start.elapsed().as_secs_f64();
+        let done = evaluator.run(&mut cx, given, &mut job.progress(&self.plan)).map_err(FssError::Eval)?;
+        let online = start.elapsed();
         let packed = |(o, share): (&Output, &Secret)| {
             let mut bytes = Vec::new();
             pack(Ring::new(self.plan.nodes[o.value].ty.bits), share, &mut bytes);
             bytes
         };
         Ok(Ran {
-            online_s,
+            online,
             nodes: done.nodes,
             checks: NodeStats::default(),
             openings: cx.openings().to_vec(),

@@ -6,12 +6,12 @@ use super::messages::DealRequest;
 use super::stream::{AwaitError, Stream};
 use super::{FssError, hex};
 use crate::config::Place;
+use crate::events::{Bytes, Count, Event};
 use crate::session::control::{Amount, Id, Talk, say};
 use crate::session::family::{Made, Preparer};
 use crate::session::job::JobError;
 use crate::session::links::{Links, Purpose};
 use crate::session::order::Preparation;
-use crate::session::party::Log;
 use crate::session::work::Work;
 use crate::store::{Shelf, Store, StoreError};
 use privet_kernels::Device;
@@ -27,7 +27,6 @@ pub(in crate::session) struct Dealt {
     pub device: Arc<dyn Device>,
     pub store: Arc<Mutex<Store>>,
     pub what: Preparation,
-    pub log: Log,
 }
 
 /// What a party takes over at the end.
@@ -48,8 +47,8 @@ impl Preparer for Dealt {
         let request = DealRequest { deal, plan: hex(&self.plan.hash()), session, runs, checks };
         let (keep, bytes) = match self.get(&request, work) {
             // A dealer that was restarted knows the open session no more.
-            Err(Failure::Fetch(e @ FetchError::Forgotten)) if session.is_some() => {
-                (self.log)(&format!("the open session is over ({e}); asking for a new one"));
+            Err(Failure::Fetch(FetchError::Forgotten)) if session.is_some() => {
+                work.progress.emit(|job| Event::DealerForgot { job });
                 let anew = DealRequest { deal: deal.again(), session: None, ..request };
                 let got = self.get(&anew, work);
                 got.map(|(keep, bytes)| (Keep { forgotten: session, ..keep }, bytes))
@@ -57,9 +56,11 @@ impl Preparer for Dealt {
             got => got,
         }
         .map_err(|e| e.told(work))?;
-        let what = if stream { "the first keys of a stream" } else { "keys" };
-        let seconds = work.progress.shown().seconds;
-        (self.log)(&format!("stored {what} for {runs} runs, {bytes} bytes, in {seconds:.2} s"));
+        let (runs, keys) = (Count::of(runs), Bytes::of(bytes));
+        work.progress.emit(|job| match stream {
+            true => Event::StreamBegan { job, runs, keys },
+            false => Event::KeysStored { job, runs, keys },
+        });
         Ok(Made { key_bytes: bytes, made: keep })
     }
 }
@@ -136,7 +137,8 @@ impl Dealt {
         let checker = Checker { party: self.party, plan: &self.plan, device: &self.device };
         let mut both = Both { dealer: work.attend(dealer), peer: 1 - self.party };
         let (_, bytes) = checker.fetch(&mut both, &self.store, request)?;
-        (self.log)(&format!("opened {} sessions of the dealer: their keys are right", request.checks));
+        let checks = Count::of(request.checks);
+        work.progress.emit(|job| Event::SessionsChecked { job, checks });
         Ok(bytes)
     }
 
@@ -154,7 +156,7 @@ impl Dealt {
             fetch::begin(&mut dealer, &shelf, self.party, &self.plan.hash(), request)?
         };
         let (ahead, progress) = (self.links.config.node.ahead, work.progress.clone());
-        let stream = Stream::begin(dealer, shelf, deal, ahead, progress, self.log.clone());
+        let stream = Stream::begin(dealer, shelf, deal, ahead, progress);
         let bytes = stream.await_first(work).map_err(Failure::Stream)?;
         Ok((Keep { stream: Some(stream), forgotten: None }, bytes))
     }

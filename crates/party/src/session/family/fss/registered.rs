@@ -2,9 +2,10 @@
 
 use super::deal::DealerSession;
 use super::{Fss, FssOutside, dealer};
+use crate::events::Events;
 use crate::registry::{DealToFiles, DealerService, Registered};
 use crate::session::links::Links;
-use crate::session::party::{Log, ServeError, serve_family, served};
+use crate::session::party::{ServeError, serve_family, served};
 use crate::store::{Store, StoreError};
 use privet_family::NodeStats;
 use privet_kernels::Device;
@@ -30,7 +31,7 @@ fn serve(
     links: Arc<Links>,
     program: Arc<Program>,
     device: Arc<dyn Device>,
-    log: Log,
+    events: Events,
 ) -> Result<(), ServeError> {
     let (bare, space) = (program.bare().is_some(), Fss::space(&links.config.node));
     let family = |name: &str, plan| {
@@ -38,10 +39,10 @@ fn serve(
         // Keys are of one plan: each has a store of its own, but the room is the party's.
         let dir = if bare { dir.clone() } else { dir.join(name) };
         let store = Store::open(&dir)?.within(space.clone());
-        Ok(Fss::new(me, links.clone(), plan, store, device.clone(), log.clone()))
+        Ok(Fss::new(me, links.clone(), plan, store, device.clone(), events.clone()))
     };
     let plans = served(&program, family)?;
-    serve_family(me, links, program, plans, log)
+    serve_family(me, links, program, plans, events)
 }
 
 impl DealToFiles for DealerSession {

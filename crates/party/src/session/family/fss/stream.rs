@@ -4,10 +4,10 @@
 //! one will never ask for those below it.
 
 use super::fetch::{Deal, FetchError, record, stored};
+use crate::events::{Event, Why};
 use crate::session::control::{Id, KeyStream};
-use crate::session::party::Log;
 use crate::session::work::{Progress, Work};
-use crate::store::{Shelf, in_full};
+use crate::store::Shelf;
 use privet_net::{Channel, NetError, TcpChannel};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,14 +109,7 @@ impl Stream {
     /// Receive the records of `deal` from here on, on a thread of its own. At most `ahead` (over 0) are there that no run
     /// has asked for, counting the one that is coming, and only while the store has room. The first is part of a preparation,
     /// and `channel` has that one's patience; for the others the dealer waits until both parties have room.
-    pub fn begin(
-        channel: TcpChannel,
-        shelf: Shelf,
-        deal: Deal,
-        ahead: usize,
-        progress: Progress,
-        log: Log,
-    ) -> Stream {
+    pub fn begin(channel: TcpChannel, shelf: Shelf, deal: Deal, ahead: usize, progress: Progress) -> Stream {
         let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
         let shared = Arc::new(Shared { state, changed, stop });
         let shelf = Arc::new(shelf);
@@ -130,7 +123,7 @@ impl Stream {
             let mut channel = channel;
             let result = pump(&mut channel, &shelf, session, &indices, ahead, &progress, &shared);
             if let Err(e) = &result {
-                log(&format!("a stream of keys has ended: {}", in_full(e)));
+                progress.emit(|job| Event::StreamEnded { job, reason: e.why() });
                 channel.abort(&e.to_string());
             }
             shared.lock().ended = Some(result.err().map(|e| e.to_string()));

@@ -2,6 +2,7 @@
 //! keep them in memory alone, and derive those of each run from its number, which is always the next.
 
 mod owner;
+mod reasons;
 mod registered;
 
 use owner::Rep3Outside;
@@ -9,11 +10,11 @@ pub(crate) use registered::REGISTERED;
 
 use super::{Encoded, Family, Given, Held, Made, Preparer, Ran};
 use crate::config::Security;
+use crate::events::{Count, Event, Why};
 use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
 use crate::session::order::Preparation;
 use crate::session::owner::{Piece, Shared, granted};
-use crate::session::party::Log;
 use crate::session::peers::Others;
 use crate::session::work::Work;
 use owner::{malformed, send};
@@ -90,7 +91,6 @@ pub(in crate::session) struct Rep3 {
     begun: Option<(Id, Keys)>,
     open: Option<Open>,
     claimed: Option<u64>,
-    log: Log,
 }
 
 /// Shares of owners' tensors, with what the holders of each component compare.
@@ -108,8 +108,8 @@ impl Portions {
 }
 
 impl Rep3 {
-    pub fn new(me: PartyId, security: Security, plan: Arc<Plan>, device: Arc<dyn Device>, log: Log) -> Rep3 {
-        Rep3 { me, security, plan, device, begun: None, open: None, claimed: None, log }
+    pub fn new(me: PartyId, security: Security, plan: Arc<Plan>, device: Arc<dyn Device>) -> Rep3 {
+        Rep3 { me, security, plan, device, begun: None, open: None, claimed: None }
     }
 
     /// The connections to the parties before and after.
@@ -133,7 +133,8 @@ pub(in crate::session) struct Nothing;
 impl Preparer for Nothing {
     type Made = ();
 
-    fn run(self, _: &mut Work<'_>) -> Result<Made<()>, JobError> {
+    fn run(self, work: &mut Work<'_>) -> Result<Made<()>, JobError> {
+        work.progress.emit(|job| Event::NothingToPrepare { job });
         Ok(Made { key_bytes: 0, made: () })
     }
 }
@@ -201,7 +202,6 @@ impl Family for Rep3 {
     }
 
     fn preparer(&mut self, _: &Preparation) -> Result<Nothing, JobError> {
-        (self.log)("nothing to prepare: runs of rep3 use up no keys");
         Ok(Nothing)
     }
 
@@ -273,7 +273,7 @@ impl Family for Rep3 {
     }
 
     fn run(&mut self, given: Given<Rep3>, others: &mut Others) -> Result<Ran<States>, JobError> {
-        let Given { mut inputs, states, publics } = given;
+        let Given { mut inputs, states, publics, job } = given;
         self.go_on();
         let index = self.claimed.take().ok_or(JobError::NotOpen)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
@@ -290,31 +290,31 @@ impl Family for Rep3 {
 
         let start = Instant::now();
         let given = privet_rep3::Given { inputs: shares, states: states.clone(), publics: publics.clone() };
-        let outcome = match Evaluator::new(&self.plan, &open.weights).run(&mut cx, given, &mut |_| {}) {
+        let evaluator = Evaluator::new(&self.plan, &open.weights);
+        let ran = evaluator.run(&mut cx, given, &mut job.progress(&self.plan));
+        let outcome = match ran {
             Ok(outcome) => outcome,
             Err(e) => {
                 if let Some(open) = &mut self.open {
                     open.failed += 1;
-                    let (failed, all) = (open.failed, open.last);
-                    (self.log)(&format!(
-                        "{failed} of {all} runs of this session failed after they had begun"
-                    ));
+                    let (failed, all) = (Count::of(open.failed), Count::of(open.last));
+                    job.emit(|job| Event::RunsFailed { job, failed, all });
                 }
                 if is_a_finding(&e) {
-                    (self.log)("the session is over: a party does not follow the protocol");
+                    job.emit(|job| Event::Deviation { job, reason: e.why() });
                     self.close();
                 }
                 return Err(e.into());
             }
         };
-        let online_s = start.elapsed().as_secs_f64();
+        let online = start.elapsed();
         let revealed = |(o, share): (&Output, &Share)| {
             let mut bytes = Vec::new();
             Revealed::of(share).encode(Ring::new(self.plan.nodes[o.value].ty.bits), &mut bytes);
             bytes
         };
         Ok(Ran {
-            online_s,
+            online,
             nodes: outcome.nodes,
             checks: outcome.checks,
             openings: Vec::new(),

@@ -2,9 +2,10 @@
 
 use super::{Rep3, Rep3Outside};
 use crate::config::Place;
+use crate::events::Events;
 use crate::registry::Registered;
 use crate::session::links::Links;
-use crate::session::party::{Log, ServeError, serve_family, served};
+use crate::session::party::{ServeError, serve_family, served};
 use privet_kernels::Device;
 use privet_plan::Program;
 use privet_rep3::PartyId;
@@ -25,11 +26,11 @@ fn serve(
     links: Arc<Links>,
     program: Arc<Program>,
     device: Arc<dyn Device>,
-    log: Log,
+    events: Events,
 ) -> Result<(), ServeError> {
     let party = PartyId::new(me).ok_or(ServeError::NotAParty(Place::Party(me)))?;
     let security = links.config.deployment.security;
-    let family = |_: &str, plan| Ok(Rep3::new(party, security, plan, device.clone(), log.clone()));
+    let family = |_: &str, plan| Ok(Rep3::new(party, security, plan, device.clone()));
     let plans = served(&program, family)?;
-    serve_family(me, links, program, plans, log)
+    serve_family(me, links, program, plans, events)
 }

@@ -20,7 +20,7 @@ fn party() -> Rep3 {
     let (me, device) = (PartyId::ALL[0], privet_kernels::cpu(1));
     let weights = SharedWeights::new(&plan, device.as_ref(), me, BTreeMap::new()).unwrap();
     let [own, next, common] = [1, 2, 3].map(|b| Seed::from_bytes([b; 16]));
-    let mut party = Rep3::new(me, Security::Malicious, plan, device, Arc::new(|_: &str| {}));
+    let mut party = Rep3::new(me, Security::Malicious, plan, device);
     party.open =
         Some(Open { id: Id::fresh(), keys: Keys { own, next, common }, weights, last: WEIGHTS, failed: 0 });
     party

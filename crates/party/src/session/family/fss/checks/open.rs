@@ -2,8 +2,8 @@
 
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::family::fss::deal::DealerSession;
-use crate::session::family::fss::dealer::send_session;
 use crate::session::family::fss::messages::{DealRequest, OpenReply, OpenRequest};
+use crate::session::family::fss::sending::send_session;
 use crate::store::hex;
 use privet_net::Channel;
 use privet_prg::Seed;
@@ -17,10 +17,11 @@ pub fn deal<C: Channel>(
     channels: &mut [C; 2],
     request: &DealRequest,
     session: &dyn Fn(Seed) -> DealerSession,
+    progress: &mut dyn FnMut(usize),
 ) -> Result<Option<DealerSession>, TalkError> {
     let mut masters: Vec<Seed> = (0..=request.checks).map(|_| Seed::random()).collect();
     for master in &masters {
-        send_session(channels, &session(master.clone()), request.runs)?;
+        send_session(channels, &session(master.clone()), request.runs, |_| {}, progress)?;
     }
     let [c0, c1] = channels;
     let choices: [OpenRequest; 2] = [hear(c0, Talk::Open)?, hear(c1, Talk::Open)?];

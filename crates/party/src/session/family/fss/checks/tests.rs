@@ -249,7 +249,7 @@ impl Company for InMemory {
         Ok(&mut self.peer)
     }
     fn progress(&self) -> Progress {
-        Progress::new()
+        Progress::new(crate::session::testing::job_events())
     }
     fn worked(&mut self) {}
     fn both_done(&mut self) -> Result<(), NetError> {
@@ -283,7 +283,7 @@ fn whole_deal(lie: impl Fn(usize, Seed) -> Seed + Sync, dealer_faults: Faults, p
                 assert_eq!(asked, request);
             }
             // Ends early where the parties give up.
-            let _ = open::deal(&mut channels, &request, &make);
+            let _ = open::deal(&mut channels, &request, &make, &mut |_| {});
         });
         let a = scope.spawn(|| fetch(0, to_d0, Faulty::new(p0, [])));
         let b = scope.spawn(|| fetch(1, to_d1, Faulty::new(p1, peer_faults)));
@@ -401,7 +401,7 @@ fn the_dealer_opens_nothing_unless_both_name_the_same_session() {
     let ((d0, mut a), (d1, mut b)) = (mem::pair(), mem::pair());
     let dealer = std::thread::spawn(move || {
         let make = |master: Seed| session(&master, 1);
-        open::deal(&mut [d0, d1], &request, &make).unwrap().is_none()
+        open::deal(&mut [d0, d1], &request, &make, &mut |_| {}).unwrap().is_none()
     });
     for (keep, channel) in [&mut a, &mut b].into_iter().enumerate() {
         say(channel, Talk::Open, &OpenRequest { keep: keep as u64 }).unwrap();

@@ -1,21 +1,71 @@
 //! How far a long job is: a bar with the time left on a terminal, plain lines elsewhere, or nothing.
 
+use super::event::Event;
+use super::stream::{Stamped, Subscriber};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// What a preparation is called.
+const PREPARING: &str = "preparing";
+
 /// Shortest time between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
 /// What a job tells about itself. One stage at a time; calls may come from any thread.
-pub trait Progress: Send + Sync {
+pub trait Progress: Send + Sync + 'static {
     /// A stage of `total` steps begins; `what` is shown to the user. Ends the stage before it.
     fn start(&self, total: u64, what: &str);
     /// `n` more steps are done.
     fn advance(&self, n: u64);
     /// The stage is over, whatever was done of it.
     fn finish(&self);
+}
+
+/// Shows how far preparations are.
+pub struct Bars {
+    on: Box<dyn Progress>,
+    /// Records that came and that are expected, as far as they are shown.
+    shown: Option<(u64, u64)>,
+}
+
+impl Bars {
+    /// On what [`for_stderr`] gives, for example.
+    pub fn new(on: Box<dyn Progress>) -> Bars {
+        Bars { on, shown: None }
+    }
+}
+
+impl Subscriber for Bars {
+    fn take(&mut self, stamped: &Stamped) {
+        match &*stamped.event {
+            Event::PreparationBegan { .. } => self.on.start(0, PREPARING),
+            Event::Preparing { came, expected, .. } if expected.get() > 0 => {
+                let (came, expected) = (came.get(), expected.get());
+                let before = match self.shown {
+                    Some((before, all)) if all == expected => before,
+                    _ => {
+                        self.on.start(expected, PREPARING);
+                        0
+                    }
+                };
+                self.on.advance(came.saturating_sub(before));
+                self.shown = Some((came, expected));
+            }
+            Event::PreparationDone { .. } | Event::JobFailed { .. } => {
+                // All that was expected has come, which nobody may have been told since.
+                if let (Some((came, all)), Event::PreparationDone { .. }) =
+                    (self.shown.take(), &*stamped.event)
+                {
+                    self.on.advance(all.saturating_sub(came));
+                }
+                self.on.finish();
+            }
+            // Nothing else takes a client long that it could watch.
+            _ => {}
+        }
+    }
 }
 
 /// Shows nothing.
@@ -91,6 +141,12 @@ impl Lines {
     /// Lines to `out`. A failed write (a closed pipe) never stops the job.
     pub fn new(out: Box<dyn Write + Send>) -> Lines {
         Lines { state: Mutex::new(LineState { out, stage: None }) }
+    }
+}
+
+impl std::fmt::Debug for Bars {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Bars(..)")
     }
 }
 
@@ -179,6 +235,33 @@ mod tests {
         assert!(text.contains("dealing: 400/1000 in"), "{text}");
         assert!(text.contains("running: 0/1 in"), "{text}");
         assert!(text.lines().count() < 10, "a line a step floods a log:\n{text}");
+    }
+
+    #[test]
+    fn a_preparation_is_shown_as_far_as_it_is() {
+        use crate::events::{Bytes, Count, Job, Secs};
+        use crate::session::control::Id;
+        let sink = Sink::default();
+        let mut bars = Bars::new(Box::new(Lines::new(Box::new(sink.clone()))));
+        let job = || Job::deal(Id([1; 16]), None);
+        let (runs, checks, keys, took) = (Count::of(8), Count::of(0), Bytes::of(9), Secs::of(Duration::ZERO));
+        let far = |came| Event::Preparing {
+            job: job(),
+            came: Count::of(came),
+            expected: Count::of(8),
+            bytes: Bytes::of(came),
+        };
+        let all = [
+            Event::PreparationBegan { job: job(), runs, checks },
+            far(2),
+            far(5),
+            Event::PreparationDone { job: job(), runs, keys, took },
+        ];
+        for event in all {
+            bars.take(&Stamped { at: std::time::SystemTime::now(), event: Arc::new(event) });
+        }
+        let text = String::from_utf8(lock(&sink.0).clone()).unwrap();
+        assert!(text.contains("preparing: 8/8 in"), "{text}");
     }
 
     #[test]

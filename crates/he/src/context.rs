@@ -1,0 +1,210 @@
+//! Polynomials modulo q = product of primes, as coefficients and as values: two types, each prime's words side by side.
+
+use crate::lane::{HePath, LIMB};
+use crate::modulus::{Modulus, PRIME_BITS};
+use crate::ntt::Ntt;
+use crate::params::Set;
+use crate::pointwise::{self, limb_factors};
+use crate::sample::{self, OFFSET, Small};
+use crate::word::Factor;
+use privet_kernels::{CpuCap, CpuCapError};
+use privet_prg::{Domain, Seed};
+use std::sync::Arc;
+use zeroize::Zeroize;
+
+/// Coefficients modulo q, below each prime, prime by prime; wiped on drop.
+#[derive(Clone)]
+pub(crate) struct Coeff {
+    pub(crate) words: Vec<u64>,
+}
+
+/// Values modulo q at the roots of X^N + 1, below each prime, prime by prime; wiped on drop.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Points {
+    pub(crate) words: Vec<u64>,
+}
+
+impl Drop for Coeff {
+    fn drop(&mut self) {
+        self.words.zeroize();
+    }
+}
+
+impl Drop for Points {
+    fn drop(&mut self) {
+        self.words.zeroize();
+    }
+}
+
+/// The transforms of a set on a path of this machine. Share it: it is made once.
+pub struct Context {
+    set: &'static Set,
+    path: HePath,
+    ntts: Vec<Ntt>,
+    hats: Vec<Factor<u64>>,
+    fractions: Vec<(u128, u64)>,
+}
+
+impl Context {
+    /// On the fastest path that `PRIVET_CPU` allows.
+    pub fn new(set: &'static Set) -> Result<Arc<Context>, CpuCapError> {
+        Ok(Context::on(set, HePath::detect(CpuCap::from_env()?)))
+    }
+
+    /// On this path. Panics where the machine lacks it.
+    pub fn on(set: &'static Set, path: HePath) -> Arc<Context> {
+        assert!(path.available(), "the CPU path {path} is not available here; take HePath::detect");
+        let ntts: Vec<Ntt> = set.primes.iter().map(|&p| Ntt::new(set.degree, p)).collect();
+        let hat = |i: usize| {
+            let m = ntts[i].modulus();
+            let others = set.primes.iter().enumerate().filter(|(j, _)| *j != i);
+            let product = others.fold(1, |product, (_, p)| m.times(product, m.reduce(u128::from(*p))));
+            m.factor(m.inverse(product))
+        };
+        let hats = (0..ntts.len()).map(hat).collect();
+        #[expect(clippy::integer_division_remainder_used, reason = "public primes")]
+        let fractions = set.primes.iter().map(|&p| {
+            // no odd p divides 2^128
+            let (whole, rest) = (u128::MAX / u128::from(p), u128::MAX % u128::from(p) + 1);
+            (whole, ((rest << 64) / u128::from(p)) as u64)
+        });
+        let fractions = fractions.collect();
+        Arc::new(Context { set, path, ntts, hats, fractions })
+    }
+
+    /// The set.
+    pub fn set(&self) -> &'static Set {
+        self.set
+    }
+
+    /// The path.
+    pub fn path(&self) -> HePath {
+        self.path
+    }
+
+    pub(crate) fn degree(&self) -> usize {
+        self.set.degree
+    }
+
+    pub(crate) fn modulus(&self, prime: usize) -> Modulus {
+        self.ntts[prime].modulus()
+    }
+
+    pub(crate) fn primes(&self) -> std::ops::Range<usize> {
+        0..self.ntts.len()
+    }
+
+    /// Words of one prime.
+    pub(crate) fn range(&self, prime: usize) -> std::ops::Range<usize> {
+        prime * self.degree()..(prime + 1) * self.degree()
+    }
+
+    /// Coefficients `sum of limbs times factors, plus a constant`, prime by prime. `terms` gives them for a prime.
+    pub(crate) fn combine<'a>(
+        &self,
+        len: usize,
+        terms: impl Fn(Modulus) -> (Vec<(&'a [u64], Factor<u64>)>, u64),
+    ) -> Coeff {
+        let mut words = vec![0; self.ntts.len() * len];
+        for (ntt, out) in self.ntts.iter().zip(words.chunks_exact_mut(len)) {
+            let (limbs, plus) = terms(ntt.modulus());
+            pointwise::combine(self.path, ntt.modulus(), &limbs, plus, out);
+        }
+        Coeff { words }
+    }
+
+    /// Small signed coefficients.
+    pub(crate) fn small(&self, small: &Small) -> Coeff {
+        self.combine(small.len(), |m| (vec![(&small[..], m.factor(1))], m.p() - OFFSET))
+    }
+
+    /// Signed coefficients in two's complement of 64 bits.
+    pub(crate) fn signed(&self, values: &[u64]) -> Coeff {
+        let [mut low, mut high] = [(); 2].map(|()| sample::Small::new(vec![0; values.len()]));
+        for ((v, low), high) in values.iter().zip(low.iter_mut()).zip(high.iter_mut()) {
+            let shifted = v ^ (1 << 63);
+            (*low, *high) = (shifted & ((1 << LIMB) - 1), shifted >> LIMB);
+        }
+        self.combine(values.len(), |m| {
+            let [one, limb, _] = limb_factors(m);
+            (vec![(&low[..], one), (&high[..], limb)], m.p() - m.reduce(1 << 63))
+        })
+    }
+
+    pub(crate) fn points(&self, mut c: Coeff) -> Points {
+        for (ntt, words) in self.ntts.iter().zip(c.words.chunks_exact_mut(self.degree())) {
+            ntt.forward(self.path, words);
+        }
+        Points { words: std::mem::take(&mut c.words) }
+    }
+
+    pub(crate) fn coefficients(&self, mut v: Points) -> Coeff {
+        for (ntt, words) in self.ntts.iter().zip(v.words.chunks_exact_mut(self.degree())) {
+            ntt.inverse(self.path, words);
+        }
+        Coeff { words: std::mem::take(&mut v.words) }
+    }
+
+    /// The public polynomial of this number under a public seed, as values: uniform, so no transform is needed.
+    pub(crate) fn uniform(&self, seed: &Seed, number: u64) -> Points {
+        let mut words = vec![0; self.ntts.len() * self.degree()];
+        let mut prg = seed.derive(Domain::Public, number).stream();
+        for (ntt, out) in self.ntts.iter().zip(words.chunks_exact_mut(self.degree())) {
+            sample::uniform(&mut prg, ntt.prime(), out);
+        }
+        Points { words }
+    }
+
+    /// `sum of x y`.
+    pub(crate) fn inner_product(&self, terms: &[(&Points, &Points)]) -> Points {
+        let mut words = vec![0; self.ntts.len() * self.degree()];
+        for (i, out) in words.chunks_exact_mut(self.degree()).enumerate() {
+            let range = self.range(i);
+            let terms: Vec<_> =
+                terms.iter().map(|(x, y)| (&x.words[range.clone()], &y.words[range.clone()])).collect();
+            pointwise::inner_product(self.path, self.modulus(i), &terms, out);
+        }
+        Points { words }
+    }
+
+    /// `a b`.
+    pub(crate) fn product(&self, a: &Points, b: &Points) -> Points {
+        self.inner_product(&[(a, b)])
+    }
+
+    /// `a += b`, or `a -= b` where `negative`.
+    pub(crate) fn add(&self, a: &mut [u64], b: &[u64], negative: bool) {
+        assert!(a.len() == b.len() && a.len().is_multiple_of(self.ntts.len()), "number of words");
+        let len = a.len().checked_div(self.ntts.len()).expect("there are primes");
+        for (i, (a, b)) in a.chunks_exact_mut(len.max(1)).zip(b.chunks_exact(len.max(1))).enumerate() {
+            let whole = len & !7;
+            let ((a, a_tail), (b, b_tail)) = (a.split_at_mut(whole), b.split_at(whole));
+            pointwise::add(self.path, self.modulus(i), a, b, negative);
+            pointwise::add(HePath::Portable, self.modulus(i), a_tail, b_tail, negative);
+        }
+    }
+
+    /// `c / q` of each coefficient, in units of 2^-128, less at most two of them a prime.
+    ///
+    /// `c / q = sum of (c hat^-1 mod p) / p` modulo 1 (Chinese remainders).
+    pub(crate) fn fractions(&self, c: &Coeff) -> Vec<u128> {
+        let len = c.words.len().checked_div(self.ntts.len()).expect("there are primes");
+        let mut out = vec![0u128; len];
+        let mut scaled = zeroize::Zeroizing::new(vec![0; len]);
+        for (i, (whole, rest)) in self.fractions.iter().enumerate() {
+            let words = &c.words[i * len..(i + 1) * len];
+            pointwise::combine(self.path, self.modulus(i), &[(words, self.hats[i])], 0, &mut scaled);
+            for (sum, y) in out.iter_mut().zip(scaled.iter()) {
+                let rest = (u128::from(*y) * u128::from(*rest)) >> 64;
+                *sum = sum.wrapping_add(u128::from(*y).wrapping_mul(*whole)).wrapping_add(rest);
+            }
+        }
+        out
+    }
+
+    /// Whether a word can be a residue of this prime.
+    pub(crate) fn is_residue(&self, prime: usize, word: u64) -> bool {
+        debug_assert!(self.set.primes[prime] >> PRIME_BITS == 0);
+        word < self.set.primes[prime]
+    }
+}

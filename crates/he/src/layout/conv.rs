@@ -1,0 +1,218 @@
+use super::{Blocks, Layout, Output, cheapest, sizes, traffic};
+use crate::params::{NoSet, Parameters};
+use privet_ring::{Conv2d, Ring};
+
+/// A convolution as one of stride 1 over *phases*: phase (a, b) of a channel has the pixels whose row is a and whose column
+/// is b modulo the stride, and is a channel of its own; dilation leaves holes in a larger kernel. Images of a batch stand
+/// below each other, with the rows between them unused.
+///
+/// A tile is a window of h x w pixels of that tall image, c' channels of it in a polynomial: channel c, pixel (y, x) at
+/// `(c h + y) w + x`; tap (c, dy, dx) of output channel o at `((o c' + c' - 1 - c) h + kh - 1 - dy) w + kw - 1 - dx`; output
+/// (o, y, x) at `((o c' + c' - 1) h + y + kh - 1) w + x + kw - 1`, with o' c' h w <= N.
+///
+/// Other channels land in other planes; what passes a row's, a plane's or X^N's end lands before the first output there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvLayout {
+    conv: Conv2d,
+    /// Phases with a tap.
+    phases: Vec<[usize; 2]>,
+    /// Kernel of a phase.
+    kernel: [usize; 2],
+    /// Pixels of a tile.
+    tile: [usize; 2],
+    /// Channels (phases included) and output channels in a polynomial.
+    channels: usize,
+    outs: usize,
+}
+
+impl ConvLayout {
+    /// The tiles and parameters with the least traffic, for weights of `weight_bits` and a key of so many parties.
+    ///
+    /// Fails too where the window of one output exceeds a polynomial: no network has such kernels, and it is a panic.
+    pub fn plan(
+        conv: Conv2d,
+        ring: Ring,
+        weight_bits: u32,
+        parties: usize,
+    ) -> Result<(Parameters, ConvLayout), NoSet> {
+        assert!(conv.output_len() > 0 && conv.in_channels > 0, "a convolution of nothing");
+        cheapest(ring, weight_bits, parties, |set| {
+            let layouts = ConvLayout::candidates(conv, set.degree);
+            layouts.min_by_key(|l| {
+                let b = l.blocks();
+                (traffic(set, ring, b, l.output_len()), b.tiles * b.inputs * b.outputs)
+            })
+        })
+    }
+
+    /// A layout for every sensible size of tiles and blocks.
+    pub fn candidates(conv: Conv2d, degree: usize) -> impl Iterator<Item = ConvLayout> {
+        let axis = |i: usize| {
+            let (stride, dilation) = (conv.stride[i], conv.dilation[i]);
+            let span = dilation * (conv.kernel[i] - 1) + 1;
+            let taps = |phase: &usize| (0..conv.kernel[i]).any(|t| t * dilation % stride == *phase);
+            (span.div_ceil(stride), (0..stride).filter(taps).collect::<Vec<_>>())
+        };
+        let ((kh, rows), (kw, columns)) = (axis(0), axis(1));
+        let phases: Vec<[usize; 2]> = rows.iter().flat_map(|a| columns.iter().map(|b| [*a, *b])).collect();
+        let channels = conv.in_channels / conv.groups * phases.len();
+        let base = ConvLayout { conv, phases, kernel: [kh, kw], tile: [kh, kw], channels: 1, outs: 1 };
+        let (tall, wide) = (base.tall() + 1 - kh, conv.output()[1]);
+        let windows = sizes(wide, degree).into_iter().take(16).flat_map(move |w| {
+            let w = w + kw - 1;
+            sizes(tall, degree).into_iter().map(move |h| [h + kh - 1, w])
+        });
+        let fits = move |t: &[usize; 2]| t[0] * t[1] <= degree;
+        windows.filter(fits).flat_map(move |tile| {
+            let base = base.clone();
+            sizes(channels, degree / (tile[0] * tile[1])).into_iter().map(move |channels| {
+                let outs = (degree / (channels * tile[0] * tile[1])).min(conv.out_channels / conv.groups);
+                ConvLayout { tile, channels, outs, ..base.clone() }
+            })
+        })
+    }
+
+    /// Rows of an image of a phase, and of the whole batch.
+    fn rows(&self) -> usize {
+        self.conv.output()[0] + self.kernel[0] - 1
+    }
+
+    fn tall(&self) -> usize {
+        self.conv.batch * self.rows()
+    }
+
+    /// Outputs of a tile down and across.
+    fn steps(&self) -> [usize; 2] {
+        [self.tile[0] + 1 - self.kernel[0], self.tile[1] + 1 - self.kernel[1]]
+    }
+
+    /// Tiles down and across.
+    fn grid(&self) -> [usize; 2] {
+        let [down, across] = self.steps();
+        [(self.tall() + 1 - self.kernel[0]).div_ceil(down), self.conv.output()[1].div_ceil(across)]
+    }
+
+    /// Channels of a group, phases included, and output channels.
+    fn group(&self) -> [usize; 2] {
+        let c = &self.conv;
+        [c.in_channels / c.groups * self.phases.len(), c.out_channels / c.groups]
+    }
+
+    /// The tall image's first row and column of a tile.
+    fn corner(&self, tile: usize) -> [usize; 2] {
+        let ([down, across], columns) = (self.steps(), self.grid()[1]);
+        [tile / columns * down, tile % columns * across]
+    }
+
+    /// The place of a pixel of the tall image in the operand; `None` in padding and below the last image.
+    fn pixel(&self, group: usize, channel: usize, [row, column]: [usize; 2]) -> Option<usize> {
+        let (c, phases) = (&self.conv, self.phases.len());
+        let (image, row) = (row / self.rows(), row % self.rows());
+        let [a, b] = self.phases[channel % phases];
+        let y = (row * c.stride[0] + a).checked_sub(c.padding[0])?;
+        let x = (column * c.stride[1] + b).checked_sub(c.padding[2])?;
+        let channel = group * (c.in_channels / c.groups) + channel / phases;
+        let inside = image < c.batch && y < c.input[0] && x < c.input[1];
+        inside.then(|| ((image * c.in_channels + channel) * c.input[0] + y) * c.input[1] + x)
+    }
+
+    /// The place of a tap among the weights; `None` in a hole of the kernel.
+    fn tap(&self, out: usize, channel: usize, [dy, dx]: [usize; 2]) -> Option<usize> {
+        let (c, phases) = (&self.conv, self.phases.len());
+        let phase = self.phases[channel % phases];
+        let along = |i: usize, d: usize| {
+            let at = d * c.stride[i] + phase[i];
+            (at.is_multiple_of(c.dilation[i]) && at / c.dilation[i] < c.kernel[i])
+                .then_some(at / c.dilation[i])
+        };
+        let (y, x) = (along(0, dy)?, along(1, dx)?);
+        Some(((out * (c.in_channels / c.groups) + channel / phases) * c.kernel[0] + y) * c.kernel[1] + x)
+    }
+}
+
+impl Layout for ConvLayout {
+    fn blocks(&self) -> Blocks {
+        let ([channels, outs], [down, across]) = (self.group(), self.grid());
+        Blocks {
+            groups: self.conv.groups,
+            tiles: down * across,
+            inputs: channels.div_ceil(self.channels),
+            outputs: outs.div_ceil(self.outs),
+        }
+    }
+
+    fn input_len(&self) -> usize {
+        self.conv.input_len()
+    }
+
+    fn weight_len(&self) -> usize {
+        self.conv.weight_len()
+    }
+
+    fn output_len(&self) -> usize {
+        self.conv.output_len()
+    }
+
+    fn weights_in_a_polynomial(&self) -> usize {
+        self.outs * self.channels * self.kernel[0] * self.kernel[1]
+    }
+
+    fn pack_input(&self, number: usize, x: &[u64], out: &mut [u64]) {
+        let (b, [h, w]) = (self.blocks(), self.tile);
+        let (tile, block) = (number / b.inputs, number % b.inputs);
+        let (group, corner) = (tile / b.tiles, self.corner(tile % b.tiles));
+        for (c, channel) in (block * self.channels..self.group()[0]).take(self.channels).enumerate() {
+            for row in 0..h.min(self.tall() - corner[0]) {
+                for column in 0..w {
+                    if let Some(at) = self.pixel(group, channel, [corner[0] + row, corner[1] + column]) {
+                        out[(c * h + row) * w + column] = x[at];
+                    }
+                }
+            }
+        }
+    }
+
+    fn pack_weights(&self, number: usize, weights: &[u64], out: &mut [u64]) {
+        let (b, [h, w], [kh, kw]) = (self.blocks(), self.tile, self.kernel);
+        let (outer, block) = (number / b.inputs, number % b.inputs);
+        let ([channels, outs], group, first) =
+            (self.group(), outer / b.outputs, outer % b.outputs * self.outs);
+        for (o, own) in (first..outs).take(self.outs).enumerate() {
+            for (c, channel) in (block * self.channels..channels).take(self.channels).enumerate() {
+                for dy in 0..kh {
+                    for dx in 0..kw {
+                        if let Some(at) = self.tap(group * outs + own, channel, [dy, dx]) {
+                            let plane = o * self.channels + self.channels - 1 - c;
+                            out[(plane * h + kh - 1 - dy) * w + kw - 1 - dx] = weights[at];
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn outputs(&self, answer: usize) -> Vec<Output> {
+        let (b, [h, w], [kh, kw]) = (self.blocks(), self.tile, self.kernel);
+        let (tile, block) = (answer / b.outputs, answer % b.outputs);
+        let (group, [top, left]) = (tile / b.tiles, self.corner(tile % b.tiles));
+        let ([height, width], [down, across]) = (self.conv.output(), self.steps());
+        let outs = self.group()[1];
+        let mut found = Vec::new();
+        for (o, own) in (block * self.outs..outs).take(self.outs).enumerate() {
+            for row in 0..down {
+                let (image, y) = ((top + row) / self.rows(), (top + row) % self.rows());
+                // the rows between images
+                if image >= self.conv.batch || y >= height {
+                    continue;
+                }
+                let line = ((image * self.conv.out_channels + group * outs + own) * height + y) * width;
+                for column in 0..across.min(width - left) {
+                    let plane = o * self.channels + self.channels - 1;
+                    let coefficient = (plane * h + row + kh - 1) * w + column + kw - 1;
+                    found.push(Output { coefficient, index: line + left + column });
+                }
+            }
+        }
+        found
+    }
+}

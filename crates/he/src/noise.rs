@@ -1,0 +1,53 @@
+//! What noise there is, in units of 1 modulo q: a bound on everything for decryption, a variance for secrecy.
+//!
+//! The formulas are argued in `docs/he.md`; tests measure both sides of them.
+
+use crate::params::Parameters;
+use crate::sample::{CBD, ERROR_VARIANCE, TERNARY_VARIANCE};
+
+/// Moving n values of the drowning noise of width 2^f by E costs at most `MOVING |E| / 2^f` in statistical distance:
+/// the square root of the sum of squared steps of the square root of the density, times the width.
+pub const MOVING: f64 = 1.08;
+
+/// Variance of the rounding to the message's grid, which is unbiased.
+const ROUNDING_VARIANCE: f64 = 0.25;
+
+/// Variance of an answer's coefficient before it is drowned, over the encryptors' and the key holders' noise, for any
+/// weights: `coefficients` of them, each at most 2^(b-1) in magnitude.
+pub fn variance(p: &Parameters, coefficients: usize) -> f64 {
+    let n = p.parties() as f64;
+    let degree = p.set().degree as f64;
+    let weights = coefficients as f64 * 4f64.powi(p.weight_bits() as i32 - 1);
+    // n ciphertexts are added; the weights' n summands may add up in magnitude
+    let products = n * n * n * weights * (ERROR_VARIANCE + ROUNDING_VARIANCE);
+    // a fresh encryption of 0 of each: u times the key's error and an error times s, both sums of n
+    let zeros = 2.0 * n * n * degree * TERNARY_VARIANCE * ERROR_VARIANCE;
+    products + zeros + n * ERROR_VARIANCE
+}
+
+/// The largest that an answer's coefficient can be off before it is drowned.
+pub fn bound(p: &Parameters, coefficients: usize) -> f64 {
+    let n = p.parties() as f64;
+    let (degree, error) = (p.set().degree as f64, f64::from(CBD));
+    let weights = coefficients as f64 * 2f64.powi(p.weight_bits() as i32 - 1);
+    n * n * (weights * (error + 1.0) + 2.0 * degree * error) + n * error
+}
+
+/// The largest error of decryption, drowning and rounding included, as a fraction of the step between messages: below
+/// 1/2, decryption is exact.
+pub fn worst_fraction(p: &Parameters, coefficients: usize) -> f64 {
+    let step = 2f64.powf(p.set().modulus_bits() - f64::from(p.ring().bits()));
+    let n = p.parties() as f64;
+    let drowning = n * 1.5 * 2f64.powi(p.flood_bits() as i32);
+    // rounding to 2^-bits, and what the fixed-point conversion lacks: two of 2^128 a prime
+    let lacking = |bits: u32| 2.0 * p.set().primes.len() as f64 * 2f64.powi(bits as i32 - 128);
+    let (mask, output) = (p.mask_bits(), p.output_bits());
+    let coarse = |bits: u32| 2f64.powi(p.ring().bits() as i32 - bits as i32);
+    let rounded_mask =
+        if p.parties() == 1 { p.set().degree as f64 * (0.5 + lacking(mask)) * coarse(mask) } else { 0.0 };
+    // the holder of the sum rounds once, every holder of a key share once
+    let roundings = if p.parties() == 1 { 1.0 } else { n + 1.0 };
+    (drowning + bound(p, coefficients)) / step
+        + rounded_mask
+        + roundings * (0.5 + lacking(output)) * coarse(output)
+}

@@ -1,0 +1,173 @@
+//! Parameter sets, one table, and what follows from one for a ring, a width of weights and a number of parties.
+//!
+//! The evidence for the table is `evidence.txt` beside this file, which `scripts/he-evidence.py` writes; a test reads it.
+
+use crate::modulus::PRIME_BITS;
+use crate::noise;
+use privet_ring::Ring;
+use thiserror::Error;
+
+/// Bits of security that every set has at least, by the model of `scripts/he-evidence.py`.
+pub const SECURITY_BITS: u32 = 128;
+
+/// Bits of statistical distance that a layer's answers have at least.
+pub const DISTANCE_BITS: f64 = 40.0;
+
+/// What the limbs of the drowning noise hold.
+const MOST_FLOOD_BITS: u32 = 150;
+
+/// A ring dimension and primes: what hardness depends on. Secrets are ternary, errors have the standard deviation 3.24.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Set {
+    /// Its name in the evidence.
+    pub name: &'static str,
+    /// N.
+    pub degree: usize,
+    /// The factors of q, each below 2^50 with 2^15 dividing p - 1.
+    pub primes: &'static [u64],
+}
+
+const PRIMES: [u64; 4] = [0x3_ffff_ffdf_0001, 0x3_ffff_ffd4_8001, 0x3_ffff_ffd2_0001, 0x3_ffff_ffd1_8001];
+
+/// Every set, cheapest first. SECURITY class of constants: nothing overrides them.
+pub static SETS: [Set; 3] = [
+    Set { name: "n4096-q100", degree: 4096, primes: PRIMES.first_chunk::<2>().unwrap() },
+    Set { name: "n8192-q150", degree: 8192, primes: PRIMES.first_chunk::<3>().unwrap() },
+    Set { name: "n8192-q200", degree: 8192, primes: &PRIMES },
+];
+
+impl Set {
+    /// log2 of q, from below.
+    pub fn modulus_bits(&self) -> f64 {
+        self.primes.iter().map(|&p| (p as f64).log2()).sum::<f64>() - 1e-9
+    }
+
+    /// Bytes of a polynomial modulo q, packed.
+    pub fn poly_bytes(&self) -> usize {
+        self.primes.len() * Ring::new(PRIME_BITS).packed_bytes(self.degree)
+    }
+}
+
+/// No set is large enough.
+#[derive(Debug, Error, PartialEq)]
+#[error(
+    "no parameter set holds {ring_bits} bits times weights of {weight_bits} bits, {coefficients} coefficients a sum, for \
+     {outputs} outputs and {parties} parties: the best distance is 2^-{distance_bits:.1}, 2^-40 is needed. \
+     Use fewer bits, or fewer outputs an answer"
+)]
+pub struct NoSet {
+    /// Bits of the ring.
+    pub ring_bits: u32,
+    /// Bits of a weight, its sign included.
+    pub weight_bits: u32,
+    /// Weight coefficients that act on one output.
+    pub coefficients: usize,
+    /// Outputs that are answered together.
+    pub outputs: usize,
+    /// Holders of key shares; 1 for a pairwise key.
+    pub parties: usize,
+    /// What the largest set reaches; negative where nothing decrypts.
+    pub distance_bits: f64,
+}
+
+/// A set, and the numbers that both sides of a product derive from it alike. AGREEMENT class: they shape the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    set: &'static Set,
+    ring: Ring,
+    weight_bits: u32,
+    parties: usize,
+}
+
+impl Parameters {
+    /// The cheapest set for products modulo 2^k of a k-bit operand with signed weights of `weight_bits`, where `outputs`
+    /// are answered and `coefficients` weight coefficients act on each of them. `parties` is 1 for a pairwise key.
+    ///
+    /// Decryption then never fails, and the answers differ from ones that are made without the weights by a statistical
+    /// distance of at most 2^-40 (`docs/he.md`).
+    pub fn choose(
+        ring: Ring,
+        weight_bits: u32,
+        coefficients: usize,
+        outputs: usize,
+        parties: usize,
+    ) -> Result<Parameters, NoSet> {
+        let mut sets =
+            SETS.iter().map(|set| Parameters::on(set, ring, weight_bits, coefficients, outputs, parties));
+        sets.find(|p| p.is_ok()).unwrap_or_else(|| {
+            let largest = SETS.last().expect("there are sets");
+            Parameters::on(largest, ring, weight_bits, coefficients, outputs, parties)
+        })
+    }
+
+    /// The same with this set, if it is large enough.
+    pub fn on(
+        set: &'static Set,
+        ring: Ring,
+        weight_bits: u32,
+        coefficients: usize,
+        outputs: usize,
+        parties: usize,
+    ) -> Result<Parameters, NoSet> {
+        assert!((1..=ring.bits()).contains(&weight_bits), "weights are elements of the ring");
+        assert!(coefficients > 0 && outputs > 0 && parties > 0);
+        let p = Parameters { set, ring, weight_bits, parties };
+        let distance_bits =
+            if p.decrypts(coefficients) { p.distance_bits(coefficients, outputs) } else { -1.0 };
+        if distance_bits >= DISTANCE_BITS {
+            return Ok(p);
+        }
+        Err(NoSet { ring_bits: ring.bits(), weight_bits, coefficients, outputs, parties, distance_bits })
+    }
+
+    /// The set.
+    pub fn set(&self) -> &'static Set {
+        self.set
+    }
+
+    /// Z_2^k of the plaintexts.
+    pub fn ring(&self) -> Ring {
+        self.ring
+    }
+
+    /// Bits of a weight, its sign included.
+    pub fn weight_bits(&self) -> u32 {
+        self.weight_bits
+    }
+
+    /// Holders of key shares; 1 for a pairwise key.
+    pub fn parties(&self) -> usize {
+        self.parties
+    }
+
+    /// Bits of a summand of the drowning noise: all the room there is. `log2 q - k - 2`, less for the parties' sum.
+    pub fn flood_bits(&self) -> u32 {
+        let parties = self.parties.next_power_of_two().trailing_zeros();
+        (self.set.modulus_bits() as u32).saturating_sub(self.ring.bits() + 2 + parties).min(MOST_FLOOD_BITS)
+    }
+
+    /// Bits of a coefficient of an answer's part that the key multiplies.
+    pub fn mask_bits(&self) -> u32 {
+        self.ring.bits() + self.set.degree.trailing_zeros() + 3
+    }
+
+    /// Bits of an output's coefficient in an answer.
+    pub fn output_bits(&self) -> u32 {
+        self.ring.bits() + 5 + self.parties.next_power_of_two().trailing_zeros()
+    }
+
+    /// Whether decryption cannot fail, whatever anybody draws: the sum of all bounds stays below half a step.
+    pub fn decrypts(&self, coefficients: usize) -> bool {
+        self.flood_bits() >= 1 && noise::worst_fraction(self, coefficients) < 0.5
+    }
+
+    /// -log2 of the statistical distance between `outputs` answered coefficients and answers made without the weights.
+    pub fn distance_bits(&self, coefficients: usize, outputs: usize) -> f64 {
+        let moved = noise::variance(self, coefficients).log2() / 2.0 + (outputs as f64).log2() / 2.0;
+        f64::from(self.flood_bits()) - moved - noise::MOVING.log2()
+    }
+}
+
+#[cfg(test)]
+#[path = "params_tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! Correlations out of nothing, for tests of those that use them.
+
+use crate::cot::{ReceiverCots, SenderCots};
+use crate::delta::Delta;
+use crate::hash::Pads;
+use privet_prg::{Domain, Seed};
+use zeroize::Zeroizing;
+
+#[cfg(all(feature = "ideal", not(debug_assertions)))]
+compile_error!(
+    "the feature `ideal` makes correlations that one seed knows, for tests: never in a release build"
+);
+
+/// `n` transfers as a trusted dealer would make them.
+pub fn deal(seed: &Seed, n: usize) -> (SenderCots, ReceiverCots) {
+    let mut prg = seed.stream();
+    let delta = Delta::draw(&mut prg);
+    let hash = Pads::new(seed.derive(Domain::Public, 0));
+    let mut q = Zeroizing::new(vec![0; n]);
+    prg.fill_blocks(&mut q);
+    q.iter_mut().for_each(|q| *q &= !1);
+    let choices = prg.bits(n);
+    let t =
+        q.iter().enumerate().map(|(i, q)| if choices.get(i) == 1 { q ^ delta.block() } else { *q }).collect();
+    let sender = SenderCots { delta, hash: hash.clone(), first: 0, blocks: q };
+    (sender, ReceiverCots { hash, first: 0, blocks: Zeroizing::new(t) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cot::MaskedBits;
+    use crate::error::Malformed;
+    use privet_ring::{BitVec, Ring};
+
+    fn read(strings: &mut crate::pack::Strings) -> Vec<(u64, u64)> {
+        let words = (strings.words(Ring::R64), strings.words(Ring::R64));
+        words.0.iter().copied().zip(words.1.iter().copied()).collect()
+    }
+
+    #[test]
+    fn the_receiver_has_the_string_of_its_choice_and_not_the_other() {
+        for n in [0, 1, 64, 5000] {
+            let (sender, receiver) = deal(&Seed::from_bytes([3; 16]), n);
+            let (sender, mut receiver) = (sender.into_pads(), receiver.into_pads());
+            let mut strings = sender.strings;
+            let (zero, one, mine) =
+                (read(&mut strings[0]), read(&mut strings[1]), read(&mut receiver.strings));
+            for i in 0..n {
+                let (chosen, other) =
+                    if receiver.choices.get(i) == 1 { (one[i], zero[i]) } else { (zero[i], one[i]) };
+                assert_eq!(mine[i], chosen);
+                assert!(mine[i].0 != other.0 && mine[i].1 != other.1);
+            }
+        }
+    }
+
+    #[test]
+    fn wanted_choices_reach_the_sender_masked() {
+        let n = 1000;
+        let (sender, receiver) = deal(&Seed::from_bytes([4; 16]), n);
+        let (sender, receiver) = (sender.into_pads(), receiver.into_pads());
+        let wanted = BitVec::from_words(n, vec![u64::MAX; n.div_ceil(64)]);
+        let (mut mine, masked) = receiver.choose(&wanted);
+        let ones: u32 = masked.to_bytes().iter().map(|b| b.count_ones()).sum();
+        assert!((400..600).contains(&ones), "{ones} of {n} masked ones are one");
+        let masked = MaskedBits::from_bytes(n, &masked.to_bytes()).unwrap();
+        let mut strings = sender.chosen(masked).strings;
+        assert_eq!(read(&mut mine), read(&mut strings[1]));
+        assert!(strings[0].len() == n && !strings[0].is_empty());
+    }
+
+    #[test]
+    fn malformed_choices_are_named() {
+        let error = MaskedBits::from_bytes(9, &[0]).unwrap_err();
+        assert!(matches!(error, Malformed::Length { expected: 2, found: 1, .. }), "{error}");
+        assert!(matches!(MaskedBits::from_bytes(9, &[0, 2]), Err(Malformed::Bits { bits: 9, .. })));
+    }
+}

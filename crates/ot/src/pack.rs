@@ -1,0 +1,128 @@
+//! Pads cut to bits and words: 128 bits a transfer, each read once.
+
+use crate::cpu::twice;
+use privet_ring::{BitVec, Ring};
+use zeroize::Zeroizing;
+
+/// Bits of one string of a transfer.
+pub const PAD_BITS: u32 = 128;
+
+/// One string of each of n transfers. Reading moves on, so no bit is given twice.
+pub struct Strings {
+    blocks: Zeroizing<Vec<u128>>,
+    read: u32,
+}
+
+impl Strings {
+    pub(crate) fn new(blocks: Zeroizing<Vec<u128>>) -> Strings {
+        Strings { blocks, read: 0 }
+    }
+
+    /// Transfers.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// The next bit of every string.
+    ///
+    /// # Panics
+    /// When the strings are used up.
+    pub fn bits(&mut self) -> BitVec {
+        let at = self.advance(1);
+        bits_at(&self.blocks, at)
+    }
+
+    /// The next element of `ring` of every string: as many bits as an element has.
+    ///
+    /// # Panics
+    /// When the strings are used up.
+    pub fn words(&mut self, ring: Ring) -> Zeroizing<Vec<u64>> {
+        let (at, mask) = (self.advance(ring.bits()), ring.mask());
+        Zeroizing::new(self.blocks.iter().map(|b| (b >> at) as u64 & mask).collect())
+    }
+
+    fn advance(&mut self, bits: u32) -> u32 {
+        let at = self.read;
+        self.read += bits;
+        assert!(self.read <= PAD_BITS, "{} bits of a string of {PAD_BITS} are read", self.read);
+        at
+    }
+
+    pub(crate) fn blocks_mut(&mut self) -> &mut [u128] {
+        assert_eq!(self.read, 0, "strings are exchanged before anything is read");
+        &mut self.blocks
+    }
+}
+
+impl std::fmt::Debug for Strings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Strings[{}]", self.blocks.len())
+    }
+}
+
+/// Bit `at` of every block.
+pub(crate) fn bits_at(blocks: &[u128], at: u32) -> BitVec {
+    let mut words = Zeroizing::new(vec![0; blocks.len().div_ceil(64)]);
+    gather(crate::cpu::Path::detect(), blocks, at, &mut words);
+    BitVec::from_words(blocks.len(), std::mem::take(&mut *words))
+}
+
+twice! {
+    fn gather(blocks: &[u128], at: u32, words: &mut [u64]) = gather_body
+}
+
+#[inline(always)]
+fn gather_body(blocks: &[u128], at: u32, words: &mut [u64]) {
+    for (word, blocks) in words.iter_mut().zip(blocks.chunks(64)) {
+        *word = blocks.iter().enumerate().fold(0, |v, (i, b)| v | ((b >> at) as u64 & 1) << i);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::Path;
+    use privet_prg::Seed;
+
+    #[test]
+    fn bits_and_words_lie_one_after_the_other() {
+        for n in [0, 1, 63, 64, 65, 200] {
+            let mut blocks = vec![0; n];
+            Seed::from_bytes([7; 16]).stream().fill_blocks(&mut blocks);
+            let mut strings = Strings::new(Zeroizing::new(blocks.clone()));
+            let ring = Ring::new(37);
+            let (bit, word, next) = (strings.bits(), strings.words(ring), strings.bits());
+            assert_eq!((bit.len(), word.len(), next.len()), (n, n, n));
+            for (i, b) in blocks.iter().enumerate() {
+                assert_eq!(bit.get(i), *b as u64 & 1);
+                assert_eq!(word[i], (b >> 1) as u64 & ring.mask());
+                assert_eq!(next.get(i), (b >> 38) as u64 & 1);
+            }
+        }
+    }
+
+    #[test]
+    fn paths_agree() {
+        let mut blocks = vec![0; 130];
+        Seed::from_bytes([8; 16]).stream().fill_blocks(&mut blocks);
+        for path in Path::all() {
+            let mut words = [0; 3];
+            gather(path, &blocks, 70, &mut words);
+            assert_eq!(BitVec::from_words(130, words.to_vec()), bits_at(&blocks, 70));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "129 bits of a string of 128 are read")]
+    fn no_bit_is_read_twice() {
+        let mut strings = Strings::new(Zeroizing::new(vec![1]));
+        strings.words(Ring::R64);
+        strings.words(Ring::R64);
+        strings.bits();
+    }
+}

@@ -1,0 +1,174 @@
+//! The family's errors, as far as events may say them.
+
+use super::checks::CheckError;
+use super::fetch::FetchError;
+use super::stream::StreamError;
+use super::{EvalError, FssError};
+use crate::events::{
+    Count, ErrorKind, Name, Number, Reason, Secs, StepName, Term, Told, Why, never_public, reason,
+};
+use privet_fss::keys::KeyError;
+use std::time::Duration;
+
+never_public!(
+    privet_fss::Secret,
+    privet_fss::States,
+    privet_fss::MaskedWeights,
+    privet_fss::PartySeed,
+    FssError
+);
+
+impl Why for FssError {
+    fn why(&self) -> Reason {
+        match self {
+            FssError::Eval(e) => e.why(),
+            FssError::Store(e) => e.why(),
+            FssError::Dealer { came, all, cause } => reason!(
+                "fss.no_keys_came",
+                "no keys from the dealer ({came} of {all} records came): {cause}",
+                came = Count::of(*came),
+                all = Count::of(*all),
+                cause = cause.why(),
+            ),
+            FssError::Checked(e) => e.why(),
+            FssError::Stream(e) => e.why(),
+            FssError::NoState(state) => reason!(
+                "fss.no_state",
+                "this party has no share of state `{state}`: begin the training again, or resume it from a checkpoint",
+                state = Name::of(state),
+            ),
+            FssError::NoKeys => reason!("fss.no_keys", "no keys are left for another run: prepare more"),
+            FssError::CheckedStream => {
+                reason!(
+                    "fss.checked_stream",
+                    "a stream of keys cannot be checked: prepare with checks, without a stream"
+                )
+            }
+            FssError::UncheckedStream { least } => reason!(
+                "fss.unchecked_stream",
+                "this deployment demands {least} checks of the dealer (`min_checks`), and a stream of keys cannot be checked",
+                least = Count::of(*least),
+            ),
+            FssError::FewChecks { asked, least } => reason!(
+                "fss.few_checks",
+                "this deployment demands {least} checks of the dealer (`min_checks`), and {asked} were asked for",
+                least = Count::of(*least),
+                asked = Count::of(*asked),
+            ),
+            FssError::CheckedSession => reason!(
+                "fss.checked_session",
+                "further keys of an open session cannot be checked: prepare them with checks, for a new session",
+            ),
+            FssError::OtherSet => reason!(
+                "fss.other_set",
+                "the two parties hold keys that were not dealt together: a file of one store is of another deal; prepare anew",
+            ),
+            FssError::Disagree => reason!(
+                "fss.disagree",
+                "the two parties received different tensors from an owner: its connection or program is broken",
+            ),
+        }
+    }
+}
+
+impl Why for EvalError {
+    fn why(&self) -> Reason {
+        match self {
+            EvalError::Net(e) => e.why(),
+            EvalError::Keys(KeyError::Io(e)) => reason!(
+                "fss.key_file",
+                "the record of keys cannot be read: {kind}; the disk or a copy changed it, or it belongs to another run",
+                kind = ErrorKind::from(e),
+            ),
+            EvalError::Keys(KeyError::Corrupt(_)) => {
+                reason!("fss.corrupt_keys", "the record of keys is not what the plan says: deal new keys")
+            }
+            EvalError::Pack(_) => reason!("fss.pack", "an opening does not hold what was announced"),
+            EvalError::Bits(step) => reason!(
+                "fss.bits",
+                "step {step}: the other party's bits are not well formed; it runs another version or is broken",
+                step = StepName::of(step),
+            ),
+            EvalError::Missing(_) => {
+                reason!("fss.missing", "an operand of the plan was not given: report this as a bug")
+            }
+        }
+    }
+}
+
+impl Why for FetchError {
+    fn why(&self) -> Reason {
+        match self {
+            FetchError::Talk(e) => e.why(),
+            FetchError::Store(e) => e.why(),
+            FetchError::Refused(said) => {
+                reason!("fss.dealer_refused", "the dealer refused: {said}", said = Told::of(said))
+            }
+            FetchError::Forgotten => {
+                reason!(
+                    "fss.dealer_forgot",
+                    "the dealer does not know the session any more: ask for keys again"
+                )
+            }
+            FetchError::Stopped => reason!("fss.stopped", "the keys are not needed any more"),
+            FetchError::Foreign(what) => reason!(
+                "fss.foreign",
+                "the dealer sent keys of another {what}: check that all run the same plan and deployment",
+                what = Name::of(what),
+            ),
+        }
+    }
+}
+
+impl Why for CheckError {
+    fn why(&self) -> Reason {
+        match self {
+            CheckError::Fetch(e) => e.why(),
+            CheckError::Store(e) => e.why(),
+            CheckError::Talk(e) => e.why(),
+            CheckError::Wrong { session, at } => reason!(
+                "fss.wrong_keys",
+                "the dealer's keys are wrong (session {session}, {at}): do not use this dealer",
+                session = Term::of(session),
+                at = Term::of(at),
+            ),
+            CheckError::Disagree => reason!(
+                "fss.other_sessions",
+                "the dealer's sessions or their openings are not the same at both parties: do not use this dealer",
+            ),
+            CheckError::NotOpened(said) => reason!(
+                "fss.not_opened",
+                "the dealer did not open the sessions to be checked ({said}): do not use these keys or this dealer",
+                said = Told::of(said),
+            ),
+            CheckError::Coin => reason!(
+                "fss.coin",
+                "the other party did not reveal what it committed to in the coin toss: it is broken or cheats",
+            ),
+            CheckError::Alone => reason!("fss.alone", "keys cannot be checked by one party alone"),
+            CheckError::Peer(said) => {
+                reason!("fss.peer_refuses", "the other party refuses the keys: {said}", said = Told::of(said))
+            }
+        }
+    }
+}
+
+impl Why for StreamError {
+    fn why(&self) -> Reason {
+        match self {
+            StreamError::Late { index, seconds, came, all } => reason!(
+                "fss.late",
+                "waited {waited} for the keys of run {run} ({came} of {all} records came so far): is the dealer running, and have \
+                 both parties room for keys?",
+                waited = Secs::of(Duration::from_secs(*seconds)),
+                run = Number::of(*index),
+                came = Count::of(*came),
+                all = Count::of(*all),
+            ),
+            // Why it ended was an event of its own.
+            StreamError::Ended { .. } => {
+                reason!("fss.stream_ended", "no further keys come from the dealer: prepare more")
+            }
+        }
+    }
+}

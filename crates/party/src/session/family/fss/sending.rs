@@ -1,0 +1,117 @@
+//! How the dealer sends records: in chunks, at the pace of the slower party.
+
+use super::deal::DealerSession;
+use super::messages::DealReply;
+use crate::session::control::{Id, Talk, TalkError, say};
+use crate::store::format::RecordSink;
+use privet_net::Channel;
+use std::io::{self, Write};
+
+/// Bytes of a key message.
+pub(super) const CHUNK_BYTES: usize = 1 << 20;
+/// Frames of so many bytes are sent by themselves; smaller ones together.
+const OWN_MESSAGE: usize = 64 << 10;
+/// Key messages between two credits; at most twice as many are on the way.
+pub(super) const CREDIT_CHUNKS: u64 = 16;
+
+/// Send both parties the session's keys and `runs` further records, each once both have said that they have room for it:
+/// the slower party sets the pace. `between` waits for that before each record but the first.
+pub(super) fn send_session<C: Channel>(
+    channels: &mut [C; 2],
+    session: &DealerSession,
+    runs: u64,
+    between: fn(&mut [C; 2]),
+    progress: &mut dyn FnMut(usize),
+) -> Result<(), TalkError> {
+    let indices = session.take_indices(runs);
+    let name = Id(session.session);
+    for (channel, keys) in channels.iter_mut().zip(session.keys()) {
+        say(channel, Talk::Deal, &DealReply::Dealing { session: name, indices: indices.clone() })?;
+        channel.send(&Talk::Keys.step(), keys.encode().to_vec())?;
+    }
+    for (i, index) in indices.into_iter().enumerate() {
+        if i > 0 {
+            between(channels);
+        }
+        for channel in channels.iter_mut() {
+            channel.recv(&Talk::Credit.step(), 0)?;
+        }
+        let [c0, c1] = &mut *channels;
+        let writers: [&mut dyn Channel; 2] = [c0, c1];
+        let writers = writers.map(|channel| ChunkWriter { channel, buffer: Vec::new(), sent: 0 });
+        let failed = |e: String| TalkError::Garbled {
+            peer: "a party".into(),
+            what: "acknowledgement of keys".into(),
+            cause: e,
+        };
+        // The channels have threads that encrypt and send; a third pair would only move frames between caches.
+        let writers = session.deal_directly(index, writers, progress).map_err(|e| failed(e.to_string()))?;
+        for writer in writers {
+            writer.finish().map_err(|e| failed(e.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends a record in chunks and waits for credits, so that a slow party bounds the dealer's memory.
+struct ChunkWriter<'a> {
+    channel: &'a mut dyn Channel,
+    buffer: Vec<u8>,
+    sent: u64,
+}
+
+impl ChunkWriter<'_> {
+    fn send(&mut self) -> io::Result<()> {
+        // An empty message would mean the end.
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let chunk = std::mem::take(&mut self.buffer);
+        self.channel.send(&Talk::Keys.step(), chunk).map_err(io::Error::other)?;
+        self.sent += 1;
+        if self.sent.is_multiple_of(CREDIT_CHUNKS) && self.sent > CREDIT_CHUNKS {
+            self.channel.recv(&Talk::Credit.step(), 0).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Send what is left, an empty chunk as the end mark, and wait until all is stored.
+    fn finish(mut self) -> io::Result<()> {
+        self.send()?;
+        self.channel.send(&Talk::Keys.step(), Vec::new()).map_err(io::Error::other)?;
+        // One credit is outstanding once the first stretch was sent; the last one says "stored".
+        let outstanding = u64::from(self.sent >= CREDIT_CHUNKS) + 1;
+        for _ in 0..outstanding {
+            self.channel.recv(&Talk::Credit.step(), 0).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for ChunkWriter<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let n = data.len().min(CHUNK_BYTES - self.buffer.len());
+        self.buffer.extend_from_slice(&data[..n]);
+        if self.buffer.len() == CHUNK_BYTES {
+            self.send()?;
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl RecordSink for ChunkWriter<'_> {
+    /// A large frame is a message of its own: it is not copied here, and an evaluator that holds it in memory reads it where
+    /// it lies.
+    fn put(&mut self, frame: &mut Vec<u8>) -> io::Result<()> {
+        if !(OWN_MESSAGE..=CHUNK_BYTES).contains(&frame.len()) {
+            return self.write_all(frame);
+        }
+        self.send()?;
+        self.buffer = std::mem::take(frame);
+        self.send()
+    }
+}
