@@ -91,10 +91,11 @@ fn least_squares(mut a: Vec<Vec<f64>>, n: usize) -> Vec<f64> {
         let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
         v[0] += if v[0] > 0.0 { norm } else { -norm };
         let square: f64 = v.iter().map(|x| x * x).sum();
-        for c in j..=n {
+        let mut reflect = |c: usize| {
             let along = (j..m).map(|i| v[i - j] * a[i][c]).sum::<f64>() * 2.0 / square;
             (j..m).for_each(|i| a[i][c] -= along * v[i - j]);
-        }
+        };
+        (j..=n).for_each(&mut reflect);
     }
     let mut x = vec![0.0; n];
     for j in (0..n).rev() {
