@@ -50,7 +50,7 @@ impl Units {
         match operation.op {
             // sharing is the client's, and other views of the same memory take nothing
             ops!(source) => Units::default(),
-            Op::Reshape | Op::Rescale => Units::default(),
+            ops!(local) if matches!(operation.op, Op::Reshape | Op::Rescale) => Units::default(),
             ops!(local) => Units { local_elements: elements, ..Units::default() },
             ops!(table) => Units { table_macs: macs, elements, ..counted },
             ops!(bilinear) | ops!(comparison) | ops!(rounding) | ops!(public)
