@@ -214,7 +214,7 @@ fn a_new_stream_continues_an_open_session() {
 fn a_stream_stays_within_the_disk_budget() {
     // Room for the session, the journal, and two records and a half; one of them may be in use.
     let probe = started("memory_budget = 0");
-    let mut probing = client(&probe);
+    let mut probing = probe.client("client");
     probing.prepare(ONLY_PLAN, 1, 0).unwrap();
     let sizes = PARTIES.map(|p| fs::metadata(&probe.records(p)[0]).unwrap().len());
     drop(probing);
@@ -246,7 +246,7 @@ fn a_stream_stays_within_the_disk_budget() {
     assert!(streams(&mut client).iter().all(|s| s.failure.is_none()));
     // Less than one record: the preparation itself says so.
     let nodes = started(&format!("memory_budget = 0\ndisk_budget = {}", sizes[0] / 2));
-    let error = self::nodes.client("client").prepare_stream(ONLY_PLAN, 2).unwrap_err().to_string();
+    let error = nodes.client("client").prepare_stream(ONLY_PLAN, 2).unwrap_err().to_string();
     assert!(error.contains("disk_budget"), "{error}");
 }
 
