@@ -8,7 +8,7 @@ use privet_fss::{Fss, SessionMasks};
 use privet_plan::cost::{Cost, Operation, Prices, known};
 use privet_plan::interpret_step;
 use privet_plan::ir::Op;
-use privet_plan::suite::{Case, cases, training_cases};
+use privet_plan::suite::{Case, cases, joined_cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::Mesh;
@@ -69,7 +69,8 @@ fn declared_equals_counted(case: &Case, counted: &[NodeStats]) {
 
 #[test]
 fn protocol_equals_interpreter_on_the_suite() {
-    for case in cases().into_iter().chain(training_cases()) {
+    let joined = joined_cases().into_iter().map(|[_, after]| after);
+    for case in cases().into_iter().chain(training_cases()).chain(joined) {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
         for _ in 0..3 {
             check(&case, &Seed::random());

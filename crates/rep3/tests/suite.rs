@@ -7,7 +7,7 @@ use privet_family::NodeStats;
 use privet_plan::cost::{Operation, Prices};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
-use privet_plan::suite::{Case, cases, training_cases};
+use privet_plan::suite::{Case, cases, joined_cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{Outcome, PartyId, Rep3, Security};
 use privet_ring::Ring;
@@ -100,7 +100,8 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
 }
 
 fn suite(security: Security) {
-    for case in cases().into_iter().chain(training_cases()) {
+    let joined = joined_cases().into_iter().map(|[_, after]| after);
+    for case in cases().into_iter().chain(training_cases()).chain(joined) {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
         for _ in 0..3 {
             check(&case, security, &Seed::random());
