@@ -17,15 +17,10 @@ fn fold(graph: &mut Rewrite<'_>, node: &GraphNode) -> Option<usize> {
         [rows, features] => (rows, features),
         _ => return None,
     };
-    let (before, beta) = match by_feature(graph, node.inputs[0], &GraphOp::Add, features) {
-        Some((before, beta)) => (before, beta),
-        None => (node.inputs[0], vec![0.0; features]),
-    };
-    let (x, gamma) = match by_feature(graph, before, &GraphOp::Mul, features) {
-        Some((x, gamma)) => (x, gamma),
-        // a shift alone costs nothing where it is
-        None => return None,
-    };
+    let without = (node.inputs[0], vec![0.0; features]);
+    let (before, beta) = by_feature(graph, node.inputs[0], &GraphOp::Add, features).unwrap_or(without);
+    // a shift alone costs nothing where it is
+    let (x, gamma) = by_feature(graph, before, &GraphOp::Mul, features)?;
     let old = match bias {
         Some(bias) => graph.parameter(bias)?.data.clone(),
         None => vec![0.0; rows],
