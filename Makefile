@@ -1,7 +1,7 @@
 # Every target works in a fresh checkout on Debian or Ubuntu with Rust, a C compiler and Python 3.10 or newer: what
 # else is needed is installed into a virtual environment outside the checkout, once.
 .DEFAULT_GOAL := help
-.PHONY: help build wheel demo test test-rust test-python lint lint-text lint-seams lint-rust lint-python lint-deps fuzz sanitize timing bench bench-table workloads clean
+.PHONY: help build wheel demo test test-rust test-python lint lint-text lint-seams lint-rust lint-targets lint-python lint-deps fuzz sanitize timing bench bench-table workloads clean
 
 FUZZ_SECONDS ?= 10
 RESULTS ?= benches/results
@@ -29,7 +29,7 @@ test-rust: ## the tests of the Rust crates; no Python needed
 test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q
 
-lint: lint-text lint-seams lint-rust lint-python lint-deps ## formatting, lint, types and licences, warnings as errors
+lint: lint-text lint-seams lint-rust lint-targets lint-python lint-deps ## formatting, lint, types and licences, warnings as errors
 
 lint-text:
 	! git grep -nE '^(<<<<<<<|>>>>>>>) '
@@ -41,6 +41,10 @@ lint-rust:
 	scripts/tools.sh rust cc
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+lint-targets: ## the kernels compile for other processors, where their targets can be had
+	scripts/tools.sh rust
+	scripts/other-targets.sh
 
 lint-python:
 	scripts/lint-python.sh

@@ -23,6 +23,7 @@ use crate::gates::scale::Scale;
 use crate::gates::select::Select;
 use crate::gates::sign::Sign;
 use crate::gates::truncate::Truncate;
+use crate::gates::waves::Sum;
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
 use crate::public::Public;
@@ -136,6 +137,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Lookup { tables } => Box::new(Tables(tables)),
         Op::Piecewise { shift, pieces } => Box::new(Quadratics { shift: *shift, pieces }),
         Op::Exponential { first, rows } => Box::new(Exponentials { first: *first, rows }),
+        Op::Waves { step, digits, waves } => Box::new(Sum { step: *step, digits: *digits, waves }),
     })
 }
 

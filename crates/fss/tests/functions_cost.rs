@@ -21,7 +21,7 @@ fn row(name: &str, function: Function, shape: &[usize], bits: u32) -> String {
     let op = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
     let ty = Type { shape: shape.to_vec(), bits, frac: 24 };
     plan.nodes.push(Node { op, inputs: vec![], ty, layer: String::new(), form: None });
-    let mut build = Build::new(&mut plan, "f");
+    let mut build = Build::new(&mut plan, "f").priced(&Fss, privet_plan::Network::LAN);
     let x = build.value(0);
     let y = emit(&mut build, function, x, bits, 24).unwrap();
     plan.outputs.push(Output { value: y.id, name: "y".into(), to: "receiver".into() });

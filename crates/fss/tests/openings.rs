@@ -9,7 +9,7 @@ use privet_fss::{Dealer, Eval, Evaluator, Fss, Given, MaskedWeights, PartyId, Se
 use privet_kernels::cpu;
 use privet_plan::Plan;
 use privet_plan::ir::Op;
-use privet_plan::suite::{cases, training_cases};
+use privet_plan::suite::{cases, optional_cases, training_cases};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use privet_testkit::Mesh;
@@ -51,7 +51,7 @@ fn opened(plan: &Plan) -> Vec<Opening> {
 
 #[test]
 fn the_list_is_what_the_evaluators_open() {
-    for case in in_every_form(cases().into_iter().chain(training_cases()).collect()) {
+    for case in in_every_form(cases().into_iter().chain(training_cases()).chain(optional_cases()).collect()) {
         let listed: Vec<_> = Fss
             .openings(&case.plan)
             .into_iter()

@@ -6,7 +6,7 @@ use common::{in_form, transcript};
 use privet_plan::Form;
 use privet_plan::ir::{Op, Plan, Rounding};
 use privet_plan::suite::{
-    Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate, training_cases,
+    Case, ChiSquare, LIMIT, Tally, cases, constant, fixed_inputs, gate, optional_cases, training_cases,
 };
 use privet_prg::{Domain, Seed};
 use privet_ring::{Ring, unpack};
@@ -108,7 +108,7 @@ fn padding(plan: &Plan, sent: &Sent) -> usize {
 
 /// Every case, and those that compare once more by chunks in several levels.
 fn all_cases() -> Vec<Case> {
-    let all: Vec<Case> = cases().into_iter().chain(training_cases()).collect();
+    let all: Vec<Case> = cases().into_iter().chain(training_cases()).chain(optional_cases()).collect();
     let chunked = |case: &Case| {
         let plan = in_form(&case.plan, Form::Chunks { width: 2, fan: 3 })?;
         Some(Case { name: format!("{}, by chunks", case.name), plan })

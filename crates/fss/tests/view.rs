@@ -411,6 +411,7 @@ fn plans() -> Vec<Plan> {
         table("look-up", Op::Lookup { tables }, [2, 0], Some(2)),
         table("quadratics", Op::Piecewise { shift: 3, pieces }, [4, 0], None),
         table("exponential", Op::Exponential { first: 20, rows: vec![(-1, 20)] }, [9, 8], Some(1)),
+        unary("waves", Op::Waves { step: 1, digits: 4, waves: vec![[9, -5], [2, 3]] }, [6, 0], [9, 0]),
         linear(),
         convolution(),
         states(),
@@ -460,7 +461,8 @@ fn evaluator_1_sees_uniform_bits_whatever_it_holds() {
 fn no_gate_is_left_out() {
     let tested: std::collections::BTreeSet<String> =
         plans().iter().flat_map(|plan| plan.nodes.iter().map(|node| node.op.kind())).collect();
-    for case in privet_plan::suite::cases().into_iter().chain(privet_plan::suite::training_cases()) {
+    use privet_plan::suite::{cases, optional_cases, training_cases};
+    for case in cases().into_iter().chain(training_cases()).chain(optional_cases()) {
         for node in &case.plan.nodes {
             let opens = Fss.openings(&case.plan).iter().any(|o| {
                 o.class == Class::Masked

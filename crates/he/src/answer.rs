@@ -163,45 +163,34 @@ impl Packed {
 impl Cleared {
     /// Drown what the noise tells of weights and of the encryption of 0, take off `share`, and round.
     pub(crate) fn flood(
-        mut self,
+        self,
         context: &Context,
         parameters: &Parameters,
         mut share: Vec<u64>,
         prg: &mut Prg,
     ) -> (Flooded, Vec<u64>) {
         mutation::constant("shares-constant", &mut share, 5);
-        drown(context, parameters, &mut self.body, share.len(), ["not-drowned", "drowned-narrowly"], prg);
-        let outputs = masked(context, parameters, &self.body, &share);
+        let faults = ["not-drowned", "drowned-narrowly"];
+        let outputs = drowned(context, parameters, self.body, &share, faults, prg);
         let mask = encode::switch(context, &self.mask, parameters.mask_bits());
         (Flooded { mask, outputs }, share)
     }
 }
 
-/// Add the drowning noise to so many coefficients.
-pub(crate) fn drown(
+/// Coefficients modulo q, drowned and less their shares, rounded to an output's bits. What rounding makes of them is a
+/// function of numbers that the share and the noise hide already.
+pub(crate) fn drowned(
     context: &Context,
     parameters: &Parameters,
-    body: &mut Coeff,
-    n: usize,
-    [none, narrow]: [&str; 2],
+    mut body: Coeff,
+    share: &[u64],
+    [undrowned, narrow]: [&str; 2],
     prg: &mut Prg,
-) {
+) -> Vec<u128> {
     let bits = parameters.flood_bits() - if mutation::active(narrow) { 2 } else { 0 };
-    let noise = encode::flood(context, bits, n, prg);
-    if !mutation::active(none) {
-        context.add(&mut body.words, &noise.words, false);
-    }
-}
-
-/// Coefficients modulo q, rounded to an output's bits, less the share: as the share's encoding is a multiple of the
-/// rounding's step, it is the same before and after rounding.
-pub(crate) fn masked(context: &Context, parameters: &Parameters, body: &Coeff, share: &[u64]) -> Vec<u128> {
-    let (bits, ring) = (parameters.output_bits(), parameters.ring());
-    let mut outputs = encode::switch(context, body, bits);
-    for (c, r) in outputs.iter_mut().zip(share) {
-        *c = encode::wrap(c.wrapping_sub(u128::from(ring.wrap(*r)) << (bits - ring.bits())), bits);
-    }
-    outputs
+    let noise = encode::flood(context, parameters.ring(), bits, share, undrowned, prg);
+    context.add(&mut body.words, &noise.words, false);
+    encode::switch(context, &body, parameters.output_bits())
 }
 
 impl SecretKey {

@@ -41,6 +41,7 @@ pub struct Context {
     set: &'static Set,
     path: HePath,
     ntts: Vec<Ntt>,
+    low_q: u64,
     hats: Vec<Factor<u64>>,
     fractions: Vec<(u128, u64)>,
 }
@@ -69,7 +70,8 @@ impl Context {
             (whole, ((rest << 64) / u128::from(p)) as u64)
         });
         let fractions = fractions.collect();
-        Arc::new(Context { set, path, ntts, hats, fractions })
+        let low_q = set.primes.iter().fold(1u64, |q, p| q.wrapping_mul(*p));
+        Arc::new(Context { set, path, ntts, low_q, hats, fractions })
     }
 
     /// The set.
@@ -88,6 +90,11 @@ impl Context {
 
     pub(crate) fn modulus(&self, prime: usize) -> Modulus {
         self.ntts[prime].modulus()
+    }
+
+    /// q modulo 2^64.
+    pub(crate) fn low_q(&self) -> u64 {
+        self.low_q
     }
 
     pub(crate) fn primes(&self) -> std::ops::Range<usize> {

@@ -14,15 +14,14 @@ use zeroize::{Zeroize, Zeroizing};
 /// With `r = q x mod 2^k` and d uniform below 2^k it is `floor((q x + d) / 2^k) = (q x - r) / 2^k + [r + d >= 2^k]`, and
 /// the first part is `-r / 2^k` modulo each prime. So nothing is larger than a word.
 pub(crate) fn message(context: &Context, ring: Ring, x: &[u64], prg: &mut Prg) -> Coeff {
-    let q = context.set().primes.iter().fold(1u64, |q, p| q.wrapping_mul(*p));
     let mut small = sample::errors(prg, x.len());
     let mut dither = Zeroizing::new(prg.elements(ring, x.len()));
     mutation::constant("rounding-towards-zero", &mut dither, 0);
     let [mut low, mut high] = [(); 2].map(|()| Small::new(vec![0; x.len()]));
     for (i, x) in x.iter().enumerate() {
-        let r = ring.wrap(q.wrapping_mul(*x));
+        (low[i], high[i]) = remainder(context, ring, *x);
+        let r = high[i] << LIMB | low[i];
         small[i] += ((u128::from(r) + u128::from(dither[i])) >> ring.bits()) as u64;
-        (low[i], high[i]) = (r & ((1 << LIMB) - 1), r >> LIMB);
     }
     context.combine(x.len(), |m| {
         let [one, limb, _] = limb_factors(m);
@@ -33,15 +32,38 @@ pub(crate) fn message(context: &Context, ring: Ring, x: &[u64], prg: &mut Prg) -
     })
 }
 
-/// The drowning noise, prime by prime.
-pub(crate) fn flood(context: &Context, bits: u32, n: usize, prg: &mut Prg) -> Coeff {
-    let limbs = sample::flood(prg, bits, n);
-    context.combine(n, |m| {
-        let limbs = limbs.iter().zip(limb_factors(m)).map(|(limb, f)| (&limb[..], f)).collect();
+/// The drowning noise of three summands of `bits`, less `floor(q r / 2^k)` of each share r: what makes of a phase one
+/// that its share alone is known of. `undrowned` is the fault that leaves the noise out.
+pub(crate) fn flood(
+    context: &Context,
+    ring: Ring,
+    bits: u32,
+    share: &[u64],
+    undrowned: &str,
+    prg: &mut Prg,
+) -> Coeff {
+    let mut noise = sample::flood(prg, bits, share.len());
+    noise.iter_mut().for_each(|limb| mutation::constant(undrowned, limb, 0));
+    let [mut low, mut high] = [(); 2].map(|()| Small::new(vec![0; share.len()]));
+    for ((r, low), high) in share.iter().zip(low.iter_mut()).zip(high.iter_mut()) {
+        (*low, *high) = remainder(context, ring, *r);
+    }
+    context.combine(share.len(), |m| {
+        let factors = limb_factors(m);
+        let step = m.inverse(m.reduce(1u128 << ring.bits()));
+        let mut limbs: Vec<_> = noise.iter().zip(factors).map(|(limb, f)| (&limb[..], f)).collect();
+        limbs.push((&low[..], m.factor(step)));
+        limbs.push((&high[..], m.factor(m.times(factors[1].value, step))));
         // three summands below 2^bits: centred by 3 2^(bits - 1)
         let half = m.times(3, m.power(2, u64::from(bits) - 1));
         (limbs, m.reduce(u128::from(m.p() - half)))
     })
+}
+
+/// Limbs of `q x mod 2^k`.
+fn remainder(context: &Context, ring: Ring, x: u64) -> (u64, u64) {
+    let r = ring.wrap(context.low_q().wrapping_mul(x));
+    (r & ((1 << LIMB) - 1), r >> LIMB)
 }
 
 /// `c 2^bits / q` to the nearest integer, modulo 2^bits.

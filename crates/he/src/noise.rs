@@ -12,7 +12,7 @@ pub const MOVING: f64 = 1.08;
 /// Variance of the rounding to the message's grid, which is unbiased.
 const ROUNDING_VARIANCE: f64 = 0.25;
 
-/// Variance of an answer's coefficient before it is drowned, over the encryptors' and the key holders' noise, for any
+/// Mean square of an answer's coefficient's noise before it is drowned, over the encryptors' and the key holders' noise, for any
 /// weights: `coefficients` of them, each at most 2^(b-1) in magnitude.
 pub fn variance(p: &Parameters, coefficients: usize) -> f64 {
     let n = p.parties() as f64;
@@ -22,7 +22,8 @@ pub fn variance(p: &Parameters, coefficients: usize) -> f64 {
     let products = n * n * n * weights * (ERROR_VARIANCE + ROUNDING_VARIANCE);
     // a fresh encryption of 0 of each: u times the key's error and an error times s, both sums of n
     let zeros = 2.0 * n * n * degree * TERNARY_VARIANCE * ERROR_VARIANCE;
-    products + zeros + n * ERROR_VARIANCE
+    // message, share and their sum are rounded: two units more, whichever way
+    ((products + zeros + n * ERROR_VARIANCE).sqrt() + 2.0 * n).powi(2)
 }
 
 /// The largest that an answer's coefficient can be off before it is drowned.
@@ -30,7 +31,7 @@ pub fn bound(p: &Parameters, coefficients: usize) -> f64 {
     let n = p.parties() as f64;
     let (degree, error) = (p.set().degree as f64, f64::from(CBD));
     let weights = coefficients as f64 * 2f64.powi(p.weight_bits() as i32 - 1);
-    n * n * (weights * (error + 1.0) + 2.0 * degree * error) + n * error
+    n * n * (weights * (error + 1.0) + 2.0 * degree * error) + n * (error + 2.0)
 }
 
 /// The largest error of decryption, drowning and rounding included, as a fraction of the step between messages: below

@@ -5,7 +5,7 @@
 //! ([`Weights::multiply`]), the results are added, and each takes its key off with noise and a fresh share of its own
 //! ([`Joined::partial`]); [`Partials::open`] leaves the last share. `docs/he.md` argues for each message.
 
-use crate::answer::{Cleared, Weights, drown, masked};
+use crate::answer::{Cleared, Weights, drowned};
 use crate::context::{Coeff, Context};
 use crate::encode;
 use crate::key::{PublicKey, Query, SecretKey};
@@ -197,18 +197,11 @@ impl Joined {
                 let words = &product.words[context.range(prime)];
                 outputs.iter().map(|o| words[o.coefficient])
             });
-            let mut kept = Coeff { words: words.collect() };
-            drown(
-                context,
-                parameters,
-                &mut kept,
-                outputs.len(),
-                ["partial-not-drowned", "drowned-narrowly"],
-                prg,
-            );
+            let kept = Coeff { words: words.collect() };
             let mut own = prg.elements(parameters.ring(), outputs.len());
             mutation::constant("partial-shares-constant", &mut own, 5);
-            partials.push(masked(context, parameters, &kept, &own));
+            let faults = ["partial-not-drowned", "drowned-narrowly"];
+            partials.push(drowned(context, parameters, kept, &own, faults, prg));
             bodies.push(encode::switch(context, &answer.body, parameters.output_bits()));
             outputs.iter().zip(own).for_each(|(o, r)| share[o.index] = r);
         }

@@ -87,6 +87,7 @@ fn jobs_of_two_clients_at_once_are_told_apart() {
         }
     }
     assert_eq!(jobs[0], jobs[1], "a job has the same name at both parties");
+    nodes.until("both deals in the log", |n| n.told("dealer", "deal_done").len() == 2);
     let dealt: BTreeSet<u64> =
         nodes.told("dealer", "deal_done").iter().map(|e| e["runs"].as_u64().unwrap()).collect();
     assert_eq!(dealt, [2, 3].into());

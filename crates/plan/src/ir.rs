@@ -287,6 +287,16 @@ pub enum Op {
         /// Where a row begins, in increasing order, and the fraction bits of its other factor; elsewhere it is 0.
         rows: Vec<(i32, u32)>,
     },
+    /// A sum of cosines and sines of multiples of the angle `2 pi step x / 2^k`, in whole numbers as [`crate::waves::Waves`]
+    /// says: exact once coins are given, near the sum whatever they are. The result has `30 + digits` fraction bits.
+    Waves {
+        /// What x is multiplied by.
+        step: u32,
+        /// Fraction bits of the coefficients.
+        digits: u32,
+        /// Of the cosine and of the sine of once, twice, ... the angle.
+        waves: Vec<[i64; 2]>,
+    },
     /// `signed_k(x) > 0 ? x : 0` in k' >= k bits.
     Relu,
     /// `signed_k(x)` in k' >= k bits.
@@ -380,11 +390,19 @@ macro_rules! ops {
             | $crate::ir::Op::Argmax { .. }
     };
     (table) => {
-        $crate::ir::Op::Lookup { .. } | $crate::ir::Op::Piecewise { .. } | $crate::ir::Op::Exponential { .. }
+        $crate::ir::Op::Lookup { .. }
+            | $crate::ir::Op::Piecewise { .. }
+            | $crate::ir::Op::Exponential { .. }
+            | $crate::ir::Op::Waves { .. }
     };
 }
 
 impl Op {
+    /// Whether it is a sum of waves.
+    pub fn is_waves(&self) -> bool {
+        matches!(self, Op::Waves { .. })
+    }
+
     /// Its name in JSON, reports and messages.
     pub fn kind(&self) -> String {
         let json = serde_json::to_value(self).ok();

@@ -38,6 +38,7 @@ pub mod suite;
 pub mod tables;
 pub mod target;
 pub mod tournament;
+pub mod waves;
 
 pub use check::PlanError;
 pub use cost::{Aim, Estimate, Network, Prices, Rates, estimate};

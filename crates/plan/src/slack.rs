@@ -40,7 +40,7 @@ pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
             Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Scale => exact(),
             // with the same coins these are exact
             Op::Dither { .. } => of(0).and_then(|s| s.checked_add(u64::from(s > 0))),
-            Op::Piecewise { .. } | Op::Lookup { .. } | Op::Exponential { .. } => exact(),
+            Op::Piecewise { .. } | Op::Lookup { .. } | Op::Exponential { .. } | Op::Waves { .. } => exact(),
             Op::IsNegative | Op::Equal | Op::Argmax { .. } => exact(),
             // an exact choice between inexact values
             Op::Choose => of(0).filter(|&b| b == 0).and(of(1)),

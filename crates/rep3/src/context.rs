@@ -122,6 +122,11 @@ impl<'a> Party<'a> {
         Ok(dropout_coins(self.coin_key()?, stream, n))
     }
 
+    /// Keys of coins at the node at hand that the party after, and the party before, do not know ([`Keys::hidden`]).
+    pub(crate) fn hidden_keys(&self, number: u64) -> [Seed; 2] {
+        self.keys.hidden(self.node, number)
+    }
+
     /// What all parties add to the components of output `i` of this use.
     pub(crate) fn output_masks(&self, i: usize) -> Prg {
         self.keys.common.derive(Domain::Common, OUTPUT | i as u64).stream()

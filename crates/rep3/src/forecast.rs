@@ -49,7 +49,18 @@ impl Target for Rep3 {
             let remedy = "compile the model again with this version, which rounds outputs to the nearest";
             Refusal::of(plan, id, problem, remedy)
         };
-        shown::inexact(plan).into_iter().map(refusal).collect()
+        let mut all: Vec<Refusal> = shown::inexact(plan).into_iter().map(refusal).collect();
+        let unproved = (0..plan.nodes.len()).filter(|&id| !self.has(&plan.nodes[id].op));
+        all.extend(unproved.map(|id| {
+            let problem = "nobody can prove a sum of waves, and the parties are to prove all that they send";
+            Refusal::of(
+                plan,
+                id,
+                problem,
+                "compile the model again for malicious security, or run it semi-honest",
+            )
+        }));
+        all
     }
 }
 

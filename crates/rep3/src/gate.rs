@@ -13,6 +13,7 @@ use crate::gates::max::{Max, Pool};
 use crate::gates::relu::Relu;
 use crate::gates::sign::Sign;
 use crate::gates::truncate::Truncate;
+use crate::gates::waves::Sum;
 use crate::linear::{Linear, Operand, Product, Select};
 use crate::local::{Dropout, Local, Scale};
 use crate::price::{Moves, Setting};
@@ -79,6 +80,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Lookup { tables } => Box::new(Tables(tables)),
         Op::Piecewise { shift, pieces } => Box::new(Quadratics { shift: *shift, pieces }),
         Op::Exponential { first, rows } => Box::new(Exponentials { first: *first, rows }),
+        Op::Waves { step, digits, waves } => Box::new(Sum { step: *step, digits: *digits, waves }),
     })
 }
 

@@ -1,3 +1,5 @@
+use crate::PartyId;
+use crate::parts::Parts;
 use privet_plan::ir::ValueId;
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -5,6 +7,8 @@ use std::fmt;
 
 /// Uses of the key of a run's coins, beside those of its nodes, which are numbered from 0: dropouts' streams.
 const DROPOUT: u64 = 1 << 62;
+/// Uses of a pair key of a run, beside its share of the coins' key: coins that one party must not know.
+const HIDDEN: u64 = 1 << 63;
 /// Uses of the common key of a run: outputs.
 pub(crate) const OUTPUT: u64 = 1 << 63;
 
@@ -34,6 +38,12 @@ impl Keys {
         [coin_share(&self.own), coin_share(&self.next)]
     }
 
+    /// The keys of the coins that this party has with the party before and hides from the one after, and the other way round: of block
+    /// `number` of a node.
+    pub(crate) fn hidden(&self, node: ValueId, number: u64) -> [Seed; 2] {
+        [hidden(&self.own, node, number), hidden(&self.next, node, number)]
+    }
+
     /// Both keys' streams for draw `index`, which must never repeat under the same keys.
     pub(crate) fn streams(&self, index: u64) -> Streams {
         let stream = |seed: &Seed| seed.derive(Domain::Pair, index).stream();
@@ -56,6 +66,24 @@ pub(crate) fn joined(shares: [&Seed; 3]) -> Seed {
 /// No stream that masks anything comes of this use of a pair key: a share becomes known to all.
 fn coin_share(pair: &Seed) -> Seed {
     pair.derive(Domain::Common, 0)
+}
+
+fn hidden(pair: &Seed, node: ValueId, number: u64) -> Seed {
+    pair.derive(Domain::Common, HIDDEN | number << 32 | node as u64)
+}
+
+/// The coins at `node` of a run that in every part its dealer does not know, of a vector that is taken `block` elements at a time; from the
+/// run's pair keys 0, 1 and 2: what the interpreter needs to give the run's own result.
+pub fn hidden_coins(pairs: [&Seed; 3], node: ValueId, bits: u32, count: usize, block: usize) -> Vec<u64> {
+    let mut all = Vec::with_capacity(count);
+    for (number, start) in (0..count).step_by(block).enumerate() {
+        let parts = Parts::of(block.min(count - start));
+        for dealer in PartyId::ALL {
+            let key = hidden(pairs[dealer.prev().index()], node, number as u64);
+            all.extend(key.stream().elements(Ring::new(bits), parts.elements(dealer).mine.len()));
+        }
+    }
+    all
 }
 
 /// The coins of stochastic rounding at `node` of a run, whose coins have this key ([`run_coins`]), uniform in `shift` bits: what the

@@ -8,11 +8,12 @@ compile_error!("the feature `mutations` switches security off, for tests: never 
 
 /// Every fault, one a line: the script reads this list.
 #[cfg(feature = "mutations")]
-pub const MUTATIONS: [&str; 20] = [
+pub const MUTATIONS: [&str; 21] = [
     "reshare-unmasked",
     "and-unmasked",
     "deal-unmasked",
     "split-unmasked",
+    "hidden-coins-dropped",
     "masks-repeat",
     "outputs-not-refreshed",
     "coins-of-the-common-key",

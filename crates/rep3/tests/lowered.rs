@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Common, World, coins_of, derived, updated};
+use common::{Common, World, derived, updated};
 use privet_plan::interpret_step;
 use privet_plan::suite::{lowered_operands, lowered_step};
 use privet_prg::{Domain, Seed};
@@ -20,7 +20,7 @@ fn lowered_steps_are_the_interpreters() {
         let mut world = World::new(&case.plan, security, &[inputs.clone(), weights.clone()], &seed);
         for number in 0..2 {
             let session = common::keys(&seed.derive(Domain::Session, 0));
-            let mut coins = Common(coins_of(&derived(&derived(&session, number), 0)));
+            let mut coins = Common(&case.plan, security, derived(&derived(&session, number), 0));
             let (truth, next) = interpret_step(&case.plan, &inputs, &weights, &mut coins).unwrap();
             world.keys = session.each_ref().map(|keys| keys.derive(number));
             let outcomes = world.run(Mesh::new(3)).map(Result::unwrap);

@@ -5,7 +5,9 @@ mod common;
 
 use common::World;
 use privet_plan::ir::{Op, Rounding};
-use privet_plan::suite::{Case, ChiSquare, LIMIT, cases, constant, fixed_inputs, gate, training_cases};
+use privet_plan::suite::{
+    Case, ChiSquare, LIMIT, cases, constant, fixed_inputs, gate, optional_cases, training_cases,
+};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{PartyId, Security};
 use privet_ring::Ring;
@@ -122,6 +124,9 @@ fn over_all_cases(check: impl Fn(usize, &Case) + Sync) {
 #[test]
 fn messages_are_uniform_to_their_receivers() {
     over_all_cases(|i, case| messages_are_uniform(i, case, Security::SemiHonest));
+    for (i, case) in optional_cases().iter().enumerate() {
+        messages_are_uniform(all().len() + i, case, Security::SemiHonest);
+    }
 }
 
 /// The same messages, and those of the proofs, over some of the cases: the others differ in sizes alone.

@@ -4,7 +4,7 @@ mod common;
 
 use common::cheat::{Trial, honest};
 use common::small::{self, world};
-use common::{Common, World, coins_of, derived, parties, updated};
+use common::{Common, World, derived, parties, updated};
 use privet_kernels::cpu;
 use privet_plan::interpret_step;
 use privet_plan::ir::{Op, Plan};
@@ -49,7 +49,7 @@ fn steps_follow_each_other_over_a_checkpoint() {
         let mut world = World::new(&case.plan, security, &[inputs.clone(), weights.clone()], &seed);
         for number in 0..4 {
             let session = common::keys(&seed.derive(Domain::Session, number / 2));
-            let mut coins = Common(coins_of(&derived(&derived(&session, number), 0)));
+            let mut coins = Common(&case.plan, security, derived(&derived(&session, number), 0));
             let (truth, next) = interpret_step(&case.plan, &inputs, &weights, &mut coins).unwrap();
             let outcomes = step_on(&mut world, &session, number);
             case.compare(&world.outputs(outcomes.each_ref()), &truth);

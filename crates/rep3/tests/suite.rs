@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{Common, World, coins_of, derived, updated};
+use common::{Common, World, derived, updated};
 use privet_family::NodeStats;
+use privet_plan::Target;
 use privet_plan::cost::{Operation, Prices};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
-use privet_plan::suite::{Case, cases, training_cases};
+use privet_plan::suite::{Case, cases, optional_cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{Outcome, PartyId, Rep3, Security};
 use privet_ring::Ring;
@@ -18,7 +19,7 @@ fn check(case: &Case, security: Security, seed: &Seed) {
     let mut stream = seed.derive(Domain::Public, 0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
     let world = World::new(&case.plan, security, &operands, seed);
-    let mut coins = Common(coins_of(&derived(&world.keys, 0)));
+    let mut coins = Common(&case.plan, security, derived(&world.keys, 0));
     let (truth, next) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
 
     let mut mesh = Mesh::new(3);
@@ -100,7 +101,12 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
 }
 
 fn suite(security: Security) {
-    for case in cases().into_iter().chain(training_cases()) {
+    let (given, refused): (Vec<Case>, Vec<Case>) =
+        optional_cases().into_iter().partition(|case| Rep3 { security }.refusals(&case.plan).is_empty());
+    // what nobody can prove
+    assert_eq!(given.is_empty(), security == Security::Malicious);
+    assert_eq!(refused.is_empty(), security == Security::SemiHonest);
+    for case in cases().into_iter().chain(training_cases()).chain(given) {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
         for _ in 0..3 {
             check(&case, security, &Seed::random());

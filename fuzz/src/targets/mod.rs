@@ -2,6 +2,7 @@
 
 mod config;
 mod control;
+mod he;
 mod net;
 mod plan;
 mod sharing;
@@ -30,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     config::CARD,
     control::CONTROL,
     control::REPORT,
+    he::ENCRYPTED,
     sharing::SHARING,
     tensors::TENSORS,
 ];

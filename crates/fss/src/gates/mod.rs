@@ -21,3 +21,4 @@ pub(crate) mod scale;
 pub(crate) mod select;
 pub(crate) mod sign;
 pub(crate) mod truncate;
+pub(crate) mod waves;

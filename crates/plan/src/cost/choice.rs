@@ -1,7 +1,7 @@
 //! The form of every comparison, by prices: what a network makes fast, and how many key bytes a run may use up.
 
-use super::estimate::seconds;
-use super::{Cost, Estimate, Network, Operation, Prices, Rates, Units, estimate, known};
+use super::estimate::{price, seconds};
+use super::{Estimate, Network, Operation, Prices, Rates, Units, estimate, known};
 use crate::form::{Form, summary};
 use crate::ir::Plan;
 use serde::Serialize;
@@ -38,8 +38,16 @@ pub struct TooManyKeys {
 #[derive(Clone, Copy)]
 struct Way {
     form: Form,
-    keys: u64,
+    /// Key bytes of either party ([`Cost::key_bytes`], [`Cost::key_bytes_other`]).
+    keys: [u64; 2],
     seconds: f64,
+}
+
+impl Way {
+    /// Of the party with more.
+    fn most(&self) -> u64 {
+        self.keys[0].max(self.keys[1])
+    }
 }
 
 /// State the form of every comparison of which the family knows several: the fastest ones of which the keys are few enough.
@@ -51,14 +59,14 @@ pub fn choose_forms(plan: &mut Plan, prices: &dyn Prices, aim: &Aim) -> Result<O
     let rates = prices.rates();
     let mut chosen = comparisons(plan, prices, &rates, &aim.network);
     state(plan, &chosen);
-    let from_disk = rates.for_keys(total(plan, prices).key_bytes);
+    let from_disk = rates.for_keys(larger(keys(plan, prices)));
     if from_disk != rates {
         chosen = comparisons(plan, prices, &from_disk, &aim.network);
         state(plan, &chosen);
     }
     if let Some(most) = aim.max_key_bytes {
-        let total = total(plan, prices).key_bytes;
-        shrink(&mut chosen, total, most).map_err(|least| TooManyKeys { least, most })?;
+        let used = keys(plan, prices);
+        shrink(&mut chosen, used, most).map_err(|least| TooManyKeys { least, most })?;
         state(plan, &chosen);
     }
     let cap = aim.max_key_bytes.map_or(String::new(), |most| format!(", at most {most} bytes of keys"));
@@ -82,7 +90,7 @@ fn comparisons(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Networ
             let operation = Operation { form: Some(form), ..operation.clone() };
             let cost = prices.operation(&operation);
             let seconds = seconds(&cost, &Units::of(&operation, &cost), rates, network);
-            Way { form, keys: cost.key_bytes, seconds }
+            Way { form, keys: [cost.key_bytes, cost.key_bytes_other], seconds }
         };
         let ways = hull(prices.forms(&operation).into_iter().map(way).collect());
         (!ways.is_empty()).then_some(Comparison { node, ways, at: 0 })
@@ -92,10 +100,10 @@ fn comparisons(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Networ
 
 /// The lower hull of keys over seconds, fastest first: the ways that are best for some worth of a key byte.
 fn hull(mut ways: Vec<Way>) -> Vec<Way> {
-    ways.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(a.keys.cmp(&b.keys)));
+    ways.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(a.most().cmp(&b.most())));
     let mut hull: Vec<Way> = Vec::new();
     for way in ways {
-        if hull.last().is_some_and(|last| way.keys >= last.keys) {
+        if hull.last().is_some_and(|last| way.most() >= last.most()) {
             continue;
         }
         while let [.., a, b] = hull[..]
@@ -110,31 +118,39 @@ fn hull(mut ways: Vec<Way>) -> Vec<Way> {
 
 /// Key bytes saved for a second more.
 fn saved(fast: &Way, small: &Way) -> f64 {
-    (fast.keys - small.keys) as f64 / (small.seconds - fast.seconds)
+    (fast.most() - small.most()) as f64 / (small.seconds - fast.seconds)
 }
 
-/// Take the steps that save most key bytes for a second until `total` is at most `most`. The error is the least possible.
-fn shrink(chosen: &mut [Comparison], mut total: u64, most: u64) -> Result<(), u64> {
-    let step =
-        |c: &Comparison, i: usize| (saved(&c.ways[i], &c.ways[i + 1]), c.ways[i].keys - c.ways[i + 1].keys);
-    let mut steps: Vec<(f64, u64, usize)> = Vec::new();
+/// Take the steps that save most key bytes for a second until `used`, of either party, is at most `most`. The error is the
+/// least possible.
+fn shrink(chosen: &mut [Comparison], mut used: [u64; 2], most: u64) -> Result<(), u64> {
+    let mut steps: Vec<(f64, usize)> = Vec::new();
     for (at, c) in chosen.iter().enumerate() {
-        steps.extend((0..c.ways.len() - 1).map(|i| step(c, i)).map(|(worth, keys)| (worth, keys, at)));
+        steps.extend(c.ways.windows(2).map(|pair| (saved(&pair[0], &pair[1]), at)));
     }
     // stable: the steps of one comparison are taken in their order, since each is worth less than the one before
     steps.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for (_, keys, at) in steps {
-        if total <= most {
+    for (_, at) in steps {
+        if larger(used) <= most {
             return Ok(());
         }
-        chosen[at].at += 1;
-        total -= keys;
+        let c = &mut chosen[at];
+        let (before, after) = (c.ways[c.at].keys, c.ways[c.at + 1].keys);
+        used = [0, 1].map(|i| used[i] - before[i] + after[i]);
+        c.at += 1;
     }
-    if total <= most { Ok(()) } else { Err(total) }
+    if larger(used) <= most { Ok(()) } else { Err(larger(used)) }
 }
 
-fn total(plan: &Plan, prices: &dyn Prices) -> Cost {
-    estimate(plan, prices, &Rates::default(), &Network::LAN).total
+fn larger(keys: [u64; 2]) -> u64 {
+    keys[0].max(keys[1])
+}
+
+/// Key bytes of a run, of either party.
+fn keys(plan: &Plan, prices: &dyn Prices) -> [u64; 2] {
+    let known = known(plan);
+    let costs = (0..plan.nodes.len()).map(|id| price(plan, id, &known, prices));
+    costs.fold([0, 0], |[a, b], cost| [a + cost.key_bytes, b + cost.key_bytes_other])
 }
 
 /// What a plan would cost if its comparisons had the forms that a network asks for.

@@ -125,7 +125,7 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
 }
 
 /// The price of a node; nothing where it is local.
-fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: &dyn Prices) -> Cost {
+pub(super) fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: &dyn Prices) -> Cost {
     match plan.nodes[id].op.is_local() {
         true => Cost::default(),
         false => prices.operation(&Operation::of(plan, id, known)),

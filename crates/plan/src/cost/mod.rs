@@ -111,6 +111,10 @@ pub trait Prices {
     fn security(&self) -> Security;
     /// One operation. Local operations are free in every family and not asked for.
     fn operation(&self, operation: &Operation<'_>) -> Cost;
+    /// Whether it has this operation. Where it has not, a function is made of others.
+    fn has(&self, _op: &Op) -> bool {
+        true
+    }
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
     /// The forms that an operation may sensibly have: none is worse than another one in key bytes, rounds and work at once.

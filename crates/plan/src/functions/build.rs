@@ -1,11 +1,16 @@
 use super::Function;
-use crate::ir::{Node, Op, Plan, Rounding, Type, ValueId};
+use crate::cost::{Aim, Network, Prices, choose_forms, estimate};
+use crate::ir::{Node, Op, PLAN_VERSION, Plan, Rounding, Type, ValueId};
 
 /// Adds nodes to a plan on behalf of one layer.
 pub struct Build<'p> {
     plan: &'p mut Plan,
     layer: String,
+    prices: Option<(&'p dyn Prices, Network)>,
 }
+
+/// One of several ways to make a value of another one.
+pub(super) type Way<'w> = dyn Fn(&mut Build<'_>, Value) -> Value + 'w;
 
 /// A plan value and its numbers: ring bits and fraction bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +27,40 @@ pub struct Value {
 pub(super) const WORD: u32 = 64;
 
 impl<'p> Build<'p> {
-    /// New nodes of `plan` belong to `layer`.
+    /// New nodes of `plan` belong to `layer`. Where there are several ways, the first is taken, which every family has.
     pub fn new(plan: &'p mut Plan, layer: &str) -> Build<'p> {
-        Build { plan, layer: layer.into() }
+        Build { plan, layer: layer.into(), prices: None }
+    }
+
+    /// Where there are several ways, the one that is predicted to be fastest under these prices on this network is taken.
+    pub fn priced(self, prices: &'p dyn Prices, network: Network) -> Build<'p> {
+        Build { prices: Some((prices, network)), ..self }
+    }
+
+    /// What the cheapest way makes of x; the first of those that cost the same.
+    pub(super) fn cheapest(&mut self, x: Value, ways: &[&Way<'_>]) -> Value {
+        let cost = |way: &&Way<'_>| {
+            self.prices.map_or(0.0, |(prices, network)| self.seconds(x, way, prices, network))
+        };
+        let costs: Vec<f64> = ways.iter().map(cost).collect();
+        let best = (0..ways.len()).reduce(|best, i| if costs[i] < costs[best] { i } else { best });
+        ways[best.unwrap_or(0)](self, x)
+    }
+
+    /// Predicted seconds of a way, alone; infinite where the family does not have all of its operations.
+    fn seconds(&self, x: Value, way: &Way<'_>, prices: &dyn Prices, network: Network) -> f64 {
+        let op = Op::Input { name: String::new(), owner: String::new(), limit: 1.0 };
+        let ty = self.plan.nodes[x.id].ty.clone();
+        let nodes = vec![Node { op, inputs: vec![], ty, layer: String::new(), form: None }];
+        let (version, name) = (PLAN_VERSION, String::new());
+        let mut plan = Plan { version, name, batch: 1, nodes, outputs: vec![], updates: vec![] };
+        way(&mut Build::new(&mut plan, "").priced(prices, network), Value { id: 0, ..x });
+        if !plan.nodes.iter().all(|node| prices.has(&node.op)) {
+            return f64::INFINITY;
+        }
+        // without a cap on keys any choice is one
+        let _ = choose_forms(&mut plan, prices, &Aim { network, max_key_bytes: None });
+        estimate(&plan, prices, &prices.rates(), &network).seconds
     }
 
     /// A node that is there already.

@@ -6,6 +6,7 @@
 mod bounded;
 mod build;
 mod exp;
+mod fit;
 mod meaning;
 mod normalise;
 mod powers;

@@ -5,6 +5,7 @@ use crate::element::Element;
 use crate::ir::{Op, Type, ValueId};
 use crate::ops;
 use crate::tables::{Exponential, Pieces};
+use crate::waves::Waves;
 use privet_ring::Ring;
 
 /// The value of a table's operation of a checked plan. Real numbers go through their integers: what such an operation stands
@@ -38,6 +39,10 @@ pub(super) fn apply<E: Element>(
             let drawn = drawn(from.frac);
             let row = |row: usize| x.iter().zip(&drawn).map(move |(&x, &d)| (row, x, d));
             (0..rows.len()).flat_map(row).map(|(row, x, d)| e.at(row, x, d)).collect()
+        }
+        Op::Waves { step, digits, waves } => {
+            let w = Waves::new(from.bits, *step, *digits, waves).expect("plans are checked");
+            x.iter().zip(drawn(from.bits)).map(|(&x, d)| w.at(x, d)).collect()
         }
         ops!(source) | ops!(local) | ops!(bilinear) | ops!(public) | ops!(rounding) | ops!(comparison) => {
             unreachable!("{op:?} reads no table")

@@ -210,7 +210,7 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     let need = f + function.before_fraction(x.bits - x.frac);
     let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
     let layer = e.node(v).layer.clone();
-    let mut build = Build::new(&mut e.plan, &layer);
+    let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
     let operand = build.value(x.id);
     match functions::emit(&mut build, function, operand, bits, f) {
         Ok(y) => Ok(Form { id: y.id, bits: y.bits, frac: y.frac }),

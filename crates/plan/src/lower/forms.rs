@@ -8,6 +8,7 @@ use super::draft::Draft;
 use super::fine::{Fine, fine};
 use super::precision::{Format, Formats, RoundingMode, compared, op_name, range_bits};
 use super::report::Problem;
+use crate::cost::{Network, Prices};
 use crate::float::FloatTensor;
 use crate::graph::{GraphNode, GraphOp};
 use crate::ir::{Node, Op, Plan, Rounding, Type, ValueId};
@@ -42,6 +43,10 @@ pub(super) struct Emitter<'a> {
     pub forms: Vec<Vec<Form>>,
     pub plan: Plan,
     pub rounding: RoundingMode,
+    /// Of the family: functions are made of what it has for least.
+    pub prices: &'a dyn Prices,
+    /// Where runs shall be fast.
+    pub network: Network,
     /// The captured parameters that the plan's weights name.
     parameters: BTreeMap<String, usize>,
     weights: HashMap<(usize, u32, u32), ValueId>,
@@ -53,6 +58,7 @@ impl<'a> Emitter<'a> {
         formats: &'a Formats,
         wide: Vec<Option<u32>>,
         rounding: RoundingMode,
+        (prices, network): (&'a dyn Prices, Network),
     ) -> Self {
         Emitter {
             draft,
@@ -71,6 +77,8 @@ impl<'a> Emitter<'a> {
                 updates: Vec::new(),
             },
             rounding,
+            prices,
+            network,
             parameters: BTreeMap::new(),
             weights: HashMap::new(),
         }

@@ -31,7 +31,7 @@ pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use precision::{LayerPrecision, Precision, RoundingMode};
 pub use report::{CheckReport, Problem};
 
-use crate::cost::{Aim, Prices, TooManyKeys, choose_forms, estimate};
+use crate::cost::{Aim, Network, Prices, TooManyKeys, choose_forms, estimate};
 use crate::float::FloatTensor;
 use crate::graph::{Graph, GraphNode, GraphOp};
 use crate::ir::Plan;
@@ -92,7 +92,7 @@ pub fn lower_for(
     let mut notes = std::mem::take(&mut draft.notes);
     let formats = choose_formats(&draft, precision, target, aim, &mut notes)?;
     notes.push(formats.note());
-    let (mut plan, parameters) = emitted(&draft, &formats, precision)?.finish();
+    let (mut plan, parameters) = emitted(&draft, &formats, precision, (target, aim.network))?.finish();
     if formats.keep_ring {
         plan = rounds::joined(share::shared(plan));
     }
@@ -137,7 +137,7 @@ fn choose_formats(
         return Ok(least);
     }
     let predicted = |formats: &Formats| -> Result<f64, CheckReport> {
-        let mut plan = emitted(draft, formats, precision)?.plan;
+        let mut plan = emitted(draft, formats, precision, (prices, aim.network))?.plan;
         // the cap is for what is chosen in the end
         let uncapped = Aim { max_key_bytes: None, ..*aim };
         let _ = choose_forms(&mut plan, prices, &uncapped);
@@ -158,12 +158,13 @@ fn emitted<'a>(
     draft: &'a Draft<'a>,
     formats: &'a Formats,
     precision: &Precision,
+    target: (&'a dyn Prices, Network),
 ) -> Result<forms::Emitter<'a>, CheckReport> {
     let wide = match formats.keep_ring {
         true => vec![Some(formats.of("").k); draft.graph.nodes.len()],
         false => demand::wide(&draft.graph, formats),
     };
-    let mut emitter = forms::Emitter::new(draft, formats, wide, precision.rounding);
+    let mut emitter = forms::Emitter::new(draft, formats, wide, precision.rounding, target);
     emit::emit(&mut emitter).map_err(CheckReport::one)?;
     shown::make_exact(&mut emitter.plan);
     Ok(emitter)

@@ -19,8 +19,10 @@ pub use plans::{constant, gate};
 pub use tally::{Fill, Tally, fixed_inputs};
 pub use toll::Toll;
 
+use crate::cost::{Cost, Network, Operation, Prices, Security};
 use crate::functions::{Build, Function, emit};
 use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};
+use crate::waves::MOST_COEFFICIENT;
 use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
 use std::collections::BTreeMap;
 
@@ -211,6 +213,52 @@ pub fn cases() -> Vec<Case> {
         exponential(15, 9, 18, &[(-32, 29), (10, 5)], 70),
     ]);
     all
+}
+
+/// The cases of operations that a family may lack ([`Prices::has`]): it refuses their plans then.
+pub fn optional_cases() -> Vec<Case> {
+    let function = |function, shape: &[usize], from, to| {
+        let mut case = smooth_with(Some(&OfWaves), function, shape, from, to);
+        case.name.push_str(" of waves");
+        case
+    };
+    vec![
+        waves(32, 1, 8, 64, 300),
+        waves(28, 5, 3, 40, 130),
+        waves(5, 3, 64, 64, 70),
+        waves(2, 1, 1, 7, 1),
+        function(Function::Gelu, &[70], [40, 24], [40, 24]),
+        function(Function::Tanh, &[30], [64, 24], [64, 24]),
+    ]
+}
+
+fn waves(bits: u32, step: u32, count: usize, to: u32, n: usize) -> Case {
+    let mut b = Builder::new(&format!("{count} waves of step {step}, {bits} bits to {to}, {n} elements"));
+    let waves = (0..count as i64).map(|i| [(i - 2) * 0x123_4567, MOST_COEFFICIENT >> i.min(20)]).collect();
+    let x = b.input(&[n], bits);
+    let y = b.add(Op::Waves { step, digits: 29, waves }, &[x], &[n], to);
+    b.done(&[y])
+}
+
+/// A family that has sums of waves and no pieces; all is free.
+struct OfWaves;
+
+impl Prices for OfWaves {
+    fn protocol(&self) -> &'static str {
+        "none"
+    }
+    fn security(&self) -> Security {
+        Security::SemiHonest
+    }
+    fn has(&self, op: &Op) -> bool {
+        op.kind() != "piecewise"
+    }
+    fn operation(&self, _: &Operation<'_>) -> Cost {
+        Cost::default()
+    }
+    fn output(&self, _: &Type) -> Cost {
+        Cost::default()
+    }
 }
 
 /// Truncation by coins that are the family's own; where the ring is kept the operand is small.
@@ -534,10 +582,24 @@ fn network() -> Case {
 
 /// A smooth function, of a type in which all of its parts take part.
 fn smooth(function: Function, shape: &[usize], from: [u32; 2], to: [u32; 2]) -> Case {
+    smooth_with(None, function, shape, from, to)
+}
+
+/// The same with what these prices choose.
+fn smooth_with(
+    prices: Option<&dyn Prices>,
+    function: Function,
+    shape: &[usize],
+    from: [u32; 2],
+    to: [u32; 2],
+) -> Case {
     let mut b = Builder::new(&format!("{} {from:?} to {to:?}, {shape:?}", function.name()));
     let x = b.input(shape, from[0]);
     b.frac(x, from[1]);
     let mut build = Build::new(&mut b.0, "function");
+    if let Some(prices) = prices {
+        build = build.priced(prices, Network::LAN);
+    }
     let x = build.value(x);
     let y = emit(&mut build, function, x, to[0], to[1]).expect("the types are within the limits");
     // tests find a node by its layer

@@ -9,9 +9,10 @@ use crate::context::Party;
 use crate::gate::{Gate, Held};
 use crate::linear::{self, dots};
 use crate::local::{difference, plus_public, sum};
+use crate::moves::Masked;
 use crate::price::{Moves, Setting};
 use crate::value::Value;
-use crate::{RunError, Share};
+use crate::{RunError, Security, Share};
 use privet_plan::cost::Operation;
 use privet_plan::ir::Rounding;
 use privet_plan::tables::{Exponential, Pieces};
@@ -149,6 +150,46 @@ pub(crate) fn piecewise(
 }
 
 /// Exponentials, row after row.
+pub(crate) fn exponentials(
+    cx: &mut Party,
+    rings: [Ring; 2],
+    e: &Exponential,
+    x: &Share,
+) -> Result<Share, RunError> {
+    match cx.transcript {
+        Some(_) => exponential(cx, rings, e, x),
+        None => exponential_of_masked(cx, rings, e, x),
+    }
+}
+
+/// Where nothing is proved: e^f of the masked value's fraction f at the place of its whole number, among zeros, times `e^(e - d)` for every
+/// whole number that x then has.
+fn exponential_of_masked(
+    cx: &mut Party,
+    [from, to]: [Ring; 2],
+    e: &Exponential,
+    x: &Share,
+) -> Result<Share, RunError> {
+    let n = e.entries();
+    let factors = |v: u64, to: &mut [u64]| {
+        let (whole, fraction) = e.split(v);
+        let first = e.first(fraction);
+        // not by index: to the dealer v is no secret, but its time would show what it dealt
+        to.iter_mut().enumerate().for_each(|(i, to)| *to = first & u64::from(i == whole).wrapping_neg());
+    };
+    let words = |d: u64, to: &mut [u64]| {
+        let (whole, fraction) = e.split(d);
+        let coin = e.coin(fraction);
+        for (row, to) in to.chunks_exact_mut(n).enumerate() {
+            for (i, to) in to.iter_mut().enumerate() {
+                *to = e.second(row, i.wrapping_sub(whole) & (n - 1), coin);
+            }
+        }
+    };
+    cx.masked(&Masked { from, to, terms: n, rows: e.rows(), factors, words }, x)
+}
+
+/// Where everything is proved.
 pub(crate) fn exponential(
     cx: &mut Party,
     [from, to]: [Ring; 2],
@@ -221,12 +262,18 @@ pub(crate) struct Exponentials<'a> {
 impl Gate for Exponentials<'_> {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
         let e = Exponential::new(x.ty(0), self.first, self.rows).map_err(RunError::Missing)?;
-        Ok(exponential(cx, [x.from(), x.to()], &e, &x.share(0))?.into())
+        Ok(exponentials(cx, [x.from(), x.to()], &e, &x.share(0))?.into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
         let (rows, frac) = (self.rows.len() as u64, of.operands[0].ty.frac);
-        setting.exponential(of.elements() / rows, [of.operand_bits() - frac, frac], self.first, rows)
+        let (n, whole) = (of.elements() / rows, of.operand_bits() - frac);
+        match setting.security {
+            Security::Malicious => setting.exponential(n, [whole, frac], self.first, rows),
+            Security::SemiHonest => {
+                setting.masked(n, [of.operand_bits(), of.result_bits()], 1 << whole, rows)
+            }
+        }
     }
 
     fn draws_coins(&self) -> bool {

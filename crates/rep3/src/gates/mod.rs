@@ -15,6 +15,7 @@ pub mod relu;
 pub mod sign;
 mod times;
 pub mod truncate;
+pub mod waves;
 
 use crate::context::Party;
 use crate::{Planes, RunError, Share};

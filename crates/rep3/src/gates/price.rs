@@ -9,6 +9,7 @@ use privet_kernels::LinearShape;
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;
+use privet_plan::waves::Waves;
 use privet_ring::{Conv2d, Pool2d, Ring};
 
 fn check(op: &Op, shape: &[usize], (from, to): (u32, u32), program: impl Fn(&mut Party, &Share) + Sync) {
@@ -126,9 +127,33 @@ fn declared_is_counted_in_look_ups() {
             let (x, y) = (of(&[n], whole + frac, frac), of(&[rows.len(), n], 64, 0));
             let (ring, e) = (Ring::new(x.bits), Exponential::new(&x, first, &rows).unwrap());
             counted(&Op::Exponential { first, rows: rows.clone() }, &[&x], &y, |cx| {
-                lookup::exponential(cx, [ring, Ring::R64], &e, &share(cx.id, ring, &edges(ring, n))).unwrap();
+                lookup::exponentials(cx, [ring, Ring::R64], &e, &share(cx.id, ring, &edges(ring, n)))
+                    .unwrap();
             });
         }
+    }
+}
+
+#[test]
+fn declared_is_counted_in_waves() {
+    let waves = vec![[1, 2]; 40];
+    // nobody can prove them, so the declared statements are none
+    for n in [1, 129, crate::moves::masked_block(80) + 70] {
+        let [x, y] = [20, 64].map(|bits| Type { shape: vec![n], bits, frac: 0 });
+        let op = Op::Waves { step: 1, digits: 29, waves: waves.clone() };
+        let sum = Waves::new(20, 1, 29, &waves).unwrap();
+        let found = three(Security::SemiHonest, |cx| {
+            super::waves::eval(cx, Ring::R64, &sum, &share(cx.id, Ring::new(20), &edges(Ring::new(20), n)))
+                .unwrap();
+            (cx.stats.sent_bytes, cx.stats.rounds)
+        });
+        let declared = Rep3 { security: Security::SemiHonest }.talk(&op, &[&x], &y);
+        assert_eq!(declared, Talk { sent: found.map(|f| f.0), rounds: found[0].1 }, "{n} elements");
+        let refused = three(Security::Malicious, |cx| {
+            let x = share(cx.id, Ring::new(20), &edges(Ring::new(20), n));
+            super::waves::eval(cx, Ring::R64, &sum, &x).is_err() && cx.stats.sent_bytes == 0
+        });
+        assert!(refused.iter().all(|refused| *refused), "nothing is sent that cannot be proved");
     }
 }
 

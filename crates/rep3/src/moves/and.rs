@@ -79,9 +79,7 @@ impl Party<'_> {
         let (own, next) = (Column::from(own), Column::from(next));
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {
-                Role::Mine => View::Prover(vec![
-                    [x, y].map(|factor| Algebra::Bits.sum(&factor.own, &factor.next).into()),
-                ]),
+                Role::Mine => View::Sums([x, y].map(|factor| [factor.own.clone(), factor.next.clone()])),
                 Role::After => View::verifier([[x.next.clone(), y.next.clone()]], next.clone()),
                 Role::Before => View::verifier([[x.own.clone(), y.own.clone()]], own.clone()),
             };

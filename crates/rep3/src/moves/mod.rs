@@ -5,6 +5,7 @@
 
 mod and;
 mod deal;
+mod masked;
 mod same;
 mod select;
 mod split;
@@ -13,6 +14,8 @@ mod tests;
 
 pub(crate) use and::And;
 pub(crate) use deal::{Deal, DealMasks, Dealt, Product};
+pub(crate) use masked::Masked;
+pub use masked::masked_block;
 pub(crate) use same::{Side, Sides, spread};
 pub(crate) use select::{Select, Turned};
 pub(crate) use split::{Known, Pieces, Split};

@@ -17,8 +17,8 @@ use std::ops::Range;
 pub(crate) struct Side<F> {
     /// Its bits, on which the other side's number depends, as they are multiplied with numbers ([`spread`]).
     pub bits: Vec<Column>,
-    /// `numbers(range, choice, to)` puts this side's numbers of a range of elements into `to`, for one choice of the other side's
-    /// bits: bit t of `choice` is the other's bit t. What is above the bits of the ring does not count.
+    /// `numbers(range, choice, to)` puts this side's numbers of a range of elements into `to`, over what stands there, for one choice of
+    /// the other side's bits: bit t of `choice` is the other's bit t. What is above the bits of the ring does not count.
     pub numbers: F,
 }
 
@@ -60,17 +60,10 @@ where
     G: Fn(Range<usize>, usize, &mut [u64]),
 {
     let (of_before, of_after) = (before.bits.len(), after.bits.len());
-    let terms = sets(of_before, of_after).map(|set| {
-        let left = side_by_side(ring, n, |range, to| {
-            if is_of(set, of_after) {
-                before.add_difference(range.clone(), set, to);
-            }
-            if is_of(set, of_before) {
-                after.add_difference(range, set, to);
-            }
-        });
-        let products = [before.product(set), after.product(set)];
-        let right = match products {
+    // the numbers at no bit are the verifiers' alone
+    let left = differences(ring, n, &[(&before.numbers, of_after), (&after.numbers, of_before)], 1);
+    let terms = sets(of_before, of_after).zip(left).map(|(set, left)| {
+        let right = match [before.product(set), after.product(set)] {
             [Some(x), Some(y)] => Algebra::Bits.sum(&x, &y).into(),
             [x, y] => x.or(y).unwrap_or_else(|| unreachable!("a set of either side's bits")),
         };
@@ -92,11 +85,11 @@ fn is_of(set: usize, bits: usize) -> bool {
 impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
     /// The view of the verifier with this side, where the other side has `others` bits.
     fn view(&self, ring: Ring, n: usize, others: usize) -> View {
-        let mut rest = side_by_side(ring, n, |range, to| (self.numbers)(range, 0, to));
+        // that of the empty set comes first
+        let mut words = differences(ring, n, &[(&self.numbers, others)], 0).into_iter();
+        let mut rest = words.next().unwrap_or_else(|| unreachable!("the numbers at no bit"));
         let terms = sets(self.bits.len(), others).map(|set| {
-            let difference = |range, to: &mut [u64]| self.add_difference(range, set, to);
-            let left = is_of(set, others).then(|| side_by_side(ring, n, difference));
-            let right = self.product(set);
+            let (left, right) = (words.next(), self.product(set));
             if let (Some(left), Some(right)) = (&left, &right) {
                 add_chosen(ring, &mut rest, left, right);
             }
@@ -104,16 +97,6 @@ impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
         });
         let terms = terms.collect();
         View::Verifier { terms, rest: rest.into() }
-    }
-
-    /// Add the difference of a set of the other side's bits, for a range of elements.
-    fn add_difference(&self, range: Range<usize>, set: usize, to: &mut [u64]) {
-        let mut more = [0; PIECE];
-        let more = &mut more[..to.len()];
-        for x in subsets(set) {
-            (self.numbers)(range.clone(), x, more);
-            Algebra::Bits.add(to, more);
-        }
     }
 
     /// The product of a set of this side's bits; none where it has not all of them.
@@ -149,38 +132,68 @@ pub(crate) fn spread(ring: Ring, bits: &[u64]) -> Column {
     if alone(ring.bits()) {
         return packed(bits).into();
     }
-    let words = side_by_side(ring, bits.len(), |range, to| {
-        to.iter_mut().zip(&bits[range]).for_each(|(to, bit)| *to = bit.wrapping_neg());
-    });
+    let mut words = Vec::with_capacity(bits.len().div_ceil(lanes(ring)));
+    for bits in bits.chunks(lanes(ring)) {
+        let some = bits.iter().rev();
+        words.push(some.fold(0, |word, bit| word << ring.bits() | ring.wrap(bit.wrapping_neg())));
+    }
     words.into()
 }
 
-/// All subsets of a set, as sets of bits, the empty one included.
-fn subsets(set: usize) -> impl Iterator<Item = usize> {
-    (0..=set).filter(move |x| x & !set == 0)
-}
-
-/// Numbers at a time, before they are put together in words.
+/// Numbers at a time: for every choice of bits they stay in the first-level cache.
 const PIECE: usize = 512;
 
-/// Numbers modulo 2^k, each in a word or, where they are short, as many in one as go in. `numbers` is given zeros.
-fn side_by_side(ring: Ring, n: usize, numbers: impl Fn(Range<usize>, &mut [u64])) -> Vec<u64> {
-    let bits = ring.bits();
-    let lanes = if alone(bits) { 1 } else { 64 / bits as usize };
-    let mut words = Vec::with_capacity(n.div_ceil(lanes));
-    let mut some = [0; PIECE];
-    let piece = PIECE / lanes * lanes;
+/// One side's numbers ([`Side::numbers`]), and how many bits the other side has.
+type Numbers<'a> = (&'a dyn Fn(Range<usize>, usize, &mut [u64]), usize);
+
+/// The differences of all sets of bits from `first` on, the sums of all sides' that have such a set: modulo 2^k, each in a word or, where
+/// they are short, as many in one as go in.
+fn differences(ring: Ring, n: usize, sides: &[Numbers], first: usize) -> Vec<Vec<u64>> {
+    let sets = 1usize << sides.iter().map(|(_, bits)| *bits).max().unwrap_or(0);
+    let piece = PIECE / lanes(ring) * lanes(ring);
+    let mut words: Vec<_> = (first..sets).map(|_| Vec::with_capacity(n.div_ceil(lanes(ring)))).collect();
+    let (mut sums, mut more) = (vec![[0; PIECE]; sets], vec![[0; PIECE]; sets]);
     for start in (0..n).step_by(piece) {
         let range = start..n.min(start + piece);
-        let some = &mut some[..range.len()];
-        some.fill(0);
-        numbers(range, some);
-        some.iter_mut().for_each(|x| *x = ring.wrap(*x));
-        if lanes == 1 {
-            words.extend_from_slice(some);
-            continue;
+        for (i, (numbers, bits)) in sides.iter().enumerate() {
+            let of = if i == 0 { &mut sums } else { &mut more };
+            for (choice, of) in of.iter_mut().enumerate().take(1 << bits) {
+                numbers(range.clone(), choice, &mut of[..range.len()]);
+            }
+            // of a set, the sum of the numbers of all its subsets
+            for bit in 0..*bits {
+                for set in (0..1 << bits).filter(|set| set >> bit & 1 == 1) {
+                    let (before, from) = of.split_at_mut(set);
+                    Algebra::Bits.add(&mut from[0][..range.len()], &before[set ^ 1 << bit][..range.len()]);
+                }
+            }
+            if i == 0 {
+                sums[1 << bits..].iter_mut().for_each(|sum| sum.fill(0));
+            } else {
+                let sums = sums.iter_mut().zip(&more).take(1 << bits);
+                sums.for_each(|(sum, more)| Algebra::Bits.add(&mut sum[..range.len()], &more[..range.len()]));
+            }
         }
-        words.extend(some.chunks(lanes).map(|some| some.iter().rev().fold(0, |word, x| word << bits | x)));
+        for (words, sum) in words.iter_mut().zip(&sums[first..]) {
+            side_by_side(ring, &sum[..range.len()], words);
+        }
     }
     words
+}
+
+/// Numbers of a ring in a word.
+fn lanes(ring: Ring) -> usize {
+    if alone(ring.bits()) { 1 } else { 64 / ring.bits() as usize }
+}
+
+/// Append numbers modulo 2^k, each in a word or as many in one as go in: of words that are not filled, none but the last.
+fn side_by_side(ring: Ring, numbers: &[u64], words: &mut Vec<u64>) {
+    match lanes(ring) {
+        1 => words.extend(numbers.iter().map(|x| ring.wrap(*x))),
+        lanes => words.extend(
+            numbers
+                .chunks(lanes)
+                .map(|some| some.iter().rev().fold(0, |word, x| word << ring.bits() | ring.wrap(*x))),
+        ),
+    }
 }

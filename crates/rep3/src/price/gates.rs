@@ -5,6 +5,7 @@ use super::claims::Moves;
 use super::proofs::Extension;
 use super::{Setting, Talk, packed};
 use crate::Security;
+use crate::moves::masked_block;
 use privet_plan::tournament::Tournament;
 
 /// A vector in three parts, cut at multiples of 64 elements.
@@ -259,6 +260,20 @@ impl Setting {
     /// How often m low bits carry, in `bits` bits.
     pub fn carries(&self, n: u64, m: u32, bits: u32) -> Moves {
         self.blocks(n, |parts| parts.carries(self.security, m as u64, bits))
+    }
+
+    /// Inner products of so many functions of a masked value, which its dealer is shown, with those of the mask, in `rows`.
+    pub fn masked(&self, n: u64, [from, to]: [u32; 2], terms: usize, rows: u64) -> Moves {
+        let block = masked_block(terms) as u64;
+        let blocks = (0..n.max(1)).step_by(block as usize).map(|start| {
+            let parts = Parts::of(block.min(n - start));
+            let [a, b, c] = parts.elements.map(|n| packed(n, from));
+            let dealt = parts.elements.map(|n| packed(terms as u64 * n, to));
+            let products = others(parts.elements.map(|n| rows * packed(n, to)));
+            let talk = |sent| Talk { sent, rounds: 1 };
+            talk([c, a, b]).then(talk(dealt)).then(talk(products))
+        });
+        blocks.fold(Talk::default(), Talk::then).into()
     }
 
     /// An extension of numbers below a half.

@@ -134,6 +134,11 @@ impl Prices for Rep3 {
         self.security
     }
 
+    /// Sums of waves are dealt by a party that does not prove them.
+    fn has(&self, op: &Op) -> bool {
+        self.security == Security::SemiHonest || !op.is_waves()
+    }
+
     fn operation(&self, operation: &Operation<'_>) -> Cost {
         match kind(operation.op) {
             // six components, four of them seeds, each with a byte that says which

@@ -8,6 +8,13 @@ use privet_kernels::fold::{GROUP, Words};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
+/// Which factor of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Factor {
+    Left,
+    Right,
+}
+
 /// One batch of statements; the columns that this party does not have are left out.
 pub(super) struct Batch {
     /// Where the statement holds (64 bits for words of bits).
@@ -16,25 +23,31 @@ pub(super) struct Batch {
     pub words: usize,
     /// This party's summands of the left and right factor of every term; the prover has the factors.
     pub terms: Vec<[Option<Column>; 2]>,
+    /// Of what both factors of the only term are sums, where the prover has these columns in other proofs as well.
+    pub summands: Option<[[Column; 2]; 2]>,
     /// What a verifier adds alone.
     pub rest: Option<Column>,
     kind: Kind,
 }
 
 impl Batch {
-    /// Left factors, term by term, or what this party has of them.
-    pub fn left(&self) -> impl Iterator<Item = Option<Words<'_>>> {
-        self.terms.iter().map(|[left, _]| left.as_ref().map(|c| Words::Whole(c)))
+    /// A left or a right factor as words.
+    pub fn words_of<'a>(&self, factor: Factor, column: &'a Column) -> Words<'a> {
+        match factor {
+            Factor::Left => Words::Whole(column),
+            Factor::Right => self.kind.right(column),
+        }
     }
 
-    /// Right factors.
-    pub fn right(&self) -> impl Iterator<Item = Option<Words<'_>>> {
-        self.terms.iter().map(|[_, right]| right.as_ref().map(|c| self.kind.right(c)))
+    /// Left or right factors, term by term, or what this party has of them.
+    pub fn columns(&self, factor: Factor) -> impl Iterator<Item = Option<&Column>> {
+        self.terms.iter().map(move |term| term[factor as usize].as_ref())
     }
 
     /// Both, at a party that has all of them.
     pub fn factors(&self) -> impl Iterator<Item = (Words<'_>, Words<'_>)> {
-        self.left().zip(self.right()).filter_map(|(left, right)| Some((left?, right?)))
+        let both = self.columns(Factor::Left).zip(self.columns(Factor::Right));
+        both.filter_map(|(l, r)| Some((self.words_of(Factor::Left, l?), self.words_of(Factor::Right, r?))))
     }
 
     /// Left factors as they are remembered.
@@ -120,6 +133,7 @@ fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
         ring: first.ring,
         words,
         terms: terms.map(|t| [0, 1].map(|factor| column(&|b| b.terms[t][factor].as_ref()))).collect(),
+        summands: None,
         rest: column(&|b| b.rest.as_ref()),
         kind: first.kind,
     })
@@ -136,7 +150,7 @@ impl Batches {
     /// Sort what party `id` remembers by prover; and the public shapes of the proofs.
     pub fn sort(id: PartyId, claims: Vec<Claim>, products: &[ProductClaim]) -> ([Batches; 3], [Shapes; 3]) {
         let mut sorted = <[Batches; 3]>::default();
-        for Claim { kind, prover, words, terms, rest } in claims {
+        for Claim { kind, prover, words, terms, summands, rest } in claims {
             if words == 0 {
                 continue;
             }
@@ -145,7 +159,7 @@ impl Batches {
                 Kind::Bits | Kind::Numbers => (&mut of.bits, Ring::R64),
                 Kind::Ring(ring) => (&mut of.ring, ring),
             };
-            of.batches.push(Batch { ring, words, terms, rest, kind });
+            of.batches.push(Batch { ring, words, terms, summands, rest, kind });
         }
         for (prover, of) in PartyId::ALL.into_iter().zip(&mut sorted) {
             of.bits.batches.sort_by_key(Batch::of_numbers);

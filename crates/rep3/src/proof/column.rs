@@ -26,6 +26,21 @@ impl Column {
     }
 }
 
+/// Which words a column has: two with the same identity are one, as long as either is there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    vector: *const Vec<u64>,
+    start: usize,
+    end: usize,
+}
+
+impl Column {
+    /// Which words these are.
+    pub fn identity(&self) -> Identity {
+        Identity { vector: Arc::as_ptr(&self.words), start: self.range.start, end: self.range.end }
+    }
+}
+
 impl Deref for Column {
     type Target = [u64];
 

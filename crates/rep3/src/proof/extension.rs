@@ -1,6 +1,7 @@
 //! The rings that statements are combined over.
 
 use super::batch::{Batch, Role, Statements, Weights};
+use super::folded::Folded;
 use super::products::Combined;
 use privet_kernels::Device;
 use privet_prg::Prg;
@@ -39,15 +40,22 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
         weights: &Weights,
         first: &[u64],
     ) -> (Vec<Self>, Option<[Vec<Self>; 2]>);
-    /// What a party has of the left factors after both folds of words, at these two points, every item times its weight.
+    /// What a party has of the left factors after both folds of words, at these two points, every item times its weight. Where all three
+    /// proofs are at these points, `folded` has what the party's other roles have made.
     fn words_left(
         device: &dyn Device,
         batches: &[Batch],
         weights: &Weights,
         points: [&[u64]; 2],
+        folded: Option<&mut Folded>,
     ) -> Vec<Self>;
     /// The right factors after both folds of words.
-    fn words_right(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Self>;
+    fn words_right(
+        device: &dyn Device,
+        batches: &[Batch],
+        points: [&[u64]; 2],
+        folded: Option<&mut Folded>,
+    ) -> Vec<Self>;
     /// The combination of the batches' `s` columns: every word times its coefficient.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;
     /// What joins the folded words: the factors of products, as far as the party has them that is this in a proof. They are combined in

@@ -1,7 +1,9 @@
 //! Bits: lane i of a word is the coefficient of Y^i in GF(2^64).
 
-use super::batch::{Batch, Weights};
+use super::batch::{Batch, Factor, Weights};
+use super::column::Column;
 use super::extension::Extension;
+use super::folded::Folded;
 use super::tensor::basis;
 use crate::price::proofs;
 use privet_kernels::Device;
@@ -22,34 +24,93 @@ const PIECE: usize = 32 * GROUP;
 /// lanes, and of what numbers leave.
 fn fold_factors<'a>(
     device: &dyn Device,
-    factors: impl Iterator<Item = (&'a Batch, Option<Words<'a>>, Option<&'a [u64]>)>,
+    batches: impl Iterator<Item = (&'a Batch, Option<&'a [u64]>)>,
+    factor: Factor,
     points: [&[u64]; 2],
+    mut folded: Option<&mut Folded>,
 ) -> Vec<Gf> {
-    let [first, second] = points.map(|r| basis::<Gf>(device, r));
-    let first = First::new(device, &first);
-    let (mut lanes, mut numbers, mut items) = (Vec::with_capacity(PIECE), vec![], vec![]);
-    let fold = |lanes: &[Gf], items: &mut Vec<Gf>| {
-        let at = items.len();
-        items.resize(at + lanes.len().div_ceil(second.len()), 0);
-        device.fold().field_fold(lanes, &second, &mut items[at..]);
-    };
-    for (batch, factor, s) in factors {
+    let both = BothFolds::new(device, points, factor);
+    let (mut numbers, mut items) = (vec![], vec![]);
+    for (batch, s) in batches {
         let groups = batch.words.div_ceil(GROUP);
-        match factor {
-            None if batch.of_numbers() => numbers.resize(numbers.len() + groups, 0),
-            None => items.resize(items.len() + groups * GROUP / second.len(), 0),
-            Some(Words::Whole(words)) if !batch.of_numbers() => {
-                for (i, words) in words.chunks(PIECE).enumerate() {
-                    lanes.clear();
-                    first.words.append(words, s.map(|s| of_piece(s, i)), &mut lanes);
-                    fold(&lanes, &mut items);
+        for column in batch.columns(factor) {
+            match column {
+                None if batch.of_numbers() => numbers.resize(numbers.len() + groups, 0),
+                None => items.resize(items.len() + groups * ITEMS, 0),
+                Some(column) if batch.of_numbers() => {
+                    both.first.number(device, batch.words_of(factor, column), s, &mut numbers);
+                }
+                Some(column) => {
+                    let at = items.len();
+                    let fold = |column: &Column, items: &mut Vec<Gf>| both.fold(device, column, items);
+                    match &mut folded {
+                        Some(folded) => {
+                            let summands = batch.summands.as_ref().map(|of| &of[factor as usize]);
+                            folded.append(column, summands, factor, fold, &mut items);
+                        }
+                        None => fold(column, &mut items),
+                    }
+                    if let Some(s) = s {
+                        let weights: Vec<Gf> = s.iter().flat_map(|s| of_items(*s)).collect();
+                        device.fold().field_weigh(&mut items[at..], &weights);
+                    }
                 }
             }
-            Some(factor) => first.number(device, factor, s, &mut numbers),
         }
     }
-    fold(&numbers, &mut items);
+    both.lanes(device, &numbers, &both.second, &mut items);
     items
+}
+
+/// Lanes that the second fold makes one item of, and the items of a group.
+const LANES: usize = 1 << proofs::OF_BITS[1];
+const ITEMS: usize = GROUP / LANES;
+
+/// Both folds of words, at one point each.
+struct BothFolds {
+    first: First,
+    second: Vec<Gf>,
+    /// The same for lanes. Of left factors, lane i of an item is multiplied by Y^i besides, so that what is left of the
+    /// weights is one for an item.
+    of_lanes: Vec<Gf>,
+}
+
+impl BothFolds {
+    fn new(device: &dyn Device, points: [&[u64]; 2], factor: Factor) -> BothFolds {
+        let [first, second] = points.map(|r| basis::<Gf>(device, r));
+        let mut of_lanes = second.clone();
+        if factor == Factor::Left {
+            of_lanes.iter_mut().enumerate().for_each(|(i, b)| *b = gf_mul(*b, 1 << i));
+        }
+        BothFolds { first: First::new(device, &first), second, of_lanes }
+    }
+
+    /// Append the items of a column of words of bits.
+    fn fold(&self, device: &dyn Device, words: &[u64], items: &mut Vec<Gf>) {
+        let mut lanes = Vec::with_capacity(PIECE);
+        for words in words.chunks(PIECE) {
+            lanes.clear();
+            self.first.words.append(words, None, &mut lanes);
+            self.lanes(device, &lanes, &self.of_lanes, items);
+        }
+    }
+
+    fn lanes(&self, device: &dyn Device, lanes: &[Gf], second: &[Gf], items: &mut Vec<Gf>) {
+        let at = items.len();
+        items.resize(at + lanes.len().div_ceil(second.len()), 0);
+        device.fold().field_fold(lanes, second, &mut items[at..]);
+    }
+}
+
+/// The weights of a group's items: `s Y^(16 q)` for item q.
+fn of_items(s: u64) -> [Gf; ITEMS] {
+    let mut s = s;
+    std::array::from_fn(|_| {
+        let weight = s;
+        let over = s >> (64 - LANES);
+        s = (s << LANES) ^ over ^ (over << 1) ^ (over << 3) ^ (over << 4);
+        weight
+    })
 }
 
 /// The first fold.
@@ -181,13 +242,24 @@ impl Extension for Gf {
         (sums, keep.then_some([left, right]))
     }
 
-    fn words_left(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gf> {
-        let factors = weights.of(batches).flat_map(|(b, s)| b.left().map(move |left| (b, left, Some(s))));
-        fold_factors(device, factors, points)
+    fn words_left(
+        device: &dyn Device,
+        batches: &[Batch],
+        weights: &Weights,
+        points: [&[u64]; 2],
+        folded: Option<&mut Folded>,
+    ) -> Vec<Gf> {
+        let batches = weights.of(batches).map(|(b, s)| (b, Some(s)));
+        fold_factors(device, batches, Factor::Left, points, folded)
     }
 
-    fn words_right(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gf> {
-        fold_factors(device, batches.iter().flat_map(|b| b.right().map(move |r| (b, r, None))), points)
+    fn words_right(
+        device: &dyn Device,
+        batches: &[Batch],
+        points: [&[u64]; 2],
+        folded: Option<&mut Folded>,
+    ) -> Vec<Gf> {
+        fold_factors(device, batches.iter().map(|b| (b, None)), Factor::Right, points, folded)
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {

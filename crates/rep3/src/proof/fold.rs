@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, Role, Statements, Weights};
 use super::extension::Extension;
+use super::folded::Folded;
 use super::products::Combined;
 use super::tensor::evaluate;
 use crate::mutation;
@@ -89,7 +90,14 @@ impl<E: Extension> Prover<E> {
     }
 
     /// Go on with the statement at the point `r`; nothing after the last message. The products join the folded words.
-    pub fn fold(&mut self, device: &dyn Device, k: usize, r: &[u64], products: &Combined) {
+    pub fn fold(
+        &mut self,
+        device: &dyn Device,
+        k: usize,
+        r: &[u64],
+        products: &Combined,
+        folded: Option<&mut Folded>,
+    ) {
         if k + 1 >= self.shape.folds() {
             return;
         }
@@ -101,7 +109,7 @@ impl<E: Extension> Prover<E> {
             // lanes are items like others
             let mut items = match self.kept.take() {
                 Some(kept) => kept.map(|lanes| E::fold(device, &lanes, r)),
-                None => folded_words(device, batches, &self.weights, [&self.first, r]),
+                None => folded_words(device, batches, &self.weights, [&self.first, r], folded),
             };
             join(&mut items, E::products(products, Role::Prover));
             self.items = items;
@@ -133,8 +141,10 @@ fn folded_words<E: Extension>(
     batches: &[Batch],
     weights: &Weights,
     points: [&[u64]; 2],
+    mut folded: Option<&mut Folded>,
 ) -> [Vec<E>; 2] {
-    [E::words_left(device, batches, weights, points), E::words_right(device, batches, points)]
+    let left = E::words_left(device, batches, weights, points, folded.as_deref_mut());
+    [left, E::words_right(device, batches, points, folded)]
 }
 
 /// The products' factors join those of words.
@@ -178,6 +188,7 @@ impl<E: Extension> Verifier<E> {
         bytes: &[u8],
         r: &[u64],
         products: &Combined,
+        folded: Option<&mut Folded>,
     ) {
         if k >= self.shape.folds() {
             return;
@@ -225,7 +236,7 @@ impl<E: Extension> Verifier<E> {
             self.first = r.to_vec();
             return;
         }
-        self.items = folded_words(device, &self.statements.batches, &self.weights, [&self.first, r]);
+        self.items = folded_words(device, &self.statements.batches, &self.weights, [&self.first, r], folded);
         join(&mut self.items, E::products(products, self.role));
         self.statements.batches = vec![];
     }

@@ -5,6 +5,7 @@
 
 use super::batch::{Batch, Role, Statements, Weights};
 use super::extension::Extension;
+use super::folded::Folded;
 use super::outer::Sums;
 use super::products::Combined;
 use super::tensor::basis;
@@ -218,13 +219,24 @@ impl Extension for Gr {
         (total, None)
     }
 
-    fn words_left(device: &dyn Device, batches: &[Batch], weights: &Weights, points: [&[u64]; 2]) -> Vec<Gr> {
+    fn words_left(
+        device: &dyn Device,
+        batches: &[Batch],
+        weights: &Weights,
+        points: [&[u64]; 2],
+        _folded: Option<&mut Folded>,
+    ) -> Vec<Gr> {
         let columns =
             weights.of(batches).flat_map(|(b, s)| b.left_words().map(move |left| (b.ring, left, Some(s))));
         fold_columns(device, columns, &powers(device, points), shift)
     }
 
-    fn words_right(device: &dyn Device, batches: &[Batch], points: [&[u64]; 2]) -> Vec<Gr> {
+    fn words_right(
+        device: &dyn Device,
+        batches: &[Batch],
+        points: [&[u64]; 2],
+        _folded: Option<&mut Folded>,
+    ) -> Vec<Gr> {
         // of all bits: the prover's factor is to be exactly the sum of the verifiers', as it also meets factors of other rings
         let columns = batches.iter().flat_map(|b| b.right_words().map(move |right| (Ring::R64, right, None)));
         fold_columns(device, columns, &powers(device, points), |_, _| {})

@@ -5,6 +5,7 @@ mod column;
 mod extension;
 mod field;
 mod fold;
+mod folded;
 mod galois;
 mod outer;
 mod products;
@@ -83,6 +84,8 @@ pub(crate) enum View {
     /// The prover's: left and right factor of every term. Of ring elements the right one is the sum of the verifiers' modulo 2^64,
     /// whatever the ring.
     Prover(Vec<[Column; 2]>),
+    /// The prover's, of one term, where both factors are sums of columns that this party has in other proofs, as it checks them.
+    Sums([[Column; 2]; 2]),
     /// A verifier's, B's or A's.
     Verifier {
         /// Its summands of both factors of every term; none where the other verifier has all of a factor.
@@ -102,16 +105,27 @@ impl View {
     pub fn words(&self) -> usize {
         match self {
             View::Prover(terms) => terms.first().map_or(0, |[left, _]| left.len()),
+            View::Sums([[left, _], _]) => left.len(),
             View::Verifier { rest, .. } => rest.len(),
         }
     }
 
-    /// What this party has of every term, and of the sum.
-    fn into_parts(self) -> (Vec<[Option<Column>; 2]>, Option<Column>) {
-        match self {
+    /// The claim that is remembered.
+    fn into_claim(self, kind: Kind, prover: PartyId) -> Claim {
+        let words = self.words();
+        let mut summands = None;
+        let (terms, rest) = match self {
             View::Prover(terms) => (terms.into_iter().map(|term| term.map(Some)).collect(), None),
+            View::Sums(both) => {
+                debug_assert_eq!(kind, Kind::Bits);
+                let sum = |[a, b]: &[Column; 2]| Some(Algebra::Bits.sum(a, b).into());
+                let terms = vec![both.each_ref().map(sum)];
+                summands = Some(both);
+                (terms, None)
+            }
             View::Verifier { terms, rest } => (terms, Some(rest)),
-        }
+        };
+        Claim { kind, prover, words, terms, summands, rest }
     }
 }
 
@@ -123,6 +137,8 @@ pub(crate) struct Claim {
     pub words: usize,
     /// See [`View`]; the prover has all factors.
     pub terms: Vec<[Option<Column>; 2]>,
+    /// Of what both factors of the only term are sums, where that is known: see [`View::Sums`].
+    pub summands: Option<[[Column; 2]; 2]>,
     /// The verifiers'.
     pub rest: Option<Column>,
 }
@@ -143,22 +159,22 @@ impl Transcript {
     /// Remember a batch of statements. Panics where a view's columns differ in length, or there are no terms, or a verifier lacks a
     /// factor of ring elements.
     pub fn push(&mut self, kind: Kind, prover: PartyId, view: View) {
-        let words = view.words();
-        let (terms, rest) = view.into_parts();
+        let claim = view.into_claim(kind, prover);
+        let Claim { words, terms, .. } = &claim;
         assert!(!terms.is_empty(), "a statement without terms");
-        for [left, right] in &terms {
+        for [left, right] in terms {
             let fits = |factor: Option<Words>| match factor {
-                Some(factor) => factor.needs(words),
+                Some(factor) => factor.needs(*words),
                 None => !matches!(kind, Kind::Ring(_)),
             };
             let factors = [left.as_ref().map(|c| Words::Whole(c)), right.as_ref().map(|c| kind.right(c))];
             assert!(factors.into_iter().all(fits), "columns of one length");
         }
         self.bytes += match kind {
-            Kind::Numbers => numbers_bytes(words, terms.len()),
-            Kind::Bits | Kind::Ring(_) => batch_bytes(words, terms.len()),
+            Kind::Numbers => numbers_bytes(*words, terms.len()),
+            Kind::Bits | Kind::Ring(_) => batch_bytes(*words, terms.len()),
         };
-        self.claims.push(Claim { kind, prover, words, terms, rest });
+        self.claims.push(claim);
     }
 
     /// How much is stated about each party, in party `id`'s view, and the bytes that it takes to remember.

@@ -3,9 +3,10 @@
 use super::batch::{Batches, Role, Weights};
 use super::field::Gf;
 use super::fold::{Masks, Prover, Verifier};
+use super::folded::Folded;
 use super::galois::Gr;
 use super::products::{Combined, CommonFolds, ProductClaim};
-use crate::price::proofs::{Shapes, folds};
+use crate::price::proofs::{OF_BITS, Shapes, folds};
 use crate::{Messages, Party, PartyId, RunError, mutation};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -50,25 +51,19 @@ impl Check {
         Check { shapes, seed, challenges, masks, bits, ring }
     }
 
-    /// Go on with the statements about bits.
-    fn fold_bits(&mut self, party: &Party, k: usize, message: &[u8], products: &Combined) {
-        if let Some(r) = self.challenges.get(k) {
-            self.bits.fold(party.device, k, &mut self.masks, message, r, products);
+    /// Go on with the statements about bits, at this point if all three proofs have one in common.
+    fn fold_bits(&mut self, party: &Party, k: usize, message: &[u8], common: Common, products: &Combined) {
+        if let Some(own) = self.challenges.get(k) {
+            let r = common.point.unwrap_or(own);
+            self.bits.fold(party.device, k, &mut self.masks, message, r, products, common.folded);
         }
     }
 
-    /// Go on with those about rings, at the point that all three proofs have in common, if there is one.
-    fn fold_ring(
-        &mut self,
-        party: &Party,
-        k: usize,
-        message: &[u8],
-        common: Option<&[u64]>,
-        products: &Combined,
-    ) {
+    /// Go on with those about rings.
+    fn fold_ring(&mut self, party: &Party, k: usize, message: &[u8], common: Common, products: &Combined) {
         if let Some(own) = self.challenges.get(k) {
-            let r = common.unwrap_or(own);
-            self.ring.fold(party.device, k, &mut self.masks, message, r, products);
+            let r = common.point.unwrap_or(own);
+            self.ring.fold(party.device, k, &mut self.masks, message, r, products, common.folded);
         }
     }
 
@@ -118,9 +113,10 @@ impl Proof {
         out
     }
 
-    fn fold(&mut self, party: &Party, k: usize, r: &[u64], common: Option<&[u64]>, products: &Combined) {
-        self.bits.fold(party.device, k, r, products);
-        self.ring.fold(party.device, k, common.unwrap_or(r), products);
+    fn fold(&mut self, party: &Party, k: usize, r: &[u64], common: [Common; 2], products: &Combined) {
+        let [bits, ring] = common;
+        self.bits.fold(party.device, k, bits.point.unwrap_or(r), products, bits.folded);
+        self.ring.fold(party.device, k, ring.point.unwrap_or(r), products, ring.folded);
     }
 }
 
@@ -134,6 +130,36 @@ struct Verification {
     of_prev: Check,
     /// What it knows of all products, for all three proofs.
     products: Combined,
+}
+
+impl Verification {
+    /// Variables of fold `k` of words of bits, where all three proofs have one: it is at a point that they have in common.
+    fn common_bits(&self, k: usize) -> Option<u32> {
+        let shapes = [&self.proof.shapes, &self.of_next.shapes, &self.of_prev.shapes];
+        let vars = OF_BITS.get(k).copied()?;
+        shapes.iter().all(|shapes| shapes.bits.of_words() > k).then_some(vars)
+    }
+}
+
+/// What the three proofs have in common in a fold, of one algebra.
+#[derive(Default)]
+struct Common<'a> {
+    /// Its point; else each proof goes on at its own challenges.
+    point: Option<&'a [u64]>,
+    /// Columns that are folded at this point by now.
+    folded: Option<&'a mut Folded>,
+}
+
+impl<'a> Common<'a> {
+    /// At this point, if there is one.
+    fn at(point: Option<&'a [u64]>) -> Common<'a> {
+        Common { point, folded: None }
+    }
+
+    /// At this point, with what is folded there.
+    fn with(point: &'a [u64], folded: &'a mut Folded) -> Common<'a> {
+        Common { point: Some(point), folded: Some(folded) }
+    }
 }
 
 /// The point of a fold that all three proofs have in common, from the challenges of each in any order: uniform to a prover that lacks its
@@ -281,10 +307,13 @@ impl Party<'_> {
         message: &[u8],
         goes_on: bool,
     ) -> Result<Vec<u8>, RunError> {
+        let bits_vars = all.common_bits(k);
         let Verification { proof, of_next, of_prev, products } = all;
         let (of_bits, of_ring) = message.split_at(of_prev.shapes.bits.message_bytes(k));
-        of_prev.fold_bits(self, k, of_bits, products);
-        of_next.fold_bits(self, k, &[], products);
+        if bits_vars.is_none() {
+            of_prev.fold_bits(self, k, of_bits, Common::default(), products);
+            of_next.fold_bits(self, k, &[], Common::default(), products);
+        }
         let mut answer = vec![];
         if goes_on {
             let out = Messages { prev: of_prev.reveal(k), next: vec![HERE] };
@@ -293,12 +322,18 @@ impl Party<'_> {
             answer = got.next;
         }
         let r: Vec<u64> = answer.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-        let point = products
-            .common_vars(k)
-            .map(|vars| common_point([&r, &of_next.challenges[k], &of_prev.challenges[k]], vars));
-        of_prev.fold_ring(self, k, of_ring, point.as_deref(), products);
-        of_next.fold_ring(self, k, &[], point.as_deref(), products);
-        proof.fold(self, k, &r, point.as_deref(), products);
+        let point_of = |vars| common_point([&r, &of_next.challenges[k], &of_prev.challenges[k]], vars);
+        let [bits, point] = [bits_vars, products.common_vars(k)].map(|vars| vars.map(point_of));
+        let mut folded = Folded::default();
+        if let Some(point) = bits.as_deref() {
+            of_prev.fold_bits(self, k, of_bits, Common::with(point, &mut folded), products);
+            of_next.fold_bits(self, k, &[], Common::with(point, &mut folded), products);
+        }
+        of_prev.fold_ring(self, k, of_ring, Common::at(point.as_deref()), products);
+        of_next.fold_ring(self, k, &[], Common::at(point.as_deref()), products);
+        // last, as what it folds are sums of what the others did
+        let common = bits.as_deref().map_or(Common::default(), |point| Common::with(point, &mut folded));
+        proof.fold(self, k, &r, [common, Common::at(point.as_deref())], products);
         if let Some(point) = &point {
             products.fold(self.device, point);
         }
@@ -358,6 +393,20 @@ impl Party<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Else a prover would know the point of a fold before its values are in.
+    #[test]
+    fn common_points_need_all_challenges() {
+        let [a, b, c]: [&[u64]; 3] = [&[1, 2, 3, 4], &[5, 6, 7, 8], &[9, 10, 11, 12]];
+        let found = common_point([a, b, c], 4);
+        assert!([[b, c, a], [c, a, b], [b, a, c]].into_iter().all(|all| common_point(all, 4) == found));
+        assert_eq!(common_point([a, b, c], 2), found[..2], "of fewer variables");
+        let other: &[u64] = &[13, 14, 15, 16];
+        for changed in [[other, b, c], [a, other, c], [a, b, other]] {
+            assert!(common_point(changed, 4).iter().zip(&found).all(|(other, r)| other != r));
+        }
+        assert_eq!(common_point([&[1], &[2], &[3]], 1), [1], "never 0, which would take the masks away");
+    }
 
     /// Else a prover would know its own coefficients before its messages are in.
     #[test]

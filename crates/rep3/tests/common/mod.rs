@@ -12,7 +12,7 @@ use privet_plan::suite::Operands;
 use privet_prg::{Domain, Seed};
 use privet_rep3::{
     Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Revealed, RunError, Security, Share,
-    SharedWeights, States, dropout_coins, rounding_coins, run_coins,
+    SharedWeights, States, dropout_coins, hidden_coins, masked_block, rounding_coins, run_coins,
 };
 use privet_ring::Ring;
 use privet_testkit::{Mesh, Sent};
@@ -42,15 +42,39 @@ pub fn coins_of(keys: &[Keys; 3]) -> Seed {
     run_coins(keys.each_ref().map(|keys| &keys.own))
 }
 
-/// The coins of a run whose coins have this key, for the interpreter.
-pub struct Common(pub Seed);
+/// The coins of a run of a plan with these keys, for the interpreter.
+pub struct Common<'a>(pub &'a Plan, pub Security, pub [Keys; 3]);
 
-impl Coins for Common {
+impl Common<'_> {
+    /// How many functions of a masked value are dealt at a node, if its coins are hidden from the dealer.
+    fn dealt(&self, node: ValueId) -> Option<usize> {
+        let node = &self.0.nodes[node];
+        match &node.op {
+            Op::Waves { waves, .. } => Some(2 * waves.len()),
+            Op::Exponential { .. } if self.1 == Security::SemiHonest => {
+                let x = &self.0.nodes[node.inputs[0]].ty;
+                Some(1 << (x.bits - x.frac))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Coins for Common<'_> {
     fn draw(&mut self, node: ValueId, count: usize, shift: u32) -> Option<Vec<u64>> {
-        Some(rounding_coins(&self.0, node, shift, count))
+        let terms = self.dealt(node);
+        let Common(plan, _, keys) = self;
+        let Some(terms) = terms else {
+            return Some(rounding_coins(&coins_of(keys), node, shift, count));
+        };
+        let bits = plan.nodes[plan.nodes[node].inputs[0]].ty.bits;
+        let pairs = keys.each_ref().map(|keys| &keys.own);
+        let mut coins = hidden_coins(pairs, node, bits, count, masked_block(terms));
+        coins.iter_mut().for_each(|d| *d = Ring::new(shift).wrap(*d));
+        Some(coins)
     }
     fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {
-        Some(dropout_coins(&self.0, stream, count))
+        Some(dropout_coins(&coins_of(&self.2), stream, count))
     }
 }
 

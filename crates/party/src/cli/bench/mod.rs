@@ -13,7 +13,7 @@ use super::{CliError, Family, Out, serve};
 use crate::config::{Bytes, named};
 use crate::events::bars as progress;
 use crate::machine;
-use crate::report::{busiest, verification};
+use crate::report::{busiest, bytes, verification};
 use crate::session::client::{Client, ClientError};
 use crate::session::control::{KeyStream, Status};
 use crate::session::outcome::Outcome;
@@ -21,11 +21,12 @@ use cluster::{Cluster, Setting};
 use figures::{Dealing, Figures, Layer, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
-use privet_plan::cost::{Aim, Network};
+use privet_plan::cost::{Aim, Estimate, Network, Units};
 use privet_plan::form::summary;
 use privet_plan::lower::RoundingMode;
 use privet_plan::program::ONLY_PLAN;
 use privet_plan::{FloatTensor, Target, estimate, interpret_real};
+use serde::Serialize;
 use stats::spread;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,9 @@ pub struct Args {
     /// Where keys and logs go; a temporary directory by default.
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// Say what an estimate says of a run, and run nothing.
+    #[arg(long, conflicts_with_all = ["calibrate", "stream"])]
+    predict: bool,
     /// One JSON line.
     #[arg(long)]
     json: bool,
@@ -164,6 +168,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         return Err(no_dealer(args.family.protocol));
     }
     let work = workload::make(&args.choice(&*family, args.aim()?))?;
+    if args.predict {
+        return predict(args, &work, out);
+    }
     let kernels = kernels(args);
     let temporary;
     let dir = match &args.dir {
@@ -316,7 +323,7 @@ fn figures(
         compiled_for: args.aim()?.network.to_string(),
         comparisons_by: summary(&work.plan),
         runs: args.runs,
-        predicted_s: predicted(args, work)?,
+        predicted_s: predicted(args, work)?.seconds,
         wall_s: spread(&m.wall),
         online_s: spread(&m.online),
         offline_s: offline,
@@ -343,14 +350,69 @@ fn figures(
 }
 
 /// What an estimate says of a run: all parties on this machine, over the emulated network.
-fn predicted(args: &Args, work: &Workload) -> Result<f64, CliError> {
+fn predicted(args: &Args, work: &Workload) -> Result<Estimate, CliError> {
     let family = args.family.forecast()?;
     let network = match emulated(&args.network)? {
         Network::LAN => Network::LOCAL,
         network => network,
     };
-    let (rates, _) = machine::rates(&*family);
-    Ok(estimate(&work.plan, &*family, &rates.together(args.family.parties()?), &network).seconds)
+    let (rates, rates_from) = machine::rates(&*family);
+    let together = rates.together(args.family.parties()?);
+    Ok(estimate(&work.plan, &*family, &together, &network).by(rates_from))
+}
+
+/// An estimate beside no run.
+#[derive(Serialize)]
+struct Predicted<'a> {
+    workload: &'a str,
+    protocol: String,
+    security: String,
+    batch: usize,
+    network: &'a str,
+    compiled_for: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparisons_by: Option<String>,
+    predicted_s: f64,
+    bytes_sent: u64,
+    rounds: u64,
+    key_bytes: u64,
+    /// What a party does, in the units of rates.
+    work: Units,
+    rates_from: &'static str,
+}
+
+fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> {
+    let estimate = predicted(args, work)?;
+    let found = Predicted {
+        workload: &args.workload,
+        protocol: estimate.protocol,
+        security: estimate.security.to_string(),
+        batch: estimate.batch,
+        network: &args.network,
+        compiled_for: args.aim()?.network.to_string(),
+        comparisons_by: summary(&work.plan),
+        predicted_s: estimate.seconds,
+        bytes_sent: estimate.total.wire_bytes,
+        rounds: estimate.total.rounds,
+        key_bytes: estimate.total.key_bytes,
+        work: estimate.work,
+        rates_from: estimate.rates_from,
+    };
+    if args.json {
+        return out.json(&found);
+    }
+    let (sent, keys) = (bytes(found.bytes_sent), bytes(found.key_bytes));
+    out.line(format_args!(
+        "{} batch {}, {}, {}, network {}: {:.4} s online, {sent} sent in {} rounds, {keys} of keys; {}",
+        found.workload,
+        found.batch,
+        found.protocol,
+        found.security,
+        found.network,
+        found.predicted_s,
+        found.rounds,
+        found.rates_from
+    ))
 }
 
 /// The kernels that a workload is made of, where the family uses them alone.

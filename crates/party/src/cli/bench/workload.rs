@@ -175,7 +175,7 @@ fn smooth(function: Function, n: usize, choice: &Choice, random: &mut Prg) -> Re
     let (k, f, shape) = (choice.bits, choice.fraction, vec![choice.batch, n]);
     let mut plan = small(choice.name, vec![node(input(100.0), &[], &shape, k, f, "input")]);
     plan.batch = choice.batch;
-    let mut build = Build::new(&mut plan, function.name());
+    let mut build = Build::new(&mut plan, function.name()).priced(choice.family, choice.aim.network);
     let x = build.value(0);
     let unfit = |what| CliError::usage(what, "choose other --bits and --fraction");
     plan.outputs[0].value = emit(&mut build, function, x, k, f).map_err(unfit)?.id;

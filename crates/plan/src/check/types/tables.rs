@@ -3,6 +3,7 @@
 use super::rule::{Checked, ensure, same_shapes, shape_is};
 use crate::ir::Type;
 use crate::tables::Exponential;
+use crate::waves::Waves;
 
 /// Most bits of what a table is read at.
 const MOST_INDEX: u32 = 12;
@@ -31,4 +32,9 @@ pub(super) fn lookup([x]: [&Type; 1], y: &Type, tables: &[Vec<i64>]) -> Checked 
 pub(super) fn exponential([x]: [&Type; 1], y: &Type, first: u32, rows: &[(i32, u32)]) -> Checked {
     Exponential::new(x, first, rows).map(drop)?;
     shape_is(y, &[&[rows.len()], &x.shape[..]].concat())
+}
+
+pub(super) fn waves([x]: [&Type; 1], y: &Type, step: u32, digits: u32, waves: &[[i64; 2]]) -> Checked {
+    Waves::new(x.bits, step, digits, waves).map(drop)?;
+    same_shapes(&[x], y)
 }
