@@ -52,9 +52,11 @@ fn twice(case: Case) -> Case {
 fn projections() -> Case {
     let mut b = Builder::new("three linear layers of one operand");
     let x = b.input(&[5, 6], 64);
+    b.frac(x, 24);
     let truncate = Op::Truncate { shift: 24, rounding: Rounding::Floor };
     let mut layer = |rows: usize| {
         let (w, bias) = (b.weight(&[rows, 6], 64), b.weight(&[rows], 64));
+        b.frac(bias, 24);
         let y = b.add(Op::Linear, &[x, w, bias], &[5, rows], 64);
         b.frac(y, 24);
         b.add(truncate.clone(), &[y], &[5, rows], 40)
