@@ -7,8 +7,8 @@
 Costs are those behind the table of the Homomorphic Encryption Standard (Albrecht and others, 2018, table 1): BKZ with
 block size b in dimension d takes 8 d calls of a sieve of 2^(0.292 b + 16.4) operations.
 
-* primal: the embedding of Bai and Galbraith with the condition of Alkim and others (USENIX Security 2016); the secret is
-  scaled to the error's size.
+* primal: the embedding of Bai and Galbraith with the condition of Alkim and others (USENIX Security 2016); the secret
+  is scaled to the error's size.
 * dual: Albrecht's scaled dual (EUROCRYPT 2017) with the short vectors that one sieve gives for nothing; the fewest
   samples are taken that make it cheapest.
 
@@ -18,6 +18,7 @@ The lattice estimator (github.com/malb/lattice-estimator) needs Sage. With it, f
 
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 EVIDENCE = Path(__file__).resolve().parent.parent / "crates/he/src/evidence.txt"
@@ -29,35 +30,49 @@ TERNARY = math.sqrt(2 / 3)
 
 # The standard's table 1, ternary secret, error 3.19: security, N, largest log2 q.
 STANDARD = [
-    (128, 1024, 27), (128, 2048, 54), (128, 4096, 109), (128, 8192, 218), (128, 16384, 438),
-    (192, 1024, 19), (192, 2048, 37), (192, 4096, 75), (192, 8192, 152), (192, 16384, 305),
-    (256, 1024, 14), (256, 2048, 29), (256, 4096, 58), (256, 8192, 118), (256, 16384, 237),
+    (128, 1024, 27),
+    (128, 2048, 54),
+    (128, 4096, 109),
+    (128, 8192, 218),
+    (128, 16384, 438),
+    (192, 1024, 19),
+    (192, 2048, 37),
+    (192, 4096, 75),
+    (192, 8192, 152),
+    (192, 16384, 305),
+    (256, 1024, 14),
+    (256, 2048, 29),
+    (256, 4096, 58),
+    (256, 8192, 118),
+    (256, 16384, 237),
 ]
 STANDARD_ERROR = 8 / math.sqrt(2 * math.pi)
 
 
-def log_delta(b):
+def log_delta(b: float) -> float:
     """log2 of the root-Hermite factor of BKZ (Chen, 2013)."""
     return math.log2((math.pi * b) ** (1 / b) * b / (2 * math.pi * math.e)) / (2 * (b - 1))
 
 
-def cost(b, d):
+def cost(b: float, d: int) -> float:
+    """Bits of operations of BKZ with blocks of b in dimension d."""
     return 0.292 * b + 16.4 + math.log2(8 * d)
 
 
-def samples(n):
+def samples(n: int) -> list[int]:
     """Numbers of samples to try: the optimum is flat."""
     return [n * i // 32 for i in range(12, 65)]
 
 
-def primal(n, logq, error):
+def primal(n: int, logq: float, error: float) -> tuple[int, float]:
+    """Block size and bits of the primal attack."""
     scale = math.log2(error / TERNARY)
 
-    def block(m):
+    def block(m: int) -> tuple[int, float] | None:
         d = n + m + 1
         volume = (m * logq + n * scale) / d
 
-        def works(b):
+        def works(b: int) -> bool:
             return math.log2(error) + math.log2(b) / 2 <= (2 * b - d - 1) * log_delta(b) + volume
 
         low, high = 50, d
@@ -71,13 +86,14 @@ def primal(n, logq, error):
     return min((found for found in map(block, samples(n)) if found), key=lambda f: f[1])
 
 
-def dual(n, logq, error):
+def dual(n: int, logq: float, error: float) -> tuple[int, float]:
+    """Block size and bits of the dual attack."""
     scale = math.log2(error / TERNARY)
 
-    def best(m):
+    def best(m: int) -> tuple[int, float]:
         d = n + m
 
-        def total(b):
+        def total(b: int) -> float:
             length = d * log_delta(b) + n * (logq - scale) / d
             # log2 of 1 / advantage^2 for a vector of this length
             tries = 4 * math.pi**2 * 4 ** (length + math.log2(error) - logq) * math.log2(math.e)
@@ -95,11 +111,13 @@ def dual(n, logq, error):
     return min(map(best, samples(n)), key=lambda f: f[1])
 
 
-def lines():
+def lines() -> Iterator[str]:
+    """The evidence, line by line."""
     yield "# Written by scripts/he-evidence.py, which says how. Own estimate, not the lattice estimator's."
     yield "# Ternary secret, centred binomial error of standard deviation 3.24; bits of operations."
     yield "#"
-    yield "# Published points (Homomorphic Encryption Standard, table 1) by the same estimate: level, N, log2 q, primal, dual"
+    published = "# Published points (Homomorphic Encryption Standard, table 1) by the same estimate"
+    yield f"{published}: level, N, log2 q, primal, dual"
     for level, n, logq in STANDARD:
         bits = [primal(n, logq, STANDARD_ERROR)[1], dual(n, logq, STANDARD_ERROR)[1]]
         # the table's moduli are the largest that reach the level, by the attack that binds
@@ -116,7 +134,8 @@ def lines():
         yield f"{name} {n} {logq} {primal(n, logq, ERROR)[1]:.1f} {dual(n, logq, ERROR)[1]:.1f}"
 
 
-def main():
+def main() -> None:
+    """Compare the evidence with the file, or write it."""
     text = "\n".join(lines()) + "\n"
     if sys.argv[1:] == ["--write"]:
         EVIDENCE.write_text(text)

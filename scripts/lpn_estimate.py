@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Bits of the attacks on Ferret's parameters: python3 scripts/lpn_estimate.py
+"""Bits of the attacks on Ferret's parameters.
 
-LPN over F_2 with regular noise: n outputs, dimension k, one error in each of t blocks of beta = n / t outputs. Costs are
-binary logarithms of bit operations. Sets are read from crates/ot/src/params.rs. Fails where an attack is below FLOOR.
+Run: python3 scripts/lpn_estimate.py
+
+LPN over F_2 with regular noise: n outputs, dimension k, one error in each of t blocks of beta = n / t outputs.
+Costs are binary logarithms of bit operations. Sets are read from crates/ot/src/params.rs. Fails where an attack is below FLOOR.
 
 Attacks:
   gauss      pooled Gauss: k - t error-free outputs, taken evenly from the blocks, and one inversion with exponent 2.8;
              every block's parity is one equation without noise, hence - t (Liu, Wang, Yang, Yu, eprint 2022/712)
-  prange     the same guess with elimination in (n - k)^2 n: regular ISD by permutation (Esser, Santini, eprint 2023/1568)
+  prange     the same guess with elimination in (n - k)^2 n: regular ISD by permutation (Esser, Santini, eprint
+             2023/1568)
   stern      regular ISD by enumeration, p errors in the k - t + l outputs (same paper, appendix A.1)
   statistic  statistical decoding 2.0 (eprint 2022/712)
   hybrid     guesses of error-free outputs, then the quadratic equations of the blocks, linearised (eprint 2025/1284)
@@ -26,17 +29,20 @@ FLOOR = 128
 PUBLISHED = {"b10": (850, 16, 10), "b11": (1170, 17, 11), "b12": (1520, 18, 12), "b13": (1900, 19, 13)}
 
 
-def gauss(n, k, t):
+def gauss(n: int, k: int, t: int) -> float:
+    """Pooled Gauss, exponent 2.8."""
     free = k - t
     return 2.8 * log2(k) - t * log2(1 - free / n)
 
 
-def prange(n, k, t):
+def prange(n: int, k: int, t: int) -> float:
+    """Permutation, elimination in (n - k)^2 n."""
     free = k - t
     return 2 * log2(n - free) + log2(n) - t * log2(1 - free / n)
 
 
-def stern(n, k, t):
+def stern(n: int, k: int, t: int) -> float:
+    """Enumeration of p errors."""
     beta, free = n // t, k - t
     best = prange(n, k, t)
     for p in range(0, 30, 2):
@@ -51,12 +57,13 @@ def stern(n, k, t):
     return best
 
 
-def statistic(n, k, t):
+def statistic(n: int, k: int, t: int) -> float:
+    """Statistical decoding 2.0."""
     left = k - int(gauss(n, k, t))
     return log2(left + 1) + 2 * t * log2((n - t + 1) / (n - left - t))
 
 
-def hybrid(n, k, t):
+def hybrid(n: int, k: int, t: int) -> float:
     """The least over u. Costs fall and then rise in u, so a coarse scan is refined around its least."""
     most = min(n // t - 2, 2 * k // t)
     found = {}
@@ -72,7 +79,7 @@ def hybrid(n, k, t):
         around = range(low - width, low + width + 1, step)
 
 
-def hybrid_at(n, k, t, u):
+def hybrid_at(n: int, k: int, t: int, u: int) -> float:
     """u error-free outputs of every block, one more of f blocks; g blocks' places are tried one by one."""
     beta, best = n // t, prange(n, k, t)
     for g in range(12):
@@ -103,7 +110,8 @@ def hybrid_at(n, k, t, u):
 ATTACKS = (gauss, prange, stern, statistic, hybrid)
 
 
-def sets():
+def sets() -> dict[str, tuple[int, int, int]]:
+    """Our sets, by name: (t, log k, depth)."""
     text = (Path(__file__).parent.parent / "crates/ot/src/params.rs").read_text()
     literal = r'name: "(\w+)", trees: (\d+), log_k: (\d+), depth: (\d+)'
     found = re.findall(literal, text)
@@ -111,12 +119,13 @@ def sets():
     return {name: (int(t), int(k), int(h)) for name, t, k, h in found}
 
 
-def bits(t, log_k, depth):
+def bits(t: int, log_k: int, depth: int) -> dict[str, float]:
+    """Bits of every attack on one set."""
     n, k = t << depth, 1 << log_k
     return {attack.__name__: attack(n, k, t) for attack in ATTACKS}
 
 
-def check():
+def check() -> None:
     """The published sets: the hybrid attack, said to bind at 128 bits."""
     for name, parameters in PUBLISHED.items():
         found = bits(*parameters)["hybrid"]
@@ -124,7 +133,8 @@ def check():
         assert abs(found - 128) < 2, name
 
 
-def main():
+def main() -> int:
+    """Print all; 1 where an attack is below FLOOR."""
     check()
     weakest = FLOOR + 1.0
     for name, parameters in sets().items():

@@ -48,7 +48,8 @@ class Attention(nn.Module):
         if self.mask is not None:
             scores = scores + self.mask
         y = scores.softmax(-1) @ v
-        return self.output(y.transpose(1, 2).reshape(x.shape))
+        result: Tensor = self.output(y.transpose(1, 2).reshape(x.shape))
+        return result
 
 
 class Block(nn.Module):
@@ -64,7 +65,8 @@ class Block(nn.Module):
 
     def feed(self, x: Tensor) -> Tensor:
         """The two linear layers."""
-        return self.output(self.gelu(self.hidden(x)))
+        y: Tensor = self.output(self.gelu(self.hidden(x)))
+        return y
 
     def forward(self, x: Tensor) -> Tensor:
         """``[n, tokens, width]`` to the same shape."""
@@ -72,11 +74,12 @@ class Block(nn.Module):
             x = x + self.attention(self.norms[0](x))
             return x + self.feed(self.norms[1](x))
         x = self.norms[0](x + self.attention(x))
-        return self.norms[1](x + self.feed(x))
+        y: Tensor = self.norms[1](x + self.feed(x))
+        return y
 
 
 class Bert(nn.Module):
-    """BERT's encoder (Devlin et al., 2019) from embeddings: ``[n, 128, 768]`` to ``[n, 128, 768]``, 85,056,000 parameters.
+    """BERT's encoder (Devlin et al., 2019) from embeddings: ``[n, 128, 768]`` to the same, 85,056,000 parameters.
 
     LayerNorm of the embeddings (eps 1e-12 of the source is 1e-5 here: fixed point has no number so small), then 12
     blocks with 12 heads, GELU and LayerNorm behind each sum. Without look-up of words, padding mask and pooler.
@@ -91,11 +94,12 @@ class Bert(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The states of all tokens."""
-        return self.blocks(self.norm(x))
+        y: Tensor = self.blocks(self.norm(x))
+        return y
 
 
 class Gpt2(nn.Module):
-    """GPT-2 small (Radford et al., 2019) from embeddings: ``[n, 128, 768]`` to ``[n, 128, 768]``, 85,056,000 parameters.
+    """GPT-2 small (Radford et al., 2019) from embeddings: ``[n, 128, 768]`` to the same, 85,056,000 parameters.
 
     12 blocks with 12 heads, a causal mask, LayerNorm before each layer and GELU by tanh; a LayerNorm behind them.
     Without look-up of words and head.
@@ -110,7 +114,8 @@ class Gpt2(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The states of all tokens."""
-        return self.norm(self.blocks(x))
+        y: Tensor = self.norm(self.blocks(x))
+        return y
 
 
 class Vit(nn.Module):
@@ -135,7 +140,8 @@ class Vit(nn.Module):
         """Scores."""
         x = self.patches(x).flatten(2).transpose(1, 2)
         x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), 1) + self.positions
-        return self.head(self.norm(self.blocks(x))[:, 0])
+        y: Tensor = self.head(self.norm(self.blocks(x))[:, 0])
+        return y
 
 
 def bert_base() -> Bert:
