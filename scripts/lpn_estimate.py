@@ -3,8 +3,9 @@
 
 Run: python3 scripts/lpn_estimate.py
 
-LPN over F_2 with regular noise: n outputs, dimension k, one error in each of t blocks of beta = n / t outputs.
-Costs are binary logarithms of bit operations. Sets are read from crates/ot/src/params.rs. Fails where an attack is below FLOOR.
+LPN over F_2 with regular noise: n outputs, dimension k, one error in each of t blocks of beta = n / t outputs. Costs
+are binary logarithms of bit operations. Sets are read from crates/ot/src/params.rs. Fails where an attack is below
+FLOOR.
 
 Attacks:
   gauss      pooled Gauss: k - t error-free outputs, taken evenly from the blocks, and one inversion with exponent 2.8;
