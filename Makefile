@@ -29,7 +29,7 @@ test-rust: ## the tests of the Rust crates; no Python needed
 test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q
 
-lint: lint-text lint-seams lint-rust lint-targets lint-python lint-deps ## formatting, lint, types and licences, warnings as errors
+lint: lint-text lint-seams lint-rust lint-python lint-deps ## formatting, lint, types and licences, warnings as errors
 
 lint-text:
 	! git grep -nE '^(<<<<<<<|>>>>>>>) '

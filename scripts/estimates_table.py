@@ -1,7 +1,7 @@
-"""What estimates said of runs beside what the runs took: `python3 scripts/estimates_table.py benches/results [--write FILE]`.
+"""What estimates said of runs beside what the runs took: `scripts/estimates_table.py benches/results [--write FILE]`.
 
-Reads what `privet bench --json` wrote with this version (its `predicted_s` is made in the same process, by the machine's own
-profile where `privet bench --calibrate` has measured one). Ends with status 1 where a ratio is outside 0.7 to 1.4.
+Reads what `privet bench --json` wrote. Its `predicted_s` goes by the machine's own profile where `privet bench
+--calibrate` has measured one. Ends with status 1 where a ratio is outside 0.7 to 1.4.
 """
 
 from __future__ import annotations

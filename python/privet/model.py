@@ -184,8 +184,8 @@ class PrivateModel:
 
         Args:
             batch: Rows of one run; by default those of the example inputs.
-            network: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same as a dictionary; ``"local"`` for
-                loopback.
+            network: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same as a dictionary;
+                ``"local"`` for loopback.
             local: All parties on one machine like this one, as under :func:`privet.local`: they share its cores.
 
         Seconds go by the rates of this machine, where ``privet bench --calibrate`` has measured them, else by those of

@@ -51,6 +51,13 @@ WORKLOADS = {
     "resnet50": Workload(models.resnet50, (3, 224, 224), -2.2, 2.7),
     "squeezenet": Workload(models.squeezenet, (3, 224, 224), -2.2, 2.7),
     "vgg16": Workload(models.vgg16, (3, 224, 224), -2.2, 2.7),
+    # embeddings, and small ones of the same form for tests
+    "bert-base": Workload(models.bert_base, (128, 768), -3.0, 3.0),
+    "gpt2": Workload(models.gpt2, (128, 768), -3.0, 3.0),
+    "vit-b16": Workload(models.vit_b16, (3, 224, 224), -2.2, 2.7),
+    "bert-small": Workload(models.bert_small, (16, 64), -3.0, 3.0),
+    "gpt2-small": Workload(models.gpt2_small, (16, 64), -3.0, 3.0),
+    "vit-small": Workload(models.vit_small, (3, 32, 32), -2.2, 2.7),
 }
 
 
@@ -92,6 +99,12 @@ def draw(model: nn.Module, rows: Tensor, random: torch.Generator) -> None:
             module.weight.data = uniform(module.weight.shape, -bound, bound, random)
             if module.bias is not None:
                 module.bias.data = uniform(module.bias.shape, -0.05, 0.05, random)
+        elif isinstance(module, nn.LayerNorm):
+            module.weight.data = uniform(module.weight.shape, 0.8, 1.2, random)
+            module.bias.data = uniform(module.bias.shape, -0.1, 0.1, random)
+        elif isinstance(module, models.Vit):
+            for free in (module.token, module.positions):
+                free.data = uniform(free.shape, -0.1, 0.1, random)
 
     def settle(norm: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         assert isinstance(norm, nn.BatchNorm2d) and norm.running_mean is not None and norm.running_var is not None

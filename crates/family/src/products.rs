@@ -39,24 +39,14 @@ impl Products {
         })
     }
 
-    /// Split an operand into the parts of each product.
-    fn parts<'a>(&self, data: &'a [u64], each: usize) -> impl Iterator<Item = &'a [u64]> + use<'a> {
-        (0..self.count).map(move |i| &data[i * each..(i + 1) * each])
-    }
-
     /// The second operand, brought into the device's layout.
     pub fn prepare(&self, device: &dyn Device, ring: Ring, w: &[u64]) -> Prepared {
-        Prepared(
-            self.parts(w, self.shape.weight_len()).map(|w| device.prepare(ring, self.shape, w)).collect(),
-        )
+        Prepared(device.prepare_each(ring, self.shape, self.count, w))
     }
 
-    /// `out += x w` for every product, modulo 2^k once reduced.
+    /// `out += x w` for every product, modulo 2^k once reduced; one launch.
     pub fn accumulate(&self, device: &dyn Device, ring: Ring, x: &[u64], w: &Prepared, out: &mut [u64]) {
-        let xs = self.parts(x, self.shape.input_len());
-        for ((x, w), out) in xs.zip(&w.0).zip(out.chunks_mut(self.shape.output_len().max(1))) {
-            device.linear_acc(ring, self.shape, x, w.as_ref(), out);
-        }
+        device.linear_acc_each(ring, self.shape, x, &w.0, out);
     }
 
     /// Elements of the result.

@@ -37,6 +37,7 @@ impl MaskedWeights {
         mut masked: BTreeMap<String, Vec<u64>>,
     ) -> Result<MaskedWeights, EvalError> {
         let mut weights = MaskedWeights { seed, values: HashMap::new(), operands: HashMap::new() };
+        let (cache, last, lasts) = (MaskCache::new(plan), last_use(plan), read_in_runs(plan));
         for (v, node) in plan.nodes.iter().enumerate() {
             if let Op::Weight { name, .. } = &node.op {
                 let w = masked.remove(name).filter(|w| w.len() == node.ty.len()).ok_or_else(|| {
@@ -48,29 +49,34 @@ impl MaskedWeights {
                 let value = local::apply(&at, Affine::Full, |i| weights.values[&node.inputs[i]].clone());
                 weights.values.insert(v, Arc::new(value));
             }
-        }
-        let cache = MaskCache::new(plan);
-        let mut read_otherwise = vec![false; plan.nodes.len()];
-        for (v, node) in plan.nodes.iter().enumerate() {
-            let products = Products::of(plan, node);
-            for (i, &input) in node.inputs.iter().enumerate() {
-                if i == 1
-                    && let (Some(products), true) = (products, is_static(plan, input))
-                {
-                    let (ring, mask) = (Ring::new(node.ty.bits), owned(cache.of(&weights, input)));
-                    let operand = Operand::new(device, ring, products, &weights.values[&input], mask);
-                    weights.operands.insert(v, operand);
-                } else if !is_static(plan, v) {
-                    read_otherwise[input] = true;
-                }
+            if let Some(products) = Products::of(plan, node)
+                && let Some(w) = weights.values.get(&node.inputs[1])
+            {
+                let (ring, mask) = (Ring::new(node.ty.bits), owned(cache.of(&weights, node.inputs[1])));
+                weights.operands.insert(v, Operand::new(device, ring, products, w, mask));
             }
             cache.done(v);
+            // what is on the device is let go
+            for i in node.inputs.iter().filter(|&&i| last[i] == v && !lasts[i]) {
+                weights.values.remove(i);
+            }
         }
-        plan.outputs.iter().for_each(|o| read_otherwise[o.value] = true);
-        plan.updates.iter().for_each(|u| read_otherwise[u.value] = true);
-        weights.values.retain(|&v, _| read_otherwise[v]);
         Ok(weights)
     }
+}
+
+/// Static values that a run reads itself: as outputs and updates, and other than as a linear layer's second operand.
+fn read_in_runs(plan: &Plan) -> Vec<bool> {
+    let mut read = vec![false; plan.nodes.len()];
+    for (_, node) in plan.nodes.iter().enumerate().filter(|&(v, _)| !is_static(plan, v)) {
+        let linear = Products::of(plan, node).is_some();
+        for (i, &input) in node.inputs.iter().enumerate() {
+            read[input] |= !(linear && i == 1);
+        }
+    }
+    plan.outputs.iter().for_each(|o| read[o.value] = true);
+    plan.updates.iter().for_each(|u| read[u.value] = true);
+    read
 }
 
 impl Masks for MaskedWeights {

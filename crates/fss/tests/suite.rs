@@ -7,7 +7,7 @@ use privet_family::NodeStats;
 use privet_fss::{Done, Fss, SessionMasks};
 use privet_plan::cost::{Cost, Operation, Prices, known};
 use privet_plan::ir::Op;
-use privet_plan::suite::{Case, cases, optional_cases, training_cases};
+use privet_plan::suite::{Case, cases, joined_cases, optional_cases, training_cases};
 use privet_plan::{Network, Rates, estimate, interpret_step};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
@@ -74,7 +74,9 @@ fn declared_equals_counted(case: &Case, counted: &[NodeStats]) {
 
 #[test]
 fn protocol_equals_interpreter_on_the_suite() {
-    for case in in_every_form(cases().into_iter().chain(training_cases()).chain(optional_cases()).collect()) {
+    let joined = joined_cases().into_iter().map(|[_, after]| after);
+    let all = cases().into_iter().chain(training_cases()).chain(optional_cases()).chain(joined);
+    for case in in_every_form(all.collect()) {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
         for _ in 0..2 {
             check(&case, &Seed::random());

@@ -121,6 +121,34 @@ pub trait Device: Send + Sync {
     /// (the batch, `m` of a product, may differ). Panics on weights of another device, ring or shape.
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]);
 
+    /// [`Device::prepare`] of the second operands of `count` products of one shape, one behind the other.
+    fn prepare_each(
+        &self,
+        ring: Ring,
+        shape: LinearShape,
+        count: usize,
+        weights: &[u64],
+    ) -> Vec<Arc<dyn Weights>> {
+        let len = shape.weight_len();
+        (0..count).map(|i| self.prepare(ring, shape, &weights[i * len..(i + 1) * len])).collect()
+    }
+
+    /// [`Device::linear_acc`] of products of one shape, one behind the other, in one launch.
+    fn linear_acc_each(
+        &self,
+        ring: Ring,
+        shape: LinearShape,
+        x: &[u64],
+        weights: &[Arc<dyn Weights>],
+        out: &mut [u64],
+    ) {
+        let (from, to) = (shape.input_len(), shape.output_len());
+        for (i, w) in weights.iter().enumerate() {
+            let out = &mut out[i * to..(i + 1) * to];
+            self.linear_acc(ring, shape, &x[i * from..(i + 1) * from], w.as_ref(), out);
+        }
+    }
+
     /// Bit l of `values[e]` becomes bit `e % 64` of word `e / 64` of plane `places[l]` of `out`; a plane has
     /// `values.len().div_ceil(64)` words, and padding bits are zero. `places` has at most 64 entries.
     fn bit_planes(&self, values: &[u64], places: &[usize], out: &mut [u64]);

@@ -6,10 +6,11 @@ use crate::compare::{BLOCK, CompareShape};
 use crate::device::{CompareOut, Device};
 use crate::fold::FoldPath;
 use crate::linear::cpu::{self as linear, LinearPath};
-use crate::threads::in_parallel;
+use crate::threads::{in_parallel, split};
 use crate::{CpuCap, LinearShape, LookupShape, Read, Weights, lookup};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Keys under which a second thread costs more than it saves.
@@ -220,6 +221,52 @@ impl Device for Cpu {
         check("inputs", x.len(), shape.input_len());
         check("outputs", out.len(), shape.output_len());
         linear::linear_acc(self.linear, self.threads, ring, shape, x, weights, out);
+    }
+
+    /// A product a thread, while there are as many: small ones would not keep several threads busy.
+    fn prepare_each(
+        &self,
+        ring: Ring,
+        shape: LinearShape,
+        count: usize,
+        weights: &[u64],
+    ) -> Vec<Arc<dyn Weights>> {
+        let len = shape.weight_len();
+        check("weights", weights.len(), count * len);
+        let of = |i: usize| &weights[i * len..(i + 1) * len];
+        if count < self.threads {
+            return (0..count).map(|i| self.prepare(ring, shape, of(i))).collect();
+        }
+        let part = |products: Range<usize>| -> Vec<Arc<dyn Weights>> {
+            products.map(|i| linear::prepare(self.linear, 1, ring, shape, of(i))).collect()
+        };
+        in_parallel(split(count, self.threads), part).concat()
+    }
+
+    fn linear_acc_each(
+        &self,
+        ring: Ring,
+        shape: LinearShape,
+        x: &[u64],
+        weights: &[Arc<dyn Weights>],
+        out: &mut [u64],
+    ) {
+        let (count, from, to) = (weights.len(), shape.input_len(), shape.output_len());
+        check("inputs", x.len(), count * from);
+        check("outputs", out.len(), count * to);
+        if to == 0 {
+            return;
+        }
+        // with fewer products than threads the threads share each
+        let (together, threads) = if count < self.threads { (1, self.threads) } else { (self.threads, 1) };
+        let each = count.div_ceil(together).max(1);
+        let parts = weights.chunks(each).zip(out.chunks_mut(each * to)).enumerate();
+        in_parallel(parts, |(part, (weights, out))| {
+            for (i, (w, out)) in weights.iter().zip(out.chunks_mut(to)).enumerate() {
+                let x = &x[(part * each + i) * from..][..from];
+                linear::linear_acc(self.linear, threads, ring, shape, x, w.as_ref(), out);
+            }
+        });
     }
 
     fn bit_planes(&self, values: &[u64], places: &[usize], out: &mut [u64]) {

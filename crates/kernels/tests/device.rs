@@ -56,6 +56,37 @@ fn comparisons_do_not_depend_on_threads() {
 }
 
 #[test]
+fn products_side_by_side_are_those_one_after_the_other() {
+    let (ring, mut prg) = (Ring::new(40), Seed::from_bytes([3; 16]).stream());
+    for shape in [
+        LinearShape::MatMul { m: 3, k: 5, n: 7 },
+        LinearShape::MatMul { m: 70, k: 64, n: 33 },
+        LinearShape::MatMulT { m: 4, k: 9, n: 2 },
+    ] {
+        for count in [0, 1, 2, 5] {
+            let x = prg.elements(ring, count * shape.input_len());
+            let w = prg.elements(ring, count * shape.weight_len());
+            let start = prg.elements(ring, count * shape.output_len());
+            let device = cpu(1);
+            let mut expected = start.clone();
+            for i in 0..count {
+                let part = |data: &[u64], len: usize| data[i * len..(i + 1) * len].to_vec();
+                let w = device.prepare(ring, shape, &part(&w, shape.weight_len()));
+                let len = shape.output_len();
+                let (x, out) = (part(&x, shape.input_len()), &mut expected[i * len..(i + 1) * len]);
+                device.linear_acc(ring, shape, &x, w.as_ref(), out);
+            }
+            for threads in [1, 2, 3] {
+                let (device, mut out) = (cpu(threads), start.clone());
+                let w = device.prepare_each(ring, shape, count, &w);
+                device.linear_acc_each(ring, shape, &x, &w, &mut out);
+                assert!(out == expected, "{count} products of {shape:?} with {threads} threads");
+            }
+        }
+    }
+}
+
+#[test]
 #[should_panic(expected = "number of inputs")]
 fn inputs_of_another_shape_are_refused() {
     let (device, shape) = (cpu(1), LinearShape::MatMulT { m: 1, k: 2, n: 1 });

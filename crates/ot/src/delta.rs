@@ -53,3 +53,18 @@ pub(crate) fn mask(bit: u64) -> u64 {
 pub(crate) fn wide(mask: u64) -> u128 {
     (mask as u128) << 64 | mask as u128
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_prg::Seed;
+
+    #[test]
+    fn every_draw_is_odd_and_another() {
+        let draws: Vec<u128> =
+            (0..8).map(|i| Delta::draw(&mut Seed::from_bytes([i; 16]).stream()).block()).collect();
+        for (i, delta) in draws.iter().enumerate() {
+            assert!(delta & 1 == 1 && !draws[..i].contains(delta) && delta.count_ones() > 30);
+        }
+    }
+}

@@ -162,14 +162,15 @@ mod tests {
         let choices = prg.bits(B10.reserve());
         let t = |(i, q): (usize, &u128)| if choices.get(i) == 1 { q ^ delta.block() } else { *q };
         let t = Zeroizing::new(q.iter().enumerate().map(t).collect::<Vec<_>>());
-        let table = t[..B10.k()].to_vec();
+        let (table, of_sender) = (t[..B10.k()].to_vec(), q[..B10.k()].to_vec());
 
         let waiting = WaitingRound::start(B10, &public, 0, t);
         let (mut sender, message) = SenderRound::start(B10, &public, 0, &delta, q, &mut prg);
         assert_eq!(message.len(), B10.message_bytes());
         let mut receiver = waiting.finish(&message).unwrap();
 
-        let mut rows = Rows::new(&public.derive(Domain::Common, 0), B10.log_k);
+        let row = || Rows::new(&public.derive(Domain::Common, 0), B10.log_k);
+        let (mut rows, mut rows_of_sender, mut leaves) = (row(), row(), Vec::new());
         let (mut q, mut t) = (vec![0; B10.group_outputs()], vec![0; B10.group_outputs()]);
         let (mut ones, mut groups) = (0, 0);
         while sender.produce(&mut q) {
@@ -183,9 +184,17 @@ mod tests {
                 ones += (t & 1) as usize;
             }
             assert_eq!(noisy, [1; LANES], "group {groups}");
+            if groups < 2 {
+                rows_of_sender.fold(Path::Portable, &of_sender, &mut q);
+                leaves.extend_from_slice(&q);
+            }
             groups += 1;
         }
         assert!(!receiver.produce(&mut t));
+        let all = leaves.len();
+        leaves.sort();
+        leaves.dedup();
+        assert_eq!(leaves.len(), all, "every tree has leaves of its own");
         assert_eq!(groups * B10.group_outputs(), B10.n());
         assert!(ones.abs_diff(B10.n() / 2) < 4000, "{ones} choices are one");
     }

@@ -158,7 +158,11 @@ impl ReceiverPool {
 
     /// Makes `chunks` chunks; gives their messages.
     pub(crate) fn extend(&mut self, chunks: usize) -> Vec<u8> {
-        (0..chunks).flat_map(|_| self.extension.extend(self.stock.grow(CHUNK))).collect()
+        let mut messages = Vec::with_capacity(chunks * self.source.width().chunk_bytes());
+        for _ in 0..chunks {
+            messages.extend_from_slice(&self.extension.extend(self.stock.grow(CHUNK)));
+        }
+        messages
     }
 
     /// A round, with the sender's message.

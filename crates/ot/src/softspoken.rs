@@ -171,7 +171,11 @@ impl Receiver {
             if !mutation::active("corrections-unmasked") {
                 xor(path, &mut d, choice);
             }
-            message.extend(d.iter().flat_map(|w| w.to_le_bytes()));
+            let at = message.len();
+            message.resize(at + 8 * WORDS, 0);
+            for (bytes, word) in message[at..].as_chunks_mut::<8>().0.iter_mut().zip(&d) {
+                *bytes = word.to_le_bytes();
+            }
         }
         finish(path, &sums.v, Some(choice), out);
         message

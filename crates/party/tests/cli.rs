@@ -507,6 +507,22 @@ fn benchmarks_of_both_families_say_what_they_measured() {
     privet(&["bench", "nothing-200"]).refused(2, &["nothing-200", "lenet"]);
 }
 
+/// Small transformers between real processes: results are those of float64.
+#[test]
+fn small_transformers_run_in_both_families() {
+    for (workload, more) in [
+        ("bert-small", &[][..]),
+        ("bert-small", &["--protocol", "rep3", "--security", "malicious"][..]),
+        ("gpt2-small", &["--protocol", "rep3", "--security", "semi-honest"][..]),
+        ("vit-small", &[][..]),
+    ] {
+        let args = [&["bench", workload, "--runs", "1", "--json"], more].concat();
+        let found: serde_json::Value = serde_json::from_str(&privet(&args).good()).unwrap();
+        assert!(found["max_abs_err"].as_f64() < Some(1e-4), "{found}");
+        assert!(found["rounds"].as_u64() > Some(0));
+    }
+}
+
 #[test]
 fn usage_errors_and_closed_pipes() {
     privet(&["frobnicate"]).refused(2, &["frobnicate"]);

@@ -38,9 +38,9 @@ fn jobs_of_two_clients_at_once_are_told_apart() {
         let mut client: Client = nodes.client(who);
         move || client.prepare(ONLY_PLAN, runs, 0).map(drop).map_err(|e| e.to_string())
     };
-    let (mut alice, mut bob) = (ask("alice", 3), ask("bob", 2));
+    let (mut alice, bob) = (ask("alice", 3), ask("bob", 2));
     std::thread::scope(|scope| {
-        let other = scope.spawn(move || bob());
+        let other = scope.spawn(bob);
         assert_eq!((alice(), other.join().unwrap()), (Ok(()), Ok(())));
     });
     // One run takes both.

@@ -110,6 +110,27 @@ fn two_convolutions_are_added_before_one_truncation() {
     assert_eq!(truncations(&plan), 1);
 }
 
+/// The scale and the shift behind a normalisation belong to whoever reads them; projections of one operand are one product.
+#[test]
+fn a_scale_and_projections_are_one_product() {
+    for (seed, read_otherwise) in [(40, false), (41, true)] {
+        let mut m = Model::new(seed, 1);
+        let x = m.input(&[1, 4, 6]);
+        let (gamma, beta) = (m.param(&[6]), m.param(&[6]));
+        let scaled = m.op(GraphOp::Mul, &[x, gamma], &[1, 4, 6]);
+        let shifted = m.op(GraphOp::Add, &[scaled, beta], &[1, 4, 6]);
+        let (q, k, v) = (m.linear(shifted, 3), m.linear(shifted, 3), m.linear(shifted, 6));
+        let sum = m.op(GraphOp::Add, &[q, k], &[1, 4, 3]);
+        let all = match read_otherwise {
+            true => m.op(GraphOp::Concat { dim: 2 }, &[sum, v, shifted], &[1, 4, 15]),
+            false => m.op(GraphOp::Concat { dim: 2 }, &[sum, v], &[1, 4, 9]),
+        };
+        let plan = agrees(&mut m, all, &Precision::default(), 1e-3);
+        assert_eq!(count(&plan, |op| *op == Op::Linear), 1);
+        assert_eq!(count(&plan, |op| *op == Op::Mul), usize::from(read_otherwise));
+    }
+}
+
 #[test]
 fn batch_norm_that_cannot_be_folded_is_depthwise() {
     let mut m = Model::new(4, 2);

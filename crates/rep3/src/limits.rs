@@ -2,7 +2,7 @@
 //!
 //! This is the one place that decides. Gates and prices both ask it, so that what a run is declared to cost is what it costs.
 
-use crate::Rep3;
+use crate::{Rep3, Security};
 use std::ops::Range;
 
 /// The same at all parties.
@@ -25,6 +25,15 @@ impl Limits {
     pub fn blocks(&self, n: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let block = self.block;
         (0..n.max(1)).step_by(block).map(move |start| start..n.min(start.saturating_add(block)))
+    }
+
+    /// Elements of weights up to which layers are prepared once a session although messages are proved: four words an element
+    /// are held then, and two when each run prepares them.
+    const PREPARED: usize = 1 << 25;
+
+    /// Whether the layers of a model with so many weights are prepared once a session.
+    pub fn prepares(security: Security, weights: usize) -> bool {
+        security == Security::SemiHonest || weights <= Limits::PREPARED
     }
 
     /// Whether so many bytes of statements are verified before anything else is stated.

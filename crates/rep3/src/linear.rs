@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The second operand of a matrix product or convolution at a party, prepared on its device.
 #[derive(Clone)]
 pub(crate) struct Operand {
-    /// The share itself.
+    /// The share itself, for proofs; empty where there are none.
     pub share: Share,
     /// `W_i`.
     own: Prepared,

@@ -8,7 +8,7 @@ use privet_plan::Target;
 use privet_plan::cost::{Operation, Prices};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
-use privet_plan::suite::{Case, cases, optional_cases, training_cases};
+use privet_plan::suite::{Case, cases, joined_cases, optional_cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{Outcome, PartyId, Rep3, Security};
 use privet_ring::Ring;
@@ -101,12 +101,13 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
 }
 
 fn suite(security: Security) {
+    let joined = joined_cases().into_iter().map(|[_, after]| after);
     let (given, refused): (Vec<Case>, Vec<Case>) =
         optional_cases().into_iter().partition(|case| Rep3 { security }.refusals(&case.plan).is_empty());
     // what nobody can prove
     assert_eq!(given.is_empty(), security == Security::Malicious);
     assert_eq!(refused.is_empty(), security == Security::SemiHonest);
-    for case in cases().into_iter().chain(training_cases()).chain(given) {
+    for case in cases().into_iter().chain(training_cases()).chain(given).chain(joined) {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
         for _ in 0..3 {
             check(&case, security, &Seed::random());

@@ -54,7 +54,10 @@ pub trait Why {
 /// `reason!("code", "text with {field}", field = value)`: each value is [`Public`], and each name stands in the text.
 macro_rules! reason {
     ($code:literal, $template:literal $(, $name:ident = $value:expr)* $(,)?) => {{
-        $(let $name = $value;)*
+        $(
+            #[allow(clippy::redundant_locals, reason = "a caller's variable may have the name of its field")]
+            let $name = $value;
+        )*
         // Checks the names; never runs.
         let _ = || format!($template $(, $name = $name)*);
         $crate::events::Reason::new($code, $template, &[$((stringify!($name), &$name)),*])

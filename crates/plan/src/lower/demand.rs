@@ -1,12 +1,12 @@
 //! Which values are wanted in the wide ring of a linear layer, so that ReLU can widen as it goes.
 
-use super::precision::Formats;
-use crate::graph::{Graph, GraphOp};
+use super::precision::{Format, Formats, range_bits};
+use crate::graph::{Graph, GraphNode, GraphOp};
 
 /// For every node the ring bits of the linear layers that read it, directly or through local operations that can
 /// stay wide; `None` where no one needs more than activation bits.
 pub(super) fn wide(graph: &Graph, formats: &Formats) -> Vec<Option<u32>> {
-    let can = can_be_wide(graph);
+    let can = can_be_wide(graph, formats);
     let mut wide: Vec<Option<u32>> = vec![None; graph.nodes.len()];
     for (id, node) in graph.nodes.iter().enumerate().rev() {
         let demand = match is_product(&node.op) {
@@ -20,8 +20,12 @@ pub(super) fn wide(graph: &Graph, formats: &Formats) -> Vec<Option<u32>> {
     wide
 }
 
-/// Values that come in the wide ring without a further gate.
-fn can_be_wide(graph: &Graph) -> Vec<bool> {
+/// Values that come in the wide ring without a further gate: products do where their truncation may widen.
+fn can_be_wide(graph: &Graph, formats: &Formats) -> Vec<bool> {
+    let room = |node: &GraphNode| {
+        let Format { k, f, g } = formats.of(&node.layer);
+        node.range.is_some_and(|range| f + g + range_bits(range, formats.headroom + 1) < k)
+    };
     let mut can: Vec<bool> = Vec::with_capacity(graph.nodes.len());
     for node in &graph.nodes {
         let all = node.inputs.iter().all(|&i| can[i]);
@@ -29,7 +33,7 @@ fn can_be_wide(graph: &Graph) -> Vec<bool> {
             node.op,
             GraphOp::Input { .. } | GraphOp::Parameter { .. } | GraphOp::Relu | GraphOp::Smooth { .. }
         );
-        can.push(made_so || is_local(&node.op) && all);
+        can.push(made_so || is_product(&node.op) && room(node) || is_local(&node.op) && all);
     }
     can
 }

@@ -291,14 +291,21 @@ fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Forma
     let natives: Vec<Form> = values.iter().map(|&x| e.native(x)).collect();
     let bits = natives[0].bits;
     let frac = natives.iter().map(|n| n.frac).max().unwrap_or(f);
+    // truncations before the operation may be of fewer elements than one behind it
     let len = |x: usize| e.node(x).shape.iter().product::<usize>();
-    let grows = len(v) > values.iter().map(|&x| len(x)).sum();
+    let finer = values.iter().zip(&natives).filter(|(_, n)| n.frac > f).map(|(&x, _)| len(x));
+    let grows = len(v) > finer.sum();
     let alone = |(&x, n): (&usize, &Form)| n.frac <= f || (e.uses[x] == 1 && !grows);
     let lazily = natives.iter().all(|n| n.bits == bits) && values.iter().zip(&natives).all(alone);
     if lazily && frac >= f && frac + e.need(v) <= bits {
         return (bits, frac);
     }
     if e.formats.keep_ring {
+        return (k, f);
+    }
+    if let Some(k) = e.wide[v]
+        && values.iter().all(|&x| e.widens(x, k, f))
+    {
         return (k, f);
     }
     let acts: Vec<u32> = values.iter().map(|&x| e.at_most(x, format.m(), f).bits).collect();

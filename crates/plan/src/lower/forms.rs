@@ -183,7 +183,7 @@ impl<'a> Emitter<'a> {
         if let Some(form) = self.find(v, bits, frac) {
             return form;
         }
-        let from = self.with_frac(v, bits, frac);
+        let from = self.with_frac(v, bits, frac, bits);
         let op = match from.bits.cmp(&bits) {
             std::cmp::Ordering::Equal => return from,
             std::cmp::Ordering::Less => Op::Extend,
@@ -200,12 +200,33 @@ impl<'a> Emitter<'a> {
         if self.is_parameter(v) {
             return self.weight(v, bits, frac);
         }
-        let from = self.with_frac(v, bits, frac);
+        let from = self.with_frac(v, bits, frac, 0);
         if from.bits <= bits { from } else { self.obtain(v, bits, frac) }
     }
 
-    /// A form with `frac` fraction bits, the narrowest of those with at least `bits`, else the widest.
-    fn with_frac(&mut self, v: usize, bits: u32, frac: u32) -> Form {
+    /// Whether `v` can be had in `bits` with `frac` fraction bits without an extension: it is there, or comes so from the
+    /// truncation that it needs anyway, or by local operations.
+    pub fn widens(&self, v: usize, bits: u32, frac: u32) -> bool {
+        let native = self.native(v);
+        self.find(v, bits, frac).is_some()
+            || match native.frac.cmp(&frac) {
+                std::cmp::Ordering::Greater => {
+                    !self.forms[v].iter().any(|f| f.frac == frac) && self.may_keep(v, native)
+                }
+                std::cmp::Ordering::Equal | std::cmp::Ordering::Less => native.bits >= bits,
+            }
+    }
+
+    /// Whether `x`, a form of `v`, stays a quarter of its ring away from wrapping, headroom included: what a truncation asks for
+    /// whose result has more bits than are left. Without a calibrated range nothing is known.
+    fn may_keep(&self, v: usize, x: Form) -> bool {
+        let spare = self.formats.headroom + self.compared[v] as u32;
+        self.node(v).range.is_some_and(|range| x.frac + range_bits(range, spare) < x.bits)
+    }
+
+    /// A form with `frac` fraction bits, the narrowest of those with at least `bits`, else the widest. One that has to be
+    /// made has `wanted` bits, or as many as another reader will want, if a truncation gives them.
+    fn with_frac(&mut self, v: usize, bits: u32, frac: u32, wanted: u32) -> Form {
         let same = || self.forms[v].iter().copied().filter(|f| f.frac == frac);
         let enough = same().filter(|f| f.bits >= bits).min_by_key(|f| f.bits);
         if let Some(form) = enough.or_else(|| same().max_by_key(|f| f.bits)) {
@@ -213,7 +234,9 @@ impl<'a> Emitter<'a> {
         }
         let native = self.native(v);
         let form = if native.frac > frac {
-            self.truncate(v, native, native.frac - frac)
+            // whoever reads fewer bits reduces it
+            let wanted = self.wide[v].unwrap_or(wanted).max(wanted);
+            self.truncate(v, native, native.frac - frac, wanted)
         } else {
             self.raise(v, native, frac)
         };
@@ -226,16 +249,21 @@ impl<'a> Emitter<'a> {
         self.fine[v].frac.unwrap_or(self.format(v).f)
     }
 
-    /// Drop `shift` fraction bits as the user wants them rounded.
-    pub fn truncate(&mut self, v: usize, x: Form, shift: u32) -> Form {
+    /// Drop `shift` fraction bits of `x`, a form of `v`, as the user wants them rounded; in a ring of `wanted` bits where more than
+    /// what is left and x's range allow it.
+    pub fn truncate(&mut self, v: usize, x: Form, shift: u32, wanted: u32) -> Form {
         let (x, rounding) = match self.rounding {
             RoundingMode::Floor => (x, Rounding::Floor),
             RoundingMode::Stochastic => (x, Rounding::Stochastic),
             RoundingMode::Nearest => (self.add_half(v, x, shift), Rounding::Floor),
             RoundingMode::OneUlp => (self.add_half(v, x, shift), Rounding::OneUlp),
         };
-        let keeps = self.formats.keep_ring && x.bits == self.format(v).k;
-        let bits = if keeps { x.bits } else { x.bits - shift };
+        let left = x.bits - shift;
+        let bits = match self.formats.keep_ring {
+            true if x.bits == self.format(v).k => x.bits,
+            false if wanted > left && self.may_keep(v, x) => wanted,
+            true | false => left,
+        };
         self.unary(v, Op::Truncate { shift, rounding }, x, bits, x.frac - shift)
     }
 

@@ -30,6 +30,8 @@ mod uses;
 pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use precision::{LayerPrecision, Precision, RoundingMode};
 pub use report::{CheckReport, Problem};
+#[cfg(feature = "suite")]
+pub(crate) use rounds::joined;
 
 use crate::cost::{Aim, Network, Prices, TooManyKeys, choose_forms, estimate};
 use crate::float::FloatTensor;
@@ -93,9 +95,7 @@ pub fn lower_for(
     let formats = choose_formats(&draft, precision, target, aim, &mut notes)?;
     notes.push(formats.note());
     let (mut plan, parameters) = emitted(&draft, &formats, precision, (target, aim.network))?.finish();
-    if formats.keep_ring {
-        plan = rounds::joined(share::shared(plan));
-    }
+    plan = rounds::joined(share::shared(plan));
     notes.extend(choose_forms(&mut plan, target, aim)?);
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
     admit(&plan, &graph.name, target).map_err(|refused| refused_at(&draft, refused))?;

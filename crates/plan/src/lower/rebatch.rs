@@ -7,6 +7,9 @@ impl Graph {
     /// the first operation that mixes the batch dimension with others, since its meaning would change.
     pub fn with_batch(&self, n: usize) -> Result<Graph, PlanError> {
         self.check()?;
+        if n == self.batch {
+            return Ok(self.clone());
+        }
         let mut out = Graph { batch: n, nodes: Vec::with_capacity(self.nodes.len()), ..self.clone() };
         let mut batched: Vec<bool> = Vec::with_capacity(self.nodes.len());
         for (id, node) in self.nodes.iter().enumerate() {

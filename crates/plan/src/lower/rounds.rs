@@ -1,9 +1,12 @@
-//! Fewer rounds: elementwise gates of one kind that do not depend on each other become one gate.
+//! Fewer rounds: gates of one kind that do not depend on each other become one gate, with one opening and one launch.
 //!
-//! An optimiser does the same for every parameter, one tensor after the other, and a step would have as many rounds as all of
-//! them together. A node's *rank* is the number of gates on the longest path from it to an end of the plan. Gates of
-//! one rank do not depend on each other, and joining them makes no path longer; what optimisers do for different parameters has
-//! equal ranks, whenever their gradients were there.
+//! A static schedule finds them. A node's *rank* is the number of gates on the longest path from it to an end of the plan. Of
+//! the gates whose operands are there, the one of highest rank is next, and all others of its kind that are ready go with
+//! it. So no path becomes longer, gates of one rank and kind always meet (what an optimiser does for different parameters),
+//! and others join whoever is like them (the value's truncation those of query and key).
+//!
+//! Linear layers of one operand, whose weights are of the session, become one with the weights one below the other: a local
+//! operation on what their owner shares, under the names that it has.
 
 use super::share::renumbered;
 use crate::ir::{Node, Op, Plan, Type};
@@ -15,7 +18,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 const MOST: usize = 1 << 18;
 
 /// The plan with such gates joined; all else keeps its order as far as that lets it.
-pub(super) fn joined(plan: Plan) -> Plan {
+pub(crate) fn joined(plan: Plan) -> Plan {
     let units = units(&plan);
     let order = order(&plan, &units);
     let mut out =
@@ -38,35 +41,112 @@ struct Units {
 }
 
 fn units(plan: &Plan) -> Units {
-    let ranks = ranks(plan);
-    let mut units = Units { members: Vec::new(), of: Vec::new() };
-    let mut groups: HashMap<String, usize> = HashMap::new();
-    for (id, node) in plan.nodes.iter().enumerate() {
-        let fresh = units.members.len();
-        let unit = match kind(plan, node) {
-            Some(kind) => *groups.entry(format!("{} {kind}", ranks[id])).or_insert(fresh),
-            None => fresh,
-        };
-        if unit == fresh {
-            units.members.push(Vec::new());
+    let mut ready = Ready::of(plan);
+    let mut units = Units { members: Vec::new(), of: vec![usize::MAX; plan.nodes.len()] };
+    while let Some(members) = ready.take() {
+        for &id in &members {
+            units.of[id] = units.members.len();
+            ready.done(id);
         }
-        units.members[unit].push(id);
-        units.of.push(unit);
+        units.members.push(members);
     }
     units
+}
+
+/// The schedule: nodes whose operands are there.
+struct Ready {
+    nodes: Vec<Pending>,
+    /// By urgency: sources and local operations, then gates of high rank.
+    next: BTreeSet<(Reverse<usize>, usize)>,
+    by_kind: HashMap<String, BTreeSet<usize>>,
+}
+
+/// A node of the schedule.
+struct Pending {
+    urgency: usize,
+    /// What it is joined by, if by anything.
+    kind: Option<String>,
+    /// Operands that are not there yet.
+    waits: usize,
+    readers: Vec<usize>,
+}
+
+impl Ready {
+    fn of(plan: &Plan) -> Ready {
+        let (ranks, fixed) = (ranks(plan), of_weights(plan));
+        let pending = |(id, node): (usize, &Node)| Pending {
+            urgency: if is_gate(&node.op) { ranks[id] } else { usize::MAX },
+            kind: kind(plan, &fixed, node),
+            waits: node.inputs.len(),
+            readers: Vec::new(),
+        };
+        let nodes = plan.nodes.iter().enumerate().map(pending).collect();
+        let mut ready = Ready { nodes, next: BTreeSet::new(), by_kind: HashMap::new() };
+        for (id, node) in plan.nodes.iter().enumerate() {
+            node.inputs.iter().for_each(|&i| ready.nodes[i].readers.push(id));
+            if node.inputs.is_empty() {
+                ready.enter(id);
+            }
+        }
+        ready
+    }
+
+    fn enter(&mut self, id: usize) {
+        self.next.insert((Reverse(self.nodes[id].urgency), id));
+        if let Some(kind) = &self.nodes[id].kind {
+            self.by_kind.entry(kind.clone()).or_default().insert(id);
+        }
+    }
+
+    /// The most urgent node and all that go with it, in the plan's order.
+    fn take(&mut self) -> Option<Vec<usize>> {
+        let &(_, first) = self.next.first()?;
+        let alike = self.nodes[first].kind.as_ref().and_then(|kind| self.by_kind.remove(kind));
+        let members: Vec<usize> = alike.map_or_else(|| vec![first], |ids| ids.into_iter().collect());
+        for &id in &members {
+            self.next.remove(&(Reverse(self.nodes[id].urgency), id));
+        }
+        Some(members)
+    }
+
+    fn done(&mut self, id: usize) {
+        for reader in std::mem::take(&mut self.nodes[id].readers) {
+            self.nodes[reader].waits -= 1;
+            if self.nodes[reader].waits == 0 {
+                self.enter(reader);
+            }
+        }
+    }
+}
+
+fn is_gate(op: &Op) -> bool {
+    match op {
+        ops!(source) | ops!(local) => false,
+        ops!(gate) => true,
+    }
+}
+
+/// Whether a value depends on weights alone.
+fn of_weights(plan: &Plan) -> Vec<bool> {
+    let mut fixed: Vec<bool> = Vec::with_capacity(plan.nodes.len());
+    for node in &plan.nodes {
+        let local = node.op.is_local() && node.inputs.iter().all(|&i| fixed[i]);
+        fixed.push(matches!(node.op, Op::Weight { .. }) || local);
+    }
+    fixed
 }
 
 fn ranks(plan: &Plan) -> Vec<usize> {
     let mut ranks = vec![0; plan.nodes.len()];
     for (id, node) in plan.nodes.iter().enumerate().rev() {
-        let after = ranks[id] + !node.op.is_local() as usize;
+        let after = ranks[id] + is_gate(&node.op) as usize;
         node.inputs.iter().for_each(|&i| ranks[i] = after.max(ranks[i]));
     }
     ranks
 }
 
 /// What gates that are joined have in common; `None` for what is not joined.
-fn kind(plan: &Plan, node: &Node) -> Option<String> {
+fn kind(plan: &Plan, fixed: &[bool], node: &Node) -> Option<String> {
     if node.ty.len() > MOST {
         return None;
     }
@@ -75,9 +155,11 @@ fn kind(plan: &Plan, node: &Node) -> Option<String> {
     let own = match &node.op {
         Op::Scale => format!("{}", node.inputs[1]),
         // a batch of products of one shape
-        Op::MatMul if node.ty.shape.len() == 3 => {
-            format!("{:?} {:?}", &operand(0).shape[1..], &operand(1).shape[1..])
+        Op::MatMul if node.ty.shape.len() > 2 => {
+            format!("{:?} {:?}", matrix(&operand(0).shape), matrix(&operand(1).shape))
         }
+        // of one operand
+        Op::Linear if node.inputs[1..].iter().all(|&i| fixed[i]) => format!("{}", node.inputs[0]),
         Op::Mul
         | Op::Truncate { .. }
         | Op::Relu
@@ -87,7 +169,7 @@ fn kind(plan: &Plan, node: &Node) -> Option<String> {
         | Op::Equal
         | Op::Choose
         | Op::Select => String::new(),
-        // products that share an operand, or that are large; gates whose results depend on the order of elements
+        // products that are large; gates whose results depend on the order of elements
         Op::Linear | Op::MatMul | Op::Conv2d { .. } | ops!(table) => return None,
         Op::MaxPool2d { .. } | Op::Argmax { .. } => return None,
         // public coins, and coins of the family's own, go by the place of an element
@@ -146,34 +228,30 @@ impl Rebuilt {
     fn join(&mut self, plan: &Plan, members: &[usize]) {
         let first = &plan.nodes[members[0]];
         let layer = common_layer(plan, members);
-        // products of matrices are one behind the other, all else is flat
-        let inner = |ty: &Type| if first.op == Op::MatMul { ty.shape[1..].to_vec() } else { vec![] };
-        let rows = |ty: &Type| if first.op == Op::MatMul { ty.shape[0] } else { ty.len() };
-        let flat = |ty: &Type, rows: usize| Type { shape: [&[rows], &inner(ty)[..]].concat(), ..ty.clone() };
+        let stacked = Stacked::of(&first.op);
         let mut inputs = Vec::new();
         for (i, &operand) in first.inputs.iter().enumerate() {
-            if first.op == Op::Scale && i == 1 {
+            if stacked.shares(i) {
                 inputs.push(self.map[operand]);
                 continue;
             }
-            let mut parts = Vec::new();
-            for &id in members {
-                let from = plan.nodes[id].inputs[i];
-                let ty = &plan.nodes[from].ty;
-                parts.push(self.reshaped(self.map[from], flat(ty, rows(ty)), &layer));
-            }
+            let parts = members.iter().map(|&id| plan.nodes[id].inputs[i]);
+            let parts: Vec<usize> = parts
+                .map(|from| self.reshaped(self.map[from], stacked.flat(&plan.nodes[from].ty), &layer))
+                .collect();
             let total = parts.iter().map(|&p| self.nodes[p].ty.shape[0]).sum();
-            let ty = flat(&plan.nodes[operand].ty, total);
+            let ty = with_extent(&stacked.flat(&plan.nodes[operand].ty), 0, total);
             inputs.push(self.push(Op::Concat { dim: 0 }, parts, ty, &layer));
         }
-        let total = members.iter().map(|&id| rows(&plan.nodes[id].ty)).sum();
-        let all = self.push(first.op.clone(), inputs, flat(&first.ty, total), &layer);
+        let dim = stacked.results();
+        let flat: Vec<Type> = members.iter().map(|&id| stacked.flat(&plan.nodes[id].ty)).collect();
+        let total = flat.iter().map(|ty| ty.shape[dim]).sum();
+        let all = self.push(first.op.clone(), inputs, with_extent(&flat[0], dim, total), &layer);
         let mut start = 0;
-        for &id in members {
+        for (&id, ty) in members.iter().zip(flat) {
             let node = &plan.nodes[id];
-            let end = start + rows(&node.ty);
-            let op = Op::Slice { dim: 0, start, end, step: 1 };
-            let part = self.push(op, vec![all], flat(&node.ty, end - start), &node.layer);
+            let end = start + ty.shape[dim];
+            let part = self.push(Op::Slice { dim, start, end, step: 1 }, vec![all], ty, &node.layer);
             self.map[id] = self.reshaped(part, node.ty.clone(), &node.layer);
             start = end;
         }
@@ -182,6 +260,65 @@ impl Rebuilt {
     fn reshaped(&mut self, x: usize, ty: Type, layer: &str) -> usize {
         if self.nodes[x].ty.shape == ty.shape { x } else { self.push(Op::Reshape, vec![x], ty, layer) }
     }
+}
+
+/// How operands and results of gates that are joined lie in those of the one that they become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stacked {
+    /// One element behind the other.
+    Elements,
+    /// The same, but for the public number, which all share.
+    Scaled,
+    /// One matrix behind the other.
+    Matrices,
+    /// Of one operand, with weights and biases one below the other: results side by side.
+    Columns,
+}
+
+impl Stacked {
+    fn of(op: &Op) -> Stacked {
+        match op {
+            Op::MatMul => Stacked::Matrices,
+            Op::Linear => Stacked::Columns,
+            Op::Scale => Stacked::Scaled,
+            ops!(source) | ops!(local) | ops!(rounding) | ops!(comparison) | ops!(table) => Stacked::Elements,
+            Op::Conv2d { .. } | Op::Mul | Op::Dropout { .. } => Stacked::Elements,
+        }
+    }
+
+    /// Whether all have the same operand `i`.
+    fn shares(self, i: usize) -> bool {
+        (self, i) == (Stacked::Columns, 0) || (self, i) == (Stacked::Scaled, 1)
+    }
+
+    /// The dimension along which results lie behind each other.
+    fn results(self) -> usize {
+        usize::from(self == Stacked::Columns)
+    }
+
+    /// An operand or a result in the shape in which it is stacked.
+    fn flat(self, ty: &Type) -> Type {
+        let shape = match self {
+            Stacked::Columns => return ty.clone(),
+            Stacked::Matrices => {
+                let inner = matrix(&ty.shape);
+                [&[ty.len() / inner.iter().product::<usize>().max(1)], inner].concat()
+            }
+            Stacked::Elements | Stacked::Scaled => vec![ty.len()],
+        };
+        Type { shape, ..ty.clone() }
+    }
+}
+
+/// Rows and columns.
+fn matrix(shape: &[usize]) -> &[usize] {
+    &shape[shape.len().saturating_sub(2)..]
+}
+
+fn with_extent(ty: &Type, dim: usize, extent: usize) -> Type {
+    let mut ty = ty.clone();
+    ty.shape[dim] = extent;
+    ty
 }
 
 /// The layer of all, or how many there are and the first of them.

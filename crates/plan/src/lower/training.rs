@@ -126,7 +126,7 @@ pub(super) fn mul_scalar(e: &mut Emitter<'_>, v: usize, value: f64) -> Emitted {
         return Err(e.problem(v, format!("the factor {value} is too small"), "multiply in two steps"));
     }
     let moved = e.unary(v, Op::Rescale, x, k, x.frac + j);
-    let x = if shift == 0 { moved } else { e.truncate(v, moved, shift) };
+    let x = if shift == 0 { moved } else { e.truncate(v, moved, shift, moved.bits) };
     // what is left of a sum is no larger than its promise
     let before = (promised(frac, k) + growth.min(j)).saturating_sub(j);
     let room = (k - 3).saturating_sub(frac + before).min(MOST_FRACTION - frac);

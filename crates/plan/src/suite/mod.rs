@@ -5,6 +5,7 @@
 //! [`cases`]. Here is also what tests of secrecy share: fixed inputs, and what judges whether messages are uniform.
 
 mod chi;
+mod joined;
 mod lowered;
 mod numbers;
 mod plans;
@@ -13,6 +14,7 @@ mod toll;
 pub mod workload;
 
 pub use chi::{ChiSquare, LIMIT};
+pub use joined::joined_cases;
 pub use lowered::{lowered_operands, lowered_step};
 pub use numbers::Numbers;
 pub use plans::{constant, gate};

@@ -21,6 +21,13 @@ pub(super) struct Masks {
     pub after: Option<Prg>,
 }
 
+/// Where a fold goes on.
+pub(super) struct Point<'a> {
+    pub r: &'a [u64],
+    /// Columns that are folded there by now, at a point that all three proofs have in common.
+    pub folded: Option<&'a mut Folded>,
+}
+
 /// Left and right: each has a mask of each verifier's at the end.
 const FACTORS: usize = 2;
 
@@ -90,14 +97,7 @@ impl<E: Extension> Prover<E> {
     }
 
     /// Go on with the statement at the point `r`; nothing after the last message. The products join the folded words.
-    pub fn fold(
-        &mut self,
-        device: &dyn Device,
-        k: usize,
-        r: &[u64],
-        products: &Combined,
-        folded: Option<&mut Folded>,
-    ) {
+    pub fn fold(&mut self, device: &dyn Device, k: usize, Point { r, folded }: Point, products: &Combined) {
         if k + 1 >= self.shape.folds() {
             return;
         }
@@ -186,9 +186,8 @@ impl<E: Extension> Verifier<E> {
         k: usize,
         masks: &mut Masks,
         bytes: &[u8],
-        r: &[u64],
+        Point { r, folded }: Point,
         products: &Combined,
-        folded: Option<&mut Folded>,
     ) {
         if k >= self.shape.folds() {
             return;

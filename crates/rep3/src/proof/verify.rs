@@ -2,7 +2,7 @@
 
 use super::batch::{Batches, Role, Weights};
 use super::field::Gf;
-use super::fold::{Masks, Prover, Verifier};
+use super::fold::{Masks, Point, Prover, Verifier};
 use super::folded::Folded;
 use super::galois::Gr;
 use super::products::{Combined, CommonFolds, ProductClaim};
@@ -54,16 +54,14 @@ impl Check {
     /// Go on with the statements about bits, at this point if all three proofs have one in common.
     fn fold_bits(&mut self, party: &Party, k: usize, message: &[u8], common: Common, products: &Combined) {
         if let Some(own) = self.challenges.get(k) {
-            let r = common.point.unwrap_or(own);
-            self.bits.fold(party.device, k, &mut self.masks, message, r, products, common.folded);
+            self.bits.fold(party.device, k, &mut self.masks, message, common.or(own), products);
         }
     }
 
     /// Go on with those about rings.
     fn fold_ring(&mut self, party: &Party, k: usize, message: &[u8], common: Common, products: &Combined) {
         if let Some(own) = self.challenges.get(k) {
-            let r = common.point.unwrap_or(own);
-            self.ring.fold(party.device, k, &mut self.masks, message, r, products, common.folded);
+            self.ring.fold(party.device, k, &mut self.masks, message, common.or(own), products);
         }
     }
 
@@ -115,8 +113,8 @@ impl Proof {
 
     fn fold(&mut self, party: &Party, k: usize, r: &[u64], common: [Common; 2], products: &Combined) {
         let [bits, ring] = common;
-        self.bits.fold(party.device, k, bits.point.unwrap_or(r), products, bits.folded);
-        self.ring.fold(party.device, k, ring.point.unwrap_or(r), products, ring.folded);
+        self.bits.fold(party.device, k, bits.or(r), products);
+        self.ring.fold(party.device, k, ring.or(r), products);
     }
 }
 
@@ -154,6 +152,11 @@ impl<'a> Common<'a> {
     /// At this point, if there is one.
     fn at(point: Option<&'a [u64]>) -> Common<'a> {
         Common { point, folded: None }
+    }
+
+    /// Where a proof goes on that has this challenge.
+    fn or(self, own: &'a [u64]) -> Point<'a> {
+        Point { r: self.point.unwrap_or(own), folded: self.folded }
     }
 
     /// At this point, with what is folded there.

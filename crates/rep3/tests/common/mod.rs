@@ -129,7 +129,7 @@ impl World {
         next: &mut dyn Channel,
     ) -> Result<Outcome, RunError> {
         let (i, device) = (id.index(), self.device.as_ref());
-        let weights = SharedWeights::new(&self.plan, device, id, self.weights[i].clone())?;
+        let weights = SharedWeights::new(&self.plan, device, id, self.security, self.weights[i].clone())?;
         let mut cx = Party::new(id, self.security, device, self.keys[i].derive(0), prev, next);
         let given = Given {
             inputs: self.inputs[i].clone(),

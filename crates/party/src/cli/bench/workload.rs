@@ -37,7 +37,16 @@ const GRAPHS: &[(&str, &[u8])] = &graphs! {
     "squeezenet" = "squeezenet",
     "resnet50" = "resnet50",
     "vgg16" = "vgg16",
+    "bert-base" = "bert-base",
+    "gpt2" = "gpt2",
+    "vit-b16" = "vit-b16",
+    "bert-small" = "bert-small",
+    "gpt2-small" = "gpt2-small",
+    "vit-small" = "vit-small",
 };
+
+/// How names of causal masks end: parameters that are not learned, 0 up to the diagonal and low above it.
+const MASK: &str = ".mask";
 
 /// What the front end calls the labels of a batch.
 const TARGET: &str = "target";
@@ -229,9 +238,6 @@ fn graph_of(graphs: &[(&str, &[u8])], choice: &Choice) -> Result<Graph, CliError
     };
     let (_, json) = graphs.iter().find(|(name, _)| *name == choice.name).ok_or_else(unknown)?;
     let graph = Graph::from_json(json).map_err(|e| CliError::failed(e, "report this as a bug"))?;
-    if graph.batch == choice.batch {
-        return Ok(graph);
-    }
     let remedy = format!("give `--batch {}`, with which it was captured", graph.batch);
     graph.with_batch(choice.batch).map_err(|e| CliError::failed(e, remedy))
 }
@@ -252,7 +258,11 @@ fn made(
             |lo, hi| if lo >= 0.0 { uniform(random, n, lo, hi) } else { bell(random, n, lo, hi) };
         match &node.op {
             GraphOp::Parameter { name } => {
-                params.insert(name.clone(), FloatTensor { shape, data: learned(lo, hi) });
+                let data = match &shape[..] {
+                    &[.., rows, columns] if name.ends_with(MASK) => causal(n, rows, columns, lo),
+                    _ => learned(lo, hi),
+                };
+                params.insert(name.clone(), FloatTensor { shape, data });
             }
             GraphOp::State { name, .. } => {
                 states.insert(name.clone(), FloatTensor { shape, data: learned(lo, hi) });
@@ -314,6 +324,11 @@ fn made(
         }
     })?;
     Ok(Workload { plan, weights: parameters, states, publics, inputs })
+}
+
+/// `n` elements of matrices that are 0 up to the diagonal and `low` above it.
+fn causal(n: usize, rows: usize, columns: usize, low: f64) -> Vec<f64> {
+    (0..n).map(|i| if i % columns > i / columns % rows { low } else { 0.0 }).collect()
 }
 
 /// Rows with a one in a random place each.

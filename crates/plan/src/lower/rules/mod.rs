@@ -7,6 +7,7 @@ mod batch_norm;
 mod clamp;
 mod conv_grad;
 mod dead;
+mod fold_affine;
 mod fold_batchnorm;
 mod fold_constants;
 mod fold_scalars;
@@ -30,6 +31,7 @@ const RULES: &[Rule] = &[
     ("fold_constants", fold_constants::apply),
     ("matmul_parameter", matmul_parameter::apply),
     ("fold_batchnorm", fold_batchnorm::apply),
+    ("fold_affine", fold_affine::apply),
     ("batch_norm", batch_norm::apply),
     ("positive", positive::apply),
     ("swap_maxpool_grad", swap_maxpool_grad::apply),

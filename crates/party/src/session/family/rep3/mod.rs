@@ -267,7 +267,7 @@ impl Family for Rep3 {
         let mut cx = Party::new(self.me, self.security, device, keys.derive(WEIGHTS), prev, next);
         cx.enter(0, "session");
         cx.compare("shared weights", weights.digests)?;
-        let weights = SharedWeights::new(&self.plan, device, self.me, weights.shares)?;
+        let weights = SharedWeights::new(&self.plan, device, self.me, self.security, weights.shares)?;
         self.open = Some(Open { id, keys, weights, last: WEIGHTS, failed: 0 });
         Ok(())
     }

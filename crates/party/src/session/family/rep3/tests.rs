@@ -18,7 +18,8 @@ fn party() -> Rep3 {
         updates: vec![],
     });
     let (me, device) = (PartyId::ALL[0], privet_kernels::cpu(1));
-    let weights = SharedWeights::new(&plan, device.as_ref(), me, BTreeMap::new()).unwrap();
+    let weights =
+        SharedWeights::new(&plan, device.as_ref(), me, Security::Malicious, BTreeMap::new()).unwrap();
     let [own, next, common] = [1, 2, 3].map(|b| Seed::from_bytes([b; 16]));
     let mut party = Rep3::new(me, Security::Malicious, plan, device);
     party.open =
