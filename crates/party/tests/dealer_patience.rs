@@ -55,9 +55,11 @@ fn record(channel: &mut TcpChannel) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Why the dealer ended a connection.
+/// Why the dealer ended a connection of a party that is busy elsewhere. (A party that waits for the dealer meanwhile is told at
+/// once that both wait.)
 #[track_caller]
 fn ended(channel: &mut TcpChannel, says: &str) {
+    std::thread::sleep(STEP + Duration::from_millis(500));
     let begun = Instant::now();
     let why = loop {
         if let Err(e) = channel.recv_up_to(&Talk::Keys.step(), 1 << 20) {
@@ -80,11 +82,10 @@ fn whoever_lets_the_dealer_wait_in_a_step_is_given_up() {
     ended(&mut other, "party:0 is alive");
     // The record came, and is never stored.
     let [mut other, mut silent] = asked(&nodes, 1);
-    for channel in [&mut silent, &mut other] {
-        room(channel);
-        record(channel).unwrap();
-    }
+    [&mut silent, &mut other].map(room);
+    record(&mut other).unwrap();
     room(&mut other);
+    record(&mut silent).unwrap();
     ended(&mut silent, "party:1 is alive, but this party waited for it in vain for 2 s");
     ended(&mut other, "party:1 is alive");
     nodes.until("three ends in its log", |n| {
@@ -100,9 +101,11 @@ fn between_two_records_parties_take_their_time_and_the_end_of_one_ends_both() {
     for pause in [Duration::ZERO, 2 * STEP] {
         std::thread::sleep(pause);
         both.iter_mut().for_each(room);
-        both.iter_mut().for_each(|c| record(c).unwrap());
-        // Stored.
-        both.iter_mut().for_each(room);
+        for channel in &mut both {
+            record(channel).unwrap();
+            // Stored. Only then the other one's record ends.
+            room(channel);
+        }
     }
     std::thread::sleep(Duration::from_millis(300));
     let [mut silent, other] = both;
