@@ -55,11 +55,16 @@ fn record(channel: &mut TcpChannel) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Why the dealer ended a connection of a party that is busy elsewhere. (A party that waits for the dealer meanwhile is told at
-/// once that both wait.)
+/// Take a record in and say so, which the dealer waits for, one party after the other.
+fn stored(channel: &mut TcpChannel) {
+    record(channel).unwrap();
+    channel.send(&Talk::Credit.step(), Vec::new()).unwrap();
+}
+
+/// Why the dealer ended a connection, once it had the time to: a party that waited in turn would not be silent, but at odds.
 #[track_caller]
 fn ended(channel: &mut TcpChannel, says: &str) {
-    std::thread::sleep(STEP + Duration::from_millis(500));
+    std::thread::sleep(STEP + Duration::from_secs(1));
     let begun = Instant::now();
     let why = loop {
         if let Err(e) = channel.recv_up_to(&Talk::Keys.step(), 1 << 20) {
@@ -83,8 +88,7 @@ fn whoever_lets_the_dealer_wait_in_a_step_is_given_up() {
     // The record came, and is never stored.
     let [mut other, mut silent] = asked(&nodes, 1);
     [&mut silent, &mut other].map(room);
-    record(&mut other).unwrap();
-    room(&mut other);
+    stored(&mut other);
     record(&mut silent).unwrap();
     ended(&mut silent, "party:1 is alive, but this party waited for it in vain for 2 s");
     ended(&mut other, "party:1 is alive");
@@ -101,11 +105,7 @@ fn between_two_records_parties_take_their_time_and_the_end_of_one_ends_both() {
     for pause in [Duration::ZERO, 2 * STEP] {
         std::thread::sleep(pause);
         both.iter_mut().for_each(room);
-        for channel in &mut both {
-            record(channel).unwrap();
-            // Stored. Only then the other one's record ends.
-            room(channel);
-        }
+        both.iter_mut().for_each(stored);
     }
     std::thread::sleep(Duration::from_millis(300));
     let [mut silent, other] = both;

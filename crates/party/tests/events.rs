@@ -138,7 +138,7 @@ fn metrics_count_what_runs_do() {
     for name in ["privet_run_sent_bytes_total", "privet_run_rounds_total"] {
         assert_eq!(of(&second, name), 2.0 * of(&first, name), "{name}: every run of a plan costs the same");
     }
-    // A run that nobody has keys for fails, and is counted as that by party 0, which would have ordered it.
+    // A run that nobody has keys for fails at party 0, which plans it, and is counted as that.
     (0..3).for_each(|_| drop(nodes.run(&[], &inputs())));
     let failed = done.replace("done", "failed");
     nodes.until("a failure in the metrics", |_| scraped(port).1.get(&failed).is_some_and(|n| *n >= 1.0));
