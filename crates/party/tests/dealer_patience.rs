@@ -87,7 +87,7 @@ fn whoever_lets_the_dealer_wait_in_a_step_is_given_up() {
     ended(&mut other, "party:0 is alive");
     // The record came, and is never stored.
     let [mut other, mut silent] = asked(&nodes, 1);
-    [&mut silent, &mut other].map(room);
+    [&mut silent, &mut other].into_iter().for_each(room);
     stored(&mut other);
     record(&mut silent).unwrap();
     ended(&mut silent, "party:1 is alive, but this party waited for it in vain for 2 s");
