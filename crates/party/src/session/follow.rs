@@ -68,7 +68,7 @@ impl<F: Family> Service<F> {
                 }
                 for caller in std::mem::take(&mut self.pending) {
                     let e = JobError::Unreachable { me: self.me, party: 0, cause: cause.clone() };
-                    self.finish(None, vec![caller], Err(e));
+                    self.finish(vec![caller], Err(e));
                 }
                 // Until somebody has changed a file there is no use in trying often.
                 let hopeless = matches!(cause.fault(), Fault::Incompatible | Fault::Configuration);
@@ -108,7 +108,7 @@ impl<F: Family> Service<F> {
                 match e {
                     // Another order for the same requests may come.
                     JobError::SessionLost | JobError::Lacks(_) => self.pending.extend(callers),
-                    e => self.finish(Some(order), callers, Err(e)),
+                    e => self.finish(callers, Err(e)),
                 }
             }
         }
@@ -140,7 +140,7 @@ impl<F: Family> Service<F> {
                 Err(e)
             }
         };
-        self.finish(Some(order), callers, result);
+        self.finish(callers, result);
     }
 
     fn carry_out_order(

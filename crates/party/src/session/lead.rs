@@ -23,7 +23,7 @@ impl<F: Family> Service<F> {
             self.answer_status();
             let Some(mut callers) = self.next_job() else { break };
             let result = self.lead_job(&mut callers);
-            self.finish(None, callers, result);
+            self.finish(callers, result);
         }
         self.receive(Duration::from_secs(3600));
     }

@@ -294,14 +294,13 @@ impl<F: Family> Service<F> {
         let status = self.status();
         for mut caller in asking {
             let said = say(&mut caller.channel, Talk::Reply, &Reply::Status(status.clone()));
-            self.finish(None, vec![caller], said.map_err(JobError::from));
+            self.finish(vec![caller], said.map_err(JobError::from));
         }
     }
 
-    /// Tell the callers how it ended and wait for their next requests. An `order` may have none here: another party's did ask.
-    pub fn finish(&mut self, order: Option<&Order>, callers: Vec<Caller>, result: Result<(), JobError>) {
-        let ordered = || order.map(|order| Job::ordered(self.engine.program(), order));
-        if let Some(job) = self.job_of(&callers).or_else(ordered) {
+    /// Tell the callers how it ended and wait for their next requests.
+    pub fn finish(&mut self, callers: Vec<Caller>, result: Result<(), JobError>) {
+        if let Some(job) = self.job_of(&callers) {
             self.events.emit(match &result {
                 Ok(()) => Event::JobDone { job },
                 Err(e) => Event::JobFailed { job, reason: e.why() },

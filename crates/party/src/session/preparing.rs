@@ -107,7 +107,7 @@ impl<F: Family> Service<F> {
                 Err(e)
             }
         };
-        self.finish(None, callers, result);
+        self.finish(callers, result);
     }
 
     /// Whether a request must wait for a preparation that is under way.
