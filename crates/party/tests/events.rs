@@ -113,7 +113,7 @@ fn scraped(port: u16) -> (String, BTreeMap<String, f64>) {
 fn metrics_count_what_runs_do() {
     let mut nodes = Nodes::of(FSS, &small(), Some(&weights()), "lan", &[]);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let file = nodes.path("party1/node.toml");
+    let file = nodes.path("party0/node.toml");
     let node = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("{node}\n[metrics]\nlisten = \"127.0.0.1:{port}\"\n")).unwrap();
     nodes.start_all();
@@ -129,7 +129,7 @@ fn metrics_count_what_runs_do() {
     let first = scraped(port).1;
     let of = |all: &BTreeMap<String, f64>, name: &str| all[&format!("{name}{{plan=\"{plan}\"}}")];
     assert_eq!((of(&first, "privet_runs_total"), of(&first, "privet_runs_left")), (1.0, 3.0));
-    let bytes: u64 = nodes.records("party1").iter().map(|p| p.metadata().unwrap().len()).sum();
+    let bytes: u64 = nodes.records("party0").iter().map(|p| p.metadata().unwrap().len()).sum();
     assert!(of(&first, "privet_key_bytes_total") >= bytes as f64, "{first:?}");
     nodes.run(&[], &inputs()).good();
     nodes.until("another run in the metrics", |_| scraped(port).1.get(&done) == Some(&2.0));
@@ -138,7 +138,7 @@ fn metrics_count_what_runs_do() {
     for name in ["privet_run_sent_bytes_total", "privet_run_rounds_total"] {
         assert_eq!(of(&second, name), 2.0 * of(&first, name), "{name}: every run of a plan costs the same");
     }
-    // A run that nobody has keys for fails, and is counted as that.
+    // A run that nobody has keys for fails at party 0, which plans it, and is counted as that.
     (0..3).for_each(|_| drop(nodes.run(&[], &inputs())));
     let failed = done.replace("done", "failed");
     nodes.until("a failure in the metrics", |_| scraped(port).1.get(&failed).is_some_and(|n| *n >= 1.0));
