@@ -1,7 +1,7 @@
 //! Every event: one table of its name, its fields, how grave it is, and its text.
 
 use super::job::{Job, JobKind};
-use super::public::{Bytes, Count, Number, Public, Purpose, Secs, ShortId, ThreadName};
+use super::public::{Bytes, Count, DeviceName, Number, Public, Purpose, Secs, ShortId, ThreadName};
 use super::reason::Reason;
 use super::words::{KeyFile, Name};
 use crate::config::{Address, Place};
@@ -164,7 +164,7 @@ macro_rules! trace_level {
 
 events! {
     /// A node begins to serve.
-    Started = "started" { place: Place, protocol: Name, device: Name } Info
+    Started = "started" { place: Place, protocol: Name, device: DeviceName } Info
         "{place} serves {protocol}, device: {device}";
     /// Others can reach it.
     Listening = "listening" { place: Place, address: Address } Info "{place} listens on {address}";

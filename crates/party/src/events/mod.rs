@@ -32,7 +32,7 @@ mod words;
 pub use event::{Event, Level, ROWS, Row};
 pub use job::{Job, JobEvents, JobKind, PlanName};
 pub(crate) use public::never_public;
-pub use public::{Bytes, Count, ErrorKind, Number, Public, Purpose, Secs, ShortId, ThreadName};
+pub use public::{Bytes, Count, DeviceName, ErrorKind, Number, Public, Purpose, Secs, ShortId, ThreadName};
 pub(crate) use reason::reason;
 pub use reason::{Reason, Why};
 pub use stream::{Events, Inline, Stamped, Subscriber};

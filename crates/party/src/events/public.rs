@@ -4,6 +4,7 @@ use super::words::{KeyFile, Name, Peer, StepName, Term, Told};
 use crate::config::{Address, Place};
 use crate::session::control::Id;
 pub use crate::session::links::Purpose;
+use privet_kernels::Device;
 use privet_net::Fingerprint;
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -153,6 +154,7 @@ text!(
     KeyFile,
     ErrorKind,
     ThreadName,
+    DeviceName,
     super::Job,
     super::JobKind,
     super::PlanName,
@@ -196,6 +198,22 @@ impl From<&io::Error> for ErrorKind {
 impl Display for ErrorKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// What a device calls itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceName(String);
+
+impl From<&dyn Device> for DeviceName {
+    fn from(device: &dyn Device) -> DeviceName {
+        DeviceName(device.name())
+    }
+}
+
+impl Display for DeviceName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -36,6 +36,7 @@ samples! {
     ShortId: Id([7; 16]).into();
     ThreadName: ThreadName("privet-test");
     JobKind: JobKind::Prepare;
+    DeviceName: (&*privet_kernels::cpu(1)).into();
     Reason: reason!("test.reason", "{n} is too few", n = Count::of(1));
     Job: Job {
         id: Id([8; 16]).into(),

@@ -9,7 +9,7 @@ use super::party::{Caller, Service, Wake};
 use super::peers::{Others, abort};
 use super::threads::no_thread;
 use crate::config::Place;
-use crate::events::{Event, ThreadName, Why};
+use crate::events::{Event, Job, ThreadName, Why};
 use privet_net::{Channel, Fault, TcpChannel};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -108,7 +108,7 @@ impl<F: Family> Service<F> {
                 match e {
                     // Another order for the same requests may come.
                     JobError::SessionLost | JobError::Lacks(_) => self.pending.extend(callers),
-                    e => self.finish(callers, Err(e)),
+                    e => self.finish_order(order, callers, Err(e)),
                 }
             }
         }
@@ -140,6 +140,15 @@ impl<F: Family> Service<F> {
                 Err(e)
             }
         };
+        self.finish_order(order, callers, result);
+    }
+
+    /// The same as [`Service::finish`], also where nobody asked for what was ordered.
+    fn finish_order(&mut self, order: &Order, callers: Vec<Caller>, result: Result<(), JobError>) {
+        if let (true, Err(e)) = (callers.is_empty(), &result) {
+            let job = Job::ordered(self.engine.program(), order);
+            self.events.emit(Event::JobFailed { job, reason: e.why() });
+        }
         self.finish(callers, result);
     }
 

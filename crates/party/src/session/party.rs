@@ -99,7 +99,7 @@ pub fn serve(
 /// That a node begins to serve, with what.
 pub(super) fn started(links: &Links, device: &dyn Device) -> Event {
     let protocol = Word::of(links.config.deployment.protocol.facts().name);
-    Event::Started { place: links.config.node.me.clone(), protocol, device: Word::of(&device.name()) }
+    Event::Started { place: links.config.node.me.clone(), protocol, device: device.into() }
 }
 
 /// Every plan of the program with keys and sessions of its own.
@@ -300,11 +300,10 @@ impl<F: Family> Service<F> {
 
     /// Tell the callers how it ended and wait for their next requests.
     pub fn finish(&mut self, callers: Vec<Caller>, result: Result<(), JobError>) {
-        if let Some(job) = self.job_of(&callers) {
-            self.events.emit(match &result {
-                Ok(()) => Event::JobDone { job },
-                Err(e) => Event::JobFailed { job, reason: e.why() },
-            });
+        match (self.job_of(&callers), &result) {
+            (Some(job), Ok(())) => self.events.emit(Event::JobDone { job }),
+            (Some(job), Err(e)) => self.events.emit(Event::JobFailed { job, reason: e.why() }),
+            (None, _) => {}
         }
         for mut caller in callers {
             if let Err(e) = &result

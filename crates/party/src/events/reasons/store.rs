@@ -86,44 +86,44 @@ impl Why for StoreError {
 }
 
 fn format(e: &FormatError, path: &str) -> Reason {
-    let file = KeyFile::of(path);
+    let file = || KeyFile::of(path);
     match e {
         FormatError::Io(e) => of_io(e, path),
         FormatError::NotARecord => {
-            reason!("store.not_a_record", "{file} is no key record of privet", file = file)
+            reason!("store.not_a_record", "{file} is no key record of privet", file = file())
         }
         FormatError::Version { found, read } => reason!(
             "store.version",
             "{file} has format {found}, this version reads {read}: deal new keys with this version",
-            file = file,
+            file = file(),
             found = Count::of(u64::from(*found)),
             read = Count::of(u64::from(*read)),
         ),
         FormatError::Damaged(part) => reason!(
             "store.damaged",
             "{file}: its {part} is damaged: deal new keys",
-            file = file,
+            file = file(),
             part = Name::of(part),
         ),
         FormatError::Truncated { found } => reason!(
             "store.truncated",
             "{file} is truncated ({found}): writing it was cut off; deal new keys",
-            file = file,
+            file = file(),
             found = Bytes::of(*found),
         ),
         FormatError::EndsEarly => {
-            reason!("store.ends_early", "{file} ends before the plan does: deal new keys", file = file)
+            reason!("store.ends_early", "{file} ends before the plan does: deal new keys", file = file())
         }
         FormatError::Frame(frame) => reason!(
             "store.frame",
             "{file}: frame {frame} is damaged: the disk or a copy changed it; deal new keys",
-            file = file,
+            file = file(),
             frame = Number::of(*frame),
         ),
         FormatError::Foreign { what, .. } => reason!(
             "store.foreign",
             "{file} belongs to another {what}: put back the right file",
-            file = file,
+            file = file(),
             what = Name::of(what),
         ),
     }

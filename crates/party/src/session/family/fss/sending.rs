@@ -4,7 +4,8 @@ use super::deal::DealerSession;
 use super::messages::DealReply;
 use crate::session::control::{Id, Talk, TalkError, say};
 use crate::store::format::RecordSink;
-use privet_net::Channel;
+use privet_fss::keys::KeyError;
+use privet_net::{Channel, NetError};
 use std::io::{self, Write};
 
 /// Bytes of a key message.
@@ -39,18 +40,28 @@ pub(super) fn send_session<C: Channel>(
         let [c0, c1] = &mut *channels;
         let writers: [&mut dyn Channel; 2] = [c0, c1];
         let writers = writers.map(|channel| ChunkWriter { channel, buffer: Vec::new(), sent: 0 });
-        let failed = |e: String| TalkError::Garbled {
-            peer: "a party".into(),
-            what: "acknowledgement of keys".into(),
-            cause: e,
-        };
         // The channels have threads that encrypt and send; a third pair would only move frames between caches.
-        let writers = session.deal_directly(index, writers, progress).map_err(|e| failed(e.to_string()))?;
+        let writers = session.deal_directly(index, writers, progress).map_err(|e| match e {
+            KeyError::Io(e) => broken(e),
+            KeyError::Corrupt(e) => broken(io::Error::other(e)),
+        })?;
         for writer in writers {
-            writer.finish().map_err(|e| failed(e.to_string()))?;
+            writer.finish().map_err(broken)?;
         }
     }
     Ok(())
+}
+
+/// What a writer's error says of the connection behind it.
+fn broken(e: io::Error) -> TalkError {
+    e.downcast::<NetError>().map_or_else(
+        |e| TalkError::Garbled {
+            peer: "this process".into(),
+            what: "record of keys".into(),
+            cause: e.to_string(),
+        },
+        TalkError::Net,
+    )
 }
 
 /// Sends a record in chunks and waits for credits, so that a slow party bounds the dealer's memory.
