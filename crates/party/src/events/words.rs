@@ -118,7 +118,11 @@ impl KeyFile {
         let part = |p: Option<&std::ffi::OsStr>| p.and_then(|p| p.to_str()).unwrap_or_default().to_owned();
         let (folder, file) =
             (part(path.as_ref().parent().and_then(Path::file_name)), part(path.as_ref().file_name()));
-        let is_id = |t: &str| t.len() == 32 && t.bytes().all(|b| b.is_ascii_hexdigit());
+        // A random name has a letter (but for one in three million), which no number has.
+        let is_id = |t: &str| {
+            let hex = t.bytes().all(|b| b.is_ascii_hexdigit());
+            t.len() == 32 && hex && t.bytes().any(|b| b.is_ascii_alphabetic())
+        };
         let is_file = file == "journal"
             || file == "session.key"
             || file.rsplit_once('.').is_some_and(|(n, kind)| {
