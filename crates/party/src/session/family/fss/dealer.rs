@@ -216,11 +216,13 @@ fn answer(channels: &mut [TcpChannel; 2], reply: &DealReply) -> Result<(), TalkE
 
 /// Between two records the parties may take their time: those of a stream come as runs use them up. It ends as soon as
 /// either connection does, whichever party is the silent one.
-fn until_both_have_room(channels: &mut [TcpChannel; 2]) {
+fn until_both_have_room(channels: &mut [TcpChannel; 2]) -> Result<(), NetError> {
     let mut waiting: Vec<&mut TcpChannel> = channels.iter_mut().collect();
     while let Some(first) = wait_any(waiting.iter_mut().map(|c| &mut **c), None) {
-        if !waiting.swap_remove(first).is_open() {
-            return;
+        let channel = waiting.swap_remove(first);
+        if !channel.is_open() {
+            channel.recv(&Talk::Credit.step(), 0)?;
         }
     }
+    Ok(())
 }

@@ -21,7 +21,7 @@ pub(super) fn send_session<C: Channel>(
     channels: &mut [C; 2],
     session: &DealerSession,
     runs: u64,
-    between: fn(&mut [C; 2]),
+    between: fn(&mut [C; 2]) -> Result<(), NetError>,
     progress: &mut dyn FnMut(usize),
 ) -> Result<(), TalkError> {
     let indices = session.take_indices(runs);
@@ -32,7 +32,7 @@ pub(super) fn send_session<C: Channel>(
     }
     for (i, index) in indices.into_iter().enumerate() {
         if i > 0 {
-            between(channels);
+            between(channels)?;
         }
         for channel in channels.iter_mut() {
             channel.recv(&Talk::Credit.step(), 0)?;

@@ -21,7 +21,7 @@ pub fn deal<C: Channel>(
 ) -> Result<Option<DealerSession>, TalkError> {
     let mut masters: Vec<Seed> = (0..=request.checks).map(|_| Seed::random()).collect();
     for master in &masters {
-        send_session(channels, &session(master.clone()), request.runs, |_| {}, progress)?;
+        send_session(channels, &session(master.clone()), request.runs, |_| Ok(()), progress)?;
     }
     let [c0, c1] = channels;
     let choices: [OpenRequest; 2] = [hear(c0, Talk::Open)?, hear(c1, Talk::Open)?];
