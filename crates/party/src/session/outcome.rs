@@ -23,13 +23,18 @@ impl Outcome {
         self.accounts.iter().map(|a| a.online_s).fold(0.0, f64::max)
     }
 
-    /// Node by node, the largest of the parties' costs.
+    /// Node by node, the largest of the parties' costs. Key bytes are those of one party, which used up the most in all, so that
+    /// they add up: of one node it may have fewer than another party.
     pub fn nodes(&self) -> Vec<NodeStats> {
         let Some((first, rest)) = self.accounts.split_first() else { return Vec::new() };
         let larger = |most: Vec<NodeStats>, a: &PartyRun| {
             most.iter().zip(&a.nodes).map(|(m, n)| m.larger(n)).collect()
         };
-        rest.iter().fold(first.nodes.clone(), larger)
+        let mut nodes = rest.iter().fold(first.nodes.clone(), larger);
+        let keys = |a: &PartyRun| a.nodes.iter().map(|n| n.key_bytes).sum::<u64>();
+        let most = rest.iter().fold(first, |most, a| if keys(a) > keys(most) { a } else { most });
+        nodes.iter_mut().zip(&most.nodes).for_each(|(node, of)| node.key_bytes = of.key_bytes);
+        nodes
     }
 
     /// The largest of the parties' costs of verification.
