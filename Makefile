@@ -6,6 +6,8 @@
 FUZZ_SECONDS ?= 10
 RESULTS ?= benches/results
 DEMO ?=
+# The family of tests/clear, which no release build takes: what tests build has it, so that nothing is built twice.
+CLEAR = --features privet-party/clear
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -23,8 +25,7 @@ test: test-rust test-python ## all tests
 
 test-rust: ## the tests of the Rust crates; no Python needed
 	scripts/tools.sh rust cc
-	cargo test --locked --workspace --exclude privet-py
-	cargo test --locked -p privet-party --features clear --lib --test sessions_all
+	cargo test --locked --workspace --exclude privet-py $(CLEAR)
 
 test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q
@@ -40,7 +41,7 @@ lint-seams: ## no further file names a protocol family outside the families' roo
 lint-rust:
 	scripts/tools.sh rust cc
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked $(CLEAR) -- -D warnings
 
 lint-targets: ## the kernels compile for other processors, where their targets can be had
 	scripts/tools.sh rust

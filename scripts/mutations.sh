@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Makes every known mistake of a crate on purpose, one at a time, and fails where its tests find none.
 #
-#   scripts/mutations.sh [CRATE [MUTATION...]]    CRATE: ot, fss or rep3, all if left out; all mutations of its list if none is named
+#   scripts/mutations.sh [CRATE [MUTATION...]]    CRATE: ot, he, fss, rep3 or semi2k, all if left out; all mutations of its list if none is named
 #
-# The contract of a crate: a feature `mutations`; the list `MUTATIONS` in src/mutation.rs, one name in quotes a line; the
-# environment variable PRIVET_MUTATION chooses. Prints for each which test found it.
+# The contract of a crate: a feature `mutations`; the list `mutations!` in src/mutation.rs, one name in quotes a line
+# (crates/mutation); the environment variable PRIVET_MUTATION chooses. Prints for each which test found it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ $# -eq 0 ]; then
     status=0
-    for crate in ot fss rep3; do
+    for crate in ot he fss rep3 semi2k; do
         "$0" "$crate" || status=1
     done
     exit $status
@@ -20,7 +20,7 @@ shift
 list="crates/$crate/src/mutation.rs"
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-    mapfile -t names < <(sed -n '/^pub const MUTATIONS/,/^\];/s/^ *"\([a-z0-9-]*\)",.*/\1/p' "$list")
+    mapfile -t names < <(sed -n '/^privet_mutation::mutations! {/,/^}/s/^ *"\([a-z0-9-]*\)",$/\1/p' "$list")
 fi
 [ ${#names[@]} -gt 0 ] || { echo "no mutation is listed in $list" >&2; exit 1; }
 

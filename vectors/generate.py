@@ -1,4 +1,4 @@
-"""Write prg.txt and compare.txt: known answers from an implementation that shares no code with the crates.
+"""Write prg.txt, compare.txt and ot.txt: known answers from an implementation that shares no code with the crates.
 
 `python3 vectors/generate.py` from the repository's root; AES is spelled out after FIPS 197 and checked
 against its appendix C.1 first. Numbers are decimal, blocks are 16 bytes in hexadecimal as they lie in
@@ -179,11 +179,83 @@ def compare_vectors() -> list[str]:
     return lines
 
 
+def round_key(public: bytes, number: int) -> bytes:
+    """The hash's key of a round of trees, or of a tweak of pads."""
+    return stream(derive(public, 7, number), 0, 1)
+
+
+def half_tree(key: bytes, root: int, delta: int, depth: int) -> tuple[list[int], list[int]]:
+    """Leaves by path, level 1 in the lowest bit, and every level's sum of left nodes."""
+    nodes, sums = [root, root ^ delta], [root]
+    for _ in range(1, depth):
+        left = [tree_hash(key, s) for s in nodes]
+        right = [s ^ h for s, h in zip(nodes, left)]
+        sums.append(xor_all(left))
+        nodes = left + right
+    return [s & ~1 for s in nodes], sums
+
+
+def xor_all(blocks: list[int]) -> int:
+    out = 0
+    for b in blocks:
+        out ^= b
+    return out
+
+
+def fold(seed: bytes, log_k: int, table: list[int], outputs: int) -> list[int]:
+    """Ten blocks of the table for each output, at places from the seed's stream."""
+    words = stream(seed, 0, (3 * outputs + 1) // 2)
+    out = []
+    for i in range(outputs):
+        a, b, c = (int.from_bytes(words[24 * i + 8 * j : 24 * i + 8 * j + 8], "little") for j in range(3))
+        places = [w >> s for w in (a, b, c) for s in (0, 19, 38)]
+        places.append(a >> 57 | b >> 57 << 7 | c >> 57 << 14)
+        out.append(xor_all([table[p % (1 << log_k)] for p in places]))
+    return out
+
+
+def ot_vectors() -> list[str]:
+    lines = ["# oblivious transfer; made by generate.py"]
+    counter = count()
+    seed = b"privet transfers"
+
+    def draw() -> int:
+        return int.from_bytes(stream(seed, next(counter), 1), "little")
+
+    def blocks(values: list[int]) -> str:
+        return b"".join(map(block, values)).hex()
+
+    for depth, number in [(1, 1), (2, 7), (5, 1 << 40)]:
+        public, delta = block(draw()), draw() | 1
+        roots = [draw() for _ in range(4)]
+        q = [[draw() & ~1 for _ in range(4)] for _ in range(depth)]
+        choices = [[draw() & 1 for _ in range(4)] for _ in range(depth)]
+        trees = [half_tree(round_key(public, number), root, delta, depth) for root in roots]
+        message = [trees[lane][1][level] ^ q[level][lane] for level in range(depth) for lane in range(4)]
+        t = [q[level][lane] ^ choices[level][lane] * delta for level in range(depth) for lane in range(4)]
+        missing = [sum((1 - choices[i][lane]) << i for i in range(depth)) for lane in range(4)]
+        leaves = [trees[lane][0][j] for j in range(1 << depth) for lane in range(4)]
+        found = [leaves[4 * j + l] ^ (delta if j == missing[l] else 0) for j in range(1 << depth) for l in range(4)]
+        lines += [f"trees {depth} {number} {public.hex()} {block(delta).hex()} {blocks(roots)}"]
+        lines += [f"base {blocks(sum(q, []))} {blocks(t)}"]
+        lines += [f"message {blocks(message)}", f"leaves {blocks(leaves)}", f"punctured {blocks(found)}"]
+    for log_k in (4, 8):
+        of_table, of_rows = block(draw()), block(draw())
+        table = stream(of_table, 0, 1 << log_k)
+        table = [int.from_bytes(table[i : i + 16], "little") for i in range(0, len(table), 16)]
+        lines.append(f"fold {log_k} {of_table.hex()} {of_rows.hex()} {blocks(fold(of_rows, log_k, table, 64))}")
+    public, inputs = block(draw()), [draw() for _ in range(4)]
+    outputs = [tree_hash(round_key(public, (4094 + i) // 4096), x) for i, x in enumerate(inputs)]
+    lines.append(f"pads 4094 {public.hex()} {blocks(inputs)} {blocks(outputs)}")
+    return lines
+
+
 def main() -> None:
     fips = aes(bytes(range(16)), bytes.fromhex("00112233445566778899aabbccddeeff"))
     assert fips.hex() == "69c4e0d86a7b0430d8cdb78070b4c55a", "AES disagrees with FIPS 197"
     (HERE / "prg.txt").write_text("\n".join(prg_vectors()) + "\n")
     (HERE / "compare.txt").write_text("\n".join(compare_vectors()) + "\n")
+    (HERE / "ot.txt").write_text("\n".join(ot_vectors()) + "\n")
 
 
 if __name__ == "__main__":

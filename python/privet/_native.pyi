@@ -15,6 +15,7 @@ def lower(
     protocol: str,
     security: str,
     aim: tuple[str, int | None],
+    parties: int | None = None,
 ) -> tuple[str, bytes, list[str]]:
     """Plan, folded weights and remarks.
 
@@ -29,14 +30,19 @@ def check(graph_json: str) -> list[dict[str, str]]:
 def network(text: str) -> str:
     """A network as it is written; ``ValueError`` for what is none."""
 
-def estimate(plan_json: str, network: str, protocol: str, security: str, local: bool) -> str:
+def estimate(
+    plan_json: str, network: str, protocol: str, security: str, local: bool, parties: int | None = None
+) -> str:
     """Predicted cost as JSON, with alternatives; ``network`` as ``lan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
 
 def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) -> bytes:
     """The plan over integers in the clear: outputs under their names, with ``all_values`` node 7 under ``#7``."""
 
 def protocols() -> list[dict[str, Any]]:
-    """The families: ``name``, ``about``, ``parties`` (fewest, most), ``dealer``, ``uses_up``, ``withstands``."""
+    """The families: ``name``, ``about``, ``collusion``, ``parties`` (fewest, most), ``uses_up``, ``withstands``.
+
+    ``dealer`` is whether there is one where nobody chooses, ``dealer_where`` what a deployment says to have one.
+    """
 
 def fingerprint(plan_json: str) -> str:
     """The plan's hash, hexadecimal; parties compare it."""

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -55,9 +55,18 @@ def render(report: Path, page: Path) -> None:
 class Processes:
     """One deployment on this machine, in one folder. Leaving the ``with`` block ends its processes."""
 
-    def __init__(self, folder: Path, protocol: str = "fss", security: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        protocol: str = "fss",
+        security: str | None = None,
+        parties: int | None = None,
+        parameters: Mapping[str, str | int] | None = None,
+    ) -> None:
         self.folder = folder
         self.protocol, self.security = choose(protocol, security)
+        self.parties = self.protocol.count(parties)
+        self.parameters = dict(parameters or {})
         self.binary = binary()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -79,8 +88,8 @@ class Processes:
     @property
     def nodes(self) -> dict[str, str]:
         """Child processes by the folder of their node file, with the command each runs."""
-        parties = {f"party{i}": "party" for i in range(self.protocol.parties)}
-        return {"dealer": "dealer", **parties} if self.protocol.dealer else parties
+        parties = {f"party{i}": "party" for i in range(self.parties)}
+        return {"dealer": "dealer", **parties} if self.protocol.has_dealer(self.parameters) else parties
 
     def initialise(self, plan: Path, weights: Path | None) -> None:
         """Write certificates, the deployment and every node file.
@@ -92,7 +101,9 @@ class Processes:
             command += ["--weights", str(weights)]
         owner = MODEL_OWNER if weights is not None else f"client:{CLIENT}"
         roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", owner]
-        family = ["--protocol", self.protocol.name, "--security", self.security]
+        family = ["--protocol", self.protocol.name, "--security", self.security, "--parties", str(self.parties)]
+        for name, value in self.parameters.items():
+            family += ["--set", f"{name}={value}"]
         done = subprocess.run([*command, *roles, *family], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SessionError(f"`privet init` failed: {last_lines(done.stderr)}")

@@ -38,9 +38,11 @@ class Interface:
     inputs: list[Port]
     outputs: list[Port]
     structure: Structure
+    parties: int | None = None
+    """How many parties it was compiled for; as few as the protocol does with where nobody said."""
 
     @classmethod
-    def of(cls, captured: Capture, protocol: str, security: str) -> Interface:
+    def of(cls, captured: Capture, protocol: str, security: str, parties: int | None = None) -> Interface:
         """The interface of a captured model."""
         graph = captured.graph
         inputs = [Port(name, node.shape) for name, node in graph.inputs().items()]
@@ -48,7 +50,7 @@ class Interface:
         for o in graph.outputs:
             node = graph.nodes[o.node]
             outputs.append(Port(o.name, node.shape, node.kind == "argmax"))
-        return cls(graph.name, protocol, security, graph.batch, inputs, outputs, captured.structure)
+        return cls(graph.name, protocol, security, graph.batch, inputs, outputs, captured.structure, parties)
 
     def to_json(self) -> str:
         """For ``interface.json``."""

@@ -49,24 +49,27 @@ def compile(
     *,
     network: Network = "lan",
     max_key_bytes: int | None = None,
+    parties: int | None = None,
 ) -> PrivateModel:
     """Turn an inference-mode model into a plan that parties can run without seeing inputs or weights.
 
     Args:
         model: Any ``nn.Module`` that ``torch.export`` can trace; it is used in evaluation mode and left as it was.
         example_inputs: A tensor, or one for each argument of ``forward``; dimension 0 is the rows of one run.
-        protocol: ``fss``, two parties and a dealer, or ``rep3``, three parties of which two are honest.
+        protocol: ``fss``, two parties and a dealer; ``rep3``, three parties of which two are honest; or ``semi2k``, two
+            to eight parties of which all but one may collude. Of the others any two that collude learn everything.
         precision: Ring and fraction bits; by default chosen so that calibration fits with room to spare.
         calibration: Typical rows, any number (default: the example inputs). Values beyond their range are refused
             when encoding inputs, and inside the network there is a margin but no proof: give representative rows.
         name: For reports; by default the model's class.
-        security: What the protocol has to withstand: ``semi-honest`` parties, which follow it (``fss`` and ``rep3``),
+        security: What the protocol has to withstand: ``semi-honest`` parties, which follow it (all three),
             or one ``malicious`` party, which may do anything and is then found out before a result is revealed
             (``rep3``, its default).
         network: What lies between the parties: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same
             as a dictionary. Where the protocol knows several forms of a comparison, the plan states the one that
             is predicted to be fastest there; ``notes`` has a line about it.
         max_key_bytes: Most key bytes that a run may use up at one party; ``None`` for as many as are fastest.
+        parties: How many compute, where the protocol leaves that open (``semi2k``); by default as few as it does with.
 
     Operations that no protocol can run do not raise here: ``check()`` lists all of them with source lines and
     remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError`,
@@ -82,10 +85,14 @@ def compile(
         given, against = (known[0].name, known[1]) if known else (protocol, security or "")
         return PrivateModel(Interface.of(captured, given, against), None, Owned(captured, b""), bits, aim=aim)
     family, against = known or choose(protocol, security)
-    interface = Interface.of(captured, family.name, against)
+    if parties is not None:
+        family.count(parties)
+    interface = Interface.of(captured, family.name, against, parties)
     parameters = save_tensors(captured.parameters)
     graph = captured.graph.to_json()
-    plan, weights, notes = native().lower(graph, parameters, bits.to_json(), family.name, against, astuple(aim))
+    plan, weights, notes = native().lower(
+        graph, parameters, bits.to_json(), family.name, against, astuple(aim), parties
+    )
     owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))
     return PrivateModel(interface, plan, owned, bits, notes, aim=aim)
 
@@ -198,8 +205,11 @@ class PrivateModel:
                 raise PrivetError(f"this saved model is for {self.interface.batch} rows; compile it for {batch}")
             parameters = save_tensors(owner.captured.parameters)
             graph = owner.rebatch(batch).to_json()
-            plan, _, _ = native().lower(graph, parameters, self.precision.to_json(), *self._family, astuple(self._aim))
-        return Estimate(json.loads(native().estimate(plan, network_profile(network), *self._family, local)))
+            plan, _, _ = native().lower(
+                graph, parameters, self.precision.to_json(), *self._family, astuple(self._aim), self.interface.parties
+            )
+        profile = network_profile(network)
+        return Estimate(json.loads(native().estimate(plan, profile, *self._family, local, self.interface.parties)))
 
     def compare(self, *inputs: Any) -> Comparison:
         """Layer-by-layer difference between the integer plan, run in the clear, and the model in float64.

@@ -13,14 +13,37 @@ class Protocol:
     """What the Python side has to know of a family."""
 
     name: str
+    about: str
+    """Who computes, in a few words."""
+    collusion: str
+    """Who, taken together, learns everything, and who does not: a sentence."""
     parties: int
     """How many compute: as few as the family does with."""
+    most_parties: int
     dealer: bool
-    """Whether a dealer, who is no party, prepares what runs use up."""
+    """Whether a dealer, who is no party, prepares what runs use up, where nobody chooses."""
+    dealer_where: str | None
+    """What a deployment says that wants a dealer, as ``helper = "dealer"``; ``None`` where it has no choice."""
     uses_up: str | None
     """What a run uses up and somebody prepares before it, in a word; ``None`` where runs use up nothing."""
     withstands: tuple[str, ...]
     """Kinds of parties that it is secure against, the default first."""
+
+    def count(self, parties: int | None) -> int:
+        """How many compute; ``ValueError`` for a number with which the family does not work."""
+        if parties is None:
+            return self.parties
+        if not self.parties <= parties <= self.most_parties:
+            can = f"{self.parties}" if self.parties == self.most_parties else f"{self.parties} to {self.most_parties}"
+            raise ValueError(f"protocol '{self.name}' computes with {can} parties, not {parties}")
+        return parties
+
+    def has_dealer(self, parameters: Mapping[str, str | int]) -> bool:
+        """Whether a deployment with these parameters has a dealer."""
+        if self.dealer_where is None:
+            return self.dealer
+        name, word = self.dealer_where.replace('"', "").split(" = ")
+        return parameters.get(name) == word
 
 
 class _Protocols(Mapping[str, Protocol]):
@@ -40,8 +63,12 @@ class _Protocols(Mapping[str, Protocol]):
         return {
             facts["name"]: Protocol(
                 name=facts["name"],
+                about=facts["about"],
+                collusion=facts["collusion"],
                 parties=facts["parties"][0],
+                most_parties=facts["parties"][1],
                 dealer=facts["dealer"],
+                dealer_where=facts["dealer_where"],
                 uses_up=facts["uses_up"],
                 withstands=tuple(facts["withstands"]),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -106,7 +106,12 @@ class Session:
 
 @contextmanager
 def local(
-    private: PrivateModel, *, weights: str | Path | None = None, directory: str | Path | None = None
+    private: PrivateModel,
+    *,
+    weights: str | Path | None = None,
+    directory: str | Path | None = None,
+    parties: int | None = None,
+    parameters: Mapping[str, str | int] | None = None,
 ) -> Iterator[Session]:
     """The parties, and a dealer where the protocol has one, as processes on this machine, over mutual TLS.
 
@@ -117,6 +122,8 @@ def local(
         private: The compiled model. Its weights are not needed where ``weights`` names their file.
         weights: The folded weights that :meth:`PrivateModel.save` wrote (``model/weights.safetensors``).
         directory: A new folder for keys, certificates and logs; by default a temporary one that is removed.
+        parties: How many compute, where the protocol leaves that open; by default as many as it was compiled for.
+        parameters: What ``deployment.toml`` would set of the protocol: ``{"helper": "dealer"}`` with ``semi2k``.
     """
     with tempfile.TemporaryDirectory(prefix="privet-") as scratch:
         plan = Path(scratch, "plan.json")
@@ -125,7 +132,9 @@ def local(
         if weights is None:
             write_secret(file, private.weights)
         folder = Path(directory) if directory is not None else Path(scratch, "session")
-        with Processes(folder, private.interface.protocol, private.interface.security) as processes:
+        interface = private.interface
+        count = parties if parties is not None else interface.parties
+        with Processes(folder, interface.protocol, interface.security, count, parameters) as processes:
             processes.initialise(plan, file)
             processes.start()
             client = processes.while_alive(lambda: dial(processes.client_file, private, None))

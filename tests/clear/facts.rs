@@ -1,6 +1,6 @@
 //! What `clear` says of plans.
 
-use privet_family::{Class, Facts, Forecast, PlannedOpening, When};
+use privet_family::{Class, Dealing, Facts, Forecast, PlannedOpening, When};
 use privet_plan::cost::{Cost, Offline, Operation, Security};
 use privet_plan::ir::{Op, Type};
 use privet_plan::{Plan, Refusal, Target};
@@ -10,7 +10,8 @@ pub(super) const FACTS: Facts = Facts {
     name: "clear",
     about: "for tests alone: everybody learns everything",
     parties: 2..=5,
-    has_dealer: false,
+    collusion: "every party learns everything alone",
+    dealing: Dealing::Never,
     uses_up: Some("records"),
     withstands: &[Security::SemiHonest],
     rules: &[],

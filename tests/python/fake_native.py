@@ -25,7 +25,7 @@ def network(text):
     return text
 
 
-def lower(graph_json, params, precision_json, protocol, security, aim):
+def lower(graph_json, params, precision_json, protocol, security, aim, parties=None):
     graph = Graph.from_json(graph_json)
     precision = json.loads(precision_json)
     if precision.get("bits", 64) < 32:
@@ -60,18 +60,32 @@ def protocols():
         {
             "name": "fss",
             "about": "two parties and a dealer",
+            "collusion": "any two of the three together learn everything",
             "parties": (2, 2),
             "dealer": True,
+            "dealer_where": None,
             "uses_up": "keys",
             "withstands": ["semi-honest"],
         },
         {
             "name": "rep3",
             "about": "three parties of which two are honest",
+            "collusion": "any two of the three together learn everything",
             "parties": (3, 3),
             "dealer": False,
+            "dealer_where": None,
             "uses_up": None,
             "withstands": ["malicious", "semi-honest"],
+        },
+        {
+            "name": "semi2k",
+            "about": "two to eight parties, of which all but one may collude",
+            "collusion": "all parties but one together learn nothing of the others' data",
+            "parties": (2, 8),
+            "dealer": False,
+            "dealer_where": 'helper = "dealer"',
+            "uses_up": "records",
+            "withstands": ["semi-honest"],
         },
     ]
 
@@ -83,7 +97,7 @@ def check(graph_json):
     ]
 
 
-def estimate(plan_json, network, protocol, security, local):
+def estimate(plan_json, network, protocol, security, local, parties=None):
     plan = json.loads(plan_json)
     cost = {"wire_bytes": 1500, "rounds": 2, "key_bytes": 3_000_000}
     body = {

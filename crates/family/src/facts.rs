@@ -1,4 +1,4 @@
-use crate::Parameter;
+use crate::{Parameter, Parameters};
 use privet_plan::cost::Security;
 use std::ops::RangeInclusive;
 
@@ -11,9 +11,11 @@ pub struct Facts {
     pub about: &'static str,
     /// How many parties compute. Which number it is, a deployment says.
     pub parties: RangeInclusive<usize>,
+    /// Who, taken together, learns everything, and who does not: a sentence for people who choose.
+    pub collusion: &'static str,
     /// Whether a dealer, who is no party, makes what runs use up. One who prepares need not be a dealer: parties can
     /// prepare among themselves (see [`Facts::needs_preparation`]).
-    pub has_dealer: bool,
+    pub dealing: Dealing,
     /// What a run uses up and somebody prepares before it, in a word for people; none where runs use up nothing.
     pub uses_up: Option<&'static str>,
     /// What it can be told to withstand, the default first.
@@ -24,7 +26,40 @@ pub struct Facts {
     pub parameters: &'static [Parameter],
 }
 
+/// When a family has a dealer, who is no party.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dealing {
+    /// Never.
+    Never,
+    /// In every deployment.
+    Always,
+    /// Where a deployment gives this parameter this word, which is not its default.
+    Chosen(&'static Parameter, &'static str),
+}
+
 impl Facts {
+    /// Whether a deployment that sets these parameters has a dealer.
+    pub fn has_dealer(&self, set: &Parameters) -> bool {
+        match self.dealing {
+            Dealing::Never => false,
+            Dealing::Always => true,
+            Dealing::Chosen(parameter, word) => parameter.text(set.get(parameter)) == word,
+        }
+    }
+
+    /// Whether any deployment has a dealer.
+    pub fn may_have_dealer(&self) -> bool {
+        self.dealing != Dealing::Never
+    }
+
+    /// What a deployment says that wants a dealer, where it may say so: `helper = "dealer"`.
+    pub fn dealer_text(&self) -> Option<String> {
+        match self.dealing {
+            Dealing::Never | Dealing::Always => None,
+            Dealing::Chosen(parameter, word) => Some(format!("{} = \"{word}\"", parameter.name)),
+        }
+    }
+
     /// Whether a run uses up something that is prepared before it, by whomever.
     pub fn needs_preparation(&self) -> bool {
         self.uses_up.is_some()

@@ -2,7 +2,7 @@ use crate::{Facts, PlannedOpening};
 use privet_plan::{Plan, Target};
 
 /// What a protocol family can say of a plan before anything runs: its prices and refusals ([`Target`]), what becomes
-/// known to whom, and facts about itself. The code above the protocols (compiling, estimates, audits, reports) knows
+/// known to whom, and facts about itself. The code built on the protocols (compiling, estimates, audits, reports) knows
 /// families by this alone.
 pub trait Forecast: Target + Send + Sync {
     /// What holds for all plans.

@@ -23,6 +23,8 @@ pub enum Class {
 pub enum When {
     /// Once, when weights are shared.
     Session,
+    /// While what a run uses up is prepared, once a run.
+    Preparation,
     /// In every run.
     Run,
 }
@@ -43,7 +45,7 @@ pub struct PlannedOpening {
     pub elements: u64,
     /// Bits of all elements together.
     pub bits: u64,
-    /// Once a session or in every run.
+    /// When it happens.
     pub when: When,
     /// What it tells, and to whom.
     #[serde(flatten)]

@@ -3,7 +3,8 @@
 use privet_kernels::{Device, LinearShape, Weights};
 use privet_plan::ir::{Node, Op, Plan};
 use privet_plan::ops;
-use privet_ring::Ring;
+use privet_ring::{Conv2d, Ring};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A linear node as `count` equal products side by side (over 1 for a batched matrix product).
@@ -18,8 +19,12 @@ pub struct Products {
 impl Products {
     /// Of a checked node; `None` where the node is not linear in two operands.
     pub fn of(plan: &Plan, node: &Node) -> Option<Products> {
-        let operand = |i: usize| plan.nodes[node.inputs[i]].ty.shape.as_slice();
-        Some(match &node.op {
+        Products::of_shapes(&node.op, |i| plan.nodes[node.inputs[i]].ty.shape.as_slice())
+    }
+
+    /// [`Products::of`] an operation whose operand i has shape `operand(i)`.
+    pub fn of_shapes<'a>(op: &Op, operand: impl Fn(usize) -> &'a [usize]) -> Option<Products> {
+        Some(match op {
             Op::Linear => {
                 let (x, w) = (operand(0), operand(1));
                 Products { shape: LinearShape::MatMulT { m: x[0], k: x[1], n: w[0] }, count: 1 }
@@ -49,6 +54,38 @@ impl Products {
         device.linear_acc_each(ring, self.shape, x, &w.0, out);
     }
 
+    /// How many parts that are computed alone these are made of: products, where they are several; else rows of the one, or
+    /// images of a convolution.
+    pub fn units(&self) -> usize {
+        match self.shape {
+            _ if self.count != 1 => self.count,
+            LinearShape::MatMulT { m, .. } | LinearShape::MatMul { m, .. } => m,
+            LinearShape::Conv2d(geometry) => geometry.batch,
+        }
+    }
+
+    /// The same for so many of the [`Products::units`]. A part of several products has as many second operands; of one it
+    /// has the whole one.
+    pub fn with_units(&self, units: usize) -> Products {
+        let one = |shape| Products { shape, count: 1 };
+        match self.shape {
+            shape if self.count != 1 => Products { shape, count: units },
+            LinearShape::MatMulT { k, n, .. } => one(LinearShape::MatMulT { m: units, k, n }),
+            LinearShape::MatMul { k, n, .. } => one(LinearShape::MatMul { m: units, k, n }),
+            LinearShape::Conv2d(geometry) => one(LinearShape::Conv2d(Conv2d { batch: units, ..geometry })),
+        }
+    }
+
+    /// Elements of the first operand.
+    pub fn input_len(&self) -> usize {
+        self.count * self.shape.input_len()
+    }
+
+    /// Elements of the second operand.
+    pub fn weight_len(&self) -> usize {
+        self.count * self.shape.weight_len()
+    }
+
     /// Elements of the result.
     pub fn output_len(&self) -> usize {
         self.count * self.shape.output_len()
@@ -63,6 +100,13 @@ impl Products {
 /// Weights of [`Products`] on a device.
 #[derive(Clone)]
 pub struct Prepared(Vec<Arc<dyn Weights>>);
+
+impl Prepared {
+    /// Of some of several products ([`Products::with_units`]).
+    pub fn part(&self, products: Range<usize>) -> Prepared {
+        Prepared(self.0[products].to_vec())
+    }
+}
 
 /// Spread a bias over an output: `[n]` over the last dimension of `[m, n]`, `[c]` over NCHW.
 pub fn spread_bias(node: &Node, bias: &[u64]) -> Vec<u64> {

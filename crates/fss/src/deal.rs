@@ -1,9 +1,9 @@
 use crate::keys::{KeyError, KeySink};
 use crate::public::Public;
-use crate::secret::Secret;
 use crate::seeds::{PartySeed, RecordSeeds};
 use crate::wire::Wire;
 use privet_family::NodeStats;
+use privet_family::Secret;
 use privet_kernels::Device;
 use privet_plan::Form;
 use privet_prg::{Domain, HashKeys, Prg};

@@ -2,6 +2,7 @@
 //! lie side by side, and there may be any number of them.
 
 use crate::keys::{KeyError, frame_elements};
+use crate::wire::Turns;
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 

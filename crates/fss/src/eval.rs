@@ -1,9 +1,9 @@
 use crate::keys::{KeyError, KeySource};
 use crate::mutation;
 use crate::public::Public;
-use crate::secret::Secret;
 use crate::seeds::PartySeed;
 use crate::wire::{PartyId, Wire};
+use privet_family::Secret;
 use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_kernels::Device;
 use privet_net::{Channel, NetError, Step};
@@ -113,7 +113,7 @@ impl<'a> Eval<'a> {
 
     /// The same of the result that it is about to open under it, where no dealt word has the mask in it.
     pub(crate) fn result_mask_share(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
-        if mutation::on("opened-share-unmasked") {
+        if mutation::active("opened-share-unmasked") {
             Secret::new(vec![0; n])
         } else {
             self.mask_share(wire, ring, n)

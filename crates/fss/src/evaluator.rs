@@ -6,10 +6,10 @@ use crate::gates::local;
 use crate::masks::{Mask, MaskCache, Masks, owned};
 use crate::mutation;
 use crate::public::Public;
-use crate::secret::Secret;
 use crate::seeds::PartySeed;
 use crate::states::{self, States};
 use crate::{Eval, EvalError, PartyId, Wire};
+use privet_family::Secret;
 use privet_family::{NodeStats, Products, is_static, last_use};
 use privet_kernels::Device;
 use privet_plan::Affine;
@@ -262,9 +262,9 @@ impl Held<'_> {
 impl PartyId {
     /// True for the evaluator that adds public constants to its share.
     pub fn leads(self) -> bool {
-        if mutation::on("public-term-at-1") {
+        if mutation::active("public-term-at-1") {
             return self == PartyId::P1;
         }
-        self == PartyId::P0 || mutation::on("public-term-twice")
+        self == PartyId::P0 || mutation::active("public-term-twice")
     }
 }

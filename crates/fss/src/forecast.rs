@@ -5,7 +5,7 @@
 //! whatever the secret is. *Revealed*: the receiver learns the value itself.
 
 use crate::gate::{At, Kind, kind};
-use privet_family::{Facts, Forecast, OpeningList, Parameter, PlannedOpening, When};
+use privet_family::{Dealing, Facts, Forecast, OpeningList, Parameter, PlannedOpening, Values, When};
 use privet_plan::cost::Security;
 use privet_plan::ir::Op;
 use privet_plan::{Plan, Refusal, Target};
@@ -22,8 +22,7 @@ pub const MAX_CHECKS: u64 = 255;
 pub const MIN_CHECKS: Parameter = Parameter {
     name: "min_checks",
     about: "sessions of the dealer's keys that are opened for each one that is used: 0 demands no check",
-    default: 0,
-    range: 0..=MAX_CHECKS,
+    values: Values::Number { default: 0, range: 0..=MAX_CHECKS },
     advice: "1 finds half of all single cheats, 9 find 90 %",
 };
 
@@ -31,8 +30,9 @@ pub const MIN_CHECKS: Parameter = Parameter {
 pub const FACTS: Facts = Facts {
     name: "fss",
     about: "two parties and a dealer",
+    collusion: "no party and not the dealer learns anything alone; any two of the three together learn everything",
     parties: 2..=2,
-    has_dealer: true,
+    dealing: Dealing::Always,
     uses_up: Some("keys"),
     withstands: &[Security::SemiHonest],
     rules: &[],

@@ -1,21 +1,13 @@
-//! Mistakes that the tests must find: with the feature `mutations`, the environment variable `PRIVET_MUTATION` makes one of
-//! them. `scripts/mutations.sh fss` makes each in turn and fails where no test does.
+//! Mistakes that the tests must find, by the name that `PRIVET_MUTATION` takes; `scripts/mutations.sh fss` makes each in turn.
 //!
-//! Without the feature every hook is the identity and compiles to nothing. With it nothing but a debug build compiles.
-
-#[cfg(all(feature = "mutations", not(debug_assertions)))]
-compile_error!(
-    "the feature `mutations` breaks the protocol on purpose; it is for tests in debug builds alone"
-);
+//! Without the feature `mutations` every hook is the identity and compiles to nothing.
 
 use crate::wire::{PartyId, Wire};
 use privet_kernels::{Chunks, CompareShape, LookupShape};
 use privet_prg::{Seed, TreeHash};
 use privet_ring::{BitVec, Ring};
 
-/// All of them, by the name that `PRIVET_MUTATION` takes.
-#[cfg(feature = "mutations")]
-pub const MUTATIONS: &[&str] = &[
+privet_mutation::mutations! {
     "mask-share-of-0-zero",
     "mask-share-of-1-zero",
     "mask-shared-by-elements",
@@ -48,47 +40,27 @@ pub const MUTATIONS: &[&str] = &[
     "chunk-tables-in-clear",
     "mask-products-in-clear",
     "chunk-table-shifted",
-];
-
-/// Whether the mistake of that name is to be made.
-#[cfg(feature = "mutations")]
-pub(crate) fn on(name: &str) -> bool {
-    static CHOSEN: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    let chosen = CHOSEN.get_or_init(|| {
-        let chosen = std::env::var("PRIVET_MUTATION").ok()?;
-        assert!(MUTATIONS.contains(&chosen.as_str()), "`{chosen}` is no mutation of this crate");
-        Some(chosen)
-    });
-    assert!(MUTATIONS.contains(&name), "`{name}` is not in the list");
-    chosen.as_deref() == Some(name)
-}
-
-/// Never.
-#[cfg(not(feature = "mutations"))]
-#[inline(always)]
-pub(crate) const fn on(_: &str) -> bool {
-    false
 }
 
 /// The wire whose mask is expanded.
 pub(crate) fn mask_wire(wire: Wire) -> Wire {
-    if on("mask-shared-by-wires") { Wire::node(0) } else { wire }
+    if active("mask-shared-by-wires") { Wire::node(0) } else { wire }
 }
 
 /// The wire of a weight's mask.
 pub(crate) fn weight_wire(wire: Wire) -> Wire {
-    let shared = on("weights-share-a-mask") || on("weights-masked-as-inputs");
+    let shared = active("weights-share-a-mask") || active("weights-masked-as-inputs");
     if shared { Wire::node(0) } else { wire }
 }
 
 /// An evaluator's mask share, element `from` and the following.
 pub(crate) fn mask_share(party: PartyId, from: usize, share: &mut [u64]) {
-    if on("mask-share-of-0-zero") && party == PartyId::P0
-        || on("mask-share-of-1-zero") && party == PartyId::P1
+    if active("mask-share-of-0-zero") && party == PartyId::P0
+        || active("mask-share-of-1-zero") && party == PartyId::P1
     {
         share.fill(0);
     }
-    if on("mask-shared-by-elements") {
+    if active("mask-shared-by-elements") {
         let skip = (from % 2).min(share.len());
         share[skip..].chunks_exact_mut(2).for_each(|pair| pair[1] = pair[0]);
     }
@@ -96,45 +68,45 @@ pub(crate) fn mask_share(party: PartyId, from: usize, share: &mut [u64]) {
 
 /// An evaluator's share of the bits that mask comparisons.
 pub(crate) fn bit_mask_share(party: PartyId, share: BitVec) -> BitVec {
-    let of_0 = on("bit-mask-share-of-0-zero") && party == PartyId::P0;
-    let of_1 = on("bit-mask-share-of-1-zero") && party == PartyId::P1;
-    if of_0 || of_1 || on("bit-mask-zero") { BitVec::zeros(share.len()) } else { share }
+    let of_0 = active("bit-mask-share-of-0-zero") && party == PartyId::P0;
+    let of_1 = active("bit-mask-share-of-1-zero") && party == PartyId::P1;
+    if of_0 || of_1 || active("bit-mask-zero") { BitVec::zeros(share.len()) } else { share }
 }
 
 /// The seed of a record: under a mistake, the first one of the process.
 pub(crate) fn record(record: &Seed) -> Seed {
     static FIRST: std::sync::OnceLock<Seed> = std::sync::OnceLock::new();
-    let reused = on("mask-shared-by-records") || on("weights-masked-as-inputs");
+    let reused = active("mask-shared-by-records") || active("weights-masked-as-inputs");
     if reused { FIRST.get_or_init(|| record.clone()).clone() } else { record.clone() }
 }
 
 /// The wire that rounding coins are drawn for.
 pub(crate) fn rounding_wire(wire: Wire) -> Wire {
-    if on("rounding-coins-reused") { Wire::node(0) } else { wire }
+    if active("rounding-coins-reused") { Wire::node(0) } else { wire }
 }
 
 /// The hash of a frame's trees: under a mistake, that of the process's first.
 pub(crate) fn hash(hash: TreeHash) -> TreeHash {
     static FIRST: std::sync::OnceLock<TreeHash> = std::sync::OnceLock::new();
-    if on("hash-keys-reused") { FIRST.get_or_init(|| hash).clone() } else { hash }
+    if active("hash-keys-reused") { FIRST.get_or_init(|| hash).clone() } else { hash }
 }
 
 /// A share of dealt words that was expanded from a seed.
 pub(crate) fn expanded(mistake: &str, share: &mut [u64]) {
-    if on(mistake) {
+    if active(mistake) {
         share.fill(0);
     }
 }
 
 /// The level whose masks are expanded.
 pub(crate) fn level(level: usize) -> usize {
-    if on("level-mask-reused") { 0 } else { level }
+    if active("level-mask-reused") { 0 } else { level }
 }
 
 /// An evaluator's share of the masks of a level.
 pub(crate) fn level_mask(party: PartyId, share: &mut [u64]) {
-    if on("level-mask-share-of-0-zero") && party == PartyId::P0
-        || on("level-mask-share-of-1-zero") && party == PartyId::P1
+    if active("level-mask-share-of-0-zero") && party == PartyId::P0
+        || active("level-mask-share-of-1-zero") && party == PartyId::P1
     {
         share.fill(0);
     }
@@ -154,7 +126,7 @@ pub(crate) fn expanded_planes(part: usize, share: &mut [u64]) {
 
 /// The thresholds that tables are dealt for: under a mistake, each one higher.
 pub(crate) fn thresholds<'a>(chunks: &Chunks, alpha: &'a [u64]) -> std::borrow::Cow<'a, [u64]> {
-    if !on("chunk-table-shifted") {
+    if !active("chunk-table-shifted") {
         return alpha.into();
     }
     let ring = Ring::new(chunks.bits());
@@ -163,28 +135,28 @@ pub(crate) fn thresholds<'a>(chunks: &Chunks, alpha: &'a [u64]) -> std::borrow::
 
 /// The evaluator that takes itself for the one that expands its share.
 pub(crate) fn role(expander: usize) -> usize {
-    if on("roles-swapped") { 1 - expander } else { expander }
+    if active("roles-swapped") { 1 - expander } else { expander }
 }
 
 /// Dealt comparison keys: one block of the layout at a time, rows of 16 bytes a key.
 pub(crate) fn comparison_keys(shape: CompareShape, alpha: &[u64], keys: [&mut Vec<u8>; 2]) {
     let mistakes = ["correction-words-swapped", "leaf-words-unmasked", "roots-equal"];
-    if !mistakes.iter().any(|name| on(name)) {
+    if !mistakes.iter().any(|name| active(name)) {
         return;
     }
     let [key0, key1] = keys;
-    if on("roots-equal") {
+    if active("roots-equal") {
         return key1.copy_from_slice(key0);
     }
     for key in [key0, key1] {
         let rows = shape.depth() + 2;
         for (block, alpha) in key.chunks_mut(16 * rows * 64).zip(alpha.chunks(64)) {
             let row = 16 * alpha.len();
-            if on("correction-words-swapped") && rows > 3 {
+            if active("correction-words-swapped") && rows > 3 {
                 let (first, rest) = block[row..].split_at_mut(row);
                 first.swap_with_slice(&mut rest[..row]);
             }
-            if on("leaf-words-unmasked") {
+            if active("leaf-words-unmasked") {
                 for (word, alpha) in block[(rows - 1) * row..].chunks_exact_mut(16).zip(alpha) {
                     word.copy_from_slice(&(1u128 << (alpha % 128)).to_le_bytes());
                 }
@@ -195,7 +167,7 @@ pub(crate) fn comparison_keys(shape: CompareShape, alpha: &[u64], keys: [&mut Ve
 
 /// Dealt look-up keys: key after key, the words of the leaf last.
 pub(crate) fn lookup_keys(shape: LookupShape, words: &[u64], keys: [&mut Vec<u8>; 2]) {
-    if !on("lookup-leaf-words-unmasked") {
+    if !active("lookup-leaf-words-unmasked") {
         return;
     }
     for key in keys {

@@ -2,7 +2,7 @@
 //!
 //! A gate on a comparison bit takes two rounds: open the masked bit, then open the masked result. Masks come from seeds
 //! and cost nothing. Of a dealt word or plane one evaluator's share comes from a seed too; which one's alternates from key
-//! frame to key frame, from part to part and from node to node ([`crate::Wire::expander`]). Terms count for an
+//! frame to key frame, from part to part and from node to node ([`crate::wire::Turns`]). Terms count for an
 //! even node, which begins with evaluator 0; `key_bytes` are evaluator 1's. All counts are for a
 //! whole tensor, elements packed bit by bit.
 //!
@@ -16,7 +16,7 @@ use crate::gates::relu::sign_of;
 use crate::keys::frame_elements;
 use privet_kernels::Chunks;
 use privet_kernels::chunks::{Level, words};
-use privet_plan::cost::{Cost, Operation, Prices, Security};
+use privet_plan::cost::{Cost, Operation, Prices, Rates, Security, Units};
 use privet_plan::ir::{Op, Type};
 use privet_plan::tournament::Tournament;
 use privet_plan::{Form, Plan};
@@ -188,6 +188,24 @@ impl Prices for Fss {
             }
             Kind::Shared(_) | Kind::Public => Vec::new(),
         }
+    }
+
+    /// Measured: docs/bench.md, "Predictions".
+    fn rates(&self) -> Rates {
+        let common = Rates::default();
+        let seconds = Units {
+            wide_macs: 8e-11,
+            table_entries: 8.4e-10,
+            aes: 1.1e-9,
+            chunked_bits: 1.56e-10,
+            key_bytes: 1.57e-10,
+            wire_bytes: 8.5e-10,
+            elements: 4.9e-9,
+            local_elements: 7.6e-10,
+            rounds: 1.33e-4,
+            ..common.seconds
+        };
+        Rates { seconds, ..common }
     }
 
     /// One evaluator's share is a seed of 16 bytes.

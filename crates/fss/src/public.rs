@@ -25,7 +25,7 @@ impl Public {
     pub fn rounding(&self, wire: Wire, shift: u32, n: usize) -> Vec<u64> {
         let mut stream = self.0.derive(Domain::Common, mutation::rounding_wire(wire).index()).stream();
         let low = Ring::new(shift);
-        if mutation::on("rounding-coins-dropped") {
+        if mutation::active("rounding-coins-dropped") {
             return vec![0; n];
         }
         if shift > 32 {
@@ -45,13 +45,7 @@ impl Public {
 
     /// The elements of `x` that [`privet_plan::ir::Op::Dropout`] keeps, zeros for the others.
     pub fn keep(&self, stream: u32, keep: u32, x: &[u64]) -> Vec<u64> {
-        let kept = |coin: u32| u64::from(coin < keep).wrapping_neg();
-        let mut out = x.to_vec();
-        for (pair, w) in out.chunks_mut(2).zip(self.dropout(stream, x.len())) {
-            pair[0] &= kept(w as u32);
-            pair[1..].iter_mut().for_each(|x| *x &= kept((w >> 32) as u32));
-        }
-        out
+        privet_family::keep(&self.dropout(stream, x.len()), keep, x)
     }
 }
 
@@ -69,8 +63,7 @@ impl Hashes {
 /// The coins of dropout `stream` in record number `record` of the session with these public keys, `count` numbers
 /// uniform in 32 bits: what the interpreter needs to agree with the protocol. They are no secret.
 pub fn dropout_coins(session: &HashKeys, record: u64, stream: u32, count: usize) -> Vec<u64> {
-    let words = Public::new(session, record).dropout(stream, count);
-    words.into_iter().flat_map(|w| [w & u64::from(u32::MAX), w >> 32]).take(count).collect()
+    privet_family::dropout_coins(&Public::new(session, record).dropout(stream, count), count)
 }
 
 #[cfg(test)]

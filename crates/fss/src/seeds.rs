@@ -2,8 +2,8 @@
 
 use crate::gate::{Kind, Source, kind};
 use crate::mutation;
-use crate::secret::Secret;
 use crate::wire::{PartyId, Wire};
+use privet_family::Secret;
 use privet_plan::ir::{Plan, ValueId};
 use privet_prg::{Domain, HashKeys, Prg, Seed};
 use privet_ring::{BitVec, Ring};

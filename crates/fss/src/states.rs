@@ -2,73 +2,10 @@
 //! masked values when it ends.
 
 use crate::{Eval, EvalError, PartyId, Secret, Wire, mutation};
+pub use privet_family::{States, expand_state, share_state};
 use privet_plan::ir::{Op, Plan, ValueId};
-use privet_prg::Seed;
 use privet_ring::Ring;
 use std::collections::BTreeMap;
-
-/// One evaluator's additive shares of states by name, in the rings of their nodes; zeroed when dropped.
-#[derive(Clone, Default)]
-pub struct States(BTreeMap<String, Secret>);
-
-impl States {
-    /// None.
-    pub fn new() -> States {
-        States::default()
-    }
-
-    /// Put in the share of a state; one of the same name is replaced.
-    pub fn insert(&mut self, name: impl Into<String>, share: Vec<u64>) {
-        self.0.insert(name.into(), Secret::new(share));
-    }
-
-    /// The share of a state.
-    pub fn get(&self, name: &str) -> Option<&[u64]> {
-        self.0.get(name).map(|share| share.as_slice())
-    }
-
-    /// Names and shares, in the order of names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u64])> {
-        self.0.iter().map(|(name, share)| (name.as_str(), share.as_slice()))
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// True when there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Take over what a run made of some of them: all of `updates` replace those of their names.
-    pub fn replace(&mut self, mut updates: States) {
-        self.0.append(&mut updates.0);
-    }
-}
-
-impl std::fmt::Debug for States {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-/// The share of a state's first value that belongs to the evaluator that is given `seed`: uniform elements, expanded from
-/// a seed that is fresh for this state and used for nothing else.
-pub fn expand_state(seed: &Seed, ring: Ring, n: usize) -> Vec<u64> {
-    seed.stream().elements(ring, n)
-}
-
-/// The other evaluator's share of `value` (elements of `ring`): `value` minus [`expand_state`]. The owner of a state
-/// sends `seed` to one evaluator and this to the other one; each is uniform by itself.
-pub fn share_state(value: &[u64], ring: Ring, seed: &Seed) -> Vec<u64> {
-    let mut share = expand_state(seed, ring, value.len());
-    for (s, v) in share.iter_mut().zip(value) {
-        *s = ring.wrap(v.wrapping_sub(*s));
-    }
-    share
-}
 
 /// Open all states of a plan under this record's fresh masks, in one round. Gives the masked values with the bytes sent
 /// for each.
@@ -90,7 +27,7 @@ pub(crate) fn open(
     let mut sent = BTreeMap::new();
     for (v, node, name, share) in shares {
         let ring = Ring::new(node.ty.bits);
-        let mut masked = match mutation::on("state-opened-unmasked") {
+        let mut masked = match mutation::active("state-opened-unmasked") {
             true => Secret::new(vec![0; share.len()]),
             false => cx.mask_share(Wire::node(v), ring, share.len()),
         };
@@ -117,33 +54,4 @@ pub(crate) fn unmask(party: PartyId, ring: Ring, masked: &[u64], mask: Secret) -
         *r = ring.wrap((leads * y).wrapping_sub(*r));
     }
     share
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_of_a_state_add_up_and_are_no_part_of_what_is_printed() {
-        let ring = Ring::new(40);
-        let value: Vec<u64> = [0, 1, 1 << 39, ring.mask(), 77].to_vec();
-        let seed = Seed::from_bytes([9; 16]);
-        let (a, b) = (expand_state(&seed, ring, value.len()), share_state(&value, ring, &seed));
-        let sum: Vec<u64> = a.iter().zip(&b).map(|(a, b)| ring.wrap(a + b)).collect();
-        assert_eq!(sum, value);
-        assert!(b.iter().all(|&b| b == ring.wrap(b)));
-
-        let mut states = States::new();
-        states.insert("w", vec![123_456_789]);
-        states.insert("v", vec![2]);
-        assert_eq!(format!("{states:?}"), r#"{"v", "w"}"#);
-        let mut updates = States::new();
-        updates.insert("w", vec![5]);
-        states.replace(updates);
-        assert_eq!(
-            (states.get("w"), states.get("v"), states.get("u")),
-            (Some(&[5][..]), Some(&[2][..]), None)
-        );
-        assert_eq!(states.len(), 2);
-    }
 }

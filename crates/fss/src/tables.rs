@@ -5,6 +5,7 @@
 //! frame and from node to node, so that both streams have about the same length.
 
 use crate::keys::{KeyError, frame_elements};
+use crate::wire::Turns;
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_ring::{Ring, pack, unpack};
 use std::ops::Range;

@@ -1,6 +1,7 @@
 //! The cost table of docs/functions.md is what the plans cost.
 
 use privet_fss::Fss;
+use privet_plan::cost::{Aim, choose_forms};
 use privet_plan::functions::{Build, Function, emit};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use privet_plan::{Network, Rates, estimate};
@@ -25,6 +26,7 @@ fn row(name: &str, function: Function, shape: &[usize], bits: u32) -> String {
     let x = build.value(0);
     let y = emit(&mut build, function, x, bits, 24).unwrap();
     plan.outputs.push(Output { value: y.id, name: "y".into(), to: "receiver".into() });
+    choose_forms(&mut plan, &Fss, &Aim::default()).expect("keys are not capped");
     let estimate = estimate(&plan, &Fss, &Rates::default(), &Network::LAN);
     let layer = estimate.nodes.iter().filter(|n| n.op != "input" && n.op != "output");
     let (mut comparisons, mut keys, mut rounds) = (0, 0, 0);

@@ -4,10 +4,11 @@
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, cost};
 use privet_he::ntt::Ntt;
-use privet_he::{Context, HePath, Parameters, SETS, SecretKey, Weights};
+use privet_he::{Context, Encrypted, HePath, Message, Operand, Parameters, Product, SETS};
 use privet_prg::Seed;
 use privet_ring::{Conv2d, Ring};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Seconds that this process has had a processor, where the system tells; others may run beside.
@@ -78,52 +79,74 @@ fn transforms() {
     }
 }
 
-fn layer(name: &str, p: &Parameters, layout: &dyn Layout, macs: u64) {
-    let context = Context::new(p.set()).expect("PRIVET_CPU");
+/// One party's part of a product of two, the other one's beside it unmeasured.
+fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
+    let context = Context::new(p.set(), 1).expect("PRIVET_CPU");
     let mut prg = Seed::random().stream();
-    let (mut holder, mut owner) = (prg.seed().stream(), prg.seed().stream());
-    let x = prg.elements(p.ring(), layout.input_len());
+    let x = p.plain().uniform(&mut prg, layout.input_len());
     let narrow = Ring::new(p.weight_bits());
     let w: Vec<u64> = prg
         .elements(narrow, layout.weight_len())
         .iter()
-        .map(|w| p.ring().wrap(narrow.signed(*w) as u64))
+        .map(|w| Ring::new(p.plain().bits()).wrap(narrow.signed(*w) as u64))
         .collect();
-    let key = SecretKey::generate(&context, &mut holder);
-    let public = key.public(&mut holder);
     let timed = |work: &mut dyn FnMut()| {
         let before = busy();
         let wall = fastest(1, work);
         before.zip(busy()).map_or(wall, |(before, after)| after - before) * 1e3
     };
-    let (mut weights, mut query, mut answer, mut other) = (None, None, None, Vec::new());
-    let prepare = timed(&mut || weights = Some(Weights::new(&context, p, layout, &w)));
-    let encrypt = timed(&mut || query = Some(key.encrypt(p, layout, &x, &mut holder)));
-    let (weights, query) = (weights.unwrap(), query.unwrap());
-    let multiply = timed(&mut || answer = Some(weights.answer(&public, layout, &query, &mut owner)));
-    let (answer, _) = answer.unwrap();
-    let decrypt = timed(&mut || other = key.decrypt(p, layout, &answer));
-    let (c, b) = (cost(p, layout), layout.blocks());
+    let product = Product::new(&context, p, Arc::clone(&layout), Seed::random());
+    let (b, c) = (layout.blocks(), cost(p, &*layout));
+    let mut made = None;
+    let prepare = timed(&mut || made = Some(product.weights(&w, &mut prg, 3 << 30)));
+    let (weights, hints) = made.expect("made");
+    let factor = weights.factor(Some(hints));
+    let (mut encrypt, mut encode, mut multiply) = (0.0, 0.0, 0.0);
+    let share = vec![0; layout.output_len()];
+    let at_once = product.tiles_in(256 << 20);
+    for first in (0..b.tiles).step_by(at_once) {
+        let tiles = first..(first + at_once).min(b.tiles);
+        let mut made = None;
+        encrypt += timed(&mut || made = Some(product.keys(tiles.clone(), &mut prg)));
+        let (mut keys, zeros) = made.expect("made");
+        for group in 0..b.groups {
+            let mut operand = None;
+            encrypt += timed(&mut || operand = Some(keys.encrypt(group, &x, &mut prg)));
+            let operand = operand.expect("made");
+            let mut bytes = Vec::new();
+            encode += timed(&mut || bytes = operand.encode());
+            encode += timed(&mut || {
+                black_box(Message::<Operand>::decode(&context, operand.len(), &bytes).expect("its own"));
+            });
+            let sums = Some((&zeros, &operand));
+            let encrypted = Encrypted { group, tiles: tiles.clone(), sums, keys: Some(&keys) };
+            multiply += timed(&mut || {
+                black_box(factor.partial(&encrypted, &share, &mut prg));
+            });
+        }
+    }
     println!(
-        "{name:28} {:10} {:4}x{:3}x{:3} | weights {prepare:8.1} ms once | encrypt {encrypt:7.1}, answer {multiply:7.1}, \
-         decrypt {decrypt:7.1} ms | {:7.3} MB up, {:7.3} MB back | {:6.2} ns a MAC | {} transforms, {} products | 2^-{:.0}",
+        "{name:28} {:10} {:4}x{:3}x{:3} | hint {prepare:8.1} ms once, {:7.3} MB | encrypt {encrypt:7.1}, bytes {encode:7.1}, \
+         partial {multiply:7.1} ms | {:7.3} MB to a peer, {:7.3} MB to the opener | {:6.2} ns a MAC | {} transforms, \
+         {} products | 2^-{:.0}",
         p.set().name,
         b.groups * b.tiles,
         b.inputs,
         b.outputs,
-        c.query_bytes as f64 / 1e6,
-        c.answer_bytes as f64 / 1e6,
-        multiply * 1e6 / macs as f64,
-        c.owner_transforms,
+        c.hint_bytes as f64 / 1e6,
+        c.operand_bytes as f64 / 1e6,
+        c.partial_bytes as f64 / 1e6,
+        (encrypt + encode + multiply) * 1e6 / macs as f64,
+        c.transforms,
         c.products,
         p.distance_bits(layout.coefficients(), layout.output_len()),
     );
-    assert_eq!(other.len(), layout.output_len());
 }
 
 fn main() {
     let mut bits = std::env::args().skip(1).map(|a| a.parse().expect("bits"));
-    let (k, b) = (bits.next().unwrap_or(64), bits.next().unwrap_or(24));
+    let (k, b) = (bits.next().unwrap_or(64), bits.next().unwrap_or(64));
+    let uses = 1;
     transforms();
     let conv = |c: usize, size: usize, out: usize, kernel: usize, stride: usize| Conv2d {
         batch: 1,
@@ -145,20 +168,21 @@ fn main() {
         conv(512, 7, 512, 3, 1),
         conv(256, 14, 512, 1, 2),
     ] {
-        let (p, layout) = ConvLayout::plan(c, Ring::new(k), b, 1).expect("parameters");
+        let (p, layout) = ConvLayout::plan(c, Ring::new(k), b, 2, uses).expect("parameters");
         let name = format!(
             "conv {}x{}^2 -> {} @{}/{}",
             c.in_channels, c.input[0], c.out_channels, c.kernel[0], c.stride[0]
         );
-        layer(&name, &p, &layout, c.macs());
+        layer(&name, &p, Arc::new(layout), c.macs());
     }
     for m in [
         Matmul { groups: 1, m: 1, k: 512, o: 1000 },
         Matmul { groups: 1, m: 64, k: 800, o: 500 },
         Matmul { groups: 12, m: 128, k: 64, o: 128 },
+        Matmul { groups: 1, m: 1024, k: 1024, o: 1024 },
     ] {
-        let (p, layout) = MatmulLayout::plan(m, Ring::new(k), b, 1).expect("parameters");
+        let (p, layout) = MatmulLayout::plan(m, Ring::new(k), b, 2, uses).expect("parameters");
         let name = format!("{} x [{}, {}] [{}, {}]", m.groups, m.m, m.k, m.k, m.o);
-        layer(&name, &p, &layout, (m.groups * m.m * m.k * m.o) as u64);
+        layer(&name, &p, Arc::new(layout), (m.groups * m.m * m.k * m.o) as u64);
     }
 }

@@ -1,6 +1,7 @@
 //! Polynomials modulo q = product of primes, as coefficients and as values: two types, each prime's words side by side.
 
 use crate::lane::{HePath, LIMB};
+use crate::layout::Output;
 use crate::modulus::{Modulus, PRIME_BITS};
 use crate::ntt::Ntt;
 use crate::params::Set;
@@ -9,7 +10,11 @@ use crate::sample::{self, OFFSET, Small};
 use crate::word::Factor;
 use privet_kernels::{CpuCap, CpuCapError};
 use privet_prg::{Domain, Seed};
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 use zeroize::Zeroize;
 
 /// Coefficients modulo q, below each prime, prime by prime; wiped on drop.
@@ -44,16 +49,19 @@ pub struct Context {
     low_q: u64,
     hats: Vec<Factor<u64>>,
     fractions: Vec<(u128, u64)>,
+    threads: usize,
+    transforms: AtomicUsize,
+    products: AtomicUsize,
 }
 
 impl Context {
-    /// On the fastest path that `PRIVET_CPU` allows.
-    pub fn new(set: &'static Set) -> Result<Arc<Context>, CpuCapError> {
-        Ok(Context::on(set, HePath::detect(CpuCap::from_env()?)))
+    /// On the fastest path that `PRIVET_CPU` allows, in so many threads.
+    pub fn new(set: &'static Set, threads: usize) -> Result<Arc<Context>, CpuCapError> {
+        Ok(Context::on(set, HePath::detect(CpuCap::from_env()?), threads))
     }
 
     /// On this path. Panics where the machine lacks it.
-    pub fn on(set: &'static Set, path: HePath) -> Arc<Context> {
+    pub fn on(set: &'static Set, path: HePath, threads: usize) -> Arc<Context> {
         assert!(path.available(), "the CPU path {path} is not available here; take HePath::detect");
         let ntts: Vec<Ntt> = set.primes.iter().map(|&p| Ntt::new(set.degree, p)).collect();
         let hat = |i: usize| {
@@ -71,7 +79,17 @@ impl Context {
         });
         let fractions = fractions.collect();
         let low_q = set.primes.iter().fold(1u64, |q, p| q.wrapping_mul(*p));
-        Arc::new(Context { set, path, ntts, low_q, hats, fractions })
+        Arc::new(Context {
+            set,
+            path,
+            ntts,
+            low_q,
+            hats,
+            fractions,
+            threads: threads.max(1),
+            transforms: AtomicUsize::new(0),
+            products: AtomicUsize::new(0),
+        })
     }
 
     /// The set.
@@ -97,12 +115,12 @@ impl Context {
         self.low_q
     }
 
-    pub(crate) fn primes(&self) -> std::ops::Range<usize> {
+    pub(crate) fn primes(&self) -> Range<usize> {
         0..self.ntts.len()
     }
 
     /// Words of one prime.
-    pub(crate) fn range(&self, prime: usize) -> std::ops::Range<usize> {
+    pub(crate) fn range(&self, prime: usize) -> Range<usize> {
         prime * self.degree()..(prime + 1) * self.degree()
     }
 
@@ -138,7 +156,18 @@ impl Context {
         })
     }
 
+    /// Transforms of one prime, and products of N values of one prime, since this was made.
+    pub fn work(&self) -> (usize, usize) {
+        (self.transforms.load(Ordering::Relaxed), self.products.load(Ordering::Relaxed))
+    }
+
+    /// Count products of whole polynomials.
+    pub(crate) fn count_products(&self, n: usize) {
+        self.products.fetch_add(n * self.ntts.len(), Ordering::Relaxed);
+    }
+
     pub(crate) fn points(&self, mut c: Coeff) -> Points {
+        self.transforms.fetch_add(self.ntts.len(), Ordering::Relaxed);
         for (ntt, words) in self.ntts.iter().zip(c.words.chunks_exact_mut(self.degree())) {
             ntt.forward(self.path, words);
         }
@@ -146,6 +175,7 @@ impl Context {
     }
 
     pub(crate) fn coefficients(&self, mut v: Points) -> Coeff {
+        self.transforms.fetch_add(self.ntts.len(), Ordering::Relaxed);
         for (ntt, words) in self.ntts.iter().zip(v.words.chunks_exact_mut(self.degree())) {
             ntt.inverse(self.path, words);
         }
@@ -162,21 +192,15 @@ impl Context {
         Points { words }
     }
 
-    /// `sum of x y`.
-    pub(crate) fn inner_product(&self, terms: &[(&Points, &Points)]) -> Points {
+    /// `a b`.
+    pub(crate) fn product(&self, a: &Points, b: &Points) -> Points {
+        self.count_products(1);
         let mut words = vec![0; self.ntts.len() * self.degree()];
         for (i, out) in words.chunks_exact_mut(self.degree()).enumerate() {
             let range = self.range(i);
-            let terms: Vec<_> =
-                terms.iter().map(|(x, y)| (&x.words[range.clone()], &y.words[range.clone()])).collect();
-            pointwise::inner_product(self.path, self.modulus(i), &terms, out);
+            pointwise::product(self.path, self.modulus(i), &a.words[range.clone()], &b.words[range], out);
         }
         Points { words }
-    }
-
-    /// `a b`.
-    pub(crate) fn product(&self, a: &Points, b: &Points) -> Points {
-        self.inner_product(&[(a, b)])
     }
 
     /// `a += b`, or `a -= b` where `negative`.
@@ -207,6 +231,35 @@ impl Context {
             }
         }
         out
+    }
+
+    /// The outputs' coefficients.
+    pub(crate) fn kept(&self, c: &Coeff, outputs: &[Output]) -> Coeff {
+        let of = |prime| {
+            let words = &c.words[self.range(prime)];
+            outputs.iter().map(|o| words[o.coefficient])
+        };
+        Coeff { words: self.primes().flat_map(of).collect() }
+    }
+
+    /// Results for 0 to n - 1, in order, by as many threads as there may be.
+    pub(crate) fn each<T: Send>(&self, n: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        self.each_part(n, |part| part.map(&work).collect::<Vec<_>>()).into_iter().flatten().collect()
+    }
+
+    /// Results for parts of 0 to n - 1, one a thread.
+    pub(crate) fn each_part<T: Send>(&self, n: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+        let size = n.div_ceil(self.threads).max(1);
+        let mut parts = (0..n).step_by(size).map(|first| first..(first + size).min(n));
+        let Some(first) = parts.next() else { return Vec::new() };
+        std::thread::scope(|scope| {
+            let work = &work;
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+            let mut done = vec![work(first)];
+            let join = |other: ScopedJoinHandle<T>| other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            done.extend(others.into_iter().map(join));
+            done
+        })
     }
 
     /// Whether a word can be a residue of this prime.

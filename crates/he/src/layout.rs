@@ -13,10 +13,8 @@ pub use conv::ConvLayout;
 pub use matmul::{Matmul, MatmulLayout};
 
 use crate::params::{NoSet, Parameters, SETS, Set};
-use crate::{modulus::PRIME_BITS, wire};
-use privet_prg::Seed;
+use crate::wire;
 use privet_ring::Ring;
-use std::ops::Range;
 
 /// How many of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +39,7 @@ pub struct Output {
 }
 
 /// A layer's packing. Polynomials are numbered tile by tile, weights group by group and answer by answer.
-pub trait Layout {
+pub trait Layout: Send + Sync {
     /// How many blocks there are.
     fn blocks(&self) -> Blocks;
     /// Values of the operand.
@@ -80,80 +78,84 @@ pub trait Layout {
         self.tiles() * self.blocks().outputs
     }
 
-    /// The operand's polynomials of a tile.
-    fn queries_of(&self, tile: usize) -> Range<usize> {
-        let n = self.blocks().inputs;
-        tile * n..(tile + 1) * n
-    }
-
-    /// The answers of a tile.
-    fn answers_of(&self, tile: usize) -> Range<usize> {
-        let n = self.blocks().outputs;
-        tile * n..(tile + 1) * n
-    }
-
-    /// The weights' polynomials of an answer, one for each of its tile's.
-    fn weights_of(&self, answer: usize) -> Range<usize> {
-        let b = self.blocks();
-        let group = answer / b.outputs / b.tiles;
-        let first = (group * b.outputs + answer % b.outputs) * b.inputs;
-        first..first + b.inputs
-    }
-
     /// Weight coefficients that act on one output, at most: what noise and secrecy are reckoned with.
     fn coefficients(&self) -> usize {
         self.blocks().inputs * self.weights_in_a_polynomial()
     }
 }
 
-/// What a layer costs, exactly as it will be counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a layer costs a party, exactly as it will be counted, where all share operand and weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Bytes from the operand's holder.
-    pub query_bytes: usize,
-    /// Bytes back.
-    pub answer_bytes: usize,
-    /// Transforms of one prime by the operand's holder.
-    pub holder_transforms: usize,
-    /// Transforms of one prime by the weights' owner for a query.
-    pub owner_transforms: usize,
-    /// Transforms of one prime by the weights' owner once for all queries.
-    pub weight_transforms: usize,
-    /// Products of values of one prime, N each, by the weights' owner.
+    /// Bytes to each peer, once for all calls.
+    pub hint_bytes: usize,
+    /// Bytes to each peer in a call.
+    pub operand_bytes: usize,
+    /// Bytes to the opener in a call.
+    pub partial_bytes: usize,
+    /// Transforms of one prime once.
+    pub hint_transforms: usize,
+    /// Transforms of one prime in a call, where values of the weights are kept.
+    pub transforms: usize,
+    /// Products of values of one prime, N each, once.
+    pub hint_products: usize,
+    /// Products of values of one prime in a call.
     pub products: usize,
 }
 
-/// The cost of a layer with a pairwise key.
-pub fn cost(p: &Parameters, layout: &dyn Layout) -> Cost {
-    let (primes, answers) = (p.set().primes.len(), layout.answers());
-    Cost {
-        query_bytes: Seed::BYTES + layout.queries() * p.set().poly_bytes(),
-        answer_bytes: crate::Answer::bytes(p, layout),
-        // a message, and the mask to be multiplied by the key and back, modulo all primes
-        holder_transforms: primes * (layout.queries() + 2 * answers),
-        owner_transforms: primes * 3 * answers,
-        weight_transforms: primes * layout.weights(),
-        products: primes * 2 * answers * (layout.blocks().inputs + 1),
+impl Cost {
+    /// Of both.
+    pub fn plus(self, other: Cost) -> Cost {
+        Cost {
+            hint_bytes: self.hint_bytes + other.hint_bytes,
+            operand_bytes: self.operand_bytes + other.operand_bytes,
+            partial_bytes: self.partial_bytes + other.partial_bytes,
+            hint_transforms: self.hint_transforms + other.hint_transforms,
+            transforms: self.transforms + other.transforms,
+            hint_products: self.hint_products + other.hint_products,
+            products: self.products + other.products,
+        }
     }
 }
 
-/// Bytes both ways of a layout with this set, and its work as bytes of a link of 1 Gbit/s: what block sizes are chosen by.
-/// A product of N values takes about 2 us, a transform 12 us; weights are transformed for several queries.
-fn traffic(set: &Set, ring: Ring, b: Blocks, outputs: usize) -> usize {
-    let mask = ring.bits() + set.degree.trailing_zeros() + 3;
-    let tiles = b.groups * b.tiles;
-    let query = set.primes.len() * Ring::new(PRIME_BITS).packed_bytes(set.degree);
-    let bytes = tiles * (b.inputs * query + b.outputs * wire::wide_bytes(mask, set.degree))
-        + outputs * (ring.bits() as usize + 5) / 8;
-    let (products, transforms) = (2 * tiles * b.outputs * b.inputs, tiles * (3 * b.outputs + b.inputs));
-    bytes + set.primes.len() * (250 * products + 1500 * (transforms + b.groups * b.inputs * b.outputs / 4))
+/// The cost of a layer.
+pub fn cost(p: &Parameters, layout: &dyn Layout) -> Cost {
+    let (primes, poly, b) = (p.set().primes.len(), p.set().poly_bytes(), layout.blocks());
+    let (hints, answers) = (b.groups * b.outputs, layout.answers());
+    let partial = |a| wire::wide_bytes(p.output_bits(), layout.outputs(a).len());
+    Cost {
+        hint_bytes: hints * poly,
+        operand_bytes: (b.tiles + layout.queries()) * poly,
+        partial_bytes: (0..answers).map(partial).sum(),
+        // weights, what hides them, and an error
+        hint_transforms: primes * hints * (b.inputs + 2),
+        // a tile's key and its error; a message; a sum
+        transforms: primes * (2 * b.tiles + layout.queries() + answers),
+        hint_products: primes * hints * (b.inputs + 2),
+        products: primes * (b.tiles + layout.queries() + answers * (b.inputs + 2)),
+    }
+}
+
+/// Bytes of a party's values that a tile's operand may take: blocks with more are not taken where others do.
+const TILE_ROOM: usize = 128 << 20;
+
+/// Bytes and work as bytes of a link of 1 Gbit/s, of a layout with this set, for `uses` calls: what block sizes are chosen
+/// by. A product of N values takes about 0.6 us, a transform 10 us.
+fn traffic(set: &Set, b: Blocks, uses: usize) -> usize {
+    let (tiles, hints, primes) = (b.groups * b.tiles, b.groups * b.outputs, set.primes.len());
+    let once = hints * set.poly_bytes() + primes * hints * (b.inputs + 2) * (75 + 1250);
+    let products = tiles * b.outputs * (b.inputs + 2);
+    let transforms = 2 * b.tiles + tiles * (b.inputs + b.outputs);
+    let call = (b.tiles + tiles * b.inputs) * set.poly_bytes() + primes * (75 * products + 1250 * transforms);
+    let excess = (b.inputs * set.value_bytes()).saturating_sub(TILE_ROOM);
+    once + uses * (call + 1000 * excess)
 }
 
 /// The layout and the parameters with the least traffic: `best` gives a set's best layout, if any fits.
 fn cheapest<T: Layout>(
     ring: Ring,
     weight_bits: u32,
-    parties: usize,
+    [parties, uses]: [usize; 2],
     best: impl Fn(&'static Set) -> Option<T>,
 ) -> Result<(Parameters, T), NoSet> {
     let mut last = None;
@@ -164,7 +166,7 @@ fn cheapest<T: Layout>(
         match Parameters::on(set, ring, weight_bits, layout.coefficients(), outputs, parties) {
             Err(why) => last = Some(why),
             Ok(p) => {
-                let bytes = traffic(set, ring, layout.blocks(), outputs);
+                let bytes = traffic(set, layout.blocks(), uses);
                 if found.as_ref().is_none_or(|(least, ..)| bytes < *least) {
                     found = Some((bytes, p, layout));
                 }

@@ -1,17 +1,18 @@
 //! Ring-LWE encryption with plaintext modulus 2^k: products of encrypted operands with weights, as additive shares.
 //!
-//! The holder of a key encrypts an operand ([`SecretKey::encrypt`]), the owner of weights multiplies ([`Weights::answer`])
-//! and keeps a fresh share, the holder decrypts the other one ([`SecretKey::decrypt`]). With three and more parties the
-//! key is a sum that nobody has ([`threshold`]). Products are exact modulo 2^k: no noise reaches a message.
+//! All parties share operand and weights, or one party knows the weights. Each sends what its weights make of public
+//! polynomials once ([`Product::weights`], [`Hint`]). In a call each encrypts its operand under fresh keys ([`Keys`]), multiplies
+//! the sum of all operands and takes its key and a fresh share off ([`Factor::partial`]). One adds up ([`Opening`]). Products
+//! are exact modulo 2^k: no noise reaches a message. Elements are multiplied one by one as residues ([`Slots`]).
 //! `docs/he.md` has the formulas, the arguments and the evidence for the parameters.
 //!
 //! This form has q a product of primes and one polynomial a ciphertext. Another (module rank above 1, q a power of two)
-//! would stand beside [`Context`] and `key`; samplers, layouts, noise and wire are common to both.
+//! would stand beside [`Context`]; samplers, layouts, noise and wire are common to both.
 #![warn(clippy::integer_division_remainder_used)]
 
-mod answer;
 mod context;
 mod encode;
+mod factor;
 mod field;
 mod key;
 mod lane;
@@ -20,20 +21,26 @@ mod modulus;
 mod mutation;
 pub mod noise;
 pub mod ntt;
+mod opening;
+mod panel;
 mod params;
+mod plain;
 mod pointwise;
+mod product;
 mod sample;
-pub mod threshold;
+mod slots;
 mod wire;
 mod word;
 
-pub use answer::{Answer, Weights};
 pub use context::Context;
-pub use key::{PublicKey, Query, SecretKey};
+pub use factor::{Factor, Weights};
+pub use key::Keys;
 pub use lane::HePath;
 pub use modulus::PRIME_BITS;
-#[cfg(feature = "mutations")]
-pub use mutation::MUTATIONS;
+pub use opening::{Encrypted, Opening, Partial};
 pub use params::{DISTANCE_BITS, NoSet, Parameters, SECURITY_BITS, SETS, Set};
+pub use plain::Plain;
+pub use product::{Hint, Kind, Message, Operand, Product, Zero};
 pub use sample::{CBD, ERROR_VARIANCE, TERNARY_VARIANCE};
+pub use slots::{Residues, Slots};
 pub use wire::WireError;

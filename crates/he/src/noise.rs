@@ -12,7 +12,7 @@ pub const MOVING: f64 = 1.08;
 /// Variance of the rounding to the message's grid, which is unbiased.
 const ROUNDING_VARIANCE: f64 = 0.25;
 
-/// Mean square of an answer's coefficient's noise before it is drowned, over the encryptors' and the key holders' noise, for any
+/// Mean square of an answer's coefficient's noise before it is drowned, over all parties' noise, for any
 /// weights: `coefficients` of them, each at most 2^(b-1) in magnitude.
 pub fn variance(p: &Parameters, coefficients: usize) -> f64 {
     let n = p.parties() as f64;
@@ -37,18 +37,12 @@ pub fn bound(p: &Parameters, coefficients: usize) -> f64 {
 /// The largest error of decryption, drowning and rounding included, as a fraction of the step between messages: below
 /// 1/2, decryption is exact.
 pub fn worst_fraction(p: &Parameters, coefficients: usize) -> f64 {
-    let step = 2f64.powf(p.set().modulus_bits() - f64::from(p.ring().bits()));
+    let step = 2f64.powf(p.set().modulus_bits() - f64::from(p.plain().bits()));
     let n = p.parties() as f64;
     let drowning = n * 1.5 * 2f64.powi(p.flood_bits() as i32);
     // rounding to 2^-bits, and what the fixed-point conversion lacks: two of 2^128 a prime
-    let lacking = |bits: u32| 2.0 * p.set().primes.len() as f64 * 2f64.powi(bits as i32 - 128);
-    let (mask, output) = (p.mask_bits(), p.output_bits());
-    let coarse = |bits: u32| 2f64.powi(p.ring().bits() as i32 - bits as i32);
-    let rounded_mask =
-        if p.parties() == 1 { p.set().degree as f64 * (0.5 + lacking(mask)) * coarse(mask) } else { 0.0 };
-    // the holder of the sum rounds once, every holder of a key share once
-    let roundings = if p.parties() == 1 { 1.0 } else { n + 1.0 };
-    (drowning + bound(p, coefficients)) / step
-        + rounded_mask
-        + roundings * (0.5 + lacking(output)) * coarse(output)
+    let lacking = 2.0 * p.set().primes.len() as f64 * 2f64.powi(p.output_bits() as i32 - 128);
+    let coarse = 2f64.powi(p.plain().bits() as i32 - p.output_bits() as i32);
+    // every party rounds once; one more for what follows from the message's own step
+    (drowning + bound(p, coefficients)) / step + (n + 1.0) * (0.5 + lacking) * coarse
 }

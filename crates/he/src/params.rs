@@ -4,6 +4,7 @@
 
 use crate::modulus::PRIME_BITS;
 use crate::noise;
+use crate::plain::Plain;
 use privet_ring::Ring;
 use thiserror::Error;
 
@@ -46,6 +47,11 @@ impl Set {
     pub fn poly_bytes(&self) -> usize {
         self.primes.len() * Ring::new(PRIME_BITS).packed_bytes(self.degree)
     }
+
+    /// Bytes of a polynomial modulo q in memory.
+    pub fn value_bytes(&self) -> usize {
+        self.primes.len() * self.degree * size_of::<u64>()
+    }
 }
 
 /// No set is large enough.
@@ -64,7 +70,7 @@ pub struct NoSet {
     pub coefficients: usize,
     /// Outputs that are answered together.
     pub outputs: usize,
-    /// Holders of key shares; 1 for a pairwise key.
+    /// Who takes part.
     pub parties: usize,
     /// What the largest set reaches; negative where nothing decrypts.
     pub distance_bits: f64,
@@ -74,14 +80,14 @@ pub struct NoSet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     set: &'static Set,
-    ring: Ring,
+    plain: Plain,
     weight_bits: u32,
     parties: usize,
 }
 
 impl Parameters {
     /// The cheapest set for products modulo 2^k of a k-bit operand with signed weights of `weight_bits`, where `outputs`
-    /// are answered and `coefficients` weight coefficients act on each of them. `parties` is 1 for a pairwise key.
+    /// are answered and `coefficients` weight coefficients act on each of them. `parties` take part.
     ///
     /// Decryption then never fails, and the answers differ from ones that are made without the weights by a statistical
     /// distance of at most 2^-40 (`docs/he.md`).
@@ -109,15 +115,38 @@ impl Parameters {
         outputs: usize,
         parties: usize,
     ) -> Result<Parameters, NoSet> {
-        assert!((1..=ring.bits()).contains(&weight_bits), "weights are elements of the ring");
+        Parameters::of(set, Plain::Power(ring), weight_bits, coefficients, outputs, parties)
+    }
+
+    /// For messages and weights modulo a prime t, with this set.
+    pub fn modulo(
+        set: &'static Set,
+        t: u64,
+        coefficients: usize,
+        outputs: usize,
+        parties: usize,
+    ) -> Result<Parameters, NoSet> {
+        let plain = Plain::Prime(t);
+        Parameters::of(set, plain, plain.bits(), coefficients, outputs, parties)
+    }
+
+    fn of(
+        set: &'static Set,
+        plain: Plain,
+        weight_bits: u32,
+        coefficients: usize,
+        outputs: usize,
+        parties: usize,
+    ) -> Result<Parameters, NoSet> {
+        assert!((1..=plain.bits()).contains(&weight_bits), "weights are elements of the ring");
         assert!(coefficients > 0 && outputs > 0 && parties > 0);
-        let p = Parameters { set, ring, weight_bits, parties };
+        let p = Parameters { set, plain, weight_bits, parties };
         let distance_bits =
             if p.decrypts(coefficients) { p.distance_bits(coefficients, outputs) } else { -1.0 };
         if distance_bits >= DISTANCE_BITS {
             return Ok(p);
         }
-        Err(NoSet { ring_bits: ring.bits(), weight_bits, coefficients, outputs, parties, distance_bits })
+        Err(NoSet { ring_bits: plain.bits(), weight_bits, coefficients, outputs, parties, distance_bits })
     }
 
     /// The set.
@@ -125,9 +154,9 @@ impl Parameters {
         self.set
     }
 
-    /// Z_2^k of the plaintexts.
-    pub fn ring(&self) -> Ring {
-        self.ring
+    /// Z_t of the messages.
+    pub fn plain(&self) -> Plain {
+        self.plain
     }
 
     /// Bits of a weight, its sign included.
@@ -135,7 +164,7 @@ impl Parameters {
         self.weight_bits
     }
 
-    /// Holders of key shares; 1 for a pairwise key.
+    /// Who takes part.
     pub fn parties(&self) -> usize {
         self.parties
     }
@@ -143,17 +172,12 @@ impl Parameters {
     /// Bits of a summand of the drowning noise: all the room there is. `log2 q - k - 2`, less for the parties' sum.
     pub fn flood_bits(&self) -> u32 {
         let parties = self.parties.next_power_of_two().trailing_zeros();
-        (self.set.modulus_bits() as u32).saturating_sub(self.ring.bits() + 2 + parties).min(MOST_FLOOD_BITS)
-    }
-
-    /// Bits of a coefficient of an answer's part that the key multiplies.
-    pub fn mask_bits(&self) -> u32 {
-        self.ring.bits() + self.set.degree.trailing_zeros() + 3
+        (self.set.modulus_bits() as u32).saturating_sub(self.plain.bits() + 2 + parties).min(MOST_FLOOD_BITS)
     }
 
     /// Bits of an output's coefficient in an answer.
     pub fn output_bits(&self) -> u32 {
-        self.ring.bits() + 5 + self.parties.next_power_of_two().trailing_zeros()
+        self.plain.bits() + 5 + self.parties.next_power_of_two().trailing_zeros()
     }
 
     /// Whether decryption cannot fail, whatever anybody draws: the sum of all bounds stays below half a step.

@@ -8,12 +8,11 @@ use crate::word::{Below, Factor};
 /// Most products in a sum: the low limbs' sums stay below 2^64.
 pub(crate) const MAX_TERMS: usize = 1 << 12;
 
-/// `out = sum over terms of x y`, value by value, modulo p; x and y below p. Panics above [`MAX_TERMS`] terms.
-pub(crate) fn inner_product(path: HePath, modulus: Modulus, terms: &[(&[u64], &[u64])], out: &mut [u64]) {
-    assert!(terms.iter().all(|(x, y)| x.len() == out.len() && y.len() == out.len()), "number of values");
-    assert!(terms.len() <= MAX_TERMS, "more products than a sum holds");
-    assert_eq!(out.len() & 31, 0, "whole groups of registers");
-    path.run(InnerProduct { terms, modulus, factors: limb_factors(modulus), out });
+/// `out = x y`, value by value, modulo p; x and y below p.
+pub(crate) fn product(path: HePath, modulus: Modulus, x: &[u64], y: &[u64], out: &mut [u64]) {
+    assert!(x.len() == out.len() && y.len() == out.len(), "number of values");
+    assert_eq!(out.len() & 7, 0, "whole registers");
+    path.run(Product { x, y, modulus, out });
 }
 
 /// 1, 2^52 and 2^104 modulo p.
@@ -21,41 +20,36 @@ pub(crate) fn limb_factors(modulus: Modulus) -> [Factor<u64>; 3] {
     [0, LIMB, 2 * LIMB].map(|bits| modulus.factor(modulus.reduce(1u128 << bits)))
 }
 
-struct InnerProduct<'a> {
-    terms: &'a [(&'a [u64], &'a [u64])],
+struct Product<'a> {
+    x: &'a [u64],
+    y: &'a [u64],
     modulus: Modulus,
-    factors: [Factor<u64>; 3],
     out: &'a mut [u64],
 }
 
-/// Registers that are summed at a time.
-const GROUP: usize = 4;
-
-impl Kernel for InnerProduct<'_> {
-    /// Low and high halves of products are summed apart, in registers, and reduced once.
+impl Kernel for Product<'_> {
     #[inline(always)]
     fn run<L: Lane>(self, lane: L) {
-        let f = Field::new(lane, self.modulus.p());
-        let [f0, f1, f2] = [f.factor(self.factors[0]), f.factor(self.factors[1]), f.factor(self.factors[2])];
-        for (i, out) in self.out.chunks_exact_mut(GROUP * L::WIDTH).enumerate() {
-            let mut sums = [(lane.splat(0), lane.splat(0)); GROUP];
-            let range = i * GROUP * L::WIDTH..(i + 1) * GROUP * L::WIDTH;
-            for (x, y) in self.terms {
-                let (x, y) = (&x[range.clone()], &y[range.clone()]);
-                let operands = x.chunks_exact(L::WIDTH).zip(y.chunks_exact(L::WIDTH));
-                for (sum, (x, y)) in sums.iter_mut().zip(operands) {
-                    *sum = lane.multiply_add(*sum, lane.load(x), lane.load(y));
-                }
-            }
-            for ((low, high), out) in sums.into_iter().zip(out.chunks_exact_mut(L::WIDTH)) {
-                // both below 2^63: 2^12 terms of 48 bits, and a carry
-                let high = lane.add(high, lane.high(low));
-                let v = f.add(f.times_limb(lane.low(low), f0), f.times_limb(lane.low(high), f1));
-                let v = f.add(f.halve(v), f.times_limb(lane.high(high), f2));
-                lane.store(out, f.canonical(f.halve(v)).words());
-            }
+        let (f, factors) = (Field::new(lane, self.modulus.p()), limb_factors(self.modulus));
+        let operands = self.x.chunks_exact(L::WIDTH).zip(self.y.chunks_exact(L::WIDTH));
+        for (out, (x, y)) in self.out.chunks_exact_mut(L::WIDTH).zip(operands) {
+            let zero = (lane.splat(0), lane.splat(0));
+            let product = lane.multiply_add(zero, lane.load(x), lane.load(y));
+            lane.store(out, reduced(f, factors, product));
         }
     }
+}
+
+/// A sum of at most [`MAX_TERMS`] products from its low and its high halves, below p.
+#[inline(always)]
+pub(crate) fn reduced<L: Lane>(f: Field<L>, factors: [Factor<u64>; 3], (low, high): (L::V, L::V)) -> L::V {
+    let lane = f.lane;
+    let [f0, f1, f2] = [f.factor(factors[0]), f.factor(factors[1]), f.factor(factors[2])];
+    // both below 2^64: 2^12 terms of 52 and 48 bits, and a carry
+    let high = lane.add(high, lane.high(low));
+    let v = f.add(f.times_limb(lane.low(low), f0), f.times_limb(lane.low(high), f1));
+    let v = f.add(f.halve(v), f.times_limb(lane.high(high), f2));
+    f.canonical(f.halve(v)).words()
 }
 
 /// `out = sum over limbs of limb times its factor, plus a constant below p`, modulo p; limbs below 2^52.

@@ -2,7 +2,6 @@
 
 use crate::context::{Context, Points};
 use crate::modulus::PRIME_BITS;
-use privet_prg::Seed;
 use privet_ring::{PackError, Ring, pack, unpack};
 use thiserror::Error;
 
@@ -33,52 +32,33 @@ impl From<PackError> for WireError {
 
 const WORD: Ring = Ring::new(PRIME_BITS);
 
-/// A public seed, then bodies of 50 bits a word.
-pub(crate) fn seeded(seed: &Seed, bodies: &[Points]) -> Vec<u8> {
-    let mut out = seed.expose().to_vec();
-    bodies.iter().for_each(|body| pack(WORD, &body.words, &mut out));
+/// Polynomials, 50 bits a word.
+pub(crate) fn put_polynomials(polynomials: &[Points]) -> Vec<u8> {
+    let mut out = Vec::new();
+    polynomials.iter().for_each(|v| pack(WORD, &v.words, &mut out));
     out
 }
 
-/// The inverse of [`seeded`]. Nothing is allocated before the length is right.
-pub(crate) fn read_seeded(
-    context: &Context,
-    bodies: usize,
-    bytes: &[u8],
-) -> Result<(Seed, Vec<Points>), WireError> {
+/// The inverse of [`put_polynomials`]. Nothing is allocated before the length is right.
+pub(crate) fn polynomials(context: &Context, n: usize, bytes: &[u8]) -> Result<Vec<Points>, WireError> {
     let each = context.set().poly_bytes();
-    let expected = each.checked_mul(bodies).and_then(|b| b.checked_add(Seed::BYTES)).unwrap_or(usize::MAX);
-    let wrong = WireError::Length { expected, found: bytes.len() };
-    let Some((seed, rest)) = bytes.split_first_chunk().filter(|_| bytes.len() == expected) else {
-        return Err(wrong);
-    };
-    let bodies = rest
-        .chunks_exact(each)
-        .map(|body| residues(context, context.degree(), body))
-        .collect::<Result<_, _>>()?;
-    Ok((Seed::from_bytes(*seed), bodies))
+    let expected = each.saturating_mul(n);
+    if bytes.len() != expected {
+        return Err(WireError::Length { expected, found: bytes.len() });
+    }
+    bytes.chunks_exact(each).map(|body| residues(context, body)).collect()
 }
 
-/// `each` words of every prime, all below it.
-pub(crate) fn residues(context: &Context, each: usize, bytes: &[u8]) -> Result<Points, WireError> {
-    let words = unpack(WORD, bytes, each * context.primes().len())?;
+/// Words of every prime, all below it.
+fn residues(context: &Context, bytes: &[u8]) -> Result<Points, WireError> {
+    let words = unpack(WORD, bytes, context.degree() * context.primes().len())?;
     for prime in context.primes() {
-        let own = &words[prime * each..(prime + 1) * each];
+        let own = &words[context.range(prime)];
         if let Some(at) = own.iter().position(|w| !context.is_residue(prime, *w)) {
-            return Err(WireError::Residue { index: prime * each + at });
+            return Err(WireError::Residue { index: context.range(prime).start + at });
         }
     }
     Ok(Points { words })
-}
-
-/// Append words of all primes, 50 bits each.
-pub(crate) fn put_residues(words: &[u64], out: &mut Vec<u8>) {
-    pack(WORD, words, out);
-}
-
-/// Bytes of so many words.
-pub(crate) fn residue_bytes(words: usize) -> usize {
-    WORD.packed_bytes(words)
 }
 
 /// Bytes of `n` integers of `bits` <= 128 bits.

@@ -30,10 +30,13 @@ fn by_packing(layout: &dyn Layout, x: &[u64], w: &[u64]) -> Vec<u64> {
     };
     let mut out = vec![0; layout.output_len()];
     let mut seen = HashSet::new();
+    let b = layout.blocks();
     for tile in 0..layout.tiles() {
-        for answer in layout.answers_of(tile) {
-            let mut sum = vec![0; DEGREE];
-            for (query, weight) in layout.queries_of(tile).zip(layout.weights_of(answer)) {
+        for output in 0..b.outputs {
+            let (answer, mut sum) = (tile * b.outputs + output, vec![0; DEGREE]);
+            for input in 0..b.inputs {
+                let (query, weight) =
+                    (tile * b.inputs + input, (tile / b.tiles * b.outputs + output) * b.inputs + input);
                 let wp = polynomial(&|o| layout.pack_weights(weight, w, o));
                 assert!(wp.iter().filter(|w| **w != 0).count() <= layout.weights_in_a_polynomial());
                 negacyclic(&polynomial(&|o| layout.pack_input(query, x, o)), &wp, &mut sum);

@@ -1,74 +1,59 @@
-//! Whole products over the wire: shares add up to the integers' product modulo 2^k, bytes are as announced, and what is
-//! not an encoding is refused.
+//! Whole products over bytes: shares add up to the integers' product modulo 2^k for several numbers of parties, bytes and
+//! work are as declared, and what is not an encoding is refused.
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, cost};
-use privet_he::{Answer, Context, HePath, Parameters, PublicKey, Query, SecretKey, Weights, WireError};
+use privet_he::{Context, HePath, Message, Parameters, Partial, Product, SETS, WireError, Zero};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
+use std::sync::Arc;
 
+mod parties;
 mod plain;
+use parties::{Run, opened, seeds, shares};
 
-fn draw(prg: &mut Prg, ring: Ring, bits: u32, n: usize) -> Vec<u64> {
-    prg.elements(Ring::new(bits), n)
-        .into_iter()
-        .map(|w| ring.wrap(Ring::new(bits).signed(w) as u64))
-        .collect()
+const ROOM: usize = 1 << 30;
+
+fn ring(p: &Parameters) -> Ring {
+    Ring::new(p.plain().bits())
 }
 
-/// The product by both parties, through bytes; its cost must be as declared.
-fn product(p: &Parameters, layout: &dyn Layout, x: &[u64], w: &[u64]) -> Vec<u64> {
-    let context = Context::new(p.set()).unwrap();
-    let (mut holder, mut owner) = (Seed::random().stream(), Seed::random().stream());
-    let key = SecretKey::generate(&context, &mut holder);
-    let public = key.public(&mut holder).encode();
-    assert_eq!(public.len(), PublicKey::bytes(&context));
-    let query = key.encrypt(p, layout, x, &mut holder).encode();
+/// The product among n parties, from uniform shares; its cost must be as declared.
+fn product(p: &Parameters, layout: Arc<dyn Layout>, n: usize, x: &[u64], w: &[u64]) -> Vec<u64> {
+    let context = Context::new(p.set(), 1).unwrap();
+    let mut prg = Seed::random().stream();
+    let (x, w) = (shares(&mut prg, ring(p), x, n), shares(&mut prg, ring(p), w, n));
+    let own: Vec<Seed> = (0..n).map(|_| Seed::random()).collect();
+    let run = Run { context: &context, p: *p, layout: Arc::clone(&layout), room: ROOM, tiles: 3 };
+    let made = run.calls(&[x], &w, &own).remove(0);
 
-    let weights = Weights::new(&context, p, layout, w);
-    let public = PublicKey::decode(&context, &public).unwrap();
-    let received = Query::decode(&context, layout.queries(), &query).unwrap();
-    let (answer, share) = weights.answer(&public, layout, &received, &mut owner);
-    let answer = answer.encode(p);
-
-    let declared = cost(p, layout);
-    assert_eq!(
-        (query.len(), answer.len()),
-        (declared.query_bytes, declared.answer_bytes),
-        "declared = counted"
-    );
-    let other = key.decrypt(p, layout, &Answer::decode(p, layout, &answer).unwrap());
-    other.iter().zip(share).map(|(a, b)| p.ring().wrap(a.wrapping_add(b))).collect()
+    let declared = cost(p, &*layout);
+    let bytes = |m: &parties::Made| m.sent.iter().map(Vec::len).sum::<usize>();
+    // who opens sends no partials
+    assert_eq!(bytes(&made[n - 1]), declared.hint_bytes + declared.operand_bytes);
+    assert_eq!(bytes(&made[0]) - bytes(&made[n - 1]), declared.partial_bytes);
+    let transforms = n * (declared.hint_transforms + declared.transforms);
+    let products = n * (declared.hint_products + declared.products);
+    assert_eq!(context.work(), (transforms, products), "declared = counted");
+    opened(p, &made)
 }
 
 #[test]
 fn matrix_products_are_exact() {
     let mut prg = Seed::from_bytes([3; 16]).stream();
-    for (k, b, shape) in [
-        (64, 64, Matmul { groups: 1, m: 5, k: 70, o: 33 }),
-        (64, 24, Matmul { groups: 2, m: 3, k: 40, o: 9 }),
-        (41, 41, Matmul { groups: 1, m: 1, k: 9000, o: 2 }),
-        (37, 16, Matmul { groups: 1, m: 64, k: 20, o: 10 }),
-        (24, 8, Matmul { groups: 1, m: 2, k: 3, o: 4 }),
-        (1, 1, Matmul { groups: 1, m: 9, k: 30, o: 5 }),
+    for (n, k, shape) in [
+        (2, 64, Matmul { groups: 1, m: 5, k: 70, o: 33 }),
+        (3, 64, Matmul { groups: 2, m: 3, k: 40, o: 9 }),
+        (5, 64, Matmul { groups: 1, m: 4, k: 60, o: 11 }),
+        (2, 41, Matmul { groups: 1, m: 1, k: 9000, o: 2 }),
+        (4, 37, Matmul { groups: 1, m: 64, k: 20, o: 10 }),
+        (2, 24, Matmul { groups: 3, m: 2, k: 3, o: 4 }),
+        (3, 1, Matmul { groups: 1, m: 9, k: 30, o: 5 }),
     ] {
         let ring = Ring::new(k);
-        let (p, layout) = MatmulLayout::plan(shape, ring, b, 1).unwrap();
-        let x = prg.elements(ring, layout.input_len());
-        let w = draw(&mut prg, ring, b, layout.weight_len());
+        let (p, layout) = MatmulLayout::plan(shape, ring, k, n, 1).unwrap();
+        let (x, w) = (prg.elements(ring, layout.input_len()), prg.elements(ring, layout.weight_len()));
         let expected: Vec<u64> = plain::matmul(shape, &x, &w).into_iter().map(|y| ring.wrap(y)).collect();
-        assert_eq!(product(&p, &layout, &x, &w), expected, "{p:?} {layout:?}");
-    }
-}
-
-/// The largest of everything: weights and operands at the ends of the ring, every coefficient used.
-#[test]
-fn extremes_are_exact() {
-    let ring = Ring::R64;
-    let shape = Matmul { groups: 1, m: 1, k: 8192, o: 3 };
-    for (x, w) in [(u64::MAX, 1 << 63), (1 << 63, 1 << 63), (1, u64::MAX), ((1 << 63) - 1, (1 << 63) - 1)] {
-        let (p, layout) = MatmulLayout::plan(shape, ring, 64, 1).unwrap();
-        let (x, w) = (vec![x; layout.input_len()], vec![w; layout.weight_len()]);
-        assert_eq!(product(&p, &layout, &x, &w), plain::matmul(shape, &x, &w));
+        assert_eq!(product(&p, Arc::new(layout), n, &x, &w), expected, "{n} parties, {p:?} {layout:?}");
     }
 }
 
@@ -86,68 +71,125 @@ fn convolutions_are_exact() {
         dilation: [1, 1],
         groups: 1,
     };
-    for (k, b, c) in [
-        (64, 24, base),
-        (41, 41, Conv2d { stride: [2, 2], ..base }),
-        (37, 12, Conv2d { groups: 2, in_channels: 4, out_channels: 4, batch: 1, ..base }),
-        (64, 64, Conv2d { input: [100, 101], batch: 1, in_channels: 1, out_channels: 1, ..base }),
+    for (n, k, c) in [
+        (2, 64, base),
+        (3, 41, Conv2d { stride: [2, 2], ..base }),
+        (5, 37, Conv2d { groups: 2, in_channels: 4, out_channels: 4, batch: 1, ..base }),
+        (2, 64, Conv2d { input: [100, 101], batch: 1, in_channels: 1, out_channels: 1, ..base }),
     ] {
         let ring = Ring::new(k);
-        let (p, layout) = ConvLayout::plan(c, ring, b, 1).unwrap();
-        let x = prg.elements(ring, layout.input_len());
-        let w = draw(&mut prg, ring, b, layout.weight_len());
+        let (p, layout) = ConvLayout::plan(c, ring, k, n, 1).unwrap();
+        let (x, w) = (prg.elements(ring, layout.input_len()), prg.elements(ring, layout.weight_len()));
         let expected: Vec<u64> = plain::conv(&c, &x, &w).into_iter().map(|y| ring.wrap(y)).collect();
-        assert_eq!(product(&p, &layout, &x, &w), expected, "{p:?} {layout:?}");
+        assert_eq!(product(&p, Arc::new(layout), n, &x, &w), expected, "{n} parties, {c:?}");
     }
 }
 
-/// From one seed every path makes the same bytes.
+/// Shares at the ends of the ring, all parties the same, every coefficient used: the largest of everything.
+#[test]
+fn extremes_are_exact() {
+    let (ring, n) = (Ring::R64, 3u64);
+    let shape = Matmul { groups: 1, m: 1, k: 8192, o: 3 };
+    for (x, w) in [(u64::MAX, 1 << 63), (1 << 63, 1 << 63), (1, u64::MAX), ((1 << 63) - 1, (1 << 63) - 1)] {
+        let (p, layout) = MatmulLayout::plan(shape, ring, 64, 3, 1).unwrap();
+        let context = Context::new(p.set(), 2).unwrap();
+        let run = Run { context: &context, p, layout: Arc::new(layout), room: ROOM, tiles: 1 };
+        let (xs, ws) = (vec![x; layout.input_len()], vec![w; layout.weight_len()]);
+        let own: Vec<Seed> = (0..3).map(|_| Seed::random()).collect();
+        let made = run.calls(&[vec![xs.clone(); 3]], &vec![ws.clone(); 3], &own).remove(0);
+        let sum = |v: Vec<u64>| -> Vec<u64> { v.into_iter().map(|v| v.wrapping_mul(n)).collect() };
+        assert_eq!(opened(&p, &made), plain::matmul(shape, &sum(xs), &sum(ws)));
+    }
+}
+
+/// One party knows narrow weights, the others share the operand, for two operands in turn.
+#[test]
+fn weights_of_one_party_serve_many_calls() {
+    let (ring, shape) = (Ring::R64, Matmul { groups: 2, m: 7, k: 50, o: 6 });
+    let mut prg = Seed::from_bytes([5; 16]).stream();
+    for n in [2, 3] {
+        let (p, layout) = MatmulLayout::plan(shape, ring, 16, n, 2).unwrap();
+        let narrow = Ring::new(16);
+        let w: Vec<u64> = prg.elements(narrow, layout.weight_len());
+        let w: Vec<u64> = w.into_iter().map(|w| narrow.signed(w) as u64).collect();
+        let xs: Vec<Vec<u64>> = (0..2).map(|_| prg.elements(ring, layout.input_len())).collect();
+        for owner in [0, n - 1] {
+            let context = Context::new(p.set(), 1).unwrap();
+            let run = Run { context: &context, p, layout: Arc::new(layout), room: ROOM, tiles: 2 };
+            let ws: Vec<_> = (0..n).map(|i| if i == owner { w.clone() } else { Vec::new() }).collect();
+            let split = |prg: &mut Prg, x: &[u64]| {
+                let mut all = shares(prg, ring, x, n - 1);
+                all.insert(owner, Vec::new());
+                all
+            };
+            let calls: Vec<_> = xs.iter().map(|x| split(&mut prg, x)).collect();
+            let made = run.calls(&calls, &ws, &seeds(20, n));
+            for (made, x) in made.iter().zip(&xs) {
+                assert_eq!(opened(&p, made), plain::matmul(shape, x, &w), "{n} parties, owner {owner}");
+            }
+        }
+    }
+}
+
+/// From the same seeds every path, any number of threads, and weights kept or not, make the same bytes.
 #[test]
 fn paths_make_the_same_bytes() {
     let shape = Matmul { groups: 1, m: 3, k: 50, o: 7 };
-    let (p, layout) = MatmulLayout::plan(shape, Ring::R64, 64, 1).unwrap();
+    let layout = MatmulLayout::with_blocks(shape, 8192, [1, 20, 3]);
+    let p = Parameters::choose(Ring::R64, 64, layout.coefficients(), layout.output_len(), 2).unwrap();
     let mut prg = Seed::from_bytes([5; 16]).stream();
-    let (x, w) = (prg.elements(p.ring(), 150), prg.elements(p.ring(), 350));
-    let transcripts = HePath::ALL.into_iter().filter(|p| p.available()).map(|path| {
-        let context = Context::on(p.set(), path);
-        let (mut holder, mut owner) =
-            (Seed::from_bytes([6; 16]).stream(), Seed::from_bytes([7; 16]).stream());
-        let key = SecretKey::generate(&context, &mut holder);
-        let public = key.public(&mut holder);
-        let query = key.encrypt(&p, &layout, &x, &mut holder);
-        let (answer, share) =
-            Weights::new(&context, &p, &layout, &w).answer(&public, &layout, &query, &mut owner);
-        let other = key.decrypt(&p, &layout, &answer);
-        (public.encode(), query.encode(), answer.encode(&p), share, other)
+    let (x, w) = (prg.elements(Ring::R64, 150), prg.elements(Ring::R64, 350));
+    let (x, w) = (shares(&mut prg, Ring::R64, &x, 2), shares(&mut prg, Ring::R64, &w, 2));
+    let all = HePath::ALL.into_iter().filter(|p| p.available());
+    let made = all.flat_map(|path| [(path, 1, ROOM), (path, 3, 0)]).map(|(path, threads, room)| {
+        let context = Context::on(p.set(), path, threads);
+        let run = Run { context: &context, p, layout: Arc::new(layout), room, tiles: 2 };
+        run.calls(std::slice::from_ref(&x), &w, &seeds(30, 2))
     });
-    let transcripts: Vec<_> = transcripts.collect();
-    assert!(transcripts.windows(2).all(|t| t[0] == t[1]));
+    let made: Vec<_> = made.collect();
+    assert!(made.windows(2).all(|t| t[0] == t[1]));
 }
 
 #[test]
 #[should_panic(expected = "a weight has more than 8 bits")]
 fn a_weight_that_is_too_wide_is_refused() {
     let shape = Matmul { groups: 1, m: 1, k: 1, o: 1 };
-    let (p, layout) = MatmulLayout::plan(shape, Ring::R64, 8, 1).unwrap();
-    Weights::new(&Context::new(p.set()).unwrap(), &p, &layout, &[128]);
+    let (p, layout) = MatmulLayout::plan(shape, Ring::R64, 8, 2, 1).unwrap();
+    let context = Context::new(p.set(), 1).unwrap();
+    let product = Product::new(&context, &p, Arc::new(layout), Seed::from_bytes([1; 16]));
+    product.weights(&[128], &mut Seed::random().stream(), ROOM);
+}
+
+#[test]
+#[should_panic(expected = "each group once")]
+fn a_key_encrypts_a_tile_once() {
+    let shape = Matmul { groups: 1, m: 1, k: 1, o: 1 };
+    let (p, layout) = MatmulLayout::plan(shape, Ring::R64, 8, 2, 1).unwrap();
+    let context = Context::new(p.set(), 1).unwrap();
+    let product = Product::new(&context, &p, Arc::new(layout), Seed::from_bytes([1; 16]));
+    let mut prg = Seed::random().stream();
+    let (mut keys, _) = product.keys(0..1, &mut prg);
+    keys.encrypt(0, &[1], &mut prg);
+    keys.encrypt(0, &[2], &mut prg);
 }
 
 #[test]
 fn damaged_bytes_are_refused() {
-    let shape = Matmul { groups: 1, m: 1, k: 4, o: 2 };
-    let (p, layout) = MatmulLayout::plan(shape, Ring::R64, 64, 1).unwrap();
-    let context = Context::new(p.set()).unwrap();
-    let mut prg = Seed::from_bytes([8; 16]).stream();
-    let key = SecretKey::generate(&context, &mut prg);
-    let query = key.encrypt(&p, &layout, &[1, 2, 3, 4], &mut prg).encode();
-    for wrong in [&query[..query.len() - 1], &[&query[..], &[0]].concat(), &[]] {
-        let expected = query.len();
-        let found = Query::decode(&context, 1, wrong).map(|_| ()).unwrap_err();
-        assert_eq!(found, WireError::Length { expected, found: wrong.len() });
+    let context = Context::new(&SETS[2], 1).unwrap();
+    let (p, layout) =
+        MatmulLayout::plan(Matmul { groups: 1, m: 1, k: 4, o: 2 }, Ring::R64, 64, 2, 1).unwrap();
+    let product = Product::new(&context, &p, Arc::new(layout), Seed::from_bytes([1; 16]));
+    let (_, zero) = product.keys(0..1, &mut Seed::random().stream());
+    let bytes = zero.encode();
+    assert_eq!(bytes.len(), product.bytes(1));
+    let read = |n: usize, bytes: &[u8]| Message::<Zero>::decode(&context, n, bytes).map(|_| ());
+    for wrong in [&bytes[..bytes.len() - 1], &[&bytes[..], &[0]].concat(), &[]] {
+        let (expected, found) = (bytes.len(), wrong.len());
+        assert_eq!(read(1, wrong), Err(WireError::Length { expected, found }));
     }
-    assert!(Query::decode(&context, usize::MAX, &query).is_err(), "no overflow");
-    let mut large = query.clone();
-    large[Seed::BYTES..Seed::BYTES + 7].fill(0xff);
-    assert_eq!(Query::decode(&context, 1, &large).map(|_| ()).unwrap_err(), WireError::Residue { index: 0 });
-    assert!(Answer::decode(&p, &layout, &[0; 100]).is_err());
+    assert!(read(usize::MAX, &bytes).is_err(), "no overflow");
+    let mut large = bytes.clone();
+    large[..7].fill(0xff);
+    assert_eq!(read(1, &large), Err(WireError::Residue { index: 0 }));
+    assert!(Partial::decode(&product, 0, 0..1, &[0; 100]).is_err());
 }

@@ -105,7 +105,7 @@ pub trait Device: Send + Sync {
         points: &[u64],
         read: &Read,
     ) -> Vec<u64> {
-        lookup::cpu::eval(false, hash, shape, second, keys, points, read)
+        lookup::cpu::eval(false, lookup::cpu::Batch { hash, shape, second, keys, points }, read)
     }
 
     /// Bring the weights of a linear layer into the device's own layout, once a session.

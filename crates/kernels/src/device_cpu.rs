@@ -201,7 +201,7 @@ impl Device for Cpu {
                         Read::Quadratics(pieces, &lows[i * each..][..points.len()])
                     }
                 };
-                lookup::cpu::eval(self.wide, hash, shape, second, keys, points, &read)
+                lookup::cpu::eval(self.wide, lookup::cpu::Batch { hash, shape, second, keys, points }, &read)
             },
         );
         parts.concat()

@@ -7,7 +7,6 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 pub mod bits;
-mod cap;
 mod choice;
 pub mod chunks;
 pub mod compare;
@@ -20,10 +19,10 @@ pub mod probe;
 mod secret;
 mod threads;
 
-pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
 pub use choice::{DeviceError, DeviceKind, open};
 pub use chunks::Chunks;
 pub use compare::{CompareKeys, CompareShape};
 pub use device::{CompareOut, Device, cpu, try_cpu};
 pub use linear::{LinearShape, Weights};
 pub use lookup::{LookupShape, Read};
+pub use privet_prg::{CPU_VARIABLE, CpuCap, CpuCapError};

@@ -3,7 +3,8 @@
 //! Sender: Delta and blocks q. Receiver: choice bits c and blocks `t = q ^ c Delta`. A run is made by a producer
 //! ([`crate::pool`]) and consumed by `into_pads`: it has no `Clone`, and nothing gives its blocks.
 
-use crate::delta::{Delta, mask, wide};
+use crate::cpu::{Path, twice, words};
+use crate::delta::Delta;
 use crate::error::Malformed;
 use crate::hash::Pads;
 use crate::mutation;
@@ -40,15 +41,19 @@ pub struct SenderPads {
 
 /// Random OTs of a receiver: random choices, and the string of each.
 pub struct ReceiverPads {
-    /// The choices. Secret.
-    pub choices: BitVec,
+    /// The choices, 64 to a word. Secret.
+    pub choices: Zeroizing<Vec<u64>>,
     /// The chosen strings.
     pub strings: Strings,
 }
 
+/// A receiver's run whose choices are the wanted ones. The sender reads its own by the message ([`SenderCots::into_chosen`]).
+#[must_use = "correlations that are dropped are lost at both parties"]
+pub struct ChosenCots(ReceiverCots);
+
 /// The choices that a receiver wants, masked by those of its transfers: what goes on the wire.
 ///
-/// Only [`ReceiverPads::choose`] makes one, and that uses the transfers' random choices up.
+/// Only [`ReceiverCots::choose`] makes one, and that uses the transfers' random choices up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaskedBits(BitVec);
 
@@ -72,6 +77,17 @@ impl SenderCots {
         self.hash.tccr(self.first, &mut one);
         SenderPads { strings: [zero, one].map(Strings::new) }
     }
+
+    /// As [`SenderCots::into_pads`], the strings exchanged where a masked choice is 1: then the receiver holds those that it
+    /// wants. With f the masked choices, `q ^ f Delta` is `t` where the wanted choice is 0.
+    ///
+    /// # Panics
+    /// Where there is not one choice a transfer.
+    pub fn into_chosen(mut self, masked: &MaskedBits) -> SenderPads {
+        assert_eq!(masked.0.len(), self.len(), "one choice a transfer");
+        exchange(Path::detect(), &mut self.blocks, masked.0.words(), self.delta.block());
+        self.into_pads()
+    }
 }
 
 impl ReceiverCots {
@@ -85,6 +101,23 @@ impl ReceiverCots {
         self.blocks.is_empty()
     }
 
+    /// The wanted choices instead, 64 to a word, and the message that tells the sender how. What is wanted past the last
+    /// transfer is ignored.
+    ///
+    /// # Panics
+    /// Where there are too few wanted choices.
+    #[must_use = "the sender must get the masked choices"]
+    pub fn choose(self, wanted: &[u64]) -> (ChosenCots, MaskedBits) {
+        let mut masked = bits_at(&self.blocks, 0);
+        if mutation::active("choices-unmasked") {
+            masked.fill(0);
+        }
+        assert_eq!(masked.len(), wanted.len(), "one choice a transfer");
+        masked.iter_mut().zip(wanted).for_each(|(m, w)| *m ^= w);
+        let masked = BitVec::from_words(self.len(), std::mem::take(&mut *masked));
+        (ChosenCots(self), MaskedBits(masked))
+    }
+
     /// The choices and the chosen string of every transfer, `tccr(t)`: 1 AES a transfer.
     pub fn into_pads(self) -> ReceiverPads {
         let mut blocks = self.blocks;
@@ -94,36 +127,28 @@ impl ReceiverCots {
     }
 }
 
-impl SenderPads {
-    /// Exchanges the strings where a masked choice is 1: then the receiver holds those that it wants.
-    ///
-    /// # Panics
-    /// Where there is not one choice a transfer, or strings have been read.
-    pub fn chosen(mut self, masked: MaskedBits) -> SenderPads {
-        assert_eq!(masked.0.len(), self.strings[0].len(), "one choice a transfer");
-        let [zero, one] = &mut self.strings;
-        for (i, (a, b)) in zero.blocks_mut().iter_mut().zip(one.blocks_mut()).enumerate() {
-            let change = (*a ^ *b) & wide(mask(masked.0.get(i)));
-            *a ^= change;
-            *b ^= change;
-        }
-        self
+impl ChosenCots {
+    /// The string of the wanted choice of every transfer: 1 AES a transfer.
+    pub fn into_strings(self) -> Strings {
+        self.0.into_pads().strings
     }
 }
 
-impl ReceiverPads {
-    /// The strings of the wanted choices instead, and the message that tells the sender how.
-    ///
-    /// # Panics
-    /// Where there is not one choice a transfer.
-    #[must_use = "the sender must get the masked choices"]
-    pub fn choose(self, wanted: &BitVec) -> (Strings, MaskedBits) {
-        let mut masked = self.choices;
-        if mutation::active("choices-unmasked") {
-            masked = BitVec::zeros(masked.len());
+twice! {
+    /// XORs `delta` into the blocks whose bit is 1.
+    fn exchange(blocks: &mut [u128], bits: &[u64], delta: u128) = exchange_body
+}
+
+#[inline(always)]
+fn exchange_body(blocks: &mut [u128], bits: &[u64], delta: u128) {
+    let halves = [delta as u64, (delta >> 64) as u64];
+    for (blocks, bits) in blocks.chunks_mut(64).zip(bits) {
+        for (i, block) in words(blocks).as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            // the bits are public, and still this is no branch, which would be taken at random
+            let here = (bits >> i & 1).wrapping_neg();
+            block[0] ^= here & halves[0];
+            block[1] ^= here & halves[1];
         }
-        masked.xor_assign(wanted);
-        (self.strings, MaskedBits(masked))
     }
 }
 
@@ -149,4 +174,4 @@ macro_rules! hidden {
         }
     )*};
 }
-hidden!(SenderCots, ReceiverCots, SenderPads, ReceiverPads);
+hidden!(SenderCots, ReceiverCots, ChosenCots, SenderPads, ReceiverPads);

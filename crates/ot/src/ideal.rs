@@ -31,7 +31,7 @@ mod tests {
     use super::*;
     use crate::cot::MaskedBits;
     use crate::error::Malformed;
-    use privet_ring::{BitVec, Ring};
+    use privet_ring::Ring;
 
     fn read(strings: &mut crate::pack::Strings) -> Vec<(u64, u64)> {
         let words = (strings.words(Ring::R64), strings.words(Ring::R64));
@@ -47,8 +47,11 @@ mod tests {
             let (zero, one, mine) =
                 (read(&mut strings[0]), read(&mut strings[1]), read(&mut receiver.strings));
             for i in 0..n {
-                let (chosen, other) =
-                    if receiver.choices.get(i) == 1 { (one[i], zero[i]) } else { (zero[i], one[i]) };
+                let (chosen, other) = if receiver.choices[i / 64] >> (i % 64) & 1 == 1 {
+                    (one[i], zero[i])
+                } else {
+                    (zero[i], one[i])
+                };
                 assert_eq!(mine[i], chosen);
                 assert!(mine[i].0 != other.0 && mine[i].1 != other.1);
             }
@@ -59,14 +62,13 @@ mod tests {
     fn wanted_choices_reach_the_sender_masked() {
         let n = 1000;
         let (sender, receiver) = deal(&Seed::from_bytes([4; 16]), n);
-        let (sender, receiver) = (sender.into_pads(), receiver.into_pads());
-        let wanted = BitVec::from_words(n, vec![u64::MAX; n.div_ceil(64)]);
-        let (mut mine, masked) = receiver.choose(&wanted);
+        let wanted = vec![u64::MAX; n.div_ceil(64)];
+        let (mine, masked) = receiver.choose(&wanted);
         let ones: u32 = masked.to_bytes().iter().map(|b| b.count_ones()).sum();
         assert!((400..600).contains(&ones), "{ones} of {n} masked ones are one");
         let masked = MaskedBits::from_bytes(n, &masked.to_bytes()).unwrap();
-        let mut strings = sender.chosen(masked).strings;
-        assert_eq!(read(&mut mine), read(&mut strings[1]));
+        let mut strings = sender.into_chosen(&masked).strings;
+        assert_eq!(read(&mut mine.into_strings()), read(&mut strings[1]));
         assert!(strings[0].len() == n && !strings[0].is_empty());
     }
 

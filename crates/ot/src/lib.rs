@@ -35,13 +35,13 @@ pub mod softspoken;
 mod spcot;
 mod stock;
 mod transpose;
+#[cfg(test)]
+mod vectors;
 
 pub use channel::Pair;
-pub use cot::{MaskedBits, ReceiverCots, ReceiverPads, SenderCots, SenderPads};
+pub use cot::{ChosenCots, MaskedBits, ReceiverCots, ReceiverPads, SenderCots, SenderPads};
 pub use delta::Delta;
 pub use error::{Malformed, OtError};
-#[cfg(feature = "mutations")]
-pub use mutation::MUTATIONS;
 pub use pack::Strings;
 pub use params::Parameters;
 pub use pool::{ReceiverPool, SenderPool, Short, Source};

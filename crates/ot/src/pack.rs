@@ -1,7 +1,7 @@
 //! Pads cut to bits and words: 128 bits a transfer, each read once.
 
 use crate::cpu::twice;
-use privet_ring::{BitVec, Ring};
+use privet_ring::Ring;
 use zeroize::Zeroizing;
 
 /// Bits of one string of a transfer.
@@ -28,11 +28,11 @@ impl Strings {
         self.blocks.is_empty()
     }
 
-    /// The next bit of every string.
+    /// The next bit of every string: 64 to a word, zeros past the last.
     ///
     /// # Panics
     /// When the strings are used up.
-    pub fn bits(&mut self) -> BitVec {
+    pub fn bits(&mut self) -> Zeroizing<Vec<u64>> {
         let at = self.advance(1);
         bits_at(&self.blocks, at)
     }
@@ -52,11 +52,6 @@ impl Strings {
         assert!(self.read <= PAD_BITS, "{} bits of a string of {PAD_BITS} are read", self.read);
         at
     }
-
-    pub(crate) fn blocks_mut(&mut self) -> &mut [u128] {
-        assert_eq!(self.read, 0, "strings are exchanged before anything is read");
-        &mut self.blocks
-    }
 }
 
 impl std::fmt::Debug for Strings {
@@ -65,11 +60,11 @@ impl std::fmt::Debug for Strings {
     }
 }
 
-/// Bit `at` of every block.
-pub(crate) fn bits_at(blocks: &[u128], at: u32) -> BitVec {
+/// Bit `at` of every block: 64 to a word, zeros past the last.
+pub(crate) fn bits_at(blocks: &[u128], at: u32) -> Zeroizing<Vec<u64>> {
     let mut words = Zeroizing::new(vec![0; blocks.len().div_ceil(64)]);
     gather(crate::cpu::Path::detect(), blocks, at, &mut words);
-    BitVec::from_words(blocks.len(), std::mem::take(&mut *words))
+    words
 }
 
 twice! {
@@ -78,8 +73,12 @@ twice! {
 
 #[inline(always)]
 fn gather_body(blocks: &[u128], at: u32, words: &mut [u64]) {
+    // One half of a block is looked at: shifts of 64 bits make vectors, those of 128 do not.
+    let high = at >= 64;
+    let shift = at % 64;
     for (word, blocks) in words.iter_mut().zip(blocks.chunks(64)) {
-        *word = blocks.iter().enumerate().fold(0, |v, (i, b)| v | ((b >> at) as u64 & 1) << i);
+        let half = |b: &u128| if high { (b >> 64) as u64 } else { *b as u64 };
+        *word = blocks.iter().enumerate().fold(0, |v, (i, b)| v | (half(b) >> shift & 1) << i);
     }
 }
 
@@ -97,11 +96,12 @@ mod tests {
             let mut strings = Strings::new(Zeroizing::new(blocks.clone()));
             let ring = Ring::new(37);
             let (bit, word, next) = (strings.bits(), strings.words(ring), strings.bits());
-            assert_eq!((bit.len(), word.len(), next.len()), (n, n, n));
+            let words = n.div_ceil(64);
+            assert_eq!((bit.len(), word.len(), next.len()), (words, n, words));
             for (i, b) in blocks.iter().enumerate() {
-                assert_eq!(bit.get(i), *b as u64 & 1);
+                assert_eq!(bit[i / 64] >> (i % 64) & 1, *b as u64 & 1);
                 assert_eq!(word[i], (b >> 1) as u64 & ring.mask());
-                assert_eq!(next.get(i), (b >> 38) as u64 & 1);
+                assert_eq!(next[i / 64] >> (i % 64) & 1, (b >> 38) as u64 & 1);
             }
         }
     }
@@ -113,7 +113,8 @@ mod tests {
         for path in Path::all() {
             let mut words = [0; 3];
             gather(path, &blocks, 70, &mut words);
-            assert_eq!(BitVec::from_words(130, words.to_vec()), bits_at(&blocks, 70));
+            assert_eq!(words, bits_at(&blocks, 70)[..]);
+            assert!((0..130).all(|i| words[i / 64] >> (i % 64) & 1 == (blocks[i] >> 70) as u64 & 1));
         }
     }
 

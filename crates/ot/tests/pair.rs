@@ -38,7 +38,7 @@ fn zero_and_one(pads: SenderPads) -> [Words; 2] {
 
 fn chosen(mut pads: ReceiverPads) -> (BitVec, Words) {
     let words = pads.strings.words(Ring::R64).to_vec();
-    (pads.choices, words)
+    (BitVec::from_words(words.len(), pads.choices.to_vec()), words)
 }
 
 fn assert_transfers([zero, one]: &[Words; 2], (choices, words): &(BitVec, Words)) {
@@ -210,14 +210,14 @@ fn two_sessions_of_one_party_have_nothing_in_common() {
 #[test]
 fn chosen_strings_of_wanted_bits() {
     let mut pairs = pairs(Mesh::new(2), Source::SoftSpoken(Width::Four), [1, 2], [1000, 0]);
-    let receiver = pairs[1].receiver.take(1000).unwrap().into_pads();
-    let wanted = BitVec::from_words(1000, vec![0x0f0f_0f0f_0f0f_0f0f; 16]);
-    let (mut mine, masked) = receiver.choose(&wanted);
+    let receiver = pairs[1].receiver.take(1000).unwrap();
+    let wanted = vec![0x0f0f_0f0f_0f0f_0f0f; 16];
+    let (mine, masked) = receiver.choose(&wanted);
     let masked = MaskedBits::from_bytes(1000, &masked.to_bytes()).unwrap();
-    let [zero, one] = zero_and_one(pairs[0].sender.take(1000).unwrap().into_pads().chosen(masked));
-    let mine = mine.words(Ring::R64);
+    let [zero, one] = zero_and_one(pairs[0].sender.take(1000).unwrap().into_chosen(&masked));
+    let mine = mine.into_strings().words(Ring::R64);
     for i in 0..1000 {
-        assert_eq!(mine[i], if wanted.get(i) == 1 { one[i] } else { zero[i] });
+        assert_eq!(mine[i], if wanted[i / 64] >> (i % 64) & 1 == 1 { one[i] } else { zero[i] });
     }
 }
 

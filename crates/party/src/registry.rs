@@ -4,7 +4,7 @@
 use crate::events::Events;
 #[cfg(feature = "clear")]
 use crate::session::family::clear;
-use crate::session::family::{Outside, fss, rep3};
+use crate::session::family::{Outside, fss, rep3, semi2k};
 use crate::session::links::Links;
 use crate::session::party::ServeError;
 use crate::store::StoreError;
@@ -16,7 +16,7 @@ use privet_plan::{Plan, Program};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
@@ -25,6 +25,7 @@ use thiserror::Error;
 pub const FAMILIES: &[&Registered] = &[
     &fss::REGISTERED,
     &rep3::REGISTERED,
+    &semi2k::REGISTERED,
     #[cfg(feature = "clear")]
     &clear::REGISTERED,
 ];
@@ -42,7 +43,7 @@ pub struct Registered {
     pub(crate) serve: ServeParty,
     /// The side of those who own tensors or receive results.
     pub(crate) outside: &'static dyn Outside,
-    /// The dealer's side; there exactly where the facts name a dealer.
+    /// The dealer's side; there exactly where a deployment may have a dealer.
     pub(crate) dealer: Option<DealerService>,
     /// Whether a comparison is evaluations of the kernel `compare`, which a benchmark then measures alone, too.
     pub(crate) compares_by_kernel: bool,
@@ -55,8 +56,8 @@ pub(crate) type ServeParty =
 /// The dealer's service, likewise.
 pub(crate) type ServeDealer = fn(Links, &Program, Arc<dyn Device>, Events) -> Result<(), NetError>;
 
-/// A dealer's session for a plan, on a device.
-pub(crate) type NewDeal = fn(Arc<Plan>, Arc<dyn Device>) -> Box<dyn DealToFiles>;
+/// A dealer's session for a plan among so many parties, on a device.
+pub(crate) type NewDeal = fn(usize, Arc<Plan>, Arc<dyn Device>) -> Box<dyn DealToFiles>;
 
 /// What a family's dealer does.
 pub(crate) struct DealerService {
@@ -68,8 +69,8 @@ pub(crate) struct DealerService {
 
 /// A dealer without a network, in one session.
 pub(crate) trait DealToFiles {
-    /// Deal so many runs into both parties' stores; gives the costs of the plan's nodes.
-    fn deal(&mut self, stores: [&Path; 2], runs: u64) -> Result<Vec<NodeStats>, StoreError>;
+    /// Deal so many runs into the parties' stores, one each in order; gives the costs of the plan's nodes.
+    fn deal(&mut self, stores: &[PathBuf], runs: u64) -> Result<Vec<NodeStats>, StoreError>;
 }
 
 /// A protocol family that this version runs.
@@ -196,6 +197,7 @@ impl<'de> Deserialize<'de> for Protocol {
 mod tests {
     use super::*;
     use crate::config::Place;
+    use privet_family::Dealing;
     use std::collections::BTreeSet;
 
     #[test]
@@ -204,8 +206,15 @@ mod tests {
         assert_eq!(names.len(), FAMILIES.len(), "each name once");
         for protocol in Protocol::all() {
             let (registered, facts) = (protocol.registered(), protocol.facts());
-            assert_eq!(facts.has_dealer, registered.dealer.is_some(), "{protocol}");
-            assert!(facts.needs_preparation() || !facts.has_dealer, "{protocol}: what would be dealt?");
+            assert_eq!(facts.may_have_dealer(), registered.dealer.is_some(), "{protocol}");
+            assert!(
+                facts.needs_preparation() || !facts.may_have_dealer(),
+                "{protocol}: what would be dealt?"
+            );
+            if let Dealing::Chosen(parameter, word) = facts.dealing {
+                assert!(facts.parameters.contains(parameter), "{protocol}.{}", parameter.name);
+                assert!(parameter.word(word).is_some_and(|n| n != parameter.default()), "{protocol}: {word}");
+            }
             assert!(facts.parties.end() >= facts.parties.start() && facts.fewest_parties() >= 2);
             let last = Place::Party((facts.parties.end() - 1) as u8).to_string();
             assert!(last.parse::<Place>().is_ok(), "{last} can be written");
@@ -218,7 +227,7 @@ mod tests {
                 );
             }
             for p in facts.parameters {
-                assert!(p.range.contains(&p.default), "{protocol}.{}", p.name);
+                assert!(p.allows(p.default()), "{protocol}.{}", p.name);
             }
         }
         let forecasts: usize = FAMILIES.iter().map(|f| f.facts.withstands.len()).sum();

@@ -91,8 +91,9 @@ pub enum Rounding {
     Stochastic,
     /// [`Rounding::Floor`]'s result, one more or one less, modulo 2^k', as is cheapest for the family: it must not fail
     /// in any other way, whatever x is. The interpreter gives the floor; a family of three
-    /// summands may add their floors and one, at no cost, which is `x / 2^f - 1/2` on average. [`crate::slack()`] says how far
-    /// the values that follow may be off.
+    /// summands may add their floors and one, at no cost, which is `x / 2^f - 1/2` on average. With the masks of n
+    /// parties it is half of n, rounded up, either way, so that more than two parties need more than a unit.
+    /// [`crate::slack_within`] says how far the values that follow may be off.
     OneUlp,
 }
 

@@ -52,5 +52,5 @@ pub use local::{Affine, apply_local};
 pub use lower::{CheckReport, LowerError, Lowered, Precision, lower, lower_for};
 pub use program::Program;
 pub use real::{interpret_real, interpret_real_all, interpret_real_step};
-pub use slack::slack;
+pub use slack::{slack, slack_within};
 pub use target::{Refusal, Refused, Target, admit, admit_all};

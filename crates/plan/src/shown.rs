@@ -20,7 +20,7 @@ pub fn inexact(plan: &Plan) -> Vec<usize> {
 }
 
 /// Make these truncations exact.
-pub(crate) fn make_exact(plan: &mut Plan) {
+pub fn make_exact(plan: &mut Plan) {
     for id in inexact(plan) {
         if let Op::Truncate { rounding, .. } = &mut plan.nodes[id].op {
             *rounding = Rounding::Floor;

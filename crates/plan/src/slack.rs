@@ -10,6 +10,11 @@ use crate::local::adaptive_window;
 /// For the operations on the sign of an inexact value (`relu`, `extend`, `max`, `max_pool2d`) the bound holds as long as
 /// no value, nor a difference that a maximum is taken by, is as near to the ends of the signed range as its slack.
 pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
+    slack_within(plan, 1)
+}
+
+/// The same where [`Rounding::OneUlp`] may be off by `units` from the floor: so many a family says that needs more than one.
+pub fn slack_within(plan: &Plan, units: u64) -> Vec<Option<u64>> {
     let mut all: Vec<Option<u64>> = Vec::with_capacity(plan.nodes.len());
     for node in &plan.nodes {
         let of = |i: usize| all[node.inputs[i]];
@@ -34,7 +39,7 @@ pub fn slack(plan: &Plan) -> Vec<Option<u64>> {
             // floor((x + d) / 2^f) is at most ceil(d / 2^f) away from floor(x / 2^f), with a coin added as well
             Op::Truncate { shift, rounding } => of(0)
                 .map(|s| s.div_ceil(1 << shift))
-                .and_then(|s| s.checked_add((*rounding == Rounding::OneUlp) as u64)),
+                .and_then(|s| s.checked_add(if *rounding == Rounding::OneUlp { units } else { 0 })),
             // maxima move no further than what they are taken of
             Op::Relu | Op::Extend | Op::Max | Op::MaxPool2d { .. } => largest(),
             Op::Linear | Op::MatMul | Op::Conv2d { .. } | Op::Mul | Op::Scale => exact(),

@@ -77,8 +77,9 @@ pub struct Exponential {
     rows: Vec<(i32, u32)>,
     rising: Vec<[i64; 3]>,
     falling: Vec<[i64; 3]>,
-    /// `e^e` as a number of 63 bits and a power of two, by e modulo `2^whole`.
-    powers: Vec<(u64, i32)>,
+    /// What a row's second factor is the coin's part times: a number of 63 bits, and by how much to shift the product down; row after row,
+    /// by the whole number modulo `2^whole`. 0 shifts stand for the factor 0.
+    powers: Vec<(u64, u32)>,
 }
 
 /// log2 of the number of pieces of `[0, 1)`.
@@ -115,11 +116,18 @@ impl Exponential {
             };
             (0..1 << PIECES).map(piece).collect()
         };
-        let power = |index: i32| {
+        let power = |row: usize, index: i32| {
             let e = least + (index - least).rem_euclid(1 << whole);
+            let ((begins, digits), ends) = (rows[row], rows.get(row + 1).map_or(i32::MAX, |next| next.0));
             let (mantissa, exponent) = libm::frexp(libm::exp(e as f64));
-            ((mantissa * 2f64.powi(63)) as u64, exponent - 63)
+            match WIDE as i32 - digits as i32 - (exponent - 63) {
+                shift @ 1..=126 if (begins..ends).contains(&e) => {
+                    ((mantissa * 2f64.powi(63)) as u64, shift as u32)
+                }
+                _ => (0, 0),
+            }
         };
+        let powers = (0..rows.len()).flat_map(|row| (0..1 << whole).map(move |index| (row, index)));
         Ok(Exponential {
             frac: x.frac,
             whole,
@@ -127,7 +135,7 @@ impl Exponential {
             rows: rows.to_vec(),
             rising: fit(libm::exp),
             falling: fit(|x| libm::exp(-x)),
-            powers: (0..1 << whole).map(power).collect(),
+            powers: powers.map(|(row, index)| power(row, index)).collect(),
         })
     }
 
@@ -139,12 +147,6 @@ impl Exponential {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
-    }
-
-    /// The whole number that `index` stands for.
-    fn number(&self, index: usize) -> i32 {
-        let least = self.rows[0].0;
-        least + (index as i32 - least).rem_euclid(1 << self.whole)
     }
 
     /// `x + d` as a whole number modulo `2^whole` and a fraction.
@@ -183,19 +185,13 @@ impl Exponential {
 
     /// The second factor of a row for the whole number `index` modulo `2^whole`: `e^(e - d)`, `coin` being that of d.
     pub fn second(&self, row: usize, index: usize, coin: u64) -> u64 {
-        let e = self.number(index);
-        let ends = self.rows.get(row + 1).map_or(i32::MAX, |next| next.0);
-        let (begins, digits) = self.rows[row];
-        if e < begins || e >= ends {
-            return 0;
-        }
-        let (mantissa, exponent) = self.powers[index];
-        match WIDE as i32 - digits as i32 - exponent {
-            shift @ 1..=126 => {
+        let (mantissa, shift) = self.powers[row * self.entries() + index];
+        match shift {
+            0 => 0,
+            _ => {
                 let product = coin as u128 * mantissa as u128;
                 (((product >> (shift - 1)) + 1) >> 1) as u64
             }
-            _ => 0,
         }
     }
 

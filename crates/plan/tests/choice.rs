@@ -84,7 +84,7 @@ fn cost(plan: &Plan) -> Cost {
 
 #[test]
 fn distant_parties_get_fewer_rounds_and_near_ones_fewer_keys() {
-    let m = model(8);
+    let m = model(24);
     let [lan, wan] = [Network::LAN, Network::WAN].map(|n| compiled(&m, &aim(n, None)).unwrap());
     let of = |l: &Lowered| (cost(&l.plan).rounds, cost(&l.plan).key_bytes);
     let (near, far) = (of(&lan), of(&wan));

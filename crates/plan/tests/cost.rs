@@ -174,12 +174,15 @@ fn what_parties_prepare_among_themselves_is_estimated_apart() {
     plan.nodes.extend([node(Op::Relu, &[1]), node(Op::Mul, &[2, 2])]);
     plan.outputs[0].value = 3;
     plan.check().unwrap();
-    let of = |plan: &Plan| estimate(plan, &Talkative, &Rates::default(), &Network::LAN);
+    let mut rates = Rates::default();
+    (rates.seconds.wide_macs, rates.seconds.aes) = (1e-10, 1e-3 / 900_000.0);
+    let of = |plan: &Plan| estimate(plan, &Talkative, &rates, &Network::LAN);
     let found = of(&plan);
     // the input and the first gate, whose operand its owner knows, take nothing; the two others do
     let two = Offline { macs: 20_000_000, aes: 1_800_000, wire_bytes: 2_500_000, rounds: 4 };
     assert_eq!((found.total.offline, found.total.key_bytes, found.total.rounds), (two, 128, 4));
-    let seconds = 2.0 * (1e-3 + 1e-3 + 1e-3 + 0.3e-3);
+    let each = rates.seconds;
+    let seconds = 2.0 * (1e7 * each.wide_macs + 9e5 * each.aes + 1e-3 + 0.3e-3);
     assert!((found.offline_seconds - seconds).abs() < 1e-9, "{}", found.offline_seconds);
     assert!(found.seconds < 2e-3, "preparation is no part of a run");
     assert_eq!(found.memory_bytes, 2 * 8 * 4 + 64);

@@ -50,16 +50,16 @@ fn weights_keep_their_names() {
     }
 }
 
-/// Queries, keys and values are one product, scores and values of all heads one each, and nothing is extended behind a
-/// truncation.
+/// Queries, keys and values are one product, scores and values of all heads one each, the squares of a normalisation are
+/// summed in one more, and nothing is extended behind a truncation.
 #[test]
 fn attention_has_one_product_for_all_heads() {
     let (graph, params) = workload::shapes("bert-small", 1);
     let precision = Precision { bits: Some(64), fraction: Some(16), ..Precision::default() };
     let plan = lower(&graph, &params, &precision, &Toll).unwrap().plan;
     let count = |kind: &str| plan.nodes.iter().filter(|n| n.op.kind() == kind).count();
-    // of each of two layers: projections together, output, and two of the hidden layer
-    assert_eq!((count("linear"), count("mat_mul")), (8, 4));
+    // of each of two layers: projections together, output, and two of the hidden layer; scores and values; and five variances
+    assert_eq!((count("linear"), count("mat_mul")), (8, 4 + 5));
     let truncated = |n: &privet_plan::ir::Node| matches!(plan.nodes[n.inputs[0]].op, Op::Truncate { .. });
     let extended = plan.nodes.iter().filter(|n| n.op == Op::Extend && truncated(n)).count();
     assert_eq!(extended, 0);

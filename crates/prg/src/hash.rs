@@ -1,6 +1,5 @@
-use crate::{Prg, Seed, ctr};
-use aes::Aes128Enc;
-use aes::cipher::{Array, KeyInit};
+use crate::cipher::Cipher;
+use crate::{Prg, Seed};
 use std::sync::OnceLock;
 
 /// Two public AES keys of tree hashes: `inner` for H, `leaf` for H'.
@@ -38,8 +37,8 @@ impl HashKeys {
 #[derive(Clone)]
 pub struct TreeHash {
     keys: HashKeys,
-    inner: OnceLock<Aes128Enc>,
-    leaf: OnceLock<Aes128Enc>,
+    inner: OnceLock<Cipher>,
+    leaf: OnceLock<Cipher>,
 }
 
 /// sigma on a block whose high 64 bits are `l` and low 64 bits are `r`.
@@ -62,11 +61,11 @@ impl TreeHash {
 
     /// H on every block, in place.
     pub fn inner(&self, blocks: &mut [u128]) {
-        ctr::hash(self.inner.get_or_init(|| Aes128Enc::new(&Array(self.keys.inner))), blocks);
+        self.inner.get_or_init(|| Cipher::new(&self.keys.inner)).hash(blocks);
     }
 
     /// H' on every block, in place.
     pub fn leaf(&self, blocks: &mut [u128]) {
-        ctr::hash(self.leaf.get_or_init(|| Aes128Enc::new(&Array(self.keys.leaf))), blocks);
+        self.leaf.get_or_init(|| Cipher::new(&self.keys.leaf)).hash(blocks);
     }
 }

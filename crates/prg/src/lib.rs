@@ -3,11 +3,14 @@
 //!
 //! Nothing else in privet draws random numbers. A [`Seed`] is secret, wiped on drop and never printed.
 
+mod cap;
+mod cipher;
 mod ctr;
 mod hash;
 mod seed;
 #[cfg(target_arch = "x86_64")]
 mod vaes;
 
+pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
 pub use hash::{HashKeys, TreeHash};
 pub use seed::{Domain, Prg, Seed};

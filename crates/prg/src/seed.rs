@@ -1,6 +1,5 @@
+use crate::cipher::Cipher;
 use crate::ctr;
-#[cfg(target_arch = "x86_64")]
-use crate::vaes;
 use aes::Aes128Enc;
 use aes::cipher::{Array, KeyInit};
 use privet_ring::{BitVec, Ring};
@@ -37,7 +36,7 @@ pub enum Domain {
 }
 
 /// The label of a seed's stream, which no [`Domain`] has.
-const STREAM: u64 = 0;
+pub(crate) const STREAM: u64 = 0;
 
 /// A secret 128-bit seed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -77,7 +76,7 @@ impl Seed {
     /// The stream of this seed from its start: `AES_seed(counter || 0)`. No derived seed is a block of it, as
     /// no [`Domain`] is 0; but two streams of one seed are the same, so expand each seed once.
     pub fn stream(&self) -> Prg {
-        Prg { cipher: Cipher::new(self), counter: 0 }
+        Prg { cipher: Cipher::new(&self.0), counter: 0 }
     }
 
     fn aes(&self) -> Aes128Enc {
@@ -102,31 +101,6 @@ impl std::fmt::Debug for Seed {
 pub struct Prg {
     cipher: Cipher,
     counter: u64,
-}
-
-/// AES under the seed of a stream.
-enum Cipher {
-    #[cfg(target_arch = "x86_64")]
-    Wide(vaes::Rounds),
-    Any(Box<Aes128Enc>),
-}
-
-impl Cipher {
-    fn new(seed: &Seed) -> Cipher {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(rounds) = vaes::Rounds::new(&seed.0) {
-            return Cipher::Wide(rounds);
-        }
-        Cipher::Any(Box::new(seed.aes()))
-    }
-
-    fn keystream(&self, first: u64, out: &mut [[u8; 16]]) {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Cipher::Wide(rounds) => rounds.keystream(first, out),
-            Cipher::Any(aes) => ctr::keystream(aes, STREAM, first, out),
-        }
-    }
 }
 
 /// Words masked at a time, while they are still in the first-level cache.

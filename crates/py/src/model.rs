@@ -22,15 +22,30 @@ use zeroize::Zeroizing;
 
 type Lowered<'py> = (String, Bound<'py, PyBytes>, Vec<String>);
 
-/// The family of that name, against parties of that kind.
-fn family(protocol: &str, security: &str) -> Result<Box<dyn Forecast>, Failure> {
+/// The family of that name, against parties of that kind, with so many of them: as few as it does with where none is said.
+fn family(
+    protocol: &str,
+    security: &str,
+    parties: Option<usize>,
+) -> Result<(Box<dyn Forecast>, usize), Failure> {
     let protocol: Protocol = protocol.parse().map_err(Failure::value)?;
     let security = protocol.choose(Some(named(security).map_err(Failure::value)?)).map_err(Failure::value)?;
-    Ok(protocol.forecast(&Chosen::by_default(protocol.facts(), security)))
+    let facts = protocol.facts();
+    let parties = parties.unwrap_or(facts.fewest_parties());
+    if !facts.parties.contains(&parties) {
+        let can = facts.parties_text();
+        return Err(Failure::value(format!(
+            "protocol {protocol} computes with {can} parties, not {parties}"
+        )));
+    }
+    let chosen = Chosen { parties, ..Chosen::by_default(facts, security) };
+    Ok((protocol.forecast(&chosen), parties))
 }
 
 /// Plan, folded weights and remarks.
 #[pyfunction]
+#[pyo3(signature = (graph_json, params_safetensors, precision_json, protocol, security, aim, parties = None))]
+#[expect(clippy::too_many_arguments, reason = "one a thing that Python says")]
 pub fn lower<'py>(
     py: Python<'py>,
     graph_json: &str,
@@ -39,8 +54,9 @@ pub fn lower<'py>(
     protocol: &str,
     security: &str,
     aim: (String, Option<u64>),
+    parties: Option<usize>,
 ) -> PyResult<Lowered<'py>> {
-    let family = family(protocol, security).map_err(|failure| failure.raise(py))?;
+    let (family, _) = family(protocol, security, parties).map_err(|failure| failure.raise(py))?;
     let network = link(&aim.0).map_err(|failure| failure.raise(py))?;
     let aim = Aim { network, max_key_bytes: aim.1 };
     let graph = graph_json.to_owned();
@@ -86,6 +102,7 @@ pub fn network(py: Python<'_>, text: &str) -> PyResult<String> {
 
 /// Predicted cost as JSON.
 #[pyfunction]
+#[pyo3(signature = (plan_json, network, protocol, security, local, parties = None))]
 pub fn estimate(
     py: Python<'_>,
     plan_json: &str,
@@ -93,13 +110,14 @@ pub fn estimate(
     protocol: &str,
     security: &str,
     local: bool,
+    parties: Option<usize>,
 ) -> PyResult<String> {
     let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
-        let family = family(protocol, security)?;
+        let (family, parties) = family(protocol, security, parties)?;
         admit(&plan, &plan.name, &*family).map_err(Failure::value)?;
         let link = link(network)?;
         let (alone, rates_from) = machine::rates(&*family);
-        let rates = if local { alone.together(family.facts().fewest_parties()) } else { alone };
+        let rates = if local { alone.together(parties) } else { alone };
         let estimate = privet_plan::estimate(&plan, &*family, &rates, &link);
         let estimate = estimate.by(rates_from).with_alternatives(&plan, &*family, &rates);
         serde_json::to_string(&estimate).map_err(Failure::value)

@@ -1,5 +1,6 @@
 //! What Python has to know of the protocol families.
 
+use privet_family::Parameters;
 use privet_party::registry::Protocol;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +14,9 @@ pub fn protocols(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         dict.set_item("name", facts.name)?;
         dict.set_item("about", facts.about)?;
         dict.set_item("parties", (*facts.parties.start(), *facts.parties.end()))?;
-        dict.set_item("dealer", facts.has_dealer)?;
+        dict.set_item("collusion", facts.collusion)?;
+        dict.set_item("dealer", facts.has_dealer(&Parameters::default()))?;
+        dict.set_item("dealer_where", facts.dealer_text())?;
         dict.set_item("uses_up", facts.uses_up)?;
         let withstands: Vec<String> = facts.withstands.iter().map(ToString::to_string).collect();
         dict.set_item("withstands", withstands)?;

@@ -206,7 +206,7 @@ impl<'a> Party<'a> {
         what: &str,
         ring: Ring,
         mut summand: Vec<u64>,
-    ) -> Result<(Share, Option<Masks>), RunError> {
+    ) -> Result<(Share, Option<ReshareMasks>), RunError> {
         let n = summand.len();
         let mut streams = self.draw();
         let masks = match self.transcript {
@@ -222,7 +222,7 @@ impl<'a> Party<'a> {
                     *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
                     *a = a.wrapping_neg();
                 }
-                Some(Masks { before: next, after: own })
+                Some(ReshareMasks { before: next, after: own })
             }
         };
         let mut payload = Vec::new();
@@ -239,7 +239,7 @@ impl<'a> Party<'a> {
 }
 
 /// What the statements about a reshare are made of beside products (docs/rep3.md, section 6), of k low bits.
-pub(crate) struct Masks {
+pub(crate) struct ReshareMasks {
     /// `F - z` of the message of the party after this one, to which this one is the party before.
     pub before: Vec<u64>,
     /// `-F` of the key that the party before this one adds the negation of.

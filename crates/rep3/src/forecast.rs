@@ -6,7 +6,7 @@
 
 use crate::Security;
 use crate::gate::{Kind, kind};
-use privet_family::{Facts, Forecast, OpeningList, PlannedOpening, When};
+use privet_family::{Dealing, Facts, Forecast, OpeningList, PlannedOpening, When};
 use privet_plan::cost::Prices;
 use privet_plan::shown;
 use privet_plan::{Plan, Refusal, Target};
@@ -30,8 +30,9 @@ impl Rep3 {
 pub const FACTS: Facts = Facts {
     name: "rep3",
     about: "three parties of which two are honest",
+    collusion: "no party learns anything alone; any two of the three together learn everything",
     parties: 3..=3,
-    has_dealer: false,
+    dealing: Dealing::Never,
     uses_up: None,
     withstands: &[Security::Malicious, Security::SemiHonest],
     rules: &[],

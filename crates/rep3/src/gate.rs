@@ -8,8 +8,9 @@ use crate::gates::argmax::Argmax;
 use crate::gates::choose::Choose;
 use crate::gates::equal::Equal;
 use crate::gates::extend::Extend;
-use crate::gates::lookup::{Exponentials, Quadratics, Tables};
+use crate::gates::lookup::Tables;
 use crate::gates::max::{Max, Pool};
+use crate::gates::pieces::{Exponentials, Quadratics};
 use crate::gates::relu::Relu;
 use crate::gates::sign::Sign;
 use crate::gates::truncate::Truncate;
@@ -63,8 +64,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         ops!(local) => Box::new(Local(op)),
         Op::Scale => Box::new(Scale),
         Op::Dropout { stream, keep } => Box::new(Dropout { stream: *stream, keep: *keep }),
-        Op::Linear | Op::MatMul => Box::new(Linear { geometry: None }),
-        Op::Conv2d { geometry } => Box::new(Linear { geometry: Some(geometry) }),
+        Op::Linear | Op::MatMul | Op::Conv2d { .. } => Box::new(Linear),
         Op::Mul => Box::new(Product),
         Op::Select => Box::new(Select),
         Op::Choose => Box::new(Choose),

@@ -2,7 +2,9 @@
 //!
 //! This is the one place that decides. Gates and prices both ask it, so that what a run is declared to cost is what it costs.
 
+use crate::price::proofs::{batch_bytes, by_element, product_bytes};
 use crate::{Rep3, Security};
+use privet_family::Products;
 use std::ops::Range;
 
 /// The same at all parties.
@@ -27,6 +29,36 @@ impl Limits {
         (0..n.max(1)).step_by(block).map(move |start| start..n.min(start.saturating_add(block)))
     }
 
+    /// The units ([`Products::units`]) of every part that products are cut into where their statements alone are more than is
+    /// remembered: each states as much as that at most, but one unit at least. All in one part where nothing is proved, or where
+    /// there is no unit.
+    pub fn parts(
+        &self,
+        security: Security,
+        products: &Products,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (units, stated) = (products.units(), product_statements(products));
+        let each = match security {
+            Security::Malicious if stated > self.statements => {
+                // a second operand that all parts have is stated with each
+                let common = match products.count {
+                    1 => product_bytes(0, products.weight_len(), 0),
+                    _ => 0,
+                };
+                let unit = (stated - common).div_ceil(units.max(1) as u64);
+                (self.statements.saturating_sub(common) / unit.max(1)).max(1) as usize
+            }
+            Security::Malicious | Security::SemiHonest => units.max(1),
+        };
+        (0..units.max(1)).step_by(each).map(move |start| start..units.min(start.saturating_add(each)))
+    }
+
+    /// The same for what makes so many elements of each.
+    pub fn over(self, values: usize) -> Limits {
+        // blocks end where words of bits do
+        Limits { block: (self.block / values).next_multiple_of(64).max(64), ..self }
+    }
+
     /// Elements of weights up to which layers are prepared once a session although messages are proved: four words an element
     /// are held then, and two when each run prepares them.
     const PREPARED: usize = 1 << 25;
@@ -42,9 +74,40 @@ impl Limits {
     }
 }
 
+/// Bytes of what is stated about products, as operands or element by element.
+fn product_statements(products: &Products) -> u64 {
+    match by_element(products.shape) {
+        Some(depth) => 3 * batch_bytes(products.output_len(), depth),
+        None => product_bytes(products.input_len(), products.weight_len(), products.output_len()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use privet_kernels::LinearShape;
+
+    #[test]
+    fn parts_are_all_units_in_order_and_state_no_more_than_the_limit() {
+        let product = |m, k, n, count| Products { shape: LinearShape::MatMul { m, k, n }, count };
+        for (products, statements, least) in [
+            (product(100, 3, 5, 1), 16 * (3 * 5 + 8 * 10), 10),
+            (product(100, 3, 5, 1), 1, 100),
+            (product(100, 3, 5, 1), u64::MAX, 1),
+            (product(3, 4, 5, 100), 16 * 47 * 7, 15),
+            (product(2, 4, 4, 100), 3 * 8 * 8 * 9 * 25, 4),
+            (product(0, 4, 5, 1), 0, 1),
+        ] {
+            let limits = Limits { block: 64, statements };
+            let parts: Vec<_> = limits.parts(Security::Malicious, &products).collect();
+            assert_eq!(parts.len(), least, "{statements} bytes at a time");
+            assert!((parts[0].start, parts[parts.len() - 1].end) == (0, products.units()));
+            assert!(parts.windows(2).all(|p| p[0].end == p[1].start));
+            let stated = |part: &Range<usize>| product_statements(&products.with_units(part.len()));
+            assert!(parts.iter().all(|part| part.len() <= 1 || stated(part) <= statements));
+            assert_eq!(limits.parts(Security::SemiHonest, &products).count(), 1);
+        }
+    }
 
     #[test]
     fn blocks_are_all_elements_in_order() {

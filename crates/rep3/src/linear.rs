@@ -1,19 +1,21 @@
 //! Products of two shared values: party i holds the summand `x_i y_i + x_i y_(i+1) + x_(i+1) y_i` of the result (Araki et
 //! al., CCS 2016, section 2.2), whole inner products at a time, and one reshare makes it a share of it.
 
-use crate::context::Masks;
+use crate::context::ReshareMasks;
 use crate::gate::{Gate, Held};
+use crate::gates::{Joined, in_blocks_of};
 use crate::local::{difference, sum};
-use crate::price::proofs::{Extension, by_element};
+use crate::price::proofs::by_element;
 use crate::price::{Moves, Setting};
 use crate::proof::{Algebra, Column, Kind, ProductClaim, View};
 use crate::value::Value;
-use crate::{Party, PartyId, RunError, Share};
+use crate::{Party, PartyId, RunError, Security, Share};
 use privet_family::{Prepared, Products, spread_bias};
 use privet_kernels::{Device, LinearShape};
 use privet_plan::cost::Operation;
-use privet_ring::{Conv2d, Ring};
+use privet_ring::Ring;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The second operand of a matrix product or convolution at a party, prepared on its device.
@@ -34,10 +36,16 @@ impl Operand {
         let both = products.prepare(device, ring, &sum.collect::<Vec<u64>>());
         Operand { share: w.clone(), own: products.prepare(device, ring, &w.own), both }
     }
+
+    /// Of some of several products, whose second operands have these elements.
+    fn part(&self, products: Range<usize>, elements: Range<usize>) -> Operand {
+        let share = if self.share.is_empty() { Share::default() } else { self.share.part(elements) };
+        Operand { share, own: self.own.part(products.clone()), both: self.both.part(products) }
+    }
 }
 
-/// Matrix products or a convolution: `x_i (W_i + W_(i+1)) + x_(i+1) W_i`, two products on the device, added to `start`, a
-/// share of what the result is added to. One round, one element a result.
+/// Matrix products or a convolution, added to `start`, a share of what the result is added to. One round, one element a
+/// result; where the statements would be too many to be remembered, a round for every part ([`crate::limits::Limits::parts`]).
 pub(crate) fn products(
     cx: &mut Party,
     ring: Ring,
@@ -50,7 +58,37 @@ pub(crate) fn products(
         // A reshare of masks alone: its statements would have no terms, and so no proof.
         return Err(RunError::Missing("a product whose inner dimension is empty has no operands".into()));
     }
-    let mut z = Arc::unwrap_or_clone(start.own);
+    let security = if cx.transcript.is_some() { Security::Malicious } else { Security::SemiHonest };
+    let parts: Vec<_> = cx.limits.parts(security, &products).collect();
+    if parts.len() == 1 {
+        return part_of_products(cx, ring, products, x, w, start);
+    }
+    let mut all = Joined::new(products.output_len());
+    for units in parts {
+        if units.start > 0 {
+            cx.verify_if_large()?;
+        }
+        let of = |len: usize| units.start * (len / products.units())..units.end * (len / products.units());
+        let (x, start) = (x.part(of(products.input_len())), start.part(of(products.output_len())));
+        let w = match products.count {
+            1 => Cow::Borrowed(w),
+            _ => Cow::Owned(w.part(units.clone(), of(products.weight_len()))),
+        };
+        all.push(&part_of_products(cx, ring, products.with_units(units.len()), &x, &w, start)?);
+    }
+    Ok(all.into())
+}
+
+/// `x_i (W_i + W_(i+1)) + x_(i+1) W_i`, two products on the device, added to `start`, and a reshare.
+fn part_of_products(
+    cx: &mut Party,
+    ring: Ring,
+    products: Products,
+    x: &Share,
+    w: &Operand,
+    start: Share,
+) -> Result<Share, RunError> {
+    let mut z = Arc::unwrap_or_clone(start.own).expose();
     products.accumulate(cx.device, ring, &x.own, &w.both, &mut z);
     products.accumulate(cx.device, ring, &x.next, &w.own, &mut z);
     cx.stats.macs += 2 * products.macs();
@@ -73,14 +111,12 @@ pub(crate) fn products(
 
 /// The operands of all elements of the results, one vector for every place of the inner dimension, where that is how they are proved.
 fn by_place(products: Products, x: &Share, w: &Share) -> Option<[Vec<Share>; 2]> {
-    let (m, k, n, stride) = match products.shape {
-        LinearShape::MatMulT { m, k, n } => (m, k, n, [k, 1]),
-        LinearShape::MatMul { m, k, n } => (m, k, n, [1, n]),
+    let k = by_element(products.shape)?;
+    let (m, n, stride) = match products.shape {
+        LinearShape::MatMulT { m, n, .. } => (m, n, [k, 1]),
+        LinearShape::MatMul { m, n, .. } => (m, n, [1, n]),
         LinearShape::Conv2d(_) => return None,
     };
-    if !by_element(m, k, n) {
-        return None;
-    }
     let columns = |share: &Share, at: &dyn Fn(usize, usize, usize, usize) -> usize| {
         let column = |words: &[u64], place| {
             let results = (0..products.count * m * n).map(|i| (i / (m * n), i / n % m, i % n));
@@ -98,6 +134,12 @@ fn by_place(products: Products, x: &Share, w: &Share) -> Option<[Vec<Share>; 2]>
 /// Elementwise product. One round.
 pub(crate) fn mul(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Share, RunError> {
     dots(cx, ring, std::slice::from_ref(x), std::slice::from_ref(y))
+}
+
+/// [`mul`] of any length: one round for every block.
+pub(crate) fn mul_in_blocks(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Share, RunError> {
+    let [product] = in_blocks_of(cx, [x, y], |cx, _, [x, y]| Ok([mul(cx, ring, x, y)?]))?;
+    Ok(product)
 }
 
 /// Elementwise sums of products `x_0 y_0 + x_1 y_1 + ...`, one element a sum. One round.
@@ -119,7 +161,7 @@ pub(crate) fn dots(cx: &mut Party, ring: Ring, x: &[Share], y: &[Share]) -> Resu
 }
 
 /// What every party stated by resharing sums of products: a batch of statements about each, in the order of the parties.
-fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: Masks) {
+fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: ReshareMasks) {
     let id = cx.id;
     let Some(transcript) = &mut cx.transcript else { return };
     let algebra = Algebra::Ring(ring);
@@ -144,10 +186,7 @@ fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: Masks) {
 }
 
 /// [`privet_plan::ir::Op::Linear`], [`privet_plan::ir::Op::MatMul`] and [`privet_plan::ir::Op::Conv2d`].
-pub(crate) struct Linear<'a> {
-    /// Of a convolution.
-    pub geometry: Option<&'a Conv2d>,
-}
+pub(crate) struct Linear;
 
 /// The bias (the third operand) over the whole output.
 fn bias(cx: &Party, x: &Held) -> Share {
@@ -161,7 +200,7 @@ fn bias(cx: &Party, x: &Held) -> Share {
     Share::new(spread_bias(node, &bias.own), next)
 }
 
-impl Gate for Linear<'_> {
+impl Gate for Linear {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
         let shape = Products::of(x.plan, x.node()).ok_or_else(|| x.missing("product"))?;
         let start = bias(cx, x);
@@ -172,25 +211,9 @@ impl Gate for Linear<'_> {
         Ok(products(cx, x.to(), shape, &x.share(0), &w, start)?.into())
     }
 
-    /// A reshare of the result, proved as inner products as long as the inner dimension, or element by element.
-    fn price(&self, _: &Setting, of: &Operation<'_>) -> Moves {
-        let (x, w, y) = (of.operands[0].ty, of.operands[1].ty, of.result);
-        let lens = [x.len(), w.len(), y.len()];
-        let moves = Moves::reshare(of.elements(), of.result_bits());
-        if let Some(geometry) = self.geometry {
-            let depth = geometry.in_channels * geometry.kernel[0] * geometry.kernel[1];
-            return moves.stating_products(depth, lens).multiplying(geometry.macs());
-        }
-        let depth = x.shape.last().copied().unwrap_or(0);
-        let moves = moves.multiplying(of.elements() * depth as u64);
-        match (&x.shape[..], &y.shape[..]) {
-            (_, [.., rows, columns]) if by_element(*rows, depth, *columns) => {
-                moves.stating(Extension::Ring, [of.elements(); 3], depth)
-            }
-            // once for every product of a batch
-            ([batch @ .., _, _], _) => moves.stating_products(batch.iter().product::<usize>() * depth, lens),
-            _ => moves,
-        }
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let products = Products::of_shapes(of.op, |i| of.operands[i].ty.shape.as_slice());
+        products.map(|products| setting.products(&products, of.result_bits())).unwrap_or_default()
     }
 }
 
@@ -199,11 +222,11 @@ pub(crate) struct Product;
 
 impl Gate for Product {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
-        Ok(mul(cx, x.to(), &x.share(0), &x.share(1))?.into())
+        Ok(mul_in_blocks(cx, x.to(), &x.share(0), &x.share(1))?.into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        setting.sums_of_products(of.elements(), of.result_bits(), 1).multiplying(of.elements())
+        setting.products_of_elements(of.elements(), of.result_bits())
     }
 }
 
@@ -213,20 +236,67 @@ pub(crate) struct Select;
 impl Gate for Select {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
         let (to, y) = (x.to(), x.share(2));
-        let picked = mul(cx, to, &x.share(0), &difference(to, &x.share(1), &y))?;
+        let picked = mul_in_blocks(cx, to, &x.share(0), &difference(to, &x.share(1), &y))?;
         Ok(sum(to, &y, &picked).into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        setting.sums_of_products(of.elements(), of.result_bits(), 1).multiplying(of.elements())
+        setting.products_of_elements(of.elements(), of.result_bits())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Security;
-    use crate::testing::three;
+    use crate::limits::Limits;
+    use crate::testing::{edges, open, share, three};
+    use privet_ring::Conv2d;
+
+    /// By rows, products, elements and images: what is remembered stays bounded, and the result is the same.
+    #[test]
+    fn products_of_many_statements_are_verified_in_parts() {
+        let geometry = Conv2d {
+            batch: 40,
+            in_channels: 2,
+            input: [4, 3],
+            out_channels: 5,
+            kernel: [2, 3],
+            stride: [1; 2],
+            padding: [1, 0, 1, 1],
+            dilation: [1; 2],
+            groups: 1,
+        };
+        for (shape, count) in [
+            (LinearShape::MatMulT { m: 200, k: 3, n: 7 }, 1),
+            (LinearShape::MatMul { m: 200, k: 3, n: 7 }, 1),
+            (LinearShape::MatMul { m: 4, k: 3, n: 5 }, 40),
+            (LinearShape::MatMulT { m: 2, k: 3, n: 2 }, 40),
+            (LinearShape::Conv2d(geometry), 1),
+        ] {
+            let (ring, all) = (Ring::new(30), Products { shape, count });
+            let [x, w, start] = [all.input_len(), all.weight_len(), all.output_len()].map(|n| edges(ring, n));
+            let run = |statements| {
+                let results = three(Security::Malicious, |cx| {
+                    cx.limits = Limits { block: usize::MAX, statements };
+                    let [x, w, start] = [&x, &w, &start].map(|values| share(cx.id, ring, values));
+                    let w = Operand::new(cx.device, ring, all, &w);
+                    let y = products(cx, ring, all, &x, &w, start).unwrap();
+                    cx.verify().unwrap();
+                    (y, cx.most_remembered(), cx.stats.rounds, cx.checks.rounds)
+                });
+                let [a, ..] = &results;
+                let y = open(ring, results.each_ref().map(|r| &r.0));
+                (y, a.1, a.2, a.3)
+            };
+            let (truth, most, rounds, once) = run(u64::MAX);
+            assert_eq!(rounds, 1);
+            let limit = most / 8;
+            let (found, most, rounds, often) = run(limit);
+            assert!(found == truth, "{shape:?}");
+            assert!(most <= 2 * limit, "{shape:?}: {most} bytes remembered, of {limit}");
+            assert!(rounds >= 8 && often >= 4 * once, "{shape:?}: {rounds} parts, {often} of {once} rounds");
+        }
+    }
 
     /// Results that nothing is multiplied for would be messages that nobody proves.
     #[test]

@@ -4,6 +4,7 @@ use crate::gate::{Gate, Held};
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{Party, PartyId, Planes, RunError, Share};
+use privet_family::Secret;
 use privet_plan::cost::Operation;
 use privet_plan::ir::{Node, Op, Plan, ValueId};
 use privet_plan::{Affine, apply_local, ops};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// Party `id`'s share of a local operation's value.
 pub(crate) fn apply(id: PartyId, plan: &Plan, node: &Node, value: impl Fn(ValueId) -> Share) -> Share {
     let operands: Vec<Share> = node.inputs.iter().map(|&v| value(v)).collect();
-    let component = |holder: PartyId, pick: fn(&Share) -> &Arc<Vec<u64>>| {
+    let component = |holder: PartyId, pick: fn(&Share) -> &Arc<Secret>| {
         let first = holder.index() == 0;
         if matches!(node.op, Op::Reshape | Op::Rescale) || (matches!(node.op, Op::AddConst { .. }) && !first)
         {
@@ -22,7 +23,7 @@ pub(crate) fn apply(id: PartyId, plan: &Plan, node: &Node, value: impl Fn(ValueI
         let types: Vec<_> = node.inputs.iter().map(|&v| &plan.nodes[v].ty).collect();
         let operands: Vec<&[u64]> = operands.iter().map(|x| pick(x).as_slice()).collect();
         let affine = if first { Affine::Full } else { Affine::Linear };
-        Arc::new(apply_local(&node.op, &types, &node.ty, &operands, affine))
+        Arc::new(apply_local(&node.op, &types, &node.ty, &operands, affine).into())
     };
     Share { own: component(id, |x| &x.own), next: component(id.next(), |x| &x.next) }
 }
@@ -39,8 +40,10 @@ pub(crate) fn sum(ring: Ring, x: &Share, y: &Share) -> Share {
 
 /// x plus public constants, one an element.
 pub(crate) fn plus_public(id: PartyId, ring: Ring, x: &Share, constant: impl Fn(usize) -> u64) -> Share {
-    let component = |holder: PartyId, x: &Arc<Vec<u64>>| match holder.index() {
-        0 => Arc::new(x.iter().enumerate().map(|(i, x)| ring.wrap(x.wrapping_add(constant(i)))).collect()),
+    let component = |holder: PartyId, x: &Arc<Secret>| match holder.index() {
+        0 => Arc::new(
+            x.iter().enumerate().map(|(i, x)| ring.wrap(x.wrapping_add(constant(i)))).collect::<Secret>(),
+        ),
         _ => x.clone(),
     };
     Share { own: component(id, &x.own), next: component(id.next(), &x.next) }

@@ -5,6 +5,7 @@ use crate::moves::{Dealt, Known, Pieces};
 use crate::parts::Parts;
 use crate::proof::Column;
 use crate::{PartyId, Planes};
+use privet_family::Secret;
 use privet_kernels::Device;
 use privet_ring::Ring;
 use std::ops::Range;
@@ -59,7 +60,7 @@ impl Planes {
 
     /// The complement of every bit: a public constant, added to component 0.
     pub(crate) fn not(&self, id: PartyId) -> Planes {
-        let flip = |words: &Arc<Vec<u64>>, flip: bool| {
+        let flip = |words: &Arc<Secret>, flip: bool| {
             if flip { Arc::new(words.iter().map(|w| !w).collect()) } else { words.clone() }
         };
         Planes {

@@ -7,6 +7,7 @@
 
 use crate::context::Messages;
 use crate::{Party, PartyId, RunError, Security, Share, mutation};
+use privet_family::Secret;
 use privet_prg::Seed;
 use privet_ring::{PackError, Ring, pack, unpack};
 use std::fmt;
@@ -55,16 +56,16 @@ pub enum Component {
     /// To be expanded.
     Seed(Seed),
     /// As it is.
-    Elements(Arc<Vec<u64>>),
+    Elements(Arc<Secret>),
 }
 
 impl Component {
     const SEED: u8 = 0;
     const ELEMENTS: u8 = 1;
 
-    fn expand(self, ring: Ring, n: usize) -> Arc<Vec<u64>> {
+    fn expand(self, ring: Ring, n: usize) -> Arc<Secret> {
         match self {
-            Component::Seed(seed) => Arc::new(seed.stream().elements(ring, n)),
+            Component::Seed(seed) => Arc::new(seed.stream().elements(ring, n).into()),
             Component::Elements(elements) => elements,
         }
     }
@@ -93,7 +94,7 @@ impl Component {
             }
             Self::ELEMENTS => {
                 let body = split(bytes, ring.packed_bytes(n))?;
-                Component::Elements(Arc::new(elements(ring, body, n)?))
+                Component::Elements(Arc::new(elements(ring, body, n)?.into()))
             }
             other => return Err(SharingError::Kind(other)),
         })
@@ -285,7 +286,7 @@ impl Party<'_> {
 /// checks the next party.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Revealed {
-    own: Arc<Vec<u64>>,
+    own: Arc<Secret>,
     next: [u8; blake3::OUT_LEN],
 }
 
@@ -310,7 +311,7 @@ impl Revealed {
     pub fn decode(ring: Ring, n: usize, bytes: &[u8]) -> Result<Revealed, SharingError> {
         let error = SharingError::Length { expected: Revealed::len(ring, n), found: bytes.len() };
         let (digest, body) = bytes.split_first_chunk().ok_or(error)?;
-        Ok(Revealed { own: Arc::new(elements(ring, body, n)?), next: *digest })
+        Ok(Revealed { own: Arc::new(elements(ring, body, n)?.into()), next: *digest })
     }
 
     /// The value, from all three parties in order. An error names two parties of which one changed a component.

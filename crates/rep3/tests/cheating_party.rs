@@ -6,6 +6,7 @@ mod common;
 use common::World;
 use common::cheat::{Trial, Verdict, judge, verdict};
 use common::small::{gates, networks, world};
+use privet_family::Secret;
 use privet_kernels::{CompareOut, CompareShape, Device, LinearShape, Weights, cpu};
 use privet_plan::ir::{Op, Rounding};
 use privet_prg::{Seed, TreeHash};
@@ -75,7 +76,7 @@ fn flipped(seed: &Seed) -> Seed {
     Seed::from_bytes(bytes)
 }
 
-fn shifted(component: &mut Arc<Vec<u64>>) {
+fn shifted(component: &mut Arc<Secret>) {
     Arc::make_mut(component)[0] ^= 1;
 }
 

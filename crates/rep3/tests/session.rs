@@ -3,6 +3,7 @@
 mod common;
 
 use common::parties;
+use privet_family::Secret;
 use privet_kernels::cpu;
 use privet_prg::Seed;
 use privet_rep3::{
@@ -10,6 +11,7 @@ use privet_rep3::{
 };
 use privet_ring::Ring;
 use privet_testkit::{Action, Mesh, When};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -135,8 +137,8 @@ fn copies_that_differ_are_not_combined() {
             let mut shares = sound.clone();
             let share = &mut shares[id.index()];
             let component = if own { &mut share.own } else { &mut share.next };
-            *component =
-                component.iter().enumerate().map(|(i, x)| x ^ (i == 1) as u64).collect::<Vec<_>>().into();
+            let changed: Secret = component.iter().enumerate().map(|(i, x)| x ^ (i == 1) as u64).collect();
+            *component = Arc::new(changed);
             let first = if own { id.prev() } else { id };
             let error = Revealed::combine(ring, revealed(&shares)).unwrap_err();
             assert_eq!(error, SharingError::Disagree { first, second: first.next() });

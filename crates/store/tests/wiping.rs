@@ -6,49 +6,14 @@ mod common;
 use common::{SESSION, header, id, session_id};
 use privet_store::format::{HEADER_BYTES, RecordWriter, TRAILER_BYTES};
 use privet_store::{SessionFile, Store};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use privet_testkit::Freed;
+use std::sync::atomic::AtomicBool;
 
 /// What keys are made of here, and nothing else is.
 const MARK: [u8; 16] = *b"\xE7key bytes here\xE7";
 
-static WATCHING: AtomicBool = AtomicBool::new(false);
-static SEEN: AtomicUsize = AtomicUsize::new(0);
-
-struct Watch;
-
-// SAFETY: everything is left to the system's allocator.
-unsafe impl GlobalAlloc for Watch {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Zeroed, so that a block may be read whole when it is freed.
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if WATCHING.load(Ordering::SeqCst) {
-            // SAFETY: it is the caller's until it is freed below, and was initialised when it was allocated.
-            let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
-            if bytes.windows(MARK.len()).any(|w| w == MARK) {
-                SEEN.fetch_add(1, Ordering::SeqCst);
-            }
-        }
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Watch = Watch;
-
-/// Blocks that were freed with key bytes in them while `body` ran.
-fn seen(body: impl FnOnce()) -> usize {
-    SEEN.store(0, Ordering::SeqCst);
-    WATCHING.store(true, Ordering::SeqCst);
-    body();
-    WATCHING.store(false, Ordering::SeqCst);
-    SEEN.load(Ordering::SeqCst)
-}
+static FREED: Freed = Freed::with(MARK);
 
 /// A record of two frames, in pieces of so many bytes, each in memory of its own.
 fn pieces(index: u64, size: usize) -> Vec<Vec<u8>> {
@@ -64,7 +29,7 @@ fn pieces(index: u64, size: usize) -> Vec<Vec<u8>> {
 /// One test, because the allocator sees what all threads free.
 #[test]
 fn no_key_bytes_are_left_in_memory_that_is_given_back() {
-    assert_eq!(seen(|| drop(MARK.repeat(3))), 1, "the allocator sees what is not wiped");
+    assert_eq!(FREED.seen(|| drop(MARK.repeat(3))), 1, "the allocator sees what is not wiped");
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(dir.path()).unwrap().with_memory(1 << 20);
     let keys = SessionFile { id: session_id(0), checks: 0, keys: MARK.repeat(2).into() };
@@ -76,7 +41,7 @@ fn no_key_bytes_are_left_in_memory_that_is_given_back() {
     let frame = MARK.repeat(40);
     let lists: usize = records.iter().map(|(_, pieces)| pieces.len()).sum();
     assert!(lists > 20);
-    let found = seen(|| {
+    let found = FREED.seen(|| {
         for (index, pieces) in records {
             let mut staged = shelf.stage(&SESSION, index, Some(4000), &stop).unwrap().unwrap();
             pieces.into_iter().for_each(|piece| staged.append(piece).unwrap());
@@ -101,5 +66,5 @@ fn no_key_bytes_are_left_in_memory_that_is_given_back() {
         drop(store);
     });
     assert_eq!(found, 0, "blocks with key bytes were freed");
-    assert!(seen(|| drop(keys)) == 0, "a session's keys");
+    assert!(FREED.seen(|| drop(keys)) == 0, "a session's keys");
 }

@@ -25,12 +25,14 @@
 //! | [`record`] | what every party sent; bytes, rounds and digests of it; vectors in files |
 //! | [`fault`] | messages lost, late, changed, repeated or sent elsewhere; parties that die |
 //! | [`attack`] | a corrupt party's changes of an honest run, message by message and kind by kind |
+//! | [`freed`] | whether what is freed was wiped |
 //! | [`tally`] | how attempts ended, counted from many threads; work spread over threads |
 //!
 //! Statistics of what is sent (uniformity, chi-square) are with the shared plans, in `privet_plan::suite`.
 
 pub mod attack;
 pub mod fault;
+pub mod freed;
 pub mod hook;
 pub mod mesh;
 pub mod record;
@@ -39,6 +41,7 @@ mod watch;
 
 pub use attack::{Attack, Kind, Target};
 pub use fault::{Action, Faulty, When};
+pub use freed::Freed;
 pub use hook::{Hook, Hooked};
 pub use mesh::{Links, Mesh};
 pub use record::{Log, Sent};

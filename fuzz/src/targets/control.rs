@@ -3,7 +3,7 @@
 use crate::Target;
 use privet_party::report::{self, RunReport};
 use privet_party::session::control::{Amount, At, Id, PlanStatus, Preparing, Reply, Request, Status};
-use privet_party::session::family::fss::messages::{DealReply, DealRequest};
+use privet_party::session::family::dealing::messages::{DealReply, DealRequest};
 use privet_party::session::order::{Consent, Go, Order, Preparation, Start, Version};
 use serde_json::{from_slice, to_vec};
 

@@ -4,6 +4,7 @@ mod config;
 mod control;
 mod he;
 mod net;
+mod ot;
 mod plan;
 mod sharing;
 mod store;
@@ -32,6 +33,8 @@ pub const TARGETS: &[Target] = &[
     control::CONTROL,
     control::REPORT,
     he::ENCRYPTED,
+    ot::MESSAGES,
+    ot::SESSION,
     sharing::SHARING,
     tensors::TENSORS,
 ];

@@ -85,7 +85,7 @@ fn sharing_seeds() -> Vec<Vec<u8>> {
         seeds.push([head(bits, n), states].concat());
         let mut seed = head(bits, n);
         let next = Arc::new(values.iter().map(|x| ring.wrap(x.wrapping_add(1))).collect());
-        Revealed::of(&Share { own: Arc::new(values), next }).encode(ring, &mut seed);
+        Revealed::of(&Share { own: Arc::new(values.into()), next }).encode(ring, &mut seed);
         seeds.push(seed);
     }
     seeds

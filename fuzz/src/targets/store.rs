@@ -132,9 +132,6 @@ fn session(data: &[u8]) {
             assert!(keys.file(file.checks).keys == file.keys);
         }
     }
-    let Some(keys) = SessionKeys::decode(data) else { return };
-    let again = SessionKeys::decode(&keys.encode()).expect("what was written is read");
-    assert!(again.id == keys.id && again.seed == keys.seed && again.hash == keys.hash);
 }
 
 fn session_seeds() -> Vec<Vec<u8>> {
@@ -143,7 +140,7 @@ fn session_seeds() -> Vec<Vec<u8>> {
         seed: Seed::from_bytes([3; 16]),
         hash: HashKeys { inner: [4; 16], leaf: [5; 16] },
     };
-    vec![keys.encode().to_vec(), keys.file(3).encode().to_vec()]
+    vec![keys.file(3).encode().to_vec()]
 }
 
 #[cfg(test)]
@@ -153,7 +150,6 @@ mod tests {
     #[test]
     fn seeds_are_valid() {
         assert!(record_seeds().iter().all(|s| RecordReader::open(Cursor::new(s), Some(&ID)).is_ok()));
-        let [message, file] = &session_seeds()[..] else { panic!("a message and a file") };
-        assert!(SessionKeys::decode(message).is_some() && SessionFile::decode(file).is_ok());
+        assert!(session_seeds().iter().all(|file| SessionFile::decode(file).is_ok()));
     }
 }

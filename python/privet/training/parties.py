@@ -124,15 +124,25 @@ class LocalParties:
     A folder that holds a deployment already is used as it is, so that a training can go on there.
     """
 
-    def __init__(self, directory: Path | None, family: Protocol, security: str, program: str) -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        family: Protocol,
+        security: str,
+        program: str,
+        count: int | None = None,
+        parameters: Mapping[str, str | int] | None = None,
+    ) -> None:
         self.directory, self.family, self.security, self.program = directory, family, security, program
+        self.count, self.parameters = count, parameters
         self._stack = ExitStack()
 
     def __enter__(self) -> Parties:
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="privet-")))
             folder = self.directory if self.directory is not None else scratch / "session"
-            processes = stack.enter_context(Processes(folder, self.family.name, self.security))
+            family = (self.family.name, self.security, self.count, self.parameters)
+            processes = stack.enter_context(Processes(folder, *family))
             if not processes.client_file.is_file():
                 plan = scratch / "program.json"
                 plan.write_text(self.program)

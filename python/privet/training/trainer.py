@@ -53,7 +53,7 @@ class Trainer:
             the parties' shares.
         loss: A module or function of the model's result and the target to one number.
         optimizer: A ``torch.optim`` optimiser over the model's parameters (SGD, Adam, AdamW), whose settings are used.
-        protocol: ``fss``, two parties and a dealer, or ``rep3``, three parties of which two are honest.
+        protocol: ``fss``, ``rep3`` or ``semi2k``; see :func:`privet.compile`.
         security: What the protocol has to withstand; see :func:`privet.compile`.
         precision: Ring and fraction bits; by default 64 and 24 with stochastic rounding.
         reveal_loss: Whether the receiver learns every step's loss. Otherwise it learns only whether numbers are in
@@ -64,6 +64,8 @@ class Trainer:
         name: For reports; by default the model's class.
         network: What lies between the parties; see :func:`privet.compile`.
         max_key_bytes: Most key bytes that a step, or the evaluation of a batch, may use up at one party.
+        parties: How many compute, where the protocol leaves that open; see :func:`privet.compile`.
+        parameters: What local parties' deployment sets of the protocol; see :func:`privet.local`.
     """
 
     def __init__(
@@ -82,8 +84,11 @@ class Trainer:
         name: str | None = None,
         network: Network = "lan",
         max_key_bytes: int | None = None,
+        parties: int | None = None,
+        parameters: Mapping[str, str | int] | None = None,
     ) -> None:
         self.family, self.security = choose(protocol, security)
+        self.count, self.parameters = self.family.count(parties), dict(parameters or {})
         self._aim = Aim.of(network, max_key_bytes)
         self.model, self.loss, self.optimizer = model, loss, optimizer
         self.precision = precision or Precision(rounding="stochastic")
@@ -167,7 +172,8 @@ class Trainer:
 
         def predict(name: str) -> Estimate:
             plan, profile = self._plan(name), network_profile(network)
-            return Estimate(json.loads(native().estimate(plan, profile, self.family.name, self.security, local)))
+            family = (self.family.name, self.security)
+            return Estimate(json.loads(native().estimate(plan, profile, *family, local, self.count)))
 
         return TrainingEstimate(predict("train"), predict("evaluate"), batches)
 
@@ -314,7 +320,8 @@ class Trainer:
 
     def _open(self, directory: Path | None) -> None:
         """Start local parties, in a folder that has them already or a new one."""
-        local = LocalParties(directory, self.family, self.security, self.program)
+        chosen = (self.count, self.parameters)
+        local = LocalParties(directory, self.family, self.security, self.program, *chosen)
         self._parties = self._opened.enter_context(local)
 
     def _loop(self, engine: Engine, settings: Settings) -> Loop:
@@ -340,7 +347,8 @@ class Trainer:
             precision = json.dumps({**json.loads(self.precision.to_json()), "keep_ring": True}, sort_keys=True)
             states = save_tensors(plain({n: training.states[n] for n in graph.states()}))
             family = (self.family.name, self.security)
-            plan, _, notes = native().lower(graph.to_json(), states, precision, *family, astuple(self._aim))
+            aim = astuple(self._aim)
+            plan, _, notes = native().lower(graph.to_json(), states, precision, *family, aim, self.count)
             self._plans[name] = plan
             self.notes += [n for n in notes if n not in self.notes]
         return self._plans[name]

@@ -4,6 +4,7 @@
 //! alternate from frame to frame.
 
 use crate::keys::{FRAME_BYTES, KeyError};
+use crate::wire::Turns;
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
 use privet_kernels::chunks::{BLOCK, words};
 use privet_ring::{Ring, pack};

@@ -83,7 +83,7 @@ fn pieces_shape(pieces: &Pieces) -> LookupShape {
 
 /// Deal tables for a value with mask `r`.
 fn deal(cx: &mut Deal, wire: Wire, from: Ring, r: &[u64]) -> Result<(), KeyError> {
-    let turned = if mutation::on("lookup-not-rotated") { 0 } else { u64::MAX };
+    let turned = if mutation::active("lookup-not-rotated") { 0 } else { u64::MAX };
     let alpha: Secret = r.iter().map(|&r| from.wrap(r & turned)).collect();
     deal_keys(cx, wire, table_shape(from), &alpha, &vec![1; r.len()])
 }

@@ -51,7 +51,7 @@ pub(super) fn eval(
 ) -> Result<Vec<u64>, EvalError> {
     let (n, low) = (xh.len(), Ring::new(shift));
     let ch = compare::eval(cx, wire, "carry bit", Comparison::less(shift), n, |i| low.wrap(xh[i]))?;
-    let ch = if mutation::on("carry-dropped") { BitVec::zeros(n) } else { ch };
+    let ch = if mutation::active("carry-dropped") { BitVec::zeros(n) } else { ch };
     let leads = cx.leads() as u64;
     let mut y = vec![0; n];
     if widens([from, to], shift) {

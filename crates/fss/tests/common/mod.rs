@@ -10,6 +10,7 @@ use privet_fss::{
 use privet_kernels::{Device, cpu};
 use privet_net::Channel;
 use privet_plan::ir::{Node, Op, Plan};
+pub use privet_plan::suite::in_form;
 use privet_plan::suite::{Case, Operands};
 use privet_plan::{Coins, Form};
 use privet_prg::{Domain, HashKeys, Seed};
@@ -42,17 +43,6 @@ pub const CHUNKED: [Form; 5] = [
     Form::Chunks { width: 1, fan: 2 },
     Form::Chunks { width: 8, fan: 2 },
 ];
-
-/// The plan with all its comparisons in this form, if it has any.
-pub fn in_form(plan: &Plan, form: Form) -> Option<Plan> {
-    let mut plan = plan.clone();
-    let mut any = false;
-    for node in plan.nodes.iter_mut().filter(|node| Form::applies(&node.op)) {
-        node.form = Some(form);
-        any = true;
-    }
-    any.then_some(plan)
-}
 
 /// These cases in every form: as they are, then those that compare in each other form, called so.
 pub fn in_every_form(cases: Vec<Case>) -> Vec<Case> {

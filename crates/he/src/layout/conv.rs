@@ -26,7 +26,8 @@ pub struct ConvLayout {
 }
 
 impl ConvLayout {
-    /// The tiles and parameters with the least traffic, for weights of `weight_bits` and a key of so many parties.
+    /// The tiles and parameters with the least traffic, for weights of `weight_bits` among so many parties,
+    /// where the same weights serve so many calls.
     ///
     /// Fails too where the window of one output exceeds a polynomial: no network has such kernels, and it is a panic.
     pub fn plan(
@@ -34,13 +35,14 @@ impl ConvLayout {
         ring: Ring,
         weight_bits: u32,
         parties: usize,
+        uses: usize,
     ) -> Result<(Parameters, ConvLayout), NoSet> {
         assert!(conv.output_len() > 0 && conv.in_channels > 0, "a convolution of nothing");
-        cheapest(ring, weight_bits, parties, |set| {
+        cheapest(ring, weight_bits, [parties, uses], |set| {
             let layouts = ConvLayout::candidates(conv, set.degree);
             layouts.min_by_key(|l| {
                 let b = l.blocks();
-                (traffic(set, ring, b, l.output_len()), b.tiles * b.inputs * b.outputs)
+                (traffic(set, b, uses), b.tiles * b.inputs * b.outputs)
             })
         })
     }

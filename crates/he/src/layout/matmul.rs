@@ -27,23 +27,25 @@ pub struct MatmulLayout {
 }
 
 impl MatmulLayout {
-    /// The blocks and parameters with the least traffic, for weights of `weight_bits` and a key of so many parties.
+    /// The blocks and parameters with the least traffic, for weights of `weight_bits` among so many parties,
+    /// where the same weights serve so many calls.
     pub fn plan(
         shape: Matmul,
         ring: Ring,
         weight_bits: u32,
         parties: usize,
+        uses: usize,
     ) -> Result<(Parameters, MatmulLayout), NoSet> {
         let Matmul { groups, m, k, o } = shape;
         assert!(groups * m * k * o > 0, "a product of nothing");
-        cheapest(ring, weight_bits, parties, |set| {
+        cheapest(ring, weight_bits, [parties, uses], |set| {
             let n = set.degree;
             let rows = sizes(m, n);
             let candidates =
                 rows.into_iter().flat_map(|m1| sizes(k, n / m1).into_iter().map(move |k1| (m1, k1)));
             let layouts =
                 candidates.map(|(m1, k1)| MatmulLayout { shape, block: [m1, k1, o.min(n / (m1 * k1))] });
-            layouts.min_by_key(|l| l.rank(set, ring))
+            layouts.min_by_key(|l| l.rank(set, uses))
         })
     }
 
@@ -53,9 +55,9 @@ impl MatmulLayout {
         MatmulLayout { shape, block }
     }
 
-    fn rank(&self, set: &Set, ring: Ring) -> (usize, usize) {
+    fn rank(&self, set: &Set, uses: usize) -> (usize, usize) {
         let b = self.blocks();
-        (traffic(set, ring, b, self.output_len()), b.tiles * b.inputs * b.outputs)
+        (traffic(set, b, uses), b.tiles * b.inputs * b.outputs)
     }
 
     /// The group, and the block of rows or columns and of places, of a polynomial.

@@ -9,16 +9,17 @@ use zeroize::Zeroizing;
 /// Keys that are dealt level by level at a time.
 const DEALT: usize = 256;
 
-/// `blocks` hashes of every seed, one after the other.
+/// `blocks` hashes of every seed: those of all seeds, then the next ones of all seeds.
 fn leaves(hash: &TreeHash, seeds: &[u128], blocks: usize, out: &mut Vec<u128>) {
     out.clear();
-    out.extend(seeds.iter().flat_map(|s| (0..blocks as u128).map(move |j| s ^ (j << 1))));
+    out.extend((0..blocks as u128).flat_map(|j| seeds.iter().map(move |s| s ^ (j << 1))));
     hash.leaf(out);
 }
 
-/// Word `i` of what a leaf's hashes hold.
-fn word(blocks: &[u128], i: usize) -> u64 {
-    (blocks[i / 2] >> (64 * (i % 2))) as u64
+/// Both points of a word.
+#[inline(always)]
+fn points(block: u128) -> [u64; LEAF_POINTS] {
+    [block as u64, (block >> 64) as u64]
 }
 
 /// Deal both parties' keys; see [`crate::Device::lookup_gen`], whose contract this is.
@@ -77,18 +78,19 @@ fn generate_some(
             }
         }
     }
-    let (blocks, of_leaf) = (shape.leaf_blocks(), shape.leaf_words());
-    let mut hashed = Zeroizing::new(Vec::with_capacity(2 * n * blocks));
-    leaves(hash, &s, blocks, &mut hashed);
-    for j in 0..n {
-        let sides = [j, n + j].map(|at| &hashed[at * blocks..(at + 1) * blocks]);
-        let negative = mask128(s[n + j]) as u64;
-        for i in 0..of_leaf {
-            let here = mask64(alpha[j] ^ (i / shape.words) as u64 ^ 1);
-            let wanted = words[j * shape.words + i % shape.words] & here;
-            let cw = wanted.wrapping_sub(word(sides[0], i)).wrapping_add(word(sides[1], i));
-            let cw = (cw ^ negative).wrapping_sub(negative);
-            put(j, 16 * (1 + shape.depth()) + 8 * i, &cw.to_le_bytes());
+    let mut hashed = Zeroizing::new(Vec::with_capacity(2 * n * shape.leaf_blocks()));
+    leaves(hash, &s, shape.leaf_blocks(), &mut hashed);
+    for (w, hashed) in hashed.chunks_exact(2 * n).enumerate() {
+        for j in 0..n {
+            let sides = points(hashed[j]).into_iter().zip(points(hashed[n + j]));
+            let negative = mask128(s[n + j]) as u64;
+            for (p, (first, second)) in sides.enumerate() {
+                let here = mask64(alpha[j] ^ p as u64 ^ 1);
+                let wanted = words[j * shape.words + w] & here;
+                let cw = wanted.wrapping_sub(first).wrapping_add(second);
+                let cw = (cw ^ negative).wrapping_sub(negative);
+                put(j, 16 * (1 + shape.depth()) + 8 * (LEAF_POINTS * w + p), &cw.to_le_bytes());
+            }
         }
     }
 }
@@ -98,16 +100,22 @@ struct Expanded {
     nodes: Vec<u128>,
     children: Vec<u128>,
     blocks: Vec<u128>,
-    words: Vec<Vec<u64>>,
+    words: Vec<u64>,
 }
 
 impl Expanded {
     fn new(shape: LookupShape) -> Expanded {
-        let (nodes, children, blocks) = (Vec::new(), Vec::new(), Vec::new());
-        Expanded { nodes, children, blocks, words: vec![vec![0; shape.points()]; shape.words] }
+        let leaves = shape.points() / LEAF_POINTS;
+        Expanded {
+            nodes: Vec::with_capacity(leaves),
+            children: Vec::with_capacity(leaves),
+            blocks: Vec::with_capacity(leaves * shape.leaf_blocks()),
+            words: vec![0; shape.points() * shape.words],
+        }
     }
 
     /// Expand a key; the shares are party 0's, or those of party 1 negated.
+    #[inline(always)]
     fn fill(&mut self, hash: &TreeHash, shape: LookupShape, key: &[u8]) {
         let (seeds, cws) = key.split_at(16 * (1 + shape.depth()));
         let seeds = seeds.as_chunks::<16>().0;
@@ -118,23 +126,23 @@ impl Expanded {
             self.blocks.clear();
             self.blocks.extend_from_slice(&self.nodes);
             hash.inner(&mut self.blocks);
-            self.children.clear();
+            self.children.resize(2 * self.nodes.len(), 0);
             let pairs = self.nodes.iter().zip(&self.blocks);
-            self.children.extend(pairs.flat_map(|(&s, h)| {
+            for (children, (&s, h)) in self.children.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
                 let left = h ^ (cw & mask128(s));
-                [left, left ^ s]
-            }));
+                *children = [left, left ^ s];
+            }
             std::mem::swap(&mut self.nodes, &mut self.children);
         }
-        let of_leaf = shape.leaf_blocks();
-        leaves(hash, &self.nodes, of_leaf, &mut self.blocks);
-        let cws = cws.as_chunks::<8>().0;
-        for (i, cw) in cws.iter().enumerate() {
-            let cw = u64::from_le_bytes(*cw);
-            let (point, words) = (i / shape.words, &mut self.words[i % shape.words]);
-            let leaves = self.nodes.iter().zip(self.blocks.chunks_exact(of_leaf));
-            for (out, (s, blocks)) in words[point..].iter_mut().step_by(LEAF_POINTS).zip(leaves) {
-                *out = word(blocks, i).wrapping_add(cw & mask128(*s) as u64);
+        leaves(hash, &self.nodes, shape.leaf_blocks(), &mut self.blocks);
+        let words = self.words.chunks_exact_mut(shape.points());
+        let made = words.zip(self.blocks.chunks_exact(self.nodes.len()));
+        for ((words, blocks), cw) in made.zip(cws.as_chunks::<16>().0) {
+            let cw = points(u128::from_le_bytes(*cw));
+            let leaves = self.nodes.iter().zip(blocks);
+            for (word, (s, block)) in words.as_chunks_mut::<LEAF_POINTS>().0.iter_mut().zip(leaves) {
+                let (block, on) = (points(*block), mask128(*s) as u64);
+                *word = std::array::from_fn(|p| block[p].wrapping_add(cw[p] & on));
             }
         }
     }
@@ -146,25 +154,8 @@ fn doubled(points: usize, at: impl Fn(usize) -> i64) -> Vec<u64> {
 }
 
 #[inline(always)]
-fn sum_of_products(x: &[u64], y: &[u64]) -> u64 {
+fn dot(x: &[u64], y: &[u64]) -> u64 {
     x.iter().zip(y).fold(0, |sum: u64, (x, y)| sum.wrapping_add(x.wrapping_mul(*y)))
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn sum_of_products_wide(x: &[u64], y: &[u64]) -> u64 {
-    sum_of_products(x, y)
-}
-
-/// A sum of products, eight at a time where the machine can.
-fn dot(wide: bool, x: &[u64], y: &[u64]) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    if wide {
-        // SAFETY: `wide` is only ever set where the instructions are there.
-        return unsafe { sum_of_products_wide(x, y) };
-    }
-    let _ = wide;
-    sum_of_products(x, y)
 }
 
 /// Whether this machine multiplies eight words at a time, and may.
@@ -172,7 +163,8 @@ pub fn wide(cap: crate::CpuCap) -> bool {
     #[cfg(target_arch = "x86_64")]
     return cap >= crate::CpuCap::Avx512
         && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq");
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = cap;
@@ -180,16 +172,42 @@ pub fn wide(cap: crate::CpuCap) -> bool {
     }
 }
 
+/// A batch that is read, as [`crate::Device::lookup_eval`] has it.
+#[derive(Clone, Copy)]
+pub struct Batch<'a> {
+    /// Hashes of its trees.
+    pub hash: &'a TreeHash,
+    /// Its domain and size.
+    pub shape: LookupShape,
+    /// Whether this is party 1.
+    pub second: bool,
+    /// One party's keys.
+    pub keys: &'a [u8],
+    /// The public points.
+    pub points: &'a [u64],
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn eval_wide(batch: Batch, read: &Read) -> Vec<u64> {
+    eval_any(batch, read)
+}
+
 /// Read tables; see [`crate::Device::lookup_eval`], whose contract this is. Results are in order of keys, then of tables.
-pub fn eval(
-    wide: bool,
-    hash: &TreeHash,
-    shape: LookupShape,
-    second: bool,
-    keys: &[u8],
-    points: &[u64],
-    read: &Read,
-) -> Vec<u64> {
+/// `wide` is what [`wide`] said.
+pub fn eval(wide: bool, batch: Batch, read: &Read) -> Vec<u64> {
+    #[cfg(target_arch = "x86_64")]
+    if wide {
+        // SAFETY: `wide` is only ever set where the instructions are there.
+        return unsafe { eval_wide(batch, read) };
+    }
+    let _ = wide;
+    eval_any(batch, read)
+}
+
+#[inline(always)]
+fn eval_any(batch: Batch, read: &Read) -> Vec<u64> {
+    let Batch { hash, shape, second, keys, points } = batch;
     let n = shape.points();
     let mut expanded = Expanded::new(shape);
     let mut out = Vec::with_capacity(shape.count * read.results());
@@ -201,20 +219,20 @@ pub fn eval(
             for (key, &point) in rows {
                 expanded.fill(hash, shape, key);
                 let from = n - point as usize % n;
-                out.extend(tables.iter().map(|t| sign(dot(wide, &expanded.words[0], &t[from..from + n]))));
+                out.extend(tables.iter().map(|t| sign(dot(&expanded.words, &t[from..from + n]))));
             }
         }
         Read::Quadratics(pieces, lows) => {
-            let [c0, c1, c2] = [0, 1, 2].map(|k| doubled(n, |i| pieces[i][k]));
+            let coefficients = [0, 1, 2].map(|k| doubled(n, |i| pieces[i][k]));
             for ((key, &point), &low) in rows.zip(*lows) {
                 expanded.fill(hash, shape, key);
                 let from = n - point as usize % n;
-                let [one, r, square] = [0, 1, 2].map(|w| &expanded.words[w][..]);
-                let at = |c: &[u64], words: &[u64]| dot(wide, words, &c[from..from + n]);
+                let [c0, c1, c2] = [0, 1, 2].map(|k| &coefficients[k][from..from + n]);
+                let [one, r, square] = [0, 1, 2].map(|w| &expanded.words[w * n..(w + 1) * n]);
                 // c0 + c1 (low - r) + c2 (low - r)^2
-                let linear = at(&c1, one).wrapping_sub(at(&c2, r).wrapping_mul(2));
-                let slope = low.wrapping_mul(at(&c2, one)).wrapping_add(linear);
-                let rest = at(&c0, one).wrapping_sub(at(&c1, r)).wrapping_add(at(&c2, square));
+                let linear = dot(c1, one).wrapping_sub(dot(c2, r).wrapping_mul(2));
+                let slope = low.wrapping_mul(dot(c2, one)).wrapping_add(linear);
+                let rest = dot(c0, one).wrapping_sub(dot(c1, r)).wrapping_add(dot(c2, square));
                 out.push(sign(low.wrapping_mul(slope).wrapping_add(rest)));
             }
         }

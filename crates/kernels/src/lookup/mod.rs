@@ -3,8 +3,8 @@
 //! difference of a public point and the dealt one.
 //!
 //! The tree is the half-tree of [`crate::compare`] down to leaves of two points each; a leaf's words come from as many
-//! hashes as they need and are corrected as in Boyle, Gilboa, Ishai (CCS 2016, section 3.2). [`spec`] is the plain
-//! definition of one key, [`cpu`] evaluates and deals batches. Argument: docs/fss.md.
+//! hashes, one hash a word, whose halves are the word at both points. They are corrected as in Boyle, Gilboa, Ishai (CCS 2016,
+//! section 3.2). [`spec`] is the plain definition of one key, [`cpu`] evaluates and deals batches. Argument: docs/fss.md.
 
 pub mod cpu;
 pub mod spec;
@@ -39,13 +39,13 @@ impl LookupShape {
         self.words * LEAF_POINTS
     }
 
-    /// Hashes of a leaf, two words each.
+    /// Hashes of a leaf: one a word, for both points.
     pub const fn leaf_blocks(&self) -> usize {
-        self.leaf_words().div_ceil(2)
+        self.words
     }
 
-    /// Bytes of one key: a root seed and a correction word of 16 bytes a level, and 8 bytes a word of a leaf; all little
-    /// endian, key after key.
+    /// Bytes of one key: a root seed and a correction word of 16 bytes a level, and 8 bytes a word of a leaf, word after word,
+    /// each for both points; all little endian, key after key.
     pub const fn key_row(&self) -> usize {
         16 * (1 + self.depth()) + 8 * self.leaf_words()
     }

@@ -20,10 +20,10 @@ fn hashed(hash: impl Fn(&mut [u128]), s: u128) -> u128 {
     block[0]
 }
 
-/// The words of a leaf with seed s: hash j is that of `s ^ 2j`, low half first.
+/// The words of a leaf with seed s: word j at both points is the hash of `s ^ 2j`, low half first.
 fn leaf_words(hash: &TreeHash, shape: LookupShape, s: u128) -> Vec<u64> {
     let blocks = (0..shape.leaf_blocks()).map(|j| hashed(|b| hash.leaf(b), s ^ ((j as u128) << 1)));
-    blocks.flat_map(|b| [b as u64, (b >> 64) as u64]).take(shape.leaf_words()).collect()
+    blocks.flat_map(|b| [b as u64, (b >> 64) as u64]).collect()
 }
 
 /// Both parties' keys for `words` at the point `alpha`; `root` is party 0's root seed, `delta` the offset between the
@@ -52,8 +52,8 @@ pub fn generate(
     }
     let leaves = s.map(|s| leaf_words(hash, shape, s));
     let leaf = (0..shape.leaf_words()).map(|i| {
-        let here = i / shape.words == (alpha % LEAF_POINTS as u64) as usize;
-        let wanted = if here { words[i % shape.words] } else { 0 };
+        let here = i % LEAF_POINTS == (alpha % LEAF_POINTS as u64) as usize;
+        let wanted = if here { words[i / LEAF_POINTS] } else { 0 };
         let difference = wanted.wrapping_sub(leaves[0][i]).wrapping_add(leaves[1][i]);
         // party 1 subtracts it where its control bit is set
         if s[1] & 1 == 1 { difference.wrapping_neg() } else { difference }
@@ -75,7 +75,10 @@ pub fn expand(hash: &TreeHash, shape: LookupShape, key: &Key, second: bool) -> V
     let leaf = |s: &u128| {
         let corrected = leaf_words(hash, shape, *s).into_iter().zip(&key.leaf);
         let word = |(w, &cw): (u64, &u64)| w.wrapping_add(if s & 1 == 1 { cw } else { 0 });
-        corrected.map(word).map(|w| if second { w.wrapping_neg() } else { w }).collect::<Vec<_>>()
+        let words: Vec<u64> =
+            corrected.map(word).map(|w| if second { w.wrapping_neg() } else { w }).collect();
+        let point = |p: usize| words.iter().skip(p).step_by(LEAF_POINTS).copied().collect::<Vec<_>>();
+        (0..LEAF_POINTS).flat_map(point).collect::<Vec<_>>()
     };
     nodes.iter().flat_map(leaf).collect()
 }

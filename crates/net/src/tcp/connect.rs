@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustls::Connection;
 
 use super::driver::Driver;
-use super::link::{Shared, SocketLink};
+use super::link::{LinkState, SocketLink};
 use super::seats::Seat;
 use super::tls::{self, PinnedPeers};
 use super::wire::Wire;
@@ -249,7 +249,7 @@ impl Line {
         socket.set_nonblocking(true).map_err(starting)?;
         let names = Names { me: ours.role.clone(), peer: theirs.role.clone(), address: self.address };
         let (names, meter) = (Arc::new(names), Arc::new(Meter::default()));
-        let shared = Arc::new(Shared::new(seat).map_err(starting)?);
+        let shared = Arc::new(LinkState::new(seat).map_err(starting)?);
         let encrypted = self.cipher.is_some();
         let wire = self.cipher.map_or_else(Wire::plain, |(connection, _)| Wire::tls(connection));
         let driver = Driver::new(socket, wire, shared.clone(), names.clone(), meter.clone(), options);

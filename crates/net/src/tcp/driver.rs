@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Options;
-use super::link::{FIXED_COST, Farewell, Shared};
+use super::link::{FIXED_COST, Farewell, LinkState};
 use super::poll;
 use super::pulse::Pulse;
 use super::wire::{ReadError, Wire};
@@ -29,7 +29,7 @@ const MAX_REASON: usize = 2000;
 pub(super) struct Driver {
     socket: TcpStream,
     wire: Wire,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
     names: Arc<Names>,
     meter: Arc<Meter>,
     encoder: Encoder,
@@ -61,7 +61,7 @@ impl Driver {
     pub fn new(
         socket: TcpStream,
         wire: Wire,
-        shared: Arc<Shared>,
+        shared: Arc<LinkState>,
         names: Arc<Names>,
         meter: Arc<Meter>,
         options: Options,
@@ -401,7 +401,7 @@ impl Driver {
 }
 
 /// Nobody may wait for an I/O thread that is gone, whatever ended it.
-struct FailOnExit(Arc<Shared>, Arc<Names>);
+struct FailOnExit(Arc<LinkState>, Arc<Names>);
 
 impl Drop for FailOnExit {
     fn drop(&mut self) {

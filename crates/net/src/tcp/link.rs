@@ -100,13 +100,13 @@ fn cost(frame: &Frame) -> usize {
 }
 
 /// What the two threads share.
-pub(super) struct Shared {
+pub(super) struct LinkState {
     state: Mutex<State>,
     changed: Condvar,
     pub waker: Waker,
 }
 
-impl Shared {
+impl LinkState {
     pub fn new(seat: Option<Seat>) -> std::io::Result<Self> {
         let state = Mutex::new(State { seat, ..State::default() });
         Ok(Self { state, changed: Condvar::new(), waker: Waker::new()? })
@@ -157,7 +157,7 @@ impl Shared {
 
 /// Carries frames over a TCP connection; the protocol's side.
 pub struct SocketLink {
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
     io_thread: Option<JoinHandle<()>>,
     encrypted: bool,
     names: Arc<Names>,
@@ -166,7 +166,7 @@ pub struct SocketLink {
 
 impl SocketLink {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<LinkState>,
         io_thread: JoinHandle<()>,
         encrypted: bool,
         names: Arc<Names>,

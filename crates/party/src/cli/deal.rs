@@ -1,4 +1,4 @@
-//! `privet deal`: the dealer without a network: keys for both parties as files, to be carried to them.
+//! `privet deal`: the dealer without a network: what runs use up, for every party as files, to be carried to them.
 
 use super::family::no_dealer;
 use super::{CliError, Family, Out};
@@ -25,12 +25,9 @@ pub struct Args {
     of: String,
     #[command(flatten)]
     family: Family,
-    /// Store of party 0 (a directory; created when missing).
-    #[arg(long)]
-    store0: PathBuf,
-    /// Store of party 1.
-    #[arg(long)]
-    store1: PathBuf,
+    /// The parties' stores, in order (directories; created when missing).
+    #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
+    stores: Vec<PathBuf>,
     /// Runs to deal keys for.
     #[arg(long, default_value_t = 1)]
     runs: u64,
@@ -48,7 +45,7 @@ pub struct Args {
 /// What a deal cost.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dealt {
-    /// Seconds, both parties' keys written.
+    /// Seconds, all parties' keys written.
     pub seconds: f64,
     /// Bytes of the larger stream.
     pub key_bytes: u64,
@@ -62,12 +59,19 @@ pub struct Dealt {
 pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let protocol = args.family.protocol;
     let dealer = protocol.registered().dealer.as_ref().ok_or_else(|| no_dealer(protocol))?;
-    args.family.chosen()?;
+    let parties = args.family.parties()?;
+    if !args.family.has_dealer()? {
+        return Err(no_dealer(protocol));
+    }
+    if args.stores.len() != parties {
+        let cause = format!("{} stores for {parties} parties", args.stores.len());
+        return Err(CliError::usage(cause, "give every party's store, in order"));
+    }
     let program = super::plan::read(&args.plan)?;
     let plan = super::plan::pick(&program, &args.of)?.clone();
     let device = try_cpu(args.threads.unwrap_or_else(sys::cores))
         .map_err(|e| CliError::usage(e, "correct or unset it"))?;
-    let mut session = (dealer.session)(Arc::new(plan), device);
+    let mut session = (dealer.session)(parties, Arc::new(plan), device);
     if args.on_demand {
         for line in std::io::stdin().lock().lines() {
             line.map_err(|e| CliError::failed(e, "standard input must stay open"))?;
@@ -80,7 +84,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
 
 fn deal(session: &mut dyn DealToFiles, runs: u64, args: &Args, out: &mut Out) -> Result<(), CliError> {
     let start = Instant::now();
-    let stats = session.deal([&args.store0, &args.store1], runs).map_err(|e| {
+    let stats = session.deal(&args.stores, runs).map_err(|e| {
         CliError::failed(in_full(&e), "nothing that was dealt completely is lost; deal the rest again")
     })?;
     let mut total = NodeStats::default();

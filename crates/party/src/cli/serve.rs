@@ -3,7 +3,7 @@
 use super::CliError;
 use super::family::no_dealer;
 use crate::config::{Address, Loaded, LogSettings, MetricsSettings, Place, load_deployment, load_node};
-use crate::events::log::{Form, Log};
+use crate::events::log::{Log, LogFormat};
 use crate::events::metrics::Metrics;
 use crate::events::{Event, Events, Inline, Level, http};
 use crate::session::links::Links;
@@ -30,7 +30,7 @@ pub struct Args {
     log_level: Option<Level>,
     /// How the lines of the log look; text where neither this, PRIVET_LOG_FORMAT nor the node file says.
     #[arg(long, value_enum)]
-    log_format: Option<Form>,
+    log_format: Option<LogFormat>,
     /// Serve metrics for Prometheus here, for example 127.0.0.1:9000.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<Address>,

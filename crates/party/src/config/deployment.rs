@@ -176,13 +176,11 @@ impl Raw {
             e.others().for_each(|other| remedy += &format!(", or choose protocol = \"{other}\""));
             ConfigError::invalid("security", e.to_string(), remedy)
         })?;
-        let dealer = match (facts.has_dealer, &self.dealer) {
+        let parameters = own_table(self.protocol, tables)?;
+        let dealer = match (facts.has_dealer(&parameters), &self.dealer) {
             (true, raw) => Some(endpoint(Place::Dealer, raw.as_ref())?),
             (false, None) => None,
-            (false, Some(_)) => {
-                let problem = format!("protocol {} has no dealer", self.protocol);
-                return Err(ConfigError::invalid("dealer", problem, "remove that table"));
-            }
+            (false, Some(_)) => return Err(no_dealer(self.protocol)),
         };
         let party = |i: usize| endpoint(Place::Party(i as u8), self.parties.get(&i.to_string()));
         let deployment = Deployment {
@@ -195,7 +193,7 @@ impl Raw {
             plan: self.plan,
             roles: self.roles,
             timeouts: self.timeouts.check()?,
-            parameters: own_table(self.protocol, tables)?,
+            parameters,
         };
         deployment.check_roles()?;
         deployment.check_fingerprints()?;
@@ -216,6 +214,15 @@ pub(super) fn count_parties<T>(facts: &Facts, tables: &BTreeMap<String, T>) -> R
         )),
         None => Ok(tables.len().max(facts.fewest_parties())),
     }
+}
+
+/// The refusal of a dealer that the deployment does not have.
+fn no_dealer(protocol: Protocol) -> ConfigError {
+    let problem = match protocol.facts().dealer_text() {
+        None => format!("protocol {protocol} has no dealer"),
+        Some(said) => format!("protocol {protocol} has a dealer only with `{said}` in [{protocol}]"),
+    };
+    ConfigError::invalid("dealer", problem, "remove that table")
 }
 
 /// The table that has the protocol's name; no other family's may be there.

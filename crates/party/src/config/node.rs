@@ -1,7 +1,7 @@
 use super::deployment::MAX_TEXT;
 use super::{Address, ConfigError, Place};
 use crate::events::Level;
-use crate::events::log::Form;
+use crate::events::log::LogFormat;
 use privet_kernels::{DeviceError, DeviceKind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub struct LogSettings {
     /// Least grave events that are written; `info` when absent.
     pub level: Option<Level>,
     /// How lines look; text when absent.
-    pub format: Option<Form>,
+    pub format: Option<LogFormat>,
 }
 
 /// `[metrics]`.

@@ -1,7 +1,7 @@
 //! Tables of `deployment.toml` that have a family's name: its parameters. Which there are, the family says ([`Parameter`]).
 
 use super::Protocol;
-use privet_family::{Parameter, Parameters};
+use privet_family::{Parameter, Parameters, Values};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, de};
@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for Table {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parameters, A::Error> {
         let mut parameters = Parameters::default();
         while let Some(parameter) = map.next_key_seed(Name(self.0))? {
-            map.next_value_seed(Number(self.0, parameter, &mut parameters))?;
+            map.next_value_seed(Value(self.0, parameter, &mut parameters))?;
         }
         Ok(parameters)
     }
@@ -129,21 +129,21 @@ impl<'de> DeserializeSeed<'de> for Name {
 }
 
 /// A parameter's value, for the set of all.
-struct Number<'a>(Protocol, &'static Parameter, &'a mut Parameters);
+struct Value<'a>(Protocol, &'static Parameter, &'a mut Parameters);
 
-impl<'de> DeserializeSeed<'de> for Number<'_> {
+impl<'de> DeserializeSeed<'de> for Value<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let Number(protocol, parameter, parameters) = self;
-        let value = u64::deserialize(deserializer)?;
-        if parameters.set(parameter, value) {
+        let Value(protocol, parameter, parameters) = self;
+        let value = match parameter.values {
+            Values::Number { .. } => Some(u64::deserialize(deserializer)?),
+            Values::Words(_) => parameter.word(&Cow::<str>::deserialize(deserializer)?),
+        };
+        if value.is_some_and(|value| parameters.set(parameter, value)) {
             return Ok(());
         }
-        let Parameter { name, advice, .. } = parameter;
-        let (least, most) = (parameter.range.start(), parameter.range.end());
-        Err(D::Error::custom(format!(
-            "`{protocol}.{name}` is out of range: give {least} to {most}; {advice}"
-        )))
+        let (name, advice, range) = (parameter.name, parameter.advice, parameter.range_text());
+        Err(D::Error::custom(format!("`{protocol}.{name}` is out of range: give {range}; {advice}")))
     }
 }

@@ -30,7 +30,7 @@ impl Deployment {
             ("the number of parties".to_owned(), parties.len().to_string()),
         ];
         for (name, value) in parameters.all(protocol.facts()) {
-            terms.push((format!("{protocol}.{name}"), value.to_string()));
+            terms.push((format!("{protocol}.{name}"), value));
         }
         // Each is the bound of one side on what the other does, or on how long it takes.
         for (name, timeout) in [("connect", connect), ("step", step), ("heartbeat", heartbeat)] {

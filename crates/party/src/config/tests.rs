@@ -1,6 +1,6 @@
 use super::*;
 use crate::events::Level;
-use crate::events::log::Form;
+use crate::events::log::LogFormat;
 use privet_family::{Facts, Holder, RoleRule};
 use privet_net::Fingerprint;
 use std::fs;
@@ -156,10 +156,10 @@ fn three_parties_need_no_dealer_and_are_malicious_by_default() {
 fn a_deployment_with_a_dealer_can_demand_checks() {
     let with = |text: String, table: &str| parse_deployment(&format!("{text}[fss]\n{table}\n"));
     let min_checks = |d: Deployment| d.parameters.all(d.protocol.facts()).collect::<Vec<_>>();
-    assert_eq!(min_checks(parse_deployment(&deployment()).unwrap()), [("min_checks", 0)]);
+    assert_eq!(min_checks(parse_deployment(&deployment()).unwrap()), [("min_checks", "0".to_owned())]);
     assert_eq!(min_checks(parse_deployment(&three_parties()).unwrap()), []);
-    for (table, least) in [("", 0), ("min_checks = 0", 0), ("min_checks = 255", 255)] {
-        assert_eq!(min_checks(with(deployment(), table).unwrap()), [("min_checks", least)]);
+    for (table, least) in [("", "0"), ("min_checks = 0", "0"), ("min_checks = 255", "255")] {
+        assert_eq!(min_checks(with(deployment(), table).unwrap()), [("min_checks", least.to_owned())]);
     }
     let error = with(three_parties(), "min_checks = 1").unwrap_err().to_string();
     assert!(error.contains("`fss`") && error.contains("the protocol is rep3"), "{error}");
@@ -285,7 +285,7 @@ fn what_the_log_says_and_where_metrics_are_is_in_tables() {
     let text =
         format!("{NODE}[log]\nlevel = \"warn\"\nformat = \"json\"\n[metrics]\nlisten = \"127.0.0.1:9000\"\n");
     let node = parse_node(&text).unwrap();
-    assert_eq!((node.log.level, node.log.format), (Some(Level::Warn), Some(Form::Json)));
+    assert_eq!((node.log.level, node.log.format), (Some(Level::Warn), Some(LogFormat::Json)));
     let listen: Address = "127.0.0.1:9000".parse().unwrap();
     assert_eq!(node.metrics, Some(MetricsSettings { listen, anywhere: false }));
     for (table, says) in [

@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// How lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum LogFormat {
     /// `TIME LEVEL TEXT`.
     #[default]
     Text,
@@ -35,7 +35,7 @@ pub struct Log {
 
 impl Log {
     /// Events from `most` on.
-    pub fn new<W>(form: Form, most: Level, to: W) -> Log
+    pub fn new<W>(form: LogFormat, most: Level, to: W) -> Log
     where
         W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
     {
@@ -48,8 +48,8 @@ impl Log {
         let lines = tracing_subscriber::fmt().with_ansi(false).with_max_level(most).with_writer(to);
         Log {
             to: match form {
-                Form::Text => Dispatch::new(lines.event_format(Lines).finish()),
-                Form::Json => {
+                LogFormat::Text => Dispatch::new(lines.event_format(Lines).finish()),
+                LogFormat::Json => {
                     let json = lines.json().flatten_event(true).with_target(false).with_timer(EmittedAt);
                     Dispatch::new(json.with_current_span(false).with_span_list(false).finish())
                 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// What is written of all events.
-    fn written(form: Form, most: Level) -> Vec<String> {
+    fn written(form: LogFormat, most: Level) -> Vec<String> {
         let sink = Sink::default();
         let to = sink.clone();
         let mut log = Log::new(form, most, move || to.clone());
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_event_has_a_line_of_text() {
-        let (lines, events) = (written(Form::Text, Level::Debug), Event::samples());
+        let (lines, events) = (written(LogFormat::Text, Level::Debug), Event::samples());
         assert_eq!((lines.len(), events.len()), (ROWS.len(), ROWS.len()));
         for ((line, event), row) in lines.iter().zip(&events).zip(ROWS) {
             let level = format!("{:?}", row.level).to_uppercase();
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_event_has_a_json_object_with_all_its_fields() {
-        let lines = written(Form::Json, Level::Debug);
+        let lines = written(LogFormat::Json, Level::Debug);
         assert_eq!(lines.len(), ROWS.len());
         for ((line, event), row) in lines.iter().zip(Event::samples()).zip(ROWS) {
             let json: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -229,7 +229,7 @@ mod tests {
     fn events_below_the_level_are_not_written() {
         for (level, at_most) in [(Level::Error, 0), (Level::Warn, 1), (Level::Info, 2), (Level::Debug, 3)] {
             let expected = ROWS.iter().filter(|row| row.level as usize <= at_most).count();
-            assert_eq!(written(Form::Text, level).len(), expected, "{level:?}");
+            assert_eq!(written(LogFormat::Text, level).len(), expected, "{level:?}");
         }
     }
 

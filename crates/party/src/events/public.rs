@@ -119,9 +119,9 @@ impl sealed::Sealed for Secs {}
 
 impl Public for Secs {
     type Shown<'a> = f64;
-    /// To the millisecond.
+    /// To the microsecond: small runs end within half a millisecond.
     fn shown(&self) -> f64 {
-        (self.0 * 1000.0).round() / 1000.0
+        (self.0 * 1e6).round() / 1e6
     }
 }
 

@@ -51,7 +51,7 @@ struct Counts {
 }
 
 #[derive(Default)]
-struct Shared {
+struct Feed {
     queues: Vec<Queue>,
     inline: Vec<Arc<dyn Inline>>,
     connections: AtomicU64,
@@ -59,7 +59,7 @@ struct Shared {
 
 /// Where a node's events go: a handle, cheap to clone.
 #[derive(Clone, Default)]
-pub struct Events(Arc<Shared>);
+pub struct Events(Arc<Feed>);
 
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,7 +92,7 @@ impl Events {
             Some(Queue { to, counts })
         };
         let queues = subscribers.into_iter().filter_map(queue).collect();
-        Events(Arc::new(Shared { queues, inline, connections: AtomicU64::new(0) }))
+        Events(Arc::new(Feed { queues, inline, connections: AtomicU64::new(0) }))
     }
 
     /// Tell everybody. Never waits.

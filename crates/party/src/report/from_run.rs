@@ -71,7 +71,7 @@ fn security(accounts: &[PartyRun]) -> Security {
 /// The parties first, a dealer, then every client with a role.
 fn places(outcome: &Outcome, seen: &Observer) -> Vec<Place> {
     let parties = (0..outcome.accounts.len()).map(|i| Place::Party(i as u8));
-    let dealer = outcome.accounts.first().filter(|a| a.protocol.facts().has_dealer);
+    let dealer = outcome.accounts.first().filter(|a| a.dealer);
     let clients = seen.roles.all().map(|(_, place)| place).chain([seen.me]);
     let clients: BTreeSet<&Place> = clients.filter(|p| matches!(p, Place::Client(_))).collect();
     parties.chain(dealer.map(|_| Place::Dealer)).chain(clients.into_iter().cloned()).collect()
@@ -216,6 +216,7 @@ mod tests {
             at: None,
             protocol: "fss".parse().unwrap(),
             security: Security::SemiHonest,
+            dealer: true,
             checks: idle,
             online_s: 2.0 * seconds,
             nodes: vec![idle, idle, busy, busy, idle, idle],
@@ -269,7 +270,7 @@ mod tests {
         let mut outcome = outcome();
         outcome.accounts.push(account(20, 0.5));
         for (i, a) in outcome.accounts.iter_mut().enumerate() {
-            (a.protocol, a.security) = ("rep3".parse().unwrap(), Security::Malicious);
+            (a.protocol, a.security, a.dealer) = ("rep3".parse().unwrap(), Security::Malicious, false);
             a.checks =
                 NodeStats { seconds: 0.25, sent_bytes: [5, 1, 50][i], rounds: 3, ..Default::default() };
         }

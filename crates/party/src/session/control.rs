@@ -416,6 +416,8 @@ pub struct PartyRun {
     pub protocol: Protocol,
     /// What it withstood.
     pub security: Security,
+    /// Whether a dealer made what the run used up.
+    pub dealer: bool,
     /// Inputs shared to outputs ready, seconds.
     pub online_s: f64,
     /// Costs of every node.

@@ -144,6 +144,11 @@ impl<'a> Work<'a> {
         self.others.parties()
     }
 
+    /// The connections to all other parties, in their order, between two parts of the work ([`Work::all_done`]).
+    pub(in crate::session) fn all(&mut self) -> impl Iterator<Item = (u8, &mut TcpChannel)> {
+        self.others.all()
+    }
+
     /// The connection to another party, between two parts of the work ([`Work::all_done`]).
     pub(in crate::session) fn to(&mut self, party: u8) -> Result<&mut TcpChannel, JobError> {
         self.others.to(party)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Format of [`Machine`]; another one is measured again.
-pub const MACHINE_VERSION: u32 = 1;
+pub const MACHINE_VERSION: u32 = 2;
 
 /// What `privet bench --calibrate` measured on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub struct Machine {
     pub disk_bytes: f64,
     /// Seconds of one of each, by family and what it withstands.
     pub families: BTreeMap<String, Units>,
+    /// Of the same, for every run that the rates are from: the seconds that they say over those that it took.
+    pub residuals: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
 impl Machine {

@@ -46,6 +46,8 @@ pub struct Cost {
     pub rounds: u64,
     /// Bytes of what a run's messages state, where it is proved and checked. Nothing where parties are trusted to follow the protocol.
     pub proved_bytes: u64,
+    /// Of these, what is stated about sums of products of ring elements, which takes longest to prove.
+    pub proved_ring_bytes: u64,
     /// What the parties did before to have what the run uses up. Nothing where they need nothing, or a dealer makes it.
     #[serde(skip_serializing_if = "Offline::is_nothing")]
     pub offline: Offline,
@@ -91,6 +93,7 @@ impl AddAssign for Cost {
         self.client_bytes += other.client_bytes;
         self.rounds += other.rounds;
         self.proved_bytes += other.proved_bytes;
+        self.proved_ring_bytes += other.proved_ring_bytes;
         self.offline += other.offline;
     }
 }

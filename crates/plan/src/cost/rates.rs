@@ -6,43 +6,71 @@ use crate::ir::Op;
 use crate::ops;
 use serde::{Deserialize, Serialize};
 
-/// One number for each thing that takes a party time: how many of it ([`Units::of`]), or the seconds of one ([`Rates`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Units {
+/// Declares [`Units`] with its number of fields and both ways to an array, in one list.
+macro_rules! units {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// One number for each thing that takes a party time: how many of it ([`Units::of`]), or the seconds of one ([`Rates`]).
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Units {
+            $($(#[$doc])* pub $name: f64),*
+        }
+
+        impl Units {
+            /// Names of the fields, in order.
+            pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+            /// How many there are.
+            pub const COUNT: usize = Units::NAMES.len();
+
+            /// In the order of the fields.
+            pub fn to_array(self) -> [f64; Units::COUNT] {
+                [$(self.$name),*]
+            }
+
+            /// From the order of the fields.
+            pub fn from_array([$($name),*]: [f64; Units::COUNT]) -> Units {
+                Units { $($name),* }
+            }
+        }
+    };
+}
+
+units! {
     /// Multiplications of linear layers in rings of more than 32 bits.
-    pub wide_macs: f64,
+    wide_macs,
     /// The same in rings of at most 32 bits.
-    pub narrow_macs: f64,
-    /// Multiplications of look-ups.
-    pub table_macs: f64,
+    narrow_macs,
+    /// Numbers that look-ups of all kinds read or make: of an element, all entries of its tables, and both factors of each wave.
+    table_entries,
     /// AES calls.
-    pub aes: f64,
+    aes,
     /// Bits compared by chunks: comparisons times ring bits.
-    pub chunked_bits: f64,
+    chunked_bits,
     /// Key bytes, read from memory.
-    pub key_bytes: f64,
+    key_bytes,
     /// Bytes sent: made, encrypted, decrypted, and what is computed for each of them.
-    pub wire_bytes: f64,
+    wire_bytes,
     /// Bytes of statements that are proved and checked.
-    pub proved_bytes: f64,
+    proved_bytes,
+    /// The part of these that is about ring elements.
+    proved_ring_bytes,
     /// Elements that gates give: masks, packing.
-    pub elements: f64,
-    /// Elements that local operations give.
-    pub local_elements: f64,
+    elements,
+    /// Elements that local operations read and give, and that convolutions copy for their products.
+    local_elements,
+    /// Gates: what does not depend on their elements.
+    gates,
     /// Rounds: a message each way over loopback, and waking up for it.
-    pub rounds: f64,
+    rounds,
 }
 
 impl Units {
-    /// How many there are.
-    pub const COUNT: usize = 11;
-
     /// What an operation takes, of which the price is `cost`.
     pub(super) fn of(operation: &Operation<'_>, cost: &Cost) -> Units {
-        let counted = Units::of_cost(cost);
+        let counted = Units { gates: 1.0, ..Units::of_cost(cost) };
         let macs = cost.macs as f64;
         let elements = operation.elements() as f64;
+        let read: f64 = operation.operands.iter().map(|x| x.ty.len() as f64).sum();
         let chunked_bits = match operation.form {
             Some(Form::Chunks { .. }) => cost.comparisons as f64 * f64::from(operation.operand_bits()),
             Some(Form::Tree) | None => 0.0,
@@ -50,16 +78,22 @@ impl Units {
         match operation.op {
             // sharing is the client's, and other views of the same memory take nothing
             ops!(source) => Units::default(),
-            ops!(local) if matches!(operation.op, Op::Reshape | Op::Rescale) => Units::default(),
-            ops!(local) => Units { local_elements: elements, ..Units::default() },
-            ops!(table) => Units { table_macs: macs, elements, ..counted },
-            ops!(bilinear) | ops!(comparison) | ops!(rounding) | ops!(public)
-                if operation.result_bits() > 32 =>
-            {
-                Units { wide_macs: macs, elements, chunked_bits, ..counted }
+            ops!(local) if matches!(operation.op, Op::Reshape | Op::Rescale | Op::Approximates { .. }) => {
+                Units::default()
             }
+            ops!(local) => Units { local_elements: elements + read, ..Units::default() },
+            ops!(table) => Units { table_entries: read * entries(operation), elements, ..counted },
             ops!(bilinear) | ops!(comparison) | ops!(rounding) | ops!(public) => {
-                Units { narrow_macs: macs, elements, chunked_bits, ..counted }
+                let local_elements = if let Op::Conv2d { geometry } = operation.op {
+                    macs / (geometry.out_channels / geometry.groups).max(1) as f64
+                } else {
+                    0.0
+                };
+                let counted = Units { elements, chunked_bits, local_elements, ..counted };
+                match operation.result_bits() > 32 {
+                    true => Units { wide_macs: macs, ..counted },
+                    false => Units { narrow_macs: macs, ..counted },
+                }
             }
         }
     }
@@ -71,36 +105,9 @@ impl Units {
             key_bytes: cost.key_bytes as f64,
             wire_bytes: cost.wire_bytes as f64,
             proved_bytes: cost.proved_bytes as f64,
+            proved_ring_bytes: cost.proved_ring_bytes as f64,
             rounds: cost.rounds as f64,
             ..Units::default()
-        }
-    }
-
-    /// In the order of the fields.
-    pub fn to_array(self) -> [f64; Units::COUNT] {
-        let Units { wide_macs, narrow_macs, table_macs, aes, chunked_bits, key_bytes, .. } = self;
-        let Units { wire_bytes, proved_bytes, elements, local_elements, rounds, .. } = self;
-        let first = [wide_macs, narrow_macs, table_macs, aes, chunked_bits, key_bytes];
-        let last = [wire_bytes, proved_bytes, elements, local_elements, rounds];
-        std::array::from_fn(|i| if i < first.len() { first[i] } else { last[i - first.len()] })
-    }
-
-    /// From the order of the fields.
-    pub fn from_array(all: [f64; Units::COUNT]) -> Units {
-        let [wide_macs, narrow_macs, table_macs, aes, chunked_bits, key_bytes, rest @ ..] = all;
-        let [wire_bytes, proved_bytes, elements, local_elements, rounds] = rest;
-        Units {
-            wide_macs,
-            narrow_macs,
-            table_macs,
-            aes,
-            chunked_bits,
-            key_bytes,
-            wire_bytes,
-            proved_bytes,
-            elements,
-            local_elements,
-            rounds,
         }
     }
 
@@ -109,6 +116,22 @@ impl Units {
         let (a, b) = (self.to_array(), other.to_array());
         Units::from_array(std::array::from_fn(|i| a[i] + b[i]))
     }
+}
+
+/// What a look-up reads or makes for one element.
+fn entries(operation: &Operation<'_>) -> f64 {
+    let entries = match operation.op {
+        Op::Lookup { tables } => tables.iter().map(Vec::len).sum(),
+        // three coefficients
+        Op::Piecewise { pieces, .. } => 3 * pieces.len(),
+        Op::Exponential { rows, .. } => {
+            let whole = operation.operand_bits() - operation.operands.first().map_or(0, |x| x.ty.frac);
+            rows.len() << whole
+        }
+        Op::Waves { waves, .. } => 2 * waves.len(),
+        ops!(source) | ops!(local) | ops!(bilinear) | ops!(public) | ops!(comparison) | ops!(rounding) => 0,
+    };
+    entries as f64
 }
 
 /// What a party computes in a second, for [`super::estimate`]'s prediction. A family states those of the shipped profile
@@ -128,22 +151,24 @@ pub struct Rates {
 }
 
 impl Default for Rates {
-    /// Of a family that nobody has measured, on a two-core server with AMX and VAES, one for each party.
+    /// Of a family that nobody has measured: what those that were have in common, on the server of docs/bench.md, one for each party.
     fn default() -> Self {
         let seconds = Units {
-            wide_macs: 1e-10,
-            narrow_macs: 5e-11,
-            table_macs: 5e-10,
-            aes: 1.0 / 0.9e9,
-            chunked_bits: 2e-10,
-            key_bytes: 2e-10,
-            wire_bytes: 2e-9,
-            proved_bytes: 1e-9,
-            elements: 5e-9,
-            local_elements: 1e-9,
-            rounds: 5e-5,
+            wide_macs: 7e-11,
+            narrow_macs: 3.6e-11,
+            table_entries: 1e-9,
+            aes: 1.1e-9,
+            chunked_bits: 1.5e-10,
+            key_bytes: 1.5e-10,
+            wire_bytes: 9e-10,
+            proved_bytes: 4.6e-10,
+            proved_ring_bytes: 1.2e-9,
+            elements: 4e-9,
+            local_elements: 7e-10,
+            gates: 1e-5,
+            rounds: 1.2e-4,
         };
-        Rates { seconds, cores: 2, parties: 1, memory_bytes: 24e9, disk_bytes: 1e9 }
+        Rates { seconds, cores: 2, parties: 1, memory_bytes: 24e9, disk_bytes: 2.9e9 }
     }
 }
 

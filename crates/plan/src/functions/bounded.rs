@@ -1,12 +1,13 @@
 //! Functions that are simple but on a bounded range: sigmoid, tanh, GELU, SiLU.
 //!
 //! Each is a step, a ramp or a sign of x plus a bump that depends on |x| alone and vanishes (or, for tanh, is 1) beyond
-//! some |x|; the bump is a piecewise quadratic, or a sum of waves where a family has them for less.
+//! some |x|; the bump is a piecewise quadratic, or pieces of degree 5 or a sum of waves where a family has them for less.
 
 use super::Function;
-use super::build::{Build, Value, WORD};
+use super::build::{Build, Value, WORD, Way};
 use super::fit::Fit;
 use super::quadratic::{End, piecewise};
+use super::quintic::{quintic, suits};
 use crate::ir::Op;
 use crate::waves::{MOST_COEFFICIENT, TURN};
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ struct Shape {
     domain: u32,
     /// log2 of the number of segments a unit.
     per_unit: u32,
+    /// The same of pieces of degree 5.
+    few: i32,
     waves: Span,
 }
 
@@ -44,16 +47,24 @@ impl Span {
 }
 
 fn shape_of(function: Function) -> Shape {
-    let shape = |bump, domain, per_unit, waves| Shape { bump, domain, per_unit, waves };
+    let shape = |bump, domain, [per_unit, few]: [i32; 2], waves| Shape {
+        bump,
+        domain,
+        per_unit: per_unit as u32,
+        few,
+        waves,
+    };
     match function {
-        Function::Sigmoid => shape(|a| Function::Sigmoid.at(-a), 4, 5, Span::new(16.8, 7, 5, 14)),
-        Function::Tanh => shape(libm::tanh, 3, 7, Span::new(6.0, 5, 3, 10)),
-        Function::Gelu => shape(|a| -Function::Gelu.at(-a), 3, 6, Span::new(5.6, 6, 5, 8)),
-        Function::GeluTanh => shape(|a| -Function::GeluTanh.at(-a), 3, 6, Span::new(5.6, 6, 5, 9)),
-        Function::GeluGrad => shape(|a| Function::GeluGrad.at(-a), 3, 7, Span::new(6.0, 6, 5, 9)),
-        Function::GeluTanhGrad => shape(|a| Function::GeluTanhGrad.at(-a), 3, 7, Span::new(6.0, 6, 5, 11)),
-        Function::SiluGrad => shape(|a| Function::SiluGrad.at(-a), 5, 6, Span::new(19.9, 7, 5, 21)),
-        _ => shape(|a| -Function::Silu.at(-a), 5, 6, Span::new(19.9, 5, 1, 17)),
+        Function::Sigmoid => shape(|a| Function::Sigmoid.at(-a), 4, [5, 0], Span::new(16.8, 7, 5, 14)),
+        Function::Tanh => shape(libm::tanh, 3, [7, 2], Span::new(6.0, 5, 3, 10)),
+        Function::Gelu => shape(|a| -Function::Gelu.at(-a), 3, [6, 2], Span::new(5.6, 6, 5, 8)),
+        Function::GeluTanh => shape(|a| -Function::GeluTanh.at(-a), 3, [6, 2], Span::new(5.6, 6, 5, 9)),
+        Function::GeluGrad => shape(|a| Function::GeluGrad.at(-a), 3, [7, 2], Span::new(6.0, 6, 5, 9)),
+        Function::GeluTanhGrad => {
+            shape(|a| Function::GeluTanhGrad.at(-a), 3, [7, 2], Span::new(6.0, 6, 5, 11))
+        }
+        Function::SiluGrad => shape(|a| Function::SiluGrad.at(-a), 5, [6, 1], Span::new(19.9, 7, 5, 21)),
+        _ => shape(|a| -Function::Silu.at(-a), 5, [6, 1], Span::new(19.9, 5, 1, 17)),
     }
 }
 
@@ -82,10 +93,15 @@ pub(super) fn bounded(b: &mut Build<'_>, function: Function, x: Value, bits: u32
         let found = waves_of(function, &shape);
         of_bump(b, function, x, [bits, frac], |b, a| in_waves(b, a, &shape.waves, &found))
     };
-    match x.bits >= x.frac + shape.waves.whole {
-        true => b.cheapest(x, &[&pieces, &waves]),
-        false => pieces(b, x),
+    let few = |b: &mut Build<'_>, x| of_bump(b, function, x, [bits, frac], |b, a| in_few(b, a, &shape));
+    let mut ways: Vec<&Way<'_>> = vec![&pieces];
+    if x.bits >= x.frac + shape.waves.whole {
+        ways.push(&waves);
     }
+    if shape.has_few(x) {
+        ways.push(&few);
+    }
+    b.cheapest(x, &ways)
 }
 
 /// The bump of a = |x|, and the bit that a is where it holds, unless it holds everywhere.
@@ -98,11 +114,24 @@ fn of_bump(
     [bits, frac]: [u32; 2],
     bump: impl Fn(&mut Build<'_>, Value) -> Bump,
 ) -> Value {
+    if is_ramp(function) && x.frac <= frac && x.bits <= bits {
+        // the ReLU widens as it goes, and its sign is needed for nothing else
+        let ramp = b.like(Op::Relu, &[x], bits, x.frac);
+        let positive = b.resize(ramp, x.bits);
+        let size = size_of(b, x, positive);
+        let bump = bump_inside(b, size, [bits, frac], bump);
+        let ramp = b.fit(ramp, bits, frac);
+        return b.sub(ramp, bump);
+    }
     let negative = b.is_negative(x, 1);
     let not_negative = b.add_const(negative, 1);
     let positive = b.choose(not_negative, x);
-    let twice = b.mul_const(positive, 2);
-    let size = b.sub(twice, x);
+    let size = size_of(b, x, positive);
+    if is_ramp(function) {
+        let bump = bump_inside(b, size, [bits, frac], bump);
+        let ramp = b.fit(positive, bits, frac);
+        return b.sub(ramp, bump);
+    }
     let (mut value, inside) = bump(b, size);
     match function {
         // bump(|x|) and 1 beyond, with the sign of x
@@ -118,7 +147,7 @@ fn of_bump(
             b.dither(y, y.frac - frac, bits)
         }
         // bump(|x|) where x < 0, 1 - bump(|x|) elsewhere
-        Function::Sigmoid | Function::GeluGrad | Function::GeluTanhGrad | Function::SiluGrad => {
+        _ => {
             if let Some(inside) = inside {
                 value = b.choose(inside, value);
             }
@@ -128,16 +157,30 @@ fn of_bump(
             let y = b.add(value, rest);
             b.dither(y, y.frac - frac, bits)
         }
-        // relu(x) - bump(|x|)
-        _ => {
-            if let Some(inside) = inside {
-                value = b.choose(inside, value);
-            }
-            let bump = b.dither(value, value.frac - frac, bits);
-            let ramp = b.fit(positive, bits, frac);
-            b.sub(ramp, bump)
-        }
     }
+}
+
+/// Whether a function is relu(x) - bump(|x|).
+fn is_ramp(function: Function) -> bool {
+    matches!(function, Function::Gelu | Function::GeluTanh | Function::Silu)
+}
+
+/// |x| from x and max(x, 0).
+fn size_of(b: &mut Build<'_>, x: Value, positive: Value) -> Value {
+    let twice = b.mul_const(positive, 2);
+    b.sub(twice, x)
+}
+
+/// The bump of a = |x|, 0 where it does not hold, in the given numbers.
+fn bump_inside(
+    b: &mut Build<'_>,
+    a: Value,
+    [bits, frac]: [u32; 2],
+    bump: impl Fn(&mut Build<'_>, Value) -> Bump,
+) -> Value {
+    let (value, inside) = bump(b, a);
+    let value = inside.map_or(value, |inside| b.choose(inside, value));
+    b.dither(value, value.frac - frac, bits)
 }
 
 /// a modulo 2^domain, with as many fraction bits as tables read.
@@ -149,8 +192,9 @@ fn window(b: &mut Build<'_>, a: Value, domain: u32) -> Value {
     }
 }
 
-/// The bump up to the first number of its last piece, 61 fraction bits in [`WORD`].
-fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
+/// What the bump is read of as pieces: |x| modulo `2^domain`, which it is less by a quarter of a unit at most where the bit says so, unless
+/// it always is.
+fn within(b: &mut Build<'_>, a: Value, shape: &Shape) -> (Value, Option<Value>) {
     let frac = a.frac;
     // a ring that ends earlier: |x| is at most 2^(k - 1)
     let (inside, domain) = match a.bits - 1 > frac + shape.domain {
@@ -161,10 +205,34 @@ fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
         }
         false => (None, a.bits - frac),
     };
-    let a = window(b, a, domain);
+    (window(b, a, domain), inside)
+}
+
+/// The bump up to the first number of its last piece, 61 fraction bits in [`WORD`].
+fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
+    let (a, inside) = within(b, a, shape);
     // a piece has at least four units
     let per_unit = shape.per_unit.min(a.frac - 2);
-    (piecewise(b, a, domain + per_unit, 61, End::Unused, shape.bump), inside)
+    (piecewise(b, a, a.bits - a.frac + per_unit, 61, End::Unused, shape.bump), inside)
+}
+
+impl Shape {
+    /// Bits of an index of |x|, of so many bits before the fraction, into pieces of degree 5.
+    fn index(&self, domain: u32) -> u32 {
+        (domain as i32 + self.few).max(1) as u32
+    }
+
+    /// Whether there are such pieces for |x|.
+    fn has_few(&self, x: Value) -> bool {
+        let (frac, domain) = (x.frac.min(MOST_READ), self.domain.min(x.bits - x.frac));
+        suits(Value { bits: domain + frac, frac, ..x }, self.index(domain))
+    }
+}
+
+/// The bump in few pieces of degree 5.
+fn in_few(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
+    let (a, inside) = within(b, a, shape);
+    (quintic(b, a, shape.index(a.bits - a.frac), shape.bump), inside)
 }
 
 /// The bump as a sum of waves, 58 or 59 fraction bits in [`WORD`], up to the end of the span.

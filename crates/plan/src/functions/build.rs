@@ -37,6 +37,11 @@ impl<'p> Build<'p> {
         Build { prices: Some((prices, network)), ..self }
     }
 
+    /// Whether the family has an operation; where none is known, it has all.
+    pub(super) fn has(&self, op: &Op) -> bool {
+        self.prices.is_none_or(|(prices, _)| prices.has(op))
+    }
+
     /// What the cheapest way makes of x; the first of those that cost the same.
     pub(super) fn cheapest(&mut self, x: Value, ways: &[&Way<'_>]) -> Value {
         let cost = |way: &&Way<'_>| {
@@ -166,6 +171,23 @@ impl<'p> Build<'p> {
                 self.resize(y, bits)
             }
         }
+    }
+
+    /// Fewer fraction bits, off by at most one unit and a half, in a ring of `bits`: as is cheapest. x must be small where
+    /// `bits` are more than what is left. Where no gate follows, [`crate::shown::make_exact`] must.
+    pub(super) fn nearly(&mut self, x: Value, shift: u32, bits: u32) -> Value {
+        if shift == 0 {
+            return self.resize(x, bits);
+        }
+        let dithered = |b: &mut Build<'_>, x: Value| b.dither(x, shift, bits);
+        let one_ulp = |b: &mut Build<'_>, x: Value| {
+            let to = bits.max(x.bits - shift);
+            let x = b.add_const(x, 1 << (shift - 1));
+            let op = Op::Truncate { shift, rounding: Rounding::OneUlp };
+            let y = b.like(op, &[x], to, x.frac - shift);
+            b.resize(y, bits)
+        };
+        self.cheapest(x, &[&dithered, &one_ulp])
     }
 
     /// x where the bit is 1, else 0.

@@ -1,6 +1,8 @@
-//! `e^x` by [`Op::Exponential`], of numbers that were brought between two ends.
+//! `e^x` by [`Op::Exponential`], of numbers that were brought between two ends; where a family has none, by a table and
+//! quadratics.
 
 use super::build::{Build, Value, WORD};
+use super::quadratic::{End, piecewise};
 use crate::ir::Op;
 use std::f64::consts::LN_2;
 
@@ -33,13 +35,60 @@ pub(super) fn exp(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let x = b.resize(x, window + x.frac);
     let (first, small, large) = DIGITS;
     let rows = vec![(-(1 << (window - 1)), small), (LARGE, large)];
-    let shape = [2, b.shape(x)[0]];
-    let y = b.node(Op::Exponential { first, rows }, &[x], &shape, WORD, 0);
+    let y = in_rows(b, x, first, rows);
     let (low, high) = (b.row(y, 0), b.row(y, 1));
     let (low, high) = (b.read(low, first + small), b.read(high, first + large));
     let low = b.dither(low, first + small - frac, WORD);
     let high = b.raise(high, frac);
     b.add(low, high)
+}
+
+/// [`Op::Exponential`] of `[n]` numbers, `[rows, n]` read as whole ones; of other operations where the family lacks it.
+fn in_rows(b: &mut Build<'_>, x: Value, first: u32, rows: Vec<(i32, u32)>) -> Value {
+    let shape = [rows.len(), b.shape(x)[0]];
+    let op = Op::Exponential { first, rows };
+    match op {
+        Op::Exponential { first, rows } if !b.has(&Op::Exponential { first, rows: rows.clone() }) => {
+            in_parts(b, x, first, &rows)
+        }
+        op => b.node(op, &[x], &shape, WORD, 0),
+    }
+}
+
+/// Bits of the fraction that the table of [`in_parts`] takes; pieces of what is left, one bit of which it leaves unused.
+const FINE: u32 = 2;
+const PIECES: u32 = 6;
+
+/// The same as `e^e e^r` with `x = e + r`: e a multiple of 1/4, up or down by coins, so r is between -1/4 and 1/4.
+fn in_parts(b: &mut Build<'_>, x: Value, first: u32, rows: &[(i32, u32)]) -> Value {
+    let low = x.frac - FINE;
+    let e = b.dither(x, low, x.bits - low);
+    let back = b.up(e, low);
+    let r = b.sub(x, back);
+    // from 0 to 1/2 in a ring of numbers below 1
+    let r = b.resize(r, x.frac);
+    let r = b.add_const(r, 1 << low);
+    let near = piecewise(b, r, PIECES, 61, End::Unused, |r| libm::exp(r - 0.25));
+    let near = b.dither(near, 61 - first, WORD);
+    let (count, quarters) = (1i64 << e.bits, 4 * i64::from(rows[0].0));
+    let table = |row: usize| {
+        let (begins, digits) = rows[row];
+        let ends = rows.get(row + 1).map_or(i32::MAX, |next| next.0);
+        let entry = |index: i64| {
+            let e = (quarters + (index - quarters).rem_euclid(count)) as f64 / 4.0;
+            let value = libm::exp(e) * 2f64.powi(digits as i32);
+            // beyond 2^62 nothing is asked for
+            let inside = f64::from(begins) <= e && e < f64::from(ends) && value < 2f64.powi(62);
+            if inside { value.round_ties_even() as i64 } else { 0 }
+        };
+        (0..count).map(entry).collect()
+    };
+    let n = b.shape(x)[0];
+    let tables = (0..rows.len()).map(table).collect();
+    let far = b.node(Op::Lookup { tables }, &[e], &[rows.len(), n], WORD, 0);
+    let pairs: Vec<(Value, Value)> = (0..rows.len()).map(|i| (near, b.row(far, i))).collect();
+    let y = b.muls(&pairs);
+    b.stack(&y)
 }
 
 /// x with as many fraction bits as the operation takes.
@@ -88,13 +137,12 @@ pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     let whole = (x.bits - x.frac).min(RANGE);
     let x = b.resize(x, whole + x.frac);
     // with x + d below 2, and results below 2^62 whatever x is
-    let op = Op::Exponential { first: 25, rows: vec![(2 - (1 << whole), 34)] };
-    let shape = b.shape(x).to_vec();
-    let y = b.node(op, &[x], &[&[1], &shape[..]].concat(), WORD, 59);
-    let y = b.reshape(y, &shape);
+    let y = in_rows(b, x, 25, vec![(2 - (1 << whole), 34)]);
+    let y = b.read(y, 59);
+    let y = b.row(y, 0);
     let y = match kept {
         Some(kept) => b.choose(kept, y),
         None => y,
     };
-    b.dither(y, 59 - frac, WORD)
+    b.nearly(y, 59 - frac, WORD)
 }

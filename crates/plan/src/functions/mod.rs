@@ -7,10 +7,12 @@ mod bounded;
 mod build;
 mod exp;
 mod fit;
+mod mantissa;
 mod meaning;
 mod normalise;
 mod powers;
 mod quadratic;
+mod quintic;
 mod softmax;
 
 pub use build::{Build, Value};
@@ -60,7 +62,8 @@ pub enum Function {
     },
 }
 
-/// Write `function` of `x` as nodes of a plan; the result has `bits` ring bits and `frac` fraction bits.
+/// Write `function` of `x` as nodes of a plan, some of which may be off by a unit: call [`crate::shown::make_exact`] when the plan is
+/// whole. The result has `bits` ring bits and `frac` fraction bits.
 ///
 /// `x` may have any type with 2 to 30 fraction bits and at least 3 bits before them: its ring says how large it may
 /// be, so fewer ring bits make a cheaper function. `frac` is 2 to 30, and `bits` at least `frac + 3`; results that

@@ -2,11 +2,20 @@
 //!
 //! Halving: the upper half of the number, if it is not zero, else the lower half, in a ring of half as many bits; each
 //! step costs comparisons on half as many bits as the one before. The last few bits are compared with all powers of two
-//! at once.
+//! at once. At once: all bits are, which takes more comparisons and the rounds of one.
 
 use super::build::{Build, Value, WORD};
 
-/// Rings that are compared with all powers of two.
+/// How an exponent is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Search {
+    /// By halving, until [`LAST`] bits are left.
+    Halving,
+    /// By comparing with all powers of two.
+    AtOnce,
+}
+
+/// Rings that are compared with all powers of two where others are halved.
 const LAST: u32 = 10;
 
 /// e where 2^e is the largest power of `2^step` that is at most the number (0 for zero), as bits in [`WORD`].
@@ -20,10 +29,10 @@ pub(super) struct Exponent {
 }
 
 /// The exponent of x >= 0, in steps of 1 or 2; with `unsigned` also of 2^(k - 1), which is its own negative.
-pub(super) fn exponent(b: &mut Build<'_>, mut x: Value, step: u32, unsigned: bool) -> Exponent {
+pub(super) fn exponent(b: &mut Build<'_>, mut x: Value, step: u32, unsigned: bool, by: Search) -> Exponent {
     x = b.read(x, 0);
     let mut halvings = Vec::new();
-    while x.bits > LAST {
+    while by == Search::Halving && x.bits > LAST {
         // even, and such that a number whose upper half is zero fits into what is kept
         let shift = ((x.bits - 1) / 2) & !1;
         let upper = b.down(x, shift, 0);
@@ -41,6 +50,28 @@ pub(super) fn exponent(b: &mut Build<'_>, mut x: Value, step: u32, unsigned: boo
     let compared = b.stack(&compared);
     let less = b.is_negative(compared, WORD);
     Exponent { halvings, less, thresholds, step }
+}
+
+/// The exponent of x, in steps of `step`; of x <= 0 and of the smallest number anything, but see [`Signs`].
+///
+/// All comparisons are one gate, that with 0 and with 1 as well.
+pub(super) fn signed_exponent(b: &mut Build<'_>, x: Value, step: u32) -> (Exponent, Signs) {
+    let x = b.read(x, 0);
+    let thresholds = (x.bits - 2) / step;
+    let powers = (0..=thresholds).map(|j| b.add_const(x, -(1i64 << (j * step))));
+    let compared: Vec<Value> = std::iter::once(x).chain(powers.collect::<Vec<_>>()).collect();
+    let compared = b.stack(&compared);
+    let signs = b.is_negative(compared, WORD);
+    let less = b.rows(signs, 2, thresholds as usize + 2);
+    let signs = Signs { negative: b.row(signs, 0), below_one: b.row(signs, 1) };
+    (Exponent { halvings: Vec::new(), less, thresholds, step }, signs)
+}
+
+/// Signs of x and of x - 1, bits in [`WORD`]. A number that is not positive has one of them, as x - 1 wraps around for the
+/// smallest number. Where `below_one` is 1, the number is less than all thresholds.
+pub(super) struct Signs {
+    pub negative: Value,
+    pub below_one: Value,
 }
 
 impl Exponent {
@@ -110,20 +141,19 @@ impl Exponent {
     }
 }
 
-/// Fraction bits of a mantissa.
+/// Fewest fraction bits of a mantissa.
 const FRAC: u32 = 24;
 
 /// x times `power`, which brings its leading one, or that of a number of `step` bits, to bit `most`: the mantissa, a number in
-/// `[1, 2^step)` with [`FRAC`] fraction bits, in a ring of `step` bits more; what is rounded up to `2^step` is 0 there.
+/// `[1, 2^step)` with `most` fraction bits, at least [`FRAC`], in a ring of `step` bits more.
 pub(super) fn whole_mantissa(b: &mut Build<'_>, x: Value, power: Value, most: u32, step: u32) -> Value {
     let x = b.read(x, 0);
     let factor = b.resize(power, x.bits);
     let product = b.muls(&[(x, factor)])[0];
     let bits = b.resize(product, (most + step).min(product.bits));
     let bits = b.read(bits, most);
-    match most.cmp(&FRAC) {
-        std::cmp::Ordering::Equal => bits,
-        std::cmp::Ordering::Greater => b.dither(bits, most - FRAC, bits.bits - (most - FRAC)),
-        std::cmp::Ordering::Less => b.up(bits, FRAC - most),
+    match FRAC.checked_sub(most) {
+        Some(missing) => b.up(bits, missing),
+        None => bits,
     }
 }

@@ -1,17 +1,50 @@
-//! Reciprocal, square root, its inverse, and logarithm: `x = m 2^e`, a table of m, powers of two of e.
+//! Reciprocal, square root, its inverse, and logarithm: `x = m 2^e`, a function of m, powers of two of e.
 
 use super::build::{Build, Value, WORD};
 use super::exp::clamp;
-use super::normalise::{Exponent, exponent, whole_mantissa};
-use super::quadratic::{End, piecewise};
+use super::mantissa::{LOG, OfMantissa, RECIPROCAL, RSQRT, SQRT, Table};
+use super::normalise::{Exponent, Search, exponent, signed_exponent, whole_mantissa};
 use crate::ir::Op;
 use std::f64::consts::{LN_2, SQRT_2};
 
 /// Bits of the mantissa of a reciprocal that the result keeps.
 const KEPT: u32 = 20;
 
+/// How a function is made.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    search: Search,
+    table: Table,
+}
+
+impl How {
+    const fn new(search: Search, table: Table) -> How {
+        How { search, table }
+    }
+
+    const ALL: [How; 4] = [
+        How::new(Search::Halving, Table::Pieces),
+        How::new(Search::AtOnce, Table::Pieces),
+        How::new(Search::Halving, Table::Waves),
+        How::new(Search::AtOnce, Table::Waves),
+    ];
+}
+
+/// What the cheapest way makes of x.
+fn by_prices(b: &mut Build<'_>, x: Value, make: impl Fn(&mut Build<'_>, Value, How) -> Value) -> Value {
+    let [a, c, d, e] = How::ALL.map(|how| {
+        let make = &make;
+        move |b: &mut Build<'_>, x: Value| make(b, x, how)
+    });
+    b.cheapest(x, &[&a, &c, &d, &e])
+}
+
 /// `1 / x`, as `Function::Reciprocal` says.
 pub(super) fn reciprocal(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    by_prices(b, x, |b, x, how| reciprocal_by(b, x, bits, frac, how))
+}
+
+fn reciprocal_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Value {
     let negative_wide = b.is_negative(x, WORD);
     let negative = b.resize(negative_wide, x.bits);
     let whole = b.read(x, 0);
@@ -21,12 +54,14 @@ pub(super) fn reciprocal(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> V
     let size = or_one(b, size);
     let (size, damped) = bounded_below(b, size, (x.frac + frac) as f64, bits, 1.0, KEPT);
 
-    let e = exponent(b, size, 1, true);
     // numbers of many bits: a result that is shifted down by the first halving, or not
-    let skip = (e.most(0) + KEPT + 1 > 62) as usize;
+    let many = |most: u32| most + KEPT + 1 > 62;
+    let search = if many(size.bits) { Search::Halving } else { how.search };
+    let e = exponent(b, size, 1, true, search);
+    let skip = many(e.most(0)) as usize;
     let powers = e.powers(b, &[(0, 1, false), (skip, 1, false)]);
     let w = whole_mantissa(b, size, powers[0], e.most(0), 1);
-    let m = reciprocal_of_mantissa(b, w, KEPT, damped);
+    let m = reciprocal_of_mantissa(b, w, KEPT, damped, how.table);
     let scaled = b.muls(&[(m, powers[1])])[0];
 
     // 2^(x.frac + frac) / x in units = m 2^(x.frac + frac - KEPT - e)
@@ -48,21 +83,51 @@ pub(super) fn reciprocal(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> V
 }
 
 /// `damped / w` of a mantissa in [1, 2): `frac` fraction bits in [`WORD`].
-pub(super) fn reciprocal_of_mantissa(b: &mut Build<'_>, w: Value, frac: u32, damped: f64) -> Value {
-    let m = piecewise(b, w, 8, 61, End::Continues, |w| damped / w.max(0.5));
-    let m = b.dither(m, 61 - frac, WORD);
+pub(super) fn reciprocal_of_mantissa(
+    b: &mut Build<'_>,
+    w: Value,
+    frac: u32,
+    damped: f64,
+    table: Table,
+) -> Value {
+    whole_of_mantissa(b, &RECIPROCAL, w, frac, damped, table)
+}
+
+/// `scale` times a function of w with `frac` fraction bits, as a whole number in [`WORD`].
+fn whole_of_mantissa(
+    b: &mut Build<'_>,
+    function: &OfMantissa,
+    w: Value,
+    frac: u32,
+    scale: f64,
+    table: Table,
+) -> Value {
+    let m = function.of(b, w, table, scale, MOST_FRAC);
+    let m = b.nearly(m, m.frac - frac, WORD);
     b.read(m, 0)
 }
 
+/// Most fraction bits of a function of a mantissa, which is below 4.
+const MOST_FRAC: u32 = 60;
+
 /// `sqrt(x)`; 0 of x < 0.
 pub(super) fn sqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    by_prices(b, x, |b, x, how| sqrt_by(b, x, bits, frac, how))
+}
+
+fn sqrt_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Value {
     let whole = b.read(x, 0);
-    let (size, signs) = at_least_one(b, whole);
     // x in units is m 2^e, the root of m 2^(e - x.frac) is sqrt(m) 2^((e - x.frac) / 2)
     let odd = if x.frac % 2 == 1 { SQRT_2 } else { 1.0 };
-    let (m, power, _) = root(b, size, true, |m| m.max(0.5).sqrt() * odd);
-    let m = signs.into_iter().fold(m, |m, sign| b.choose(sign, m));
-    let y = b.muls(&[(m, power)])[0];
+    let y = match how.search {
+        Search::Halving => {
+            let (size, signs) = at_least_one(b, whole);
+            let (m, power, _) = root(b, size, true, &SQRT, odd, how);
+            let m = signs.into_iter().fold(m, |m, sign| b.choose(sign, m));
+            b.muls(&[(m, power)])[0]
+        }
+        Search::AtOnce => root_at_once(b, whole, true, &SQRT, odd, how.table).0,
+    };
     let scale = ROOT_FRAC as i64 + x.frac.div_ceil(2) as i64 - frac as i64;
     let most = (x.bits / 2 + frac + 1).min(62);
     let y = shifted(b, y, scale, most, bits);
@@ -71,38 +136,99 @@ pub(super) fn sqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
 
 /// `1 / sqrt(x)`, as `Function::Rsqrt` says.
 pub(super) fn rsqrt(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    by_prices(b, x, |b, x, how| rsqrt_by(b, x, bits, frac, how))
+}
+
+fn rsqrt_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Value {
     let whole = b.read(x, 0);
-    let (size, _) = at_least_one(b, whole);
-    let (size, damped) = bounded_below(b, size, x.frac as f64 / 2.0 + frac as f64, bits, 2.0, ROOT_FRAC);
-    let odd = if x.frac % 2 == 1 { SQRT_2 * damped } else { damped };
-    let (m, power, most) = root(b, size, false, |m| odd / m.max(0.5).sqrt());
-    let y = b.muls(&[(m, power)])[0];
+    let odd = if x.frac % 2 == 1 { SQRT_2 } else { 1.0 };
+    let top = x.frac as f64 / 2.0 + frac as f64;
+    let (y, most) = match how.search {
+        Search::AtOnce if excess(top, bits) < 0.0 => root_at_once(b, whole, false, &RSQRT, odd, how.table),
+        _ => {
+            let (size, _) = at_least_one(b, whole);
+            let (size, damped) = bounded_below(b, size, top, bits, 2.0, ROOT_FRAC);
+            let (m, power, most) = root(b, size, false, &RSQRT, odd * damped, how);
+            (b.muls(&[(m, power)])[0], most)
+        }
+    };
     let scale = ROOT_FRAC as i64 + (most / 2) as i64 - (x.frac / 2 + frac) as i64;
-    let y = shifted(b, y, scale, (x.frac.div_ceil(2) + frac + 1).min(62), bits);
+    let y = match scale {
+        // off by a unit at most
+        1..=62 => {
+            let y = b.read(y, scale as u32);
+            b.nearly(y, scale as u32, bits)
+        }
+        _ => shifted(b, y, scale, (x.frac.div_ceil(2) + frac + 1).min(62), bits),
+    };
     b.read(y, frac)
 }
 
 /// Fraction bits of the mantissa of a root.
 const ROOT_FRAC: u32 = 24;
 
-/// `f` of the mantissa m in [1, 4) with [`ROOT_FRAC`] fraction bits; `2^((most - e) / 2)` or with `up` `2^(e / 2)`; most.
-fn root(b: &mut Build<'_>, x: Value, up: bool, f: impl Fn(f64) -> f64) -> (Value, Value, u32) {
-    let e = exponent(b, x, 2, false);
+/// `scale` times `function` of the mantissa m in [1, 4) with [`ROOT_FRAC`] fraction bits; `2^((most - e) / 2)` or with `up`
+/// `2^(e / 2)`; most.
+fn root(
+    b: &mut Build<'_>,
+    x: Value,
+    up: bool,
+    function: &OfMantissa,
+    scale: f64,
+    how: How,
+) -> (Value, Value, u32) {
+    let e = exponent(b, x, 2, false, how.search);
     let powers = e.powers(b, &[(0, 1, false), (0, 2, up)]);
-    let m = whole_mantissa(b, x, powers[0], e.most(0), 2);
-    let y = piecewise(b, m, 9, 60, End::Continues, f);
-    let y = b.dither(y, 60 - ROOT_FRAC, WORD);
-    (b.read(y, 0), powers[1], e.most(0))
+    let w = whole_mantissa(b, x, powers[0], e.most(0), 2);
+    (whole_of_mantissa(b, function, w, ROOT_FRAC, scale, how.table), powers[1], e.most(0))
+}
+
+/// The product of what [`root`] gives, and most; with `up` 0 of x <= 0, else as of 1.
+///
+/// The comparisons with 0 and 1 are those with powers of two. Where x - 1 < 0, all others say less too, so that a bit times the power
+/// is a sum of bits; what is left is the smallest number, where x - 1 is not negative.
+fn root_at_once(
+    b: &mut Build<'_>,
+    x: Value,
+    up: bool,
+    function: &OfMantissa,
+    scale: f64,
+    table: Table,
+) -> (Value, u32) {
+    let (e, signs) = signed_exponent(b, x, 2);
+    let most = e.most(0);
+    let powers = e.powers(b, &[(0, 1, false), (0, 2, up)]);
+    let smallest = if up { 1 } else { 1i64 << (most / 2) };
+    let lost = b.mul_const(signs.below_one, smallest);
+    let from_one = b.sub(powers[1], lost);
+    let (not_negative, not_below) = (b.affine(signs.negative, -1, 1), b.affine(signs.below_one, -1, 1));
+    let kept = match up {
+        true => b.muls(&[(not_negative, from_one)]),
+        false => b.muls(&[(not_negative, from_one), (not_negative, not_below)]),
+    };
+    let w = whole_mantissa(b, x, powers[0], most, 2);
+    let m = whole_of_mantissa(b, function, w, ROOT_FRAC, scale, table);
+    let y = b.muls(&[(m, kept[0])])[0];
+    let [_, positive] = kept[..] else { return (y, most) };
+    let of_one = (scale * (function.f)(1.0) * 2f64.powi(ROOT_FRAC as i32)).round_ties_even() as i64;
+    let of_one = of_one << (most / 2);
+    let rest = b.affine(positive, -of_one, of_one);
+    (b.add(y, rest), most)
 }
 
 /// `ln(x)`; of x <= 0 that of one unit.
 pub(super) fn log(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
+    by_prices(b, x, |b, x, how| log_by(b, x, bits, frac, how))
+}
+
+fn log_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Value {
     let whole = b.read(x, 0);
     let (size, _) = at_least_one(b, whole);
-    let e = exponent(b, size, 1, false);
+    let e = exponent(b, size, 1, false, how.search);
     let power = e.powers(b, &[(0, 1, false)])[0];
     let w = whole_mantissa(b, size, power, e.most(0), 1);
-    let y = log_of(b, &e, w, -(x.frac as i64));
+    let fraction = log_of_mantissa(b, w, how.table);
+    let y = log_of(b, &e, fraction, -(x.frac as i64));
     // |ln| < 45
     if bits >= frac + 7 {
         return b.dither(y, y.frac - frac, bits);
@@ -112,16 +238,18 @@ pub(super) fn log(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     clamp(b, y, -largest, largest)
 }
 
-/// `ln(w) + (e + offset) ln 2` for a mantissa w in [`WORD`] bits, with many fraction bits.
-pub(super) fn log_of(b: &mut Build<'_>, e: &Exponent, w: Value, offset: i64) -> Value {
-    /// Leaves 7 bits for the whole part, and one free.
-    const SUM: u32 = 56;
-    let fraction = piecewise(b, w, 9, SUM, End::Continues, |w| libm::log(w.max(0.5)));
-    let ln2 = (LN_2 * 2f64.powi(SUM as i32)).round_ties_even() as i64;
+/// `ln(w)` of a mantissa w in [`WORD`] bits, with many fraction bits, 7 bits left for a whole part.
+pub(super) fn log_of_mantissa(b: &mut Build<'_>, w: Value, table: Table) -> Value {
+    LOG.of(b, w, table, 1.0, WORD - 7)
+}
+
+/// `log + (e + offset) ln 2`, in the numbers of the logarithm of the mantissa.
+pub(super) fn log_of(b: &mut Build<'_>, e: &Exponent, log: Value, offset: i64) -> Value {
+    let ln2 = (LN_2 * 2f64.powi(log.frac as i32)).round_ties_even() as i64;
     let whole = e.scaled(b, ln2);
     let whole = b.add_const(whole, offset.wrapping_mul(ln2));
-    let whole = b.read(whole, SUM);
-    b.add(fraction, whole)
+    let whole = b.read(whole, log.frac);
+    b.add(log, whole)
 }
 
 /// x, or 1 where it is 0, for whole x >= 0 or 2^(k - 1), which stays.
@@ -154,15 +282,20 @@ fn at_least(b: &mut Build<'_>, x: Value, least: i64) -> Value {
     b.add_const(above, least)
 }
 
+/// By how many bits a result of `2^top` is more than `bits` hold, if that is not negative.
+fn excess(top: f64, bits: u32) -> f64 {
+    top - (bits - 1) as f64
+}
+
 /// x, but at least so large that `2^top / x^(1 / power)` is at most `2^(bits - 1)`; x itself where that holds from 1 on. And
 /// what to multiply results by, rounded to `kept` bits, so that they stay below.
 fn bounded_below(b: &mut Build<'_>, x: Value, top: f64, bits: u32, power: f64, kept: u32) -> (Value, f64) {
-    let excess = top - (bits - 1) as f64;
+    let excess = excess(top, bits);
     if excess < 0.0 {
         return (x, 1.0);
     }
     let least = 2f64.powf(excess * power).ceil();
-    (at_least(b, x, least as i64), 1.0 - 2f64.powi(-(kept as i32)))
+    (at_least(b, x, least as i64), 1.0 - 3.0 * 2f64.powi(-(kept as i32)))
 }
 
 /// `x 2^-shift`, rounded up or down, as a whole number below 2^magnitude in `bits`; x is below 2^62.

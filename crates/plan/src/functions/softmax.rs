@@ -2,8 +2,9 @@
 
 use super::build::{Build, Value, WORD};
 use super::exp;
+use super::mantissa::Table;
 use super::normalise::{Exponent, whole_mantissa};
-use super::powers::{log_of, reciprocal_of_mantissa};
+use super::powers::{log_of, log_of_mantissa, reciprocal_of_mantissa};
 use crate::ir::Op;
 use crate::strided;
 use privet_ring::Pool2d;
@@ -44,7 +45,7 @@ pub(super) fn softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, frac: 
     let spread = b.reshape(reciprocal, &[s.shape[0], 1, s.shape[2]]);
     let spread = b.node(Op::Expand, &[spread], &s.shape, WORD, reciprocal.frac);
     let y = b.mul(s.exponentials, spread);
-    let y = b.dither(y, y.frac - frac, bits);
+    let y = b.nearly(y, y.frac - frac, bits);
     b.reshape(y, &shape)
 }
 
@@ -58,7 +59,8 @@ pub(super) fn log_softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, fr
     let s = sums(b, x, dim, |_| LOG_FRAC);
     let below = b.fit(s.below, bits, frac);
     let (e, _, w) = normalised(b, &s);
-    let log = log_of(b, &e, w, -i64::from(BELOW));
+    let fraction = by_table(b, w, log_of_mantissa);
+    let log = log_of(b, &e, fraction, -i64::from(BELOW));
     let log = b.dither(log, log.frac - frac, bits);
     let log = b.reshape(log, &[s.shape[0], 1, s.shape[2]]);
     let log = b.node(Op::Expand, &[log], &s.shape, bits, frac);
@@ -74,7 +76,7 @@ fn thresholds(classes: u32) -> u32 {
 /// The reciprocals of the sums, in [`WORD`] bits.
 fn reciprocal(b: &mut Build<'_>, s: &Sums) -> Value {
     let (e, power, w) = normalised(b, s);
-    let m = reciprocal_of_mantissa(b, w, KEPT, 1.0);
+    let m = by_table(b, w, |b, w, table| reciprocal_of_mantissa(b, w, KEPT, 1.0, table));
     let product = b.muls(&[(m, power)])[0];
     // a sum is w times two to the power of e - BELOW
     b.read(product, KEPT + e.most(0) - BELOW)
@@ -87,6 +89,15 @@ fn normalised(b: &mut Build<'_>, s: &Sums) -> (Exponent, Value, Value) {
     let power = e.powers(b, &[(0, 1, false)])[0];
     let w = whole_mantissa(b, s.sums, power, least + e.most(0), 1);
     (e, power, w)
+}
+
+/// What the cheaper table makes of a mantissa.
+fn by_table(b: &mut Build<'_>, w: Value, make: impl Fn(&mut Build<'_>, Value, Table) -> Value) -> Value {
+    let by = |table| {
+        let make = &make;
+        move |b: &mut Build<'_>, w: Value| make(b, w, table)
+    };
+    b.cheapest(w, &[&by(Table::Pieces), &by(Table::Waves)])
 }
 
 /// `frac(classes)`: fraction bits of the exponentials.

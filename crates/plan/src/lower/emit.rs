@@ -3,6 +3,7 @@
 use super::demand::{halvings, small_integer};
 use super::forms::{DATA_OWNER, Emitter, Form, RECEIVER};
 use super::infer::geometry;
+use super::inner;
 use super::precision::Format;
 use super::report::Problem;
 use super::training;
@@ -15,7 +16,7 @@ pub(super) type Emitted = Result<Form, Problem>;
 /// Emit all nodes and the outputs.
 pub(super) fn emit(e: &mut Emitter<'_>) -> Result<(), Problem> {
     for v in 0..e.draft.graph.nodes.len() {
-        let forms = if e.is_parameter(v) { vec![] } else { vec![node(e, v)?] };
+        let forms = if e.is_parameter(v) || e.is_summed(v) { vec![] } else { vec![node(e, v)?] };
         e.forms.push(forms);
     }
     for output in &e.draft.graph.outputs {
@@ -76,6 +77,9 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
             Ok(e.push(v, Op::SumPool2d { window: *window }, vec![x.id], shape, x.bits, x.frac))
         }
         GraphOp::Sum { dims, .. } => {
+            if let Some(&found) = e.inner.get(&v) {
+                return inner::product(e, v, found);
+            }
             let elements = dims.iter().map(|&d| e.node(n.inputs[0]).shape[d]).product();
             let x = summand(e, v, elements);
             Ok(e.push(v, Op::Sum { dims: dims.clone() }, vec![x.id], shape, x.bits, x.frac))
@@ -245,7 +249,9 @@ fn summand(e: &mut Emitter<'_>, v: usize, elements: usize) -> Form {
         return native;
     }
     if format.f + need <= format.m() && !e.formats.keep_ring {
-        return e.obtain(x, format.m(), format.f);
+        // wide at once, where that is what readers extend it to
+        let bits = e.wide[v].filter(|&k| e.widens(x, k, format.f)).unwrap_or(format.m());
+        return e.obtain(x, bits, format.f);
     }
     e.obtain(x, format.k, e.frac(v))
 }

@@ -6,6 +6,7 @@
 
 use super::draft::Draft;
 use super::fine::{Fine, fine};
+use super::inner::{Inner, inner};
 use super::precision::{Format, Formats, RoundingMode, compared, op_name, range_bits};
 use super::report::Problem;
 use crate::cost::{Network, Prices};
@@ -39,6 +40,8 @@ pub(super) struct Emitter<'a> {
     pub uses: Vec<usize>,
     /// In training: fraction bits of values that have more than others, and how far sums have grown.
     pub fine: Vec<Fine>,
+    /// Sums of products that are one gate.
+    pub inner: BTreeMap<usize, Inner>,
     compared: Vec<bool>,
     pub forms: Vec<Vec<Form>>,
     pub plan: Plan,
@@ -64,6 +67,7 @@ impl<'a> Emitter<'a> {
             draft,
             formats,
             wide,
+            inner: inner(&draft.graph, formats, &draft.uses()),
             uses: draft.uses(),
             fine: fine(&draft.graph),
             compared: compared(&draft.graph),
@@ -105,6 +109,16 @@ impl<'a> Emitter<'a> {
         }
         let spare = self.formats.headroom + self.compared[v] as u32;
         self.node(v).range.map_or(k - f - g, |range| range_bits(range, spare).min(k - f - g))
+    }
+
+    /// Whether value `v` is a product that only its sum needs.
+    pub fn is_summed(&self, v: usize) -> bool {
+        self.inner.values().any(|inner| inner.product == v)
+    }
+
+    /// The range of value `v`, calibrated or known from its reader.
+    fn range(&self, v: usize) -> Option<[f64; 2]> {
+        self.inner.get(&v).map_or(self.node(v).range, |inner| Some(inner.range))
     }
 
     pub fn problem(&self, v: usize, what: String, remedy: &str) -> Problem {
@@ -221,7 +235,7 @@ impl<'a> Emitter<'a> {
     /// whose result has more bits than are left. Without a calibrated range nothing is known.
     fn may_keep(&self, v: usize, x: Form) -> bool {
         let spare = self.formats.headroom + self.compared[v] as u32;
-        self.node(v).range.is_some_and(|range| x.frac + range_bits(range, spare) < x.bits)
+        self.range(v).is_some_and(|range| x.frac + range_bits(range, spare) < x.bits)
     }
 
     /// A form with `frac` fraction bits, the narrowest of those with at least `bits`, else the widest. One that has to be

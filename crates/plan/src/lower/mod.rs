@@ -14,6 +14,7 @@ mod fine;
 mod forms;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod infer;
+mod inner;
 mod precision;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod rebatch;

@@ -9,8 +9,10 @@ mod joined;
 mod lowered;
 mod numbers;
 mod plans;
+mod small;
 mod tally;
 mod toll;
+mod view;
 pub mod workload;
 
 pub use chi::{ChiSquare, LIMIT};
@@ -18,8 +20,10 @@ pub use joined::joined_cases;
 pub use lowered::{lowered_operands, lowered_step};
 pub use numbers::Numbers;
 pub use plans::{constant, gate};
+pub use small::{in_form, small_chunked, small_operands, small_plans};
 pub use tally::{Fill, Tally, fixed_inputs};
 pub use toll::Toll;
+pub use view::{View, unseen};
 
 use crate::cost::{Cost, Network, Operation, Prices, Security};
 use crate::functions::{Build, Function, emit};
@@ -62,7 +66,13 @@ impl Case {
     /// Fails unless a protocol's outputs are the interpreter's, or as near as the plan allows ([`crate::slack()`]).
     #[track_caller]
     pub fn compare(&self, found: &[Vec<u64>], truth: &[Tensor]) {
-        let slack = crate::slack(&self.plan);
+        self.compare_within(1, found, truth);
+    }
+
+    /// The same for a family whose truncations within a unit may be off by `units` ([`crate::slack_within`]).
+    #[track_caller]
+    pub fn compare_within(&self, units: u64, found: &[Vec<u64>], truth: &[Tensor]) {
+        let slack = crate::slack_within(&self.plan, units);
         assert_eq!(found.len(), truth.len(), "{}: number of outputs", self.name);
         for (i, (found, truth)) in found.iter().zip(truth).enumerate() {
             let value = self.plan.outputs[i].value;
@@ -580,6 +590,21 @@ fn network() -> Case {
     let t = b.add(Op::Truncate { shift: 24, rounding: Rounding::Stochastic }, &[l], &[3, 10], 40);
     let y = b.add(Op::Argmax { dim: 1 }, &[t], &[3], 16);
     b.done(&[t, y])
+}
+
+/// Functions of exponentials, made of what these prices choose among and a family has.
+pub fn exponential_cases(prices: &dyn Prices) -> Vec<Case> {
+    let function = |function, shape: &[usize], from, to| {
+        let mut case = smooth_with(Some(prices), function, shape, from, to);
+        case.name.push_str(" as chosen");
+        case
+    };
+    vec![
+        function(Function::Exp, &[40], [64, 24], [64, 24]),
+        function(Function::Exp, &[9], [28, 20], [30, 12]),
+        function(Function::Softmax { dim: 1 }, &[3, 7, 2], [40, 24], [40, 24]),
+        function(Function::LogSoftmax { dim: 1 }, &[4, 5], [32, 16], [40, 16]),
+    ]
 }
 
 /// A smooth function, of a type in which all of its parts take part.

@@ -34,6 +34,11 @@ impl Prices for Toll {
         Security::SemiHonest
     }
 
+    /// What every family has, against whomever: malicious parties have no sums of waves.
+    fn has(&self, op: &Op) -> bool {
+        !op.is_waves()
+    }
+
     fn operation(&self, operation: &Operation<'_>) -> Cost {
         let (result, xs) = (operation.result, operation.types());
         let n = result.len() as u64;

@@ -1,6 +1,7 @@
 //! Index of the largest element: the tournament of max, in which one bit selects both the value and the index. Ties keep
 //! the left candidate, whose index is smaller: the bit is that of x >= y.
 
+use super::in_blocks_of;
 use super::max::{assemble, players};
 use super::sign;
 use super::times::bit_times;
@@ -31,9 +32,11 @@ pub(crate) fn eval(
             let [left, right] = players(level, &x);
             let [left_place, right_place] = players(level, &places);
             let lead = difference(ring, &left, &right);
-            let keep = sign::msb(cx, ring, &lead)?.not(cx.id);
             let step = difference(index, &left_place, &right_place);
-            let [lead, step] = bit_times(cx, &keep, [(ring, &lead), (index, &step)])?;
+            let [lead, step] = in_blocks_of(cx, [&lead, &step], |cx, _, [lead, step]| {
+                let keep = sign::msb(cx, ring, lead)?.not(cx.id);
+                bit_times(cx, &keep, [(ring, lead), (index, step)])
+            })?;
             (won, place) = (sum(ring, &right, &lead), sum(index, &right_place, &step));
         }
         (x, places) = (assemble(level, &won, &x), assemble(level, &place, &places));

@@ -12,11 +12,8 @@ use privet_ring::Ring;
 
 /// x where the bit is 1, else 0. Two rounds.
 pub(crate) fn eval(cx: &mut Party, ring: Ring, bit: &Planes, x: &Share) -> Result<Share, RunError> {
-    in_blocks_of(cx, [x], |cx, block, [x]| {
-        let bit = bit.range_of(block);
-        let [y] = bit_times(cx, &bit, [(ring, x)])?;
-        Ok(y)
-    })
+    let [y] = in_blocks_of(cx, [x], |cx, block, [x]| bit_times(cx, &bit.range_of(block), [(ring, x)]))?;
+    Ok(y)
 }
 
 /// [`privet_plan::ir::Op::Choose`].

@@ -52,10 +52,10 @@ pub(crate) fn eval(
         }
         Rounding::Stochastic | Rounding::Floor | Rounding::OneUlp => u.clone(),
     };
-    in_blocks_of(cx, [&rounded, &u], |cx, _, [rounded, u]| {
+    let [y] = in_blocks_of(cx, [&rounded, &u], |cx, _, [rounded, u]| {
         let carries = carries::count_less_wraps(cx, (from, shift), to, [rounded, u])?;
         let id = cx.id;
-        Ok(carries.join_with(id, &Parts::of(u.len()), |holder, start, out| {
+        Ok([carries.join_with(id, &Parts::of(u.len()), |holder, start, out| {
             let component = |of: &Share| if holder == id { of.own.clone() } else { of.next.clone() };
             let (u, rounded) = (component(u), component(rounded));
             let words = out.iter_mut().zip(u[start..].iter().zip(&rounded[start..]));
@@ -66,8 +66,9 @@ pub(crate) fn eval(
                 let quotient = (u >> shift) + (((u & low) + coin) >> shift);
                 *out = to.wrap(quotient.wrapping_add(*out).wrapping_sub(offset));
             });
-        }))
-    })
+        })])
+    })?;
+    Ok(y)
 }
 
 #[cfg(test)]

@@ -1,41 +1,52 @@
-//! Public tables at a secret place, piecewise quadratics and exponentials: the place's bits in digits, each compared with all
-//! its values; over the low digit a table is a public sum of these bits, over the high one an inner product, which costs
-//! one element.
-//!
-//! The coins of [`privet_plan::tables`] are public here, from the common key: they are added before anything is split.
+//! Public tables at a secret place: the place's bits, and from them for each value of one or two digits whether it is there, as a
+//! number. Over one digit a table is a public sum of these; over a second one an inner product, which costs one element.
 
-use super::{carries, equal, extend, in_blocks, truncate};
+use super::bits::to_ring;
+use super::digits;
 use crate::context::Party;
 use crate::gate::{Gate, Held};
-use crate::linear::{self, dots};
-use crate::local::{difference, plus_public, sum};
-use crate::moves::Masked;
+use crate::linear::dots;
+use crate::local::{difference, sum};
+use crate::planes::Words;
+use crate::price::lookup::{VALUES, sizes};
 use crate::price::{Moves, Setting};
 use crate::value::Value;
-use crate::{RunError, Security, Share};
+use crate::{RunError, Share};
+use privet_kernels::LinearShape;
 use privet_plan::cost::Operation;
-use privet_plan::ir::Rounding;
-use privet_plan::tables::{Exponential, Pieces};
 use privet_ring::Ring;
+use std::ops::Range;
 
-/// Most bits of an index that are one digit.
-const DIGIT: u32 = 3;
-
-/// `x >> m` in `high`, and the m bits below it in `low`, for x of any ring.
-fn split(cx: &mut Party, x: &Share, m: u32, high: Ring, low: Ring) -> Result<[Share; 2], RunError> {
-    let wide = Ring::new(high.bits().max(low.bits()));
-    let carries = in_blocks(cx, x, |cx, x| carries::count(cx, m, wide, x))?;
-    let each = |f: fn(u64, u64, u32) -> u64, ring: Ring| {
-        let component =
-            |x: &[u64], c: &[u64]| x.iter().zip(c).map(|(&x, &c)| ring.wrap(f(x, c, m))).collect();
-        Share::new(component(&x.own, &carries.own), component(&x.next, &carries.next))
-    };
-    let below = |x: u64, c: u64, m: u32| (x & ((1 << m) - 1)).wrapping_sub(c << m);
-    Ok([each(|x, c, m| (x >> m).wrapping_add(c), high), each(below, low)])
+/// A function of a vector of any length that gives so many columns, [`VALUES`] times as few elements at a time as a gate takes.
+pub(super) fn in_blocks(
+    cx: &mut Party,
+    x: &Share,
+    columns: usize,
+    mut function: impl FnMut(&mut Party, Range<usize>, &Share) -> Result<Share, RunError>,
+) -> Result<Share, RunError> {
+    let n = x.len();
+    let limits = cx.limits.over(VALUES);
+    if n <= limits.block {
+        return function(cx, 0..n, x);
+    }
+    let (mut own, mut next) = (vec![0; columns * n], vec![0; columns * n]);
+    for block in limits.blocks(n) {
+        if block.start > 0 {
+            cx.verify_if_large()?;
+        }
+        let part = |x: &[u64]| x[block.clone()].to_vec();
+        let y = function(cx, block.clone(), &Share::new(part(&x.own), part(&x.next)))?;
+        for (to, from) in [(&mut own, &y.own), (&mut next, &y.next)] {
+            for (to, from) in to.chunks_exact_mut(n).zip(from.chunks_exact(block.len())) {
+                to[block.clone()].copy_from_slice(from);
+            }
+        }
+    }
+    Ok(Share::new(own, next))
 }
 
 /// Vectors one after the other.
-fn joined<'a>(parts: impl Iterator<Item = &'a Share> + Clone) -> Share {
+pub(super) fn joined<'a>(parts: impl Iterator<Item = &'a Share> + Clone) -> Share {
     let one = |pick: fn(&Share) -> &[u64]| parts.clone().flat_map(|x| pick(x).iter().copied()).collect();
     Share::new(one(|x| &x.own), one(|x| &x.next))
 }
@@ -48,60 +59,166 @@ fn parts(x: &Share, count: usize) -> Vec<Share> {
         .collect()
 }
 
-/// For each value of the low `bits` bits of x, in order, whether x has it, in `to`.
-fn one_hot(cx: &mut Party, bits: u32, to: Ring, x: &Share) -> Result<Vec<Share>, RunError> {
-    let (ring, id, last) = (Ring::new(bits), cx.id, (1u64 << bits) - 1);
-    let low = |x: &[u64]| x.iter().map(|&x| ring.wrap(x)).collect();
-    let x = Share::new(low(&x.own), low(&x.next));
-    let shifted: Vec<Share> = (0..last).map(|j| plus_public(id, ring, &x, |_| j.wrapping_neg())).collect();
-    let hot = equal::eval(cx, ring, to, &joined(shifted.iter()))?;
-    let mut hot = parts(&hot, last as usize);
-    let zero = Share::new(vec![0; x.len()], vec![0; x.len()]);
-    let one = plus_public(id, to, &zero, |_| 1);
-    // the last value is what is left
-    hot.push(hot.iter().fold(one, |rest, bit| difference(to, &rest, bit)));
-    Ok(hot)
+/// What stands in tables: columns by index.
+pub(crate) enum Entries<'a> {
+    /// The same for every element.
+    Alike(&'a [Vec<i64>]),
+    /// So many columns, by column, index and element.
+    Each(usize, &'a dyn Fn(usize, usize, usize) -> u64),
 }
 
-/// `sum over j of entry(j, i) x_j[i]`, entries being public.
-fn weighted(ring: Ring, x: &[Share], entry: impl Fn(usize, usize) -> u64) -> Share {
-    let component = |pick: fn(&Share) -> &[u64]| {
-        let mut y = vec![0u64; pick(&x[0]).len()];
-        for (j, x) in x.iter().enumerate() {
-            for (i, (y, x)) in y.iter_mut().zip(pick(x)).enumerate() {
-                *y = y.wrapping_add(x.wrapping_mul(entry(j, i)));
-            }
+impl Entries<'_> {
+    fn columns(&self) -> usize {
+        match self {
+            Entries::Alike(tables) => tables.len(),
+            Entries::Each(columns, _) => *columns,
         }
-        y.into_iter().map(|y| ring.wrap(y)).collect()
-    };
-    Share::new(component(|x| &x.own), component(|x| &x.next))
+    }
+
+    /// Indices with the same entries together; the last group is where most columns are 0, if they are somewhere.
+    fn groups(&self, values: usize) -> Vec<Vec<usize>> {
+        match self {
+            Entries::Alike(tables) => groups(tables),
+            Entries::Each(..) => (0..values).map(|value| vec![value]).collect(),
+        }
+    }
 }
 
-/// `entry(column, index, i)` for every element i and column, index being x of `bits` bits.
-fn read(
-    cx: &mut Party,
-    bits: u32,
-    to: Ring,
-    x: &Share,
-    columns: usize,
-    entry: impl Fn(usize, usize, usize) -> u64,
-) -> Result<Vec<Share>, RunError> {
-    if bits <= DIGIT {
-        let hot = one_hot(cx, bits, to, x)?;
-        return Ok((0..columns).map(|c| weighted(to, &hot, |j, i| entry(c, j, i))).collect());
+/// Indices of tables that have the same entries in all of them, together; those where all are 0, if there are some, come last.
+pub(crate) fn groups(tables: &[Vec<i64>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(Vec<i64>, Vec<usize>)> = vec![];
+    for index in 0..tables.first().map_or(0, Vec::len) {
+        let entries: Vec<i64> = tables.iter().map(|table| table[index]).collect();
+        match groups.iter_mut().find(|(of, _)| *of == entries) {
+            Some((_, group)) => group.push(index),
+            None => groups.push((entries, vec![index])),
+        }
     }
-    let (low, high) = (bits.div_ceil(2), bits / 2);
-    let [upper, _] = split(cx, x, low, Ring::new(high), Ring::new(1))?;
-    let hot = one_hot(cx, low, to, x)?;
-    let upper = one_hot(cx, high, to, &upper)?;
-    let line = |h: usize| {
-        let columns: Vec<Share> =
-            (0..columns).map(|c| weighted(to, &hot, |l, i| entry(c, h << low | l, i))).collect();
-        joined(columns.iter())
-    };
-    let lines: Vec<Share> = (0..1 << high).map(line).collect();
-    let upper: Vec<Share> = upper.iter().map(|bit| joined(std::iter::repeat_n(bit, columns))).collect();
-    Ok(parts(&dots(cx, to, &lines, &upper)?, columns))
+    if let Some(zero) = groups.iter().position(|(entries, _)| entries.iter().all(|&entry| entry == 0)) {
+        let zero = groups.remove(zero);
+        groups.push(zero);
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// What stands at the values that so many bits tell, if at most one of them is 1, for a list of columns: `least + sum over t of bits[t] (entries(t) - least)`,
+/// `least` being the entry where no bit is 1. The bits are `rows` of elements one after the other in `bits`; `indices` says which entries belong to
+/// them, column after column, the least one last. Columns one after the other.
+fn chosen(
+    cx: &Party,
+    to: Ring,
+    n: usize,
+    (bits, rows): (&Share, Range<usize>),
+    entries: &Entries,
+    columns: &[(usize, Vec<usize>)],
+) -> Share {
+    // a public number is added to component 0
+    let first = [cx.id.index() == 0, cx.id.next().index() == 0];
+    let [own, next] = [(&bits.own, first[0]), (&bits.next, first[1])].map(|(bits, first)| {
+        let bits = &bits[rows.start * n..rows.end * n];
+        match entries {
+            Entries::Alike(tables) => alike(cx, to, n, bits, first, tables, columns),
+            Entries::Each(_, entry) => each(to, n, bits, first, entry, columns),
+        }
+    });
+    Share::new(own, next)
+}
+
+/// The same of one component where entries are the same for all elements: a matrix product.
+fn alike(
+    cx: &Party,
+    to: Ring,
+    n: usize,
+    bits: &[u64],
+    first: bool,
+    tables: &[Vec<i64>],
+    columns: &[(usize, Vec<usize>)],
+) -> Vec<u64> {
+    let mut weights = Vec::with_capacity(columns.len() * bits.len().checked_div(n).unwrap_or(0));
+    let mut out = Vec::with_capacity(columns.len() * n);
+    for (column, indices) in columns {
+        let entry = |index: usize| tables[*column][index] as u64;
+        let (least, others) = indices.split_last().unwrap_or_else(|| unreachable!("a table has entries"));
+        weights.extend(others.iter().map(|index| to.wrap(entry(*index).wrapping_sub(entry(*least)))));
+        out.resize(out.len() + n, if first { to.wrap(entry(*least)) } else { 0 });
+    }
+    if n > 0 && !bits.is_empty() {
+        let shape = LinearShape::MatMul { m: columns.len(), k: bits.len() / n, n };
+        let bits = cx.device.prepare(to, shape, bits);
+        cx.device.linear_acc(to, shape, &weights, bits.as_ref(), &mut out);
+    }
+    out
+}
+
+/// The same of one component where every element has entries of its own.
+fn each(
+    to: Ring,
+    n: usize,
+    bits: &[u64],
+    first: bool,
+    entry: &dyn Fn(usize, usize, usize) -> u64,
+    columns: &[(usize, Vec<usize>)],
+) -> Vec<u64> {
+    let mut out = Vec::with_capacity(columns.len() * n);
+    for (column, indices) in columns {
+        let (least, others) = indices.split_last().unwrap_or_else(|| unreachable!("a table has entries"));
+        out.extend((0..n).map(|i| {
+            let least = entry(*column, *least, i);
+            let start = if first { least } else { 0 };
+            let sum = others.iter().enumerate().fold(start, |sum, (t, index)| {
+                let more = entry(*column, *index, i).wrapping_sub(least);
+                sum.wrapping_add(bits[t * n + i].wrapping_mul(more))
+            });
+            to.wrap(sum)
+        }));
+    }
+    out
+}
+
+/// The sum of planes of which at most one has a bit set at each place.
+fn united(planes: &[Words], group: &[usize]) -> Words {
+    let (first, others) = group.split_first().unwrap_or_else(|| unreachable!("no group is empty"));
+    others.iter().fold(planes[*first].clone(), |sum, other| sum.xor(&planes[*other]))
+}
+
+/// Entries at the index of these bits, for `n` elements.
+pub(super) fn read(
+    cx: &mut Party,
+    bits: &[Words],
+    n: usize,
+    to: Ring,
+    entries: &Entries,
+) -> Result<Vec<Share>, RunError> {
+    let (count, columns) = (bits.len() as u32, entries.columns());
+    let groups = entries.groups(1 << count);
+    let [low, high] = sizes(count, columns as u64, groups.len() as u64);
+    if high == 0 {
+        let hot = digits::one_hots(cx, &[low], bits)?;
+        let (rest, wanted) = groups.split_last().unwrap_or_else(|| unreachable!("a table has entries"));
+        let planes: Vec<Words> = wanted.iter().map(|group| united(&hot[0], group)).collect();
+        let numbers = to_ring(cx, to, &digits::joined(&planes, n))?;
+        let indices: Vec<usize> = wanted.iter().chain([rest]).map(|group| group[0]).collect();
+        let of: Vec<_> = (0..columns).map(|column| (column, indices.clone())).collect();
+        return Ok(parts(&chosen(cx, to, n, (&numbers, 0..wanted.len()), entries, &of), columns));
+    }
+    let hot = digits::one_hots(cx, &[low, high], bits)?;
+    let [below, above] = [low, high].map(|size| (1usize << size) - 1);
+    let planes = [&hot[0][..below], &hot[1][..above]].concat();
+    let numbers = to_ring(cx, to, &digits::joined(&planes, n))?;
+    // the line of each value of the high digit, column after column
+    let line =
+        |h: usize| (0..columns).map(move |column| (column, (0..=below).map(|l| h << low | l).collect()));
+    let of: Vec<(usize, Vec<usize>)> = (0..=above).flat_map(line).collect();
+    let mut lines = parts(&chosen(cx, to, n, (&numbers, 0..below), entries, &of), above + 1);
+    let last = lines.pop().unwrap_or_else(|| unreachable!("a line for each value"));
+    let lines: Vec<Share> = lines.iter().map(|line| difference(to, line, &last)).collect();
+    let upper: Vec<Share> = (0..above)
+        .map(|h| {
+            let row = |x: &[u64]| x[(below + h) * n..(below + h + 1) * n].repeat(columns);
+            Share::new(row(&numbers.own), row(&numbers.next))
+        })
+        .collect();
+    Ok(parts(&sum(to, &last, &dots(cx, to, &lines, &upper)?), columns))
 }
 
 /// `tables[i][x]`, table after table.
@@ -111,110 +228,10 @@ pub(crate) fn tables(
     tables: &[Vec<i64>],
     x: &Share,
 ) -> Result<Share, RunError> {
-    let columns = read(cx, from.bits(), to, x, tables.len(), |t, index, _| tables[t][index] as u64)?;
-    Ok(joined(columns.iter()))
-}
-
-/// `c0 + c1 t + c2 t^2` for coefficients by x of `bits` bits.
-fn quadratic(
-    cx: &mut Party,
-    bits: u32,
-    to: Ring,
-    x: &Share,
-    pieces: &[[i64; 3]],
-    t: &Share,
-) -> Result<Share, RunError> {
-    let coefficients = read(cx, bits, to, x, 3, |c, index, _| pieces[index][c] as u64)?;
-    let square = linear::mul(cx, to, t, t)?;
-    let terms = dots(cx, to, &coefficients[1..], &[t.clone(), square])?;
-    Ok(sum(to, &coefficients[0], &terms))
-}
-
-/// A piecewise quadratic.
-pub(crate) fn piecewise(
-    cx: &mut Party,
-    [from, to]: [Ring; 2],
-    pieces: &Pieces,
-    x: &Share,
-) -> Result<Share, RunError> {
-    let bits = pieces.index_bits();
-    if pieces.shift == 0 {
-        let columns = read(cx, bits, to, x, 1, |_, index, _| pieces.pieces[index][0] as u64)?;
-        return Ok(joined(columns.iter()));
-    }
-    let coins = cx.coins(pieces.shift, x.len())?;
-    let x = plus_public(cx.id, from, x, |i| coins[i]);
-    let [index, low] = split(cx, &x, pieces.shift, Ring::new(bits), to)?;
-    let t = plus_public(cx.id, to, &low, |i| coins[i].wrapping_neg());
-    quadratic(cx, bits, to, &index, pieces.pieces, &t)
-}
-
-/// Exponentials, row after row.
-pub(crate) fn exponentials(
-    cx: &mut Party,
-    rings: [Ring; 2],
-    e: &Exponential,
-    x: &Share,
-) -> Result<Share, RunError> {
-    match cx.transcript {
-        Some(_) => exponential(cx, rings, e, x),
-        None => exponential_of_masked(cx, rings, e, x),
-    }
-}
-
-/// Where nothing is proved: e^f of the masked value's fraction f at the place of its whole number, among zeros, times `e^(e - d)` for every
-/// whole number that x then has.
-fn exponential_of_masked(
-    cx: &mut Party,
-    [from, to]: [Ring; 2],
-    e: &Exponential,
-    x: &Share,
-) -> Result<Share, RunError> {
-    let n = e.entries();
-    let factors = |v: u64, to: &mut [u64]| {
-        let (whole, fraction) = e.split(v);
-        let first = e.first(fraction);
-        // not by index: to the dealer v is no secret, but its time would show what it dealt
-        to.iter_mut().enumerate().for_each(|(i, to)| *to = first & u64::from(i == whole).wrapping_neg());
-    };
-    let words = |d: u64, to: &mut [u64]| {
-        let (whole, fraction) = e.split(d);
-        let coin = e.coin(fraction);
-        for (row, to) in to.chunks_exact_mut(n).enumerate() {
-            for (i, to) in to.iter_mut().enumerate() {
-                *to = e.second(row, i.wrapping_sub(whole) & (n - 1), coin);
-            }
-        }
-    };
-    cx.masked(&Masked { from, to, terms: n, rows: e.rows(), factors, words }, x)
-}
-
-/// Where everything is proved.
-pub(crate) fn exponential(
-    cx: &mut Party,
-    [from, to]: [Ring; 2],
-    e: &Exponential,
-    x: &Share,
-) -> Result<Share, RunError> {
-    let (word, whole, rising) = (Ring::R64, e.entries().trailing_zeros(), e.rising());
-    let coins = cx.coins(from.bits() - whole, x.len())?;
-    let x = plus_public(cx.id, from, x, |i| coins[i]);
-    let [index, t] = split(cx, &x, rising.shift, Ring::new(whole + rising.index_bits()), word)?;
-    let [number, _] = split(cx, &index, rising.index_bits(), Ring::new(whole), Ring::new(1))?;
-
-    let first = quadratic(cx, rising.index_bits(), word, &index, rising.pieces, &t)?;
-    // below a quarter of what is left of the ring
-    let short = Ring::new(word.bits() - e.dropped());
-    let first = truncate::eval(cx, (word, short), e.dropped(), Rounding::Floor, &first)?;
-    let first = in_blocks(cx, &first, |cx, x| extend::non_negative(cx, short, word, x))?;
-
-    let shared: Vec<u64> = coins.iter().map(|&d| e.coin(d)).collect();
-    let second = |row: usize, index: usize, i: usize| e.second(row, index, shared[i]);
-    let second = read(cx, whole, word, &number, e.rows(), second)?;
-    let first = joined(std::iter::repeat_n(&first, e.rows()));
-    let y = linear::mul(cx, word, &first, &joined(second.iter()))?;
-    let reduced = |y: &[u64]| y.iter().map(|&y| to.wrap(y)).collect();
-    Ok(Share::new(reduced(&y.own), reduced(&y.next)))
+    in_blocks(cx, x, tables.len(), |cx, _, x| {
+        let bits = digits::bits(cx, from.bits(), x)?;
+        Ok(joined(read(cx, &bits, x.len(), to, &Entries::Alike(tables))?.iter()))
+    })
 }
 
 /// [`privet_plan::ir::Op::Lookup`].
@@ -226,72 +243,15 @@ impl Gate for Tables<'_> {
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        let tables = self.0.len() as u64;
-        setting.read(of.elements() / tables, of.operand_bits(), tables, of.result_bits())
-    }
-}
-
-/// [`privet_plan::ir::Op::Piecewise`].
-pub(crate) struct Quadratics<'a> {
-    pub shift: u32,
-    pub pieces: &'a [[i64; 3]],
-}
-
-impl Gate for Quadratics<'_> {
-    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
-        let pieces = Pieces { shift: self.shift, pieces: self.pieces };
-        Ok(piecewise(cx, [x.from(), x.to()], &pieces, &x.share(0))?.into())
-    }
-
-    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        let index = of.operand_bits() - self.shift;
-        setting.piecewise(of.elements(), index, self.shift, of.result_bits())
-    }
-
-    fn draws_coins(&self) -> bool {
-        true
-    }
-}
-
-/// [`privet_plan::ir::Op::Exponential`].
-pub(crate) struct Exponentials<'a> {
-    pub first: u32,
-    pub rows: &'a [(i32, u32)],
-}
-
-impl Gate for Exponentials<'_> {
-    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
-        let e = Exponential::new(x.ty(0), self.first, self.rows).map_err(RunError::Missing)?;
-        Ok(exponentials(cx, [x.from(), x.to()], &e, &x.share(0))?.into())
-    }
-
-    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        let (rows, frac) = (self.rows.len() as u64, of.operands[0].ty.frac);
-        let (n, whole) = (of.elements() / rows, of.operand_bits() - frac);
-        match setting.security {
-            Security::Malicious => setting.exponential(n, [whole, frac], self.first, rows),
-            Security::SemiHonest => {
-                setting.masked(n, [of.operand_bits(), of.result_bits()], 1 << whole, rows)
-            }
-        }
-    }
-
-    fn draws_coins(&self) -> bool {
-        true
+        let (tables, groups) = (self.0.len() as u64, groups(self.0).len() as u64);
+        setting.tables(of.elements() / tables, of.operand_bits(), [tables, groups], of.result_bits())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::rounding_coins;
-    use crate::testing::{COMMON, edges, share, value};
-    use privet_plan::ir::Type;
-    use privet_prg::Seed;
-
-    fn drawn(bits: u32, n: usize) -> Vec<u64> {
-        rounding_coins(&Seed::from_bytes(COMMON), 0, bits, n)
-    }
+    use crate::testing::{share, value};
 
     #[test]
     fn tables_of_every_small_size() {
@@ -303,40 +263,6 @@ mod tests {
                 let y = value(to, |cx| tables(cx, [ring, to], &contents, &share(cx.id, ring, &x)).unwrap());
                 let expected: Vec<u64> = contents.iter().flatten().map(|&y| to.wrap(y as u64)).collect();
                 assert_eq!(y, expected, "{ring} to {to}");
-            }
-        }
-    }
-
-    #[test]
-    fn quadratics_are_those_of_the_interpreter() {
-        for (shift, bits, to) in [(0, 3, 64), (5, 1, 64), (12, 4, 40), (20, 8, 64)] {
-            let table: Vec<[i64; 3]> =
-                (0..1i64 << bits).map(|i| [i * 1_000_003, 17 - i, 3 * i + 1]).collect();
-            let pieces = Pieces { shift, pieces: &table };
-            let (from, to) = (Ring::new(shift + bits), Ring::new(to));
-            let x = edges(from, 300);
-            let y = value(to, |cx| piecewise(cx, [from, to], &pieces, &share(cx.id, from, &x)).unwrap());
-            let coins = if shift == 0 { vec![0; 300] } else { drawn(shift, 300) };
-            let expected: Vec<u64> = x.iter().zip(coins).map(|(&x, d)| to.wrap(pieces.at(x, d))).collect();
-            assert_eq!(y, expected, "{bits} bits and {shift} below");
-        }
-    }
-
-    #[test]
-    fn exponentials_are_those_of_the_interpreter() {
-        for (bits, frac, rows) in
-            [(29, 24, vec![(-30, 35)]), (30, 24, vec![(-32, 29), (10, 5)]), (11, 9, vec![(-2, 30)])]
-        {
-            let e = Exponential::new(&Type { shape: vec![1], bits, frac }, 18, &rows).unwrap();
-            let from = Ring::new(bits);
-            let x = edges(from, 200);
-            for to in [40, 64].map(Ring::new) {
-                let y = value(to, |cx| exponential(cx, [from, to], &e, &share(cx.id, from, &x)).unwrap());
-                let coins = drawn(frac, x.len());
-                let row = |row: usize| x.iter().zip(&coins).map(move |(&x, &d)| (row, x, d));
-                let expected: Vec<u64> =
-                    (0..rows.len()).flat_map(row).map(|(row, x, d)| to.wrap(e.at(row, x, d))).collect();
-                assert_eq!(y, expected, "{bits} bits, {frac} of the fraction");
             }
         }
     }

@@ -4,11 +4,13 @@ pub mod argmax;
 pub mod bits;
 mod carries;
 pub mod choose;
+pub(crate) mod digits;
 pub mod equal;
 pub mod extend;
 pub mod keep;
 pub mod lookup;
 pub mod max;
+pub mod pieces;
 #[cfg(test)]
 mod price;
 pub mod relu;
@@ -29,31 +31,55 @@ fn in_blocks(
     x: &Share,
     mut gate: impl FnMut(&mut Party, &Share) -> Result<Share, RunError>,
 ) -> Result<Share, RunError> {
-    in_blocks_of(cx, [x], |cx, _, [x]| gate(cx, x))
+    let [y] = in_blocks_of(cx, [x], |cx, _, [x]| Ok([gate(cx, x)?]))?;
+    Ok(y)
 }
 
-/// [`in_blocks`] for a gate on several vectors, which is also told the elements of each block.
-fn in_blocks_of<const N: usize>(
+/// [`in_blocks`] for a gate on several vectors of one length that gives several, and is told the elements of each block.
+pub(crate) fn in_blocks_of<const N: usize, const M: usize>(
     cx: &mut Party,
     xs: [&Share; N],
-    mut gate: impl FnMut(&mut Party, Range<usize>, [&Share; N]) -> Result<Share, RunError>,
-) -> Result<Share, RunError> {
+    mut gate: impl FnMut(&mut Party, Range<usize>, [&Share; N]) -> Result<[Share; M], RunError>,
+) -> Result<[Share; M], RunError> {
     let n = xs[0].len();
     if n <= cx.limits.block {
         return gate(cx, 0..n, xs);
     }
-    let (mut own, mut next) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    let mut all = [(); M].map(|()| Joined::new(n));
     for block in cx.limits.blocks(n) {
         if block.start > 0 {
             cx.verify_if_large()?;
         }
-        let part = |x: &[u64]| x[block.clone()].to_vec();
-        let parts = xs.map(|x| Share::new(part(&x.own), part(&x.next)));
-        let y = gate(cx, block, parts.each_ref())?;
-        own.extend_from_slice(&y.own);
-        next.extend_from_slice(&y.next);
+        let parts = xs.map(|x| x.part(block.clone()));
+        let ys = gate(cx, block, parts.each_ref())?;
+        all.iter_mut().zip(&ys).for_each(|(all, y)| all.push(y));
     }
-    Ok(Share::new(own, next))
+    Ok(all.map(Share::from))
+}
+
+/// A share that grows part by part.
+pub(crate) struct Joined {
+    own: Vec<u64>,
+    next: Vec<u64>,
+}
+
+impl Joined {
+    /// Of nothing yet, with room for n elements.
+    pub fn new(n: usize) -> Joined {
+        Joined { own: Vec::with_capacity(n), next: Vec::with_capacity(n) }
+    }
+
+    /// Append a part.
+    pub fn push(&mut self, part: &Share) {
+        self.own.extend_from_slice(&part.own);
+        self.next.extend_from_slice(&part.next);
+    }
+}
+
+impl From<Joined> for Share {
+    fn from(all: Joined) -> Share {
+        Share::new(all.own, all.next)
+    }
 }
 
 /// [`in_blocks`] for a gate that gives a bit an element: packed, as blocks end where words do.
@@ -70,20 +96,31 @@ fn planes_in_blocks(
 mod tests {
     use super::*;
     use crate::limits::Limits;
+    use crate::linear;
+    use crate::local::scaled;
     use crate::testing::{edges, open, share, three};
     use crate::{PartyId, Security};
     use privet_family::NodeStats;
     use privet_plan::ir::Rounding;
+    use privet_plan::tournament;
     use privet_ring::Ring;
 
     type Gate = fn(&mut Party, Ring, &Share) -> Result<Share, RunError>;
 
-    const GATES: [(&str, Gate); 5] = [
+    const GATES: [(&str, Gate); 7] = [
         ("relu", |cx, ring, x| relu::eval(cx, ring, ring, x)),
         ("sign", |cx, ring, x| sign::eval(cx, ring, ring, x)),
         ("equal", |cx, ring, x| equal::eval(cx, ring, ring, x)),
         ("truncate", |cx, ring, x| truncate::eval(cx, (ring, Ring::new(15)), 5, Rounding::Floor, x)),
         ("extend", |cx, ring, x| extend::eval(cx, ring, Ring::new(30), x)),
+        ("argmax", |cx, ring, x| {
+            let shape = [2, x.len()];
+            let mut candidates = Joined::new(2 * x.len());
+            [x, &scaled(ring, x, 3)].into_iter().for_each(|x| candidates.push(x));
+            let (games, places) = (tournament::argmax(&shape, 0), tournament::positions(&shape, 0));
+            argmax::eval(cx, ring, ring, &games, candidates.into(), &places)
+        }),
+        ("product of elements", |cx, ring, x| linear::mul_in_blocks(cx, ring, x, &scaled(ring, x, 3))),
     ];
 
     /// The shares' sum, the most that a party remembered at a time, and what verifications cost.

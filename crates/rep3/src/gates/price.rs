@@ -1,9 +1,10 @@
 //! What the gates send, and remember to prove, is what the cost model declares, for every party, of either security.
 
-use super::{argmax, choose, equal, extend, lookup, max, relu, sign, truncate};
+use super::{argmax, choose, equal, extend, lookup, max, pieces, relu, sign, truncate};
 use crate::linear::{self, Operand};
+use crate::price::Stated;
 use crate::testing::{edges, share, three};
-use crate::{Claims, Party, Planes, Rep3, Security, Share, Talk};
+use crate::{Party, Planes, Rep3, Security, Share, Talk};
 use privet_family::Products;
 use privet_kernels::LinearShape;
 use privet_plan::ir::{Op, Rounding, Type};
@@ -39,22 +40,23 @@ fn counted(op: &Op, operands: &[&Type], result: &Type, program: impl Fn(&mut Par
         let sent = Talk { sent: parties.each_ref().map(|c| c.0), rounds: parties[0].1 };
         let declared = prices.talk(op, operands, result);
         assert_eq!(declared, sent, "{op:?} of {operands:?} to {result:?}, {security}");
-        let declared = sorted(prices.claims(op, operands, result));
+        let claims = prices.claims(op, operands, result);
+        let declared = (sorted(claims.stated), claims.bytes);
         for (stated, bytes) in parties.into_iter().filter_map(|party| party.2) {
-            let stated = sorted(Claims { stated, bytes });
-            assert_eq!(declared, stated, "statements about {op:?} of {operands:?} to {result:?}");
+            let counted = (sorted(stated), bytes);
+            assert_eq!(declared, counted, "statements about {op:?} of {operands:?} to {result:?}");
         }
     }
 }
 
 /// Batches of statements in an order of their own: what proving them costs does not depend on theirs.
-fn sorted(mut claims: Claims) -> Claims {
-    for stated in &mut claims.stated {
+fn sorted(mut all: [Stated; 3]) -> [Stated; 3] {
+    for stated in &mut all {
         stated.bits.sort_unstable();
         stated.numbers.sort_unstable();
         stated.ring.sort_unstable();
     }
-    claims
+    all
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn declared_is_counted_in_look_ups() {
             let rings = [bits + shift, to].map(Ring::new);
             counted(&Op::Piecewise { shift, pieces: pieces.clone() }, &[&x], &y, |cx| {
                 let x = share(cx.id, rings[0], &edges(rings[0], n));
-                lookup::piecewise(cx, rings, &Pieces { shift, pieces: &pieces }, &x).unwrap();
+                pieces::piecewise(cx, rings, &Pieces { shift, pieces: &pieces }, &x).unwrap();
             });
         }
         for (whole, frac, first, rows) in [(5, 24, 25, vec![(-30, 35)]), (6, 9, 18, vec![(-32, 29), (10, 5)])]
@@ -127,7 +129,7 @@ fn declared_is_counted_in_look_ups() {
             let (x, y) = (of(&[n], whole + frac, frac), of(&[rows.len(), n], 64, 0));
             let (ring, e) = (Ring::new(x.bits), Exponential::new(&x, first, &rows).unwrap());
             counted(&Op::Exponential { first, rows: rows.clone() }, &[&x], &y, |cx| {
-                lookup::exponentials(cx, [ring, Ring::R64], &e, &share(cx.id, ring, &edges(ring, n)))
+                pieces::exponentials(cx, [ring, Ring::R64], &e, &share(cx.id, ring, &edges(ring, n)))
                     .unwrap();
             });
         }

@@ -75,13 +75,13 @@ impl Party<'_> {
         let coins = self.hidden_coins(what.from, number, count);
         let v = self.shown(what.from, &ranges, x, &coins.before)?;
 
-        let (algebra, mut buffer) = (Algebra::Ring(what.to), vec![0; terms * what.rows]);
-        let values = columns(&v, &mut buffer[..terms], &what.factors);
+        let algebra = Algebra::Ring(what.to);
+        let values = columns(&v, terms, &what.factors);
         let deal = Deal { algebra, values, words: count.map(|n| terms * n), masks: None };
         let [dealt] = self.deal("functions of the masked value", [deal])?;
 
-        let mut terms_of = |dealt: &Column, coins: &[u64]| -> Vec<Vec<[Column; 2]>> {
-            let words = Column::from(columns(coins, &mut buffer, &what.words));
+        let terms_of = |dealt: &Column, coins: &[u64]| -> Vec<Vec<[Column; 2]>> {
+            let words = Column::from(columns(coins, terms * what.rows, &what.words));
             let column = |c: &Column, i: usize| c.part(i * coins.len()..(i + 1) * coins.len());
             let row =
                 |r: usize| (0..terms).map(|i| [column(dealt, i), column(&words, r * terms + i)]).collect();
@@ -137,13 +137,19 @@ struct Hidden {
     after: Vec<u64>,
 }
 
-/// `of` every element, function after function.
-fn columns(x: &[u64], buffer: &mut [u64], of: impl Fn(u64, &mut [u64])) -> Vec<u64> {
+/// Elements whose functions are computed before they are laid out, so that they stay in the first caches.
+const ELEMENTS: usize = 16;
+
+/// `of` every element, so many functions, function after function.
+fn columns(x: &[u64], functions: usize, of: impl Fn(u64, &mut [u64])) -> Vec<u64> {
     let n = x.len();
-    let mut all = vec![0; n * buffer.len()];
-    for (i, &x) in x.iter().enumerate() {
-        of(x, buffer);
-        buffer.iter().enumerate().for_each(|(t, v)| all[t * n + i] = *v);
+    let (mut all, mut some) = (vec![0; n * functions], vec![0; ELEMENTS * functions]);
+    for (first, x) in (0..n).step_by(ELEMENTS).zip(x.chunks(ELEMENTS)) {
+        x.iter().zip(some.chunks_exact_mut(functions)).for_each(|(x, of_x)| of(*x, of_x));
+        for (t, column) in all.chunks_exact_mut(n).enumerate() {
+            let values = some[t..].iter().step_by(functions);
+            column[first..first + x.len()].iter_mut().zip(values).for_each(|(to, value)| *to = *value);
+        }
     }
     all
 }

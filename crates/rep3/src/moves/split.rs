@@ -61,7 +61,7 @@ pub(super) struct Exchanged {
 }
 
 /// An exchange between the message and the end of its round.
-struct Open {
+struct Begun {
     algebra: Algebra,
     words: Roles<usize>,
     /// `-F` of the own part, of key i and of key i + 1.
@@ -114,7 +114,7 @@ impl Party<'_> {
             let next_mine = masked(&mut next_key, algebra, words.mine, &[], &mut vec![]).0;
             next += ring.packed_bytes(words.before);
             prev += ring.packed_bytes(words.after);
-            open.push(Open { algebra, words, mine: [own_mine, next_mine], before, after });
+            open.push(Begun { algebra, words, mine: [own_mine, next_mine], before, after });
         }
         let got = self.talk(what, out, (prev, next))?;
         let (mut from_prev, mut from_next) = (&got.prev[..], &got.next[..]);
@@ -189,10 +189,10 @@ fn verifier(own: Vec<Column>, rest: &Column, term: fn(&[Column]) -> [Option<Colu
     View::Verifier { terms, rest: rest.into() }
 }
 
-impl Open {
+impl Begun {
     /// The total from what came: `c` of the part of the party after, `c2` (that is, c') of the part of the party before.
     fn close(self, c: Vec<u64>, c2: Vec<u64>) -> Exchanged {
-        let Open { algebra, mine, before: (before, mut sent), after: (after, mut sent2), .. } = self;
+        let Begun { algebra, mine, before: (before, mut sent), after: (after, mut sent2), .. } = self;
         for (sent, came) in [(&mut sent, &c2), (&mut sent2, &c)] {
             algebra.add(sent, came);
             algebra.negate(sent);

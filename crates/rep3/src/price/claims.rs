@@ -10,6 +10,8 @@ pub struct Claims {
     pub stated: [Stated; 3],
     /// Bytes of all columns, which every party remembers until they are verified.
     pub bytes: u64,
+    /// Of these, those of ring elements; of a matrix product, an item of the extension ring for each place of its inner dimension.
+    pub ring_bytes: u64,
 }
 
 impl Claims {
@@ -22,7 +24,9 @@ impl Claims {
                     Extension::Ring => &mut stated.ring,
                 };
                 batches.push((words as usize, terms));
-                self.bytes += proofs::batch_bytes(words as usize, terms);
+                let bytes = proofs::batch_bytes(words as usize, terms);
+                self.bytes += bytes;
+                self.ring_bytes += if extension == Extension::Ring { bytes } else { 0 };
             }
         }
     }
@@ -46,6 +50,7 @@ impl Claims {
         self.bytes += proofs::product_bytes(first, second, result);
         if result > 0 {
             self.stated.iter_mut().for_each(|stated| stated.depth += depth);
+            self.ring_bytes += (depth * Extension::Ring.bytes()) as u64;
         }
     }
 
@@ -58,6 +63,7 @@ impl Claims {
             stated.depth += other.depth;
         }
         self.bytes += other.bytes;
+        self.ring_bytes += other.ring_bytes;
     }
 
     /// What verifying them costs.

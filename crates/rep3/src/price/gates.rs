@@ -2,10 +2,11 @@
 //! `crates/rep3/src/gates`.
 
 use super::claims::Moves;
-use super::proofs::Extension;
+use super::proofs::{Extension, by_element, depth};
 use super::{Setting, Talk, packed};
 use crate::Security;
 use crate::moves::masked_block;
+use privet_family::Products;
 use privet_plan::tournament::Tournament;
 
 /// A vector in three parts, cut at multiples of 64 elements.
@@ -187,12 +188,16 @@ fn turns([a, b, c]: [u64; 3]) -> [[u64; 3]; 2] {
     [[c, a, b], [b, c, a]]
 }
 
+/// One after the other, and what was stated may be verified between two of them.
+fn in_pieces(mut pieces: impl Iterator<Item = Moves>) -> Moves {
+    let first = pieces.next().unwrap_or_default();
+    pieces.fold(first, Moves::then_if_verified)
+}
+
 impl Setting {
     /// Long vectors go through a gate in blocks, and what was stated may be verified between two of them.
     fn blocks(&self, n: u64, gate: impl Fn(Parts) -> Moves) -> Moves {
-        let mut blocks = self.limits.blocks(n as usize).map(|block| gate(Parts::of(block.len() as u64)));
-        let first = blocks.next().unwrap_or_default();
-        blocks.fold(first, Moves::then_if_verified)
+        in_pieces(self.limits.blocks(n as usize).map(|block| gate(Parts::of(block.len() as u64))))
     }
 
     /// Signs.
@@ -246,10 +251,10 @@ impl Setting {
         games(tournament).map(|n| self.relu(n, bits, bits)).sum()
     }
 
-    /// Games in which the bit selects the index, too; each level goes through at once.
+    /// Games in which the bit selects the index, too.
     pub fn argmax(&self, tournament: &Tournament, bits: u32, index: u32) -> Moves {
         let game = |parts: Parts| parts.sign(bits).then(parts.times(&[bits, index]));
-        games(tournament).map(|n| game(Parts::of(n))).sum()
+        games(tournament).map(|n| self.blocks(n, game)).sum()
     }
 
     /// Sums of so many products each, reshared.
@@ -257,9 +262,53 @@ impl Setting {
         Moves::reshare(n, bits).stating(Extension::Ring, [n; 3], terms)
     }
 
+    /// Products of elements.
+    pub fn products_of_elements(&self, n: u64, bits: u32) -> Moves {
+        let blocks = self.limits.blocks(n as usize).map(|block| {
+            let n = block.len() as u64;
+            self.sums_of_products(n, bits, 1).multiplying(n)
+        });
+        in_pieces(blocks)
+    }
+
+    /// Products of a linear operation, reshared: proved as inner products as long as the inner dimension, or element by element.
+    pub fn products(&self, products: &Products, bits: u32) -> Moves {
+        in_pieces(self.limits.parts(self.security, products).map(|part| {
+            let part = products.with_units(part.len());
+            let [x, w, y] = [part.input_len(), part.weight_len(), part.output_len()];
+            let moves = Moves::reshare(y as u64, bits).multiplying(part.macs());
+            match by_element(part.shape) {
+                Some(depth) => moves.stating(Extension::Ring, [y as u64; 3], depth),
+                // once for every product of a batch
+                None => moves.stating_products(part.count * depth(part.shape), [x, w, y]),
+            }
+        }))
+    }
+
     /// How often m low bits carry, in `bits` bits.
     pub fn carries(&self, n: u64, m: u32, bits: u32) -> Moves {
         self.blocks(n, |parts| parts.carries(self.security, m as u64, bits))
+    }
+
+    /// The bits of numbers: their summands', then so many ANDs on each level of carries over as many places as carry.
+    pub fn digits(&self, n: u64, bits: u32, levels: impl Fn(usize) -> Vec<u64>) -> Moves {
+        if bits == 1 {
+            return Moves::default();
+        }
+        let (parts, carried) = (Parts::of(n), bits as u64 - 1);
+        let summands = parts.bits(bits as u64, 0, true);
+        let generated = parts.split_planes(&[(bits as u64 / 2, 1), (carried / 2, 1)]);
+        summands.then(generated).then(self.ands(n, levels(carried as usize).into_iter()))
+    }
+
+    /// So many ANDs of planes in every round.
+    pub fn ands(&self, n: u64, rounds: impl Iterator<Item = u64>) -> Moves {
+        rounds.map(|planes| Parts::of(n).and(planes)).sum()
+    }
+
+    /// Bits as numbers.
+    pub fn numbers(&self, n: u64, bits: u32) -> Moves {
+        Parts::of(n).number(bits)
     }
 
     /// Inner products of so many functions of a masked value, which its dealer is shown, with those of the mask, in `rows`.

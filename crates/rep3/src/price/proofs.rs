@@ -2,6 +2,7 @@
 //! folds from here, so that what is declared is what is done.
 
 use super::{SEED, Talk};
+use privet_kernels::LinearShape;
 
 /// Bytes of the columns of a batch of statements: two factors a term, and what the verifiers add.
 pub fn batch_bytes(words: usize, terms: usize) -> u64 {
@@ -24,10 +25,23 @@ pub fn product_bytes(first: usize, second: usize, result: usize) -> u64 {
     16 * (first as u64 + second as u64 + result as u64)
 }
 
-/// Whether matrix products of so many rows and columns are proved element by element, as sums of products. Rows and columns combined
-/// leave an element of the extension ring for every place of the inner dimension, which pays where they are many.
-pub fn by_element(rows: usize, depth: usize, columns: usize) -> bool {
-    rows * columns <= 8 && depth > 0
+/// The terms of an element where matrix products are proved element by element, as sums of products; else none. Rows and columns
+/// combined leave an element of the extension ring for every place of the inner dimension, which pays where they are many.
+pub fn by_element(shape: LinearShape) -> Option<usize> {
+    match shape {
+        LinearShape::MatMulT { m, k, n } | LinearShape::MatMul { m, k, n } => {
+            (m * n <= 8 && k > 0).then_some(k)
+        }
+        LinearShape::Conv2d(_) => None,
+    }
+}
+
+/// The inner dimension of one product, all groups of a convolution together.
+pub fn depth(shape: LinearShape) -> usize {
+    match shape {
+        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => k,
+        LinearShape::Conv2d(c) => c.in_channels * c.kernel[0] * c.kernel[1],
+    }
 }
 
 /// The rings that statements are combined over.

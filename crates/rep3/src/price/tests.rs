@@ -4,19 +4,20 @@ use super::*;
 use crate::testing::{edges, share, three};
 use crate::{Evaluator, Given, SharedWeights};
 use privet_plan::ir::{Node, Output, PLAN_VERSION, Rounding};
-use privet_ring::Ring;
+use privet_ring::{Conv2d, Ring};
 use std::collections::BTreeMap;
 
 const N: usize = 1000;
 
-/// Gates that go in blocks, one that does not, and one between them that states nothing.
+/// Gates that go in blocks, products that go in parts, and one between them that states nothing.
 fn plan() -> Plan {
     let mut nodes = vec![];
-    let mut node = |op, inputs: &[usize], bits, frac| {
-        let ty = Type { shape: vec![N], bits, frac };
+    let mut shaped = |op, inputs: &[usize], shape: &[usize], bits, frac| {
+        let ty = Type { shape: shape.to_vec(), bits, frac };
         nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None });
         nodes.len() - 1
     };
+    let mut node = |op, inputs: &[usize], bits, frac| shaped(op, inputs, &[N], bits, frac);
     let x = node(Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 }, &[], 20, 5);
     let relu = node(Op::Relu, &[x], 20, 5);
     let bit = node(Op::IsNegative, &[x], 1, 0);
@@ -28,8 +29,32 @@ fn plan() -> Plan {
     let square = node(Op::Mul, &[extended, extended], 30, 0);
     let dithered = node(Op::Dither { shift: 5 }, &[max], 20, 0);
     let equal = node(Op::Equal, &[max, chosen], 7, 0);
+    let low = node(Op::Reduce, &[max], 4, 5);
+    let found = shaped(Op::Lookup { tables: vec![(0..16).collect()] }, &[low], &[1, N], 30, 0);
+    let flat = shaped(Op::Reshape, &[found], &[N], 30, 0);
+    let mut as_shape = |shape: &[usize]| shaped(Op::Reshape, &[max], shape, 20, 5);
+    let [candidates, rows, columns] = [[200, 5], [100, 10], [10, 100]].map(|shape| as_shape(&shape));
+    let [batch, small] = [[10, 10, 10], [250, 2, 2]].map(|shape| as_shape(&shape));
+    let images = as_shape(&[10, 4, 5, 5]);
+    let best = shaped(Op::Argmax { dim: 1 }, &[candidates], &[200], 7, 0);
+    let by_rows = shaped(Op::MatMul, &[rows, columns], &[100, 100], 20, 10);
+    let by_products = shaped(Op::MatMul, &[batch, batch], &[10, 10, 10], 20, 10);
+    let by_elements = shaped(Op::MatMul, &[small, small], &[250, 2, 2], 20, 10);
+    let geometry = Conv2d {
+        batch: 10,
+        in_channels: 4,
+        input: [5, 5],
+        out_channels: 10,
+        kernel: [5, 5],
+        stride: [1; 2],
+        padding: [2; 4],
+        dilation: [1; 2],
+        groups: 1,
+    };
+    let by_images = shaped(Op::Conv2d { geometry }, &[images, images], &[10, 10, 5, 5], 20, 10);
     let output = |value| Output { value, name: format!("y{value}"), to: "receiver".into() };
-    let outputs = vec![output(square), output(dithered), output(equal)];
+    let of = [square, dithered, equal, best, by_rows, by_products, by_elements, by_images, flat];
+    let outputs = of.map(output).to_vec();
     Plan { version: PLAN_VERSION, name: "cut".into(), batch: N, nodes, outputs, updates: vec![] }
 }
 

@@ -1,16 +1,17 @@
+use privet_family::Secret;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Words of one operand of a batch of statements: a range of a vector of the run, shared with it and not copied.
+/// Words of one operand of a batch of statements: a range of a vector of the run, shared with it and not copied, wiped with it.
 #[derive(Clone)]
 pub(crate) struct Column {
-    words: Arc<Vec<u64>>,
+    words: Arc<Secret>,
     range: Range<usize>,
 }
 
 impl Column {
     /// The words `range` of `words`. Panics when there are fewer.
-    pub fn slice(words: &Arc<Vec<u64>>, range: Range<usize>) -> Column {
+    pub fn slice(words: &Arc<Secret>, range: Range<usize>) -> Column {
         assert!(range.start <= range.end && range.end <= words.len(), "a column past the end of its vector");
         Column { words: words.clone(), range }
     }
@@ -29,7 +30,7 @@ impl Column {
 /// Which words a column has: two with the same identity are one, as long as either is there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
-    vector: *const Vec<u64>,
+    vector: *const Secret,
     start: usize,
     end: usize,
 }
@@ -49,21 +50,21 @@ impl Deref for Column {
     }
 }
 
-impl From<Arc<Vec<u64>>> for Column {
-    fn from(words: Arc<Vec<u64>>) -> Column {
+impl From<Arc<Secret>> for Column {
+    fn from(words: Arc<Secret>) -> Column {
         let range = 0..words.len();
         Column { words, range }
     }
 }
 
-impl From<&Arc<Vec<u64>>> for Column {
-    fn from(words: &Arc<Vec<u64>>) -> Column {
+impl From<&Arc<Secret>> for Column {
+    fn from(words: &Arc<Secret>) -> Column {
         words.clone().into()
     }
 }
 
 impl From<Vec<u64>> for Column {
     fn from(words: Vec<u64>) -> Column {
-        Arc::new(words).into()
+        Arc::new(Secret::from(words)).into()
     }
 }

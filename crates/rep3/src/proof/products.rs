@@ -15,7 +15,7 @@ use super::batch::Role;
 use super::column::Column;
 use super::extension::Extension;
 use super::galois::{Gr, inner, reduce_to, shift};
-use crate::price::proofs::{Shape, Shapes};
+use crate::price::proofs::{Shape, Shapes, depth};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
@@ -249,14 +249,6 @@ fn extent(shape: LinearShape) -> (usize, usize) {
     match shape {
         LinearShape::MatMulT { m, n, .. } | LinearShape::MatMul { m, n, .. } => (m, n),
         LinearShape::Conv2d(c) => (c.batch * c.output().iter().product::<usize>(), c.out_channels),
-    }
-}
-
-/// The inner dimension, all groups of a convolution together.
-fn depth(shape: LinearShape) -> usize {
-    match shape {
-        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => k,
-        LinearShape::Conv2d(c) => c.in_channels * c.kernel[0] * c.kernel[1],
     }
 }
 

@@ -53,7 +53,11 @@ pub fn gates() -> Vec<Case> {
         one("truncate within one unit and keep", truncate(Rounding::OneUlp), 1, 12, 9),
         one("sign bit", Op::IsNegative, 1, 9, 1),
     ]);
-    all.extend(from_suite(&["choose by a sign, 40 bits, 300 elements"]));
+    all.extend(from_suite(&[
+        "choose by a sign, 40 bits, 300 elements",
+        "look-up in 3 tables of 4 bits to 20, 130 elements",
+        "quadratics on 3 and 0 bits to 40, 70 elements",
+    ]));
     all
 }
 

@@ -4,6 +4,7 @@
 //! Each run does much of one thing, so that all together tell the rates apart.
 
 use super::fit::{Sample, fit};
+use super::stats::spread;
 use super::{Args, measure, workload};
 use crate::cli::{CliError, Family, Out};
 use crate::events::bars as progress;
@@ -26,28 +27,47 @@ struct Probe {
     bits: u32,
     fraction: u32,
     network: Network,
+    train: bool,
 }
 
 const fn probe(name: &'static str, batch: u32, bits: u32, fraction: u32, network: Network) -> Probe {
-    Probe { name, batch, bits, fraction, network }
+    Probe { name, batch, bits, fraction, network, train: false }
+}
+
+const fn step(name: &'static str, batch: u32) -> Probe {
+    Probe { train: true, ..probe(name, batch, 64, 24, Network::LAN) }
+}
+
+impl Probe {
+    /// What residuals call it.
+    fn label(&self) -> String {
+        let Probe { name, batch, bits, fraction, network, train } = self;
+        let step = if *train { ", training" } else { "" };
+        format!("{name}{step}, batch {batch}, {bits}/{fraction}, for {network}")
+    }
 }
 
 const PROBES: &[Probe] = &[
     probe("relu-100", 1, 64, 24, Network::LAN),
     probe("relu-300000", 1, 64, 24, Network::LAN),
+    probe("relu-1000000", 1, 64, 24, Network::LAN),
     probe("relu-300000", 1, 64, 24, Network::WAN),
     probe("relu-300000", 1, 32, 12, Network::LAN),
     probe("matmul-768", 1, 64, 24, Network::LAN),
     probe("matmul-768", 1, 32, 12, Network::LAN),
     probe("gelu-30000", 1, 64, 24, Network::LAN),
     probe("exp-30000", 1, 64, 24, Network::LAN),
-    probe("softmax-64", 300, 64, 24, Network::LAN),
+    probe("reciprocal-3000", 1, 40, 16, Network::LAN),
+    probe("softmax-128", 300, 64, 24, Network::LAN),
+    probe("softmax-16", 3, 64, 24, Network::LAN),
     probe("mlp", 128, 64, 24, Network::LAN),
     probe("lenet", 1, 64, 24, Network::LAN),
     probe("lenet", 64, 64, 24, Network::LAN),
     probe("lenet", 64, 64, 24, Network::WAN),
     probe("lenet", 64, 32, 12, Network::LAN),
     probe("squeezenet", 1, 64, 24, Network::LAN),
+    step("mlp", 128),
+    step("lenet", 128),
 ];
 
 /// Bytes of the file that tells the disk's rate.
@@ -59,12 +79,14 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let disk_bytes = disk_rate(args.dir.as_deref().unwrap_or(&disk)).map_err(|e| {
         CliError::failed(format!("measuring the disk: {e}"), "give another folder with `--dir`")
     })?;
-    let mut families = BTreeMap::new();
+    let (mut families, mut residuals) = (BTreeMap::new(), BTreeMap::new());
     for protocol in Protocol::all() {
         for &security in protocol.facts().withstands {
             let family = Family::of(protocol, security);
             let key = Machine::key(&*family.forecast()?);
-            families.insert(key, calibrated(args, &family)?);
+            let (seconds, ratios) = calibrated(args, &family)?;
+            families.insert(key.clone(), seconds);
+            residuals.insert(key, ratios);
         }
     }
     let machine = Machine {
@@ -74,6 +96,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         memory_bytes: sys::total_memory_bytes().unwrap_or(0) as f64,
         disk_bytes,
         families,
+        residuals,
     };
     let path = machine::save(&machine).map_err(|e| {
         CliError::failed(format!("keeping the profile: {e}"), "set XDG_CACHE_HOME to a folder of yours")
@@ -86,14 +109,18 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         out.line(format_args!("  {family}: seconds of one of each"))?;
         let fields = serde_json::to_value(seconds).unwrap_or_default();
         for (name, value) in fields.as_object().into_iter().flatten() {
-            out.line(format_args!("    {name:<16} {:.3e}", value.as_f64().unwrap_or(f64::NAN)))?;
+            out.line(format_args!("    {name:<18} {:.3e}", value.as_f64().unwrap_or(f64::NAN)))?;
+        }
+        out.line("    predicted over measured, of the runs that they are from")?;
+        for (run, ratio) in machine.residuals.get(family).into_iter().flatten() {
+            out.line(format_args!("    {ratio:>6.2}  {run}"))?;
         }
     }
     out.line(format_args!("kept as {}", path.display()))
 }
 
-/// The rates of one family.
-fn calibrated(args: &Args, family: &Family) -> Result<Units, CliError> {
+/// The rates of one family, and what they say of each run over what it took.
+fn calibrated(args: &Args, family: &Family) -> Result<(Units, BTreeMap<String, f64>), CliError> {
     let forecast = family.forecast()?;
     let progress = progress::for_stderr(args.json);
     progress.start(PROBES.len() as u64, &Machine::key(&*forecast));
@@ -108,7 +135,8 @@ fn calibrated(args: &Args, family: &Family) -> Result<Units, CliError> {
             batch: probe.batch,
             bits: probe.bits,
             fraction: probe.fraction,
-            rounding: Some(RoundingMode::Nearest),
+            rounding: if probe.train { None } else { Some(RoundingMode::Nearest) },
+            train: probe.train,
             network: "lan".into(),
             json: true,
             ..args.clone()
@@ -120,13 +148,15 @@ fn calibrated(args: &Args, family: &Family) -> Result<Units, CliError> {
         let did = estimate(&work.plan, &*forecast, &Rates::default(), &Network::LOCAL).work;
         let alone = Units { rounds: 0.0, ..did }.to_array().map(|n| n * sharing);
         let waits = Units { rounds: did.rounds, ..Units::default() };
-        // the fastest: whatever else the machine does makes a run longer, never shorter
-        let seconds = measured.online.iter().copied().fold(f64::INFINITY, f64::min);
+        // the median, as results have it: what a run takes on a machine that does its usual part beside
+        let seconds = spread(&measured.online).median;
         samples.push(Sample { counts: Units::from_array(alone).and(waits).to_array(), seconds });
         progress.advance(1);
     }
     progress.finish();
-    Ok(Units::from_array(fit(&samples, Rates::default().seconds.to_array())))
+    let seconds = fit(&samples, forecast.rates().seconds.to_array());
+    let ratios = PROBES.iter().zip(&samples).map(|(probe, run)| (probe.label(), run.ratio(&seconds)));
+    Ok((Units::from_array(seconds), ratios.collect()))
 }
 
 /// Bytes a second that a file in `dir` is read with, after the system was told to forget it.

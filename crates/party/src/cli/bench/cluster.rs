@@ -64,8 +64,8 @@ impl Cluster {
         }
         if setting.stream {
             cluster.streaming = Some(cluster.start_service(&exe, "dealer", setting)?);
-        } else if setting.family.protocol.facts().has_dealer {
-            cluster.dealer = Some(cluster.start_dealer(&exe, plan)?);
+        } else if setting.family.has_dealer()? {
+            cluster.dealer = Some(cluster.start_dealer(&exe, plan, setting)?);
         }
         Ok(cluster)
     }
@@ -89,12 +89,14 @@ impl Cluster {
             .map_err(|e| failed("starting a party", e))
     }
 
-    fn start_dealer(&self, exe: &Path, plan: &Path) -> Result<Dealer, CliError> {
+    fn start_dealer(&self, exe: &Path, plan: &Path, setting: &Setting) -> Result<Dealer, CliError> {
+        let stores = (0..self.parties.len()).map(|party| self.dir.join(format!("party{party}/store")));
         let mut process = Command::new(exe)
             .args(["deal", "--on-demand", "--json", "--plan"])
             .arg(plan)
-            .args(["--store0".as_ref(), self.dir.join("party0/store").as_os_str()])
-            .args(["--store1".as_ref(), self.dir.join("party1/store").as_os_str()])
+            .args(setting.family.arguments()?)
+            .arg("--stores")
+            .args(stores)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

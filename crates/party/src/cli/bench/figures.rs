@@ -13,6 +13,8 @@ use serde::Serialize;
 pub struct Figures {
     pub workload: String,
     pub protocol: String,
+    /// How many parties computed.
+    pub parties: usize,
     /// What the protocol withstands, and how messages were protected.
     pub security: String,
     pub batch: usize,
@@ -39,8 +41,8 @@ pub struct Figures {
     pub wall_s: Spread,
     /// Seconds from shared inputs to shared outputs, of the slowest party, with all verification.
     pub online_s: Spread,
-    /// Seconds to deal all keys and write them, of a stream until the first run's are there; 0 where the family has no
-    /// dealer.
+    /// Seconds to deal all keys and write them, of a stream until the first run's are there, or until the parties have prepared;
+    /// 0 where runs use up nothing.
     pub offline_s: Spread,
     /// Seconds to begin a session, once: keys agreed on, weights shared and prepared.
     pub setup_s: f64,
@@ -54,13 +56,16 @@ pub struct Figures {
     pub comparisons: u64,
     pub aes_calls: u64,
     pub macs: u64,
-    /// Verification's part of the above; absent where nothing is verified.
+    /// Verification's part of these; absent where nothing is verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     /// Against float64.
     pub max_abs_err: f64,
     /// Peak resident memory: the parties in order, then the dealer if there is one.
     pub peak_rss_mb: Vec<f64>,
+    /// What the parties did to prepare a run among themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<Preparation>,
     /// The dealer's rates.
     #[serde(flatten)]
     pub dealer: Option<Dealing>,
@@ -74,6 +79,16 @@ pub struct Figures {
     pub kernels: Vec<Kernel>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<Layer>,
+}
+
+/// The preparation of one run by the parties, the last one. Bytes and rounds of the party with the most.
+#[derive(Debug, Serialize)]
+pub struct Preparation {
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub rounds: u64,
+    /// Processor seconds, the parties in order.
+    pub cpu_s: Vec<f64>,
 }
 
 /// How fast keys are dealt.
@@ -113,11 +128,12 @@ pub struct Layer {
 pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
     let s = |s: &Spread| format!("{:.4} s ({:.4} to {:.4})", s.median, s.min, s.max);
     out.line(format_args!(
-        "{}{} batch {}, {} ({}), ring {} bits, fraction {}, network {}",
+        "{}{} batch {}, {} among {} ({}), ring {} bits, fraction {}, network {}",
         f.workload,
         if f.train { " (training)" } else { "" },
         f.batch,
         f.protocol,
+        f.parties,
         f.security,
         f.bits,
         f.fraction,
@@ -129,8 +145,19 @@ pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
     out.line(format_args!("  online   {}", s(&f.online_s)))?;
     out.line(format_args!("  predicted {:.4} s", f.predicted_s))?;
     out.line(format_args!("  wall     {}", s(&f.wall_s)))?;
-    if f.dealer.is_some() || f.stream.is_some() {
+    if f.dealer.is_some() || f.stream.is_some() || f.preparation.is_some() {
         out.line(format_args!("  offline  {}", s(&f.offline_s)))?;
+    }
+    if let Some(p) = &f.preparation {
+        let cpu: Vec<String> = p.cpu_s.iter().map(|s| format!("{s:.2}")).collect();
+        out.line(format_args!(
+            "  prepared {} bytes sent, {} received, {} rounds, {} s of processors, for {} bytes of records a party",
+            p.sent_bytes,
+            p.received_bytes,
+            p.rounds,
+            cpu.join(" + "),
+            f.key_bytes
+        ))?;
     }
     out.line(format_args!("  setup    {:.4} s, once a session", f.setup_s))?;
     out.line(format_args!(

@@ -14,11 +14,11 @@ use crate::config::{Bytes, named};
 use crate::events::bars as progress;
 use crate::machine;
 use crate::report::{busiest, bytes, verification};
-use crate::session::client::{Client, ClientError};
+use crate::session::client::{Client, ClientError, Prepared};
 use crate::session::control::{KeyStream, Status};
 use crate::session::outcome::Outcome;
 use cluster::{Cluster, Setting};
-use figures::{Dealing, Figures, Layer, Streamed, show};
+use figures::{Dealing, Figures, Layer, Preparation, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
 use privet_plan::cost::{Aim, Estimate, Network, Units};
@@ -154,6 +154,7 @@ struct Measured {
     max_abs_err: f64,
     last: Outcome,
     dealt: Option<super::deal::Dealt>,
+    preparation: Option<Preparation>,
     stream: Option<Streamed>,
     dealer_peak_rss: Option<u64>,
 }
@@ -164,7 +165,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         return calibrate::run(args, out);
     }
     let family = args.family.forecast()?;
-    if args.stream && !args.family.protocol.facts().has_dealer {
+    if args.stream && !args.family.has_dealer()? {
         return Err(no_dealer(args.family.protocol));
     }
     let work = workload::make(&args.choice(&*family, args.aim()?))?;
@@ -216,11 +217,17 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
     let mut dealt = cluster.deal()?;
     // Parties that prepare without a dealer are asked to, run by run.
     let among_parties = args.family.protocol.facts().needs_preparation() && dealt.is_none() && !args.stream;
-    let prepare = |client: &mut Client, cluster: &mut Cluster| match among_parties {
-        true => client.prepare(ONLY_PLAN, 1, 0).map(|p| Some(p.seconds)).map_err(|e| failed(e, cluster)),
-        false => Ok(None),
+    let prepare = |client: &mut Client, cluster: &mut Cluster| -> Result<_, CliError> {
+        if !among_parties {
+            return Ok(None);
+        }
+        let before = cluster.cpu_seconds();
+        let prepared = client.prepare(ONLY_PLAN, 1, 0).map_err(|e| failed(e, cluster))?;
+        let cpu_s = cluster.cpu_seconds().iter().zip(before).map(|(now, then)| now - then).collect();
+        let Prepared { seconds, sent_bytes, received_bytes, rounds, .. } = prepared;
+        Ok(Some((seconds, Preparation { sent_bytes, received_bytes, rounds, cpu_s })))
     };
-    prepare(&mut client, &mut cluster)?;
+    let mut preparation = prepare(&mut client, &mut cluster)?.map(|(_, preparation)| preparation);
     let idle_cpu = cluster.cpu_seconds();
     if args.stream {
         let first =
@@ -250,7 +257,10 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
             // Let the disk take what it will of the keys: "online" starts with keys at rest.
             settle();
         }
-        offline.extend(prepare(&mut client, &mut cluster)?);
+        if let Some((seconds, last)) = prepare(&mut client, &mut cluster)? {
+            offline.push(seconds);
+            preparation = Some(last);
+        }
         last = run(&mut client, &mut cluster)?;
         wall.push(last.wall_s);
         online.push(last.online_s());
@@ -277,6 +287,7 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
         max_abs_err,
         last,
         dealt,
+        preparation,
         stream,
         dealer_peak_rss,
     })
@@ -312,6 +323,7 @@ fn figures(
     Ok(Figures {
         workload: args.workload.clone(),
         protocol: args.family.protocol.to_string(),
+        parties: m.last.accounts.len(),
         security: format!("{}, {transport}", args.family.security()?),
         batch: work.plan.batch,
         bits: args.bits,
@@ -338,6 +350,7 @@ fn figures(
         verification: verification(&m.last.accounts),
         max_abs_err: m.max_abs_err,
         peak_rss_mb: peaks.map(|b| b as f64 / 1e6).collect(),
+        preparation: m.preparation,
         dealer: m.dealt.as_ref().map(|d| Dealing {
             dealer_aes_per_s: d.aes_calls as f64 / offline.median,
             dealer_bytes_per_s: m.last.accounts.len() as f64 * d.key_bytes as f64 / offline.median,

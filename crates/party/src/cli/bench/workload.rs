@@ -8,6 +8,7 @@ use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use privet_plan::lower::{
     DATA_OWNER, LowerError, Lowered, MODEL_OWNER, Precision, RECEIVER, RoundingMode, lower_for,
 };
+use privet_plan::shown::make_exact;
 use privet_plan::{FloatTensor, Graph, Target};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -188,6 +189,7 @@ fn smooth(function: Function, n: usize, choice: &Choice, random: &mut Prg) -> Re
     let x = build.value(0);
     let unfit = |what| CliError::usage(what, "choose other --bits and --fraction");
     plan.outputs[0].value = emit(&mut build, function, x, k, f).map_err(unfit)?.id;
+    make_exact(&mut plan);
     // exp of what the numbers can hold, reciprocals away from zero
     let (low, high) = match function {
         Function::Exp => (-8.0, 8.0),

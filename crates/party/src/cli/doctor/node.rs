@@ -2,6 +2,7 @@
 
 use super::{Findings, Patient};
 use crate::cli::certs;
+use crate::cli::family::collusion;
 use crate::config::{Deployment, Node, Place, check_insecure};
 use crate::report::bytes;
 use crate::session::owner::roles;
@@ -29,6 +30,9 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
     key(&patient.node, findings);
     patient.identity = certificate(&patient.node, patient.deployment.as_ref(), findings);
     if let Some(deployment) = &patient.deployment {
+        let who = format!("{} of {} parties", deployment.security, deployment.parties.len());
+        let who = if deployment.dealer.is_some() { format!("{who} and a dealer") } else { who };
+        findings.ok("protocol", format!("against {who}: {}", collusion(deployment.protocol)));
         patient.program = program(deployment, findings);
         weights(&patient.node, deployment, findings);
     }

@@ -1,7 +1,7 @@
-use super::{Setting, refuse_unknown};
+use super::{Setting, nodes, refuse_unknown};
 use crate::cli::CliError;
 use crate::config::{Address, Card, Place, Protocol, parse_deployment};
-use privet_family::{Facts, Parameter};
+use privet_family::{Facts, Parameters, Values};
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -21,12 +21,14 @@ impl Draft {
             return Err(CliError::usage(cause, "use letters, digits, `-`, `_` and `.`"));
         }
         // How many parties there are, their tables will say.
-        let Setting { protocol, security, parties: _, roles } = setting;
+        let Setting { protocol, security, parties: _, parameters, roles } = setting;
+        let collusion = setting.collusion();
         let roles: String =
             roles.all().map(|(role, place)| format!("{} = \"{place}\"\n", key(role))).collect();
         let text = format!(
             "# Who takes part. The same for everybody; nothing in it is secret.\n\
              # `privet init --join CARD` adds the card that another operator sent.\n\
+             # {collusion}\n\
              name = \"{name}\"\n\
              protocol = \"{protocol}\"\n\
              security = \"{security}\"\n\
@@ -41,7 +43,7 @@ impl Draft {
              connect = 30\n\
              step = 300\n\
              heartbeat = 5\n{}",
-            own_table(protocol.facts())
+            own_table(protocol.facts(), parameters)
         );
         Ok(Draft { path: path.to_owned(), doc: parse(path, &text)? })
     }
@@ -55,7 +57,9 @@ impl Draft {
     /// Pin a place. A place that is pinned to another certificate is changed only with `replace`.
     pub fn add(&mut self, card: &Card, replace: bool) -> Result<(), CliError> {
         if let Some(protocol) = self.protocol() {
-            refuse_unknown(protocol, *protocol.facts().parties.end(), &card.place)?;
+            let facts = protocol.facts();
+            let most = nodes(*facts.parties.end(), facts.may_have_dealer());
+            refuse_unknown(protocol, &most, &card.place)?;
         }
         let table = self.table(&card.place)?;
         let fingerprint = card.fingerprint.to_string();
@@ -115,14 +119,22 @@ impl Draft {
     }
 }
 
-/// What follows for a family with parameters: its table, each parameter at its default, all of it as comments.
-fn own_table(facts: &Facts) -> String {
+/// What follows for a family with parameters: its table. What is not set stands there at its default, as a comment.
+fn own_table(facts: &Facts, set: &Parameters) -> String {
     let mut text = String::new();
-    for (i, Parameter { name, about, default, .. }) in facts.parameters.iter().enumerate() {
+    let comment = |set: bool| if set { "" } else { "# " };
+    for (i, parameter) in facts.parameters.iter().enumerate() {
         if i == 0 {
-            text += &format!("\n# [{}]\n", facts.name);
+            let any = facts.parameters.iter().any(|p| set.has(p));
+            text += &format!("\n{}[{}]\n", comment(any), facts.name);
         }
-        text += &format!("# {:<26} # {about}\n", format!("{name} = {default}"));
+        let value = parameter.text(set.get(parameter));
+        let value = match parameter.values {
+            Values::Number { .. } => value,
+            Values::Words(_) => format!("\"{value}\""),
+        };
+        let said = format!("{} = {value}", parameter.name);
+        text += &format!("{}{said:<26} # {}\n", comment(set.has(parameter)), parameter.about);
     }
     text
 }

@@ -1,4 +1,4 @@
-use super::{Args, Draft, Setting, copy_plan, node_text, nodes, private_dir, refuse_existing, write_new};
+use super::{Args, Draft, Setting, copy_plan, node_text, private_dir, refuse_existing, write_new};
 use crate::cli::{CliError, Out, certs};
 use crate::config::{Address, Card, Place};
 use crate::sys;
@@ -65,6 +65,7 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
         return out.json(&written);
     }
     out.line(format_args!("wrote {}", written.deployment.display()))?;
+    out.line(setting.collusion())?;
     for node in &written.nodes {
         let at = node.address.as_ref().map(|a| format!(" at {a}")).unwrap_or_default();
         out.line(format_args!("  {}{at}: {}", node.place, node.config.display()))?;
@@ -87,7 +88,7 @@ fn places(args: &Args, setting: &Setting) -> Result<Vec<Place>, CliError> {
     let named = args.client.iter().cloned().map(Place::Client);
     let playing = setting.roles.all().map(|(_, place)| place.clone());
     let clients: BTreeSet<Place> = named.chain(playing).filter(|p| matches!(p, Place::Client(_))).collect();
-    let nodes = nodes(setting.protocol, setting.parties);
+    let nodes = setting.nodes();
     for place in &clients {
         let Place::Client(name) = place else { continue };
         if !Place::valid_name(name) || nodes.iter().any(|p| folder(p) == *name) {

@@ -6,9 +6,10 @@ mod node;
 
 pub(super) use draft::Draft;
 
+use super::family::collusion;
 use super::{CliError, Family, Out};
 use crate::config::{Address, Card, Place, Protocol, Roles, Security, against_rules};
-use privet_family::Chosen;
+use privet_family::{Chosen, Parameters};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +80,21 @@ pub(super) struct Setting {
     pub security: Security,
     /// How many parties compute.
     pub parties: usize,
+    /// The family's parameters.
+    pub parameters: Parameters,
     pub roles: Roles,
+}
+
+impl Setting {
+    /// What collusion means in it, in a line.
+    fn collusion(&self) -> String {
+        collusion(self.protocol)
+    }
+
+    /// The places that it has beside clients.
+    fn nodes(&self) -> Vec<Place> {
+        nodes(self.parties, self.protocol.facts().has_dealer(&self.parameters))
+    }
 }
 
 impl Args {
@@ -90,14 +105,14 @@ impl Args {
             let (role, place) = text.split_once('=').ok_or("write ROLE=PLACE".to_owned()).map_err(unclear)?;
             roles = roles.with(role, place.parse().map_err(unclear)?).map_err(unclear)?;
         }
-        let Chosen { security, parties, .. } = self.family.chosen()?;
-        let setting = Setting { protocol: self.family.protocol, security, parties, roles };
+        let Chosen { security, parties, parameters } = self.family.chosen()?;
+        let setting = Setting { protocol: self.family.protocol, security, parties, parameters, roles };
         for (role, place) in setting.roles.all() {
             if *place == Place::Dealer {
                 let cause = "the dealer knows every mask, so it must not own data or see results";
                 return Err(CliError::usage(cause, "give the role to a party or to a client"));
             }
-            refuse_unknown(setting.protocol, setting.parties, place)?;
+            refuse_unknown(setting.protocol, &setting.nodes(), place)?;
             if let Some((problem, remedy)) = against_rules(setting.protocol.facts().rules, role, place) {
                 return Err(CliError::usage(format!("{role}: {problem}"), remedy));
             }
@@ -110,24 +125,26 @@ fn unclear(cause: String) -> CliError {
     CliError::usage(cause, "for example `--role label_owner=client:clinic`")
 }
 
-/// The places that a protocol's deployments have beside clients.
-fn nodes(protocol: Protocol, parties: usize) -> Vec<Place> {
-    let parties = (0..parties).map(|i| Place::Party(i as u8));
-    parties.chain(protocol.facts().has_dealer.then_some(Place::Dealer)).collect()
+/// So many parties, and a dealer where there is one.
+fn nodes(parties: usize, dealer: bool) -> Vec<Place> {
+    (0..parties).map(|i| Place::Party(i as u8)).chain(dealer.then_some(Place::Dealer)).collect()
 }
 
-/// Refuse a party or dealer that the protocol does not have.
-fn refuse_unknown(protocol: Protocol, parties: usize, place: &Place) -> Result<(), CliError> {
-    let nodes = nodes(protocol, parties);
+/// Refuse a party or dealer that is none of a deployment's `nodes`.
+fn refuse_unknown(protocol: Protocol, nodes: &[Place], place: &Place) -> Result<(), CliError> {
     if matches!(place, Place::Client(_)) || nodes.contains(place) {
         return Ok(());
     }
     let names: Vec<String> = nodes.iter().map(Place::to_string).collect();
-    let cause = format!("protocol {protocol} has no {place}");
-    let more = match protocol.facts().parties.end() {
+    let (facts, cause) = (protocol.facts(), format!("protocol {protocol} has no {place}"));
+    let parties = nodes.iter().filter(|place| **place != Place::Dealer).count();
+    let mut more = match facts.parties.end() {
         &most if most > parties => format!("`--parties` makes it up to {most} parties, "),
         _ => String::new(),
     };
+    if let Some(said) = facts.dealer_text().filter(|_| *place == Place::Dealer) {
+        more += &format!("`--set {}` adds a dealer, ", said.replace(['"', ' '], ""));
+    }
     let remedy =
         format!("it has {} and clients; {more}`--protocol` chooses another protocol", names.join(", "));
     Err(CliError::usage(cause, remedy))

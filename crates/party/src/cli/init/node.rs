@@ -15,7 +15,7 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
         _ => {}
     }
     let setting = args.setting()?;
-    refuse_unknown(setting.protocol, setting.parties, me)?;
+    refuse_unknown(setting.protocol, &setting.nodes(), me)?;
     let dir = &args.dir;
     refuse_existing(dir)?;
     private_dir(dir)?;
@@ -42,6 +42,7 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
     out.line(format_args!(
         "wrote {shown}/node.toml, {shown}/deployment.toml, {shown}/cert.pem and {shown}/key.pem"
     ))?;
+    out.line(setting.collusion())?;
     out.line("\nSend this card to every other operator, by a way on which nobody can change it:\n")?;
     out.line(format_args!("  {card}\n"))?;
     out.line("Add the cards that they send to you:\n")?;

@@ -14,6 +14,8 @@ pub(super) struct Listed {
     protocol: &'static str,
     security: Security,
     masked_bits_per_session: u64,
+    /// While what the run uses up is prepared.
+    masked_bits_per_preparation: u64,
     masked_bits_per_run: u64,
     revealed_bits_per_run: u64,
     openings: Vec<PlannedOpening>,
@@ -30,6 +32,7 @@ pub(super) fn of(plan: &Plan, family: &dyn Forecast) -> Listed {
         protocol: family.protocol(),
         security: family.security(),
         masked_bits_per_session: total(&|o| o.class == Class::Masked && o.when == When::Session),
+        masked_bits_per_preparation: total(&|o| o.class == Class::Masked && o.when == When::Preparation),
         masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
         revealed_bits_per_run: total(&|o| o.class != Class::Masked),
         openings,
@@ -51,6 +54,7 @@ pub(super) fn show(list: &Listed, remark: &str, out: &mut Out) -> Result<(), Cli
         let (elements, size) = (count(o.elements), bits(o.bits));
         let told = match (&o.class, o.when) {
             (Class::Masked, When::Session) => "masked: nobody learns anything (once a session)".to_string(),
+            (Class::Masked, When::Preparation) => "masked: nobody learns anything (before a run)".into(),
             (Class::Masked, When::Run) => "masked: nobody learns anything".into(),
             (Class::Revealed { to }, _) => format!("REVEALED to {to}"),
         };

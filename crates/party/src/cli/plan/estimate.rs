@@ -80,7 +80,8 @@ fn show(args: &Args, listed: &Listed, out: &mut Out) -> Result<(), CliError> {
         out.line(line("verification", width, &e.whole_run, beside))?;
     }
     out.line(line("whole run", width, &e.total, e.seconds))?;
-    show_rest(listed, out)
+    show_rest(listed, out)?;
+    out.line(args.family.collusion())
 }
 
 fn line(name: &str, width: usize, c: &Cost, s: f64) -> String {
@@ -107,7 +108,7 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
         ))?;
     }
     if e.total.key_bytes > 0 {
-        out.line(format_args!("keys a run    {keys} at one party, {other} at the other"))?;
+        out.line(format_args!("keys a run    {keys} at one party, {other} at each other one"))?;
     }
     out.line(format_args!("clients       {} a run", bytes(e.total.client_bytes)))?;
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;

@@ -62,9 +62,12 @@ pub fn run(args: Args, out: &mut Out) -> Result<(), CliError> {
         What::Show(file) => each(&file.choice, file.json, out, |plan| Ok(show::of(plan)), show::show),
         What::Estimate(args) => estimate::run(&args, out),
         What::Audit(Audit { file, family }) => {
-            let family = family.forecast()?;
-            let of = |plan: &Plan| admitted(plan, &*family).map(|()| audit::of(plan, &*family));
-            each(&file.choice, file.json, out, of, |listed, out| audit::show(listed, family.remark(), out))
+            let forecast = family.forecast()?;
+            let of = |plan: &Plan| admitted(plan, &*forecast).map(|()| audit::of(plan, &*forecast));
+            each(&file.choice, file.json, out, of, |listed, out| {
+                audit::show(listed, forecast.remark(), out)?;
+                out.line(family.collusion())
+            })
         }
     }
 }

@@ -144,6 +144,7 @@ impl<F: Family> Engine<F> {
             at,
             protocol: deployment.protocol,
             security: deployment.security,
+            dealer: deployment.dealer.is_some(),
             online_s: ran.online.as_secs_f64(),
             nodes: ran.nodes,
             checks: ran.checks,

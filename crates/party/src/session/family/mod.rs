@@ -4,8 +4,11 @@
 #[cfg(feature = "clear")]
 #[path = "../../../../../tests/clear/mod.rs"]
 pub(crate) mod clear;
+pub mod dealing;
 pub mod fss;
+mod masked;
 pub(crate) mod rep3;
+pub(crate) mod semi2k;
 
 use super::control::{Id, KeyStream};
 use super::job::JobError;

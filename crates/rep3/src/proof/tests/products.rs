@@ -96,10 +96,10 @@ fn spoil(claim: &mut ProductClaim, what: usize, element: usize, by: u64) {
         words
     };
     match what {
-        0 => claim.x.own = Arc::new(change(&claim.x.own)),
-        1 => claim.x.next = Arc::new(change(&claim.x.next)),
-        2 => claim.w.own = Arc::new(change(&claim.w.own)),
-        3 => claim.w.next = Arc::new(change(&claim.w.next)),
+        0 => claim.x.own = Arc::new(change(&claim.x.own).into()),
+        1 => claim.x.next = Arc::new(change(&claim.x.next).into()),
+        2 => claim.w.own = Arc::new(change(&claim.w.own).into()),
+        3 => claim.w.next = Arc::new(change(&claim.w.next).into()),
         4 => claim.before = change(&claim.before).into(),
         _ => claim.after = change(&claim.after).into(),
     }

@@ -3,50 +3,38 @@
 
 mod checks;
 pub mod deal;
-pub mod dealer;
-mod fetch;
 pub mod keys;
-mod known;
-pub mod messages;
-mod owner;
 mod prepare;
 mod reasons;
 mod registered;
-mod sending;
 mod stream;
 
-use owner::FssOutside;
 pub(crate) use registered::REGISTERED;
 
-use super::{Encoded, Family, Given, Held, Ran};
-use crate::config::Node;
+use super::dealing::fetch::FetchError;
+use super::masked::{self, Frames, Masked};
+use super::{Encoded, Family, Given, Ran};
 use crate::events::{Event, Events, Why};
-use crate::session::control::{Amount, Id, KeyStream, Reply, Talk, say};
+use crate::session::control::{Amount, Id, KeyStream};
 use crate::session::job::JobError;
 use crate::session::links::Links;
 use crate::session::order::Preparation;
-use crate::session::owner::{OwnerError, Piece, Shared, states as states_of};
+use crate::session::owner::{Piece, Shared};
 use crate::session::peers::Others;
 use crate::store::format::RecordId;
-use crate::store::{ClaimedRecord, Fresh, SessionId, Space, Store, StoreError, hex};
-use crate::sys;
+use crate::store::{ClaimedRecord, Fresh, SessionId, Store, StoreError, hex};
 use checks::CheckError;
-use fetch::FetchError;
-use keys::{Keys, SessionKeys};
-use owner::{granted_seeds, mask_each, mask_seeds};
+use keys::SessionKeys;
 use prepare::{Dealt, Keep};
 use privet_family::NodeStats;
-use privet_fss::{
-    Eval, EvalError, Evaluator, MIN_CHECKS, MaskedWeights, PartyId, PartySeed, Secret, States, expand_state,
-};
+use privet_fss::{Eval, EvalError, Evaluator, MIN_CHECKS, MaskedWeights, PartyId, PartySeed, Secret, States};
 use privet_kernels::Device;
 use privet_net::Channel;
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
 use privet_prg::{HashKeys, Seed};
-use privet_ring::{Ring, pack, unpack};
+use privet_ring::{Ring, pack};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use stream::{Stream, StreamError};
@@ -71,10 +59,6 @@ enum FssError {
     Checked(#[from] CheckError),
     #[error("{0}")]
     Stream(#[from] StreamError),
-    #[error(
-        "this party has no share of state `{0}`: begin the training again, or resume it from a checkpoint"
-    )]
-    NoState(String),
     #[error("no keys are left for another run: prepare more")]
     NoKeys,
     #[error(
@@ -93,13 +77,6 @@ enum FssError {
     FewChecks { asked: u64, least: u64 },
     #[error("further keys of an open session cannot be checked: prepare them with checks, for a new session")]
     CheckedSession,
-    #[error(
-        "the two parties hold keys that were not dealt together: a file of one store is of another deal; prepare anew, and \
-         carry both parties' files of a deal together"
-    )]
-    OtherSet,
-    #[error("the two parties received different tensors from an owner: its connection or program is broken")]
-    Disagree,
 }
 
 impl From<FssError> for JobError {
@@ -121,7 +98,7 @@ struct Begun {
     checks: u64,
 }
 
-struct Open {
+struct OpenSession {
     id: Id,
     /// Checks that it passed.
     checks: u64,
@@ -138,61 +115,14 @@ pub(in crate::session) struct Fss {
     device: Arc<dyn Device>,
     store: Arc<Mutex<Store>>,
     begun: Option<Begun>,
-    open: Option<Open>,
+    open: Option<OpenSession>,
     claimed: Option<(RecordId, ClaimedRecord)>,
     /// The last one that was asked for, also when it has ended.
     stream: Option<Stream>,
     events: Events,
 }
 
-/// What owners have sent: masked tensors, which both parties are to hold alike, or shares of states.
-#[derive(Default)]
-pub(in crate::session) struct Masked {
-    tensors: BTreeMap<String, Vec<u64>>,
-    states: States,
-    digest: blake3::Hasher,
-}
-
-impl Masked {
-    fn take_in(&mut self, piece: &Piece, bytes: &[u8]) -> Result<(), OwnerError> {
-        self.digest.update(piece.name.as_bytes()).update(bytes);
-        self.tensors.insert(piece.name.clone(), elements(piece, bytes)?);
-        Ok(())
-    }
-
-    /// Both parties must hold the same, under keys that were dealt together: `set` names those. Both are public to the two,
-    /// so a digest is. This is the first message between the parties that depends on these keys.
-    fn compare(&self, set: &[u8; 16], peer: &mut dyn Channel) -> Result<(), JobError> {
-        let ours = [&set[..], self.digest.finalize().as_bytes()].concat();
-        let theirs = peer.exchange(&Talk::Digest.step(), ours.clone(), ours.len())?;
-        if theirs[..set.len()] != *set {
-            return Err(FssError::OtherSet.into());
-        }
-        if theirs == ours { Ok(()) } else { Err(FssError::Disagree.into()) }
-    }
-}
-
-/// The packed elements of a tensor.
-fn elements(piece: &Piece, bytes: &[u8]) -> Result<Vec<u64>, OwnerError> {
-    unpack(Ring::new(piece.ty.bits), bytes, piece.ty.len())
-        .map_err(|e| OwnerError::Form { name: piece.name.clone(), cause: e.to_string() })
-}
-
-impl Held for States {
-    fn replace(&mut self, updates: States) {
-        States::replace(self, updates);
-    }
-}
-
 impl Fss {
-    /// The room that a node gives to the keys of all plans.
-    pub fn space(node: &Node) -> Arc<Space> {
-        let machine = || sys::total_memory_bytes().map_or(1 << 30, |bytes| bytes / 8);
-        let (disk, memory) =
-            (node.disk_budget.map(|b| b.0), node.memory_budget.map_or_else(machine, |b| b.0));
-        Arc::new(Space::new(&node.store, disk, memory))
-    }
-
     /// For one plan, with its keys in `store`.
     pub fn new(
         party: u8,
@@ -408,14 +338,9 @@ impl Family for Fss {
         Ok(())
     }
 
-    /// The seeds of this party's shares of the masks of the owner's tensors; none for states, which have no mask.
     fn grant(&self, kind: Shared, pieces: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError> {
-        let seeds = match kind {
-            Shared::States => BTreeMap::new(),
-            Shared::Inputs | Shared::Weights => mask_seeds(pieces, self.seed(kind)?),
-        };
-        let seeds = seeds.into_iter().map(|(name, seed)| (name, hex(seed.expose()))).collect();
-        Ok(say(channel, Talk::Reply, &Reply::Share { seeds })?)
+        let seed = if kind == Shared::States { None } else { Some(self.seed(kind)?) };
+        masked::grant(kind, pieces, seed, channel)
     }
 
     fn receive(
@@ -425,24 +350,9 @@ impl Family for Fss {
         channel: &mut dyn Channel,
         tensors: &mut Masked,
     ) -> Result<(), JobError> {
-        for piece in pieces {
-            let (ring, n) = (Ring::new(piece.ty.bits), piece.ty.len());
-            let seeded = kind == Shared::States && self.party == 0;
-            let expected = if seeded { Seed::BYTES } else { ring.packed_bytes(n) };
-            let bytes = Zeroizing::new(channel.recv(&Talk::Tensor.step(), expected)?);
-            match (kind, bytes.first_chunk()) {
-                (Shared::Inputs | Shared::Weights, _) => tensors.take_in(piece, &bytes)?,
-                (Shared::States, Some(seed)) if seeded => {
-                    tensors.states.insert(&*piece.name, expand_state(&Seed::from_bytes(*seed), ring, n));
-                }
-                (Shared::States, _) => tensors.states.insert(&*piece.name, elements(piece, &bytes)?),
-            }
-        }
-        Ok(())
+        Ok(tensors.receive(kind, pieces, channel, self.party == 1)?)
     }
 
-    /// Only the other party must grant its masks and get the sums. This party then knows the whole masks of its own
-    /// tensors, which tells it nothing new.
     fn share_own(
         &self,
         pieces: &[Piece],
@@ -450,43 +360,32 @@ impl Family for Fss {
         others: &mut Others,
         tensors: &mut Masked,
     ) -> Result<(), JobError> {
-        let peer = others.to(self.peer())?;
-        let own = mask_seeds(pieces, self.seed(Shared::Weights)?);
-        let seeds = [granted_seeds(peer)?, own];
-        mask_each(pieces, encoded, seeds, &mut |piece, bytes| {
-            tensors.take_in(piece, &bytes)?;
-            Ok(peer.send(&Talk::Tensor.step(), bytes)?)
-        })?;
-        Ok(())
+        masked::share_own(pieces, encoded, self.seed(Shared::Weights)?, others, tensors)
     }
 
     fn open(&mut self, masked: Masked, others: &mut Others) -> Result<(), JobError> {
         let shared = self.begun.as_ref().ok_or(JobError::NotOpen)?.keys.shared_name();
-        masked.compare(&shared, others.to(self.peer())?)?;
+        masked.compare(&shared, others)?;
         let Begun { keys, checks } = self.begun.take().ok_or(JobError::NotOpen)?;
         let seed = PartySeed::new(PartyId::BOTH[self.party as usize & 1], keys.seed);
-        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), seed, masked.tensors)
+        let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), seed, masked.tensors())
             .map_err(FssError::Eval)?;
-        self.open = Some(Open { id: Id(keys.id.session), checks, hash: keys.hash, weights });
+        self.open = Some(OpenSession { id: Id(keys.id.session), checks, hash: keys.hash, weights });
         Ok(())
     }
 
     fn run(&mut self, given: Given<Fss>, others: &mut Others) -> Result<Ran<States>, JobError> {
-        let Given { inputs: mut masked, states, publics, job } = given;
+        let Given { inputs: masked, states, publics, job } = given;
         let (id, mut record) = self.claimed.take().ok_or(FssError::NoKeys)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+        masked.compare(&record.header.set, others)?;
+        let inputs = masked.inputs(&Shared::Inputs.all(&self.plan));
         let peer = others.to(self.peer())?;
-        masked.compare(&record.header.set, peer)?;
-        let inputs: HashMap<usize, Vec<u64>> = Shared::Inputs
-            .all(&self.plan)
-            .into_iter()
-            .filter_map(|p| Some((p.node, masked.tensors.remove(&p.name)?)))
-            .collect();
 
         let start = Instant::now();
         let party = PartyId::BOTH[self.party as usize & 1];
         let seed = record.header.seed.clone();
-        let mut keys = Keys(&mut record);
+        let mut keys = Frames(&mut record);
         let mut cx = Eval::new(party, self.device.as_ref(), &open.hash, id.index, seed, &mut keys, peer);
         let evaluator = Evaluator::new(&self.plan, &open.weights);
         let given = privet_fss::Given { inputs, publics: publics.clone(), states };
@@ -508,7 +407,7 @@ impl Family for Fss {
     }
 
     fn hold(&self, tensors: Masked) -> States {
-        tensors.states
+        tensors.states()
     }
 
     /// Two parties that trust each other to follow the protocol have nothing to compare: any two shares fit together.
@@ -517,60 +416,10 @@ impl Family for Fss {
     }
 
     fn save(&self, program: &Program, states: &States) -> Result<Zeroizing<Vec<u8>>, JobError> {
-        let mut bytes = Zeroizing::new(Vec::new());
-        for Piece { name, ty, .. } in states_of(program) {
-            let share = states.get(&name).filter(|s| s.len() == ty.len());
-            pack(Ring::new(ty.bits), share.ok_or(FssError::NoState(name))?, &mut bytes);
-        }
-        Ok(bytes)
+        masked::save(program, states)
     }
 
-    fn restore(&self, program: &Program, mut bytes: &[u8]) -> Result<States, String> {
-        let mut states = States::new();
-        for piece in states_of(program) {
-            let size = Ring::new(piece.ty.bits).packed_bytes(piece.ty.len());
-            let (share, rest) = bytes.split_at_checked(size).ok_or("its shares are cut off")?;
-            states.insert(&*piece.name, elements(&piece, share).map_err(|e| e.to_string())?);
-            bytes = rest;
-        }
-        if bytes.is_empty() { Ok(states) } else { Err("something follows its shares".into()) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use privet_net::mem;
-
-    fn masked(bytes: &[u8]) -> Masked {
-        let mut masked = Masked::default();
-        masked.digest.update(bytes);
-        masked
-    }
-
-    /// What both parties find, each with the name of its keys and what it holds of an owner's tensors.
-    fn found(sets: [[u8; 16]; 2], tensors: [&[u8]; 2]) -> [String; 2] {
-        let (mut a, mut b) = mem::pair();
-        let said = |r: Result<(), JobError>| r.err().map(|e| e.to_string()).unwrap_or_default();
-        std::thread::scope(|scope| {
-            let other = scope.spawn(move || said(masked(tensors[1]).compare(&sets[1], &mut b)));
-            [said(masked(tensors[0]).compare(&sets[0], &mut a)), other.join().unwrap()]
-        })
-    }
-
-    #[test]
-    fn parties_compare_their_keys_and_their_tensors_and_say_which_differ() {
-        assert_eq!(found([[1; 16]; 2], [b"x"; 2]), ["", ""]);
-        let (mut last, mut first) = ([1; 16], [1; 16]);
-        (last[15], first[0]) = (3, 3);
-        for other in [last, first] {
-            // Whatever the tensors: which party's file is wrong, nobody can tell.
-            for tensors in [[&b"x"[..], b"x"], [b"x", b"y"]] {
-                let found = found([[1; 16], other], tensors);
-                assert!(found.iter().all(|e| e.contains("not dealt together")), "{found:?}");
-            }
-        }
-        let found = found([[1; 16]; 2], [b"x", b"y"]);
-        assert!(found.iter().all(|e| e.contains("different tensors from an owner")), "{found:?}");
+    fn restore(&self, program: &Program, bytes: &[u8]) -> Result<States, String> {
+        masked::restore(program, bytes)
     }
 }

@@ -1,13 +1,13 @@
 //! A party's part in a preparation: keys from the dealer, at once, checked, or as a stream.
 
 use super::checks::{Both, CheckError, Checker};
-use super::fetch::{self, FetchError, fetch};
-use super::messages::DealRequest;
 use super::stream::{AwaitError, Stream};
 use super::{FssError, hex};
 use crate::config::Place;
 use crate::events::{Bytes, Count, Event};
 use crate::session::control::{Amount, Id, Talk, say};
+use crate::session::family::dealing::fetch::{self, FetchError, fetch};
+use crate::session::family::dealing::messages::DealRequest;
 use crate::session::family::{Made, Preparer};
 use crate::session::job::JobError;
 use crate::session::links::{Links, Purpose};

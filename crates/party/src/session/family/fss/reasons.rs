@@ -1,22 +1,15 @@
 //! The family's errors, as far as events may say them.
 
 use super::checks::CheckError;
-use super::fetch::FetchError;
 use super::stream::StreamError;
 use super::{EvalError, FssError};
 use crate::events::{
-    Count, ErrorKind, Name, Number, Reason, Secs, StepName, Term, Told, Why, never_public, reason,
+    Count, ErrorKind, Number, Reason, Secs, StepName, Term, Told, Why, never_public, reason,
 };
 use privet_fss::keys::KeyError;
 use std::time::Duration;
 
-never_public!(
-    privet_fss::Secret,
-    privet_fss::States,
-    privet_fss::MaskedWeights,
-    privet_fss::PartySeed,
-    FssError
-);
+never_public!(privet_fss::MaskedWeights, privet_fss::PartySeed, FssError);
 
 impl Why for FssError {
     fn why(&self) -> Reason {
@@ -32,11 +25,6 @@ impl Why for FssError {
             ),
             FssError::Checked(e) => e.why(),
             FssError::Stream(e) => e.why(),
-            FssError::NoState(state) => reason!(
-                "fss.no_state",
-                "this party has no share of state `{state}`: begin the training again, or resume it from a checkpoint",
-                state = Name::of(state),
-            ),
             FssError::NoKeys => reason!("fss.no_keys", "no keys are left for another run: prepare more"),
             FssError::CheckedStream => {
                 reason!(
@@ -58,14 +46,6 @@ impl Why for FssError {
             FssError::CheckedSession => reason!(
                 "fss.checked_session",
                 "further keys of an open session cannot be checked: prepare them with checks, for a new session",
-            ),
-            FssError::OtherSet => reason!(
-                "fss.other_set",
-                "the two parties hold keys that were not dealt together: a file of one store is of another deal; prepare anew",
-            ),
-            FssError::Disagree => reason!(
-                "fss.disagree",
-                "the two parties received different tensors from an owner: its connection or program is broken",
             ),
         }
     }
@@ -92,30 +72,6 @@ impl Why for EvalError {
             EvalError::Missing(_) => {
                 reason!("fss.missing", "an operand of the plan was not given: report this as a bug")
             }
-        }
-    }
-}
-
-impl Why for FetchError {
-    fn why(&self) -> Reason {
-        match self {
-            FetchError::Talk(e) => e.why(),
-            FetchError::Store(e) => e.why(),
-            FetchError::Refused(said) => {
-                reason!("fss.dealer_refused", "the dealer refused: {said}", said = Told::of(said))
-            }
-            FetchError::Forgotten => {
-                reason!(
-                    "fss.dealer_forgot",
-                    "the dealer does not know the session any more: ask for keys again"
-                )
-            }
-            FetchError::Stopped => reason!("fss.stopped", "the keys are not needed any more"),
-            FetchError::Foreign(what) => reason!(
-                "fss.foreign",
-                "the dealer sent keys of another {what}: check that all run the same plan and deployment",
-                what = Name::of(what),
-            ),
         }
     }
 }

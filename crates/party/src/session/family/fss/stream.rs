@@ -3,9 +3,9 @@
 //! Records of a stream come in the order of their numbers, and runs ask for them in that order. So whoever asks for
 //! one will never ask for those below it.
 
-use super::fetch::{Deal, FetchError, record, stored};
 use crate::events::{Event, Why};
 use crate::session::control::{Id, KeyStream};
+use crate::session::family::dealing::fetch::{Accepted, FetchError, record, stored};
 use crate::session::work::{Progress, Work};
 use crate::store::Shelf;
 use privet_net::{Channel, NetError, TcpChannel};
@@ -64,13 +64,13 @@ struct State {
     ended: Option<Option<String>>,
 }
 
-struct Shared {
+struct StreamState {
     state: Mutex<State>,
     changed: Condvar,
     stop: AtomicBool,
 }
 
-impl Shared {
+impl StreamState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,7 +101,7 @@ pub struct Stream {
     /// The session whose records come.
     pub session: Id,
     indices: Vec<u64>,
-    shared: Arc<Shared>,
+    shared: Arc<StreamState>,
     shelf: Arc<Shelf>,
 }
 
@@ -109,11 +109,17 @@ impl Stream {
     /// Receive the records of `deal` from here on, on a thread of its own. At most `ahead` (over 0) are there that no run
     /// has asked for, counting the one that is coming, and only while the store has room. The first is part of a preparation,
     /// and `channel` has that one's patience; for the others the dealer waits until both parties have room.
-    pub fn begin(channel: TcpChannel, shelf: Shelf, deal: Deal, ahead: usize, progress: Progress) -> Stream {
+    pub fn begin(
+        channel: TcpChannel,
+        shelf: Shelf,
+        deal: Accepted,
+        ahead: usize,
+        progress: Progress,
+    ) -> Stream {
         let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
-        let shared = Arc::new(Shared { state, changed, stop });
+        let shared = Arc::new(StreamState { state, changed, stop });
         let shelf = Arc::new(shelf);
-        let Deal { session, indices } = deal;
+        let Accepted { session, indices } = deal;
         let stream =
             Stream { session, indices: indices.clone(), shared: shared.clone(), shelf: shelf.clone() };
         let told = shared.clone();
@@ -236,7 +242,7 @@ impl Drop for Stream {
     }
 }
 
-struct Ended<'a>(&'a Shared);
+struct Ended<'a>(&'a StreamState);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
@@ -259,7 +265,7 @@ fn pump(
     indices: &[u64],
     ahead: usize,
     progress: &Progress,
-    shared: &Shared,
+    shared: &StreamState,
 ) -> Result<(), FetchError> {
     // All records of a plan have the same size, known once the first is there.
     let mut size = None;

@@ -66,7 +66,7 @@ impl From<RunError> for JobError {
     }
 }
 
-struct Open {
+struct OpenSession {
     id: Id,
     keys: Keys,
     weights: SharedWeights,
@@ -76,7 +76,7 @@ struct Open {
     failed: u64,
 }
 
-impl Open {
+impl OpenSession {
     fn next(&self) -> Result<u64, JobError> {
         Ok(self.last.checked_add(1).ok_or(Rep3Error::NoMoreRuns)?)
     }
@@ -89,7 +89,7 @@ pub(in crate::session) struct Rep3 {
     plan: Arc<Plan>,
     device: Arc<dyn Device>,
     begun: Option<(Id, Keys)>,
-    open: Option<Open>,
+    open: Option<OpenSession>,
     claimed: Option<u64>,
 }
 
@@ -268,7 +268,7 @@ impl Family for Rep3 {
         cx.enter(0, "session");
         cx.compare("shared weights", weights.digests)?;
         let weights = SharedWeights::new(&self.plan, device, self.me, self.security, weights.shares)?;
-        self.open = Some(Open { id, keys, weights, last: WEIGHTS, failed: 0 });
+        self.open = Some(OpenSession { id, keys, weights, last: WEIGHTS, failed: 0 });
         Ok(())
     }
 

@@ -22,8 +22,13 @@ fn party() -> Rep3 {
         SharedWeights::new(&plan, device.as_ref(), me, Security::Malicious, BTreeMap::new()).unwrap();
     let [own, next, common] = [1, 2, 3].map(|b| Seed::from_bytes([b; 16]));
     let mut party = Rep3::new(me, Security::Malicious, plan, device);
-    party.open =
-        Some(Open { id: Id::fresh(), keys: Keys { own, next, common }, weights, last: WEIGHTS, failed: 0 });
+    party.open = Some(OpenSession {
+        id: Id::fresh(),
+        keys: Keys { own, next, common },
+        weights,
+        last: WEIGHTS,
+        failed: 0,
+    });
     party
 }
 

@@ -27,10 +27,9 @@ pub fn compare(
     if &dealt.session != name {
         return Err(wrong("name".into()));
     }
-    let [k0, k1] = dealt.keys();
-    let keys = if party == 0 { k0 } else { k1 };
-    let (given, right) = (SessionFile::read(dir, name)?, keys.file(0));
-    if given.id != right.id || given.keys != right.keys {
+    let given = SessionFile::read(dir, name)?;
+    let right = dealt.files().into_iter().nth(usize::from(party));
+    if right.is_none_or(|right| given.id != right.id || given.keys != right.keys) {
         return Err(wrong("seed and hash keys".into()));
     }
     for index in 0..runs {
@@ -60,7 +59,8 @@ fn record(
         false => Failure::Io(e),
     };
     let file = Against { file: BufReader::with_capacity(READ_BYTES, file), buffer: Vec::new() };
-    let writer = RecordWriter::new(file, &dealt.header(index, party)).map_err(|e| at("header", e))?;
+    let header = dealt.headers(index).swap_remove(usize::from(party & 1));
+    let writer = RecordWriter::new(file, &header).map_err(|e| at("header", e))?;
     let mut sink = Frames { writer, party, frame: 0, worked };
     dealt.frames(index, &mut sink, &mut |_| {}).map_err(|e| match e {
         KeyError::Io(e) => at(&format!("frame {}", sink.frame), e),

@@ -7,9 +7,9 @@ pub mod open;
 pub use compare::compare;
 
 use super::deal::DealerSession;
-use super::fetch::{FetchError, receive};
-use super::messages::{DealRequest, OpenReply, OpenRequest, Verdict};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
+use crate::session::family::dealing::fetch::{FetchError, receive};
+use crate::session::family::dealing::messages::{DealRequest, OpenReply, OpenRequest, Verdict};
 use crate::session::work::{Attended, Progress};
 use crate::store::{Shelf, Store, StoreError, unhex};
 use privet_kernels::Device;
@@ -177,7 +177,7 @@ impl Checker<'_> {
         let masters = masters(company.dealer(), opened.len())?;
         same(company.peer()?, &digest(&context, &masters))?;
         let found = opened.iter().zip(masters).try_for_each(|(name, master)| {
-            let dealt = DealerSession::from_master(self.plan.clone(), self.device.clone(), master);
+            let dealt = DealerSession::from_master(2, self.plan.clone(), self.device.clone(), master);
             compare(shelf.dir(), &name.0, &dealt, self.party, request.runs, &mut || company.worked())
         });
         company.both_done()?;

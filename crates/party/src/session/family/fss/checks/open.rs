@@ -1,9 +1,10 @@
 //! The dealer's side: deal some sessions, open all but the one that both parties name.
 
 use crate::session::control::{Id, Talk, TalkError, hear, say};
-use crate::session::family::fss::deal::DealerSession;
-use crate::session::family::fss::messages::{DealRequest, OpenReply, OpenRequest};
-use crate::session::family::fss::sending::send_session;
+use crate::session::family::dealing::OfMaster;
+use crate::session::family::dealing::messages::{DealRequest, OpenReply, OpenRequest};
+use crate::session::family::dealing::sending::send_session;
+use crate::session::family::fss::deal::{DealerSession, FssDealer};
 use crate::store::hex;
 use privet_net::Channel;
 use privet_prg::Seed;
@@ -14,19 +15,21 @@ use privet_prg::Seed;
 /// out of reach before the first run can use it. Its masks are made twice, so that the dealer never holds the
 /// masked weights of more than one session.
 pub fn deal<C: Channel>(
-    channels: &mut [C; 2],
+    channels: &mut [C],
     request: &DealRequest,
-    session: &dyn Fn(Seed) -> DealerSession,
+    session: &OfMaster<'_, FssDealer>,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Option<DealerSession>, TalkError> {
     let mut masters: Vec<Seed> = (0..=request.checks).map(|_| Seed::random()).collect();
     for master in &masters {
         send_session(channels, &session(master.clone()), request.runs, |_| Ok(()), progress)?;
     }
-    let [c0, c1] = channels;
-    let choices: [OpenRequest; 2] = [hear(c0, Talk::Open)?, hear(c1, Talk::Open)?];
-    let keep = choices[0].keep;
-    if choices[0] != choices[1] || keep > request.checks {
+    let mut choices = Vec::new();
+    for channel in channels.iter_mut() {
+        choices.push(hear::<OpenRequest>(channel, Talk::Open)?.keep);
+    }
+    let keep = choices.first().copied().unwrap_or_default();
+    if choices.iter().any(|choice| *choice != keep) || keep > request.checks {
         let reason = "the two parties did not name the same session to keep".to_owned();
         for channel in channels {
             say(channel, Talk::Open, &OpenReply::Refused { reason: reason.clone() })?;

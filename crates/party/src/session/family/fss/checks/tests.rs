@@ -1,6 +1,6 @@
 use super::*;
+use crate::session::family::dealing::messages::OpenReply;
 use crate::session::family::fss::keys::SessionKeys;
-use crate::session::family::fss::messages::OpenReply;
 use crate::store::format::{Header, RecordWriter};
 use crate::store::{Fresh, SessionId, hex, pending_record, write_session};
 use privet_fss::keys::{KeyError, KeySink};
@@ -29,7 +29,7 @@ fn plan() -> Arc<Plan> {
 }
 
 fn session(master: &Seed, threads: usize) -> DealerSession {
-    DealerSession::from_master(plan(), cpu(threads), master.clone())
+    DealerSession::from_master(2, plan(), cpu(threads), master.clone())
 }
 
 /// A frame of a record: the node it belongs to, whether the other party has one at the same place, and the
@@ -106,7 +106,8 @@ fn flipped(seed: &Seed) -> Seed {
 
 /// Two records in two stores, as a dealer writes that cheats in the second.
 fn deal(stores: [&Path; 2], dealt: &DealerSession, cheat: &Cheat) {
-    for (party, (keys, store)) in dealt.keys().into_iter().zip(stores).enumerate() {
+    for (party, (file, store)) in dealt.files().into_iter().zip(stores).enumerate() {
+        let keys = SessionKeys::of_file(&file).unwrap();
         let seed = match cheat {
             Cheat::SessionSeed { party: p } if *p == party => flipped(&keys.seed),
             _ => keys.seed.clone(),
@@ -119,9 +120,9 @@ fn deal(stores: [&Path; 2], dealt: &DealerSession, cheat: &Cheat) {
         let sinks: [&mut dyn Write; 2] = [f0, f1];
         let mut party = 0;
         let writers = sinks.map(|sink| {
-            let Header { id, set, seed } = dealt.header(index, party);
+            let Header { id, set, seed } = dealt.headers(index).swap_remove(party);
             let seed = match cheat {
-                Cheat::RecordSeed { party: p } if index == 1 && *p == party as usize => flipped(&seed),
+                Cheat::RecordSeed { party: p } if index == 1 && *p == party => flipped(&seed),
                 _ => seed,
             };
             party += 1;
@@ -214,9 +215,9 @@ fn dealing_again_gives_the_same_bytes_with_any_number_of_threads() {
     for case in cases().into_iter().chain(training_cases()) {
         let (d0, d1) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (master, plan) = (Seed::random(), Arc::new(case.plan));
-        let make = |threads| DealerSession::from_master(plan.clone(), cpu(threads), master.clone());
+        let make = |threads| DealerSession::from_master(2, plan.clone(), cpu(threads), master.clone());
         let dealt = make(1);
-        dealt.deal_to_stores([d0.path(), d1.path()], &[0], &mut |_| {}).unwrap();
+        dealt.deal_to_stores(&[d0.path(), d1.path()], &[0], &mut |_| {}).unwrap();
         for (party, dir) in [(0, &d0), (1, &d1)] {
             compare(dir.path(), &dealt.session, &make(3), party, 1, &mut || {})
                 .unwrap_or_else(|e| panic!("{}: {e}", case.name));
@@ -226,7 +227,7 @@ fn dealing_again_gives_the_same_bytes_with_any_number_of_threads() {
 
 /// A deal with one check and two runs over memory, the dealer's `n`-th session (from 0) dealt from the master that
 /// `lie(n, master)` gives, and faults on what the dealer sends to party 1 and what party 1 sends to party 0.
-struct Deal {
+struct CheckedDeal {
     stores: [(tempfile::TempDir, Store); 2],
     /// The sessions' names in the order they were dealt.
     names: Vec<[u8; 16]>,
@@ -257,7 +258,11 @@ impl Company for InMemory {
     }
 }
 
-fn whole_deal(lie: impl Fn(usize, Seed) -> Seed + Sync, dealer_faults: Faults, peer_faults: Faults) -> Deal {
+fn whole_deal(
+    lie: impl Fn(usize, Seed) -> Seed + Sync,
+    dealer_faults: Faults,
+    peer_faults: Faults,
+) -> CheckedDeal {
     let request = DealRequest { deal: Id::fresh(), plan: String::new(), session: None, runs: 2, checks: 1 };
     let ((d0, to_d0), (d1, to_d1), (p0, p1)) = (mem::pair(), mem::pair(), mem::pair());
     let names = Mutex::new(Vec::new());
@@ -290,10 +295,10 @@ fn whole_deal(lie: impl Fn(usize, Seed) -> Seed + Sync, dealer_faults: Faults, p
         (a.join().unwrap(), b.join().unwrap())
     });
     let names = names.into_inner().unwrap();
-    Deal { stores: [a.0, b.0], names, results: [a.1, b.1] }
+    CheckedDeal { stores: [a.0, b.0], names, results: [a.1, b.1] }
 }
 
-impl Deal {
+impl CheckedDeal {
     /// No session of the deal can be begun by anyone, now or after a restart; no file is left.
     fn all_burnt(&mut self) {
         let hash = plan().hash();

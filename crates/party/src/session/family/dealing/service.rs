@@ -1,0 +1,238 @@
+//! The dealer's service: all parties ask for the same deal, each gets its stream.
+
+use super::known::Known;
+use super::messages::{DealReply, DealRequest};
+use super::sending::send_session;
+use super::{Deals, Session};
+use crate::config::{Place, Timeouts};
+use crate::events::{Count, Event, Events, Job, JobEvents, PlanName, Reason, Secs, Told, Why, reason};
+use crate::session::control::{Id, Talk, TalkError, hear, say};
+use crate::session::links::{Links, Purpose};
+use crate::session::party::started;
+use crate::session::threads::aside;
+use crate::store::hex;
+use privet_kernels::Device;
+use privet_net::{Channel, NetError, TcpChannel, wait_any};
+use privet_plan::program::NamedPlan;
+use privet_plan::{Plan, Program};
+use privet_prg::Seed;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Records that one request may ask for.
+pub const MAX_RUNS: u64 = 1 << 20;
+
+/// Parties that wait for the others, by deal.
+type Waiting = HashMap<Id, BTreeMap<u8, (TcpChannel, DealRequest)>>;
+
+/// What a dealer deals for, by hash of the plan, and has dealt.
+struct Desk<D> {
+    plans: HashMap<String, (PlanName, Arc<Plan>)>,
+    parties: usize,
+    device: Arc<dyn Device>,
+    sessions: Known<D>,
+}
+
+/// Serve until the process ends.
+pub fn serve<D: Deals>(
+    links: Links,
+    program: &Program,
+    device: Arc<dyn Device>,
+    events: Events,
+) -> Result<(), NetError> {
+    let listener = links.listen()?;
+    events.emit(started(&links, &*device));
+    if let Ok(address) = listener.local_address()?.to_string().parse() {
+        events.emit(Event::Listening { place: Place::Dealer, address });
+    }
+    let links = Arc::new(links);
+    let named = |p: &NamedPlan| {
+        let plan = Arc::new(p.plan.clone());
+        (hex(&plan.hash()), (PlanName::of(&p.name, &plan), plan))
+    };
+    let plans = program.plans.iter().map(named);
+    let plans = plans.collect();
+    let waiting: Arc<Mutex<Waiting>> = Arc::default();
+    let parties = links.config.deployment.parties.len();
+    let desk = Arc::new(Desk::<D> { plans, parties, sessions: Known::new(device.clone()), device });
+    loop {
+        let caller = match listener.accept(Duration::from_secs(3600)) {
+            Ok(caller) => caller,
+            Err(NetError::Timeout { .. }) => continue,
+            Err(e) => {
+                events.emit(Event::Stranger { reason: e.why() });
+                continue;
+            }
+        };
+        let (links, told) = (links.clone(), events.clone());
+        let (waiting, desk) = (waiting.clone(), desk.clone());
+        let connection = events.connection();
+        // Of what deals share there are only tables, which are whole between two calls: a panic ends its own deal.
+        aside("privet-deal", &events, move || {
+            let events = told;
+            let Some(caller) = links.without_doctors(caller) else { return };
+            let all = links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {
+                match (place, purpose) {
+                    (Place::Party(party), Purpose::Keys) => {
+                        let Timeouts { connect, step, .. } = links.config.deployment.timeouts;
+                        meet(&waiting, (party, desk.parties), channel, connect, step)
+                    }
+                    (place, purpose) => {
+                        let reason = reason!("access.not_admitted", "the dealer serves the parties alone");
+                        events.emit(Event::Refused { connection, place, purpose, reason });
+                        Ok(None)
+                    }
+                }
+            });
+            match all {
+                Err(e) => events.emit(Event::Broken { connection, reason: e.why() }),
+                Ok(None) => {}
+                Ok(Some((channels, request))) => desk.deal(channels, &request, &events),
+            }
+        });
+    }
+}
+
+/// Keep the parties of a deal waiting, but none for longer than `patience`; with the last of them, give all
+/// channels in order. From here on a party that lets the dealer wait for longer than `step` in one step ends the deal.
+fn meet(
+    waiting: &Mutex<Waiting>,
+    (party, parties): (u8, usize),
+    mut channel: TcpChannel,
+    patience: Duration,
+    step: Duration,
+) -> Result<Option<(Vec<TcpChannel>, DealRequest)>, TalkError> {
+    channel.set_patience(Some(step));
+    let request: DealRequest = hear(&mut channel, Talk::Deal)?;
+    let deal = request.deal;
+    let lock = || waiting.lock().unwrap_or_else(|e| e.into_inner());
+    let mut present = lock();
+    let there = present.entry(deal).or_default();
+    let differs = there.contains_key(&party) || there.values().any(|(_, theirs)| *theirs != request);
+    if differs {
+        let others = present.remove(&deal).unwrap_or_default();
+        drop(present);
+        let reason = "the parties asked for different deals".to_owned();
+        let all = others.into_values().map(|(channel, _)| channel).chain([channel]);
+        for mut channel in all {
+            say(&mut channel, Talk::Deal, &DealReply::Refused { reason: reason.clone() })?;
+        }
+        return Ok(None);
+    }
+    there.insert(party, (channel, request.clone()));
+    if there.len() == parties {
+        let all = present.remove(&deal).unwrap_or_default();
+        return Ok(Some((all.into_values().map(|(channel, _)| channel).collect(), request)));
+    }
+    drop(present);
+    std::thread::sleep(patience);
+    let mut present = lock();
+    let Some(there) = present.get_mut(&deal) else { return Ok(None) };
+    let missing = (0..parties as u8).find(|party| !there.contains_key(party)).unwrap_or_default();
+    let own = there.remove(&party);
+    if there.is_empty() {
+        present.remove(&deal);
+    }
+    drop(present);
+    if let Some((mut channel, _)) = own {
+        let seconds = patience.as_secs();
+        let reason = format!("party {missing} did not ask for this deal within {seconds} s");
+        let reason = format!("{reason}: see its log, and `privet doctor` there");
+        say(&mut channel, Talk::Deal, &DealReply::Refused { reason })?;
+    }
+    Ok(None)
+}
+
+impl<D: Deals> Desk<D> {
+    /// Carry out a deal that all parties asked for.
+    fn deal(&self, mut channels: Vec<TcpChannel>, request: &DealRequest, events: &Events) {
+        let plan = self.plans.get(&request.plan).map(|(name, _)| name.clone());
+        let job = JobEvents::new(events.clone(), Job::deal(request.deal, plan));
+        let (runs, checks) = (Count::of(request.runs), Count::of(request.checks));
+        job.emit(|job| Event::DealBegan { job, runs, checks });
+        match self.serve(&mut channels, request, &job) {
+            Ok(None) => job.emit(|of| Event::DealDone { job: of, runs, took: Secs::of(job.elapsed()) }),
+            Ok(Some(reason)) => job.emit(|job| Event::DealRefused { job, reason }),
+            Err(e) => {
+                job.emit(|job| Event::DealFailed { job, reason: e.why() });
+                let reason = format!("the dealer could not finish this deal: {e}");
+                channels.iter_mut().for_each(|c| c.abort(&reason));
+            }
+        }
+    }
+
+    /// Gives why nothing was dealt, where that is so.
+    fn serve(
+        &self,
+        channels: &mut [TcpChannel],
+        request: &DealRequest,
+        job: &JobEvents,
+    ) -> Result<Option<Reason>, TalkError> {
+        if let Some(reason) = refusal::<D>(request) {
+            return refuse(channels, reason);
+        }
+        let Some((_, plan)) = self.plans.get(&request.plan) else {
+            return refuse(channels, "this dealer does not deal for that plan");
+        };
+        let new = |master| Session::<D>::from_master(self.parties, plan.clone(), self.device.clone(), master);
+        let mut progress = job.progress(plan);
+        match (request.session, D::checks().filter(|_| request.checks > 0)) {
+            (None, Some(checked)) => {
+                let kept = (checked.deal)(channels, request, &new, &mut progress)?;
+                kept.into_iter().for_each(|session| drop(self.sessions.keep(session)));
+            }
+            (None, None) => send_session(
+                channels,
+                &self.sessions.keep(new(Seed::random())),
+                request.runs,
+                until_all_have_room,
+                &mut progress,
+            )?,
+            (Some(id), _) => match self.sessions.find(id, &plan.hash()) {
+                Some(session) => {
+                    send_session(channels, &session, request.runs, until_all_have_room, &mut progress)?
+                }
+                None => {
+                    answer(channels, &DealReply::Forgotten)?;
+                    return Ok(Some(reason!(
+                        "deal.forgotten",
+                        "this dealer knows the session no more, it was restarted"
+                    )));
+                }
+            },
+        }
+        Ok(None)
+    }
+}
+
+fn refusal<D: Deals>(request: &DealRequest) -> Option<&'static str> {
+    match (request.runs.saturating_mul(request.checks.saturating_add(1)) > MAX_RUNS, D::checks()) {
+        (true, _) => Some("more than a million runs at once"),
+        (false, Some(checks)) => (checks.refusal)(request),
+        (false, None) => (request.checks > 0).then_some("this protocol's dealer cannot be checked"),
+    }
+}
+
+/// Tells all parties why; gives the reason.
+fn refuse(channels: &mut [TcpChannel], reason: &'static str) -> Result<Option<Reason>, TalkError> {
+    answer(channels, &DealReply::Refused { reason: reason.to_owned() })?;
+    Ok(Some(reason!("deal.refused", "{reason}", reason = Told::of(reason))))
+}
+
+fn answer(channels: &mut [TcpChannel], reply: &DealReply) -> Result<(), TalkError> {
+    channels.iter_mut().try_for_each(|c| say(c, Talk::Deal, reply))
+}
+
+/// Between two records the parties may take their time: those of a stream come as runs use them up. It ends as soon as
+/// either connection does, whichever party is the silent one.
+fn until_all_have_room(channels: &mut [TcpChannel]) -> Result<(), NetError> {
+    let mut waiting: Vec<&mut TcpChannel> = channels.iter_mut().collect();
+    while let Some(first) = wait_any(waiting.iter_mut().map(|c| &mut **c), None) {
+        let channel = waiting.swap_remove(first);
+        if !channel.is_open() {
+            channel.recv(&Talk::Credit.step(), 0)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The family's errors, as far as events may say them.
+
+use super::Semi2kError;
+use super::session::{By, SessionKeys};
+use crate::events::{Count, ErrorKind, Reason, Told, Why, never_public, reason};
+use crate::events::{Peer, StepName};
+use privet_family::keys::KeyError;
+use privet_semi2k::{EvalError, PrepareError};
+
+never_public!(
+    privet_semi2k::MaskedWeights,
+    privet_semi2k::PartySeed,
+    privet_semi2k::Words,
+    privet_semi2k::Bits,
+    SessionKeys,
+    Semi2kError
+);
+
+impl Why for Semi2kError {
+    fn why(&self) -> Reason {
+        match self {
+            Semi2kError::Eval(e) => e.why(),
+            Semi2kError::Store(e) => e.why(),
+            Semi2kError::Record(_) => reason!("semi2k.record", "a record cannot be read: prepare more"),
+            Semi2kError::Prepare { came, all, cause } => reason!(
+                "semi2k.not_prepared",
+                "the parties could not prepare ({came} of {all} records came): {cause}",
+                came = Count::of(*came),
+                all = Count::of(*all),
+                cause = cause.why(),
+            ),
+            Semi2kError::Dealer { came, all, cause } => reason!(
+                "semi2k.no_records_came",
+                "no records from the dealer ({came} of {all} records came): {cause}",
+                came = Count::of(*came),
+                all = Count::of(*all),
+                cause = cause.why(),
+            ),
+            Semi2kError::NoRecords => {
+                reason!("semi2k.no_records", "no records are left for another run: prepare more")
+            }
+            Semi2kError::Made(By::Parties) => reason!(
+                "semi2k.made_by_dealer",
+                "a dealer made this session's records and knows their masks, and this deployment has none: prepare anew",
+            ),
+            Semi2kError::Made(By::Dealer) => reason!(
+                "semi2k.made_by_parties",
+                "the parties prepared this session among themselves, and this deployment has a dealer: prepare anew",
+            ),
+            Semi2kError::NoChecks => {
+                reason!(
+                    "semi2k.no_checks",
+                    "records of semi2k cannot be checked by opening them: prepare without checks"
+                )
+            }
+            Semi2kError::NoStream => {
+                reason!("semi2k.no_stream", "semi2k prepares records at once: prepare without a stream")
+            }
+            Semi2kError::Numbers => reason!(
+                "semi2k.numbers",
+                "another party announced what nobody can number: it runs another version or is broken",
+            ),
+        }
+    }
+}
+
+impl Why for EvalError {
+    fn why(&self) -> Reason {
+        match self {
+            EvalError::Net(e) => e.why(),
+            EvalError::Keys(e) => of_record(e),
+            EvalError::Pack(_) => reason!("semi2k.pack", "an opening does not hold what was announced"),
+            EvalError::Bits(step, peer) => reason!(
+                "semi2k.bits",
+                "step {step}: the bits of {peer} are not well formed; it runs another version or is broken",
+                step = StepName::of(step),
+                peer = Peer::of(peer),
+            ),
+            EvalError::Missing(_) => {
+                reason!("semi2k.missing", "an operand of the plan was not given: report this as a bug")
+            }
+        }
+    }
+}
+
+impl Why for PrepareError {
+    fn why(&self) -> Reason {
+        match self {
+            PrepareError::Net(e) => e.why(),
+            PrepareError::Record(e) => of_record(e),
+            PrepareError::Failed(said) => {
+                reason!(
+                    "semi2k.failed",
+                    "what the parties prepare does not come about: {said}",
+                    said = Told::of(said)
+                )
+            }
+        }
+    }
+}
+
+fn of_record(e: &KeyError) -> Reason {
+    match e {
+        KeyError::Io(e) => reason!(
+            "semi2k.record_file",
+            "the record cannot be read or written: {kind}; the disk or a copy changed it, or it belongs to another run",
+            kind = ErrorKind::from(e),
+        ),
+        KeyError::Corrupt(_) => {
+            reason!("semi2k.corrupt_record", "the record is not what the plan says: prepare new ones")
+        }
+    }
+}

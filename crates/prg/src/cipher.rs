@@ -1,0 +1,52 @@
+use crate::ctr;
+use crate::seed::STREAM;
+#[cfg(target_arch = "x86_64")]
+use crate::{CpuCap, vaes};
+use aes::Aes128Enc;
+use aes::cipher::{Array, KeyInit};
+
+/// AES-128 under one key, by the best path that the machine has and `PRIVET_CPU` allows.
+#[derive(Clone)]
+pub(crate) enum Cipher {
+    #[cfg(target_arch = "x86_64")]
+    Wide(vaes::Rounds),
+    Any(Box<Aes128Enc>),
+}
+
+impl Cipher {
+    /// Under this key.
+    pub fn new(key: &[u8; 16]) -> Cipher {
+        #[cfg(target_arch = "x86_64")]
+        if wide_allowed()
+            && let Some(rounds) = vaes::Rounds::new(key)
+        {
+            return Cipher::Wide(rounds);
+        }
+        Cipher::Any(Box::new(Aes128Enc::new(&Array(*key))))
+    }
+
+    /// Blocks `first`, `first + 1`, ... of the stream.
+    pub fn keystream(&self, first: u64, out: &mut [[u8; 16]]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(rounds) => rounds.keystream(first, out),
+            Cipher::Any(aes) => ctr::keystream(aes, STREAM, first, out),
+        }
+    }
+
+    /// `block -> AES(sigma(block)) ^ sigma(block)` on every block, in place.
+    pub fn hash(&self, blocks: &mut [u128]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(rounds) => rounds.hash(blocks),
+            Cipher::Any(aes) => ctr::hash(aes, blocks),
+        }
+    }
+}
+
+/// Whether `PRIVET_CPU` allows 512-bit registers. What names no level is refused where a device is opened; here it lowers.
+#[cfg(target_arch = "x86_64")]
+fn wide_allowed() -> bool {
+    static ALLOWED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ALLOWED.get_or_init(|| CpuCap::from_env().is_ok_and(|cap| cap >= CpuCap::Avx512))
+}

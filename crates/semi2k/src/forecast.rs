@@ -1,0 +1,111 @@
+//! Every opening that a plan leads to under `semi2k`, and every node that it refuses, known before anything runs.
+//!
+//! The list follows from the plan alone: it is what the parties will open, in their order (a test compares the two). *Masked*: the
+//! mask has a uniform, fresh summand of every party, so the opened value is uniform for any n - 1 of them. *Revealed*: the receiver
+//! learns the value itself.
+
+use crate::gate::{At, Kind, kind};
+use crate::gates::lookup::too_large;
+use privet_family::{Dealing, Facts, Forecast, OpeningList, Parameter, PlannedOpening, Values, When};
+use privet_plan::cost::Security;
+use privet_plan::ir::Op;
+use privet_plan::{Plan, Refusal, Target, ops, shown};
+
+/// The family among so many parties, as estimates and audits see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Semi2k {
+    /// How many parties compute.
+    pub parties: usize,
+    /// A helper prepares; otherwise the parties do, among themselves.
+    pub helper: bool,
+}
+
+/// Who prepares records.
+pub const HELPER: Parameter = Parameter {
+    name: "helper",
+    about: "who prepares records: none but the parties among themselves, or a dealer, who then knows all masks",
+    values: Values::Words(&["none", "dealer"]),
+    advice: "a dealer prepares fast, and together with any one party it learns everything",
+};
+
+/// What holds for all plans.
+pub const FACTS: Facts = Facts {
+    name: "semi2k",
+    about: "two to eight parties, of which all but one may collude",
+    collusion: "all parties but one together learn nothing of the others' data; where a dealer prepares (`helper`), it and any one \
+                party together learn everything",
+    parties: 2..=8,
+    dealing: Dealing::Chosen(&HELPER, "dealer"),
+    uses_up: Some("records"),
+    withstands: &[Security::SemiHonest],
+    rules: &[],
+    parameters: &[HELPER],
+};
+
+impl Target for Semi2k {
+    fn refusals(&self, plan: &Plan) -> Vec<Refusal> {
+        let inexact = |id| {
+            let problem = "an output shows a truncation with `one_ulp`, whose last units depend on how masks were drawn";
+            let remedy = "compile the model again with this version, which rounds outputs to the nearest";
+            Refusal::of(plan, id, problem, remedy)
+        };
+        let mut all: Vec<Refusal> = shown::inexact(plan).into_iter().map(inexact).collect();
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Some(problem) = missing(&node.op) {
+                let remedy = "compile the model again for semi2k, or for another protocol";
+                all.push(Refusal::of(plan, id, problem, remedy));
+            }
+        }
+        all
+    }
+}
+
+/// Why an operation has no gate, if it has none.
+pub(crate) fn missing(op: &Op) -> Option<String> {
+    match op {
+        Op::Exponential { .. } => Some("protocol semi2k has no exponential".into()),
+        Op::Waves { .. } => Some("protocol semi2k has no sum of waves".into()),
+        Op::Lookup { tables } => too_large(tables.first().map_or(0, Vec::len)),
+        Op::Piecewise { pieces, .. } => too_large(pieces.len()),
+        ops!(source) | ops!(local) | ops!(bilinear) | ops!(public) | ops!(rounding) | ops!(comparison) => {
+            None
+        }
+    }
+}
+
+impl Forecast for Semi2k {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
+        let mut list = OpeningList::default();
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::Weight { name, owner } = &node.op {
+                list.value(id, node, format!("weight `{name}` of {owner}"), When::Session);
+            }
+        }
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::Input { name, owner, .. } = &node.op {
+                list.value(id, node, format!("input `{name}` of {owner}"), When::Run);
+            }
+        }
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Op::State { name, .. } = &node.op {
+                list.value(id, node, format!("state `{name}`"), When::Run);
+            }
+        }
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Kind::Gate(gate) = kind(&node.op) {
+                gate.openings(&At { plan, id }, &mut list);
+            }
+        }
+        list.outputs(plan);
+        list.finish()
+    }
+
+    fn remark(&self) -> &'static str {
+        "Masked values are uniform whatever the data are, also for all parties but one together. All parties know the plan\n\
+         itself: shapes, layer types and fixed-point formats. If all parties collude, they know everything."
+    }
+}

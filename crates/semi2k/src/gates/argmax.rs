@@ -1,0 +1,161 @@
+//! Index of the largest element: the tournament of max, in which one opened selector moves both the value
+//! and the index. Ties keep the left candidate, whose index is smaller, because `relu` selects at x >= 0.
+
+use super::max::{Paired, difference, sum};
+use super::relu::{self, eval_sign, prepare_sign, signed};
+use crate::compare::{Comparison, Linked};
+use crate::eval::{Eval, EvalError};
+use crate::evaluator::Held;
+use crate::gate::{At, Gate};
+use crate::masks::{Mask, Masks};
+use crate::prepare::Given;
+use crate::preprocess::{Kept, PrepareError, Preprocess};
+use crate::price;
+use crate::shares::Words;
+use privet_family::{MaskFrom, OpeningList, Wire};
+use privet_plan::cost::{Cost, Operation};
+use privet_plan::tournament::{self, Tournament};
+use privet_ring::Ring;
+
+/// Wires of level l: the value's and the index's (the comparison is on the value's wire).
+fn wires(wire: Wire, l: usize) -> (Wire, Wire) {
+    (wire.inner(2 * l + 1), wire.inner(2 * l + 2))
+}
+
+/// The games of a level: kappa and its product with the mask of each difference.
+fn link(wire: Wire, ring: Ring, index: Ring) -> Linked {
+    signed(wire, ring, vec![ring, ring, index, index])
+}
+
+/// Prepare for values with masks `lambda`; the indices come out in `index`, see [`mask`].
+fn prepare(
+    cx: &mut dyn Preprocess,
+    x: &Given,
+    tournament: &Tournament,
+    mut lambda: Words,
+) -> Result<(), PrepareError> {
+    let (ring, index, wire) = (x.at.from(), x.at.to(), x.at.wire());
+    let wide = Ring::new(ring.bits().max(index.bits()));
+    // Positions are public: their masks are zero until the first match.
+    let mut places = Words::zeros(lambda.seats(), index, lambda.len());
+    for (l, level) in tournament.levels.iter().enumerate() {
+        let (value_wire, index_wire) = wires(wire, l);
+        let [values, indices] = [Paired::of(level, &lambda), Paired::of(level, &places)];
+        let link = link(value_wire, ring, index);
+        let kappa = |cx: &dyn Preprocess, piece: &crate::compare::Piece| piece.result_bits(cx);
+        let form = x.at.node().form;
+        prepare_sign(cx, form, &link, &values.difference, (ring, &[]), kappa, |cx, piece, kappa, _| {
+            let bit = cx.to_words(&[kappa], piece.len(), wide)?.swap_remove(0);
+            let moved = indices.difference.slice(piece.range.clone());
+            let products = cx.times(&[(kappa, vec![piece.lambda, &moved])])?;
+            cx.keep(Kept::Words(&bit.reduced(ring)))?;
+            cx.keep(Kept::Words(&products[0][0]))?;
+            cx.keep(Kept::Words(&bit.reduced(index)))?;
+            cx.keep(Kept::Words(&products[0][1]))
+        })?;
+        lambda = values.winners(level, &lambda, &cx.mask(value_wire, ring, level.pair_len()));
+        places = indices.winners(level, &places, &cx.mask(index_wire, index, level.pair_len()));
+    }
+    Ok(())
+}
+
+/// Evaluate on masked values; `positions` are the public indices. Two rounds a level, beside the comparison's.
+fn eval(
+    cx: &mut Eval,
+    x: &Held,
+    tournament: &Tournament,
+    mut positions: Vec<u64>,
+) -> Result<Vec<u64>, EvalError> {
+    let (ring, index, wire) = (x.at.from(), x.at.to(), x.at.wire());
+    let (mut xh, mut lambda) = (x.value(0).to_vec(), x.mask(cx, 0).as_ref().clone());
+    let mut places = Words::zeros(lambda.seats(), index, lambda.len());
+    for (l, level) in tournament.levels.iter().enumerate() {
+        let (value_wire, index_wire) = wires(wire, l);
+        let [right, place_right] = [level.right(&xh), level.right(&positions)];
+        let diff = difference(ring, &level.left(&xh), &right);
+        let place_diff = difference(index, &level.left(&positions), &place_right);
+        let [values, indices] = [Paired::of(level, &lambda), Paired::of(level, &places)];
+        let (e, read) = eval_sign(cx, &link(value_wire, ring, index), &diff)?;
+        let [kappa, product, place_kappa, place_product] = read.words.as_slice() else {
+            unreachable!("four words")
+        };
+        let (leads, n) = (cx.leads(), diff.len());
+        let value = {
+            let (given, s) =
+                ((&diff[..], values.difference.own().as_slice()), cx.result_mask(value_wire, ring, n));
+            relu::select(ring, leads, &e, given, [kappa, product], s)
+        };
+        let place = {
+            let given = (&place_diff[..], indices.difference.own().as_slice());
+            let s = cx.result_mask(index_wire, index, n);
+            relu::select(index, leads, &e, given, [place_kappa, place_product], s)
+        };
+        let [value, place] = cx.open_both([("larger", ring, value), ("index of larger", index, place)])?;
+        lambda = values.winners(level, &lambda, &cx.mask(value_wire, ring, n));
+        places = indices.winners(level, &places, &cx.mask(index_wire, index, n));
+        xh = level.assemble(&sum(ring, &right, &value), &xh);
+        positions = level.assemble(&sum(index, &place_right, &place), &positions);
+    }
+    Ok(positions)
+}
+
+/// Masks of the resulting indices.
+fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> Words {
+    let mut places = Words::zeros(masks.seats(), index, tournament.input_len);
+    for (l, level) in tournament.levels.iter().enumerate() {
+        let s = masks.fresh(wires(wire, l).1, index, level.pair_len());
+        places = Paired::of(level, &places).winners(level, &places, &s);
+    }
+    places
+}
+
+/// [`privet_plan::ir::Op::Argmax`].
+pub(crate) struct Argmax {
+    pub dim: usize,
+}
+
+impl Argmax {
+    fn games(&self, at: &At) -> Tournament {
+        tournament::argmax(&at.operand(0).shape, self.dim)
+    }
+}
+
+impl Gate for Argmax {
+    fn mask(&self, at: &At, masks: &dyn Masks, _: &dyn Fn(usize) -> Mask) -> Words {
+        mask(masks, at.wire(), at.to(), &self.games(at))
+    }
+
+    fn mask_from(&self, _: &At) -> MaskFrom {
+        MaskFrom::Derived
+    }
+
+    fn prepare(&self, cx: &mut dyn Preprocess, x: &Given) -> Result<(), PrepareError> {
+        let lambda = x.mask(cx, 0).as_ref().clone();
+        prepare(cx, x, &self.games(&x.at), lambda)
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        let positions = tournament::positions(&x.at.operand(0).shape, self.dim);
+        eval(cx, x, &self.games(&x.at), positions)
+    }
+
+    fn compares(&self, from: u32) -> Option<Comparison> {
+        Some(relu::sign_of(from))
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        let values = [("larger", at.from().bits()), ("index of larger", at.to().bits())];
+        at.opens_games(list, &self.games(at), &values);
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        // one bit selects the value and the index, which are opened together
+        let games = tournament::argmax(&of.operands[0].ty.shape, self.dim);
+        let (bits, index) = (of.operand_bits(), of.result_bits());
+        let place = |n| {
+            let opened = Cost { rounds: 0, ..price::opened(n, index) };
+            price::sum([price::words(n, 2, index), price::selected(n, index), opened])
+        };
+        price::games(&games, |n| price::sum([price::max(of.form, n, bits), place(n)]))
+    }
+}

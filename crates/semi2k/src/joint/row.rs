@@ -1,0 +1,146 @@
+//! A row: up to [`RUN`] transfers with chosen choices, each of which carries products of its choice.
+//!
+//! The receiver has a bit c, the sender a word v and bits d. After one message each way (masked choices, then
+//! [`Give::answer`]) they hold additive shares of `c v mod 2^w` and XOR shares of every `c d`. Every protocol of this folder
+//! that multiplies is made of rows.
+//!
+//! Of a transfer's strings r0, r1 the sender sends `r0 - r1 + v` and keeps `-r0`; the receiver keeps `r_c`, plus the message
+//! where c is 1. Bits are the same modulo 2.
+//!
+//! SECURITY. The word and every bit of a transfer are masked by parts of its string that nothing else takes: [`Strings`]
+//! gives every bit once. The receiver knows `r_c` alone; `r_(1-c)` is uniform to it, so what it is sent is uniform, whatever
+//! v and d are. The sender is sent choices masked by the transfers' random ones. A simulator draws both messages.
+
+use super::bits::{add_where, to_bytes, xor_where};
+use crate::mutation;
+use privet_ot::{ChosenCots, MaskedBits, ReceiverCots, SenderCots, Strings};
+use privet_ring::{Ring, pack, unpack};
+use zeroize::Zeroizing;
+
+/// Transfers of a row at most: 64 KiB of blocks stay in the second-level cache.
+pub(super) const RUN: usize = 4096;
+/// Rows of one exchange at most, each way: it bounds what lies in buffers.
+pub(super) const ROWS: usize = 64;
+/// Bits that one transfer carries at most, which its string has to mask: below 128.
+pub(super) const LOAD: usize = 64;
+
+/// What one transfer of a row carries: a word of so many bits (0: none), and so many bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    pub width: u32,
+    pub bits: usize,
+}
+
+impl Load {
+    /// Nothing: such a row is left out at both parties.
+    pub const NONE: Load = Load { width: 0, bits: 0 };
+
+    /// Bytes of the sender's message for `n` transfers, a multiple of 64.
+    pub const fn bytes(self, n: usize) -> usize {
+        self.word_bytes(n) + self.bits * n / 8
+    }
+
+    const fn word_bytes(self, n: usize) -> usize {
+        self.width as usize * n / 8
+    }
+}
+
+/// A row of which this party is the sender.
+pub(super) struct Give<'a> {
+    /// Transfers, a multiple of 64.
+    pub n: usize,
+    /// Bits of a word that are carried; 0, and there are no words.
+    pub width: u32,
+    /// A word a transfer, zero past the last, of which `2^shift` times is carried: modulo `2^width`.
+    pub words: &'a [u64],
+    pub shift: u32,
+    /// Bits, 64 to a word, for all transfers.
+    pub bits: Vec<&'a [u64]>,
+}
+
+/// A row of which this party is the receiver.
+pub(super) struct Take<'a> {
+    /// Transfers, a multiple of 64.
+    pub n: usize,
+    /// What each carries.
+    pub load: Load,
+    /// The choices, 64 to a word.
+    pub choices: &'a [u64],
+}
+
+/// A party's shares of the products of one row. Words are right modulo 2^width.
+pub(super) struct Shares {
+    pub words: Zeroizing<Vec<u64>>,
+    pub bits: Vec<Zeroizing<Vec<u64>>>,
+}
+
+impl Shares {
+    /// What masks a row: the next bits of each string.
+    fn read(mut strings: Strings, load: Load) -> Shares {
+        let mut words = Zeroizing::new(Vec::new());
+        if load.width > 0 {
+            words = strings.words(Ring::new(load.width));
+        }
+        let mut shares = Shares { words, bits: (0..load.bits).map(|_| strings.bits()).collect() };
+        mutation::strings(&mut shares.words, &mut shares.bits);
+        shares
+    }
+}
+
+impl Give<'_> {
+    pub fn load(&self) -> Load {
+        Load { width: self.width, bits: self.bits.len() }
+    }
+
+    /// Appends the message; gives the sender's shares.
+    pub fn answer(&self, cots: SenderCots, masked: &MaskedBits, out: &mut Vec<u8>) -> Shares {
+        let strings = cots.into_chosen(masked).strings;
+        let [mut shares, one] = strings.map(|strings| Shares::read(strings, self.load()));
+        if self.width > 0 {
+            let mut message = one.words;
+            for (message, share) in message.iter_mut().zip(shares.words.iter_mut()) {
+                *message = share.wrapping_sub(*message);
+                *share = share.wrapping_neg();
+            }
+            message.iter_mut().zip(self.words).for_each(|(m, v)| *m = m.wrapping_add(v << self.shift));
+            pack(Ring::new(self.width), &message, out);
+        }
+        for ((share, mut message), d) in shares.bits.iter().zip(one.bits).zip(&self.bits) {
+            message.iter_mut().zip(share.iter().zip(*d)).for_each(|(m, (s, d))| *m ^= s ^ d);
+            to_bytes(&message, out);
+        }
+        shares
+    }
+}
+
+/// A row that waits for the sender's message.
+pub(super) struct Waiting<'a> {
+    row: &'a Take<'a>,
+    cots: ChosenCots,
+}
+
+impl<'a> Take<'a> {
+    /// Appends the masked choices.
+    pub fn choose(&'a self, cots: ReceiverCots, out: &mut Vec<u8>) -> Waiting<'a> {
+        let (cots, masked) = cots.choose(self.choices);
+        out.extend_from_slice(&masked.to_bytes());
+        Waiting { row: self, cots }
+    }
+}
+
+impl Waiting<'_> {
+    /// The receiver's shares, from the message of [`Load::bytes`] bytes.
+    pub fn finish(self, message: &[u8]) -> Shares {
+        let Take { n, load, choices } = *self.row;
+        let mut shares = Shares::read(self.cots.into_strings(), load);
+        let (of_words, of_bits) = message.split_at(load.word_bytes(n));
+        if load.width > 0 {
+            let message = unpack(Ring::new(load.width), of_words, n).expect("as many bytes as the load says");
+            add_where(choices, &message, &mut shares.words);
+        }
+        for (i, share) in shares.bits.iter_mut().enumerate() {
+            xor_where(choices, &of_bits[i * n / 8..(i + 1) * n / 8], share);
+        }
+        shares
+    }
+}

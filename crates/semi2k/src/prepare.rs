@@ -1,0 +1,95 @@
+//! The walk over a plan that prepares one record, whoever runs it.
+
+use crate::gate::{At, Gate, Kind, kind};
+use crate::masks::{Mask, MaskCache, Runners};
+use crate::preprocess::{PrepareError, Preprocess, static_operand};
+use crate::seeds::{PartySeed, Public};
+use crate::shares::{Seats, Words};
+use privet_family::{NodeStats, Products, Wire};
+use privet_plan::ir::{Plan, ValueId};
+use privet_ring::Ring;
+use std::time::Instant;
+
+/// Prepare one record of a checked plan; `progress(node)` is called after every node. Gives the costs of each node.
+pub fn prepare(
+    plan: &Plan,
+    cx: &mut dyn Preprocess,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Vec<NodeStats>, PrepareError> {
+    let cache = MaskCache::new(plan);
+    let mut stats = Vec::with_capacity(plan.nodes.len());
+    for (v, node) in plan.nodes.iter().enumerate() {
+        let (start, before) = (Instant::now(), cx.kept_bytes());
+        if let Kind::Gate(gate) = kind(&node.op) {
+            gate.prepare(cx, &Given { at: At { plan, id: v }, cache: &cache })?;
+        }
+        cache.done(v);
+        let (seconds, key_bytes) = (start.elapsed().as_secs_f64(), cx.kept_bytes() - before);
+        stats.push(NodeStats { seconds, key_bytes, ..NodeStats::default() });
+        progress(v);
+    }
+    Ok(stats)
+}
+
+/// The operands of a node as its preprocessing has them.
+pub(crate) struct Given<'a> {
+    pub at: At<'a>,
+    cache: &'a MaskCache<'a>,
+}
+
+impl Given<'_> {
+    /// Shares of the mask of operand i.
+    pub fn mask(&self, cx: &dyn Preprocess, i: usize) -> Mask {
+        self.cache.of(&Runners(cx), self.at.node().inputs[i])
+    }
+}
+
+/// The masks of what linear layers read of a session, from parties' seeds of it: `each(node, products, mask)`.
+pub fn static_masks(
+    plan: &Plan,
+    seeds: &[PartySeed],
+    seats: Seats,
+    mut each: impl FnMut(ValueId, Products, &Words),
+) {
+    let (masks, cache) = (Static { seeds, seats }, MaskCache::new(plan));
+    for v in 0..plan.nodes.len() {
+        if let Some((products, operand)) = static_operand(plan, v) {
+            each(v, products, &cache.of(&masks, operand));
+        }
+        cache.done(v);
+    }
+}
+
+/// The masks of weights.
+pub(crate) struct Static<'a> {
+    pub seeds: &'a [PartySeed],
+    pub seats: Seats,
+}
+
+impl crate::masks::Masks for Static<'_> {
+    fn seats(&self) -> Seats {
+        self.seats
+    }
+
+    fn fresh(&self, _: Wire, _: Ring, _: usize) -> Words {
+        unreachable!("a static value depends on weights alone")
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Words {
+        Words::new(self.seats, ring, self.seeds.iter().map(|seed| seed.weight_mask(node, ring, n)).collect())
+    }
+
+    fn public(&self) -> &Public {
+        unreachable!("a static value depends on weights alone")
+    }
+}
+
+/// The coins of record's node `v` as the interpreter reads them, from all parties' seeds; for tests that compare integers.
+pub fn mask_coins(plan: &Plan, seeds: &[PartySeed], v: ValueId) -> Option<Vec<u64>> {
+    let at = At { plan, id: v };
+    let gate: Box<dyn Gate> = match kind(&at.node().op) {
+        Kind::Gate(gate) => gate,
+        Kind::Shared(_) | Kind::Public => return None,
+    };
+    gate.coins(&at, seeds)
+}

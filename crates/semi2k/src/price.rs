@@ -1,0 +1,210 @@
+//! Prices of `semi2k`. What a gate costs, it says itself ([`crate::gate::Gate::price`]), in the terms of this file.
+//!
+//! Terms count for one peer: what a party sends goes to every other party, so [`Prices::operation`] multiplies bytes by their number.
+//! The record is equally long at all parties. All counts are for a whole tensor, elements packed bit by bit, planes in whole
+//! words.
+//!
+//! What is counted exactly is the run and the record; tests hold both to what is counted. What is done before a run is an
+//! estimate, of oblivious transfers by SoftSpoken with k = 4 and of products on encrypted masks.
+
+use crate::compare::{Comparison, Linked};
+use crate::forecast::{Semi2k, missing};
+use crate::forms;
+use crate::gate::{Kind, Source, kind};
+use crate::gates::relu;
+use privet_kernels::chunks::words as planes;
+use privet_plan::cost::{Cost, Offline, Operation, Prices, Security};
+use privet_plan::ir::{Op, Type};
+use privet_plan::tournament::Tournament;
+use privet_plan::{Form, Plan};
+
+/// Bits that extending one oblivious transfer sends.
+const EXTENSION: u64 = 31;
+/// Bytes of a ciphertext an element that it encrypts, packed: 180 bits of modulus.
+const ENCRYPTED: u64 = 23;
+/// Bytes of an answer an element, two polynomials of two primes.
+const ANSWERED: u64 = 25;
+/// Bytes each way of an elementwise product.
+const MULTIPLIED: u64 = 175;
+
+pub(crate) fn packed(elements: u64, bits: u32) -> u64 {
+    (elements * bits as u64).div_ceil(8)
+}
+
+pub(crate) fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
+    let mut total = Cost::default();
+    costs.into_iter().for_each(|cost| total += cost);
+    total
+}
+
+/// Of the record.
+fn stored(bytes: u64) -> Cost {
+    Cost { key_bytes: bytes, key_bytes_other: bytes, ..Cost::default() }
+}
+
+/// Done before a run, of so many oblivious transfers between a party and a peer, either way, that carry so many bits
+/// together. Each of the two sends one half.
+fn transferred(count: u64, bits: u64, rounds: u64) -> Cost {
+    let wire_bytes = (count * EXTENSION + bits).div_ceil(16);
+    Cost { offline: Offline { aes: 2 * count, wire_bytes, rounds, macs: 0 }, ..Cost::default() }
+}
+
+/// `words` words of `bits` bits for each of `elements`.
+pub(crate) fn words(elements: u64, words: u64, bits: u32) -> Cost {
+    stored(words * packed(elements, bits))
+}
+
+/// A result of so many elements opened under its mask.
+pub(crate) fn opened(elements: u64, bits: u32) -> Cost {
+    Cost { wire_bytes: packed(elements, bits), rounds: 1, ..Cost::default() }
+}
+
+/// Making kappa a word, and times a word.
+pub(crate) fn selected(elements: u64, bits: u32) -> Cost {
+    transferred(3 * elements, 3 * elements * u64::from(bits), 2)
+}
+
+/// The mask of bits of `elements` elements, its offset opened.
+fn masked(link: &Linked, elements: u64) -> Cost {
+    let (m, wide) = (u64::from(link.bits), u64::from(link.ring.bits().max(link.bits)));
+    let correlations: u64 = (0..m).map(|l| wide - l + 1).sum();
+    let delta = packed(elements, link.ring.bits());
+    let opened = Cost { offline: Offline { wire_bytes: delta, rounds: 1, macs: 0, aes: 0 }, ..stored(delta) };
+    sum([transferred(elements * m, elements * correlations, 1), opened])
+}
+
+/// ANDs, two of which share a factor: a transfer either way for both.
+fn ands(count: u64, rounds: u64) -> Cost {
+    transferred(count, 2 * count, rounds)
+}
+
+/// What a link's record has, and what its comparison opens, the last bit included.
+pub(crate) fn linked(form: Option<Form>, link: &Linked, elements: u64) -> Cost {
+    let n = elements as usize;
+    let mut cost = masked(link, elements);
+    for ring in &link.words {
+        cost += words(elements, 1, ring.bits());
+        cost += transferred(elements, elements * u64::from(ring.bits()), 0);
+    }
+    let Some(what) = link.what else { return cost };
+    let chunks = what.chunks(form);
+    let tables: u64 = chunks.sizes.iter().filter(|w| **w > 2).map(|w| (1 << w) - 1 - u64::from(*w)).sum();
+    cost += stored(8 * planes(chunks.tables(), n) as u64);
+    cost += ands(tables * elements, u64::from(chunks.sizes.last().map_or(0, |w| w.saturating_sub(2))));
+    for level in &chunks.levels {
+        cost += stored(8 * planes(level.products(), n) as u64);
+        cost += ands(level.products() as u64 * elements, 1);
+        cost += Cost { wire_bytes: 8 * planes(level.opened(), n) as u64, rounds: 1, ..Cost::default() };
+    }
+    if link.plane {
+        cost += stored(8 * planes(1, n) as u64);
+    }
+    sum([cost, opened(elements, 1), Cost { comparisons: elements, ..Cost::default() }])
+}
+
+/// A link for each element of a result, which is opened.
+pub(crate) fn gate(of: &Operation<'_>, link: &Linked) -> Cost {
+    sum([linked(of.form, link, of.elements()), opened(of.elements(), of.result_bits())])
+}
+
+/// `elements` times max(x, y) = y + relu(x - y) in k bits.
+pub(crate) fn max(form: Option<Form>, elements: u64, k: u32) -> Cost {
+    sum([linked(form, &relu::within(k), elements), opened(elements, k)])
+}
+
+/// Games of every level that has any, `game(pairs)` each.
+pub(crate) fn games(tournament: &Tournament, game: impl Fn(u64) -> Cost) -> Cost {
+    let pairs = tournament.levels.iter().map(|level| level.pair_len() as u64);
+    sum(pairs.filter(|&pairs| pairs > 0).map(game))
+}
+
+/// Products of tensors: one word an output element, one opening; before, encrypted masks there and answers back.
+pub(crate) fn linear(of: &Operation<'_>, macs: u64) -> Cost {
+    let (n, bits, read) = (of.elements(), of.result_bits(), of.operands[0].ty.len() as u64);
+    let offline = Offline { macs: 2 * macs, aes: 0, wire_bytes: ENCRYPTED * read + ANSWERED * n, rounds: 2 };
+    sum([Cost { macs, offline, ..Cost::default() }, words(n, 1, bits), opened(n, bits)])
+}
+
+/// Products element by element.
+pub(crate) fn product(of: &Operation<'_>) -> Cost {
+    let (n, bits) = (of.elements(), of.result_bits());
+    let offline = Offline { macs: 0, aes: 0, wire_bytes: MULTIPLIED * n, rounds: 2 };
+    sum([Cost { macs: n, offline, ..Cost::default() }, words(n, 1, bits), opened(n, bits)])
+}
+
+/// A table of 2^bits places for each of `elements`, of so many words a place; the first words of all places add up to one.
+pub(crate) fn table(of: &Operation<'_>, link: &Linked, elements: u64, bits: u32, each: u64) -> Cost {
+    let (places, to, n) = (1u64 << bits, of.result_bits(), of.elements());
+    let record = words(elements, each * places - 1, to);
+    let made = sum([
+        ands(elements * (places - 1), u64::from(bits)),
+        transferred(each * places * elements, each * places * elements * u64::from(to), 3),
+    ]);
+    let read = Cost { macs: 2 * places * n.max(each * elements), ..opened(n, to) };
+    sum([masked(link, elements), record, made, read])
+}
+
+impl Prices for Semi2k {
+    fn protocol(&self) -> &'static str {
+        crate::FACTS.name
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
+    }
+
+    fn operation(&self, operation: &Operation<'_>) -> Cost {
+        let (masked, peers) =
+            (packed(operation.elements(), operation.result_bits()), self.parties as u64 - 1);
+        match kind(operation.op) {
+            // the masked value goes to every party; its mask comes from their seeds
+            Kind::Shared(Source::Input | Source::Weight) => {
+                Cost { client_bytes: (peers + 1) * masked, rounds: 1, ..Cost::default() }
+            }
+            // shares of the masked value to all others; the round is the run's, for all states together
+            Kind::Shared(Source::State) => Cost { wire_bytes: peers * masked, ..Cost::default() },
+            Kind::Public => Cost::default(),
+            Kind::Gate(gate) => {
+                let cost = gate.price(operation);
+                let offline = match self.helper {
+                    true => Offline::default(),
+                    false => Offline {
+                        wire_bytes: peers * cost.offline.wire_bytes,
+                        aes: peers * cost.offline.aes,
+                        ..cost.offline
+                    },
+                };
+                Cost { wire_bytes: peers * cost.wire_bytes, offline, ..cost }
+            }
+        }
+    }
+
+    fn has(&self, op: &Op) -> bool {
+        missing(op).is_none()
+    }
+
+    fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {
+        let compared: Option<Comparison> = match kind(operation.op) {
+            Kind::Gate(gate) => gate.compares(operation.operand_bits()),
+            Kind::Shared(_) | Kind::Public => None,
+        };
+        compared.map_or_else(Vec::new, forms::sensible)
+    }
+
+    /// All shares but the last party's are seeds of 16 bytes.
+    fn state(&self, ty: &Type) -> Cost {
+        let client_bytes = 16 * (self.parties as u64 - 1) + packed(ty.len() as u64, ty.bits);
+        Cost { client_bytes, rounds: 1, ..Cost::default() }
+    }
+
+    /// The round in which all states are opened.
+    fn run(&self, plan: &Plan) -> Cost {
+        let states = plan.nodes.iter().any(|node| matches!(node.op, Op::State { .. }));
+        Cost { rounds: states as u64, ..Cost::default() }
+    }
+
+    /// Each party sends the receiver its share.
+    fn output(&self, ty: &Type) -> Cost {
+        Cost { client_bytes: packed(ty.len() as u64, ty.bits), rounds: 1, ..Cost::default() }
+    }
+}

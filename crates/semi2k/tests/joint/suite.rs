@@ -1,0 +1,187 @@
+//! The shared suite on records that the parties made themselves: they hold what a helper's hold, frame by frame as long, and
+//! runs give what the interpreter does.
+//!
+//! Products of matrices are computed in clear ([`InClear`]) but for some cases: what is tested there is everything else.
+
+use super::*;
+use crate::common::{CHUNKED, NUMBER, RecordCoins, Seeds, World, sources, that_it_has};
+use privet_family::keys::MemoryKeys;
+use privet_family::{NodeStats, Products};
+use privet_kernels::{Device, cpu};
+use privet_plan::interpret_step;
+use privet_plan::ir::{Plan, ValueId};
+use privet_plan::suite::{Case, cases, in_form, training_cases};
+use privet_prg::Domain;
+use privet_semi2k::{
+    Done, Factor, Joint, Layers, Linear, Own, PartySeed, PrepareError, Public, prepare, static_masks,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Opens both operands and shares the product by streams that all parties know: no protocol.
+struct InClear {
+    device: Arc<dyn Device>,
+    statics: HashMap<ValueId, Words>,
+    number: u8,
+}
+
+impl InClear {
+    fn new(plan: &Plan, session: &PartySeed) -> InClear {
+        let mut statics = HashMap::new();
+        let seats = Seats::one(session.party());
+        static_masks(plan, std::slice::from_ref(session), seats, |node, _, mask| {
+            statics.insert(node, mask.clone());
+        });
+        InClear { device: cpu(1), statics, number: 0 }
+    }
+}
+
+impl Linear for InClear {
+    fn products(
+        &mut self,
+        transfers: &mut Transfers<'_>,
+        what: Products,
+        x: &Words,
+        w: Factor,
+    ) -> Result<Words, PrepareError> {
+        let w = match w {
+            Factor::Session(node) => &self.statics[&node],
+            Factor::Record(w) => w,
+        };
+        let (ring, me) = (x.ring(), transfers.seats().parties().start);
+        let (x, w) = (transfers.open("x", x)?, transfers.open("w", w)?);
+        let mut product = vec![0; what.output_len()];
+        let w = what.prepare(self.device.as_ref(), ring, &w);
+        what.accumulate(self.device.as_ref(), ring, &x, &w, &mut product);
+        self.number = self.number.wrapping_add(1);
+        let of = |party: usize| {
+            Seed::from_bytes([self.number; 16])
+                .derive(Domain::Party, party as u64)
+                .stream()
+                .elements(ring, product.len())
+        };
+        let share = if me > 0 {
+            of(me)
+        } else {
+            let rest = |rest: Vec<u64>, party| {
+                rest.iter().zip(of(party)).map(|(a, b)| ring.wrap(a.wrapping_sub(b))).collect()
+            };
+            (1..transfers.parties()).fold(product.iter().map(|v| ring.wrap(*v)).collect(), rest)
+        };
+        Ok(Words::new(transfers.seats(), ring, vec![Secret::new(share)]))
+    }
+}
+
+/// Records of all cases, by case and party.
+fn records(
+    parties: usize,
+    cases: &[Case],
+    seeds: &[Seeds],
+    encrypted: bool,
+) -> Vec<Vec<(MemoryKeys, Vec<NodeStats>)>> {
+    let all = Mesh::new(parties).run(|links| {
+        let (me, step) = (links.me(), Step::new(0, "start"));
+        let start = |(_, channel): (usize, &mut dyn privet_net::Channel)| {
+            Pair::start(channel, &step, Source::SoftSpoken(Width::Four), &Seed::random()).unwrap()
+        };
+        let mut pairs: Vec<Pair> = links.others().map(start).collect();
+        let mut records = Vec::new();
+        for (case, seeds) in cases.iter().zip(seeds) {
+            let peers = links.others().zip(&mut pairs);
+            let peers = peers.map(|((number, channel), pair)| Peer { number, channel, pair }).collect();
+            let mut keys = vec![MemoryKeys::default()];
+            let public = Public::new(&seeds.public, NUMBER);
+            let own = Own { session: &seeds.session[me], record: &seeds.record[me], public };
+            let mut transfers = Transfers::new(me, peers, 1);
+            let mut linear: Box<dyn Linear> = if encrypted {
+                let encryption = transfers.encryption(&Seed::random(), 1).unwrap();
+                Box::new(Layers::new(&case.plan, own.session, encryption).with_small(0))
+            } else {
+                Box::new(InClear::new(&case.plan, own.session))
+            };
+            let mut joint = Joint::new(own, transfers, linear.as_mut(), &mut keys);
+            let stats = prepare(&case.plan, &mut joint, &mut |_| {}).unwrap();
+            records.push((keys.remove(0), stats));
+        }
+        records
+    });
+    let mut by_party: Vec<_> = all.into_iter().map(Vec::into_iter).collect();
+    cases.iter().map(|_| by_party.iter_mut().map(|records| records.next().unwrap()).collect()).collect()
+}
+
+fn check_all(parties: usize, cases: Vec<Case>) {
+    check(parties, cases, false);
+}
+
+fn check(parties: usize, cases: Vec<Case>, encrypted: bool) {
+    let seed = Seed::random();
+    let seeds = || (0..cases.len()).map(|i| Seeds::of(parties, &seed.derive(Domain::Record, i as u64)));
+    let all = records(parties, &cases, &seeds().collect::<Vec<_>>(), encrypted);
+    for ((case, seeds), records) in cases.iter().zip(seeds()).zip(all) {
+        let mut stream = seed.derive(Domain::Public, 0).stream();
+        let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
+        let (mut keys, stats): (Vec<MemoryKeys>, Vec<_>) = records.into_iter().unzip();
+        let (dealt, of_helper) = World::new(&case.plan, &operands, Seeds { ..copy(&seeds) });
+        let lengths = |keys: &MemoryKeys| keys.frames().map(<[u8]>::len).collect::<Vec<_>>();
+        for (keys, helper) in keys.iter().zip(&of_helper) {
+            assert_eq!(lengths(keys), lengths(helper), "{}: frames as a helper's", case.name);
+        }
+        assert!(stats.iter().all(|stats| stats.len() == dealt.prepared.len()));
+        let world = World::prepared(&case.plan, [&operands[0], &operands[1]], seeds, stats[0].clone());
+        let mut coins = RecordCoins { plan: &case.plan, public: world.public.clone(), seeds: &world.seeds };
+        let (outputs, updates) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
+        let results = world.run(sources(&mut keys), Mesh::new(parties));
+        let done: Vec<Done> = results.into_iter().map(|result| result.unwrap().0).collect();
+        assert!(keys.iter().all(|k| k.bytes() == 0), "{}: frames left over", case.name);
+        case.compare_within(parties.div_ceil(2) as u64, &world.outputs(&done), &outputs);
+        let found = world.updates(&done);
+        for (name, value) in &updates {
+            assert_eq!(found[name], value.data(), "{}: state `{name}` after the step", case.name);
+        }
+    }
+}
+
+fn copy(seeds: &Seeds) -> Seeds {
+    let Seeds { session, record, public, states } = seeds;
+    Seeds { session: session.clone(), record: record.clone(), public: public.clone(), states: states.clone() }
+}
+
+fn all_cases() -> Vec<Case> {
+    that_it_has(cases().into_iter().chain(training_cases()).collect())
+}
+
+#[test]
+fn two_parties() {
+    check_all(2, all_cases());
+}
+
+#[test]
+fn two_parties_in_other_forms() {
+    for form in CHUNKED {
+        let formed = all_cases().into_iter().step_by(5);
+        let formed = formed.filter_map(|case| Some(Case { plan: in_form(&case.plan, form)?, ..case }));
+        check_all(2, formed.collect());
+    }
+}
+
+#[test]
+fn three_parties() {
+    check_all(3, all_cases().into_iter().step_by(3).collect());
+}
+
+#[test]
+fn five_parties() {
+    check_all(5, all_cases().into_iter().step_by(9).collect());
+}
+
+/// Cases with layers, nothing in clear.
+#[test]
+fn layers_by_encryption() {
+    let layers = |plan: &Plan| plan.nodes.iter().any(|node| Products::of(plan, node).is_some());
+    let cases = || all_cases().into_iter().filter(move |case| layers(&case.plan));
+    for (parties, step) in [(2, 2), (3, 4)] {
+        let some: Vec<Case> = cases().step_by(step).collect();
+        assert!(some.len() > 1, "{} cases of {parties} parties", some.len());
+        check(parties, some, true);
+    }
+}

@@ -1,0 +1,70 @@
+//! Declared prices, by hand; facts.
+
+use privet_family::Forecast;
+use privet_plan::cost::{Cost, Operation};
+use privet_plan::ir::{Op, Rounding, Type};
+use privet_plan::{Form, Prices};
+use privet_ring::Pool2d;
+use privet_semi2k::{FACTS, Semi2k};
+
+fn ty(shape: &[usize], bits: u32, frac: u32) -> Type {
+    Type { shape: shape.to_vec(), bits, frac }
+}
+
+fn price(family: &Semi2k, op: Op, operands: &[Type], result: Type) -> Cost {
+    family.operation(&Operation::of_types(&op, &operands.iter().collect::<Vec<_>>(), &result))
+}
+
+#[test]
+fn prices_of_gates_by_hand() {
+    let of = |parties| Semi2k { parties, helper: true };
+    let x = ty(&[6400], 64, 16);
+    // chunks of 63 bits: 31 pairs and one bit, 94 planes; 31 nodes in 5 levels, two products each but for the lowest of a level
+    let relu = price(&of(2), Op::Relu, std::slice::from_ref(&x), x.clone());
+    assert_eq!((relu.comparisons, relu.rounds), (6400, 7));
+    assert_eq!(relu.key_bytes, 6400 / 8 * (64 + 94 + (2 * 31 - 5) + 1 + 2 * 64));
+    assert_eq!(relu.key_bytes.div_ceil(6400), 43, "at most 60 bytes a ReLU");
+    assert_eq!(relu.key_bytes, relu.key_bytes_other, "all records are alike");
+    let five = price(&of(5), Op::Relu, std::slice::from_ref(&x), x.clone());
+    assert_eq!((five.wire_bytes, five.key_bytes, five.rounds), (4 * relu.wire_bytes, relu.key_bytes, 7));
+    // free, or an offset alone
+    for (rounding, bytes) in [(Rounding::OneUlp, 0), (Rounding::Stochastic, 8 * 6400)] {
+        let op = Op::Truncate { shift: 16, rounding };
+        let cost = price(&of(3), op, std::slice::from_ref(&x), ty(&[6400], 48, 0));
+        assert_eq!((cost.key_bytes, cost.wire_bytes, cost.rounds), (bytes, 0, 0), "{rounding:?}");
+    }
+    let w = [ty(&[4, 30], 64, 16), ty(&[10, 30], 64, 16)];
+    let linear = price(&of(3), Op::Linear, &w, ty(&[4, 10], 64, 32));
+    assert_eq!((linear.macs, linear.wire_bytes, linear.key_bytes, linear.rounds), (1200, 640, 320, 1));
+    let window =
+        Pool2d { kernel: [3, 3], stride: [2, 2], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
+    let op = Op::MaxPool2d { window };
+    let pool = price(&of(2), op, &[ty(&[1, 1, 5, 5], 32, 0)], ty(&[1, 1, 2, 2], 32, 0));
+    assert_eq!((pool.comparisons, pool.rounds), (2 * 2 * 5 + 2 * 2 * 2, 4 * 6));
+    // without a helper the parties prepare among themselves, which is no part of the run
+    let alone = price(&Semi2k { parties: 2, helper: false }, Op::Relu, std::slice::from_ref(&x), x.clone());
+    assert!(alone.offline.wire_bytes > 0 && alone.offline.aes > 0 && relu.offline.is_nothing());
+    assert_eq!((alone.key_bytes, alone.wire_bytes), (relu.key_bytes, relu.wire_bytes));
+}
+
+#[test]
+fn forms_trade_bytes_for_rounds() {
+    let family = Semi2k { parties: 2, helper: true };
+    let (x, bit) = (ty(&[640], 40, 16), ty(&[640], 1, 0));
+    let forms = family.forms(&Operation::of_types(&Op::IsNegative, &[&x], &bit));
+    assert!(forms.len() > 2 && !forms.contains(&Form::Tree), "{forms:?}");
+    let price = |form: &Form| {
+        let of = Operation { form: Some(*form), ..Operation::of_types(&Op::IsNegative, &[&x], &bit) };
+        family.operation(&of)
+    };
+    let [few, many] = [price(&forms[0]), price(forms.last().unwrap())];
+    assert!(few.key_bytes < many.key_bytes && few.rounds > many.rounds, "{few:?} {many:?}");
+    assert!(family.forms(&Operation::of_types(&Op::Mul, &[&x, &x], &x)).is_empty());
+}
+
+#[test]
+fn the_facts_name_no_dealer() {
+    assert!(!FACTS.has_dealer(&Default::default()) && FACTS.needs_preparation());
+    assert_eq!((FACTS.fewest_parties(), FACTS.parties_text()), (2, "2 to 8".into()));
+    assert_eq!(Semi2k { parties: 2, helper: false }.facts().name, "semi2k");
+}
