@@ -24,7 +24,10 @@ vgg16-1               vgg16 --batch 1
 lenet-128-wan         lenet --batch 128 --network wan
 lenet-128-orca-wan    lenet --batch 128 --network rtt=60ms,bandwidth=293Mbit/s
 vgg16-cifar-8-wan     vgg16-cifar --batch 8 --network wan
+gelu-100000           gelu-100000
 softmax-1000x64       softmax-64 --batch 1000
+softmax-1536x128      softmax-128 --batch 1536
+bert-base-1           bert-base --batch 1
 train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
 train-cnn2-100        cnn2 --train --batch 100
@@ -36,7 +39,11 @@ relu                  relu-1000000
 mlp-128               mlp --batch 128
 lenet-128             lenet --batch 128
 lenet-128-wan         lenet --batch 128 --network wan
+gelu-100000           gelu-100000
+exp-100000            exp-100000
 softmax-1000x64       softmax-64 --batch 1000
+softmax-1536x128      softmax-128 --batch 1536
+bert-base-1           bert-base --batch 1 --runs 1
 train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
 falcon-a              network-a --batch 128 --bits 32 --fraction 13

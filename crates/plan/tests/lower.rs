@@ -385,6 +385,102 @@ fn what_is_left_open_follows_the_prices_of_the_family() {
     assert_eq!(same.plan.hash(), lowered(&m, &given).plan.hash());
 }
 
+/// A family that charges rounds for an operation of one kind, by the bits of its results, and for nothing else.
+struct Dear(fn(&Op) -> bool);
+
+impl Prices for Dear {
+    fn protocol(&self) -> &'static str {
+        "test"
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
+    }
+
+    fn operation(&self, operation: &Operation<'_>) -> Cost {
+        let elements = operation.result.shape.iter().product::<usize>() as u64;
+        let bits = elements * operation.result.bits as u64;
+        Cost { rounds: if self.0(operation.op) { bits } else { 0 }, ..Cost::default() }
+    }
+
+    fn output(&self, _: &Type) -> Cost {
+        Cost::default()
+    }
+}
+
+impl Target for Dear {
+    fn refusals(&self, _: &Plan) -> Vec<Refusal> {
+        Vec::new()
+    }
+}
+
+/// `t` for a truncation, `m` for maxima, in order.
+fn truncations_and_maxima(plan: &Plan) -> String {
+    let named = |op: &Op| match op {
+        Op::Truncate { .. } => Some('t'),
+        Op::MaxPool2d { .. } => Some('m'),
+        _ => None,
+    };
+    plan.nodes.iter().filter_map(|n| named(&n.op)).collect()
+}
+
+/// Where truncations are dear there are fewer of them, behind the maximum. Both plans give the same integers.
+#[test]
+fn maxima_come_before_truncations_where_that_costs_less() {
+    let mut m = Model::new(33, 2);
+    let x = m.input(&[2, 1, 9, 9]);
+    let c = m.conv(x, 3, 3, 1, 1, 1);
+    let r = m.map(GraphOp::Relu, c);
+    let p = m.op(GraphOp::MaxPool2d { window: pool(3, 2, 1, false) }, &[r], &[2, 3, 5, 5]);
+    let f = m.flatten(p);
+    let y = m.linear(f, 4);
+    m.finish(y);
+    for rounding in [RoundingMode::Nearest, RoundingMode::Stochastic] {
+        let precision = Precision { bits: Some(48), fraction: Some(16), rounding, ..Precision::default() };
+        let of = |family: &dyn Target| privet_plan::lower(&m.graph, &m.params, &precision, family).unwrap();
+        let late = of(&Dear(|op| matches!(op, Op::Truncate { .. })));
+        let early = of(&Dear(|op| matches!(op, Op::MaxPool2d { .. })));
+        assert_eq!(truncations_and_maxima(&early.plan), "tm");
+        assert_eq!(truncations_and_maxima(&late.plan), "mt");
+        if rounding == RoundingMode::Stochastic {
+            continue; // coins fall for other elements
+        }
+        let run = |of: &Lowered| {
+            let inputs = encode_inputs(&of.plan, None, &m.inputs).unwrap();
+            let weights = encode_weights(&of.plan, None, &of.parameters).unwrap();
+            interpret(&of.plan, &inputs, &weights, &mut NoCoins).unwrap()
+        };
+        assert_eq!(run(&late), run(&early));
+    }
+}
+
+/// A product that only just fits is no operand of a maximum: differences of two need a bit more.
+#[test]
+fn a_maximum_of_products_that_fill_the_ring_comes_after_the_truncation() {
+    let mut m = Model::new(34, 2);
+    let x = m.input(&[2, 1, 6, 6]);
+    let c = m.conv(x, 3, 3, 1, 1, 1);
+    let p = m.op(GraphOp::MaxPool2d { window: pool(2, 2, 0, false) }, &[c], &[2, 3, 3, 3]);
+    m.finish(p);
+    let largest = m.graph.nodes[c].range.unwrap().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+    let whole = largest.max(1.0).log2().floor() as u32 + 2; // sign included
+    for (spare, want) in [(0, "tm"), (1, "m")] {
+        let bits = Some(2 * 12 + whole + spare);
+        let precision = Precision { bits, fraction: Some(12), headroom_bits: 0, ..Precision::default() };
+        let lowered = privet_plan::lower(
+            &m.graph,
+            &m.params,
+            &precision,
+            &Dear(|op| matches!(op, Op::Truncate { .. })),
+        );
+        let Ok(Lowered { plan, .. }) = lowered else {
+            assert_eq!(spare, 0, "refused only where nothing is left for a difference");
+            continue;
+        };
+        assert_eq!(truncations_and_maxima(&plan), want, "{bits:?}");
+    }
+}
+
 /// A unit of error that depends on shares stays inside: what an output shows is rounded to the nearest.
 #[test]
 fn what_an_output_shows_is_rounded_in_full() {

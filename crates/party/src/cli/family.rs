@@ -1,7 +1,7 @@
 use super::CliError;
 use crate::config::{Protocol, Security, named};
 use crate::registry::{NotWithstood, listed};
-use privet_family::{Chosen, Forecast, Parameter, Parameters};
+use privet_family::{Chosen, Dealing, Forecast, Parameter, Parameters};
 
 /// Which protocol a command is about, among how many parties, and what it has to withstand.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,6 +47,14 @@ impl Family {
     /// A protocol against parties of that kind, as many as it needs.
     pub fn of(protocol: Protocol, security: Security) -> Family {
         Family { protocol, security: Some(security), parties: None, set: Vec::new() }
+    }
+
+    /// The same with a dealer, where a deployment chooses whether it has one.
+    pub fn dealt(mut self) -> Family {
+        if let Dealing::Chosen(parameter, word) = self.protocol.facts().dealing {
+            self.set.push(format!("{}={word}", parameter.name));
+        }
+        self
     }
 
     /// What the protocol has to withstand. Refuses what it does not.

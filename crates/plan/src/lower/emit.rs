@@ -66,7 +66,7 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
             Ok(e.unary(v, Op::Relu, x, bits, x.frac))
         }
         GraphOp::MaxPool2d { window } => {
-            let x = e.at_most(n.inputs[0], format.m(), format.f);
+            let x = compared(e, v);
             Ok(e.push(v, Op::MaxPool2d { window: *window }, vec![x.id], shape, x.bits, x.frac))
         }
         GraphOp::Smooth { function } => smooth(e, v, *function),
@@ -220,6 +220,18 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
         Ok(y) => Ok(Form { id: y.id, bits: y.bits, frac: y.frac }),
         Err(what) => Err(e.problem(v, what, "use from 2 to 30 fraction bits, and at most 60 ring bits")),
     }
+}
+
+/// The operand of a maximum: as its operation made it where maxima come before truncations, else as an activation.
+fn compared(e: &mut Emitter<'_>, v: usize) -> Form {
+    let (x, format) = (e.node(v).inputs[0], e.format(v));
+    if e.formats.late && !e.is_parameter(x) && e.uses[x] == 1 {
+        let native = e.native(x);
+        if native.frac > format.f && native.frac + e.need(x) <= native.bits {
+            return native;
+        }
+    }
+    e.at_most(x, format.m(), format.f)
 }
 
 /// On the operand as it comes when its differences fit, which saves a truncation, else as an activation.

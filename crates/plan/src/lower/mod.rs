@@ -120,8 +120,9 @@ fn refused_at(draft: &Draft<'_>, refused: Refused) -> CheckReport {
 }
 
 /// A few ring bits more than needed can save whole truncations and extensions (an average pool whose divisor then
-/// needs none, for example), or cost more bytes than they save. Where the user leaves the ring open, the
-/// candidate that is predicted to be fastest, each with its forms of comparisons, is taken; the fewest bits on a tie.
+/// needs none, for example), or cost more bytes than they save. So can maxima before truncations. Of the candidates that
+/// the user leaves open, each with its forms of comparisons, the one that is predicted to be fastest is taken; the fewest
+/// bits on a tie.
 fn choose_formats(
     draft: &Draft<'_>,
     precision: &Precision,
@@ -134,7 +135,9 @@ fn choose_formats(
         return Formats::keeping_ring(precision);
     }
     let least = Formats::choose(&draft.graph, precision, 0, notes)?;
-    if precision.bits.is_some() {
+    let most = if precision.bits.is_some() { 0 } else { MOST_SPARE_BITS };
+    let pools = draft.graph.nodes.iter().any(|n| matches!(n.op, GraphOp::MaxPool2d { .. }));
+    if most == 0 && !pools {
         return Ok(least);
     }
     let predicted = |formats: &Formats| -> Result<f64, CheckReport> {
@@ -145,11 +148,14 @@ fn choose_formats(
         Ok(estimate(&plan, prices, &prices.rates(), &aim.network).seconds)
     };
     let mut best = (predicted(&least)?, least);
-    for spare in 1..=MOST_SPARE_BITS {
-        let formats = Formats::choose(&draft.graph, precision, spare, &mut Vec::new())?;
-        let seconds = predicted(&formats)?;
-        if seconds < best.0 {
-            best = (seconds, formats);
+    for spare in 0..=most {
+        for late in [false, true].into_iter().filter(|&late| if late { pools } else { spare > 0 }) {
+            let mut formats = Formats::choose(&draft.graph, precision, spare, &mut Vec::new())?;
+            formats.late = late;
+            let seconds = predicted(&formats)?;
+            if seconds < best.0 {
+                best = (seconds, formats);
+            }
         }
     }
     Ok(best.1)

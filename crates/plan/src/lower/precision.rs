@@ -105,6 +105,9 @@ pub(crate) struct Formats {
     pub headroom: u32,
     /// [`Precision::keep_ring`].
     pub keep_ring: bool,
+    /// Whether maxima are taken of products as they are, and truncated then: fewer truncations, of wider comparisons.
+    /// A truncation keeps the order of numbers, so the result is the same.
+    pub late: bool,
 }
 
 impl Formats {
@@ -139,7 +142,13 @@ impl Formats {
                 remedy: "leave exceptions for layers out".into(),
             }));
         }
-        Ok(Formats { base, per_layer: BTreeMap::new(), headroom: p.headroom_bits, keep_ring: true })
+        Ok(Formats {
+            base,
+            per_layer: BTreeMap::new(),
+            headroom: p.headroom_bits,
+            keep_ring: true,
+            late: false,
+        })
     }
 
     /// Choose the formats; `spare` is added to automatically chosen ring bits (at most 64 in all).
@@ -168,7 +177,7 @@ impl Formats {
         let need = needs.iter().max().copied();
         let base = base_format(p, need, spare)?;
         let (headroom, per_layer) = (p.headroom_bits, BTreeMap::new());
-        let mut formats = Formats { base, per_layer, headroom, keep_ring: false };
+        let mut formats = Formats { base, per_layer, headroom, keep_ring: false, late: false };
         for (name, exception) in &p.per_layer {
             let k = exception.bits.unwrap_or(base.k);
             let f = exception.fraction.unwrap_or(base.f);

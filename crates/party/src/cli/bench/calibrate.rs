@@ -79,17 +79,10 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let disk_bytes = disk_rate(args.dir.as_deref().unwrap_or(&disk)).map_err(|e| {
         CliError::failed(format!("measuring the disk: {e}"), "give another folder with `--dir`")
     })?;
-    let (mut families, mut residuals) = (BTreeMap::new(), BTreeMap::new());
-    for protocol in Protocol::all() {
-        for &security in protocol.facts().withstands {
-            let family = Family::of(protocol, security);
-            let key = Machine::key(&*family.forecast()?);
-            let (seconds, ratios) = calibrated(args, &family)?;
-            families.insert(key.clone(), seconds);
-            residuals.insert(key, ratios);
-        }
-    }
-    let machine = Machine {
+    // what an earlier call measured of other families stays, and what this one measures is kept family by family
+    let known = machine::measured().map(|known| (known.families, known.residuals));
+    let (families, residuals) = known.unwrap_or_default();
+    let mut machine = Machine {
         version: MACHINE_VERSION,
         cpu: sys::cpu_name(),
         cores: sys::cores(),
@@ -98,9 +91,23 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
         families,
         residuals,
     };
-    let path = machine::save(&machine).map_err(|e| {
-        CliError::failed(format!("keeping the profile: {e}"), "set XDG_CACHE_HOME to a folder of yours")
-    })?;
+    let mut path = None;
+    for protocol in Protocol::all() {
+        for &security in protocol.facts().withstands {
+            // rates are of runs: where their records come from makes no difference
+            let family = Family::of(protocol, security).dealt();
+            let key = Machine::key(&*family.forecast()?);
+            let (seconds, ratios) = calibrated(args, &family)?;
+            machine.families.insert(key.clone(), seconds);
+            machine.residuals.insert(key, ratios);
+            path = Some(machine::save(&machine).map_err(|e| {
+                CliError::failed(
+                    format!("keeping the profile: {e}"),
+                    "set XDG_CACHE_HOME to a folder of yours",
+                )
+            })?);
+        }
+    }
     if args.json {
         return out.json(&machine);
     }
@@ -116,7 +123,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
             out.line(format_args!("    {ratio:>6.2}  {run}"))?;
         }
     }
-    out.line(format_args!("kept as {}", path.display()))
+    path.map_or(Ok(()), |path| out.line(format_args!("kept as {}", path.display())))
 }
 
 /// The rates of one family, and what they say of each run over what it took.
