@@ -23,7 +23,11 @@ understand, several of these, or nothing."""
 
 
 class Symbol:
-    """A value that is no tensor of real numbers: comparison bits, dropout's coins, class labels."""
+    """A value that is no tensor of real numbers: comparison bits, dropout's coins, class labels, private ids."""
+
+    def number(self, lo: Lowering) -> int:
+        """The graph node that holds it as real numbers, where there is one."""
+        raise Decline("operand is not a single tensor")
 
 
 Args = dict[str, Any]
@@ -90,15 +94,29 @@ class Lowering:
         self._literals: set[int] = set()  # ids of constants that come from no weight or buffer
         self._emitted: dict[str, int] = {}  # parameter name -> node
         self._keep: list[torch.Tensor] = []  # keeps the ids above unique
+        self.coders: dict[str, Coder] = {}
+        """How inputs that are no real numbers become nodes, by name."""
+        self.fills: set[int] = set()
+        """Products of bits and a number that only says "leave this out" (:mod:`privet._masks`)."""
+        self.integers: set[str] = set()
+        """Results that are whole numbers or bits."""
+        self.bounds: dict[int, tuple[int, int]] = {}
+        """The least and the largest value of nodes that hold whole numbers, where it is known."""
         self._node: fx.Node | None = None
         self._layer = ""
         self._source = ""
 
     # --- What the capture loop calls -------------------------------------------------------------
 
-    def add_input(self, node: fx.Node, name: str) -> None:
-        """The data owner's tensor."""
-        self._values[node] = self.emit({"kind": "input", "name": name}, [], shape_of(node.meta["val"]))
+    def add_input(self, node: fx.Node, name: str, coder: Coder | None = None) -> None:
+        """The data owner's tensor: real numbers, or what a coder makes of others."""
+        self._node, self._layer, self._source = node, "", ""
+        shape = shape_of(node.meta["val"])
+        if coder is None:
+            self._values[node] = self.emit({"kind": "input", "name": name}, [], shape)
+            return
+        self.coders[name] = coder
+        self._values[node] = coder.lower(self, name, shape)
 
     def add_constant(self, node: fx.Node, name: str | None, tensor: torch.Tensor) -> None:
         """A weight or buffer, or without a name a literal; it reaches the graph when something uses it."""
@@ -113,16 +131,41 @@ class Lowering:
         self._node, self._layer, self._source = node, layer_of(node), source_of(node)
         if node.target is operator.getitem:
             self._values[node] = self._item(node)
-        elif self._is_constant(node):
-            self._values[node] = self._fold(node)
-        elif node.users:  # assertions and other calls made for their effect have none
-            handler = self.handlers.get(str(node.target))
-            try:
-                self._values[node] = handler(self, bind(node)) if handler else Decline("")
-            except Decline as reason:
-                self._values[node] = reason
-            if isinstance(self._values[node], Decline):
-                self._values[node] = self.unsupported(node, str(self._values[node]))
+            return
+        if not node.users and not self._is_constant(node):
+            return  # assertions and other calls made for their effect
+        if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            self._values[node] = None  # an extent that depends on values; who computes with it is reported
+            return
+        try:
+            self._values[node] = self._lowered(node)
+        except Decline as reason:
+            self._values[node] = reason
+        except (RuntimeError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError) as error:
+            # torch raises many types where a shape or a value is not known; a name in a report helps more than a trace
+            self._values[node] = Decline(why(error))
+        if isinstance(self._values[node], Decline):
+            self._values[node] = self.unsupported(node, str(self._values[node]))
+
+    def _lowered(self, node: fx.Node) -> Value:
+        if self._is_constant(node):
+            return self._fold(node)
+        val = node.meta.get("val")
+        if isinstance(val, torch.Tensor) and any(isinstance(n, int) and n == 0 for n in val.shape):
+            return self.constant(torch.empty(shape_of(val), dtype=val.dtype))  # nothing is in it
+        layout = self._layout_of_symbol(node)
+        if layout is not None:
+            return layout
+        handler = self.handlers.get(str(node.target))
+        return handler(self, bind(node)) if handler else Decline("")
+
+    def _layout_of_symbol(self, node: fx.Node) -> Value:
+        """What moves elements of a symbol that can be moved."""
+        first = node.args[0] if node.args else None
+        symbol = self._values.get(first) if isinstance(first, fx.Node) else None
+        if isinstance(symbol, Movable) and str(node.target) in MOVES:
+            return symbol.moved(self, str(node.target), bind(node))
+        return None
 
     # --- What handlers call ----------------------------------------------------------------------
 
@@ -132,6 +175,24 @@ class Lowering:
         assert self._node is not None
         val = self._node.meta["val"]
         return shape_of(val[0] if isinstance(val, (tuple, list)) else val)
+
+    @property
+    def result_dtype(self) -> torch.dtype:
+        """Type of the value being lowered."""
+        assert self._node is not None
+        dtype: torch.dtype = self._node.meta["val"].dtype
+        return dtype
+
+    @property
+    def operator(self) -> Any:
+        """The ATen operator being lowered."""
+        assert self._node is not None
+        return self._node.target
+
+    def is_read(self, result: int) -> bool:
+        """Whether anything reads one of the several results of what is being lowered."""
+        assert self._node is not None
+        return any(u.target is operator.getitem and u.args[1] == result and u.users for u in self._node.users)
 
     @property
     def single_result(self) -> bool:
@@ -145,6 +206,8 @@ class Lowering:
 
     def emit(self, op: Op, inputs: Sequence[int], shape: Sequence[int]) -> int:
         """Append a node and return its id."""
+        if any(isinstance(v, float) and not math.isfinite(v) for v in op.values()):
+            raise Decline("a number that is infinite or NaN")
         self.graph.nodes.append(Node(op, list(inputs), list(shape), self._layer, self._source))
         return len(self.graph.nodes) - 1
 
@@ -156,9 +219,25 @@ class Lowering:
             return self.unsupported(argument, str(value))
         if isinstance(value, torch.Tensor):
             return self._parameter(value)
+        if isinstance(value, Symbol):
+            return value.number(self)
         if not isinstance(value, int):
             raise Decline("operand is not a single tensor")
         return value
+
+    def dtype(self, argument: Any) -> torch.dtype | None:
+        """The operand's type in the model."""
+        val = argument.meta.get("val") if isinstance(argument, fx.Node) else argument
+        return val.dtype if isinstance(val, torch.Tensor) else None
+
+    def apply(self, name: str, tensor: torch.Tensor) -> Any:
+        """What the ATen node makes of ``tensor`` in place of its argument ``name``, the others being constants."""
+        assert self._node is not None and callable(self._node.target)
+        args = bind(self._node)
+        args[name] = tensor
+        known = fx.node.map_arg(args, lambda n: self.tensor(n))
+        with torch.no_grad():
+            return self._node.target(**known)
 
     def value(self, argument: Any) -> Value:
         """What an operand stands for."""
@@ -185,6 +264,10 @@ class Lowering:
             return float(tensor)
         return None
 
+    def is_literal(self, tensor: torch.Tensor) -> bool:
+        """Whether a constant is computed from nothing but the program's own numbers."""
+        return id(tensor) in self._literals
+
     def constant(self, tensor: torch.Tensor, name: str | None = None) -> torch.Tensor:
         """Remember a constant; without a name it is a literal of the program, not the owner's secret."""
         self._keep.append(tensor)
@@ -208,13 +291,19 @@ class Lowering:
         producer = node.args[0] if node.target is operator.getitem else node
         assert isinstance(producer, fx.Node)
         name = f"{producer.target} ({reason})" if reason else str(producer.target)
-        operands = [
-            self.use(a) for a in node.all_input_nodes if isinstance(self.value(a), (int, torch.Tensor, Decline))
-        ]
+        operands = []
+        for a in node.all_input_nodes:
+            value = self.value(a)
+            if isinstance(value, (int, Decline)) or (isinstance(value, torch.Tensor) and value.numel()):
+                operands.append(self.use(a))
         val = node.meta.get("val")
         if isinstance(val, (tuple, list)):
             val = val[0]
-        return self.emit({"kind": "unsupported", "name": name}, operands, shape_of(val) if val is not None else [])
+        try:
+            shape = shape_of(val)
+        except (RuntimeError, AttributeError, TypeError, ValueError):
+            shape = []  # known only with the values
+        return self.emit({"kind": "unsupported", "name": name}, operands, shape)
 
     # --- Inside ----------------------------------------------------------------------------------
 
@@ -239,12 +328,14 @@ class Lowering:
             value = self._values.get(n)
             if isinstance(value, torch.Tensor):
                 return value
-            return torch.empty(n.meta["val"].shape, dtype=n.meta["val"].dtype)  # SHAPE_ONLY reads no element
+            val = n.meta["val"]  # SHAPE_ONLY reads no element
+            return torch.empty(shape_of(val), dtype=val.dtype)
 
         assert callable(node.target)
         args, kwargs = fx.node.map_arg(node.args, real), fx.node.map_arg(node.kwargs, real)
+        target: Any = RESHAPES.get(str(node.target), node.target)
         with torch.no_grad():
-            result = node.target(*args, **kwargs)
+            result = target(*args, **kwargs)
         if isinstance(result, torch.Tensor):
             operands = [self._values.get(a) for a in node.all_input_nodes]
             if len(operands) == 1 and str(node.target) in ALIASES:
@@ -268,6 +359,56 @@ class Lowering:
                 finite = math.isfinite(lo) and math.isfinite(hi)
                 self.graph.nodes[self._emitted[name]].range = (lo, hi) if finite else None
         return self._emitted[name]
+
+
+def why(error: Exception) -> str:
+    """One line about an error of torch's."""
+    if "data-dependent" in str(error) or "GuardOnDataDependent" in type(error).__name__ or "Sym" in str(error):
+        return "a shape or a branch depends on values"
+    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return first[:120]
+
+
+RESHAPES = {
+    "aten.view.default": torch.ops.aten.reshape.default,
+    "aten._unsafe_view.default": torch.ops.aten.reshape.default,
+}
+"""Views of constants: these may lie in memory in another order than in the trace."""
+
+MOVES = {
+    f"aten.{name}"
+    for name in (
+        "view.default", "_unsafe_view.default", "reshape.default", "flatten.using_ints", "unsqueeze.default",
+        "squeeze.default", "squeeze.dim", "squeeze.dims", "expand.default", "slice.Tensor", "select.int",
+        "clone.default", "alias.default", "contiguous.default", "detach.default", "to.dtype", "_to_copy.default",
+        "to.device", "to.dtype_layout", "lift_fresh_copy.default",
+    )
+}  # fmt: skip
+"""Operators that move elements, or change their type alone."""
+
+
+class Movable(Symbol):
+    """A symbol whose elements can be moved."""
+
+    def moved(self, lo: Lowering, operator: str, a: Args) -> Value:
+        """What an operator of :data:`MOVES` makes of it."""
+        raise NotImplementedError
+
+
+class Coder:
+    """How the data owner's tensor of integers becomes the real numbers that the plan takes."""
+
+    def lower(self, lo: Lowering, name: str, shape: list[int]) -> Value:
+        """The input of the graph, and what it stands for."""
+        raise NotImplementedError
+
+    def encode(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
+        """The real numbers; raises :class:`~privet.errors.InputError` with the place of what is out of range."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the interface of a compiled model."""
+        raise NotImplementedError
 
 
 ALIASES = {

@@ -1,10 +1,8 @@
-"""Layers: convolution, matrix products, normalisation, pooling, reductions."""
+"""Matrix products, reductions, and the layouts that layers need."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import torch
 
 from ._lowering import Args, Decline, Lowering, Value, op
 from .graph import Op
@@ -40,50 +38,7 @@ def dims_of(dims: Any, rank: int) -> list[int]:
     return sorted(int(d) % rank for d in dims)
 
 
-# --- Convolution and products ------------------------------------------------------------------------
-
-
-@op("aten.conv2d.default", "aten.conv2d.padding")
-def conv2d(lo: Lowering, a: Args) -> Value:
-    """NCHW convolution; ``padding="same"`` is split left and right as torch does."""
-    if len(lo.shape) != 4:
-        raise Decline("input without a batch dimension")
-    return convolve(lo, a)
-
-
-def convolve(lo: Lowering, a: Args) -> int:
-    """Emit a convolution from arguments in conv2d's naming."""
-    x, w = lo.use(a["input"]), lo.use(a["weight"])
-    kernel, dilation = lo.shape_at(w)[2:], pair(a["dilation"])
-    padding = [0, 0] if a["padding"] == "valid" else a["padding"]
-    if padding == "same":
-        total = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
-        padding = [t // 2 for t in total]
-        extra = [t % 2 for t in total]  # torch puts the odd one below and to the right
-        if any(extra):
-            n, c, height, width = lo.shape_at(x)
-            amounts = [[0, 0], [0, 0], [0, extra[0]], [0, extra[1]]]
-            # The symmetric part stays with the convolution: only the extra row and column are explicit.
-            x = lo.emit({"kind": "pad", "amounts": amounts}, [x], [n, c, height + extra[0], width + extra[1]])
-    node: Op = {
-        "kind": "conv2d",
-        "stride": pair(a["stride"]),
-        "padding": pair(padding),
-        "dilation": dilation,
-        "groups": int(a["groups"]),
-    }
-    bias = [] if a["bias"] is None else [lo.use(a["bias"])]
-    return lo.emit(node, [x, w, *bias], lo.shape)
-
-
-@op("aten.convolution.default")
-def convolution(lo: Lowering, a: Args) -> Value:
-    """The general form; only two-dimensional and not transposed."""
-    if a["transposed"]:
-        raise Decline("transposed convolution")
-    if len(lo.shape) != 4:
-        raise Decline("not two-dimensional")
-    return convolve(lo, a)
+# --- Products ------------------------------------------------------------------------
 
 
 @op("aten.linear.default")
@@ -110,6 +65,23 @@ def addmm(lo: Lowering, a: Args) -> Value:
     if a["alpha"] != 1 or a["beta"] != 1:
         raise Decline("alpha or beta other than 1")
     return product(lo, a["mat1"], a["mat2"], a["self"])
+
+
+@op("aten.bilinear.default")
+def bilinear(lo: Lowering, a: Args) -> Value:
+    """``x^T W_o y + b_o`` for every output o: a product with all W at once, then one with y."""
+    x, y, weight = lo.use(a["input1"]), lo.use(a["input2"]), lo.tensor(a["weight"])
+    if weight is None:
+        raise Decline("a weight computed from the input")
+    outputs, left, right = weight.shape
+    lines = weight.transpose(1, 2).reshape(outputs * right, left).contiguous()
+    w = lo.use(lo.constant(lines, f"{lo.name_of(weight)}.lines"))
+    lead = lo.shape[:-1]
+    first = reshape_to(lo, lo.emit({"kind": "linear"}, [x, w], [*lead, outputs * right]), [*lead, outputs, right])
+    found = reshape_to(
+        lo, matmul_values(lo, first, reshape_to(lo, y, [*lead, right, 1]), [*lead, outputs, 1]), lo.shape
+    )
+    return found if a["bias"] is None else lo.emit({"kind": "add"}, [found, lo.use(a["bias"])], lo.shape)
 
 
 def product(lo: Lowering, x: Any, y: Any, bias: Any) -> int:
@@ -146,103 +118,6 @@ def matmul_values(lo: Lowering, x: int, y: int, shape: list[int]) -> int:
     return reshape_to(lo, out, shape)
 
 
-# --- Normalisation -----------------------------------------------------------------------------------
-
-
-@op("aten._native_batch_norm_legit_no_training.default")
-def batch_norm_eval(lo: Lowering, a: Args) -> Value:
-    """Evaluation-mode BatchNorm; missing gamma and beta are ones and zeros."""
-    x = lo.use(a["input"])
-    channels = lo.shape_at(x)[1]
-    mean, variance = a["running_mean"], a["running_var"]
-    gamma = lo.constant(torch.ones(channels)) if a["weight"] is None else a["weight"]
-    beta = lo.constant(torch.zeros(channels)) if a["bias"] is None else a["bias"]
-    operands = [lo.use(t) for t in (gamma, beta, mean, variance)]
-    out = lo.emit({"kind": "batch_norm", "eps": float(a["eps"])}, [x, *operands], lo.shape)
-    return (out, None, None)
-
-
-@op(
-    "aten.batch_norm.default",
-    "aten._native_batch_norm_legit.default",
-    "aten._native_batch_norm_legit.no_stats",
-    "aten._native_batch_norm_legit_functional.default",
-    "aten.native_batch_norm.default",
-)
-def batch_norm(lo: Lowering, a: Args) -> Value:
-    """BatchNorm with a training flag or without running statistics."""
-    if a.get("training") or a.get("running_mean") is None:
-        raise Decline("statistics of the batch instead of running statistics")
-    out = batch_norm_eval(lo, a)
-    assert isinstance(out, tuple)
-    return out[0] if lo.single_result else out
-
-
-# --- Pooling -----------------------------------------------------------------------------------------
-
-
-def window(a: Args, dilation: Any) -> dict[str, Any]:
-    """A pooling window in the planner's naming."""
-    kernel = pair(a["kernel_size"])
-    return {
-        "kernel": kernel,
-        "stride": pair(a["stride"]) if a["stride"] else kernel,
-        "padding": pair(a["padding"]),
-        "dilation": pair(dilation),
-        "ceil_mode": bool(a["ceil_mode"]),
-    }
-
-
-def images(lo: Lowering, argument: Any, emit: Any) -> int:
-    """Run a pooling on NCHW, adding the batch dimension where the model has none."""
-    x, shape = lo.use(argument), lo.shape
-    if len(shape) == 4:
-        return int(emit(x, shape))
-    if len(shape) != 3:
-        raise Decline("not two-dimensional")
-    return reshape_to(lo, emit(reshape_to(lo, x, [1, *lo.shape_at(x)]), [1, *shape]), shape)
-
-
-@op("aten.max_pool2d.default", "aten.max_pool2d_with_indices.default")
-def max_pool2d(lo: Lowering, a: Args) -> Value:
-    """Maximum over windows; the indices are not available."""
-    node: Op = {"kind": "max_pool2d", "window": window(a, a["dilation"])}
-    out = images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape))
-    return out if lo.single_result else (out, Decline("indices of the maxima"))
-
-
-@op("aten.avg_pool2d.default")
-def avg_pool2d(lo: Lowering, a: Args) -> Value:
-    """Mean over windows."""
-    divisor = a["divisor_override"]
-    if divisor is not None and divisor <= 0:
-        raise Decline("divisor below 1")
-    node: Op = {"kind": "avg_pool2d", "window": window(a, [1, 1]), "count_include_pad": bool(a["count_include_pad"])}
-    if divisor is not None:
-        node["divisor"] = int(divisor)
-    return images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape))
-
-
-@op("aten.adaptive_avg_pool2d.default", "aten._adaptive_avg_pool2d.default")
-def adaptive_avg_pool2d(lo: Lowering, a: Args) -> Value:
-    """Mean over adaptive windows."""
-    node: Op = {"kind": "adaptive_avg_pool2d", "output": lo.shape[-2:]}
-    return images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape))
-
-
-@op("aten.adaptive_max_pool2d.default")
-def adaptive_max_pool2d(lo: Lowering, a: Args) -> Value:
-    """Maximum over adaptive windows, where they are all of one size."""
-    extent, output = lo.shape_arg(a["self"])[-2:], lo.shape[-2:]
-    if any(e % o for e, o in zip(extent, output, strict=True)):
-        raise Decline("windows of different sizes")
-    kernel = [e // o for e, o in zip(extent, output, strict=True)]
-    shape = {"kernel": kernel, "stride": kernel, "padding": [0, 0], "dilation": [1, 1], "ceil_mode": False}
-    node: Op = {"kind": "max_pool2d", "window": shape}
-    out = images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape))
-    return (out, Decline("indices of the maxima"))
-
-
 # --- Reductions --------------------------------------------------------------------------------------
 
 
@@ -266,28 +141,3 @@ def mean(lo: Lowering, a: Args) -> Value:
 def total(lo: Lowering, a: Args) -> Value:
     """Sum over dimensions."""
     return reduction(lo, a, "sum")
-
-
-@op("aten.argmax.default")
-def argmax(lo: Lowering, a: Args) -> Value:
-    """Index of the largest value; without a dimension, in the flattened tensor."""
-    x = lo.use(a["self"])
-    shape = lo.shape_at(x)
-    if a["dim"] is None:
-        if a["keepdim"]:
-            raise Decline("keepdim without a dimension")
-        size = 1
-        for extent in shape:
-            size *= extent
-        flat = reshape_to(lo, x, [size])
-        return lo.emit({"kind": "argmax", "dim": 0, "keepdim": False}, [flat], [])
-    node: Op = {"kind": "argmax", "dim": int(a["dim"]) % len(shape), "keepdim": bool(a["keepdim"])}
-    return lo.emit(node, [x], lo.shape)
-
-
-@op("aten.max.dim")
-def max_dim(lo: Lowering, a: Args) -> Value:
-    """``x.max(dim)``: only the indices, which are an argmax, can be used."""
-    x = lo.use(a["self"])
-    node: Op = {"kind": "argmax", "dim": int(a["dim"]) % len(lo.shape_at(x)), "keepdim": bool(a["keepdim"])}
-    return (Decline("the maximum itself"), lo.emit(node, [x], lo.shape))

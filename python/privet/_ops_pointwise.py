@@ -52,6 +52,16 @@ def bound(value: Any) -> float | None:
     return None if number in (float("inf"), float("-inf")) else number
 
 
+@op("aten.clamp.Tensor", "aten.clamp_min.Tensor", "aten.clamp_max.Tensor")
+def clamp_by_tensors(lo: Lowering, a: Args) -> Value:
+    """Bounds that are tensors."""
+    x = lo.use(a["self"])
+    for key, sign in (("min", 1.0), ("max", -1.0)):
+        if a.get(key) is not None:
+            x = larger(lo, x, lo.use(a[key]), sign)
+    return x
+
+
 # --- Activations -------------------------------------------------------------------------------------
 
 
@@ -79,18 +89,20 @@ def clamp(lo: Lowering, a: Args) -> Value:
     return clamp_of(lo, lo.use(a["self"]), bound(a.get("min")), bound(a.get("max")))
 
 
-@op("aten.threshold.default", "aten.threshold_.default")
-def threshold(lo: Lowering, a: Args) -> Value:
-    """``x if x > threshold else value`` is a ReLU for zero and zero."""
-    if a["threshold"] != 0 or a["value"] != 0:
-        raise Decline("threshold or value other than 0")
-    return relu_of(lo, lo.use(a["self"]))
-
-
 @op("aten.leaky_relu.default", "aten.leaky_relu_.default")
 def leaky_relu(lo: Lowering, a: Args) -> Value:
     """x where x >= 0, slope * x elsewhere."""
     return unary(lo, {"kind": "leaky_relu", "slope": float(a["negative_slope"])}, lo.use(a["self"]))
+
+
+@op("aten.rrelu.default", "aten.rrelu_with_noise_functional.default", "aten.rrelu_with_noise.default")
+def rrelu(lo: Lowering, a: Args) -> Value:
+    """In evaluation the slope is the mean of its bounds."""
+    if a.get("training"):
+        raise Decline("random slopes")
+    slope = (float(a["lower"]) + float(a["upper"])) / 2
+    y = unary(lo, {"kind": "leaky_relu", "slope": slope}, lo.use(a["self"]))
+    return y if lo.single_result else (y, None)
 
 
 @op("aten.prelu.default")
@@ -134,19 +146,23 @@ def hardswish(lo: Lowering, a: Args) -> Value:
 
 def extreme(lo: Lowering, a: Args, sign: float) -> Value:
     """``y + relu(x - y)`` for the larger, ``y - relu(y - x)`` for the smaller."""
-    x, y = lo.use(a["self"]), lo.use(a["other"])
+    return larger(lo, lo.use(a["self"]), lo.use(a["other"]), sign)
+
+
+def larger(lo: Lowering, x: int, y: int, sign: float) -> int:
+    """The larger of two nodes, or with ``sign`` -1 the smaller."""
     pair = [x, y] if sign > 0 else [y, x]
     rest = relu_of(lo, lo.emit({"kind": "sub"}, pair, lo.shape))
     return lo.emit({"kind": "add" if sign > 0 else "sub"}, [y, rest], lo.shape)
 
 
-@op("aten.maximum.default", "aten.max.other")
+@op("aten.maximum.default", "aten.max.other", "aten.fmax.default")
 def maximum(lo: Lowering, a: Args) -> Value:
     """The larger of two values."""
     return extreme(lo, a, 1.0)
 
 
-@op("aten.minimum.default", "aten.min.other")
+@op("aten.minimum.default", "aten.min.other", "aten.fmin.default")
 def minimum(lo: Lowering, a: Args) -> Value:
     """The smaller of two values."""
     return extreme(lo, a, -1.0)

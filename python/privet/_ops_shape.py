@@ -42,12 +42,19 @@ def dropout(lo: Lowering, a: Args) -> Value:
     return x if lo.single_result else (x, None)
 
 
-@op("aten._to_copy.default", "aten.to.dtype", "aten.to.dtype_layout", "aten.to.device", "aten.to.other")
+@op(
+    "aten._to_copy.default", "aten.to.dtype", "aten.to.dtype_layout", "aten.to.device", "aten.to.other",
+    "aten.type_as.default",
+)  # fmt: skip
 def convert(lo: Lowering, a: Args) -> Value:
-    """A change of device or of floating-point type: reals stay reals."""
-    dtype = a.get("dtype")
-    if dtype is not None and not dtype.is_floating_point:
-        raise Decline(f"conversion to {str(dtype).removeprefix('torch.')}")
+    """A change of device or type; what is to be a whole number or a bit must be one already."""
+    wanted, given = lo.result_dtype, lo.dtype(a["self"])
+    if wanted == torch.bool and given != torch.bool:
+        from ._ops_compare import truth  # which needs this table
+
+        return truth(lo, a["self"])
+    if not wanted.is_floating_point and (given is None or given.is_floating_point):
+        raise Decline(f"conversion to {str(wanted).removeprefix('torch.')}")
     return lo.use(a["self"])
 
 
@@ -181,8 +188,8 @@ def split_with_sizes(lo: Lowering, a: Args) -> Value:
 
 @op("aten.cat.default", "aten.concat.default")
 def cat(lo: Lowering, a: Args) -> Value:
-    """Concatenation; torch ignores operands of shape ``[0]``."""
-    parts = [lo.use(t) for t in a["tensors"] if lo.shape_arg(t) != [0]]
+    """Concatenation of what is not empty."""
+    parts = [lo.use(t) for t in a["tensors"] if 0 not in lo.shape_arg(t)]
     if len(parts) == 1:
         return parts[0]
     return lo.emit({"kind": "concat", "dim": int(a["dim"]) % len(lo.shape)}, parts, lo.shape)
@@ -215,12 +222,12 @@ def repeat(lo: Lowering, a: Args) -> Value:
 
 @op("aten.pad.default", "aten.constant_pad_nd.default")
 def pad(lo: Lowering, a: Args) -> Value:
-    """Zero padding, given from the last dimension back; negative amounts cut."""
-    if a.get("mode", "constant") != "constant":
-        raise Decline(f"mode {a['mode']}")
-    if a.get("value"):
-        raise Decline("padding with a value other than 0")
+    """Padding by a number or by the operand's own elements, from the last dimension back; negative amounts cut."""
     x = lo.use(a["self"])
+    if a.get("mode", "constant") != "constant":
+        from ._ops_gather import pad_lines  # which is made of slices, and so comes after this module
+
+        return pad_lines(lo, x, [int(v) for v in a["pad"]], a["mode"])
     rank = len(lo.shape_at(x))
     amounts = [[0, 0] for _ in range(rank)]
     given = [int(v) for v in a["pad"]]
@@ -232,19 +239,13 @@ def pad(lo: Lowering, a: Args) -> Value:
     amounts = [[max(before, 0), max(after, 0)] for before, after in amounts]
     if not any(map(any, amounts)):
         return x
-    return lo.emit({"kind": "pad", "amounts": amounts}, [x], lo.shape)
-
-
-@op("aten.upsample_nearest2d.vec")
-def upsample_nearest2d(lo: Lowering, a: Args) -> Value:
-    """Nearest-neighbour enlargement by whole factors: a broadcast between two reshapes."""
-    x = lo.use(a["input"])
-    n, c, h, w = lo.shape_at(x)
-    out_h, out_w = lo.shape[2:]
-    if out_h % h or out_w % w:
-        raise Decline("a factor that is not a whole number")
-    wide = expand_to(lo, reshape_to(lo, x, [n, c, h, 1, w, 1]), [n, c, h, out_h // h, w, out_w // w])
-    return reshape_to(lo, wide, lo.shape)
+    padded = lo.emit({"kind": "pad", "amounts": amounts}, [x], lo.shape)
+    value = float(a.get("value") or 0.0)
+    if value == 0:
+        return padded
+    around = torch.full(lo.shape, value)
+    around[tuple(slice(b, e - after) for (b, after), e in zip(amounts, lo.shape, strict=True))] = 0.0
+    return lo.emit({"kind": "add"}, [padded, lo.use(lo.constant(around))], lo.shape)
 
 
 @op("aten.pixel_shuffle.default")
@@ -254,23 +255,3 @@ def pixel_shuffle(lo: Lowering, a: Args) -> Value:
     n, c, h, w = lo.shape_at(x)
     split_up = reshape_to(lo, x, [n, c // (r * r), r, r, h, w])
     return reshape_to(lo, permute(lo, split_up, [0, 1, 4, 2, 5, 3]), lo.shape)
-
-
-@op("aten.index_select.default", "aten.index.Tensor")
-def index(lo: Lowering, a: Args) -> Value:
-    """Constant indices along one dimension: slices put together."""
-    x = lo.use(a["self"])
-    if "dim" in a:
-        dim, which = int(a["dim"]), a["index"]
-    else:
-        given = [(d, i) for d, i in enumerate(a["indices"]) if i is not None]
-        if len(given) != 1:
-            raise Decline("indices along several dimensions")
-        dim, which = given[0]
-    known = lo.tensor(which)
-    if known is None or known.dtype not in (torch.int32, torch.int64) or known.dim() != 1:
-        raise Decline("indices that are not a constant list")
-    dim %= len(lo.shape_at(x))
-    extent = lo.shape_at(x)[dim]
-    parts = [cut(lo, x, dim, int(i) % extent, int(i) % extent + 1) for i in known]
-    return parts[0] if len(parts) == 1 else lo.emit({"kind": "concat", "dim": dim}, parts, lo.shape)

@@ -8,9 +8,7 @@ from typing import Any
 import torch
 
 from ._lowering import Args, Decline, Lowering, Value, op
-from ._ops_layers import matmul_values, permute
 from ._ops_pointwise import add_scalar, broadcast, mul_scalar, unary
-from .graph import Op
 
 
 def smooth(lo: Lowering, function: Any, x: int) -> int:
@@ -81,26 +79,6 @@ def log_sigmoid(lo: Lowering, a: Args) -> Value:
     return lo.emit({"kind": "sub"}, [lo.emit({"kind": "sub"}, [x, positive], shape), log], shape)
 
 
-@op("aten.scaled_dot_product_attention.default")
-def attention(lo: Lowering, a: Args) -> Value:
-    """``softmax(q k^T scale + mask) v`` with a mask that is the model's own."""
-    if a["dropout_p"] or a["is_causal"] or a.get("enable_gqa"):
-        raise Decline("dropout, a causal mask or grouped queries")
-    mask = a["attn_mask"]
-    known = None if mask is None else lo.tensor(mask)
-    if mask is not None and (known is None or known.dtype == torch.bool):
-        raise Decline("a mask that is not a constant of numbers")
-    q, k, v = (lo.use(a[name]) for name in ("query", "key", "value"))
-    rank = len(lo.shape_at(k))
-    scale = a["scale"] if a["scale"] is not None else 1.0 / math.sqrt(lo.shape_at(q)[-1])
-    keys = permute(lo, k, [*range(rank - 2), rank - 1, rank - 2])
-    scores = [*lo.shape_at(q)[:-1], lo.shape_at(k)[-2]]
-    weights = mul_scalar(lo, matmul_values(lo, q, keys, scores), float(scale))
-    if mask is not None:
-        weights = lo.emit({"kind": "add"}, [weights, lo.use(mask)], scores)
-    return matmul_values(lo, softmax_of(lo, weights, -1), v, lo.shape)
-
-
 # --- Division and normalisation ----------------------------------------------------------------------
 
 
@@ -126,37 +104,184 @@ def div(lo: Lowering, a: Args) -> Value:
     return lo.emit({"kind": "mul"}, [left, lo.use(reciprocal)], lo.shape)
 
 
-@op("aten.layer_norm.default")
-def layer_norm(lo: Lowering, a: Args) -> Value:
-    """``(x - mean) rsqrt(variance + eps) gamma + beta`` over the last dimensions.
+# --- Powers, and functions of exponentials and logarithms ---------------------------------------------
 
-    Taken apart here, so that the range of each part is calibrated.
-    """
-    x = lo.use(a["input"])
+MOST_PRODUCTS = 64
+"""Whole powers up to this one are products."""
+
+
+def power_of(lo: Lowering, x: int, exponent: float) -> int:
+    """Whole powers by squaring; roots, reciprocals; other powers of positive numbers by logarithms."""
     shape = lo.shape_at(x)
-    dims = list(range(len(shape) - len(a["normalized_shape"]), len(shape)))
-    kept = [1 if d in dims else n for d, n in enumerate(shape)]
-    mean: Op = {"kind": "mean", "dims": dims, "keepdim": True}
-    centred = lo.emit({"kind": "sub"}, [x, lo.emit(mean, [x], kept)], shape)
-    square = lo.emit({"kind": "mul"}, [centred, centred], shape)
-    variance = lo.emit(dict(mean), [square], kept)
-    scale = smooth(lo, "rsqrt", add_scalar(lo, variance, float(a["eps"])))
-    y = lo.emit({"kind": "mul"}, [centred, scale], shape)
-    if a["weight"] is not None:
-        y = lo.emit({"kind": "mul"}, [y, lo.use(a["weight"])], shape)
-    return y if a["bias"] is None else lo.emit({"kind": "add"}, [y, lo.use(a["bias"])], shape)
+    functions = {0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
+    if exponent in functions:
+        return smooth(lo, functions[exponent], x)
+    if exponent == 0:
+        return add_scalar(lo, mul_scalar(lo, x, 0.0), 1.0)
+    if exponent < 0:
+        return smooth(lo, "reciprocal", power_of(lo, x, -exponent))
+    if exponent == int(exponent) and exponent <= MOST_PRODUCTS:
+        count, square, result = int(exponent), x, None
+        if count <= 4:
+            result = x
+            for _ in range(count - 1):
+                result = lo.emit({"kind": "mul"}, [result, x], shape)
+            return result
+        while count:
+            if count & 1:
+                result = square if result is None else lo.emit({"kind": "mul"}, [result, square], shape)
+            count >>= 1
+            if count:
+                square = lo.emit({"kind": "mul"}, [square, square], shape)
+        assert result is not None
+        return result
+    if exponent * 2 == int(exponent * 2) and exponent <= MOST_PRODUCTS:
+        root = smooth(lo, "sqrt", x)
+        return lo.emit({"kind": "mul"}, [power_of(lo, x, exponent - 0.5), root], shape)
+    if exponent * 4 == int(exponent * 4) and exponent < 1:
+        root = smooth(lo, "sqrt", smooth(lo, "sqrt", x))
+        return power_of(lo, root, exponent * 4)
+    return smooth(lo, "exp", mul_scalar(lo, smooth(lo, "log", x), exponent))
 
 
 @op("aten.pow.Tensor_Scalar")
 def power(lo: Lowering, a: Args) -> Value:
-    """Small whole powers by repeated multiplication; roots and reciprocals."""
-    exponent, x = a["exponent"], lo.use(a["self"])
-    functions = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
-    if exponent in functions:
-        return smooth(lo, functions[exponent], x)
-    if exponent not in (1, 2, 3, 4):
-        raise Decline(f"exponent {exponent}")
-    result = x
-    for _ in range(int(exponent) - 1):
-        result = lo.emit({"kind": "mul"}, [result, x], lo.shape)
-    return result
+    """x to a public power."""
+    return power_of(lo, lo.use(a["self"]), float(a["exponent"]))
+
+
+@op("aten.pow.Scalar")
+def exponential(lo: Lowering, a: Args) -> Value:
+    """A positive number to the power of x."""
+    base = float(a["self"])
+    if base <= 0:
+        raise Decline("a base that is not positive")
+    return smooth(lo, "exp", mul_scalar(lo, lo.use(a["exponent"]), math.log(base)))
+
+
+@op("aten.pow.Tensor_Tensor")
+def power_of_values(lo: Lowering, a: Args) -> Value:
+    """``exp(y log x)`` of a positive x."""
+    log = smooth(lo, "log", lo.use(a["self"]))
+    return smooth(lo, "exp", lo.emit({"kind": "mul"}, [log, lo.use(a["exponent"])], lo.shape))
+
+
+def softplus_of(lo: Lowering, x: int, beta: float = 1.0) -> int:
+    """``relu(x) + log(1 + e^-|beta x|) / beta``."""
+    shape = lo.shape_at(x)
+    positive = unary(lo, {"kind": "relu"}, x)
+    minus_size = lo.emit({"kind": "sub"}, [x, mul_scalar(lo, positive, 2.0)], shape)
+    log = smooth(lo, "log", add_scalar(lo, smooth(lo, "exp", mul_scalar(lo, minus_size, beta)), 1.0))
+    return lo.emit({"kind": "add"}, [positive, mul_scalar(lo, log, 1.0 / beta)], shape)
+
+
+@op("aten.softplus.default")
+def softplus(lo: Lowering, a: Args) -> Value:
+    """``log(1 + e^(beta x)) / beta``; beyond the threshold the difference to x is below e^-20."""
+    return softplus_of(lo, lo.use(a["self"]), float(a["beta"]))
+
+
+@op("aten.mish.default", "aten.mish_.default")
+def mish(lo: Lowering, a: Args) -> Value:
+    """``x tanh(softplus(x))``."""
+    x = lo.use(a["self"])
+    return lo.emit({"kind": "mul"}, [x, smooth(lo, "tanh", softplus_of(lo, x))], lo.shape_at(x))
+
+
+def below_zero(lo: Lowering, x: int) -> tuple[int, int]:
+    """max(x, 0) and min(x, 0)."""
+    positive = unary(lo, {"kind": "relu"}, x)
+    return positive, lo.emit({"kind": "sub"}, [x, positive], lo.shape_at(x))
+
+
+def elu_of(lo: Lowering, x: int, alpha: float, scale: float, slope: float) -> int:
+    """``scale max(x, 0) + alpha scale (e^(slope min(x, 0)) - 1)``."""
+    positive, negative = below_zero(lo, x)
+    curve = add_scalar(lo, smooth(lo, "exp", mul_scalar(lo, negative, slope)), -1.0)
+    parts = [mul_scalar(lo, positive, scale), mul_scalar(lo, curve, alpha * scale)]
+    return lo.emit({"kind": "add"}, parts, lo.shape_at(x))
+
+
+@op("aten.elu.default", "aten.elu_.default")
+def elu(lo: Lowering, a: Args) -> Value:
+    """x above zero, ``alpha (e^x - 1)`` below."""
+    return elu_of(lo, lo.use(a["self"]), float(a["alpha"]), float(a["scale"]), float(a["input_scale"]))
+
+
+@op("aten.selu.default", "aten.selu_.default")
+def selu(lo: Lowering, a: Args) -> Value:
+    """ELU with the constants of Klambauer et al., 2017."""
+    return elu_of(lo, lo.use(a["self"]), 1.6732632423543772, 1.0507009873554805, 1.0)
+
+
+@op("aten.celu.default", "aten.celu_.default")
+def celu(lo: Lowering, a: Args) -> Value:
+    """x above zero, ``alpha (e^(x / alpha) - 1)`` below."""
+    alpha = float(a["alpha"])
+    return elu_of(lo, lo.use(a["self"]), alpha, 1.0, 1.0 / alpha)
+
+
+@op("aten.softshrink.default")
+def softshrink(lo: Lowering, a: Args) -> Value:
+    """``relu(x - lambda) - relu(-x - lambda)``."""
+    x, limit = lo.use(a["self"]), float(a["lambd"])
+    sides = [unary(lo, {"kind": "relu"}, add_scalar(lo, mul_scalar(lo, x, s), -limit)) for s in (1.0, -1.0)]
+    return lo.emit({"kind": "sub"}, sides, lo.shape_at(x))
+
+
+@op("aten.log2.default", "aten.log10.default")
+def log_to_a_base(lo: Lowering, a: Args) -> Value:
+    """The natural logarithm times a constant."""
+    base = 2 if "log2" in str(lo.operator) else 10
+    return mul_scalar(lo, smooth(lo, "log", lo.use(a["self"])), 1 / math.log(base))
+
+
+@op("aten.log1p.default")
+def log1p(lo: Lowering, a: Args) -> Value:
+    """``log(1 + x)``."""
+    return smooth(lo, "log", add_scalar(lo, lo.use(a["self"]), 1.0))
+
+
+@op("aten.expm1.default")
+def expm1(lo: Lowering, a: Args) -> Value:
+    """``e^x - 1``."""
+    return add_scalar(lo, smooth(lo, "exp", lo.use(a["self"])), -1.0)
+
+
+@op("aten.exp2.default")
+def exp2(lo: Lowering, a: Args) -> Value:
+    """``e^(x log 2)``."""
+    return smooth(lo, "exp", mul_scalar(lo, lo.use(a["self"]), math.log(2)))
+
+
+@op("aten.sinh.default", "aten.cosh.default")
+def hyperbolic(lo: Lowering, a: Args) -> Value:
+    """``(e^x -+ e^-x) / 2``."""
+    x = lo.use(a["self"])
+    up, down = (smooth(lo, "exp", mul_scalar(lo, x, s)) for s in (1.0, -1.0))
+    kind = "sub" if "sinh" in str(lo.operator) else "add"
+    return mul_scalar(lo, lo.emit({"kind": kind}, [up, down], lo.shape_at(x)), 0.5)
+
+
+@op("aten.logit.default")
+def logit(lo: Lowering, a: Args) -> Value:
+    """``log(x) - log(1 - x)``."""
+    x = lo.use(a["self"])
+    if a["eps"] is not None:
+        x = unary(lo, {"kind": "clamp", "lo": float(a["eps"]), "hi": 1.0 - float(a["eps"])}, x)
+    logs = [smooth(lo, "log", y) for y in (x, add_scalar(lo, mul_scalar(lo, x, -1.0), 1.0))]
+    return lo.emit({"kind": "sub"}, logs, lo.shape_at(x))
+
+
+@op("aten.logaddexp.default")
+def logaddexp(lo: Lowering, a: Args) -> Value:
+    """``x + softplus(y - x)``."""
+    x, y = lo.use(a["self"]), lo.use(a["other"])
+    above = softplus_of(lo, lo.emit({"kind": "sub"}, [y, x], lo.shape))
+    return lo.emit({"kind": "add"}, [x, above], lo.shape)
+
+
+@op("aten.xlogy.Tensor")
+def xlogy(lo: Lowering, a: Args) -> Value:
+    """``x log y``."""
+    return lo.emit({"kind": "mul"}, [lo.use(a["self"]), smooth(lo, "log", lo.use(a["other"]))], lo.shape)

@@ -1,7 +1,7 @@
 """The shape of a model's result: a tensor, or tuples, lists and dictionaries of tensors.
 
-A structure is JSON: an index into the flat list of tensors, ``{"tuple": [...]}``, ``{"list": [...]}`` or
-``{"dict": {...}}``.
+A structure is JSON: an index into the flat list of tensors, ``{"tuple": [...]}``, ``{"list": [...]}``,
+``{"dict": {...}}``, or ``{"constant": ...}`` for None and plain numbers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ def flatten(result: Any) -> tuple[Structure, list[Tensor], list[str]]:
         if isinstance(value, (tuple, list)):
             items = [walk(v, join(name or "output", str(i))) for i, v in enumerate(value)]
             return {"list" if isinstance(value, list) else "tuple": items}
+        if value is None or isinstance(value, (bool, int, float)):
+            return {"constant": value}
         raise CaptureError(
             f"the model returns {type(value).__name__} ({name or 'output'}); return tensors, "
-            "or tuples, lists and dictionaries of tensors"
+            "or tuples, lists and dictionaries of tensors (of transformers, call the model with use_cache=False)"
         )
 
     return walk(result, ""), tensors, names
@@ -49,6 +51,8 @@ def unflatten(structure: Structure, values: Sequence[Any]) -> Any:
     if isinstance(structure, int):
         return values[structure]
     kind, content = next(iter(structure.items()))
+    if kind == "constant":
+        return content
     if kind == "dict":
         return {k: unflatten(v, values) for k, v in content.items()}
     items = [unflatten(v, values) for v in content]

@@ -2,7 +2,7 @@
 
 ``torch.export`` gives an ATen graph. Functionalising it (``run_decompositions({})``, an empty table) removes
 in-place writes and views but keeps composite operations such as softmax or pooling whole, which is what the
-protocols want.
+protocols want. What no handler knows is taken apart by torch's own table.
 """
 
 from __future__ import annotations
@@ -10,41 +10,67 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 
-from . import _ops_layers, _ops_pointwise, _ops_shape, _ops_smooth
-from ._lowering import Lowering
+from . import (
+    _ops_attention,
+    _ops_compare,
+    _ops_convolution,
+    _ops_gather,
+    _ops_layers,
+    _ops_norm,
+    _ops_order,
+    _ops_pointwise,
+    _ops_pool,
+    _ops_shape,
+    _ops_smooth,
+)
+from ._decompose import decomposed
+from ._inputs import Call, Examples, coder_for
+from ._lowering import Coder, Lowering
+from ._masks import masks_of, settle
 from ._source import last_user_frame
 from ._structure import Structure, flatten
-from .errors import CaptureError
+from .errors import CaptureError, InputError
 from .evaluate import calibrate, evaluate
 from .graph import Graph, Output
 
-OPERATIONS = (_ops_layers, _ops_pointwise, _ops_shape, _ops_smooth)
+OPERATIONS = (
+    _ops_attention, _ops_compare, _ops_convolution, _ops_gather, _ops_layers, _ops_norm, _ops_order, _ops_pointwise,
+    _ops_pool, _ops_shape, _ops_smooth,
+)  # fmt: skip
 """The modules whose handlers make up the table of operations."""
 
 
 @dataclass
 class Capture:
-    """A traced model: the graph, its parameters by name, and how its results are nested."""
+    """A traced model: the graph, its parameters by name, how its results are nested, and inputs that are coded."""
 
     graph: Graph
     parameters: dict[str, Tensor]
     structure: Structure
+    coders: dict[str, Coder] = field(default_factory=dict)
+    integers: set[str] = field(default_factory=set)
+    """The results that are whole numbers or bits."""
+
+    def encode(self, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+        """What the graph takes for what the model takes; :class:`InputError` where an integer is out of range."""
+        pairs = zip(self.graph.inputs(), tensors, strict=True)
+        return {n: self.coders[n].encode(t, n) if n in self.coders else t for n, t in pairs}
 
 
 def capture(
     model: nn.Module,
-    example_inputs: Tensor | Sequence[Tensor],
+    example_inputs: Examples,
     *,
     name: str | None = None,
-    calibration: Tensor | Sequence[Tensor] | None = None,
+    calibration: Examples | None = None,
 ) -> Capture:
     """Lower ``model`` to a :class:`Graph` for inputs of the shapes of ``example_inputs``.
 
@@ -53,73 +79,81 @@ def capture(
     run once on the example inputs and compared with the model, so a capture that returns is faithful.
     Raises :class:`CaptureError` when the model cannot be traced.
     """
-    examples = as_inputs(example_inputs)
-    rows = batch_of(examples)
+    call = Call.of(example_inputs, model)
+    rows = call.batch()
     with evaluation_mode(model), torch.no_grad():
-        program = trace(model, examples)
-        result = model(*[t.clone() for t in examples])
+        program = trace(model, call)
+        args, named = call.copy()
+        result = model(*args, **named)
     structure, expected, names = flatten(result)
 
-    lowering = lower_program(name or type(model).__name__.lower(), rows, program, names)
-    captured = Capture(lowering.graph, lowering.parameters, structure)
-    input_names = list(captured.graph.inputs())
+    lowering = lower_program(name or type(model).__name__.lower(), rows, program, names, call)
+    captured = Capture(lowering.graph, lowering.parameters, structure, lowering.coders, lowering.integers)
     if captured.graph.unsupported():
         return captured
-    verify(captured, dict(zip(input_names, examples, strict=True)), expected)
-    rows_seen = examples if calibration is None else as_inputs(calibration)
-    if len(rows_seen) != len(examples):
-        raise CaptureError(f"{len(rows_seen)} calibration tensors for a model of {len(examples)} inputs")
-    for seen, example, label in zip(rows_seen, examples, input_names, strict=True):
-        if seen.shape[1:] != example.shape[1:]:
-            got, wanted = list(seen.shape[1:]), list(example.shape[1:])
-            raise CaptureError(f"calibration rows of '{label}' have shape {got}, the example's {wanted}")
-        if not bool(torch.isfinite(seen).all()):
-            raise CaptureError(f"calibration input '{label}' holds NaN or infinity")
-    calibrate(captured.graph, captured.parameters, dict(zip(input_names, rows_seen, strict=True)))
+    masks = masks_of(captured.graph, captured.parameters, lowering.fills)
+    if captured.graph.unsupported():
+        return captured
+    given = encoded(captured, call)
+    tolerance = tolerance_of(program)
+    try:
+        verify(captured, given, expected, tolerance)
+    except CaptureError:
+        # Eager mode may take a fast path that the trace does not: what is captured is the trace.
+        with torch.no_grad():
+            args, named = call.copy()
+            verify(captured, given, flatten(program.module()(*args, **named))[1], tolerance)
+    seen = call if calibration is None else Call.of(calibration, model)
+    calibration_rows(captured, call, seen)
+    given = encoded(captured, seen)
+    calibrate(captured.graph, captured.parameters, given)
+    if masks:
+        settle(captured.graph, captured.parameters, masks)
+        calibrate(captured.graph, captured.parameters, given)
     return captured
 
 
-def rebatch(model: nn.Module, example_inputs: Tensor | Sequence[Tensor], captured: Capture, batch: int) -> Graph:
+def encoded(captured: Capture, call: Call) -> dict[str, Tensor]:
+    """The inputs of the graph; an example that is out of range is an error of the capture."""
+    try:
+        return captured.encode(call.tensors())
+    except InputError as error:
+        raise CaptureError(f"of the examples: {error}") from error
+
+
+def calibration_rows(captured: Capture, call: Call, seen: Call) -> None:
+    """Refuse calibration inputs that do not fit to the examples."""
+    if len(seen.tensors()) != len(call.tensors()):
+        raise CaptureError(f"{len(seen.tensors())} calibration tensors for a model of {len(call.tensors())} inputs")
+    for given, example, label in zip(seen.tensors(), call.tensors(), captured.graph.inputs(), strict=True):
+        if given.shape[1:] != example.shape[1:]:
+            got, wanted = list(given.shape[1:]), list(example.shape[1:])
+            raise CaptureError(f"calibration rows of '{label}' have shape {got}, the example's {wanted}")
+        if not bool(torch.isfinite(given).all()):
+            raise CaptureError(f"calibration input '{label}' holds NaN or infinity")
+
+
+def rebatch(model: nn.Module, example_inputs: Examples, captured: Capture, batch: int) -> Graph:
     """The graph of the same model for another number of rows, with the ranges of ``captured``.
 
     The model is traced again, not run: only shapes depend on the batch. Raises :class:`CaptureError` where the model
     itself takes another course with other rows.
     """
-    examples = tuple(t[:1].expand(batch, *t.shape[1:]) for t in as_inputs(example_inputs))
+    call = Call.of(example_inputs, model).rows(batch)
     with evaluation_mode(model), torch.no_grad():
-        program = trace(model, examples)
-    graph = lower_program(captured.graph.name, batch, program, [o.name for o in captured.graph.outputs]).graph
+        program = trace(model, call)
+    names = [o.name for o in captured.graph.outputs]
+    graph = lower_program(captured.graph.name, batch, program, names, call).graph
     if [n.kind for n in graph.nodes] != [n.kind for n in captured.graph.nodes]:
         raise CaptureError(f"the model computes something else with {batch} rows than with {captured.graph.batch}")
     for node, known in zip(graph.nodes, captured.graph.nodes, strict=True):
         node.range = known.range
+        if node.kind == "mul_scalar":
+            node.op = known.op  # what a mask subtracts is chosen with the ranges
     return graph
 
 
 # --- Steps -------------------------------------------------------------------------------------------
-
-
-def as_inputs(inputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The positional arguments of ``forward`` as tensors."""
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    for i, value in enumerate(given):
-        if not isinstance(value, Tensor):
-            raise CaptureError(f"input {i} is {type(value).__name__}; inputs must be tensors")
-        if not value.is_floating_point():
-            raise CaptureError(f"input {i} is {value.dtype}; private inputs are real numbers: convert with .float()")
-    if not given:
-        raise CaptureError("no example inputs")
-    return tuple(t.detach().cpu() for t in given)
-
-
-def batch_of(inputs: Sequence[Tensor]) -> int:
-    """Extent of dimension 0, on which all inputs must agree."""
-    for i, tensor in enumerate(inputs):
-        if tensor.dim() == 0 or tensor.shape[0] == 0:
-            raise CaptureError(f"input {i} has shape {list(tensor.shape)}; dimension 0 must be the batch, at least 1")
-        if tensor.shape[0] != inputs[0].shape[0]:
-            raise CaptureError(f"input {i} has {tensor.shape[0]} rows, input 0 has {inputs[0].shape[0]}")
-    return int(inputs[0].shape[0])
 
 
 @contextmanager
@@ -134,20 +168,14 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
-def trace(model: nn.Module, examples: tuple[Tensor, ...]) -> ExportedProgram:
-    """The functional ATen graph, composite operations whole."""
+def trace(model: nn.Module, call: Call | tuple[Tensor, ...]) -> ExportedProgram:
+    """The functional ATen graph, composite operations whole where a handler knows them."""
+    given = call if isinstance(call, Call) else Call(call, {})
     try:
-        program: ExportedProgram = torch.export.export(model, examples).run_decompositions(decompositions())
-        return program
+        program: ExportedProgram = torch.export.export(model, given.args, given.named).run_decompositions({})
+        return decomposed(program)
     except Exception as error:  # torch raises many types here; all mean that the trace failed
         raise CaptureError(explain(model, error)) from error
-
-
-def decompositions() -> dict[Any, Any]:
-    """What is taken apart into simpler operations: notation, never a function that protocols know."""
-    table = torch.export.default_decompositions()
-    einsum = torch.ops.aten.einsum.default
-    return {einsum: table[einsum]} if einsum in table else {}
 
 
 def explain(model: nn.Module, error: Exception) -> str:
@@ -164,50 +192,78 @@ def explain(model: nn.Module, error: Exception) -> str:
     return text
 
 
-def lower_program(name: str, rows: int, program: ExportedProgram, names: Sequence[str]) -> Lowering:
-    """Walk the exported graph in order; ``names`` are those of its results."""
+def lower_program(name: str, rows: int, program: ExportedProgram, names: Sequence[str], call: Call) -> Lowering:
+    """Walk the exported graph in order; ``names`` are those of its results that are tensors."""
     lowering = Lowering(name, rows)
     inputs = {s.arg.name: s for s in program.graph_signature.input_specs if hasattr(s.arg, "name")}
+    examples = iter(call.tensors())
+    sizes = tables(program)
     for node in program.graph.nodes:
         if node.op == "placeholder":
             spec = inputs[node.name]
             if spec.kind is InputKind.USER_INPUT:
                 if not isinstance(spec.arg, ConstantArgument):
-                    lowering.add_input(node, node.name)
+                    lowering.add_input(node, node.name, coder_for(node, next(examples), sizes))
             elif spec.kind is InputKind.CONSTANT_TENSOR:
                 lowering.add_constant(node, None, program.constants[str(spec.target)])
             else:
-                stored = program.state_dict.get(str(spec.target))
-                tensor = stored if stored is not None else program.constants[str(spec.target)]
-                lowering.add_constant(node, str(spec.target), tensor)
+                lowering.add_constant(node, str(spec.target), tensor_of(program, str(spec.target)))
         elif node.op == "call_function":
             lowering.lower(node)
+        elif node.op == "get_attr":
+            lowering.assign(node, None)
     by_name = {node.name: node for node in program.graph.nodes}
     results = [s.arg for s in program.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
-    for label, argument in zip(names, results, strict=True):
-        if not isinstance(argument, TensorArgument):
-            raise CaptureError(f"result '{label}' does not depend on an input; return it without privet")
+    tensors = [argument for argument in results if isinstance(argument, TensorArgument)]
+    for label, argument in zip(names, tensors, strict=True):
         if lowering.tensor(by_name[argument.name]) is not None:
             raise CaptureError(
                 f"result '{label}' does not depend on an input: revealing it would reveal the model; remove it"
             )
         lowering.graph.outputs.append(Output(lowering.use(by_name[argument.name]), label))
-    lowering.graph.prune()
+        if not by_name[argument.name].meta["val"].is_floating_point():
+            lowering.integers.add(label)
+    place = lowering.graph.prune()
+    lowering.fills = {place[i] for i in lowering.fills if i in place}
     used = lowering.graph.parameters()
     lowering.parameters = {k: v for k, v in lowering.parameters.items() if k in used}
     return lowering
 
 
-def verify(captured: Capture, inputs: dict[str, Tensor], expected: Sequence[Any]) -> None:
+def tensor_of(program: ExportedProgram, name: str) -> Tensor:
+    """A weight or buffer by its name."""
+    stored: Tensor | None = program.state_dict.get(name)
+    tensor: Tensor = stored if stored is not None else program.constants[name]
+    return tensor
+
+
+def tables(program: ExportedProgram) -> dict[fx.Node, int]:
+    """The rows of every embedding's table."""
+    found = [n for n in program.graph.nodes if str(n.target) == "aten.embedding.default"]
+    return {n: int(n.args[0].meta["val"].shape[0]) for n in found}
+
+
+def tolerance_of(program: ExportedProgram) -> float:
+    """How far a faithful graph may be from the model, relative to its results: the trace may compute in 16 bits."""
+    values = [n.meta.get("val") for n in program.graph.nodes]
+    kinds = {v.dtype for v in values if isinstance(v, Tensor) and v.is_floating_point()}
+    return max([1e-3, *(16 * torch.finfo(k).eps for k in kinds)])
+
+
+def verify(captured: Capture, inputs: dict[str, Tensor], expected: Sequence[Any], tolerance: float = 1e-3) -> None:
     """The graph must compute what the model computes; a difference is an error in privet."""
     found = evaluate(captured.graph, captured.parameters, inputs)
     for output, ours, theirs in zip(captured.graph.outputs, found, expected, strict=True):
         reference = theirs.to(torch.float64)
+        if not bool(torch.isfinite(reference).all()):
+            raise CaptureError(
+                f"the model itself gives '{output.name}' with NaN or infinity; give other example inputs"
+            )
         scale = max(1.0, float(reference.abs().max())) if reference.numel() else 1.0
         difference = float((ours - reference).abs().max()) if reference.numel() else 0.0
         kind = captured.graph.nodes[output.node].kind
         # Nearly equal scores may have another order in float32: indices are not compared.
-        if kind != "argmax" and not difference <= 1e-3 * scale:
+        if kind != "argmax" and output.name not in captured.integers and not difference <= tolerance * scale:
             raise CaptureError(
                 f"the captured graph gives '{output.name}' with a difference of {difference:.3g} to the model; "
                 "please report this model"

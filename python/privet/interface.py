@@ -10,21 +10,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._inputs import OneHot, coder_of, refuse
 from ._structure import Structure, unflatten
 from .capture import Capture
 from .errors import InputError
 from .evaluate import batches
 
-INTERFACE_VERSION = 2
+INTERFACE_VERSION = 3
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output: its name, its shape with the batch, and whether its elements are indices."""
+    """An input or output: its name, its shape with the batch, and whether its elements are whole numbers."""
 
     name: str
     shape: list[int]
     integer: bool = False
+    coder: dict[str, Any] | None = None
+    """How integers of an input become the real numbers that are shared (:mod:`privet._inputs`)."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,15 @@ class Interface:
     def of(cls, captured: Capture, protocol: str, security: str, parties: int | None = None) -> Interface:
         """The interface of a captured model."""
         graph = captured.graph
-        inputs = [Port(name, node.shape) for name, node in graph.inputs().items()]
+        inputs = []
+        for name, node in graph.inputs().items():
+            coder = captured.coders.get(name)
+            shape = node.shape[:-1] if isinstance(coder, OneHot) else node.shape
+            inputs.append(Port(name, shape, coder is not None, None if coder is None else coder.to_dict()))
         outputs = []
         for o in graph.outputs:
             node = graph.nodes[o.node]
-            outputs.append(Port(o.name, node.shape, node.kind == "argmax"))
+            outputs.append(Port(o.name, node.shape, node.kind == "argmax" or o.name in captured.integers))
         return cls(graph.name, protocol, security, graph.batch, inputs, outputs, captured.structure, parties)
 
     def to_json(self) -> str:
@@ -73,8 +80,16 @@ class Interface:
         """The inputs by name as float64, any number of rows.
 
         Refuses wrong counts and shapes, NaN, infinity and magnitudes above the plan's limit with an
-        :class:`InputError` that names tensor and index; the value itself is secret and never shown.
+        :class:`InputError` that names tensor and index; the value itself is secret and never shown. A single mapping
+        gives the inputs by name.
         """
+        if len(given) == 1 and isinstance(given[0], Mapping):
+            missing = [p.name for p in self.inputs if p.name not in given[0]]
+            if missing:
+                raise InputError(
+                    f"no input '{missing[0]}' was given; the model takes {', '.join(p.name for p in self.inputs)}"
+                )
+            given = [given[0][p.name] for p in self.inputs]
         if len(given) != len(self.inputs):
             names = ", ".join(p.name for p in self.inputs)
             raise InputError(f"{len(given)} inputs given, the model takes {len(self.inputs)}: {names}")
@@ -86,6 +101,11 @@ class Interface:
             if tensor.dim() != len(port.shape) or list(tensor.shape[1:]) != port.shape[1:] or tensor.shape[0] == 0:
                 expected = ", ".join(["rows", *map(str, port.shape[1:])])
                 raise InputError(f"input '{port.name}' has shape {list(tensor.shape)}; the model takes [{expected}]")
+            coder = coder_of(port.coder)
+            if coder is not None and not tensor.is_floating_point():
+                tensor = coder.encode(tensor, port.name)
+            elif coder is not None:
+                raise InputError(f"input '{port.name}' is {tensor.dtype}; the model takes whole numbers")
             tensor = tensor.to(torch.float64).contiguous()
             refuse(port.name, ~torch.isfinite(tensor), "is NaN or infinite")
             limit = limits.get(port.name)
@@ -116,10 +136,3 @@ class Interface:
             value = torch.cat(pieces)[:rows] if self.batched() else pieces[0]
             values.append(value.round().to(torch.int64) if port.integer else value.to(torch.float32))
         return unflatten(self.structure, values)
-
-
-def refuse(name: str, bad: Tensor, reason: str) -> None:
-    """Raise :class:`InputError` at the first element that is bad."""
-    if bool(bad.any()):
-        index = torch.nonzero(bad)[0].tolist()
-        raise InputError(f"input '{name}' at index {index} {reason}")

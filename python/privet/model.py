@@ -14,6 +14,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from . import compare as matching
+from ._inputs import Examples, coder_of
 from .aim import Aim, Network, network_profile
 from .capture import Capture, capture, rebatch
 from .errors import PrivetError, UnsupportedModel
@@ -40,10 +41,10 @@ class Owned:
 
 def compile(
     model: nn.Module,
-    example_inputs: Tensor | Sequence[Tensor],
+    example_inputs: Examples,
     protocol: str = "fss",
     precision: Precision | None = None,
-    calibration: Tensor | Sequence[Tensor] | None = None,
+    calibration: Examples | None = None,
     name: str | None = None,
     security: str | None = None,
     *,
@@ -55,7 +56,9 @@ def compile(
 
     Args:
         model: Any ``nn.Module`` that ``torch.export`` can trace; it is used in evaluation mode and left as it was.
-        example_inputs: A tensor, or one for each argument of ``forward``; dimension 0 is the rows of one run.
+        example_inputs: A tensor, one for each argument of ``forward``, or a mapping of arguments by name; dimension 0
+            is the rows of one run. Integers that look up an embedding are private indices, shared as one-hot rows.
+            Integers of which the example holds 0 and 1 alone are private bits, such as a padding mask.
         protocol: ``fss``, two parties and a dealer; ``rep3``, three parties of which two are honest; or ``semi2k``, two
             to eight parties of which all but one may collude. Of the others any two that collude learn everything.
         precision: Ring and fraction bits; by default chosen so that calibration fits with room to spare.
@@ -114,7 +117,8 @@ def load(directory: str | Path, *, with_weights: bool = True) -> PrivateModel:
         return PrivateModel(interface, plan, None, Precision())
     graph = Graph.from_json((secret / "graph.json").read_text())
     parameters = load_tensors((secret / "parameters.safetensors").read_bytes())
-    captured = Capture(graph, parameters, interface.structure)
+    coders = {p.name: coder for p in interface.inputs if (coder := coder_of(p.coder)) is not None}
+    captured = Capture(graph, parameters, interface.structure, coders)
     return PrivateModel(interface, plan, Owned(captured, (secret / "weights.safetensors").read_bytes()), Precision())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import pytest
 import torch
@@ -17,11 +18,9 @@ class Unusual(nn.Module):
     def __init__(self):
         super().__init__()
         self.body = nn.Sequential(nn.Linear(4, 4), nn.Mish())
-        self.norm = nn.GroupNorm(2, 4)
 
     def forward(self, x):
         x = self.body(x)
-        x = self.norm(x)
         y = torch.erf(x)
         return F.softplus(torch.div(x, y, rounding_mode="floor"))
 
@@ -30,13 +29,10 @@ def test_unsupported_operations_are_listed_with_their_lines():
     captured = capture(Unusual(), torch.randn(2, 4))
     report = {n.op["name"]: (n.layer, n.source) for n in captured.graph.unsupported()}
     first = Unusual.forward.__code__.co_firstlineno
-    last = f'test_capture.py:{first + 4} in forward: return F.softplus(torch.div(x, y, rounding_mode="floor"))'
+    last = f'test_capture.py:{first + 3} in forward: return F.softplus(torch.div(x, y, rounding_mode="floor"))'
     assert report == {
-        "aten.mish.default": ("body.1", f"test_capture.py:{first + 1} in forward: x = self.body(x)"),
-        "aten.group_norm.default": ("norm", f"test_capture.py:{first + 2} in forward: x = self.norm(x)"),
-        "aten.erf.default": ("", f"test_capture.py:{first + 3} in forward: y = torch.erf(x)"),
+        "aten.erf.default": ("", f"test_capture.py:{first + 2} in forward: y = torch.erf(x)"),
         "aten.div.Tensor_mode": ("", last),
-        "aten.softplus.default": ("", last),
     }
     captured.graph.to_json()  # still a graph, for the planner's own report
 
@@ -53,35 +49,32 @@ class Refused(nn.Module):
 @pytest.mark.parametrize(
     ("function", "name"),
     [
-        (lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), "aten.pad.default (mode reflect)"),
-        (lambda x: F.pad(x, (1, 1), value=1.0), "aten.pad.default (padding with a value other than 0)"),
         (
             lambda x: F.dropout(x, 0.5, training=True),
             "aten.native_dropout.default (dropout that stays active in evaluation mode)",
         ),
-        (lambda x: x.max(1)[0], "aten.max.dim (the maximum itself)"),
         (
             lambda x: F.max_pool2d(x, 2, return_indices=True)[1],
             "aten.max_pool2d_with_indices.default (indices of the maxima)",
         ),
-        (lambda x: F.conv_transpose2d(x, torch.ones(3, 3, 2, 2)), "aten.conv_transpose2d.input"),
-        (lambda x: F.instance_norm(x), "aten.instance_norm.default"),
-        (lambda x: F.batch_norm(x, None, None, training=True), None),
         (lambda x: x + torch.rand(8), "aten.rand.default"),
-        (lambda x: (x > 0).float(), "aten.gt.Scalar"),
         (
-            lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
-            "aten.scaled_dot_product_attention.default (dropout, a causal mask or grouped queries)",
+            lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5),
+            "aten.scaled_dot_product_attention.default (dropout)",
         ),
-        (lambda x: x**0.25, "aten.pow.Tensor_Scalar (exponent 0.25)"),
-        (lambda x: F.adaptive_max_pool2d(x, 3), "aten.adaptive_max_pool2d.default (windows of different sizes)"),
+        (lambda x: x.sort(1)[0].floor(), "aten.floor.default"),
+        (lambda x: x + torch.full((8,), -math.inf), "a constant of -inf, or near it, that reaches 'the result'"),
+        (lambda x: (x + torch.tensor([-1e9] * 8)).relu(), None),
+        (lambda x: x[x > 0], "aten.index.Tensor (private indices along more than one dimension)"),
+        (lambda x: x.nonzero(), "aten.nonzero.default"),
     ],
 )
 def test_variants_without_counterpart(function, name):
     captured = capture(Refused(function), torch.randn(2, 3, 8, 8))
     found = [n.op["name"] for n in captured.graph.unsupported()]
-    assert found, "nothing was refused"
-    if name is not None:
+    if name is None:
+        assert found == []
+    else:
         assert found[0] == name
 
 
@@ -100,7 +93,8 @@ def test_control_flow_on_values_is_explained():
 @pytest.mark.parametrize(
     ("model", "inputs", "message"),
     [
-        (nn.ReLU(), torch.zeros(2, 3, dtype=torch.int64), r"input 0 is torch.int64.*\.float\(\)"),
+        (nn.ReLU(), torch.zeros(2, 3, dtype=torch.complex64), "input 0 is complex"),
+        (Refused(torch.log), torch.zeros(2, 3), "the model itself gives 'output' with NaN or infinity"),
         (nn.ReLU(), torch.tensor(1.0), "dimension 0 must be the batch"),
         (nn.ReLU(), torch.zeros(0, 3), "dimension 0 must be the batch"),
         (nn.ReLU(), (), "no example inputs"),

@@ -146,7 +146,7 @@ FUNCTIONS = {
     "concatenate": (lambda x: torch.cat([x, x[:, :2]], 1), ["slice", "concat"]),
     "concatenate with nothing": (lambda x: torch.cat([torch.zeros(0), x], 1), []),
     "stack": (lambda x: torch.stack([x, x], -1), ["reshape", "reshape", "concat"]),
-    "index": (lambda x: x[:, [2, 0, -1]], ["slice"] * 3 + ["concat"]),
+    "index": (lambda x: x[:, [2, 0, -1]], None),
     "repeat": (lambda x: x.repeat(1, 2, 1, 3), ["concat", "concat"]),
     "expand": (lambda x: x[:, :, :, None].expand(-1, -1, -1, 4, -1), ["reshape", "expand"]),
     "squeeze": (lambda x: x[:, :1].squeeze(1).unsqueeze(-1), ["slice", "reshape", "reshape"]),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .._lowering import Args, Decline, Lowering, Value, op
-from .._ops_layers import expand_to, pair, product, reshape_to, window
+from .._ops_layers import expand_to, pair, product, reshape_to
 from .._ops_pointwise import add_scalar, mul_scalar, unary
+from .._ops_pool import window
 from .._ops_shape import cut
 from .._ops_smooth import log_sigmoid, smooth
 from ..graph import Op

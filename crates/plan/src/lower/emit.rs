@@ -13,6 +13,9 @@ use crate::ir::{Op, Output};
 
 pub(super) type Emitted = Result<Form, Problem>;
 
+/// Bits before the fraction that a smooth function's operand has at least.
+const LEAST_WHOLE: u32 = 3;
+
 /// Emit all nodes and the outputs.
 pub(super) fn emit(e: &mut Emitter<'_>) -> Result<(), Problem> {
     for v in 0..e.draft.graph.nodes.len() {
@@ -211,6 +214,12 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
         && native.frac > f
         && native.frac <= MOST_FRACTION;
     let x = if finer { native } else { e.at_most(x, format.m(), f) };
+    // an exact factor leaves small values in fewer bits than functions take
+    let x = if x.bits < x.frac + LEAST_WHOLE {
+        e.obtain(e.node(v).inputs[0], x.frac + LEAST_WHOLE, x.frac)
+    } else {
+        x
+    };
     let need = f + function.before_fraction(x.bits - x.frac);
     let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
     let layer = e.node(v).layer.clone();

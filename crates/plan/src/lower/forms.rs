@@ -252,10 +252,22 @@ impl<'a> Emitter<'a> {
             let wanted = self.wide[v].unwrap_or(wanted).max(wanted);
             self.truncate(v, native, native.frac - frac, wanted)
         } else {
-            self.raise(v, native, frac)
+            let room = self.room(v, native, frac);
+            self.raise(v, room, frac)
         };
         self.forms[v].push(form);
         form
+    }
+
+    /// `native` in a ring that holds it with `frac` fraction bits: an index has only the bits that it needs as a whole number.
+    fn room(&mut self, v: usize, native: Form, frac: u32) -> Form {
+        let least = (native.bits + frac - native.frac).min(64);
+        match self.node(v).op {
+            GraphOp::Argmax { .. } if native.bits < least => {
+                self.unary(v, Op::Extend, native, least, native.frac)
+            }
+            _ => native,
+        }
     }
 
     /// Fraction bits of value `v` where nothing else decides.

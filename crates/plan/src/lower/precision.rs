@@ -206,15 +206,28 @@ impl Formats {
                     "values in [{:.4}, {:.4}] do not fit into {k} ring bits with {f} fraction bits; they need {need}",
                     range[0], range[1]
                 ),
-                remedy: if need <= 64 {
-                    format!("use at least {need} bits, or at most {} fraction bits", f - (need - k).div_ceil(2).min(f))
-                } else {
-                    format!("use at most {} fraction bits with 64 ring bits", f - (need - 64).div_ceil(2).min(f))
-                },
+                remedy: remedy(need, k, f),
             });
         }
         if problems.is_empty() { Ok(()) } else { Err(CheckReport { problems }) }
     }
+}
+
+/// What to do about a value that needs `need` ring bits and has k, f of them for fractions.
+fn remedy(need: u32, k: u32, f: u32) -> String {
+    if need <= 64 {
+        return format!(
+            "use at least {need} bits, or at most {} fraction bits",
+            f - (need - k).div_ceil(2).min(f)
+        );
+    }
+    let left = f - (need - 64).div_ceil(2).min(f);
+    if left >= LEAST_FRACTION {
+        return format!("use at most {left} fraction bits with 64 ring bits");
+    }
+    "numbers this large are no activations of a trained model: look for weights that were not loaded, for a constant such as \
+     -1e9 or -inf that reaches something else than a softmax, or scale the values down"
+        .into()
 }
 
 fn base_format(p: &Precision, need: Option<u32>, spare: u32) -> Result<Format, CheckReport> {

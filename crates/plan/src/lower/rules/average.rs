@@ -5,6 +5,11 @@ use crate::local::adaptive_window;
 use crate::lower::draft::{Draft, Rewrite};
 use privet_ring::Pool2d;
 
+/// Numbers whose mean is one product.
+const MOST_AT_ONCE: usize = 4096;
+/// Halvings that are no product (`demand::halvings`).
+const MOST_HALVINGS: u32 = 16;
+
 /// Mean, average pooling and adaptive average pooling. The sums in between have no calibrated range: ring sums may
 /// wrap as long as the scaled result fits.
 pub(super) fn apply(draft: &mut Draft<'_>) {
@@ -64,8 +69,17 @@ pub(super) fn divided(graph: &mut Rewrite<'_>, node: &GraphNode, sum: usize, n: 
         graph.nodes[sum].range = node.range;
         return sum;
     }
-    let op = GraphOp::MulScalar { value: 1.0 / n as f64 };
-    graph.add(node, op, vec![sum], node.shape.clone(), node.range)
+    if n <= MOST_AT_ONCE || n.is_power_of_two() {
+        let op = GraphOp::MulScalar { value: 1.0 / n as f64 };
+        return graph.add(node, op, vec![sum], node.shape.clone(), node.range);
+    }
+    // 1 / n would leave few bits for its fraction: a power of two that only moves the point, then a factor from 1/2 to 1
+    let halvings = n.ilog2().min(MOST_HALVINGS);
+    let rest = 2f64.powi(halvings as i32) / n as f64;
+    let range = node.range.map(|range| range.map(|end| end / rest));
+    let op = GraphOp::MulScalar { value: 2f64.powi(-(halvings as i32)) };
+    let moved = graph.add(node, op, vec![sum], node.shape.clone(), range);
+    graph.add(node, GraphOp::MulScalar { value: rest }, vec![moved], node.shape.clone(), node.range)
 }
 
 /// torch's divisor of one window along one axis: with `count_include_pad` padding counts, but not what
