@@ -164,7 +164,7 @@ impl<L: Link> Framed<L> {
         }
     }
 
-    fn give_up(&mut self, error: NetError) -> NetError {
+    pub(crate) fn give_up(&mut self, error: NetError) -> NetError {
         self.link.abort(&error.to_string(), error.clone());
         error
     }

@@ -34,6 +34,9 @@ pub use fingerprint::Fingerprint;
 pub use framed::{FrameFilter, Framed};
 pub use hello::Hello;
 pub use meter::{Meter, PhaseCount};
-pub use tcp::{Listener, Options, Pin, Pins, Protection, TcpChannel, TlsChannel, dial, wait_any};
+pub use tcp::{
+    Listener, Liveness, Options, Pin, Pins, Protection, TcpChannel, TlsChannel, dial, wait_any,
+    wait_patiently,
+};
 pub use terms::Terms;
 pub use throttle::NetworkProfile;

@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{connect, step};
-use privet_net::{Channel, NetError, TcpChannel, wait_any};
+use common::{connect, connect_with, step};
+use privet_net::{Channel, Liveness, NetError, Options, TcpChannel, wait_any, wait_patiently};
 
 /// Far beyond any delay of a busy machine, far below any timeout of a connection that stands.
 fn soon() -> Option<Instant> {
@@ -94,4 +95,102 @@ fn a_deadline_ends_the_wait_and_nobody_to_wait_for_as_well() {
     assert_eq!(wait_any(&mut client, Some(deadline)), None);
     assert!(start.elapsed() >= Duration::from_millis(80));
     assert_eq!(wait_any([], None), None);
+}
+
+/// Without a turn.
+const TURNS: Duration = Duration::from_secs(2);
+
+/// A client's channel with patience for turns, and the party's end, with heartbeats that come often.
+fn with_beats() -> (TcpChannel, TcpChannel) {
+    let often = || Options { heartbeat: Duration::from_millis(50), ..Options::default() };
+    let (mut client, party) = connect_with(true, [often(), often()]);
+    client.set_patience_for_turns(TURNS);
+    (client, party)
+}
+
+#[track_caller]
+fn is_stuck(error: &NetError) {
+    assert!(matches!(error, NetError::Stuck { seconds: 2, .. }), "{error}");
+}
+
+#[test]
+fn a_peer_that_shows_turns_is_waited_for_and_one_that_only_lives_is_given_up() {
+    let (mut client, mut parties): (Vec<_>, Vec<_>) = (0..3).map(|_| with_beats()).unzip();
+    let works = Liveness::new();
+    parties[0].show(&works);
+    // Turns of nobody, whom this one shows.
+    parties[1].show(&Liveness::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2 * TURNS.as_millis() / 50 {
+                works.turn();
+                thread::sleep(Duration::from_millis(50));
+            }
+            parties[0].send(&step(1), vec![7]).unwrap();
+        });
+        let begun = Instant::now();
+        let mut waiting: Vec<&mut TcpChannel> = client.iter_mut().collect();
+        // A look is not a wait that somebody's patience ends with.
+        let soon = begun + Duration::from_millis(10);
+        assert_eq!(wait_patiently(waiting.iter_mut().map(|c| &mut **c), begun, Some(soon)), None);
+        for left in [3, 2] {
+            let first = wait_patiently(waiting.iter_mut().map(|c| &mut **c), begun, None).unwrap();
+            assert!(first > 0 && waiting.len() == left, "the one that works was given up");
+            assert!(begun.elapsed() >= TURNS && !waiting[first].is_open());
+            is_stuck(&waiting.swap_remove(first).recv(&step(1), 1).unwrap_err());
+        }
+        assert_eq!(wait_patiently(waiting.iter_mut().map(|c| &mut **c), begun, None), Some(0));
+        assert_eq!(waiting[0].recv(&step(1), 1).unwrap(), [7]);
+        assert!(begun.elapsed() > TURNS, "nothing was shown by waiting that long");
+    });
+    // Both were told why.
+    for party in &mut parties[1..] {
+        let told = party.recv(&step(2), 1).unwrap_err();
+        assert!(
+            matches!(&told, NetError::Aborted { reason, .. } if reason.contains("in vain for 2 s")),
+            "{told}"
+        );
+    }
+    // It works no more.
+    is_stuck(&client[0].recv(&step(2), 1).unwrap_err());
+}
+
+#[test]
+fn frames_count_as_turns_of_whom_they_are_for_and_patience_for_frames_is_strict() {
+    let (mut client, party) = with_beats();
+    let service = Liveness::new();
+    party.show(&service);
+    // The service works with somebody else, frame by frame.
+    let (mut other, mut served) = connect(false);
+    served.count_for(Some(&service));
+    thread::scope(|scope| {
+        let worked = scope.spawn(|| {
+            for _ in 0..2 * TURNS.as_millis() / 100 {
+                other.send(&step(1), vec![1]).unwrap();
+                served.recv(&step(1), 1).unwrap();
+                thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let begun = Instant::now();
+        is_stuck(&client.recv(&step(1), 1).unwrap_err());
+        assert!(begun.elapsed() > 2 * TURNS - Duration::from_millis(500), "{:?}", begun.elapsed());
+        worked.join().unwrap();
+    });
+    let (mut client, party) = with_beats();
+    party.show(&service);
+    client.set_patience(Some(TURNS));
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                service.turn();
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let begun = Instant::now();
+        let received = client.recv(&step(1), 1);
+        over.store(true, Ordering::Relaxed);
+        is_stuck(&received.unwrap_err());
+        assert!(begun.elapsed() < 2 * TURNS, "turns counted where only frames do");
+    });
 }

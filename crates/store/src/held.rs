@@ -233,7 +233,6 @@ mod tests {
     use crate::Store;
     use crate::format::{Header, RecordId, RecordReader, RecordWriter};
     use privet_prg::Seed;
-    use std::sync::atomic::AtomicBool;
 
     const SESSION: SessionName = [5; 16];
     const LENGTHS: [usize; 4] = [3000, 1, 70, 4096];
@@ -256,7 +255,7 @@ mod tests {
     /// Put a record of `bytes` into the store, in pieces of at most `piece` bytes.
     fn put(store: &Store, index: u64, bytes: &[u8], piece: usize) {
         let shelf = store.shelf().unwrap();
-        let mut staged = shelf.stage(&SESSION, index, None, &AtomicBool::new(false)).unwrap().unwrap();
+        let mut staged = shelf.stage(&SESSION, index, None, &|| true).unwrap().unwrap();
         bytes.chunks(piece).for_each(|c| staged.append(c.to_vec()).unwrap());
         staged.commit().unwrap();
     }
@@ -286,7 +285,7 @@ mod tests {
             read(&mut store, index).unwrap();
             assert!(store.records(&SESSION).unwrap().is_empty());
             // Sent again by somebody who may not.
-            let again = store.shelf().unwrap().stage(&SESSION, index, None, &AtomicBool::new(false)).err();
+            let again = store.shelf().unwrap().stage(&SESSION, index, None, &|| true).err();
             assert!(matches!(again, Some(StoreError::Used { .. })));
             assert!(read(&mut store, index).unwrap_err().contains("used before"));
         }
@@ -298,14 +297,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path()).unwrap().with_memory(1 << 20);
         std::fs::create_dir(store.session_dir(&SESSION)).unwrap();
-        let stop = AtomicBool::new(false);
         let shelf = store.shelf().unwrap();
         // Begun before the first one was there, by another way in.
-        let mut late = shelf.stage(&SESSION, 0, None, &stop).unwrap().unwrap();
+        let mut late = shelf.stage(&SESSION, 0, None, &|| true).unwrap().unwrap();
         late.append(bytes(1)).unwrap();
         put(&store, 0, &bytes(0), 512);
         assert!(matches!(late.commit(), Err(StoreError::Occupied { .. })));
-        for again in [shelf.stage(&SESSION, 0, None, &stop).err(), shelf.file(&SESSION, 0).err()] {
+        for again in [shelf.stage(&SESSION, 0, None, &|| true).err(), shelf.file(&SESSION, 0).err()] {
             assert!(matches!(again, Some(StoreError::Occupied { .. })));
         }
         read(&mut store, 0).unwrap();
@@ -313,7 +311,7 @@ mod tests {
         let mut file = shelf.file(&SESSION, 2).unwrap();
         file.append(bytes(2)).unwrap();
         file.commit().unwrap();
-        assert!(matches!(shelf.stage(&SESSION, 2, None, &stop).err(), Some(StoreError::Occupied { .. })));
+        assert!(matches!(shelf.stage(&SESSION, 2, None, &|| true).err(), Some(StoreError::Occupied { .. })));
         read(&mut store, 2).unwrap();
     }
 

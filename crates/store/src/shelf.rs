@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a store knows of names, shared by all who put something into it.
@@ -176,18 +175,18 @@ impl Shelf {
     }
 
     /// Wait until a record of `bytes` has room, and begin it there: in memory if it can, on disk otherwise. Where its
-    /// size is not known it begins in memory and moves when it must. None once `stop` is set and the store was woken
-    /// ([`Shelf::wake`]). Refused as by [`Shelf::record`].
+    /// size is not known it begins in memory and moves when it must. None once it is not `wanted`, which is asked about once a
+    /// second, and at once after [`Shelf::wake`]. Refused as by [`Shelf::record`].
     pub fn stage(
         &self,
         session: &SessionName,
         index: u64,
         bytes: Option<u64>,
-        stop: &AtomicBool,
+        wanted: &dyn Fn() -> bool,
     ) -> Result<Option<Staged<'_>>, StoreError> {
         self.refuse_seen(session, index)?;
         let place = match (self.space(), bytes) {
-            (Some(space), Some(bytes)) => space.await_room(bytes, stop),
+            (Some(space), Some(bytes)) => space.await_room(bytes, wanted),
             _ => Some(Place::Memory),
         };
         place.map(|place| Staged::new(self, session, index, place)).transpose()

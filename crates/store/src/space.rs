@@ -4,9 +4,12 @@ use crate::error::{StoreError, io_at};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use thiserror::Error;
+
+/// Between two looks whether room is still wanted.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The budget of a store is used up.
 #[derive(Clone, Copy, Debug, Error)]
@@ -114,19 +117,19 @@ impl Space {
         fits
     }
 
-    /// Wait for room for a record of `bytes`; says where, memory first. None once `stop` is set
-    /// ([`Space::wake`] makes that known).
-    pub(crate) fn await_room(&self, bytes: u64, stop: &AtomicBool) -> Option<Place> {
+    /// Wait for room for a record of `bytes`; says where, memory first. None once it is not `wanted`, which is asked again
+    /// and again, and at once after [`Space::wake`].
+    pub(crate) fn await_room(&self, bytes: u64, wanted: &dyn Fn() -> bool) -> Option<Place> {
         let mut used = self.lock();
         loop {
-            if stop.load(Ordering::Relaxed) {
+            if !wanted() {
                 return None;
             } else if self.memory_left(&used) >= bytes {
                 return Some(Place::Memory);
             } else if self.disk_left(&used) >= bytes {
                 return Some(Place::Disk);
             }
-            used = self.freed.wait(used).unwrap_or_else(PoisonError::into_inner);
+            used = self.freed.wait_timeout(used, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

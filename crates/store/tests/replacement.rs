@@ -10,7 +10,6 @@ use privet_store::{
     Fresh, SessionFile, SessionId, Store, StoreError, in_full, pending_record, write_session,
 };
 use std::fs;
-use std::sync::atomic::AtomicBool;
 
 #[test]
 fn a_known_session_is_never_taken_for_a_new_one() {
@@ -71,7 +70,7 @@ fn further_records_are_above_all_that_were_ever_seen() {
     // Announced, in files, in memory, used, passed over, refused.
     (0..10).for_each(|i| refused(i, 9));
     store.begin_session(&session_id(0), 0).unwrap();
-    let mut staged = shelf.stage(&SESSION, 10, Some(200), &AtomicBool::new(false)).unwrap().unwrap();
+    let mut staged = shelf.stage(&SESSION, 10, Some(200), &|| true).unwrap().unwrap();
     staged.append(record(id(10, 0), &[])).unwrap();
     staged.commit().unwrap();
     refused(10, 10);

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -107,8 +107,8 @@ fn stores_of_one_party_share_its_room() {
     stores[1].drop_record(&SESSION, 1).unwrap();
     let claimed = stores[0].claim(&id(0, 0)).unwrap();
     let space_left = |store: &Store| {
-        let (shelf, stop) = (store.shelf().unwrap(), AtomicBool::new(false));
-        let mut staged = shelf.stage(&SESSION, 5, None, &stop).unwrap().unwrap();
+        let shelf = store.shelf().unwrap();
+        let mut staged = shelf.stage(&SESSION, 5, None, &|| true).unwrap().unwrap();
         (0..).take_while(|_| staged.append(vec![0; 500]).is_ok()).count() as u64 * 500
     };
     let (with, without) = (space_left(&stores[1]), {
@@ -121,17 +121,20 @@ fn stores_of_one_party_share_its_room() {
     );
     // Memory likewise: a stream of one plan waits until a record of the other is gone.
     let shelves = [stores[0].shelf().unwrap(), stores[1].shelf().unwrap()];
-    let stop = AtomicBool::new(false);
-    let mut first = shelves[0].stage(&SESSION, 6, Some(n), &stop).unwrap().unwrap();
+    let mut first = shelves[0].stage(&SESSION, 6, Some(n), &|| true).unwrap().unwrap();
     first.append(keys.clone()).unwrap();
     first.commit().unwrap();
     let blocker = vec![0; 2 * n as usize - 600];
     let mut file = shelves[0].record(&SESSION, 7).unwrap();
     file.write_all(&blocker).unwrap();
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| shelves[1].stage(&SESSION, 6, Some(n), &stop).unwrap().is_some());
+        let waits = scope.spawn(|| shelves[1].stage(&SESSION, 6, Some(n), &|| true).unwrap().is_some());
         std::thread::sleep(Duration::from_millis(50));
         assert!(!waits.is_finished(), "neither place has room");
+        // Nobody wakes one that is wanted no more, for example since its dealer is gone.
+        let asked = AtomicU64::new(0);
+        let wanted = || asked.fetch_add(1, Ordering::Relaxed) < 2;
+        assert!(shelves[1].stage(&SESSION, 8, Some(n), &wanted).unwrap().is_none());
         stores[0].drop_record(&SESSION, 6).unwrap();
         assert!(waits.join().unwrap());
     });

@@ -7,7 +7,6 @@ use privet_store::format::FormatError;
 use privet_store::{Fresh, SessionFile, SessionId, Store, StoreError, hex, write_session};
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 #[test]
 fn a_record_is_claimed_once() {
@@ -129,7 +128,7 @@ fn a_session_that_nobody_began_keeps_its_records() {
     fill(dir.path(), 1);
     let mut store = Store::open(dir.path()).unwrap().with_memory(1 << 20);
     let shelf = store.shelf().unwrap();
-    let mut staged = shelf.stage(&SESSION, 1, Some(200), &AtomicBool::new(false)).unwrap().unwrap();
+    let mut staged = shelf.stage(&SESSION, 1, Some(200), &|| true).unwrap().unwrap();
     staged.append(record(id(1, 0), &[vec![1; 8]])).unwrap();
     staged.commit().unwrap();
     store.drop_session(&SESSION).unwrap();

@@ -7,7 +7,6 @@ use common::{SESSION, header, id, session_id};
 use privet_store::format::{HEADER_BYTES, RecordWriter, TRAILER_BYTES};
 use privet_store::{SessionFile, Store};
 use privet_testkit::Freed;
-use std::sync::atomic::AtomicBool;
 
 /// What keys are made of here, and nothing else is.
 const MARK: [u8; 16] = *b"\xE7key bytes here\xE7";
@@ -35,7 +34,6 @@ fn no_key_bytes_are_left_in_memory_that_is_given_back() {
     let keys = SessionFile { id: session_id(0), checks: 0, keys: MARK.repeat(2).into() };
     let shelf = store.shelf().unwrap();
     shelf.new_session(&keys, 8).unwrap();
-    let stop = AtomicBool::new(false);
     // In one piece, and in many, so that frames are gathered from several.
     let records = [(0, pieces(0, usize::MAX)), (1, pieces(1, 100)), (2, pieces(2, 100)), (3, pieces(3, 100))];
     let frame = MARK.repeat(40);
@@ -43,7 +41,7 @@ fn no_key_bytes_are_left_in_memory_that_is_given_back() {
     assert!(lists > 20);
     let found = FREED.seen(|| {
         for (index, pieces) in records {
-            let mut staged = shelf.stage(&SESSION, index, Some(4000), &stop).unwrap().unwrap();
+            let mut staged = shelf.stage(&SESSION, index, Some(4000), &|| true).unwrap().unwrap();
             pieces.into_iter().for_each(|piece| staged.append(piece).unwrap());
             match index {
                 // Never complete.

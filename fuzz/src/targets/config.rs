@@ -11,6 +11,10 @@ const WORDS: &[&str] = &[
     "protocol = ",
     "security = ",
     "\"rep3\"",
+    "\"semi2k\"",
+    "[semi2k]",
+    "helper = ",
+    "\"none\"",
     "\"malicious\"",
     "\"semi-honest\"",
     "[dealer]",
@@ -76,6 +80,16 @@ fn deployment_seeds() -> Vec<Vec<u8>> {
              [parties.2]\naddress = \"127.0.0.1:7703\"\nfingerprint = \"{c}\"\n\
              [clients.alice]\nfingerprint = \"{d}\"\n\
              [roles]\ndata_owner = \"client:alice\"\nmodel_owner = \"party:2\"\nreceiver = \"client:alice\"\n"
+        )
+        .into_bytes(),
+        format!(
+            "name = \"helped\"\nprotocol = \"semi2k\"\nplan = \"plan.json\"\n\
+             [parties.0]\naddress = \"127.0.0.1:7701\"\nfingerprint = \"{a}\"\n\
+             [parties.1]\naddress = \"127.0.0.1:7702\"\nfingerprint = \"{b}\"\n\
+             [dealer]\naddress = \"[::1]:7703\"\nfingerprint = \"{c}\"\n\
+             [clients.alice]\nfingerprint = \"{d}\"\n\
+             [roles]\ndata_owner = \"client:alice\"\nmodel_owner = \"party:0\"\nreceiver = \"client:alice\"\n\
+             [semi2k]\nhelper = \"dealer\"\n"
         )
         .into_bytes(),
     ]

@@ -257,7 +257,11 @@ impl Driver {
                 waiting_peer = None;
                 shared.deliver(frame);
             }
-            Kind::Heartbeat => waiting_peer = Pulse::decode(&frame.payload).filter(|p| p.waiting),
+            Kind::Heartbeat => {
+                let pulse = Pulse::decode(&frame.payload);
+                pulse.into_iter().for_each(|p| shared.peer_turns(p.turns));
+                waiting_peer = pulse.filter(|p| p.waiting);
+            }
             Kind::Abort => {
                 let reason = printable(&frame.payload[..frame.payload.len().min(MAX_REASON)]);
                 last_words.get_or_insert(NetError::Aborted { peer: names.peer.clone(), reason });
@@ -316,8 +320,8 @@ impl Driver {
             });
         }
         if now.duration_since(self.last_sent) >= self.heartbeat && self.may_beat() {
-            let pulse =
-                Pulse { waiting: self.is_idle(), sent: self.frames_sent, received: self.frames_received };
+            let (waiting, turns) = (self.is_idle(), self.shared.turns());
+            let pulse = Pulse { waiting, sent: self.frames_sent, received: self.frames_received, turns };
             let payload = pulse.encode();
             let header = self.encoder.control(Kind::Heartbeat, &payload);
             self.last_sent = now;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::liveness::Liveness;
 use super::poll::Waker;
 use super::seats::Seat;
 use super::watch::Bell;
@@ -66,6 +67,28 @@ pub(super) struct State {
     seat: Option<Seat>,
     /// Of whoever waits for this connection among others.
     bell: Option<Arc<Bell>>,
+    /// What heartbeats tell the peer.
+    shown: Option<Liveness>,
+    /// Turns of the peer that its last heartbeat told of, and when they last rose.
+    peer_turns: u64,
+    peer_moved: Option<Instant>,
+}
+
+/// How long to wait for a peer, however alive its process is.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// For frames.
+    Frames(Duration),
+    /// For frames, or turns of whoever serves this side.
+    Turns(Duration),
+}
+
+impl Patience {
+    fn time(self) -> Duration {
+        match self {
+            Patience::Frames(time) | Patience::Turns(time) => time,
+        }
+    }
 }
 
 impl State {
@@ -139,6 +162,19 @@ impl LinkState {
         }
     }
 
+    /// I/O thread: the peer's heartbeat told of so many turns.
+    pub fn peer_turns(&self, turns: u64) {
+        let mut state = self.lock();
+        if std::mem::replace(&mut state.peer_turns, turns) != turns {
+            state.peer_moved = Some(Instant::now());
+        }
+    }
+
+    /// I/O thread: what a heartbeat is to tell.
+    pub fn turns(&self) -> u64 {
+        self.lock().shown.as_ref().map_or(0, Liveness::turns)
+    }
+
     /// I/O thread: the connection is over.
     pub fn fail(&self, error: NetError) {
         let mut state = self.lock();
@@ -161,7 +197,9 @@ pub struct SocketLink {
     io_thread: Option<JoinHandle<()>>,
     encrypted: bool,
     names: Arc<Names>,
-    patience: Option<Duration>,
+    patience: Option<Patience>,
+    /// Whose turns the frames are that pass here.
+    counted: Option<Liveness>,
 }
 
 impl SocketLink {
@@ -171,12 +209,49 @@ impl SocketLink {
         encrypted: bool,
         names: Arc<Names>,
     ) -> Self {
-        Self { shared, io_thread: Some(io_thread), encrypted, names, patience: None }
+        Self { shared, io_thread: Some(io_thread), encrypted, names, patience: None, counted: None }
     }
 
     /// How long to wait for the peer to do something at a step, however alive it is; for ever when none.
     pub(super) fn set_patience(&mut self, patience: Option<Duration>) {
-        self.patience = patience;
+        self.patience = patience.map(Patience::Frames);
+    }
+
+    /// The same, and each turn that the peer shows begins the wait anew.
+    pub(super) fn set_patience_for_turns(&mut self, patience: Duration) {
+        self.patience = Some(Patience::Turns(patience));
+    }
+
+    /// What heartbeats tell the peer from now on.
+    pub(super) fn show(&self, liveness: &Liveness) {
+        self.shared.lock().shown = Some(liveness.clone());
+    }
+
+    /// Whose turns the frames are that pass here from now on.
+    pub(super) fn count_for(&mut self, liveness: Option<&Liveness>) {
+        self.counted = liveness.cloned();
+    }
+
+    fn moved(&self) {
+        self.counted.iter().for_each(Liveness::turn);
+    }
+
+    /// Until when a wait lasts that began at `since`, as far as is known now.
+    pub(super) fn due(&self, since: Instant) -> Option<Instant> {
+        self.due_in(&self.shared.lock(), since)
+    }
+
+    fn due_in(&self, state: &State, since: Instant) -> Option<Instant> {
+        self.patience.map(|patience| match patience {
+            Patience::Frames(time) => since + time,
+            Patience::Turns(time) => state.peer_moved.map_or(since, |moved| moved.max(since)) + time,
+        })
+    }
+
+    /// That the peer let this side wait for too long.
+    pub(super) fn stuck(&self) -> NetError {
+        let seconds = self.patience.map_or(0, |p| p.time().as_secs());
+        NetError::Stuck { peer: self.names.peer.clone(), step: "(its next message)".into(), seconds }
     }
 
     /// Neither side has ended the connection, as far as this one knows.
@@ -201,19 +276,16 @@ impl SocketLink {
         self.shared.lock().bell = bell;
     }
 
-    /// When the peer must have done something next.
-    fn progress_due(&self) -> Option<Instant> {
-        self.patience.map(|p| Instant::now() + p)
-    }
-
-    /// Sleep until the I/O thread changed something; an error once either time is past.
+    /// Sleep until the I/O thread changed something; an error once the patience of a wait since `since`, or the time of the
+    /// whole message, is past.
     fn wait<'a>(
         &self,
         state: MutexGuard<'a, State>,
-        progress: Option<Instant>,
+        since: Instant,
         whole: Option<Instant>,
     ) -> Result<MutexGuard<'a, State>, NetError> {
         let changed = &self.shared.changed;
+        let progress = self.due_in(&state, since);
         let Some(deadline) = [progress, whole].into_iter().flatten().min() else {
             return Ok(changed.wait(state).unwrap_or_else(PoisonError::into_inner));
         };
@@ -221,7 +293,7 @@ impl SocketLink {
         if left.is_zero() {
             let (peer, step) = (self.names.peer.clone(), String::new());
             return Err(match progress == Some(deadline) {
-                true => NetError::Stuck { peer, step, seconds: self.patience.unwrap_or_default().as_secs() },
+                true => self.stuck(),
                 false => NetError::Slow { peer, step, kib_per_s: self.slowest_kib_per_s() },
             });
         }
@@ -230,7 +302,7 @@ impl SocketLink {
 
     /// The rate below which a long message is given up, in KiB a second.
     fn slowest_kib_per_s(&self) -> u64 {
-        let seconds = self.patience.unwrap_or_default().as_secs_f64().max(1e-3);
+        let seconds = self.patience.map_or(0.0, |p| p.time().as_secs_f64()).max(1e-3);
         (PATIENCE_BYTES as f64 / 1024.0 / seconds) as u64
     }
 
@@ -242,7 +314,10 @@ impl SocketLink {
     fn finish(&mut self, farewell: Farewell, error: Option<NetError>) {
         {
             let mut state = self.shared.lock();
-            state.parting = self.patience.unwrap_or(PARTING);
+            state.parting = match self.patience {
+                Some(Patience::Frames(time)) => time,
+                _ => PARTING,
+            };
             state.farewell.get_or_insert(farewell);
             if let Some(error) = error {
                 state.failure.get_or_insert(error);
@@ -260,14 +335,15 @@ impl Link for SocketLink {
         let shared = self.shared.clone();
         let mut state = shared.lock();
         let whole = self.whole_due(state.outbound_bytes as u64);
-        let (mut progress, mut unsent) = (self.progress_due(), state.outbound_bytes);
+        let (mut since, mut unsent) = (Instant::now(), state.outbound_bytes);
         while state.failure.is_none() && !state.may_push() {
             if std::mem::replace(&mut unsent, state.outbound_bytes) != state.outbound_bytes {
-                progress = self.progress_due();
+                since = Instant::now();
+                self.moved();
             }
             state.sending = true;
             shared.wake(&mut state);
-            state = self.wait(state, progress, whole)?;
+            state = self.wait(state, since, whole)?;
         }
         state.sending = false;
         if let Some(error) = &state.failure {
@@ -281,11 +357,11 @@ impl Link for SocketLink {
 
     fn whole_due(&self, bytes: u64) -> Option<Instant> {
         let times = u32::try_from(bytes / PATIENCE_BYTES + 1).unwrap_or(u32::MAX);
-        self.patience.and_then(|p| Instant::now().checked_add(p.saturating_mul(times)))
+        self.patience.and_then(|p| Instant::now().checked_add(p.time().saturating_mul(times)))
     }
 
     fn next(&mut self, whole: Option<Instant>) -> Result<Frame, NetError> {
-        let (shared, progress) = (self.shared.clone(), self.progress_due());
+        let (shared, since) = (self.shared.clone(), Instant::now());
         let mut state = shared.lock();
         loop {
             // What arrived before a failure is still good.
@@ -296,13 +372,14 @@ impl Link for SocketLink {
                     shared.wake(&mut state);
                 }
                 state.leave_seat();
+                self.moved();
                 return Ok(frame);
             }
             if let Some(error) = &state.failure {
                 return Err(error.clone());
             }
             state.receiving = true;
-            state = self.wait(state, progress, whole)?;
+            state = self.wait(state, since, whole)?;
             state.receiving = false;
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! `connect` makes connections and compares greetings, `listen` takes calls, `tls` authenticates peers by their pinned certificates, `driver` is the I/O thread
 //! of a connection, `seats` counts a place's connections, `wire` encrypts or not, `link` hands messages between the protocol and the I/O thread,
-//! `watch` waits for several peers, `poll` waits for a socket or a wake-up.
+//! `liveness` shows that a service gets on, `watch` waits for several peers, `poll` waits for a socket or a wake-up.
 
 mod connect;
 mod driver;
 mod link;
 mod listen;
+mod liveness;
 mod poll;
 mod pulse;
 mod seats;
@@ -21,9 +22,10 @@ use std::time::Duration;
 pub use connect::dial;
 pub use link::SocketLink;
 pub use listen::{Incoming, Listener};
+pub use liveness::Liveness;
 pub use seats::CONNECTIONS;
 pub(crate) use tls::provider;
-pub use watch::wait_any;
+pub use watch::{wait_any, wait_patiently};
 
 use crate::{Fingerprint, FrameFilter, Framed, Identity, NetworkProfile};
 
@@ -42,6 +44,28 @@ impl TcpChannel {
     /// waits for it; without a limit at first. The error is final and is told to the peer.
     pub fn set_patience(&mut self, patience: Option<Duration>) {
         self.link.set_patience(patience);
+    }
+
+    /// The same for a peer that serves others as well. Each turn of it that its heartbeats show ([`TcpChannel::show`] there)
+    /// begins the wait anew. So a busy peer is waited for, and one whose service hangs is given up.
+    pub fn set_patience_for_turns(&mut self, patience: Duration) {
+        self.link.set_patience_for_turns(patience);
+    }
+
+    /// From now on heartbeats tell the peer how far `liveness` is, which is that of whoever the peer waits for here.
+    pub fn show(&self, liveness: &Liveness) {
+        self.link.show(liveness);
+    }
+
+    /// From now on each frame that this side takes or gets rid of is a turn of `liveness`; of nobody where it is none.
+    pub fn count_for(&mut self, liveness: Option<&Liveness>) {
+        self.link.count_for(liveness);
+    }
+
+    /// Ends the connection, since its peer let this side wait for too long.
+    fn lose_patience(&mut self) {
+        let error = self.link.stuck();
+        self.give_up(error);
     }
 
     /// Whether the connection still stands. Its I/O thread notices the end as soon as this host's kernel does, whether or not

@@ -66,6 +66,32 @@ pub fn wait_any<'a>(
     }
 }
 
+/// The same, where each channel has the patience that was set for it, in a wait that began at `since` for all of them. A peer
+/// that lets its run out is told so and given up; its place is given, and the next [`recv`](crate::Channel::recv) there says
+/// why. Nothing where `deadline` passes first, which ends no connection.
+pub fn wait_patiently<'a>(
+    channels: impl IntoIterator<Item = &'a mut TcpChannel>,
+    since: Instant,
+    deadline: Option<Instant>,
+) -> Option<usize> {
+    let mut channels: Vec<&mut TcpChannel> = channels.into_iter().collect();
+    loop {
+        let due = channels.iter().filter_map(|c| c.link.due(since)).chain(deadline).min();
+        if let Some(place) = wait_any(channels.iter_mut().map(|c| &mut **c), due) {
+            return Some(place);
+        }
+        let now = Instant::now();
+        // A turn that was shown meanwhile has moved the end of its wait.
+        if let Some(place) = channels.iter().position(|c| c.link.due(since).is_some_and(|due| due <= now)) {
+            channels[place].lose_patience();
+            return Some(place);
+        }
+        if channels.is_empty() || deadline.is_some_and(|at| at <= now) {
+            return None;
+        }
+    }
+}
+
 /// A channel whose news ring a bell, as long as this lives.
 struct Watched<'a>(&'a TcpChannel);
 

@@ -64,6 +64,14 @@ pub struct Timeouts {
     pub heartbeat: Duration,
 }
 
+impl Timeouts {
+    /// Without a turn of whoever does this side's work, as its heartbeats show them. A party that waits has turns, whatever it
+    /// waits for; one that waits for another in a step names that one before it is given up itself.
+    pub fn turn(&self) -> Duration {
+        self.step + 2 * self.connect + 2 * self.heartbeat
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         let s = Duration::from_secs;

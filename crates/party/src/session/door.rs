@@ -14,7 +14,7 @@ use super::threads::aside;
 use crate::config::Place;
 use crate::events::{Event, Events, Number, Reason, Why, reason};
 use privet_net::tcp::Incoming;
-use privet_net::{Channel, Listener, NetError, TcpChannel};
+use privet_net::{Channel, Listener, Liveness, NetError, TcpChannel};
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -115,11 +115,20 @@ pub(super) struct Door {
     wakes: Sender<Wake>,
     meetings: Meetings,
     events: Events,
+    /// The service's, which clients wait for.
+    liveness: Liveness,
 }
 
 impl Door {
-    pub fn new(me: u8, links: Arc<Links>, wakes: Sender<Wake>, meetings: Meetings, events: Events) -> Door {
-        Door { me, links, seats: Seats::default(), wakes, meetings, events }
+    pub fn new(
+        me: u8,
+        links: Arc<Links>,
+        wakes: Sender<Wake>,
+        meetings: Meetings,
+        events: Events,
+        liveness: Liveness,
+    ) -> Door {
+        Door { me, links, seats: Seats::default(), wakes, meetings, events, liveness }
     }
 
     /// Take calls for ever.
@@ -178,6 +187,7 @@ impl Door {
             }
             (place, _) => {
                 let seat = seat.announce(&self.events, connection, &place, purpose);
+                channel.show(&self.liveness);
                 await_request(channel, connection, place, seat, self.wakes.clone(), &self.events);
             }
         }
@@ -219,12 +229,22 @@ pub(super) fn await_request(
     wakes: Sender<Wake>,
     events: &Events,
 ) {
+    // A client may ask whenever it likes. Nobody waits for that, and it costs a seat.
     channel.set_patience(None);
+    channel.count_for(None);
     let told = events.clone();
     aside("privet-request", events, move || {
         match hear_up_to::<Request>(&mut channel, Talk::Request, MAX_REQUEST) {
             Ok(request) => {
-                let caller = Caller { channel, connection, place, request, granted: false, seat };
+                let caller = Caller {
+                    channel,
+                    connection,
+                    place,
+                    request,
+                    since: Instant::now(),
+                    granted: false,
+                    seat,
+                };
                 let _ = wakes.send(Wake::Caller(Box::new(caller)));
             }
             // Its seat says so.

@@ -5,7 +5,7 @@ use super::family::Family;
 use super::job::JobError;
 use super::lead::take;
 use super::order::{Consent, Go, Order};
-use super::party::{Caller, Service, Wake};
+use super::party::{Caller, Service, TURN, Wake};
 use super::peers::{Others, abort};
 use super::threads::no_thread;
 use crate::config::Place;
@@ -22,16 +22,17 @@ impl<F: Family> Service<F> {
             self.awaits_order = self.await_order(leader);
         }
         self.answer_status();
-        self.receive(Duration::from_secs(3600));
+        self.receive(TURN);
         if let Some((leader, order)) = self.order.take() {
             self.follow_order(leader, &order);
         }
     }
 
     /// Wait for party 0's next order on a thread of its own; false where the system gives none. It is vital: where it
-    /// panics, this party would hear no order any more.
+    /// panics, this party would hear no order any more. Party 0 may have nothing to order for as long as it likes. Where its
+    /// service has no turn, this party dials again.
     fn await_order(&self, mut leader: TcpChannel) -> bool {
-        leader.set_patience(None);
+        leader.set_patience_for_turns(self.links.config.deployment.timeouts.turn());
         let wakes = self.wakes.clone();
         let wait = move || {
             let wake = match hear::<Order>(&mut leader, Talk::Order) {
@@ -117,7 +118,7 @@ impl<F: Family> Service<F> {
     /// Party 0 waits for all others, each of which may take its time; more than that it has no reason to.
     fn hear_go(&self, leader: &mut TcpChannel) -> Result<Go, JobError> {
         let each = self.connect_patience() + self.step_patience();
-        leader.set_patience(Some(2 * u32::from(self.parties()) * each));
+        self.await_answer(leader, 2 * u32::from(self.parties()) * each);
         Ok(hear(leader, Talk::Order)?)
     }
 
@@ -202,8 +203,9 @@ impl<F: Family> Service<F> {
                     .map_err(|cause| JobError::Unreachable { me, party, cause })?,
                 None => service.await_peer(party)?,
             };
-            channel.set_patience(Some(2 * patience));
-            let theirs = channel.exchange(&Talk::Order.step(), digest.to_vec(), digest.len())?;
+            channel.send(&Talk::Order.step(), digest.to_vec())?;
+            service.await_answer(&mut channel, 2 * patience);
+            let theirs = channel.recv(&Talk::Order.step(), digest.len())?;
             match theirs == digest {
                 true => Ok(channel),
                 false => Err(JobError::OtherOrder(party)),

@@ -32,6 +32,17 @@ pub enum JobError {
     /// A client that spoke to some parties only.
     #[error("party {0} did not hear from the client: it must connect to all parties")]
     NotAsked(u8),
+    /// A request that needs others as well.
+    #[error(
+        "{place} did not ask for the same within {seconds} s: all who have a part in it ask at about the same time \
+         (`timeouts.step` bounds this wait)"
+    )]
+    Absent {
+        /// Who is missing.
+        place: Place,
+        /// How long was waited.
+        seconds: u64,
+    },
     /// Sharing tensors.
     #[error("{0}")]
     Owner(#[from] OwnerError),

@@ -4,13 +4,13 @@ use super::control::{Request, Talk, hear, say};
 use super::family::Family;
 use super::job::JobError;
 use super::order::{Consent, Go, Order};
-use super::party::{Caller, Service};
+use super::party::{Caller, Service, TURN};
 use super::peers::{Others, abort};
 use crate::config::Place;
 use crate::events::{Event, Why};
 use privet_net::TcpChannel;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::Instant;
 
 /// Runs in a row that another party may lack what they use up for, before the job fails. A deal that breaks off leaves
 /// one such run at most.
@@ -24,8 +24,37 @@ impl<F: Family> Service<F> {
             let Some(mut callers) = self.next_job() else { break };
             let result = self.lead_job(&mut callers);
             self.finish(callers, result);
+            self.free_since = Instant::now();
         }
-        self.receive(Duration::from_secs(3600));
+        if !self.receive(TURN) {
+            self.dismiss();
+        }
+    }
+
+    /// Tell callers that others, whom their request needs too, have not asked for the same within `timeouts.step`. Where this
+    /// party had something else to do, the others may have waited for that, so the time counts from its end.
+    fn dismiss(&mut self) {
+        let patience = self.step_patience();
+        let access = self.engine.access();
+        let absent = |c: &Caller| {
+            let needed = access.callers(&c.place, &c.request).ok()?;
+            let asks = |place: &Place| {
+                let same = |o: &Caller| o.place == *place && o.request.subject() == c.request.subject();
+                self.pending.iter().any(same)
+            };
+            needed.into_iter().find(|place| !asks(place))
+        };
+        if !self.underway.is_empty() || self.free_since.elapsed() < patience {
+            return;
+        }
+        let late = self.pending.iter().enumerate().filter(|(_, c)| c.since.elapsed() >= patience);
+        let late: Vec<(usize, Place)> = late.filter_map(|(i, c)| Some((i, absent(c)?))).collect();
+        let (indices, absent): (Vec<usize>, Vec<Place>) = late.into_iter().unzip();
+        // The last comes first.
+        for (caller, place) in take(&mut self.pending, indices).into_iter().zip(absent.into_iter().rev()) {
+            let e = JobError::Absent { place, seconds: patience.as_secs() };
+            self.finish(vec![caller], Err(e));
+        }
     }
 
     /// The callers of the next thing to do: one, or all that a run or the beginning of a training needs.
@@ -192,17 +221,18 @@ impl<F: Family> Service<F> {
         }
         let mut consents = BTreeMap::new();
         for party in 1..self.parties() {
-            let hear_from = |asked: &mut BTreeMap<u8, TcpChannel>| {
+            let hear_from = |service: &Self, asked: &mut BTreeMap<u8, TcpChannel>| {
                 let channel = asked.get_mut(&party).ok_or(JobError::NoParty(party))?;
+                service.await_answer(channel, patience);
                 Ok::<_, JobError>(hear::<Consent>(channel, Talk::Order)?)
             };
-            let consent = match hear_from(asked) {
+            let consent = match hear_from(self, asked) {
                 Ok(consent) => consent,
                 Err(e) => {
                     self.events.emit(Event::PeerLost { place: Place::Party(party), reason: e.why() });
                     asked.remove(&party);
                     asked.insert(party, ask(self, party)?);
-                    hear_from(asked)?
+                    hear_from(self, asked)?
                 }
             };
             consents.insert(party, consent);

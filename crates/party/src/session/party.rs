@@ -18,7 +18,7 @@ use crate::config::Place;
 use crate::events::{Event, Events, Job, JobKind, Name as Word, Number, Why};
 use crate::store::{StoreError, in_full};
 use privet_kernels::Device;
-use privet_net::{NetError, TcpChannel};
+use privet_net::{Liveness, NetError, TcpChannel, wait_patiently};
 use privet_plan::program::NamedPlan;
 use privet_plan::{Plan, Program};
 use std::collections::BTreeMap;
@@ -27,6 +27,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use thiserror::Error;
+
+/// Between two turns of a service that has nothing to do.
+pub(super) const TURN: Duration = Duration::from_secs(1);
 
 /// Why a party's service ended.
 #[derive(Debug, Error)]
@@ -59,6 +62,8 @@ pub(super) struct Caller {
     pub connection: Number,
     pub place: Place,
     pub request: Request,
+    /// When it asked.
+    pub since: Instant,
     /// It was told to send tensors, so it may be in the middle of that.
     pub granted: bool,
     /// Its share of the connections that its place may have.
@@ -128,11 +133,11 @@ pub(super) fn serve_family<F: Family>(
     }
     let (wakes, inbox) = channel();
     let (crew, watch): (Crew, Watch) = Crew::new();
-    let meetings = Meetings::default();
+    let (meetings, liveness) = (Meetings::default(), Liveness::new());
     let service = Service {
         me,
         engine: Engine::new(me, links.clone(), program, plans, events.clone()),
-        peers: Peers::new(links.clone()),
+        peers: Peers::new(links.clone(), liveness.clone()),
         links: links.clone(),
         inbox,
         wakes: wakes.clone(),
@@ -143,11 +148,13 @@ pub(super) fn serve_family<F: Family>(
         order: None,
         leader: None,
         pending: Vec::new(),
+        free_since: Instant::now(),
+        liveness: liveness.clone(),
         meetings: meetings.clone(),
         underway: AllUnderway::<F>::new(),
     };
     crew.vital("privet-service", move || service.run())?;
-    let door = Door::new(me, links, wakes, meetings, events);
+    let door = Door::new(me, links, wakes, meetings, events, liveness);
     crew.vital("privet-door", move || door.take_calls(&listener))?;
     Err(ServeError::Panicked(watch.first_death()))
 }
@@ -171,6 +178,10 @@ pub(super) struct Service<F: Family> {
     /// Not party 0: the connection to party 0 between two orders.
     pub leader: Option<TcpChannel>,
     pub pending: Vec<Caller>,
+    /// Party 0: when the last job ended.
+    pub free_since: Instant,
+    /// Turns of this service, for all who wait for it.
+    pub liveness: Liveness,
     /// Where other parties' connections for preparations arrive.
     pub meetings: Meetings,
     /// Preparations that go on beside all other jobs.
@@ -211,7 +222,10 @@ impl<F: Family> Service<F> {
         mut others: Others,
     ) -> Result<(), JobError> {
         let patience = self.step_patience();
-        callers.iter_mut().for_each(|c| c.channel.set_patience(Some(patience)));
+        for caller in callers.iter_mut() {
+            caller.channel.set_patience(Some(patience));
+            caller.channel.count_for(Some(&self.liveness));
+        }
         let result = match order {
             Order::Prepare { plan, what, .. } => {
                 self.start_preparation(order, plan, what, std::mem::take(callers));
@@ -223,9 +237,32 @@ impl<F: Family> Service<F> {
         result
     }
 
+    /// The next thing to take in, within `wait`. Looking for it is a turn, however long it takes to come.
+    fn next_wake(&self, wait: Duration) -> Result<Wake, RecvTimeoutError> {
+        let deadline = Instant::now() + wait;
+        loop {
+            self.liveness.turn();
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.inbox.recv_timeout(left.min(TURN)) {
+                Err(RecvTimeoutError::Timeout) if left > TURN => {}
+                wake => return wake,
+            }
+        }
+    }
+
+    /// Wait until another party answers, at most for `patience`, after which its connection has ended with that error. Those
+    /// who wait for this party see turns meanwhile: this wait ends.
+    pub fn await_answer(&self, channel: &mut TcpChannel, patience: Duration) {
+        let since = Instant::now();
+        channel.set_patience(Some(patience));
+        while wait_patiently([&mut *channel], since, Some(Instant::now() + TURN)).is_none() {
+            self.liveness.turn();
+        }
+    }
+
     /// Take in what has arrived, waiting at most `wait`. False when nothing came.
     pub fn receive(&mut self, wait: Duration) -> bool {
-        match self.inbox.recv_timeout(wait) {
+        match self.next_wake(wait) {
             Ok(Wake::Caller(caller)) => {
                 let (connection, place) = (caller.connection, caller.place.clone());
                 let (request, asks) = (caller.request.id().into(), JobKind::of(&caller.request));
@@ -322,3 +359,5 @@ impl<F: Family> Service<F> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waits;

@@ -4,7 +4,7 @@ use super::control::Talk;
 use super::job::JobError;
 use super::links::{Links, Purpose};
 use crate::config::Place;
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{Channel, Liveness, NetError, TcpChannel};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,26 @@ use std::time::Duration;
 pub(super) struct Peers {
     links: Arc<Links>,
     held: BTreeMap<u8, TcpChannel>,
+    /// The service's.
+    liveness: Liveness,
 }
 
 impl Peers {
-    pub fn new(links: Arc<Links>) -> Peers {
-        Peers { links, held: BTreeMap::new() }
+    pub fn new(links: Arc<Links>, liveness: Liveness) -> Peers {
+        Peers { links, held: BTreeMap::new(), liveness }
+    }
+
+    /// What passes over a connection is the service's, and it shows the other party how far the service is.
+    fn served(&self, mut channel: TcpChannel) -> TcpChannel {
+        channel.show(&self.liveness);
+        channel.count_for(Some(&self.liveness));
+        channel
     }
 
     /// Keep a connection; an older one to the same party is dropped, without a farewell that a peer which is gone would
     /// keep this party waiting for.
     pub fn put(&mut self, party: u8, channel: TcpChannel) {
+        let channel = self.served(channel);
         if let Some(mut older) = self.held.insert(party, channel) {
             older.sever();
         }
@@ -40,7 +50,7 @@ impl Peers {
 
     /// Dial a party of a lower number.
     pub fn dial(&self, party: u8, patience: Duration) -> Result<TcpChannel, NetError> {
-        self.links.dial_within(&Place::Party(party), Purpose::Parties, patience)
+        Ok(self.served(self.links.dial_within(&Place::Party(party), Purpose::Parties, patience)?))
     }
 
     /// Take a job's connections back. After a failure in the middle the parties may be at different steps, or wait for

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// What the greeting of a probe says it is for.
 pub const PURPOSE: &str = "doctor";
 
-/// For the caller's clock to come.
+/// For the other clock to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The only step: both send their clock, milliseconds since 1970, eight bytes little endian.
@@ -43,6 +43,7 @@ pub fn call(
     };
     let hello = Hello::new(&me.to_string(), plan_hash, PURPOSE, terms);
     let (mut channel, _) = dial(address, security, &pin, &hello, Options::default(), timeout)?;
+    channel.set_patience(Some(PATIENCE));
     let sent = now_ms();
     let theirs = channel.exchange(&clock_step(), sent.to_le_bytes().to_vec(), 8)?;
     let received = now_ms();
@@ -63,4 +64,37 @@ pub fn answer(mut channel: TcpChannel) -> Result<(), NetError> {
 
 fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::links::Purpose;
+    use super::super::testing::{client, deployment, links};
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_node_that_answers_and_says_nothing_is_given_up() {
+        let text = deployment();
+        let party = links(&text, &Place::Party(0));
+        let listener = party.listen().unwrap();
+        std::thread::scope(|scope| {
+            let calls = scope.spawn(|| {
+                let me = links(&text, &client("eve"));
+                let deployment = &me.config.deployment;
+                let address = deployment.address(&Place::Party(0)).unwrap().to_string();
+                let pinned = *deployment.fingerprint(&Place::Party(0)).unwrap();
+                let asked = Instant::now();
+                let (place, plain) = (Place::Party(0), Protection::InsecurePlain);
+                let said = (super::super::testing::program().hash(), deployment.terms());
+                let answer = call(&address, &plain, (&place, pinned), &client("eve"), said, PATIENCE);
+                (answer.unwrap_err(), asked.elapsed())
+            });
+            let caller = listener.accept(Duration::from_secs(20)).unwrap();
+            let _silent = party.answer(caller, Purpose::Doctor).unwrap();
+            let (error, waited) = calls.join().unwrap();
+            assert!(matches!(error, NetError::Stuck { seconds: 10, .. }), "{error}");
+            assert!(waited < 3 * PATIENCE, "{waited:?}");
+        });
+    }
 }

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// Two parties, the dealer, and clients with a role each: alice the data, bob the results, carol a model, dave the states;
@@ -125,6 +126,8 @@ pub struct Stub {
     pub claims: Arc<AtomicUsize>,
     /// Whether it panics when it is asked how things stand.
     pub broken: bool,
+    /// How long it takes to say how things stand.
+    pub hangs: Duration,
 }
 
 /// All plans of the program, each with a stub.
@@ -156,6 +159,7 @@ impl Family for Stub {
 
     fn prepared(&self) -> usize {
         assert!(!self.broken, "broken on purpose");
+        std::thread::sleep(self.hangs);
         0
     }
     fn open_session(&self) -> Option<Id> {
@@ -209,7 +213,7 @@ impl Family for Stub {
     }
     fn run(&mut self, _: Given<Stub>, _: &mut Others) -> Result<Ran<u8>, JobError> {
         Ok(Ran {
-            online: std::time::Duration::ZERO,
+            online: Duration::ZERO,
             nodes: Vec::new(),
             checks: NodeStats::default(),
             openings: Vec::new(),

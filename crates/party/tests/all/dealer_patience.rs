@@ -2,7 +2,7 @@
 //! take its time between two records.
 
 use crate::nodes::{FSS, Nodes, named, numbers, small};
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{Channel, Liveness, NetError, TcpChannel};
 use privet_party::config::Place;
 use privet_party::session::control::{Id, Talk, hear, say};
 use privet_party::session::family::dealing::messages::{DealReply, DealRequest};
@@ -14,12 +14,15 @@ use std::time::{Duration, Instant};
 /// `timeouts.step` here.
 const STEP: Duration = Duration::from_secs(2);
 
+/// `Timeouts::turn` here, with 3 s for `connect` and 1 s for `heartbeat`.
+const TURNS: Duration = Duration::from_secs(10);
+
 /// A dealer, whose parties this test plays.
 fn dealer() -> Nodes {
     let mut nodes = Nodes::of(FSS, &small(), Some(&named("fc.weight", numbers(&[4, 3], 1))), "lan", &[]);
     let file = nodes.path("deployment.toml");
     let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("step = 300", "step = 2")).unwrap();
+    fs::write(&file, text.replace("step = 300", "step = 2").replace("connect = 4", "connect = 3")).unwrap();
     nodes.start("dealer");
     nodes
 }
@@ -101,8 +104,15 @@ fn whoever_lets_the_dealer_wait_in_a_step_is_given_up() {
 fn between_two_records_parties_take_their_time_and_the_end_of_one_ends_both() {
     let nodes = dealer();
     let mut both = asked(&nodes, 3);
-    for pause in [Duration::ZERO, 2 * STEP] {
-        std::thread::sleep(pause);
+    // As a party's stream does while no run asks for the next record.
+    let works = Liveness::new();
+    both.iter().for_each(|c| c.show(&works));
+    for pause in [Duration::ZERO, TURNS + 2 * STEP] {
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            works.turn();
+            std::thread::sleep(Duration::from_millis(100));
+        }
         both.iter_mut().for_each(room);
         both.iter_mut().for_each(stored);
     }
@@ -110,4 +120,21 @@ fn between_two_records_parties_take_their_time_and_the_end_of_one_ends_both() {
     let [mut silent, other] = both;
     drop(other);
     ended(&mut silent, "party:1");
+}
+
+#[test]
+fn a_party_whose_stream_hangs_between_two_records_is_given_up() {
+    let nodes = dealer();
+    let [mut hangs, mut works] = asked(&nodes, 2);
+    for channel in [&mut hangs, &mut works] {
+        room(channel);
+    }
+    stored(&mut hangs);
+    stored(&mut works);
+    room(&mut works);
+    let begun = Instant::now();
+    let why = works.recv_up_to(&Talk::Keys.step(), 1 << 20).unwrap_err().to_string();
+    assert!(why.contains("party:0 is alive") && why.contains("in vain for 10 s"), "{why}");
+    assert!(begun.elapsed() + Duration::from_millis(500) >= TURNS, "{:?}", begun.elapsed());
+    ended(&mut hangs, "party:0 is alive");
 }

@@ -5,6 +5,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod folds;
+#[cfg(target_arch = "x86_64")]
 mod pieces;
 mod portable;
 

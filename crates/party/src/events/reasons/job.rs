@@ -29,6 +29,12 @@ impl Why for JobError {
                 "party {party} did not hear from the client: it must connect to all parties",
                 party = party(*p),
             ),
+            JobError::Absent { place, seconds } => reason!(
+                "job.absent",
+                "{place} did not ask for the same within {waited}",
+                place = place.clone(),
+                waited = Secs::of(Duration::from_secs(*seconds)),
+            ),
             JobError::Owner(e) => e.why(),
             JobError::Declined { party: p, reason } => reason!(
                 "job.declined",

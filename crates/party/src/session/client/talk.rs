@@ -7,7 +7,7 @@ use crate::session::family::Encoded;
 use crate::session::links::Purpose;
 use crate::session::owner::{Piece, Shared};
 use crate::session::peers::abort;
-use privet_net::{NetError, TcpChannel, wait_any};
+use privet_net::{NetError, TcpChannel, wait_patiently};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -16,13 +16,20 @@ const COMING_BACK: Duration = Duration::from_secs(4);
 
 impl Client {
     /// Connections to all parties: those from before, or new ones where one of them has ended. A party that is not up
-    /// is waited for until `patience`.
+    /// is waited for until `patience`. From then on a party may serve others for as long as it takes, and is given up once its
+    /// service has no turn for [`Timeouts::turn`](crate::config::Timeouts::turn).
     fn connect(&mut self, patience: Duration) -> Result<&mut Vec<TcpChannel>, ClientError> {
         let channels = match self.channels.take().filter(|all| all.iter().all(TcpChannel::is_open)) {
             Some(channels) => channels,
             None => {
-                let parties = 0..self.links.config.deployment.parties.len() as u8;
-                let dial = |party| self.links.dial_within(&Place::Party(party), Purpose::Client, patience);
+                let deployment = &self.links.config.deployment;
+                let (parties, turn) = (0..deployment.parties.len() as u8, deployment.timeouts.turn());
+                let dial = |party| {
+                    let mut channel =
+                        self.links.dial_within(&Place::Party(party), Purpose::Client, patience)?;
+                    channel.set_patience_for_turns(turn);
+                    Ok::<_, NetError>(channel)
+                };
                 parties.map(dial).collect::<Result<_, _>>()?
             }
         };
@@ -82,9 +89,9 @@ impl Client {
     fn await_leader(&mut self, deadline: Option<Instant>) -> Result<bool, ClientError> {
         let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         let mut waiting: Vec<(usize, &mut TcpChannel)> = channels.iter_mut().enumerate().collect();
-        let mut answered = false;
+        let (mut answered, since) = (false, Instant::now());
         let mut result = Ok(());
-        while let Some(first) = wait_any(waiting.iter_mut().map(|(_, c)| &mut **c), deadline) {
+        while let Some(first) = wait_patiently(waiting.iter_mut().map(|(_, c)| &mut **c), since, deadline) {
             let (party, channel) = waiting.swap_remove(first);
             if !channel.is_open() {
                 result = Err(last_word(channel));
@@ -106,8 +113,8 @@ impl Client {
         let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         let mut answers = BTreeMap::new();
         let mut waiting: Vec<(usize, &mut TcpChannel)> = channels.iter_mut().enumerate().collect();
-        let mut result = Ok(());
-        while let Some(first) = wait_any(waiting.iter_mut().map(|(_, c)| &mut **c), None) {
+        let (mut result, since) = (Ok(()), Instant::now());
+        while let Some(first) = wait_patiently(waiting.iter_mut().map(|(_, c)| &mut **c), since, None) {
             let (party, channel) = waiting.swap_remove(first);
             match each(channel) {
                 Ok(answer) => drop(answers.insert(party, answer)),

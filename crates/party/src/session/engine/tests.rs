@@ -12,7 +12,7 @@ use privet_net::{Listener, TcpChannel};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SESSION: Id = Id([9; 16]);
 const TRAINING: Id = Id([8; 16]);
@@ -49,8 +49,9 @@ impl World {
             let seat = seats.take(&place, Purpose::Client, 1).unwrap();
             let request = Request::Status { id: Id([0; 16]) };
             let connection = Number::of(1);
-            callers
-                .insert(place.clone(), Caller { channel, connection, place, request, granted: false, seat });
+            let (since, granted) = (Instant::now(), false);
+            let caller = Caller { channel, connection, place, request, since, granted, seat };
+            callers.insert(caller.place.clone(), caller);
         }
         let stub = || Stub { claims: claims.clone(), ..Stub::default() };
         let engine = Engine::new(0, party, Arc::new(program()), served(stub), Events::unheard());

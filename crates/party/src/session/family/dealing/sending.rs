@@ -21,7 +21,7 @@ pub fn send_session<C: Channel, D: Deals>(
     channels: &mut [C],
     session: &Session<D>,
     runs: u64,
-    between: fn(&mut [C]) -> Result<(), NetError>,
+    between: &mut dyn FnMut(&mut [C]) -> Result<(), NetError>,
     progress: &mut dyn FnMut(usize),
 ) -> Result<(), TalkError> {
     let indices = session.take_indices(runs);

@@ -8,17 +8,17 @@ use crate::config::{Place, Timeouts};
 use crate::events::{Count, Event, Events, Job, JobEvents, PlanName, Reason, Secs, Told, Why, reason};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::links::{Links, Purpose};
-use crate::session::party::started;
+use crate::session::party::{TURN, started};
 use crate::session::threads::aside;
 use crate::store::hex;
 use privet_kernels::Device;
-use privet_net::{Channel, NetError, TcpChannel, wait_any};
+use privet_net::{Channel, Liveness, NetError, TcpChannel, wait_patiently};
 use privet_plan::program::NamedPlan;
 use privet_plan::{Plan, Program};
 use privet_prg::Seed;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Records that one request may ask for.
 pub const MAX_RUNS: u64 = 1 << 20;
@@ -32,6 +32,7 @@ struct Desk<D> {
     parties: usize,
     device: Arc<dyn Device>,
     sessions: Known<D>,
+    timeouts: Timeouts,
 }
 
 /// Serve until the process ends.
@@ -55,7 +56,8 @@ pub fn serve<D: Deals>(
     let plans = plans.collect();
     let waiting: Arc<Mutex<Waiting>> = Arc::default();
     let parties = links.config.deployment.parties.len();
-    let desk = Arc::new(Desk::<D> { plans, parties, sessions: Known::new(device.clone()), device });
+    let timeouts = links.config.deployment.timeouts.clone();
+    let desk = Arc::new(Desk::<D> { plans, parties, sessions: Known::new(device.clone()), device, timeouts });
     loop {
         let caller = match listener.accept(Duration::from_secs(3600)) {
             Ok(caller) => caller,
@@ -177,6 +179,7 @@ impl<D: Deals> Desk<D> {
         };
         let new = |master| Session::<D>::from_master(self.parties, plan.clone(), self.device.clone(), master);
         let mut progress = job.progress(plan);
+        let mut between = |channels: &mut [TcpChannel]| until_all_have_room(channels, &self.timeouts);
         match (request.session, D::checks().filter(|_| request.checks > 0)) {
             (None, Some(checked)) => {
                 let kept = (checked.deal)(channels, request, &new, &mut progress)?;
@@ -186,13 +189,11 @@ impl<D: Deals> Desk<D> {
                 channels,
                 &self.sessions.keep(new(Seed::random())),
                 request.runs,
-                until_all_have_room,
+                &mut between,
                 &mut progress,
             )?,
             (Some(id), _) => match self.sessions.find(id, &plan.hash()) {
-                Some(session) => {
-                    send_session(channels, &session, request.runs, until_all_have_room, &mut progress)?
-                }
+                Some(session) => send_session(channels, &session, request.runs, &mut between, &mut progress)?,
                 None => {
                     answer(channels, &DealReply::Forgotten)?;
                     return Ok(Some(reason!(
@@ -224,15 +225,25 @@ fn answer(channels: &mut [TcpChannel], reply: &DealReply) -> Result<(), TalkErro
     channels.iter_mut().try_for_each(|c| say(c, Talk::Deal, reply))
 }
 
-/// Between two records the parties may take their time: those of a stream come as runs use them up. It ends as soon as
-/// either connection does, whichever party is the silent one.
-fn until_all_have_room(channels: &mut [TcpChannel]) -> Result<(), NetError> {
+/// Between two records the parties may take their time: those of a stream come as runs use them up. So both sides show turns
+/// meanwhile. The wait ends as soon as either connection does, whichever party is the silent one, and with a party whose
+/// stream has no turn.
+fn until_all_have_room(channels: &mut [TcpChannel], timeouts: &Timeouts) -> Result<(), NetError> {
+    let (liveness, since) = (Liveness::new(), Instant::now());
+    for channel in channels.iter_mut() {
+        channel.show(&liveness);
+        channel.set_patience_for_turns(timeouts.turn());
+    }
     let mut waiting: Vec<&mut TcpChannel> = channels.iter_mut().collect();
-    while let Some(first) = wait_any(waiting.iter_mut().map(|c| &mut **c), None) {
+    while !waiting.is_empty() {
+        liveness.turn();
+        let soon = Some(Instant::now() + TURN);
+        let Some(first) = wait_patiently(waiting.iter_mut().map(|c| &mut **c), since, soon) else { continue };
         let channel = waiting.swap_remove(first);
         if !channel.is_open() {
             channel.recv(&Talk::Credit.step(), 0)?;
         }
     }
+    channels.iter_mut().for_each(|c| c.set_patience(Some(timeouts.step)));
     Ok(())
 }

@@ -156,7 +156,8 @@ impl Dealt {
             fetch::begin(&mut dealer, &shelf, self.party, &self.plan.hash(), request)?
         };
         let (ahead, progress) = (self.links.config.node.ahead, work.progress.clone());
-        let stream = Stream::begin(dealer, shelf, deal, ahead, progress);
+        let turn = self.links.config.deployment.timeouts.turn();
+        let stream = Stream::begin(dealer, shelf, deal, ahead, turn, progress);
         let bytes = stream.await_first(work).map_err(Failure::Stream)?;
         Ok((Keep { stream: Some(stream), forgotten: None }, bytes))
     }

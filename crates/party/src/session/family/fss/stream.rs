@@ -6,9 +6,10 @@
 use crate::events::{Event, Why};
 use crate::session::control::{Id, KeyStream};
 use crate::session::family::dealing::fetch::{Accepted, FetchError, record, stored};
+use crate::session::party::TURN;
 use crate::session::work::{Progress, Work};
 use crate::store::Shelf;
-use privet_net::{Channel, NetError, TcpChannel};
+use privet_net::{Channel, Liveness, NetError, TcpChannel};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -108,12 +109,14 @@ pub struct Stream {
 impl Stream {
     /// Receive the records of `deal` from here on, on a thread of its own. At most `ahead` (over 0) are there that no run
     /// has asked for, counting the one that is coming, and only while the store has room. The first is part of a preparation,
-    /// and `channel` has that one's patience; for the others the dealer waits until both parties have room.
+    /// and `channel` has that one's patience. For the others the dealer waits until both parties have room, which may take any
+    /// time; a dealer that has no turn for as long as `turn` meanwhile is given up.
     pub fn begin(
         channel: TcpChannel,
         shelf: Shelf,
         deal: Accepted,
         ahead: usize,
+        turn: Duration,
         progress: Progress,
     ) -> Stream {
         let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
@@ -127,7 +130,7 @@ impl Stream {
             // Whoever waits is told even if this thread panics.
             let _ended = Ended(&shared);
             let mut channel = channel;
-            let result = pump(&mut channel, &shelf, session, &indices, ahead, &progress, &shared);
+            let result = pump(&mut channel, &shelf, session, &indices, (ahead, turn), &progress, &shared);
             if let Err(e) = &result {
                 progress.emit(|job| Event::StreamEnded { job, reason: e.why() });
                 channel.abort(&e.to_string());
@@ -263,23 +266,36 @@ fn pump(
     shelf: &Shelf,
     session: Id,
     indices: &[u64],
-    ahead: usize,
+    (ahead, turn): (usize, Duration),
     progress: &Progress,
     shared: &StreamState,
 ) -> Result<(), FetchError> {
     // All records of a plan have the same size, known once the first is there.
     let mut size = None;
+    // The dealer waits for this thread, which looks for room and for runs again and again.
+    let liveness = Liveness::new();
+    channel.show(&liveness);
     for &index in indices {
         let stop = &shared.stop;
         let full = |s: &State| s.unused.len() >= ahead && !stop.load(Ordering::SeqCst);
         // A dealer that dies meanwhile is noticed before a run waits for it.
         while channel.is_open() {
-            let look_again = Instant::now() + Duration::from_secs(1);
+            liveness.turn();
+            let look_again = Instant::now() + TURN;
             if shared.wait(shared.lock(), Some(look_again), full).1 {
                 break;
             }
         }
-        let mut file = shelf.stage(&session.0, index, size, stop)?.ok_or(FetchError::Stopped)?;
+        let wanted = || {
+            liveness.turn();
+            !stop.load(Ordering::SeqCst) && channel.is_open()
+        };
+        let file = shelf.stage(&session.0, index, size, &wanted)?;
+        if file.is_none() && !stop.load(Ordering::SeqCst) {
+            // Why the dealer's connection has ended.
+            stored(channel)?;
+        }
+        let mut file = file.ok_or(FetchError::Stopped)?;
         if stop.load(Ordering::SeqCst) {
             return Err(FetchError::Stopped);
         }
@@ -298,7 +314,7 @@ fn pump(
         }
         if size.is_none() {
             progress.came();
-            channel.set_patience(None);
+            channel.set_patience_for_turns(turn);
         }
         shared.changed.notify_all();
         stored(channel)?;

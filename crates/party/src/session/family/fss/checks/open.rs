@@ -22,7 +22,7 @@ pub fn deal<C: Channel>(
 ) -> Result<Option<DealerSession>, TalkError> {
     let mut masters: Vec<Seed> = (0..=request.checks).map(|_| Seed::random()).collect();
     for master in &masters {
-        send_session(channels, &session(master.clone()), request.runs, |_| Ok(()), progress)?;
+        send_session(channels, &session(master.clone()), request.runs, &mut |_| Ok(()), progress)?;
     }
     let mut choices = Vec::new();
     for channel in channels.iter_mut() {
