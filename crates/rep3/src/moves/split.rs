@@ -136,17 +136,23 @@ impl Party<'_> {
         let (a, b): (Vec<Dealt>, Vec<Known>) = split.terms.into_iter().unzip();
         let of = |f: fn(&Dealt) -> &Column| a.iter().map(|a| f(a).clone()).collect::<Vec<_>>();
         let known = |f: fn(&Known) -> &Column| b.iter().map(|b| f(b).clone()).collect::<Vec<_>>();
-        let [own, next] = pieces.0.mine.clone().map(Column::from);
-        let (c, c2) = (Column::from(c), Column::from(c2));
+        // what a verifier adds alone; it is this party's in one proof each
+        let [mut own, mut next] = pieces.0.mine.clone();
+        let (mut c, mut c2) = (c, c2);
         for j in PartyId::ALL {
             let views = match Role::of(self.id, j) {
-                Role::Mine => [before(of(|a| &a.next), &next), after(of(|a| &a.own), &own)],
-                Role::Before => {
-                    [prover(of(|a| &a.before), known(|b| &b.before)), before(known(|b| &b.before), &c2)]
-                }
-                Role::After => {
-                    [after(known(|b| &b.after), &c), prover(known(|b| &b.after), of(|a| &a.after))]
-                }
+                Role::Mine => [
+                    before(of(|a| &a.next), std::mem::take(&mut next)),
+                    after(of(|a| &a.own), std::mem::take(&mut own)),
+                ],
+                Role::Before => [
+                    prover(of(|a| &a.before), known(|b| &b.before)),
+                    before(known(|b| &b.before), std::mem::take(&mut c2)),
+                ],
+                Role::After => [
+                    after(known(|b| &b.after), std::mem::take(&mut c)),
+                    prover(known(|b| &b.after), of(|a| &a.after)),
+                ],
             };
             for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
                 super::remember(transcript, Kind::Bits, prover, view);
@@ -167,22 +173,18 @@ fn prover(u: Vec<Column>, v: Vec<Column>) -> View {
 }
 
 /// The same as the party before the prover sees it.
-fn before(u: Vec<Column>, rest: &Column) -> View {
+fn before(u: Vec<Column>, rest: Vec<u64>) -> View {
     verifier(u, rest, |u| [Some(u[0].clone()), u.get(1).cloned()])
 }
 
 /// As the party after it does.
-fn after(v: Vec<Column>, rest: &Column) -> View {
+fn after(v: Vec<Column>, rest: Vec<u64>) -> View {
     verifier(v, rest, |v| [v.get(1).cloned(), Some(v[0].clone())])
 }
 
 /// Of what it knows alone, with what [`prover`]'s factors have too much of it taken off.
-fn verifier(own: Vec<Column>, rest: &Column, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
+fn verifier(own: Vec<Column>, mut rest: Vec<u64>, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
     let terms = own.chunks(2).map(term).collect();
-    if own.len() < 2 {
-        return View::Verifier { terms, rest: rest.clone() };
-    }
-    let mut rest = rest.to_vec();
     for [a, b] in own.as_chunks::<2>().0 {
         Algebra::Bits.subtract_product(&mut rest, a, b);
     }
