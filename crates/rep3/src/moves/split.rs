@@ -2,7 +2,7 @@ use super::{Dealt, PIECE};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
-use crate::proof::{Algebra, Column, Kind, View};
+use crate::proof::{Algebra, Column, Kind, Operand, View};
 use crate::{PartyId, RunError, Share, mutation};
 use privet_prg::Prg;
 use privet_ring::{Ring, pack};
@@ -164,10 +164,10 @@ impl Party<'_> {
 /// Two products at a time of what is known to B alone and to A alone, as one of factors of which both have a summand:
 /// `u_0 v_0 + u_1 v_1 = (u_0 + v_1)(u_1 + v_0) + u_0 u_1 + v_0 v_1`. What is left alone stays so.
 fn prover(u: Vec<Column>, v: Vec<Column>) -> View {
-    let sum = |a: &Column, b: &Column| Algebra::Bits.sum(a, b).into();
+    let sum = |a: &Column, b: &Column| Operand::Sum([a.clone(), b.clone()]);
     let term = |(u, v): (&[Column], &[Column])| match (u, v) {
         ([u0, u1], [v0, v1]) => [sum(u0, v1), sum(u1, v0)],
-        _ => [u[0].clone(), v[0].clone()],
+        _ => [u[0].clone().into(), v[0].clone().into()],
     };
     View::Prover(u.chunks(2).zip(v.chunks(2)).map(term).collect())
 }
