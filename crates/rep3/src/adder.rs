@@ -76,13 +76,16 @@ impl Adder<'_> {
         let bits = Summands { parts, m, tops, products, a, b, words };
         if cx.transcript.is_some() {
             let places = self.places();
-            let x = Dealt::summand(cx.id, &parts, self.x);
-            let x = x.map(|x| {
-                let mut planes = to_planes(device, &x.iter().map(|x| x & low).collect::<Vec<_>>(), &places);
+            let planes = |x: &[u64]| {
+                let mut planes = match low {
+                    u64::MAX => to_planes(device, x, &places),
+                    low => to_planes(device, &x.iter().map(|x| x & low).collect::<Vec<_>>(), &places),
+                };
                 planes.resize((m + tops) * x.len().div_ceil(64), 0);
                 planes
-            });
-            bits.claim(cx, &x);
+            };
+            let x = Dealt::summand(cx.id, &parts, self.x);
+            bits.claim(cx, &x, planes);
         }
         bits
     }
@@ -184,14 +187,18 @@ impl Summands {
         (planes_of(&self.a, first, count, self.words), known)
     }
 
-    /// Remember to prove that a is `x_j + x_(j+1)`, whose bits are `x`, plane for plane, and the products.
+    /// Remember to prove that a is `x_j + x_(j+1)`, and the products; `planes` makes the bits of x, plane for plane as those of a.
     ///
     /// The carries `r = a ^ x_j ^ x_(j+1)` are linear in the shares; `r_0 = 0` and `r_(l+1) = r_l ^ (x_j,l ^ r_l)(x_(j+1),l ^ r_l)`, where
     /// the first factor has the components `a_j, r_(j+1)` and the second `r_j, a_(j+1)`, as `r_j = a_j ^ x_j`.
-    fn claim(&self, cx: &mut Party, x: &Dealt) {
+    fn claim(&self, cx: &mut Party, x: &Dealt, planes: impl Fn(&[u64]) -> Vec<u64>) {
         let (evens, odds, bits) = (self.m.div_ceil(2), self.products, self.m + self.tops);
         let a = planes_of(&self.a, 0, bits, self.words);
-        let r = a.zip(x, |a, x| a.iter().zip(x).map(|(a, x)| a ^ x).collect());
+        let r = a.zip(x, |a, x| {
+            let mut carries = planes(x);
+            Algebra::Bits.add(&mut carries, a);
+            carries
+        });
         let (left, right) = (mixed(&a, &r), mixed(&r, &a));
         let part = |of: &Dealt, first, count| planes_of(of, first, count, self.words);
         // a statement needs a product, if one of nothing

@@ -175,7 +175,7 @@ fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: ReshareMa
     let (before, after): (Column, Column) = (masks.before.into(), masks.after.into());
     for prover in PartyId::ALL {
         let view = if prover == id {
-            View::Prover(terms([&sum(ring), &sum(Ring::R64)]))
+            View::prover(terms([&sum(ring), &sum(Ring::R64)]))
         } else if prover == id.next() {
             View::verifier(terms([&|x| (&x.next).into(); 2]), before.clone())
         } else {

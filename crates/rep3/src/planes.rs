@@ -128,13 +128,13 @@ pub(crate) fn to_planes(device: &dyn Device, values: &[u64], places: &[usize]) -
 /// Bits `range` of a plane, one 0 or 1 an element.
 pub(crate) fn elements(plane: &[u64], range: Range<usize>) -> Vec<u64> {
     debug_assert!(range.start.is_multiple_of(64) || range.is_empty());
-    let mut out = vec![0; range.len()];
+    let mut out = Vec::with_capacity(range.len());
     let words = plane.get(range.start / 64..).unwrap_or_default();
-    for (out, word) in out.chunks_mut(64).zip(words) {
-        for (e, out) in out.iter_mut().enumerate() {
-            *out = word >> e & 1;
-        }
+    for word in words.iter().take(range.len().div_ceil(64)) {
+        let bits: [u64; 64] = std::array::from_fn(|e| word >> e & 1);
+        out.extend_from_slice(&bits[..bits.len().min(range.len() - out.len())]);
     }
+    out.resize(range.len(), 0);
     out
 }
 

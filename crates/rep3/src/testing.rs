@@ -3,7 +3,6 @@
 use crate::proof::{Algebra, Claim, Kind, Transcript};
 use crate::{Keys, Party, PartyId, Planes, Security, Share};
 use privet_kernels::cpu;
-use privet_kernels::fold::Words;
 use privet_kernels::fold::spec::spread;
 use privet_prg::Seed;
 use privet_ring::Ring;
@@ -108,11 +107,8 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
         assert!(claims.iter().all(|c| c.words == words && c.terms.len() == p.terms.len()), "claim {i}");
         assert!(!p.terms.is_empty() && s_after.len() == words && s_before.len() == words, "claim {i}");
         let factor = |claim: &Claim, t: usize, of: usize| {
-            let column = claim.terms[t][of].as_ref()?;
-            match if of == 0 { Words::Whole(column) } else { kind.right(column) } {
-                Words::Whole(words) => Some(words.to_vec()),
-                Words::Bits(bits) => Some(spread(bits, words)),
-            }
+            let found = claim.terms[t][of].as_ref()?.to_vec();
+            Some(if of == 1 && kind == Kind::Numbers { spread(&found, words) } else { found })
         };
         let algebra = match kind {
             Kind::Bits | Kind::Numbers => Algebra::Bits,

@@ -3,7 +3,7 @@ use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::Role;
 use crate::planes::Words;
-use crate::proof::{Algebra, Column, Kind, View};
+use crate::proof::{Algebra, Column, Kind, Operand, View};
 use crate::{PartyId, RunError, mutation};
 use privet_ring::{Ring, pack};
 
@@ -77,9 +77,10 @@ impl Party<'_> {
         Algebra::Bits.add(&mut next, came);
         Algebra::Bits.subtract_product(&mut own, &x.own, &y.own);
         let (own, next) = (Column::from(own), Column::from(next));
+        let sum = |factor: &Words| Operand::Sum([factor.own.clone(), factor.next.clone()]);
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {
-                Role::Mine => View::Sums([x, y].map(|factor| [factor.own.clone(), factor.next.clone()])),
+                Role::Mine => View::Prover(vec![[sum(x), sum(y)]]),
                 Role::After => View::verifier([[x.next.clone(), y.next.clone()]], next.clone()),
                 Role::Before => View::verifier([[x.own.clone(), y.own.clone()]], own.clone()),
             };

@@ -3,7 +3,7 @@ use super::same::{Side, Sides, spread};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
-use crate::proof::{Algebra, Column, Kind, View};
+use crate::proof::{Algebra, Column, Kind, Operand, View};
 use crate::{PartyId, RunError, Share, mutation};
 use privet_ring::{Ring, pack};
 use std::ops::Range;
@@ -170,7 +170,7 @@ impl Party<'_> {
             };
             let view = match Role::of(self.id, prover) {
                 Role::Mine => {
-                    let both = |factor: &Dealt| Algebra::Bits.sum(&factor.own, &factor.next).into();
+                    let both = |factor: &Dealt| Operand::Sum([factor.own.clone(), factor.next.clone()]);
                     View::Prover(products.iter().map(|Product(x, y)| [both(x), both(y)]).collect())
                 }
                 Role::After => View::verifier(of(|x| &x.after), linear.after.clone()),

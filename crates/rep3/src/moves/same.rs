@@ -69,7 +69,7 @@ where
         };
         [left.into(), right]
     });
-    View::Prover(terms.collect())
+    View::prover(terms)
 }
 
 /// All sets of the bits of one side or the other, but the empty one.

@@ -2,7 +2,7 @@ use super::{Dealt, PIECE};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
-use crate::proof::{Algebra, Column, Kind, View};
+use crate::proof::{Algebra, Column, Kind, Operand, View};
 use crate::{PartyId, RunError, Share, mutation};
 use privet_prg::Prg;
 use privet_ring::{Ring, pack};
@@ -136,17 +136,23 @@ impl Party<'_> {
         let (a, b): (Vec<Dealt>, Vec<Known>) = split.terms.into_iter().unzip();
         let of = |f: fn(&Dealt) -> &Column| a.iter().map(|a| f(a).clone()).collect::<Vec<_>>();
         let known = |f: fn(&Known) -> &Column| b.iter().map(|b| f(b).clone()).collect::<Vec<_>>();
-        let [own, next] = pieces.0.mine.clone().map(Column::from);
-        let (c, c2) = (Column::from(c), Column::from(c2));
+        // what a verifier adds alone; it is this party's in one proof each
+        let [mut own, mut next] = pieces.0.mine.clone();
+        let (mut c, mut c2) = (c, c2);
         for j in PartyId::ALL {
             let views = match Role::of(self.id, j) {
-                Role::Mine => [before(of(|a| &a.next), &next), after(of(|a| &a.own), &own)],
-                Role::Before => {
-                    [prover(of(|a| &a.before), known(|b| &b.before)), before(known(|b| &b.before), &c2)]
-                }
-                Role::After => {
-                    [after(known(|b| &b.after), &c), prover(known(|b| &b.after), of(|a| &a.after))]
-                }
+                Role::Mine => [
+                    before(of(|a| &a.next), std::mem::take(&mut next)),
+                    after(of(|a| &a.own), std::mem::take(&mut own)),
+                ],
+                Role::Before => [
+                    prover(of(|a| &a.before), known(|b| &b.before)),
+                    before(known(|b| &b.before), std::mem::take(&mut c2)),
+                ],
+                Role::After => [
+                    after(known(|b| &b.after), std::mem::take(&mut c)),
+                    prover(known(|b| &b.after), of(|a| &a.after)),
+                ],
             };
             for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
                 super::remember(transcript, Kind::Bits, prover, view);
@@ -158,31 +164,27 @@ impl Party<'_> {
 /// Two products at a time of what is known to B alone and to A alone, as one of factors of which both have a summand:
 /// `u_0 v_0 + u_1 v_1 = (u_0 + v_1)(u_1 + v_0) + u_0 u_1 + v_0 v_1`. What is left alone stays so.
 fn prover(u: Vec<Column>, v: Vec<Column>) -> View {
-    let sum = |a: &Column, b: &Column| Algebra::Bits.sum(a, b).into();
+    let sum = |a: &Column, b: &Column| Operand::Sum([a.clone(), b.clone()]);
     let term = |(u, v): (&[Column], &[Column])| match (u, v) {
         ([u0, u1], [v0, v1]) => [sum(u0, v1), sum(u1, v0)],
-        _ => [u[0].clone(), v[0].clone()],
+        _ => [u[0].clone().into(), v[0].clone().into()],
     };
     View::Prover(u.chunks(2).zip(v.chunks(2)).map(term).collect())
 }
 
 /// The same as the party before the prover sees it.
-fn before(u: Vec<Column>, rest: &Column) -> View {
+fn before(u: Vec<Column>, rest: Vec<u64>) -> View {
     verifier(u, rest, |u| [Some(u[0].clone()), u.get(1).cloned()])
 }
 
 /// As the party after it does.
-fn after(v: Vec<Column>, rest: &Column) -> View {
+fn after(v: Vec<Column>, rest: Vec<u64>) -> View {
     verifier(v, rest, |v| [v.get(1).cloned(), Some(v[0].clone())])
 }
 
 /// Of what it knows alone, with what [`prover`]'s factors have too much of it taken off.
-fn verifier(own: Vec<Column>, rest: &Column, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
+fn verifier(own: Vec<Column>, mut rest: Vec<u64>, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
     let terms = own.chunks(2).map(term).collect();
-    if own.len() < 2 {
-        return View::Verifier { terms, rest: rest.clone() };
-    }
-    let mut rest = rest.to_vec();
     for [a, b] in own.as_chunks::<2>().0 {
         Algebra::Bits.subtract_product(&mut rest, a, b);
     }

@@ -1,9 +1,10 @@
 //! Batches of statements as the folds want them, and their random coefficients.
 
 use super::products::{Product, ProductClaim};
-use super::{Claim, Column, Kind};
+use super::{Claim, Column, Kind, Operand};
 use crate::price::proofs::{self, Shapes, Stated};
 use crate::{PartyId, mutation};
+use privet_family::Secret;
 use privet_kernels::fold::{GROUP, Words};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -22,42 +23,49 @@ pub(super) struct Batch {
     /// Words of every column.
     pub words: usize,
     /// This party's summands of the left and right factor of every term; the prover has the factors.
-    pub terms: Vec<[Option<Column>; 2]>,
-    /// Of what both factors of the only term are sums, where the prover has these columns in other proofs as well.
-    pub summands: Option<[[Column; 2]; 2]>,
+    pub terms: Vec<[Option<Operand>; 2]>,
     /// What a verifier adds alone.
     pub rest: Option<Column>,
     kind: Kind,
 }
 
 impl Batch {
-    /// A left or a right factor as words.
-    pub fn words_of<'a>(&self, factor: Factor, column: &'a Column) -> Words<'a> {
+    /// Words of a left or a right factor as what they are.
+    pub fn words_of<'a>(&self, factor: Factor, words: &'a [u64]) -> Words<'a> {
         match factor {
-            Factor::Left => Words::Whole(column),
-            Factor::Right => self.kind.right(column),
+            Factor::Right if self.of_numbers() => Words::Bits(words),
+            Factor::Left | Factor::Right => Words::Whole(words),
         }
     }
 
     /// Left or right factors, term by term, or what this party has of them.
-    pub fn columns(&self, factor: Factor) -> impl Iterator<Item = Option<&Column>> {
+    pub fn operands(&self, factor: Factor) -> impl Iterator<Item = Option<&Operand>> {
         self.terms.iter().map(move |term| term[factor as usize].as_ref())
     }
 
     /// Both, at a party that has all of them.
-    pub fn factors(&self) -> impl Iterator<Item = (Words<'_>, Words<'_>)> {
-        let both = self.columns(Factor::Left).zip(self.columns(Factor::Right));
-        both.filter_map(|(l, r)| Some((self.words_of(Factor::Left, l?), self.words_of(Factor::Right, r?))))
+    pub fn factors(&self) -> impl Iterator<Item = (&Operand, &Operand)> {
+        self.terms.iter().filter_map(|[left, right]| Some((left.as_ref()?, right.as_ref()?)))
     }
 
-    /// Left factors as they are remembered.
+    /// Left factors as they are remembered, where none of them is a sum: numbers, and elements of rings.
     pub fn left_words(&self) -> impl Iterator<Item = &[u64]> {
-        self.terms.iter().filter_map(|[left, _]| left.as_deref())
+        self.columns(Factor::Left)
     }
 
-    /// Right factors as they are remembered.
+    /// Right factors as they are remembered, where none of them is a sum.
     pub fn right_words(&self) -> impl Iterator<Item = &[u64]> {
-        self.terms.iter().filter_map(|[_, right]| right.as_deref())
+        self.columns(Factor::Right)
+    }
+
+    fn columns(&self, factor: Factor) -> impl Iterator<Item = &[u64]> {
+        debug_assert!(!self.has_sums(), "a sum is read as a column");
+        self.operands(factor).filter_map(|operand| Some(&operand?.column()?[..]))
+    }
+
+    /// Whether factors are sums of columns.
+    pub fn has_sums(&self) -> bool {
+        self.terms.iter().flatten().flatten().any(|operand| operand.column().is_none())
     }
 
     /// Whether a word is one statement over GF(2^64), not 64 over GF(2).
@@ -115,26 +123,28 @@ fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
     }
     let words: usize = batches.iter().map(|b| b.words.next_multiple_of(GROUP)).sum();
     // zeros where the other verifier has all of a factor, unless it has all of all
-    let column = |of: &dyn Fn(&Batch) -> Option<&Column>| -> Option<Column> {
+    let column = |of: &dyn Fn(&Batch) -> Option<Operand>| -> Option<Column> {
         if batches.iter().all(|b| of(b).is_none()) {
             return None;
         }
-        let mut all = Vec::with_capacity(words);
+        let (mut all, mut scratch) = (Vec::with_capacity(words), Secret::new(vec![0; LONG]));
         for batch in &batches {
             let end = all.len() + batch.words.next_multiple_of(GROUP);
-            all.extend_from_slice(of(batch).map_or(&[], |column| column));
+            if let Some(operand) = of(batch) {
+                all.extend_from_slice(operand.words(0..batch.words, &mut scratch));
+            }
             all.resize(end, 0);
         }
         Some(all.into())
     };
     let first = &batches[0];
     let terms = 0..first.terms.len();
+    let operand = |t: usize, factor: usize| column(&|b| b.terms[t][factor].clone()).map(Operand::from);
     Some(Batch {
         ring: first.ring,
         words,
-        terms: terms.map(|t| [0, 1].map(|factor| column(&|b| b.terms[t][factor].as_ref()))).collect(),
-        summands: None,
-        rest: column(&|b| b.rest.as_ref()),
+        terms: terms.map(|t| [0, 1].map(|factor| operand(t, factor))).collect(),
+        rest: column(&|b| b.rest.clone().map(Operand::from)),
         kind: first.kind,
     })
 }
@@ -150,7 +160,7 @@ impl Batches {
     /// Sort what party `id` remembers by prover; and the public shapes of the proofs.
     pub fn sort(id: PartyId, claims: Vec<Claim>, products: &[ProductClaim]) -> ([Batches; 3], [Shapes; 3]) {
         let mut sorted = <[Batches; 3]>::default();
-        for Claim { kind, prover, words, terms, summands, rest } in claims {
+        for Claim { kind, prover, words, terms, rest } in claims {
             if words == 0 {
                 continue;
             }
@@ -159,7 +169,7 @@ impl Batches {
                 Kind::Bits | Kind::Numbers => (&mut of.bits, Ring::R64),
                 Kind::Ring(ring) => (&mut of.ring, ring),
             };
-            of.batches.push(Batch { ring, words, terms, summands, rest, kind });
+            of.batches.push(Batch { ring, words, terms, rest, kind });
         }
         for (prover, of) in PartyId::ALL.into_iter().zip(&mut sorted) {
             of.bits.batches.sort_by_key(Batch::of_numbers);

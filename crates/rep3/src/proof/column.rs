@@ -50,6 +50,67 @@ impl Deref for Column {
     }
 }
 
+/// A party's part of one factor of a term.
+#[derive(Clone)]
+pub(crate) enum Operand {
+    /// As it is remembered.
+    Whole(Column),
+    /// Bits: the sum of two columns that the party has anyway. It is made piece by piece where it is read, so that no memory holds it.
+    Sum([Column; 2]),
+}
+
+impl Operand {
+    /// Words.
+    pub fn len(&self) -> usize {
+        let (Operand::Whole(column) | Operand::Sum([column, _])) = self;
+        column.len()
+    }
+
+    /// Whether all its columns have as many words.
+    pub fn is_even(&self) -> bool {
+        match self {
+            Operand::Whole(_) => true,
+            Operand::Sum([a, b]) => a.len() == b.len(),
+        }
+    }
+
+    /// The column, where it is one.
+    pub fn column(&self) -> Option<&Column> {
+        match self {
+            Operand::Whole(column) => Some(column),
+            Operand::Sum(_) => None,
+        }
+    }
+
+    /// The words `range`; a sum is made in `scratch`, which is as secret as they are.
+    pub fn words<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<u64>) -> &'a [u64] {
+        match self {
+            Operand::Whole(column) => &column[range],
+            Operand::Sum([a, b]) => {
+                // never shorter again, so that all of it is wiped
+                let n = range.len().max(scratch.len());
+                scratch.resize(n, 0);
+                let words = &mut scratch[..range.len()];
+                let summands = a[range.clone()].iter().zip(&b[range]);
+                words.iter_mut().zip(summands).for_each(|(word, (a, b))| *word = a ^ b);
+                words
+            }
+        }
+    }
+
+    /// All words.
+    #[cfg(test)]
+    pub fn to_vec(&self) -> Vec<u64> {
+        self.words(0..self.len(), &mut Vec::new()).to_vec()
+    }
+}
+
+impl From<Column> for Operand {
+    fn from(column: Column) -> Operand {
+        Operand::Whole(column)
+    }
+}
+
 impl From<Arc<Secret>> for Column {
     fn from(words: Arc<Secret>) -> Column {
         let range = 0..words.len();
@@ -66,5 +127,24 @@ impl From<&Arc<Secret>> for Column {
 impl From<Vec<u64>> for Column {
     fn from(words: Vec<u64>) -> Column {
         Arc::new(Secret::from(words)).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a long piece leaves in the scratch is not out of reach of wiping after a short one.
+    #[test]
+    fn a_sum_is_made_piece_by_piece() {
+        let [a, b] = [3, 5].map(|factor| Column::from((0..100).map(|i| factor * i).collect::<Vec<u64>>()));
+        let (sum, mut scratch) = (Operand::Sum([a.clone(), b.clone()]), vec![]);
+        for range in [0..64, 64..100, 10..10, 0..100, 99..100] {
+            let expected: Vec<u64> = range.clone().map(|i| a[i] ^ b[i]).collect();
+            assert_eq!(sum.words(range.clone(), &mut scratch), expected, "{range:?}");
+        }
+        assert_eq!((scratch.len(), sum.len()), (100, 100));
+        assert!(sum.is_even() && !Operand::Sum([a.clone(), b.part(0..99)]).is_even());
+        assert_eq!(Operand::from(a.clone()).words(3..9, &mut scratch), &a[3..9]);
     }
 }

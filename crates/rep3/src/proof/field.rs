@@ -1,15 +1,17 @@
 //! Bits: lane i of a word is the coefficient of Y^i in GF(2^64).
 
 use super::batch::{Batch, Factor, Weights};
-use super::column::Column;
+use super::column::Operand;
 use super::extension::Extension;
 use super::folded::Folded;
 use super::tensor::basis;
 use crate::price::proofs;
+use privet_family::Secret;
 use privet_kernels::Device;
 use privet_kernels::fold::{GROUP, WORD_VARS, WordTerms, Words, WordsFold, gf_mul, points};
 use privet_prg::Prg;
 use privet_ring::Ring;
+use std::ops::Range;
 
 // the device's kernels are made for these groups
 const _: () = assert!(proofs::OF_BITS[0] == WORD_VARS);
@@ -30,25 +32,23 @@ fn fold_factors<'a>(
     mut folded: Option<&mut Folded>,
 ) -> Vec<Gf> {
     let both = BothFolds::new(device, points, factor);
-    let (mut numbers, mut items) = (vec![], vec![]);
+    let (mut numbers, mut items, mut scratch) = (vec![], vec![], Secret::default());
     for (batch, s) in batches {
         let groups = batch.words.div_ceil(GROUP);
-        for column in batch.columns(factor) {
-            match column {
+        for operand in batch.operands(factor) {
+            match operand {
                 None if batch.of_numbers() => numbers.resize(numbers.len() + groups, 0),
                 None => items.resize(items.len() + groups * ITEMS, 0),
-                Some(column) if batch.of_numbers() => {
-                    both.first.number(device, batch.words_of(factor, column), s, &mut numbers);
+                Some(operand) if batch.of_numbers() => {
+                    let words = operand.words(0..operand.len(), &mut scratch);
+                    both.first.number(device, batch.words_of(factor, words), s, &mut numbers);
                 }
-                Some(column) => {
+                Some(operand) => {
                     let at = items.len();
-                    let fold = |column: &Column, items: &mut Vec<Gf>| both.fold(device, column, items);
+                    let fold = |operand: &Operand, items: &mut Vec<Gf>| both.fold(device, operand, items);
                     match &mut folded {
-                        Some(folded) => {
-                            let summands = batch.summands.as_ref().map(|of| &of[factor as usize]);
-                            folded.append(column, summands, factor, fold, &mut items);
-                        }
-                        None => fold(column, &mut items),
+                        Some(folded) => folded.append(operand, factor, fold, &mut items),
+                        None => fold(operand, &mut items),
                     }
                     if let Some(s) = s {
                         let weights: Vec<Gf> = s.iter().flat_map(|s| of_items(*s)).collect();
@@ -85,12 +85,12 @@ impl BothFolds {
         BothFolds { first: First::new(device, &first), second, of_lanes }
     }
 
-    /// Append the items of a column of words of bits.
-    fn fold(&self, device: &dyn Device, words: &[u64], items: &mut Vec<Gf>) {
-        let mut lanes = Vec::with_capacity(PIECE);
-        for words in words.chunks(PIECE) {
+    /// Append the items of words of bits.
+    fn fold(&self, device: &dyn Device, operand: &Operand, items: &mut Vec<Gf>) {
+        let (mut lanes, mut scratch) = (Vec::with_capacity(PIECE), Secret::default());
+        for piece in pieces(operand.len(), PIECE) {
             lanes.clear();
-            self.first.words.append(words, None, &mut lanes);
+            self.first.words.append(operand.words(piece, &mut scratch), None, &mut lanes);
             self.lanes(device, &lanes, &self.of_lanes, items);
         }
     }
@@ -149,10 +149,32 @@ const TOGETHER: usize = 8 * PIECE;
 /// Most words of left factors whose first fold is kept until the second: 8 MiB, and little where tests are to see both ways.
 const KEPT: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-/// The weights of the groups of piece `i`.
-fn of_piece(s: &[u64], i: usize) -> &[u64] {
-    let groups = PIECE / GROUP;
-    &s[i * groups..s.len().min((i + 1) * groups)]
+/// Words of a sum of columns whose values are computed at a time: they stay in the second-level cache, and few enough calls are made that
+/// what is left to do for every value at the end is little.
+const SUMMED: usize = if cfg!(test) { 4 * GROUP } else { 1 << 15 };
+
+/// `0..words` in pieces of whole groups.
+fn pieces(words: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..words).step_by(each).map(move |start| start..words.min(start + each))
+}
+
+/// The weights of the groups of a piece.
+fn of_piece(piece: &Range<usize>) -> Range<usize> {
+    piece.start / GROUP..piece.end.div_ceil(GROUP)
+}
+
+/// Add the values of a batch some of whose factors are sums, which are made piece by piece.
+fn add_values_of_sums(device: &dyn Device, batch: &Batch, s: &[u64], sums: &mut [Gf]) {
+    let mut scratch = vec![<[Secret; 2]>::default(); batch.terms.len()];
+    for piece in pieces(batch.words, SUMMED) {
+        let terms = batch.factors().zip(&mut scratch).map(|((left, right), [l, r])| {
+            let (left, right) = (left.words(piece.clone(), l), right.words(piece.clone(), r));
+            (Words::Whole(left), Words::Whole(right))
+        });
+        let weights = &s[of_piece(&piece)];
+        let terms = WordTerms { words: piece.len(), terms: terms.collect(), weights };
+        device.fold().words_message(&[terms], sums);
+    }
 }
 
 impl Extension for Gf {
@@ -193,11 +215,17 @@ impl Extension for Gf {
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
-        let batches: Vec<_> = weights
-            .of(batches)
-            .map(|(b, weights)| WordTerms { words: b.words, terms: b.factors().collect(), weights })
+        let (of_sums, whole): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.has_sums());
+        let whole: Vec<_> = whole
+            .into_iter()
+            .map(|(b, weights)| {
+                let factors = b.left_words().zip(b.right_words());
+                let terms = factors.map(|(l, r)| (Words::Whole(l), b.words_of(Factor::Right, r)));
+                WordTerms { words: b.words, terms: terms.collect(), weights }
+            })
             .collect();
-        device.fold().words_message(&batches, &mut sums);
+        device.fold().words_message(&whole, &mut sums);
+        of_sums.into_iter().for_each(|(b, s)| add_values_of_sums(device, b, s, &mut sums));
         sums
     }
 
@@ -217,11 +245,16 @@ impl Extension for Gf {
         let room = others + if keep { lanes } else { TOGETHER + PIECE };
         let (mut left, mut right) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let (mut sums, mut added) = (vec![0; points(vars)], 0);
-        let terms = words.iter().flat_map(|(b, s)| b.left_words().zip(b.right_words()).map(move |f| (f, s)));
+        let mut scratch = Secret::new(vec![0; PIECE]);
+        let terms = words.iter().flat_map(|(b, s)| b.factors().map(move |f| (f, s)));
         for ((a, b), s) in terms {
-            for (i, (a, b)) in a.chunks(PIECE).zip(b.chunks(PIECE)).enumerate() {
-                first.words.append(a, Some(of_piece(s, i)), &mut left);
-                first.words.append(b, None, &mut right);
+            for piece in pieces(a.len(), PIECE) {
+                first.words.append(
+                    a.words(piece.clone(), &mut scratch),
+                    Some(&s[of_piece(&piece)]),
+                    &mut left,
+                );
+                first.words.append(b.words(piece, &mut scratch), None, &mut right);
                 if left.len() - added >= TOGETHER {
                     device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
                     if !keep {
@@ -233,9 +266,9 @@ impl Extension for Gf {
             }
         }
         for (b, s) in numbers {
-            for (number, bit) in b.factors() {
-                first.number(device, number, Some(s), &mut left);
-                first.number(device, bit, None, &mut right);
+            for (number, bit) in b.left_words().zip(b.right_words()) {
+                first.number(device, Words::Whole(number), Some(s), &mut left);
+                first.number(device, Words::Bits(bit), None, &mut right);
             }
         }
         device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);

@@ -1,7 +1,7 @@
 //! Columns that a party has in more than one of its roles, folded once.
 
 use super::batch::Factor;
-use super::column::{Column, Identity};
+use super::column::{Column, Identity, Operand};
 use std::collections::HashMap;
 
 /// What both folds of words make of columns of bits, for as long as all three proofs are at the same points. Weights are not in it: each
@@ -16,26 +16,29 @@ struct Known {
 }
 
 impl Folded {
-    /// Append the items of a column, or of the sum of two that are known by now; `fold` makes what is not known.
+    /// Append the items of an operand; `fold` makes what is not known. Of a sum they are the sum of its columns' items, where both
+    /// are known by now.
     pub fn append(
         &mut self,
-        column: &Column,
-        summands: Option<&[Column; 2]>,
+        operand: &Operand,
         factor: Factor,
-        fold: impl Fn(&Column, &mut Vec<u64>),
+        fold: impl Fn(&Operand, &mut Vec<u64>),
         items: &mut Vec<u64>,
     ) {
         let known = |column: &Column| self.0.get(&(column.identity(), factor)).map(|known| &known.items);
-        if let Some([a, b]) = summands {
-            match (known(a), known(b)) {
-                (Some(a), Some(b)) => items.extend(a.iter().zip(b).map(|(a, b)| a ^ b)),
-                _ => fold(column, items),
+        let column = match operand {
+            Operand::Whole(column) => column,
+            Operand::Sum([a, b]) => {
+                match (known(a), known(b)) {
+                    (Some(a), Some(b)) => items.extend(a.iter().zip(b).map(|(a, b)| a ^ b)),
+                    _ => fold(operand, items),
+                }
+                return;
             }
-            return;
-        }
+        };
         let known = self.0.entry((column.identity(), factor)).or_insert_with(|| {
             let mut items = vec![];
-            fold(column, &mut items);
+            fold(operand, &mut items);
             Known { _column: column.clone(), items }
         });
         items.extend_from_slice(&known.items);

@@ -19,8 +19,7 @@ use crate::PartyId;
 #[cfg(test)]
 use crate::price::proofs::Stated;
 use crate::price::proofs::{batch_bytes, numbers_bytes, product_bytes};
-pub(crate) use column::Column;
-use privet_kernels::fold::Words;
+pub(crate) use column::{Column, Operand};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 
@@ -69,11 +68,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// A right factor; left ones are whole words.
-    pub fn right(self, column: &Column) -> Words<'_> {
+    /// Words of a right factor, where left ones have so many.
+    fn right_words(self, words: usize) -> usize {
         match self {
-            Kind::Numbers => Words::Bits(column),
-            Kind::Bits | Kind::Ring(_) => Words::Whole(column),
+            Kind::Numbers => words.div_ceil(64),
+            Kind::Bits | Kind::Ring(_) => words,
         }
     }
 }
@@ -83,9 +82,7 @@ impl Kind {
 pub(crate) enum View {
     /// The prover's: left and right factor of every term. Of ring elements the right one is the sum of the verifiers' modulo 2^64,
     /// whatever the ring.
-    Prover(Vec<[Column; 2]>),
-    /// The prover's, of one term, where both factors are sums of columns that this party has in other proofs, as it checks them.
-    Sums([[Column; 2]; 2]),
+    Prover(Vec<[Operand; 2]>),
     /// A verifier's, B's or A's.
     Verifier {
         /// Its summands of both factors of every term; none where the other verifier has all of a factor.
@@ -96,6 +93,11 @@ pub(crate) enum View {
 }
 
 impl View {
+    /// Of a prover that remembers every factor.
+    pub fn prover(terms: impl IntoIterator<Item = [Column; 2]>) -> View {
+        View::Prover(terms.into_iter().map(|term| term.map(Operand::from)).collect())
+    }
+
     /// Of a verifier that has a summand of every factor.
     pub fn verifier(terms: impl IntoIterator<Item = [Column; 2]>, rest: Column) -> View {
         View::Verifier { terms: terms.into_iter().map(|term| term.map(Some)).collect(), rest }
@@ -105,7 +107,6 @@ impl View {
     pub fn words(&self) -> usize {
         match self {
             View::Prover(terms) => terms.first().map_or(0, |[left, _]| left.len()),
-            View::Sums([[left, _], _]) => left.len(),
             View::Verifier { rest, .. } => rest.len(),
         }
     }
@@ -113,19 +114,14 @@ impl View {
     /// The claim that is remembered.
     fn into_claim(self, kind: Kind, prover: PartyId) -> Claim {
         let words = self.words();
-        let mut summands = None;
         let (terms, rest) = match self {
             View::Prover(terms) => (terms.into_iter().map(|term| term.map(Some)).collect(), None),
-            View::Sums(both) => {
-                debug_assert_eq!(kind, Kind::Bits);
-                let sum = |[a, b]: &[Column; 2]| Some(Algebra::Bits.sum(a, b).into());
-                let terms = vec![both.each_ref().map(sum)];
-                summands = Some(both);
-                (terms, None)
+            View::Verifier { terms, rest } => {
+                let of = |term: [Option<Column>; 2]| term.map(|summand| summand.map(Operand::from));
+                (terms.into_iter().map(of).collect(), Some(rest))
             }
-            View::Verifier { terms, rest } => (terms, Some(rest)),
         };
-        Claim { kind, prover, words, terms, summands, rest }
+        Claim { kind, prover, words, terms, rest }
     }
 }
 
@@ -136,9 +132,7 @@ pub(crate) struct Claim {
     /// Words of statements.
     pub words: usize,
     /// See [`View`]; the prover has all factors.
-    pub terms: Vec<[Option<Column>; 2]>,
-    /// Of what both factors of the only term are sums, where that is known: see [`View::Sums`].
-    pub summands: Option<[[Column; 2]; 2]>,
+    pub terms: Vec<[Option<Operand>; 2]>,
     /// The verifiers'.
     pub rest: Option<Column>,
 }
@@ -163,12 +157,16 @@ impl Transcript {
         let Claim { words, terms, .. } = &claim;
         assert!(!terms.is_empty(), "a statement without terms");
         for [left, right] in terms {
-            let fits = |factor: Option<Words>| match factor {
-                Some(factor) => factor.needs(*words),
-                None => !matches!(kind, Kind::Ring(_)),
-            };
-            let factors = [left.as_ref().map(|c| Words::Whole(c)), right.as_ref().map(|c| kind.right(c))];
-            assert!(factors.into_iter().all(fits), "columns of one length");
+            for (factor, words) in [(left, *words), (right, kind.right_words(*words))] {
+                let fits = match factor {
+                    Some(factor) => factor.len() == words && factor.is_even(),
+                    None => !matches!(kind, Kind::Ring(_)),
+                };
+                assert!(fits, "columns of one length");
+                // sums are of words of bits
+                let sum = factor.as_ref().is_some_and(|factor| factor.column().is_none());
+                assert!(!sum || kind == Kind::Bits, "a sum of columns that are not of bits");
+            }
         }
         self.bytes += match kind {
             Kind::Numbers => numbers_bytes(*words, terms.len()),

@@ -62,6 +62,7 @@ fn fitting(batches: &Batches, seed: &Seed) -> Changes {
     let [Some(_), Some(right)] = &batches.bits.batches[0].terms[0] else {
         panic!("the prover has all factors")
     };
+    let right = right.to_vec();
     let lanes = (0..right.len()).flat_map(|word| (0..64).map(move |lane| (word, lane)));
     // a change of the left factor shows where the right one is 1; more of them than there are equations
     let free: Vec<(usize, u32)> =
@@ -89,9 +90,9 @@ fn adapted(told: &Statement) -> (Changes, [Result<(), RunError>; 3]) {
             party.adapt = Some(Adapt::new(move |batches, seed| {
                 let changes = fitting(batches, seed);
                 let left = &mut batches.bits.batches[0].terms[0][0];
-                let mut words = left.as_deref().expect("the prover's").to_vec();
+                let mut words = left.as_ref().expect("the prover's").to_vec();
                 flip(&mut words, &changes);
-                *left = Some(words.into());
+                *left = Some(Column::from(words).into());
                 *found.lock().unwrap() = changes;
             }));
         }

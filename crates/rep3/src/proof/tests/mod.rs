@@ -92,7 +92,7 @@ impl Statement {
         let view = match Role::of(party.id, self.prover) {
             Role::Prover => {
                 let of = |term: &[Factor; 2]| [0, 1].map(|f| column(f, &whole(self.kind, term, f)));
-                View::Prover(self.terms.iter().map(of).collect())
+                View::prover(self.terms.iter().map(of))
             }
             verifier => {
                 let side = usize::from(verifier == Role::After);
