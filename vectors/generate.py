@@ -1,4 +1,4 @@
-"""Write prg.txt, compare.txt and ot.txt: known answers from an implementation that shares no code with the crates.
+"""Write prg.txt, compare.txt, ot.txt and he.txt: known answers from an implementation that shares no code with the crates.
 
 `python3 vectors/generate.py` from the repository's root; AES is spelled out after FIPS 197 and checked
 against its appendix C.1 first. Numbers are decimal, blocks are 16 bytes in hexadecimal as they lie in
@@ -250,11 +250,69 @@ def ot_vectors() -> list[str]:
     return lines
 
 
+def ntt(coefficients: list[int], p: int) -> list[int]:
+    """A polynomial at the odd powers of the root of order 2 N of the smallest base, in bit-reversed order."""
+    n = len(coefficients)
+    roots = (pow(base, (p - 1) // (2 * n), p) for base in count(2))
+    root = next(r for r in roots if pow(r, n, p) == p - 1)
+    bits = n.bit_length() - 1
+    exponents = [2 * int(format(i, f"0{bits}b")[::-1], 2) + 1 for i in range(n)]
+    return [sum(c * pow(root, e * j, p) for j, c in enumerate(coefficients)) % p for e in exponents]
+
+
+def packed(places: dict[int, int]) -> str:
+    return ",".join(f"{at}:{value}" for at, value in sorted(places.items())) or "-"
+
+
+def matmul_packing(m: int, k: int, o: int, block: tuple[int, int, int]) -> list[str]:
+    """Rows of blocks with what stands where; operands and weights are numbered from 1."""
+    m1, k1, o1 = block
+    lines = [f"matmul {m} {k} {o} {m1} {k1} {o1}"]
+    for row in range(0, m, m1):
+        for place in range(0, k, k1):
+            x = {
+                i * k1 * o1 + k1 - 1 - j: (row + i) * k + place + j + 1
+                for i in range(min(m1, m - row))
+                for j in range(min(k1, k - place))
+            }
+            lines.append(f"input {packed(x)}")
+    for column in range(0, o, o1):
+        for place in range(0, k, k1):
+            w = {
+                c * k1 + j: (place + j) * o + column + c + 1
+                for c in range(min(o1, o - column))
+                for j in range(min(k1, k - place))
+            }
+            lines.append(f"weights {packed(w)}")
+    for row in range(0, m, m1):
+        for column in range(0, o, o1):
+            y = {
+                i * k1 * o1 + c * k1 + k1 - 1: (row + i) * o + column + c
+                for i in range(min(m1, m - row))
+                for c in range(min(o1, o - column))
+            }
+            lines.append(f"outputs {packed(y)}")
+    return lines
+
+
+def he_vectors() -> list[str]:
+    lines = ["# encryption; made by generate.py"]
+    for number, (n, p) in enumerate([(32, 65537), (64, 0x3FFFFFFDF0001), (128, 0x3FFFFFFD18001)]):
+        words = stream(b"privet encrypted", 64 * number, n)
+        coefficients = [int.from_bytes(words[8 * i : 8 * i + 8], "little") % p for i in range(n)]
+        values = " ".join(map(str, ntt(coefficients, p)))
+        lines.append(f"ntt {p} {' '.join(map(str, coefficients))} = {values}")
+    for shape in [(2, 3, 4, (2, 2, 3)), (3, 5, 2, (2, 4, 2)), (1, 7, 5, (1, 3, 4))]:
+        lines += matmul_packing(*shape)
+    return lines
+
+
 def main() -> None:
     fips = aes(bytes(range(16)), bytes.fromhex("00112233445566778899aabbccddeeff"))
     assert fips.hex() == "69c4e0d86a7b0430d8cdb78070b4c55a", "AES disagrees with FIPS 197"
     (HERE / "prg.txt").write_text("\n".join(prg_vectors()) + "\n")
     (HERE / "compare.txt").write_text("\n".join(compare_vectors()) + "\n")
+    (HERE / "he.txt").write_text("\n".join(he_vectors()) + "\n")
     (HERE / "ot.txt").write_text("\n".join(ot_vectors()) + "\n")
 
 

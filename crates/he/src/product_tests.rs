@@ -4,12 +4,14 @@
 use super::*;
 use crate::context::Coeff;
 use crate::layout::{Matmul, MatmulLayout};
+use crate::modulus::PRIME_BITS;
 use crate::noise;
 use crate::opening::Encrypted;
 use crate::params::SETS;
 use crate::plain::Plain;
 use crate::sample::{ERROR_VARIANCE, TERNARY_VARIANCE};
 use crate::{Factor, Keys};
+use privet_plan::suite::{View, unseen};
 use privet_prg::Prg;
 use privet_ring::Ring;
 
@@ -21,11 +23,15 @@ fn prg(seed: u8) -> Prg {
     Seed::from_bytes([seed; 16]).stream()
 }
 
-/// Three rows of 64 places times 64 columns, in three tiles; all coefficients of the weights used.
 fn product() -> Product {
+    product_among(2)
+}
+
+/// Three rows of 64 places times 64 columns, in three tiles; all coefficients of the weights used.
+fn product_among(parties: usize) -> Product {
     let shape = Matmul { groups: 1, m: 3, k: 64, o: 64 };
     let layout = MatmulLayout::with_blocks(shape, 4096, [1, 64, 64]);
-    let p = Parameters::on(&SETS[0], RING, BITS, layout.coefficients(), 64, 2).unwrap();
+    let p = Parameters::on(&SETS[0], RING, BITS, layout.coefficients(), 64, parties).unwrap();
     let context = Context::new(p.set(), 1).unwrap();
     Product::new(&context, &p, Arc::new(layout), Seed::from_bytes([99; 16]))
 }
@@ -269,6 +275,81 @@ fn no_public_polynomial_serves_a_key_twice() {
     for (i, a) in bodies.iter().enumerate() {
         for b in &bodies[..i] {
             assert!(uniform(context.fractions(&difference(&context, a, b)).into_iter()));
+        }
+    }
+}
+
+/// Some words of each prime of a message's first polynomial.
+fn sampled<K: Kind>(view: &mut View, what: &str, product: &Product, message: &Message<K>) {
+    let context = &product.context;
+    for prime in context.primes() {
+        let words = &message.polynomials[0].words[context.range(prime)];
+        // primes are below 2^50 by less than a share of 2^-27, so bits of their residues are uniform
+        view.elements(format!("{what}, prime {prime}"), Ring::new(PRIME_BITS), &[words[17]]);
+    }
+}
+
+/// What all parties but `alone` see of a call: its messages, and the opener's share. Everybody's operands and weights are the
+/// same every time, and so are the public polynomials and all coins but those of `alone`, which are drawn here.
+fn view(product: &Product, parties: usize, alone: usize) -> View {
+    let (context, mut view) = (&product.context, View::default());
+    let coins = |party: usize| if party == alone { Seed::random().stream() } else { prg(70 + party as u8) };
+    let mut prgs: Vec<Prg> = (0..parties).map(coins).collect();
+    let (mut own, mut hints, mut keys, mut sums) = (Vec::new(), None, Vec::new(), None);
+    for (party, prg) in prgs.iter_mut().enumerate() {
+        let (weights, hint) = product.weights(&weights(party as u8), prg, ROOM);
+        let (mut key, zero) = product.keys(0..3, prg);
+        let operand = key.encrypt(0, &operand(party as u8), prg);
+        if party == alone {
+            sampled(&mut view, "hint", product, &hint);
+            sampled(&mut view, "encryption of 0", product, &zero);
+            sampled(&mut view, "operand", product, &operand);
+        }
+        own.push(weights);
+        keys.push(key);
+        match (&mut hints, &mut sums) {
+            (Some(hints), Some((zeros, operands))) => {
+                Message::add(hints, context, &hint);
+                Message::add(zeros, context, &zero);
+                Message::add(operands, context, &operand);
+            }
+            _ => (hints, sums) = (Some(hint), Some((zero, operand))),
+        }
+    }
+    let (hints, (zeros, operands)) = (hints.unwrap(), sums.unwrap());
+    let copy = || Message::decode(context, hints.len(), &hints.encode()).unwrap();
+    let factors: Vec<Factor> = own.into_iter().map(|weights| weights.factor(Some(copy()))).collect();
+    let of = |party: usize| Encrypted {
+        group: 0,
+        tiles: 0..3,
+        sums: Some((&zeros, &operands)),
+        keys: Some(&keys[party]),
+    };
+    let opener = parties - 1;
+    let mut opening = factors[opener].opening(&of(opener));
+    for party in 0..opener {
+        let share = Plain::Power(RING).uniform(&mut prgs[party], 192);
+        let partial = factors[party].partial(&of(party), &share, &mut prgs[party]);
+        if party == alone {
+            let some: Vec<u64> = partial.0.iter().map(|tile| tile[5] as u64).collect();
+            view.elements("summand".into(), Ring::new(product.parameters.output_bits()), &some);
+        }
+        opening.add(&partial);
+    }
+    if alone != opener {
+        let mut share = vec![0; 192];
+        opening.open(&mut share);
+        view.elements("the opener's share".into(), RING, &share[..6]);
+    }
+    view
+}
+
+#[test]
+fn all_parties_but_one_see_nothing_of_it() {
+    for (parties, alone) in [(2, 0), (2, 1), (3, 0), (3, 2)] {
+        let product = product_among(parties);
+        if let Err(found) = unseen(|| view(&product, parties, alone)) {
+            panic!("{parties} parties: all but {alone} learn something: {found}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::lane::HePath;
-use crate::layout::{Blocks, Layout, Output};
+use crate::layout::{Blocks, Cost, Layout, Output, cost};
 use crate::modulus::Modulus;
 use crate::ntt::Ntt;
 use crate::params::{NoSet, Parameters, Set};
@@ -24,6 +24,21 @@ const SPARE: u32 = 56;
 /// Words of a residue: one for each element, polynomial after polynomial.
 pub type Residues = Zeroizing<Vec<u64>>;
 
+/// The first primes whose product T holds products in `ring` among so many parties.
+///
+/// # Panics
+/// Above 11 parties, which no set of primes here holds in 64 bits.
+fn enough(ring: Ring, parties: usize) -> &'static [u64] {
+    // n 2^(k-1) times n 2^(k-1), and T / n is what a share is below
+    let bits = 2.0 * f64::from(ring.bits()) - 2.0 + 3.0 * (parties as f64).log2() + f64::from(SPARE);
+    let mut have = 0.0;
+    let last = PRIMES.iter().position(|p| {
+        have += (*p as f64).log2();
+        have >= bits
+    });
+    &PRIMES[..=last.expect("the primes hold every ring among 11 parties")]
+}
+
 /// How words modulo 2^k of n parties become residues, and their products words.
 pub struct Slots {
     ring: Ring,
@@ -38,16 +53,22 @@ impl Slots {
     /// # Panics
     /// Above 11 parties, which no set of primes here holds in 64 bits.
     pub fn new(context: &Context, ring: Ring, parties: usize) -> Slots {
-        // n 2^(k-1) times n 2^(k-1), and T / n is what a share is below
-        let bits = 2.0 * f64::from(ring.bits()) - 2.0 + 3.0 * (parties as f64).log2() + f64::from(SPARE);
-        let mut have = 0.0;
-        let enough = PRIMES.iter().position(|p| {
-            have += (*p as f64).log2();
-            have >= bits
-        });
-        let count = 1 + enough.expect("the primes hold every ring among 11 parties");
-        let ntts = PRIMES[..count].iter().map(|p| Ntt::new(context.degree(), *p)).collect();
+        let ntts = enough(ring, parties).iter().map(|p| Ntt::new(context.degree(), *p)).collect();
         Slots { ring, path: context.path(), parties, ntts }
+    }
+
+    /// What so many products cost a party with this set, exactly as it will be counted, hints with the rest.
+    ///
+    /// # Panics
+    /// Above 11 parties, as [`Slots::new`].
+    pub fn cost(set: &'static Set, ring: Ring, parties: usize, elements: usize) -> Result<Cost, NoSet> {
+        let layout = Whole { degree: set.degree, groups: elements.div_ceil(set.degree) };
+        let mut sum = Cost::default();
+        for prime in enough(ring, parties) {
+            let p = Parameters::modulo(set, *prime, layout.coefficients(), layout.output_len(), parties)?;
+            sum = sum.plus(cost(&p, &layout));
+        }
+        Ok(sum)
     }
 
     /// The primes.

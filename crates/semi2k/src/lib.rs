@@ -51,8 +51,7 @@ pub use forecast::{FACTS, HELPER, Semi2k};
 pub use helper::{Helper, HelperSession};
 pub use joint::cost;
 pub use joint::{
-    ELEMENTS, Encryption, Joint, JointSession, Layer, Layers, Linear, Own, Peer, Task, Transfers,
-    elements_cost,
+    Begun, Encryption, Joint, JointSession, Layer, Layers, Linear, Own, Peer, Task, Transfers, elements_cost,
 };
 pub use prepare::{mask_coins, prepare, static_masks};
 pub use preprocess::{

@@ -5,27 +5,21 @@
 //! words.
 //!
 //! What is counted exactly is the run and the record; tests hold both to what is counted. What is done before a run is an
-//! estimate, of oblivious transfers by SoftSpoken with k = 4 and of products on encrypted masks.
+//! estimate, of oblivious transfers by SoftSpoken with k = 4 and of products on encrypted masks (`joint/cost.rs`).
 
 use crate::compare::{Comparison, Linked};
 use crate::forecast::{Semi2k, missing};
 use crate::forms;
 use crate::gate::{Kind, Source, kind};
 use crate::gates::relu;
+use crate::joint::cost::{self, Transferred};
+use privet_family::Products;
 use privet_kernels::chunks::words as planes;
-use privet_plan::cost::{Cost, Offline, Operation, Prices, Security};
+use privet_plan::cost::{Cost, Known, Offline, Operation, Prices, Security};
 use privet_plan::ir::{Op, Type};
 use privet_plan::tournament::Tournament;
 use privet_plan::{Form, Plan};
-
-/// Bits that extending one oblivious transfer sends.
-const EXTENSION: u64 = 31;
-/// Bytes of a ciphertext an element that it encrypts, packed: 180 bits of modulus.
-const ENCRYPTED: u64 = 23;
-/// Bytes of an answer an element, two polynomials of two primes.
-const ANSWERED: u64 = 25;
-/// Bytes each way of an elementwise product.
-const MULTIPLIED: u64 = 175;
+use privet_ring::Ring;
 
 pub(crate) fn packed(elements: u64, bits: u32) -> u64 {
     (elements * bits as u64).div_ceil(8)
@@ -43,10 +37,13 @@ fn stored(bytes: u64) -> Cost {
 }
 
 /// Done before a run, of so many oblivious transfers between a party and a peer, either way, that carry so many bits
-/// together. Each of the two sends one half.
-fn transferred(count: u64, bits: u64, rounds: u64) -> Cost {
-    let wire_bytes = (count * EXTENSION + bits).div_ceil(16);
-    Cost { offline: Offline { aes: 2 * count, wire_bytes, rounds, macs: 0 }, ..Cost::default() }
+/// together, choices included.
+fn transferred(transfers: u64, bits: u64, steps: u64) -> Cost {
+    offline(cost::before(Transferred { transfers, bytes: bits.div_ceil(8), steps }))
+}
+
+fn offline(offline: Offline) -> Cost {
+    Cost { offline, ..Cost::default() }
 }
 
 /// `words` words of `bits` bits for each of `elements`.
@@ -61,21 +58,23 @@ pub(crate) fn opened(elements: u64, bits: u32) -> Cost {
 
 /// Making kappa a word, and times a word.
 pub(crate) fn selected(elements: u64, bits: u32) -> Cost {
-    transferred(3 * elements, 3 * elements * u64::from(bits), 2)
+    transferred(3 * elements, 3 * elements * (1 + u64::from(bits)), 3)
 }
 
 /// The mask of bits of `elements` elements, its offset opened.
 fn masked(link: &Linked, elements: u64) -> Cost {
     let (m, wide) = (u64::from(link.bits), u64::from(link.ring.bits().max(link.bits)));
-    let correlations: u64 = (0..m).map(|l| wide - l + 1).sum();
+    // a choice, a product of a pair, and what is left of the word
+    let correlations: u64 = (0..m).map(|l| wide - l + 2).sum();
     let delta = packed(elements, link.ring.bits());
-    let opened = Cost { offline: Offline { wire_bytes: delta, rounds: 1, macs: 0, aes: 0 }, ..stored(delta) };
+    let told = Offline { wire_bytes: delta, rounds: 1, ..Offline::default() };
+    let opened = Cost { offline: told, ..stored(delta) };
     sum([transferred(elements * m, elements * correlations, 1), opened])
 }
 
-/// ANDs, two of which share a factor: a transfer either way for both.
+/// ANDs, two of which share a factor: a transfer either way for both, each with a choice and two bits.
 fn ands(count: u64, rounds: u64) -> Cost {
-    transferred(count, 2 * count, rounds)
+    transferred(count, 3 * count, rounds)
 }
 
 /// What a link's record has, and what its comparison opens, the last bit included.
@@ -118,18 +117,19 @@ pub(crate) fn games(tournament: &Tournament, game: impl Fn(u64) -> Cost) -> Cost
     sum(pairs.filter(|&pairs| pairs > 0).map(game))
 }
 
-/// Products of tensors: one word an output element, one opening; before, encrypted masks there and answers back.
+/// Products of tensors: one word an output element, one opening. Weights are masked once for several records.
 pub(crate) fn linear(of: &Operation<'_>, macs: u64) -> Cost {
-    let (n, bits, read) = (of.elements(), of.result_bits(), of.operands[0].ty.len() as u64);
-    let offline = Offline { macs: 2 * macs, aes: 0, wire_bytes: ENCRYPTED * read + ANSWERED * n, rounds: 2 };
-    sum([Cost { macs, offline, ..Cost::default() }, words(n, 1, bits), opened(n, bits)])
+    let (n, bits) = (of.elements(), of.result_bits());
+    let what = Products::of_shapes(of.op, |i| &of.operands[i].ty.shape).expect("an operation of tensors");
+    let before = cost::linear(what, Ring::new(bits), of.operands[1].known != Known::Nobody);
+    sum([Cost { macs, ..offline(before) }, words(n, 1, bits), opened(n, bits)])
 }
 
 /// Products element by element.
 pub(crate) fn product(of: &Operation<'_>) -> Cost {
     let (n, bits) = (of.elements(), of.result_bits());
-    let offline = Offline { macs: 0, aes: 0, wire_bytes: MULTIPLIED * n, rounds: 2 };
-    sum([Cost { macs: n, offline, ..Cost::default() }, words(n, 1, bits), opened(n, bits)])
+    let before = cost::elements(n as usize, Ring::new(bits));
+    sum([Cost { macs: n, ..offline(before) }, words(n, 1, bits), opened(n, bits)])
 }
 
 /// A table of 2^bits places for each of `elements`, of so many words a place; the first words of all places add up to one.
@@ -170,7 +170,7 @@ impl Prices for Semi2k {
                     true => Offline::default(),
                     false => Offline {
                         wire_bytes: peers * cost.offline.wire_bytes,
-                        aes: peers * cost.offline.aes,
+                        transfers: peers * cost.offline.transfers,
                         ..cost.offline
                     },
                 };

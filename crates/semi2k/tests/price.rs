@@ -43,7 +43,7 @@ fn prices_of_gates_by_hand() {
     assert_eq!((pool.comparisons, pool.rounds), (2 * 2 * 5 + 2 * 2 * 2, 4 * 6));
     // without a helper the parties prepare among themselves, which is no part of the run
     let alone = price(&Semi2k { parties: 2, helper: false }, Op::Relu, std::slice::from_ref(&x), x.clone());
-    assert!(alone.offline.wire_bytes > 0 && alone.offline.aes > 0 && relu.offline.is_nothing());
+    assert!(alone.offline.wire_bytes > 0 && alone.offline.transfers > 0 && relu.offline.is_nothing());
     assert_eq!((alone.key_bytes, alone.wire_bytes), (relu.key_bytes, relu.wire_bytes));
 }
 

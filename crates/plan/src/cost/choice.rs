@@ -1,6 +1,6 @@
 //! The form of every comparison, by prices: what a network makes fast, and how many key bytes a run may use up.
 
-use super::estimate::{price, seconds};
+use super::estimate::{offline_seconds, price, seconds};
 use super::{Estimate, Network, Operation, Prices, Rates, Units, estimate, known};
 use crate::form::{Form, summary};
 use crate::ir::Plan;
@@ -89,7 +89,9 @@ fn comparisons(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Networ
         let way = |form: Form| {
             let operation = Operation { form: Some(form), ..operation.clone() };
             let cost = prices.operation(&operation);
-            let seconds = seconds(&cost, &Units::of(&operation, &cost), rates, network);
+            // what parties prepare among themselves takes their time as well
+            let before = offline_seconds(&cost.offline, rates, network);
+            let seconds = before + seconds(&cost, &Units::of(&operation, &cost), rates, network);
             Way { form, keys: [cost.key_bytes, cost.key_bytes_other], seconds }
         };
         let ways = hull(prices.forms(&operation).into_iter().map(way).collect());

@@ -56,10 +56,10 @@ pub struct Cost {
 /// What parties do among themselves before a run, so that it can take place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Offline {
-    /// Multiplications of cleartext linear algebra.
-    pub macs: u64,
-    /// AES calls of one party.
-    pub aes: u64,
+    /// Oblivious transfers that one party takes part in, either way.
+    pub transfers: u64,
+    /// Values of encrypted polynomials that one party transforms.
+    pub values: u64,
     /// Bytes that one party sends to the others, all of them together.
     pub wire_bytes: u64,
     /// Message rounds.
@@ -75,8 +75,8 @@ impl Offline {
 
 impl AddAssign for Offline {
     fn add_assign(&mut self, other: Offline) {
-        self.macs += other.macs;
-        self.aes += other.aes;
+        self.transfers += other.transfers;
+        self.values += other.values;
         self.wire_bytes += other.wire_bytes;
         self.rounds += other.rounds;
     }

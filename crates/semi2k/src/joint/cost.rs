@@ -3,7 +3,12 @@
 //! Costs are of two parties together, and equal for every two of them. Among n parties there are n (n - 1) / 2 such pairs, and
 //! a party has a share of 1 / n of all that is sent, as all take turns in the roles. Elements count in whole words of 64.
 
+use super::layers::{MOST, TOGETHER};
 use super::row::{LOAD, ROWS, RUN};
+use super::{Task, elements_cost};
+use privet_family::Products;
+use privet_he::layout::Cost;
+use privet_plan::cost::Offline;
 use privet_ring::Ring;
 use std::ops::{Add, Range};
 
@@ -16,6 +21,81 @@ pub struct Transferred {
     pub bytes: u64,
     /// Exchanges one after the other: two messages each way, after those that make the transfers.
     pub steps: u64,
+}
+
+/// Bits that SoftSpoken with k = 4 sends for a transfer.
+const EXTENSION_BITS: u64 = 31;
+/// What takes as long as a byte of a link of 1 Gbit/s, 8 ns: a transfer with all that it carries takes 22 ns at each side, a
+/// transform of one prime 10 us, a product of its values 0.6 us. They weigh ways against each other, alike at all parties.
+const TRANSFER: u64 = 3;
+const TRANSFORM: usize = 1250;
+const PRODUCT: usize = 75;
+
+/// What a party sends and computes with all its peers, as bytes.
+pub(super) fn of_transfers(parties: usize, t: Transferred) -> u64 {
+    let each = (t.bytes + t.transfers * EXTENSION_BITS / 8) / 2 + TRANSFER * t.transfers;
+    (parties as u64 - 1) * each
+}
+
+/// The same of so many calls of an encrypted product, hints included.
+pub(super) fn of_encryption(parties: usize, c: &Cost, calls: usize) -> u64 {
+    let once = (parties - 1) * c.hint_bytes + TRANSFORM * c.hint_transforms + PRODUCT * c.hint_products;
+    let sent = (parties - 1) * c.operand_bytes + c.partial_bytes;
+    (once + calls * (sent + TRANSFORM * c.transforms + PRODUCT * c.products)) as u64
+}
+
+/// Records that are prepared together, where a price has to assume a number.
+const RECORDS: usize = 8;
+/// Values of a polynomial; those of the smallest set have half as many.
+const DEGREE: usize = 8192;
+/// Products of values that take as long as one transform of them.
+const PRODUCTS: usize = 16;
+
+/// Transfers and what they carry, as one of two parties has them. An exchange is three messages each way, one after the other.
+pub(crate) fn before(t: Transferred) -> Offline {
+    let wire_bytes = (t.bytes + t.transfers * EXTENSION_BITS / 8) / 2;
+    Offline { transfers: t.transfers, values: 0, wire_bytes, rounds: 3 * t.steps }
+}
+
+/// An encrypted product's calls divided by the records that they serve, the same way.
+fn encrypted(c: &Cost, calls: usize, records: usize) -> Offline {
+    let transforms = c.hint_transforms + calls * c.transforms;
+    let products = c.hint_products + calls * c.products;
+    let wire = c.hint_bytes + calls * (c.operand_bytes + c.partial_bytes);
+    let each = |n: usize| n.div_ceil(records) as u64;
+    Offline {
+        transfers: 0,
+        values: each(DEGREE * (transforms + products.div_ceil(PRODUCTS))),
+        wire_bytes: each(wire),
+        rounds: 2 * each(calls),
+    }
+}
+
+/// What a record takes for a product of masks between two parties; weights' masks serve [`RECORDS`] records.
+pub(crate) fn linear(what: Products, ring: Ring, of_weights: bool) -> Offline {
+    let records = if of_weights { RECORDS } else { 1 };
+    let bytes = size_of::<u64>() * (what.count * what.shape.input_len() + what.output_len());
+    let calls = records.div_ceil((TOGETHER / bytes.max(1)).max(1));
+    let task = Task { what, runs: records.div_ceil(calls), calls, ring, owner: None };
+    let small = (task.what.macs() * task.runs as u64 <= MOST)
+        .then(|| multiply(2, task.what.macs() as usize * task.runs, ring));
+    match task.cost(2) {
+        Ok(cost)
+            if small.is_none_or(|t| of_encryption(2, &cost, calls) < calls as u64 * of_transfers(2, t)) =>
+        {
+            encrypted(&cost, calls, records)
+        }
+        _ => before(multiply(2, task.what.macs() as usize, ring)),
+    }
+}
+
+/// What a record takes for products of so many elements between two parties.
+pub(crate) fn elements(n: usize, ring: Ring) -> Offline {
+    let by_transfers = multiply(2, n, ring);
+    match elements_cost(ring, n, 2) {
+        Ok(cost) if of_encryption(2, &cost, 1) < of_transfers(2, by_transfers) => encrypted(&cost, 1, 1),
+        _ => before(by_transfers),
+    }
 }
 
 impl Add for Transferred {

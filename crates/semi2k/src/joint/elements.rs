@@ -8,15 +8,11 @@
 use super::encryption::{Encryption, Part, add, open, opener};
 use super::peers::Peers;
 use crate::PrepareError;
-use privet_he::layout::{Cost, Layout, cost};
-use privet_he::{Context, Encrypted, Factor, Keys, Message, Operand, Residues, SETS, Set, Slots, Zero};
+use privet_he::layout::{Cost, Layout};
+use privet_he::{Encrypted, Factor, Keys, Message, Operand, Residues, SETS, Set, Slots, Zero};
 use privet_ring::Ring;
 use std::sync::Arc;
 use zeroize::Zeroizing;
-
-/// Products of fewer words take fewer bytes by transfers: 516 bytes a product and party with SoftSpoken's trees of 4 bits,
-/// beside 2.3 MB of a polynomial's for 64 bits.
-pub const ELEMENTS: usize = 4096;
 
 /// Products that are worked on together.
 const CHUNK: usize = 1 << 16;
@@ -43,7 +39,7 @@ impl Encryption {
         x: &[u64],
         y: &[u64],
     ) -> Result<Zeroizing<Vec<u64>>, PrepareError> {
-        let slots = Slots::new(&*self.context(set())?, ring, peers.parties());
+        let slots = self.slots(set(), ring, peers.parties())?;
         let mut out = Zeroizing::new(Vec::with_capacity(x.len()));
         for (x, y) in x.chunks(CHUNK).zip(y.chunks(CHUNK)) {
             out.extend_from_slice(&self.chunk(peers, &slots, x, y)?);
@@ -125,15 +121,10 @@ impl Prime {
 
 /// What so many products cost a party, exactly as it will be counted, hints with the rest.
 pub fn elements_cost(ring: Ring, n: usize, parties: usize) -> Result<Cost, PrepareError> {
-    let context = Context::new(set(), 1).map_err(|e| PrepareError::Failed(e.to_string()))?;
-    let slots = Slots::new(&context, ring, parties);
     let mut sum = Cost::default();
     for first in (0..n).step_by(CHUNK) {
-        let n = (n - first).min(CHUNK);
-        for prime in slots.primes() {
-            let p = slots.parameters(set(), prime, n).map_err(|e| PrepareError::Failed(e.to_string()))?;
-            sum = sum.plus(cost(&p, &slots.layout(n)));
-        }
+        let cost = Slots::cost(set(), ring, parties, (n - first).min(CHUNK));
+        sum = sum.plus(cost.map_err(|e| PrepareError::Failed(e.to_string()))?);
     }
     Ok(sum)
 }

@@ -5,8 +5,12 @@
 use super::peers::Peers;
 use crate::PrepareError;
 use privet_he::layout::Layout;
-use privet_he::{Context, Encrypted, Factor, Kind, Message, Parameters, Partial, Product, Set, WireError};
+use privet_he::{
+    Context, Encrypted, Factor, Kind, Message, Parameters, Partial, Product, Set, Slots, WireError,
+};
 use privet_prg::{Domain, Prg, Seed};
+use privet_ring::Ring;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Bytes of values of weights that are kept for a product's later calls; of more weights values are made anew every time.
@@ -20,6 +24,7 @@ pub struct Encryption {
     products: u64,
     pub(super) prg: Prg,
     contexts: Vec<Arc<Context>>,
+    slots: HashMap<Ring, Arc<Slots>>,
     threads: usize,
     room: usize,
 }
@@ -38,7 +43,8 @@ impl Encryption {
             public.iter_mut().zip(other).for_each(|(sum, coin)| *sum ^= coin);
         }
         let public = Seed::from_bytes(public);
-        Ok(Encryption { public, products: 0, prg, contexts: Vec::new(), threads, room: WEIGHTS_ROOM })
+        let (contexts, slots) = (Vec::new(), HashMap::new());
+        Ok(Encryption { public, products: 0, prg, contexts, slots, threads, room: WEIGHTS_ROOM })
     }
 
     /// Keep weights' values up to so many bytes a product.
@@ -63,6 +69,18 @@ impl Encryption {
         let context = Context::new(set, self.threads).map_err(|e| PrepareError::Failed(e.to_string()))?;
         self.contexts.push(Arc::clone(&context));
         Ok(context)
+    }
+
+    /// How words of a ring are products' slots, made once.
+    pub(super) fn slots(
+        &mut self,
+        set: &'static Set,
+        ring: Ring,
+        parties: usize,
+    ) -> Result<Arc<Slots>, PrepareError> {
+        let context = self.context(set)?;
+        let slots = self.slots.entry(ring).or_insert_with(|| Arc::new(Slots::new(&context, ring, parties)));
+        Ok(Arc::clone(slots))
     }
 
     /// The next product, under public polynomials of its own.

@@ -1,25 +1,41 @@
-//! The layers of a plan: small products by transfers, others by encryption. There weights' masks are prepared once, at their
-//! first use, and serve all records of a session.
+//! The layers of a plan, and products of elements: by encryption, or where that takes more by transfers. There weights' masks
+//! are prepared once, at their first use, and serve all records of a session; products of several records are made together.
 
-use super::{Encryption, Layer, Linear, Task, Transfers, unrolled};
+use super::cost::{self, Transferred};
+use super::{Encryption, Layer, Linear, Own, Task, Transfers, elements_cost, unrolled};
+use crate::masks::MaskCache;
 use crate::prepare::static_masks;
-use crate::preprocess::{Factor, PrepareError};
+use crate::preprocess::{Factor, PrepareError, static_operand};
 use crate::seeds::PartySeed;
 use crate::shares::{Seats, Words};
-use privet_family::Products;
+use privet_family::{Products, Secret};
 use privet_plan::ir::{Plan, ValueId};
 use std::collections::HashMap;
 
-/// How many records a layer's blocks are chosen for.
-const RECORDS: usize = 16;
+/// Bytes of operands and shares of the records whose products are made together: it bounds memory.
+pub(super) const TOGETHER: usize = 64 << 20;
+/// Multiplications above which no node is made by transfers, whatever else it would take.
+pub(super) const MOST: u64 = 1 << 16;
 
 /// Multiplies masks of layers, for a session. All parties use theirs alike.
 pub struct Layers {
     encryption: Encryption,
-    /// Multiplications up to which a node's products are made by transfers.
-    small: u64,
+    /// Nothing goes by transfers.
+    encrypts_all: bool,
+    /// Records whose products are made together, and how often that is done.
+    records: Together,
     masks: HashMap<ValueId, Words>,
     layers: HashMap<ValueId, Layer>,
+    ready: Ready,
+}
+
+/// Shares of the products of a record's masks with weights' masks, by node. They serve that record alone.
+pub(super) type Ready = HashMap<ValueId, Words>;
+
+#[derive(Clone, Copy)]
+struct Together {
+    runs: usize,
+    calls: usize,
 }
 
 impl Layers {
@@ -29,12 +45,109 @@ impl Layers {
         static_masks(plan, std::slice::from_ref(session), seats, |node, _, mask| {
             masks.insert(node, mask.clone());
         });
-        Layers { encryption, small: unrolled::MOST, masks, layers: HashMap::new() }
+        Layers {
+            encryption,
+            encrypts_all: false,
+            records: Together { runs: 1, calls: 1 },
+            masks,
+            layers: HashMap::new(),
+            ready: Ready::new(),
+        }
     }
 
-    /// With transfers for nodes of at most so many multiplications, the same number at all parties; 0: none.
-    pub fn with_small(self, multiplications: u64) -> Layers {
-        Layers { small: multiplications, ..self }
+    /// For so many records, of which as many are made together as memory allows: the same number at all parties.
+    pub(super) fn for_records(self, plan: &Plan, records: usize) -> Layers {
+        let nodes = (0..plan.nodes.len()).filter_map(|v| static_operand(plan, v));
+        let words = |(what, _): (Products, ValueId)| what.count * what.shape.input_len() + what.output_len();
+        let bytes = size_of::<u64>() * nodes.map(words).sum::<usize>();
+        let most = TOGETHER.checked_div(bytes).unwrap_or(records).clamp(1, records.max(1));
+        let calls = records.div_ceil(most).max(1);
+        Layers { records: Together { runs: records.div_ceil(calls).max(1), calls }, ..self }
+    }
+
+    /// Without transfers, however small products are; the same at all parties.
+    pub fn all_encrypted(self) -> Layers {
+        Layers { encrypts_all: true, ..self }
+    }
+
+    /// How many records are made together.
+    pub(super) fn at_once(&self) -> usize {
+        self.records.runs
+    }
+
+    /// The next record is the one that these are of.
+    pub(super) fn begin(&mut self, ready: Ready) {
+        self.ready = ready;
+    }
+
+    /// Of these records, at most [`Layers::at_once`], the products with weights' masks that are encrypted. Operands' masks follow
+    /// from seeds alone, so it can be done before anything else of the records is.
+    pub(super) fn ahead(
+        &mut self,
+        transfers: &mut Transfers<'_>,
+        plan: &Plan,
+        records: &[Own<'_>],
+    ) -> Result<Vec<Ready>, PrepareError> {
+        let Together { runs, calls } = self.records;
+        assert!(records.len() <= runs, "as many records as were announced");
+        let caches: Vec<MaskCache<'_>> = records.iter().map(|_| MaskCache::new(plan)).collect();
+        let mut ready: Vec<Ready> = records.iter().map(|_| Ready::new()).collect();
+        for v in 0..plan.nodes.len() {
+            if let Some((what, _)) = static_operand(plan, v) {
+                let operand = plan.nodes[v].inputs[0];
+                let masks: Vec<_> =
+                    records.iter().zip(&caches).map(|(own, cache)| cache.of(own, operand)).collect();
+                let ring = masks[0].ring();
+                let task = Task { what, runs, calls, ring, owner: None };
+                if self.is_encrypted(&task, transfers.parties())? {
+                    // absent records count as zeros, so that one packing of the weights serves all calls
+                    let mut x = Secret::new(Vec::with_capacity(runs * masks[0].len()));
+                    masks.iter().for_each(|mask| x.extend_from_slice(mask.own()));
+                    x.resize(runs * masks[0].len(), 0);
+                    let x = Words::new(transfers.seats(), ring, vec![x]);
+                    let products = self.session_products(transfers, v, task, &x)?;
+                    for (i, ready) in ready.iter_mut().enumerate() {
+                        ready.insert(v, products.slice(i * what.output_len()..(i + 1) * what.output_len()));
+                    }
+                }
+            }
+            caches.iter().for_each(|cache| cache.done(v));
+        }
+        Ok(ready)
+    }
+
+    /// Products of a task's runs with a weight's mask, which is prepared at its first use.
+    fn session_products(
+        &mut self,
+        transfers: &mut Transfers<'_>,
+        node: ValueId,
+        task: Task,
+        x: &Words,
+    ) -> Result<Words, PrepareError> {
+        if !self.layers.contains_key(&node) {
+            let w = self.masks[&node].reduced(task.ring);
+            let layer = transfers.linear(&mut self.encryption, task, Some(w.own()))?;
+            self.layers.insert(node, layer);
+        }
+        transfers.products(&mut self.encryption, &self.layers[&node], x)
+    }
+
+    /// Whether encryption takes less than transfers, as [`cost::of_transfers`] weighs them.
+    fn is_encrypted(&self, task: &Task, parties: usize) -> Result<bool, PrepareError> {
+        let macs = task.what.macs() * task.runs as u64;
+        if self.encrypts_all || macs > MOST {
+            return Ok(true);
+        }
+        let once = cost::multiply(parties, macs as usize, task.ring);
+        let by_transfers = task.calls as u64 * cost::of_transfers(parties, once);
+        Ok(cost::of_encryption(parties, &task.cost(parties)?, task.calls) < by_transfers)
+    }
+
+    /// The same for elements, of which products take so many transfers.
+    fn are_encrypted(&self, parties: usize, x: &Words, once: Transferred) -> Result<bool, PrepareError> {
+        let encrypted = elements_cost(x.ring(), x.len(), parties)?;
+        Ok(self.encrypts_all
+            || cost::of_encryption(parties, &encrypted, 1) < cost::of_transfers(parties, once))
     }
 }
 
@@ -46,27 +159,48 @@ impl Linear for Layers {
         x: &Words,
         w: Factor,
     ) -> Result<Words, PrepareError> {
-        if what.macs() <= self.small {
-            let w = match w {
-                Factor::Record(w) => w,
-                Factor::Session(node) => &self.masks[&node],
-            };
-            return unrolled::products(transfers, what, x, w);
+        if let Factor::Session(node) = w
+            && let Some(ready) = self.ready.remove(&node)
+        {
+            return Ok(ready);
         }
-        let (ring, encryption) = (x.ring(), &mut self.encryption);
-        let task = |calls| Task { what, runs: 1, calls, ring, owner: None };
-        let reduced = |w: &Words| w.reduced(ring);
-        let layer = match w {
-            Factor::Record(w) => &transfers.linear(encryption, task(1), Some(reduced(w).own()))?,
-            Factor::Session(node) => {
-                if !self.layers.contains_key(&node) {
-                    let w = reduced(&self.masks[&node]);
-                    let layer = transfers.linear(encryption, task(RECORDS), Some(w.own()))?;
-                    self.layers.insert(node, layer);
-                }
-                &self.layers[&node]
-            }
+        let ring = x.ring();
+        // A layer that is not ready was found cheaper by transfers, for as many records as were announced.
+        let announced = match w {
+            Factor::Record(_) => Together { runs: 1, calls: 1 },
+            Factor::Session(_) => self.records,
         };
-        transfers.products(encryption, layer, x)
+        let task = Task { what, runs: announced.runs, calls: announced.calls, ring, owner: None };
+        let encrypted = self.is_encrypted(&task, transfers.parties())?;
+        match w {
+            Factor::Record(w) if !encrypted => unrolled::products(transfers, what, x, w),
+            Factor::Session(node) if !encrypted => unrolled::products(transfers, what, x, &self.masks[&node]),
+            Factor::Record(w) => {
+                let layer = transfers.linear(&mut self.encryption, task, Some(w.reduced(ring).own()))?;
+                transfers.products(&mut self.encryption, &layer, x)
+            }
+            Factor::Session(node) => self.session_products(transfers, node, Task { runs: 1, ..task }, x),
+        }
+    }
+
+    fn multiply(
+        &mut self,
+        transfers: &mut Transfers<'_>,
+        x: &Words,
+        y: &Words,
+    ) -> Result<Words, PrepareError> {
+        let parties = transfers.parties();
+        match self.are_encrypted(parties, x, cost::multiply(parties, x.len(), x.ring()))? {
+            true => transfers.multiply_encrypted(&mut self.encryption, x, y),
+            false => transfers.multiply(x, y),
+        }
+    }
+
+    fn square(&mut self, transfers: &mut Transfers<'_>, x: &Words) -> Result<Words, PrepareError> {
+        let parties = transfers.parties();
+        match self.are_encrypted(parties, x, cost::square(parties, x.len(), x.ring()))? {
+            true => transfers.multiply_encrypted(&mut self.encryption, x, x),
+            false => transfers.square(x),
+        }
     }
 }

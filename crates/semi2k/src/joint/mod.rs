@@ -15,7 +15,7 @@
 //! | `and`, `times`, `multiply` | products of bits, of bits and words, of words |
 //! | `encryption` | what a session of encryption has, and how its messages are summed up |
 //! | `linear` | matrix products and convolutions by encryption |
-//! | `layers` | the layers of a plan, each with its weights' masks prepared once |
+//! | `layers` | the layers of a plan, each with its weights' masks prepared once; the cheaper way for every product |
 //! | `elements` | products of many words by encryption, one by one |
 
 mod and;
@@ -36,13 +36,13 @@ mod times;
 mod transfers;
 mod unrolled;
 
-pub use elements::{ELEMENTS, elements_cost};
+pub use elements::elements_cost;
 pub use encryption::Encryption;
 pub use layers::Layers;
 pub use linear::{Layer, Task};
 pub use party::{Joint, Linear, Own};
 pub use peers::Peer;
-pub use session::JointSession;
+pub use session::{Begun, JointSession};
 pub use transfers::Transfers;
 
 use crate::PrepareError;

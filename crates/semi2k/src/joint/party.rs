@@ -1,6 +1,7 @@
 //! A party that prepares a record together with its peers.
 
 use super::Transfers;
+use crate::masks::Masks;
 use crate::preprocess::*;
 use crate::record::{self, RecordSink};
 use crate::seeds::{PartySeed, Public};
@@ -19,7 +20,25 @@ pub struct Own<'a> {
     pub public: Public,
 }
 
-/// Who multiplies matrices of masks among the parties, and knows the masks of static operands.
+impl Masks for Own<'_> {
+    fn seats(&self) -> Seats {
+        Seats::one(self.record.party())
+    }
+
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Words {
+        Words::new(Masks::seats(self), ring, vec![self.record.mask(wire, ring, n)])
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Words {
+        Words::new(Masks::seats(self), ring, vec![self.session.weight_mask(node, ring, n)])
+    }
+
+    fn public(&self) -> &Public {
+        &self.public
+    }
+}
+
+/// Who multiplies masks among the parties, and knows the masks of static operands.
 pub trait Linear {
     /// See [`Preprocess::products`]: shares of the product, afresh. All parties call it alike.
     fn products(
@@ -29,6 +48,21 @@ pub trait Linear {
         x: &Words,
         w: Factor,
     ) -> Result<Words, PrepareError>;
+
+    /// See [`Preprocess::multiply`]: by transfers, unless there is a cheaper way.
+    fn multiply(
+        &mut self,
+        transfers: &mut Transfers<'_>,
+        x: &Words,
+        y: &Words,
+    ) -> Result<Words, PrepareError> {
+        transfers.multiply(x, y)
+    }
+
+    /// See [`Preprocess::square`]: by transfers, unless there is a cheaper way.
+    fn square(&mut self, transfers: &mut Transfers<'_>, x: &Words) -> Result<Words, PrepareError> {
+        transfers.square(x)
+    }
 }
 
 /// Runs the preprocessing of one record at one party; all parties do at the same time. It needs no helper.
@@ -71,11 +105,11 @@ impl Preprocess for Joint<'_> {
     }
 
     fn mask(&self, wire: Wire, ring: Ring, n: usize) -> Words {
-        Words::new(self.seats(), ring, vec![self.own.record.mask(wire, ring, n)])
+        self.own.fresh(wire, ring, n)
     }
 
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Words {
-        Words::new(self.seats(), ring, vec![self.own.session.weight_mask(node, ring, n)])
+        Masks::weight(&self.own, node, ring, n)
     }
 
     fn private_bits(&self, at: BitsAt, words: usize) -> Bits {
@@ -100,11 +134,11 @@ impl Preprocess for Joint<'_> {
     }
 
     fn multiply(&mut self, x: &Words, y: &Words) -> Result<Words, PrepareError> {
-        self.transfers.multiply(x, y)
+        self.linear.multiply(&mut self.transfers, x, y)
     }
 
     fn square(&mut self, x: &Words) -> Result<Words, PrepareError> {
-        self.transfers.square(x)
+        self.linear.square(&mut self.transfers, x)
     }
 
     fn products(&mut self, what: Products, x: &Words, w: Factor) -> Result<Words, PrepareError> {

@@ -3,6 +3,7 @@
 //!
 //! It stays in memory, and is never written: transfers are used once, and the coins of encryption serve one job.
 
+use super::layers::Ready;
 use super::{Joint, Layers, Own, Peer, Transfers};
 use crate::preprocess::PrepareError;
 use crate::record::RecordSink;
@@ -15,8 +16,6 @@ use privet_prg::Seed;
 
 /// How transfers are made.
 const SOURCE: Source = Source::SoftSpoken(Width::Four);
-/// Threads that encryption computes with: each peer of the transfers has one of its own already.
-const THREADS: usize = 1;
 /// The step of the base transfers; those of records follow.
 const START: u32 = 1;
 
@@ -26,16 +25,37 @@ pub struct JointSession<'a> {
     own: PartySeed,
     public: Seed,
     pairs: Vec<Pair>,
-    linear: Layers,
+    layers: Layers,
+}
+
+/// A record that is begun: its products with weights' masks are made. It is finished once, or dropped.
+pub struct Begun {
+    number: u64,
+    seed: Seed,
+    ready: Ready,
+}
+
+impl Begun {
+    /// The record's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// This party's seed of the record, drawn for it.
+    pub fn seed(&self) -> &Seed {
+        &self.seed
+    }
 }
 
 impl<'a> JointSession<'a> {
     /// Begin with all peers, in the order of their numbers; `own` is this party's seed of the session, `public` what all parties
-    /// draw from alike.
+    /// draw from alike. So many records are to be prepared; encryption computes with so many threads.
     pub fn start(
         plan: &'a Plan,
         own: PartySeed,
         public: Seed,
+        records: usize,
+        threads: usize,
         mut peers: Vec<&mut dyn Channel>,
     ) -> Result<JointSession<'a>, PrepareError> {
         let step = Step::new(START, "base transfers");
@@ -43,27 +63,55 @@ impl<'a> JointSession<'a> {
         let mut pairs = peers.iter_mut().map(pair).collect::<Result<Vec<_>, _>>()?;
         let mut transfers = Transfers::new(own.party(), numbered(own.party(), peers, &mut pairs), START + 1);
         // fresh for every job: hints of two jobs under one secret would tell weights' masks
-        let encryption = transfers.encryption(&Seed::random(), THREADS)?;
-        let linear = Layers::new(plan, &own, encryption);
-        Ok(JointSession { plan, own, public, pairs, linear })
+        let encryption = transfers.encryption(&Seed::random(), threads)?;
+        let layers = Layers::new(plan, &own, encryption).for_records(plan, records);
+        Ok(JointSession { plan, own, public, pairs, layers })
     }
 
-    /// Prepare record `number` from this party's fresh seed of it, with the same peers; its frames go to place 0 of the sink.
+    /// How many records are begun together, at most.
+    pub fn at_once(&self) -> usize {
+        self.layers.at_once()
+    }
+
+    /// Begin records of these numbers, at most [`JointSession::at_once`], with the same peers: each under a seed drawn here.
+    pub fn begin(
+        &mut self,
+        numbers: &[u64],
+        peers: Vec<&mut dyn Channel>,
+    ) -> Result<Vec<Begun>, PrepareError> {
+        let me = self.own.party();
+        let seeds: Vec<PartySeed> = numbers.iter().map(|_| PartySeed::new(me, Seed::random())).collect();
+        let own = |(number, record): (&u64, _)| Own {
+            session: &self.own,
+            record,
+            public: Public::new(&self.public, *number),
+        };
+        let records: Vec<Own<'_>> = numbers.iter().zip(&seeds).map(own).collect();
+        let mut transfers = Transfers::new(me, numbered(me, peers, &mut self.pairs), START + 1);
+        let ready = self.layers.ahead(&mut transfers, self.plan, &records)?;
+        let begun = numbers.iter().zip(&seeds).zip(ready);
+        Ok(begun
+            .map(|((number, seed), ready)| Begun { number: *number, seed: seed.seed().clone(), ready })
+            .collect())
+    }
+
+    /// Finish a record, in the order in which all parties began them, with the same peers; its frames go to place 0 of the sink.
     pub fn record(
         &mut self,
-        number: u64,
-        seed: &Seed,
+        begun: Begun,
         peers: Vec<&mut dyn Channel>,
         sink: &mut dyn RecordSink,
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<NodeStats>, PrepareError> {
+        let Begun { number, seed, ready } = begun;
         let me = self.own.party();
         let peers = numbered(me, peers, &mut self.pairs);
-        let record = PartySeed::new(me, seed.clone());
+        let record = PartySeed::new(me, seed);
         let public = Public::new(&self.public, number);
         let own = Own { session: &self.own, record: &record, public };
         let transfers = Transfers::new(me, peers, START + 1);
-        let mut joint = Joint::new(own, transfers, &mut self.linear, sink);
+        self.layers.begin(ready);
+        let mut joint = Joint::new(own, transfers, &mut self.layers, sink);
         crate::prepare(self.plan, &mut joint, progress)
     }
 }

@@ -132,7 +132,7 @@ impl<'a> Transfers<'a> {
         Ok(self.words(x.ring(), shares, n))
     }
 
-    /// Products element by element, in the ring of x, which must not be the larger one: for [`crate::ELEMENTS`] and more.
+    /// Products element by element, in the ring of x, which must not be the larger one: for thousands of elements.
     pub fn multiply_encrypted(
         &mut self,
         encryption: &mut Encryption,

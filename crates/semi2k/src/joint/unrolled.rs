@@ -1,7 +1,6 @@
 //! Products of matrices and convolutions of masks, one multiplication of elements at a time by oblivious transfer.
 //!
-//! It costs about `k^2 / 2` bits each way for a multiplication of k bits and a pair of parties, so it is for small layers:
-//! [`MOST`] multiplications. Above that encryption takes less.
+//! It costs about `k^2 / 2` bits each way for a multiplication of k bits and a pair of parties, so it is for small layers.
 //!
 //! SECURITY. [`Transfers::multiply`] alone, and sums of shares: each product is shared afresh.
 
@@ -12,8 +11,6 @@ use privet_family::{Products, Secret};
 use privet_kernels::LinearShape;
 use std::ops::Range;
 
-/// Multiplications of a node that are made so, at most: some 10 MB to every other party with 64 bits.
-pub(super) const MOST: u64 = 1 << 12;
 /// Multiplications at a time, which bounds memory.
 const CHUNK: usize = 1 << 12;
 

@@ -9,11 +9,12 @@ use privet_family::keys::MemoryKeys;
 use privet_family::{NodeStats, Products};
 use privet_kernels::{Device, cpu};
 use privet_plan::interpret_step;
-use privet_plan::ir::{Plan, ValueId};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, ValueId};
 use privet_plan::suite::{Case, cases, in_form, training_cases};
 use privet_prg::Domain;
 use privet_semi2k::{
-    Done, Factor, Joint, Layers, Linear, Own, PartySeed, PrepareError, Public, prepare, static_masks,
+    Begun, Done, Factor, Joint, JointSession, Layers, Linear, Own, PartySeed, PrepareError, Public, prepare,
+    static_masks,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -95,7 +96,7 @@ fn records(
             let mut transfers = Transfers::new(me, peers, 1);
             let mut linear: Box<dyn Linear> = if encrypted {
                 let encryption = transfers.encryption(&Seed::random(), 1).unwrap();
-                Box::new(Layers::new(&case.plan, own.session, encryption).with_small(0))
+                Box::new(Layers::new(&case.plan, own.session, encryption).all_encrypted())
             } else {
                 Box::new(InClear::new(&case.plan, own.session))
             };
@@ -174,14 +175,84 @@ fn five_parties() {
     check_all(5, all_cases().into_iter().step_by(9).collect());
 }
 
-/// Cases with layers, nothing in clear.
+/// Cases with layers or products of elements, nothing in clear.
 #[test]
 fn layers_by_encryption() {
-    let layers = |plan: &Plan| plan.nodes.iter().any(|node| Products::of(plan, node).is_some());
+    let encrypted =
+        |plan: &Plan, node: &Node| Products::of(plan, node).is_some() || matches!(node.op, Op::Mul);
+    let layers = |plan: &Plan| plan.nodes.iter().any(|node| encrypted(plan, node));
     let cases = || all_cases().into_iter().filter(move |case| layers(&case.plan));
     for (parties, step) in [(2, 2), (3, 4)] {
         let some: Vec<Case> = cases().step_by(step).collect();
         assert!(some.len() > 1, "{} cases of {parties} parties", some.len());
         check(parties, some, true);
+    }
+}
+
+/// A layer that is large enough to be encrypted.
+fn layer() -> Case {
+    let ty = |shape: [usize; 2], frac| Type { shape: shape.to_vec(), bits: 64, frac };
+    let node = |op, inputs, ty| Node { op, inputs, ty, layer: "layer".into(), form: None };
+    let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
+    let weight = Op::Weight { name: "w".into(), owner: "model_owner".into() };
+    let nodes = vec![
+        node(input, vec![], ty([8, 40], 8)),
+        node(weight, vec![], ty([30, 40], 8)),
+        node(Op::Linear, vec![0, 1], ty([8, 30], 16)),
+        node(Op::Relu, vec![2], ty([8, 30], 16)),
+    ];
+    let outputs = vec![Output { value: 3, name: "y".into(), to: "receiver".into() }];
+    let (version, name) = (PLAN_VERSION, "layer".to_string());
+    let plan = Plan { version, name: name.clone(), batch: 8, nodes, outputs, updates: vec![] };
+    plan.check().unwrap();
+    Case { name, plan }
+}
+
+/// Records of a session whose products with weights are made together: each is right, and none has another's masks.
+#[test]
+fn records_that_are_begun_together() {
+    const RECORDS: u64 = 3;
+    let case = layer();
+    for parties in [2, 3] {
+        let seeds = Seeds::of(parties, &Seed::random());
+        let all = Mesh::new(parties).run(|links| {
+            let own = seeds.session[links.me()].clone();
+            fn channels(links: &mut Links) -> Vec<&mut dyn privet_net::Channel> {
+                links.others().map(|(_, channel)| channel).collect()
+            }
+            let (public, records) = (seeds.public.clone(), RECORDS as usize);
+            let mut session =
+                JointSession::start(&case.plan, own, public, records, 1, channels(links)).unwrap();
+            assert_eq!(session.at_once(), records);
+            let numbers: Vec<u64> = (NUMBER..NUMBER + RECORDS).collect();
+            let begun = session.begin(&numbers, channels(links)).unwrap();
+            let finish = |begun: Begun| {
+                let (seed, mut keys) = (begun.seed().clone(), vec![MemoryKeys::default()]);
+                let stats = session.record(begun, channels(links), &mut keys, &mut |_| {}).unwrap();
+                (seed, keys.remove(0), stats)
+            };
+            begun.into_iter().map(finish).collect::<Vec<_>>()
+        });
+        let mut all: Vec<_> = all.into_iter().map(Vec::into_iter).collect();
+        let mut stream = Seed::random().stream();
+        for number in 0..RECORDS {
+            let (mut record, mut keys, mut stats) = (Vec::new(), Vec::new(), Vec::new());
+            for (party, records) in all.iter_mut().enumerate() {
+                let (seed, of_party, of_nodes) = records.next().unwrap();
+                record.push(PartySeed::new(party, seed));
+                keys.push(of_party);
+                stats = of_nodes;
+            }
+            let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
+            let own = Seeds { record, ..copy(&seeds) };
+            let world = World::prepared(&case.plan, [&operands[0], &operands[1]], own, stats);
+            let mut coins =
+                RecordCoins { plan: &case.plan, public: world.public.clone(), seeds: &world.seeds };
+            let (outputs, _) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
+            let results = world.run(sources(&mut keys), Mesh::new(parties));
+            let done: Vec<Done> = results.into_iter().map(|result| result.unwrap().0).collect();
+            assert!(keys.iter().all(|k| k.bytes() == 0), "frames left over in record {number}");
+            case.compare_within(0, &world.outputs(&done), &outputs);
+        }
     }
 }

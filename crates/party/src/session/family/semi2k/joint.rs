@@ -17,7 +17,7 @@ use privet_family::keys::KeyError;
 use privet_net::Channel;
 use privet_plan::Plan;
 use privet_prg::Seed;
-use privet_semi2k::{JointSession, PartySeed, PrepareError, RecordSink};
+use privet_semi2k::{Begun, JointSession, PartySeed, PrepareError, RecordSink};
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub(super) struct Together {
     pub keys: Option<SessionKeys>,
     /// The least number that is free here.
     pub next: u64,
+    /// Threads that encryption computes with.
+    pub threads: usize,
 }
 
 /// What all parties know alike of a preparation.
@@ -99,11 +101,16 @@ impl Together {
         };
         shelved.map_err(Semi2kError::from)?;
         let own = PartySeed::new(usize::from(self.id.party), keys.own.clone());
-        let started = JointSession::start(&self.plan, own, keys.public.clone(), channels(work));
+        let (records, public) = (agreed.numbers.len(), keys.public.clone());
+        let started = JointSession::start(&self.plan, own, public, records, self.threads, channels(work));
         let mut session = started.map_err(|e| self.failed(e, work))?;
         let mut bytes = 0;
-        for &index in &agreed.numbers {
-            bytes += self.record(&mut session, agreed.set(&self.id, index), index, work)?;
+        for numbers in agreed.numbers.chunks(session.at_once()) {
+            let begun = session.begin(numbers, channels(work)).map_err(|e| self.failed(e, work))?;
+            for begun in begun {
+                let set = agreed.set(&self.id, begun.number());
+                bytes += self.record(&mut session, set, begun, work)?;
+            }
         }
         let next = agreed.numbers.last().map_or(self.next, |last| last + 1);
         Ok((bytes, Ready { session: Id(self.id.session), next, forgotten: None }))
@@ -133,15 +140,16 @@ impl Together {
         &self,
         session: &mut JointSession<'_>,
         set: [u8; 16],
-        index: u64,
+        begun: Begun,
         work: &mut Work<'_>,
     ) -> Result<u64, JobError> {
-        let header = Header { id: self.id.record(index), set, seed: Seed::random() };
+        let index = begun.number();
+        let header = Header { id: self.id.record(index), set, seed: begun.seed().clone() };
         let file = self.shelf.record(&self.id.session, index).map_err(Semi2kError::from)?;
-        let begun = RecordWriter::new(BufWriter::with_capacity(BUFFER, file), &header);
+        let opened = RecordWriter::new(BufWriter::with_capacity(BUFFER, file), &header);
         let progress = work.progress.clone();
-        let mut sink = Sink { writer: begun.map_err(unwritten)?, bytes: 0, progress };
-        let prepared = session.record(index, &header.seed, channels(work), &mut sink, &mut |_| {});
+        let mut sink = Sink { writer: opened.map_err(unwritten)?, bytes: 0, progress };
+        let prepared = session.record(begun, channels(work), &mut sink, &mut |_| {});
         prepared.map_err(|e| self.failed(e, work))?;
         let Sink { writer, bytes, .. } = sink;
         let file = writer.finish().and_then(|buffered| Ok(buffered.into_inner()?)).map_err(unwritten)?;

@@ -49,6 +49,7 @@ impl Maker {
             what: *what,
             keys,
             next,
+            threads: family.links.config.node.thread_count(),
         };
         Ok(Maker { by: family.by, links: family.links.clone(), together })
     }
