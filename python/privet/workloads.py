@@ -81,7 +81,7 @@ TRAININGS = {
     "cnn2": TrainingWorkload(Workload(models.cnn2, MNIST, 0.0, 1.0), 100, 0.9),
     "cnn3": TrainingWorkload(Workload(models.cnn3, (3, 32, 32), -2.2, 2.7), 100, 0.9),
 }
-"""Steps with cross entropy and SGD: the batches of Falcon's and Spin's figures, and those of Orca's with its momentum."""
+"""Steps with cross entropy and SGD: the batches of Falcon's and Spin's figures, and of Orca's with its momentum."""
 
 CLASSES = 10
 

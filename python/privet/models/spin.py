@@ -1,8 +1,8 @@
 """The networks that Spin (Jiang et al., arXiv:2402.02320) trains and runs: Simple, LeNet, AlexNet, VGG16m.
 
 The layers are those of the paper's tables 6 to 9. Its 2,552,874 parameters of AlexNet are those without biases of
-convolutions, so AlexNet and VGG16m have none here. It prints 7,439,306 for VGG16m and 722,848 for Simple, but the layers
-that it prints have 7,242,442 and 118,282.
+convolutions, so AlexNet and VGG16m have none here. It prints 7,439,306 for VGG16m and 722,848 for Simple, but its
+layers have 7,242,442 and 118,282.
 """
 
 from __future__ import annotations
