@@ -4,6 +4,7 @@ Tensors travel as safetensors of F64. Long calls release the interpreter lock an
 those of :mod:`privet.errors`, raised from Rust with a message that names cause and remedy.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 __version__: str
@@ -16,6 +17,7 @@ def lower(
     security: str,
     aim: tuple[str, int | None],
     parties: int | None = None,
+    set: Sequence[tuple[str, str]] = (),
 ) -> tuple[str, bytes, list[str]]:
     """Plan, folded weights and remarks.
 
@@ -31,7 +33,13 @@ def network(text: str) -> str:
     """A network as it is written; ``ValueError`` for what is none."""
 
 def estimate(
-    plan_json: str, network: str, protocol: str, security: str, local: bool, parties: int | None = None
+    plan_json: str,
+    network: str,
+    protocol: str,
+    security: str,
+    local: bool,
+    parties: int | None = None,
+    set: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Predicted cost as JSON, with alternatives; ``network`` as ``lan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
 

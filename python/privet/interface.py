@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -43,9 +43,18 @@ class Interface:
     structure: Structure
     parties: int | None = None
     """How many parties it was compiled for; as few as the protocol does with where nobody said."""
+    parameters: dict[str, str | int] = field(default_factory=dict)
+    """What the deployment that it was compiled for sets of the protocol."""
 
     @classmethod
-    def of(cls, captured: Capture, protocol: str, security: str, parties: int | None = None) -> Interface:
+    def of(
+        cls,
+        captured: Capture,
+        protocol: str,
+        security: str,
+        parties: int | None = None,
+        parameters: Mapping[str, str | int] | None = None,
+    ) -> Interface:
         """The interface of a captured model."""
         graph = captured.graph
         inputs = []
@@ -57,7 +66,12 @@ class Interface:
         for o in graph.outputs:
             node = graph.nodes[o.node]
             outputs.append(Port(o.name, node.shape, node.kind == "argmax" or o.name in captured.integers))
-        return cls(graph.name, protocol, security, graph.batch, inputs, outputs, captured.structure, parties)
+        sizes = (graph.name, protocol, security, graph.batch)
+        return cls(*sizes, inputs, outputs, captured.structure, parties, dict(parameters or {}))
+
+    def set(self) -> list[tuple[str, str]]:
+        """The protocol's parameters as people write them."""
+        return [(name, str(value)) for name, value in self.parameters.items()]
 
     def to_json(self) -> str:
         """For ``interface.json``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ def compile(
     network: Network = "lan",
     max_key_bytes: int | None = None,
     parties: int | None = None,
+    parameters: Mapping[str, str | int] | None = None,
 ) -> PrivateModel:
     """Turn an inference-mode model into a plan that parties can run without seeing inputs or weights.
 
@@ -73,6 +74,8 @@ def compile(
             is predicted to be fastest there; ``notes`` has a line about it.
         max_key_bytes: Most key bytes that a run may use up at one party; ``None`` for as many as are fastest.
         parties: How many compute, where the protocol leaves that open (``semi2k``); by default as few as it does with.
+        parameters: What ``deployment.toml`` sets of the protocol: with ``{"helper": "dealer"}`` plans of ``semi2k``
+            have exponentials and sums of waves as one operation each, which only a dealer can prepare.
 
     Operations that no protocol can run do not raise here: ``check()`` lists all of them with source lines and
     remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError`,
@@ -90,11 +93,11 @@ def compile(
     family, against = known or choose(protocol, security)
     if parties is not None:
         family.count(parties)
-    interface = Interface.of(captured, family.name, against, parties)
-    parameters = save_tensors(captured.parameters)
+    interface = Interface.of(captured, family.name, against, parties, parameters)
+    tensors = save_tensors(captured.parameters)
     graph = captured.graph.to_json()
     plan, weights, notes = native().lower(
-        graph, parameters, bits.to_json(), family.name, against, astuple(aim), parties
+        graph, tensors, bits.to_json(), family.name, against, astuple(aim), parties, interface.set()
     )
     owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))
     return PrivateModel(interface, plan, owned, bits, notes, aim=aim)
@@ -209,11 +212,10 @@ class PrivateModel:
                 raise PrivetError(f"this saved model is for {self.interface.batch} rows; compile it for {batch}")
             parameters = save_tensors(owner.captured.parameters)
             graph = owner.rebatch(batch).to_json()
-            plan, _, _ = native().lower(
-                graph, parameters, self.precision.to_json(), *self._family, astuple(self._aim), self.interface.parties
-            )
+            bits, aim = self.precision.to_json(), astuple(self._aim)
+            plan, _, _ = native().lower(graph, parameters, bits, *self._family, aim, *self._chosen)
         profile = network_profile(network)
-        return Estimate(json.loads(native().estimate(plan, profile, *self._family, local, self.interface.parties)))
+        return Estimate(json.loads(native().estimate(plan, profile, *self._family, local, *self._chosen)))
 
     def compare(self, *inputs: Any) -> Comparison:
         """Layer-by-layer difference between the integer plan, run in the clear, and the model in float64.
@@ -292,6 +294,10 @@ class PrivateModel:
     @property
     def _family(self) -> tuple[str, str]:
         return self.interface.protocol, self.interface.security
+
+    @property
+    def _chosen(self) -> tuple[int | None, list[tuple[str, str]]]:
+        return self.interface.parties, self.interface.set()
 
     def _require_owner(self) -> Owned:
         if self._owned is None:

@@ -123,7 +123,7 @@ def local(
         weights: The folded weights that :meth:`PrivateModel.save` wrote (``model/weights.safetensors``).
         directory: A new folder for keys, certificates and logs; by default a temporary one that is removed.
         parties: How many compute, where the protocol leaves that open; by default as many as it was compiled for.
-        parameters: What ``deployment.toml`` would set of the protocol: ``{"helper": "dealer"}`` with ``semi2k``.
+        parameters: What ``deployment.toml`` would set of the protocol; by default what it was compiled for.
     """
     with tempfile.TemporaryDirectory(prefix="privet-") as scratch:
         plan = Path(scratch, "plan.json")
@@ -134,7 +134,8 @@ def local(
         folder = Path(directory) if directory is not None else Path(scratch, "session")
         interface = private.interface
         count = parties if parties is not None else interface.parties
-        with Processes(folder, interface.protocol, interface.security, count, parameters) as processes:
+        given = parameters if parameters is not None else interface.parameters
+        with Processes(folder, interface.protocol, interface.security, count, given) as processes:
             processes.initialise(plan, file)
             processes.start()
             client = processes.while_alive(lambda: dial(processes.client_file, private, None))

@@ -45,6 +45,7 @@ WORKLOADS = {
     "alexnet-tiny": Workload(models.alexnet_tiny, (3, 56, 56), -2.2, 2.7),
     "vgg16-cifar": Workload(models.vgg16_cifar, (3, 32, 32), -2.2, 2.7),
     "vgg16-tiny": Workload(models.vgg16_tiny, (3, 64, 64), -2.2, 2.7),
+    "spin-lenet": Workload(models.spin_lenet, (1, 28, 28), 0.0, 1.0),
     "spin-alexnet": Workload(models.spin_alexnet, (3, 32, 32), -2.2, 2.7),
     "spin-vgg16m": Workload(models.spin_vgg16m, (3, 32, 32), -2.2, 2.7),
     "resnet18": Workload(models.resnet18, (3, 224, 224), -2.2, 2.7),
@@ -74,10 +75,13 @@ MNIST = (1, 28, 28)
 TRAININGS = {
     "mlp": TrainingWorkload(WORKLOADS["mlp"], 128, 0.0),
     "lenet": TrainingWorkload(WORKLOADS["lenet"], 128, 0.0),
+    "spin-lenet": TrainingWorkload(WORKLOADS["spin-lenet"], 128, 0.0),
+    "spin-alexnet": TrainingWorkload(WORKLOADS["spin-alexnet"], 128, 0.0),
+    "spin-vgg16m": TrainingWorkload(WORKLOADS["spin-vgg16m"], 128, 0.0),
     "cnn2": TrainingWorkload(Workload(models.cnn2, MNIST, 0.0, 1.0), 100, 0.9),
     "cnn3": TrainingWorkload(Workload(models.cnn3, (3, 32, 32), -2.2, 2.7), 100, 0.9),
 }
-"""Steps with cross entropy and SGD: the batches of Falcon's figures, and those of Orca's with its momentum."""
+"""Steps with cross entropy and SGD: the batches of Falcon's and Spin's figures, and of Orca's with its momentum."""
 
 CLASSES = 10
 

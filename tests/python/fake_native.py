@@ -25,7 +25,7 @@ def network(text):
     return text
 
 
-def lower(graph_json, params, precision_json, protocol, security, aim, parties=None):
+def lower(graph_json, params, precision_json, protocol, security, aim, parties=None, set=()):
     graph = Graph.from_json(graph_json)
     precision = json.loads(precision_json)
     if precision.get("bits", 64) < 32:
@@ -97,7 +97,7 @@ def check(graph_json):
     ]
 
 
-def estimate(plan_json, network, protocol, security, local, parties=None):
+def estimate(plan_json, network, protocol, security, local, parties=None, set=()):
     plan = json.loads(plan_json)
     cost = {"wire_bytes": 1500, "rounds": 2, "key_bytes": 3_000_000}
     body = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 from torch import nn
@@ -103,3 +105,16 @@ def test_private_run_over_processes(lenet):
         torch.testing.assert_close(scores, model(images), atol=0.01, rtol=0)
     assert report.data["transport"] == "TLS"
     assert report.totals["bytes_sent"] > 0 and report.totals["key_bytes"] > 0
+
+
+def test_what_a_deployment_sets_reaches_the_compiler():
+    model, rows = nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)), torch.randn(2, 6)
+
+    def kinds(parameters):
+        private = privet.compile(model, rows, protocol="semi2k", parameters=parameters)
+        assert private.estimate().total["key_bytes"] > 0
+        return {node["op"]["kind"] for node in json.loads(private.plan)["nodes"]}
+
+    assert "exponential" in kinds({"helper": "dealer"}) and "exponential" not in kinds(None)
+    with pytest.raises(ValueError, match="no parameter `helper` that can be `nobody`"):
+        kinds({"helper": "nobody"})

@@ -2,7 +2,7 @@
 
 use crate::door::pass;
 use crate::errors::{Failure, problems};
-use privet_family::{Chosen, Forecast};
+use privet_family::{Chosen, Forecast, Parameters};
 use privet_party::config::named;
 use privet_party::machine;
 use privet_party::registry::Protocol;
@@ -22,11 +22,15 @@ use zeroize::Zeroizing;
 
 type Lowered<'py> = (String, Bound<'py, PyBytes>, Vec<String>);
 
+/// What a deployment sets of its family: names and values as people write them.
+type Set = Vec<(String, String)>;
+
 /// The family of that name, against parties of that kind, with so many of them: as few as it does with where none is said.
 fn family(
     protocol: &str,
     security: &str,
     parties: Option<usize>,
+    set: &Set,
 ) -> Result<(Box<dyn Forecast>, usize), Failure> {
     let protocol: Protocol = protocol.parse().map_err(Failure::value)?;
     let security = protocol.choose(Some(named(security).map_err(Failure::value)?)).map_err(Failure::value)?;
@@ -38,13 +42,23 @@ fn family(
             "protocol {protocol} computes with {can} parties, not {parties}"
         )));
     }
-    let chosen = Chosen { parties, ..Chosen::by_default(facts, security) };
+    let mut parameters = Parameters::default();
+    for (name, value) in set {
+        let known = facts.parameters.iter().find(|parameter| parameter.name == name);
+        let good = known.is_some_and(|p| p.parse(value).is_some_and(|value| parameters.set(p, value)));
+        if !good {
+            return Err(Failure::value(format!(
+                "protocol {protocol} has no parameter `{name}` that can be `{value}`"
+            )));
+        }
+    }
+    let chosen = Chosen { security, parties, parameters };
     Ok((protocol.forecast(&chosen), parties))
 }
 
 /// Plan, folded weights and remarks.
 #[pyfunction]
-#[pyo3(signature = (graph_json, params_safetensors, precision_json, protocol, security, aim, parties = None))]
+#[pyo3(signature = (graph_json, params_safetensors, precision_json, protocol, security, aim, parties = None, set = Set::new()))]
 #[expect(clippy::too_many_arguments, reason = "one a thing that Python says")]
 pub fn lower<'py>(
     py: Python<'py>,
@@ -55,8 +69,9 @@ pub fn lower<'py>(
     security: &str,
     aim: (String, Option<u64>),
     parties: Option<usize>,
+    set: Set,
 ) -> PyResult<Lowered<'py>> {
-    let (family, _) = family(protocol, security, parties).map_err(|failure| failure.raise(py))?;
+    let (family, _) = family(protocol, security, parties, &set).map_err(|failure| failure.raise(py))?;
     let network = link(&aim.0).map_err(|failure| failure.raise(py))?;
     let aim = Aim { network, max_key_bytes: aim.1 };
     let graph = graph_json.to_owned();
@@ -102,7 +117,8 @@ pub fn network(py: Python<'_>, text: &str) -> PyResult<String> {
 
 /// Predicted cost as JSON.
 #[pyfunction]
-#[pyo3(signature = (plan_json, network, protocol, security, local, parties = None))]
+#[pyo3(signature = (plan_json, network, protocol, security, local, parties = None, set = Set::new()))]
+#[expect(clippy::too_many_arguments, reason = "one a thing that Python says")]
 pub fn estimate(
     py: Python<'_>,
     plan_json: &str,
@@ -111,9 +127,10 @@ pub fn estimate(
     security: &str,
     local: bool,
     parties: Option<usize>,
+    set: Set,
 ) -> PyResult<String> {
     let text = Plan::from_json(plan_json.as_bytes()).map_err(Failure::from).and_then(|plan| {
-        let (family, parties) = family(protocol, security, parties)?;
+        let (family, parties) = family(protocol, security, parties, &set)?;
         admit(&plan, &plan.name, &*family).map_err(Failure::value)?;
         let link = link(network)?;
         let (alone, rates_from) = machine::rates(&*family);

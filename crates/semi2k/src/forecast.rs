@@ -51,7 +51,7 @@ impl Target for Semi2k {
         };
         let mut all: Vec<Refusal> = shown::inexact(plan).into_iter().map(inexact).collect();
         for (id, node) in plan.nodes.iter().enumerate() {
-            if let Some(problem) = missing(&node.op) {
+            if let Some(problem) = self.missing(&node.op) {
                 let remedy = "compile the model again for semi2k, or for another protocol";
                 all.push(Refusal::of(plan, id, problem, remedy));
             }
@@ -60,15 +60,24 @@ impl Target for Semi2k {
     }
 }
 
-/// Why an operation has no gate, if it has none.
-pub(crate) fn missing(op: &Op) -> Option<String> {
-    match op {
-        Op::Exponential { .. } => Some("protocol semi2k has no exponential".into()),
-        Op::Waves { .. } => Some("protocol semi2k has no sum of waves".into()),
-        Op::Lookup { tables } => too_large(tables.first().map_or(0, Vec::len)),
-        Op::Piecewise { pieces, .. } => too_large(pieces.len()),
-        ops!(source) | ops!(local) | ops!(bilinear) | ops!(public) | ops!(rounding) | ops!(comparison) => {
-            None
+impl Semi2k {
+    /// Why an operation cannot be prepared, if it cannot.
+    pub(crate) fn missing(&self, op: &Op) -> Option<String> {
+        let helped = |what: &str| {
+            (!self.helper)
+                .then(|| format!("protocol semi2k has {what} only where a dealer prepares (`helper`)"))
+        };
+        match op {
+            Op::Exponential { .. } => helped("an exponential"),
+            Op::Waves { .. } => helped("a sum of waves"),
+            Op::Lookup { tables } => too_large(tables.first().map_or(0, Vec::len)),
+            Op::Piecewise { pieces, .. } => too_large(pieces.len()),
+            ops!(source)
+            | ops!(local)
+            | ops!(bilinear)
+            | ops!(public)
+            | ops!(rounding)
+            | ops!(comparison) => None,
         }
     }
 }

@@ -11,18 +11,19 @@ use crate::gates::choose::Choose;
 use crate::gates::dither::Dither;
 use crate::gates::dropout::Dropout;
 use crate::gates::equal::Equal;
+use crate::gates::exponential::Exponentials;
 use crate::gates::extend::Extend;
 use crate::gates::linear::Linear;
 use crate::gates::local::Local;
 use crate::gates::lookup::{Quadratics, Tables};
 use crate::gates::max::{Max, Pool};
-use crate::gates::missing::Missing;
 use crate::gates::mul::Product;
 use crate::gates::relu::{Relu, sign_of};
 use crate::gates::scale::Scale;
 use crate::gates::select::Select;
 use crate::gates::sign::Sign;
 use crate::gates::truncate::{Truncate, Within};
+use crate::gates::waves::Sum;
 use crate::masks::{Mask, Masks};
 use crate::prepare::Given;
 use crate::preprocess::{PrepareError, Preprocess};
@@ -74,9 +75,9 @@ pub(crate) trait Gate {
     /// What it costs, with one peer: declared here, counted by the tests.
     fn price(&self, of: &Operation<'_>) -> Cost;
 
-    /// The coins of the plan's definition of the operation, from all parties' seeds, for the interpreter.
-    fn coins(&self, at: &At, seeds: &[PartySeed]) -> Option<Vec<u64>> {
-        let (_, _) = (at, seeds);
+    /// The coins of the plan's definition of the operation, from all parties' seeds and the mask of operand 0, for the interpreter.
+    fn coins(&self, at: &At, seeds: &[PartySeed], mask: &dyn Fn() -> Words) -> Option<Vec<u64>> {
+        let (_, _, _) = (at, seeds, mask);
         None
     }
 }
@@ -131,7 +132,8 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Argmax { dim } => Box::new(Argmax { dim: *dim }),
         Op::Lookup { tables } => Box::new(Tables(tables)),
         Op::Piecewise { shift, pieces } => Box::new(Quadratics { shift: *shift, pieces }),
-        Op::Exponential { .. } | Op::Waves { .. } => Box::new(Missing),
+        Op::Exponential { first, rows } => Box::new(Exponentials { first: *first, rows }),
+        Op::Waves { step, digits, waves } => Box::new(Sum { step: *step, digits: *digits, waves }),
     })
 }
 

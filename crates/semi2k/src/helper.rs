@@ -236,6 +236,18 @@ impl Preprocess for Helper<'_> {
         Ok(self.words(x.ring(), out))
     }
 
+    fn dealt(
+        &mut self,
+        x: &Words,
+        ring: Ring,
+        each: usize,
+        fill: &dyn Fn(u64, &mut [u64]),
+    ) -> Result<Words, PrepareError> {
+        let mut words = Secret::new(vec![0; each * x.len()]);
+        words.chunks_exact_mut(each).zip(sum(x).iter()).for_each(|(words, x)| fill(*x, words));
+        Ok(self.words(ring, words))
+    }
+
     fn open(&mut self, _: &str, x: &Words) -> Result<Vec<u64>, PrepareError> {
         self.opened += x.len() as u64 * u64::from(x.ring().bits());
         Ok(sum(x).expose())

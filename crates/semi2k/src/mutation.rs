@@ -28,6 +28,8 @@ privet_mutation::mutations! {
     "public-term-at-1",
     "carry-dropped",
     "lookup-not-rotated",
+    "exponential-not-rotated",
+    "waves-without-sines",
     "strings-zero",
     "bit-strings-zero",
     "bits-masked-as-words",

@@ -84,12 +84,48 @@ impl crate::masks::Masks for Static<'_> {
     }
 }
 
-/// The coins of record's node `v` as the interpreter reads them, from all parties' seeds; for tests that compare integers.
-pub fn mask_coins(plan: &Plan, seeds: &[PartySeed], v: ValueId) -> Option<Vec<u64>> {
+/// The masks of a record, from all parties' seeds.
+struct All<'a> {
+    session: &'a [PartySeed],
+    record: &'a [PartySeed],
+    public: &'a Public,
+}
+
+impl crate::masks::Masks for All<'_> {
+    fn seats(&self) -> Seats {
+        Seats::all(self.record.len())
+    }
+
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Words {
+        Words::new(self.seats(), ring, self.record.iter().map(|seed| seed.mask(wire, ring, n)).collect())
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Words {
+        let seeds = self.session.iter();
+        Words::new(self.seats(), ring, seeds.map(|seed| seed.weight_mask(node, ring, n)).collect())
+    }
+
+    fn public(&self) -> &Public {
+        self.public
+    }
+}
+
+/// The coins of a record's node `v` as the interpreter reads them, from all parties' seeds of session and record; for tests that
+/// compare integers.
+pub fn mask_coins(
+    plan: &Plan,
+    [session, record]: [&[PartySeed]; 2],
+    public: &Public,
+    v: ValueId,
+) -> Option<Vec<u64>> {
     let at = At { plan, id: v };
     let gate: Box<dyn Gate> = match kind(&at.node().op) {
         Kind::Gate(gate) => gate,
         Kind::Shared(_) | Kind::Public => return None,
     };
-    gate.coins(&at, seeds)
+    let operand = || {
+        let all = All { session, record, public };
+        MaskCache::new(plan).of(&all, at.node().inputs[0]).as_ref().clone()
+    };
+    gate.coins(&at, record, &operand)
 }

@@ -80,6 +80,22 @@ pub trait Preprocess {
     /// Matrix products or convolutions, in the ring of `x`.
     fn products(&mut self, what: Products, x: &Words, w: Factor) -> Result<Words, PrepareError>;
 
+    /// `each` words of `ring` for every element of x, side by side, as `fill` makes them from it. A helper's alone, who knows x:
+    /// parties among themselves have no protocol for any function, and plans for them have no operation that asks for one.
+    fn dealt(
+        &mut self,
+        x: &Words,
+        ring: Ring,
+        each: usize,
+        fill: &dyn Fn(u64, &mut [u64]),
+    ) -> Result<Words, PrepareError> {
+        let (_, _, _, _) = (x, ring, each, fill);
+        Err(PrepareError::Failed(
+            "words that only a dealer of protocol semi2k can prepare; compile the model again without one"
+                .into(),
+        ))
+    }
+
     /// The elements themselves, to all parties. The one thing that is ever opened is the offset `H - lambda` of a mask of
     /// bits from the mask of a wire, which is uniform because H is, and H is used for nothing else.
     fn open(&mut self, what: &str, x: &Words) -> Result<Vec<u64>, PrepareError>;

@@ -8,7 +8,7 @@
 //! estimate, of oblivious transfers by SoftSpoken with k = 4 and of products on encrypted masks (`joint/cost.rs`).
 
 use crate::compare::{Comparison, Linked};
-use crate::forecast::{Semi2k, missing};
+use crate::forecast::Semi2k;
 use crate::forms;
 use crate::gate::{Kind, Source, kind};
 use crate::gates::relu;
@@ -180,7 +180,7 @@ impl Prices for Semi2k {
     }
 
     fn has(&self, op: &Op) -> bool {
-        missing(op).is_none()
+        self.missing(op).is_none()
     }
 
     fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {

@@ -80,19 +80,21 @@ fn what_depends_on_masks_is_not_shown_by_an_output() {
 
 #[test]
 fn what_it_lacks_is_refused_with_the_reason() {
-    let family = Semi2k { parties: 2, helper: true };
+    let [family, alone] = [true, false].map(|helper| Semi2k { parties: 2, helper });
     let node = |op, ty| Node { op, inputs: vec![], ty, layer: "t".into(), form: None };
     let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
-    let table = |op, bits: u32, shape: &[usize]| {
+    let table = |family: &Semi2k, op, bits: u32, shape: &[usize]| {
         let mut nodes = vec![node(input.clone(), ty(&[3], bits, 0)), node(op, ty(shape, 64, 0))];
         nodes[1].inputs = vec![0];
         let output = Output { value: 1, name: "y".into(), to: "receiver".into() };
         let (name, outputs) = ("table".into(), vec![output]);
         family.refusals(&Plan { version: PLAN_VERSION, name, batch: 3, nodes, outputs, updates: vec![] })
     };
-    let small = table(Op::Lookup { tables: vec![vec![0; 512]] }, 9, &[1, 3]);
-    let large = table(Op::Lookup { tables: vec![vec![0; 1024]] }, 10, &[1, 3]);
+    let small = table(&family, Op::Lookup { tables: vec![vec![0; 512]] }, 9, &[1, 3]);
+    let large = table(&family, Op::Lookup { tables: vec![vec![0; 1024]] }, 10, &[1, 3]);
     assert!(small.is_empty() && large[0].problem.contains("1024 places"), "{large:?}");
-    let waves = table(Op::Waves { step: 1, digits: 4, waves: vec![[1, 1]] }, 10, &[3]);
-    assert!(waves[0].problem.contains("waves"), "{waves:?}");
+    let waves = || Op::Waves { step: 1, digits: 4, waves: vec![[1, 1]] };
+    let refused = table(&alone, waves(), 10, &[3]);
+    assert!(refused[0].problem.contains("waves only where a dealer prepares"), "{refused:?}");
+    assert!(table(&family, waves(), 10, &[3]).is_empty());
 }

@@ -108,6 +108,18 @@ impl Preprocess for Seen<'_, '_> {
         Ok(product)
     }
 
+    fn dealt(
+        &mut self,
+        x: &Words,
+        ring: Ring,
+        each: usize,
+        fill: &dyn Fn(u64, &mut [u64]),
+    ) -> Result<Words, PrepareError> {
+        let dealt = self.helper.dealt(x, ring, each, fill)?;
+        self.words("dealt words", &dealt);
+        Ok(dealt)
+    }
+
     fn open(&mut self, what: &str, x: &Words) -> Result<Vec<u64>, PrepareError> {
         let opened = self.helper.open(what, x)?;
         self.view.elements(what.into(), x.ring(), &opened);

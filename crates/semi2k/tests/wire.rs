@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Seeds, in_every_form, that_it_has, transcript};
-use privet_plan::suite::{cases, training_cases};
+use privet_plan::suite::{cases, optional_cases, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Sent, record};
@@ -19,9 +19,10 @@ const HEAD: &str = "# case, parties: BLAKE3 (16 bytes) of receivers, steps and p
 #[test]
 fn bytes_on_the_wire_and_in_records_are_as_recorded() {
     let mut found = HEAD.to_owned();
-    let all = that_it_has(cases().into_iter().chain(training_cases()).collect());
+    let all =
+        that_it_has(true, cases().into_iter().chain(training_cases()).chain(optional_cases()).collect());
     let of_two = in_every_form(all).into_iter().map(|case| (case, 2));
-    let of_three = that_it_has(cases()).into_iter().map(|case| (case, 3));
+    let of_three = that_it_has(true, cases()).into_iter().map(|case| (case, 3));
     for (i, (case, parties)) in of_two.chain(of_three).enumerate() {
         let base = Seed::from_bytes([7; 16]).derive(Domain::Public, i as u64);
         let mut stream = base.derive(Domain::Public, 0).stream();

@@ -137,7 +137,7 @@ def vgg16_cifar() -> nn.Sequential:
     channels, P = maxpool 2; every convolution followed by ReLU (after the pooling where one follows);
     then 512-4096 -> ReLU -> 4096-4096 -> ReLU -> 4096-1000.
     """
-    return nn.Sequential(*vgg16_features(nn.MaxPool2d), nn.Flatten(), *linear_layers(512, 4096, 4096, 1000))
+    return nn.Sequential(*vgg16_features(), nn.Flatten(), *linear_layers(512, 4096, 4096, 1000))
 
 
 def vgg16_tiny() -> nn.Sequential:
@@ -146,21 +146,21 @@ def vgg16_tiny() -> nn.Sequential:
     The convolutions of :func:`vgg16_cifar`, which leave 2x2 pixels of 512 channels; then 2048-2048 -> ReLU ->
     2048-2048 -> ReLU -> 2048-200.
     """
-    return nn.Sequential(*vgg16_features(nn.MaxPool2d), nn.Flatten(), *linear_layers(2048, 2048, 2048, 200))
+    return nn.Sequential(*vgg16_features(), nn.Flatten(), *linear_layers(2048, 2048, 2048, 200))
 
 
 VGG16 = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 
 
-def vgg16_features(pool: type[nn.MaxPool2d] | type[nn.AvgPool2d]) -> list[nn.Module]:
-    """VGG16's convolutions with their ReLUs; a block ends with a pooling of 2x2, before its last ReLU."""
+def vgg16_features() -> list[nn.Module]:
+    """VGG16's convolutions with their ReLUs; a block ends with a max pooling of 2x2, before its last ReLU."""
     layers: list[nn.Module] = []
     previous = 3
     for block in VGG16:
         for i, channels in enumerate(block):
             layers.append(nn.Conv2d(previous, channels, 3, padding=1))
             if i == len(block) - 1:
-                layers.append(pool(2))
+                layers.append(nn.MaxPool2d(2))
             layers.append(nn.ReLU())
             previous = channels
     return layers

@@ -173,7 +173,7 @@ class Trainer:
         def predict(name: str) -> Estimate:
             plan, profile = self._plan(name), network_profile(network)
             family = (self.family.name, self.security)
-            return Estimate(json.loads(native().estimate(plan, profile, *family, local, self.count)))
+            return Estimate(json.loads(native().estimate(plan, profile, *family, local, self.count, self._set())))
 
         return TrainingEstimate(predict("train"), predict("evaluate"), batches)
 
@@ -334,6 +334,9 @@ class Trainer:
         ops = [node["op"] for node in json.loads(self._plan(plan))["nodes"]]
         return {op["name"]: float(op["limit"]) for op in ops if op["kind"] == "input"}
 
+    def _set(self) -> list[tuple[str, str]]:
+        return [(name, str(value)) for name, value in self.parameters.items()]
+
     def _plan(self, name: str) -> str:
         if name not in self._plans:
             training = self._captured()
@@ -348,7 +351,7 @@ class Trainer:
             states = save_tensors(plain({n: training.states[n] for n in graph.states()}))
             family = (self.family.name, self.security)
             aim = astuple(self._aim)
-            plan, _, notes = native().lower(graph.to_json(), states, precision, *family, aim, self.count)
+            plan, _, notes = native().lower(graph.to_json(), states, precision, *family, aim, self.count, self._set())
             self._plans[name] = plan
             self.notes += [n for n in notes if n not in self.notes]
         return self._plans[name]

@@ -16,6 +16,7 @@ use crate::prepare::Given;
 use crate::preprocess::{Kept, PrepareError, Preprocess};
 use crate::price;
 use crate::seeds::PartySeed;
+use crate::shares::Words;
 use privet_family::{OpeningList, Wire};
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
@@ -51,7 +52,7 @@ pub(crate) struct Dither {
 
 impl Gate for Dither {
     /// Up where the coin is below `x_low`: where `x_low + H_low` carries.
-    fn coins(&self, at: &At, seeds: &[PartySeed]) -> Option<Vec<u64>> {
+    fn coins(&self, at: &At, seeds: &[PartySeed], _: &dyn Fn() -> Words) -> Option<Vec<u64>> {
         let low = Ring::new(self.shift);
         let bits = link(at.wire(), [at.from(), at.to()], self.shift).known_bits(seeds, at.len());
         Some(bits.into_iter().map(|h| low.wrap(!h)).collect())

@@ -221,7 +221,7 @@ impl Gate for Quadratics<'_> {
     }
 
     /// What is below the index in H.
-    fn coins(&self, at: &At, seeds: &[PartySeed]) -> Option<Vec<u64>> {
+    fn coins(&self, at: &At, seeds: &[PartySeed], _: &dyn Fn() -> Words) -> Option<Vec<u64>> {
         let bits = self.link(at.wire(), at.from()).known_bits(seeds, at.len());
         Some(bits.into_iter().map(|h| self.pieces().split(h).1).collect())
     }

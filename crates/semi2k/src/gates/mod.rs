@@ -6,18 +6,20 @@
 
 pub(crate) mod argmax;
 pub(crate) mod choose;
+mod dealt;
 pub(crate) mod dither;
 pub(crate) mod dropout;
 pub(crate) mod equal;
+pub(crate) mod exponential;
 pub(crate) mod extend;
 pub(crate) mod linear;
 pub(crate) mod local;
 pub(crate) mod lookup;
 pub(crate) mod max;
-pub(crate) mod missing;
 pub(crate) mod mul;
 pub(crate) mod relu;
 pub(crate) mod scale;
 pub(crate) mod select;
 pub(crate) mod sign;
 pub(crate) mod truncate;
+pub(crate) mod waves;

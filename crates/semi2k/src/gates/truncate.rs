@@ -128,8 +128,8 @@ impl Gate for Within {
         if self.dithers(at).is_some() { MaskFrom::Fresh } else { MaskFrom::Derived }
     }
 
-    fn coins(&self, at: &At, seeds: &[PartySeed]) -> Option<Vec<u64>> {
-        self.dithers(at)?.coins(at, seeds)
+    fn coins(&self, at: &At, seeds: &[PartySeed], mask: &dyn Fn() -> Words) -> Option<Vec<u64>> {
+        self.dithers(at)?.coins(at, seeds, mask)
     }
 
     fn prepare(&self, cx: &mut dyn Preprocess, x: &Given) -> Result<(), PrepareError> {

@@ -57,9 +57,9 @@ pub fn in_every_form(cases: Vec<Case>) -> Vec<Case> {
     cases.into_iter().chain(others).collect()
 }
 
-/// Those that the family has.
-pub fn that_it_has(cases: Vec<Case>) -> Vec<Case> {
-    let family = Semi2k { parties: 2, helper: true };
+/// Those that the family has, with a helper or without.
+pub fn that_it_has(helper: bool, cases: Vec<Case>) -> Vec<Case> {
+    let family = Semi2k { parties: 2, helper };
     cases.into_iter().filter(|case| case.plan.nodes.iter().all(|node| family.has(&node.op))).collect()
 }
 
@@ -67,12 +67,13 @@ pub fn that_it_has(cases: Vec<Case>) -> Vec<Case> {
 pub struct RecordCoins<'a> {
     pub plan: &'a Plan,
     pub public: Public,
-    pub seeds: &'a [PartySeed],
+    /// Of session and record.
+    pub seeds: [&'a [PartySeed]; 2],
 }
 
 impl Coins for RecordCoins<'_> {
     fn draw(&mut self, node: usize, _count: usize, _shift: u32) -> Option<Vec<u64>> {
-        mask_coins(self.plan, self.seeds, node)
+        mask_coins(self.plan, self.seeds, &self.public, node)
     }
 
     fn dropout(&mut self, stream: u32, count: usize) -> Option<Vec<u64>> {

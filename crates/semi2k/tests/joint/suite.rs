@@ -10,11 +10,11 @@ use privet_family::{NodeStats, Products};
 use privet_kernels::{Device, cpu};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, ValueId};
-use privet_plan::suite::{Case, cases, in_form, training_cases};
+use privet_plan::suite::{Case, cases, exponential_cases, in_form, training_cases};
 use privet_prg::Domain;
 use privet_semi2k::{
-    Begun, Done, Factor, Joint, JointSession, Layers, Linear, Own, PartySeed, PrepareError, Public, prepare,
-    static_masks,
+    Begun, Done, Factor, Joint, JointSession, Layers, Linear, Own, PartySeed, PrepareError, Public, Semi2k,
+    prepare, static_masks,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -129,7 +129,11 @@ fn check(parties: usize, cases: Vec<Case>, encrypted: bool) {
         }
         assert!(stats.iter().all(|stats| stats.len() == dealt.prepared.len()));
         let world = World::prepared(&case.plan, [&operands[0], &operands[1]], seeds, stats[0].clone());
-        let mut coins = RecordCoins { plan: &case.plan, public: world.public.clone(), seeds: &world.seeds };
+        let mut coins = RecordCoins {
+            plan: &case.plan,
+            public: world.public.clone(),
+            seeds: [&world.session, &world.seeds],
+        };
         let (outputs, updates) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
         let results = world.run(sources(&mut keys), Mesh::new(parties));
         let done: Vec<Done> = results.into_iter().map(|result| result.unwrap().0).collect();
@@ -148,7 +152,8 @@ fn copy(seeds: &Seeds) -> Seeds {
 }
 
 fn all_cases() -> Vec<Case> {
-    that_it_has(cases().into_iter().chain(training_cases()).collect())
+    let chosen = exponential_cases(&Semi2k { parties: 2, helper: false });
+    that_it_has(false, cases().into_iter().chain(training_cases()).chain(chosen).collect())
 }
 
 #[test]

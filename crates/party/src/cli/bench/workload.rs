@@ -32,6 +32,7 @@ const GRAPHS: &[(&str, &[u8])] = &graphs! {
     "alexnet-tiny" = "alexnet-tiny",
     "vgg16-cifar" = "vgg16-cifar",
     "vgg16-tiny" = "vgg16-tiny",
+    "spin-lenet" = "spin-lenet",
     "spin-alexnet" = "spin-alexnet",
     "spin-vgg16m" = "spin-vgg16m",
     "resnet18" = "resnet18",
@@ -56,6 +57,9 @@ const TARGET: &str = "target";
 const TRAININGS: &[(&str, &[u8])] = &graphs! {
     "mlp" = "mlp.train",
     "lenet" = "lenet.train",
+    "spin-lenet" = "spin-lenet.train",
+    "spin-alexnet" = "spin-alexnet.train",
+    "spin-vgg16m" = "spin-vgg16m.train",
     "cnn2" = "cnn2.train",
     "cnn3" = "cnn3.train",
 };
