@@ -251,8 +251,8 @@ fn records_that_are_begun_together() {
             let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
             let own = Seeds { record, ..copy(&seeds) };
             let world = World::prepared(&case.plan, [&operands[0], &operands[1]], own, stats);
-            let mut coins =
-                RecordCoins { plan: &case.plan, public: world.public.clone(), seeds: &world.seeds };
+            let seeds = [world.session.as_slice(), world.seeds.as_slice()];
+            let mut coins = RecordCoins { plan: &case.plan, public: world.public.clone(), seeds };
             let (outputs, _) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
             let results = world.run(sources(&mut keys), Mesh::new(parties));
             let done: Vec<Done> = results.into_iter().map(|result| result.unwrap().0).collect();
