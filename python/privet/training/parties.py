@@ -23,6 +23,8 @@ from .engines import plain
 
 MOST_RUNS = 1 << 20
 """Runs that are prepared at one request."""
+AT_ONCE = 8
+"""The same where they are all there before the first one begins."""
 
 Guard = Callable[[Callable[[], Any]], Any]
 """Does an action, and may raise earlier: a local process that ended says more than the connection it broke."""
@@ -47,9 +49,11 @@ class Parties:
         prepares: bool,
         guard: Guard = lambda action: action(),
         owns_model: bool = True,
+        streams: bool = True,
     ) -> None:
         self._client, self._record, self._guard = client, record, guard
         self._prepares, self._owns_model = prepares and owns_model, owns_model
+        self._streams = streams
         self._asked: dict[str, int] = {}
         """By plan, runs whose keys were asked for and that have not been used up."""
         self._expected: dict[str, int] = {}
@@ -97,8 +101,8 @@ class Parties:
 
     def _ask_for_keys(self, plan: str) -> int:
         """Have keys dealt for the runs that follow; gives their number."""
-        runs = max(1, min(self._expected.get(plan, 0), MOST_RUNS))
-        self._guard(lambda: self._client.prepare(runs, 0, plan, runs > 1))
+        runs = max(1, min(self._expected.get(plan, 0), MOST_RUNS if self._streams else AT_ONCE))
+        self._guard(lambda: self._client.prepare(runs, 0, plan, self._streams and runs > 1))
         return runs
 
     def keys_left(self) -> int | None:
@@ -151,7 +155,13 @@ class LocalParties:
             client = processes.while_alive(
                 lambda: dial(processes.client_file, self.program, self.family.name, self.security)
             )
-            parties = Parties(client, folder / "training.json", self.family.uses_up is not None, processes.while_alive)
+            parties = Parties(
+                client,
+                folder / "training.json",
+                self.family.uses_up is not None,
+                processes.while_alive,
+                streams=self.family.uses_up == "keys",
+            )
             stack.callback(parties.close)
             self._stack = stack.pop_all()
         return parties

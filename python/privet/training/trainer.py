@@ -276,7 +276,13 @@ class Trainer:
             raise SessionError(f"{own} is not there: make it with `privet init`, or give node=")
         client = dial(own, self.program, self.family.name, self.security)
         owns = roles is None or "model_owner" in roles
-        self._parties = Parties(client, own.parent / "training.json", self.family.uses_up is not None, owns_model=owns)
+        self._parties = Parties(
+            client,
+            own.parent / "training.json",
+            self.family.uses_up is not None,
+            owns_model=owns,
+            streams=self.family.uses_up == "keys",
+        )
         try:
             yield self
         finally:
