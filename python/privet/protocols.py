@@ -26,6 +26,8 @@ class Protocol:
     """What a deployment says that wants a dealer, as ``helper = "dealer"``; ``None`` where it has no choice."""
     uses_up: str | None
     """What a run uses up and somebody prepares before it, in a word; ``None`` where runs use up nothing."""
+    streams: bool
+    """Whether that can come as a stream while runs use it up."""
     withstands: tuple[str, ...]
     """Kinds of parties that it is secure against, the default first."""
 
@@ -70,6 +72,7 @@ class _Protocols(Mapping[str, Protocol]):
                 dealer=facts["dealer"],
                 dealer_where=facts["dealer_where"],
                 uses_up=facts["uses_up"],
+                streams=facts["streams"],
                 withstands=tuple(facts["withstands"]),
             )
             for facts in native().protocols()

@@ -65,6 +65,7 @@ def protocols():
             "dealer": True,
             "dealer_where": None,
             "uses_up": "keys",
+            "streams": True,
             "withstands": ["semi-honest"],
         },
         {
@@ -75,6 +76,7 @@ def protocols():
             "dealer": False,
             "dealer_where": None,
             "uses_up": None,
+            "streams": False,
             "withstands": ["malicious", "semi-honest"],
         },
         {
@@ -85,6 +87,7 @@ def protocols():
             "dealer": False,
             "dealer_where": 'helper = "dealer"',
             "uses_up": "records",
+            "streams": False,
             "withstands": ["semi-honest"],
         },
     ]

@@ -18,6 +18,8 @@ pub struct Facts {
     pub dealing: Dealing,
     /// What a run uses up and somebody prepares before it, in a word for people; none where runs use up nothing.
     pub uses_up: Option<&'static str>,
+    /// Whether that can come as a stream while runs use it up; otherwise all of it is there before a run that was asked for.
+    pub streams: bool,
     /// What it can be told to withstand, the default first.
     pub withstands: &'static [Security],
     /// Who alone may have a role; roles without a rule may be any party's or client's.

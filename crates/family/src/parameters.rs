@@ -162,6 +162,7 @@ mod tests {
             parties: 2..=3,
             dealing,
             uses_up: None,
+            streams: false,
             withstands: &[],
             rules: &[],
             parameters: &[WHO],

@@ -34,6 +34,7 @@ pub const FACTS: Facts = Facts {
     parties: 2..=2,
     dealing: Dealing::Always,
     uses_up: Some("keys"),
+    streams: true,
     withstands: &[Security::SemiHonest],
     rules: &[],
     parameters: &[MIN_CHECKS],

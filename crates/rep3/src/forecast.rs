@@ -34,6 +34,7 @@ pub const FACTS: Facts = Facts {
     parties: 3..=3,
     dealing: Dealing::Never,
     uses_up: None,
+    streams: false,
     withstands: &[Security::Malicious, Security::SemiHonest],
     rules: &[],
     parameters: &[],

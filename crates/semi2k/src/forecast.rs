@@ -37,6 +37,7 @@ pub const FACTS: Facts = Facts {
     parties: 2..=8,
     dealing: Dealing::Chosen(&HELPER, "dealer"),
     uses_up: Some("records"),
+    streams: false,
     withstands: &[Security::SemiHonest],
     rules: &[],
     parameters: &[HELPER],

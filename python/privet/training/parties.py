@@ -160,7 +160,7 @@ class LocalParties:
                 folder / "training.json",
                 self.family.uses_up is not None,
                 processes.while_alive,
-                streams=self.family.uses_up == "keys",
+                streams=self.family.streams,
             )
             stack.callback(parties.close)
             self._stack = stack.pop_all()

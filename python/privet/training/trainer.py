@@ -281,7 +281,7 @@ class Trainer:
             own.parent / "training.json",
             self.family.uses_up is not None,
             owns_model=owns,
-            streams=self.family.uses_up == "keys",
+            streams=self.family.streams,
         )
         try:
             yield self
