@@ -13,6 +13,7 @@ pub(super) const FACTS: Facts = Facts {
     collusion: "every party learns everything alone",
     dealing: Dealing::Never,
     uses_up: Some("records"),
+    streams: false,
     withstands: &[Security::SemiHonest],
     rules: &[],
     parameters: &[],
