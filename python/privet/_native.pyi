@@ -49,8 +49,8 @@ def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) ->
 def protocols() -> list[dict[str, Any]]:
     """The families: ``name``, ``about``, ``collusion``, ``parties`` (fewest, most), ``uses_up``, ``withstands``.
 
-    ``streams`` is whether what runs use up can come as a stream. ``dealer`` is whether there is one where nobody chooses,
-    ``dealer_where`` what a deployment says to have one.
+    ``streams`` is whether what runs use up can come as a stream. ``dealer`` is whether there is one where nobody
+    chooses, ``dealer_where`` what a deployment says to have one.
     """
 
 def fingerprint(plan_json: str) -> str:
