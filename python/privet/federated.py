@@ -97,14 +97,20 @@ def masked(own: Shares, me: int, seeds: Mapping[int, bytes], round: int) -> Shar
 def average(
     server: Sequence[Shares], owners: Sequence[Shares], program: str, names: Sequence[str]
 ) -> dict[str, Tensor]:
-    """The mean of all owners' states of these names, from the server's shares and what every owner sent."""
+    """The mean of all owners' states of these names, from the server's shares and what every owner sent.
+
+    Raises :class:`PrivetError` for a share that is missing or does not fit the program's state.
+    """
     if len(server) != len(owners) or not owners:
         raise PrivetError(f"{len(server)} of the server's shares, but {len(owners)} owners sent theirs")
     kinds, found = states(program), {}
     for name in names:
-        total = np.zeros_like(server[0][name])
+        total = np.zeros(kinds[name]["shape"], dtype=np.uint64)
         for part in [*server, *owners]:
-            total = total + part[name]
+            share = part.get(name)
+            if share is None or share.shape != total.shape or share.dtype != np.uint64:
+                raise PrivetError(f"a share of state '{name}' is missing, or has another shape or type")
+            total = total + share
         real = total.astype(np.int64).astype(np.float64) / 2.0 ** kinds[name]["frac"] / len(owners)
         found[name] = torch.from_numpy(real)
     return found

@@ -53,6 +53,10 @@ def test_the_average_is_that_of_all_models():
     # another round's masks do not cancel these
     sent[0] = federated.masked(owns[0], 0, seeds_of(0, all_pairs), 8)
     assert (federated.average(server, sent, program(), ["w"])["w"] - found).abs().max() > 1
+    # numpy would stretch a single number to a whole tensor
+    for wrong in ({}, {"w": sent[0]["w"][:1]}, {"w": sent[0]["w"].astype(np.int64)}):
+        with pytest.raises(privet.PrivetError, match="share of state 'w'"):
+            federated.average(server, [wrong, *sent[1:]], program(), ["w"])
 
 
 def test_what_the_server_and_an_owner_see_is_uniform_but_for_its_sum():
