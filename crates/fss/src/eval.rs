@@ -3,45 +3,19 @@ use crate::mutation;
 use crate::public::Public;
 use crate::seeds::PartySeed;
 use crate::wire::{PartyId, Wire};
-use privet_family::Secret;
-use privet_family::{NodeStats, Opening, OpeningKind};
+use privet_family::{Secret, States};
 use privet_kernels::Device;
-use privet_net::{Channel, NetError, Step};
+use privet_masked::{EvalError, Exchange, open_states};
+use privet_net::Channel;
 use privet_plan::Form;
-use privet_plan::ir::Node;
+use privet_plan::ir::{Node, Plan, ValueId};
 use privet_prg::{HashKeys, Prg, Seed};
-use privet_ring::{BitVec, PackError, Ring, pack, unpack};
-use std::sync::Arc;
-use thiserror::Error;
+use privet_ring::{BitVec, Ring};
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
-/// Why an evaluation ended early. Nothing was revealed.
-#[derive(Debug, Error)]
-pub enum EvalError {
-    /// The other evaluator or the way to it.
-    #[error("{0}")]
-    Net(#[from] NetError),
-    /// The keys.
-    #[error("{0}")]
-    Keys(#[from] KeyError),
-    /// An opening that does not hold what was announced.
-    #[error("{0}")]
-    Pack(#[from] PackError),
-    /// The other evaluator sent bits past the end of a bit vector.
-    #[error("step `{0}`: the other party's bits are not well formed; it runs another version or is broken")]
-    Bits(String),
-    /// An operand that the caller did not give.
-    #[error("{0}")]
-    Missing(String),
-}
-
-/// An opening of which this evaluator's half is on its way.
-pub(crate) struct Sent {
-    step: Step,
-    ring: Ring,
-    share: Vec<u64>,
-}
-
-/// One evaluator's side of one record.
+/// One evaluator's side of one record: its keys and masks, and what it opens with the other one. A mask is uniform and fresh for
+/// its wire, and neither evaluator knows it.
 pub struct Eval<'a> {
     pub(crate) party: PartyId,
     pub(crate) device: &'a dyn Device,
@@ -50,11 +24,21 @@ pub struct Eval<'a> {
     seed: PartySeed,
     public: Public,
     source: &'a mut dyn KeySource,
-    channel: &'a mut dyn Channel,
-    step: u32,
-    layer: Arc<str>,
-    pub(crate) stats: NodeStats,
-    openings: Vec<Opening>,
+    exchange: Exchange<'a>,
+}
+
+impl<'a> Deref for Eval<'a> {
+    type Target = Exchange<'a>;
+
+    fn deref(&self) -> &Exchange<'a> {
+        &self.exchange
+    }
+}
+
+impl<'a> DerefMut for Eval<'a> {
+    fn deref_mut(&mut self) -> &mut Exchange<'a> {
+        &mut self.exchange
+    }
 }
 
 impl<'a> Eval<'a> {
@@ -76,23 +60,14 @@ impl<'a> Eval<'a> {
             seed: PartySeed::new(party, seed),
             public: Public::new(session, record),
             source,
-            channel,
-            step: 0,
-            layer: "".into(),
-            stats: NodeStats::default(),
-            openings: Vec::new(),
+            exchange: Exchange::new(vec![channel]),
         }
     }
 
     /// The next steps belong to this node: its layer names them in errors and the audit, and its form is how it compares.
     pub(crate) fn enter(&mut self, node: &Node) {
-        self.layer = node.layer.as_str().into();
+        self.exchange.enter(&node.layer);
         self.form = node.form.unwrap_or(Form::Tree);
-    }
-
-    /// What has been opened so far.
-    pub fn openings(&self) -> &[Opening] {
-        &self.openings
     }
 
     /// True at evaluator 0, which adds public constants to its share.
@@ -102,7 +77,7 @@ impl<'a> Eval<'a> {
 
     /// The next `len` bytes of keys.
     pub(crate) fn take(&mut self, len: usize) -> Result<&[u8], KeyError> {
-        self.stats.key_bytes += len as u64;
+        self.exchange.stats.key_bytes += len as u64;
         self.source.take(len)
     }
 
@@ -144,73 +119,14 @@ impl<'a> Eval<'a> {
         self.seed.table_stream(wire)
     }
 
-    /// Open a masked value: exchange shares of `y + r` and add. Masked: `r` is uniform in the ring, fresh
-    /// for this wire, and neither evaluator knows it, so what is opened is uniform whatever `y` is.
-    pub(crate) fn open_masked(
+    /// Open all states of a plan under this record's fresh masks, with the bytes sent for each.
+    pub(crate) fn open_states(
         &mut self,
-        what: &str,
-        ring: Ring,
-        share: Vec<u64>,
-    ) -> Result<Vec<u64>, EvalError> {
-        let sent = self.send_masked(what, ring, share)?;
-        self.stats.rounds += 1;
-        self.receive_masked(sent)
-    }
-
-    /// The first half of [`Eval::open_masked`], for several openings in one round, which the caller counts.
-    pub(crate) fn send_masked(&mut self, what: &str, ring: Ring, share: Vec<u64>) -> Result<Sent, EvalError> {
-        let mut payload = Vec::new();
-        pack(ring, &share, &mut payload);
-        let step = self.send(what, payload, share.len() as u64 * ring.bits() as u64)?;
-        Ok(Sent { step, ring, share })
-    }
-
-    /// The second half; in the order in which the openings were sent.
-    pub(crate) fn receive_masked(&mut self, sent: Sent) -> Result<Vec<u64>, EvalError> {
-        let Sent { step, ring, mut share } = sent;
-        let theirs = self.channel.recv(&step, ring.packed_bytes(share.len()))?;
-        let theirs = unpack(ring, &theirs, share.len())?;
-        for (a, b) in share.iter_mut().zip(theirs) {
-            *a = ring.wrap(a.wrapping_add(b));
-        }
-        Ok(share)
-    }
-
-    /// Open masked bits: exchange XOR shares of `c ^ m`, with `m` uniform and known to neither evaluator.
-    pub(crate) fn open_masked_bits(&mut self, what: &str, mut share: BitVec) -> Result<BitVec, EvalError> {
-        let n = share.len();
-        let step = self.send(what, share.to_bytes(), n as u64)?;
-        self.stats.rounds += 1;
-        let theirs = self.channel.recv(&step, n.div_ceil(8))?;
-        let theirs = BitVec::from_bytes(n, &theirs)
-            .ok_or_else(|| EvalError::Bits(format!("{} / {what}", self.layer)))?;
-        share.xor_assign(&theirs);
-        Ok(share)
-    }
-
-    /// Open words of masked bits, the padding of planes included: it is masked as all else.
-    pub(crate) fn open_masked_planes(
-        &mut self,
-        what: &str,
-        mut share: Vec<u64>,
-    ) -> Result<Vec<u64>, EvalError> {
-        let mut payload = Vec::new();
-        pack(Ring::R64, &share, &mut payload);
-        let step = self.send(what, payload, 64 * share.len() as u64)?;
-        self.stats.rounds += 1;
-        let theirs = self.channel.recv(&step, 8 * share.len())?;
-        let theirs = unpack(Ring::R64, &theirs, share.len())?;
-        share.iter_mut().zip(theirs).for_each(|(a, b)| *a ^= b);
-        Ok(share)
-    }
-
-    fn send(&mut self, what: &str, payload: Vec<u8>, bits: u64) -> Result<Step, EvalError> {
-        self.step += 1;
-        let name = format!("{} / {what}", self.layer);
-        self.openings.push(Opening { step: self.step, what: name.clone(), bits, kind: OpeningKind::Masked });
-        self.stats.sent_bytes += payload.len() as u64;
-        let step = Step { id: self.step, name: name.into() };
-        self.channel.send(&step, payload)?;
-        Ok(step)
+        plan: &Plan,
+        states: &States,
+    ) -> Result<BTreeMap<ValueId, (Vec<u64>, u64)>, EvalError> {
+        let seed = &self.seed;
+        let mask = |v, ring, n| mutation::state_mask(seed.mask_share(Wire::node(v), ring, n));
+        open_states(&mut self.exchange, plan, states, mask)
     }
 }

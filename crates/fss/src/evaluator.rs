@@ -7,11 +7,10 @@ use crate::masks::{Mask, MaskCache, Masks, owned};
 use crate::mutation;
 use crate::public::Public;
 use crate::seeds::PartySeed;
-use crate::states::{self, States};
 use crate::{Eval, EvalError, PartyId, Wire};
-use privet_family::Secret;
-use privet_family::{NodeStats, Products, is_static, last_use};
+use privet_family::{NodeStats, Products, Secret, States, is_static, last_use};
 use privet_kernels::Device;
+use privet_masked::unmask;
 use privet_plan::Affine;
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_ring::Ring;
@@ -158,7 +157,7 @@ impl<'a> Evaluator<'a> {
         let Given { mut inputs, publics, states } = given;
         let publics = self.publics(&publics)?;
         let start = Instant::now();
-        let mut opened = states::open(cx, self.plan, states)?;
+        let mut opened = cx.open_states(self.plan, states)?;
         // What all states cost together is counted at the first.
         let (rounds, seconds) = (!opened.is_empty() as u64, start.elapsed().as_secs_f64());
         let mut together = NodeStats { rounds, seconds, ..NodeStats::default() };
@@ -200,7 +199,7 @@ impl<'a> Evaluator<'a> {
         let share = |v: ValueId| {
             let ring = Ring::new(self.plan.nodes[v].ty.bits);
             let yh = values[v].clone().unwrap_or_default();
-            states::unmask(cx.party, ring, &yh, owned(cache.of(&RecordMasks(self.weights, cx), v)))
+            unmask(cx.leads(), ring, &yh, owned(cache.of(&RecordMasks(self.weights, cx), v)))
         };
         let outputs = self.plan.outputs.iter().map(|o| share(o.value)).collect();
         let mut updates = States::new();

@@ -5,9 +5,9 @@
 //! whatever the secret is. *Revealed*: the receiver learns the value itself.
 
 use crate::gate::{At, Kind, kind};
-use privet_family::{Dealing, Facts, Forecast, OpeningList, Parameter, PlannedOpening, Values, When};
+use privet_family::{Dealing, Facts, Forecast, Parameter, PlannedOpening, Values};
+use privet_masked::planned_openings;
 use privet_plan::cost::Security;
-use privet_plan::ir::Op;
 use privet_plan::{Plan, Refusal, Target};
 
 /// The family, as estimates and audits see it.
@@ -53,29 +53,11 @@ impl Forecast for Fss {
     }
 
     fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
-        let mut list = OpeningList::default();
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::Weight { name, owner } = &node.op {
-                list.value(id, node, format!("weight `{name}` of {owner}"), When::Session);
+        planned_openings(plan, |id, list| {
+            if let Kind::Gate(gate) = kind(&plan.nodes[id].op) {
+                gate.openings(&At { plan, id }, list);
             }
-        }
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::Input { name, owner, .. } = &node.op {
-                list.value(id, node, format!("input `{name}` of {owner}"), When::Run);
-            }
-        }
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::State { name, .. } = &node.op {
-                list.value(id, node, format!("state `{name}`"), When::Run);
-            }
-        }
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Kind::Gate(gate) = kind(&node.op) {
-                gate.openings(&At { plan, id }, &mut list);
-            }
-        }
-        list.outputs(plan);
-        list.finish()
+        })
     }
 
     fn remark(&self) -> &'static str {

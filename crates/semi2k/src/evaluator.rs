@@ -1,6 +1,5 @@
 //! A party runs the plan on masked values.
 
-use crate::eval::{Eval, EvalError};
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear::Operand;
 use crate::gates::local;
@@ -8,9 +7,10 @@ use crate::masks::{Mask, MaskCache, Masks};
 use crate::prepare::Static;
 use crate::seeds::{PartySeed, Public};
 use crate::shares::{Seats, Words};
-use crate::states;
+use crate::{Eval, EvalError};
 use privet_family::{NodeStats, Products, Secret, States, Wire, is_static, last_use};
 use privet_kernels::Device;
+use privet_masked::unmask;
 use privet_plan::Affine;
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_ring::Ring;
@@ -149,7 +149,7 @@ impl<'a> Evaluator<'a> {
         let Operands { mut inputs, publics, states } = given;
         let publics = self.publics(&publics)?;
         let start = Instant::now();
-        let mut opened = states::open(cx, self.plan, states)?;
+        let mut opened = cx.open_states(self.plan, states)?;
         // What all states cost together is counted at the first.
         let (rounds, seconds) = (!opened.is_empty() as u64, start.elapsed().as_secs_f64());
         let mut together = NodeStats { rounds, seconds, ..NodeStats::default() };
@@ -191,7 +191,7 @@ impl<'a> Evaluator<'a> {
         let share = |v: ValueId| {
             let ring = Ring::new(self.plan.nodes[v].ty.bits);
             let yh = values[v].clone().unwrap_or_default();
-            states::unmask(cx.leads(), ring, &yh, cache.of(&RecordMasks(self.weights, cx), v).own().clone())
+            unmask(cx.leads(), ring, &yh, cache.of(&RecordMasks(self.weights, cx), v).own().clone())
         };
         let outputs = self.plan.outputs.iter().map(|o| share(o.value)).collect();
         let mut updates = States::new();

@@ -6,7 +6,8 @@
 
 use crate::gate::{At, Kind, kind};
 use crate::gates::lookup::too_large;
-use privet_family::{Dealing, Facts, Forecast, OpeningList, Parameter, PlannedOpening, Values, When};
+use privet_family::{Dealing, Facts, Forecast, Parameter, PlannedOpening, Values};
+use privet_masked::planned_openings;
 use privet_plan::cost::Security;
 use privet_plan::ir::Op;
 use privet_plan::{Plan, Refusal, Target, ops, shown};
@@ -89,29 +90,11 @@ impl Forecast for Semi2k {
     }
 
     fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
-        let mut list = OpeningList::default();
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::Weight { name, owner } = &node.op {
-                list.value(id, node, format!("weight `{name}` of {owner}"), When::Session);
+        planned_openings(plan, |id, list| {
+            if let Kind::Gate(gate) = kind(&plan.nodes[id].op) {
+                gate.openings(&At { plan, id }, list);
             }
-        }
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::Input { name, owner, .. } = &node.op {
-                list.value(id, node, format!("input `{name}` of {owner}"), When::Run);
-            }
-        }
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Op::State { name, .. } = &node.op {
-                list.value(id, node, format!("state `{name}`"), When::Run);
-            }
-        }
-        for (id, node) in plan.nodes.iter().enumerate() {
-            if let Kind::Gate(gate) = kind(&node.op) {
-                gate.openings(&At { plan, id }, &mut list);
-            }
-        }
-        list.outputs(plan);
-        list.finish()
+        })
     }
 
     fn remark(&self) -> &'static str {

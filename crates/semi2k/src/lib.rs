@@ -41,7 +41,6 @@ mod price;
 mod record;
 mod seeds;
 mod shares;
-mod states;
 mod tables;
 mod words;
 

@@ -5,7 +5,7 @@
 
 use crate::preprocess::{BitUse, BitsAt};
 use crate::shares::Words;
-use privet_family::Wire;
+use privet_family::{Secret, Wire};
 
 privet_mutation::mutations! {
     "mask-of-0-zero",
@@ -120,4 +120,12 @@ pub(crate) fn strings(words: &mut [u64], bits: &mut [zeroize::Zeroizing<Vec<u64>
 /// The other bit of a pair.
 pub(crate) fn other_bit(plane: usize) -> usize {
     if active("pair-of-one-bit") { plane } else { plane ^ 1 }
+}
+
+/// A summand of the mask under which a state is opened.
+pub(crate) fn state_mask(mut mask: Secret) -> Secret {
+    if active("state-opened-unmasked") {
+        mask.iter_mut().for_each(|m| *m = 0);
+    }
+    mask
 }

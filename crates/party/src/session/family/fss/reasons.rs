@@ -1,12 +1,9 @@
 //! The family's errors, as far as events may say them.
 
+use super::FssError;
 use super::checks::CheckError;
 use super::stream::StreamError;
-use super::{EvalError, FssError};
-use crate::events::{
-    Count, ErrorKind, Number, Reason, Secs, StepName, Term, Told, Why, never_public, reason,
-};
-use privet_fss::keys::KeyError;
+use crate::events::{Count, Number, Reason, Secs, Term, Told, Why, never_public, reason};
 use std::time::Duration;
 
 never_public!(privet_fss::MaskedWeights, privet_fss::PartySeed, FssError);
@@ -47,31 +44,6 @@ impl Why for FssError {
                 "fss.checked_session",
                 "further keys of an open session cannot be checked: prepare them with checks, for a new session",
             ),
-        }
-    }
-}
-
-impl Why for EvalError {
-    fn why(&self) -> Reason {
-        match self {
-            EvalError::Net(e) => e.why(),
-            EvalError::Keys(KeyError::Io(e)) => reason!(
-                "fss.key_file",
-                "the record of keys cannot be read: {kind}; the disk or a copy changed it, or it belongs to another run",
-                kind = ErrorKind::from(e),
-            ),
-            EvalError::Keys(KeyError::Corrupt(_)) => {
-                reason!("fss.corrupt_keys", "the record of keys is not what the plan says: deal new keys")
-            }
-            EvalError::Pack(_) => reason!("fss.pack", "an opening does not hold what was announced"),
-            EvalError::Bits(step) => reason!(
-                "fss.bits",
-                "step {step}: the other party's bits are not well formed; it runs another version or is broken",
-                step = StepName::of(step),
-            ),
-            EvalError::Missing(_) => {
-                reason!("fss.missing", "an operand of the plan was not given: report this as a bug")
-            }
         }
     }
 }

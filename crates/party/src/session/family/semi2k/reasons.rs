@@ -2,10 +2,8 @@
 
 use super::Semi2kError;
 use super::session::{By, SessionKeys};
-use crate::events::{Count, ErrorKind, Reason, Told, Why, never_public, reason};
-use crate::events::{Peer, StepName};
-use privet_family::keys::KeyError;
-use privet_semi2k::{EvalError, PrepareError};
+use crate::events::{Count, Reason, Told, Why, never_public, reason};
+use privet_semi2k::PrepareError;
 
 never_public!(
     privet_semi2k::MaskedWeights,
@@ -64,30 +62,11 @@ impl Why for Semi2kError {
     }
 }
 
-impl Why for EvalError {
-    fn why(&self) -> Reason {
-        match self {
-            EvalError::Net(e) => e.why(),
-            EvalError::Keys(e) => of_record(e),
-            EvalError::Pack(_) => reason!("semi2k.pack", "an opening does not hold what was announced"),
-            EvalError::Bits(step, peer) => reason!(
-                "semi2k.bits",
-                "step {step}: the bits of {peer} are not well formed; it runs another version or is broken",
-                step = StepName::of(step),
-                peer = Peer::of(peer),
-            ),
-            EvalError::Missing(_) => {
-                reason!("semi2k.missing", "an operand of the plan was not given: report this as a bug")
-            }
-        }
-    }
-}
-
 impl Why for PrepareError {
     fn why(&self) -> Reason {
         match self {
             PrepareError::Net(e) => e.why(),
-            PrepareError::Record(e) => of_record(e),
+            PrepareError::Record(e) => e.why(),
             PrepareError::Failed(said) => {
                 reason!(
                     "semi2k.failed",
@@ -95,19 +74,6 @@ impl Why for PrepareError {
                     said = Told::of(said)
                 )
             }
-        }
-    }
-}
-
-fn of_record(e: &KeyError) -> Reason {
-    match e {
-        KeyError::Io(e) => reason!(
-            "semi2k.record_file",
-            "the record cannot be read or written: {kind}; the disk or a copy changed it, or it belongs to another run",
-            kind = ErrorKind::from(e),
-        ),
-        KeyError::Corrupt(_) => {
-            reason!("semi2k.corrupt_record", "the record is not what the plan says: prepare new ones")
         }
     }
 }

@@ -1,21 +1,22 @@
 //! What outlives a run: additive shares of states, opened under fresh masks when a run begins, made again from
 //! masked values when it ends.
 
-use crate::eval::{Eval, EvalError};
-use crate::mutation;
-use privet_family::{Secret, States, Wire};
+use crate::exchange::{EvalError, Exchange};
+use privet_family::{Secret, States};
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_ring::Ring;
 use std::collections::BTreeMap;
 
-/// Open all states of a plan under this record's fresh masks, in one round. Gives the masked values with the bytes sent
-/// for each.
+/// Open all states of a plan under this record's fresh masks, in one round that the caller counts. `mask` gives this party's
+/// summand of the mask of a state's node: so many elements of its ring. Gives the masked values with the bytes sent for each.
 ///
-/// Party i sends `[w]_i + lambda_i`. The sum is `w + lambda`, uniform because every `lambda_i` is, which serves this record alone.
-pub(crate) fn open(
-    cx: &mut Eval,
+/// Party i sends `[w]_i + mask_i`. The sum is `w + mask`, uniform because every other party's `mask_i` is, which serves this
+/// record alone.
+pub fn open_states(
+    exchange: &mut Exchange<'_>,
     plan: &Plan,
     states: &States,
+    mask: impl Fn(ValueId, Ring, usize) -> Secret,
 ) -> Result<BTreeMap<ValueId, (Vec<u64>, u64)>, EvalError> {
     let mut shares = Vec::new();
     for (v, node) in plan.nodes.iter().enumerate() {
@@ -28,27 +29,25 @@ pub(crate) fn open(
     let mut sent = BTreeMap::new();
     for (v, node, name, share) in shares {
         let ring = Ring::new(node.ty.bits);
-        let mut masked = match mutation::active("state-opened-unmasked") {
-            true => Secret::new(vec![0; share.len()]),
-            false => cx.result_mask(Wire::node(v), ring, share.len()),
-        };
+        let mut masked = mask(v, ring, share.len());
         for (m, w) in masked.iter_mut().zip(share) {
             *m = ring.wrap(m.wrapping_add(*w));
         }
-        cx.enter(node);
-        let before = cx.stats.sent_bytes;
-        let opening = cx.send_masked(&format!("state `{name}`"), ring, masked.expose())?;
-        sent.insert(v, (opening, cx.stats.sent_bytes - before));
+        exchange.enter(&node.layer);
+        let before = exchange.stats.sent_bytes;
+        let opening = exchange.send_masked(&format!("state `{name}`"), ring, masked.expose())?;
+        sent.insert(v, (opening, exchange.stats.sent_bytes - before));
     }
     let mut opened = BTreeMap::new();
     for (v, (opening, bytes)) in sent {
-        opened.insert(v, (cx.receive_masked(opening)?, bytes));
+        opened.insert(v, (exchange.receive_masked(opening)?, bytes));
     }
     Ok(opened)
 }
 
-/// Additive shares of a masked value, in place of it: `[i = 0] yh - lambda_i`, given `mask`, this party's `lambda_i`.
-pub(crate) fn unmask(leads: bool, ring: Ring, masked: &[u64], mask: Secret) -> Secret {
+/// Additive shares of a masked value, in place of it: `[leads] masked - mask_i`, given `mask`, this party's summand. Exactly one
+/// party leads.
+pub fn unmask(leads: bool, ring: Ring, masked: &[u64], mask: Secret) -> Secret {
     let leads = u64::from(leads);
     let mut share = mask;
     for (r, y) in share.iter_mut().zip(masked) {

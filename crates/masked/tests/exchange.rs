@@ -1,0 +1,131 @@
+//! What n parties open together, and what a party refuses of another one.
+
+use privet_family::{Secret, States};
+use privet_masked::{EvalError, Exchange, open_states, unmask};
+use privet_net::Channel;
+use privet_plan::Plan;
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, Update};
+use privet_prg::Seed;
+use privet_ring::{BitVec, Ring};
+use privet_testkit::{Links, Mesh};
+
+fn peers(links: &mut Links) -> Vec<&mut dyn Channel> {
+    links.others().map(|(_, channel)| channel).collect()
+}
+
+fn words(ring: Ring, n: usize) -> Vec<u64> {
+    Seed::random().stream().elements(ring, n)
+}
+
+fn sums(ring: Ring, all: &[Vec<u64>]) -> Vec<u64> {
+    (0..all[0].len()).map(|i| ring.wrap(all.iter().fold(0u64, |sum, x| sum.wrapping_add(x[i])))).collect()
+}
+
+#[test]
+fn summands_add_up_at_every_party_and_every_byte_is_counted() {
+    for parties in [2, 3, 5] {
+        for bits in [1, 13, 63, 64] {
+            let ring = Ring::new(bits);
+            let given: Vec<_> = (0..parties).map(|_| (words(ring, 7), words(Ring::R64, 3))).collect();
+            let values: Vec<_> = given.iter().map(|(a, _)| a.clone()).collect();
+            let planes = (0..3).map(|i| given.iter().fold(0, |all, (_, p)| all ^ p[i])).collect::<Vec<_>>();
+            let opened = Mesh::new(parties).run_with(given, |links, (value, planes)| {
+                let mut exchange = Exchange::new(peers(links));
+                exchange.enter("layer");
+                let one = exchange.open_masked("value", ring, value.clone()).unwrap();
+                let [first, second] =
+                    exchange.open_both([("a", ring, value), ("b", Ring::R64, planes.clone())]).unwrap();
+                assert_eq!(one, first);
+                let planes = exchange.open_masked_planes("planes", planes).unwrap();
+                let bytes = 2 * ring.packed_bytes(7) + 2 * 24;
+                assert_eq!(exchange.stats.sent_bytes, (bytes * (parties - 1)) as u64);
+                assert_eq!(exchange.stats.rounds, 3);
+                let steps: Vec<_> = exchange.openings().iter().map(|o| (o.step, &*o.what, o.bits)).collect();
+                let bits = 7 * u64::from(bits);
+                let wanted = [
+                    (1, "layer / value", bits),
+                    (2, "layer / a", bits),
+                    (3, "layer / b", 192),
+                    (4, "layer / planes", 192),
+                ];
+                assert_eq!(steps, wanted);
+                (one, second, planes)
+            });
+            for (value, _, bits) in opened {
+                assert_eq!(value, sums(ring, &values), "{parties} parties, {bits:?}");
+                assert_eq!(bits, planes);
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_past_the_end_are_refused_and_their_sender_is_named() {
+    let errors = Mesh::new(3).run(|links| {
+        let me = links.me();
+        if me == 1 {
+            let step = privet_net::Step { id: 1, name: "layer / bits".into() };
+            [0, 2].into_iter().for_each(|to| links.to(to).send(&step, vec![0b1000]).unwrap());
+            return None;
+        }
+        let mut exchange = Exchange::new(peers(links));
+        exchange.enter("layer");
+        Some(exchange.open_masked_bits("bits", BitVec::zeros(3)).unwrap_err().to_string())
+    });
+    for me in [0, 2] {
+        let error = errors[me].as_ref().unwrap();
+        assert!(error.contains("layer / bits") && error.contains("party 1"), "{error}");
+    }
+}
+
+fn states_plan(ring: Ring) -> Plan {
+    let ty = Type { shape: vec![5], bits: ring.bits(), frac: 0 };
+    let node = |name: &str| Node {
+        op: Op::State { name: name.into(), owner: "owner".into() },
+        inputs: vec![],
+        ty: ty.clone(),
+        layer: name.into(),
+        form: None,
+    };
+    let nodes = vec![node("v"), node("w")];
+    let outputs = vec![Output { value: 0, name: "y".into(), to: "receiver".into() }];
+    let updates = vec![Update { state: 0, value: 1 }];
+    Plan { version: PLAN_VERSION, name: "states".into(), batch: 1, nodes, outputs, updates }
+}
+
+#[test]
+fn states_are_opened_under_masks_and_shared_again() {
+    let ring = Ring::new(40);
+    let plan = states_plan(ring);
+    let shares: Vec<[Vec<u64>; 2]> = (0..3).map(|_| [words(ring, 5), words(ring, 5)]).collect();
+    let masks: Vec<[Vec<u64>; 2]> = (0..3).map(|_| [words(ring, 5), words(ring, 5)]).collect();
+    let ends = Mesh::new(3).run(|links| {
+        let me = links.me();
+        let mut states = States::new();
+        states.insert("v", shares[me][0].clone());
+        let mut exchange = Exchange::new(peers(links));
+        let mask = |v: usize, _, _| Secret::new(masks[me][v].clone());
+        // One is missing, and nothing was sent before that was seen.
+        let error = open_states(&mut exchange, &plan, &states, mask).unwrap_err();
+        assert!(matches!(error, EvalError::Missing(ref what) if what.contains("`w`")), "{error}");
+        assert_eq!(exchange.stats.sent_bytes, 0);
+        states.insert("w", shares[me][1].clone());
+        let opened = open_states(&mut exchange, &plan, &states, mask).unwrap();
+        let again = (0..2).map(|v| {
+            let (masked, bytes) = &opened[&v];
+            assert_eq!(*bytes, 2 * ring.packed_bytes(5) as u64);
+            unmask(me == 0, ring, masked, Secret::new(masks[me][v].clone())).expose()
+        });
+        (
+            opened.iter().map(|(v, (masked, _))| (*v, masked.clone())).collect::<Vec<_>>(),
+            again.collect::<Vec<_>>(),
+        )
+    });
+    for v in 0..2 {
+        let column = |all: &[[Vec<u64>; 2]]| all.iter().map(|one| one[v].clone()).collect::<Vec<_>>();
+        let (value, mask) = (sums(ring, &column(&shares)), sums(ring, &column(&masks)));
+        assert!(ends.iter().all(|(opened, _)| opened[v] == (v, sums(ring, &[value.clone(), mask.clone()]))));
+        let again: Vec<_> = ends.iter().map(|(_, again)| again[v].clone()).collect();
+        assert_eq!(sums(ring, &again), value);
+    }
+}
