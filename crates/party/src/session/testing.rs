@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Two parties, the dealer, and clients with a role each: alice the data, bob the results, carol a model, dave the states;
+/// Clients with a role each: alice the data, bob the results, carol a model, dave the states;
 /// eve has none. Party 1 has the other model.
 pub const CLIENTS: [&str; 5] = ["alice", "bob", "carol", "dave", "eve"];
 
@@ -32,23 +32,50 @@ pub fn client(name: &str) -> Place {
     Place::Client(name.into())
 }
 
-/// Every place of the deployment.
-pub fn places() -> Vec<Place> {
-    let services = [Place::Party(0), Place::Party(1), Place::Dealer];
-    services.into_iter().chain(CLIENTS.map(client)).collect()
+/// Who serves in a deployment.
+#[derive(Clone, Copy, Debug)]
+pub struct Services {
+    pub protocol: &'static str,
+    pub parties: u8,
+    pub dealer: bool,
+}
+
+impl Services {
+    /// Two parties and a dealer, as `fss` has them.
+    pub const FSS: Services = Services { protocol: "fss", parties: 2, dealer: true };
+
+    /// Every place of the deployment.
+    pub fn places(&self) -> Vec<Place> {
+        let dealer = self.dealer.then_some(Place::Dealer);
+        let services = (0..self.parties).map(Place::Party).chain(dealer);
+        services.chain(CLIENTS.map(client)).collect()
+    }
+}
+
+/// The deployment file of two parties and a dealer.
+pub fn deployment() -> String {
+    deployment_of(&Services::FSS)
 }
 
 /// A deployment file, with parties on free ports.
-pub fn deployment() -> String {
-    // Held until both are chosen, so that they differ.
-    let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+pub fn deployment_of(services: &Services) -> String {
+    // Held until all are chosen, so that they differ.
+    let ports: Vec<TcpListener> =
+        (0..services.parties).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let fingerprint = |name: &str| Fingerprint::of(name.as_bytes()).to_string();
-    let mut text = "name = \"test\"\nprotocol = \"fss\"\nplan = \"plan.json\"\n".to_owned();
+    let protocol = services.protocol;
+    let mut text = format!("name = \"test\"\nprotocol = \"{protocol}\"\nplan = \"plan.json\"\n");
     for (party, port) in ports.iter().enumerate() {
         let (address, fingerprint) = (port.local_addr().unwrap(), fingerprint(&party.to_string()));
         text += &format!("[parties.{party}]\naddress = \"{address}\"\nfingerprint = \"{fingerprint}\"\n");
     }
-    text += &format!("[dealer]\naddress = \"127.0.0.1:1\"\nfingerprint = \"{}\"\n", fingerprint("dealer"));
+    if services.dealer {
+        let fingerprint = fingerprint("dealer");
+        text += &format!("[dealer]\naddress = \"127.0.0.1:1\"\nfingerprint = \"{fingerprint}\"\n");
+    }
+    if services.dealer && protocol == "semi2k" {
+        text += "[semi2k]\nhelper = \"dealer\"\n";
+    }
     for name in CLIENTS {
         text += &format!("[clients.{name}]\nfingerprint = \"{}\"\n", fingerprint(name));
     }

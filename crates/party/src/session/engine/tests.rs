@@ -5,7 +5,7 @@ use super::super::control::{Amount, At, Id};
 use super::super::door::Seats;
 use super::super::links::Purpose;
 use super::super::order::{Preparation, Start, Version};
-use super::super::testing::{Stub, client, deployment, links, places, program, served};
+use super::super::testing::{CLIENTS, Services, Stub, client, deployment_of, links, program, served};
 use super::*;
 use crate::events::{Events, Number};
 use privet_net::{Listener, TcpChannel};
@@ -17,18 +17,19 @@ use std::time::{Duration, Instant};
 const SESSION: Id = Id([9; 16]);
 const TRAINING: Id = Id([8; 16]);
 
-/// Both ends of a connection on which nothing passes, for callers that are only looked at.
-fn line(text: &str, party: &Links, listener: &Listener, place: &Place) -> (TcpChannel, TcpChannel) {
+/// Both ends of a connection to party `me` on which nothing passes, for callers that are only looked at.
+fn line(text: &str, me: u8, party: &Links, listener: &Listener, place: &Place) -> (TcpChannel, TcpChannel) {
     std::thread::scope(|scope| {
-        let dialled = scope.spawn(|| links(text, place).dial(&Place::Party(0), Purpose::Client).unwrap());
+        let dialled = scope.spawn(|| links(text, place).dial(&Place::Party(me), Purpose::Client).unwrap());
         let caller = listener.accept(Duration::from_secs(10)).unwrap();
         let accepted = party.answer(caller, Purpose::Client).unwrap();
         (accepted, dialled.join().unwrap())
     })
 }
 
-/// A caller for every place, whose request is set by the test.
+/// A party with a caller for every place, whose request is set by the test.
 struct World {
+    places: Vec<Place>,
     engine: Engine<Stub>,
     callers: BTreeMap<Place, Caller>,
     claims: Arc<AtomicUsize>,
@@ -36,15 +37,16 @@ struct World {
 }
 
 impl World {
-    fn new() -> World {
+    /// Party `me` of a deployment.
+    fn new(services: &Services, me: u8) -> World {
         let claims: Arc<AtomicUsize> = Arc::default();
-        let text = deployment();
-        let party = Arc::new(links(&text, &Place::Party(0)));
+        let text = deployment_of(services);
+        let party = Arc::new(links(&text, &Place::Party(me)));
         let listener = party.listen().unwrap();
         let (seats, mut far) = (Seats::default(), Vec::new());
         let mut callers = BTreeMap::new();
-        for place in places() {
-            let (channel, other) = line(&text, &party, &listener, &place);
+        for place in services.places() {
+            let (channel, other) = line(&text, me, &party, &listener, &place);
             far.push(other);
             let seat = seats.take(&place, Purpose::Client, 1).unwrap();
             let request = Request::Status { id: Id([0; 16]) };
@@ -54,8 +56,8 @@ impl World {
             callers.insert(caller.place.clone(), caller);
         }
         let stub = || Stub { claims: claims.clone(), ..Stub::default() };
-        let engine = Engine::new(0, party, Arc::new(program()), served(stub), Events::unheard());
-        World { engine, callers, claims, _far: far }
+        let engine = Engine::new(me, party, Arc::new(program()), served(stub), Events::unheard());
+        World { places: services.places(), engine, callers, claims, _far: far }
     }
 
     fn set(&mut self, state: &State) {
@@ -170,60 +172,85 @@ fn word(result: &Result<(), JobError>) -> &'static str {
     }
 }
 
-/// Every place and request in every state: whom it must ask with, and whether a party consents to an order for it.
+/// Every number of parties, with and without a dealer.
+const DEPLOYMENTS: [Services; 5] = [
+    Services::FSS,
+    Services { protocol: "rep3", parties: 3, dealer: false },
+    Services { protocol: "semi2k", parties: 2, dealer: false },
+    Services { protocol: "semi2k", parties: 3, dealer: true },
+    Services { protocol: "semi2k", parties: 5, dealer: false },
+];
+
+/// Every place and request in every state, at every party: whom it must ask with, and whether the party consents to an
+/// order for it.
 #[test]
 fn who_may_ask_what_is_this_table() {
-    let mut world = World::new();
+    for services in &DEPLOYMENTS {
+        let wanted = expected(services);
+        for me in 0..services.parties {
+            let table = table(&mut World::new(services, me));
+            for (row, (found, wanted)) in table.lines().zip(wanted.lines()).enumerate() {
+                assert_eq!(found, wanted, "line {row} at party {me} of {services:?}");
+            }
+            assert_eq!(table.lines().count(), wanted.lines().count());
+            assert_eq!(table.lines().count(), 4 * (1 + 15 * services.places().len()), "every cell once");
+        }
+        println!("## {services:?}, the same at every party\n{wanted}");
+    }
+}
+
+fn table(world: &mut World) -> String {
     let mut table = String::new();
     for state in &STATES {
         world.set(state);
         writeln!(table, "# {}", state.name).unwrap();
         for ask in Ask::all() {
-            for place in &places() {
-                let before = world.claims.load(Ordering::SeqCst);
-                let alone = [place.clone()];
-                let needed = world.engine.access().callers(place, &ask.request(Id([0; 16])));
-                let cell = match needed {
-                    Ok(needed) if needed == alone => word(&world.consent(&ask, &alone)).to_owned(),
-                    Ok(needed) => {
-                        let incomplete = world.consent(&ask, &alone);
-                        assert!(
-                            matches!(incomplete, Err(JobError::OtherRequest | JobError::SessionLost)),
-                            "{place} alone got its {} of {}: {incomplete:?}",
-                            ask.kind,
-                            ask.plan
-                        );
-                        let said = word(&world.consent(&ask, &needed)).to_owned();
-                        let with: Vec<String> = needed.iter().map(short).collect();
-                        // One more is one too many, whoever it is.
-                        let more: Vec<Place> = needed.iter().cloned().chain([client("eve")]).collect();
-                        assert!(world.consent(&ask, &more).is_err());
-                        format!("{said} ({})", with.join("+"))
-                    }
-                    Err(e) => {
-                        let refused = world.consent(&ask, &alone);
-                        assert_eq!(refused.as_ref().unwrap_err().to_string(), e.to_string());
-                        assert_eq!(world.claims.load(Ordering::SeqCst), before, "a run was used up");
-                        word(&refused).to_owned()
-                    }
-                };
-                writeln!(table, "{} {}; {}; {cell}", ask.kind, ask.plan, short(place)).unwrap();
+            for place in &world.places.clone() {
+                writeln!(table, "{} {}; {}; {}", ask.kind, ask.plan, short(place), cell(world, &ask, place))
+                    .unwrap();
             }
         }
     }
-    println!("{table}");
-    let expected = expected();
-    for (row, (found, wanted)) in table.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(found, wanted, "line {row}");
+    table
+}
+
+/// What a place hears that asks for something, and with whom it has to ask.
+fn cell(world: &mut World, ask: &Ask, place: &Place) -> String {
+    let before = world.claims.load(Ordering::SeqCst);
+    let alone = [place.clone()];
+    match world.engine.access().callers(place, &ask.request(Id([0; 16]))) {
+        Ok(needed) if needed == alone => word(&world.consent(ask, &alone)).to_owned(),
+        Ok(needed) => {
+            let incomplete = world.consent(ask, &alone);
+            assert!(
+                matches!(incomplete, Err(JobError::OtherRequest | JobError::SessionLost)),
+                "{place} alone got its {} of {}: {incomplete:?}",
+                ask.kind,
+                ask.plan
+            );
+            let said = word(&world.consent(ask, &needed)).to_owned();
+            let with: Vec<String> = needed.iter().map(short).collect();
+            // One more is one too many, whoever it is.
+            let more: Vec<Place> = needed.iter().cloned().chain([client("eve")]).collect();
+            assert!(world.consent(ask, &more).is_err());
+            format!("{said} ({})", with.join("+"))
+        }
+        Err(e) => {
+            let refused = world.consent(ask, &alone);
+            assert_eq!(refused.as_ref().unwrap_err().to_string(), e.to_string());
+            assert_eq!(world.claims.load(Ordering::SeqCst), before, "a run was used up");
+            word(&refused).to_owned()
+        }
     }
-    assert_eq!(table.lines().count(), expected.lines().count());
-    assert_eq!(table.lines().count(), 4 * (1 + 15 * 8), "every cell once");
 }
 
 /// The table as it has to be: for each request, who is let do it alone or with others; everybody else has no role. What
 /// changes with the state is what is said to those who may.
-fn expected() -> String {
-    let all = ["p0", "p1", "dealer", "alice", "bob", "carol", "dave", "eve"];
+fn expected(services: &Services) -> String {
+    let all: Vec<String> = services.places().iter().map(short).collect();
+    let parties = (0..services.parties).map(|party| format!("p{party}"));
+    let everybody: Vec<String> = parties.chain(CLIENTS.map(str::to_owned)).collect();
+    let everybody: Vec<&str> = everybody.iter().map(|place| &**place).collect();
     // (request, plan, who may, needs an open session, needs a training)
     let may: [(&str, &str, &[&str], bool, bool); 15] = [
         ("prepare", "infer", &["p1", "alice", "bob"], false, false),
@@ -238,7 +265,7 @@ fn expected() -> String {
         ("run", "given", &["alice", "bob"], true, false),
         ("run", "bare", &["alice", "bob"], true, false),
         ("run", "train", &["alice", "bob"], true, true),
-        ("status", "", &["p0", "p1", "alice", "bob", "carol", "dave", "eve"], false, false),
+        ("status", "", &everybody, false, false),
         ("begin", "", &["dave"], false, false),
         ("resume", "", &["p1", "alice", "bob", "carol", "dave"], false, false),
     ];
@@ -251,9 +278,9 @@ fn expected() -> String {
     ] {
         writeln!(table, "# {state}").unwrap();
         for (kind, plan, who, needs_session, needs_training) in may {
-            for place in all {
+            for place in &all {
                 let together = if kind == "run" { " (alice+bob)" } else { "" };
-                let cell = match who.contains(&place) {
+                let cell = match who.contains(&&**place) {
                     false if kind == "share" && who.is_empty() => "no weights".to_owned(),
                     false => "no role".to_owned(),
                     true if needs_session && !open => format!("no session{together}"),
@@ -283,6 +310,8 @@ fn who_is_let_in_is_this_table() {
         (1, party(2), [true, true, false, true, true]),
         (1, dealer, [false, false, false, true, false]),
         (1, client, [false, true, false, true, false]),
+        (3, party(2), [false, true, false, true, false]),
+        (3, party(4), [true, true, false, true, true]),
     ] {
         let found = Purpose::ALL.map(|purpose| admits(me, &place, purpose).is_ok());
         assert_eq!(found, lets_in, "{place} at party {me}: {:?}", Purpose::ALL);
@@ -291,7 +320,7 @@ fn who_is_let_in_is_this_table() {
 
 #[test]
 fn a_wrong_role_is_told_who_asked_and_who_has_it() {
-    let engine = World::new().engine;
+    let engine = World::new(&Services::FSS, 0).engine;
     let request = Request::ShareWeights { id: SESSION, plan: "infer".into() };
     let told = engine.access().callers(&client("eve"), &request).unwrap_err().to_string();
     assert_eq!(
@@ -347,7 +376,7 @@ fn any_order() -> impl Strategy<Value = Order> {
 
 #[test]
 fn no_order_ends_the_engine_and_none_is_obeyed_that_nobody_asked_for() {
-    let mut world = World::new();
+    let mut world = World::new(&Services::FSS, 0);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(4000));
     let asks = 0..Ask::all().len();
     let strategy = (any_order(), prop::collection::vec((1usize..8, asks), 0..4), 0usize..4);
@@ -358,7 +387,7 @@ fn no_order_ends_the_engine_and_none_is_obeyed_that_nobody_asked_for() {
             world.set(&STATES[state]);
             let mut callers = Vec::new();
             for (n, (place, ask)) in asking.into_iter().enumerate() {
-                if let Some(mut caller) = world.callers.remove(&places()[place]) {
+                if let Some(mut caller) = world.callers.remove(&Services::FSS.places()[place]) {
                     caller.request = Ask::all()[ask].request(Id([n as u8; 16]));
                     callers.push(caller);
                 }
@@ -379,7 +408,7 @@ fn no_order_ends_the_engine_and_none_is_obeyed_that_nobody_asked_for() {
 
 #[test]
 fn an_order_that_names_a_request_twice_is_malformed() {
-    let mut world = World::new();
+    let mut world = World::new(&Services::FSS, 0);
     world.set(&STATES[1]);
     let (x, y) = (Id([1; 16]), Id([2; 16]));
     for (ids, fits) in [(vec![x, y], true), (vec![x, x], false), (vec![x, y, x], false)] {
