@@ -1,26 +1,17 @@
 //! A dealer that tries to put other keys in the place of those that the parties hold, between processes over TLS: every
 //! attempt is refused by each party, changes no file, and the next run gives the right result.
 
+use crate::nodes::dealing::{Answer, One, Played, dealt};
 use crate::nodes::{FSS, Nodes, PARTIES, named, numbers, small, truth};
-use privet_fss::keys::{KeyError, KeySink};
-use privet_net::tcp::Listener;
-use privet_net::{Channel, TcpChannel};
-use privet_party::config::Place;
 use privet_party::session::client::Client;
-use privet_party::session::control::{Id, Talk, hear, say};
-use privet_party::session::family::dealing::messages::{DealReply, DealRequest};
-use privet_party::session::family::fss::deal::DealerSession;
-use privet_party::session::links::Links;
+use privet_party::session::control::Id;
+use privet_party::session::family::dealing::messages::DealRequest;
 use privet_party::store::format::{Header, RecordWriter};
-use privet_party::store::{SessionFile, SessionId};
 use privet_party::tensors::Tensors;
 use privet_plan::program::ONLY_PLAN;
-use privet_prg::Seed;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 fn weights() -> Tensors {
     named("fc.weight", numbers(&[4, 3], 1))
@@ -64,87 +55,6 @@ fn held(nodes: &Nodes) -> Id {
     Id(privet_party::store::unhex(&name).unwrap())
 }
 
-/// What the dealer answers: a session, numbers, and what it takes the keys from, for each party.
-struct Answer {
-    session: Id,
-    indices: Vec<u64>,
-    keys: [Arc<DealerSession>; 2],
-    /// The records' sets as the sessions have them, or the same for both parties.
-    set: Option<[u8; 16]>,
-}
-
-/// A dealer with the right certificate that answers as it likes.
-struct Cheat {
-    links: Links,
-    listener: Listener,
-}
-
-impl Cheat {
-    fn new(nodes: &Nodes) -> Cheat {
-        let (links, _) = nodes.links("dealer");
-        let listener = links.listen().unwrap();
-        Cheat { links, listener }
-    }
-
-    /// Answer the next deal that both parties ask for; gives the request. What the parties refuse ends early.
-    fn answer(&self, answer: impl Fn(&DealRequest) -> Answer) -> DealRequest {
-        let mut both: BTreeMap<u8, (TcpChannel, DealRequest)> = BTreeMap::new();
-        while both.len() < 2 {
-            let caller = self.listener.accept(Duration::from_secs(30)).unwrap();
-            let (mut channel, place, _) = self.links.welcome(caller).unwrap();
-            let Place::Party(party) = place else { panic!("{place} called the dealer") };
-            let request = hear(&mut channel, Talk::Deal).unwrap();
-            both.insert(party, (channel, request));
-        }
-        let request = both[&0].1.clone();
-        assert_eq!(request, both[&1].1);
-        let Answer { session, indices, keys, set } = answer(&request);
-        for (party, (channel, _)) in &mut both {
-            let dealt = &keys[usize::from(*party)];
-            let id = SessionId { session: session.0, party: *party, plan: small().hash() };
-            let file = dealt.files().swap_remove(usize::from(*party));
-            let reply = DealReply::Dealing { session, indices: indices.clone() };
-            let _ = say(channel, Talk::Deal, &reply);
-            let file = SessionFile { id, ..file };
-            let _ = channel.send(&Talk::Keys.step(), file.encode().to_vec());
-            for &index in &indices {
-                let Header { set: own, seed, .. } = dealt.headers(index).swap_remove(usize::from(*party));
-                let header = Header { id: id.record(index), set: set.unwrap_or(own), seed };
-                let mut one = One { party: *party, record: RecordWriter::new(Vec::new(), &header).unwrap() };
-                dealt.frames(index, &mut one, &mut |_| {}).unwrap();
-                let bytes = one.record.finish().unwrap();
-                let mut deliver = || {
-                    channel.recv(&Talk::Credit.step(), 0)?;
-                    channel.send(&Talk::Keys.step(), bytes.clone())?;
-                    channel.send(&Talk::Keys.step(), Vec::new())?;
-                    channel.recv(&Talk::Credit.step(), 0)
-                };
-                if deliver().is_err() {
-                    break;
-                }
-            }
-        }
-        request
-    }
-}
-
-/// The frames of one party.
-struct One {
-    party: u8,
-    record: RecordWriter<Vec<u8>>,
-}
-
-impl KeySink for One {
-    fn put(&mut self, frames: [&mut Vec<u8>; 2]) -> Result<(), KeyError> {
-        let frame = &frames[usize::from(self.party)];
-        if frame.is_empty() { Ok(()) } else { Ok(self.record.frame(frame)?) }
-    }
-}
-
-fn dealt() -> Arc<DealerSession> {
-    Arc::new(DealerSession::from_master(2, Arc::new(small()), privet_kernels::cpu(1), Seed::random()))
-}
-
 /// Have keys asked for, by a preparation or a stream, and answered by a dealer that cheats. Both parties must refuse with
 /// words that hold `says`, and nothing they hold may change. Gives the request.
 #[track_caller]
@@ -157,7 +67,7 @@ fn refused(
     answer: impl Fn(&DealRequest) -> Answer + Send,
 ) -> DealRequest {
     let before = sessions(nodes);
-    let cheat = Cheat::new(nodes);
+    let cheat = Played::new(nodes);
     let (request, result) = std::thread::scope(|scope| {
         let dealer = scope.spawn(|| cheat.answer(answer));
         let result =
@@ -224,7 +134,7 @@ fn further_records_have_numbers_that_no_party_has_seen() {
         }
     };
     let accepted = |client: &mut Client, indices: &[u64]| {
-        let cheat = Cheat::new(&nodes);
+        let cheat = Played::new(&nodes);
         std::thread::scope(|scope| {
             let dealer = scope.spawn(|| cheat.answer(give(indices)));
             client.prepare(ONLY_PLAN, indices.len() as u64, 0).unwrap_or_else(|e| panic!("{e}"));
@@ -293,7 +203,7 @@ fn records_that_were_not_dealt_together_are_found_before_the_parties_compute() {
     let mut client = nodes.client("client");
     let deals = [dealt(), dealt()];
     // Two deals under one name: first as they are, then with the hash keys and sets of one.
-    let cheat = Cheat::new(&nodes);
+    let cheat = Played::new(&nodes);
     let session = Id(deals[0].session);
     let mixed = |_: &DealRequest| Answer { session, indices: vec![0], keys: deals.clone(), set: None };
     let prepared = |client: &mut Client, answer: &(dyn Fn(&DealRequest) -> Answer + Sync)| {

@@ -1,10 +1,12 @@
 //! Keys that come while runs use them up, between real processes over TLS: who waits for whom, what a death leaves, and
 //! that nothing grows.
 
+use crate::nodes::dealing::{Answer, Played, dealt};
 use crate::nodes::learning::{School, batch, first_states, rate};
 use crate::nodes::{FSS, Family, Nodes, PARTIES, REP3, cut, named, numbers, small, truth};
 use privet_party::session::client::{Client, ClientError, Publics};
-use privet_party::session::control::KeyStream;
+use privet_party::session::control::{Id, KeyStream};
+use privet_party::session::family::dealing::messages::DealRequest;
 use privet_party::store::hex;
 use privet_party::tensors::Tensors;
 use privet_plan::program::ONLY_PLAN;
@@ -16,7 +18,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 fn weights() -> Tensors {
     named("fc.weight", numbers(&[4, 3], 1))
@@ -214,6 +216,45 @@ fn a_dealer_that_dies_is_named_and_a_new_preparation_continues() {
     nodes.used_once();
     let names = |p: &str| fs::read_dir(nodes.path(p).join("store")).unwrap().count();
     assert!(PARTIES.iter().all(|p| names(p) == 2), "an ended session's files stay: {:?}", PARTIES.map(names));
+}
+
+#[test]
+fn a_live_dealer_that_falls_silent_between_two_records_is_given_up_and_named() {
+    let mut nodes = Nodes::of(FSS, &small(), Some(&weights()), "lan", &[]);
+    let file = nodes.path("deployment.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    // A turn is ten seconds then.
+    fs::write(&file, text.replace("step = 300", "step = 2").replace("connect = 4", "connect = 3")).unwrap();
+    PARTIES.iter().for_each(|party| nodes.start(party));
+    let mut client = nodes.client("client");
+    let (dealer, keys) = (Played::new(&nodes), dealt());
+    let answer = |_: &DealRequest| Answer {
+        session: Id(keys.session),
+        indices: vec![0, 1, 2],
+        keys: [keys.clone(), keys.clone()],
+        set: None,
+    };
+    let held = std::thread::scope(|scope| {
+        let held = scope.spawn(|| dealer.deliver(answer, 1).1);
+        client.prepare_stream(ONLY_PLAN, 3).unwrap();
+        held.join().unwrap()
+    });
+    run(&mut client, 0).unwrap();
+    let begun = Instant::now();
+    assert!(streams(&mut client).iter().all(|s| s.failure.is_none()), "a dealer may take its time");
+    until(&mut client, "the end", |s| s.failure.is_some());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    drop(held);
+    let error = run(&mut client, 1).unwrap_err().to_string();
+    assert!(
+        error.contains("no further keys come from the dealer (") && error.contains("dealer is alive"),
+        "{error}"
+    );
+    drop(dealer);
+    nodes.start("dealer");
+    client.prepare_stream(ONLY_PLAN, 1).unwrap();
+    run(&mut client, 2).unwrap();
+    nodes.used_once();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A deployment of real processes over TLS, started and killed by tests.
 
+pub mod dealing;
 pub mod learning;
 
 use privet_family::Dealing;
