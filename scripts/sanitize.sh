@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 scripts/tools.sh rust cc
-[ $# -gt 0 ] || set -- privet-ring privet-prg privet-kernels
+[ $# -gt 0 ] || set -- privet-ring privet-prg privet-kernels privet-ot privet-he
 host="$(rustc -vV | sed -n 's/^host: //p')"
 case "$host" in
 x86_64-*-linux-gnu) ;;
