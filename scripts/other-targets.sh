@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 target=aarch64-unknown-linux-gnu
-crates=(-p privet-ring -p privet-prg -p privet-kernels)
+crates=(-p privet-ring -p privet-prg -p privet-kernels -p privet-he)
 if ! rustup target list --installed 2>/dev/null | grep -qx "$target"; then
     if ! rustup target add "$target" 2>/dev/null; then
         echo "$target cannot be had here: not checked" >&2

@@ -2,8 +2,6 @@
 
 /// Some words of a plane.
 pub(super) trait Lane: Copy {
-    /// How many.
-    const WORDS: usize;
     /// The first words of a slice.
     fn load(words: &[u64]) -> Self;
     /// To the first words of a slice.
@@ -20,8 +18,6 @@ pub(super) trait Lane: Copy {
 }
 
 impl Lane for u64 {
-    const WORDS: usize = 1;
-
     #[inline(always)]
     fn load(words: &[u64]) -> u64 {
         words[0]
@@ -69,9 +65,12 @@ mod x86 {
     #[derive(Clone, Copy)]
     pub(in super::super) struct Avx2(__m256i);
 
-    impl Lane for Avx2 {
-        const WORDS: usize = 4;
+    impl Avx2 {
+        /// How many.
+        pub(in super::super) const WORDS: usize = 4;
+    }
 
+    impl Lane for Avx2 {
         #[inline(always)]
         fn load(words: &[u64]) -> Avx2 {
             // SAFETY: four words; AVX2 as said above.
@@ -117,8 +116,6 @@ mod x86 {
     pub(in super::super) struct Avx512(__m512i);
 
     impl Lane for Avx512 {
-        const WORDS: usize = 8;
-
         #[inline(always)]
         fn load(words: &[u64]) -> Avx512 {
             // SAFETY: eight words; AVX-512 as said above.
