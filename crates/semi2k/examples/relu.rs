@@ -13,8 +13,8 @@ use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use privet_semi2k::{
-    Eval, Evaluator, Factor, Joint, Linear, MaskedWeights, Operands, Own, PartySeed, Peer, PrepareError,
-    Public, Transfers, Words, all_seeds, prepare,
+    Eval, Evaluator, Factor, Given, Joint, Linear, MaskedWeights, Own, PartySeed, Peer, PrepareError, Public,
+    Transfers, Words, all_seeds, prepare,
 };
 use privet_testkit::{Links, Mesh};
 use std::collections::{BTreeMap, HashMap};
@@ -139,7 +139,7 @@ impl Bench<'_> {
         let bytes = keys.bytes();
         let peers = links.others().map(|(_, channel)| channel).collect();
         let mut cx = Eval::new(device.as_ref(), public, record.clone(), &mut keys, peers);
-        let given = Operands { inputs, publics: BTreeMap::new(), states: &states };
+        let given = Given { inputs, publics: BTreeMap::new(), states: &states };
         let done = Evaluator::new(self.plan, &weights).run(&mut cx, given, &mut |_| {}).expect("a run");
         drop(cx);
         self.lap(links, &mut sent, "online");

@@ -45,7 +45,7 @@ mod tables;
 mod words;
 
 pub use eval::{Eval, EvalError};
-pub use evaluator::{Done, Evaluator, MaskedWeights, Operands};
+pub use evaluator::{Evaluator, MaskedWeights};
 pub use forecast::{FACTS, HELPER, Semi2k};
 pub use helper::{Helper, HelperSession};
 pub use joint::cost;
@@ -56,6 +56,7 @@ pub use prepare::{mask_coins, prepare, static_masks};
 pub use preprocess::{
     BitUse, BitsAt, BitwiseMask, Factor, Kept, MaskOf, PrepareError, Preprocess, static_operand,
 };
+pub use privet_masked::{Done, Given};
 pub use record::{RecordSink, frame};
 pub use seeds::{PartySeed, Public, all_seeds};
 pub use shares::{Bits, Seats, Words};

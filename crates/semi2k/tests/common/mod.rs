@@ -10,8 +10,8 @@ use privet_plan::{Coins, Form, Prices};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_semi2k::{
-    Done, Eval, EvalError, Evaluator, Helper, HelperSession, MaskedWeights, Operands, PartySeed, Public,
-    Semi2k, all_seeds, mask_coins, prepare,
+    Done, Eval, EvalError, Evaluator, Given, Helper, HelperSession, MaskedWeights, PartySeed, Public, Semi2k,
+    all_seeds, mask_coins, prepare,
 };
 use privet_testkit::{Links, Mesh, Sent};
 use std::collections::{BTreeMap, HashMap};
@@ -196,7 +196,7 @@ impl World {
         let peers = links.others().map(|(_, channel)| channel).collect();
         let mut cx = Eval::new(device, self.public.clone(), self.seeds[me].clone(), keys, peers);
         let (inputs, publics) = (self.inputs.clone(), self.publics.clone());
-        let given = Operands { inputs, publics, states: &self.states[me] };
+        let given = Given { inputs, publics, states: &self.states[me] };
         let done = Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})?;
         Ok((done, cx.openings().to_vec()))
     }

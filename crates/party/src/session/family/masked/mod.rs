@@ -211,6 +211,21 @@ fn elements(piece: &Piece, bytes: &[u8]) -> Result<Vec<u64>, OwnerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::testing::program;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_a_checkpoint_holds_is_restored_as_it_was_saved_or_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..24)
+        ) {
+            let program = program();
+            match restore(&program, &bytes) {
+                Ok(states) => prop_assert_eq!(&save(&program, &states).unwrap()[..], &bytes[..]),
+                Err(_) => prop_assert!(bytes.len() != 8, "one state of one element of 64 bits"),
+            }
+        }
+    }
 
     fn said(set: [u8; SET], tensors: &[u8]) -> Vec<u8> {
         let mut masked = Masked::default();

@@ -31,7 +31,7 @@ use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
 use privet_prg::Seed;
 use privet_ring::{Ring, pack};
-use privet_semi2k::{Eval, EvalError, Evaluator, MaskedWeights, Operands, PartySeed, PrepareError, Public};
+use privet_semi2k::{Eval, EvalError, Evaluator, MaskedWeights, PartySeed, PrepareError, Public};
 use session::{By, SessionKeys};
 use std::sync::Arc;
 use std::time::Instant;
@@ -296,7 +296,7 @@ impl Family for Semi2k {
         let peers = others.all().map(|(_, channel)| channel as &mut dyn Channel).collect();
         let mut cx = Eval::new(self.device.as_ref(), public, seed, &mut frames, peers);
         let evaluator = Evaluator::new(&self.plan, &open.weights);
-        let given = Operands { inputs, publics: publics.clone(), states };
+        let given = privet_semi2k::Given { inputs, publics: publics.clone(), states };
         let done = evaluator.run(&mut cx, given, &mut job.progress(&self.plan)).map_err(Semi2kError::Eval)?;
         let online = start.elapsed();
         let packed = |(o, share): (&Output, &Secret)| {
