@@ -121,12 +121,28 @@ fn sums(b: &mut Build<'_>, x: Value, dim: usize, frac: impl Fn(u32) -> u32) -> S
 
 /// What is within 1 of the maximum along dimension 2 of 4, which is all that is needed: short numbers are compared for less.
 fn largest(b: &mut Build<'_>, x: Value) -> Value {
+    // rounding up may make a number too large to be compared; in a small ring, only one that is nearly so
+    let shift = if x.bits - x.frac > 12 { x.frac } else { x.frac.saturating_sub(4) };
+    let dithered = |b: &mut Build<'_>, x: Value| {
+        let short = b.dither(x, shift, x.bits - shift);
+        let largest = tournament(b, short);
+        b.up(largest, shift)
+    };
+    // off by a unit and a half, so of half the size
+    let one_ulp = |b: &mut Build<'_>, x: Value| {
+        let short = b.one_ulp(x, shift - 1, x.bits - (shift - 1));
+        let largest = tournament(b, short);
+        b.up(largest, shift - 1)
+    };
+    match shift {
+        0 | 1 => dithered(b, x),
+        _ => b.rounded(x, &dithered, &one_ulp),
+    }
+}
+
+fn tournament(b: &mut Build<'_>, x: Value) -> Value {
     let [outer, _, extent, inner] = b.shape(x).try_into().unwrap_or_else(|_| unreachable!("four dimensions"));
     let window =
         Pool2d { kernel: [extent, 1], stride: [1, 1], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
-    // rounding up may make a number too large to be compared; in a small ring, only one that is nearly so
-    let shift = if x.bits - x.frac > 12 { x.frac } else { x.frac.saturating_sub(4) };
-    let short = b.dither(x, shift, x.bits - shift);
-    let largest = b.node(Op::MaxPool2d { window }, &[short], &[outer, 1, 1, inner], short.bits, short.frac);
-    b.up(largest, shift)
+    b.node(Op::MaxPool2d { window }, &[x], &[outer, 1, 1, inner], x.bits, x.frac)
 }
