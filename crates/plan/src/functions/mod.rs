@@ -7,6 +7,7 @@ mod bounded;
 mod build;
 mod exp;
 mod fit;
+mod largest;
 mod mantissa;
 mod meaning;
 mod norm;
