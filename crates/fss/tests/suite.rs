@@ -5,10 +5,12 @@ mod common;
 use common::{RecordCoins, World, in_every_form};
 use privet_family::NodeStats;
 use privet_fss::{Done, Fss, SessionMasks};
-use privet_plan::cost::{Cost, Operation, Prices, known};
+use privet_plan::cost::{Aim, Cost, Operation, Prices, known};
+use privet_plan::functions::Function;
 use privet_plan::ir::Op;
-use privet_plan::suite::{Case, cases, joined_cases, optional_cases, training_cases};
-use privet_plan::{Network, Rates, estimate, interpret_step};
+use privet_plan::lower::{Lowered, Precision, lower_for};
+use privet_plan::suite::{Case, Operands, cases, joined_cases, optional_cases, training_cases, workload};
+use privet_plan::{Network, Rates, encode_inputs, encode_weights, estimate, interpret_step};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::Mesh;
@@ -16,8 +18,13 @@ use privet_testkit::Mesh;
 fn check(case: &Case, seed: &Seed) {
     let mut stream = seed.derive(Domain::Public, 0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
+    check_on(case, &operands, seed);
+}
+
+/// The same on these inputs and weights.
+fn check_on(case: &Case, operands: &[Operands; 2], seed: &Seed) {
     let (session, record) = (seed.derive(Domain::Public, 1), seed.derive(Domain::Public, 2));
-    let (world, mut keys) = World::new(&case.plan, &operands, &session, &record);
+    let (world, mut keys) = World::new(&case.plan, operands, &session, &record);
     let session = SessionMasks::new(&case.plan, world.device.as_ref(), &session);
     let mut coins = RecordCoins { plan: &case.plan, session, record: &record };
     let (outputs, updates) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
@@ -46,6 +53,28 @@ fn check(case: &Case, seed: &Seed) {
         assert_eq!(read.key_bytes, dealt.key_bytes, "{}: key bytes of node {v}", case.name);
     }
     declared_equals_counted(case, &counted);
+}
+
+/// A transformer with the ways of each network: games of several in a softmax where rounds cost most, and normalisations as one function.
+#[test]
+fn transformers_are_the_interpreters() {
+    let (graph, params) = workload::workload("bert-small", 1);
+    let inputs = workload::inputs(&graph);
+    let precision = Precision { bits: Some(64), fraction: Some(24), ..Precision::default() };
+    for network in [Network::LAN, Network::WAN] {
+        let aim = Aim { network, max_key_bytes: None };
+        let Lowered { plan, parameters, .. } = lower_for(&graph, &params, &precision, &Fss, &aim).unwrap();
+        let normalised = plan
+            .nodes
+            .iter()
+            .filter(|n| matches!(n.op, Op::Approximates { function: Function::Normalise { .. } }));
+        assert_eq!(normalised.count(), 5, "{network}");
+        let several = plan.nodes.iter().any(|n| n.op == Op::Choose && n.ty.bits == 1);
+        assert!(several || network == Network::LAN, "games of several");
+        let operands =
+            [encode_inputs(&plan, None, &inputs).unwrap(), encode_weights(&plan, None, &parameters).unwrap()];
+        check_on(&Case { name: format!("bert-small, {network}"), plan }, &operands, &Seed::random());
+    }
 }
 
 /// What the cost model declares for each node is what the engine counted.

@@ -71,6 +71,59 @@ fn functions_of_positive_values_are_lowered() {
     }
 }
 
+/// A layer normalisation of a linear layer's results, with `eps` added and each of its parts as captured; another reader of the
+/// centred values, if wanted. A number beside it keeps rows apart.
+fn layer_norm(m: &mut Model, eps: f64, centred: bool, read_twice: bool) -> usize {
+    let x = m.input(&[4, 6]);
+    let x = m.linear(x, 24);
+    let mean = |m: &mut Model, x| m.op(GraphOp::Mean { dims: vec![1], keepdim: true }, &[x], &[4, 1]);
+    let d = match centred {
+        true => {
+            let mean = mean(m, x);
+            m.op(GraphOp::Sub, &[x, mean], &[4, 24])
+        }
+        false => x,
+    };
+    let squares = m.op(GraphOp::Mul, &[d, d], &[4, 24]);
+    let variance = mean(m, squares);
+    let variance = m.map(GraphOp::AddScalar { value: eps }, variance);
+    let root = m.map(GraphOp::Smooth { function: Function::Rsqrt }, variance);
+    let y = m.op(GraphOp::Mul, &[d, root], &[4, 24]);
+    let y = if read_twice { m.op(GraphOp::Add, &[y, d], &[4, 24]) } else { y };
+    m.linear(y, 5)
+}
+
+#[test]
+fn normalisations_are_one_function_of_their_lines() {
+    let normalises = |op: &Op| matches!(op, Op::Approximates { function: Function::Normalise { .. } });
+    let precision = Precision { bits: Some(64), fraction: Some(24), ..Precision::default() };
+    for eps in [1e-5, 0.0, 3.0] {
+        for (centred, read_twice) in [(true, false), (false, false), (true, true)] {
+            let mut m = Model::new(11, 4);
+            let y = layer_norm(&mut m, eps, centred, read_twice);
+            let plan = agrees(&mut m, y, &precision, 3e-6);
+            assert_eq!(count(&plan, normalises), 1);
+            // sums of squares and roots as products left them; what is left are the linear layers, the result, and a mean of which
+            // another reader knows
+            let cut = count(&plan, |op| {
+                matches!(op, Op::Truncate { rounding: privet_plan::ir::Rounding::Floor, .. })
+            });
+            assert_eq!(cut, 2 + usize::from(read_twice), "{eps} {centred} {read_twice}");
+        }
+    }
+}
+
+/// Where the sum of squares has no room, or the parts are read by others, they are what they are.
+#[test]
+fn normalisations_without_room_are_taken_apart() {
+    let normalises = |op: &Op| matches!(op, Op::Approximates { function: Function::Normalise { .. } });
+    let mut m = Model::new(11, 4);
+    let y = layer_norm(&mut m, 1e-5, true, false);
+    let small = Precision { bits: Some(40), fraction: Some(16), ..Precision::default() };
+    let plan = agrees(&mut m, y, &small, 1e-3);
+    assert_eq!(count(&plan, normalises), 0);
+}
+
 #[test]
 fn functions_of_parameters_are_folded() {
     let mut m = Model::new(5, 2);

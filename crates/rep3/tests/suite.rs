@@ -4,28 +4,39 @@ mod common;
 
 use common::{Common, World, derived, updated};
 use privet_family::NodeStats;
-use privet_plan::Target;
-use privet_plan::cost::{Operation, Prices};
-use privet_plan::interpret_step;
+use privet_plan::cost::{Aim, Operation, Prices};
+use privet_plan::functions::Function;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
-use privet_plan::suite::{Case, cases, joined_cases, optional_cases, training_cases};
+use privet_plan::lower::{Lowered, Precision, lower_for};
+use privet_plan::suite::{Case, Operands, cases, joined_cases, optional_cases, training_cases, workload};
+use privet_plan::{Network, Target, encode_inputs, encode_weights, interpret_real, interpret_step};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{Outcome, PartyId, Rep3, Security};
-use privet_ring::Ring;
+use privet_ring::{Ring, Tensor};
 use privet_testkit::{Mesh, record};
 use std::collections::BTreeMap;
 
 fn check(case: &Case, security: Security, seed: &Seed) {
     let mut stream = seed.derive(Domain::Public, 0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
-    let world = World::new(&case.plan, security, &operands, seed);
+    let (found, truth) = check_on(case, &operands, security, seed);
+    case.compare(&found, &truth);
+}
+
+/// The same on these inputs and weights, but for the outputs: gives them, and the interpreter's.
+fn check_on(
+    case: &Case,
+    operands: &[Operands; 2],
+    security: Security,
+    seed: &Seed,
+) -> (Vec<Vec<u64>>, Vec<Tensor>) {
+    let world = World::new(&case.plan, security, operands, seed);
     let mut coins = Common(&case.plan, security, derived(&world.keys, 0));
     let (truth, next) = interpret_step(&case.plan, &operands[0], &operands[1], &mut coins).unwrap();
 
     let mut mesh = Mesh::new(3);
     let log = mesh.record();
     let outcomes = world.run(mesh).map(|y| y.unwrap_or_else(|e| panic!("{} {security}: {e}", case.name)));
-    case.compare(&world.outputs(outcomes.each_ref()), &truth);
     let next: BTreeMap<String, Vec<u64>> =
         next.into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect();
     assert_eq!(updated(&case.plan, outcomes.each_ref()), next, "{}: states", case.name);
@@ -49,6 +60,43 @@ fn check(case: &Case, security: Security, seed: &Seed) {
         assert_eq!(total.sent_bytes, record::bytes(&logs[id.index()]), "{}: bytes that {id} sent", case.name);
         assert_eq!(total.rounds, rounds, "{}: rounds of {id}", case.name);
         declared_is_counted(case, security, id, outcome);
+    }
+    (world.outputs(outcomes.each_ref()), truth)
+}
+
+/// A transformer with the ways of each network: games of several in a softmax, and normalisations as one function. Its truncations
+/// are within one unit, so its outputs are near those of real numbers.
+#[test]
+fn transformers_are_near_real_numbers() {
+    let (graph, params) = workload::workload("bert-small", 1);
+    let inputs = workload::inputs(&graph);
+    let precision = Precision { bits: Some(64), fraction: Some(24), ..Precision::default() };
+    for (network, security, several) in [
+        (Network::LAN, Security::SemiHonest, true),
+        (Network::WAN, Security::SemiHonest, true),
+        (Network::WAN, Security::Malicious, false),
+    ] {
+        let aim = Aim { network, max_key_bytes: None };
+        let Lowered { plan, parameters, .. } =
+            lower_for(&graph, &params, &precision, &Rep3 { security }, &aim).unwrap();
+        let normalised = plan
+            .nodes
+            .iter()
+            .filter(|n| matches!(n.op, Op::Approximates { function: Function::Normalise { .. } }));
+        assert_eq!(normalised.count(), 5, "{network} {security}");
+        let by_bits = plan.nodes.iter().any(|n| n.op == Op::Choose && n.ty.bits == 1);
+        assert!(by_bits || !several, "{network} {security}: games of several");
+        let real = interpret_real(&plan, &inputs, &parameters).unwrap();
+        let operands =
+            [encode_inputs(&plan, None, &inputs).unwrap(), encode_weights(&plan, None, &parameters).unwrap()];
+        let case = Case { name: format!("bert-small, {network}"), plan };
+        let (found, _) = check_on(&case, &operands, security, &Seed::random());
+        let ty = &case.plan.nodes[case.plan.outputs[0].value].ty;
+        let number = |v: u64| Ring::new(ty.bits).signed(v) as f64 / 2f64.powi(ty.frac as i32);
+        let errors = found[0].iter().zip(&real[0].data).map(|(&v, real)| (number(v) - real).abs());
+        let worst = errors.fold(0.0, f64::max);
+        println!("{network} {security}: {worst:e}");
+        assert!(worst < 1e-3, "{network} {security}: {worst}");
     }
 }
 

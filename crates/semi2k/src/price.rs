@@ -153,6 +153,10 @@ impl Prices for Semi2k {
         Security::SemiHonest
     }
 
+    fn units(&self) -> u64 {
+        self.parties.div_ceil(2) as u64
+    }
+
     fn operation(&self, operation: &Operation<'_>) -> Cost {
         let (masked, peers) =
             (packed(operation.elements(), operation.result_bits()), self.parties as u64 - 1);

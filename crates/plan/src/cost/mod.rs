@@ -118,6 +118,11 @@ pub trait Prices {
     fn has(&self, _op: &Op) -> bool {
         true
     }
+    /// By how many units a truncation within one unit ([`crate::ir::Rounding::OneUlp`]) may be off. Functions have none of them on
+    /// the way where that is more than one.
+    fn units(&self) -> u64 {
+        1
+    }
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
     /// The forms that an operation may sensibly have: none is worse than another one in key bytes, rounds and work at once.

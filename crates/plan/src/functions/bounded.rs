@@ -179,8 +179,15 @@ fn bump_inside(
     bump: impl Fn(&mut Build<'_>, Value) -> Bump,
 ) -> Value {
     let (value, inside) = bump(b, a);
-    let value = inside.map_or(value, |inside| b.choose(inside, value));
-    b.dither(value, value.frac - frac, bits)
+    let shift = value.frac - frac;
+    match inside {
+        // 0 is exact, as it is chosen last: off by a unit, the largest x would be beyond the type
+        Some(inside) => {
+            let value = b.nearly(value, shift, bits);
+            b.choose(inside, value)
+        }
+        None => b.dither(value, shift, bits),
+    }
 }
 
 /// a modulo 2^domain, with as many fraction bits as tables read.
@@ -235,13 +242,32 @@ fn in_few(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
     (quintic(b, a, shape.index(a.bits - a.frac), shape.bump), inside)
 }
 
+/// Fraction bits that tell near enough whether a number is inside: up to 3 units of them less than the end.
+const COARSE: u32 = 8;
+
+/// The bit that a is below `end`, which it may miss where a is near below.
+fn before(b: &mut Build<'_>, a: Value, end: i64) -> Value {
+    let below = |b: &mut Build<'_>, a: Value, end: i64| {
+        let distance = b.add_const(a, -end);
+        b.is_negative(distance, 1)
+    };
+    let exactly = |b: &mut Build<'_>, a: Value| below(b, a, end);
+    let shift = a.frac.saturating_sub(COARSE);
+    // off by a unit and a half: what is below this is below the end
+    let nearly = |b: &mut Build<'_>, a: Value| {
+        let coarse = b.one_ulp(a, shift, a.bits - shift);
+        below(b, coarse, (end >> shift) - 1)
+    };
+    match shift {
+        0 => exactly(b, a),
+        _ => b.rounded(a, &exactly, &nearly),
+    }
+}
+
 /// The bump as a sum of waves, 58 or 59 fraction bits in [`WORD`], up to the end of the span.
 fn in_waves(b: &mut Build<'_>, a: Value, span: &Span, found: &Fit) -> Bump {
     let end = (span.end * 2f64.powi(a.frac as i32)).ceil();
-    let inside = (end < 2f64.powi(a.bits as i32 - 1)).then(|| {
-        let distance = b.add_const(a, -(end as i64));
-        b.is_negative(distance, 1)
-    });
+    let inside = (end < 2f64.powi(a.bits as i32 - 1)).then(|| before(b, a, end as i64));
     let a = window(b, a, span.whole);
     // room for results below 16, and for coefficients
     let unit = |digits: u32| 2f64.powi(digits as i32);

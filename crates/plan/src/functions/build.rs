@@ -175,19 +175,31 @@ impl<'p> Build<'p> {
 
     /// Fewer fraction bits, off by at most one unit and a half, in a ring of `bits`: as is cheapest. x must be small where
     /// `bits` are more than what is left. Where no gate follows, [`crate::shown::make_exact`] must.
-    pub(super) fn nearly(&mut self, x: Value, shift: u32, bits: u32) -> Value {
+    pub(crate) fn nearly(&mut self, x: Value, shift: u32, bits: u32) -> Value {
         if shift == 0 {
             return self.resize(x, bits);
         }
         let dithered = |b: &mut Build<'_>, x: Value| b.dither(x, shift, bits);
-        let one_ulp = |b: &mut Build<'_>, x: Value| {
-            let to = bits.max(x.bits - shift);
-            let x = b.add_const(x, 1 << (shift - 1));
-            let op = Op::Truncate { shift, rounding: Rounding::OneUlp };
-            let y = b.like(op, &[x], to, x.frac - shift);
-            b.resize(y, bits)
-        };
-        self.cheapest(x, &[&dithered, &one_ulp])
+        let one_ulp = |b: &mut Build<'_>, x: Value| b.one_ulp(x, shift, bits);
+        self.rounded(x, &dithered, &one_ulp)
+    }
+
+    /// What the cheaper of two ways makes of x: one without truncations within one unit, and one that makes its results of such,
+    /// which is right where the family's are not off by more.
+    pub(super) fn rounded(&mut self, x: Value, without: &Way<'_>, within: &Way<'_>) -> Value {
+        match self.prices.is_none_or(|(prices, _)| prices.units() == 1) {
+            true => self.cheapest(x, &[without, within]),
+            false => without(self, x),
+        }
+    }
+
+    /// Fewer fraction bits, to the nearest give or take a unit, with the rest as for [`Build::nearly`].
+    pub(super) fn one_ulp(&mut self, x: Value, shift: u32, bits: u32) -> Value {
+        let to = bits.max(x.bits - shift);
+        let x = self.add_const(x, 1 << (shift - 1));
+        let op = Op::Truncate { shift, rounding: Rounding::OneUlp };
+        let y = self.like(op, &[x], to, x.frac - shift);
+        self.resize(y, bits)
     }
 
     /// x where the bit is 1, else 0.

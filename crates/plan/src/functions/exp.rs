@@ -125,14 +125,7 @@ const RANGE: u32 = 5;
 
 /// `e^x` for x < 1, in [`WORD`] bits with `frac` fraction bits; of x below -24 possibly, below -28 certainly 0.
 pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
-    let kept = (x.bits > x.frac + RANGE).then(|| {
-        // multiples of 4, rounded either way
-        let fours = b.read(x, x.frac + 2);
-        let coarse = b.dither(fours, fours.frac, x.bits - fours.frac);
-        let above = b.add_const(coarse, 6);
-        let below = b.is_negative(above, 1);
-        b.add_const(below, 1)
-    });
+    let kept = (x.bits > x.frac + RANGE).then(|| kept(b, x));
     let x = with_fraction(b, x);
     let whole = (x.bits - x.frac).min(RANGE);
     let x = b.resize(x, whole + x.frac);
@@ -145,4 +138,25 @@ pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
         None => y,
     };
     b.nearly(y, 59 - frac, WORD)
+}
+
+/// Whether e^x is more than 0: a bit that is 1 from -24 on, and 0 below -28.
+fn kept(b: &mut Build<'_>, x: Value) -> Value {
+    let above = |b: &mut Build<'_>, coarse: Value, least: i64| {
+        let above = b.add_const(coarse, -least);
+        let below = b.is_negative(above, 1);
+        b.add_const(below, 1)
+    };
+    // multiples of 4, rounded either way
+    let dithered = |b: &mut Build<'_>, x: Value| {
+        let fours = b.read(x, x.frac + 2);
+        let coarse = b.dither(fours, fours.frac, x.bits - fours.frac);
+        above(b, coarse, -6)
+    };
+    // whole numbers, off by one and a half
+    let one_ulp = |b: &mut Build<'_>, x: Value| {
+        let coarse = b.one_ulp(x, x.frac, x.bits - x.frac);
+        above(b, coarse, -26)
+    };
+    b.rounded(x, &dithered, &one_ulp)
 }

@@ -6,6 +6,10 @@ use crate::strided;
 impl Function {
     /// The function of a tensor of `shape`.
     pub(crate) fn of(&self, shape: &[usize], x: &[f64]) -> Vec<f64> {
+        if let Function::Normalise { eps } = self {
+            let n = shape.last().copied().unwrap_or(1).max(1);
+            return x.chunks(n).flat_map(|line| normalised(line, *eps)).collect();
+        }
         match self.dim() {
             None => x.iter().map(|&v| self.at(v)).collect(),
             Some(dim) => {
@@ -26,7 +30,7 @@ impl Function {
         }
     }
 
-    /// The function of one number; the softmaxes are functions of several.
+    /// The function of one number; softmaxes and normalisations are functions of several.
     pub fn at(&self, x: f64) -> f64 {
         match self {
             Function::Exp => libm::exp(x),
@@ -51,10 +55,17 @@ impl Function {
             Function::SiluGrad => sigmoid(x) * (1.0 + x * sigmoid(-x)),
             Function::Softmax { .. } => 1.0,
             Function::LogSoftmax { .. } => 0.0,
+            Function::Normalise { eps } => x / (x * x + eps).sqrt(),
         }
     }
 }
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
+}
+
+fn normalised(line: &[f64], eps: f64) -> Vec<f64> {
+    let mean = line.iter().map(|v| v * v).sum::<f64>() / line.len() as f64;
+    let root = (mean + eps).sqrt();
+    line.iter().map(|v| if root > 0.0 { v / root } else { 0.0 }).collect()
 }

@@ -7,8 +7,10 @@ mod bounded;
 mod build;
 mod exp;
 mod fit;
+mod largest;
 mod mantissa;
 mod meaning;
+mod norm;
 mod normalise;
 mod powers;
 mod quadratic;
@@ -16,11 +18,12 @@ mod quintic;
 mod softmax;
 
 pub use build::{Build, Value};
+pub(crate) use norm::{Lines, normalised};
 
 use serde::{Deserialize, Serialize};
 
 /// A function of real numbers, elementwise but for the softmaxes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Function {
     /// e^x; above what the type holds, its largest value (to a relative 2^-16).
@@ -60,6 +63,11 @@ pub enum Function {
         /// Dimension.
         dim: usize,
     },
+    /// `x / sqrt(mean(x^2) + eps)`, means along the last dimension. Lowering finds it in a captured model; no model names it.
+    Normalise {
+        /// What is added to the mean.
+        eps: f64,
+    },
 }
 
 /// Write `function` of `x` as nodes of a plan, some of which may be off by a unit: call [`crate::shown::make_exact`] when the plan is
@@ -81,6 +89,9 @@ pub fn emit(
 ) -> Result<Value, String> {
     let shape = build.shape(x).to_vec();
     function.check(&shape)?;
+    if matches!(function, Function::Normalise { .. }) {
+        return Err("a normalisation is found where its parts are captured, with their ranges".into());
+    }
     for (what, bits, frac) in [("operand", x.bits, x.frac), ("result", bits, frac)] {
         if !(2..=MOST_FRACTION).contains(&frac) || bits < frac + 3 || bits > 64 {
             return Err(format!(
@@ -140,6 +151,7 @@ impl Function {
             Function::SiluGrad => "silu_grad",
             Function::Softmax { .. } => "softmax",
             Function::LogSoftmax { .. } => "log_softmax",
+            Function::Normalise { .. } => "normalise",
         }
     }
 
@@ -164,6 +176,11 @@ impl Function {
 
     /// Whether it can be taken of a tensor of `shape`.
     pub(crate) fn check(&self, shape: &[usize]) -> Result<(), String> {
+        if let Function::Normalise { eps } = self
+            && (shape.is_empty() || !(0.0..f64::INFINITY).contains(eps))
+        {
+            return Err(format!("lines of shape {shape:?} with {eps} added to their means"));
+        }
         match self.dim() {
             Some(dim) if dim >= shape.len() => Err(format!("dimension {dim} of shape {shape:?}")),
             Some(dim) if shape[dim] > softmax::MOST_CLASSES => {

@@ -12,7 +12,7 @@ const KEPT: u32 = 20;
 
 /// How a function is made.
 #[derive(Clone, Copy, Debug)]
-struct How {
+pub(super) struct How {
     search: Search,
     table: Table,
 }
@@ -31,7 +31,11 @@ impl How {
 }
 
 /// What the cheapest way makes of x.
-fn by_prices(b: &mut Build<'_>, x: Value, make: impl Fn(&mut Build<'_>, Value, How) -> Value) -> Value {
+pub(super) fn by_prices(
+    b: &mut Build<'_>,
+    x: Value,
+    make: impl Fn(&mut Build<'_>, Value, How) -> Value,
+) -> Value {
     let [a, c, d, e] = How::ALL.map(|how| {
         let make = &make;
         move |b: &mut Build<'_>, x: Value| make(b, x, how)
@@ -165,11 +169,11 @@ fn rsqrt_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Valu
 }
 
 /// Fraction bits of the mantissa of a root.
-const ROOT_FRAC: u32 = 24;
+pub(super) const ROOT_FRAC: u32 = 24;
 
 /// `scale` times `function` of the mantissa m in [1, 4) with [`ROOT_FRAC`] fraction bits; `2^((most - e) / 2)` or with `up`
 /// `2^(e / 2)`; most.
-fn root(
+pub(super) fn root(
     b: &mut Build<'_>,
     x: Value,
     up: bool,

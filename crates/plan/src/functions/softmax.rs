@@ -2,12 +2,12 @@
 
 use super::build::{Build, Value, WORD};
 use super::exp;
+use super::largest::largest;
 use super::mantissa::Table;
 use super::normalise::{Exponent, whole_mantissa};
 use super::powers::{log_of, log_of_mantissa, reciprocal_of_mantissa};
 use crate::ir::Op;
 use crate::strided;
-use privet_ring::Pool2d;
 
 /// Most classes.
 pub(super) const MOST_CLASSES: usize = 1 << 16;
@@ -105,11 +105,10 @@ fn sums(b: &mut Build<'_>, x: Value, dim: usize, frac: impl Fn(u32) -> u32) -> S
     let (outer, extent, inner) = strided::split(b.shape(x), dim);
     let shape = vec![outer, extent, inner];
     let classes = usize::BITS - (extent - 1).leading_zeros();
-    let x = b.reshape(x, &[outer, 1, extent, inner]);
-    let largest = largest(b, x);
-    let largest = b.node(Op::Expand, &[largest], &[outer, 1, extent, inner], x.bits, x.frac);
+    let x = b.reshape(x, &shape);
+    let largest = near_largest(b, x);
+    let largest = b.node(Op::Expand, &[largest], &shape, x.bits, x.frac);
     let below = b.sub(x, largest);
-    let below = b.reshape(below, &shape);
 
     let flat = b.reshape(below, &[outer * extent * inner]);
     let exponentials = exp::below_one(b, flat, frac(classes));
@@ -119,14 +118,23 @@ fn sums(b: &mut Build<'_>, x: Value, dim: usize, frac: impl Fn(u32) -> u32) -> S
     Sums { shape, below, exponentials, sums, classes }
 }
 
-/// What is within 1 of the maximum along dimension 2 of 4, which is all that is needed: short numbers are compared for less.
-fn largest(b: &mut Build<'_>, x: Value) -> Value {
-    let [outer, _, extent, inner] = b.shape(x).try_into().unwrap_or_else(|_| unreachable!("four dimensions"));
-    let window =
-        Pool2d { kernel: [extent, 1], stride: [1, 1], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
+/// What is within 1 of the maximum along dimension 1 of 3, which is all that is needed: short numbers are compared for less.
+fn near_largest(b: &mut Build<'_>, x: Value) -> Value {
     // rounding up may make a number too large to be compared; in a small ring, only one that is nearly so
     let shift = if x.bits - x.frac > 12 { x.frac } else { x.frac.saturating_sub(4) };
-    let short = b.dither(x, shift, x.bits - shift);
-    let largest = b.node(Op::MaxPool2d { window }, &[short], &[outer, 1, 1, inner], short.bits, short.frac);
-    b.up(largest, shift)
+    let dithered = |b: &mut Build<'_>, x: Value| {
+        let short = b.dither(x, shift, x.bits - shift);
+        let largest = largest(b, short);
+        b.up(largest, shift)
+    };
+    // off by a unit and a half, so of half the size
+    let one_ulp = |b: &mut Build<'_>, x: Value| {
+        let short = b.one_ulp(x, shift - 1, x.bits - (shift - 1));
+        let largest = largest(b, short);
+        b.up(largest, shift - 1)
+    };
+    match shift {
+        0 | 1 => dithered(b, x),
+        _ => b.rounded(x, &dithered, &one_ulp),
+    }
 }

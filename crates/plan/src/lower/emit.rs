@@ -4,6 +4,7 @@ use super::demand::{halvings, small_integer};
 use super::forms::{DATA_OWNER, Emitter, Form, RECEIVER};
 use super::infer::geometry;
 use super::inner;
+use super::norm;
 use super::precision::Format;
 use super::report::Problem;
 use super::training;
@@ -19,7 +20,7 @@ const LEAST_WHOLE: u32 = 3;
 /// Emit all nodes and the outputs.
 pub(super) fn emit(e: &mut Emitter<'_>) -> Result<(), Problem> {
     for v in 0..e.draft.graph.nodes.len() {
-        let forms = if e.is_parameter(v) || e.is_summed(v) { vec![] } else { vec![node(e, v)?] };
+        let forms = if e.is_parameter(v) || e.is_part(v) { vec![] } else { vec![node(e, v)?] };
         e.forms.push(forms);
     }
     for output in &e.draft.graph.outputs {
@@ -61,7 +62,10 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
         }
         GraphOp::Linear => Ok(linear(e, v)),
         GraphOp::MatMul => Ok(product(e, v, Op::MatMul, shape)),
-        GraphOp::Mul => Ok(product(e, v, Op::Mul, shape)),
+        GraphOp::Mul => match e.norms.remove(&v) {
+            Some(found) => Ok(norm::normalised(e, v, &found)),
+            None => Ok(product(e, v, Op::Mul, shape)),
+        },
         GraphOp::MulScalar { value } => mul_scalar(e, v, *value),
         GraphOp::Relu => {
             let x = e.at_most(n.inputs[0], format.m(), format.f);
@@ -213,7 +217,13 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     let finer = matches!(function, Function::Rsqrt | Function::Sqrt | Function::Log | Function::Reciprocal)
         && native.frac > f
         && native.frac <= MOST_FRACTION;
-    let x = if finer { native } else { e.at_most(x, format.m(), f) };
+    // a softmax is of the products that it reads; how they are rounded on the way is its own business
+    let rounds = matches!(function, Function::Softmax { .. })
+        && !e.is_parameter(x)
+        && e.uses[x] == 1
+        && native.frac > f
+        && native.bits - (native.frac - f) <= format.m();
+    let x = if finer || rounds { native } else { e.at_most(x, format.m(), f) };
     // an exact factor leaves small values in fewer bits than functions take
     let x = if x.bits < x.frac + LEAST_WHOLE {
         e.obtain(e.node(v).inputs[0], x.frac + LEAST_WHOLE, x.frac)
@@ -224,7 +234,10 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
     let layer = e.node(v).layer.clone();
     let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
-    let operand = build.value(x.id);
+    let operand = match build.value(x.id) {
+        x if rounds => build.nearly(x, x.frac - f, x.bits - (x.frac - f)),
+        x => x,
+    };
     match functions::emit(&mut build, function, operand, bits, f) {
         Ok(y) => Ok(Form { id: y.id, bits: y.bits, frac: y.frac }),
         Err(what) => Err(e.problem(v, what, "use from 2 to 30 fraction bits, and at most 60 ring bits")),

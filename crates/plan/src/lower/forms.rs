@@ -7,6 +7,7 @@
 use super::draft::Draft;
 use super::fine::{Fine, fine};
 use super::inner::{Inner, inner};
+use super::norm::{Norm, norms};
 use super::precision::{Format, Formats, RoundingMode, compared, op_name, range_bits};
 use super::report::Problem;
 use crate::cost::{Network, Prices};
@@ -23,7 +24,7 @@ pub const DATA_OWNER: &str = "data_owner";
 pub const RECEIVER: &str = "receiver";
 
 /// Most fraction bits of an intermediate value.
-const MOST_FRACTION: u32 = 60;
+pub(super) const MOST_FRACTION: u32 = 60;
 
 /// A plan value and its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(super) struct Emitter<'a> {
     pub fine: Vec<Fine>,
     /// Sums of products that are one gate.
     pub inner: BTreeMap<usize, Inner>,
+    /// Normalisations that are one function, by the products that end them.
+    pub norms: BTreeMap<usize, Norm>,
     compared: Vec<bool>,
     pub forms: Vec<Vec<Form>>,
     pub plan: Plan,
@@ -63,12 +66,14 @@ impl<'a> Emitter<'a> {
         rounding: RoundingMode,
         (prices, network): (&'a dyn Prices, Network),
     ) -> Self {
+        let uses = draft.uses();
         Emitter {
             draft,
             formats,
             wide,
-            inner: inner(&draft.graph, formats, &draft.uses()),
-            uses: draft.uses(),
+            inner: inner(&draft.graph, formats, &uses),
+            norms: norms(&draft.graph, formats, &uses),
+            uses,
             fine: fine(&draft.graph),
             compared: compared(&draft.graph),
             forms: Vec::with_capacity(draft.graph.nodes.len()),
@@ -111,9 +116,10 @@ impl<'a> Emitter<'a> {
         self.node(v).range.map_or(k - f - g, |range| range_bits(range, spare).min(k - f - g))
     }
 
-    /// Whether value `v` is a product that only its sum needs.
-    pub fn is_summed(&self, v: usize) -> bool {
+    /// Whether value `v` is part of an operation that is emitted as a whole, and of nothing else.
+    pub fn is_part(&self, v: usize) -> bool {
         self.inner.values().any(|inner| inner.product == v)
+            || self.norms.values().any(|n| n.parts.contains(&v))
     }
 
     /// The range of value `v`, calibrated or known from its reader.

@@ -15,6 +15,7 @@ mod forms;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod infer;
 mod inner;
+mod norm;
 mod precision;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod rebatch;

@@ -4,6 +4,7 @@ use super::in_blocks_of;
 use super::times::bit_times;
 use crate::context::Party;
 use crate::gate::{Gate, Held};
+use crate::moves::And;
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{Planes, RunError, Share};
@@ -16,13 +17,32 @@ pub(crate) fn eval(cx: &mut Party, ring: Ring, bit: &Planes, x: &Share) -> Resul
     Ok(y)
 }
 
+/// A bit where another one is 1, else 0: an AND. One round.
+pub(crate) fn both(cx: &mut Party, bit: &Planes, x: &Planes) -> Result<Planes, RunError> {
+    let (mut own, mut next) = (Vec::with_capacity(x.own.len()), Vec::with_capacity(x.own.len()));
+    for block in cx.limits.blocks(x.n) {
+        if block.start > 0 {
+            cx.verify_if_large()?;
+        }
+        let [x, y] = [x, bit].map(|bits| bits.range_of(block.clone()).all());
+        for found in cx.and("chosen bit", &[And { x, y, plus: None }])? {
+            own.extend_from_slice(&found.own);
+            next.extend_from_slice(&found.next);
+        }
+    }
+    Ok(Planes::new(x.n, 1, own, next))
+}
+
 /// [`privet_plan::ir::Op::Choose`].
 pub(crate) struct Choose;
 
 impl Gate for Choose {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
         let bit = x.bits(0).ok_or_else(|| x.missing("bit to choose by"))?;
-        Ok(eval(cx, x.to(), bit, &x.share(1))?.into())
+        match x.bits(1) {
+            Some(of) => Ok(both(cx, bit, of)?.into()),
+            None => Ok(eval(cx, x.to(), bit, &x.share(1))?.into()),
+        }
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
@@ -35,6 +55,23 @@ mod tests {
     use super::*;
     use crate::testing::{edges, share, value};
     use crate::value::Value;
+
+    #[test]
+    fn bits_by_bits() {
+        let one = Ring::new(1);
+        for n in [0, 1, 64, 65, 300] {
+            let bits = |of: fn(u64) -> u64| (0..n as u64).map(|i| of(i) % 2).collect::<Vec<u64>>();
+            let (b, x) = (bits(|i| i / 3 + i / 7), bits(|i| i / 2));
+            let y = value(one, |cx| {
+                let planes =
+                    |v: &[u64]| Value::of(cx.device, one, share(cx.id, one, v)).bits().cloned().unwrap();
+                let (b, x) = (planes(&b), planes(&x));
+                Value::from(both(cx, &b, &x).unwrap()).elements()
+            });
+            let expected: Vec<u64> = x.iter().zip(&b).map(|(x, b)| x & b).collect();
+            assert_eq!(y, expected, "{n}");
+        }
+    }
 
     #[test]
     fn every_bit_with_the_edges_of_every_ring() {

@@ -92,7 +92,15 @@ fn declared_is_counted() {
 
 #[test]
 fn declared_is_counted_in_choices() {
-    for (n, bits) in [(1, 1), (129, 2), (500, 40), (64, 64), (Rep3::BLOCK + 65, 2)] {
+    for n in [1, 129, Rep3::BLOCK + 65] {
+        let bit = Type { shape: vec![n], bits: 1, frac: 0 };
+        counted(&Op::Choose, &[&bit, &bit], &bit, |cx| {
+            let words = vec![0; n.div_ceil(64)];
+            let bits = Planes::new(n, 1, words.clone(), words);
+            choose::both(cx, &bits, &bits.clone()).unwrap();
+        });
+    }
+    for (n, bits) in [(1, 3), (129, 2), (500, 40), (64, 64), (Rep3::BLOCK + 65, 2)] {
         let ring = Ring::new(bits);
         let [bit, x] = [1, bits].map(|bits| Type { shape: vec![n], bits, frac: 0 });
         counted(&Op::Choose, &[&bit, &x], &x, |cx| {

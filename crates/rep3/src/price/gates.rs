@@ -225,9 +225,12 @@ impl Setting {
         self.blocks(n, |parts| parts.carries_and_wraps(self.security, from as u64, shift as u64, to))
     }
 
-    /// By a bit that is there.
+    /// By a bit that is there: of a bit an AND.
     pub fn choose(&self, n: u64, bits: u32) -> Moves {
-        self.blocks(n, |parts| parts.times(&[bits]))
+        match bits {
+            1 => self.blocks(n, |parts| parts.and(1)),
+            _ => self.blocks(n, |parts| parts.times(&[bits])),
+        }
     }
 
     /// Extension of signed numbers.

@@ -1,0 +1,98 @@
+//! `x / sqrt(mean(x^2) + eps)` along lines, x being what is there or that less its mean: a layer normalisation.
+//!
+//! The root is taken of the sum of squares as an inner product made it, `2 f` fraction bits and all. The sum is never
+//! truncated, and what a mean divides it by is a factor of the table's values. Nor is the root: the sum of squares of d in units is
+//! at most `2^(e + 2)`, so `|d|` is at most `2^(e/2 + 1)`, and d times a mantissa times `2^((most - e) / 2)` fits.
+
+use super::Function;
+use super::build::{Build, Value};
+use super::powers::{How, ROOT_FRAC, by_prices, root};
+use crate::ir::Op;
+
+/// A factor of the mantissa's values is at least this: they keep 20 bits.
+const LEAST_SCALE: f64 = 1.0 / 16.0;
+
+/// x in lines of n elements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lines {
+    /// Lines.
+    pub count: usize,
+    /// Elements of each.
+    pub n: usize,
+    /// What is added to the mean of squares.
+    pub eps: f64,
+    /// Fraction bits of the constant `1 / n` by which a mean is found that is taken off first, if one is.
+    pub centred: Option<u32>,
+}
+
+impl Lines {
+    /// Fraction bits of the result for operands of `bits` and `frac`: `wanted`, or more where so few would cost precision.
+    /// Results have them in the operand's ring, and are below `sqrt(n)` before the fraction.
+    pub fn frac(&self, bits: u32, wanted: u32) -> u32 {
+        let most = self.largest(bits) - (self.root() / LEAST_SCALE).log2().floor() as i32;
+        most.max(wanted as i32) as u32
+    }
+
+    /// Whether the values of the root's table, which grow with these fraction bits, keep to what it takes.
+    pub fn suits(&self, bits: u32, frac: u32) -> bool {
+        self.scale(bits, frac) <= 2.0
+    }
+
+    /// `sqrt(n) x / sqrt(sum)` is what the root gives, `2^(most / 2)` times that of a mantissa, times this.
+    fn scale(&self, bits: u32, frac: u32) -> f64 {
+        self.root() * 2f64.powi(frac as i32 - self.largest(bits))
+    }
+
+    /// What `eps` adds to a sum of squares of `frac` fraction bits, in units: at least one, so that there is a root.
+    pub fn added(&self, frac: u32) -> f64 {
+        (self.n as f64 * self.eps * 2f64.powi(frac as i32)).round_ties_even().max(1.0)
+    }
+
+    fn root(&self) -> f64 {
+        (self.n as f64).sqrt()
+    }
+
+    /// log2 of the largest result in units, were the factor 1.
+    fn largest(&self, bits: u32) -> i32 {
+        ((bits - 2) / 2 + ROOT_FRAC) as i32
+    }
+}
+
+/// The normalised lines of x, in its shape and ring, with [`Lines::frac`] fraction bits. The sum of a line's squares, [`Lines::added`]
+/// included, must be below `2^(k - 1)` units of x's fraction twice over; a result must fit into x's ring.
+pub(crate) fn normalised(b: &mut Build<'_>, x: Value, lines: Lines, wanted: u32) -> Value {
+    let Lines { count, n, eps, centred } = lines;
+    let (shape, bits) = (b.shape(x).to_vec(), x.bits);
+    let frac = lines.frac(bits, wanted);
+    let x = b.reshape(x, &[count, n]);
+    let x = centred.map_or(x, |digits| less_mean(b, x, digits));
+    let (row, column) = (b.reshape(x, &[count, 1, n]), b.reshape(x, &[count, n, 1]));
+    let sum = b.node(Op::MatMul, &[row, column], &[count, 1, 1], bits, 2 * x.frac);
+    let sum = b.reshape(sum, &[count]);
+    let sum = b.add_const(sum, lines.added(2 * x.frac) as i64);
+    let scale = lines.scale(bits, frac);
+    let root = by_prices(b, sum, |b, sum, how: How| {
+        let whole = b.read(sum, 0);
+        let (mantissa, power, _) = root(b, whole, false, &super::mantissa::RSQRT, scale, how);
+        b.muls(&[(mantissa, power)])[0]
+    });
+    let root = b.resize(root, bits);
+    let root = b.read(root, frac - x.frac);
+    let root = b.reshape(root, &[count, 1]);
+    let root = b.node(Op::Expand, &[root], &[count, n], bits, frac - x.frac);
+    let y = b.mul(x, root);
+    let y = b.approximates(Function::Normalise { eps }, x, y);
+    b.reshape(y, &shape)
+}
+
+/// x in lines less their means, which are off by a unit and a half. With `digits` fraction bits more a mean must fit twice.
+fn less_mean(b: &mut Build<'_>, x: Value, digits: u32) -> Value {
+    let &[count, n] = b.shape(x) else { unreachable!("lines") };
+    let sum = b.node(Op::Sum { dims: vec![1] }, &[x], &[count], x.bits, x.frac);
+    let mean = b.mul_const(sum, (2f64.powi(digits as i32) / n as f64).round_ties_even() as i64);
+    let mean = b.read(mean, x.frac + digits);
+    let mean = b.nearly(mean, digits, x.bits);
+    let mean = b.reshape(mean, &[count, 1]);
+    let mean = b.node(Op::Expand, &[mean], &[count, n], x.bits, x.frac);
+    b.sub(x, mean)
+}
