@@ -152,6 +152,11 @@ fn signed(from: Ring, to: Ring, x: u64) -> u64 {
     to.wrap(from.signed(x) as u64)
 }
 
+/// The segment of the strings that entries of this parity are masked with.
+fn segment(parity: usize) -> usize {
+    if mutation::active("segments-shared") { 0 } else { parity }
+}
+
 fn widen_client(cx: &mut Cx, [from, to]: [Ring; 2], d: &Plane, x: &[u64]) -> Result<Vec<u64>, RunError> {
     let (n, above) = (x.len(), Ring::new(to.bits() - from.bits()));
     let highest = planes::plane(x, from.bits() - 1);
@@ -179,7 +184,7 @@ fn widen_client(cx: &mut Cx, [from, to]: [Ring; 2], d: &Plane, x: &[u64]) -> Res
         let (b, c) = (bit(d, i), bit(&highest, i));
         // which of the four, and which segment of the strings, without a branch
         let entry = |j: u64| sent[j as usize][i] & u64::from(2 * c + b == j).wrapping_neg();
-        let even = (b ^ c).wrapping_sub(1);
+        let even = (segment((b ^ c) as usize) as u64).wrapping_sub(1);
         let pad = |k: usize| pads[k].0[i].wrapping_add(pads[k].1[i]);
         let pad = pad(0) & even | pad(1) & !even;
         let low = from.wrap(low_pad[i].wrapping_add(low[i] & mask(d, i)));
@@ -216,7 +221,7 @@ fn widen_server(cx: &mut Cx, [from, to]: [Ring; 2], d: &Plane, x: &[u64]) -> Res
         };
         let pad = |j: usize| {
             let (b, c) = (j & 1, j >> 1);
-            let (by_d, by_highest) = &pads[b ^ c];
+            let (by_d, by_highest) = &pads[segment(b ^ c)];
             by_d[b][i].wrapping_add(by_highest[c][i])
         };
         // the mask of what is chosen: such that entry 0 is its pad

@@ -144,6 +144,7 @@ fn protocol_equals_interpreter_on_the_suite() {
         assert!(known, "{}: {said:?}", case.name);
     }
     assert!(given.len() > 110, "{} of {} plans", given.len(), given.len() + refused.len());
+    println!("{} of {} plans", given.len(), given.len() + refused.len());
     let mut failed = Vec::new();
     for case in &given {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
