@@ -13,7 +13,7 @@ use privet_ot::{Pair, Source, Width};
 use privet_plan::Plan;
 use privet_plan::interpret_step;
 use privet_plan::ir::{Op, ValueId};
-use privet_plan::suite::{Case, Operands, View, cases, optional_cases, training_cases, unseen};
+use privet_plan::suite::{Case, Operands, View, cases, joined_cases, optional_cases, training_cases, unseen};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Links, Mesh, Sent, record};
@@ -135,7 +135,8 @@ fn check(case: &Case, seed: &Seed) {
 /// Every plan of the suite that the family has gates for; it says which it has not.
 #[test]
 fn protocol_equals_interpreter_on_the_suite() {
-    let all = cases().into_iter().chain(optional_cases()).chain(training_cases());
+    let joined = joined_cases().into_iter().map(|[_, after]| after);
+    let all = cases().into_iter().chain(optional_cases()).chain(training_cases()).chain(joined);
     let (given, refused): (Vec<Case>, Vec<Case>) = all.partition(|case| refusals(&case.plan).is_empty());
     let lacked = ["exponentials", "waves", "dropout", "states", "matrices"];
     for case in &refused {
