@@ -25,6 +25,25 @@ EVIDENCE = Path(__file__).resolve().parent.parent / "crates/he/src/evidence.txt"
 
 # name, N, log2 q from above
 SETS = [("n4096-q100", 4096, 100.0), ("n8192-q150", 8192, 150.0), ("n8192-q200", 8192, 200.0)]
+# dimension n = rank times degree, log2 of the modulus: modules over a power of two (crates/he/src/torus/params.rs)
+TORUS = [
+    (2560, 66),
+    (3072, 79),
+    (3584, 92),
+    (4096, 105),
+    (4608, 119),
+    (5120, 132),
+    (5632, 145),
+    (6144, 158),
+    (6656, 172),
+    (7168, 185),
+    (7680, 198),
+    (8192, 212),
+    (8704, 225),
+    (9216, 238),
+    (9728, 252),
+    (10240, 265),
+]
 ERROR = math.sqrt(21 / 2)
 TERNARY = math.sqrt(2 / 3)
 
@@ -132,6 +151,10 @@ def lines() -> Iterator[str]:
     yield "# set, N, log2 q, primal, dual"
     for name, n, logq in SETS:
         yield f"{name} {n} {logq} {primal(n, logq, ERROR)[1]:.1f} {dual(n, logq, ERROR)[1]:.1f}"
+    yield "#"
+    yield "# dimension over the torus, n, log2 of the modulus, primal, dual: estimated as plain LWE of dimension n"
+    for n, bits in TORUS:
+        yield f"torus-n{n} {n} {bits} {primal(n, bits, ERROR)[1]:.1f} {dual(n, bits, ERROR)[1]:.1f}"
 
 
 def main() -> None:

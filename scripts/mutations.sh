@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes every known mistake of a crate on purpose, one at a time, and fails where its tests find none.
 #
-#   scripts/mutations.sh [CRATE [MUTATION...]]    CRATE: ot, he, fss, rep3 or semi2k, all if left out; all mutations of its list if none is named
+#   scripts/mutations.sh [CRATE [MUTATION...]]    CRATE: ot, he, fss, rep3, semi2k or heot, all if left out; all mutations of its list if none is named
 #
 # The contract of a crate: a feature `mutations`; the list `mutations!` in src/mutation.rs, one name in quotes a line
 # (crates/mutation); the environment variable PRIVET_MUTATION chooses. Prints for each which test found it.
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 if [ $# -eq 0 ]; then
     status=0
-    for crate in ot he fss rep3 semi2k; do
+    for crate in ot he fss rep3 semi2k heot; do
         "$0" "$crate" || status=1
     done
     exit $status

@@ -180,7 +180,7 @@ fn cheapest<T: Layout>(
 }
 
 /// Sizes of blocks that cut n into as few as they can: the distinct values of `ceil(n / i)`, at most `most`.
-fn sizes(n: usize, most: usize) -> Vec<usize> {
+pub(crate) fn sizes(n: usize, most: usize) -> Vec<usize> {
     let mut out: Vec<usize> = (1..=n.min(128)).map(|i| n.div_ceil(i)).filter(|s| *s <= most).collect();
     if out.last() != Some(&1) {
         // where n is far larger than a polynomial, whole polynomials and their halves

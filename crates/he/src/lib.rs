@@ -6,8 +6,8 @@
 //! are exact modulo 2^k: no noise reaches a message. Elements are multiplied one by one as residues ([`Slots`]).
 //! `docs/he.md` has the formulas, the arguments and the evidence for the parameters.
 //!
-//! This form has q a product of primes and one polynomial a ciphertext. Another (module rank above 1, q a power of two)
-//! would stand beside [`Context`]; samplers, layouts, noise and wire are common to both.
+//! This form has q a product of primes and one polynomial a ciphertext. [`torus`] has modules over a power of two, for
+//! weights that one party knows in clear; samplers, layouts and transforms are common to both.
 #![warn(clippy::integer_division_remainder_used)]
 
 mod context;
@@ -29,6 +29,7 @@ mod pointwise;
 mod product;
 mod sample;
 mod slots;
+pub mod torus;
 mod wire;
 mod word;
 

@@ -14,6 +14,13 @@ privet_mutation::mutations! {
     "rerandomised-without-error",
     "rounding-towards-zero",
     "key-without-error",
+    "torus-publics-repeat",
+    "torus-keys-repeat",
+    "torus-mask-without-error",
+    "torus-operand-unmasked",
+    "torus-hint-not-hidden",
+    "torus-hint-without-error",
+    "torus-floors-without-a-unit",
 }
 
 /// Words that are drawn, unless this fault makes them all the same.

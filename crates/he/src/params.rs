@@ -28,7 +28,8 @@ pub struct Set {
     pub primes: &'static [u64],
 }
 
-const PRIMES: [u64; 4] = [0x3_ffff_ffdf_0001, 0x3_ffff_ffd4_8001, 0x3_ffff_ffd2_0001, 0x3_ffff_ffd1_8001];
+pub(crate) const PRIMES: [u64; 4] =
+    [0x3_ffff_ffdf_0001, 0x3_ffff_ffd4_8001, 0x3_ffff_ffd2_0001, 0x3_ffff_ffd1_8001];
 
 /// Every set, cheapest first. SECURITY class of constants: nothing overrides them.
 pub static SETS: [Set; 3] = [

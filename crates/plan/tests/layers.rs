@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Every family of this version; whoever adds one adds its name.
-const FAMILIES: [&str; 3] = ["fss", "rep3", "semi2k"];
+const FAMILIES: [&str; 4] = ["fss", "rep3", "semi2k", "heot"];
 
 fn naming(folder: &Path, found: &mut Vec<String>) -> usize {
     let mut files = 0;

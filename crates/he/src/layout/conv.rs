@@ -74,6 +74,22 @@ impl ConvLayout {
         })
     }
 
+    /// Coefficients of a polynomial where operands stand.
+    pub(crate) fn span(&self) -> usize {
+        self.channels * self.tile[0] * self.tile[1]
+    }
+
+    /// Output channels in a polynomial.
+    pub(crate) fn outs(&self) -> usize {
+        self.outs
+    }
+
+    /// The same with so many output channels in a polynomial, not more than there were.
+    pub(crate) fn with_outs(self, outs: usize) -> ConvLayout {
+        assert!((1..=self.outs).contains(&outs), "output channels in a polynomial");
+        ConvLayout { outs, ..self }
+    }
+
     /// Rows of an image of a phase, and of the whole batch.
     fn rows(&self) -> usize {
         self.conv.output()[0] + self.kernel[0] - 1

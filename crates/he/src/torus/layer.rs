@@ -1,0 +1,195 @@
+//! What both sides of a layer hold alike: parameters, packing, public polynomials, and which coefficients are sent.
+
+use super::digits::{Cut, bits_of};
+use super::params::TorusParameters;
+use super::wide::{self, Wide};
+use crate::context::{Context, Points};
+use crate::lane::HePath;
+use crate::layout::{Layout, Output};
+use crate::mutation;
+use crate::panel::Panel;
+use privet_kernels::{CpuCap, CpuCapError};
+use privet_prg::{Domain, Seed};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The name of a set of hints: random, so that it says nothing of the weights. Public polynomials follow from it.
+///
+/// A new one is drawn whenever weights, packing or parameters change. Hidings of hints are drawn with it and never
+/// again, so no hiding ever serves two weights, or two errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HintId([u8; 16]);
+
+impl HintId {
+    /// Fresh from the operating system: the server's.
+    pub fn random() -> HintId {
+        HintId(*Seed::random().expose())
+    }
+
+    /// As the server sent it.
+    pub fn from_bytes(bytes: [u8; 16]) -> HintId {
+        HintId(bytes)
+    }
+
+    /// What the client gets.
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
+/// A linear layer: alike at both sides.
+#[derive(Clone)]
+pub struct TorusLayer {
+    pub(crate) shape: Arc<Shape>,
+}
+
+pub(crate) struct Shape {
+    pub(crate) context: Arc<Context>,
+    pub(crate) parameters: TorusParameters,
+    pub(crate) layout: Arc<dyn Layout>,
+    public: [Seed; 2],
+    /// Coefficients that products read of each operand polynomial of a group, tile by tile.
+    needed: Vec<Arc<[u32]>>,
+    /// Outputs of a group's answers, tile by tile.
+    outputs: Vec<Vec<Output>>,
+}
+
+impl TorusLayer {
+    /// Layer `number` of those that share a set of hints, in so many threads.
+    ///
+    /// Panics where the layout is for polynomials of another degree.
+    pub fn new(
+        parameters: TorusParameters,
+        layout: Arc<dyn Layout>,
+        id: HintId,
+        number: u64,
+        threads: usize,
+    ) -> Result<TorusLayer, CpuCapError> {
+        let context = Context::on(parameters.set(), HePath::detect(CpuCap::from_env()?), threads);
+        let seed = Seed::from_bytes(id.0).derive(Domain::Public, number);
+        let public = [0, 1].map(|use_of| seed.derive(Domain::Public, use_of));
+        let answers = layout.answers();
+        let outputs: Vec<Vec<Output>> = (0..answers).map(|answer| layout.outputs(answer)).collect();
+        let needed = needed(parameters.degree(), &*layout, &outputs);
+        Ok(TorusLayer { shape: Arc::new(Shape { context, parameters, layout, public, needed, outputs }) })
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &TorusParameters {
+        &self.shape.parameters
+    }
+
+    /// The packing.
+    pub fn layout(&self) -> &dyn Layout {
+        &*self.shape.layout
+    }
+
+    /// Bytes of a hint.
+    pub fn hint_bytes(&self) -> usize {
+        let b = self.layout().blocks();
+        b.groups * b.outputs * self.shape.vector_bytes()
+    }
+
+    /// Bytes of what prepares one run.
+    pub fn prepare_bytes(&self) -> usize {
+        let (s, b) = (&*self.shape, self.layout().blocks());
+        let low = |query: usize| wide::bytes(s.parameters.step_bits(), s.needed(query).len());
+        b.tiles * s.vector_bytes() + (0..self.layout().queries()).map(low).sum::<usize>()
+    }
+
+    /// Bytes of a run: k bits for each coefficient that a product reads.
+    pub fn run_bytes(&self) -> usize {
+        let s = &*self.shape;
+        let body = |query: usize| s.parameters.ring().packed_bytes(s.needed(query).len());
+        (0..self.layout().queries()).map(body).sum()
+    }
+}
+
+impl Shape {
+    /// Bytes of a hint's answer, and of a tile's encryptions of 0.
+    pub(crate) fn vector_bytes(&self) -> usize {
+        self.parameters.rank() * wide::bytes(self.parameters.kept_bits(), self.parameters.degree())
+    }
+
+    /// Coefficients of operand polynomial `query` that products read.
+    pub(crate) fn needed(&self, query: usize) -> &[u32] {
+        let b = self.layout.blocks();
+        #[expect(clippy::integer_division_remainder_used, reason = "shapes are public")]
+        &self.needed[query % (b.tiles * b.inputs)]
+    }
+
+    /// Outputs of an answer of a group's tile.
+    pub(crate) fn outputs(&self, [group, tile, answer]: [usize; 3]) -> &[Output] {
+        let b = self.layout.blocks();
+        &self.outputs[(group * b.tiles + tile) * b.outputs + answer]
+    }
+
+    /// How wide polynomials are cut for products with ternary ones of a whole key.
+    pub(crate) fn ternary_cut(&self) -> Cut {
+        Cut::for_norm(self.parameters.modulus_bits(), bits_of(self.parameters.dimension()))
+    }
+
+    /// A row of the public matrix that operand polynomial `input` of a group is hidden under: r polynomials.
+    pub(crate) fn public(&self, group: usize, input: usize) -> Vec<Vec<Wide>> {
+        let number = (group * self.layout.blocks().inputs + input) as u64;
+        self.uniform(0, if mutation::active("torus-publics-repeat") { 0 } else { number })
+    }
+
+    /// A row of the public matrix that encryptions of 0 are hidden under.
+    pub(crate) fn public_of_zero(&self, row: usize) -> Vec<Vec<Wide>> {
+        self.uniform(1, row as u64)
+    }
+
+    fn uniform(&self, which: usize, number: u64) -> Vec<Vec<Wide>> {
+        let mut prg = self.public[which].derive(Domain::Public, number).stream();
+        let (n, bits) = (self.parameters.degree(), self.parameters.modulus_bits());
+        (0..self.parameters.rank()).map(|_| wide::uniform(&mut prg, bits, n)).collect()
+    }
+
+    /// Vectors of r small polynomials, as rows of a panel.
+    pub(crate) fn rows(&self, vectors: &[Vec<Points>]) -> Panel {
+        let mut panel = Panel::new(&self.context, vectors.len(), self.parameters.rank());
+        for (row, vector) in vectors.iter().enumerate() {
+            vector.iter().enumerate().for_each(|(column, v)| panel.put(row, column, v));
+        }
+        panel
+    }
+
+    /// A sum modulo 2^LQ as a share of an output: `floor(sum / delta)` modulo 2^k.
+    pub(crate) fn share(&self, sum: &Wide) -> u64 {
+        sum.bits(self.parameters.step_bits(), self.parameters.ring().bits())
+    }
+}
+
+/// For each tile and input of a group: all `t - a` with t an output and a a tap, modulo X^d + 1. All of these are read, as
+/// the polynomials that hide are dense; the packing's zeros are values like others.
+fn needed(degree: usize, layout: &dyn Layout, outputs: &[Vec<Output>]) -> Vec<Arc<[u32]>> {
+    let b = layout.blocks();
+    let ones = vec![1; layout.weight_len()];
+    let taps: Vec<Vec<usize>> = (0..b.inputs)
+        .map(|input| {
+            let mut any = vec![0; degree];
+            (0..b.outputs).for_each(|o| layout.pack_weights(o * b.inputs + input, &ones, &mut any));
+            (0..degree).filter(|at| any[*at] != 0).collect()
+        })
+        .collect();
+    let mut known: HashMap<(usize, Vec<usize>), Arc<[u32]>> = HashMap::new();
+    let mut all = Vec::with_capacity(b.tiles * b.inputs);
+    for tile in 0..b.tiles {
+        let answers = &outputs[tile * b.outputs..][..b.outputs];
+        let mut places: Vec<usize> = answers.iter().flatten().map(|o| o.coefficient).collect();
+        places.sort_unstable();
+        places.dedup();
+        for (input, taps) in taps.iter().enumerate() {
+            let of = known.entry((input, places.clone())).or_insert_with(|| {
+                let mut read = vec![false; degree];
+                for t in &places {
+                    taps.iter().for_each(|a| read[(t + degree - a) & (degree - 1)] = true);
+                }
+                (0..degree as u32).filter(|at| read[*at as usize]).collect()
+            });
+            all.push(Arc::clone(of));
+        }
+    }
+    all
+}

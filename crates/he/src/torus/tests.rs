@@ -1,0 +1,155 @@
+//! Noise counted on both sides of its formula; what each message tells, with one side's randomness held fixed and the
+//! other's redrawn; and answers that no honest peer gives.
+
+use super::*;
+use crate::layout::{Layout, Matmul, MatmulLayout};
+use crate::sample::{ERROR_VARIANCE, TERNARY_VARIANCE};
+use crate::wire::WireError;
+use privet_plan::suite::{View, unseen};
+use privet_prg::{Prg, Seed};
+use privet_ring::Ring;
+use std::sync::Arc;
+
+fn prg(seed: u8) -> Prg {
+    Seed::from_bytes([seed; 16]).stream()
+}
+
+fn layer(p: TorusParameters, shape: Matmul, block: [usize; 3]) -> TorusLayer {
+    let layout = MatmulLayout::with_blocks(shape, p.degree(), block);
+    TorusLayer::new(p, Arc::new(layout), HintId::from_bytes([7; 16]), 3, 2).unwrap()
+}
+
+/// The shares of a run, and what it sent.
+struct Run {
+    prepared: Vec<u8>,
+    body: Vec<u8>,
+    shares: [Vec<u64>; 2],
+}
+
+fn run(hint: &ClientHint, hinted: &Hinted, x: [&[u64]; 2], client: &mut Prg) -> Run {
+    let (mask, prepared) = hint.prepare(client);
+    let masked = hinted.prepare(&prepared).unwrap();
+    let (body, mine) = mask.run(x[0]);
+    let theirs = masked.run(hinted, &body, x[1]).unwrap();
+    Run { prepared, body, shares: [mine.to_vec(), theirs.to_vec()] }
+}
+
+/// With a modulus that is far too small, shares are wrong as often as the formula says: neither more nor less.
+///
+/// Weights are few and small, so that what hides hints and encryptions of 0 is most of the noise.
+#[test]
+fn wrong_shares_of_a_scaled_down_model_are_as_many_as_predicted() {
+    let (ring, runs) = (Ring::new(24), 24);
+    let p = TorusParameters::scaled(ring, 2, 512, 63);
+    let shape = Matmul { groups: 1, m: 8, k: 4, o: 128 };
+    let layer = layer(p, shape, [8, 4, 1]);
+    let weights: Vec<u64> = (0..4 * 128u64).map(|i| ring.wrap((i & 3).wrapping_sub(1))).collect();
+    // each filter has one weight four times
+    let squares = 1.0 + 0.0 + 1.0 + 4.0;
+    let (hinted, hint) = layer.hint(&weights, &mut prg(1)).unwrap();
+    let hint = layer.read_hint(&hint).unwrap();
+    let mut client = prg(2);
+    let mut wrong = 0;
+    for i in 0..runs {
+        // a product that is 0 modulo any step: the fractions are not uniform
+        let x0 = prg(i).elements(ring, 32);
+        let x1: Vec<u64> = x0.iter().map(|x| ring.wrap(x.wrapping_neg())).collect();
+        let run = run(&hint, &hinted, [&x0, &x1], &mut client);
+        let sum = |(a, b): (&u64, &u64)| ring.wrap(a.wrapping_add(*b));
+        wrong += run.shares[0].iter().zip(&run.shares[1]).map(sum).filter(|y| *y != 0).count();
+    }
+    let n = p.dimension() as f64;
+    let variance = squares * ERROR_VARIANCE + 2.0 * n * TERNARY_VARIANCE * ERROR_VARIANCE;
+    assert!(variance.sqrt() <= p.deviation(), "the formula is an upper bound");
+    let outputs = f64::from(runs) * 8.0 * 128.0;
+    let expected = outputs * (variance * 2.0 / std::f64::consts::PI).sqrt() / f64::from(p.step_bits()).exp2();
+    let off = (wrong as f64 - expected) / expected.sqrt();
+    assert!(expected > 800.0 && off.abs() < 4.5, "{wrong} wrong shares, {expected:.0} predicted");
+}
+
+/// All messages vary with the randomness of who sends them, in every combination of bits, though all else is fixed.
+#[test]
+fn messages_are_redrawn_with_their_senders_randomness() {
+    let ring = Ring::new(16);
+    let p = TorusParameters::exact(ring, 10, 512).unwrap();
+    let layer = layer(p, Matmul { groups: 1, m: 2, k: 6, o: 2 }, [1, 3, 1]);
+    let weights = vec![100, 0, 3, ring.wrap(5u64.wrapping_neg()), 77, 1, 0, 0, 9, 9, 4, 4];
+    let zero = vec![0; 12];
+    let (hinted, message) = layer.hint(&weights, &mut prg(1)).unwrap();
+    let hint = layer.read_hint(&message).unwrap();
+    let client = unseen(|| {
+        let run = run(&hint, &hinted, [&zero, &zero], &mut Seed::random().stream());
+        let (mut view, n) = (View::default(), run.prepared.len());
+        view.bytes("encryption of 0".into(), &run.prepared[..40]);
+        view.bytes("low parts".into(), &run.prepared[n - 27..]);
+        // two tiles and two polynomials each: relations would show repeated keys and publics
+        view.bytes("masked operand".into(), &run.body);
+        view
+    });
+    assert_eq!(client, Ok(()), "the server learns something");
+    let server = unseen(|| {
+        let (_, message) = layer.hint(&weights, &mut Seed::random().stream()).unwrap();
+        let mut view = View::default();
+        view.bytes("the first answer's hint".into(), &message[..40]);
+        view.bytes("the last one's".into(), &message[message.len() - 40..]);
+        view
+    });
+    assert_eq!(server, Ok(()), "the client learns something");
+}
+
+/// Two hints of the same weights have nothing in common: what hides them is drawn anew, and so are errors.
+#[test]
+fn nothing_of_a_hint_serves_another() {
+    let ring = Ring::new(16);
+    let p = TorusParameters::exact(ring, 10, 512).unwrap();
+    let shape = Matmul { groups: 1, m: 1, k: 4, o: 1 };
+    let layout: Arc<dyn Layout> = Arc::new(MatmulLayout::with_blocks(shape, 512, [1, 4, 1]));
+    let hints = [1u8, 1, 2].map(|id| {
+        let layer = TorusLayer::new(p, Arc::clone(&layout), HintId::from_bytes([id; 16]), 0, 1).unwrap();
+        layer.hint(&[1, 2, 3, 4], &mut Seed::random().stream()).unwrap().1
+    });
+    for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+        let same = hints[a].iter().zip(&hints[b]).filter(|(a, b)| a == b).count();
+        let most = hints[a].len().div_euclid(256) + 5 * hints[a].len().isqrt().div_euclid(16) + 20;
+        assert!(same < most, "{same} of {} bytes of hints {a} and {b} are alike", hints[a].len());
+    }
+    assert_ne!(HintId::random(), HintId::random());
+}
+
+#[test]
+fn wrong_answers_are_refused_with_their_reason() {
+    let ring = Ring::new(16);
+    let p = TorusParameters::exact(ring, 4, 512).unwrap();
+    let layer = layer(p, Matmul { groups: 1, m: 1, k: 4, o: 1 }, [1, 4, 1]);
+    // a norm of exactly 2^4, and one above
+    assert!(layer.hint(&[8, 8, 8, 8], &mut prg(1)).is_ok());
+    let minus = |w: u64| ring.wrap(w.wrapping_neg());
+    assert!(layer.hint(&[minus(16), 0, 0, 0], &mut prg(1)).is_ok());
+    for heavy in [[8, 8, 8, 9], [minus(16), 1, 0, 0], [1 << 15, 0, 0, 0], [17, 0, 0, 0]] {
+        let error = layer.hint(&heavy, &mut prg(1)).map(|_| ()).unwrap_err();
+        assert_eq!(error, TooHeavy { norm_bits: 4 }, "{heavy:?}");
+    }
+    let (hinted, message) = layer.hint(&[1, 2, 3, 4], &mut prg(1)).unwrap();
+    assert_eq!(message.len(), layer.hint_bytes());
+    let length = |expected, found| WireError::Length { expected, found };
+    for found in [0, message.len() - 1, message.len() + 1, 2 * message.len()] {
+        let mut bytes = message.clone();
+        bytes.resize(found, 0);
+        assert_eq!(layer.read_hint(&bytes).map(|_| ()).unwrap_err(), length(layer.hint_bytes(), found));
+    }
+    let hint = layer.read_hint(&message).unwrap();
+    let (mask, prepared) = hint.prepare(&mut prg(2));
+    for found in [0, prepared.len() - 1, prepared.len() + 1] {
+        let mut bytes = prepared.clone();
+        bytes.resize(found, 0);
+        let error = hinted.prepare(&bytes).map(|_| ()).unwrap_err();
+        assert_eq!(error, length(layer.prepare_bytes(), found));
+    }
+    let (body, _) = mask.run(&[0; 4]);
+    for found in [0, body.len() - 1, body.len() + 1] {
+        let mut bytes = body.clone();
+        bytes.resize(found, 0);
+        let error = hinted.prepare(&prepared).unwrap().run(&hinted, &bytes, &[0; 4]).unwrap_err();
+        assert_eq!(error, length(layer.run_bytes(), found));
+    }
+}

@@ -1,0 +1,98 @@
+//! A party's walk over the plan.
+
+use crate::context::{Cx, RunError, Side};
+use crate::gate::{At, Held, Kind, kind};
+use crate::session::{Record, Session};
+use crate::uses::Uses;
+use privet_family::{NodeStats, Secret, is_static, last_use};
+use privet_plan::Plan;
+use privet_plan::ir::{Node, ValueId};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a party is given for a run.
+#[derive(Default)]
+pub struct Given {
+    /// Its additive shares of the inputs, by node.
+    pub inputs: HashMap<ValueId, Vec<u64>>,
+    /// Public numbers by name, as elements of their nodes' rings.
+    pub publics: BTreeMap<String, u64>,
+}
+
+/// What a run gave a party.
+pub struct Outcome {
+    /// Its additive share of every output, in the plan's order.
+    pub outputs: Vec<Secret>,
+    /// The costs of every node.
+    pub nodes: Vec<NodeStats>,
+    /// What every node used.
+    pub used: Vec<Uses>,
+}
+
+/// Transfers that a run of a plan uses: how many in which this side has both strings, and how many in which it has one.
+pub fn transfers(plan: &Plan, side: Side) -> [usize; 2] {
+    let mut sum = [0; 2];
+    for (id, node) in plan.nodes.iter().enumerate().filter(|(v, _)| !is_static(plan, *v)) {
+        if let Kind::Gate(gate) = kind(&node.op) {
+            let of = gate.uses(&At { plan, id }).transfers;
+            sum = [sum[0] + of[side as usize], sum[1] + of[side.other() as usize]];
+        }
+    }
+    sum
+}
+
+/// Runs a checked plan once, on shares of its inputs; the record is used up. `watch` gets each node with this side's share of its
+/// value.
+pub fn run(
+    cx: &mut Cx,
+    plan: &Plan,
+    session: &Session,
+    mut record: Record,
+    mut given: Given,
+    watch: &mut dyn FnMut(ValueId, &[u64]),
+) -> Result<Outcome, RunError> {
+    if session.side() != cx.side {
+        return Err(RunError::Missing("the session is of the other side".into()));
+    }
+    let last = last_use(plan);
+    let mut values: Vec<Option<Arc<Vec<u64>>>> = vec![None; plan.nodes.len()];
+    let (mut nodes, mut used) = (Vec::new(), Vec::new());
+    for (v, node) in plan.nodes.iter().enumerate() {
+        let start = Instant::now();
+        cx.enter(&node.layer);
+        values[v] = match kind(&node.op) {
+            _ if is_static(plan, v) => Some(session.static_share(plan, v)),
+            Kind::Input(name) => Some(Arc::new(input(given.inputs.remove(&v), node, name)?)),
+            Kind::Weight(name) => return Err(RunError::Missing(format!("weight `{name}` was not given"))),
+            Kind::Public => None,
+            Kind::Lacks(what) => return Err(RunError::Refused(format!("heot has no gate for {what}"))),
+            Kind::Gate(gate) => {
+                let layer = RefCell::new(session.prepared(&mut record, v));
+                let at = At { plan, id: v };
+                let held = Held { at, values: &values, publics: &given.publics, layer };
+                let value = if node.ty.is_empty() { Vec::new() } else { gate.eval(cx, &held)? };
+                Some(Arc::new(value))
+            }
+        };
+        if let Some(value) = &values[v] {
+            watch(v, value);
+        }
+        for &i in node.inputs.iter().filter(|&&i| last[i] == v) {
+            values[i] = None;
+        }
+        cx.stats.seconds = start.elapsed().as_secs_f64();
+        nodes.push(cx.stats);
+        used.push(cx.used);
+    }
+    let share = |v: ValueId| values[v].as_ref().map(|x| Secret::new(x.to_vec())).unwrap_or_default();
+    let outputs = plan.outputs.iter().map(|o| share(o.value)).collect();
+    Ok(Outcome { outputs, nodes, used })
+}
+
+/// This party's share of an input, if it is of that node.
+fn input(share: Option<Vec<u64>>, node: &Node, name: &str) -> Result<Vec<u64>, RunError> {
+    let share = share.filter(|x| x.len() == node.ty.len());
+    share.ok_or_else(|| RunError::Missing(format!("input `{name}` was not shared")))
+}

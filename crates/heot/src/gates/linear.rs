@@ -1,0 +1,181 @@
+//! Linear layers. Of weights: the client's message of the run, and a product at the server. Of two shared operands: products of
+//! elements by transfers, for small matrices.
+
+use crate::context::{Cx, RunError, Side};
+use crate::gate::{At, Gate, Held};
+use crate::product::{self, Second};
+use crate::uses::Uses;
+use privet_family::{Products, spread_bias};
+use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout};
+use privet_he::torus::{Hinted, Mask, Masked, NoTorus, TorusLayer, TorusParameters};
+use privet_kernels::LinearShape;
+use privet_plan::ir::Op;
+use privet_ring::Ring;
+use std::sync::Arc;
+
+/// What a side prepared for a layer of a run.
+pub(crate) enum Prepared<'a> {
+    Server(&'a Hinted, Masked),
+    Client(&'a TorusLayer, Mask),
+}
+
+/// [`Op::Linear`], [`Op::MatMul`] and [`Op::Conv2d`].
+pub(crate) struct Linear;
+
+/// Products of two shared operands that a node may be made of: each is a product of elements by transfers.
+pub(crate) const MOST_PRODUCTS: usize = 1 << 22;
+
+/// Whether the server knows the second operand: then the layer has a hint.
+pub(crate) fn has_hint(at: &At) -> bool {
+    Products::of(at.plan, at.node()).is_some() && at.is_static(1)
+}
+
+/// The packing of a layer with weights whose filters have a norm of at most 2^`norm_bits`, for so many runs.
+pub(crate) fn layout(
+    at: &At,
+    norm_bits: u32,
+    runs: usize,
+) -> Result<(TorusParameters, Arc<dyn Layout>), NoTorus> {
+    let products = Products::of(at.plan, at.node()).expect("a product");
+    match products.shape {
+        LinearShape::Conv2d(geometry) => {
+            let (p, layout) = ConvLayout::for_torus(geometry, at.to(), norm_bits, runs)?;
+            Ok((p, Arc::new(layout)))
+        }
+        LinearShape::MatMul { m, k, n } | LinearShape::MatMulT { m, k, n } => {
+            let shape = Matmul { groups: products.count, m, k, o: n };
+            let (p, layout) = MatmulLayout::for_torus(shape, at.to(), norm_bits, runs)?;
+            Ok((p, Arc::new(layout)))
+        }
+    }
+}
+
+/// Weights in the layout's order: places times columns.
+pub(crate) fn in_order(at: &At, w: &[u64]) -> Vec<u64> {
+    match Products::of(at.plan, at.node()).expect("a product").shape {
+        LinearShape::MatMulT { k, n, .. } => (0..k * n).map(|i| w[i % n * k + i / n]).collect(),
+        LinearShape::MatMul { .. } | LinearShape::Conv2d(_) => w.to_vec(),
+    }
+}
+
+/// log2, rounded up, of the largest Euclidean norm of an output's weights.
+pub(crate) fn norm_bits(at: &At, w: &[u64]) -> u32 {
+    let (ring, products) = (at.to(), Products::of(at.plan, at.node()).expect("a product"));
+    let mut norms: Vec<f64> = Vec::new();
+    let square = |w: u64| (ring.signed(w) as f64).powi(2);
+    match products.shape {
+        LinearShape::Conv2d(g) => {
+            norms.extend(
+                w.chunks_exact(w.len() / g.out_channels).map(|f| f.iter().map(|w| square(*w)).sum::<f64>()),
+            );
+        }
+        LinearShape::MatMul { k, n, .. } | LinearShape::MatMulT { k, n, .. } => {
+            let w = in_order(at, w);
+            for group in w.chunks_exact(k * n) {
+                norms.extend((0..n).map(|c| (0..k).map(|j| square(group[j * n + c])).sum::<f64>()));
+            }
+        }
+    }
+    let largest = norms.into_iter().fold(1.0, f64::max);
+    // squares are sums of doubles: a hair more than the truth
+    (largest.log2() / 2.0 + 1e-9).ceil() as u32
+}
+
+impl Gate for Linear {
+    fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
+        let (ring, own) = (x.at.to(), x.share(0));
+        if !has_hint(&x.at) {
+            return secret_product(cx, x);
+        }
+        let mut out = cx.layer_product(x, &own)?;
+        if x.at.node().inputs.len() > 2 {
+            let bias = spread_bias(x.at.node(), &x.share(2));
+            out.iter_mut().zip(bias).for_each(|(y, b)| *y = ring.wrap(y.wrapping_add(b)));
+        }
+        Ok(out)
+    }
+
+    fn uses(&self, at: &At) -> Uses {
+        if !has_hint(at) {
+            let (n, _) = terms(at);
+            return product::uses(at.to().bits(), n, second(at));
+        }
+        // the bytes follow from the packing, which a session chooses: what it counts is its layer's `run_bytes`
+        Uses { steps: 1, ..Uses::default() }
+    }
+}
+
+/// Which of the operands is known to the server, if one is.
+fn second(at: &At) -> Second {
+    if at.is_static(0) { Second::AtServer } else { Second::Shared }
+}
+
+/// Products of elements that a product of matrices is made of, and how many are summed to an output.
+pub(crate) fn terms(at: &At) -> (usize, usize) {
+    let products = Products::of(at.plan, at.node()).expect("a product");
+    let inner = match products.shape {
+        LinearShape::MatMul { k, .. } | LinearShape::MatMulT { k, .. } => k,
+        LinearShape::Conv2d(_) => 0,
+    };
+    (products.output_len() * inner, inner)
+}
+
+/// A product of two matrices that neither side knows, or of which the server knows the first.
+fn secret_product(cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
+    let products = Products::of(x.at.plan, x.at.node()).expect("a product");
+    let (a, b, (total, inner)) = (x.share(0), x.share(1), terms(&x.at));
+    let (m, n, turned) = match products.shape {
+        LinearShape::MatMul { m, n, .. } => (m, n, false),
+        LinearShape::MatMulT { m, n, .. } => (m, n, true),
+        LinearShape::Conv2d(_) => {
+            return Err(RunError::Refused(
+                "a convolution with a filter that the server does not know".into(),
+            ));
+        }
+    };
+    let (mut left, mut right) = (Vec::with_capacity(total), Vec::with_capacity(total));
+    for group in 0..products.count {
+        for i in 0..m {
+            for j in 0..n {
+                for l in 0..inner {
+                    left.push(a[(group * m + i) * inner + l]);
+                    let at = if turned { j * inner + l } else { l * n + j };
+                    right.push(b[group * inner * n + at]);
+                }
+            }
+        }
+    }
+    let ring: Ring = x.at.to();
+    let all = match second(&x.at) {
+        Second::Shared => product::multiply(cx, ring, &left, &right, Second::Shared)?,
+        Second::AtServer => product::multiply(cx, ring, &right, &left, Second::AtServer)?,
+    };
+    let sum = |terms: &[u64]| ring.wrap(terms.iter().fold(0u64, |sum, t| sum.wrapping_add(*t)));
+    let mut out: Vec<u64> = all.chunks(inner.max(1)).map(sum).collect();
+    if let (Op::Linear, 3) = (&x.at.node().op, x.at.node().inputs.len()) {
+        let bias = spread_bias(x.at.node(), &x.share(2));
+        out.iter_mut().zip(bias).for_each(|(y, b)| *y = ring.wrap(y.wrapping_add(b)));
+    }
+    Ok(out)
+}
+
+impl Cx<'_> {
+    /// A side's share of a layer's product: the client sends, and the server multiplies.
+    fn layer_product(&mut self, x: &Held, own: &[u64]) -> Result<Vec<u64>, RunError> {
+        let prepared = x.layer.borrow_mut().take();
+        let missing = || RunError::Missing("a layer was not prepared for this run".into());
+        match prepared.ok_or_else(missing)? {
+            Prepared::Client(layer, mask) => {
+                debug_assert_eq!(self.side, Side::Client);
+                let (body, share) = mask.run(own);
+                debug_assert_eq!(body.len(), layer.run_bytes());
+                self.exchange("masked operand", body, 0)?;
+                Ok(share.to_vec())
+            }
+            Prepared::Server(hinted, masked) => {
+                let body = self.exchange("masked operand", Vec::new(), hinted.layer().run_bytes())?;
+                Ok(masked.run(hinted, &body, own).map_err(|e| self.wrong(e))?.to_vec())
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! ReLU and sign extension into a ring that is as large or larger.
+
+use crate::context::{Cx, Plane, RunError, Side};
+use crate::gate::{At, Gate, Held};
+use crate::uses::Uses;
+use crate::{compare, mutation, mux, planes};
+use privet_ring::Ring;
+
+/// [`privet_plan::ir::Op::Relu`]: a sign, then a choice that widens.
+pub(crate) struct Relu;
+
+impl Gate for Relu {
+    fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
+        relu(cx, [x.at.from(), x.at.to()], &x.share(0))
+    }
+
+    fn uses(&self, at: &At) -> Uses {
+        relu_uses([at.from().bits(), at.to().bits()], at.len())
+    }
+}
+
+/// Shares of x where it is positive and of 0 elsewhere.
+pub(crate) fn relu(cx: &mut Cx, [from, to]: [Ring; 2], x: &[u64]) -> Result<Vec<u64>, RunError> {
+    let negative = compare::negative(cx, from, x)?;
+    mux::widen(cx, [from, to], &complement(cx.side, negative, x.len()), x)
+}
+
+/// Shares of the complement of a shared bit.
+pub(crate) fn complement(side: Side, bits: Plane, n: usize) -> Plane {
+    if side == Side::Server { planes::not(&bits, n) } else { bits }
+}
+
+/// What [`relu`] of n elements uses.
+pub(crate) fn relu_uses([from, to]: [u32; 2], n: usize) -> Uses {
+    compare::carry_uses(from - 1, n).then(mux::widen_uses([from, to], n))
+}
+
+/// [`privet_plan::ir::Op::Extend`]: with 2^(m-1) added it is no sign that is extended, and what is above 2^m is a carry.
+pub(crate) struct Extend;
+
+impl Gate for Extend {
+    fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
+        let (from, to, n) = (x.at.from(), x.at.to(), x.at.len());
+        let x = x.share(0);
+        if from == to {
+            return Ok(x.to_vec());
+        }
+        let half = 1u64 << (from.bits() - 1);
+        let shifted: Vec<u64> = x.iter().map(|x| from.wrap(x.wrapping_add(cx.side.constant(half)))).collect();
+        let carry = compare::carry(cx, from.bits(), &shifted)?;
+        let above = mux::element(cx, Ring::new(to.bits() - from.bits()), &carry, n)?;
+        let own = shifted.iter().zip(above);
+        Ok(own
+            .map(|(x, above)| {
+                let above = if mutation::active("borrow-forgotten") { 0 } else { above << from.bits() };
+                to.wrap(x.wrapping_sub(above).wrapping_sub(cx.side.constant(half)))
+            })
+            .collect())
+    }
+
+    fn uses(&self, at: &At) -> Uses {
+        let (from, to) = (at.from().bits(), at.to().bits());
+        if from == to {
+            return Uses::default();
+        }
+        compare::carry_uses(from, at.len()).then(mux::element_uses(to - from, at.len()))
+    }
+}

@@ -1,0 +1,41 @@
+//! Which nodes of a plan this family refuses.
+
+use crate::gate::{At, Kind, kind};
+use crate::gates::linear;
+use privet_family::Products;
+use privet_kernels::LinearShape;
+use privet_plan::{Plan, Refusal};
+
+/// Every node of a checked plan that has no gate here, or one that would be ruinous.
+pub fn refusals(plan: &Plan) -> Vec<Refusal> {
+    let mut all = Vec::new();
+    for (id, node) in plan.nodes.iter().enumerate() {
+        if let Kind::Lacks(what) = kind(&node.op) {
+            all.push(Refusal::of(
+                plan,
+                id,
+                format!("heot has no gate for {what}"),
+                "take another family for this plan",
+            ));
+        }
+        let at = At { plan, id };
+        let Some(products) = Products::of(plan, node).filter(|_| !linear::has_hint(&at)) else { continue };
+        if let LinearShape::Conv2d(_) = products.shape {
+            let remedy = "let the server own the filters";
+            all.push(Refusal::of(
+                plan,
+                id,
+                "a convolution with filters that the server does not know",
+                remedy,
+            ));
+        } else if linear::terms(&at).0 > linear::MOST_PRODUCTS {
+            let problem = format!(
+                "a product of two secret matrices is made of {} products of elements, each by transfers; {} are the most",
+                linear::terms(&at).0,
+                linear::MOST_PRODUCTS
+            );
+            all.push(Refusal::of(plan, id, problem, "use smaller matrices, or another family"));
+        }
+    }
+    all
+}
