@@ -47,7 +47,7 @@ pub use float::FloatTensor;
 pub use form::Form;
 pub use graph::Graph;
 pub use interpret::{
-    Coins, InterpretError, NoCoins, interpret, interpret_all, interpret_beyond, interpret_step,
+    Coins, InterpretError, NoCoins, Promises, interpret, interpret_all, interpret_beyond, interpret_step,
 };
 pub use ir::Plan;
 pub use local::{Affine, apply_local};

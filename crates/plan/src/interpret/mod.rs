@@ -7,8 +7,7 @@ mod table;
 mod truncate;
 pub(crate) mod walk;
 
-use truncate::Promises;
-pub use truncate::{Coins, NoCoins};
+pub use truncate::{Coins, NoCoins, Promises};
 
 use crate::Plan;
 use crate::check::PlanError;
@@ -116,9 +115,10 @@ pub fn interpret_all(
     plan: &Plan,
     inputs: &BTreeMap<String, Tensor>,
     weights: &BTreeMap<String, Tensor>,
+    promises: Promises,
     coins: &mut dyn Coins,
 ) -> Result<Vec<Tensor>, InterpretError> {
-    Ok(run(plan, inputs, weights, coins, (true, Promises::Kept))?.into_iter().flatten().collect())
+    Ok(run(plan, inputs, weights, coins, (true, promises))?.into_iter().flatten().collect())
 }
 
 fn run(

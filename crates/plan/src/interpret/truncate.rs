@@ -42,7 +42,7 @@ impl Coins for OrMiddle<'_> {
 
 /// What happens to a value that breaks what a truncation asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promises {
+pub enum Promises {
     /// The plan is refused.
     Kept,
     /// Its result is off by `2^(k - f)`, as it may be under a protocol.

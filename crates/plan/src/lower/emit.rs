@@ -41,7 +41,7 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
     let shape = n.shape.as_slice();
     match &n.op {
         GraphOp::Input { name, owner } => Ok(input(e, v, name, owner.as_deref())),
-        GraphOp::State { name, frac } => training::state(e, v, name, *frac),
+        GraphOp::State { name, frac, owner } => training::state(e, v, name, *frac, owner.as_deref()),
         GraphOp::Public { name, limit } => training::public(e, v, name, *limit),
         GraphOp::Positive => Ok(training::positive(e, v)),
         GraphOp::Choose => Ok(training::choose(e, v)),

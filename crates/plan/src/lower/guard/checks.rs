@@ -79,12 +79,10 @@ impl Checks {
         (self.add(flat, Op::Reshape, vec![back], &[rows, count]), count)
     }
 
-    /// A node of `like`'s layer and numbers.
+    /// A node of `like`'s numbers.
     fn add(&mut self, like: ValueId, op: Op, inputs: Vec<ValueId>, shape: &[usize]) -> ValueId {
-        let Node { ty, layer, .. } = &self.plan.nodes[like];
-        let ty = Type { shape: shape.to_vec(), ..ty.clone() };
-        let layer = layer.clone();
-        self.push(Node { op, inputs, ty, layer, form: None })
+        let ty = Type { shape: shape.to_vec(), ..self.plan.nodes[like].ty.clone() };
+        self.push(Node { op, inputs, ty, layer: super::GUARD.into(), form: None })
     }
 
     fn whole(&mut self, op: Op, inputs: Vec<ValueId>, shape: &[usize], bits: u32) -> ValueId {

@@ -21,7 +21,7 @@ use bounds::{Bound, Bounds};
 use checks::Checks;
 use std::collections::{BTreeSet, HashMap};
 
-/// Name of the result that says whether a row was in range.
+/// Name of the result that says whether a row was in range, and the layer of what computes it.
 pub const GUARD: &str = "guard";
 
 /// Log2 of what a sum of c values under random signs may be more than `sqrt(c)` times the largest of them, but with
