@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -88,6 +89,12 @@ def test_a_result_is_the_receivers_and_nothing_else_is_revealed(generator: prive
     states = [n["op"] for n in plans["token"]["nodes"] if n["op"]["kind"] == "state"]
     assert {s["owner"] for s in states} == {"data_owner"}
     assert len(states) == len(plans["token"]["updates"]) == len(plans["read"]["updates"]) == 4
+
+
+def test_what_is_saved_is_the_program_and_a_secret(generator: privet.Generator, tmp_path: Path) -> None:
+    generator.save(tmp_path)
+    assert (tmp_path / "program.json").read_text() == generator.program
+    assert (tmp_path / "weights.safetensors").stat().st_mode & 0o077 == 0
 
 
 def test_a_window_slides() -> None:

@@ -19,10 +19,12 @@ from torch import Tensor, nn
 from .._processes import Processes
 from ..aim import Aim, Network, network_profile
 from ..errors import InputError
+from ..model import write_secret
 from ..native import native
 from ..precision import Precision
 from ..protocols import choose
 from ..report import Estimate
+from ..training.parties import Guard
 from .decoder import decoder_of
 from .engines import Engine, Parties, Simulated
 from .steps import MASKED, NOISE, READ, SCORES, TOKEN, Plan, empty, encoded, plan_of
@@ -112,14 +114,29 @@ class Generator:
             with Processes(folder, *family, self.count, self.parameters) as processes:
                 processes.initialise(program, None)
                 processes.start()
-                node = str(processes.client_file)
-                client = processes.while_alive(
-                    lambda: native().Client.connect(node, self.program, self.weights, *family)
-                )
-                try:
-                    yield Writer(self, Parties(client, self.family.streams, processes.while_alive))
-                finally:
-                    client.close()
+                with self.connect(processes.client_file, processes.while_alive) as writer:
+                    yield writer
+
+    @contextmanager
+    def connect(self, node: str | Path, guard: Guard = lambda action: action()) -> Iterator[Writer]:
+        """Running parties that serve :attr:`program`, as the client that a node file describes.
+
+        This client has to be data's owner and receiver. Weights are shared where it is the model's owner too. Raises
+        :class:`SessionError`.
+        """
+        family = (self.family.name, self.security)
+        client = guard(lambda: native().Client.connect(str(node), self.program, self.weights, *family))
+        try:
+            yield Writer(self, Parties(client, self.family.streams, guard))
+        finally:
+            client.close()
+
+    def save(self, directory: str | Path) -> None:
+        """Write ``program.json``, which is public, and ``weights.safetensors``, the model owner's secret."""
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "program.json").write_text(self.program)
+        write_secret(folder / "weights.safetensors", self.weights)
 
 
 class Writer:

@@ -11,8 +11,8 @@ use crate::lower::{CheckReport, emitted};
 use crate::target::Target;
 use std::collections::BTreeMap;
 
-/// Headrooms that are tried: chunks of 64, 256, 1024 and 4096 values.
-const HEADROOMS: [u32; 4] = [6, 7, 8, 9];
+/// Headrooms that are tried: chunks of 64, 256 and 1024 values. A longer chunk's signs would fill plans.
+const HEADROOMS: [u32; 3] = [6, 7, 8];
 /// How often room is made for what a proof lacks.
 const TRIES: usize = 6;
 /// What a guard may cost that nobody asked for.
