@@ -27,6 +27,9 @@ from .precision import Precision
 from .protocols import choose
 from .report import Comparison, Estimate, LayerDifference
 
+DEFAULT_PROTOCOL = "fss"
+"""The family where nobody chooses."""
+
 
 @dataclass(frozen=True)
 class Owned:
@@ -43,7 +46,7 @@ class Owned:
 def compile(
     model: nn.Module,
     example_inputs: Examples,
-    protocol: str = "fss",
+    protocol: str = DEFAULT_PROTOCOL,
     precision: Precision | None = None,
     calibration: Examples | None = None,
     name: str | None = None,

@@ -108,6 +108,11 @@ def test_top_tokens_alone_are_sampled(generator: privet.Generator) -> None:
     assert all(first.simulate([5, 6], 2, temperature=5.0) == wanted for _ in range(3))
 
 
+def test_noise_changes_the_text(generator: privet.Generator) -> None:
+    texts = {tuple(generator.simulate([5, 6], 4, temperature=5.0)) for _ in range(6)}
+    assert len(texts) > 1
+
+
 def test_noise_samples_from_a_softmax() -> None:
     scores = torch.tensor([0.0, 1.0, 2.0, -1.0])
     for temperature in (0.5, 2.0):

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from .._processes import Processes
 from ..aim import Aim, Network, network_profile
 from ..errors import InputError
-from ..model import write_secret
+from ..model import DEFAULT_PROTOCOL, write_secret
 from ..native import native
 from ..precision import Precision
 from ..protocols import choose
@@ -54,7 +54,7 @@ class Generator:
         window: int,
         *,
         chunk: int = 8,
-        protocol: str = "fss",
+        protocol: str = DEFAULT_PROTOCOL,
         security: str | None = None,
         top: int | None = None,
         precision: Precision | None = None,
