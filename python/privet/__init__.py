@@ -20,6 +20,7 @@ from .errors import (
     CaptureError,
     InputError,
     NativeMissing,
+    OutOfRange,
     PrecisionError,
     PrivetError,
     SessionError,
@@ -27,6 +28,7 @@ from .errors import (
     UnsupportedModel,
     UnsupportedOptimiser,
 )
+from .generation import Generator, generate
 from .graph import Graph
 from .model import PrivateModel, compile, load
 from .precision import Precision
@@ -41,10 +43,12 @@ __all__ = [
     "CaptureError",
     "Comparison",
     "Estimate",
+    "Generator",
     "Graph",
     "History",
     "InputError",
     "NativeMissing",
+    "OutOfRange",
     "Precision",
     "PrecisionError",
     "PrivateModel",
@@ -61,6 +65,7 @@ __all__ = [
     "capture",
     "compile",
     "connect",
+    "generate",
     "load",
     "local",
 ]

@@ -43,8 +43,11 @@ def estimate(
 ) -> str:
     """Predicted cost as JSON, with alternatives; ``network`` as ``lan`` or ``rtt=60ms,bandwidth=293Mbit/s``."""
 
-def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool) -> bytes:
-    """The plan over integers in the clear: outputs under their names, with ``all_values`` node 7 under ``#7``."""
+def interpret(plan_json: str, params: bytes, inputs: bytes, all_values: bool, beyond: bool = False) -> bytes:
+    """The plan over integers in the clear: outputs under their names, with ``all_values`` node 7 under ``#7``.
+
+    Where values are out of range it goes on ``beyond`` them, as protocols do, or raises ``ValueError``.
+    """
 
 def protocols() -> list[dict[str, Any]]:
     """The families: ``name``, ``about``, ``collusion``, ``parties`` (fewest, most), ``uses_up``, ``withstands``.

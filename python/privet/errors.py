@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class PrivetError(Exception):
     """Base of all errors raised by privet."""
@@ -32,6 +34,14 @@ class PrecisionError(PrivetError):
 
 class InputError(PrivetError):
     """An input was refused before anything left this process: NaN, infinity, range or shape."""
+
+
+class OutOfRange(PrivetError):
+    """Inside the model a value left the range of calibration; the results of ``rows`` are not to be used."""
+
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.rows = list(rows)
 
 
 class SessionError(PrivetError):

@@ -20,11 +20,15 @@ from .capture import Capture, capture, rebatch
 from .errors import PrivetError, UnsupportedModel
 from .evaluate import evaluate
 from .graph import Graph
+from .guard import beyond, guard_of, require
 from .interface import Interface
 from .native import available, native
 from .precision import Precision
 from .protocols import choose
 from .report import Comparison, Estimate, LayerDifference
+
+DEFAULT_PROTOCOL = "fss"
+"""The family where nobody chooses."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Owned:
 def compile(
     model: nn.Module,
     example_inputs: Examples,
-    protocol: str = "fss",
+    protocol: str = DEFAULT_PROTOCOL,
     precision: Precision | None = None,
     calibration: Examples | None = None,
     name: str | None = None,
@@ -52,6 +56,7 @@ def compile(
     max_key_bytes: int | None = None,
     parties: int | None = None,
     parameters: Mapping[str, str | int] | None = None,
+    guard: bool | None = None,
 ) -> PrivateModel:
     """Turn an inference-mode model into a plan that parties can run without seeing inputs or weights.
 
@@ -64,7 +69,7 @@ def compile(
             to eight parties of which all but one may collude. Of the others any two that collude learn everything.
         precision: Ring and fraction bits; by default chosen so that calibration fits with room to spare.
         calibration: Typical rows, any number (default: the example inputs). Values beyond their range are refused
-            when encoding inputs, and inside the network there is a margin but no proof: give representative rows.
+            when encoding inputs; inside the network there is a margin, and a guard where one is asked for or cheap.
         name: For reports; by default the model's class.
         security: What the protocol has to withstand: ``semi-honest`` parties, which follow it (all three),
             or one ``malicious`` party, which may do anything and is then found out before a result is revealed
@@ -76,6 +81,9 @@ def compile(
         parties: How many compute, where the protocol leaves that open (``semi2k``); by default as few as it does with.
         parameters: What ``deployment.toml`` sets of the protocol: with ``{"helper": "dealer"}`` plans of ``semi2k``
             have exponentials and sums of waves as one operation each, which only a dealer can prepare.
+        guard: Whether a run tells, in one bit a row, that no value inside left its range; :class:`OutOfRange` names the
+            rows where one did (``docs/guard.md``). By default where it costs at most a tenth more by the estimate and
+            no fraction bits; ``notes`` say which it is, and what it costs.
 
     Operations that no protocol can run do not raise here: ``check()`` lists all of them with source lines and
     remedies, and everything else raises :class:`UnsupportedModel`. Raises :class:`CaptureError`,
@@ -97,7 +105,7 @@ def compile(
     tensors = save_tensors(captured.parameters)
     graph = captured.graph.to_json()
     plan, weights, notes = native().lower(
-        graph, tensors, bits.to_json(), family.name, against, astuple(aim), parties, interface.set()
+        graph, tensors, bits.to_json(guard), family.name, against, astuple(aim), parties, interface.set()
     )
     owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))
     return PrivateModel(interface, plan, owned, bits, notes, aim=aim)
@@ -144,6 +152,8 @@ class PrivateModel:
         self._aim = aim
         self._plan = plan
         self._owned = owned
+        self.guard: str | None = None if plan is None else guard_of(plan, interface)
+        """The plan's result that says whether all was in range; none where it has no guard."""
 
     def __repr__(self) -> str:
         """Names and sizes only; never weights."""
@@ -212,7 +222,7 @@ class PrivateModel:
                 raise PrivetError(f"this saved model is for {self.interface.batch} rows; compile it for {batch}")
             parameters = save_tensors(owner.captured.parameters)
             graph = owner.rebatch(batch).to_json()
-            bits, aim = self.precision.to_json(), astuple(self._aim)
+            bits, aim = self.precision.to_json(self.guard is not None), astuple(self._aim)
             plan, _, _ = native().lower(graph, parameters, bits, *self._family, aim, *self._chosen)
         profile = network_profile(network)
         return Estimate(json.loads(native().estimate(plan, profile, *self._family, local, *self._chosen)))
@@ -222,6 +232,7 @@ class PrivateModel:
 
         The protocols give exactly the plan's integers up to stochastic rounding, so this is the error of a private
         run. Only the model's owner can do this. A layer that the planner merged into another one is left out.
+        ``beyond`` lists the layers with values beyond what calibration leaves room for.
         """
         owner, plan = self._require_owner(), json.loads(self.plan)
         graph = owner.captured.graph
@@ -230,28 +241,35 @@ class PrivateModel:
         layers: dict[Any, LayerDifference] = {}
         outputs: dict[str, LayerDifference] = {}
         checked = self.interface.check_inputs(inputs, self.limits())
+        largest: dict[int, float] = {}
         for group in self.interface.groups(checked):
             seen: dict[int, Tensor] = {}
             keep = {at for _, at in matched.values()}
-            expected = evaluate(graph, owner.captured.parameters, group, see=keeper(seen, keep))
-            found = load_tensors(native().interpret(self.plan, owner.weights, save_tensors(group), True))
+            expected = evaluate(graph, owner.captured.parameters, group, see=keeper(seen, keep, largest))
+            found = load_tensors(native().interpret(self.plan, owner.weights, save_tensors(group), True, True))
             for key, ((i, operation), at) in matched.items():
                 new = matching.difference(key[0], operation, found[f"#{i}"], seen[at])
                 layers[key] = matching.worst(layers.get(key), new)
             for output, reference in zip(graph.outputs, expected, strict=True):
                 new = matching.difference(output.name, "output", found[output.name], reference)
                 outputs[output.name] = matching.worst(outputs.get(output.name), new)
-        return Comparison(list(layers.values()), list(outputs.values()))
+        ranges = {i: max(map(abs, n.range)) for i, n in enumerate(graph.nodes) if n.range and n.kind != "parameter"}
+        sizes = ((graph.nodes[i].layer, largest[i], limit) for i, limit in ranges.items() if i in largest)
+        far = beyond(sizes, 2.0**self.precision.headroom)
+        return Comparison(list(layers.values()), list(outputs.values()), far)
 
     def simulate(self, *inputs: Any) -> Any:
         """The plan's result in the clear, without any protocol: what a private run returns."""
         owner = self._require_owner()
         checked = self.interface.check_inputs(inputs, self.limits())
+        watched = self.guard is not None
         parts = [
-            load_tensors(native().interpret(self.plan, owner.weights, save_tensors(g), False))
+            load_tensors(native().interpret(self.plan, owner.weights, save_tensors(g), False, watched))
             for g in self.interface.groups(checked)
         ]
-        return self.interface.assemble(parts, next(iter(checked.values())).shape[0])
+        rows = next(iter(checked.values())).shape[0]
+        require(self.guard, parts, rows)
+        return self.interface.assemble(parts, rows)
 
     def plaintext(self, *inputs: Any) -> Any:
         """The captured model's result in float64 arithmetic, for comparison."""
@@ -311,10 +329,12 @@ def write_secret(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def keeper(seen: dict[int, Tensor], wanted: set[int]) -> Callable[[int, Tensor], None]:
-    """A function that stores the values of the wanted nodes."""
+def keeper(seen: dict[int, Tensor], wanted: set[int], largest: dict[int, float]) -> Callable[[int, Tensor], None]:
+    """A function that stores the values of the wanted nodes, and the largest magnitude of every node."""
 
     def see(node: int, value: Tensor) -> None:
+        if value.numel():
+            largest[node] = max(largest.get(node, 0.0), float(value.abs().max()))
         if node in wanted:
             seen[node] = value
 

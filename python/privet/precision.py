@@ -57,9 +57,11 @@ class Precision:
             if layer != Precision(bits=layer.bits, fraction=layer.fraction):
                 raise PrecisionError(f"layer '{name}' can have `bits` and `fraction` of its own, nothing else")
 
-    def to_json(self) -> str:
-        """As the planner reads it; what is not set is left out."""
+    def to_json(self, guard: bool | None = False) -> str:
+        """As the planner reads it; what is not set is left out. ``guard``: ``None`` where that is cheap."""
         body: dict[str, object] = {"rounding": self.rounding, "headroom_bits": self.headroom, **given(self)}
+        if guard is not False:
+            body["guard"] = "on" if guard else "auto"
         if self.weight_fraction is not None:
             body["weight_fraction"] = self.weight_fraction
         if self.layers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +125,8 @@ class Comparison:
 
     layers: list[LayerDifference]
     outputs: list[LayerDifference]
+    beyond: list[tuple[str, float]] = field(default_factory=list)
+    """Layers with values beyond their calibrated range and its headroom: by which factor; first come first."""
 
     @property
     def max_abs(self) -> float:
@@ -136,7 +138,9 @@ class Comparison:
             [d.layer or "-", d.operation, f"{d.max_abs:.3g}", f"{d.mean_abs:.3g}", f"{d.scale:.3g}"]
             for d in [*self.layers, *self.outputs]
         ]
-        return table(["layer", "operation", "largest difference", "mean", "largest value"], rows)
+        text = table(["layer", "operation", "largest difference", "mean", "largest value"], rows)
+        far = "".join(f"\n'{layer}' is {factor:.3g} times beyond its range" for layer, factor in self.beyond)
+        return text + far
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from safetensors.torch import save as save_tensors
 
 from ._processes import Processes
 from .errors import SessionError
+from .guard import require
 from .interface import Interface
 from .model import PrivateModel, load, write_secret
 from .native import native
@@ -38,6 +39,7 @@ class Session:
         self._client = client
         self._interface: Interface = private.interface
         self._limits = private.limits()
+        self._guard_of = private.guard
         self._guard = guard
         self._uses_keys = PROTOCOLS[private.interface.protocol].uses_up is not None
         self._prepared: float = 0
@@ -71,7 +73,7 @@ class Session:
         Rows beyond the plan's batch are run in several groups; ``progress`` is then called with the rows done and
         their number. Keys that :meth:`prepare` did not have dealt are dealt run by run. Inputs are checked before
         anything leaves this process (:class:`InputError`). Raises :class:`SessionError` when a party fails; nothing
-        of that run was revealed then.
+        of that run was revealed then. Raises :class:`OutOfRange` when the plan has a guard and a row does not pass it.
         """
         checked = self._interface.check_inputs(inputs, self._limits)
         rows = next(iter(checked.values())).shape[0]
@@ -89,6 +91,7 @@ class Session:
             if progress is not None:
                 progress(min((i + 1) * self._interface.batch, rows), rows)
         self.report = merge(reports)
+        require(self._guard_of, parts, rows)
         return self._interface.assemble(parts, rows)
 
     def close(self) -> None:

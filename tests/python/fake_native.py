@@ -45,7 +45,7 @@ def round_to(t):
     return torch.round(t * 2**FRACTION) / 2**FRACTION
 
 
-def interpret(plan_json, params, inputs, all_values):
+def interpret(plan_json, params, inputs, all_values, beyond=False):
     graph = Graph.from_json(json.dumps(json.loads(plan_json)["graph"]))
     seen = {}
     outputs = evaluate(graph, load(params), load(inputs), see=lambda i, v: seen.update({f"#{i}": round_to(v)}))

@@ -85,8 +85,8 @@ pub enum GraphOp {
         /// Its name in the parameter file.
         name: String,
     },
-    /// In training, a tensor that steps replace: the model owner's parameter or buffer at first, or what an optimiser
-    /// remembers.
+    /// A tensor that runs replace. In training: the model owner's parameter or buffer at first, or what an optimiser
+    /// remembers. In generation: the keys and values of earlier tokens.
     State {
         /// Its name.
         name: String,
@@ -94,6 +94,9 @@ pub enum GraphOp {
         /// by sums and public factors keeps them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         frac: Option<u32>,
+        /// The role that shares its first value; [`crate::lower::MODEL_OWNER`] if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<String>,
     },
     /// In training, a number that everybody knows and that every step gives anew; shape `[]`. Only `Mul` reads it.
     Public {

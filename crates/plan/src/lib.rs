@@ -46,7 +46,9 @@ pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_publics, enc
 pub use float::FloatTensor;
 pub use form::Form;
 pub use graph::Graph;
-pub use interpret::{Coins, InterpretError, NoCoins, interpret, interpret_all, interpret_step};
+pub use interpret::{
+    Coins, InterpretError, NoCoins, Promises, interpret, interpret_all, interpret_beyond, interpret_step,
+};
 pub use ir::Plan;
 pub use local::{Affine, apply_local};
 pub use lower::{CheckReport, LowerError, Lowered, Precision, lower, lower_for};

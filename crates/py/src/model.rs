@@ -11,8 +11,8 @@ use privet_plan::encode::fixed_point;
 use privet_plan::ir::ValueId;
 use privet_plan::lower::check_graph;
 use privet_plan::{
-    Aim, Coins, FloatTensor, Graph, LowerError, Network, Plan, Precision, admit, encode_inputs,
-    encode_weights, interpret_all,
+    Aim, Coins, FloatTensor, Graph, LowerError, Network, Plan, Precision, Promises, admit, encode_inputs,
+    encode_weights, interpret_all, interpret_beyond,
 };
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -142,14 +142,17 @@ pub fn estimate(
     text.map_err(|failure| failure.raise(py))
 }
 
-/// The plan over integers in the clear.
+/// The plan over integers in the clear. Where values break what truncations ask for it goes on `beyond` them, as protocols do,
+/// or refuses to.
 #[pyfunction]
+#[pyo3(signature = (plan_json, params, inputs, all_values, beyond = false))]
 pub fn interpret<'py>(
     py: Python<'py>,
     plan_json: &str,
     params: &[u8],
     inputs: &[u8],
     all_values: bool,
+    beyond: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let plan = plan_json.to_owned();
     let (params, inputs) = (Zeroizing::new(params.to_vec()), Zeroizing::new(inputs.to_vec()));
@@ -158,10 +161,12 @@ pub fn interpret<'py>(
         let weights = encode_weights(&plan, None, &tensors::decode(&params)?)?;
         let inputs = encode_inputs(&plan, None, &tensors::decode(&inputs)?)?;
         let mut coins = Coin(Seed::random().stream());
+        let promises = if beyond { Promises::Broken } else { Promises::Kept };
         let values = match all_values {
-            true => every_value(&plan, &interpret_all(&plan, &inputs, &weights, &mut coins)?),
+            true => every_value(&plan, &interpret_all(&plan, &inputs, &weights, promises, &mut coins)?),
             false => {
-                let outputs = privet_plan::interpret(&plan, &inputs, &weights, &mut coins)?;
+                let run = if beyond { interpret_beyond } else { privet_plan::interpret };
+                let outputs = run(&plan, &inputs, &weights, &mut coins)?;
                 let names = plan.outputs.iter().map(|o| o.name.clone());
                 names.zip(privet_plan::decode_outputs(&plan, &outputs)).collect()
             }

@@ -4,8 +4,10 @@ use crate::door::pass;
 use crate::errors::Failure;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::ir::ValueId;
+use privet_plan::program::NamedPlan;
 use privet_plan::{
-    Coins, FloatTensor, Program, decode_outputs, encode_inputs, encode_publics, encode_states, interpret_step,
+    Coins, FloatTensor, Program, decode_outputs, encode_inputs, encode_publics, encode_states,
+    encode_weights, interpret_step,
 };
 use privet_prg::{Prg, Seed};
 use privet_ring::{FixedPoint, Ring, Tensor};
@@ -24,18 +26,29 @@ pub struct Simulation {
 
 struct Inner {
     program: Program,
+    /// By plan.
+    weights: BTreeMap<String, BTreeMap<String, Tensor>>,
     states: BTreeMap<String, Tensor>,
     seeds: Prg,
 }
 
 #[pymethods]
 impl Simulation {
-    /// A program and the first values of its states (safetensors); `seed` makes all coins reproducible.
+    /// A program, the first values of its states and the weights of its plans (safetensors); `seed` makes all coins
+    /// reproducible.
     #[new]
-    #[pyo3(signature = (program_json, states, seed = None))]
-    fn new(py: Python<'_>, program_json: &str, states: &[u8], seed: Option<u64>) -> PyResult<Simulation> {
+    #[pyo3(signature = (program_json, states, seed = None, weights = None))]
+    fn new(
+        py: Python<'_>,
+        program_json: &str,
+        states: &[u8],
+        seed: Option<u64>,
+        weights: Option<&[u8]>,
+    ) -> PyResult<Simulation> {
         let (program, states) = (program_json.to_owned(), Zeroizing::new(states.to_vec()));
-        let inner = pass(py, move || Inner::new(&program, &states, seed))?;
+        let weights = weights.map(|weights| Zeroizing::new(weights.to_vec()));
+        let inner =
+            pass(py, move || Inner::new(&program, &states, weights.as_deref().map(Vec::as_slice), seed))?;
         Ok(Simulation { inner: Arc::new(Mutex::new(inner)) })
     }
 
@@ -68,15 +81,22 @@ impl Simulation {
 }
 
 impl Inner {
-    fn new(program: &str, states: &[u8], seed: Option<u64>) -> Result<Inner, Failure> {
+    fn new(
+        program: &str,
+        states: &[u8],
+        weights: Option<&[u8]>,
+        seed: Option<u64>,
+    ) -> Result<Inner, Failure> {
         let program = Program::from_json(program.as_bytes())?;
         let given = tensors::decode(states)?;
-        let mut encoded = BTreeMap::new();
-        for plan in &program.plans {
-            encoded.extend(encode_states(&plan.plan, None, &given)?);
+        let owned = weights.map(tensors::decode).transpose()?.unwrap_or_default();
+        let (mut encoded, mut weights) = (BTreeMap::new(), BTreeMap::new());
+        for NamedPlan { name, plan } in &program.plans {
+            encoded.extend(encode_states(plan, None, &given)?);
+            weights.insert(name.clone(), encode_weights(plan, None, &owned)?);
         }
         let seed = seed.map_or_else(Seed::random, |s| Seed::from_bytes(u128::from(s).to_le_bytes()));
-        Ok(Inner { program, states: encoded, seeds: seed.stream() })
+        Ok(Inner { program, weights, states: encoded, seeds: seed.stream() })
     }
 
     fn run(
@@ -85,13 +105,15 @@ impl Inner {
         inputs: &[u8],
         publics: &BTreeMap<String, f64>,
     ) -> Result<Vec<u8>, Failure> {
-        let Some(plan) = self.program.plan(plan) else {
+        let (name, Some(plan)) = (plan, self.program.plan(plan)) else {
             return Err(Failure::Value(format!("the program has no plan named {plan}")));
         };
         let mut given = encode_inputs(plan, None, &tensors::decode(inputs)?)?;
         given.extend(encode_publics(plan, publics)?);
+        let mut held = self.weights[name].clone();
+        held.extend(self.states.clone());
         let mut coins = StepCoins { seeds: &mut self.seeds, streams: HashMap::new() };
-        let (outputs, updates) = interpret_step(plan, &given, &self.states, &mut coins)?;
+        let (outputs, updates) = interpret_step(plan, &given, &held, &mut coins)?;
         let names = plan.outputs.iter().map(|o| o.name.clone());
         let found: Tensors = names.zip(decode_outputs(plan, &outputs)).collect();
         let encoded = tensors::encode(&found)?;

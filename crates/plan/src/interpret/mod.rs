@@ -7,7 +7,7 @@ mod table;
 mod truncate;
 pub(crate) mod walk;
 
-pub use truncate::{Coins, NoCoins};
+pub use truncate::{Coins, NoCoins, Promises};
 
 use crate::Plan;
 use crate::check::PlanError;
@@ -72,8 +72,20 @@ pub fn interpret(
     weights: &BTreeMap<String, Tensor>,
     coins: &mut dyn Coins,
 ) -> Result<Vec<Tensor>, InterpretError> {
-    let values = run(plan, inputs, weights, coins, false)?;
-    Ok(plan.outputs.iter().map(|o| values[o.value].clone().expect("outputs are kept")).collect())
+    let values = run(plan, inputs, weights, coins, (false, Promises::Kept))?;
+    Ok(ended(plan, &values).0)
+}
+
+/// The same where values may break what truncations ask for: then a result is off by what a protocol may make of it, and
+/// what follows is computed from that. A plan's guard says so (`docs/guard.md`).
+pub fn interpret_beyond(
+    plan: &Plan,
+    inputs: &BTreeMap<String, Tensor>,
+    weights: &BTreeMap<String, Tensor>,
+    coins: &mut dyn Coins,
+) -> Result<Vec<Tensor>, InterpretError> {
+    let values = run(plan, inputs, weights, coins, (false, Promises::Broken))?;
+    Ok(ended(plan, &values).0)
 }
 
 /// One step of training: the outputs, in order, and the states after it, by name. `weights` holds the states as well,
@@ -84,7 +96,7 @@ pub fn interpret_step(
     weights: &BTreeMap<String, Tensor>,
     coins: &mut dyn Coins,
 ) -> Result<(Vec<Tensor>, BTreeMap<String, Tensor>), InterpretError> {
-    Ok(ended(plan, &run(plan, inputs, weights, coins, false)?))
+    Ok(ended(plan, &run(plan, inputs, weights, coins, (false, Promises::Kept))?))
 }
 
 /// What a step leaves of the values of its nodes: the outputs, and the states after it.
@@ -103,9 +115,10 @@ pub fn interpret_all(
     plan: &Plan,
     inputs: &BTreeMap<String, Tensor>,
     weights: &BTreeMap<String, Tensor>,
+    promises: Promises,
     coins: &mut dyn Coins,
 ) -> Result<Vec<Tensor>, InterpretError> {
-    Ok(run(plan, inputs, weights, coins, true)?.into_iter().flatten().collect())
+    Ok(run(plan, inputs, weights, coins, (true, promises))?.into_iter().flatten().collect())
 }
 
 fn run(
@@ -113,7 +126,7 @@ fn run(
     inputs: &BTreeMap<String, Tensor>,
     weights: &BTreeMap<String, Tensor>,
     coins: &mut dyn Coins,
-    keep_all: bool,
+    (keep_all, promises): (bool, Promises),
 ) -> Result<Vec<Option<Tensor>>, InterpretError> {
     plan.check()?;
     let values = walk::walk(
@@ -132,7 +145,7 @@ fn run(
             let ring = Ring::new(ty.bits);
             Ok(tensor.data().iter().map(|&v| ring.wrap(v)).collect())
         },
-        |truncation, x: &[u64], coins: &mut dyn Coins| truncation.apply(x, coins),
+        |truncation, x: &[u64], coins: &mut dyn Coins| truncation.apply(x, promises, coins),
         coins,
     )?;
     let tensor = |(id, value): (usize, Option<Vec<u64>>)| {

@@ -40,6 +40,15 @@ impl Coins for OrMiddle<'_> {
     }
 }
 
+/// What happens to a value that breaks what a truncation asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promises {
+    /// The plan is refused.
+    Kept,
+    /// Its result is off by `2^(k - f)`, as it may be under a protocol.
+    Broken,
+}
+
 /// One truncate-reduce.
 pub(crate) struct Truncation<'a> {
     pub node: ValueId,
@@ -65,12 +74,18 @@ impl Truncation<'_> {
     /// Floor: `signed(x) >> f`. Stochastic: that plus 1 where `s < x mod 2^f`, s uniform in f bits, which
     /// happens with probability `(x mod 2^f) / 2^f`. Within one unit: the floor, in the middle of what is allowed.
     /// All modulo 2^k'.
-    pub fn apply(&self, x: &[u64], coins: &mut dyn Coins) -> Result<Vec<u64>, InterpretError> {
+    pub fn apply(
+        &self,
+        x: &[u64],
+        promises: Promises,
+        coins: &mut dyn Coins,
+    ) -> Result<Vec<u64>, InterpretError> {
         let to = self.to;
-        if self.widens() && x.iter().any(|&v| !self.fits(v)) {
+        if promises == Promises::Kept && self.widens() && x.iter().any(|&v| !self.fits(v)) {
             return Err(InterpretError::Overflow { node: self.node, layer: self.layer.into() });
         }
-        let floor = |v: u64| (self.ring.signed(v) >> self.shift) as u64;
+        let wrong = |v: u64| u64::from(self.widens() && !self.fits(v)) << (self.ring.bits() - self.shift);
+        let floor = |v: u64| ((self.ring.signed(v) >> self.shift) as u64).wrapping_add(wrong(v));
         if self.rounding != Rounding::Stochastic {
             return Ok(x.iter().map(|&v| to.wrap(floor(v))).collect());
         }

@@ -23,7 +23,7 @@ pub(super) fn wide(graph: &Graph, formats: &Formats) -> Vec<Option<u32>> {
 /// Values that come in the wide ring without a further gate: products do where their truncation may widen.
 fn can_be_wide(graph: &Graph, formats: &Formats) -> Vec<bool> {
     let room = |node: &GraphNode| {
-        let Format { k, f, g } = formats.of(&node.layer);
+        let Format { k, f, g, .. } = formats.of(&node.layer);
         node.range.is_some_and(|range| f + g + range_bits(range, formats.headroom + 1) < k)
     };
     let mut can: Vec<bool> = Vec::with_capacity(graph.nodes.len());

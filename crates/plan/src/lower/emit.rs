@@ -42,7 +42,7 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
     let shape = n.shape.as_slice();
     match &n.op {
         GraphOp::Input { name, owner } => Ok(input(e, v, name, owner.as_deref())),
-        GraphOp::State { name, frac } => training::state(e, v, name, *frac),
+        GraphOp::State { name, frac, owner } => training::state(e, v, name, *frac, owner.as_deref()),
         GraphOp::Public { name, limit } => training::public(e, v, name, *limit),
         GraphOp::Positive => Ok(training::positive(e, v)),
         GraphOp::Choose => Ok(training::choose(e, v)),
@@ -134,7 +134,7 @@ fn input(e: &mut Emitter<'_>, v: usize, name: &str, owner: Option<&str>) -> Form
     let bits = e.wide[v].unwrap_or(format.k);
     let largest = 2f64.powi((format.k - format.f - format.g) as i32 - 1);
     let limit = e.node(v).range.map_or(largest, |[lo, hi]| {
-        (lo.abs().max(hi.abs()).max(f64::MIN_POSITIVE) * 2f64.powi(e.formats.headroom as i32)).min(largest)
+        (lo.abs().max(hi.abs()).max(f64::MIN_POSITIVE) * 2f64.powi(e.formats.inputs as i32)).min(largest)
     });
     let op = Op::Input { name: name.into(), owner: owner.unwrap_or(DATA_OWNER).into(), limit };
     let shape = e.node(v).shape.clone();
@@ -233,13 +233,17 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     let need = f + function.before_fraction(x.bits - x.frac);
     let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
     let layer = e.node(v).layer.clone();
+    let before = e.plan.nodes.len();
     let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
     let operand = match build.value(x.id) {
         x if rounds => build.nearly(x, x.frac - f, x.bits - (x.frac - f)),
         x => x,
     };
     match functions::emit(&mut build, function, operand, bits, f) {
-        Ok(y) => Ok(Form { id: y.id, bits: y.bits, frac: y.frac }),
+        Ok(y) => {
+            e.inside.push(before..y.id);
+            Ok(Form { id: y.id, bits: y.bits, frac: y.frac })
+        }
         Err(what) => Err(e.problem(v, what, "use from 2 to 30 fraction bits, and at most 60 ring bits")),
     }
 }

@@ -15,6 +15,7 @@ use crate::float::FloatTensor;
 use crate::graph::{GraphNode, GraphOp};
 use crate::ir::{Node, Op, Plan, Rounding, Type, ValueId};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Role that shares weights.
 pub const MODEL_OWNER: &str = "model_owner";
@@ -46,6 +47,8 @@ pub(super) struct Emitter<'a> {
     /// Normalisations that are one function, by the products that end them.
     pub norms: BTreeMap<usize, Norm>,
     compared: Vec<bool>,
+    /// Nodes that a smooth function is made of, but for the one that has its value.
+    pub inside: Vec<Range<ValueId>>,
     pub forms: Vec<Vec<Form>>,
     pub plan: Plan,
     pub rounding: RoundingMode,
@@ -76,6 +79,7 @@ impl<'a> Emitter<'a> {
             uses,
             fine: fine(&draft.graph),
             compared: compared(&draft.graph),
+            inside: Vec::new(),
             forms: Vec::with_capacity(draft.graph.nodes.len()),
             plan: Plan {
                 version: crate::ir::PLAN_VERSION,
@@ -108,7 +112,7 @@ impl<'a> Emitter<'a> {
     /// Bits in front of the fraction that value `v` should have: at most, and without a range, what its layer's
     /// activations have.
     pub fn need(&self, v: usize) -> u32 {
-        let Format { k, f, g } = self.format(v);
+        let Format { k, f, g, .. } = self.format(v);
         if self.formats.keep_ring {
             return k - f - g;
         }
@@ -176,6 +180,17 @@ impl<'a> Emitter<'a> {
         let form = self.push(v, op, vec![], &node.shape, bits, frac);
         self.weights.insert((v, bits, frac), form.id);
         form
+    }
+
+    /// Whether a node is one of those that a smooth function is made of.
+    pub fn is_inside(&self, id: ValueId) -> bool {
+        let at = self.inside.partition_point(|nodes| nodes.end <= id);
+        self.inside.get(at).is_some_and(|nodes| nodes.contains(&id))
+    }
+
+    /// The tensor of the plan's weight of that name.
+    pub fn tensor(&self, name: &str) -> Option<&FloatTensor> {
+        self.draft.parameter(self.node(*self.parameters.get(name)?))
     }
 
     /// The finished plan and the tensors of its weights.

@@ -12,6 +12,7 @@ mod draft;
 mod emit;
 mod fine;
 mod forms;
+mod guard;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod infer;
 mod inner;
@@ -30,7 +31,8 @@ mod training;
 mod uses;
 
 pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
-pub use precision::{LayerPrecision, Precision, RoundingMode};
+pub use guard::GUARD;
+pub use precision::{GuardMode, LayerPrecision, Precision, RoundingMode};
 pub use report::{CheckReport, Problem};
 #[cfg(feature = "suite")]
 pub(crate) use rounds::joined;
@@ -42,7 +44,7 @@ use crate::ir::Plan;
 use crate::shown;
 use crate::target::{Refusal, Refused, Target, admit};
 use draft::Draft;
-use precision::{Formats, op_name};
+use precision::{Formats, Room, op_name};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -94,10 +96,19 @@ pub fn lower_for(
     let mut draft = Draft { graph: graph.clone(), given: params, made: BTreeMap::new(), notes: Vec::new() };
     rules::apply(&mut draft);
     let mut notes = std::mem::take(&mut draft.notes);
-    let formats = choose_formats(&draft, precision, target, aim, &mut notes)?;
+    let (seconds, formats) = choose_formats(&draft, precision, target, aim, &mut notes)?;
+    let unwatched = (seconds, formats.of("").f);
+    let (formats, plan, parameters) =
+        match guard::choose(&draft, precision, target, aim, unwatched, &mut notes)? {
+            Some(guard::Watched { formats, plan, parameters }) => (formats, plan, parameters),
+            None => {
+                let (plan, parameters) =
+                    emitted(&draft, &formats, precision, (target, aim.network))?.finish();
+                (formats, plan, parameters)
+            }
+        };
     notes.push(formats.note());
-    let (mut plan, parameters) = emitted(&draft, &formats, precision, (target, aim.network))?.finish();
-    plan = rounds::joined(share::shared(plan));
+    let mut plan = rounds::joined(share::shared(plan));
     notes.extend(choose_forms(&mut plan, target, aim)?);
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
     admit(&plan, &graph.name, target).map_err(|refused| refused_at(&draft, refused))?;
@@ -123,24 +134,15 @@ fn refused_at(draft: &Draft<'_>, refused: Refused) -> CheckReport {
 /// A few ring bits more than needed can save whole truncations and extensions (an average pool whose divisor then
 /// needs none, for example), or cost more bytes than they save. So can maxima before truncations. Of the candidates that
 /// the user leaves open, each with its forms of comparisons, the one that is predicted to be fastest is taken; the fewest
-/// bits on a tie.
+/// bits on a tie. Gives the prediction too, where there was one to make.
 fn choose_formats(
     draft: &Draft<'_>,
     precision: &Precision,
     prices: &dyn Prices,
     aim: &Aim,
     notes: &mut Vec<String>,
-) -> Result<Formats, CheckReport> {
+) -> Result<(f64, Formats), CheckReport> {
     const MOST_SPARE_BITS: u32 = 12;
-    if precision.keep_ring || !draft.graph.updates.is_empty() {
-        return Formats::keeping_ring(precision);
-    }
-    let least = Formats::choose(&draft.graph, precision, 0, notes)?;
-    let most = if precision.bits.is_some() { 0 } else { MOST_SPARE_BITS };
-    let pools = draft.graph.nodes.iter().any(|n| matches!(n.op, GraphOp::MaxPool2d { .. }));
-    if most == 0 && !pools {
-        return Ok(least);
-    }
     let predicted = |formats: &Formats| -> Result<f64, CheckReport> {
         let mut plan = emitted(draft, formats, precision, (prices, aim.network))?.plan;
         // the cap is for what is chosen in the end
@@ -148,10 +150,20 @@ fn choose_formats(
         let _ = choose_forms(&mut plan, prices, &uncapped);
         Ok(estimate(&plan, prices, &prices.rates(), &aim.network).seconds)
     };
+    if precision.keep_ring || !draft.graph.updates.is_empty() {
+        return Ok((f64::NAN, Formats::keeping_ring(precision)?));
+    }
+    let room = Room::unwatched(precision);
+    let least = Formats::choose(&draft.graph, precision, room, 0, notes)?;
+    let most = if precision.bits.is_some() { 0 } else { MOST_SPARE_BITS };
+    let pools = draft.graph.nodes.iter().any(|n| matches!(n.op, GraphOp::MaxPool2d { .. }));
+    if most == 0 && !pools && precision.guard == GuardMode::Off {
+        return Ok((f64::NAN, least));
+    }
     let mut best = (predicted(&least)?, least);
     for spare in 0..=most {
         for late in [false, true].into_iter().filter(|&late| if late { pools } else { spare > 0 }) {
-            let mut formats = Formats::choose(&draft.graph, precision, spare, &mut Vec::new())?;
+            let mut formats = Formats::choose(&draft.graph, precision, room, spare, &mut Vec::new())?;
             formats.late = late;
             let seconds = predicted(&formats)?;
             if seconds < best.0 {
@@ -159,7 +171,7 @@ fn choose_formats(
             }
         }
     }
-    Ok(best.1)
+    Ok(best)
 }
 
 fn emitted<'a>(

@@ -33,6 +33,21 @@ pub struct Precision {
     /// For training: truncations keep the ring (docs/training.md, Numbers), so that every value that is not a bit lives in
     /// Z_2^k; k is 64 and f 24 where they are not given, and calibrated ranges choose nothing.
     pub keep_ring: bool,
+    /// Whether a run checks that no value left what it was calibrated for (docs/guard.md).
+    pub guard: GuardMode,
+}
+
+/// When a plan has a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardMode {
+    /// Never.
+    #[default]
+    Off,
+    /// Where it is proven throughout and predicted to cost at most a tenth more.
+    Auto,
+    /// Always; notes say what is not proven.
+    On,
 }
 
 /// An exception for one layer.
@@ -70,22 +85,43 @@ impl Default for Precision {
             per_layer: BTreeMap::new(),
             headroom_bits: 2,
             keep_ring: false,
+            guard: GuardMode::Off,
         }
     }
 }
 
-/// The numbers of one layer: linear operations in Z_2^k, activations with f fraction bits, weights with g; what a
-/// truncation leaves is m = k - g bits.
+/// The numbers of one layer: linear operations in Z_2^k, activations with f fraction bits, weights with g; comparisons are
+/// of m = k - g - watched bits, what a truncation leaves where nothing is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
     pub k: u32,
     pub f: u32,
     pub g: u32,
+    /// Bits that a guard needs above a product's range ([`Room::products`]).
+    pub watched: u32,
 }
 
 impl Format {
     pub fn m(&self) -> u32 {
-        self.k - self.g
+        self.k - self.g - self.watched
+    }
+}
+
+/// Bits above calibrated ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Room {
+    /// What values may exceed their calibrated ranges by.
+    pub headroom: u32,
+    /// More for all values: a guard's, for sums of values that it watches.
+    pub gates: u32,
+    /// More for products alone: a guard's, so that what leaves its range cannot come back by wrapping.
+    pub products: u32,
+}
+
+impl Room {
+    /// Of a plan that nothing watches.
+    pub fn unwatched(p: &Precision) -> Room {
+        Room { headroom: p.headroom_bits, ..Room::default() }
     }
 }
 
@@ -103,6 +139,8 @@ pub(crate) struct Formats {
     per_layer: BTreeMap<String, Format>,
     /// Bits wanted above the calibrated ranges; explicit numbers may leave fewer.
     pub headroom: u32,
+    /// The same of inputs, whose owners keep to it.
+    pub inputs: u32,
     /// [`Precision::keep_ring`].
     pub keep_ring: bool,
     /// Whether maxima are taken of products as they are, and truncated then: fewer truncations, of wider comparisons.
@@ -113,7 +151,7 @@ pub(crate) struct Formats {
 impl Formats {
     /// What was chosen, for the user.
     pub fn note(&self) -> String {
-        let Format { k, f, g } = self.base;
+        let Format { k, f, g, .. } = self.base;
         if self.keep_ring {
             return format!("everything in {k} ring bits with {f} fraction bits; comparisons in {}", k - g);
         }
@@ -132,7 +170,7 @@ impl Formats {
     pub fn keeping_ring(p: &Precision) -> Result<Formats, CheckReport> {
         let f = p.fraction.unwrap_or(TRAINING_FRACTION);
         let g = p.weight_fraction.unwrap_or(f);
-        let base = valid(Format { k: p.bits.unwrap_or(UNCALIBRATED_BITS), f, g }, "")?;
+        let base = valid(Format { k: p.bits.unwrap_or(UNCALIBRATED_BITS), f, g, watched: 0 }, "")?;
         if let Some(layer) = p.per_layer.keys().next() {
             return Err(CheckReport::one(Problem {
                 op: "precision".into(),
@@ -146,21 +184,24 @@ impl Formats {
             base,
             per_layer: BTreeMap::new(),
             headroom: p.headroom_bits,
+            inputs: p.headroom_bits,
             keep_ring: true,
             late: false,
         })
     }
 
-    /// Choose the formats; `spare` is added to automatically chosen ring bits (at most 64 in all).
+    /// Choose the formats; `spare` is added to automatically chosen ring bits (at most 64 in all), what `room` asks for is
+    /// kept free at the expense of fraction bits too.
     pub fn choose(
         graph: &Graph,
         p: &Precision,
+        room: Room,
         spare: u32,
         notes: &mut Vec<String>,
     ) -> Result<Formats, CheckReport> {
         let compared = compared(graph);
         let auto = p.bits.is_none() || p.fraction.is_none();
-        let headroom = if auto { p.headroom_bits } else { 0 };
+        let headroom = if auto { room.headroom } else { 0 };
         let needs: Vec<u32> = graph
             .nodes
             .iter()
@@ -175,14 +216,17 @@ impl Formats {
             );
         }
         let need = needs.iter().max().copied();
-        let base = base_format(p, need, spare)?;
-        let (headroom, per_layer) = (p.headroom_bits, BTreeMap::new());
-        let mut formats = Formats { base, per_layer, headroom, keep_ring: false, late: false };
+        let watched = if auto { room.products } else { 0 };
+        let more = if auto { room.gates + room.products } else { 0 };
+        let base = Format { watched, ..base_format(p, need.map(|n| n + more), spare)? };
+        let (headroom, per_layer) = (room.headroom, BTreeMap::new());
+        let mut formats =
+            Formats { base, per_layer, headroom, inputs: p.headroom_bits, keep_ring: false, late: false };
         for (name, exception) in &p.per_layer {
             let k = exception.bits.unwrap_or(base.k);
             let f = exception.fraction.unwrap_or(base.f);
             let g = p.weight_fraction.unwrap_or(f);
-            formats.per_layer.insert(name.clone(), valid(Format { k, f, g }, name)?);
+            formats.per_layer.insert(name.clone(), valid(Format { k, f, g, watched: 0 }, name)?);
         }
         formats.check(graph, &compared)?;
         Ok(formats)
@@ -241,11 +285,11 @@ fn base_format(p: &Precision, need: Option<u32>, spare: u32) -> Result<Format, C
         Some(_) => (total(f) + spare).clamp(8, 64),
         None => UNCALIBRATED_BITS,
     });
-    valid(Format { k, f, g: weight(f) }, "")
+    valid(Format { k, f, g: weight(f), watched: 0 }, "")
 }
 
 fn valid(format: Format, layer: &str) -> Result<Format, CheckReport> {
-    let Format { k, f, g } = format;
+    let Format { k, f, g, .. } = format;
     if (8..=64).contains(&k) && f >= 1 && g >= 1 && f + g + 2 <= k {
         return Ok(format);
     }

@@ -41,7 +41,12 @@ impl Graph {
 }
 
 /// Whether dimension 0 of the result is the batch again.
-fn keeps_batch(node: &GraphNode, shapes: &[&[usize]], follows: &[bool], batch: usize) -> Result<(), String> {
+pub(super) fn keeps_batch(
+    node: &GraphNode,
+    shapes: &[&[usize]],
+    follows: &[bool],
+    batch: usize,
+) -> Result<(), String> {
     use GraphOp::*;
     let mixes = |what: &str| Err(format!("{what} mixes the rows of a batch"));
     match &node.op {

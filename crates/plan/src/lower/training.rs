@@ -28,7 +28,13 @@ fn promised(frac: u32, k: u32) -> u32 {
     PROMISED.min((k - 6).saturating_sub(frac))
 }
 
-pub(super) fn state(e: &mut Emitter<'_>, v: usize, name: &str, frac: Option<u32>) -> Emitted {
+pub(super) fn state(
+    e: &mut Emitter<'_>,
+    v: usize,
+    name: &str,
+    frac: Option<u32>,
+    owner: Option<&str>,
+) -> Emitted {
     let format = e.format(v);
     let frac = frac.unwrap_or(format.f);
     if frac < format.f || frac + PROMISED + 2 > format.k {
@@ -36,7 +42,7 @@ pub(super) fn state(e: &mut Emitter<'_>, v: usize, name: &str, frac: Option<u32>
         let what = format!("a state of {frac} fraction bits, not {} to {most}", format.f);
         return Err(e.problem(v, what, "give it as many as activations have, or a few more"));
     }
-    let op = Op::State { name: name.into(), owner: MODEL_OWNER.into() };
+    let op = Op::State { name: name.into(), owner: owner.unwrap_or(MODEL_OWNER).into() };
     Ok(e.push(v, op, vec![], &e.node(v).shape, format.k, frac))
 }
 

@@ -30,7 +30,7 @@ impl Writer {
     }
 
     fn state(&mut self, name: &str, shape: &[usize], frac: Option<u32>) -> usize {
-        self.op(GraphOp::State { name: name.into(), frac }, &[], shape)
+        self.op(GraphOp::State { name: name.into(), frac, owner: None }, &[], shape)
     }
 
     fn scaled(&mut self, x: usize, value: f64) -> usize {

@@ -49,7 +49,7 @@ impl Model {
         let name = format!("s{}", self.params.len());
         let shape = tensor.shape.clone();
         self.params.insert(name.clone(), tensor);
-        self.op(GraphOp::State { name, frac }, &[], &shape)
+        self.op(GraphOp::State { name, frac, owner: None }, &[], &shape)
     }
 
     pub fn public(&mut self, name: &str, value: f64, limit: f64) -> usize {
