@@ -5,6 +5,7 @@
 
 mod bounded;
 mod build;
+mod chebyshev;
 mod exp;
 mod fit;
 mod mantissa;
@@ -13,6 +14,7 @@ mod normalise;
 mod powers;
 mod quadratic;
 mod quintic;
+mod sextic;
 mod softmax;
 
 pub use build::{Build, Value};
