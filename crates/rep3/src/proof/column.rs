@@ -104,7 +104,7 @@ impl Operand {
         let summands = words.iter_mut().zip(a[range.clone()].iter().zip(&b[range]));
         match self {
             Operand::Total(_) => summands.for_each(|(word, (a, b))| *word = a.wrapping_add(*b)),
-            _ => summands.for_each(|(word, (a, b))| *word = a ^ b),
+            Operand::Sum(_) | Operand::Whole(_) => summands.for_each(|(word, (a, b))| *word = a ^ b),
         }
         words
     }
