@@ -7,7 +7,7 @@ use crate::gates::{Joined, in_blocks_of};
 use crate::local::{difference, sum};
 use crate::price::proofs::by_element;
 use crate::price::{Moves, Setting};
-use crate::proof::{Algebra, Column, Kind, ProductClaim, View};
+use crate::proof::{Algebra, Column, Kind, Operand as Factor, ProductClaim, View};
 use crate::value::Value;
 use crate::{Party, PartyId, RunError, Security, Share};
 use privet_family::{Prepared, Products, spread_bias};
@@ -171,11 +171,11 @@ fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: ReshareMa
     let terms = |[left, right]: [&dyn Fn(&Share) -> Column; 2]| -> Vec<[Column; 2]> {
         x.iter().zip(y).map(|(x, y)| [left(x), right(y)]).collect()
     };
-    let sum = |ring: Ring| move |x: &Share| Column::from(Algebra::Ring(ring).sum(&x.own, &x.next));
+    let total = |x: &Share| Factor::Total([(&x.own).into(), (&x.next).into()]);
     let (before, after): (Column, Column) = (masks.before.into(), masks.after.into());
     for prover in PartyId::ALL {
         let view = if prover == id {
-            View::prover(terms([&sum(ring), &sum(Ring::R64)]))
+            View::Prover(x.iter().zip(y).map(|(x, y)| [total(x), total(y)]).collect())
         } else if prover == id.next() {
             View::verifier(terms([&|x| (&x.next).into(); 2]), before.clone())
         } else {

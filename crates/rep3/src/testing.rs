@@ -118,9 +118,9 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
         for t in 0..p.terms.len() {
             let [left, right] = [0, 1].map(|of| {
                 let found = factor(p, t, of).expect("the prover has all factors");
-                // right factors are sums modulo 2^64
+                // factors are sums modulo 2^64
                 let algebra = match algebra {
-                    Algebra::Ring(_) if of == 1 => Algebra::Ring(Ring::R64),
+                    Algebra::Ring(_) => Algebra::Ring(Ring::R64),
                     other => other,
                 };
                 let mut sum = vec![0; words];

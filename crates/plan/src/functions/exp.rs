@@ -1,8 +1,9 @@
 //! `e^x` by [`Op::Exponential`], of numbers that were brought between two ends; where a family has none, by a table and
-//! quadratics.
+//! quadratics. Below 1, where that is cheaper, by a table and one polynomial (`sextic.rs`).
 
-use super::build::{Build, Value, WORD};
+use super::build::{Build, Value, WORD, Way};
 use super::quadratic::{End, piecewise};
+use super::sextic::{sextic, suits};
 use crate::ir::Op;
 use std::f64::consts::LN_2;
 
@@ -123,8 +124,22 @@ pub(super) fn clamp(b: &mut Build<'_>, x: Value, low: i64, high: i64) -> Value {
 /// Bits before the fraction of what [`Op::Exponential`] takes for [`below_one`].
 const RANGE: u32 = 5;
 
-/// `e^x` for x < 1, in [`WORD`] bits with `frac` fraction bits; of x below -24 possibly, below -28 certainly 0.
+/// `e^x` for x < 1, in [`WORD`] bits with `frac` fraction bits; of x below -24 possibly, below -30 certainly 0.
 pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
+    let product = |b: &mut Build<'_>, x: Value| {
+        let y = as_product(b, x);
+        b.nearly(y, y.frac - frac, WORD)
+    };
+    let polynomial = |b: &mut Build<'_>, x: Value| {
+        let y = sextic(b, x);
+        b.nearly(y, y.frac - frac, WORD)
+    };
+    let ways: [&Way<'_>; 2] = [&product, &polynomial];
+    b.cheapest(x, &ways[..if suits(x) { 2 } else { 1 }])
+}
+
+/// The same with as many fraction bits as [`Op::Exponential`] gives.
+fn as_product(b: &mut Build<'_>, x: Value) -> Value {
     let kept = (x.bits > x.frac + RANGE).then(|| kept(b, x));
     let x = with_fraction(b, x);
     let whole = (x.bits - x.frac).min(RANGE);
@@ -133,11 +148,10 @@ pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     let y = in_rows(b, x, 25, vec![(2 - (1 << whole), 34)]);
     let y = b.read(y, 59);
     let y = b.row(y, 0);
-    let y = match kept {
+    match kept {
         Some(kept) => b.choose(kept, y),
         None => y,
-    };
-    b.nearly(y, 59 - frac, WORD)
+    }
 }
 
 /// Whether e^x is more than 0: a bit that is 1 from -24 on, and 0 below -28.

@@ -5,6 +5,7 @@
 
 mod bounded;
 mod build;
+mod chebyshev;
 mod exp;
 mod fit;
 mod largest;
@@ -15,6 +16,7 @@ mod normalise;
 mod powers;
 mod quadratic;
 mod quintic;
+mod sextic;
 mod softmax;
 
 pub use build::{Build, Value};

@@ -5,6 +5,7 @@
 //! drops. So each factor has as many fraction bits as its product needs and no more; twice a number is brought back to a word.
 
 use super::build::{Build, Value, WORD};
+use super::chebyshev::polynomial_near;
 use crate::ir::{Op, Rounding};
 
 /// Coefficients of a piece.
@@ -35,10 +36,10 @@ pub(super) fn suits(x: Value, index: u32) -> bool {
 pub(super) fn quintic(b: &mut Build<'_>, x: Value, index: u32, f: impl Fn(f64) -> f64) -> Value {
     let shift = x.bits - index;
     let digits = shift - 1;
-    let pieces: Vec<[f64; COEFFICIENTS]> = (0..1u64 << index)
+    let pieces: Vec<Vec<f64>> = (0..1u64 << index)
         .map(|i| {
             let half = 2f64.powi(digits as i32 - x.frac as i32);
-            polynomial_near(&f, (2 * i + 1) as f64 * half, half)
+            piece_near(&f, (2 * i + 1) as f64 * half, half)
         })
         .collect();
     let [inner, inmost] = [INNER, INMOST].map(|(_, of_y, _)| of_y.min(digits));
@@ -100,7 +101,7 @@ fn near(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
 }
 
 /// The same in a word, for a number below a quarter of its ring.
-fn word(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
+pub(super) fn word(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     truncated(b, x, frac, WORD)
 }
 
@@ -114,28 +115,10 @@ fn truncated(b: &mut Build<'_>, x: Value, frac: u32, bits: u32) -> Value {
     }
 }
 
-/// The coefficients, in y, of the polynomial that is `f(middle + half y)` at the zeros of the sixth Chebyshev polynomial, which is nearly
-/// the best one for y in `[-1, 1]`.
-fn polynomial_near(f: impl Fn(f64) -> f64, middle: f64, half: f64) -> [f64; COEFFICIENTS] {
-    const N: usize = COEFFICIENTS;
-    if [-1.0, 0.0, 1.0].iter().all(|y| f(middle + half * y).abs() < NOTHING) {
-        return [0.0; N];
+/// The coefficients of one piece, in y; 0 where it is nothing.
+fn piece_near(f: impl Fn(f64) -> f64, middle: f64, half: f64) -> Vec<f64> {
+    match [-1.0, 0.0, 1.0].iter().all(|y| f(middle + half * y).abs() < NOTHING) {
+        true => vec![0.0; COEFFICIENTS],
+        false => polynomial_near(f, middle, half, COEFFICIENTS),
     }
-    let angle = |i: usize| std::f64::consts::PI * (i as f64 + 0.5) / N as f64;
-    let values: [f64; N] = std::array::from_fn(|i| f(middle + half * libm::cos(angle(i))));
-    let part = |k: usize| {
-        let sum: f64 = (0..N).map(|i| values[i] * libm::cos(k as f64 * angle(i))).sum();
-        sum * if k == 0 { 1.0 } else { 2.0 } / N as f64
-    };
-    // T_0, T_1, ... as powers of y
-    let (mut coefficients, mut last, mut this) = ([0.0; N], [0.0; N], [0.0; N]);
-    this[0] = 1.0;
-    for k in 0..N {
-        let weight = part(k);
-        coefficients.iter_mut().zip(this).for_each(|(c, power)| *c += weight * power);
-        let twice = if k == 0 { 1.0 } else { 2.0 };
-        let next = std::array::from_fn(|i| twice * if i == 0 { 0.0 } else { this[i - 1] } - last[i]);
-        (last, this) = (this, next);
-    }
-    coefficients
 }

@@ -20,9 +20,9 @@ pub(super) struct Norm {
 }
 
 /// Normalisations, by the products that end them: those whose sums of squares fit into the ring before any truncation, headroom
-/// included. In training ranges promise nothing, and gradients read the parts.
+/// included. None where they are made of their parts ([`Formats::parts`]).
 pub(super) fn norms(graph: &Graph, formats: &Formats, uses: &[usize]) -> BTreeMap<usize, Norm> {
-    if formats.keep_ring {
+    if formats.parts {
         return BTreeMap::new();
     }
     let parts = Parts { graph, formats, uses };

@@ -146,6 +146,9 @@ pub(crate) struct Formats {
     /// Whether maxima are taken of products as they are, and truncated then: fewer truncations, of wider comparisons.
     /// A truncation keeps the order of numbers, so the result is the same.
     pub late: bool,
+    /// Whether normalisations are made of their parts. In training ranges promise nothing, and gradients read the parts. A guard
+    /// watches them: the mean of squares is what leaves its range first.
+    pub parts: bool,
 }
 
 impl Formats {
@@ -187,6 +190,7 @@ impl Formats {
             inputs: p.headroom_bits,
             keep_ring: true,
             late: false,
+            parts: true,
         })
     }
 
@@ -220,8 +224,15 @@ impl Formats {
         let more = if auto { room.gates + room.products } else { 0 };
         let base = Format { watched, ..base_format(p, need.map(|n| n + more), spare)? };
         let (headroom, per_layer) = (room.headroom, BTreeMap::new());
-        let mut formats =
-            Formats { base, per_layer, headroom, inputs: p.headroom_bits, keep_ring: false, late: false };
+        let mut formats = Formats {
+            base,
+            per_layer,
+            headroom,
+            inputs: p.headroom_bits,
+            keep_ring: false,
+            late: false,
+            parts: false,
+        };
         for (name, exception) in &p.per_layer {
             let k = exception.bits.unwrap_or(base.k);
             let f = exception.fraction.unwrap_or(base.f);

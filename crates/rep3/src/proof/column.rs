@@ -57,12 +57,14 @@ pub(crate) enum Operand {
     Whole(Column),
     /// Bits: the sum of two columns that the party has anyway. It is made piece by piece where it is read, so that no memory holds it.
     Sum([Column; 2]),
+    /// The same of ring elements, modulo 2^64 whatever the ring.
+    Total([Column; 2]),
 }
 
 impl Operand {
     /// Words.
     pub fn len(&self) -> usize {
-        let (Operand::Whole(column) | Operand::Sum([column, _])) = self;
+        let (Operand::Whole(column) | Operand::Sum([column, _]) | Operand::Total([column, _])) = self;
         column.len()
     }
 
@@ -70,7 +72,7 @@ impl Operand {
     pub fn is_even(&self) -> bool {
         match self {
             Operand::Whole(_) => true,
-            Operand::Sum([a, b]) => a.len() == b.len(),
+            Operand::Sum([a, b]) | Operand::Total([a, b]) => a.len() == b.len(),
         }
     }
 
@@ -78,24 +80,33 @@ impl Operand {
     pub fn column(&self) -> Option<&Column> {
         match self {
             Operand::Whole(column) => Some(column),
-            Operand::Sum(_) => None,
+            Operand::Sum(_) | Operand::Total(_) => None,
+        }
+    }
+
+    /// The columns that it is the sum of.
+    pub fn columns(&self) -> &[Column] {
+        match self {
+            Operand::Whole(column) => std::slice::from_ref(column),
+            Operand::Sum(columns) | Operand::Total(columns) => columns,
         }
     }
 
     /// The words `range`; a sum is made in `scratch`, which is as secret as they are.
     pub fn words<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<u64>) -> &'a [u64] {
+        let (Operand::Sum([a, b]) | Operand::Total([a, b])) = self else {
+            return &self.columns()[0][range];
+        };
+        // never shorter again, so that all of it is wiped
+        let n = range.len().max(scratch.len());
+        scratch.resize(n, 0);
+        let words = &mut scratch[..range.len()];
+        let summands = words.iter_mut().zip(a[range.clone()].iter().zip(&b[range]));
         match self {
-            Operand::Whole(column) => &column[range],
-            Operand::Sum([a, b]) => {
-                // never shorter again, so that all of it is wiped
-                let n = range.len().max(scratch.len());
-                scratch.resize(n, 0);
-                let words = &mut scratch[..range.len()];
-                let summands = a[range.clone()].iter().zip(&b[range]);
-                words.iter_mut().zip(summands).for_each(|(word, (a, b))| *word = a ^ b);
-                words
-            }
+            Operand::Total(_) => summands.for_each(|(word, (a, b))| *word = a.wrapping_add(*b)),
+            Operand::Sum(_) | Operand::Whole(_) => summands.for_each(|(word, (a, b))| *word = a ^ b),
         }
+        words
     }
 
     /// All words.
@@ -144,6 +155,8 @@ mod tests {
             assert_eq!(sum.words(range.clone(), &mut scratch), expected, "{range:?}");
         }
         assert_eq!((scratch.len(), sum.len()), (100, 100));
+        let total = Operand::Total([a.clone(), vec![u64::MAX; 100].into()]);
+        assert!(total.to_vec().iter().zip(&a[..]).all(|(total, a)| *total == a.wrapping_sub(1)));
         assert!(sum.is_even() && !Operand::Sum([a.clone(), b.part(0..99)]).is_even());
         assert_eq!(Operand::from(a.clone()).words(3..9, &mut scratch), &a[3..9]);
     }

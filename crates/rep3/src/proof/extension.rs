@@ -1,7 +1,6 @@
 //! The rings that statements are combined over.
 
 use super::batch::{Batch, Role, Statements, Weights};
-use super::folded::Folded;
 use super::products::Combined;
 use privet_kernels::Device;
 use privet_prg::Prg;
@@ -14,6 +13,8 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     const ZERO: Self;
     /// Bytes on the wire.
     const BYTES: usize;
+    /// What the folds of words make of columns at one pair of points.
+    type Folded: Default;
 
     /// The element of the exceptional set with these coefficients, bit i for Y^i.
     fn embed(bits: u64) -> Self;
@@ -31,30 +32,31 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
 
     /// Values of the first fold's polynomial, for the prover's columns.
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Self>;
-    /// Values of the second fold's polynomial, where the first fold was at `first`; and what the first fold made of all left factors
-    /// and of all right ones, if that is little. It takes as much memory as they do, so of many words it is made a piece at a time, and
-    /// again for the fold itself.
+    /// Values of the second fold's polynomial, where the first fold was at `first`. What the first fold makes of words takes as much memory
+    /// as they do. It is kept in `folded`; of bits instead, with weights, as all left factors and all right ones, if that is little. Of many
+    /// words of bits it is made a piece at a time, and again for the fold itself.
     fn second_message(
         device: &dyn Device,
         batches: &[Batch],
         weights: &Weights,
         first: &[u64],
+        folded: &mut Self::Folded,
     ) -> (Vec<Self>, Option<[Vec<Self>; 2]>);
-    /// What a party has of the left factors after both folds of words, at these two points, every item times its weight. Where all three
-    /// proofs are at these points, `folded` has what the party's other roles have made.
+    /// What a party has of the left factors after both folds of words, at these two points, every item times its weight. `folded` has what
+    /// is made of columns by now; where all three proofs are at these points, by the party's other roles too.
     fn words_left(
         device: &dyn Device,
         batches: &[Batch],
         weights: &Weights,
         points: [&[u64]; 2],
-        folded: Option<&mut Folded>,
+        folded: &mut Self::Folded,
     ) -> Vec<Self>;
     /// The right factors after both folds of words.
     fn words_right(
         device: &dyn Device,
         batches: &[Batch],
         points: [&[u64]; 2],
-        folded: Option<&mut Folded>,
+        folded: &mut Self::Folded,
     ) -> Vec<Self>;
     /// The combination of the batches' `s` columns: every word times its coefficient.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;

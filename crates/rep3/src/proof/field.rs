@@ -29,7 +29,7 @@ fn fold_factors<'a>(
     batches: impl Iterator<Item = (&'a Batch, Option<&'a [u64]>)>,
     factor: Factor,
     points: [&[u64]; 2],
-    mut folded: Option<&mut Folded>,
+    folded: &mut Folded,
 ) -> Vec<Gf> {
     let both = BothFolds::new(device, points, factor);
     let (mut numbers, mut items, mut scratch) = (vec![], vec![], Secret::default());
@@ -46,10 +46,7 @@ fn fold_factors<'a>(
                 Some(operand) => {
                     let at = items.len();
                     let fold = |operand: &Operand, items: &mut Vec<Gf>| both.fold(device, operand, items);
-                    match &mut folded {
-                        Some(folded) => folded.append(operand, factor, fold, &mut items),
-                        None => fold(operand, &mut items),
-                    }
+                    folded.append(operand, factor, fold, &mut items);
                     if let Some(s) = s {
                         let weights: Vec<Gf> = s.iter().flat_map(|s| of_items(*s)).collect();
                         device.fold().field_weigh(&mut items[at..], &weights);
@@ -180,6 +177,7 @@ fn add_values_of_sums(device: &dyn Device, batch: &Batch, s: &[u64], sums: &mut 
 impl Extension for Gf {
     const ZERO: Gf = 0;
     const BYTES: usize = proofs::Extension::Bits.bytes();
+    type Folded = Folded;
 
     fn embed(bits: u64) -> Gf {
         bits
@@ -234,6 +232,7 @@ impl Extension for Gf {
         batches: &[Batch],
         weights: &Weights,
         first: &[u64],
+        _folded: &mut Folded,
     ) -> (Vec<Gf>, Option<[Vec<Gf>; 2]>) {
         let (first, vars) = (First::new(device, &basis::<Gf>(device, first)), weights.vars[1]);
         let (numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
@@ -280,7 +279,7 @@ impl Extension for Gf {
         batches: &[Batch],
         weights: &Weights,
         points: [&[u64]; 2],
-        folded: Option<&mut Folded>,
+        folded: &mut Folded,
     ) -> Vec<Gf> {
         let batches = weights.of(batches).map(|(b, s)| (b, Some(s)));
         fold_factors(device, batches, Factor::Left, points, folded)
@@ -290,7 +289,7 @@ impl Extension for Gf {
         device: &dyn Device,
         batches: &[Batch],
         points: [&[u64]; 2],
-        folded: Option<&mut Folded>,
+        folded: &mut Folded,
     ) -> Vec<Gf> {
         fold_factors(device, batches.iter().map(|b| (b, None)), Factor::Right, points, folded)
     }

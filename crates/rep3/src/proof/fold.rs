@@ -2,7 +2,6 @@
 
 use super::batch::{Batch, Role, Statements, Weights};
 use super::extension::Extension;
-use super::folded::Folded;
 use super::products::Combined;
 use super::tensor::evaluate;
 use crate::mutation;
@@ -22,20 +21,22 @@ pub(super) struct Masks {
 }
 
 /// Where a fold goes on.
-pub(super) struct Point<'a> {
+pub(super) struct Point<'a, E: Extension> {
     pub r: &'a [u64],
     /// Columns that are folded there by now, at a point that all three proofs have in common.
-    pub folded: Option<&'a mut Folded>,
+    pub folded: Option<&'a mut E::Folded>,
 }
 
 /// Left and right: each has a mask of each verifier's at the end.
 const FACTORS: usize = 2;
 
 /// The prover's side.
-pub(super) struct Prover<E> {
+pub(super) struct Prover<E: Extension> {
     statements: Statements,
     shape: Shape,
     weights: Weights,
+    /// What folds make of columns at points of this proof alone.
+    folded: E::Folded,
     /// The first point, until the words are folded.
     first: Vec<u64>,
     /// What the first fold made of the words, if it was kept.
@@ -46,16 +47,26 @@ pub(super) struct Prover<E> {
 
 impl<E: Extension> Prover<E> {
     pub fn new(statements: Statements, shape: Shape, weights: Weights) -> Prover<E> {
-        Prover { statements, shape, weights, first: vec![], kept: None, items: [vec![], vec![]] }
+        Prover {
+            statements,
+            shape,
+            weights,
+            folded: E::Folded::default(),
+            first: vec![],
+            kept: None,
+            items: [vec![], vec![]],
+        }
     }
 
-    /// Append message `k`: the party after's shares of the product's values.
+    /// Append message `k`: the party after's shares of the product's values. `folded` is of the point that all three proofs had in common
+    /// in the fold before, if they had one.
     pub fn message(
         &mut self,
         device: &dyn Device,
         k: usize,
         masks: &mut Masks,
         products: &Combined,
+        folded: Option<&mut E::Folded>,
         out: &mut Vec<u8>,
     ) {
         if k >= self.shape.folds() {
@@ -68,7 +79,8 @@ impl<E: Extension> Prover<E> {
         let values = match (k, self.shape.of_words()) {
             (0, 2) => E::first_message(device, batches, &self.weights),
             (1, 2) => {
-                let (values, kept) = E::second_message(device, batches, &self.weights, &self.first);
+                let folded = folded.unwrap_or(&mut self.folded);
+                let (values, kept) = E::second_message(device, batches, &self.weights, &self.first, folded);
                 self.kept = kept;
                 values
             }
@@ -97,7 +109,13 @@ impl<E: Extension> Prover<E> {
     }
 
     /// Go on with the statement at the point `r`; nothing after the last message. The products join the folded words.
-    pub fn fold(&mut self, device: &dyn Device, k: usize, Point { r, folded }: Point, products: &Combined) {
+    pub fn fold(
+        &mut self,
+        device: &dyn Device,
+        k: usize,
+        Point { r, folded }: Point<E>,
+        products: &Combined,
+    ) {
         if k + 1 >= self.shape.folds() {
             return;
         }
@@ -109,8 +127,12 @@ impl<E: Extension> Prover<E> {
             // lanes are items like others
             let mut items = match self.kept.take() {
                 Some(kept) => kept.map(|lanes| E::fold(device, &lanes, r)),
-                None => folded_words(device, batches, &self.weights, [&self.first, r], folded),
+                None => {
+                    let folded = folded.unwrap_or(&mut self.folded);
+                    folded_words(device, batches, &self.weights, [&self.first, r], folded)
+                }
             };
+            self.folded = E::Folded::default();
             join(&mut items, E::products(products, Role::Prover));
             self.items = items;
             self.statements = Statements::default();
@@ -141,9 +163,9 @@ fn folded_words<E: Extension>(
     batches: &[Batch],
     weights: &Weights,
     points: [&[u64]; 2],
-    mut folded: Option<&mut Folded>,
+    folded: &mut E::Folded,
 ) -> [Vec<E>; 2] {
-    let left = E::words_left(device, batches, weights, points, folded.as_deref_mut());
+    let left = E::words_left(device, batches, weights, points, folded);
     [left, E::words_right(device, batches, points, folded)]
 }
 
@@ -186,7 +208,7 @@ impl<E: Extension> Verifier<E> {
         k: usize,
         masks: &mut Masks,
         bytes: &[u8],
-        Point { r, folded }: Point,
+        Point { r, folded }: Point<E>,
         products: &Combined,
     ) {
         if k >= self.shape.folds() {
@@ -235,7 +257,9 @@ impl<E: Extension> Verifier<E> {
             self.first = r.to_vec();
             return;
         }
-        self.items = folded_words(device, &self.statements.batches, &self.weights, [&self.first, r], folded);
+        let (points, mut alone) = ([&self.first[..], r], E::Folded::default());
+        let folded = folded.unwrap_or(&mut alone);
+        self.items = folded_words(device, &self.statements.batches, &self.weights, points, folded);
         join(&mut self.items, E::products(products, self.role));
         self.statements.batches = vec![];
     }

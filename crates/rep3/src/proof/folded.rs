@@ -4,8 +4,8 @@ use super::batch::Factor;
 use super::column::{Column, Identity, Operand};
 use std::collections::HashMap;
 
-/// What both folds of words make of columns of bits, for as long as all three proofs are at the same points. Weights are not in it: each
-/// proof has its own.
+/// What both folds of words make of columns of bits, at one pair of points: for all three proofs where they have them in common. Weights are
+/// not in it: each proof has its own.
 #[derive(Default)]
 pub(super) struct Folded(HashMap<(Identity, Factor), Known>);
 
@@ -28,7 +28,7 @@ impl Folded {
         let known = |column: &Column| self.0.get(&(column.identity(), factor)).map(|known| &known.items);
         let column = match operand {
             Operand::Whole(column) => column,
-            Operand::Sum([a, b]) => {
+            Operand::Sum([a, b]) | Operand::Total([a, b]) => {
                 match (known(a), known(b)) {
                     (Some(a), Some(b)) => items.extend(a.iter().zip(b).map(|(a, b)| a ^ b)),
                     _ => fold(operand, items),

@@ -3,14 +3,13 @@
 //! What costs time here, on the device: matrix products over Z_2^64, of words with powers of a point and of values with random
 //! bits; sums of words chosen by random bits; products and folds of elements.
 
-use super::batch::{Batch, Role, Statements, Weights};
+use super::batch::{Batch, Factor, Role, Statements, Weights};
 use super::extension::Extension;
-use super::folded::Folded;
 use super::outer::Sums;
 use super::products::Combined;
-use super::tensor::basis;
-use super::words::{Second, fold_columns};
+use super::words::FoldedWords;
 use crate::price::proofs;
+use privet_family::Secret;
 use privet_kernels::fold::{gr_reduce, points};
 use privet_kernels::{Device, LinearShape, Weights as Prepared};
 use privet_prg::Prg;
@@ -93,14 +92,10 @@ fn exceptional(device: &dyn Device, ring: Ring, bits: &[u64]) -> Arc<dyn Prepare
     device.prepare_bytes(ring, shape, matrix.as_flattened())
 }
 
-/// Both points of the folds of words as one.
-fn powers(device: &dyn Device, points: [&[u64]; 2]) -> Vec<Gr> {
-    basis(device, &points.concat())
-}
-
 impl Extension for Gr {
     const ZERO: Gr = [0; DEGREE];
     const BYTES: usize = proofs::Extension::Ring.bytes();
+    type Folded = FoldedWords;
 
     fn embed(bits: u64) -> Gr {
         std::array::from_fn(|i| bits >> i & 1)
@@ -152,26 +147,34 @@ impl Extension for Gr {
         // a place for every group of a block: their sigma is the same
         let mut total = vec![Gr::ZERO; points << second];
         let (mut sums, mut scratch) = (vec![], vec![]);
+        let mut factors = vec![<[Secret; 2]>::default(); TERMS];
         for ring in rings(batches) {
             sums.clear();
             sums.resize(points << second, Gr::ZERO);
             for (b, s) in weights.of(batches).filter(|(b, _)| b.ring == ring) {
                 for (j, s) in s.chunks(BLOCKS).enumerate() {
                     let matrix = exceptional(device, ring, s);
-                    let end = b.words.min((j + 1) * BLOCKS * block);
-                    for (i, sums) in sums.chunks_mut(points).enumerate() {
-                        let start = j * BLOCKS * block + (i << first);
-                        if start >= end {
-                            break;
-                        }
-                        let factors = b.left_words().zip(b.right_words());
-                        let terms: Vec<_> = factors.map(|(l, r)| (&l[start..end], &r[start..end])).collect();
-                        let groups = (s.len(), block);
-                        for terms in terms.chunks(TERMS) {
+                    let piece = j * BLOCKS * block..b.words.min((j + 1) * BLOCKS * block);
+                    let terms: Vec<_> = b.factors().collect();
+                    for terms in terms.chunks(TERMS) {
+                        let words: Vec<[&[u64]; 2]> = terms
+                            .iter()
+                            .zip(&mut factors)
+                            .map(|((l, r), [left, right])| {
+                                [l.words(piece.clone(), left), r.words(piece.clone(), right)]
+                            })
+                            .collect();
+                        for (i, sums) in sums.chunks_mut(points).enumerate() {
+                            let start = i << first;
+                            if start >= piece.len() {
+                                break;
+                            }
+                            let terms: Vec<_> =
+                                words.iter().map(|[l, r]| (&l[start..], &r[start..])).collect();
                             device.fold().ring_values(
-                                terms,
+                                &terms,
                                 first,
-                                groups,
+                                (s.len(), block),
                                 &mut scratch,
                                 &mut |e, values| {
                                     let m = values.len() / s.len();
@@ -202,18 +205,13 @@ impl Extension for Gr {
         batches: &[Batch],
         weights: &Weights,
         first: &[u64],
+        folded: &mut FoldedWords,
     ) -> (Vec<Gr>, Option<[Vec<Gr>; 2]>) {
         let vars = weights.vars[1];
-        let first = basis::<Gr>(device, first);
         let mut total = vec![Gr::ZERO; points(vars)];
         for ring in rings(batches) {
-            let mut second = Second::new(device, ring, &first, vars);
-            for (b, s) in weights.of(batches).filter(|(b, _)| b.ring == ring) {
-                b.left_words()
-                    .zip(b.right_words())
-                    .for_each(|(left, right)| second.add(device, left, right, s));
-            }
-            let values = second.finish(device);
+            let of_ring = weights.of(batches).filter(|(b, _)| b.ring == ring);
+            let values = folded.second_values(device, batches, first, vars, of_ring);
             total.iter_mut().zip(&values).for_each(|(total, value)| *total = total.add(shifted(value, ring)));
         }
         (total, None)
@@ -224,22 +222,33 @@ impl Extension for Gr {
         batches: &[Batch],
         weights: &Weights,
         points: [&[u64]; 2],
-        _folded: Option<&mut Folded>,
+        folded: &mut FoldedWords,
     ) -> Vec<Gr> {
-        let columns =
-            weights.of(batches).flat_map(|(b, s)| b.left_words().map(move |left| (b.ring, left, Some(s))));
-        fold_columns(device, columns, &powers(device, points), shift)
+        folded.both(device, batches, points);
+        let mut items = vec![];
+        for (b, s) in weights.of(batches) {
+            for left in b.operands(Factor::Left).flatten() {
+                let at = items.len();
+                folded.append(left, &mut items);
+                device.fold().weigh(&mut items[at..], s);
+                items[at..].iter_mut().for_each(|item| shift(item, b.ring));
+            }
+        }
+        items
     }
 
     fn words_right(
         device: &dyn Device,
         batches: &[Batch],
         points: [&[u64]; 2],
-        _folded: Option<&mut Folded>,
+        folded: &mut FoldedWords,
     ) -> Vec<Gr> {
         // of all bits: the prover's factor is to be exactly the sum of the verifiers', as it also meets factors of other rings
-        let columns = batches.iter().flat_map(|b| b.right_words().map(move |right| (Ring::R64, right, None)));
-        fold_columns(device, columns, &powers(device, points), |_, _| {})
+        folded.both(device, batches, points);
+        let mut items = vec![];
+        let right = batches.iter().flat_map(|b| b.operands(Factor::Right).flatten());
+        right.for_each(|right| folded.append(right, &mut items));
+        items
     }
 
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gr {

@@ -80,8 +80,8 @@ impl Kind {
 /// One party's view of a batch of statements `sum over t of left_t right_t + rest_B + rest_A = 0`, word by word. Both verifiers have a summand
 /// of every factor, or one of them has it all. All columns of a batch are as long as the statements, but for those of bits.
 pub(crate) enum View {
-    /// The prover's: left and right factor of every term. Of ring elements the right one is the sum of the verifiers' modulo 2^64,
-    /// whatever the ring.
+    /// The prover's: left and right factor of every term. Of ring elements they are the sums of the verifiers' modulo 2^64, whatever the
+    /// ring; of left ones only the ring's bits count.
     Prover(Vec<[Operand; 2]>),
     /// A verifier's, B's or A's.
     Verifier {
@@ -163,9 +163,12 @@ impl Transcript {
                     None => !matches!(kind, Kind::Ring(_)),
                 };
                 assert!(fits, "columns of one length");
-                // sums are of words of bits
-                let sum = factor.as_ref().is_some_and(|factor| factor.column().is_none());
-                assert!(!sum || kind == Kind::Bits, "a sum of columns that are not of bits");
+                let sound = match factor {
+                    Some(Operand::Sum(_)) => kind == Kind::Bits,
+                    Some(Operand::Total(_)) => matches!(kind, Kind::Ring(_)),
+                    Some(Operand::Whole(_)) | None => true,
+                };
+                assert!(sound, "a sum of columns of another kind");
             }
         }
         self.bytes += match kind {

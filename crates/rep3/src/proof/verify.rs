@@ -1,11 +1,13 @@
 //! The rounds in which the three parties prove their messages to each other, all at once.
 
 use super::batch::{Batches, Role, Weights};
+use super::extension::Extension;
 use super::field::Gf;
 use super::fold::{Masks, Point, Prover, Verifier};
 use super::folded::Folded;
 use super::galois::Gr;
 use super::products::{Combined, CommonFolds, ProductClaim};
+use super::words::FoldedWords;
 use crate::price::proofs::{OF_BITS, Shapes, folds};
 use crate::{Messages, Party, PartyId, RunError, mutation};
 use privet_prg::{Domain, Prg, Seed};
@@ -52,14 +54,28 @@ impl Check {
     }
 
     /// Go on with the statements about bits, at this point if all three proofs have one in common.
-    fn fold_bits(&mut self, party: &Party, k: usize, message: &[u8], common: Common, products: &Combined) {
+    fn fold_bits(
+        &mut self,
+        party: &Party,
+        k: usize,
+        message: &[u8],
+        common: Common<Gf>,
+        products: &Combined,
+    ) {
         if let Some(own) = self.challenges.get(k) {
             self.bits.fold(party.device, k, &mut self.masks, message, common.or(own), products);
         }
     }
 
     /// Go on with those about rings.
-    fn fold_ring(&mut self, party: &Party, k: usize, message: &[u8], common: Common, products: &Combined) {
+    fn fold_ring(
+        &mut self,
+        party: &Party,
+        k: usize,
+        message: &[u8],
+        common: Common<Gr>,
+        products: &Combined,
+    ) {
         if let Some(own) = self.challenges.get(k) {
             self.ring.fold(party.device, k, &mut self.masks, message, common.or(own), products);
         }
@@ -104,15 +120,27 @@ impl Proof {
         Proof { shapes, masks, bits, ring }
     }
 
-    fn message(&mut self, party: &Party, k: usize, products: &Combined) -> Vec<u8> {
+    fn message(
+        &mut self,
+        party: &Party,
+        k: usize,
+        products: &Combined,
+        words: Option<&mut FoldedWords>,
+    ) -> Vec<u8> {
         let mut out = vec![];
-        self.bits.message(party.device, k, &mut self.masks, products, &mut out);
-        self.ring.message(party.device, k, &mut self.masks, products, &mut out);
+        self.bits.message(party.device, k, &mut self.masks, products, None, &mut out);
+        self.ring.message(party.device, k, &mut self.masks, products, words, &mut out);
         out
     }
 
-    fn fold(&mut self, party: &Party, k: usize, r: &[u64], common: [Common; 2], products: &Combined) {
-        let [bits, ring] = common;
+    fn fold(
+        &mut self,
+        party: &Party,
+        k: usize,
+        r: &[u64],
+        (bits, ring): (Common<Gf>, Common<Gr>),
+        products: &Combined,
+    ) {
         self.bits.fold(party.device, k, bits.or(r), products);
         self.ring.fold(party.device, k, ring.or(r), products);
     }
@@ -128,6 +156,8 @@ struct Verification {
     of_prev: Check,
     /// What it knows of all products, for all three proofs.
     products: Combined,
+    /// What is made of words of ring elements at points that all three proofs have in common.
+    words: FoldedWords,
 }
 
 impl Verification {
@@ -137,31 +167,33 @@ impl Verification {
         let vars = OF_BITS.get(k).copied()?;
         shapes.iter().all(|shapes| shapes.bits.of_words() > k).then_some(vars)
     }
+
+    /// The same of words of ring elements.
+    fn common_words(&self, k: usize) -> Option<u32> {
+        let shapes = [&self.of_next.shapes, &self.of_prev.shapes];
+        let own = &self.proof.shapes.ring;
+        let alike = |shapes: &&Shapes| shapes.ring.of_words() > k && shapes.ring.vars(k) == own.vars(k);
+        (own.of_words() > k && shapes.iter().all(alike)).then(|| own.vars(k))
+    }
 }
 
 /// What the three proofs have in common in a fold, of one algebra.
-#[derive(Default)]
-struct Common<'a> {
+struct Common<'a, E: Extension> {
     /// Its point; else each proof goes on at its own challenges.
     point: Option<&'a [u64]>,
     /// Columns that are folded at this point by now.
-    folded: Option<&'a mut Folded>,
+    folded: Option<&'a mut E::Folded>,
 }
 
-impl<'a> Common<'a> {
-    /// At this point, if there is one.
-    fn at(point: Option<&'a [u64]>) -> Common<'a> {
-        Common { point, folded: None }
+impl<'a, E: Extension> Common<'a, E> {
+    /// At this point, with what is folded there; nothing in common where there is none.
+    fn at(point: Option<&'a [u64]>, folded: &'a mut E::Folded) -> Common<'a, E> {
+        Common { point, folded: point.map(|_| folded) }
     }
 
     /// Where a proof goes on that has this challenge.
-    fn or(self, own: &'a [u64]) -> Point<'a> {
+    fn or(self, own: &'a [u64]) -> Point<'a, E> {
         Point { r: self.point.unwrap_or(own), folded: self.folded }
-    }
-
-    /// At this point, with what is folded there.
-    fn with(point: &'a [u64], folded: &'a mut Folded) -> Common<'a> {
-        Common { point: Some(point), folded: Some(folded) }
     }
 }
 
@@ -278,7 +310,7 @@ impl Party<'_> {
         let proof = Proof::new(own, &seed, own_masks);
         let coefficients = common([&seed, &of_next.seed, &of_prev.seed]);
         let products = Combined::new(self.device, products, in_common, &coefficients);
-        Ok(Verification { proof, of_next, of_prev, products })
+        Ok(Verification { proof, of_next, of_prev, products, words: FoldedWords::default() })
     }
 
     /// Round 3, first half: values of fold `k` go to the party after alone, which answers with challenge `k`. The party
@@ -289,7 +321,9 @@ impl Party<'_> {
         k: usize,
         answer: &[u8],
     ) -> Result<Vec<u8>, RunError> {
-        let mut out = all.proof.message(self, k, &all.products);
+        let in_common = k > 0 && all.common_words(k - 1).is_some();
+        let words = in_common.then_some(&mut all.words);
+        let mut out = all.proof.message(self, k, &all.products, words);
         if k > 0 {
             out.extend(all.of_next.reveal(k - 1));
         }
@@ -310,12 +344,13 @@ impl Party<'_> {
         message: &[u8],
         goes_on: bool,
     ) -> Result<Vec<u8>, RunError> {
-        let bits_vars = all.common_bits(k);
-        let Verification { proof, of_next, of_prev, products } = all;
+        let [bits_vars, words_vars] = [all.common_bits(k), all.common_words(k)];
+        let Verification { proof, of_next, of_prev, products, words } = all;
         let (of_bits, of_ring) = message.split_at(of_prev.shapes.bits.message_bytes(k));
+        let mut folded = Folded::default();
         if bits_vars.is_none() {
-            of_prev.fold_bits(self, k, of_bits, Common::default(), products);
-            of_next.fold_bits(self, k, &[], Common::default(), products);
+            of_prev.fold_bits(self, k, of_bits, Common::at(None, &mut folded), products);
+            of_next.fold_bits(self, k, &[], Common::at(None, &mut folded), products);
         }
         let mut answer = vec![];
         if goes_on {
@@ -326,19 +361,22 @@ impl Party<'_> {
         }
         let r: Vec<u64> = answer.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         let point_of = |vars| common_point([&r, &of_next.challenges[k], &of_prev.challenges[k]], vars);
-        let [bits, point] = [bits_vars, products.common_vars(k)].map(|vars| vars.map(point_of));
-        let mut folded = Folded::default();
-        if let Some(point) = bits.as_deref() {
-            of_prev.fold_bits(self, k, of_bits, Common::with(point, &mut folded), products);
-            of_next.fold_bits(self, k, &[], Common::with(point, &mut folded), products);
+        let ring_vars = words_vars.or(products.common_vars(k));
+        let [bits, ring] = [bits_vars, ring_vars].map(|vars| vars.map(point_of));
+        if bits.is_some() {
+            of_prev.fold_bits(self, k, of_bits, Common::at(bits.as_deref(), &mut folded), products);
+            of_next.fold_bits(self, k, &[], Common::at(bits.as_deref(), &mut folded), products);
         }
-        of_prev.fold_ring(self, k, of_ring, Common::at(point.as_deref()), products);
-        of_next.fold_ring(self, k, &[], Common::at(point.as_deref()), products);
+        of_prev.fold_ring(self, k, of_ring, Common::at(ring.as_deref(), words), products);
+        of_next.fold_ring(self, k, &[], Common::at(ring.as_deref(), words), products);
         // last, as what it folds are sums of what the others did
-        let common = bits.as_deref().map_or(Common::default(), |point| Common::with(point, &mut folded));
-        proof.fold(self, k, &r, [common, Common::at(point.as_deref())], products);
-        if let Some(point) = &point {
+        let common = (Common::at(bits.as_deref(), &mut folded), Common::at(ring.as_deref(), words));
+        proof.fold(self, k, &r, common, products);
+        if let (Some(point), None) = (&ring, words_vars) {
             products.fold(self.device, point);
+        }
+        if k + 1 >= proof.shapes.ring.of_words() {
+            *words = FoldedWords::default();
         }
         Ok(answer)
     }

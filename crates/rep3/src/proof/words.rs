@@ -1,25 +1,29 @@
-//! Folds of words of ring elements. What is long is folded where it lies; short columns are put side by side first, so that
-//! matrix products are not much smaller than what they cost to begin.
+//! Folds of words of ring elements. A column is folded once, whatever statements and roles a party has it in: weights come after. What is
+//! long is folded where it lies; short columns are put side by side first, so that matrix products are not much smaller than what they
+//! cost to begin.
 
+use super::batch::Batch;
+use super::column::{Column, Identity, Operand};
 use super::extension::Extension;
-use super::galois::{BLOCKS, Gr, of_ring};
+use super::galois::{BLOCKS, Gr};
 use super::outer::Sums;
+use super::tensor::basis;
 use privet_kernels::{Device, LinearShape, Weights as Prepared};
 use privet_ring::Ring;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The powers of a point as a prepared matrix, as far as a ring's bits go.
+/// The powers of a point as a prepared matrix.
 struct Powers {
-    ring: Ring,
     /// Powers.
     len: usize,
     matrix: Arc<dyn Prepared>,
 }
 
 impl Powers {
-    fn new(device: &dyn Device, ring: Ring, powers: &[Gr]) -> Powers {
+    fn new(device: &dyn Device, powers: &[Gr]) -> Powers {
         let shape = Powers::shape(1, powers.len());
-        Powers { ring, len: powers.len(), matrix: device.prepare(ring, shape, powers.as_flattened()) }
+        Powers { len: powers.len(), matrix: device.prepare(Ring::R64, shape, powers.as_flattened()) }
     }
 
     fn shape(groups: usize, len: usize) -> LinearShape {
@@ -32,7 +36,7 @@ impl Powers {
             let (at, groups) = (items.len(), words.len() / self.len);
             items.resize(at + groups, Gr::ZERO);
             let (shape, out) = (Powers::shape(groups, self.len), items[at..].as_flattened_mut());
-            device.linear_acc(self.ring, shape, words, self.matrix.as_ref(), out);
+            device.linear_acc(Ring::R64, shape, words, self.matrix.as_ref(), out);
         };
         let (whole, rest) = words.split_at(words.len() / self.len * self.len);
         if !whole.is_empty() {
@@ -46,122 +50,132 @@ impl Powers {
     }
 }
 
-/// Append words, and zeros up to a whole number of blocks.
-fn append(words: &[u64], block: usize, to: &mut Vec<u64>) {
-    to.extend_from_slice(words);
-    to.resize(to.len().next_multiple_of(block), 0);
+/// What the folds of words make of columns of ring elements modulo 2^64, at one pair of points: for all three proofs where they have them
+/// in common.
+#[derive(Default)]
+pub(super) struct FoldedWords {
+    columns: HashMap<Identity, Known>,
 }
 
-/// Columns of these rings, each folded once with these powers, times the weights of its groups where it has any, and finished.
-pub(super) fn fold_columns<'a>(
-    device: &dyn Device,
-    columns: impl Iterator<Item = (Ring, &'a [u64], Option<&'a [u64]>)>,
-    powers: &[Gr],
-    finish: fn(&mut Gr, Ring),
-) -> Vec<Gr> {
-    let long = BLOCKS * powers.len();
-    let (mut by_ring, mut items) = (vec![], vec![]);
-    let mut fold = |ring: Ring, words: &[u64], weights: &[u64]| {
-        let at = items.len();
-        of_ring(&mut by_ring, ring, || Powers::new(device, ring, powers)).fold(device, words, &mut items);
-        if !weights.is_empty() {
-            device.fold().weigh(&mut items[at..], weights);
+/// A column's items. The column stays, so that no other one gets its identity.
+struct Known {
+    _column: Column,
+    items: Vec<Gr>,
+    /// By both folds, not by the first alone.
+    twice: bool,
+}
+
+impl FoldedWords {
+    /// Fold all columns of these batches at the first point, but for those that are folded.
+    fn first(&mut self, device: &dyn Device, batches: &[Batch], point: &[u64]) {
+        let operands = batches.iter().flat_map(|b| b.terms.iter().flatten().flatten());
+        let mut missing: Vec<&Column> = vec![];
+        for column in operands.flat_map(Operand::columns) {
+            self.columns.entry(column.identity()).or_insert_with(|| {
+                missing.push(column);
+                Known { _column: column.clone(), items: vec![], twice: false }
+            });
         }
-        items[at..].iter_mut().for_each(|item| finish(item, ring));
-    };
-    // items keep the order of their columns
-    let mut short = (Ring::R64, vec![], vec![]);
-    for (ring, column, s) in columns {
-        let s = s.unwrap_or_default();
-        let (of, words, weights) = &mut short;
-        if !words.is_empty() && (ring != *of || words.len().max(column.len()) >= long) {
-            fold(*of, words, weights);
-            words.clear();
+        if missing.is_empty() {
+            return;
+        }
+        let powers = Powers::new(device, &basis::<Gr>(device, point));
+        let long = BLOCKS * powers.len;
+        let mut keep = |column: &Column, items: Vec<Gr>| {
+            if let Some(known) = self.columns.get_mut(&column.identity()) {
+                known.items = items;
+            }
+        };
+        let (whole, short): (Vec<&Column>, Vec<&Column>) =
+            missing.into_iter().partition(|column| column.len() >= long);
+        for column in whole {
+            let mut items = Vec::with_capacity(column.len().div_ceil(powers.len));
+            powers.fold(device, column, &mut items);
+            keep(column, items);
+        }
+        let (mut together, mut words, mut items) = (vec![], vec![], vec![]);
+        let mut rest = short.into_iter().peekable();
+        while let Some(column) = rest.next() {
+            words.extend_from_slice(column);
+            words.resize(words.len().next_multiple_of(powers.len), 0);
+            together.push(column);
+            if words.len() >= long || rest.peek().is_none() {
+                items.clear();
+                powers.fold(device, &words, &mut items);
+                let mut left = &items[..];
+                for column in together.drain(..) {
+                    let (of_column, others) = left.split_at(column.len().div_ceil(powers.len));
+                    keep(column, of_column.to_vec());
+                    left = others;
+                }
+                words.clear();
+            }
+        }
+    }
+
+    /// Fold all columns of these batches at both points.
+    pub fn both(&mut self, device: &dyn Device, batches: &[Batch], [first, second]: [&[u64]; 2]) {
+        self.first(device, batches, first);
+        for known in self.columns.values_mut().filter(|known| !known.twice) {
+            known.items = Gr::fold(device, &known.items, second);
+            known.twice = true;
+        }
+    }
+
+    /// Append the items `range` of an operand, as far as there are such.
+    fn append_some(&self, operand: &Operand, range: std::ops::Range<usize>, to: &mut Vec<Gr>) {
+        let items = |column: &Column| {
+            let all = self.columns.get(&column.identity()).map_or(&[][..], |known| &known.items);
+            &all[range.start.min(all.len())..range.end.min(all.len())]
+        };
+        match operand.columns() {
+            [a, b] => to.extend(items(a).iter().zip(items(b)).map(|(a, b)| a.add(*b))),
+            columns => columns.iter().for_each(|column| to.extend_from_slice(items(column))),
+        }
+    }
+
+    /// Append the items of an operand whose columns are folded.
+    pub fn append(&self, operand: &Operand, to: &mut Vec<Gr>) {
+        self.append_some(operand, 0..usize::MAX, to);
+    }
+
+    /// The values of the second fold, of `vars` variables, of batches with a weight for every block, after the first one.
+    pub fn second_values<'a>(
+        &mut self,
+        device: &dyn Device,
+        all: &[Batch],
+        point: &[u64],
+        vars: u32,
+        weighted: impl Iterator<Item = (&'a Batch, &'a [u64])>,
+    ) -> Vec<Gr> {
+        self.first(device, all, point);
+        let (mut sums, block, piece) = (Sums::new(vars), 1usize << vars, BLOCKS << vars);
+        let (mut left, mut right, mut weights) = (vec![], vec![], vec![]);
+        let mut add = |left: &mut Vec<Gr>, right: &mut Vec<Gr>, weights: &mut Vec<u64>| {
+            device.fold().weigh(left, weights);
+            sums.add(device, left, right);
+            left.clear();
+            right.clear();
             weights.clear();
-        }
-        if column.len() >= long {
-            fold(ring, column, s);
-        } else {
-            *of = ring;
-            append(column, powers.len(), words);
-            weights.extend_from_slice(s);
-        }
-    }
-    let (of, words, weights) = short;
-    fold(of, &words, &weights);
-    items
-}
-
-/// The values of the second fold of one ring's words, as far as they have come.
-pub(super) struct Second {
-    vars: u32,
-    powers: Powers,
-    sums: Sums,
-    /// What is too short to be folded by itself: columns of u and of v, and a weight for every block of them.
-    short: [Vec<u64>; 3],
-    /// Items of u and of v.
-    left: Vec<Gr>,
-    right: Vec<Gr>,
-}
-
-impl Second {
-    /// Where the first fold was at the point with the powers `first`.
-    pub fn new(device: &dyn Device, ring: Ring, first: &[Gr], vars: u32) -> Second {
-        Second {
-            vars,
-            powers: Powers::new(device, ring, first),
-            sums: Sums::new(vars),
-            short: [vec![], vec![], vec![]],
-            left: vec![],
-            right: vec![],
-        }
-    }
-
-    /// Words of a block, which has a weight.
-    fn block(&self) -> usize {
-        self.powers.len << self.vars
-    }
-
-    /// Add the products of two columns with a weight for every block.
-    pub fn add(&mut self, device: &dyn Device, u: &[u64], v: &[u64], s: &[u64]) {
-        let (block, piece) = (self.block(), self.block() * BLOCKS);
-        for ((u, v), s) in u.chunks(piece).zip(v.chunks(piece)).zip(s.chunks(BLOCKS)) {
-            if u.len() == piece {
-                self.fold(device, u, v, s);
-                continue;
-            }
-            append(u, block, &mut self.short[0]);
-            append(v, block, &mut self.short[1]);
-            self.short[2].extend_from_slice(s);
-            if self.short[0].len() >= piece {
-                self.fold_short(device);
+        };
+        for (batch, s) in weighted {
+            for (u, v) in batch.factors() {
+                for (i, s) in s.chunks(BLOCKS).enumerate() {
+                    let range = i * piece..(i + 1) * piece;
+                    for (operand, items) in [(u, &mut left), (v, &mut right)] {
+                        self.append_some(operand, range.clone(), items);
+                        items.resize(items.len().next_multiple_of(block), Gr::ZERO);
+                    }
+                    weights.extend(s.iter().flat_map(|s| std::iter::repeat_n(*s, block)));
+                    if left.len() >= piece {
+                        add(&mut left, &mut right, &mut weights);
+                    }
+                }
             }
         }
-    }
-
-    fn fold_short(&mut self, device: &dyn Device) {
-        let [mut u, mut v, mut s] = std::mem::take(&mut self.short);
-        self.fold(device, &u, &v, &s);
-        [&mut u, &mut v, &mut s].into_iter().for_each(Vec::clear);
-        self.short = [u, v, s];
-    }
-
-    /// Whole blocks.
-    fn fold(&mut self, device: &dyn Device, u: &[u64], v: &[u64], s: &[u64]) {
-        self.left.clear();
-        self.right.clear();
-        self.powers.fold(device, u, &mut self.left);
-        self.powers.fold(device, v, &mut self.right);
-        let s: Vec<u64> = s.iter().flat_map(|s| std::iter::repeat_n(*s, 1 << self.vars)).collect();
-        device.fold().weigh(&mut self.left, &s);
-        self.sums.add(device, &self.left, &self.right);
-    }
-
-    /// All values.
-    pub fn finish(mut self, device: &dyn Device) -> Vec<Gr> {
-        if !self.short[0].is_empty() {
-            self.fold_short(device);
+        if !left.is_empty() {
+            add(&mut left, &mut right, &mut weights);
         }
-        self.sums.finish()
+        sums.finish()
     }
 }

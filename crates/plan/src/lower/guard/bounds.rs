@@ -143,6 +143,8 @@ impl<'a> Bounds<'a> {
             Function::Sqrt => real.sqrt(),
             Function::Reciprocal => 1.0 / least,
             Function::Rsqrt => least.powf(-0.5),
+            // its sum of squares would have to be watched; a guarded plan has it in parts
+            Function::Normalise { .. } => f64::INFINITY,
         };
         let unit = 2f64.powi(node.ty.frac as i32);
         let most = (largest * (1.0 + 2f64.powi(-16))).min(ends) * unit + 4.0;

@@ -111,7 +111,7 @@ fn candidate(
         let Ok(mut formats) = Formats::choose(&draft.graph, precision, room, 0, &mut Vec::new()) else {
             break;
         };
-        formats.late = late;
+        (formats.late, formats.parts) = (late, true);
         let Ok(emitter) = emitted(draft, &formats, precision, (target, aim.network)) else { break };
         let guarded = guarded(&emitter);
         let (_, parameters) = emitter.finish();
