@@ -1,5 +1,6 @@
 //! Correlations out of nothing, for tests of those that use them.
 
+use crate::channel::Pair;
 use crate::cot::{ReceiverCots, SenderCots};
 use crate::delta::Delta;
 use crate::hash::Pads;
@@ -24,6 +25,33 @@ pub fn deal(seed: &Seed, n: usize) -> (SenderCots, ReceiverCots) {
         q.iter().enumerate().map(|(i, q)| if choices.get(i) == 1 { q ^ delta.block() } else { *q }).collect();
     let sender = SenderCots { delta, hash: hash.clone(), first: 0, blocks: q };
     (sender, ReceiverCots { hash, first: 0, blocks: Zeroizing::new(t) })
+}
+
+/// Gives party `me` of two `n` transfers in each direction, and takes all others away.
+///
+/// All that party `holder` has of them follows from `kept`. With another `drawn` its view is the same, and what its peer
+/// has beyond it is new: the choices that the holder does not know, or the strings that it lacks.
+pub fn restock(pair: &mut Pair, [me, holder]: [usize; 2], [kept, drawn]: [&Seed; 2], n: usize) {
+    for sender in 0..2 {
+        let stream = |seed: &Seed| seed.derive(Domain::Mask, sender as u64).stream();
+        let (mut kept, mut drawn) = (stream(kept), stream(drawn));
+        let mut held = Zeroizing::new(vec![0u128; n]);
+        kept.fill_blocks(&mut held);
+        let mut other = held.clone();
+        let (delta, q, t) = if sender == holder {
+            let (delta, choices) = (Delta::draw(&mut kept), drawn.bits(n));
+            held.iter_mut().for_each(|q| *q &= !1);
+            for (i, (t, q)) in other.iter_mut().zip(held.iter()).enumerate() {
+                *t = if choices.get(i) == 1 { q ^ delta.block() } else { *q };
+            }
+            (delta, held, other)
+        } else {
+            let delta = Delta::draw(&mut drawn);
+            other.iter_mut().for_each(|q| *q ^= (*q & 1).wrapping_neg() & delta.block());
+            (delta, other, held)
+        };
+        if sender == me { pair.sender.restock(delta, &q) } else { pair.receiver.restock(&t) }
+    }
 }
 
 #[cfg(test)]
