@@ -4,7 +4,7 @@
 mod plain;
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout};
-use privet_he::torus::{HintId, TorusLayer, TorusParameters};
+use privet_he::torus::{HintId, NoTorus, TorusLayer, TorusParameters};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
@@ -115,6 +115,23 @@ fn convolutions_of_every_kind_are_exact() {
             check(&format!("{conv:?}, {runs} runs"), p, layout, &w, |x| plain::conv(&conv, x, &w));
         }
     }
+}
+
+/// DeepLab has such dilations: 3 x 3 taps, 73 x 73 pixels.
+#[test]
+fn a_window_that_exceeds_a_polynomial_is_refused() {
+    let conv = Conv2d {
+        batch: 1,
+        in_channels: 1,
+        input: [80, 80],
+        out_channels: 1,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [36; 4],
+        dilation: [36, 36],
+        groups: 1,
+    };
+    assert_eq!(ConvLayout::for_torus(conv, Ring::new(37), 15, 10).map(|_| ()), Err(NoTorus::Window));
 }
 
 /// More runs make hints worth their bytes, and operands short.
