@@ -86,6 +86,40 @@ mod tests {
         }
     }
 
+    /// Delta, q of the direction in which a party sends, and t of the other one.
+    type Part = (u128, Vec<u128>, Vec<u128>);
+
+    /// Each party's part, for two seeds of what is drawn.
+    fn restocked(holder: usize) -> Vec<[Part; 2]> {
+        privet_testkit::Mesh::new(2).run(|links| {
+            let (me, step) = (links.me(), privet_net::Step::new(0, "transfers"));
+            let source = crate::Source::SoftSpoken(crate::Width::Four);
+            let mut pair = Pair::start(links.to(1 - me), &step, source, &Seed::random()).unwrap();
+            [1, 2].map(|drawn| {
+                let seeds = [7, drawn].map(|byte| Seed::from_bytes([byte; 16]));
+                restock(&mut pair, [me, holder], [&seeds[0], &seeds[1]], 100);
+                let (sent, got) = (pair.sender.take(100).unwrap(), pair.receiver.take(100).unwrap());
+                assert!(sent.first == 0 && got.first == 0 && pair.sender.take(1).is_err());
+                (sent.delta.block(), sent.blocks.to_vec(), got.blocks.to_vec())
+            })
+        })
+    }
+
+    #[test]
+    fn the_holder_keeps_what_it_has_and_its_peer_does_not() {
+        for holder in [0, 1] {
+            let found = restocked(holder);
+            for (here, there) in [(0, 1), (1, 0)] {
+                for ((delta, q, _), (_, _, t)) in found[here].iter().zip(&found[there]) {
+                    assert!(q.iter().zip(t).all(|(q, t)| *q == t ^ ((t & 1).wrapping_neg() & delta)));
+                }
+            }
+            assert!(found[holder][0] == found[holder][1], "party {holder} holds it");
+            let [first, second] = &found[1 - holder];
+            assert!(first.0 != second.0 && first.1 != second.1 && first.2 != second.2);
+        }
+    }
+
     #[test]
     fn wanted_choices_reach_the_sender_masked() {
         let n = 1000;
