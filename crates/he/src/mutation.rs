@@ -19,6 +19,7 @@ privet_mutation::mutations! {
     "torus-mask-without-error",
     "torus-operand-unmasked",
     "torus-hint-not-hidden",
+    "torus-hidings-repeat",
     "torus-hint-without-error",
     "torus-floors-without-a-unit",
 }

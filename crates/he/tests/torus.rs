@@ -4,7 +4,7 @@
 mod plain;
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout};
-use privet_he::torus::{HintId, TorusLayer, TorusParameters};
+use privet_he::torus::{HintId, NoTorus, TorusLayer, TorusParameters};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
@@ -71,6 +71,7 @@ fn matrix_products_of_random_shapes_are_exact() {
         (37, 16, [1, 3, 700, 5], [1, 512, 1], 512),
         (64, 25, [1, 5, 33, 4], [2, 33, 1], 512),
         (2, 2, [1, 2, 9, 2], [2, 9, 2], 512),
+        (1, 1, [1, 3, 7, 2], [2, 7, 1], 512),
         (24, 8, [2, 3, 21, 7], [3, 11, 4], 1024),
         (44, 20, [1, 40, 12, 6], [32, 12, 3], 2048),
         (64, 64, [1, 2, 33, 3], [1, 17, 2], 512),
@@ -114,6 +115,23 @@ fn convolutions_of_every_kind_are_exact() {
             check(&format!("{conv:?}, {runs} runs"), p, layout, &w, |x| plain::conv(&conv, x, &w));
         }
     }
+}
+
+/// DeepLab has such dilations: 3 x 3 taps, 73 x 73 pixels.
+#[test]
+fn a_window_that_exceeds_a_polynomial_is_refused() {
+    let conv = Conv2d {
+        batch: 1,
+        in_channels: 1,
+        input: [80, 80],
+        out_channels: 1,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [36; 4],
+        dilation: [36, 36],
+        groups: 1,
+    };
+    assert_eq!(ConvLayout::for_torus(conv, Ring::new(37), 15, 10).map(|_| ()), Err(NoTorus::Window));
 }
 
 /// More runs make hints worth their bytes, and operands short.

@@ -57,14 +57,14 @@ pub fn run(
         return Err(RunError::Missing("the session is of the other side".into()));
     }
     let last = last_use(plan);
-    let mut values: Vec<Option<Arc<Vec<u64>>>> = vec![None; plan.nodes.len()];
+    let mut values: Vec<Option<Arc<Secret>>> = vec![None; plan.nodes.len()];
     let (mut nodes, mut used) = (Vec::new(), Vec::new());
     for (v, node) in plan.nodes.iter().enumerate() {
         let start = Instant::now();
         cx.enter(&node.layer);
         values[v] = match kind(&node.op) {
             _ if is_static(plan, v) => Some(session.static_share(plan, v)),
-            Kind::Input(name) => Some(Arc::new(input(given.inputs.remove(&v), node, name)?)),
+            Kind::Input(name) => Some(Arc::new(Secret::new(input(given.inputs.remove(&v), node, name)?))),
             Kind::Weight(name) => return Err(RunError::Missing(format!("weight `{name}` was not given"))),
             Kind::Public => None,
             Kind::Lacks(what) => return Err(RunError::Refused(format!("heot has no gate for {what}"))),
@@ -73,7 +73,7 @@ pub fn run(
                 let at = At { plan, id: v };
                 let held = Held { at, values: &values, publics: &given.publics, layer };
                 let value = if node.ty.is_empty() { Vec::new() } else { gate.eval(cx, &held)? };
-                Some(Arc::new(value))
+                Some(Arc::new(Secret::new(value)))
             }
         };
         if let Some(value) = &values[v] {

@@ -3,6 +3,7 @@
 use crate::context::{Cx, RunError};
 use crate::gates::{argmax, choose, compare, linear, local, max, mul, relu, table, truncate};
 use crate::uses::Uses;
+use privet_family::Secret;
 use privet_plan::ir::{Node, Op, Plan, Type, ValueId};
 use privet_plan::ops;
 use privet_ring::Ring;
@@ -65,7 +66,7 @@ impl<'a> At<'a> {
 /// The operands of a node as a party has them.
 pub(crate) struct Held<'a> {
     pub at: At<'a>,
-    pub values: &'a [Option<Arc<Vec<u64>>>],
+    pub values: &'a [Option<Arc<Secret>>],
     pub publics: &'a BTreeMap<String, u64>,
     /// What was prepared for the node's layer.
     pub layer: RefCell<Option<linear::Prepared<'a>>>,
@@ -73,7 +74,7 @@ pub(crate) struct Held<'a> {
 
 impl Held<'_> {
     /// This party's share of operand i.
-    pub fn share(&self, i: usize) -> Arc<Vec<u64>> {
+    pub fn share(&self, i: usize) -> Arc<Secret> {
         self.values[self.at.node().inputs[i]].clone().unwrap_or_default()
     }
 

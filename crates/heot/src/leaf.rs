@@ -97,7 +97,10 @@ fn offer(cx: &mut Cx, own: &[Plane], n: usize, wanted: Wanted) -> Result<Vec<Lea
                 let mut masked = vec![0; planes::words(n)];
                 for (i, strings) in pads.iter_mut().enumerate() {
                     let both = [strings[0].bits(), strings[1].bits()];
-                    xor(&mut masked, &both[entry >> i & 1]);
+                    let one = entry >> i & 1;
+                    if one == 1 || !mutation::active("pads-of-ones-alone") {
+                        xor(&mut masked, &both[one]);
+                    }
                 }
                 if mutation::active("entries-unmasked") {
                     masked.fill(0);
@@ -137,12 +140,19 @@ fn choose(cx: &mut Cx, own: &[Plane], n: usize, wanted: Wanted) -> Result<Vec<Le
     let mut leaves = Vec::new();
     for (d, digit) in digits(own.len() as u32).into_iter().enumerate() {
         let place = digit.start as usize..digit.end as usize;
-        let (hot, strings) = (planes::one_hot(&own[place.clone()], n), &mut strings[place]);
+        let (hot, strings) = (planes::one_hot(&own[place.clone()], n), &mut strings[place.clone()]);
         let mut shares: [Option<Plane>; 2] = wanted.of(d).map(|w| w.then(|| vec![0; planes::words(n)]));
         for (entry, here) in hot.iter().enumerate() {
             for share in shares.iter_mut().flatten() {
                 let mut value = vec![0; planes::words(n)];
-                strings.iter_mut().for_each(|s| xor(&mut value, &s.bits()));
+                for (s, plane) in strings.iter_mut().zip(&own[place.clone()]) {
+                    let string = s.bits();
+                    if mutation::active("pads-of-ones-alone") {
+                        planes::xor_and(&mut value, &string, plane);
+                    } else {
+                        xor(&mut value, &string);
+                    }
+                }
                 if entry > 0 {
                     let sent = entries.next().ok_or_else(|| cx.wrong("too few entries"))?;
                     xor(&mut value, &cx.plane(n, sent)?);

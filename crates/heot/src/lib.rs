@@ -25,6 +25,8 @@ mod mux;
 mod planes;
 mod product;
 mod refusals;
+#[cfg(test)]
+mod secrecy;
 mod session;
 mod table;
 #[cfg(test)]

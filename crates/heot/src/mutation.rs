@@ -4,6 +4,7 @@
 
 privet_mutation::mutations! {
     "entries-unmasked",
+    "pads-of-ones-alone",
     "openings-unmasked",
     "choices-of-another-digit",
     "products-in-clear",

@@ -2,6 +2,7 @@
 
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
+use crate::session::LEAST_SPARE;
 use privet_family::Products;
 use privet_kernels::LinearShape;
 use privet_plan::{Plan, Refusal};
@@ -19,6 +20,16 @@ pub fn refusals(plan: &Plan) -> Vec<Refusal> {
             ));
         }
         let at = At { plan, id };
+        if linear::has_hint(&at)
+            && let Err(why) = linear::layout(&at, at.operand(1).frac + LEAST_SPARE, 1)
+        {
+            all.push(Refusal::of(
+                plan,
+                id,
+                format!("no packing: {why}"),
+                "take another family for this plan",
+            ));
+        }
         let Some(products) = Products::of(plan, node).filter(|_| !linear::has_hint(&at)) else { continue };
         if let LinearShape::Conv2d(_) = products.shape {
             let remedy = "let the server own the filters";

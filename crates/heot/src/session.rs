@@ -4,7 +4,7 @@ use crate::context::{RunError, Side};
 use crate::gate::{At, Kind, kind};
 use crate::gates::{linear, local};
 use crate::refusals;
-use privet_family::is_static;
+use privet_family::{Secret, is_static};
 use privet_he::torus::{ClientHint, HintId, Hinted, Mask, Masked, TorusLayer};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub const HEADER_BYTES: usize = 16 + 1 + 8;
 
 /// Bits of weights' norms beyond their fraction at least: what a server names tells no more than whether one is larger.
-const LEAST_SPARE: u32 = 3;
+pub(crate) const LEAST_SPARE: u32 = 3;
 
 /// One side of a session with a plan.
 pub struct Session {
@@ -26,7 +26,7 @@ pub struct Session {
 enum Sided {
     Server {
         /// Values that depend on weights alone.
-        statics: HashMap<ValueId, Arc<Vec<u64>>>,
+        statics: HashMap<ValueId, Arc<Secret>>,
         layers: BTreeMap<ValueId, Hinted>,
         header: Vec<u8>,
         hints: Vec<u8>,
@@ -123,17 +123,17 @@ impl Session {
         if let Some(first) = refusals(plan).first() {
             return Err(RunError::Refused(first.to_string()));
         }
-        let mut statics: HashMap<ValueId, Arc<Vec<u64>>> = HashMap::new();
+        let mut statics: HashMap<ValueId, Arc<Secret>> = HashMap::new();
         for (v, node) in plan.nodes.iter().enumerate().filter(|(v, _)| is_static(plan, *v)) {
             let value = match kind(&node.op) {
                 Kind::Weight(name) => {
                     let missing = || RunError::Missing(format!("weight `{name}` was not given"));
                     let w = weights.get(name).filter(|w| w.len() == node.ty.len());
-                    Arc::new(w.ok_or_else(missing)?.clone())
+                    Arc::new(Secret::new(w.ok_or_else(missing)?.clone()))
                 }
                 Kind::Input(_) | Kind::Public | Kind::Gate(_) | Kind::Lacks(_) => {
                     let operands: Vec<_> = node.inputs.iter().map(|i| Arc::clone(&statics[i])).collect();
-                    Arc::new(local::map(&At { plan, id: v }, Side::Server, &operands))
+                    Arc::new(Secret::new(local::map(&At { plan, id: v }, Side::Server, &operands)))
                 }
             };
             statics.insert(v, value);
@@ -152,7 +152,7 @@ impl Session {
         let (mut layers, mut hints) = (BTreeMap::new(), Vec::new());
         for v in hinted(plan) {
             let layer = layer(plan, v, spare, runs, id, threads)?;
-            let w = linear::in_order(&At { plan, id: v }, filters(v));
+            let w = Secret::new(linear::in_order(&At { plan, id: v }, filters(v)));
             let refused = |e| RunError::Refused(format!("{}: {e}", plan.nodes[v].layer));
             let (hinted, hint) = layer.hint(&w, prg).map_err(refused)?;
             layers.insert(v, hinted);
@@ -217,10 +217,10 @@ impl Session {
     }
 
     /// This side's share of a value that depends on weights alone: all of it, or nothing.
-    pub(crate) fn static_share(&self, plan: &Plan, v: ValueId) -> Arc<Vec<u64>> {
+    pub(crate) fn static_share(&self, plan: &Plan, v: ValueId) -> Arc<Secret> {
         match &self.side {
             Sided::Server { statics, .. } => statics.get(&v).cloned().unwrap_or_default(),
-            Sided::Client { .. } => Arc::new(vec![0; plan.nodes[v].ty.len()]),
+            Sided::Client { .. } => Arc::new(Secret::new(vec![0; plan.nodes[v].ty.len()])),
         }
     }
 

@@ -29,6 +29,17 @@ fn pad(key: &Seed, entry: usize, ring: Ring, sum: &mut [u64]) {
     sum.iter_mut().zip(words.iter()).for_each(|(sum, w)| *sum = ring.wrap(sum.wrapping_add(*w)));
 }
 
+/// A table of 2^b entries, that of index x first. Each bit of x turns the whole table or leaves it, under a mask: x is a secret
+/// share, and memory is read alike for all.
+fn rotated(table: &[u64], x: u64) -> Vec<u64> {
+    let (mut out, last) = (table.to_vec(), table.len() - 1);
+    for i in 0..table.len().ilog2() {
+        let here = (x >> i & 1).wrapping_neg();
+        out = (0..=last).map(|j| out[j] ^ (out[j] ^ out[(j + (1 << i)) & last]) & here).collect();
+    }
+    out
+}
+
 /// Shares of `tables[t][x]`, table after table; x is shared modulo 2^b, where tables have 2^b entries.
 pub(crate) fn look_up(
     cx: &mut Cx,
@@ -58,7 +69,7 @@ fn offer(
     tables: &[Vec<u64>],
     x: &[u64],
 ) -> Result<Vec<Vec<u64>>, RunError> {
-    let (n, index, each) = (x.len(), Ring::new(bits), plane_bytes(x.len()) as usize);
+    let (n, each) = (x.len(), plane_bytes(x.len()) as usize);
     let mut cots = Vec::new();
     for _ in 0..bits {
         cots.push(cx.sender(n)?);
@@ -71,10 +82,8 @@ fn offer(
     let mut entries: Vec<Vec<u64>> = vec![Vec::with_capacity(n * tables.len()); (1 << bits) - 1];
     let mut shares = Vec::with_capacity(n);
     for (i, x) in x.iter().enumerate() {
-        let row = |entry: usize| -> Vec<u64> {
-            let at = index.wrap(x.wrapping_add(entry as u64)) as usize;
-            tables.iter().map(|table| table[at]).collect()
-        };
+        let turned: Vec<Vec<u64>> = tables.iter().map(|table| rotated(table, *x)).collect();
+        let row = |entry: usize| -> Vec<u64> { turned.iter().map(|table| table[entry]).collect() };
         let pad_of = |entry: usize| {
             let mut sum = vec![0; tables.len()];
             strings

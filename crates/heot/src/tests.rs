@@ -3,6 +3,8 @@
 use crate::context::Cx;
 use crate::gate::{At, Kind, kind};
 use crate::leaf::{self, Wanted};
+use crate::product::{self, Second};
+use crate::session::{Layers, Record};
 use crate::{
     Announced, Drawn, Given, HEADER_BYTES, Outcome, Session, Side, Uses, compare, mux, planes, refusals, run,
     transfers,
@@ -156,6 +158,23 @@ fn protocol_equals_interpreter_on_the_suite() {
     assert!(failed.is_empty(), "these went wrong, as said above: {failed:?}");
 }
 
+/// A plan whose convolution has no packing is refused before a session is begun.
+#[test]
+fn convolutions_without_a_packing_are_refused() {
+    let is_conv = |op: &Op| matches!(op, Op::Conv2d { .. });
+    let has_one = |case: &Case| case.plan.nodes.iter().any(|node| is_conv(&node.op));
+    let mut plan = cases().into_iter().find(has_one).unwrap().plan;
+    assert!(refusals(&plan).is_empty());
+    for node in &mut plan.nodes {
+        if let Op::Conv2d { geometry } = &mut node.op {
+            (geometry.kernel, geometry.stride) = ([3, 3], [1, 1]);
+            (geometry.dilation, geometry.padding) = ([36, 36], [36; 4]);
+        }
+    }
+    let said: Vec<String> = refusals(&plan).iter().map(|r| r.to_string()).collect();
+    assert!(said.iter().any(|s| s.contains("no packing")), "{said:?}");
+}
+
 /// The bits of docs/heot.md, of both sides, counted.
 #[test]
 fn comparisons_and_choices_cost_what_the_tables_say() {
@@ -208,6 +227,53 @@ fn carries_and_signs_of_all_small_shares_are_right() {
             assert_eq!(of(0), (s[i] + c[i]) >> bits, "carry of {} and {}", s[i], c[i]);
             assert_eq!(of(1), ring.msb(s[i] + c[i]), "sign of {} and {}", s[i], c[i]);
             assert_eq!(of(2), u64::from(ring.wrap(s[i] + c[i]) == 0), "{} and {}", s[i], c[i]);
+        }
+    }
+}
+
+/// Shares, one a side, of the ends of a ring, of what is near 0, and of uniform elements: 67 of them, which fill no word.
+fn ends(ring: Ring, prg: &mut Prg) -> [Vec<u64>; 2] {
+    let (half, n) = (1u64 << (ring.bits() - 1), 67);
+    let mut x = vec![0, 1, ring.mask(), half, half - 1, half.wrapping_add(1)];
+    x.extend(prg.elements(ring, n - x.len()));
+    let server = prg.elements(ring, n);
+    let client = x.iter().zip(&server).map(|(x, s)| ring.wrap(x.wrapping_sub(*s))).collect();
+    [server, client]
+}
+
+/// Sums of both sides' shares.
+fn sums(ring: Ring, shares: &[Vec<u64>]) -> Vec<u64> {
+    shares[0].iter().zip(&shares[1]).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect()
+}
+
+/// From the narrowest rings to the widest, and between neighbours, at the ends of each.
+#[test]
+fn gates_are_right_at_the_ends_of_every_kind_of_ring() {
+    let mut prg = Seed::random().stream();
+    for (from, to) in [(2, 2), (2, 3), (2, 64), (6, 7), (33, 64), (63, 64), (64, 64)] {
+        let [from, to] = [from, to].map(Ring::new);
+        let x = ends(from, &mut prg);
+        let found = both(|cx, _| crate::gates::relu::relu(cx, [from, to], &x[cx.side as usize]).unwrap());
+        let positive = |x: &u64| to.wrap(from.signed(*x).max(0) as u64);
+        let truth: Vec<u64> = sums(from, &x).iter().map(positive).collect();
+        assert_eq!(sums(to, &found), truth, "{from} to {to}");
+    }
+    for k in [1, 2, 3, 63, 64] {
+        let ring = Ring::new(k);
+        let (x, y, d) = (ends(ring, &mut prg), ends(ring, &mut prg), ends(Ring::new(1), &mut prg));
+        let found = both(|cx, _| {
+            let i = cx.side as usize;
+            let (bits, n) = (planes::plane(&d[i], 0), x[i].len());
+            let chosen = mux::choose(cx, ring, &bits, &x[i]).unwrap();
+            let product = product::multiply(cx, ring, &x[i], &y[i], Second::Shared).unwrap();
+            [chosen, product, mux::element(cx, ring, &bits, n).unwrap()]
+        });
+        let of = |which: usize| sums(ring, &[found[0][which].clone(), found[1][which].clone()]);
+        let bits: Vec<u64> = d[0].iter().zip(&d[1]).map(|(a, b)| a ^ b).collect();
+        let (x, y) = (sums(ring, &x), sums(ring, &y));
+        for i in 0..x.len() {
+            let truth = [x[i] * bits[i], ring.wrap(x[i].wrapping_mul(y[i])), bits[i]];
+            assert_eq!([0, 1, 2].map(|which| of(which)[i]), truth, "{ring}, element {i}");
         }
     }
 }
@@ -289,6 +355,41 @@ fn wrong_messages_and_sessions_are_refused_with_their_reason() {
     assert!(Announced::read(&plan, &lean, 1).unwrap_err_text().contains("modulus"));
     let missing = Session::serve(&plan, &BTreeMap::new(), 1, 1, &mut prg).unwrap_err().to_string();
     assert!(missing.contains("was not given"), "{missing}");
+    let refused = Mesh::new(2).run(|links| {
+        let side = Side::ALL[links.me()];
+        let mut transfers = pair(links, [1; 2]);
+        let channel = links.to(1 - links.me());
+        let mut cx = Cx::new(side, channel, &mut transfers, Seed::from_bytes([9; 16]), 1);
+        // three elements in a byte: nothing may be past them
+        assert!(cx.plane(3, &[7]).is_ok() && cx.masked_bits(3, &[7]).is_ok());
+        let mut said = vec![cx.plane(3, &[8]).unwrap_err_text(), cx.masked_bits(3, &[8]).unwrap_err_text()];
+        said.push(cx.words(Ring::new(3), &[0], 3).unwrap_err_text());
+        let (own, other) = match side {
+            Side::Server => (&server, &client),
+            Side::Client => (&client, &server),
+        };
+        let zeros = zero_inputs(&plan);
+        for session in [other, own] {
+            let given = Given { inputs: zeros.clone(), ..Given::default() };
+            let record = match side {
+                Side::Server => Record { layers: Layers::Server(BTreeMap::new()) },
+                Side::Client => Record { layers: Layers::Client(BTreeMap::new()) },
+            };
+            said.push(run(&mut cx, &plan, session, record, given, &mut |_, _| {}).unwrap_err_text());
+        }
+        said
+    });
+    for said in refused {
+        for (said, why) in said.iter().zip(["bits past", "", "", "of the other side", "was not prepared"]) {
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}
+
+/// Shares of inputs that are nothing but zeros.
+fn zero_inputs(plan: &Plan) -> HashMap<ValueId, Vec<u64>> {
+    let nodes = plan.nodes.iter().enumerate().filter(|(_, node)| matches!(node.op, Op::Input { .. }));
+    nodes.map(|(v, node)| (v, vec![0; node.ty.len()])).collect()
 }
 
 trait ErrorText {

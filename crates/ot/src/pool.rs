@@ -107,6 +107,13 @@ impl SenderPool {
         Ok(SenderCots { delta: self.delta.clone(), hash: self.hash.clone(), first, blocks })
     }
 
+    /// These transfers and no others, numbered from 0.
+    #[cfg(any(test, feature = "ideal"))]
+    pub(crate) fn restock(&mut self, delta: Delta, blocks: &[u128]) {
+        (self.delta, self.stock) = (delta, Stock::new());
+        self.stock.grow(blocks.len()).copy_from_slice(blocks);
+    }
+
     pub(crate) fn demand(&self, n: usize) -> Demand {
         demand(self.source, &self.stock, n)
     }
@@ -150,6 +157,13 @@ impl ReceiverPool {
     pub fn take(&mut self, n: usize) -> Result<ReceiverCots, Short> {
         let (first, blocks) = self.stock.take(n, self.source.group())?;
         Ok(ReceiverCots { hash: self.hash.clone(), first, blocks })
+    }
+
+    /// These transfers and no others, numbered from 0.
+    #[cfg(any(test, feature = "ideal"))]
+    pub(crate) fn restock(&mut self, blocks: &[u128]) {
+        self.stock = Stock::new();
+        self.stock.grow(blocks.len()).copy_from_slice(blocks);
     }
 
     pub(crate) fn demand(&self, n: usize) -> Demand {

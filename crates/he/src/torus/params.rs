@@ -71,6 +71,11 @@ pub enum NoTorus {
         /// Bits offered.
         found: u32,
     },
+    /// A convolution of which no tile fits.
+    #[error(
+        "the window of an output does not fit in 4096 coefficients with its neighbours; use smaller kernels or dilations"
+    )]
+    Window,
     /// No ring of this degree.
     #[error("there is no ring of degree {0}; take 512, 1024, 2048 or 4096")]
     Degree(usize),

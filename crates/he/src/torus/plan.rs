@@ -64,7 +64,7 @@ fn cheapest<T: Layout>(
     }
     match best {
         Some((_, p, layout)) => Ok((p, layout)),
-        None => Err(refused.expect("the largest ring holds a kernel's window")),
+        None => Err(refused.unwrap_or(NoTorus::Window)),
     }
 }
 
@@ -98,9 +98,7 @@ impl MatmulLayout {
 
 impl ConvLayout {
     /// The tiles and the ring with the fewest bytes a run, for filters of a Euclidean norm of at most 2^`norm_bits`, where so
-    /// many runs share a hint.
-    ///
-    /// Panics where the window of one output exceeds a polynomial: no network has such kernels.
+    /// many runs share a hint. Fails too where no tile fits in a polynomial, as with a kernel of 3 x 3 and a dilation of 36.
     pub fn for_torus(
         conv: Conv2d,
         ring: Ring,

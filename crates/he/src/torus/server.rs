@@ -106,7 +106,10 @@ impl TorusLayer {
             panel
         };
         let weights: Vec<Panel> = (0..b.groups).map(packed).collect();
-        let hiding = |_: usize| -> Vec<Vec<Points>> { (0..b.outputs).map(|_| ternary(s, prg)).collect() };
+        let hiding = |_: usize| -> Vec<Vec<Points>> {
+            let rows: Vec<Vec<Points>> = (0..b.outputs).map(|_| ternary(s, prg)).collect();
+            if mutation::active("torus-hidings-repeat") { vec![rows[0].clone(); b.outputs] } else { rows }
+        };
         let hidings: Vec<Panel> = (0..b.groups).map(hiding).map(|rows| s.rows(&rows)).collect();
         let hinted = Hinted { shape: Arc::clone(&self.shape), weights, hidings, cuts };
         let message = hinted.message(prg);

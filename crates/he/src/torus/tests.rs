@@ -116,6 +116,30 @@ fn nothing_of_a_hint_serves_another() {
     assert_ne!(HintId::random(), HintId::random());
 }
 
+/// Answers of one hint are hidden by secrets of their own: with one secret for two of them, hints of equal filters would be as near
+/// as errors are, and those of others would differ by a small sum of public polynomials.
+#[test]
+fn every_answer_of_a_hint_is_hidden_by_a_secret_of_its_own() {
+    let p = TorusParameters::exact(Ring::new(16), 10, 512).unwrap();
+    let layer = layer(p, Matmul { groups: 1, m: 1, k: 4, o: 3 }, [1, 4, 1]);
+    // places times columns: three equal filters
+    let weights: Vec<u64> = (0..12u64).map(|i| 5 * i.div_euclid(3)).collect();
+    let (_, message) = layer.hint(&weights, &mut Seed::random().stream()).unwrap();
+    let (mut from, kept) = (&message[..], p.kept_bits());
+    let mut answer = || -> Vec<u64> {
+        let polys = (0..p.rank()).map(|_| super::wide::take(kept, p.degree(), &mut from).unwrap());
+        polys.flatten().map(|v| v.bits(kept - 60, 60)).collect()
+    };
+    let answers = [answer(), answer(), answer()];
+    let n = p.dimension();
+    for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+        let moved = |(a, b): (&u64, &u64)| Ring::new(60).wrap(a.wrapping_sub(*b).wrapping_add(1 << 51));
+        let near = answers[a].iter().zip(&answers[b]).map(moved).filter(|d| *d < 1 << 52).count();
+        // one in 256 by chance; of this n an 8-fold excess has a probability below 2^-60
+        assert!(near < n.div_euclid(32), "{near} of {n} coefficients of hints {a} and {b} are near");
+    }
+}
+
 #[test]
 fn wrong_answers_are_refused_with_their_reason() {
     let ring = Ring::new(16);

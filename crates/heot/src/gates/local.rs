@@ -3,6 +3,7 @@
 use crate::context::{Cx, RunError, Side};
 use crate::gate::{At, Gate, Held};
 use crate::uses::Uses;
+use privet_family::Secret;
 use privet_plan::{Affine, apply_local};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 pub(crate) struct Local;
 
 /// The map of one side's shares.
-pub(crate) fn map(at: &At, side: Side, operands: &[Arc<Vec<u64>>]) -> Vec<u64> {
+pub(crate) fn map(at: &At, side: Side, operands: &[Arc<Secret>]) -> Vec<u64> {
     let affine = if side == Side::Server { Affine::Full } else { Affine::Linear };
     let types: Vec<_> = (0..operands.len()).map(|i| at.operand(i)).collect();
     let operands: Vec<&[u64]> = operands.iter().map(|x| x.as_slice()).collect();
