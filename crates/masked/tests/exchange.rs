@@ -61,20 +61,14 @@ fn summands_add_up_at_every_party_and_every_byte_is_counted() {
 
 #[test]
 fn bits_past_the_end_are_refused_and_their_sender_is_named() {
-    let ends = Mesh::new(3).run(|links| {
-        let me = links.me();
-        if me > 0 {
-            let step = privet_net::Step { id: 1, name: "layer / bits".into() };
-            links.to(0).send(&step, vec![if me == 1 { 0b1000 } else { 0b111 }]).unwrap();
-            // Stays until party 0 has said what it has to.
-            let _ = links.to(0).recv(&step, 1);
-            return None;
-        }
-        let mut exchange = Exchange::new(peers(links));
-        exchange.enter("layer");
-        Some(exchange.open_masked_bits("bits", BitVec::zeros(3)).unwrap_err().to_string())
-    });
-    let error = ends[0].as_ref().unwrap();
+    let mut links = Mesh::new(3).into_links();
+    let step = privet_net::Step { id: 1, name: "layer / bits".into() };
+    for (me, bits) in [(1, 0b1000), (2, 0b111)] {
+        links[me].to(0).send(&step, vec![bits]).unwrap();
+    }
+    let mut exchange = Exchange::new(peers(&mut links[0]));
+    exchange.enter("layer");
+    let error = exchange.open_masked_bits("bits", BitVec::zeros(3)).unwrap_err().to_string();
     assert!(error.contains("layer / bits") && error.contains("party 1"), "{error}");
 }
 
