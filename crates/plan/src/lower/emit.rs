@@ -233,12 +233,14 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     let need = f + function.before_fraction(x.bits - x.frac);
     let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
     let layer = e.node(v).layer.clone();
-    let before = e.plan.nodes.len();
     let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
     let operand = match build.value(x.id) {
         x if rounds => build.nearly(x, x.frac - f, x.bits - (x.frac - f)),
         x => x,
     };
+    // the operand is not inside: a guard has to see its bound
+    let before = e.plan.nodes.len();
+    let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
     match functions::emit(&mut build, function, operand, bits, f) {
         Ok(y) => {
             e.inside.push(before..y.id);
