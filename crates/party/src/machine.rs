@@ -2,7 +2,7 @@
 
 use privet_plan::Rates;
 use privet_plan::cost::{MACHINE_VERSION, Machine, Prices};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `privet/machine.json` in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`).
 pub fn path() -> Option<PathBuf> {
@@ -11,17 +11,36 @@ pub fn path() -> Option<PathBuf> {
     Some(cache.join("privet").join("machine.json"))
 }
 
+/// Names a file with the profile of another machine, for which estimates are then made.
+const PROFILE: &str = "PRIVET_PROFILE";
+
+/// What tells machines apart: the processor, and the paths that kernels take on it. Processors of one name may lack AMX.
+pub fn name() -> String {
+    let paths = privet_kernels::try_cpu(1).map(|device| device.name()).unwrap_or_default();
+    format!("{}, {paths}", crate::sys::cpu_name())
+}
+
 /// What was measured on this machine; nothing where nobody has, or where it was another machine or version.
 pub fn measured() -> Option<Machine> {
-    let machine: Machine = serde_json::from_slice(&std::fs::read(path()?).ok()?).ok()?;
-    let same = machine.version == MACHINE_VERSION && machine.cpu == crate::sys::cpu_name();
-    (same && machine.cores == crate::sys::cores()).then_some(machine)
+    read(&path()?).filter(|machine| machine.cpu == name() && machine.cores == crate::sys::cores())
+}
+
+/// The profile that the file holds; nothing where there is none, or one of another version.
+fn read(path: &Path) -> Option<Machine> {
+    let machine: Machine = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    (machine.version == MACHINE_VERSION).then_some(machine)
 }
 
 /// A family's rates, each party on a machine like this one, and where they are from: for whoever reads an estimate.
+///
+/// `PRIVET_PROFILE` names the profile of another machine. Where it holds nothing of the family, shipped rates are used, which is said.
 pub fn rates(prices: &dyn Prices) -> (Rates, &'static str) {
-    match measured().filter(|machine| machine.knows(prices)) {
-        Some(machine) => (machine.rates(prices), "rates measured on this machine"),
+    let (machine, from) = match std::env::var_os(PROFILE) {
+        Some(path) => (read(Path::new(&path)), "rates of the profile in PRIVET_PROFILE"),
+        None => (measured(), "rates measured on this machine"),
+    };
+    match machine.filter(|machine| machine.knows(prices)) {
+        Some(machine) => (machine.rates(prices), from),
         None => (
             prices.rates(),
             "rates of the shipped profile; `privet bench --calibrate` measures this machine's",

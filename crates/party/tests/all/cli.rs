@@ -479,6 +479,32 @@ fn plans_are_estimated_and_audited_for_three_parties() {
 }
 
 #[test]
+fn estimates_go_by_this_machine_by_the_profile_that_is_named_or_by_the_shipped_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches").join(name);
+    let another = profile("results-intel-avx512/profile.json");
+    // the profile of a machine that is not this one lies where this machine's would
+    let cache = dir.path().join("privet");
+    fs::create_dir(&cache).unwrap();
+    let strange = fs::read_to_string(&another).unwrap().replacen("Intel", "Another", 1);
+    fs::write(cache.join("machine.json"), strange).unwrap();
+    let predict = |named: Option<&Path>| -> serde_json::Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_privet"));
+        command.args(["bench", "relu-200", "--predict", "--json"]).env("XDG_CACHE_HOME", dir.path());
+        match named {
+            Some(path) => command.env("PRIVET_PROFILE", path),
+            None => command.env_remove("PRIVET_PROFILE"),
+        };
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    };
+    let (shipped, by_name) = (predict(None), predict(Some(&another)));
+    assert!(shipped["rates_from"].as_str().unwrap().contains("shipped"), "{shipped}");
+    assert_eq!(by_name["rates_from"], "rates of the profile in PRIVET_PROFILE");
+    assert_ne!(shipped["predicted_s"], by_name["predicted_s"]);
+    assert_eq!(predict(Some(&profile("nothing.json"))), shipped);
+}
+
+#[test]
 fn benchmarks_of_both_families_say_what_they_measured() {
     let bench = |more: &[&str]| -> serde_json::Value {
         let args = ["bench", "relu-200", "--runs", "1", "--json"];

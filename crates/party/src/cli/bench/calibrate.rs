@@ -84,7 +84,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     let (families, residuals) = known.unwrap_or_default();
     let mut machine = Machine {
         version: MACHINE_VERSION,
-        cpu: sys::cpu_name(),
+        cpu: machine::name(),
         cores: sys::cores(),
         memory_bytes: sys::total_memory_bytes().unwrap_or(0) as f64,
         disk_bytes,

@@ -21,7 +21,7 @@ use cluster::{Cluster, Setting};
 use figures::{Dealing, Figures, Layer, Preparation, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
-use privet_plan::cost::{Aim, Estimate, Network, Units};
+use privet_plan::cost::{Aim, Estimate, Network, NodeCost, Units};
 use privet_plan::form::summary;
 use privet_plan::lower::RoundingMode;
 use privet_plan::program::ONLY_PLAN;
@@ -97,7 +97,7 @@ pub struct Args {
     /// One JSON line.
     #[arg(long)]
     json: bool,
-    /// Cost of every node of the plan as well.
+    /// Cost of every node of the plan as well; with `--predict`, what the estimate says of it.
     #[arg(long)]
     layers: bool,
 }
@@ -392,6 +392,9 @@ struct Predicted<'a> {
     /// What a party does, in the units of rates.
     work: Units,
     rates_from: &'static str,
+    /// Every node that is not free, where `--layers` asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<&'a [NodeCost]>,
 }
 
 fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> {
@@ -410,6 +413,7 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         key_bytes: estimate.total.key_bytes,
         work: estimate.work,
         rates_from: estimate.rates_from,
+        nodes: args.layers.then_some(&estimate.nodes),
     };
     if args.json {
         return out.json(&found);
@@ -425,7 +429,15 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         found.predicted_s,
         found.rounds,
         found.rates_from
-    ))
+    ))?;
+    for node in found.nodes.into_iter().flatten() {
+        let (sent, rounds) = (bytes(node.cost.wire_bytes), node.cost.rounds);
+        out.line(format_args!(
+            "  {:<40} {:<16} {:>9.4} s  {sent:>10}  {rounds:>3} rounds",
+            node.layer, node.op, node.seconds
+        ))?;
+    }
+    Ok(())
 }
 
 /// The kernels that a workload is made of, where the family uses them alone.
