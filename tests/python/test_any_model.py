@@ -91,6 +91,16 @@ def test_a_private_mask_leaves_entries_out():
         private.simulate(q, torch.tensor([[1, 0, 2, 0, 1], [1, 1, 0, 0, 0]]))
 
 
+@pytest.mark.parametrize(
+    "model", [lambda x: F.normalize(x, dim=1), lambda x: x / x.norm(dim=1, keepdim=True).clamp(min=1e-12).expand_as(x)]
+)
+def test_a_vector_of_zeros_takes_no_fraction_bits(model):
+    private = near(Function(model), torch.cat([MATRIX, torch.zeros(1, 8)]))
+    assert " 16 fraction bits for activations" in " ".join(private.notes)
+    (inverse,) = (n for n in capture(Function(model), MATRIX).graph.nodes if n.op.get("function") == "reciprocal")
+    assert inverse.shape == [3, 1], "one for each vector"
+
+
 # --- Integers ----------------------------------------------------------------------------------------
 
 
