@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import fcntl
 import importlib.util
 import json
 import sys
@@ -139,6 +140,23 @@ def short(cost: dict[str, float] | None) -> str:
     return f"{cost['seconds']:.2g} / {cost['sent'] / 1e6:.3g} / {cost['rounds']:.0f} / {cost['keys'] / 1e6:.3g}"
 
 
+def kept() -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows that there are, by group and name."""
+    return (
+        {(r["group"], r["name"]): r for r in json.loads(KEPT.read_text())}
+        if KEPT.is_file() and KEPT.stat().st_size
+        else {}
+    )
+
+
+def keep(row: dict[str, Any]) -> None:
+    """Put a row in its place; others may do the same meanwhile."""
+    with KEPT.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rows = kept() | {(row["group"], row["name"]): row}
+        KEPT.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
+
+
 def main() -> None:
     """Try what is asked for, keep it, and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -148,17 +166,17 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/models.md")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    kept = {(r["group"], r["name"]): r for r in json.loads(KEPT.read_text())} if KEPT.is_file() else {}
     order = []
     for group, name, build in jobs():
         order.append((group, name))
-        if options.only not in group or options.match not in name or (options.missing and (group, name) in kept):
+        if options.only not in group or options.match not in name or (options.missing and (group, name) in kept()):
             continue
-        row = kept[group, name] = tried(group, name, build)
+        row = tried(group, name, build)
         said = row.get("problem") or f"{row['difference']:.1e}"
         print(f"{group:28} {name:28} {said}", flush=True)
-        KEPT.write_text(json.dumps(list(kept.values()), indent=1) + "\n")
-    rows = [kept[key] for key in [*order, *(k for k in kept if k not in order)] if key in kept]
+        keep(row)
+    known = kept()
+    rows = [known[key] for key in [*order, *(k for k in known if k not in order)] if key in known]
     if options.write and rows:
         before, rest = PAGE.read_text().split(BEGIN)
         PAGE.write_text(before + BEGIN + table(rows) + END + rest.split(END)[1])

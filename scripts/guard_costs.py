@@ -24,8 +24,8 @@ ROWS = 32
 """Of calibration."""
 
 HEAD = (
-    "network", "family", "bits", "fraction bits", "seconds", "sent, MB", "rounds", "keys, MB", "values watched", "costs",
-    "by default",
+    "network", "family", "bits", "fraction bits", "seconds", "sent, MB", "rounds", "keys, MB", "values watched",
+    "costs", "by default",
 )  # fmt: skip
 
 

@@ -123,6 +123,26 @@ class Words(nn.Module):
 IDS = torch.tensor([[3, 10, 0, 1], [4, 4, 1, 1]])
 
 
+class Columns(nn.Module):
+    """Two columns of categories with tables of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Embedding(7, 3), nn.Embedding(4, 3)
+
+    def forward(self, ids):
+        return self.first(ids[:, 0]) + self.second(ids[:, 1])
+
+
+def test_columns_have_tables_of_their_own():
+    ids = torch.tensor([[6, 3], [0, 1]])
+    private = near(Columns(), ids)
+    assert privet._inputs.coder_of(private.interface.inputs[0].coder).columns == ((1, 1, 4),)
+    for wrong, says in ([[7, 0]], r"\[0, 0\] is not from 0 to 6"), ([[0, 1], [6, 4]], r"\[1, 1\] is not from 0 to 3"):
+        with pytest.raises(privet.InputError, match=says):
+            private.simulate(torch.tensor(wrong))
+
+
 def test_private_ids_are_looked_up():
     model = Words().eval()
     private = privet.compile(model, {"input_ids": IDS})
