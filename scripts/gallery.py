@@ -75,8 +75,17 @@ def jobs() -> Iterator[tuple[str, str, Build]]:
             yield "timm", name, lambda n=name: census.timm_model(n)  # type: ignore[misc]
 
 
-def cost(captured: privet.Capture, family: tuple[str, str]) -> dict[str, float]:
-    """What a run of a captured model is predicted to cost."""
+def cost(captured: privet.Capture, family: tuple[str, str]) -> dict[str, Any]:
+    """What a run of a captured model is predicted to cost, or why the family refuses it."""
+    try:
+        return predicted(captured, family)
+    except privet.PrivetError as error:
+        lines = str(error).splitlines()
+        return {"refused": (lines[1] if len(lines) > 1 else lines[0])[:200]}
+
+
+def predicted(captured: privet.Capture, family: tuple[str, str]) -> dict[str, Any]:
+    """By the estimate on a LAN."""
     graph, tensors = captured.graph.to_json(), save_tensors(captured.parameters)
     bits, aim = privet.Precision().to_json(False), astuple(Aim.of("lan", None))
     plan, _, _ = native().lower(graph, tensors, bits, *family, aim, None, [])
@@ -133,10 +142,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def short(cost: dict[str, float] | None) -> str:
+def short(cost: dict[str, Any] | None) -> str:
     """One cell."""
-    if cost is None:
-        return ""
+    if cost is None or "refused" in cost:
+        return "" if cost is None else "refused"
     return f"{cost['seconds']:.2g} / {cost['sent'] / 1e6:.3g} / {cost['rounds']:.0f} / {cost['keys'] / 1e6:.3g}"
 
 
@@ -147,6 +156,11 @@ def kept() -> dict[tuple[str, str], dict[str, Any]]:
         if KEPT.is_file() and KEPT.stat().st_size
         else {}
     )
+
+
+def good(row: dict[str, Any] | None) -> bool:
+    """Whether a row has figures."""
+    return row is not None and "problem" not in row
 
 
 def keep(row: dict[str, Any]) -> None:
@@ -169,7 +183,11 @@ def main() -> None:
     order = []
     for group, name, build in jobs():
         order.append((group, name))
-        if options.only not in group or options.match not in name or (options.missing and (group, name) in kept()):
+        if (
+            options.only not in group
+            or options.match not in name
+            or (options.missing and good(kept().get((group, name))))
+        ):
             continue
         row = tried(group, name, build)
         said = row.get("problem") or f"{row['difference']:.1e}"

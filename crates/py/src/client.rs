@@ -96,7 +96,12 @@ impl Client {
 
     /// Outputs of a plan by name and the report of this run as JSON.
     #[pyo3(signature = (inputs, plan = ONLY_PLAN))]
-    fn run<'py>(&self, py: Python<'py>, inputs: &[u8], plan: &str) -> PyResult<(Bound<'py, PyBytes>, String)> {
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &[u8],
+        plan: &str,
+    ) -> PyResult<(Bound<'py, PyBytes>, String)> {
         let (plan, inputs) = (plan.to_owned(), Zeroizing::new(inputs.to_vec()));
         let (outputs, report) = self.with(py, move |inner| {
             let (outcome, offline_s) = inner.step(&plan, &inputs, &Publics::new())?;
