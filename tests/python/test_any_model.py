@@ -123,6 +123,34 @@ class Words(nn.Module):
 IDS = torch.tensor([[3, 10, 0, 1], [4, 4, 1, 1]])
 
 
+@pytest.mark.parametrize("norm", [nn.LayerNorm(16), nn.RMSNorm(16, 1e-6)])
+def test_a_normalisation_of_small_values_keeps_their_digits(norm):
+    torch.manual_seed(6)
+    layer = nn.Linear(8, 16)
+    with torch.no_grad():
+        for p in layer.parameters():
+            p *= 0.003
+    model = nn.Sequential(layer, nn.Unflatten(1, (1, 16)), norm).eval()
+    private = near(model, MATRIX, tolerance=5e-4)
+    assert private.compare(MATRIX).max_abs < 3e-4
+    assert private.estimate(batch=5).total["seconds"] > 0
+
+
+def test_what_others_read_is_not_scaled():
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.norm = nn.Linear(8, 16), nn.RMSNorm(16)
+
+        def forward(self, x):
+            y = self.layer(x * 0.01)
+            return self.norm(y) + y
+
+    shared = Both()
+    nn.init.zeros_(shared.layer.bias)
+    assert not any(n.endswith(".scaled") for n in capture(shared, MATRIX).parameters), "another reads the layer"
+
+
 class Columns(nn.Module):
     """Two columns of categories with tables of their own."""
 
