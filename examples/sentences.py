@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import privet
+from privet.progress import progress
 
 SENTENCES = (
     "A man is playing a guitar.",
@@ -64,9 +66,18 @@ def texts(count: int) -> list[str]:
     return [*SENTENCES, *(s for s in found if 20 < len(s) < 120)][:count]
 
 
-def similarity(vectors: Tensor) -> Tensor:
-    """Cosines of all pairs."""
-    return (vectors @ vectors.T)[tuple(torch.triu_indices(len(vectors), len(vectors), 1))]
+def pairs_of(sentences: int, count: int | None) -> Tensor:
+    """Pairs of different sentences, ``[2, count]``: all, or so many at equal distances in the list of all."""
+    every = torch.triu_indices(sentences, sentences, 1)
+    if count is None or count >= every.shape[1]:
+        return every
+    return every[:, torch.linspace(0, every.shape[1] - 1, count).round().long()]
+
+
+def similarity(vectors: Tensor, pairs: Tensor | None = None) -> Tensor:
+    """Cosines of pairs of vectors of length 1; of all pairs by default."""
+    first, second = pairs_of(len(vectors), None) if pairs is None else pairs
+    return (vectors[first] * vectors[second]).sum(1)
 
 
 def rank_correlation(x: Tensor, y: Tensor) -> float:
@@ -79,27 +90,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--protocol", default="fss")
     parser.add_argument("--security")
+    parser.add_argument("--parties", type=int, help="where the protocol leaves that open")
+    parser.add_argument("--helper", help="semi2k: `dealer` for one")
     parser.add_argument("--sentences", type=int, default=8)
+    parser.add_argument("--pairs", type=int, help="of all of them; by default all")
     parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--batch", type=int, default=1, help="sentences of one run")
     parser.add_argument("--run", action="store_true", help="between processes on this machine")
     options = parser.parse_args()
     model, tokenizer = packaged()
     sentences = texts(options.sentences)
     cut = tokenizer(sentences, padding="max_length", truncation=True, max_length=options.tokens, return_tensors="pt")
     inputs = {k: cut[k] for k in ("input_ids", "attention_mask")}
-    one = {k: v[:1] for k, v in inputs.items()}
-    private = privet.compile(model, one, options.protocol, security=options.security, calibration=inputs)
+    rows = {k: v[: options.batch] for k, v in inputs.items()}
+    family = {"protocol": options.protocol, "security": options.security, "parties": options.parties}
+    family["parameters"] = {"helper": options.helper} if options.helper else None
+    private = privet.compile(model, rows, calibration=inputs, **family)
     print(private.check() or "every operation of the model can run privately")
     print(private.notes[-2:])
+    began = time.monotonic()
     if options.run:
         with privet.local(private) as session:
-            vectors = session.run(inputs)
-            print(session.report)
+            vectors = session.run(inputs, progress=progress("private", "sentences"))
+            totals = session.report.totals
+            print(f"a party sent {totals['bytes_sent'] / 1e6:.1f} MB in {totals['rounds']} rounds", end="; ")
+            print(f"keys {totals['key_bytes'] / 1e6:.1f} MB, online {totals['online_s']:.1f} s")
     else:
         vectors = private.simulate(inputs)
+    print(f"{time.monotonic() - began:.1f} s in all")
     with torch.no_grad():
         plain = model(**inputs)
-    ours, theirs = similarity(vectors), similarity(plain)
+    pairs = pairs_of(len(sentences), options.pairs)
+    ours, theirs = similarity(vectors, pairs), similarity(plain, pairs)
     print(f"{len(sentences)} sentences, {len(ours)} pairs")
     print(f"largest difference of a cosine to PyTorch: {float((ours - theirs).abs().max()):.5f}")
     if len(ours) > 1:

@@ -69,6 +69,12 @@ TEXT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mamba": ("Mamba", "CausalLM", {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1, "state_size": 4}),
     "t5-encoder": ("T5", "EncoderModel", {"vocab_size": 64, "d_model": 32, "d_kv": 16, "d_ff": 48, "num_layers": 1,
                    "num_heads": 2}),
+    "t5": ("T5", "ForConditionalGeneration", {"vocab_size": 64, "d_model": 32, "d_kv": 16, "d_ff": 48, "num_layers": 1,
+           "num_heads": 2, "decoder_start_token_id": 0}),
+    "bart": ("Bart", "ForConditionalGeneration", {"vocab_size": 64, "d_model": 32, "encoder_layers": 1,
+             "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 48,
+             "decoder_ffn_dim": 48, "max_position_embeddings": 40, "pad_token_id": 1, "bos_token_id": 0,
+             "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}),
     "clip-text": ("CLIPText", "Model", {**SMALL, "eos_token_id": 63}),
 }  # fmt: skip
 """Configuration, class and sizes of models that take tokens."""
@@ -291,6 +297,8 @@ def language(name: str, attention: str, masked: bool) -> tuple[nn.Module, Any]:
         config._attn_implementation = "eager"
         model = build(config)
     inputs = {"input_ids": torch.randint(3, 60, (1, LENGTH), generator=torch.Generator().manual_seed(3))}
+    if name in ("t5", "bart"):  # what has been written so far is an input, too
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, : LENGTH // 2].flip(1)
     if name == "clip-text":
         inputs["input_ids"][0, -1] = 63
     if masked:

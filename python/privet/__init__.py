@@ -30,6 +30,7 @@ from .errors import (
 )
 from .generation import Generator, generate
 from .graph import Graph
+from .ladder import Ladder
 from .model import PrivateModel, compile, load
 from .precision import Precision
 from .report import Comparison, Estimate, RunReport
@@ -47,6 +48,7 @@ __all__ = [
     "Graph",
     "History",
     "InputError",
+    "Ladder",
     "NativeMissing",
     "OutOfRange",
     "Precision",

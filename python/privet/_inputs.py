@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +107,8 @@ class OneHot(Coder):
     """Indices into ``classes`` rows: the data owner shares one-hot rows, so that a look-up is a product."""
 
     classes: int
+    columns: tuple[tuple[int, int, int], ...] = ()
+    """Dimension, place and rows of the table, of columns that look up tables of their own."""
 
     def lower(self, lo: Lowering, name: str, shape: list[int]) -> Value:
         """The input has one more dimension, of 0 but for a 1."""
@@ -116,11 +118,15 @@ class OneHot(Coder):
         """One-hot rows; an index that no row has is refused."""
         whole = whole_numbers(tensor, name)
         refuse(name, (whole < 0) | (whole >= self.classes), f"is not from 0 to {self.classes - 1}")
+        for dim, place, rows in self.columns:
+            column = (torch.arange(whole.shape[dim]) == place).reshape([-1] + [1] * (whole.dim() - dim - 1))
+            refuse(name, (whole >= rows) & column, f"is not from 0 to {rows - 1}")
         return torch.nn.functional.one_hot(whole, self.classes).to(torch.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
-        return {"kind": "one_hot", "classes": self.classes}
+        columns = {"columns": [list(c) for c in self.columns]} if self.columns else {}
+        return {"kind": "one_hot", "classes": self.classes, **columns}
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,11 @@ def coder_of(body: Mapping[str, Any] | None) -> Coder | None:
     """What ``to_dict`` wrote; nothing for real numbers."""
     if body is None:
         return None
-    kinds = {"one_hot": lambda: OneHot(int(body["classes"])), "bits": Bits, "whole": Whole}
+
+    def one_hot() -> OneHot:
+        return OneHot(int(body["classes"]), tuple((d, p, n) for d, p, n in body.get("columns", ())))
+
+    kinds: dict[str, Callable[[], Coder]] = {"one_hot": one_hot, "bits": Bits, "whole": Whole}
     return kinds[body["kind"]]()
 
 
@@ -186,17 +196,29 @@ def coder_for(node: fx.Node, example: Tensor, sizes: Mapping[fx.Node, int]) -> C
     """How an input is coded: by what it indexes, else by what the example holds."""
     if example.is_floating_point():
         return None
-    rows = sorted({sizes[u] for u in lookups(node) if u in sizes})
-    if rows:
-        return OneHot(rows[0])
+    columns = {u: column_of(u) for u in node.users}
+    whole = [sizes[u] for u in lookups(node, [n for n, column in columns.items() if column]) if u in sizes]
+    known = {(*column, sizes[u]) for n, column in columns.items() if column for u in lookups(n) if u in sizes}
+    if whole or known:
+        classes = min(whole) if whole else max(rows for *_, rows in known)
+        return OneHot(classes, tuple(sorted(c for c in known if c[2] < classes)))
     if example.dtype == torch.bool or bool(((example == 0) | (example == 1)).all()):
         return Bits()
     return Whole()
 
 
-def lookups(node: fx.Node) -> list[fx.Node]:
+def column_of(node: fx.Node) -> tuple[int, int] | None:
+    """The dimension and the place that a node takes of an input, where it is one column."""
+    if str(node.target) != "aten.select.int":
+        return None
+    shape = node.args[0].meta["val"].shape  # type: ignore[union-attr]
+    dim = int(node.args[1]) % len(shape)  # type: ignore[arg-type]
+    return dim, int(node.args[2]) % int(shape[dim])  # type: ignore[arg-type]
+
+
+def lookups(node: fx.Node, without: Sequence[fx.Node] = ()) -> list[fx.Node]:
     """The embeddings that look up a value, moved or not."""
-    found, seen, waiting = [], set(), [node]
+    found, seen, waiting = [], set(without), [node]
     while waiting:
         at = waiting.pop()
         for user in at.users:
@@ -246,6 +268,9 @@ class Ids(Movable):
         if rows > self.classes:
             cut: dict[str, Any] = {"kind": "slice", "dim": 0, "start": 0, "end": self.classes, "step": 1}
             table = lo.emit(cut, [table], [self.classes, width])
+        elif rows < self.classes:  # another column has more
+            first: dict[str, Any] = {"kind": "slice", "dim": len(shape) - 1, "start": 0, "end": rows, "step": 1}
+            node = lo.emit(first, [node], [*shape[:-1], rows])
         return matmul_values(lo, node, table, [*shape[:-1], width])
 
     def moved(self, lo: Lowering, operator: str, a: Args) -> Value:

@@ -110,11 +110,14 @@ def conv_of(
 
 
 def lifted(lo: Lowering, argument: Any, how: Callable[[torch.Tensor], torch.Tensor], name: str) -> int:
-    """The owner's weight in another layout."""
+    """The owner's weight in another shape, with its elements in their order; or a state's."""
     known = lo.tensor(argument)
-    if known is None:
+    if known is not None:
+        return lo.use(lo.constant(how(known).contiguous(), f"{lo.name_of(known)}.{name}"))
+    node = lo.use(argument)
+    if lo.graph.nodes[node].kind != "state":
         raise Decline("a weight computed from the input")
-    return lo.use(lo.constant(how(known).contiguous(), f"{lo.name_of(known)}.{name}"))
+    return reshape_to(lo, node, list(how(torch.empty(lo.shape_at(node))).shape))
 
 
 @op("aten.conv3d.default", "aten.conv3d.padding")
@@ -125,10 +128,7 @@ def conv3d(lo: Lowering, a: Args) -> Value:
 
 def deep(lo: Lowering, a: Args, x: int, shape: list[int]) -> int:
     """A convolution of volumes as one of images, the depth's window being channels."""
-    weight = lo.tensor(a["weight"])
-    if weight is None:
-        raise Decline("a weight computed from the input")
-    kernel = list(weight.shape[2:])
+    kernel = lo.shape_arg(a["weight"])[2:]
     (depth, *image), dilation = same_padding(a, kernel)
     stride = several(a["stride"], 3)
     n, c = lo.shape_at(x)[:2]
@@ -183,7 +183,7 @@ def conv_transpose(lo: Lowering, a: Args) -> Value:
     """Zeros between the pixels, then a convolution by the turned kernel."""
     weight = lo.tensor(a["weight"])
     if weight is None:
-        raise Decline("a weight computed from the input")
+        raise Decline("transposed, by a weight that is computed or trained")
     dims = weight.dim() - 2
     name = f"{lo.name_of(weight)}.turned"
     plain = dict(a)

@@ -88,17 +88,20 @@ def scaled(lo: Lowering, y: int, weight: Any, bias: Any) -> int:
 
 def by_channel(lo: Lowering, y: int, weight: Any, bias: Any) -> int:
     """The same with one number for each channel, dimension 1."""
-    column = [-1] + [1] * (len(lo.shape_at(y)) - 2)
+    shape = lo.shape_at(y)
+    for kind, argument in (("mul", weight), ("add", bias)):
+        if argument is not None:
+            y = lo.emit({"kind": kind}, [y, column(lo, argument, len(shape) - 2)], shape)
+    return y
 
-    def lifted(argument: Any) -> Any:
-        if argument is None:
-            return None
-        known = lo.tensor(argument)
-        if known is None:
-            raise Decline("a weight computed from the input")
-        return lo.constant(known.reshape(column), f"{lo.name_of(known)}.column")
 
-    return scaled(lo, y, lifted(weight), lifted(bias))
+def column(lo: Lowering, argument: Any, after: int) -> int:
+    """One number for each channel, before so many dimensions."""
+    known = lo.tensor(argument)
+    if known is not None:
+        return lo.use(lo.constant(known.reshape([-1] + [1] * after), f"{lo.name_of(known)}.column"))
+    node = lo.use(argument)
+    return reshape_to(lo, node, [*lo.shape_at(node), *([1] * after)])
 
 
 @op("aten.layer_norm.default")

@@ -81,6 +81,24 @@ def log_sigmoid(lo: Lowering, a: Args) -> Value:
 
 # --- Division and normalisation ----------------------------------------------------------------------
 
+LEAST_LENGTH = 2.0**-10
+"""Vectors are taken to be at least this long where a model divides them by their length, as `normalize` does.
+
+It keeps vectors of zeros from dividing by 1e-12. A shorter vector's elements would be a few units of a plan's fraction.
+"""
+
+
+def inverse_of(lo: Lowering, x: int) -> int:
+    """1 / x, computed before x is expanded."""
+    node = lo.graph.nodes[x]
+    if node.kind == "expand":
+        return lo.emit(dict(node.op), [inverse_of(lo, node.inputs[0])], node.shape)
+    if node.kind == "clamp" and node.op.get("hi") is None and 0 < node.op["lo"] < LEAST_LENGTH:
+        length = lo.graph.nodes[node.inputs[0]]
+        if length.op == {"kind": "smooth", "function": "sqrt"}:
+            x = unary(lo, {"kind": "clamp", "lo": LEAST_LENGTH}, node.inputs[0])
+    return smooth(lo, "reciprocal", x)
+
 
 @op("aten.div.Tensor", "aten.div_.Tensor", "aten.div.Scalar")
 def div(lo: Lowering, a: Args) -> Value:
@@ -93,7 +111,7 @@ def div(lo: Lowering, a: Args) -> Value:
     divisor = lo.tensor(a["other"])
     if divisor is None:
         above = lo.scalar(a["self"])
-        inverse = smooth(lo, "reciprocal", lo.use(a["other"]))
+        inverse = inverse_of(lo, lo.use(a["other"]))
         if above is not None:
             return broadcast(lo, mul_scalar(lo, inverse, above))
         return lo.emit({"kind": "mul"}, [lo.use(a["self"]), inverse], lo.shape)
@@ -177,8 +195,19 @@ def softplus_of(lo: Lowering, x: int, beta: float = 1.0) -> int:
 
 @op("aten.softplus.default")
 def softplus(lo: Lowering, a: Args) -> Value:
-    """``log(1 + e^(beta x)) / beta``; beyond the threshold the difference to x is below e^-20."""
-    return softplus_of(lo, lo.use(a["self"]), float(a["beta"]))
+    """``log(1 + e^(beta x)) / beta``; beyond the threshold, which is 20 by default, that is x but for e^-20."""
+    return softplus_of(lo, lo.use(a["self"]), beta_of(a))
+
+
+LEAST_THRESHOLD = 10.0
+"""Below this, torch's softplus has a step that would show."""
+
+
+def beta_of(a: Args) -> float:
+    """The beta of a softplus, whose threshold is where the curve is flat."""
+    if float(a["threshold"]) < LEAST_THRESHOLD:
+        raise Decline("a threshold below 10")
+    return float(a["beta"])
 
 
 @op("aten.mish.default", "aten.mish_.default")

@@ -35,6 +35,7 @@ from ._decompose import decomposed
 from ._inputs import Call, Examples, coder_for
 from ._lowering import Coder, Lowering
 from ._masks import masks_of, settle
+from ._scales import widen
 from ._source import last_user_frame
 from ._structure import Structure, flatten
 from .errors import CaptureError, InputError
@@ -110,6 +111,8 @@ def capture(
     if masks:
         settle(captured.graph, captured.parameters, masks)
         calibrate(captured.graph, captured.parameters, given)
+    if widen(captured.graph, captured.parameters):
+        calibrate(captured.graph, captured.parameters, given)
     return captured
 
 
@@ -148,8 +151,8 @@ def rebatch(model: nn.Module, example_inputs: Examples, captured: Capture, batch
         raise CaptureError(f"the model computes something else with {batch} rows than with {captured.graph.batch}")
     for node, known in zip(graph.nodes, captured.graph.nodes, strict=True):
         node.range = known.range
-        if node.kind == "mul_scalar":
-            node.op = known.op  # what a mask subtracts is chosen with the ranges
+        if node.kind in ("mul_scalar", "add_scalar", "parameter"):
+            node.op = known.op  # what a mask subtracts, and factors of small values, are chosen with the ranges
     return graph
 
 

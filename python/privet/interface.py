@@ -114,7 +114,10 @@ class Interface:
                 raise InputError(f"input '{port.name}' is complex; private inputs are real numbers")
             if tensor.dim() != len(port.shape) or list(tensor.shape[1:]) != port.shape[1:] or tensor.shape[0] == 0:
                 expected = ", ".join(["rows", *map(str, port.shape[1:])])
-                raise InputError(f"input '{port.name}' has shape {list(tensor.shape)}; the model takes [{expected}]")
+                raise InputError(
+                    f"input '{port.name}' has shape {list(tensor.shape)}; the model takes [{expected}]:"
+                    " a plan has fixed shapes, privet.Ladder makes plans for several lengths"
+                )
             coder = coder_of(port.coder)
             if coder is not None and not tensor.is_floating_point():
                 tensor = coder.encode(tensor, port.name)

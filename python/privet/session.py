@@ -25,6 +25,9 @@ from .report import RunReport, merge
 
 T = TypeVar("T")
 
+ONLY_PLAN = "run"
+"""What the plan of a file is called that holds one and no more."""
+
 Guard = Callable[[Callable[[], Any]], Any]
 """Does an action, and may raise earlier: a local process that ended says more than the connection it broke."""
 
@@ -35,8 +38,11 @@ class Session:
     ``report`` holds the cost of the last :meth:`run` and what each process learned in it.
     """
 
-    def __init__(self, client: Any, private: PrivateModel, guard: Guard = lambda action: action()) -> None:
+    def __init__(
+        self, client: Any, private: PrivateModel, guard: Guard = lambda action: action(), plan: str = ONLY_PLAN
+    ) -> None:
         self._client = client
+        self._plan = plan
         self._interface: Interface = private.interface
         self._limits = private.limits()
         self._guard_of = private.guard
@@ -64,7 +70,7 @@ class Session:
         those added later without checks, by :meth:`run` too, are not checked (``docs/dealer-checks.md``).
         """
         runs = -(-rows // self._interface.batch)
-        self._call(lambda: self._client.prepare(runs, checks))
+        self._call(lambda: self._client.prepare(runs, checks, self._plan))
         self._prepared += runs if self._uses_keys else math.inf
 
     def run(self, *inputs: Any, progress: Callable[[int, int], None] | None = None) -> Any:
@@ -85,7 +91,7 @@ class Session:
             content = save_tensors(group)
             # A record of keys is used up by the attempt, whether or not the run succeeds.
             self._prepared -= 1
-            outputs, report = self._call(lambda content=content: self._client.run(content))  # type: ignore[misc]
+            outputs, report = self._call(lambda content=content: self._client.run(content, self._plan))  # type: ignore[misc]
             parts.append(load_tensors(outputs))
             reports.append(RunReport(json.loads(report)))
             if progress is not None:

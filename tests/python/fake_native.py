@@ -126,11 +126,11 @@ class Client:
     def connect(config, plan, params, protocol="fss", security="semi-honest"):
         return Client(plan, params, protocol, security)
 
-    def prepare(self, runs, checks=0):
+    def prepare(self, runs, checks=0, plan="run"):
         self.keys += runs
         self.prepared += 1
 
-    def run(self, inputs):
+    def run(self, inputs, plan="run"):
         if self.protocol == "fss":
             if self.keys == 0:
                 raise SessionError("no keys are left")

@@ -91,6 +91,16 @@ def test_a_private_mask_leaves_entries_out():
         private.simulate(q, torch.tensor([[1, 0, 2, 0, 1], [1, 1, 0, 0, 0]]))
 
 
+@pytest.mark.parametrize(
+    "model", [lambda x: F.normalize(x, dim=1), lambda x: x / x.norm(dim=1, keepdim=True).clamp(min=1e-12).expand_as(x)]
+)
+def test_a_vector_of_zeros_takes_no_fraction_bits(model):
+    private = near(Function(model), torch.cat([MATRIX, torch.zeros(1, 8)]))
+    assert " 16 fraction bits for activations" in " ".join(private.notes)
+    (inverse,) = (n for n in capture(Function(model), MATRIX).graph.nodes if n.op.get("function") == "reciprocal")
+    assert inverse.shape == [3, 1], "one for each vector"
+
+
 # --- Integers ----------------------------------------------------------------------------------------
 
 
@@ -111,6 +121,54 @@ class Words(nn.Module):
 
 
 IDS = torch.tensor([[3, 10, 0, 1], [4, 4, 1, 1]])
+
+
+@pytest.mark.parametrize("norm", [nn.LayerNorm(16), nn.RMSNorm(16, 1e-6)])
+def test_a_normalisation_of_small_values_keeps_their_digits(norm):
+    torch.manual_seed(6)
+    layer = nn.Linear(8, 16)
+    with torch.no_grad():
+        for p in layer.parameters():
+            p *= 0.003
+    model = nn.Sequential(layer, nn.Unflatten(1, (1, 16)), norm).eval()
+    private = near(model, MATRIX, tolerance=5e-4)
+    assert private.compare(MATRIX).max_abs < 3e-4
+    assert private.estimate(batch=5).total["seconds"] > 0
+
+
+def test_what_others_read_is_not_scaled():
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.norm = nn.Linear(8, 16), nn.RMSNorm(16)
+
+        def forward(self, x):
+            y = self.layer(x * 0.01)
+            return self.norm(y) + y
+
+    shared = Both()
+    nn.init.zeros_(shared.layer.bias)
+    assert not any(n.endswith(".scaled") for n in capture(shared, MATRIX).parameters), "another reads the layer"
+
+
+class Columns(nn.Module):
+    """Two columns of categories with tables of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Embedding(7, 3), nn.Embedding(4, 3)
+
+    def forward(self, ids):
+        return self.first(ids[:, 0]) + self.second(ids[:, 1])
+
+
+def test_columns_have_tables_of_their_own():
+    ids = torch.tensor([[6, 3], [0, 1]])
+    private = near(Columns(), ids)
+    assert privet._inputs.coder_of(private.interface.inputs[0].coder).columns == ((1, 1, 4),)
+    for wrong, says in ([[7, 0]], r"\[0, 0\] is not from 0 to 6"), ([[0, 1], [6, 4]], r"\[1, 1\] is not from 0 to 3"):
+        with pytest.raises(privet.InputError, match=says):
+            private.simulate(torch.tensor(wrong))
 
 
 def test_private_ids_are_looked_up():

@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privet._processes import binary
+from privet.errors import SessionError
+from privet.native import available
 from privet.progress import progress
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -87,3 +90,35 @@ def test_progress_on_a_terminal_is_one_bar():
     text = out.getvalue()
     assert text.count("\n") == 1 and text.count("\r") == 2
     assert f"[{'#' * 15}{'.' * 15}]" in text
+
+
+# --- Examples that run -------------------------------------------------------------------------------
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def runnable():
+    try:
+        return available() and bool(binary())
+    except SessionError:
+        return False
+
+
+@pytest.mark.skipif(not available(), reason="the extension is not built: make build")
+def test_trees_agree_with_pytorch(capsys):
+    assert example("tabular").main(["--model", "trees", "--trees", "4", "--rows", "32", "--simulate"]) == 1.0
+    assert "trees: 32 rows, agreement 100.00%" in capsys.readouterr().out
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(not runnable(), reason="the binary is not built: make build")
+def test_tables_and_images_between_processes():
+    assert example("tabular").main(["--rows", "16", "--security", "semi-honest"]) == 1.0
+    small = ["--size", "16", "--channels", "2", "--levels", "1", "--steps", "2", "--images", "1"]
+    assert example("segment").main(small) >= 0.99

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,17 +16,20 @@ from torch import Tensor
 
 import privet
 from privet.generation import Decoder, decoder_of
-from privet.generation.generator import Context, noise
+from privet.generation.generator import Context, Writer, noise
+from privet.generation.steps import TOKEN
 from privet.models.decoders import Gpt2, Layout, Llama
+from privet.report import RunReport
 
 PROMPT = [3, 14, 15, 9, 2, 6]
 LAYOUT = Layout(40, layers=2, width=16, heads=2, keys=2, hidden=32, positions=48)
 GROUPED = Layout(40, layers=2, width=16, heads=4, keys=2, hidden=32, positions=48)
 
 
-def made(kind: str) -> Decoder:
+def made(kind: str, layers: int = 2) -> Decoder:
     torch.manual_seed(11)
-    model = (Gpt2(LAYOUT) if kind == "gpt2" else Llama(GROUPED)).eval()
+    layout = replace(LAYOUT if kind == "gpt2" else GROUPED, layers=layers)
+    model = (Gpt2(layout) if kind == "gpt2" else Llama(layout)).eval()
     with torch.no_grad():
         for p in model.parameters():
             p *= 2.0 if p.dim() > 1 else 1.0  # scores far enough apart
@@ -78,6 +85,67 @@ def test_keys_and_messages_are_flat_over_tokens() -> None:
     # totals are of all runs so far: 2, then 6
     for what in ("bytes_sent", "rounds", "key_bytes"):
         assert seen[1][what] == pytest.approx(3 * seen[0][what], rel=1e-3), what
+
+
+# --- A long text -------------------------------------------------------------------------------------
+
+LONG = 32
+NIGHTLY = bool(os.environ.get("PRIVET_NIGHTLY"))
+FAMILIES = {
+    "fss": {"protocol": "fss"},
+    "rep3-semi-honest": {"protocol": "rep3", "security": "semi-honest"},
+    "rep3-malicious": {"protocol": "rep3", "security": "malicious"},
+    "semi2k": {"protocol": "semi2k", "parameters": {"helper": "dealer"}},
+}
+CASES = [(kind, family) for family in FAMILIES for kind in ("gpt2", "llama")]
+SOON = {("gpt2", "fss"), ("llama", "rep3-semi-honest"), ("gpt2", "rep3-malicious")}
+"""What does not wait for the night."""
+
+
+@pytest.mark.parametrize(("kind", "family"), CASES)
+def test_parties_write_a_long_text(kind: str, family: str) -> None:
+    if not NIGHTLY and (kind, family) not in SOON:
+        pytest.skip("only with PRIVET_NIGHTLY=1")
+    model = made(kind, layers=2 if NIGHTLY else 1)
+    generator = privet.Generator(model, window=40, chunk=5, **FAMILIES[family])
+    wanted = plaintext(model, PROMPT, LONG)
+    assert generator.simulate(PROMPT, LONG) == wanted
+    assert len(set(wanted)) > 4
+    with generator.local() as writer:
+        reports = watched(writer)
+        assert writer.write(PROMPT, LONG) == wanted
+    assert len(reports) == LONG
+    totals = [report.totals for report in reports]
+    for what in ("bytes_sent", "rounds", "key_bytes"):
+        # totals are of all tokens so far
+        spent = [b[what] - a[what] for a, b in pairwise(totals)]
+        assert max(spent) == min(spent) == totals[0][what], what
+    # the most that a process held so far, after a quarter of the text and at its end
+    early, late = (
+        {p["place"]: p["peak_rss_bytes"] for p in report.data["parties"] if p.get("peak_rss_bytes")}
+        for report in (reports[LONG // 4], reports[-1])
+    )
+    parties = [place for place in early if place.startswith("party")]
+    assert len(parties) >= 2
+    for place in parties:
+        assert late[place] <= 1.05 * early[place] + 2**20, place
+
+
+def watched(writer: Writer) -> list[RunReport]:
+    """What all tokens so far did cost, after each token."""
+    reports: list[RunReport] = []
+    run = writer.engine.run
+
+    def spied(plan: str, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        found = run(plan, inputs)
+        if plan == TOKEN:
+            report = writer.engine.report(plan)
+            assert report is not None
+            reports.append(report)
+        return found
+
+    writer.engine.run = spied
+    return reports
 
 
 def test_a_result_is_the_receivers_and_nothing_else_is_revealed(generator: privet.Generator) -> None:

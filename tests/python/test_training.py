@@ -62,7 +62,7 @@ def small(*layers, out):
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(out, 5))
 
 
-ROW, IMAGE = (6,), (2, 8, 8)
+ROW, IMAGE, LINE = (6,), (2, 8, 8), (2, 9)
 MODELS = {
     "mlp": (lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 5)), ROW),
     "relu in place": (lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(inplace=True), nn.Linear(8, 5)), ROW),
@@ -105,6 +105,25 @@ MODELS = {
                               nn.Hardswish(), nn.Hardsigmoid(), nn.LogSigmoid(), nn.Linear(8, 5)),
         ROW,
     ),
+    "conv of lines": (
+        lambda: small(nn.Conv1d(2, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Conv1d(4, 4, 2, dilation=2, groups=2),
+                      out=12),
+        LINE,
+    ),
+    "conv of lines, same": (lambda: small(nn.Conv1d(2, 3, 4, padding="same"), nn.BatchNorm1d(3), out=27), LINE),
+    "group norm": (lambda: small(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), out=144), IMAGE),
+    "group norm of lines": (lambda: small(nn.GroupNorm(1, 2, affine=False), nn.Conv1d(2, 4, 3), out=28), LINE),
+    "instance norm": (lambda: small(nn.Conv2d(2, 4, 3), nn.InstanceNorm2d(4, affine=True), nn.ReLU(), out=144), IMAGE),
+    "softplus": (
+        lambda: nn.Sequential(nn.Linear(6, 8), nn.Softplus(), nn.Linear(8, 8), nn.Softplus(2.0, 30.0),
+                              nn.Linear(8, 5)),
+        ROW,
+    ),
+    "elu and its like": (
+        lambda: nn.Sequential(nn.Linear(6, 8), nn.ELU(), nn.Linear(8, 8), nn.ELU(0.5, inplace=True), nn.Linear(8, 8),
+                              nn.CELU(0.7), nn.SELU(), nn.Linear(8, 5)),
+        ROW,
+    ),
     "softmax inside": (lambda: nn.Sequential(nn.Linear(6, 8), nn.Softmax(1), nn.Linear(8, 5)), ROW),
     "encoder": (Attention, (3, 6)),
     "tied weights": (Tied, ROW),
@@ -122,6 +141,8 @@ def frozen(model):
     return model
 
 
+WEIGHTS = torch.tensor([0.5, 1.0, 2.0, 1.5, 0.25], dtype=torch.float64)
+
 LOSSES = {
     "cross entropy": nn.CrossEntropyLoss(),
     "cross entropy, sum": nn.CrossEntropyLoss(reduction="sum"),
@@ -133,6 +154,15 @@ LOSSES = {
     "bce, sum": nn.BCEWithLogitsLoss(reduction="sum"),
     "l1": nn.L1Loss(),
     "huber": nn.HuberLoss(delta=0.7),
+    "smooth l1": nn.SmoothL1Loss(),
+    "smooth l1, sum": nn.SmoothL1Loss(reduction="sum", beta=0.3),
+    "smooth l1, no curve": nn.SmoothL1Loss(beta=0.0),
+    "cross entropy, weights": nn.CrossEntropyLoss(weight=WEIGHTS),
+    "cross entropy, weights, sum": nn.CrossEntropyLoss(weight=WEIGHTS, reduction="sum"),
+    "cross entropy, weights, smooth": nn.CrossEntropyLoss(weight=WEIGHTS, label_smoothing=0.1),
+    "cross entropy, weights, smooth, sum": nn.CrossEntropyLoss(weight=WEIGHTS, label_smoothing=0.1, reduction="sum"),
+    "nll": lambda z, y: F.nll_loss(F.log_softmax(z, 1), y, WEIGHTS),
+    "bce, weights": nn.BCEWithLogitsLoss(weight=WEIGHTS, pos_weight=WEIGHTS.flip(0)),
     "own": lambda z, y: ((z - y) ** 2).mean() + 0.1 * z.pow(2).sum(1).mean(),
 }
 
@@ -167,7 +197,7 @@ def with_coins(model):
 
 def batch(loss, row, random):
     x = torch.randn(ROWS, *row, generator=random, dtype=torch.float64)
-    if "cross" in loss:
+    if "cross" in loss or loss == "nll":
         return x, torch.randint(0, 5, (ROWS,), generator=random)
     outputs = 6 if row == (3, 6) else 5
     target = torch.rand(ROWS, outputs, generator=random, dtype=torch.float64)

@@ -10,7 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import privet
 from privet.errors import CaptureError, UnsupportedOptimiser
+from privet.native import available
 from privet.training.program import capture_training
 
 
@@ -114,12 +116,15 @@ def test_batches_and_losses_that_cannot_be(loss, data, message):
         capture_training(model, loss, torch.optim.SGD(model.parameters(), 0.1), data)
 
 
-def test_class_weights_are_refused_by_name():
-    model = nn.Linear(4, 3)
-    loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0]))
-    training = capture_training(model, loss, torch.optim.SGD(model.parameters(), 0.1),
-                                (torch.rand(2, 4), torch.tensor([0, 2])))  # fmt: skip
-    assert any("weights of classes" in n.op["name"] for n in training.unsupported())
+def test_what_does_not_train_says_so_with_a_remedy():
+    model = nn.Sequential(nn.Conv3d(1, 2, 3), nn.Flatten(), nn.Linear(16, 3), nn.Softplus(threshold=1.0))
+    data = (torch.rand(2, 1, 4, 4, 4), torch.tensor([0, 2]))
+    trainer = privet.Trainer(model, nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), 0.1), example=data)
+    problems = {p["op"]: p["remedy"] for p in trainer.check()}
+    assert {n.split(" (")[-1] for n in problems} == {"convolution of volumes)", "a threshold below 10)"}
+    if available():
+        assert "Conv1d and Conv2d are trained" in problems["aten.convolution_backward.default (convolution of volumes)"]
+        assert "docs/training.md" in problems["aten.softplus_backward.default (a threshold below 10)"]
 
 
 def test_the_model_is_left_as_it_was():

@@ -94,13 +94,19 @@ impl Client {
         self.with(py, move |inner| inner.prepare(&plan, runs, checks, stream))
     }
 
-    /// Outputs by name and the run report as JSON.
-    fn run<'py>(&self, py: Python<'py>, inputs: &[u8]) -> PyResult<(Bound<'py, PyBytes>, String)> {
-        let inputs = Zeroizing::new(inputs.to_vec());
+    /// Outputs of a plan by name and the report of this run as JSON.
+    #[pyo3(signature = (inputs, plan = ONLY_PLAN))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &[u8],
+        plan: &str,
+    ) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let (plan, inputs) = (plan.to_owned(), Zeroizing::new(inputs.to_vec()));
         let (outputs, report) = self.with(py, move |inner| {
-            let (outcome, offline_s) = inner.step(ONLY_PLAN, &inputs, &Publics::new())?;
-            let made = (tensors::encode(&outcome.outputs)?, inner.report(ONLY_PLAN, &outcome, offline_s)?);
-            inner.keep(ONLY_PLAN, outcome, offline_s);
+            let (outcome, offline_s) = inner.step(&plan, &inputs, &Publics::new())?;
+            let made = (tensors::encode(&outcome.outputs)?, inner.report(&plan, &outcome, offline_s)?);
+            inner.keep(&plan, outcome, offline_s);
             Ok(made)
         })?;
         Ok((PyBytes::new(py, &outputs), report))

@@ -7,10 +7,11 @@ from .._ops_layers import expand_to, pair, product, reshape_to
 from .._ops_pointwise import add_scalar, mul_scalar, unary
 from .._ops_pool import window
 from .._ops_shape import cut
-from .._ops_smooth import log_sigmoid, smooth
+from .._ops_smooth import beta_of, log_sigmoid, smooth
 from ..graph import Op
 from ._lowering import EVALUATION, training
-from ._ops_norm import mul, over, sub
+from ._ops_bits import Bit, choose, positive
+from ._ops_norm import add, mul, over, sub
 
 # --- Convolution and linear layers -------------------------------------------------------------------
 
@@ -21,21 +22,34 @@ def convolution_backward(lo: Lowering, a: Args) -> Value:
     if a["transposed"]:
         raise Decline("transposed convolution")
     g, x, w = lo.use(a["grad_output"]), lo.use(a["input"]), lo.use(a["weight"])
-    if len(lo.shape_at(g)) != 4:
-        raise Decline("not two-dimensional")
+    lines = len(lo.shape_at(g)) == 3
+    if not lines and len(lo.shape_at(g)) != 4:
+        raise Decline("convolution of volumes")
+    before, still = ([1], [0]) if lines else ([], [])  # of an image's height
     settings = {
-        "stride": pair(a["stride"]),
-        "padding": pair(a["padding"]),
-        "dilation": pair(a["dilation"]),
+        "stride": pair([*before, *a["stride"]]),
+        "padding": pair([*still, *a["padding"]]),
+        "dilation": pair([*before, *a["dilation"]]),
         "groups": int(a["groups"]),
     }
     by_input, by_weight, by_bias = a["output_mask"]
-    bias = [lo.shape_at(g)[1]]
+    gi, xi, wi = (as_image(lo, t) for t in (g, x, w))
+
+    def gradient(kind: str, operands: list[int], of: int, image: int) -> int:
+        found = lo.emit({"kind": kind, **settings}, operands, lo.shape_at(image))
+        return reshape_to(lo, found, lo.shape_at(of))
+
     return (
-        lo.emit({"kind": "conv2d_input_grad", **settings}, [w, g], lo.shape_at(x)) if by_input else None,
-        lo.emit({"kind": "conv2d_weight_grad", **settings}, [x, g], lo.shape_at(w)) if by_weight else None,
-        lo.emit({"kind": "sum", "dims": [0, 2, 3], "keepdim": False}, [g], bias) if by_bias else None,
+        gradient("conv2d_input_grad", [wi, gi], x, xi) if by_input else None,
+        gradient("conv2d_weight_grad", [xi, gi], w, wi) if by_weight else None,
+        lo.emit({"kind": "sum", "dims": [0, 2, 3], "keepdim": False}, [gi], [lo.shape_at(g)[1]]) if by_bias else None,
     )
+
+
+def as_image(lo: Lowering, x: int) -> int:
+    """Lines as images of height 1; images as they are."""
+    shape = lo.shape_at(x)
+    return x if len(shape) == 4 else reshape_to(lo, x, [*shape[:2], 1, shape[2]])
 
 
 @training("aten.addmm.default")
@@ -148,6 +162,54 @@ def gelu_backward(lo: Lowering, a: Args) -> Value:
     """The gradient times the derivative, which is a function of its own."""
     g, x = lo.use(a["grad_output"]), lo.use(a["self"])
     return mul(lo, g, smooth(lo, "gelu_tanh_grad" if a["approximate"] == "tanh" else "gelu_grad", x))
+
+
+@training("aten.softplus.default")
+def softplus(lo: Lowering, a: Args) -> Value:
+    """``relu(x) + log(1 + e^-|beta x|) / beta``, by the bit of the sign."""
+    x, beta = lo.use(a["self"]), beta_of(a)
+    relu = choose(lo, Bit(positive(lo, x)), x)
+    minus_size = sub(lo, x, mul_scalar(lo, relu, 2.0))
+    log = smooth(lo, "log", add_scalar(lo, smooth(lo, "exp", mul_scalar(lo, minus_size, beta)), 1.0))
+    return add(lo, relu, mul_scalar(lo, log, 1.0 / beta))
+
+
+@training("aten.softplus_backward.default")
+def softplus_backward(lo: Lowering, a: Args) -> Value:
+    """``g sigmoid(beta x)``; beyond the threshold that is g but for e^-20."""
+    slope = smooth(lo, "sigmoid", mul_scalar(lo, lo.use(a["self"]), beta_of(a)))
+    return mul(lo, lo.use(a["grad_output"]), slope)
+
+
+def below_zero(lo: Lowering, x: int, slope: float) -> tuple[Bit, int, int]:
+    """Whether x > 0, x where it is, and ``e^(slope min(x, 0))``."""
+    bit = Bit(positive(lo, x))
+    above = choose(lo, bit, x)
+    return bit, above, smooth(lo, "exp", mul_scalar(lo, sub(lo, x, above), slope))
+
+
+@training("aten.elu.default", "aten.elu_.default")
+def elu(lo: Lowering, a: Args) -> Value:
+    """``scale x`` above zero, ``alpha scale (e^(slope x) - 1)`` below."""
+    alpha, scale, slope = (float(a[name]) for name in ("alpha", "scale", "input_scale"))
+    _, above, power = below_zero(lo, lo.use(a["self"]), slope)
+    curve = mul_scalar(lo, add_scalar(lo, power, -1.0), alpha * scale)
+    return add(lo, mul_scalar(lo, above, scale), curve)
+
+
+@training("aten.elu_backward.default")
+def elu_backward(lo: Lowering, a: Args) -> Value:
+    """``g scale`` above zero, ``g slope alpha scale e^(slope x)`` below; above, the power is 1."""
+    g, x = lo.use(a["grad_output"]), lo.use(a["self_or_result"])
+    alpha, scale, slope = (float(a[name]) for name in ("alpha", "scale", "input_scale"))
+    below = slope * alpha * scale
+    if a["is_result"]:  # alpha scale (e^(slope x) - 1) is what there is of x below zero
+        bit = Bit(positive(lo, x))
+        power = add_scalar(lo, mul_scalar(lo, sub(lo, x, choose(lo, bit, x)), 1.0 / (alpha * scale)), 1.0)
+    else:
+        bit, _, power = below_zero(lo, x, slope)
+    found = mul(lo, g, mul_scalar(lo, power, below))
+    return found if scale == below else add(lo, found, mul_scalar(lo, choose(lo, bit, g), scale - below))
 
 
 @training("aten._softmax_backward_data.default")

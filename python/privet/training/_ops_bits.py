@@ -262,7 +262,8 @@ def masked_fill(lo: Lowering, a: Args) -> Value:
     if known is not None:
         if bool(known.any()):
             raise Decline("a mask that is a constant")
-        return lo.use(a["self"])
+        value = lo.value(a["self"])
+        return value if isinstance(value, Labels) else lo.use(a["self"])
     if a["value"] != 0:
         raise Decline("a value other than 0")
     bits = bits_of(lo, a["mask"])

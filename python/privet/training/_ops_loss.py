@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 
 from .._lowering import Args, Decline, Lowering, Value
+from .._ops_gather import gather
+from .._ops_layers import reshape_to
 from .._ops_pointwise import add_scalar, mul_scalar, unary
 from .._ops_smooth import smooth, softmax_of
 from ._lowering import Labels, OneHot, TrainingLowering, training
@@ -53,35 +55,70 @@ def truth(lo: Lowering, a: Args) -> OneHot:
     labels = lo.value(a["target"])
     if not isinstance(labels, Labels):
         raise Decline("labels that are computed")
-    if a["weight"] is not None:
-        raise Decline("weights of classes")
     shape = lo.shape_at(lo.use(a["self"]))
     if len(shape) < 2:
         raise Decline("scores without a batch dimension")
     return lo.one_hot(labels, shape[1], 1, shape)
 
 
+def weighed(lo: Lowering, a: Args, y: OneHot) -> tuple[int, int]:
+    """The weight of each row's class at the place of the class, and the sum of all of them."""
+    shape = lo.shape_at(y.node)
+    rows = mul(lo, y.node, reshape_to(lo, lo.use(a["weight"]), [1, y.classes, *([1] * (len(shape) - 2))]))
+    everything = list(range(len(shape)))
+    return rows, lo.emit({"kind": "sum", "dims": everything, "keepdim": False}, [rows], [])
+
+
 @training("aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default")
 def nll_loss(lo: Lowering, a: Args) -> Value:
-    """``-sum(y log p)`` over classes, then mean or sum over rows; and the number of rows, none being ignored."""
-    y, log_p = truth(lo, a), lo.use(a["self"])
-    rows = elements(lo, y.node) // y.classes
-    picked = over(lo, "sum", mul(lo, log_p, y.node), [1])
+    """``-sum(w y log p)`` over classes, then mean or sum over rows; and the sum of weights, no row being ignored.
+
+    A mean is over that sum, which is secret where classes have weights: a product with its reciprocal.
+    """
+    y, log_p, reduction = truth(lo, a), lo.use(a["self"]), int(a["reduction"])
+    node, count = y.node, lo.constant(torch.tensor(float(elements(lo, y.node) // y.classes)))
+    total = None
+    if a["weight"] is not None:
+        node, total = weighed(lo, a, y)
+    picked = over(lo, "sum", mul(lo, log_p, node), [1])
     flat = lo.emit({"kind": "reshape"}, [picked], [n for d, n in enumerate(lo.shape_at(picked)) if d != 1])
-    loss = unary(lo, {"kind": "neg"}, reduced(lo, flat, int(a["reduction"])))
-    return (loss, lo.constant(torch.tensor(float(rows))))
+    if total is None or reduction != MEAN:
+        loss = reduced(lo, flat, reduction)
+    else:
+        loss = mul(lo, reduced(lo, flat, SUM), smooth(lo, "reciprocal", total))
+    return (unary(lo, {"kind": "neg"}, loss), count if total is None else total)
+
+
+@training("aten.gather.default")
+def weight_of_labels(lo: Lowering, a: Args) -> Value:
+    """The weight of each row's class, as a smoothed cross entropy reads it."""
+    assert isinstance(lo, TrainingLowering)
+    labels = lo.value(a["index"])
+    if not isinstance(labels, Labels):
+        return gather(lo, a)
+    known = lo.labels.get(labels.name)
+    weights = lo.use(a["self"])
+    if known is None or lo.shape_at(known.node)[1:] != lo.shape_at(weights):
+        raise Decline("labels that look up something else than weights of classes")
+    rows = mul(lo, known.node, reshape_to(lo, weights, [1, known.classes]))
+    return lo.emit({"kind": "sum", "dims": [1], "keepdim": False}, [rows], lo.shape)
 
 
 @training("aten.nll_loss_backward.default", "aten.nll_loss2d_backward.default")
 def nll_loss_backward(lo: Lowering, a: Args) -> Value:
-    """``-y``, over the number of rows for a mean."""
-    y = truth(lo, a)
-    if a["reduction"] == NONE:
+    """``-w y``, over the sum of weights for a mean; without weights each is 1."""
+    y, reduction = truth(lo, a), int(a["reduction"])
+    node = y.node
+    if a["weight"] is not None:
+        node, total = weighed(lo, a, y)
+        if reduction == MEAN:
+            node, reduction = mul(lo, node, smooth(lo, "reciprocal", total)), SUM
+    if reduction == NONE:
         outer = lo.scalar(a["grad_output"])
         if outer is None:
             raise Decline("a loss for each row that is weighted by values")
-        return mul_scalar(lo, y.node, -outer)
-    return mul_scalar(lo, scaled(lo, a, y.node, int(a["reduction"]), elements(lo, y.node) // y.classes), -1.0)
+        return mul_scalar(lo, node, -outer)
+    return mul_scalar(lo, scaled(lo, a, node, reduction, elements(lo, y.node) // y.classes), -1.0)
 
 
 @training("aten._log_softmax_backward_data.default")
@@ -171,6 +208,23 @@ def huber_loss_backward(lo: Lowering, a: Args) -> Value:
     return scaled(lo, a, clamped, int(a["reduction"]), elements(lo, clamped))
 
 
+@training("aten.smooth_l1_loss.default")
+def smooth_l1_loss(lo: Lowering, a: Args) -> Value:
+    """``d^2 / (2 beta)`` up to beta, then linear: Huber's loss over beta."""
+    beta = float(a["beta"])
+    difference = sub(lo, lo.use(a["self"]), lo.use(a["target"]))
+    return reduced(lo, mul_scalar(lo, huber(lo, difference, beta)[1], 1.0 / beta), int(a["reduction"]))
+
+
+@training("aten.smooth_l1_loss_backward.default")
+def smooth_l1_loss_backward(lo: Lowering, a: Args) -> Value:
+    """The difference, clamped, over beta."""
+    beta = float(a["beta"])
+    difference = sub(lo, lo.use(a["self"]), lo.use(a["target"]))
+    clamped = mul_scalar(lo, huber(lo, difference, beta)[0], 1.0 / beta)
+    return scaled(lo, a, clamped, int(a["reduction"]), elements(lo, clamped))
+
+
 @training("aten.abs.default")
 def absolute(lo: Lowering, a: Args) -> Value:
     """``2 relu(x) - x``, by the bit that the gradient needs."""
@@ -180,20 +234,31 @@ def absolute(lo: Lowering, a: Args) -> Value:
 
 @training("aten.binary_cross_entropy_with_logits.default")
 def bce_with_logits(lo: Lowering, a: Args) -> Value:
-    """``relu(z) - z y + log(1 + e^-|z|)``."""
-    if a["weight"] is not None or a["pos_weight"] is not None:
-        raise Decline("weights")
+    """``relu(z) - z y + log(1 + e^-|z|)``; a weight p of what is positive adds ``(p - 1) y`` times that at y = 1."""
     z, y = lo.use(a["self"]), lo.use(a["target"])
     relu = choose(lo, Bit(positive(lo, z)), z)
     minus_size = sub(lo, z, mul_scalar(lo, relu, 2.0))
     soft = smooth(lo, "log", add_scalar(lo, smooth(lo, "exp", minus_size), 1.0))
-    return reduced(lo, add(lo, sub(lo, relu, mul(lo, z, y)), soft), int(a["reduction"]))
+    loss = add(lo, sub(lo, relu, mul(lo, z, y)), soft)
+    if a["pos_weight"] is not None:
+        loss = add(lo, loss, mul(lo, more(lo, a, y), add(lo, sub(lo, relu, z), soft)))
+    if a["weight"] is not None:
+        loss = mul(lo, loss, lo.use(a["weight"]))
+    return reduced(lo, loss, int(a["reduction"]))
+
+
+def more(lo: Lowering, a: Args, y: int) -> int:
+    """``(p - 1) y`` for the weight p of what is positive."""
+    return mul(lo, y, add_scalar(lo, lo.use(a["pos_weight"]), -1.0))
 
 
 @training("aten.binary_cross_entropy_with_logits_backward.default")
 def bce_with_logits_backward(lo: Lowering, a: Args) -> Value:
-    """``sigmoid(z) - y``, over the number of elements for a mean."""
-    if a["weight"] is not None or a["pos_weight"] is not None:
-        raise Decline("weights")
-    difference = sub(lo, smooth(lo, "sigmoid", lo.use(a["self"])), lo.use(a["target"]))
+    """``sigmoid(z) - y``, and with weights as the loss has them; over the number of elements for a mean."""
+    y, sigmoid = lo.use(a["target"]), smooth(lo, "sigmoid", lo.use(a["self"]))
+    difference = sub(lo, sigmoid, y)
+    if a["pos_weight"] is not None:
+        difference = add(lo, difference, mul(lo, more(lo, a, y), add_scalar(lo, sigmoid, -1.0)))
+    if a["weight"] is not None:
+        difference = mul(lo, difference, lo.use(a["weight"]))
     return scaled(lo, a, difference, int(a["reduction"]), elements(lo, difference))

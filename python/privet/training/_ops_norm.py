@@ -199,3 +199,48 @@ def layer_norm_backward(lo: Lowering, a: Args) -> Value:
         return reshape_to(lo, over(lo, "sum", value, rows), shape[lead:]) if rows else value
 
     return (gx, total(mul(lo, g, normal)), total(g))
+
+
+# --- GroupNorm ---------------------------------------------------------------------------------------
+
+
+def in_groups(lo: Lowering, x: int, groups: int) -> int:
+    """``[rows, groups, elements]``."""
+    shape = lo.shape_at(x)
+    if len(shape) < 2:
+        raise Decline("GroupNorm without a channel dimension")
+    count = 1
+    for extent in shape[1:]:
+        count *= extent
+    return reshape_to(lo, x, [shape[0], groups, count // groups])
+
+
+@training("aten.native_group_norm.default")
+def group_norm(lo: Lowering, a: Args) -> Value:
+    """Channels in groups, each of which is normalised by itself."""
+    x, groups = lo.use(a["input"]), int(a["group"])
+    _, per_channel = channels_of(lo, x)
+    centred, mean, variance = centred_variance(lo, in_groups(lo, x, groups), [2])
+    deviation = rsqrt(lo, variance, float(a["eps"]))
+    normal = reshape_to(lo, mul(lo, centred, deviation), lo.shape_at(x))
+    flat = [lo.shape_at(x)[0], groups]
+    return (affine(lo, normal, a, per_channel), reshape_to(lo, mean, flat), reshape_to(lo, deviation, flat))
+
+
+@training("aten.native_group_norm_backward.default")
+def group_norm_backward(lo: Lowering, a: Args) -> Value:
+    """Gradients by input, gamma and beta."""
+    x, g, groups = lo.use(a["input"]), lo.use(a["grad_out"]), int(a["group"])
+    dims, per_channel = channels_of(lo, x)
+    shape, column = lo.shape_at(x), [lo.shape_at(x)[0], groups, 1]
+    mean, deviation = (reshape_to(lo, lo.use(a[name]), column) for name in ("mean", "rstd"))
+    normal = mul(lo, sub(lo, in_groups(lo, x, groups), mean), deviation)
+    gx = None
+    if a["output_mask"][0]:
+        scaled = g if a["weight"] is None else mul(lo, g, spread(lo, a["weight"], per_channel))
+        gx = reshape_to(lo, pull(lo, in_groups(lo, scaled, groups), normal, deviation, [2]), shape)
+
+    def total(value: int) -> int:
+        return reshape_to(lo, over(lo, "sum", value, dims), [shape[1]])
+
+    return (gx, total(mul(lo, g, reshape_to(lo, normal, shape))), total(g))

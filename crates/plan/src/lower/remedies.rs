@@ -6,6 +6,14 @@ const REMEDIES: &[(&str, &str)] = &[
         "a constant of",
         "add it to scores that only a softmax reads, or give a number of the size of the other values",
     ),
+    (
+        "convolution_backward",
+        "of convolutions Conv1d and Conv2d are trained: freeze this one, or enlarge with Upsample and a Conv2d",
+    ),
+    (
+        "_backward",
+        "freeze this layer and those before it, or take another one: docs/training.md lists what is trained",
+    ),
     ("_loss", "compute the loss in the clear, from the revealed result; training has losses of its own"),
     ("kl_div", "compute the loss in the clear, from the revealed result; training has losses of its own"),
     (
