@@ -30,6 +30,7 @@ mod product;
 mod sample;
 mod slots;
 pub mod torus;
+mod wiped;
 mod wire;
 mod word;
 

@@ -12,7 +12,7 @@ use super::peers::Peers;
 use crate::PrepareError;
 use privet_family::{Prepared, Products};
 use privet_he::layout::{ConvLayout, Cost, Layout, Matmul, MatmulLayout, cost};
-use privet_he::{Encrypted, Factor, Keys, Message, Operand, Parameters, Product, Zero};
+use privet_he::{Encrypted, Factor, Keys, Message, NoSet, Operand, Parameters, Product, Zero};
 use privet_kernels::{LinearShape, cpu};
 use privet_prg::Prg;
 use privet_ring::{Conv2d, Ring};
@@ -39,7 +39,7 @@ impl Task {
     /// Blocks and parameters among so many parties.
     fn plan(&self, parties: usize) -> Result<(Parameters, Arc<dyn Layout>), PrepareError> {
         let bits = self.owner.map_or(self.ring.bits(), |(_, bits)| bits);
-        let failed = |e: privet_he::NoSet| PrepareError::Failed(e.to_string());
+        let failed = |e: NoSet| PrepareError::Failed(e.to_string());
         let matmul = |m, k, o| {
             let shape = Matmul { groups: self.what.count, m: m * self.runs, k, o };
             let plan = MatmulLayout::plan(shape, self.ring, bits, parties, self.calls).map_err(failed)?;
@@ -53,6 +53,14 @@ impl Task {
                 let plan = ConvLayout::plan(conv, self.ring, bits, parties, self.calls).map_err(failed)?;
                 Ok((plan.0, Arc::new(plan.1)))
             }
+        }
+    }
+
+    /// Whether encryption has a packing of it.
+    pub(super) fn fits(&self) -> Result<(), NoSet> {
+        match &self.what.shape {
+            LinearShape::Conv2d(conv) => ConvLayout::fits(conv),
+            LinearShape::MatMulT { .. } | LinearShape::MatMul { .. } => Ok(()),
         }
     }
 

@@ -151,7 +151,8 @@ impl<'a> Transfers<'a> {
         pack(ring, x.own(), &mut message);
         let mut sum = x.own().to_vec();
         for share in self.peers.tell(what, &message)? {
-            let share = unpack(ring, &share, n).expect("as many bytes as were sent");
+            let failed = |e| PrepareError::Failed(format!("a share of `{what}`: {e}"));
+            let share = unpack(ring, &share, n).map_err(failed)?;
             sum.iter_mut().zip(share).for_each(|(sum, share)| *sum = ring.wrap(sum.wrapping_add(share)));
         }
         Ok(sum)
