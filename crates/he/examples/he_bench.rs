@@ -79,6 +79,9 @@ fn transforms() {
     }
 }
 
+/// Bytes of values that are kept of weights, as the parties of `semi2k` keep them.
+const ROOM: usize = 1 << 30;
+
 /// One party's part of a product of two, the other one's beside it unmeasured.
 fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
     let context = Context::new(p.set(), 1).expect("PRIVET_CPU");
@@ -98,7 +101,7 @@ fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
     let product = Product::new(&context, p, Arc::clone(&layout), Seed::random());
     let (b, c) = (layout.blocks(), cost(p, &*layout));
     let mut made = None;
-    let prepare = timed(&mut || made = Some(product.weights(&w, &mut prg, 1 << 30)));
+    let prepare = timed(&mut || made = Some(product.weights(&w, &mut prg, ROOM)));
     let (weights, hints) = made.expect("made");
     let factor = weights.factor(Some(hints));
     let (mut encrypt, mut encode, mut multiply) = (0.0, 0.0, 0.0);
@@ -168,7 +171,6 @@ fn main() {
         conv(512, 7, 512, 3, 1),
         conv(256, 14, 512, 1, 2),
     ] {
-        if std::env::args().nth(3).is_some() { continue; }
         let (p, layout) = ConvLayout::plan(c, Ring::new(k), b, 2, uses).expect("parameters");
         let name = format!(
             "conv {}x{}^2 -> {} @{}/{}",
@@ -176,13 +178,12 @@ fn main() {
         );
         layer(&name, &p, Arc::new(layout), c.macs());
     }
-    let only = std::env::args().nth(3).is_some();
     for m in [
         Matmul { groups: 1, m: 1, k: 512, o: 1000 },
         Matmul { groups: 1, m: 64, k: 800, o: 500 },
         Matmul { groups: 12, m: 128, k: 64, o: 128 },
         Matmul { groups: 1, m: 1024, k: 1024, o: 1024 },
-    ].into_iter().skip(if only { 3 } else { 0 }) {
+    ] {
         let (p, layout) = MatmulLayout::plan(m, Ring::new(k), b, 2, uses).expect("parameters");
         let name = format!("{} x [{}, {}] [{}, {}]", m.groups, m.m, m.k, m.k, m.o);
         layer(&name, &p, Arc::new(layout), (m.groups * m.m * m.k * m.o) as u64);

@@ -4,8 +4,7 @@ use crate::context::{Coeff, Context};
 use crate::mutation;
 use crate::plain::Plain;
 use crate::pointwise::limb_factors;
-use crate::sample;
-use crate::wiped::Small;
+use crate::sample::{self, Small};
 use privet_prg::Prg;
 
 /// `q x / t`, rounded up or down at random so that the rounding has mean 0 whatever x is, plus an error.

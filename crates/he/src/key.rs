@@ -4,8 +4,7 @@ use crate::context::{Coeff, Points};
 use crate::encode;
 use crate::mutation;
 use crate::product::{Message, Operand, Product, Tiles, Zero};
-use crate::sample;
-use crate::wiped::Small;
+use crate::sample::{self, Small};
 use privet_prg::{Prg, Seed};
 
 /// One party's ternary keys of some tiles, fresh; wiped on drop, never printed. Each encrypts a group's tile once, so no

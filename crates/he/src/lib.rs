@@ -30,7 +30,6 @@ mod product;
 mod sample;
 mod slots;
 pub mod torus;
-mod wiped;
 mod wire;
 mod word;
 

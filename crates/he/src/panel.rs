@@ -8,8 +8,8 @@ use crate::field::Field;
 use crate::lane::{Kernel, Lane};
 use crate::modulus::Modulus;
 use crate::pointwise::{MAX_TERMS, limb_factors, reduced};
-use crate::wiped::{wipe, zeros};
 use crate::word::Factor;
+use privet_prg::wiped::{wipe, zeros};
 use std::ops::Range;
 
 /// Values of a polynomial that stand together.

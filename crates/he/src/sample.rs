@@ -2,12 +2,14 @@
 
 use crate::lane::LIMB;
 use crate::mutation;
-use privet_prg::Prg;
+use privet_prg::{Prg, Wiped};
 use privet_ring::Ring;
-pub(crate) use crate::wiped::Small;
 
 /// Added to small signed values, so that words hold them: they lie in [-31, 31].
 pub(crate) const OFFSET: u64 = 32;
+
+/// Secret words, wiped on drop.
+pub(crate) type Small = Wiped<u64>;
 
 /// Bits on each side of the centred binomial distribution: the bound of a sample.
 pub const CBD: u32 = 21;

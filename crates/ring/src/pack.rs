@@ -17,7 +17,9 @@ pub enum PackError {
         found: usize,
     },
     /// Bits past the last element that are not zero: nobody who packs writes such bytes.
-    #[error("the bits past {elements} elements of {bits} bits are not zero: the sender runs another version or is broken")]
+    #[error(
+        "the bits past {elements} elements of {bits} bits are not zero: the sender runs another version or is broken"
+    )]
     Padding {
         /// Elements wanted.
         elements: usize,

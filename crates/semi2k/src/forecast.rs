@@ -61,7 +61,12 @@ impl Target for Semi2k {
             }
             let products = Products::of(plan, node).filter(|_| !self.helper);
             if let Some(problem) = products.and_then(|what| too_wide(what, Ring::new(node.ty.bits))) {
-                all.push(Refusal::of(plan, id, problem, "or let a dealer prepare (`helper`), or take another protocol"));
+                all.push(Refusal::of(
+                    plan,
+                    id,
+                    problem,
+                    "or let a dealer prepare (`helper`), or take another protocol",
+                ));
             }
         }
         all
