@@ -8,10 +8,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes that a thread keeps, of each kind of word.
+/// Bytes that a thread keeps of words, among them a block of answers under encryption.
 const KEPT: usize = 64 << 20;
-/// Bytes below which nothing is kept.
-const LEAST: usize = 1 << 12;
+/// Bytes that a thread keeps of blocks of 128 bits.
+const KEPT_BLOCKS: usize = 8 << 20;
+/// Bytes of a buffer that is kept: small ones cost nothing, large ones are made seldom.
+const SIZES: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 20;
 
 /// Wiped buffers of a thread, by length: all are zeros.
 pub struct Kept<T> {
@@ -27,13 +29,18 @@ impl<T> Default for Kept<T> {
 
 /// A kind of word.
 pub trait Word: Copy + Default {
+    /// Bytes that a thread keeps.
+    const KEPT: usize;
+
     /// With what this thread keeps of the kind; nothing where the thread is about to end.
     fn with_kept<R>(with: impl FnOnce(&mut Kept<Self>) -> R) -> Option<R>;
 }
 
 macro_rules! word {
-    ($of:ty) => {
+    ($of:ty, $kept:expr) => {
         impl Word for $of {
+            const KEPT: usize = $kept;
+
             fn with_kept<R>(with: impl FnOnce(&mut Kept<$of>) -> R) -> Option<R> {
                 thread_local! {
                     static WIPED: RefCell<Kept<$of>> = RefCell::default();
@@ -44,8 +51,8 @@ macro_rules! word {
     };
 }
 
-word!(u64);
-word!(u128);
+word!(u64, KEPT);
+word!(u128, KEPT_BLOCKS);
 
 /// So many zeros.
 pub fn zeros<T: Word>(n: usize) -> Vec<T> {
@@ -70,11 +77,11 @@ pub fn wipe<T: Word>(mut words: Vec<T>) {
     words.resize(words.capacity(), T::default());
     clear(&mut words);
     let bytes = size_of_val(&words[..]);
-    if bytes < LEAST {
+    if !SIZES.contains(&bytes) {
         return;
     }
     T::with_kept(|kept| {
-        if kept.bytes + bytes <= KEPT {
+        if kept.bytes + bytes <= T::KEPT {
             kept.bytes += bytes;
             kept.buffers.entry(words.len()).or_default().push(words);
         }
@@ -180,7 +187,7 @@ mod tests {
     #[test]
     fn what_was_wiped_is_zeros_and_never_printed() {
         assert_eq!(format!("{:?}", Wiped::new(vec![3u64; 2])), "Wiped(..)");
-        for n in [1, LEAST / 8, LEAST / 8 + 1, LEAST] {
+        for n in [1, 512, 513, 4096, 1 << 17, (1 << 17) + 1] {
             drop(Wiped::new(vec![7u64; n]));
             let mut cut = Wiped::new(vec![9u64; n]);
             cut.truncate(n / 2);
@@ -189,7 +196,7 @@ mod tests {
             let all: Vec<Wiped<u64>> = (0..3).map(|_| Wiped::zeros(n)).collect();
             assert!(all.iter().all(|words| words.len() == n && words.iter().all(|w| *w == 0)), "{n}");
         }
-        let mut some = Wiped::with_room(LEAST);
+        let mut some = Wiped::with_room(4096);
         some.extend_from_slice(&[1u64, 2]);
         assert_eq!(
             (some.clone().expose(), some.iter().copied().collect::<Wiped<u64>>().len()),
@@ -199,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_thread_keeps_a_bounded_number_of_bytes() {
-        for n in [LEAST / 8, LEAST, 1 << 20] {
+        for n in [512, 4096, 1 << 17, 1 << 20] {
             let all: Vec<Wiped<u64>> = (0..2 * KEPT / (8 * n)).map(|_| Wiped::zeros(n)).collect();
             drop(all);
             assert!(kept() <= KEPT);
