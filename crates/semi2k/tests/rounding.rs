@@ -102,7 +102,7 @@ fn what_it_lacks_is_refused_with_the_reason() {
             batch: 1,
             in_channels: 1,
             input: [120, 120],
-            out_channels: 4,
+            out_channels: 32,
             kernel: [3; 2],
             stride: [1; 2],
             padding: [0; 4],
@@ -113,8 +113,8 @@ fn what_it_lacks_is_refused_with_the_reason() {
         let [height, width] = geometry.output();
         let mut nodes = vec![
             node(input.clone(), ty(&[1, 1, 120, 120], 64, 0)),
-            node(weight, ty(&[4, 1, 3, 3], 64, 0)),
-            node(Op::Conv2d { geometry }, ty(&[1, 4, height, width], 64, 0)),
+            node(weight, ty(&[32, 1, 3, 3], 64, 0)),
+            node(Op::Conv2d { geometry }, ty(&[1, 32, height, width], 64, 0)),
         ];
         nodes[2].inputs = vec![0, 1];
         let output = Output { value: 2, name: "y".into(), to: "receiver".into() };
