@@ -79,6 +79,9 @@ fn transforms() {
     }
 }
 
+/// Bytes of values that are kept of weights, as the parties of `semi2k` keep them.
+const ROOM: usize = 1 << 30;
+
 /// One party's part of a product of two, the other one's beside it unmeasured.
 fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
     let context = Context::new(p.set(), 1).expect("PRIVET_CPU");
@@ -98,7 +101,7 @@ fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
     let product = Product::new(&context, p, Arc::clone(&layout), Seed::random());
     let (b, c) = (layout.blocks(), cost(p, &*layout));
     let mut made = None;
-    let prepare = timed(&mut || made = Some(product.weights(&w, &mut prg, 3 << 30)));
+    let prepare = timed(&mut || made = Some(product.weights(&w, &mut prg, ROOM)));
     let (weights, hints) = made.expect("made");
     let factor = weights.factor(Some(hints));
     let (mut encrypt, mut encode, mut multiply) = (0.0, 0.0, 0.0);

@@ -9,13 +9,13 @@ use crate::pointwise::{self, limb_factors};
 use crate::sample::{self, OFFSET, Small};
 use crate::word::Factor;
 use privet_kernels::{CpuCap, CpuCapError};
+use privet_prg::wiped::{wipe, zeros};
 use privet_prg::{Domain, Seed};
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
-use zeroize::Zeroize;
 
 /// Coefficients modulo q, below each prime, prime by prime; wiped on drop.
 #[derive(Clone)]
@@ -31,13 +31,13 @@ pub(crate) struct Points {
 
 impl Drop for Coeff {
     fn drop(&mut self) {
-        self.words.zeroize();
+        wipe(std::mem::take(&mut self.words));
     }
 }
 
 impl Drop for Points {
     fn drop(&mut self) {
-        self.words.zeroize();
+        wipe(std::mem::take(&mut self.words));
     }
 }
 
@@ -97,6 +97,11 @@ impl Context {
         self.set
     }
 
+    /// Threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// The path.
     pub fn path(&self) -> HePath {
         self.path
@@ -130,7 +135,7 @@ impl Context {
         len: usize,
         terms: impl Fn(Modulus) -> (Vec<(&'a [u64], Factor<u64>)>, u64),
     ) -> Coeff {
-        let mut words = vec![0; self.ntts.len() * len];
+        let mut words = zeros(self.ntts.len() * len);
         for (ntt, out) in self.ntts.iter().zip(words.chunks_exact_mut(len)) {
             let (limbs, plus) = terms(ntt.modulus());
             pointwise::combine(self.path, ntt.modulus(), &limbs, plus, out);
@@ -143,17 +148,24 @@ impl Context {
         self.combine(small.len(), |m| (vec![(&small[..], m.factor(1))], m.p() - OFFSET))
     }
 
-    /// Signed coefficients in two's complement of 64 bits.
-    pub(crate) fn signed(&self, values: &[u64]) -> Coeff {
-        let [mut low, mut high] = [(); 2].map(|()| sample::Small::new(vec![0; values.len()]));
+    /// The values of a polynomial with these signed coefficients, in two's complement of 64 bits; those that follow are 0.
+    pub(crate) fn signed_points(&self, values: &[u64]) -> Points {
+        let [mut low, mut high] = [(); 2].map(|()| Small::zeros(values.len()));
         for ((v, low), high) in values.iter().zip(low.iter_mut()).zip(high.iter_mut()) {
             let shifted = v ^ (1 << 63);
             (*low, *high) = (shifted & ((1 << LIMB) - 1), shifted >> LIMB);
         }
-        self.combine(values.len(), |m| {
+        self.transforms.fetch_add(self.ntts.len(), Ordering::Relaxed);
+        let mut words = zeros(self.ntts.len() * self.degree());
+        for (ntt, out) in self.ntts.iter().zip(words.chunks_exact_mut(self.degree())) {
+            let m = ntt.modulus();
             let [one, limb, _] = limb_factors(m);
-            (vec![(&low[..], one), (&high[..], limb)], m.p() - m.reduce(1 << 63))
-        })
+            let limbs = [(&low[..], one), (&high[..], limb)];
+            let minus = m.p() - m.reduce(1 << 63);
+            pointwise::combine(self.path, m, &limbs, minus, &mut out[..values.len()]);
+            ntt.forward_of(self.path, out, values.len());
+        }
+        Points { words }
     }
 
     /// Transforms of one prime, and products of N values of one prime, since this was made.
@@ -184,7 +196,7 @@ impl Context {
 
     /// The public polynomial of this number under a public seed, as values: uniform, so no transform is needed.
     pub(crate) fn uniform(&self, seed: &Seed, number: u64) -> Points {
-        let mut words = vec![0; self.ntts.len() * self.degree()];
+        let mut words = zeros(self.ntts.len() * self.degree());
         let mut prg = seed.derive(Domain::Public, number).stream();
         for (ntt, out) in self.ntts.iter().zip(words.chunks_exact_mut(self.degree())) {
             sample::uniform(&mut prg, ntt.prime(), out);
@@ -195,7 +207,7 @@ impl Context {
     /// `a b`.
     pub(crate) fn product(&self, a: &Points, b: &Points) -> Points {
         self.count_products(1);
-        let mut words = vec![0; self.ntts.len() * self.degree()];
+        let mut words = zeros(self.ntts.len() * self.degree());
         for (i, out) in words.chunks_exact_mut(self.degree()).enumerate() {
             let range = self.range(i);
             pointwise::product(self.path, self.modulus(i), &a.words[range.clone()], &b.words[range], out);
@@ -221,7 +233,7 @@ impl Context {
     pub(crate) fn fractions(&self, c: &Coeff) -> Vec<u128> {
         let len = c.words.len().checked_div(self.ntts.len()).expect("there are primes");
         let mut out = vec![0u128; len];
-        let mut scaled = zeroize::Zeroizing::new(vec![0; len]);
+        let mut scaled = Small::zeros(len);
         for (i, (whole, rest)) in self.fractions.iter().enumerate() {
             let words = &c.words[i * len..(i + 1) * len];
             pointwise::combine(self.path, self.modulus(i), &[(words, self.hats[i])], 0, &mut scaled);

@@ -4,9 +4,8 @@ use crate::context::{Coeff, Context};
 use crate::mutation;
 use crate::plain::Plain;
 use crate::pointwise::limb_factors;
-use crate::sample;
+use crate::sample::{self, Small};
 use privet_prg::Prg;
-use zeroize::Zeroizing;
 
 /// `q x / t`, rounded up or down at random so that the rounding has mean 0 whatever x is, plus an error.
 ///
@@ -14,7 +13,7 @@ use zeroize::Zeroizing;
 /// part is `-r / t` modulo each prime. So nothing is larger than a word.
 pub(crate) fn message(context: &Context, plain: Plain, x: &[u64], prg: &mut Prg) -> Coeff {
     let mut small = sample::errors(prg, x.len());
-    let mut dither = Zeroizing::new(plain.uniform(prg, x.len()));
+    let mut dither = Small::new(plain.uniform(prg, x.len()));
     mutation::constant("rounding-towards-zero", &mut dither, 0);
     let [low, high] = plain.remainders(context, x);
     for (i, small) in small.iter_mut().enumerate() {

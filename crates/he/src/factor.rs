@@ -6,7 +6,6 @@ use crate::product::{Hint, Message, Product};
 use crate::sample::{self, Small};
 use crate::{Plain, mutation};
 use privet_prg::{Prg, Seed};
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// One party's share of the weights, without the other parties' hints; wiped on drop.
@@ -55,10 +54,14 @@ impl Product {
                 public.put(0, input, &self.public(group, input));
             }
             public.put(0, b.inputs, &a_zero);
-            let mut kept = (bytes <= room).then(|| Panel::new(context, b.outputs, b.inputs + 2));
+            let keeps = bytes <= room;
+            let rows_at_once = if keeps { b.outputs } else { ROWS.min(b.outputs) };
+            let mut panel = Panel::new(context, rows_at_once, b.inputs + 2);
             for rows in blocks(b.outputs) {
-                let panel = weights.values(group, rows.clone());
-                let sums = public.times(context, &panel, 0..rows.len());
+                // where values are kept, each row has its place; else all blocks have the same
+                let first = if keeps { rows.start } else { 0 };
+                weights.values(group, rows.clone(), &mut panel, first);
+                let sums = public.times(context, &panel, first..first + rows.len());
                 let hint = |i: usize, mut sum: Points| {
                     let seed = &errors[group * b.outputs + rows.start + i];
                     let mut errors = sample::errors(&mut seed.stream(), context.degree());
@@ -67,11 +70,8 @@ impl Product {
                     sum
                 };
                 hints.extend(sums.into_iter().enumerate().map(|(i, sum)| hint(i, sum)));
-                if let Some(kept) = &mut kept {
-                    kept.put_rows(rows.start, &panel);
-                }
             }
-            panels.extend(kept);
+            panels.extend(keeps.then_some(panel));
         }
         if bytes <= room {
             weights.kept = Kept::Values(panels);
@@ -89,6 +89,9 @@ fn signed(plain: Plain, bits: u32, w: &[u64]) -> Small {
     signed
 }
 
+/// Room for a block of rows, used again for each: memory that is new is cleared first and wiped at last.
+pub(crate) struct Scratch(Option<Panel>);
+
 /// Rows that are worked on together, whose sums lie in memory meanwhile.
 pub(crate) const ROWS: usize = 12;
 
@@ -98,26 +101,29 @@ pub(crate) fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Weights {
-    /// Values of the weights of these answers and of what hides them; the hint's place is empty.
-    fn values(&self, group: usize, rows: Range<usize>) -> Panel {
+    /// Values of the weights of these answers and of what hides them, into rows of a panel from `first` on. What is in the
+    /// hints' places stays.
+    fn values(&self, group: usize, rows: Range<usize>, panel: &mut Panel, first: usize) {
         let Kept::Words(words) = &self.kept else { unreachable!("only where no values are kept") };
         let (layout, context) = (&self.product.layout, &self.product.context);
         let b = layout.blocks();
-        let mut panel = Panel::new(context, rows.len(), b.inputs + 2);
         for (row, answer) in rows.enumerate() {
             let number = group * b.outputs + answer;
-            let made = context.each(b.inputs + 1, |column| {
-                if column < b.inputs {
-                    let mut packed = Small::new(vec![0; context.degree()]);
-                    layout.pack_weights(number * b.inputs + column, words, &mut packed);
-                    context.points(context.signed(&packed))
-                } else {
-                    hiding(context, &self.hiding[number])
-                }
-            });
-            made.iter().enumerate().for_each(|(column, v)| panel.put(row, column, v));
+            // as many at a time as there are threads: what was just made is near when it is placed
+            for columns in (0..=b.inputs).step_by(context.threads()) {
+                let end = (columns + context.threads()).min(b.inputs + 1);
+                let made = context.each(end - columns, |i| {
+                    if columns + i < b.inputs {
+                        let mut packed = Small::zeros(layout.weight_span(context.degree()));
+                        layout.pack_weights(number * b.inputs + columns + i, words, &mut packed);
+                        context.signed_points(&packed)
+                    } else {
+                        hiding(context, &self.hiding[number])
+                    }
+                });
+                made.iter().enumerate().for_each(|(i, v)| panel.put(first + row, columns + i, v));
+            }
         }
-        panel
     }
 
     /// What to multiply with, from all parties' hints, added up; `None` at a party that encrypts nothing.
@@ -164,25 +170,41 @@ impl Factor {
         (self.weights.is_some(), self.encrypts)
     }
 
+    /// Where values that are not kept are made, block after block of rows; of no use where they are kept.
+    pub(crate) fn scratch(&self) -> Scratch {
+        let (b, context) = (self.product.layout.blocks(), &self.product.context);
+        let rows = ROWS.min(b.outputs);
+        Scratch(match &self.weights {
+            Some(Weights { kept: Kept::Values(_), .. }) => None,
+            Some(_) => Some(Panel::new(context, rows, b.inputs + 2)),
+            None => Some(Panel::new(context, rows, 1)),
+        })
+    }
+
     /// Panel and rows of it that act on these answers. Columns: weights and what hides them, where there are any, and the
     /// place of the hint; at a party without weights the hint alone.
-    pub(crate) fn rows(&self, group: usize, rows: Range<usize>) -> (Cow<'_, Panel>, Range<usize>) {
+    pub(crate) fn rows<'a>(
+        &'a self,
+        group: usize,
+        rows: Range<usize>,
+        scratch: &'a mut Scratch,
+    ) -> (&'a Panel, Range<usize>) {
         let b = self.product.layout.blocks();
         let hint = |row: usize| &self.hints[group * b.outputs + row];
-        match &self.weights {
-            Some(Weights { kept: Kept::Values(panels), .. }) => (Cow::Borrowed(&panels[group]), rows),
-            Some(weights) => {
-                let mut panel = weights.values(group, rows.clone());
-                if self.encrypts {
-                    rows.clone().enumerate().for_each(|(i, row)| panel.put(i, b.inputs + 1, hint(row)));
-                }
-                (Cow::Owned(panel), 0..rows.len())
-            }
-            None => {
-                let mut panel = Panel::new(&self.product.context, rows.len(), 1);
-                rows.clone().enumerate().for_each(|(i, row)| panel.put(i, 0, hint(row)));
-                (Cow::Owned(panel), 0..rows.len())
-            }
+        if let Some(Weights { kept: Kept::Values(panels), .. }) = &self.weights {
+            return (&panels[group], rows);
         }
+        let panel = scratch.0.as_mut().expect("made for this factor");
+        let column = match &self.weights {
+            Some(weights) => {
+                weights.values(group, rows.clone(), panel, 0);
+                b.inputs + 1
+            }
+            None => 0,
+        };
+        if self.encrypts {
+            rows.clone().enumerate().for_each(|(i, row)| panel.put(i, column, hint(row)));
+        }
+        (panel, 0..rows.len())
     }
 }

@@ -4,9 +4,8 @@ use crate::context::{Coeff, Points};
 use crate::encode;
 use crate::mutation;
 use crate::product::{Message, Operand, Product, Tiles, Zero};
-use crate::sample;
+use crate::sample::{self, Small};
 use privet_prg::{Prg, Seed};
-use zeroize::Zeroizing;
 
 /// One party's ternary keys of some tiles, fresh; wiped on drop, never printed. Each encrypts a group's tile once, so no
 /// key ever meets a public polynomial twice.
@@ -68,7 +67,7 @@ impl Keys {
         let bodies = context.each(seeds.len(), |i| {
             let (tile, input) = (i / b.inputs, i % b.inputs);
             let number = (group * b.tiles + self.tiles.start + tile) * b.inputs + input;
-            let mut packed = Zeroizing::new(vec![0; context.degree()]);
+            let mut packed = Small::zeros(context.degree());
             layout.pack_input(number, x, &mut packed);
             let message =
                 encode::message(context, product.parameters.plain(), &packed, &mut seeds[i].stream());

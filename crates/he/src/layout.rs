@@ -50,9 +50,13 @@ pub trait Layout: Send + Sync {
     fn output_len(&self) -> usize;
     /// Most weight coefficients that are not 0 in one polynomial.
     fn weights_in_a_polynomial(&self) -> usize;
+    /// Coefficients from the first on that hold all weights of a polynomial of `degree`: all others are 0.
+    fn weight_span(&self, degree: usize) -> usize {
+        degree
+    }
     /// Write operand polynomial `number` into zeros.
     fn pack_input(&self, number: usize, x: &[u64], out: &mut [u64]);
-    /// Write weight polynomial `number` into zeros; weights are signed.
+    /// Write weight polynomial `number` into zeros, of which there are [`Layout::weight_span`] at least; weights are signed.
     fn pack_weights(&self, number: usize, w: &[u64], out: &mut [u64]);
     /// Outputs of an answer.
     fn outputs(&self, answer: usize) -> Vec<Output>;
@@ -151,13 +155,13 @@ fn traffic(set: &Set, b: Blocks, uses: usize) -> usize {
     once + uses * (call + 1000 * excess)
 }
 
-/// The layout and the parameters with the least traffic: `best` gives a set's best layout, if any fits.
+/// The layout and the parameters with the least traffic: `best` gives a set's best layout, if any fits. None where none does.
 fn cheapest<T: Layout>(
     ring: Ring,
     weight_bits: u32,
     [parties, uses]: [usize; 2],
     best: impl Fn(&'static Set) -> Option<T>,
-) -> Result<(Parameters, T), NoSet> {
+) -> Option<Result<(Parameters, T), NoSet>> {
     let mut last = None;
     let mut found: Option<(usize, Parameters, T)> = None;
     for set in &SETS {
@@ -174,8 +178,8 @@ fn cheapest<T: Layout>(
         }
     }
     match found {
-        Some((_, p, layout)) => Ok((p, layout)),
-        None => Err(last.expect("the largest set's degree holds a kernel's window")),
+        Some((_, p, layout)) => Some(Ok((p, layout))),
+        None => last.map(Err),
     }
 }
 

@@ -60,8 +60,14 @@ impl Ntt {
 
     /// Coefficients below p to values below p, in place. Panics unless there are N.
     pub fn forward(&self, path: HePath, words: &mut [u64]) {
+        self.forward_of(path, words, self.degree());
+    }
+
+    /// The same of a polynomial whose coefficients from number `used` on are 0. How many are used is public.
+    pub fn forward_of(&self, path: HePath, words: &mut [u64], used: usize) {
         assert_eq!(words.len(), self.degree(), "number of coefficients");
-        path.run(Forward { ntt: self, words });
+        let filled = used.next_power_of_two().clamp(32, self.degree());
+        path.run(Forward { ntt: self, words, filled });
     }
 
     /// Values below p to coefficients below p, in place. Panics unless there are N.
@@ -74,6 +80,7 @@ impl Ntt {
 struct Forward<'a> {
     ntt: &'a Ntt,
     words: &'a mut [u64],
+    filled: usize,
 }
 
 impl Kernel for Forward<'_> {
@@ -81,7 +88,7 @@ impl Kernel for Forward<'_> {
     fn run<L: Lane>(self, lane: L) {
         let [values, quotients, ..] = &self.ntt.values;
         let roots = Roots { pairs: &self.ntt.forward, values, quotients };
-        drive::forward(lane, self.ntt.prime(), roots, self.words);
+        drive::forward(lane, self.ntt.prime(), roots, self.words, self.filled);
     }
 }
 

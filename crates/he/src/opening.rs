@@ -68,11 +68,12 @@ impl Factor {
         let outputs = product.layout.blocks().outputs;
         let operand = self.operand(x);
         let mut made: Vec<Option<T>> = (0..x.tiles.len() * outputs).map(|_| None).collect();
+        let mut scratch = self.scratch();
         for rows in blocks(outputs) {
-            let (panel, at) = self.rows(x.group, rows.clone());
+            let (panel, at) = self.rows(x.group, rows.clone(), &mut scratch);
             let parts = context.each_part(at.len(), |part| {
                 let at = at.start + part.start..at.start + part.end;
-                let sums = operand.times(context, &panel, at).into_iter().enumerate();
+                let sums = operand.times(context, panel, at).into_iter().enumerate();
                 let done = sums.map(|(i, sum)| {
                     let (tile, row) = split(i, part.len());
                     let output = rows.start + part.start + row;

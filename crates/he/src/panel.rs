@@ -9,16 +9,15 @@ use crate::lane::{Kernel, Lane};
 use crate::modulus::Modulus;
 use crate::pointwise::{MAX_TERMS, limb_factors, reduced};
 use crate::word::Factor;
+use privet_prg::wiped::{wipe, zeros};
 use std::ops::Range;
-use zeroize::Zeroize;
 
 /// Values of a polynomial that stand together.
-const SPAN: usize = 32;
+const SPAN: usize = 64;
 /// Sums that are in registers at a time: rows of one matrix by rows of the other.
 const TILE: [usize; 2] = [4, 3];
 
 /// Rows of polynomials as values; wiped on drop.
-#[derive(Clone)]
 pub(crate) struct Panel {
     words: Vec<u64>,
     rows: usize,
@@ -27,14 +26,14 @@ pub(crate) struct Panel {
 
 impl Drop for Panel {
     fn drop(&mut self) {
-        self.words.zeroize();
+        wipe(std::mem::take(&mut self.words));
     }
 }
 
 impl Panel {
     pub(crate) fn new(context: &Context, rows: usize, columns: usize) -> Panel {
         let words = context.set().primes.len() * context.degree() * rows * columns;
-        Panel { words: vec![0; words], rows, columns }
+        Panel { words: zeros(words), rows, columns }
     }
 
     /// Place a polynomial.
@@ -46,17 +45,6 @@ impl Panel {
         }
     }
 
-    /// Place another panel's rows from row `first` on.
-    pub(crate) fn put_rows(&mut self, first: usize, other: &Panel) {
-        assert!(self.columns == other.columns && first + other.rows <= self.rows, "rows of the panel");
-        let row = self.columns * SPAN;
-        let spans =
-            self.words.chunks_exact_mut(self.rows * row).zip(other.words.chunks_exact(other.rows * row));
-        for (to, from) in spans {
-            to[first * row..][..from.len()].copy_from_slice(from);
-        }
-    }
-
     /// For each row of `self` and each of these rows of `other`: the sum over columns of products, row by row.
     pub(crate) fn times(&self, context: &Context, other: &Panel, rows: Range<usize>) -> Vec<Points> {
         assert!(self.columns == other.columns && rows.end <= other.rows, "panels of one product");
@@ -64,7 +52,7 @@ impl Panel {
         context.count_products(self.rows * self.columns * rows.len());
         let words = context.set().primes.len() * context.degree();
         let mut out: Vec<Points> =
-            (0..self.rows * rows.len()).map(|_| Points { words: vec![0; words] }).collect();
+            (0..self.rows * rows.len()).map(|_| Points { words: zeros(words) }).collect();
         let spans = context.degree() >> SPAN.trailing_zeros();
         for prime in context.primes() {
             let modulus = context.modulus(prime);

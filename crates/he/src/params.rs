@@ -55,26 +55,42 @@ impl Set {
     }
 }
 
-/// No set is large enough.
+/// No set holds a layer.
 #[derive(Debug, Error, PartialEq)]
-#[error(
-    "no parameter set holds {ring_bits} bits times weights of {weight_bits} bits, {coefficients} coefficients a sum, for \
-     {outputs} outputs and {parties} parties: the best distance is 2^-{distance_bits:.1}, 2^-40 is needed. \
-     Use fewer bits, or fewer outputs an answer"
-)]
-pub struct NoSet {
-    /// Bits of the ring.
-    pub ring_bits: u32,
-    /// Bits of a weight, its sign included.
-    pub weight_bits: u32,
-    /// Weight coefficients that act on one output.
-    pub coefficients: usize,
-    /// Outputs that are answered together.
-    pub outputs: usize,
-    /// Who takes part.
-    pub parties: usize,
-    /// What the largest set reaches; negative where nothing decrypts.
-    pub distance_bits: f64,
+pub enum NoSet {
+    /// No modulus is large enough.
+    #[error(
+        "no parameter set holds {ring_bits} bits times weights of {weight_bits} bits, {coefficients} coefficients a sum, for \
+         {outputs} outputs and {parties} parties: the best distance is 2^-{distance_bits:.1}, 2^-40 is needed. \
+         Use fewer bits, or fewer outputs an answer"
+    )]
+    Modulus {
+        /// Bits of the ring.
+        ring_bits: u32,
+        /// Bits of a weight, its sign included.
+        weight_bits: u32,
+        /// Weight coefficients that act on one output.
+        coefficients: usize,
+        /// Outputs that are answered together.
+        outputs: usize,
+        /// Who takes part.
+        parties: usize,
+        /// What the largest set reaches; negative where nothing decrypts.
+        distance_bits: f64,
+    },
+    /// No polynomial is long enough.
+    #[error(
+        "the kernel of a convolution reaches over {height} x {width} pixels of a phase for one output, and the longest polynomial \
+         holds {degree}. Use a smaller kernel or a smaller dilation"
+    )]
+    Window {
+        /// Rows.
+        height: usize,
+        /// Columns.
+        width: usize,
+        /// Coefficients of the longest polynomial.
+        degree: usize,
+    },
 }
 
 /// A set, and the numbers that both sides of a product derive from it alike. AGREEMENT class: they shape the wire.
@@ -147,7 +163,14 @@ impl Parameters {
         if distance_bits >= DISTANCE_BITS {
             return Ok(p);
         }
-        Err(NoSet { ring_bits: plain.bits(), weight_bits, coefficients, outputs, parties, distance_bits })
+        Err(NoSet::Modulus {
+            ring_bits: plain.bits(),
+            weight_bits,
+            coefficients,
+            outputs,
+            parties,
+            distance_bits,
+        })
     }
 
     /// The set.

@@ -52,7 +52,8 @@ fn the_cheapest_set_that_holds_is_chosen() {
     assert_eq!(choose(64, 64, 1 << 19, 1 << 24, 1).unwrap().set().name, "n8192-q200");
     assert_eq!(choose(64, 64, 1 << 16, 1 << 20, 5).unwrap().set().name, "n8192-q200");
     let error = choose(64, 64, 1 << 30, 1 << 40, 64).unwrap_err();
-    assert!(error.distance_bits < DISTANCE_BITS && error.to_string().contains("2^-40"), "{error}");
+    let NoSet::Modulus { distance_bits, .. } = error else { panic!("{error}") };
+    assert!(distance_bits < DISTANCE_BITS && error.to_string().contains("2^-40"), "{error}");
 }
 
 /// Every choice decrypts with the worst of everything, and drowns.

@@ -53,7 +53,7 @@ impl Plain {
 
     /// `q x mod t`, in two limbs.
     pub(crate) fn remainders(self, context: &Context, x: &[u64]) -> [Small; 2] {
-        let [mut low, mut high] = [(); 2].map(|()| Small::new(vec![0; x.len()]));
+        let [mut low, mut high] = [(); 2].map(|()| Small::zeros(x.len()));
         match self {
             Plain::Power(ring) => {
                 for ((x, low), high) in x.iter().zip(low.iter_mut()).zip(high.iter_mut()) {

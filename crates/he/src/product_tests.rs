@@ -236,11 +236,11 @@ fn hints_are_uniform_and_have_an_error() {
     let apart = hints.windows(2).flat_map(|pair| context.fractions(&difference(context, &pair[0], &pair[1])));
     assert!(uniform(apart), "two draws differ by something uniform");
 
-    let mut bare = context.points(context.signed(&{
+    let mut bare = context.signed_points(&{
         let mut packed = vec![0; 4096];
         product.layout.pack_weights(0, &Plain::Power(RING).signed(&w), &mut packed);
         packed
-    }));
+    });
     bare = context.product(&bare, &product.public(0, 0));
     let mut hiding = hints[0].clone();
     context.add(&mut hiding.words, &bare.words, true);

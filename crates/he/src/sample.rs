@@ -2,12 +2,14 @@
 
 use crate::lane::LIMB;
 use crate::mutation;
-use privet_prg::Prg;
+use privet_prg::{Prg, Wiped};
 use privet_ring::Ring;
-use zeroize::{Zeroize, Zeroizing};
 
 /// Added to small signed values, so that words hold them: they lie in [-31, 31].
 pub(crate) const OFFSET: u64 = 32;
+
+/// Secret words, wiped on drop.
+pub(crate) type Small = Wiped<u64>;
 
 /// Bits on each side of the centred binomial distribution: the bound of a sample.
 pub const CBD: u32 = 21;
@@ -17,9 +19,6 @@ pub const ERROR_VARIANCE: f64 = CBD as f64 / 2.0;
 
 /// Variance of a ternary coefficient.
 pub const TERNARY_VARIANCE: f64 = 2.0 / 3.0;
-
-/// Secret values in [-31, 31], [`OFFSET`] added; wiped on drop.
-pub(crate) type Small = Zeroizing<Vec<u64>>;
 
 /// floor(i 2^64 / 3): where the distribution function of a uniform ternary value steps.
 const TERNARY: [u64; 2] = [0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa];
@@ -32,7 +31,8 @@ pub(crate) fn below(a: u64, b: u64) -> u64 {
 
 /// Uniform in {-1, 0, 1} up to 2^-63, by a scan of the whole table.
 pub(crate) fn ternary(prg: &mut Prg, n: usize) -> Small {
-    let mut words = Zeroizing::new(prg.elements(Ring::R64, n));
+    let mut words = Small::zeros(n);
+    prg.fill(Ring::R64, &mut words);
     for w in words.iter_mut() {
         let steps: u64 = TERNARY.iter().map(|&step| 1 - below(*w, step)).sum();
         *w = OFFSET - 1 + steps;
@@ -43,7 +43,8 @@ pub(crate) fn ternary(prg: &mut Prg, n: usize) -> Small {
 
 /// Errors: the difference of two sums of [`CBD`] bits.
 pub(crate) fn errors(prg: &mut Prg, n: usize) -> Small {
-    let mut words = Zeroizing::new(prg.elements(Ring::new(2 * CBD), n));
+    let mut words = Small::zeros(n);
+    prg.fill(Ring::new(2 * CBD), &mut words);
     for w in words.iter_mut() {
         let ones = |bits: u64| u64::from((bits & ((1 << CBD) - 1)).count_ones());
         *w = OFFSET + ones(*w) - ones(*w >> CBD);
@@ -62,13 +63,13 @@ pub(crate) fn errors(prg: &mut Prg, n: usize) -> Small {
 /// statistical distance of at most 1.08 |E| / 2^bits, where one uniform value would cost the sum of all |E_i|.
 pub(crate) fn flood(prg: &mut Prg, bits: u32, n: usize) -> [Small; 3] {
     assert!(bits > 0 && bits + 2 < 3 * LIMB, "the noise has three limbs");
-    let mut limbs = [(); 3].map(|()| Zeroizing::new(vec![0u64; n]));
+    let mut limbs = [(); 3].map(|()| Small::zeros(n));
     let width = |limb: u32| bits.saturating_sub(limb * LIMB).min(LIMB);
     for _ in 0..3 {
         for (i, limb) in limbs.iter_mut().enumerate().filter(|(i, _)| width(*i as u32) > 0) {
-            let mut words = prg.elements(Ring::new(width(i as u32)), n);
-            limb.iter_mut().zip(&words).for_each(|(sum, w)| *sum += w);
-            words.zeroize();
+            let mut words = Small::zeros(n);
+            prg.fill(Ring::new(width(i as u32)), &mut words);
+            limb.iter_mut().zip(words.iter()).for_each(|(sum, w)| *sum += w);
         }
     }
     let [low, middle, high] = &mut limbs;

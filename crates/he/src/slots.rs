@@ -11,9 +11,8 @@ use crate::ntt::Ntt;
 use crate::params::{NoSet, Parameters, Set};
 use crate::plain::Plain;
 use crate::pointwise;
-use privet_prg::Prg;
+use privet_prg::{Prg, Wiped};
 use privet_ring::Ring;
-use zeroize::Zeroizing;
 
 /// Primes below 2^38, the largest with 2^15 dividing p - 1. AGREEMENT.
 const PRIMES: [u64; 6] =
@@ -22,7 +21,7 @@ const PRIMES: [u64; 6] =
 const SPARE: u32 = 56;
 
 /// Words of a residue: one for each element, polynomial after polynomial.
-pub type Residues = Zeroizing<Vec<u64>>;
+pub type Residues = Wiped<u64>;
 
 /// The first primes whose product T holds products in `ring` among so many parties.
 ///
@@ -91,8 +90,8 @@ impl Slots {
     /// Signed words as operands or weights, for each prime.
     pub fn operands(&self, x: &[u64]) -> Vec<Residues> {
         // limbs of a signed word, moved to be positive
-        let mut low = Zeroizing::new(vec![0; x.len()]);
-        let mut high = Zeroizing::new(vec![0; x.len()]);
+        let mut low = Wiped::zeros(x.len());
+        let mut high = Wiped::zeros(x.len());
         for ((x, low), high) in x.iter().zip(low.iter_mut()).zip(high.iter_mut()) {
             let moved = self.ring.signed(*x) as u64 ^ (1 << 63);
             (*low, *high) = (moved & u64::from(u32::MAX), moved >> 32);
@@ -115,7 +114,7 @@ impl Slots {
         let last = self.ntts.len() - 1;
         let below = |(i, ntt): (usize, &Ntt)| {
             let most = ntt.prime().checked_div(if i == last { self.parties as u64 } else { 1 });
-            Zeroizing::new(Plain::Prime(most.expect("parties")).uniform(prg, elements))
+            Wiped::new(Plain::Prime(most.expect("parties")).uniform(prg, elements))
         };
         let digits: Vec<Residues> = self.ntts.iter().enumerate().map(below).collect();
         let residues = |(j, ntt): (usize, &Ntt)| {
@@ -143,7 +142,7 @@ impl Slots {
             let minus = |i| m.factor(m.times(m.p() - self.radix(i, m), inverse));
             let mut limbs = vec![(&v[..], m.factor(inverse))];
             limbs.extend(digits.iter().enumerate().map(|(i, digit)| (&digit[..], minus(i))));
-            let mut digit = Zeroizing::new(vec![0; elements]);
+            let mut digit = Wiped::zeros(elements);
             pointwise::combine(self.path, m, &limbs, 0, &mut digit);
             digits.push(digit);
         }
@@ -157,7 +156,7 @@ impl Slots {
 
     /// Words of integers from their digits, less a number.
     fn words(&self, digits: &[Residues], less: u64) -> Residues {
-        let mut out = Zeroizing::new(vec![less.wrapping_neg(); digits[0].len()]);
+        let mut out = Wiped::new(vec![less.wrapping_neg(); digits[0].len()]);
         let mut radix = 1u64;
         for (digit, t) in digits.iter().zip(self.primes()) {
             out.iter_mut()
@@ -170,7 +169,7 @@ impl Slots {
     }
 
     fn zeros(&self, elements: usize) -> Residues {
-        Zeroizing::new(vec![0; self.layout(elements).input_len()])
+        Wiped::zeros(self.layout(elements).input_len())
     }
 
     fn polynomials(&self, ntt: &Ntt, mut values: Residues) -> Residues {

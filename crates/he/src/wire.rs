@@ -22,11 +22,17 @@ pub enum WireError {
         /// The word's number.
         index: usize,
     },
+    /// Bits past the last word.
+    #[error("bits past the last word are not zero; the sender encodes otherwise, or the bytes were changed")]
+    Padding,
 }
 
 impl From<PackError> for WireError {
-    fn from(PackError::Length { expected, found, .. }: PackError) -> WireError {
-        WireError::Length { expected, found }
+    fn from(error: PackError) -> WireError {
+        match error {
+            PackError::Length { expected, found, .. } => WireError::Length { expected, found },
+            PackError::Padding { .. } => WireError::Padding,
+        }
     }
 }
 

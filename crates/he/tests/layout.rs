@@ -119,3 +119,25 @@ fn convolutions_of_every_tile() {
     }
     assert!(checked > 200, "{checked} candidates");
 }
+
+#[test]
+fn a_kernel_wider_than_a_polynomial_is_an_error_with_a_remedy() {
+    let wide = |kernel, dilation: usize| Conv2d {
+        batch: 1,
+        in_channels: 1,
+        input: [300, 300],
+        out_channels: 1,
+        kernel: [kernel; 2],
+        stride: [1, 1],
+        padding: [0; 4],
+        dilation: [dilation; 2],
+        groups: 1,
+    };
+    let plan = |conv| ConvLayout::plan(conv, Ring::R64, 64, 2, 1);
+    assert!(plan(wide(90, 1)).is_ok() && plan(Conv2d { stride: [2, 2], ..wide(3, 80) }).is_ok());
+    for conv in [wide(91, 1), wide(3, 46)] {
+        let error = plan(conv).unwrap_err();
+        assert!(matches!(error, privet_he::NoSet::Window { degree: 8192, .. }), "{error}");
+        assert!(error.to_string().contains("Use a smaller kernel"), "{error}");
+    }
+}

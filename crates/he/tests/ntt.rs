@@ -60,6 +60,27 @@ fn every_path_is_the_definition() {
 }
 
 #[test]
+fn leading_coefficients_alone_give_the_same_values() {
+    let mut prg = Seed::from_bytes([3; 16]).stream();
+    for p in PRIMES {
+        for n in [32, 64, 512, 8192] {
+            let ntt = Ntt::new(n, p);
+            for used in [0, 1, 31, 32, 33, 100, 128, 4096, n].into_iter().filter(|used| *used <= n) {
+                for mut input in extremes(&mut prg, p, n) {
+                    input[used..].fill(0);
+                    for path in paths() {
+                        let (mut words, mut expected) = (input.clone(), input.clone());
+                        ntt.forward_of(path, &mut words, used);
+                        ntt.forward(path, &mut expected);
+                        assert_eq!(words, expected, "{path}, N = {n}, p = {p}, {used} coefficients");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn paths_agree_at_full_size() {
     let mut prg = Seed::from_bytes([2; 16]).stream();
     for p in PRIMES {

@@ -9,10 +9,10 @@ use crate::error::Malformed;
 use crate::hash::Pads;
 use crate::mutation;
 use crate::pack::{Strings, bits_at};
+use privet_prg::Wiped;
 use privet_ring::BitVec;
-use zeroize::Zeroizing;
 
-pub(crate) type Blocks = Zeroizing<Vec<u128>>;
+pub(crate) type Blocks = Wiped<u128>;
 
 const CHOICES: &str = "masked choices";
 
@@ -42,7 +42,7 @@ pub struct SenderPads {
 /// Random OTs of a receiver: random choices, and the string of each.
 pub struct ReceiverPads {
     /// The choices, 64 to a word. Secret.
-    pub choices: Zeroizing<Vec<u64>>,
+    pub choices: Wiped<u64>,
     /// The chosen strings.
     pub strings: Strings,
 }
@@ -72,7 +72,7 @@ impl SenderCots {
     pub fn into_pads(self) -> SenderPads {
         let delta = self.delta.block();
         let mut zero = self.blocks;
-        let mut one = Zeroizing::new(zero.iter().map(|q| q ^ delta).collect::<Vec<_>>());
+        let mut one = zero.iter().map(|q| q ^ delta).collect::<Wiped<u128>>();
         self.hash.tccr(self.first, &mut zero);
         self.hash.tccr(self.first, &mut one);
         SenderPads { strings: [zero, one].map(Strings::new) }

@@ -12,10 +12,10 @@ use crate::lpn::Rows;
 use crate::mutation;
 use crate::params::Parameters;
 use crate::spcot::{LANES, Quad, expand, masked, punctured};
-use privet_prg::{Domain, Prg, Seed};
+use privet_prg::{Domain, Prg, Seed, Wiped};
 use zeroize::Zeroizing;
 
-type Blocks = Zeroizing<Vec<u128>>;
+type Blocks = Wiped<u128>;
 
 const SUMS: &str = "Ferret, sums of the trees";
 
@@ -90,7 +90,7 @@ impl SenderRound {
             roots.fill([1; LANES]);
         }
         let mut message = Vec::with_capacity(parameters.message_bytes());
-        let mut leaves = Zeroizing::new(vec![0; parameters.group_outputs()]);
+        let mut leaves = Wiped::zeros(parameters.group_outputs());
         for (roots, base) in roots.iter().zip(base.chunks(parameters.depth as usize)) {
             expand(Path::detect(), &round.trees, delta.block(), roots, &mut leaves, |level, sum| {
                 message.extend(masked(sum, &base[level]).iter().flat_map(|c| c.to_le_bytes()));
@@ -156,12 +156,12 @@ mod tests {
         let public = Seed::from_bytes([1; 16]);
         let mut prg = Seed::from_bytes([2; 16]).stream();
         let delta = Delta::draw(&mut prg);
-        let mut q = Zeroizing::new(vec![0; B10.reserve()]);
+        let mut q = Wiped::zeros(B10.reserve());
         prg.fill_blocks(&mut q);
         q.iter_mut().for_each(|q| *q &= !1);
         let choices = prg.bits(B10.reserve());
         let t = |(i, q): (usize, &u128)| if choices.get(i) == 1 { q ^ delta.block() } else { *q };
-        let t = Zeroizing::new(q.iter().enumerate().map(t).collect::<Vec<_>>());
+        let t = q.iter().enumerate().map(t).collect::<Wiped<u128>>();
         let (table, of_sender) = (t[..B10.k()].to_vec(), q[..B10.k()].to_vec());
 
         let waiting = WaitingRound::start(B10, &public, 0, t);
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_message_of_another_length_is_named() {
         let public = Seed::from_bytes([1; 16]);
-        let waiting = WaitingRound::start(B10, &public, 0, Zeroizing::new(vec![0; B10.reserve()]));
+        let waiting = WaitingRound::start(B10, &public, 0, Wiped::zeros(B10.reserve()));
         let expected = B10.message_bytes();
         let error = waiting.finish(&vec![0; expected - 1]).map(|_| ()).unwrap_err();
         assert_eq!(error, Malformed::Length { step: SUMS, expected, found: expected - 1 });

@@ -8,15 +8,14 @@
 use crate::delta::{mask, wide};
 use crate::hash::Trees;
 use crate::mutation;
-use privet_prg::Seed;
-use zeroize::Zeroizing;
+use privet_prg::{Seed, Wiped};
 
 /// Leaves of one tree, secret.
-pub(crate) type Leaves = Zeroizing<Vec<u128>>;
+pub(crate) type Leaves = Wiped<u128>;
 
 /// Expands a root; gives all leaves and appends each level's two masked sums to `message`.
 pub(crate) fn deal(hash: &Trees, root: u128, pads: &[[Seed; 2]], message: &mut Vec<u8>) -> Leaves {
-    let mut nodes = Zeroizing::new(vec![root]);
+    let mut nodes = Wiped::new(vec![root]);
     for pads in pads {
         nodes = children(hash, &nodes);
         for side in 0..2 {
@@ -32,7 +31,7 @@ pub(crate) fn deal(hash: &Trees, root: u128, pads: &[[Seed; 2]], message: &mut V
 /// `sums` holds two blocks a level.
 pub(crate) fn punctured(hash: &Trees, choices: u64, chosen: &[Seed], sums: &[u128]) -> Leaves {
     let depth = chosen.len();
-    let mut nodes = Zeroizing::new(vec![0]);
+    let mut nodes = Wiped::new(vec![0]);
     for (level, (pad, sums)) in chosen.iter().zip(sums.as_chunks::<2>().0).enumerate() {
         nodes = children(hash, &nodes);
         let missing = choices >> (depth - 1 - level);
@@ -50,10 +49,10 @@ pub(crate) fn punctured(hash: &Trees, choices: u64, chosen: &[Seed], sums: &[u12
 }
 
 fn children(hash: &Trees, parents: &[u128]) -> Leaves {
-    let (mut even, mut odd) = (Zeroizing::new(parents.to_vec()), Zeroizing::new(parents.to_vec()));
+    let (mut even, mut odd) = (Wiped::copy_of(parents), Wiped::copy_of(parents));
     hash.ccr(&mut even);
     hash.ccr_right(&mut odd);
-    Zeroizing::new(even.iter().zip(odd.iter()).flat_map(|(e, o)| [*e, *o]).collect())
+    Wiped::new(even.iter().zip(odd.iter()).flat_map(|(e, o)| [*e, *o]).collect())
 }
 
 fn sum(nodes: &[u128], side: usize) -> u128 {

@@ -4,8 +4,7 @@ use crate::channel::Pair;
 use crate::cot::{ReceiverCots, SenderCots};
 use crate::delta::Delta;
 use crate::hash::Pads;
-use privet_prg::{Domain, Seed};
-use zeroize::Zeroizing;
+use privet_prg::{Domain, Seed, Wiped};
 
 #[cfg(all(feature = "ideal", not(debug_assertions)))]
 compile_error!(
@@ -17,14 +16,14 @@ pub fn deal(seed: &Seed, n: usize) -> (SenderCots, ReceiverCots) {
     let mut prg = seed.stream();
     let delta = Delta::draw(&mut prg);
     let hash = Pads::new(seed.derive(Domain::Public, 0));
-    let mut q = Zeroizing::new(vec![0; n]);
+    let mut q = Wiped::zeros(n);
     prg.fill_blocks(&mut q);
     q.iter_mut().for_each(|q| *q &= !1);
     let choices = prg.bits(n);
     let t =
         q.iter().enumerate().map(|(i, q)| if choices.get(i) == 1 { q ^ delta.block() } else { *q }).collect();
     let sender = SenderCots { delta, hash: hash.clone(), first: 0, blocks: q };
-    (sender, ReceiverCots { hash, first: 0, blocks: Zeroizing::new(t) })
+    (sender, ReceiverCots { hash, first: 0, blocks: Wiped::new(t) })
 }
 
 /// Gives party `me` of two `n` transfers in each direction, and takes all others away.
@@ -35,7 +34,7 @@ pub fn restock(pair: &mut Pair, [me, holder]: [usize; 2], [kept, drawn]: [&Seed;
     for sender in 0..2 {
         let stream = |seed: &Seed| seed.derive(Domain::Mask, sender as u64).stream();
         let (mut kept, mut drawn) = (stream(kept), stream(drawn));
-        let mut held = Zeroizing::new(vec![0u128; n]);
+        let mut held = Wiped::zeros(n);
         kept.fill_blocks(&mut held);
         let mut other = held.clone();
         let (delta, q, t) = if sender == holder {

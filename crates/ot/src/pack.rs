@@ -1,20 +1,20 @@
 //! Pads cut to bits and words: 128 bits a transfer, each read once.
 
 use crate::cpu::twice;
+use privet_prg::Wiped;
 use privet_ring::Ring;
-use zeroize::Zeroizing;
 
 /// Bits of one string of a transfer.
 pub const PAD_BITS: u32 = 128;
 
 /// One string of each of n transfers. Reading moves on, so no bit is given twice.
 pub struct Strings {
-    blocks: Zeroizing<Vec<u128>>,
+    blocks: Wiped<u128>,
     read: u32,
 }
 
 impl Strings {
-    pub(crate) fn new(blocks: Zeroizing<Vec<u128>>) -> Strings {
+    pub(crate) fn new(blocks: Wiped<u128>) -> Strings {
         Strings { blocks, read: 0 }
     }
 
@@ -32,7 +32,7 @@ impl Strings {
     ///
     /// # Panics
     /// When the strings are used up.
-    pub fn bits(&mut self) -> Zeroizing<Vec<u64>> {
+    pub fn bits(&mut self) -> Wiped<u64> {
         let at = self.advance(1);
         bits_at(&self.blocks, at)
     }
@@ -41,9 +41,9 @@ impl Strings {
     ///
     /// # Panics
     /// When the strings are used up.
-    pub fn words(&mut self, ring: Ring) -> Zeroizing<Vec<u64>> {
+    pub fn words(&mut self, ring: Ring) -> Wiped<u64> {
         let (at, mask) = (self.advance(ring.bits()), ring.mask());
-        Zeroizing::new(self.blocks.iter().map(|b| (b >> at) as u64 & mask).collect())
+        self.blocks.iter().map(|b| (b >> at) as u64 & mask).collect()
     }
 
     fn advance(&mut self, bits: u32) -> u32 {
@@ -61,8 +61,8 @@ impl std::fmt::Debug for Strings {
 }
 
 /// Bit `at` of every block: 64 to a word, zeros past the last.
-pub(crate) fn bits_at(blocks: &[u128], at: u32) -> Zeroizing<Vec<u64>> {
-    let mut words = Zeroizing::new(vec![0; blocks.len().div_ceil(64)]);
+pub(crate) fn bits_at(blocks: &[u128], at: u32) -> Wiped<u64> {
+    let mut words = Wiped::zeros(blocks.len().div_ceil(64));
     gather(crate::cpu::Path::detect(), blocks, at, &mut words);
     words
 }
@@ -93,7 +93,7 @@ mod tests {
         for n in [0, 1, 63, 64, 65, 200] {
             let mut blocks = vec![0; n];
             Seed::from_bytes([7; 16]).stream().fill_blocks(&mut blocks);
-            let mut strings = Strings::new(Zeroizing::new(blocks.clone()));
+            let mut strings = Strings::new(Wiped::new(blocks.clone()));
             let ring = Ring::new(37);
             let (bit, word, next) = (strings.bits(), strings.words(ring), strings.bits());
             let words = n.div_ceil(64);
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "129 bits of a string of 128 are read")]
     fn no_bit_is_read_twice() {
-        let mut strings = Strings::new(Zeroizing::new(vec![1]));
+        let mut strings = Strings::new(Wiped::new(vec![1]));
         strings.words(Ring::R64);
         strings.words(Ring::R64);
         strings.bits();

@@ -16,9 +16,10 @@ use crate::ggm;
 use crate::hash::Trees;
 use crate::mutation;
 use crate::transpose::{LANES, ROWS, transpose};
+use privet_prg::wiped::clear;
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// Transfers made at a time. AGREEMENT.
 pub const CHUNK: usize = 8192;
@@ -71,8 +72,8 @@ struct Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        self.u.as_flattened_mut().zeroize();
-        self.v.as_flattened_mut().zeroize();
+        clear(self.u.as_flattened_mut());
+        clear(self.v.as_flattened_mut());
     }
 }
 

@@ -4,9 +4,9 @@ use crate::cot::Blocks;
 use crate::ferret::{ReceiverRound, SenderRound};
 use crate::mutation;
 use crate::params::Parameters;
+use privet_prg::Wiped;
 use std::collections::VecDeque;
 use thiserror::Error;
-use zeroize::Zeroizing;
 
 /// Fewer correlations are there than were asked for: more must be prepared first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -51,7 +51,7 @@ pub(crate) struct Stock<R> {
 
 impl<R: Produce> Stock<R> {
     pub fn new() -> Stock<R> {
-        let ready = Zeroizing::new(Vec::new());
+        let ready = Wiped::default();
         Stock { ready, read: 0, rounds: VecDeque::new(), waiting: 0, taken: 0, reserve: None, round: 0 }
     }
 
@@ -80,8 +80,8 @@ impl<R: Produce> Stock<R> {
     /// Sets the first reserve aside, out of what an extension gave.
     pub fn set_reserve(&mut self, parameters: Parameters) {
         let at = self.ready.len() - parameters.reserve();
-        self.reserve = Some(Zeroizing::new(self.ready.split_off(at)));
-        self.ready = Zeroizing::new(Vec::new());
+        self.reserve = Some(Wiped::new(self.ready.split_off(at)));
+        self.ready = Wiped::default();
         self.read = 0;
     }
 
@@ -94,17 +94,17 @@ impl<R: Produce> Stock<R> {
     /// Adds a round. Its first outputs are the next round's reserve, whenever that starts: so what a round gives does not
     /// depend on when others are prepared.
     pub fn push(&mut self, parameters: Parameters, mut round: R) {
-        let mut first = Zeroizing::new(Vec::new());
+        let mut first = Wiped::default();
         while first.len() < parameters.reserve() {
             let at = first.len();
             resize(&mut first, at + parameters.group_outputs());
             assert!(round.produce(&mut first[at..]), "a round gives more than its reserve");
         }
-        let rest = Zeroizing::new(first.split_off(parameters.reserve()));
+        let rest = Wiped::new(first.split_off(parameters.reserve()));
         let again = mutation::active("reserve-given-out").then(|| first[..rest.len()].to_vec());
         self.reserve = Some(first);
         self.waiting += parameters.usable();
-        self.rounds.push_back((again.map_or(rest, Zeroizing::new), round));
+        self.rounds.push_back((again.map_or(rest, Wiped::new), round));
     }
 
     /// The next `n`, and the number of the first.
@@ -112,7 +112,7 @@ impl<R: Produce> Stock<R> {
         if n > self.available() {
             return Err(Short { wanted: n, available: self.available() });
         }
-        let mut out = Zeroizing::new(Vec::with_capacity(n));
+        let mut out = Wiped::with_room(n);
         while out.len() < n {
             if self.read == self.ready.len() {
                 self.refill(group);
@@ -152,7 +152,7 @@ impl<R: Produce> Stock<R> {
 /// Resizes without leaving a copy of the old blocks behind.
 fn resize(blocks: &mut Blocks, len: usize) {
     if len > blocks.capacity() {
-        let mut larger = Zeroizing::new(Vec::with_capacity(len.next_power_of_two()));
+        let mut larger = Wiped::with_room(len.next_power_of_two());
         larger.extend_from_slice(blocks);
         *blocks = larger;
     }

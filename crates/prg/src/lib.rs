@@ -10,7 +10,9 @@ mod hash;
 mod seed;
 #[cfg(target_arch = "x86_64")]
 mod vaes;
+pub mod wiped;
 
 pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
 pub use hash::{HashKeys, TreeHash};
 pub use seed::{Domain, Prg, Seed};
+pub use wiped::Wiped;

@@ -16,6 +16,16 @@ pub enum PackError {
         /// Bytes given.
         found: usize,
     },
+    /// Bits past the last element that are not zero: nobody who packs writes such bytes.
+    #[error(
+        "the bits past {elements} elements of {bits} bits are not zero: the sender runs another version or is broken"
+    )]
+    Padding {
+        /// Elements wanted.
+        elements: usize,
+        /// Ring bits.
+        bits: u32,
+    },
 }
 
 /// Bytes that `n` elements of `ring` take: `ceil(n * k / 8)`.
@@ -57,7 +67,8 @@ fn pack_words(values: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// The inverse of [`pack`]: exactly `n` elements from exactly [`packed_len`] bytes.
+/// The inverse of [`pack`]: exactly `n` elements from exactly [`packed_len`] bytes, of which each list of elements has one form:
+/// bits past the last element must be zero.
 pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError> {
     let (bits, expected) = (ring.bits(), ring.packed_bytes(n));
     if bytes.len() != expected {
@@ -82,5 +93,22 @@ pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError>
         acc >>= bits;
         have -= bits;
     }
+    // what is left of the last word
+    if acc != 0 {
+        return Err(PackError::Padding { elements: n, bits });
+    }
     Ok(out)
+}
+
+/// Element `i` of packed ones: what [`unpack`] gives at its place, without the others.
+///
+/// # Panics
+/// Where the bytes end before it.
+pub fn element(ring: Ring, bytes: &[u8], i: usize) -> u64 {
+    let (bits, at) = (ring.bits() as usize, i * ring.bits() as usize);
+    let (first, shift) = (at / 8, at % 8);
+    let used = &bytes[first..(at + bits).div_ceil(8)];
+    let mut word = [0; 16];
+    word[..used.len()].copy_from_slice(used);
+    ring.wrap((u128::from_le_bytes(word) >> shift) as u64)
 }

@@ -1,6 +1,6 @@
 //! Bit vectors and packed elements: round trips, layout and refused bytes.
 
-use privet_ring::{BitVec, PackError, Ring, pack, packed_len, unpack};
+use privet_ring::{BitVec, PackError, Ring, element, pack, packed_len, unpack};
 use proptest::prelude::*;
 
 fn from_bools(bits: &[bool]) -> BitVec {
@@ -80,7 +80,23 @@ proptest! {
             }
         }
         let want: Vec<u64> = values.iter().map(|v| ring.wrap(*v)).collect();
+        for (i, v) in want.iter().enumerate() {
+            prop_assert_eq!(element(ring, packed, i), *v, "element {}", i);
+        }
         prop_assert_eq!(unpack(ring, packed, values.len()), Ok(want));
+    }
+
+    #[test]
+    fn packed_bytes_with_a_bit_past_the_last_element_are_refused(k in 1u32..64, values in prop::collection::vec(any::<u64>(), 1..50)) {
+        let (ring, n) = (Ring::new(k), values.len());
+        let mut bytes = Vec::new();
+        pack(ring, &values, &mut bytes);
+        let used = (n * k as usize - 1) % 8 + 1;
+        for bit in used..8 {
+            let mut other = bytes.clone();
+            *other.last_mut().unwrap() |= 1 << bit;
+            prop_assert_eq!(unpack(ring, &other, n), Err(PackError::Padding { elements: n, bits: k }));
+        }
     }
 
     #[test]

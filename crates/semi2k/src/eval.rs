@@ -75,6 +75,12 @@ impl<'a> Eval<'a> {
         crate::record::elements(self.source, ring, n)
     }
 
+    /// The next frame as it is, of so many elements: for whom reads a few of them.
+    pub(crate) fn take_packed(&mut self, ring: Ring, n: usize) -> Result<&[u8], KeyError> {
+        self.exchange.stats.key_bytes += ring.packed_bytes(n) as u64;
+        self.source.take(ring.packed_bytes(n))
+    }
+
     /// The next frame: words of bits.
     pub(crate) fn take_bits(&mut self, words: usize) -> Result<Secret, KeyError> {
         if words == 0 {

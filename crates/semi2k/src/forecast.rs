@@ -6,11 +6,13 @@
 
 use crate::gate::{At, Kind, kind};
 use crate::gates::lookup::too_large;
-use privet_family::{Dealing, Facts, Forecast, Parameter, PlannedOpening, Values};
+use crate::joint::too_wide;
+use privet_family::{Dealing, Facts, Forecast, Parameter, PlannedOpening, Products, Values};
 use privet_masked::planned_openings;
 use privet_plan::cost::Security;
 use privet_plan::ir::Op;
 use privet_plan::{Plan, Refusal, Target, ops, shown};
+use privet_ring::Ring;
 
 /// The family among so many parties, as estimates and audits see it.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +58,15 @@ impl Target for Semi2k {
             if let Some(problem) = self.missing(&node.op) {
                 let remedy = "compile the model again for semi2k, or for another protocol";
                 all.push(Refusal::of(plan, id, problem, remedy));
+            }
+            let products = Products::of(plan, node).filter(|_| !self.helper);
+            if let Some(problem) = products.and_then(|what| too_wide(what, Ring::new(node.ty.bits))) {
+                all.push(Refusal::of(
+                    plan,
+                    id,
+                    problem,
+                    "or let a dealer prepare (`helper`), or take another protocol",
+                ));
             }
         }
         all

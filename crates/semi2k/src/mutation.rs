@@ -102,7 +102,7 @@ pub(crate) fn leads(party: usize) -> bool {
 }
 
 /// What masks a row of transfers: words, and bits.
-pub(crate) fn strings(words: &mut [u64], bits: &mut [zeroize::Zeroizing<Vec<u64>>]) {
+pub(crate) fn strings(words: &mut [u64], bits: &mut [privet_prg::Wiped<u64>]) {
     if active("strings-zero") {
         words.fill(0);
     }

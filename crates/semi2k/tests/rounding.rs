@@ -7,7 +7,7 @@ use common::{Seeds, World, sources};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{Target, admit};
 use privet_prg::Seed;
-use privet_ring::{Ring, Tensor};
+use privet_ring::{Conv2d, Ring, Tensor};
 use privet_semi2k::{Done, Semi2k};
 use privet_testkit::Mesh;
 use std::collections::BTreeMap;
@@ -97,4 +97,31 @@ fn what_it_lacks_is_refused_with_the_reason() {
     let refused = table(&alone, waves(), 10, &[3]);
     assert!(refused[0].problem.contains("waves only where a dealer prepares"), "{refused:?}");
     assert!(table(&family, waves(), 10, &[3]).is_empty());
+    let wide = |family: &Semi2k, dilation| {
+        let geometry = Conv2d {
+            batch: 1,
+            in_channels: 1,
+            input: [120, 120],
+            out_channels: 32,
+            kernel: [3; 2],
+            stride: [1; 2],
+            padding: [0; 4],
+            dilation: [dilation; 2],
+            groups: 1,
+        };
+        let weight = Op::Weight { name: "w".into(), owner: "model_owner".into() };
+        let [height, width] = geometry.output();
+        let mut nodes = vec![
+            node(input.clone(), ty(&[1, 1, 120, 120], 64, 0)),
+            node(weight, ty(&[32, 1, 3, 3], 64, 0)),
+            node(Op::Conv2d { geometry }, ty(&[1, 32, height, width], 64, 0)),
+        ];
+        nodes[2].inputs = vec![0, 1];
+        let output = Output { value: 2, name: "y".into(), to: "receiver".into() };
+        let (name, outputs) = ("wide".into(), vec![output]);
+        family.refusals(&Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates: vec![] })
+    };
+    let refused = wide(&alone, 50);
+    assert!(refused[0].problem.contains("over 101 x 101 pixels"), "{refused:?}");
+    assert!(wide(&alone, 40).is_empty() && wide(&family, 50).is_empty());
 }

@@ -1,5 +1,5 @@
 use super::{Blocks, Layout, Output, cheapest, sizes, traffic};
-use crate::params::{NoSet, Parameters};
+use crate::params::{NoSet, Parameters, SETS};
 use privet_ring::{Conv2d, Ring};
 
 /// A convolution as one of stride 1 over *phases*: phase (a, b) of a channel has the pixels whose row is a and whose column
@@ -29,7 +29,7 @@ impl ConvLayout {
     /// The tiles and parameters with the least traffic, for weights of `weight_bits` among so many parties,
     /// where the same weights serve so many calls.
     ///
-    /// Fails too where the window of one output exceeds a polynomial: no network has such kernels, and it is a panic.
+    /// Fails too where the window of one output exceeds a polynomial.
     pub fn plan(
         conv: Conv2d,
         ring: Ring,
@@ -38,29 +38,50 @@ impl ConvLayout {
         uses: usize,
     ) -> Result<(Parameters, ConvLayout), NoSet> {
         assert!(conv.output_len() > 0 && conv.in_channels > 0, "a convolution of nothing");
-        cheapest(ring, weight_bits, [parties, uses], |set| {
+        ConvLayout::fits(&conv)?;
+        let found = cheapest(ring, weight_bits, [parties, uses], |set| {
             let layouts = ConvLayout::candidates(conv, set.degree);
             layouts.min_by_key(|l| {
                 let b = l.blocks();
                 (traffic(set, b, uses), b.tiles * b.inputs * b.outputs)
             })
-        })
+        });
+        found.expect("a polynomial holds the window of an output")
+    }
+
+    /// Whether a polynomial holds what one output reads of a channel.
+    pub fn fits(conv: &Conv2d) -> Result<(), NoSet> {
+        let degree = SETS.iter().map(|set| set.degree).max().expect("there are sets");
+        let [height, width] = [0, 1].map(|side| ConvLayout::window(conv, side));
+        match height.saturating_mul(width) <= degree {
+            true => Ok(()),
+            false => Err(NoSet::Window { height, width, degree }),
+        }
+    }
+
+    /// Pixels of a phase that one output reads along a side.
+    fn window(conv: &Conv2d, side: usize) -> usize {
+        (conv.dilation[side] * (conv.kernel[side] - 1) + 1).div_ceil(conv.stride[side])
     }
 
     /// A layout for every sensible size of tiles and blocks.
     pub fn candidates(conv: Conv2d, degree: usize) -> impl Iterator<Item = ConvLayout> {
         let axis = |i: usize| {
             let (stride, dilation) = (conv.stride[i], conv.dilation[i]);
-            let span = dilation * (conv.kernel[i] - 1) + 1;
             let taps = |phase: &usize| (0..conv.kernel[i]).any(|t| t * dilation % stride == *phase);
-            (span.div_ceil(stride), (0..stride).filter(taps).collect::<Vec<_>>())
+            (ConvLayout::window(&conv, i), (0..stride).filter(taps).collect::<Vec<_>>())
         };
         let ((kh, rows), (kw, columns)) = (axis(0), axis(1));
         let phases: Vec<[usize; 2]> = rows.iter().flat_map(|a| columns.iter().map(|b| [*a, *b])).collect();
         let channels = conv.in_channels / conv.groups * phases.len();
         let base = ConvLayout { conv, phases, kernel: [kh, kw], tile: [kh, kw], channels: 1, outs: 1 };
         let (tall, wide) = (base.tall() + 1 - kh, conv.output()[1]);
-        let windows = sizes(wide, degree).into_iter().take(16).flat_map(move |w| {
+        let mut widths: Vec<usize> = sizes(wide, degree).into_iter().take(16).collect();
+        if widths.last() != Some(&1) {
+            // the narrowest, for kernels that fill a polynomial
+            widths.push(1);
+        }
+        let windows = widths.into_iter().flat_map(move |w| {
             let w = w + kw - 1;
             sizes(tall, degree).into_iter().map(move |h| [h + kh - 1, w])
         });

@@ -38,7 +38,7 @@ impl MatmulLayout {
     ) -> Result<(Parameters, MatmulLayout), NoSet> {
         let Matmul { groups, m, k, o } = shape;
         assert!(groups * m * k * o > 0, "a product of nothing");
-        cheapest(ring, weight_bits, [parties, uses], |set| {
+        let found = cheapest(ring, weight_bits, [parties, uses], |set| {
             let n = set.degree;
             let rows = sizes(m, n);
             let candidates =
@@ -46,7 +46,8 @@ impl MatmulLayout {
             let layouts =
                 candidates.map(|(m1, k1)| MatmulLayout { shape, block: [m1, k1, o.min(n / (m1 * k1))] });
             layouts.min_by_key(|l| l.rank(set, uses))
-        })
+        });
+        found.expect("a polynomial holds blocks of one place")
     }
 
     /// Blocks of so many rows, places and columns. Panics where they do not fit into `degree` coefficients.
@@ -87,6 +88,10 @@ impl Layout for MatmulLayout {
 
     fn weights_in_a_polynomial(&self) -> usize {
         self.block[1].min(self.shape.k) * self.block[2].min(self.shape.o)
+    }
+
+    fn weight_span(&self, degree: usize) -> usize {
+        degree.min(self.block[1] * self.block[2])
     }
 
     fn pack_input(&self, number: usize, x: &[u64], out: &mut [u64]) {

@@ -56,11 +56,14 @@ fn join<L: Lane>(
     (f.halve(f.add(x, y)), f.times(f.sub(x, y), w))
 }
 
-/// Coefficients below p to values below p.
+/// Coefficients below p to values below p. Only the first `filled` coefficients, a power of two of at least 32, may be others
+/// than 0: while t is as large, a level has zeros in every second half, and `(x + w 0, x - w 0)` are copies of the first.
 #[inline(always)]
-pub(super) fn forward<L: Lane>(lane: L, p: u64, roots: Roots, words: &mut [u64]) {
+pub(super) fn forward<L: Lane>(lane: L, p: u64, roots: Roots, words: &mut [u64], filled: usize) {
     let (f, n) = (Field::new(lane, p), words.len());
-    let (mut m, mut t) = (1, n >> 1);
+    let (first, others) = words.split_at_mut(filled);
+    others.chunks_exact_mut(filled).for_each(|other| other.copy_from_slice(first));
+    let (mut m, mut t) = (n >> filled.trailing_zeros(), filled >> 1);
     while t >= 2 * L::WIDTH {
         for (g, group) in words.chunks_exact_mut(2 * t).enumerate() {
             let w = [roots.at(f, m + g), roots.at(f, 2 * (m + g)), roots.at(f, 2 * (m + g) + 1)];

@@ -99,7 +99,7 @@ impl TorusLayer {
                             &mut poly,
                         );
                         let row = answer * cuts.weights.count + digit;
-                        panel.put(row, input, &context.points(context.signed(&poly)));
+                        panel.put(row, input, &context.signed_points(&poly));
                     }
                 }
             }

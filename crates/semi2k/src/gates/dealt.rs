@@ -8,11 +8,11 @@ use crate::price;
 use crate::shares::Words;
 use privet_family::Secret;
 use privet_plan::cost::{Cost, Operation};
-use privet_ring::Ring;
+use privet_ring::{Ring, element};
 use std::ops::Range;
 
-/// Words of a frame, about.
-const FRAME: usize = 1 << 18;
+/// Words of a frame, about: half a megabyte, which stays in a core's second-level cache.
+const FRAME: usize = 1 << 16;
 
 /// The elements of each frame: eights of them, so that frames are packed without a gap.
 fn frames(n: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
@@ -45,6 +45,23 @@ pub(super) fn read(
     for range in frames(n, each) {
         let share = Secret::new(cx.take(ring, each * range.len())?);
         range.zip(share.chunks_exact(each)).for_each(|(i, words)| use_words(i, words));
+    }
+    Ok(())
+}
+
+/// Read a few of them, at public places: `use_words(i, word)` for every element i, whose word j is `word(j)`.
+pub(super) fn pick(
+    cx: &mut Eval,
+    ring: Ring,
+    n: usize,
+    each: usize,
+    mut use_words: impl FnMut(usize, &dyn Fn(usize) -> u64),
+) -> Result<(), EvalError> {
+    for range in frames(n, each) {
+        let frame = cx.take_packed(ring, each * range.len())?;
+        for (at, i) in range.enumerate() {
+            use_words(i, &|word| element(ring, frame, at * each + word));
+        }
     }
     Ok(())
 }

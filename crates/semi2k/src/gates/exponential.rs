@@ -48,12 +48,12 @@ impl Gate for Exponentials<'_> {
         let (e, xh, to) = (self.of(&x.at).map_err(EvalError::Missing)?, x.value(0), x.at.to());
         let (n, count) = (e.entries(), xh.len());
         let mut y = cx.result_mask(x.at.wire(), to, e.rows() * count);
-        dealt::read(cx, to, count, n * e.rows(), |i, words| {
+        dealt::pick(cx, to, count, n * e.rows(), |i, word| {
             let (entry, fraction) = e.split(xh[i]);
             let first = e.first(fraction);
-            for (row, words) in words.chunks_exact(n).enumerate() {
+            for row in 0..e.rows() {
                 let y = &mut y[row * count + i];
-                *y = to.wrap(y.wrapping_add(first.wrapping_mul(words[entry])));
+                *y = to.wrap(y.wrapping_add(first.wrapping_mul(word(row * n + entry))));
             }
         })?;
         cx.open_masked("exponential", to, y.expose())

@@ -10,8 +10,8 @@ use super::bits::xor;
 use super::peers::{Exchanged, Peers, Rows};
 use super::row::{Give, LOAD, Load, ROWS, RUN, Take};
 use crate::PrepareError;
+use privet_prg::Wiped;
 use std::ops::Range;
-use zeroize::Zeroizing;
 
 /// A factor, this party's share, and those it is multiplied with.
 pub(super) type Factor<'a> = (&'a [u64], Vec<&'a [u64]>);
@@ -45,8 +45,8 @@ fn pieces(factors: &[Factor<'_>]) -> Vec<Piece> {
 pub(super) fn and(
     peers: &mut Peers<'_>,
     factors: &[Factor<'_>],
-) -> Result<Vec<Vec<Zeroizing<Vec<u64>>>>, PrepareError> {
-    let own = |x: &[u64], y: &[u64]| Zeroizing::new(x.iter().zip(y).map(|(x, y)| x & y).collect::<Vec<_>>());
+) -> Result<Vec<Vec<Wiped<u64>>>, PrepareError> {
+    let own = |x: &[u64], y: &[u64]| x.iter().zip(y).map(|(x, y)| x & y).collect::<Wiped<u64>>();
     let mut out: Vec<Vec<_>> = factors.iter().map(|(x, ys)| ys.iter().map(|y| own(x, y)).collect()).collect();
     for pieces in pieces(factors).chunks(ROWS) {
         let give = |piece: &Piece| Give {

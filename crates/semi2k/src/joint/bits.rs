@@ -2,8 +2,8 @@
 
 use privet_kernels::CpuCap;
 use privet_kernels::bits::cpu::BitsPath;
+use privet_prg::Wiped;
 use std::sync::OnceLock;
-use zeroize::Zeroizing;
 
 /// Words of a plane of `n` bits.
 pub(super) const fn plane_words(n: usize) -> usize {
@@ -11,11 +11,11 @@ pub(super) const fn plane_words(n: usize) -> usize {
 }
 
 /// Planes 0 to `count - 1` of the bits of `values`, one after the other.
-pub(super) fn planes(values: &[u64], count: usize) -> Zeroizing<Vec<u64>> {
+pub(super) fn planes(values: &[u64], count: usize) -> Wiped<u64> {
     static PATH: OnceLock<BitsPath> = OnceLock::new();
     let path = PATH.get_or_init(|| BitsPath::detect(CpuCap::from_env().unwrap_or_else(|e| panic!("{e}"))));
     let places: Vec<usize> = (0..count).collect();
-    let mut out = Zeroizing::new(vec![0; count * plane_words(values.len())]);
+    let mut out = Wiped::zeros(count * plane_words(values.len()));
     path.planes(values, &places, &mut out);
     out
 }

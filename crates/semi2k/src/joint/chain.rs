@@ -21,8 +21,8 @@ use super::bits::{add_bits, xor};
 use super::peers::{Exchanged, Peers, Rows};
 use super::row::{Give, Load, ROWS, RUN, Take};
 use crate::{PrepareError, mutation};
+use privet_prg::Wiped;
 use std::ops::Range;
-use zeroize::Zeroizing;
 
 /// Words of 64 elements that go through all stages together, and who stands where.
 pub(super) struct Block {
@@ -81,8 +81,8 @@ impl Wanted {
 
 /// A party's shares of a block: of every plane's bits as words, and of the products.
 pub(super) struct Linked {
-    pub words: Vec<Zeroizing<Vec<u64>>>,
-    pub pairs: Vec<Zeroizing<Vec<u64>>>,
+    pub words: Vec<Wiped<u64>>,
+    pub pairs: Vec<Wiped<u64>>,
 }
 
 impl<'a> Chain<'a> {
@@ -153,11 +153,10 @@ impl<'a> Chain<'a> {
 
     /// This party's own products; its words are nothing yet, or its bits where it is the first.
     fn start(&self, block: &Block, first: bool) -> Linked {
-        let words =
-            self.wanted.iter().map(|w| Zeroizing::new(vec![0; if w.bits > 0 { block.n() } else { 0 }]));
+        let words = self.wanted.iter().map(|w| Wiped::zeros(if w.bits > 0 { block.n() } else { 0 }));
         let product = |pair: &[&[u64]]| {
             let [low, high] = [pair[0], pair[1]].map(|plane| &plane[block.words.clone()]);
-            Zeroizing::new(low.iter().zip(high).map(|(a, b)| a & b).collect::<Vec<_>>())
+            low.iter().zip(high).map(|(a, b)| a & b).collect::<Wiped<u64>>()
         };
         let pairs = if self.pairs { self.own.chunks_exact(2).map(product).collect() } else { Vec::new() };
         let mut linked = Linked { words: words.collect(), pairs };

@@ -10,9 +10,9 @@ use super::peers::Peers;
 use crate::PrepareError;
 use privet_he::layout::{Cost, Layout};
 use privet_he::{Encrypted, Factor, Keys, Message, Operand, Residues, SETS, Set, Slots, Zero};
+use privet_prg::Wiped;
 use privet_ring::Ring;
 use std::sync::Arc;
-use zeroize::Zeroizing;
 
 /// Products that are worked on together.
 const CHUNK: usize = 1 << 16;
@@ -38,9 +38,9 @@ impl Encryption {
         ring: Ring,
         x: &[u64],
         y: &[u64],
-    ) -> Result<Zeroizing<Vec<u64>>, PrepareError> {
+    ) -> Result<Wiped<u64>, PrepareError> {
         let slots = self.slots(set(), ring, peers.parties())?;
-        let mut out = Zeroizing::new(Vec::with_capacity(x.len()));
+        let mut out = Wiped::with_room(x.len());
         for (x, y) in x.chunks(CHUNK).zip(y.chunks(CHUNK)) {
             out.extend_from_slice(&self.chunk(peers, &slots, x, y)?);
         }
@@ -99,7 +99,7 @@ impl Encryption {
         let parts: Vec<Part<'_>> = primes.iter().enumerate().flat_map(|(i, prime)| prime.parts(i)).collect();
         let what = "encrypted products of words / shares";
         if peers.me == opener(peers) {
-            let zeros = || Zeroizing::new(vec![0; slots.layout(n).output_len()]);
+            let zeros = || Wiped::zeros(slots.layout(n).output_len());
             let mut residues: Vec<Residues> = primes.iter().map(|_| zeros()).collect();
             open(peers, what, &mut self.prg, &parts, &mut residues)?;
             return Ok(slots.opened(n, residues));

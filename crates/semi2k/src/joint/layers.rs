@@ -10,6 +10,7 @@ use crate::seeds::PartySeed;
 use crate::shares::{Seats, Words};
 use privet_family::{Products, Secret};
 use privet_plan::ir::{Plan, ValueId};
+use privet_ring::Ring;
 use std::collections::HashMap;
 
 /// Bytes of operands and shares of the records whose products are made together: it bounds memory.
@@ -135,6 +136,10 @@ impl Layers {
     /// Whether encryption takes less than transfers, as [`cost::of_transfers`] weighs them.
     fn is_encrypted(&self, task: &Task, parties: usize) -> Result<bool, PrepareError> {
         let macs = task.what.macs() * task.runs as u64;
+        // such kernels are refused where they are no small ones ([`too_wide`])
+        if task.fits().is_err() {
+            return Ok(false);
+        }
         if self.encrypts_all || macs > MOST {
             return Ok(true);
         }
@@ -149,6 +154,12 @@ impl Layers {
         Ok(self.encrypts_all
             || cost::of_encryption(parties, &encrypted, 1) < cost::of_transfers(parties, once))
     }
+}
+
+/// Why a product can be prepared in no way, if so: encryption has no packing for it, and transfers would take too long.
+pub(crate) fn too_wide(what: Products, ring: Ring) -> Option<String> {
+    let task = Task { what, runs: 1, calls: 1, ring, owner: None };
+    task.fits().err().filter(|_| what.macs() > MOST).map(|e| e.to_string())
 }
 
 impl Linear for Layers {

@@ -12,13 +12,12 @@ use super::peers::Peers;
 use crate::PrepareError;
 use privet_family::{Prepared, Products};
 use privet_he::layout::{ConvLayout, Cost, Layout, Matmul, MatmulLayout, cost};
-use privet_he::{Encrypted, Factor, Keys, Message, Operand, Parameters, Product, Zero};
+use privet_he::{Encrypted, Factor, Keys, Message, NoSet, Operand, Parameters, Product, Zero};
 use privet_kernels::{LinearShape, cpu};
-use privet_prg::Prg;
+use privet_prg::{Prg, Wiped};
 use privet_ring::{Conv2d, Ring};
 use std::ops::Range;
 use std::sync::Arc;
-use zeroize::Zeroizing;
 
 /// What is multiplied, as all parties know it.
 #[derive(Clone, Copy)]
@@ -39,7 +38,7 @@ impl Task {
     /// Blocks and parameters among so many parties.
     fn plan(&self, parties: usize) -> Result<(Parameters, Arc<dyn Layout>), PrepareError> {
         let bits = self.owner.map_or(self.ring.bits(), |(_, bits)| bits);
-        let failed = |e: privet_he::NoSet| PrepareError::Failed(e.to_string());
+        let failed = |e: NoSet| PrepareError::Failed(e.to_string());
         let matmul = |m, k, o| {
             let shape = Matmul { groups: self.what.count, m: m * self.runs, k, o };
             let plan = MatmulLayout::plan(shape, self.ring, bits, parties, self.calls).map_err(failed)?;
@@ -56,6 +55,14 @@ impl Task {
         }
     }
 
+    /// Whether encryption has a packing of it.
+    pub(super) fn fits(&self) -> Result<(), NoSet> {
+        match &self.what.shape {
+            LinearShape::Conv2d(conv) => ConvLayout::fits(conv),
+            LinearShape::MatMulT { .. } | LinearShape::MatMul { .. } => Ok(()),
+        }
+    }
+
     /// What it costs a party, exactly as it will be counted, where all share the weights and their values are kept.
     pub fn cost(&self, parties: usize) -> Result<Cost, PrepareError> {
         let (p, layout) = self.plan(parties)?;
@@ -63,9 +70,9 @@ impl Task {
     }
 
     /// Weights as the layout has them: `[groups, k, o]`.
-    fn weights(&self, w: &[u64]) -> Zeroizing<Vec<u64>> {
-        let LinearShape::MatMulT { k, n, .. } = self.what.shape else { return Zeroizing::new(w.to_vec()) };
-        let mut out = Zeroizing::new(vec![0; w.len()]);
+    fn weights(&self, w: &[u64]) -> Wiped<u64> {
+        let LinearShape::MatMulT { k, n, .. } = self.what.shape else { return Wiped::copy_of(w) };
+        let mut out = Wiped::zeros(w.len());
         for (from, to) in w.chunks_exact(k * n).zip(out.chunks_exact_mut(k * n)) {
             for (o, row) in from.chunks_exact(k).enumerate() {
                 row.iter().enumerate().for_each(|(j, w)| to[j * n + o] = *w);
@@ -75,13 +82,13 @@ impl Task {
     }
 
     /// Blocks of each run, product by product, into blocks of each product, run by run; or back.
-    fn regrouped(&self, v: &[u64], back: bool) -> Zeroizing<Vec<u64>> {
+    fn regrouped(&self, v: &[u64], back: bool) -> Wiped<u64> {
         let (runs, count) = if back { (self.what.count, self.runs) } else { (self.runs, self.what.count) };
         if runs == 1 || count == 1 {
-            return Zeroizing::new(v.to_vec());
+            return Wiped::copy_of(v);
         }
         let block = v.len() / (runs * count);
-        let mut out = Zeroizing::new(Vec::with_capacity(v.len()));
+        let mut out = Wiped::with_room(v.len());
         for product in 0..count {
             (0..runs).for_each(|run| out.extend_from_slice(&v[(run * count + product) * block..][..block]));
         }
@@ -150,12 +157,12 @@ impl Encryption {
         peers: &mut Peers<'_>,
         linear: &Layer,
         x: &[u64],
-    ) -> Result<Zeroizing<Vec<u64>>, PrepareError> {
+    ) -> Result<Wiped<u64>, PrepareError> {
         let (Layer { task, factor, .. }, me) = (linear, peers.me);
         let (product, b) = (factor.product(), factor.product().layout().blocks());
         let operand = task.regrouped(x, false);
         let outputs = product.layout().output_len();
-        let mut share = Zeroizing::new(match me == opener(peers) {
+        let mut share = Wiped::new(match me == opener(peers) {
             true => vec![0; outputs],
             false => product.parameters().plain().uniform(&mut self.prg, outputs),
         });

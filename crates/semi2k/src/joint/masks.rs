@@ -5,11 +5,11 @@
 use super::chain::{Block, Chain, Linked, Wanted, batches};
 use super::peers::Peers;
 use crate::PrepareError;
+use privet_prg::Wiped;
 use privet_ring::Ring;
 use std::ops::Range;
-use zeroize::Zeroizing;
 
-type Words = Zeroizing<Vec<u64>>;
+type Words = Wiped<u64>;
 
 /// A party's shares: of words, with anything above the ring, and of products of bits.
 pub(super) struct Shared {
@@ -35,8 +35,8 @@ pub(super) fn masks(
     let count = own.len() as u32;
     let chain = Chain { what: "masks of bits", own, wanted: (0..count).map(wanted).collect(), pairs };
     let mut out = Shared {
-        words: ranges.iter().map(|_| Zeroizing::new(vec![0; 64 * length])).collect(),
-        pairs: (0..if pairs { count / 2 } else { 0 }).map(|_| Zeroizing::new(vec![0; length])).collect(),
+        words: ranges.iter().map(|_| Wiped::zeros(64 * length)).collect(),
+        pairs: (0..if pairs { count / 2 } else { 0 }).map(|_| Wiped::zeros(length)).collect(),
     };
     for blocks in batches(length, peers.parties(), chain.rows()) {
         for (block, linked) in blocks.iter().zip(chain.run(peers, &blocks)?) {
@@ -52,13 +52,13 @@ pub(super) fn to_words(
     own: &[&[u64]],
     ring: Ring,
 ) -> Result<Vec<Words>, PrepareError> {
-    let all = Zeroizing::new(own.concat());
+    let all = Wiped::new(own.concat());
     let words = masks(peers, vec![&all], ring, std::slice::from_ref(&(0..1)), false)?.words.remove(0);
     let mut rest = words.as_slice();
     let cut = own.iter().map(|plane| {
         let (head, tail) = rest.split_at(64 * plane.len());
         rest = tail;
-        Zeroizing::new(head.to_vec())
+        Wiped::copy_of(head)
     });
     Ok(cut.collect())
 }

@@ -39,6 +39,7 @@ mod unrolled;
 pub use elements::elements_cost;
 pub use encryption::Encryption;
 pub use layers::Layers;
+pub(crate) use layers::too_wide;
 pub use linear::{Layer, Task};
 pub use party::{Joint, Linear, Own};
 pub use peers::Peer;

@@ -12,10 +12,10 @@ use super::chain::{Block, batches};
 use super::peers::{Exchanged, Peers, Rows};
 use super::row::{Give, Load, Take};
 use crate::{PrepareError, mutation};
+use privet_prg::Wiped;
 use privet_ring::Ring;
-use zeroize::Zeroizing;
 
-type Words = Zeroizing<Vec<u64>>;
+type Words = Wiped<u64>;
 
 /// This party's shares of x y in `ring`, from its shares of either; what lies above the ring is anything.
 pub(super) fn multiply(
@@ -24,7 +24,7 @@ pub(super) fn multiply(
     x: &[u64],
     y: &[u64],
 ) -> Result<Words, PrepareError> {
-    let mut out: Words = Zeroizing::new(x.iter().zip(y).map(|(x, y)| x.wrapping_mul(*y)).collect());
+    let mut out: Words = x.iter().zip(y).map(|(x, y)| x.wrapping_mul(*y)).collect();
     let both = |_: &Block, _, _| true;
     cross(peers, ring, 0, [x, y], both, &mut out)?;
     Ok(out)
@@ -32,7 +32,7 @@ pub(super) fn multiply(
 
 /// This party's shares of x^2 in `ring`, from its share of x; what lies above the ring is anything.
 pub(super) fn square(peers: &mut Peers<'_>, ring: Ring, x: &[u64]) -> Result<Words, PrepareError> {
-    let mut out: Words = Zeroizing::new(x.iter().map(|x| x.wrapping_mul(*x)).collect());
+    let mut out: Words = x.iter().map(|x| x.wrapping_mul(*x)).collect();
     let parties = peers.parties();
     let once = |block: &Block, from, to| block.position(from, parties) < block.position(to, parties);
     cross(peers, ring, 1, [x, x], once, &mut out)?;

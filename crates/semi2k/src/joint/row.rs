@@ -14,8 +14,8 @@
 use super::bits::{add_where, to_bytes, xor_where};
 use crate::mutation;
 use privet_ot::{ChosenCots, MaskedBits, ReceiverCots, SenderCots, Strings};
+use privet_prg::Wiped;
 use privet_ring::{Ring, pack, unpack};
-use zeroize::Zeroizing;
 
 /// Transfers of a row at most: 64 KiB of blocks stay in the second-level cache.
 pub(super) const RUN: usize = 4096;
@@ -70,14 +70,14 @@ pub(super) struct Take<'a> {
 
 /// A party's shares of the products of one row. Words are right modulo 2^width.
 pub(super) struct Shares {
-    pub words: Zeroizing<Vec<u64>>,
-    pub bits: Vec<Zeroizing<Vec<u64>>>,
+    pub words: Wiped<u64>,
+    pub bits: Vec<Wiped<u64>>,
 }
 
 impl Shares {
     /// What masks a row: the next bits of each string.
     fn read(mut strings: Strings, load: Load) -> Shares {
-        let mut words = Zeroizing::new(Vec::new());
+        let mut words = Wiped::default();
         if load.width > 0 {
             words = strings.words(Ring::new(load.width));
         }

@@ -15,8 +15,8 @@ use super::chain::{Block, batches};
 use super::peers::{Exchanged, Peers, Rows};
 use super::row::{Give, Load, Take};
 use crate::{PrepareError, mutation};
+use privet_prg::Wiped;
 use privet_ring::Ring;
-use zeroize::Zeroizing;
 
 /// A plane of bits and words of a ring, of each this party's share.
 #[derive(Clone, Copy)]
@@ -28,26 +28,23 @@ pub(super) struct Product<'a> {
 
 impl Product<'_> {
     /// The words of a block, with zeros past the last.
-    fn words(&self, block: &Block) -> Zeroizing<Vec<u64>> {
+    fn words(&self, block: &Block) -> Wiped<u64> {
         let end = |words: usize| (64 * words).min(self.words.len());
-        let mut words = Zeroizing::new(self.words[end(block.words.start)..end(block.words.end)].to_vec());
+        let mut words = Wiped::copy_of(&self.words[end(block.words.start)..end(block.words.end)]);
         words.resize(block.n(), 0);
         words
     }
 }
 
 /// This party's shares of a product, as many as the plane has bits; what lies above the ring is anything.
-pub(super) fn times(
-    peers: &mut Peers<'_>,
-    product: Product<'_>,
-) -> Result<Zeroizing<Vec<u64>>, PrepareError> {
+pub(super) fn times(peers: &mut Peers<'_>, product: Product<'_>) -> Result<Wiped<u64>, PrepareError> {
     let (me, parties) = (peers.me, peers.parties());
-    let mut out = Zeroizing::new(Vec::with_capacity(64 * product.bits.len()));
+    let mut out = Wiped::with_room(64 * product.bits.len());
     for blocks in batches(product.bits.len(), parties, 1) {
         let y: Vec<_> = blocks.iter().map(|block| product.words(block)).collect();
-        let mut z: Vec<_> = blocks.iter().map(|block| Zeroizing::new(vec![0u64; block.n()])).collect();
+        let mut z: Vec<_> = blocks.iter().map(|block| Wiped::zeros(block.n())).collect();
         for stage in 0..parties - mutation::active("last-stage-left-out") as usize {
-            let rest: Vec<Zeroizing<Vec<u64>>> = y.iter().zip(&z).map(|(y, z)| rest(y, z)).collect();
+            let rest: Vec<Wiped<u64>> = y.iter().zip(&z).map(|(y, z)| rest(y, z)).collect();
             let at = |block: &Block, party| block.position(party, parties) == stage;
             let bits = |block: &Block| &product.bits[block.words.clone()];
             let width = product.ring.bits();
@@ -88,6 +85,6 @@ pub(super) fn times(
 }
 
 /// `y - 2 z`.
-fn rest(y: &[u64], z: &[u64]) -> Zeroizing<Vec<u64>> {
-    Zeroizing::new(y.iter().zip(z).map(|(y, z)| y.wrapping_sub(z << 1)).collect())
+fn rest(y: &[u64], z: &[u64]) -> Wiped<u64> {
+    y.iter().zip(z).map(|(y, z)| y.wrapping_sub(z << 1)).collect()
 }

@@ -6,9 +6,8 @@ use super::{Encryption, Layer, Task, and, masks, multiply, times};
 use crate::{Bits, BitwiseMask, MaskOf, PrepareError, Seats, Words};
 use privet_family::Secret;
 use privet_net::Step;
-use privet_prg::Seed;
+use privet_prg::{Seed, Wiped};
 use privet_ring::{Ring, pack, packed_len, unpack};
-use zeroize::Zeroizing;
 
 /// A party among its peers, for one job.
 ///
@@ -151,7 +150,8 @@ impl<'a> Transfers<'a> {
         pack(ring, x.own(), &mut message);
         let mut sum = x.own().to_vec();
         for share in self.peers.tell(what, &message)? {
-            let share = unpack(ring, &share, n).expect("as many bytes as were sent");
+            let failed = |e| PrepareError::Failed(format!("a share of `{what}`: {e}"));
+            let share = unpack(ring, &share, n).map_err(failed)?;
             sum.iter_mut().zip(share).for_each(|(sum, share)| *sum = ring.wrap(sum.wrapping_add(share)));
         }
         Ok(sum)
@@ -167,13 +167,13 @@ impl<'a> Transfers<'a> {
         self.peers.each(what, talk)
     }
 
-    fn bits(&self, mut share: Zeroizing<Vec<u64>>) -> Bits {
-        Bits::new(self.seats(), vec![Secret::new(std::mem::take(&mut *share))])
+    fn bits(&self, share: Wiped<u64>) -> Bits {
+        Bits::new(self.seats(), vec![Secret::new(share.expose())])
     }
 
     /// The first `n`, reduced.
-    fn words(&self, ring: Ring, mut share: Zeroizing<Vec<u64>>, n: usize) -> Words {
-        let mut share = Secret::new(std::mem::take(&mut *share));
+    fn words(&self, ring: Ring, share: Wiped<u64>, n: usize) -> Words {
+        let mut share = Secret::new(share.expose());
         share.iter_mut().for_each(|s| *s = ring.wrap(*s));
         share.truncate(n);
         Words::new(self.seats(), ring, vec![share])
