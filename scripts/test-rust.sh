@@ -28,7 +28,7 @@ failures=$scratch/failures
 # What cargo would run, a line each: the crate's folder, the program, its name here.
 programs() {
     cargo test --locked --lib --bins --tests --no-run --message-format json-render-diagnostics "$@" |
-        sed -nE 's|.*"manifest_path":"([^"]*)/([^"/]*)/Cargo.toml".*"name":"([^"]*)".*"test":true.*"executable":"([^"]+)".*|\1/\2\t\4\t\2/\3|p'
+        sed -nE 's|.*"manifest_path":"([^"]*)/([^"/]*)/Cargo.toml".*"name":"([^"]*)".*"profile":\{[^}]*"test":true[^}]*\}.*"executable":"([^"]+)".*|\1/\2\t\4\t\2/\3|p'
 }
 
 # What takes longest goes first, so that it is not left alone at the end; the rest keeps its order.
