@@ -33,7 +33,7 @@ mapfile -t tests < <(sed -n 's/^ *Executable .*(\(.*\))$/\1/p' "$log" | sed "s|^
 
 # One failed test is enough, where the harness knows how to stop there (Rust 1.90); the option is called unstable.
 options=()
-if RUSTC_BOOTSTRAP=1 "${tests[0]}" --help | grep -q -- --fail-fast; then
+if grep -q -- --fail-fast <<<"$(RUSTC_BOOTSTRAP=1 "${tests[0]}" --help)"; then
     options=(-Z unstable-options --fail-fast)
 fi
 
