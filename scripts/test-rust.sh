@@ -4,13 +4,14 @@
 #   scripts/test-rust.sh [-p CRATE...]    which crates, as `cargo test` takes them; all but the Python extension if none is named
 #
 # Each program's output is kept apart. A line says how a program ended and after how long; what failed is shown whole, at the end.
-# TEST_JOBS: how many at a time (processors and one more). TEST_LOGS: a folder that keeps all outputs.
+# TEST_JOBS: how many at a time (processors and one more, at most 8). TEST_LOGS: a folder that keeps all outputs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
 # The family of tests/clear, which no release build takes: what tests build has it, so that nothing is built twice.
 [ $# -gt 0 ] || set -- --workspace --exclude privet-py --features privet-party/clear
-at_once=${TEST_JOBS:-$(($(nproc) + 1))}
+processors=$(nproc)
+at_once=${TEST_JOBS:-$((processors < 8 ? processors + 1 : 8))}
 scratch=$(mktemp -d)
 set -m # every program in a process group of its own, to be ended with all it started
 ends() {
