@@ -25,7 +25,7 @@ test: test-rust test-python ## all tests
 
 test-rust: ## the tests of the Rust crates; no Python needed
 	scripts/tools.sh rust cc
-	cargo test --locked --workspace --exclude privet-py $(CLEAR)
+	scripts/test-rust.sh
 
 test-python: build ## the tests of the Python package
 	scripts/python.sh -m pytest -q

@@ -8,4 +8,4 @@ trap 'rm -rf python/privet/bin' EXIT
 mkdir -p python/privet/bin
 cp target/release/privet python/privet/bin/privet
 venv="$(scripts/venv.sh)"
-VIRTUAL_ENV="$venv" "$venv/bin/maturin" build --release --locked
+VIRTUAL_ENV="$venv" "$venv/bin/maturin" build --release --locked --out target/wheels
