@@ -22,7 +22,6 @@ POLL_S = 0.05
 GRACE_S = 3.0
 TAIL_BYTES = 4000
 
-MODEL_OWNER = "party:1"
 CLIENT = "client"
 
 
@@ -94,13 +93,15 @@ class Processes:
     def initialise(self, plan: Path, weights: Path | None) -> None:
         """Write certificates, the deployment and every node file.
 
-        Party 1 owns the model and gets its weights' path; without one, as in training, the client owns it.
+        Party 1 owns the model and gets its weights' path, or the party that the protocol gives them to (``heot``: party 0);
+        without one, as in training, the client owns it.
         """
         command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan)]
         if weights is not None:
             command += ["--weights", str(weights)]
-        owner = MODEL_OWNER if weights is not None else f"client:{CLIENT}"
-        roles = ["--data-owner", f"client:{CLIENT}", "--model-owner", owner]
+        roles = ["--data-owner", f"client:{CLIENT}"]
+        if weights is None:
+            roles += ["--model-owner", f"client:{CLIENT}"]
         family = ["--protocol", self.protocol.name, "--security", self.security, "--parties", str(self.parties)]
         for name, value in self.parameters.items():
             family += ["--set", f"{name}={value}"]

@@ -65,13 +65,14 @@ def compile(
         example_inputs: A tensor, one for each argument of ``forward``, or a mapping of arguments by name; dimension 0
             is the rows of one run. Integers that look up an embedding are private indices, shared as one-hot rows.
             Integers of which the example holds 0 and 1 alone are private bits, such as a padding mask.
-        protocol: ``fss``, two parties and a dealer; ``rep3``, three parties of which two are honest; or ``semi2k``, two
-            to eight parties of which all but one may collude. Of the others any two that collude learn everything.
+        protocol: ``fss``, two parties and a dealer; ``rep3``, three parties of which two are honest; ``semi2k``, two
+            to eight parties of which all but one may collude; or ``heot``, a server that has the weights and a client. Of the
+            others any two that collude learn everything.
         precision: Ring and fraction bits; by default chosen so that calibration fits with room to spare.
         calibration: Typical rows, any number (default: the example inputs). Values beyond their range are refused
             when encoding inputs; inside the network there is a margin, and a guard where one is asked for or cheap.
         name: For reports; by default the model's class.
-        security: What the protocol has to withstand: ``semi-honest`` parties, which follow it (all three),
+        security: What the protocol has to withstand: ``semi-honest`` parties, which follow it (all of them),
             or one ``malicious`` party, which may do anything and is then found out before a result is revealed
             (``rep3``, its default).
         network: What lies between the parties: ``"lan"``, ``"wan"``, ``"rtt=60ms,bandwidth=293Mbit/s"`` or the same

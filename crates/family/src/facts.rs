@@ -67,6 +67,14 @@ impl Facts {
         self.uses_up.is_some()
     }
 
+    /// The only party that may have a role, where a rule says so.
+    pub fn holder(&self, role: &str) -> Option<u8> {
+        self.rules.iter().filter(|rule| rule.is_about(role)).find_map(|rule| match rule.holder {
+            Holder::AnyParty => None,
+            Holder::Party(number) => Some(number),
+        })
+    }
+
     /// What it withstands where nobody chooses.
     pub fn default_security(&self) -> Security {
         self.withstands.first().copied().unwrap_or(Security::SemiHonest)

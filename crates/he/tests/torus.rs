@@ -110,7 +110,7 @@ fn convolutions_of_every_kind_are_exact() {
     for conv in convs {
         let taps = conv.in_channels / conv.groups * conv.kernel[0] * conv.kernel[1];
         for runs in [1, 1000] {
-            let (p, layout) = ConvLayout::for_torus(conv, ring, norm(13, taps), runs).unwrap();
+            let (p, layout, _) = ConvLayout::for_torus(conv, ring, norm(13, taps), runs).unwrap();
             let w = weights(ring, 13, conv.weight_len());
             check(&format!("{conv:?}, {runs} runs"), p, layout, &w, |x| plain::conv(&conv, x, &w));
         }
@@ -140,7 +140,7 @@ fn the_packing_follows_the_number_of_runs() {
     let shape = Matmul { groups: 1, m: 1, k: 2048, o: 1000 };
     let ring = Ring::new(37);
     let bytes = |runs| {
-        let (p, layout) = MatmulLayout::for_torus(shape, ring, 15, runs).unwrap();
+        let (p, layout, _) = MatmulLayout::for_torus(shape, ring, 15, runs).unwrap();
         let layer = TorusLayer::new(p, Arc::new(layout), HintId::random(), 0, 1).unwrap();
         [layer.hint_bytes(), layer.prepare_bytes() + layer.run_bytes()]
     };

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// The coins of one run, from the seed that both sides tossed and the client's shares of all values: some coins are a
 /// share's low part.
-pub struct Drawn<'a> {
+pub(crate) struct Drawn<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// What both sides tossed for the run.

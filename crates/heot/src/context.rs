@@ -3,7 +3,11 @@
 use crate::uses::Uses;
 use privet_family::NodeStats;
 use privet_net::{Channel, NetError, Step};
-use privet_ot::{Malformed, MaskedBits, OtError, Pair, ReceiverCots, SenderCots, Short};
+use crate::transfers::Transfers;
+use privet_family::keys::KeyError;
+use privet_ot::{Malformed, MaskedBits, OtError, ReceiverCots, SenderCots, Short};
+use privet_plan::Plan;
+use privet_plan::ir::ValueId;
 use privet_prg::{Domain, Seed};
 use privet_ring::{BitVec, Ring, pack, unpack};
 use std::sync::Arc;
@@ -49,6 +53,9 @@ pub enum RunError {
     /// The transfers.
     #[error("{0}")]
     Transfers(#[from] OtError),
+    /// What was prepared cannot be kept or read.
+    #[error("{0}")]
+    Record(#[from] KeyError),
     /// Fewer transfers were prepared than the plan uses.
     #[error("{0}")]
     Short(#[from] Short),
@@ -77,7 +84,7 @@ pub(crate) type Plane = Vec<u64>;
 pub struct Cx<'a> {
     pub(crate) side: Side,
     channel: &'a mut dyn Channel,
-    transfers: &'a mut Pair,
+    transfers: Transfers<'a>,
     coins: Seed,
     step: u32,
     layer: Arc<str>,
@@ -87,12 +94,12 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// A run with transfers that are prepared. `coins` is what both sides tossed together for this run alone; the first step
+    /// A run with transfers of its own. `coins` is what both sides tossed together for this run alone; the first step
     /// has number `first` at both.
     pub fn new(
         side: Side,
         channel: &'a mut dyn Channel,
-        transfers: &'a mut Pair,
+        transfers: Transfers<'a>,
         coins: Seed,
         first: u32,
     ) -> Cx<'a> {
@@ -100,10 +107,21 @@ impl<'a> Cx<'a> {
         Cx { side, channel, transfers, coins, step: first, layer: "".into(), stats, used: Uses::default() }
     }
 
+    /// What is left of the transfers.
+    #[cfg(test)]
+    pub(crate) fn into_pair(self) -> privet_ot::Pair {
+        self.transfers.pair
+    }
+
     pub(crate) fn enter(&mut self, layer: &str) {
         self.layer = layer.into();
         self.stats = NodeStats::default();
         self.used = Uses::default();
+    }
+
+    /// A node's transfers are there from here on.
+    pub(crate) fn ready(&mut self, plan: &Plan, v: ValueId) -> Result<(), RunError> {
+        self.transfers.ready(plan, v, self.side)
     }
 
     /// Public coins of a node: the same at both sides.
@@ -129,13 +147,13 @@ impl<'a> Cx<'a> {
     /// The next transfers of which this side has both strings.
     pub(crate) fn sender(&mut self, n: usize) -> Result<SenderCots, RunError> {
         self.used.transfers[self.side as usize] += n;
-        Ok(self.transfers.sender.take(n)?)
+        Ok(self.transfers.pair.sender.take(n)?)
     }
 
     /// The next transfers of which this side has one string.
     pub(crate) fn receiver(&mut self, n: usize) -> Result<ReceiverCots, RunError> {
         self.used.transfers[self.side.other() as usize] += n;
-        Ok(self.transfers.receiver.take(n)?)
+        Ok(self.transfers.pair.receiver.take(n)?)
     }
 
     /// What to say of a peer whose message is not well formed.

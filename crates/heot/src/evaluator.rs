@@ -1,9 +1,10 @@
 //! A party's walk over the plan.
 
-use crate::context::{Cx, RunError, Side};
+use crate::context::{Cx, RunError};
 use crate::gate::{At, Held, Kind, kind};
-use crate::session::{Record, Session};
+use crate::session::Session;
 use crate::uses::Uses;
+use privet_family::keys::KeySource;
 use privet_family::{NodeStats, Secret, is_static, last_use};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, ValueId};
@@ -13,12 +14,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// What a party is given for a run.
-#[derive(Default)]
-pub struct Given {
+pub struct Given<'a> {
     /// Its additive shares of the inputs, by node.
     pub inputs: HashMap<ValueId, Vec<u64>>,
     /// Public numbers by name, as elements of their nodes' rings.
     pub publics: BTreeMap<String, u64>,
+    /// The run's masks, as [`Session::make_masks`] gave them: read once.
+    pub masks: &'a mut dyn KeySource,
 }
 
 /// What a run gave a party.
@@ -31,25 +33,22 @@ pub struct Outcome {
     pub used: Vec<Uses>,
 }
 
-/// Transfers that a run of a plan uses: how many in which this side has both strings, and how many in which it has one.
-pub fn transfers(plan: &Plan, side: Side) -> [usize; 2] {
-    let mut sum = [0; 2];
-    for (id, node) in plan.nodes.iter().enumerate().filter(|(v, _)| !is_static(plan, *v)) {
-        if let Kind::Gate(gate) = kind(&node.op) {
-            let of = gate.uses(&At { plan, id }).transfers;
-            sum = [sum[0] + of[side as usize], sum[1] + of[side.other() as usize]];
-        }
-    }
-    sum
-}
-
-/// Runs a checked plan once, on shares of its inputs; the record is used up. `watch` gets each node with this side's share of its
-/// value.
+/// Runs a checked plan once, on shares of its inputs; masks and transfers are used up. `progress(node)` is called after every node.
 pub fn run(
     cx: &mut Cx,
     plan: &Plan,
     session: &Session,
-    mut record: Record,
+    given: Given,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Outcome, RunError> {
+    walk(cx, plan, session, given, &mut |v, _| progress(v))
+}
+
+/// The same; `watch` gets each node with this side's share of its value, if it has any.
+pub(crate) fn walk(
+    cx: &mut Cx,
+    plan: &Plan,
+    session: &Session,
     mut given: Given,
     watch: &mut dyn FnMut(ValueId, &[u64]),
 ) -> Result<Outcome, RunError> {
@@ -64,21 +63,22 @@ pub fn run(
         cx.enter(&node.layer);
         values[v] = match kind(&node.op) {
             _ if is_static(plan, v) => Some(session.static_share(plan, v)),
-            Kind::Input(name) => Some(Arc::new(Secret::new(input(given.inputs.remove(&v), node, name)?))),
-            Kind::Weight(name) => return Err(RunError::Missing(format!("weight `{name}` was not given"))),
+            Kind::Input { name, .. } => Some(Arc::new(Secret::new(input(given.inputs.remove(&v), node, name)?))),
+            Kind::Weight { name, .. } => {
+                return Err(RunError::Missing(format!("weight `{name}` was not given")));
+            }
             Kind::Public => None,
             Kind::Lacks(what) => return Err(RunError::Refused(format!("heot has no gate for {what}"))),
             Kind::Gate(gate) => {
-                let layer = RefCell::new(session.prepared(&mut record, v));
+                let layer = RefCell::new(session.prepared(given.masks, v)?);
                 let at = At { plan, id: v };
                 let held = Held { at, values: &values, publics: &given.publics, layer };
+                cx.ready(plan, v)?;
                 let value = if node.ty.is_empty() { Vec::new() } else { gate.eval(cx, &held)? };
                 Some(Arc::new(Secret::new(value)))
             }
         };
-        if let Some(value) = &values[v] {
-            watch(v, value);
-        }
+        watch(v, values[v].as_ref().map_or(&[], |value| value.as_slice()));
         for &i in node.inputs.iter().filter(|&&i| last[i] == v) {
             values[i] = None;
         }

@@ -19,7 +19,8 @@ pub(crate) trait Gate {
     /// What it uses: declared here, counted by the tests.
     fn uses(&self, at: &At) -> Uses;
 
-    /// The coins of the plan's definition of it, for the interpreter, from the client's share of operand 0 and the public coins.
+    /// The coins of the plan's definition of it, for tests with the interpreter, from the client's share of operand 0 and the public coins.
+    #[cfg(test)]
     fn coins(&self, at: &At, client: &[u64], public: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
         let (_, _, _) = (at, client, public);
         None
@@ -90,8 +91,8 @@ impl Held<'_> {
 
 /// What a node is to a party.
 pub(crate) enum Kind<'a> {
-    Input(&'a str),
-    Weight(&'a str),
+    Input { name: &'a str, owner: &'a str },
+    Weight { name: &'a str, owner: &'a str },
     Public,
     Gate(Box<dyn Gate + 'a>),
     /// What this family has no gate for: a clause.
@@ -101,8 +102,8 @@ pub(crate) enum Kind<'a> {
 /// The one table from operation to gate.
 pub(crate) fn kind(op: &Op) -> Kind<'_> {
     let gate: Box<dyn Gate + '_> = match op {
-        Op::Input { name, .. } => return Kind::Input(name),
-        Op::Weight { name, .. } => return Kind::Weight(name),
+        Op::Input { name, owner, .. } => return Kind::Input { name, owner },
+        Op::Weight { name, owner } => return Kind::Weight { name, owner },
         Op::Public { .. } => return Kind::Public,
         Op::State { .. } => return Kind::Lacks("a state, which training updates"),
         Op::Dropout { .. } => return Kind::Lacks("dropout, which only training has"),

@@ -4,25 +4,28 @@
 //! mask for each run before its input, then k bits an element and no answer. All else is made of correlated OTs
 //! ([`privet_ot`]): comparisons by leaves and trees, choices, conversions. `docs/heot.md` has functionality and arguments.
 //!
-//! *Session.* The server hints at its weights ([`Session::serve`]), and the client reads the hints ([`Announced`]).
+//! *Session.* The server hints at its weights ([`Session::serve`]), and the client reads the hints ([`Session::join`]).
 //!
-//! *Record.* For each run the client draws masks ([`Session::mask`]), and the server prepares for them ([`Session::masked`]); both
-//! prepare [`transfers`]. A record is used up by its run.
+//! *Record.* For each run both sides make transfers ([`make_transfers`]), at any time, and masks ([`Session::make_masks`]), once the
+//! session has begun. Both are kept, and used up by their run.
 //!
 //! *Run.* [`run()`] walks the plan with a [`Cx`]; each side ends with a share of every output.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+#[cfg(test)]
 mod coins;
 mod compare;
 mod context;
 mod evaluator;
+mod forecast;
 mod gate;
 mod gates;
 mod leaf;
 mod mutation;
 mod mux;
 mod planes;
+mod price;
 mod product;
 mod refusals;
 #[cfg(test)]
@@ -31,12 +34,14 @@ mod session;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transfers;
 mod tree;
 mod uses;
 
-pub use coins::Drawn;
 pub use context::{Cx, RunError, Side};
-pub use evaluator::{Given, Outcome, run, transfers};
+pub use evaluator::{Given, Outcome, run};
+pub use forecast::{FACTS, Heot};
 pub use refusals::refusals;
-pub use session::{Announced, HEADER_BYTES, Record, Session};
+pub use session::{Session, most_runs};
+pub use transfers::{Keep, Transfers, make_transfers, transfers};
 pub use uses::Uses;

@@ -6,6 +6,7 @@
 use crate::context::Cx;
 use crate::gates::relu::relu;
 use crate::product::{self, Second};
+use crate::transfers::Transfers;
 use crate::{Side, compare, mux, planes, table};
 use privet_net::Step;
 use privet_ot::{Pair, Source, Width, ideal};
@@ -38,8 +39,10 @@ fn check(holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync)
             let drawn = others.derive(Domain::Mask, row as u64);
             ideal::restock(&mut pair, [me, holder as usize], [&kept, &drawn], TRANSFERS);
             let first = 1 + 100 * row as u32;
-            let mut cx = Cx::new(Side::ALL[me], channel, &mut pair, Seed::from_bytes([9; 16]), first);
+            let transfers = Transfers::there(pair);
+            let mut cx = Cx::new(Side::ALL[me], channel, transfers, Seed::from_bytes([9; 16]), first);
             program(&mut cx, &OPERANDS[me]);
+            pair = cx.into_pair();
         }
     });
     let sent: Vec<Sent> = log.of(holder.other() as usize).into_iter().filter(|s| s.step.id > 0).collect();

@@ -4,15 +4,18 @@ use crate::context::Cx;
 use crate::gate::{At, Kind, kind};
 use crate::leaf::{self, Wanted};
 use crate::product::{self, Second};
-use crate::session::{Layers, Record};
+use crate::coins::Drawn;
+use crate::evaluator::walk;
 use crate::{
-    Announced, Drawn, Given, HEADER_BYTES, Outcome, Session, Side, Uses, compare, mux, planes, refusals, run,
-    transfers,
+    Given, Heot, Outcome, Session, Side, Transfers, Uses, compare, make_transfers, most_runs, mux, planes,
+    refusals,
 };
 use privet_family::is_static;
+use privet_family::keys::{KeyError, MemoryKeys};
 use privet_net::Step;
 use privet_ot::{Pair, Source, Width};
 use privet_plan::Plan;
+use privet_plan::cost::{Operation, Prices, known};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Op, ValueId};
 use privet_plan::suite::{Case, Operands, View, cases, joined_cases, optional_cases, training_cases, unseen};
@@ -20,6 +23,9 @@ use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Links, Mesh, Sent, record};
 use std::collections::{BTreeMap, HashMap};
+
+/// The number of a run's first step, above those of what is prepared.
+const FIRST: u32 = 1 << 20;
 
 /// Transfers, prepared, between the two.
 fn pair(links: &mut Links, [send, receive]: [usize; 2]) -> Pair {
@@ -64,47 +70,55 @@ struct Ran {
     outcome: Outcome,
     declared: Vec<Uses>,
     shares: HashMap<ValueId, Vec<u64>>,
+    name: [u8; 32],
+}
+
+/// What a side keeps of a run.
+fn kept(make: impl FnOnce(crate::Keep<'_>)) -> MemoryKeys {
+    let mut frames = MemoryKeys::default();
+    make(&mut |message| {
+        frames.push(message.to_vec());
+        Ok(())
+    });
+    frames
+}
+
+/// The side's weights, of an operand's names.
+fn weights(operands: &Operands) -> BTreeMap<String, Vec<u64>> {
+    operands.iter().map(|(name, t)| (name.clone(), t.data().to_vec())).collect()
+}
+
+fn session(links: &mut Links, plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Session {
+    let side = Side::ALL[links.me()];
+    let channel = links.to(1 - links.me());
+    match side {
+        Side::Server => Session::serve(plan, w, 10, 1, channel).unwrap(),
+        Side::Client => Session::join(plan, 1, channel).unwrap(),
+    }
 }
 
 fn party(links: &mut Links, plan: &Plan, operands: &[Operands; 2], seed: &Seed) -> Ran {
     let side = Side::ALL[links.me()];
-    let mut prg = Seed::random().stream();
-    let mut transfers = pair(links, transfers(plan, side));
-    let step = Step::new(0, "session");
+    let secret = Seed::random();
+    let mut came = kept(|keep| make_transfers(plan, side, &secret, links.to(1 - links.me()), keep).unwrap());
+    let session = session(links, plan, &weights(&operands[1]));
     let channel = links.to(1 - links.me());
-    let (session, record) = match side {
-        Side::Server => {
-            let weights: BTreeMap<String, Vec<u64>> =
-                operands[1].iter().map(|(name, t)| (name.clone(), t.data().to_vec())).collect();
-            let session = Session::serve(plan, &weights, 10, 1, &mut prg).unwrap();
-            for message in session.hints().unwrap() {
-                channel.send(&step, message.to_vec()).unwrap();
-            }
-            let message = channel.recv(&step, session.mask_bytes()).unwrap();
-            let record = session.masked(&message).unwrap();
-            (session, record)
-        }
-        Side::Client => {
-            let header = channel.recv(&step, HEADER_BYTES).unwrap();
-            let announced = Announced::read(plan, &header, 1).unwrap();
-            let hints = channel.recv(&step, announced.bytes()).unwrap();
-            let session = announced.finish(&hints).unwrap();
-            let (record, message) = session.mask(&mut prg).unwrap();
-            channel.send(&step, message).unwrap();
-            (session, record)
-        }
-    };
+    let mut masks = kept(|keep| session.make_masks(plan, channel, keep).unwrap());
     let publics = plan.nodes.iter().filter_map(|node| {
         let Op::Public { name, .. } = &node.op else { return None };
         Some((name.clone(), operands[0][name].data()[0]))
     });
-    let given = Given { inputs: shares(plan, side, &operands[0], seed), publics: publics.collect() };
-    let mut cx = Cx::new(side, channel, &mut transfers, seed.derive(Domain::Common, 0), 1);
+    let inputs = shares(plan, side, &operands[0], seed);
+    let given = Given { inputs, publics: publics.collect(), masks: &mut masks };
+    let transfers = Transfers::of_record(plan, &secret, &mut came).unwrap();
+    let mut cx = Cx::new(side, channel, transfers, seed.derive(Domain::Common, 0), FIRST);
     let mut shares = HashMap::new();
     let mut watch = |v: ValueId, share: &[u64]| drop(shares.insert(v, share.to_vec()));
-    let outcome = run(&mut cx, plan, &session, record, given, &mut watch).unwrap();
+    let outcome = walk(&mut cx, plan, &session, given, &mut watch).unwrap();
     let declared = (0..plan.nodes.len()).map(|v| declared(plan, &session, v)).collect();
-    Ran { outcome, declared, shares }
+    drop(cx);
+    assert_eq!([came.bytes(), masks.bytes()], [0; 2], "all of a record is read, and none of it twice");
+    Ran { outcome, declared, shares, name: *session.name() }
 }
 
 fn check(case: &Case, seed: &Seed) {
@@ -129,8 +143,31 @@ fn check(case: &Case, seed: &Seed) {
             assert_eq!(declared, used, "{}: node {v} {:?} at {side:?}", case.name, case.plan.nodes[v].op);
         }
         let sent: u64 = ran.outcome.nodes.iter().map(|node| node.sent_bytes).sum();
-        let logged: Vec<_> = log.of(side as usize).into_iter().filter(|sent| sent.step.id > 0).collect();
+        let logged: Vec<_> = log.of(side as usize).into_iter().filter(|sent| sent.step.id > FIRST).collect();
         assert_eq!(sent, record::bytes(&logged), "{}: bytes that {side:?} sent", case.name);
+    }
+    assert_eq!(ran[0].name, ran[1].name, "{}: both sides name the hints alike", case.name);
+    prices(case, &ran);
+}
+
+/// A price is what both sides counted; of a layer with a hint it is near it.
+fn prices(case: &Case, ran: &[Ran]) {
+    let known = known(&case.plan);
+    for (v, node) in case.plan.nodes.iter().enumerate() {
+        let Kind::Gate(_) = kind(&node.op) else { continue };
+        if node.op.is_local() || is_static(&case.plan, v) || node.ty.is_empty() {
+            continue;
+        }
+        let cost = Heot.operation(&Operation::of(&case.plan, v, &known));
+        let used = ran[0].outcome.used[v];
+        let sent = used.bytes[0].max(used.bytes[1]);
+        assert_eq!(cost.rounds, used.steps, "{}: steps of node {v}", case.name);
+        if crate::gates::linear::has_hint(&At { plan: &case.plan, id: v }) {
+            let off = cost.wire_bytes as f64 / sent as f64;
+            assert!((0.4..2.5).contains(&off), "{}: node {v} sent {sent}, {cost:?}", case.name);
+        } else {
+            assert_eq!(cost.wire_bytes, sent, "{}: bytes of node {v}", case.name);
+        }
     }
 }
 
@@ -198,10 +235,10 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
 fn both<T: Send>(program: impl Fn(&mut Cx, &mut Prg) -> T + Sync) -> Vec<T> {
     Mesh::new(2).run(|links| {
         let side = Side::ALL[links.me()];
-        let mut transfers = pair(links, [1 << 19; 2]);
+        let transfers = Transfers::there(pair(links, [1 << 19; 2]));
         let mut prg = Seed::from_bytes([links.me() as u8; 16]).stream();
         let channel = links.to(1 - links.me());
-        let mut cx = Cx::new(side, channel, &mut transfers, Seed::from_bytes([9; 16]), 1);
+        let mut cx = Cx::new(side, channel, transfers, Seed::from_bytes([9; 16]), 1);
         program(&mut cx, &mut prg)
     })
 }
@@ -289,9 +326,9 @@ fn messages_are_uniform_whatever_the_operands_are() {
     let log = mesh.record();
     let shares = mesh.run(|links| {
         let side = Side::ALL[links.me()];
-        let mut transfers = pair(links, [1 << 20; 2]);
+        let transfers = Transfers::there(pair(links, [1 << 20; 2]));
         let channel = links.to(1 - links.me());
-        let mut cx = Cx::new(side, channel, &mut transfers, Seed::random(), 1);
+        let mut cx = Cx::new(side, channel, transfers, Seed::random(), 1);
         let row = |_| crate::gates::relu::relu(&mut cx, [from, to], &x[side as usize]).unwrap();
         (0..rows).map(row).collect::<Vec<_>>()
     });
@@ -318,72 +355,116 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.iter().map(|b| u64::from(*b)).collect()
 }
 
-/// Messages of another length, bits past the last element, sessions of the other side, layers that were not prepared.
-#[test]
-fn wrong_messages_and_sessions_are_refused_with_their_reason() {
+fn small_network() -> (Plan, BTreeMap<String, Vec<u64>>) {
     let plan = cases().into_iter().find(|case| case.name.starts_with("small network")).unwrap().plan;
     let mut prg = Seed::random().stream();
     let weights = plan.nodes.iter().filter_map(|node| {
         let Op::Weight { name, .. } = &node.op else { return None };
         Some((name.clone(), prg.elements(Ring::new(20), node.ty.len())))
     });
-    let weights: BTreeMap<String, Vec<u64>> = weights.collect();
-    let server = Session::serve(&plan, &weights, 1, 1, &mut prg).unwrap();
-    let [header, hints] = server.hints().unwrap();
-    for found in [0, HEADER_BYTES - 1, HEADER_BYTES + 1] {
-        let mut bytes = header.to_vec();
-        bytes.resize(found, 0);
-        assert!(Announced::read(&plan, &bytes, 1).is_err(), "{found} bytes announce nothing");
-    }
-    let announced = || Announced::read(&plan, header, 1).unwrap();
-    assert_eq!(announced().bytes(), hints.len());
-    let error = announced().finish(&hints[1..]).unwrap_err().to_string();
-    assert!(error.contains("were announced"), "{error}");
-    let client = announced().finish(hints).unwrap();
-    assert!(client.hints().is_none() && server.mask(&mut prg).is_none());
-    let (_, message) = client.mask(&mut prg).unwrap();
-    assert_eq!([message.len(); 2], [client.mask_bytes(), server.mask_bytes()]);
-    for found in [0, message.len() - 1, message.len() + 1] {
-        let mut bytes = message.clone();
-        bytes.resize(found, 0);
-        assert!(server.masked(&bytes).unwrap_err().to_string().contains("were due"));
-    }
-    assert!(client.masked(&message).is_err() && server.masked(&message).is_ok());
-    // a norm for which there are no parameters
-    let mut lean = header.to_vec();
-    lean[16] = 255;
-    assert!(Announced::read(&plan, &lean, 1).unwrap_err_text().contains("modulus"));
-    let missing = Session::serve(&plan, &BTreeMap::new(), 1, 1, &mut prg).unwrap_err().to_string();
-    assert!(missing.contains("was not given"), "{missing}");
+    let weights = weights.collect();
+    (plan, weights)
+}
+
+/// Bits past the last element, sessions of the other side, masks that are another session's or not there, records cut off.
+#[test]
+fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
+    let (plan, weights) = small_network();
     let refused = Mesh::new(2).run(|links| {
         let side = Side::ALL[links.me()];
-        let mut transfers = pair(links, [1; 2]);
+        let (plan, zeros) = (&plan, zero_inputs(&plan));
+        let own = session(links, plan, &weights);
+        // of which the other side has the other one
+        let other = match side {
+            Side::Server => Session::join(plan, 1, links.to(1)),
+            Side::Client => Session::serve(plan, &weights, 1, 1, links.to(0)),
+        };
+        let other = other.unwrap();
+        let transfers = Transfers::there(pair(links, [1; 2]));
         let channel = links.to(1 - links.me());
-        let mut cx = Cx::new(side, channel, &mut transfers, Seed::from_bytes([9; 16]), 1);
+        let mut short = kept(|keep| keep(&[0]).unwrap());
+        let secret = Seed::random();
+        let mut said = Vec::new();
+        said.push(Transfers::of_record(plan, &secret, &mut MemoryKeys::default()).unwrap_err_text());
+        let mut none = |_: &[u8]| Err(KeyError::Corrupt("the disk is full".into()));
+        said.push(make_transfers(plan, side, &secret, channel, &mut none).unwrap_err_text());
+        let mut cx = Cx::new(side, channel, transfers, Seed::from_bytes([9; 16]), 1);
         // three elements in a byte: nothing may be past them
         assert!(cx.plane(3, &[7]).is_ok() && cx.masked_bits(3, &[7]).is_ok());
-        let mut said = vec![cx.plane(3, &[8]).unwrap_err_text(), cx.masked_bits(3, &[8]).unwrap_err_text()];
+        said.push(cx.plane(3, &[8]).unwrap_err_text());
+        said.push(cx.masked_bits(3, &[8]).unwrap_err_text());
         said.push(cx.words(Ring::new(3), &[0], 3).unwrap_err_text());
-        let (own, other) = match side {
-            Side::Server => (&server, &client),
-            Side::Client => (&client, &server),
-        };
-        let zeros = zero_inputs(&plan);
-        for session in [other, own] {
-            let given = Given { inputs: zeros.clone(), ..Given::default() };
-            let record = match side {
-                Side::Server => Record { layers: Layers::Server(BTreeMap::new()) },
-                Side::Client => Record { layers: Layers::Client(BTreeMap::new()) },
-            };
-            said.push(run(&mut cx, &plan, session, record, given, &mut |_, _| {}).unwrap_err_text());
+        for session in [&other, &own] {
+            let given = Given { inputs: zeros.clone(), publics: BTreeMap::new(), masks: &mut short };
+            said.push(walk(&mut cx, plan, session, given, &mut |_, _| {}).unwrap_err_text());
         }
         said
     });
+    let whys = ["has ended", "the disk is full", "bits past", "", "", "of the other side", "were due"];
     for said in refused {
-        for (said, why) in said.iter().zip(["bits past", "", "", "of the other side", "was not prepared"]) {
+        assert_eq!(said.len(), whys.len());
+        for (said, why) in said.iter().zip(whys) {
             assert!(said.contains(why), "{said}");
         }
     }
+}
+
+/// What announces hints is read in full or not at all; parameters that nobody has are refused, and weights that are not there.
+#[test]
+fn announcements_that_nobody_can_read_are_refused() {
+    let (plan, weights) = small_network();
+    let announced = |bytes: &[u8]| {
+        Mesh::new(2).run(|links| {
+            let side = Side::ALL[links.me()];
+            let channel = links.to(side.other() as usize);
+            match side {
+                Side::Server => {
+                    channel.send(&Step::new(1, "announced hints"), bytes.to_vec()).unwrap();
+                    String::new()
+                }
+                Side::Client => Session::join(&plan, 1, channel).map(|_| ()).unwrap_err().to_string(),
+            }
+        })[1]
+            .clone()
+    };
+    // a norm for which there are no parameters
+    let mut wide = vec![7; 25];
+    (wide[16], wide[24]) = (255, 0);
+    assert!(announced(&wide).contains("modulus"), "{}", announced(&wide));
+    assert!(announced(&[0; 24]).contains("24 bytes"), "{}", announced(&[0; 24]));
+    let missing = Mesh::new(2).run(|links| match links.me() {
+        0 => Session::serve(&plan, &BTreeMap::new(), 1, 1, links.to(1)).unwrap_err_text(),
+        _ => "was not given".into(),
+    });
+    assert!(missing[0].contains("was not given"), "{missing:?}");
+    assert_eq!(weights.len(), plan.nodes.iter().filter(|n| matches!(n.op, Op::Weight { .. })).count());
+}
+
+/// Sessions draw all anew: two of one server with equal weights have nothing alike, and so their masks.
+#[test]
+fn sessions_and_masks_of_equal_weights_differ() {
+    let (plan, weights) = small_network();
+    let drawn = Mesh::new(2).run(|links| {
+        let mut all = Vec::new();
+        for _ in 0..2 {
+            let session = session(links, &plan, &weights);
+            for _ in 0..2 {
+                let masks = kept(|keep| session.make_masks(&plan, links.to(1 - links.me()), keep).unwrap());
+                all.push((*session.name(), masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>()));
+            }
+        }
+        all
+    });
+    assert!(drawn[0].iter().zip(&drawn[1]).all(|(server, client)| server.0 == client.0));
+    for drawn in drawn {
+        assert!(drawn[0].0 == drawn[1].0 && drawn[2].0 == drawn[3].0 && drawn[0].0 != drawn[2].0);
+        for (i, (_, masks)) in drawn.iter().enumerate() {
+            let others = drawn.iter().enumerate().filter(|(j, _)| *j != i).flat_map(|(_, d)| &d.1);
+            assert!(others.into_iter().all(|other| !masks.contains(other)), "masks {i} came twice");
+        }
+    }
+    let outputs: u64 = 1 << 34;
+    assert!(most_runs(&plan) > 1 << 20 && most_runs(&plan) < outputs);
 }
 
 /// Shares of inputs that are nothing but zeros.

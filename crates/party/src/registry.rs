@@ -4,7 +4,7 @@
 use crate::events::Events;
 #[cfg(feature = "clear")]
 use crate::session::family::clear;
-use crate::session::family::{Outside, fss, rep3, semi2k};
+use crate::session::family::{Outside, fss, heot, rep3, semi2k};
 use crate::session::links::Links;
 use crate::session::party::ServeError;
 use crate::store::StoreError;
@@ -26,6 +26,7 @@ pub const FAMILIES: &[&Registered] = &[
     &fss::REGISTERED,
     &rep3::REGISTERED,
     &semi2k::REGISTERED,
+    &heot::REGISTERED,
     #[cfg(feature = "clear")]
     &clear::REGISTERED,
 ];

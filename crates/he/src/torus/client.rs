@@ -9,7 +9,7 @@ use crate::panel::Panel;
 use crate::sample::{self, OFFSET};
 use crate::wire::WireError;
 use privet_prg::Prg;
-use privet_ring::pack;
+use privet_ring::{pack, unpack};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -24,8 +24,8 @@ pub struct ClientHint {
 }
 
 /// A prepared run of a layer: its mask and this side's share of the product, before the input is known. It is used up by
-/// [`Mask::run`], has no `Clone` and no encoding, and is wiped on drop: a mask that is used twice tells the difference of
-/// two inputs. Using one again does not compile:
+/// [`Mask::run`], has no `Clone`, and is wiped on drop: a mask that is used twice tells the difference of two inputs. Who keeps
+/// one for later ([`Mask::keep`]) must see to it that it is read once. Using one again does not compile:
 ///
 /// ```compile_fail,E0382
 /// # use privet_he::torus::Mask;
@@ -195,7 +195,37 @@ impl ClientHint {
     }
 }
 
+impl ClientHint {
+    /// A mask from what [`Mask::keep`] gave, of exactly [`TorusLayer::mask_bytes`] bytes. Whoever calls this reads every mask once:
+    /// its store marks it used before.
+    pub fn kept(&self, bytes: &[u8]) -> Result<Mask, WireError> {
+        let (s, expected) = (&*self.shape, TorusLayer { shape: Arc::clone(&self.shape) }.mask_bytes());
+        if bytes.len() != expected {
+            return Err(WireError::Length { expected, found: bytes.len() });
+        }
+        let (ring, mut rest) = (s.parameters.ring(), bytes);
+        let mut next = |n: usize| {
+            let (here, after) = rest.split_at(ring.packed_bytes(n));
+            rest = after;
+            Ok::<_, WireError>(Zeroizing::new(unpack(ring, here, n)?))
+        };
+        let masks = (0..s.layout.queries()).map(|query| next(s.needed(query).len()));
+        let masks = masks.collect::<Result<Vec<_>, _>>()?;
+        let share = next(s.layout.output_len())?;
+        Ok(Mask { shape: Arc::clone(&self.shape), masks, share })
+    }
+}
+
 impl Mask {
+    /// What [`ClientHint::kept`] makes the mask of again. A secret.
+    pub fn keep(self) -> Zeroizing<Vec<u8>> {
+        let bytes = TorusLayer { shape: Arc::clone(&self.shape) }.mask_bytes();
+        let (ring, mut out) = (self.shape.parameters.ring(), Zeroizing::new(Vec::with_capacity(bytes)));
+        self.masks.iter().for_each(|mask| pack(ring, mask, &mut out));
+        pack(ring, &self.share, &mut out);
+        out
+    }
+
     /// This side's share of the operand, masked, which goes to the server, and its share of the product.
     ///
     /// Panics where the number of values is another.

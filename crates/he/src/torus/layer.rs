@@ -97,6 +97,16 @@ impl TorusLayer {
         b.tiles * s.vector_bytes() + (0..self.layout().queries()).map(low).sum::<usize>()
     }
 
+    /// Bytes of a mask that is kept for its run.
+    pub fn mask_bytes(&self) -> usize {
+        self.run_bytes() + self.masked_bytes()
+    }
+
+    /// Bytes of what the server keeps for a run.
+    pub fn masked_bytes(&self) -> usize {
+        self.shape.parameters.ring().packed_bytes(self.layout().output_len())
+    }
+
     /// Bytes of a run: k bits for each coefficient that a product reads.
     pub fn run_bytes(&self) -> usize {
         let s = &*self.shape;

@@ -45,8 +45,8 @@ fn cheapest<T: Layout>(
     norm_bits: u32,
     runs: usize,
     candidates: impl Fn(usize) -> Vec<(T, usize, usize)>,
-) -> Result<(TorusParameters, T), NoTorus> {
-    let mut best: Option<(usize, TorusParameters, T)> = None;
+) -> Result<(TorusParameters, T, TorusCost), NoTorus> {
+    let mut best: Option<(usize, TorusParameters, T, TorusCost)> = None;
     let mut refused = None;
     for degree in RINGS.iter().map(|set| set.degree) {
         for (layout, outs, used) in candidates(degree) {
@@ -54,16 +54,17 @@ fn cheapest<T: Layout>(
             match TorusParameters::exact(ring, norm_bits + bits_of(outs).div_ceil(2), degree) {
                 Err(why) => refused = refused.or(Some(why)),
                 Ok(p) => {
-                    let bytes = TorusCost::of(&p, layout.blocks(), used).a_run(runs);
+                    let cost = TorusCost::of(&p, layout.blocks(), used);
+                    let bytes = cost.a_run(runs);
                     if best.as_ref().is_none_or(|(least, ..)| bytes < *least) {
-                        best = Some((bytes, p, layout));
+                        best = Some((bytes, p, layout, cost));
                     }
                 }
             }
         }
     }
     match best {
-        Some((_, p, layout)) => Ok((p, layout)),
+        Some((_, p, layout, cost)) => Ok((p, layout, cost)),
         None => Err(refused.unwrap_or(NoTorus::Window)),
     }
 }
@@ -76,7 +77,7 @@ impl MatmulLayout {
         ring: Ring,
         norm_bits: u32,
         runs: usize,
-    ) -> Result<(TorusParameters, MatmulLayout), NoTorus> {
+    ) -> Result<(TorusParameters, MatmulLayout, TorusCost), NoTorus> {
         let Matmul { groups, m, k, o } = shape;
         assert!(groups * m * k * o > 0, "a product of nothing");
         cheapest(ring, norm_bits, runs, |degree| {
@@ -104,7 +105,7 @@ impl ConvLayout {
         ring: Ring,
         norm_bits: u32,
         runs: usize,
-    ) -> Result<(TorusParameters, ConvLayout), NoTorus> {
+    ) -> Result<(TorusParameters, ConvLayout, TorusCost), NoTorus> {
         assert!(conv.output_len() > 0 && conv.in_channels > 0, "a convolution of nothing");
         cheapest(ring, norm_bits, runs, |degree| {
             let layouts = ConvLayout::candidates(conv, degree);

@@ -10,7 +10,7 @@ use crate::panel::Panel;
 use crate::sample::{self, OFFSET};
 use crate::wire::WireError;
 use privet_prg::Prg;
-use privet_ring::unpack;
+use privet_ring::{pack, unpack};
 use std::sync::Arc;
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -277,7 +277,29 @@ impl Hinted {
     }
 }
 
+impl Hinted {
+    /// What [`Masked::keep`] gave, of exactly [`TorusLayer::masked_bytes`] bytes.
+    pub fn kept(&self, bytes: &[u8]) -> Result<Masked, WireError> {
+        let (s, expected) = (&*self.shape, self.layer().masked_bytes());
+        if bytes.len() != expected {
+            return Err(WireError::Length { expected, found: bytes.len() });
+        }
+        let corrections = Zeroizing::new(unpack(s.parameters.ring(), bytes, s.layout.output_len())?);
+        Ok(Masked { shape: Arc::clone(&self.shape), corrections })
+    }
+}
+
 impl Masked {
+    /// What [`Hinted::kept`] makes the preparation of again. A secret.
+    pub fn keep(self) -> Zeroizing<Vec<u8>> {
+        let bytes = TorusLayer { shape: Arc::clone(&self.shape) }.masked_bytes();
+        let (ring, mut out) = (self.shape.parameters.ring(), Zeroizing::new(Vec::with_capacity(bytes)));
+        let corrections: Zeroizing<Vec<u64>> =
+            Zeroizing::new(self.corrections.iter().map(|c| ring.wrap(*c)).collect());
+        pack(ring, &corrections, &mut out);
+        out
+    }
+
     /// This side's share of the product: of the client's message of exactly [`TorusLayer::run_bytes`] bytes, and this side's
     /// share of the operand.
     ///

@@ -29,6 +29,10 @@ struct Run {
 fn run(hint: &ClientHint, hinted: &Hinted, x: [&[u64]; 2], client: &mut Prg) -> Run {
     let (mask, prepared) = hint.prepare(client);
     let masked = hinted.prepare(&prepared).unwrap();
+    // as a record keeps both
+    let (mask, masked) = (mask.keep(), masked.keep());
+    assert!(hint.kept(&mask[1..]).is_err() && hinted.kept(&masked[1..]).is_err());
+    let (mask, masked) = (hint.kept(&mask).unwrap(), hinted.kept(&masked).unwrap());
     let (body, mine) = mask.run(x[0]);
     let theirs = masked.run(hinted, &body, x[1]).unwrap();
     Run { prepared, body, shares: [mine.to_vec(), theirs.to_vec()] }

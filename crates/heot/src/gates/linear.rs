@@ -7,7 +7,7 @@ use crate::product::{self, Second};
 use crate::uses::Uses;
 use privet_family::{Products, spread_bias};
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout};
-use privet_he::torus::{Hinted, Mask, Masked, NoTorus, TorusLayer, TorusParameters};
+use privet_he::torus::{Hinted, Mask, Masked, NoTorus, TorusCost, TorusLayer, TorusParameters};
 use privet_kernels::LinearShape;
 use privet_plan::ir::Op;
 use privet_ring::Ring;
@@ -35,17 +35,17 @@ pub(crate) fn layout(
     at: &At,
     norm_bits: u32,
     runs: usize,
-) -> Result<(TorusParameters, Arc<dyn Layout>), NoTorus> {
+) -> Result<(TorusParameters, Arc<dyn Layout>, TorusCost), NoTorus> {
     let products = Products::of(at.plan, at.node()).expect("a product");
     match products.shape {
         LinearShape::Conv2d(geometry) => {
-            let (p, layout) = ConvLayout::for_torus(geometry, at.to(), norm_bits, runs)?;
-            Ok((p, Arc::new(layout)))
+            let (p, layout, cost) = ConvLayout::for_torus(geometry, at.to(), norm_bits, runs)?;
+            Ok((p, Arc::new(layout), cost))
         }
         LinearShape::MatMul { m, k, n } | LinearShape::MatMulT { m, k, n } => {
             let shape = Matmul { groups: products.count, m, k, o: n };
-            let (p, layout) = MatmulLayout::for_torus(shape, at.to(), norm_bits, runs)?;
-            Ok((p, Arc::new(layout)))
+            let (p, layout, cost) = MatmulLayout::for_torus(shape, at.to(), norm_bits, runs)?;
+            Ok((p, Arc::new(layout), cost))
         }
     }
 }

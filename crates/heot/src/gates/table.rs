@@ -73,6 +73,7 @@ impl Gate for Quadratics<'_> {
         table::uses(self.index_bits(), to, 3, n).then(product).then(product)
     }
 
+    #[cfg(test)]
     fn coins(&self, _: &At, client: &[u64], _: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
         let low = |x: &u64| Some(Ring::new(self.shift).wrap(x.wrapping_neg()));
         if self.shift == 0 { None } else { client.iter().map(low).collect() }

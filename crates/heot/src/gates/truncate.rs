@@ -86,6 +86,7 @@ impl Gate for Truncate {
         high.then(carry).then(mux::element_uses(at.to().bits(), at.len()))
     }
 
+    #[cfg(test)]
     fn coins(&self, at: &At, _: &[u64], public: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
         (self.rounding == Rounding::Stochastic).then(|| public(Ring::new(self.shift), at.len()))
     }
@@ -107,6 +108,7 @@ impl Gate for Dither {
         high_uses(at, self.shift)
     }
 
+    #[cfg(test)]
     fn coins(&self, _: &At, client: &[u64], _: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
         // rounded up where it is below the low part, which is the floor with its complement added: of -c, c - 1
         let low = Ring::new(self.shift);

@@ -15,6 +15,7 @@ mod sessions;
 mod sessions_access;
 mod sessions_all;
 mod sessions_cheats;
+mod sessions_heot;
 mod sessions_semi2k;
 mod sessions_training;
 mod streams;

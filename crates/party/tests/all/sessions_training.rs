@@ -22,7 +22,7 @@ fn checkpoint(school: &School, party: &str, training: Id, step: u64) -> PathBuf 
 
 #[test]
 fn steps_are_the_interpreters() {
-    for family in families() {
+    for family in families().into_iter().filter(|family| family.trains()) {
         let (mut school, mut truth) = (School::open(family, "lan"), Truth::begin());
         assert!(school.step(&rate(0.5)).is_err(), "nothing to train yet");
         let training = school.carol.begin_training(&first_states(), 0).unwrap();
@@ -155,7 +155,7 @@ fn parties_killed_at_any_moment_go_on_to_the_same_states() {
 
 #[test]
 fn all_parties_killed_go_on_from_their_checkpoints() {
-    for family in families() {
+    for family in families().into_iter().filter(|family| family.trains()) {
         let (mut school, mut truth) = (School::open(family, "lan"), Truth::begin());
         let training = school.carol.begin_training(&first_states(), 2).unwrap();
         school.prepare("train", 5);

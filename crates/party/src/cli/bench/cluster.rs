@@ -3,6 +3,8 @@
 
 use crate::cli::deal::Dealt;
 use crate::cli::{CliError, Family};
+use crate::config::Place;
+use privet_plan::lower::MODEL_OWNER;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +39,12 @@ pub struct Setting<'a> {
     pub settings: String,
 }
 
+/// Who shares the weights.
+fn owner(family: &Family) -> Place {
+    let holder = family.protocol.facts().holder(MODEL_OWNER);
+    holder.map_or_else(|| Place::Client("client".into()), Place::Party)
+}
+
 fn failed(doing: &str, e: impl std::fmt::Display) -> CliError {
     CliError::failed(format!("{doing}: {e}"), "see the logs in the benchmark's directory (`--dir`)")
 }
@@ -47,7 +55,7 @@ impl Cluster {
         let exe = std::env::current_exe().map_err(|e| failed("finding this program", e))?;
         let nodes = dir.join("nodes");
         let init = Command::new(&exe)
-            .args(["init", "--model-owner", "client:client", "--local"])
+            .args(["init", "--model-owner", &owner(setting.family).to_string(), "--local"])
             .arg(&nodes)
             .arg("--plan")
             .arg(plan)
@@ -122,6 +130,15 @@ impl Cluster {
     /// The client's node file.
     pub fn client(&self) -> PathBuf {
         self.dir.join("client/node.toml")
+    }
+
+    /// The node file of who shares the weights: the client, or the party that the protocol gives them to.
+    pub fn owner(&self, family: &Family) -> PathBuf {
+        let folder = match owner(family) {
+            Place::Party(number) => format!("party{number}"),
+            Place::Client(_) | Place::Dealer => "client".into(),
+        };
+        self.dir.join(folder).join("node.toml")
     }
 
     /// Processor seconds that each process has used so far: the parties in order, then the dealer that they call.

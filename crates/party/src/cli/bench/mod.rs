@@ -239,7 +239,10 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
         true => client.begin_training(&work.states, 0).map(drop),
         // A session without weights begins by itself, in the run that is not counted.
         false if work.weights.is_empty() => Ok(()),
-        false => client.share_weights(ONLY_PLAN, &work.weights),
+        false => {
+            let (links, program) = serve::load(&cluster.owner(&args.family), "lan")?;
+            Client::new(links, program).share_weights(ONLY_PLAN, &work.weights)
+        }
     };
     begun.map_err(|e| failed(e, &mut cluster))?;
     let setup_s = start.elapsed().as_secs_f64();

@@ -10,8 +10,12 @@ use super::family::collusion;
 use super::{CliError, Family, Out};
 use crate::config::{Address, Card, Place, Protocol, Roles, Security, against_rules};
 use privet_family::{Chosen, Parameters};
+use privet_plan::lower::MODEL_OWNER;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The party that owns the model where nobody else is named.
+const OWNER: u8 = 1;
 
 /// Days a certificate lasts unless asked otherwise.
 pub(super) const DAYS: u32 = privet_net::certs::DEFAULT_DAYS;
@@ -57,9 +61,9 @@ pub struct Args {
     /// Who shares the inputs.
     #[arg(long, value_name = "PLACE", default_value = "client:client")]
     data_owner: Place,
-    /// Who shares the weights.
-    #[arg(long, value_name = "PLACE", default_value = "party:1")]
-    model_owner: Place,
+    /// Who shares the weights; party:1 when absent, or the party that the protocol gives them to.
+    #[arg(long, value_name = "PLACE")]
+    model_owner: Option<Place>,
     /// Who learns the outputs; the data owner when absent.
     #[arg(long, value_name = "PLACE")]
     receiver: Option<Place>,
@@ -100,7 +104,9 @@ impl Setting {
 impl Args {
     fn setting(&self) -> Result<Setting, CliError> {
         let receiver = self.receiver.clone().unwrap_or_else(|| self.data_owner.clone());
-        let mut roles = Roles::new(self.data_owner.clone(), self.model_owner.clone(), receiver);
+        let owner = self.family.protocol.facts().holder(MODEL_OWNER).unwrap_or(OWNER);
+        let model_owner = self.model_owner.clone().unwrap_or(Place::Party(owner));
+        let mut roles = Roles::new(self.data_owner.clone(), model_owner, receiver);
         for text in &self.role {
             let (role, place) = text.split_once('=').ok_or("write ROLE=PLACE".to_owned()).map_err(unclear)?;
             roles = roles.with(role, place.parse().map_err(unclear)?).map_err(unclear)?;

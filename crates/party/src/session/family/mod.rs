@@ -6,7 +6,9 @@
 pub(crate) mod clear;
 pub mod dealing;
 pub mod fss;
+pub(crate) mod heot;
 mod masked;
+mod records;
 pub(crate) mod rep3;
 pub(crate) mod semi2k;
 

@@ -3,7 +3,7 @@
 pub mod dealing;
 pub mod learning;
 
-use privet_family::Dealing;
+use privet_family::{Chosen, Dealing};
 use privet_net::NetworkProfile;
 use privet_party::config::{Loaded, Protocol, Security};
 use privet_party::session::client::Client;
@@ -88,6 +88,15 @@ pub const SEMI2K: Family = Family {
 pub const SEMI2K_DEALT: Family =
     Family { parties: NAMES.split_at(2).0, dealer: true, set: &["helper=dealer"], ..SEMI2K };
 
+pub const HEOT: Family = Family {
+    protocol: "heot",
+    security: "semi-honest",
+    parties: NAMES.split_at(2).0,
+    dealer: false,
+    set: &[],
+    uses_up: Some("records"),
+};
+
 /// Every family of the registry, against each kind of parties that it withstands: of three parties where it leaves that open, and
 /// once more, of as few as it does with, where a deployment may choose a dealer.
 pub fn families() -> Vec<Family> {
@@ -114,6 +123,18 @@ pub fn families() -> Vec<Family> {
 }
 
 impl Family {
+    /// The only party that may own a model, where the protocol has such a rule.
+    pub fn owner(self) -> Option<u8> {
+        self.protocol.parse::<Protocol>().unwrap().facts().holder("model_owner")
+    }
+
+    /// Whether it runs plans with states.
+    pub fn trains(self) -> bool {
+        let facts = self.protocol.parse::<Protocol>().unwrap();
+        let family = facts.forecast(&Chosen::by_default(facts.facts(), Security::SemiHonest));
+        family.has(&Op::State { name: "s".into(), owner: "o".into() })
+    }
+
     /// The same of so many parties.
     pub fn among(self, parties: usize) -> Family {
         Family { parties: &NAMES[..parties], ..self }
@@ -196,7 +217,7 @@ impl Nodes {
                 tensors::save(&path, weights).unwrap();
                 init.arg("--weights").arg(path);
             }
-            None if !more.contains(&"--model-owner") => {
+            None if !more.contains(&"--model-owner") && family.owner().is_none() => {
                 init.args(["--model-owner", "client:client"]);
             }
             None => {}

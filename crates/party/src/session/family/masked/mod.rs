@@ -5,7 +5,7 @@ mod owner;
 mod reasons;
 mod record;
 
-pub(super) use owner::{MaskedOutside, mask_seeds};
+pub(super) use owner::{MaskedOutside, mask_seeds, share_out};
 pub(super) use record::{Frames, stores};
 
 use super::{Encoded, Held};

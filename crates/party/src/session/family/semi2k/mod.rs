@@ -75,8 +75,6 @@ enum Semi2kError {
     NoChecks,
     #[error("semi2k prepares records at once, and not as a stream: prepare without a stream")]
     NoStream,
-    #[error("another party announced what nobody can number: it runs another version or is broken")]
-    Numbers,
 }
 
 impl From<Semi2kError> for JobError {

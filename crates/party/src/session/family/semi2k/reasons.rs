@@ -54,10 +54,6 @@ impl Why for Semi2kError {
             Semi2kError::NoStream => {
                 reason!("semi2k.no_stream", "semi2k prepares records at once: prepare without a stream")
             }
-            Semi2kError::Numbers => reason!(
-                "semi2k.numbers",
-                "another party announced what nobody can number: it runs another version or is broken",
-            ),
         }
     }
 }

@@ -1,0 +1,86 @@
+//! Everything that becomes known to anybody in a run, and every node that is refused, from the plan alone.
+//!
+//! The sides open nothing to each other but masked choices, masked entries and masked operands (`docs/heot.md`, section 3). What is
+//! left are the shares that owners hand out, and the outputs.
+
+use crate::gate::{Kind, kind};
+use crate::refusals;
+use privet_family::{
+    Dealing, Facts, Forecast, Holder, OpeningList, PlannedOpening, RoleRule, When,
+};
+use privet_plan::cost::Security;
+use privet_plan::{Plan, Refusal, Target, shown};
+
+/// The family, as estimates and audits see it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Heot;
+
+/// Who has the weights.
+pub(crate) const RULE: RoleRule = RoleRule {
+    role: "model_owner",
+    holder: Holder::Party(0),
+    because: "the server, party 0, computes with the weights in clear, and nobody else may know them",
+};
+
+/// Whether a role is that of the weights' owner.
+pub(crate) fn owns_weights(role: &str) -> bool {
+    RULE.is_about(&role.replace('-', "_"))
+}
+
+/// What holds for all plans.
+pub const FACTS: Facts = Facts {
+    name: "heot",
+    about: "a server that has the weights, and a client",
+    collusion: "neither party learns anything alone; server and client together learn everything, and whoever sees outputs learns \
+                what they tell of the weights",
+    parties: 2..=2,
+    dealing: Dealing::Never,
+    uses_up: Some("records"),
+    streams: false,
+    withstands: &[Security::SemiHonest],
+    rules: &[RULE],
+    parameters: &[],
+};
+
+impl Target for Heot {
+    fn refusals(&self, plan: &Plan) -> Vec<Refusal> {
+        let inexact = |id| {
+            let problem = "an output shows a truncation with `one_ulp`, whose last unit depends on how shares were drawn";
+            let remedy = "compile the model again with this version, which rounds outputs to the nearest";
+            Refusal::of(plan, id, problem, remedy)
+        };
+        let mut all: Vec<Refusal> = shown::inexact(plan).into_iter().map(inexact).collect();
+        all.extend(refusals(plan));
+        for (id, node) in plan.nodes.iter().enumerate() {
+            let Kind::Weight { name, owner } = kind(&node.op) else { continue };
+            if !owns_weights(owner) {
+                let problem = format!("weight `{name}` is of {owner}, and the server has all weights in clear");
+                all.push(Refusal::of(plan, id, problem, "let the model owner have it, or choose another protocol"));
+            }
+        }
+        all
+    }
+}
+
+impl Forecast for Heot {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn openings(&self, plan: &Plan) -> Vec<PlannedOpening> {
+        let mut list = OpeningList::default();
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Kind::Input { name, owner } = kind(&node.op) {
+                list.value(id, node, format!("shares of input `{name}` of {owner}"), When::Run);
+            }
+        }
+        list.outputs(plan);
+        list.finish()
+    }
+
+    fn remark(&self) -> &'static str {
+        "The server has the weights in clear, and gives them to nobody. Shares and messages are uniform whatever the data are; hints\n\
+         at weights look uniform to whoever cannot break ring-LWE. Both parties also know the plan itself: shapes, layer types\n\
+         and fixed-point formats. Outputs tell of the weights what they tell: who asks often learns much."
+    }
+}

@@ -1,0 +1,154 @@
+//! Prices of `heot`, made of what gates declare that they use ([`Uses`]).
+//!
+//! A party's bytes are those of the side that sends more at the operation: gates are the server's, linear layers the client's. What
+//! is stored is the record of transfers and masks. What is done before is an estimate: transfers by Ferret, and masks of linear
+//! layers. Hints are once a session, and in no price.
+
+use crate::context::Side;
+use crate::forecast::{Heot, owns_weights};
+use crate::gate::{At, Kind, kind};
+use crate::gates::linear;
+use crate::session::LEAST_SPARE;
+use crate::transfers::source;
+use crate::uses::Uses;
+use privet_family::Products;
+use privet_he::torus::{TorusCost, TorusParameters};
+use privet_ot::Source;
+use privet_ot::channel::START_BYTES;
+use privet_plan::Plan;
+use privet_plan::cost::{Cost, Known, Offline, Operand, Operation, Prices, Rates, Security, Units};
+use privet_plan::ir::{Node, Op, PLAN_VERSION, Type};
+use privet_ring::Ring;
+
+/// Runs that an estimate's packings are for.
+pub(crate) const PLANNED_RUNS: usize = 10;
+/// Values that a transfer of a layer's mask transforms for each of its coefficients, nearly.
+const TRANSFORMS: u64 = 8;
+
+fn packed(ty: &Type) -> u64 {
+    Ring::new(ty.bits).packed_bytes(ty.len()) as u64
+}
+
+/// An operation as the only one of a plan, so that gates can be asked: what the server knows is a weight there.
+fn alone(of: &Operation<'_>) -> Plan {
+    let node = |op, inputs, ty: &Type| Node { op, inputs, ty: ty.clone(), layer: String::new(), form: None };
+    let operand = |x: &Operand<'_>| {
+        let name = String::new();
+        let op = match x.known {
+            Known::Role(role) if owns_weights(role) => Op::Weight { name, owner: role.into() },
+            Known::Role(_) | Known::Nobody | Known::Everybody => {
+                Op::Input { name, owner: String::new(), limit: 1.0 }
+            }
+        };
+        node(op, Vec::new(), x.ty)
+    };
+    let mut nodes: Vec<Node> = of.operands.iter().map(operand).collect();
+    nodes.push(node(of.op.clone(), (0..nodes.len()).collect(), of.result));
+    let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
+    Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }
+}
+
+/// Transfers and messages of a gate.
+fn used(uses: Uses) -> Cost {
+    let [server, client] = uses.transfers.map(|n| n as u64);
+    // what comes is kept: of transfers by Ferret each receiver gets the sender's messages
+    let kept = |transfers: u64| transfers * BITS / 80;
+    let [to_client, to_server] = [kept(server), kept(client)];
+    let offline = Offline {
+        transfers: server + client,
+        values: 0,
+        wire_bytes: to_client.max(to_server),
+        rounds: 0,
+    };
+    Cost {
+        wire_bytes: uses.bytes[0].max(uses.bytes[1]),
+        rounds: uses.steps,
+        key_bytes: to_server,
+        key_bytes_other: to_client,
+        offline,
+        ..Cost::default()
+    }
+}
+
+/// Bits of a transfer by Ferret, in tenths.
+const BITS: u64 = 7;
+
+/// A layer with a hint: the client sends all.
+fn layer(at: &At<'_>, p: &TorusParameters, cost: &TorusCost) -> Cost {
+    let (run, kept) = (cost.run_bytes as u64, packed(&at.node().ty));
+    let values = TRANSFORMS * (cost.prepare_bytes as u64 * 8 / u64::from(p.step_bits()));
+    Cost {
+        wire_bytes: run,
+        rounds: 1,
+        key_bytes: kept,
+        key_bytes_other: run + kept,
+        offline: Offline { transfers: 0, values, wire_bytes: cost.prepare_bytes as u64, rounds: 1 },
+        ..Cost::default()
+    }
+}
+
+impl Prices for Heot {
+    fn protocol(&self) -> &'static str {
+        crate::FACTS.name
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
+    }
+
+    fn operation(&self, operation: &Operation<'_>) -> Cost {
+        let gate = match kind(operation.op) {
+            // a seed to one side, and what is left to the other
+            Kind::Input { .. } => {
+                let client_bytes = 16 + packed(operation.result);
+                return Cost { client_bytes, rounds: 1, ..Cost::default() };
+            }
+            Kind::Weight { .. } | Kind::Public | Kind::Lacks(_) => return Cost::default(),
+            Kind::Gate(gate) => gate,
+        };
+        let plan = alone(operation);
+        let at = At { plan: &plan, id: operation.operands.len() };
+        let macs = Products::of(&plan, at.node()).map_or(0, |products| products.macs());
+        let cost = if linear::has_hint(&at) {
+            // a layer without a packing is refused
+            linear::layout(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS)
+                .map_or(Cost::default(), |(p, _, cost)| layer(&at, &p, &cost))
+        } else {
+            used(gate.uses(&at))
+        };
+        Cost { macs, ..cost }
+    }
+
+    fn has(&self, op: &Op) -> bool {
+        !matches!(kind(op), Kind::Lacks(_))
+    }
+
+    /// Each side sends the receiver its share.
+    fn output(&self, ty: &Type) -> Cost {
+        Cost { client_bytes: packed(ty), rounds: 1, ..Cost::default() }
+    }
+
+    /// What begins a run's transfers.
+    fn run(&self, plan: &Plan) -> Cost {
+        let [send, receive] = crate::transfers(plan, Side::Server);
+        let start = START_BYTES as u64;
+        let first = match source(send + receive) {
+            Source::SoftSpoken(_) => 0,
+            Source::Ferret(p) => (p.reserve() as u64).div_ceil(8192) * 15_360,
+        };
+        let offline = Offline { wire_bytes: start + first, rounds: 2, ..Offline::default() };
+        let kept = start + first;
+        Cost { key_bytes: kept, key_bytes_other: kept, offline, ..Cost::default() }
+    }
+
+    /// A word an element: a share.
+    fn held_bytes(&self, ty: &Type) -> u64 {
+        8 * ty.len() as u64
+    }
+
+    fn rates(&self) -> Rates {
+        let default = Rates::default();
+        let seconds = Units { wire_bytes: 6e-9, elements: 2e-8, ..default.seconds };
+        Rates { seconds, ..default }
+    }
+}

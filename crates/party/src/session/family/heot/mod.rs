@@ -1,0 +1,369 @@
+//! `heot`: party 0 is the server and has the weights in clear, party 1 is the client whose run it is. What a run uses up are two
+//! records: transfers, which the parties make at any time, and masks, which need the session's hints. Both rest in the parties'
+//! stores. Hints stay in memory, and serve a session.
+
+mod owner;
+mod prepare;
+mod reasons;
+mod registered;
+mod session;
+
+pub(crate) use registered::REGISTERED;
+
+use super::masked::{self, Frames, Masked, MaskedError};
+use super::records::exchange;
+use super::{Encoded, Family, Given, Ran};
+use crate::events::{Event, Events, Why};
+use crate::session::control::Id;
+use crate::session::job::JobError;
+use crate::session::links::Links;
+use crate::session::order::Preparation;
+use crate::session::owner::{Piece, Shared, granted};
+use crate::session::peers::Others;
+use crate::store::{ClaimedRecord, Fresh, SessionId, Store, StoreError};
+use prepare::{Maker, masks};
+use privet_family::{NodeStats, Secret, States};
+use privet_heot::{Cx, RunError, Session, Side, Transfers, most_runs};
+use privet_net::Channel;
+use privet_plan::ir::Output;
+use privet_plan::{Plan, Program};
+use privet_ring::{Ring, pack};
+use session::{Kind, coins, shared_name};
+use std::sync::Arc;
+use std::time::Instant;
+use thiserror::Error;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The family's own reasons for which a job fails.
+#[derive(Debug, Error)]
+enum HeotError {
+    #[error("{0}")]
+    Run(#[from] RunError),
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("no records are left for another run: prepare more")]
+    NoRecords,
+    #[error("records of heot cannot be checked by opening them: prepare without checks")]
+    NoChecks,
+    #[error("heot prepares records at once, and not as a stream: prepare without a stream")]
+    NoStream,
+    #[error("the parties hold different hints at the weights: run the same version of privet at both, and prepare anew")]
+    OtherHints,
+    #[error("the other party listed records that nobody can number: it runs another version or is broken")]
+    Numbers,
+    #[error("party 0 alone may own weights: it computes with them in clear, and nobody else may know them")]
+    NotTheServer,
+}
+
+impl From<HeotError> for JobError {
+    fn from(e: HeotError) -> JobError {
+        JobError::Family(Box::new(e))
+    }
+}
+
+/// A session that is open.
+struct Open {
+    id: Id,
+    name: [u8; 16],
+    session: Arc<Session>,
+    /// The least number that no run of it has.
+    next: u64,
+    /// Runs that its hints serve still.
+    left: u64,
+}
+
+/// What a run uses up.
+struct Claimed {
+    transfers: ClaimedRecord,
+    masks: ClaimedRecord,
+}
+
+/// One of the two parties.
+pub(in crate::session) struct Heot {
+    side: Side,
+    links: Arc<Links>,
+    plan: Arc<Plan>,
+    plan_hash: [u8; 32],
+    store: Store,
+    begun: Option<(Id, [u8; 16])>,
+    open: Option<Open>,
+    claimed: Option<Claimed>,
+    events: Events,
+}
+
+impl Heot {
+    /// For one plan, with its records in `store`.
+    fn new(side: Side, links: Arc<Links>, plan: Arc<Plan>, store: Store, events: Events) -> Heot {
+        let plan_hash = plan.hash();
+        let (begun, open, claimed) = (None, None, None);
+        Heot { side, links, plan, plan_hash, store, begun, open, claimed, events }
+    }
+
+    fn session_id(&self, session: Id) -> SessionId {
+        SessionId { session: session.0, party: self.side as u8, plan: self.plan_hash }
+    }
+
+    fn peer<'a>(&self, others: &'a mut Others) -> Result<&'a mut dyn Channel, JobError> {
+        Ok(others.to(self.side.other() as u8)?)
+    }
+
+    /// Sessions that can be begun.
+    fn fresh_sessions(&self) -> Result<Vec<Fresh>, StoreError> {
+        let mut sessions = self.store.fresh_sessions(&self.plan_hash)?;
+        sessions.retain(|s| !s.records.is_empty() && self.may_begin(Id(s.session)).is_ok());
+        Ok(sessions)
+    }
+
+    /// Runs of a session of which a record of this kind is here.
+    fn having(&self, session: Id, kind: Kind) -> Result<Vec<u64>, StoreError> {
+        Ok(self.store.records(&session.0)?.into_iter().filter_map(|index| kind.run(index)).collect())
+    }
+
+    /// Runs of the open session that can take place: both records are here, and its hints serve them.
+    fn ready(&self, open: &Open) -> Result<Vec<u64>, StoreError> {
+        let masks = self.having(open.id, Kind::Masks)?;
+        let mut runs = self.having(open.id, Kind::Transfers)?;
+        runs.retain(|run| masks.binary_search(run).is_ok());
+        runs.truncate(usize::try_from(open.left).unwrap_or(usize::MAX));
+        Ok(runs)
+    }
+
+    /// Masks for all transfers that both parties have of the session that begins.
+    fn mask_all(&self, id: Id, session: &Session, channel: &mut dyn Channel) -> Result<u64, JobError> {
+        let runs = self.having(id, Kind::Transfers).map_err(HeotError::from)?;
+        let next = runs.last().map_or(0, |last| last + 1);
+        let shelf = self.store.shelf().map_err(HeotError::from)?;
+        for run in session::common(&runs, channel)? {
+            masks(&self.plan, session, &shelf, &self.session_id(id), run, channel)?;
+        }
+        Ok(next)
+    }
+}
+
+impl Family for Heot {
+    type Tensors = Masked;
+    type States = States;
+    type Preparer = Maker;
+
+    fn prepared(&self) -> usize {
+        self.fresh_sessions().map_or(0, |s| s.len())
+    }
+
+    fn open_session(&self) -> Option<Id> {
+        self.open.as_ref().map(|open| open.id)
+    }
+
+    fn runs_left(&self) -> Option<usize> {
+        let open = self.open.as_ref()?;
+        Some(self.ready(open).map_or(0, |runs| runs.len()))
+    }
+
+    /// A session that was begun is never begun again, so its records are worth nothing.
+    fn close(&mut self) {
+        self.claimed = None;
+        let over = self.open.take().map(|open| open.id).or_else(|| self.begun.take().map(|(id, _)| id));
+        let Some(session) = over else { return };
+        if let Err(e) = self.store.drop_session(&session.0) {
+            self.events.emit(Event::KeysLeftBehind { reason: e.why() });
+        }
+    }
+
+    fn give_up_claim(&mut self) {
+        self.claimed = None;
+    }
+
+    fn next_session(&self) -> Result<Id, JobError> {
+        let first = self.fresh_sessions().map_err(HeotError::from)?.into_iter().next();
+        Ok(first.map(|s| Id(s.session)).ok_or(HeotError::NoRecords)?)
+    }
+
+    fn next_run(&self) -> Result<u64, JobError> {
+        let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+        let runs = self.ready(open).map_err(HeotError::from)?;
+        Ok(runs.first().copied().ok_or(HeotError::NoRecords)?)
+    }
+
+    /// Hints that serve no more runs than are prepared get no further ones: a new session has new hints.
+    fn session_to_extend(&self, checks: u64) -> Option<Id> {
+        let open = self.open.as_ref().filter(|_| checks == 0)?;
+        let prepared = self.ready(open).map_or(0, |runs| runs.len()) as u64;
+        (open.left > prepared).then_some(open.id)
+    }
+
+    fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
+        match (what.amount.checks > 0, what.amount.stream) {
+            (true, _) => Err(HeotError::NoChecks.into()),
+            (false, true) => Err(HeotError::NoStream.into()),
+            (false, false) => Ok(()),
+        }
+    }
+
+    fn may_begin(&self, session: Id) -> Result<(), JobError> {
+        let file = self.store.may_begin(&self.session_id(session), 0).map_err(HeotError::from)?;
+        session::name_of(&file)?;
+        Ok(())
+    }
+
+    /// Both records are used up, and one of the runs that the hints serve.
+    fn claim(&mut self, index: u64) -> Result<(), JobError> {
+        let session = self.session_id(self.open_session().ok_or(JobError::NotOpen)?);
+        let [transfers, masks] = [Kind::Transfers, Kind::Masks].map(|kind| session.record(kind.index(index)));
+        let lacks = |e| match e {
+            StoreError::Missing { .. } => JobError::Lacks(Box::new(e)),
+            e => HeotError::from(e).into(),
+        };
+        let open = self.open.as_mut().ok_or(JobError::NotOpen)?;
+        open.left = open.left.checked_sub(1).ok_or(HeotError::NoRecords)?;
+        let transfers = self.store.claim(&transfers).map_err(lacks)?;
+        let masks = self.store.claim(&masks).map_err(lacks)?;
+        self.claimed = Some(Claimed { transfers, masks });
+        Ok(())
+    }
+
+    fn preparer(&mut self, what: &Preparation) -> Result<Maker, JobError> {
+        Maker::new(self, what)
+    }
+
+    fn preparation_ended(&mut self, _: &Preparation, made: Option<prepare::Ready>) {
+        if let (Some(made), Some(open)) = (made, &mut self.open)
+            && open.id == made.session
+        {
+            open.next = made.next;
+        }
+        // Records that came for a session which ended meanwhile are worth nothing.
+        let held = self.open_session().or_else(|| self.begun.as_ref().map(|(id, _)| *id));
+        if let Err(e) = self.store.clear_ended(held.map(|id| id.0).as_ref()) {
+            self.events.emit(Event::KeysLeftBehind { reason: e.why() });
+        }
+    }
+
+    fn begin(&mut self, session: Id, _: &mut Others) -> Result<(), JobError> {
+        self.close();
+        let file = self.store.begin_session(&self.session_id(session), 0).map_err(HeotError::from)?;
+        self.begun = Some((session, session::name_of(&file)?));
+        Ok(())
+    }
+
+    fn grant(&self, _: Shared, pieces: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError> {
+        // nothing is masked: owners split
+        masked::grant(Shared::States, pieces, None, channel)
+    }
+
+    /// Weights come to the server alone, in clear; of inputs each side gets its share.
+    fn receive(
+        &self,
+        kind: Shared,
+        pieces: &[Piece],
+        channel: &mut dyn Channel,
+        tensors: &mut Masked,
+    ) -> Result<(), JobError> {
+        match (kind, self.side) {
+            (Shared::Weights, Side::Client) => Ok(()),
+            (Shared::Weights, Side::Server) => Ok(tensors.receive(kind, pieces, channel, false)?),
+            (Shared::Inputs | Shared::States, side) => {
+                Ok(tensors.receive(Shared::States, pieces, channel, side == Side::Client)?)
+            }
+        }
+    }
+
+    fn share_own(
+        &self,
+        pieces: &[Piece],
+        encoded: &Encoded,
+        others: &mut Others,
+        tensors: &mut Masked,
+    ) -> Result<(), JobError> {
+        if self.side != Side::Server {
+            return Err(HeotError::NotTheServer.into());
+        }
+        granted(self.peer(others)?)?;
+        for piece in pieces {
+            let mut bytes = Zeroizing::new(Vec::new());
+            pack(Ring::new(piece.ty.bits), piece.of(encoded)?, &mut bytes);
+            tensors.take_in(piece, &bytes)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, weights: Masked, others: &mut Others) -> Result<(), JobError> {
+        let (id, name) = *self.begun.as_ref().ok_or(JobError::NotOpen)?;
+        let threads = self.links.config.node.thread_count();
+        let planned = self.having(id, Kind::Transfers).map_err(HeotError::from)?.len().max(1);
+        let channel = self.peer(others)?;
+        let session = match self.side {
+            Side::Client => Session::join(&self.plan, threads, channel),
+            Side::Server => {
+                let mut weights = weights.tensors();
+                let session = Session::serve(&self.plan, &weights, planned, threads, channel);
+                weights.values_mut().for_each(Zeroize::zeroize);
+                session
+            }
+        };
+        let session = session.map_err(HeotError::from)?;
+        let ours = shared_name(&self.session_id(id), &name, &session);
+        if exchange(vec![&mut *channel], &ours)? != [ours] {
+            return Err(HeotError::OtherHints.into());
+        }
+        let next = self.mask_all(id, &session, channel)?;
+        let left = most_runs(&self.plan);
+        self.begun = None;
+        self.open = Some(Open { id, name, session: Arc::new(session), next, left });
+        Ok(())
+    }
+
+    fn run(&mut self, given: Given<Heot>, others: &mut Others) -> Result<Ran<States>, JobError> {
+        let Given { inputs, states: _, publics, job } = given;
+        let Claimed { mut transfers, mut masks } = self.claimed.take().ok_or(HeotError::NoRecords)?;
+        let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+        let channel = self.peer(others)?;
+        let sets = [transfers.header.set, masks.header.set];
+        if exchange(vec![&mut *channel], sets.as_flattened())? != [sets.as_flattened()] {
+            return Err(MaskedError::OtherSet.into());
+        }
+        let shares = inputs.states();
+        let share = |p: Piece| Some((p.node, shares.get(&p.name)?.to_vec()));
+        let inputs = Shared::Inputs.all(&self.plan).into_iter().filter_map(share).collect();
+
+        let start = Instant::now();
+        let secret = transfers.header.seed.clone();
+        let (mut came, mut masks) = (Frames(&mut transfers), Frames(&mut masks));
+        let transfers =
+            Transfers::of_record(&self.plan, &secret, &mut came).map_err(HeotError::from)?;
+        let mut cx = Cx::new(self.side, channel, transfers, coins(&sets), 0);
+        let given = privet_heot::Given { inputs, publics: publics.clone(), masks: &mut masks };
+        let progress = &mut job.progress(&self.plan);
+        let done = privet_heot::run(&mut cx, &self.plan, &open.session, given, progress);
+        let done = done.map_err(HeotError::from)?;
+        let online = start.elapsed();
+        let packed = |(o, share): (&Output, &Secret)| {
+            let mut bytes = Vec::new();
+            pack(Ring::new(self.plan.nodes[o.value].ty.bits), share, &mut bytes);
+            bytes
+        };
+        Ok(Ran {
+            online,
+            nodes: done.nodes,
+            checks: NodeStats::default(),
+            openings: Vec::new(),
+            outputs: self.plan.outputs.iter().zip(&done.outputs).map(packed).collect(),
+            updates: States::new(),
+        })
+    }
+
+    fn hold(&self, tensors: Masked) -> States {
+        tensors.states()
+    }
+
+    /// Plans with states are refused: there are none to compare.
+    fn compare(&self, _: &Program, _: &[u8], _: &States, _: &mut Others) -> Result<(), JobError> {
+        Ok(())
+    }
+
+    fn save(&self, program: &Program, states: &States) -> Result<Zeroizing<Vec<u8>>, JobError> {
+        masked::save(program, states)
+    }
+
+    fn restore(&self, program: &Program, bytes: &[u8]) -> Result<States, String> {
+        masked::restore(program, bytes)
+    }
+}

@@ -1,0 +1,140 @@
+//! A party's part in a preparation: transfers for so many runs, and, of a session that is open, their masks.
+
+use super::session::{Kind, masks_name};
+use super::{Heot, HeotError};
+use crate::events::{Bytes, Count, Event};
+use crate::session::control::Id;
+use crate::session::family::records::{Agreed, Pending, channels};
+use crate::session::family::{Made, Preparer};
+use crate::session::job::JobError;
+use crate::session::order::Preparation;
+use crate::session::work::Work;
+use crate::store::format::Header;
+use crate::store::{SessionFile, SessionId, Shelf};
+use privet_heot::{Session, Side, make_transfers};
+use privet_net::Channel;
+use privet_plan::Plan;
+use privet_prg::Seed;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Uses of what the parties agree on.
+const CONTEXT: &str = "privet heot: what parties agree on v1";
+
+/// The preparation of records.
+pub(in crate::session) struct Maker {
+    side: Side,
+    id: SessionId,
+    plan: Arc<Plan>,
+    shelf: Shelf,
+    what: Preparation,
+    /// Of a session that is open: its name, and its hints or weights.
+    open: Option<([u8; 16], Arc<Session>)>,
+    /// The least number that is free here.
+    next: u64,
+}
+
+/// What a party takes over at the end.
+pub(in crate::session) struct Ready {
+    /// The session that the records are of.
+    pub session: Id,
+    /// The least number that no run of it has.
+    pub next: u64,
+}
+
+impl Maker {
+    /// For a new session, or the one that is open.
+    pub fn new(family: &Heot, what: &Preparation) -> Result<Maker, JobError> {
+        let (open, next) = match (what.session, &family.open) {
+            (None, _) => (None, 0),
+            (Some(session), Some(open)) if open.id == session => {
+                (Some((open.name, Arc::clone(&open.session))), open.next)
+            }
+            (Some(_), _) => return Err(JobError::NotOpen),
+        };
+        Ok(Maker {
+            side: family.side,
+            id: family.session_id(what.session.unwrap_or(what.deal)),
+            plan: family.plan.clone(),
+            shelf: family.store.shelf().map_err(HeotError::from)?,
+            what: *what,
+            open,
+            next,
+        })
+    }
+
+    fn talk(&self, work: &mut Work<'_>) -> Result<(u64, Ready), JobError> {
+        let agreed = Agreed::among(work, self.id.party, self.next, self.what.amount.runs, CONTEXT)?;
+        let name = match &self.open {
+            Some((name, _)) => *name,
+            None => agreed.derive("name of the session", &self.id, 0),
+        };
+        let file = SessionFile { id: self.id, checks: 0, keys: Zeroizing::new(name.to_vec()) };
+        let indices: Vec<u64> =
+            agreed.numbers.iter().flat_map(|run| [Kind::Transfers, Kind::Masks].map(|k| k.index(*run))).collect();
+        let shelved = match &self.open {
+            None => self.shelf.new_session(&file, indices.len() as u64),
+            Some(_) => self.shelf.further_records(&file, &indices),
+        };
+        shelved.map_err(HeotError::from)?;
+        let mut bytes = 0;
+        for run in &agreed.numbers {
+            bytes += self.transfers(&agreed, *run, work)?;
+            if let Some((_, session)) = &self.open {
+                let mut all = channels(work);
+                let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
+                bytes += masks(&self.plan, session, &self.shelf, &self.id, *run, *peer)?;
+            }
+            work.progress.came();
+        }
+        let next = agreed.numbers.last().map_or(self.next, |last| last + 1);
+        Ok((bytes, Ready { session: Id(self.id.session), next }))
+    }
+
+    /// Makes the transfers of a run, under a seed that is drawn here and used for nothing else; gives their bytes.
+    fn transfers(&self, agreed: &Agreed, run: u64, work: &mut Work<'_>) -> Result<u64, JobError> {
+        let (index, seed) = (Kind::Transfers.index(run), Seed::random());
+        let header = Header { id: self.id.record(index), set: agreed.set(&self.id, index), seed };
+        let mut record = Pending::new(&self.shelf, &header)?;
+        let progress = work.progress.clone();
+        let mut all = channels(work);
+        let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
+        let keep = &mut |message: &[u8]| record.counted(message, &progress);
+        make_transfers(&self.plan, self.side, &header.seed, *peer, keep).map_err(HeotError::from)?;
+        record.whole(all)
+    }
+}
+
+impl Preparer for Maker {
+    type Made = Ready;
+
+    fn run(self, work: &mut Work<'_>) -> Result<Made<Ready>, JobError> {
+        let runs = self.what.amount.runs;
+        work.progress.expect(runs);
+        // They talk from here on: nobody has anything to do alone.
+        work.all_done()?;
+        let made = self.talk(work);
+        work.resume();
+        let (bytes, ready) = made?;
+        let (runs, keys) = (Count::of(runs), Bytes::of(bytes));
+        work.progress.emit(|job| Event::KeysStored { job, runs, keys });
+        Ok(Made { key_bytes: bytes, made: ready })
+    }
+}
+
+/// Makes the masks of a run with the other party; gives their bytes. They are drawn in the call, and kept for one run.
+pub(super) fn masks(
+    plan: &Plan,
+    session: &Session,
+    shelf: &Shelf,
+    id: &SessionId,
+    run: u64,
+    channel: &mut dyn Channel,
+) -> Result<u64, JobError> {
+    let set = masks_name(session, run);
+    // nothing follows from the seed: masks are drawn afresh
+    let header = Header { id: id.record(Kind::Masks.index(run)), set, seed: Seed::random() };
+    let mut record = Pending::new(shelf, &header)?;
+    session.make_masks(plan, channel, &mut |frame| record.frame(frame)).map_err(HeotError::from)?;
+    record.whole(vec![channel])
+}
