@@ -7,6 +7,7 @@ use crate::store::{SessionFile, SessionId, StoreError};
 use privet_heot::Session;
 use privet_net::Channel;
 use privet_prg::Seed;
+use std::collections::BTreeSet;
 
 /// Most runs of which a party lists the records.
 const MOST: usize = 1 << 20;
@@ -71,7 +72,7 @@ pub(super) fn common(runs: &[u64], channel: &mut dyn Channel) -> Result<Vec<u64>
     channel.send(&step, ours)?;
     let theirs = channel.recv_up_to(&step, 8 * MOST)?;
     let (theirs, []) = theirs.as_chunks::<8>() else { return Err(HeotError::Numbers.into()) };
-    let theirs: Vec<u64> = theirs.iter().map(|run| u64::from_le_bytes(*run)).collect();
+    let theirs: BTreeSet<u64> = theirs.iter().map(|run| u64::from_le_bytes(*run)).collect();
     Ok(runs.iter().take(MOST).copied().filter(|run| theirs.contains(run)).collect())
 }
 
