@@ -1,10 +1,10 @@
 //! A party in a run: its side, the channel, the transfers, and what is counted.
 
+use crate::transfers::Transfers;
 use crate::uses::Uses;
 use privet_family::NodeStats;
-use privet_net::{Channel, NetError, Step};
-use crate::transfers::Transfers;
 use privet_family::keys::KeyError;
+use privet_net::{Channel, NetError, Step};
 use privet_ot::{Malformed, MaskedBits, OtError, ReceiverCots, SenderCots, Short};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;

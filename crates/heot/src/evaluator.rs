@@ -63,7 +63,9 @@ pub(crate) fn walk(
         cx.enter(&node.layer);
         values[v] = match kind(&node.op) {
             _ if is_static(plan, v) => Some(session.static_share(plan, v)),
-            Kind::Input { name, .. } => Some(Arc::new(Secret::new(input(given.inputs.remove(&v), node, name)?))),
+            Kind::Input { name, .. } => {
+                Some(Arc::new(Secret::new(input(given.inputs.remove(&v), node, name)?)))
+            }
             Kind::Weight { name, .. } => {
                 return Err(RunError::Missing(format!("weight `{name}` was not given")));
             }

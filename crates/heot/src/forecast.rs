@@ -5,9 +5,7 @@
 
 use crate::gate::{Kind, kind};
 use crate::refusals;
-use privet_family::{
-    Dealing, Facts, Forecast, Holder, OpeningList, PlannedOpening, RoleRule, When,
-};
+use privet_family::{Dealing, Facts, Forecast, Holder, OpeningList, PlannedOpening, RoleRule, When};
 use privet_plan::cost::Security;
 use privet_plan::{Plan, Refusal, Target, shown};
 
@@ -54,8 +52,14 @@ impl Target for Heot {
         for (id, node) in plan.nodes.iter().enumerate() {
             let Kind::Weight { name, owner } = kind(&node.op) else { continue };
             if !owns_weights(owner) {
-                let problem = format!("weight `{name}` is of {owner}, and the server has all weights in clear");
-                all.push(Refusal::of(plan, id, problem, "let the model owner have it, or choose another protocol"));
+                let problem =
+                    format!("weight `{name}` is of {owner}, and the server has all weights in clear");
+                all.push(Refusal::of(
+                    plan,
+                    id,
+                    problem,
+                    "let the model owner have it, or choose another protocol",
+                ));
             }
         }
         all

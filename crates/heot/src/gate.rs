@@ -91,8 +91,14 @@ impl Held<'_> {
 
 /// What a node is to a party.
 pub(crate) enum Kind<'a> {
-    Input { name: &'a str, owner: &'a str },
-    Weight { name: &'a str, owner: &'a str },
+    Input {
+        name: &'a str,
+        owner: &'a str,
+    },
+    Weight {
+        name: &'a str,
+        owner: &'a str,
+    },
     Public,
     Gate(Box<dyn Gate + 'a>),
     /// What this family has no gate for: a clause.

@@ -54,12 +54,8 @@ fn used(uses: Uses) -> Cost {
     // what comes is kept: of transfers by Ferret each receiver gets the sender's messages
     let kept = |transfers: u64| transfers * BITS / 80;
     let [to_client, to_server] = [kept(server), kept(client)];
-    let offline = Offline {
-        transfers: server + client,
-        values: 0,
-        wire_bytes: to_client.max(to_server),
-        rounds: 0,
-    };
+    let offline =
+        Offline { transfers: server + client, values: 0, wire_bytes: to_client.max(to_server), rounds: 0 };
     Cost {
         wire_bytes: uses.bytes[0].max(uses.bytes[1]),
         rounds: uses.steps,

@@ -74,11 +74,9 @@ impl Header {
 
     fn layer(&self, plan: &Plan, v: ValueId, threads: usize) -> Result<TorusLayer, RunError> {
         let at = At { plan, id: v };
-        let refused =
-            |e: &dyn std::fmt::Display| RunError::Refused(format!("{}: {e}", at.node().layer));
+        let refused = |e: &dyn std::fmt::Display| RunError::Refused(format!("{}: {e}", at.node().layer));
         let norm_bits = at.operand(1).frac + self.spare;
-        let (parameters, layout, _) =
-            linear::layout(&at, norm_bits, self.runs).map_err(|e| refused(&e))?;
+        let (parameters, layout, _) = linear::layout(&at, norm_bits, self.runs).map_err(|e| refused(&e))?;
         TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))
     }
 }
@@ -205,12 +203,7 @@ impl Session {
 
     /// Makes the masks of a run with the other side, before its input is known. The client draws them here; what each side has
     /// of them goes to `keep`, layer by layer, and is read once, by a run.
-    pub fn make_masks(
-        &self,
-        plan: &Plan,
-        channel: &mut dyn Channel,
-        keep: Keep<'_>,
-    ) -> Result<(), RunError> {
+    pub fn make_masks(&self, plan: &Plan, channel: &mut dyn Channel, keep: Keep<'_>) -> Result<(), RunError> {
         let mut prg = Seed::random().stream();
         match &self.side {
             Sided::Client { layers } => {

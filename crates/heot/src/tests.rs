@@ -1,11 +1,11 @@
 //! The shared suite, against the interpreter; what is declared against what is counted; and the tables of docs/heot.md.
 
+use crate::coins::Drawn;
 use crate::context::Cx;
+use crate::evaluator::walk;
 use crate::gate::{At, Kind, kind};
 use crate::leaf::{self, Wanted};
 use crate::product::{self, Second};
-use crate::coins::Drawn;
-use crate::evaluator::walk;
 use crate::{
     Given, Heot, Outcome, Session, Side, Transfers, Uses, compare, make_transfers, most_runs, mux, planes,
     refusals,

@@ -108,10 +108,7 @@ pub(super) fn channels<'a>(work: &'a mut Work<'_>) -> Vec<&'a mut dyn Channel> {
 }
 
 /// Send the same to all other parties, and receive as much from each, in their order.
-pub(super) fn exchange(
-    mut channels: Vec<&mut dyn Channel>,
-    ours: &[u8],
-) -> Result<Vec<Vec<u8>>, JobError> {
+pub(super) fn exchange(mut channels: Vec<&mut dyn Channel>, ours: &[u8]) -> Result<Vec<Vec<u8>>, JobError> {
     let step = Talk::Digest.step();
     for channel in &mut channels {
         channel.send(&step, ours.to_vec())?;
@@ -150,7 +147,8 @@ impl Pending {
     pub fn whole(self, channels: Vec<&mut dyn Channel>) -> Result<u64, JobError> {
         let mut buffered = self.writer.finish().map_err(FormatError::from).map_err(RecordsError::from)?;
         buffered.flush().map_err(FormatError::from).map_err(RecordsError::from)?;
-        let file = buffered.into_inner().map_err(|e| RecordsError::from(FormatError::from(e.into_error())))?;
+        let file =
+            buffered.into_inner().map_err(|e| RecordsError::from(FormatError::from(e.into_error())))?;
         if exchange(channels, &self.set)?.iter().any(|theirs| theirs[..] != self.set[..]) {
             return Err(RecordsError::Numbers.into());
         }

@@ -47,7 +47,9 @@ enum HeotError {
     NoChecks,
     #[error("heot prepares records at once, and not as a stream: prepare without a stream")]
     NoStream,
-    #[error("the parties hold different hints at the weights: run the same version of privet at both, and prepare anew")]
+    #[error(
+        "the parties hold different hints at the weights: run the same version of privet at both, and prepare anew"
+    )]
     OtherHints,
     #[error("the other party listed records that nobody can number: it runs another version or is broken")]
     Numbers,
@@ -327,8 +329,7 @@ impl Family for Heot {
         let start = Instant::now();
         let secret = transfers.header.seed.clone();
         let (mut came, mut masks) = (Frames(&mut transfers), Frames(&mut masks));
-        let transfers =
-            Transfers::of_record(&self.plan, &secret, &mut came).map_err(HeotError::from)?;
+        let transfers = Transfers::of_record(&self.plan, &secret, &mut came).map_err(HeotError::from)?;
         let mut cx = Cx::new(self.side, channel, transfers, coins(&sets), 0);
         let given = privet_heot::Given { inputs, publics: publics.clone(), masks: &mut masks };
         let progress = &mut job.progress(&self.plan);

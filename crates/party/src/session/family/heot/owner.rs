@@ -1,8 +1,8 @@
 //! How tensors come to the parties from their owner: weights to the server in clear, inputs as shares.
 
+use crate::session::control::Talk;
 use crate::session::family::masked::{MaskedOutside, share_out};
 use crate::session::family::{Encoded, Outside, ResultError};
-use crate::session::control::Talk;
 use crate::session::owner::{OwnerError, Piece, Shared, granted};
 use privet_net::{Channel, TcpChannel};
 use privet_plan::ir::Type;

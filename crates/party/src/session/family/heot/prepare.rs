@@ -70,8 +70,11 @@ impl Maker {
             None => agreed.derive("name of the session", &self.id, 0),
         };
         let file = SessionFile { id: self.id, checks: 0, keys: Zeroizing::new(name.to_vec()) };
-        let indices: Vec<u64> =
-            agreed.numbers.iter().flat_map(|run| [Kind::Transfers, Kind::Masks].map(|k| k.index(*run))).collect();
+        let indices: Vec<u64> = agreed
+            .numbers
+            .iter()
+            .flat_map(|run| [Kind::Transfers, Kind::Masks].map(|k| k.index(*run)))
+            .collect();
         let shelved = match &self.open {
             None => self.shelf.new_session(&file, indices.len() as u64),
             Some(_) => self.shelf.further_records(&file, &indices),

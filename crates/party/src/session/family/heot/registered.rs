@@ -30,10 +30,12 @@ fn serve(
     _: Arc<dyn Device>,
     events: Events,
 ) -> Result<(), ServeError> {
-    let side = Side::ALL.into_iter().find(|side| *side as u8 == me).ok_or(ServeError::NotAParty(Place::Party(me)))?;
+    let side = Side::ALL
+        .into_iter()
+        .find(|side| *side as u8 == me)
+        .ok_or(ServeError::NotAParty(Place::Party(me)))?;
     let stores = stores(&links.config.node, &program);
-    let family =
-        |name: &str, plan| Ok(Heot::new(side, links.clone(), plan, stores(name)?, events.clone()));
+    let family = |name: &str, plan| Ok(Heot::new(side, links.clone(), plan, stores(name)?, events.clone()));
     let plans = served(&program, family)?;
     serve_family(me, links, program, plans, events)
 }

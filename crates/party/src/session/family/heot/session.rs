@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn coins_follow_from_both_names() {
-        let all = [[[1; 16], [2; 16]], [[2; 16], [1; 16]], [[1; 16], [1; 16]]].map(|sets| *coins(&sets).expose());
+        let all =
+            [[[1; 16], [2; 16]], [[2; 16], [1; 16]], [[1; 16], [1; 16]]].map(|sets| *coins(&sets).expose());
         assert!(all[0] != all[1] && all[0] != all[2] && all[1] != all[2]);
     }
 }

@@ -58,7 +58,11 @@ impl Outside for MaskedOutside {
 }
 
 /// Send every party its share of a state.
-pub(in crate::session::family) fn share_out(channels: &mut [TcpChannel], piece: &Piece, encoded: &Encoded) -> Result<(), OwnerError> {
+pub(in crate::session::family) fn share_out(
+    channels: &mut [TcpChannel],
+    piece: &Piece,
+    encoded: &Encoded,
+) -> Result<(), OwnerError> {
     let Some((last, rest)) = channels.split_last_mut() else { return Ok(()) };
     let (ring, step) = (Ring::new(piece.ty.bits), Talk::Tensor.step());
     let mut left = Zeroizing::new(piece.of(encoded)?.clone());
