@@ -34,7 +34,7 @@ fn of_node(plan: &Plan, v: ValueId, side: Side) -> [usize; 2] {
             let of = gate.uses(&At { plan, id: v }).transfers;
             [of[side as usize], of[side.other() as usize]]
         }
-        _ => [0; 2],
+        Kind::Gate(_) | Kind::Input { .. } | Kind::Weight { .. } | Kind::Public | Kind::Lacks(_) => [0; 2],
     }
 }
 

@@ -10,6 +10,7 @@ use crate::cli::{CliError, Family, Out};
 use crate::events::bars as progress;
 use crate::registry::Protocol;
 use crate::{machine, sys};
+use privet_family::Dealing;
 use privet_plan::Rates;
 use privet_plan::cost::{Aim, MACHINE_VERSION, Machine, Network, Units, estimate};
 use privet_plan::lower::RoundingMode;
@@ -93,7 +94,12 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     };
     let mut path = None;
     for protocol in Protocol::all() {
-        for &security in protocol.facts().withstands {
+        let facts = protocol.facts();
+        // Parties that must prepare themselves would take hours for these runs; shipped rates stay, and estimates say so.
+        if facts.needs_preparation() && matches!(facts.dealing, Dealing::Never) {
+            continue;
+        }
+        for &security in facts.withstands {
             // rates are of runs: where their records come from makes no difference
             let family = Family::of(protocol, security).dealt();
             let key = Machine::key(&*family.forecast()?);
