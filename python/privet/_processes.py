@@ -93,8 +93,8 @@ class Processes:
     def initialise(self, plan: Path, weights: Path | None) -> None:
         """Write certificates, the deployment and every node file.
 
-        Party 1 owns the model and gets its weights' path, or the party that the protocol gives them to (``heot``: party 0);
-        without one, as in training, the client owns it.
+        Party 1 owns the model and gets its weights' path, or the party that the protocol gives them to (``heot``:
+        party 0); without one, as in training, the client owns it.
         """
         command = [self.binary, "init", "--local", str(self.folder), "--plan", str(plan)]
         if weights is not None:

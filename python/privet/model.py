@@ -66,8 +66,8 @@ def compile(
             is the rows of one run. Integers that look up an embedding are private indices, shared as one-hot rows.
             Integers of which the example holds 0 and 1 alone are private bits, such as a padding mask.
         protocol: ``fss``, two parties and a dealer; ``rep3``, three parties of which two are honest; ``semi2k``, two
-            to eight parties of which all but one may collude; or ``heot``, a server that has the weights and a client. Of the
-            others any two that collude learn everything.
+            to eight parties of which all but one may collude; or ``heot``, a server that has the weights and a client.
+            Of the others any two that collude learn everything.
         precision: Ring and fraction bits; by default chosen so that calibration fits with room to spare.
         calibration: Typical rows, any number (default: the example inputs). Values beyond their range are refused
             when encoding inputs; inside the network there is a margin, and a guard where one is asked for or cheap.

@@ -124,8 +124,8 @@ def local(
 ) -> Iterator[Session]:
     """The parties, and a dealer where the protocol has one, as processes on this machine, over mutual TLS.
 
-    Party 1 (``heot``: party 0, the server) is the model's owner and reads the weights from a file; this process is the data's
-    owner and receives the result. The processes end with the ``with`` block.
+    Party 1 (``heot``: party 0, the server) is the model's owner and reads the weights from a file; this process is the
+    data's owner and receives the result. The processes end with the ``with`` block.
 
     Args:
         private: The compiled model. Its weights are not needed where ``weights`` names their file.
