@@ -99,7 +99,16 @@ def test_the_model_owner_is_told_where_the_weights_are(program):
         processes.initialise(folder / "plan.json", folder / "weights.safetensors")
     arguments = (folder / "session.arguments").read_text().split()
     assert arguments[arguments.index("--weights") + 1] == str(folder / "weights.safetensors")
-    assert arguments[arguments.index("--model-owner") + 1] == "party:1"
+    assert "--model-owner" not in arguments, "`privet init` knows which party the protocol gives them to"
+
+
+def test_without_weights_the_client_owns_the_model(program):
+    folder = program(init='echo "$@" > "$3.arguments"')
+    with Processes(folder / "session") as processes:
+        processes.initialise(folder / "plan.json", None)
+    arguments = (folder / "session.arguments").read_text().split()
+    assert "--weights" not in arguments
+    assert arguments[arguments.index("--model-owner") + 1] == "client:client"
 
 
 def test_a_missing_binary_is_explained(monkeypatch, tmp_path):
