@@ -35,9 +35,6 @@ pub enum SharingError {
     /// Elements of another number.
     #[error(transparent)]
     Pack(#[from] PackError),
-    /// Bits set behind the last element: a vector has one form alone.
-    #[error("a shared tensor has bits behind its last element; its sender runs another version or is broken")]
-    Padding,
     /// The two holders of a component gave different ones.
     #[error(
         "{first} and {second} gave different copies of a component that both hold: one of them does not follow the protocol, and nothing of this result can be trusted"
@@ -94,7 +91,7 @@ impl Component {
             }
             Self::ELEMENTS => {
                 let body = split(bytes, ring.packed_bytes(n))?;
-                Component::Elements(Arc::new(elements(ring, body, n)?.into()))
+                Component::Elements(Arc::new(unpack(ring, body, n)?.into()))
             }
             other => return Err(SharingError::Kind(other)),
         })
@@ -109,16 +106,6 @@ fn split<'a>(bytes: &mut &'a [u8], len: usize) -> Result<&'a [u8], SharingError>
     Ok(head)
 }
 
-/// `n` packed elements and nothing else, not even in the last byte.
-fn elements(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, SharingError> {
-    let elements = unpack(ring, bytes, n)?;
-    let used = n * ring.bits() as usize % 8;
-    match bytes.last() {
-        Some(last) if used > 0 && last >> used != 0 => Err(SharingError::Padding),
-        _ => Ok(elements),
-    }
-}
-
 /// Append a component as it is.
 pub(crate) fn pack_component(ring: Ring, component: &[u64], out: &mut Vec<u8>) {
     pack(ring, component, out);
@@ -126,7 +113,7 @@ pub(crate) fn pack_component(ring: Ring, component: &[u64], out: &mut Vec<u8>) {
 
 /// The component of `n` elements at the front of `bytes`, which is moved past it.
 pub(crate) fn component(ring: Ring, n: usize, bytes: &mut &[u8]) -> Result<Vec<u64>, SharingError> {
-    elements(ring, split(bytes, ring.packed_bytes(n))?, n)
+    Ok(unpack(ring, split(bytes, ring.packed_bytes(n))?, n)?)
 }
 
 /// What an owner sends one party for one vector: both of its components.
@@ -311,7 +298,7 @@ impl Revealed {
     pub fn decode(ring: Ring, n: usize, bytes: &[u8]) -> Result<Revealed, SharingError> {
         let error = SharingError::Length { expected: Revealed::len(ring, n), found: bytes.len() };
         let (digest, body) = bytes.split_first_chunk().ok_or(error)?;
-        Ok(Revealed { own: Arc::new(elements(ring, body, n)?.into()), next: *digest })
+        Ok(Revealed { own: Arc::new(unpack(ring, body, n)?.into()), next: *digest })
     }
 
     /// The value, from all three parties in order. An error names two parties of which one changed a component.

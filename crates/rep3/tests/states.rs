@@ -13,7 +13,7 @@ use privet_prg::{Domain, Seed};
 use privet_rep3::{
     Keys, Outcome, Party, PartyId, RunError, Security, Share, SharingError, StateError, StateKinds, States,
 };
-use privet_ring::{Ring, Tensor};
+use privet_ring::{PackError, Ring, Tensor};
 use privet_testkit::{Action, Attack, Mesh};
 use std::time::Duration;
 
@@ -134,7 +134,9 @@ fn bits_behind_the_last_element_are_refused() {
     assert!(kinds.decode(&bytes).is_ok());
     // 45 bits take 6 bytes, and "v" comes before "w" and after "still"
     bytes[2 * 24 + 5] = 0x20;
-    assert_eq!(kinds.decode(&bytes).err(), Some(StateError::Bytes(SharingError::Padding)));
+    let error = kinds.decode(&bytes).err();
+    let padding = StateError::Bytes(SharingError::Pack(PackError::Padding { elements: 15, bits: 3 }));
+    assert_eq!(error, Some(padding));
 }
 
 #[test]

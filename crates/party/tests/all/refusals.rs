@@ -63,7 +63,13 @@ fn a_plan_that_shows_a_function_of_shares_is_refused_by_name() {
         good(&["plan", what, plan, "--protocol", "fss"]);
     }
     let shown = good(&["plan", "show", plan]);
-    assert_eq!(shown.matches("refused  ").count(), 2, "rep3 and semi2k: {shown}");
+    for family in ["rep3", "semi2k", "heot"] {
+        assert!(
+            shown.contains(&format!("refused  protocol {family} refuses plan tiny: node 3 (fc)")),
+            "{shown}"
+        );
+    }
+    assert_eq!(shown.matches("refused  ").count(), 3, "{shown}");
     assert!(shown.contains(SAYS) && !good(&["plan", "show", exact]).contains("refused"), "{shown}");
 
     let to = dir.path().join("d");
