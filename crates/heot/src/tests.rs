@@ -6,6 +6,7 @@ use crate::evaluator::walk;
 use crate::gate::{At, Kind, kind};
 use crate::leaf::{self, Wanted};
 use crate::product::{self, Second};
+use crate::transfers::{source, transfers};
 use crate::{
     Given, Heot, Outcome, Session, Side, Transfers, Uses, compare, make_transfers, most_runs, mux, planes,
     refusals,
@@ -17,10 +18,10 @@ use privet_ot::{Pair, Source, Width};
 use privet_plan::Plan;
 use privet_plan::cost::{Operation, Prices, known};
 use privet_plan::interpret_step;
-use privet_plan::ir::{Op, ValueId};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, ValueId};
 use privet_plan::suite::{Case, Operands, View, cases, joined_cases, optional_cases, training_cases, unseen};
 use privet_prg::{Domain, Prg, Seed};
-use privet_ring::Ring;
+use privet_ring::{Ring, Tensor};
 use privet_testkit::{Links, Mesh, Sent, record};
 use std::collections::{BTreeMap, HashMap};
 
@@ -193,6 +194,35 @@ fn protocol_equals_interpreter_on_the_suite() {
         }
     }
     assert!(failed.is_empty(), "these went wrong, as said above: {failed:?}");
+}
+
+/// Transfers of many rounds are read from records node by node as they were made all at once: two widths of comparison, so that
+/// rounds begin within nodes.
+#[test]
+fn transfers_by_ferret_are_made_again_from_records() {
+    let ty = |bits| Type { shape: vec![20_000], bits, frac: 0 };
+    let node = |op, inputs: &[ValueId], bits| {
+        let (inputs, layer) = (inputs.to_vec(), format!("{bits} bits"));
+        Node { op, inputs, ty: ty(bits), layer, form: None }
+    };
+    let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
+    let relus = [37, 64].map(|bits| node(Op::Relu, &[if bits == 37 { 0 } else { 1 }], bits));
+    let nodes = [vec![node(input, &[], 25)], relus.to_vec(), vec![node(Op::Max, &[2, 2], 64)]].concat();
+    let outputs = vec![Output { value: 3, name: "y".into(), to: "receiver".into() }];
+    let (name, updates) = ("many".into(), Vec::new());
+    let plan = Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates };
+    let both: usize = transfers(&plan, Side::Server).iter().sum();
+    assert!(matches!(source(both), Source::Ferret(p) if both > p.usable()), "{both} transfers");
+    let ring = Ring::new(25);
+    let x = Seed::random().stream().elements(ring, 20_000);
+    let operands =
+        [[("x".to_owned(), Tensor::new(vec![20_000], x.clone()).unwrap())].into(), Operands::new()];
+    let seed = Seed::random();
+    let ran = Mesh::new(2).run(|links| party(links, &plan, &operands, &seed));
+    let found = ran[0].outcome.outputs[0].iter().zip(ran[1].outcome.outputs[0].iter());
+    for ((a, b), x) in found.zip(&x) {
+        assert_eq!(a.wrapping_add(*b), ring.signed(*x).max(0) as u64);
+    }
 }
 
 /// A plan whose convolution has no packing is refused before a session is begun.
