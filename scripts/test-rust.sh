@@ -4,6 +4,7 @@
 #   scripts/test-rust.sh [-p CRATE...]    which crates, as `cargo test` takes them; all but the Python extension if none is named
 #
 # Each program's output is kept apart. A line says how a program ended and after how long; what failed is shown whole, at the end.
+# The last line counts all tests.
 # TEST_JOBS: how many at a time (processors and one more, at most 8). TEST_LOGS: a folder that keeps all outputs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -40,6 +41,13 @@ slowest_first() {
         { name = $3; sub(/.*\//, "", name); print (name in rank ? rank[name] : n + 1) "\t" $0 }' | sort -s -n -k 1,1 | cut -f 2-
 }
 
+# What the closing lines in outputs say together: of one program a line, of documentation a line a crate.
+counted() {
+    sed -nE 's/^test result: .* ([0-9]+) passed; ([0-9]+) failed; ([0-9]+) ignored;.*/\1 \2 \3/p' "$@" |
+        awk '{ passed += $1; failed += $2; ignored += $3 }
+            END { printf "%d passed, %d failed, %d skipped\n", passed, failed, ignored }'
+}
+
 # One program or command, with its output in a file of its own. It ends with its status, its time and its processors' time.
 run() {
     local name=$1 status=0 log times result wall user system
@@ -48,7 +56,8 @@ run() {
     shift
     local TIMEFORMAT='%0R %0U %0S'
     { time "$@" >"$log" 2>&1 || status=$?; } 2>"$times"
-    result=$(sed -n 's/^test result: //p' "$log" | tail -n 1)
+    result="$(counted "$log" | cut -d ' ' -f 1) tests passed"
+    echo "$log" >>"$scratch/logs"
     if [ "$status" -ne 0 ]; then
         result="FAILED, status $status"
         printf '%s\t%s\t%s\n' "$name" "$status" "$log" >>"$failures"
@@ -88,3 +97,7 @@ if [ -s "$failures" ]; then
     exit 1
 fi
 echo "all $(($(wc -l <"$scratch/programs") + 1)) test programs passed"
+mapfile -t written <"$scratch/logs"
+all=$(counted "${written[@]}")
+[[ $all != 0\ * ]] || { echo "no test was run" >&2; exit 1; }
+echo "rust: $all"

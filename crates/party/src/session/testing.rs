@@ -12,7 +12,8 @@ use super::peers::Others;
 use super::work::Work;
 use crate::config::{Loaded, Place, parse_deployment, parse_node};
 use crate::events::{Event, Events, Inline, Job, JobEvents};
-use privet_family::NodeStats;
+use crate::registry::Protocol;
+use privet_family::{Holder, NodeStats};
 use privet_net::{Channel, Fingerprint, NetworkProfile};
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, Update};
 use privet_plan::program::{NamedPlan, PROGRAM_VERSION};
@@ -24,8 +25,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Clients with a role each: alice the data, bob the results, carol a model, dave the states;
-/// eve has none. Party 1 has the other model.
+/// Clients with a role each: alice the data, bob the results, carol a model where [`Services::model_owners`] says so, dave the
+/// states; eve has none.
 pub const CLIENTS: [&str; 5] = ["alice", "bob", "carol", "dave", "eve"];
 
 pub fn client(name: &str) -> Place {
@@ -43,6 +44,15 @@ pub struct Services {
 impl Services {
     /// Two parties and a dealer, as `fss` has them.
     pub const FSS: Services = Services { protocol: "fss", parties: 2, dealer: true };
+
+    /// Who has the weights of plan `infer`, and of plan `given`: party 1 and carol, or the party that the family's rules name.
+    pub fn model_owners(&self) -> [Place; 2] {
+        let rules = self.protocol.parse::<Protocol>().unwrap().facts().rules;
+        match rules.iter().find(|rule| rule.is_about("model_owner")).map(|rule| rule.holder) {
+            Some(Holder::Party(number)) => [Place::Party(number), Place::Party(number)],
+            Some(Holder::AnyParty) | None => [Place::Party(1), client("carol")],
+        }
+    }
 
     /// Every place of the deployment.
     pub fn places(&self) -> Vec<Place> {
@@ -79,9 +89,12 @@ pub fn deployment_of(services: &Services) -> String {
     for name in CLIENTS {
         text += &format!("[clients.{name}]\nfingerprint = \"{}\"\n", fingerprint(name));
     }
-    text + "[roles]\ndata_owner = \"client:alice\"\nreceiver = \"client:bob\"\nmodel_owner = \"party:1\"\n\
-        \"model_owner.2\" = \"client:carol\"\nlabel_owner = \"client:dave\"\n\
+    let [first, second] = services.model_owners();
+    text + &format!(
+        "[roles]\ndata_owner = \"client:alice\"\nreceiver = \"client:bob\"\nmodel_owner = \"{first}\"\n\
+        \"model_owner.2\" = \"{second}\"\nlabel_owner = \"client:dave\"\n\
         [timeouts]\nconnect = 5\nstep = 5\nheartbeat = 1\n"
+    )
 }
 
 /// The connections of a place.
@@ -94,7 +107,7 @@ pub fn links(deployment: &str, me: &Place) -> Links {
     Links::new(config, &program(), NetworkProfile::LAN).unwrap()
 }
 
-/// Plans of every kind: `infer` with party 1's weights, `given` with carol's, `bare` with none, `train` with dave's state.
+/// Plans of every kind: `infer` with the first model owner's weights, `given` with the second's, `bare` with none, `train` with dave's state.
 pub fn program() -> Program {
     let node = |op, inputs: &[usize]| Node {
         op,

@@ -173,12 +173,13 @@ fn word(result: &Result<(), JobError>) -> &'static str {
 }
 
 /// Every number of parties, with and without a dealer.
-const DEPLOYMENTS: [Services; 5] = [
+const DEPLOYMENTS: [Services; 6] = [
     Services::FSS,
     Services { protocol: "rep3", parties: 3, dealer: false },
     Services { protocol: "semi2k", parties: 2, dealer: false },
     Services { protocol: "semi2k", parties: 3, dealer: true },
     Services { protocol: "semi2k", parties: 5, dealer: false },
+    Services { protocol: "heot", parties: 2, dealer: false },
 ];
 
 /// Every place and request in every state, at every party: whom it must ask with, and whether the party consents to an
@@ -251,14 +252,16 @@ fn expected(services: &Services) -> String {
     let parties = (0..services.parties).map(|party| format!("p{party}"));
     let everybody: Vec<String> = parties.chain(CLIENTS.map(str::to_owned)).collect();
     let everybody: Vec<&str> = everybody.iter().map(|place| &**place).collect();
+    let owners = services.model_owners().map(|place| short(&place));
+    let [infer, given] = owners.each_ref().map(|owner| &**owner);
     // (request, plan, who may, needs an open session, needs a training)
     let may: [(&str, &str, &[&str], bool, bool); 15] = [
-        ("prepare", "infer", &["p1", "alice", "bob"], false, false),
-        ("prepare", "given", &["alice", "bob", "carol"], false, false),
+        ("prepare", "infer", &[infer, "alice", "bob"], false, false),
+        ("prepare", "given", &["alice", "bob", given], false, false),
         ("prepare", "bare", &["alice", "bob"], false, false),
         ("prepare", "train", &["alice", "bob", "dave"], false, false),
-        ("share", "infer", &["p1"], false, false),
-        ("share", "given", &["carol"], false, false),
+        ("share", "infer", &[infer], false, false),
+        ("share", "given", &[given], false, false),
         ("share", "bare", &[], false, false),
         ("share", "train", &[], false, false),
         ("run", "infer", &["alice", "bob"], true, false),
@@ -267,7 +270,7 @@ fn expected(services: &Services) -> String {
         ("run", "train", &["alice", "bob"], true, true),
         ("status", "", &everybody, false, false),
         ("begin", "", &["dave"], false, false),
-        ("resume", "", &["p1", "alice", "bob", "carol", "dave"], false, false),
+        ("resume", "", &[infer, "alice", "bob", given, "dave"], false, false),
     ];
     let mut table = String::new();
     for (state, open, training) in [
