@@ -1,6 +1,8 @@
 //! Transforms a second beside what the multipliers could do, and milliseconds and bytes of layers.
 //!
-//!     cargo run --release -p privet-he --example he_bench [BITS [WEIGHT_BITS]]
+//!     cargo run --release -p privet-he --example he_bench [BITS [WEIGHT_BITS [LAYER]]]
+//!
+//! LAYER: only layers in whose name this occurs.
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, cost};
 use privet_he::ntt::Ntt;
@@ -80,7 +82,7 @@ fn transforms() {
 }
 
 /// Bytes of values that are kept of weights, as the parties of `semi2k` keep them.
-const ROOM: usize = 1 << 30;
+const ROOM: usize = 1 << 29;
 
 /// One party's part of a product of two, the other one's beside it unmeasured.
 fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
@@ -147,7 +149,8 @@ fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
 }
 
 fn main() {
-    let mut bits = std::env::args().skip(1).map(|a| a.parse().expect("bits"));
+    let mut bits = std::env::args().skip(1).take(2).map(|a| a.parse().expect("bits"));
+    let chosen = std::env::args().nth(3).unwrap_or_default();
     let (k, b) = (bits.next().unwrap_or(64), bits.next().unwrap_or(64));
     let uses = 1;
     transforms();
@@ -176,7 +179,9 @@ fn main() {
             "conv {}x{}^2 -> {} @{}/{}",
             c.in_channels, c.input[0], c.out_channels, c.kernel[0], c.stride[0]
         );
-        layer(&name, &p, Arc::new(layout), c.macs());
+        if name.contains(&chosen) {
+            layer(&name, &p, Arc::new(layout), c.macs());
+        }
     }
     for m in [
         Matmul { groups: 1, m: 1, k: 512, o: 1000 },
@@ -186,6 +191,8 @@ fn main() {
     ] {
         let (p, layout) = MatmulLayout::plan(m, Ring::new(k), b, 2, uses).expect("parameters");
         let name = format!("{} x [{}, {}] [{}, {}]", m.groups, m.m, m.k, m.k, m.o);
-        layer(&name, &p, Arc::new(layout), (m.groups * m.m * m.k * m.o) as u64);
+        if name.contains(&chosen) {
+            layer(&name, &p, Arc::new(layout), (m.groups * m.m * m.k * m.o) as u64);
+        }
     }
 }

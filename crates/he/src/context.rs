@@ -1,7 +1,6 @@
 //! Polynomials modulo q = product of primes, as coefficients and as values: two types, each prime's words side by side.
 
 use crate::lane::{HePath, LIMB};
-use crate::layout::Output;
 use crate::modulus::{Modulus, PRIME_BITS};
 use crate::ntt::Ntt;
 use crate::params::Set;
@@ -97,11 +96,6 @@ impl Context {
         self.set
     }
 
-    /// Threads.
-    pub(crate) fn threads(&self) -> usize {
-        self.threads
-    }
-
     /// The path.
     pub fn path(&self) -> HePath {
         self.path
@@ -113,6 +107,10 @@ impl Context {
 
     pub(crate) fn modulus(&self, prime: usize) -> Modulus {
         self.ntts[prime].modulus()
+    }
+
+    pub(crate) fn ntt(&self, prime: usize) -> &Ntt {
+        &self.ntts[prime]
     }
 
     /// q modulo 2^64.
@@ -155,7 +153,7 @@ impl Context {
             let shifted = v ^ (1 << 63);
             (*low, *high) = (shifted & ((1 << LIMB) - 1), shifted >> LIMB);
         }
-        self.transforms.fetch_add(self.ntts.len(), Ordering::Relaxed);
+        self.count_transforms(self.ntts.len());
         let mut words = zeros(self.ntts.len() * self.degree());
         for (ntt, out) in self.ntts.iter().zip(words.chunks_exact_mut(self.degree())) {
             let m = ntt.modulus();
@@ -173,13 +171,18 @@ impl Context {
         (self.transforms.load(Ordering::Relaxed), self.products.load(Ordering::Relaxed))
     }
 
+    /// Count transforms of one prime.
+    pub(crate) fn count_transforms(&self, n: usize) {
+        self.transforms.fetch_add(n, Ordering::Relaxed);
+    }
+
     /// Count products of whole polynomials.
     pub(crate) fn count_products(&self, n: usize) {
         self.products.fetch_add(n * self.ntts.len(), Ordering::Relaxed);
     }
 
     pub(crate) fn points(&self, mut c: Coeff) -> Points {
-        self.transforms.fetch_add(self.ntts.len(), Ordering::Relaxed);
+        self.count_transforms(self.ntts.len());
         for (ntt, words) in self.ntts.iter().zip(c.words.chunks_exact_mut(self.degree())) {
             ntt.forward(self.path, words);
         }
@@ -187,11 +190,22 @@ impl Context {
     }
 
     pub(crate) fn coefficients(&self, mut v: Points) -> Coeff {
-        self.transforms.fetch_add(self.ntts.len(), Ordering::Relaxed);
+        self.count_transforms(self.ntts.len());
         for (ntt, words) in self.ntts.iter().zip(v.words.chunks_exact_mut(self.degree())) {
             ntt.inverse(self.path, words);
         }
         Coeff { words: std::mem::take(&mut v.words) }
+    }
+
+    /// Values of one prime to coefficients, in place.
+    pub(crate) fn inverse(&self, prime: usize, words: &mut [u64]) {
+        self.count_transforms(1);
+        self.ntts[prime].inverse(self.path, words);
+    }
+
+    /// No value.
+    pub(crate) fn zero(&self) -> Points {
+        Points { words: zeros(self.ntts.len() * self.degree()) }
     }
 
     /// The public polynomial of this number under a public seed, as values: uniform, so no transform is needed.
@@ -243,15 +257,6 @@ impl Context {
             }
         }
         out
-    }
-
-    /// The outputs' coefficients.
-    pub(crate) fn kept(&self, c: &Coeff, outputs: &[Output]) -> Coeff {
-        let of = |prime| {
-            let words = &c.words[self.range(prime)];
-            outputs.iter().map(|o| words[o.coefficient])
-        };
-        Coeff { words: self.primes().flat_map(of).collect() }
     }
 
     /// Results for 0 to n - 1, in order, by as many threads as there may be.

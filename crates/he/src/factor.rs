@@ -1,11 +1,12 @@
 //! Weights, prepared once for all calls: what one party multiplies with, and what hides it.
 
+use crate::block::{Beside, Block, Coefficients, whole};
 use crate::context::{Context, Points};
 use crate::panel::Panel;
 use crate::product::{Hint, Message, Product};
 use crate::sample::{self, Small};
 use crate::{Plain, mutation};
-use privet_prg::{Prg, Seed};
+use privet_prg::{Prg, Seed, Wiped};
 use std::ops::Range;
 
 /// One party's share of the weights, without the other parties' hints; wiped on drop.
@@ -17,7 +18,7 @@ pub struct Weights {
 }
 
 enum Kept {
-    /// For each group, a row for each answer of a tile: its weights' values, what hides them, and a place for the hint.
+    /// For each group, a panel for each block of its answers: their weights' values, what hides them, and a place for the hint.
     Values(Vec<Panel>),
     /// Signed: their values are made whenever they are needed.
     Words(Small),
@@ -33,8 +34,8 @@ pub struct Factor {
 }
 
 impl Product {
-    /// This party's weights, modulo t, as wide as the parameters say, and its hint for all who encrypt. Their values are
-    /// kept where that takes at most `room` bytes, and otherwise made anew in every call. `prg` is the party's own.
+    /// This party's weights, modulo t, as wide as the parameters say, and its hint for all who encrypt. Values that take a whole transform
+    /// each are kept, unless that takes more than `room` bytes; others are made anew in every call. `prg` is the party's own.
     ///
     /// Panics where the number of weights is another, or where a weight is too wide, which would break the bounds that
     /// secrecy rests on.
@@ -45,6 +46,7 @@ impl Product {
         let hiding: Vec<Seed> = (0..self.hints(b.groups)).map(|_| prg.seed()).collect();
         let errors: Vec<Seed> = hiding.iter().map(|_| prg.seed()).collect();
         let bytes = b.groups * b.outputs * (b.inputs + 2) * context.set().value_bytes();
+        let keeps = self.layout.weights_are_whole(context.degree()) && bytes <= room;
         let mut weights = Weights { product: self.clone(), kept: Kept::Words(signed), hiding };
         let a_zero = self.public_of_zero();
         let (mut panels, mut hints) = (Vec::new(), Vec::new());
@@ -54,26 +56,26 @@ impl Product {
                 public.put(0, input, &self.public(group, input));
             }
             public.put(0, b.inputs, &a_zero);
-            let keeps = bytes <= room;
-            let rows_at_once = if keeps { b.outputs } else { ROWS.min(b.outputs) };
-            let mut panel = Panel::new(context, rows_at_once, b.inputs + 2);
-            for rows in blocks(b.outputs) {
-                // where values are kept, each row has its place; else all blocks have the same
-                let first = if keeps { rows.start } else { 0 };
-                weights.values(group, rows.clone(), &mut panel, first);
-                let sums = public.times(context, &panel, first..first + rows.len());
-                let hint = |i: usize, mut sum: Points| {
-                    let seed = &errors[group * b.outputs + rows.start + i];
+            let made = each_block(context, b.outputs, |rows, sums| {
+                let block = weights.block(group, rows.clone(), None);
+                let mut hints: Vec<Points> = rows.clone().map(|_| context.zero()).collect();
+                block.times(context, &public, sums, |prime, i, sum| {
+                    hints[i].words[context.range(prime)].copy_from_slice(sum);
+                });
+                for (row, hint) in rows.zip(&mut hints) {
+                    let seed = &errors[group * b.outputs + row];
                     let mut errors = sample::errors(&mut seed.stream(), context.degree());
                     mutation::constant("rerandomised-without-error", &mut errors, sample::OFFSET);
-                    context.add(&mut sum.words, &context.points(context.small(&errors)).words, false);
-                    sum
-                };
-                hints.extend(sums.into_iter().enumerate().map(|(i, sum)| hint(i, sum)));
+                    context.add(&mut hint.words, &context.points(context.small(&errors)).words, false);
+                }
+                (if keeps { block.into_panel() } else { None }, hints)
+            });
+            for (panel, of_block) in made {
+                panels.extend(panel);
+                hints.extend(of_block);
             }
-            panels.extend(keeps.then_some(panel));
         }
-        if bytes <= room {
+        if keeps {
             weights.kept = Kept::Values(panels);
         }
         (weights, Message::new(hints))
@@ -89,40 +91,62 @@ fn signed(plain: Plain, bits: u32, w: &[u64]) -> Small {
     signed
 }
 
-/// Room for a block of rows, used again for each: memory that is new is cleared first and wiped at last.
-pub(crate) struct Scratch(Option<Panel>);
-
-/// Rows that are worked on together, whose sums lie in memory meanwhile.
-pub(crate) const ROWS: usize = 12;
+/// Answers of a tile that are worked on together: with the operand's, their values' parts fit into the second-level cache.
+const ROWS: usize = 12;
 
 /// Blocks of rows.
-pub(crate) fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
+fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
     (0..rows).step_by(ROWS).map(move |first| first..(first + ROWS).min(rows))
 }
 
+/// The block that a row is in, and its number there.
+#[expect(clippy::integer_division_remainder_used, reason = "numbers of answers are public")]
+fn block_of(row: usize) -> [usize; 2] {
+    [row / ROWS, row % ROWS]
+}
+
+/// What `work` makes of each block of rows, in order, by as many threads as there may be; each has room for sums.
+pub(crate) fn each_block<T: Send>(
+    context: &Context,
+    rows: usize,
+    work: impl Fn(Range<usize>, &mut Wiped<u64>) -> T + Sync,
+) -> Vec<T> {
+    let all: Vec<Range<usize>> = blocks(rows).collect();
+    let parts = context.each_part(all.len(), |part| {
+        let mut sums = Wiped::default();
+        all[part].iter().map(|rows| work(rows.clone(), &mut sums)).collect::<Vec<_>>()
+    });
+    parts.into_iter().flatten().collect()
+}
+
 impl Weights {
-    /// Values of the weights of these answers and of what hides them, into rows of a panel from `first` on. What is in the
-    /// hints' places stays.
-    fn values(&self, group: usize, rows: Range<usize>, panel: &mut Panel, first: usize) {
-        let Kept::Words(words) = &self.kept else { unreachable!("only where no values are kept") };
+    /// Weights of these answers and what hides them. Beside them stand the hints, or zeros where there are none.
+    fn block<'a>(&'a self, group: usize, rows: Range<usize>, hints: Option<&'a [Points]>) -> Block<'a> {
         let (layout, context) = (&self.product.layout, &self.product.context);
         let b = layout.blocks();
-        for (row, answer) in rows.enumerate() {
-            let number = group * b.outputs + answer;
-            // as many at a time as there are threads: what was just made is near when it is placed
-            for columns in (0..=b.inputs).step_by(context.threads()) {
-                let end = (columns + context.threads()).min(b.inputs + 1);
-                let made = context.each(end - columns, |i| {
-                    if columns + i < b.inputs {
-                        let mut packed = Small::zeros(layout.weight_span(context.degree()));
-                        layout.pack_weights(number * b.inputs + columns + i, words, &mut packed);
-                        context.signed_points(&packed)
-                    } else {
-                        hiding(context, &self.hiding[number])
-                    }
-                });
-                made.iter().enumerate().for_each(|(i, v)| panel.put(first + row, columns + i, v));
+        let words = match &self.kept {
+            Kept::Values(panels) => {
+                let [block, _] = block_of(rows.start);
+                return Block::Kept(&panels[group * blocks(b.outputs).count() + block]);
             }
+            Kept::Words(words) => words,
+        };
+        let number = |row: usize| group * b.outputs + rows.start + row;
+        let used = layout.weight_span(context.degree());
+        let pack = |row: usize, column: usize, packed: &mut [u64]| {
+            layout.pack_weights(number(row) * b.inputs + column, words, packed);
+        };
+        let beside = |row: usize| {
+            let hint = match hints {
+                Some(hints) => Beside::Of(&hints[number(row)]),
+                None => Beside::Own(context.zero()),
+            };
+            vec![Beside::Own(hiding(context, &self.hiding[number(row)])), hint]
+        };
+        let beside = (0..rows.len()).map(beside).collect();
+        match layout.weights_are_whole(context.degree()) {
+            true => Block::Own(whole(context, b.inputs, beside, pack)),
+            false => Block::Made(Coefficients::new(context, b.inputs, used, beside, pack)),
         }
     }
 
@@ -134,8 +158,9 @@ impl Weights {
         assert!(!encrypts || hints.len() == self.product.hints(b.groups), "a hint for each answer of a tile");
         if let (Kept::Values(panels), true) = (&mut self.kept, encrypts) {
             for (i, hint) in hints.drain(..).enumerate() {
-                let (group, row) = self.product.group_and_output(i);
-                panels[group].put(row, b.inputs + 1, &hint);
+                let (group, output) = self.product.group_and_output(i);
+                let [block, row] = block_of(output);
+                panels[group * blocks(b.outputs).count() + block].put(row, b.inputs + 1, &hint);
             }
         }
         Factor { product: self.product.clone(), weights: Some(self), hints, encrypts }
@@ -170,41 +195,18 @@ impl Factor {
         (self.weights.is_some(), self.encrypts)
     }
 
-    /// Where values that are not kept are made, block after block of rows; of no use where they are kept.
-    pub(crate) fn scratch(&self) -> Scratch {
+    /// What acts on these answers, a block. Columns: weights and what hides them, where there are any, and the hint; at a party without
+    /// weights the hint alone.
+    pub(crate) fn block(&self, group: usize, rows: Range<usize>) -> Block<'_> {
         let (b, context) = (self.product.layout.blocks(), &self.product.context);
-        let rows = ROWS.min(b.outputs);
-        Scratch(match &self.weights {
-            Some(Weights { kept: Kept::Values(_), .. }) => None,
-            Some(_) => Some(Panel::new(context, rows, b.inputs + 2)),
-            None => Some(Panel::new(context, rows, 1)),
-        })
-    }
-
-    /// Panel and rows of it that act on these answers. Columns: weights and what hides them, where there are any, and the
-    /// place of the hint; at a party without weights the hint alone.
-    pub(crate) fn rows<'a>(
-        &'a self,
-        group: usize,
-        rows: Range<usize>,
-        scratch: &'a mut Scratch,
-    ) -> (&'a Panel, Range<usize>) {
-        let b = self.product.layout.blocks();
-        let hint = |row: usize| &self.hints[group * b.outputs + row];
-        if let Some(Weights { kept: Kept::Values(panels), .. }) = &self.weights {
-            return (&panels[group], rows);
-        }
-        let panel = scratch.0.as_mut().expect("made for this factor");
-        let column = match &self.weights {
-            Some(weights) => {
-                weights.values(group, rows.clone(), panel, 0);
-                b.inputs + 1
+        match &self.weights {
+            Some(weights) => weights.block(group, rows, self.encrypts.then_some(&self.hints[..])),
+            None => {
+                let mut panel = Panel::new(context, rows.len(), 1);
+                let hints = &self.hints[group * b.outputs..][rows];
+                hints.iter().enumerate().for_each(|(row, hint)| panel.put(row, 0, hint));
+                Block::Own(panel)
             }
-            None => 0,
-        };
-        if self.encrypts {
-            rows.clone().enumerate().for_each(|(i, row)| panel.put(i, column, hint(row)));
         }
-        (panel, 0..rows.len())
     }
 }

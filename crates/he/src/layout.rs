@@ -54,6 +54,11 @@ pub trait Layout: Send + Sync {
     fn weight_span(&self, degree: usize) -> usize {
         degree
     }
+    /// Whether values of a weight polynomial take a whole transform: such are kept for all calls, where there is room. Others are made
+    /// part by part whenever they are needed.
+    fn weights_are_whole(&self, degree: usize) -> bool {
+        2 * self.weight_span(degree) > degree
+    }
     /// Write operand polynomial `number` into zeros.
     fn pack_input(&self, number: usize, x: &[u64], out: &mut [u64]);
     /// Write weight polynomial `number` into zeros, of which there are [`Layout::weight_span`] at least; weights are signed.
@@ -99,7 +104,7 @@ pub struct Cost {
     pub partial_bytes: usize,
     /// Transforms of one prime once.
     pub hint_transforms: usize,
-    /// Transforms of one prime in a call, where values of the weights are kept.
+    /// Transforms of one prime in a call that works on all tiles at once, where there is room for values of weights that can be kept.
     pub transforms: usize,
     /// Products of values of one prime, N each, once.
     pub hint_products: usize,
@@ -126,6 +131,7 @@ impl Cost {
 pub fn cost(p: &Parameters, layout: &dyn Layout) -> Cost {
     let (primes, poly, b) = (p.set().primes.len(), p.set().poly_bytes(), layout.blocks());
     let (hints, answers) = (b.groups * b.outputs, layout.answers());
+    let again = if layout.weights_are_whole(p.set().degree) { 0 } else { hints * (b.inputs + 1) };
     let partial = |a| wire::wide_bytes(p.output_bits(), layout.outputs(a).len());
     Cost {
         hint_bytes: hints * poly,
@@ -133,8 +139,8 @@ pub fn cost(p: &Parameters, layout: &dyn Layout) -> Cost {
         partial_bytes: (0..answers).map(partial).sum(),
         // weights, what hides them, and an error
         hint_transforms: primes * hints * (b.inputs + 2),
-        // a tile's key and its error; a message; a sum
-        transforms: primes * (2 * b.tiles + layout.queries() + answers),
+        // a tile's key and its error; a message; a sum; and what is not kept
+        transforms: primes * (2 * b.tiles + layout.queries() + answers + again),
         hint_products: primes * hints * (b.inputs + 2),
         products: primes * (b.tiles + layout.queries() + answers * (b.inputs + 2)),
     }

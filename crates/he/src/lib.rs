@@ -10,6 +10,7 @@
 //! weights that one party knows in clear; samplers, layouts and transforms are common to both.
 #![warn(clippy::integer_division_remainder_used)]
 
+mod block;
 mod context;
 mod encode;
 mod factor;

@@ -8,6 +8,7 @@ use crate::lane::{HePath, Kernel, Lane};
 use crate::modulus::Modulus;
 use crate::word::Factor;
 use drive::Roots;
+use privet_prg::Wiped;
 
 /// The transform of N points modulo one prime.
 ///
@@ -70,6 +71,22 @@ impl Ntt {
         path.run(Forward { ntt: self, words, filled });
     }
 
+    /// Of many polynomials with N coefficients below p of which only the first `filled`, a power of two, may be others than 0, and which
+    /// are all that is given: their values with numbers `number * filled` and on, as many. `put` gets each polynomial's in turn.
+    pub(crate) fn forward_parts(
+        &self,
+        path: HePath,
+        polynomials: &[u64],
+        filled: usize,
+        number: usize,
+        put: impl FnMut(usize, &[u64]),
+    ) {
+        assert!(filled.is_power_of_two() && (32..=self.degree()).contains(&filled), "filled coefficients");
+        assert!(number << filled.trailing_zeros() < self.degree(), "number of a part");
+        let words = Wiped::zeros(filled);
+        path.run(ForwardParts { ntt: self, polynomials, number, words, put });
+    }
+
     /// Values below p to coefficients below p, in place. Panics unless there are N.
     pub fn inverse(&self, path: HePath, words: &mut [u64]) {
         assert_eq!(words.len(), self.degree(), "number of values");
@@ -89,6 +106,27 @@ impl Kernel for Forward<'_> {
         let [values, quotients, ..] = &self.ntt.values;
         let roots = Roots { pairs: &self.ntt.forward, values, quotients };
         drive::forward(lane, self.ntt.prime(), roots, self.words, self.filled);
+    }
+}
+
+struct ForwardParts<'a, F> {
+    ntt: &'a Ntt,
+    polynomials: &'a [u64],
+    number: usize,
+    words: Wiped<u64>,
+    put: F,
+}
+
+impl<F: FnMut(usize, &[u64])> Kernel for ForwardParts<'_, F> {
+    #[inline(always)]
+    fn run<L: Lane>(mut self, lane: L) {
+        let [values, quotients, ..] = &self.ntt.values;
+        let roots = Roots { pairs: &self.ntt.forward, values, quotients };
+        for (i, polynomial) in self.polynomials.chunks_exact(self.words.len()).enumerate() {
+            self.words.copy_from_slice(polynomial);
+            drive::part(lane, self.ntt.prime(), roots, self.ntt.degree(), self.number, &mut self.words);
+            (self.put)(i, &self.words);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::context::{Coeff, Context};
 use crate::encode;
-use crate::factor::{Factor, blocks};
+use crate::factor::{Factor, each_block};
 use crate::key::Keys;
 use crate::layout::Output;
 use crate::mutation;
@@ -10,7 +10,7 @@ use crate::panel::Panel;
 use crate::params::Parameters;
 use crate::product::{Message, Operand, Product, Tiles, Zero};
 use crate::wire::{self, WireError};
-use privet_prg::{Prg, Seed};
+use privet_prg::{Prg, Seed, Wiped};
 
 /// What one party adds to the products of a group's tiles: drowned, less its share, and rounded.
 pub struct Partial(pub(crate) Vec<Vec<u128>>);
@@ -68,27 +68,30 @@ impl Factor {
         let outputs = product.layout.blocks().outputs;
         let operand = self.operand(x);
         let mut made: Vec<Option<T>> = (0..x.tiles.len() * outputs).map(|_| None).collect();
-        let mut scratch = self.scratch();
-        for rows in blocks(outputs) {
-            let (panel, at) = self.rows(x.group, rows.clone(), &mut scratch);
-            let parts = context.each_part(at.len(), |part| {
-                let at = at.start + part.start..at.start + part.end;
-                let sums = operand.times(context, panel, at).into_iter().enumerate();
-                let done = sums.map(|(i, sum)| {
-                    let (tile, row) = split(i, part.len());
-                    let output = rows.start + part.start + row;
-                    let kept = product.layout.outputs(product.answer(x.group, x.tiles.start + tile, output));
-                    let number = tile * outputs + output;
-                    (number, each(number, &kept, context.kept(&context.coefficients(sum), &kept)))
-                });
-                done.collect::<Vec<_>>()
+        let blocks = each_block(context, outputs, |rows, sums| {
+            let answers = (0..x.tiles.len()).flat_map(|tile| rows.clone().map(move |output| (tile, output)));
+            let answers = answers.map(|(tile, output)| {
+                let answer = product.answer(x.group, x.tiles.start + tile, output);
+                let kept = product.layout.outputs(answer);
+                let words = Wiped::with_room(kept.len() * context.primes().len());
+                (tile * outputs + output, kept, words)
             });
-            parts.into_iter().flatten().for_each(|(number, t)| made[number] = Some(t));
-        }
+            let mut answers: Vec<(usize, Vec<Output>, Wiped<u64>)> = answers.collect();
+            self.block(x.group, rows.clone()).times(context, &operand, sums, |prime, i, sum| {
+                context.inverse(prime, sum);
+                let (_, kept, words) = &mut answers[i];
+                words.extend(kept.iter().map(|o| sum[o.coefficient]));
+            });
+            let each = |(number, kept, words): (usize, Vec<Output>, Wiped<u64>)| {
+                (number, each(number, &kept, Coeff { words: words.expose() }))
+            };
+            answers.into_iter().map(each).collect::<Vec<_>>()
+        });
+        blocks.into_iter().flatten().for_each(|(number, t)| made[number] = Some(t));
         made.into_iter().map(|t| t.expect("every answer")).collect()
     }
 
-    /// A row for each tile, in the columns of [`Factor::rows`].
+    /// A row for each tile, in the columns of [`Factor::block`].
     fn operand(&self, x: &Encrypted) -> Panel {
         let (inputs, (owns, encrypts)) = (self.product.layout.blocks().inputs, self.roles());
         let mut panel = Panel::new(&self.product.context, x.tiles.len(), if owns { inputs + 2 } else { 1 });

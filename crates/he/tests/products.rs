@@ -11,7 +11,7 @@ mod parties;
 mod plain;
 use parties::{Run, opened, seeds, shares};
 
-const ROOM: usize = 1 << 30;
+const ROOM: usize = 1 << 29;
 
 fn ring(p: &Parameters) -> Ring {
     Ring::new(p.plain().bits())

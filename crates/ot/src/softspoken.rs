@@ -58,10 +58,11 @@ impl Width {
     }
 }
 
-/// The streams of one party: 2^k a group.
+/// The streams of one party: 2^k a group, and room for a chunk's sums, used again for each.
 struct Streams {
     width: Width,
     groups: Vec<Vec<Prg>>,
+    sums: Chunk,
 }
 
 /// Buffers of one chunk, wiped when dropped.
@@ -88,39 +89,56 @@ fn xor_body(into: &mut Column, other: &Column) {
     }
 }
 
+twice! {
+    fn sum(into: &mut Column, a: &Column, b: &Column) = sum_body
+}
+
+#[inline(always)]
+fn sum_body(into: &mut Column, a: &Column, b: &Column) {
+    for ((into, a), b) in into.iter_mut().zip(a).zip(b) {
+        *into = a ^ b;
+    }
+}
+
 impl Streams {
     fn of(width: Width, trees: impl Iterator<Item = ggm::Leaves>) -> Streams {
         let stream = |leaf: &u128| Seed::from_bytes(leaf.to_le_bytes()).stream();
-        Streams { width, groups: trees.map(|leaves| leaves.iter().map(stream).collect()).collect() }
+        let columns = |n: usize| vec![[0; WORDS]; n].into_boxed_slice();
+        let sums = Chunk { u: columns(width.groups()), v: columns(BASE) };
+        Streams { width, groups: trees.map(|leaves| leaves.iter().map(stream).collect()).collect(), sums }
     }
 
     /// The next chunk's sums: u of every group, v of every bit of Delta.
     ///
     /// Streams are summed as a binary counter counts: two sums over blocks of 2^b seeds make one over 2^(b+1), and the
     /// second of the two is the part with bit b set. Bit b is column k - 1 - b of the group: level and base OT, too.
-    fn next(&mut self, path: Path) -> Chunk {
-        let k = self.width as usize;
-        let mut sums = Chunk {
-            u: vec![[0; WORDS]; self.groups.len()].into_boxed_slice(),
-            v: vec![[0; WORDS]; BASE].into_boxed_slice(),
-        };
+    fn next(&mut self, path: Path) -> &mut Chunk {
+        let (k, Chunk { u, v }) = (self.width as usize, &mut self.sums);
         let mut waiting = Zeroizing::new(vec![[0; WORDS]; k]);
         let mut now: Zeroizing<Column> = Zeroizing::new([0; WORDS]);
-        for ((streams, u), v) in self.groups.iter_mut().zip(&mut sums.u).zip(sums.v.chunks_mut(k)) {
+        for ((streams, u), v) in self.groups.iter_mut().zip(u).zip(v.chunks_mut(k)) {
             for (x, stream) in streams.iter_mut().enumerate() {
+                let carries = x.trailing_ones() as usize;
+                if carries == 0 {
+                    stream.fill(Ring::R64, &mut waiting[0]);
+                    continue;
+                }
                 stream.fill(Ring::R64, &mut *now);
-                let full = x.trailing_ones() as usize;
-                for (v, waiting) in v.iter_mut().rev().zip(waiting.iter()).take(full) {
-                    xor(path, v, &now);
-                    xor(path, &mut now, waiting);
+                for (bit, v) in v.iter_mut().rev().enumerate().take(carries) {
+                    // of all seeds below 2^(bit + 1), the last one is the first to carry so far
+                    match x >> (bit + 1) {
+                        0 => *v = *now,
+                        _ => xor(path, v, &now),
+                    }
+                    if bit + 1 < carries {
+                        xor(path, &mut now, &waiting[bit]);
+                    }
                 }
-                match waiting.get_mut(full) {
-                    Some(place) => *place = *now,
-                    None => *u = *now,
-                }
+                let (low, high) = waiting.split_at_mut(carries);
+                sum(path, high.first_mut().unwrap_or(u), &now, &low[carries - 1]);
             }
         }
-        sums
+        &mut self.sums
     }
 }
 
@@ -135,7 +153,7 @@ fn finish(path: Path, columns: &[Column], choice: Option<&Column>, out: &mut [u1
             let column = if c == 0 { choice.unwrap_or(&zero) } else { column };
             part.copy_from_slice(&column[at.clone()]);
         }
-        transpose(path, &part, rows);
+        transpose(path, &mut part, rows);
     }
 }
 
@@ -163,10 +181,10 @@ impl Receiver {
 
     /// The next [`CHUNK`] transfers: blocks with random choices in their lowest bits, and the message.
     pub fn extend(&mut self, out: &mut [u128]) -> Vec<u8> {
-        let path = Path::detect();
+        let (path, width) = (Path::detect(), self.0.width);
         let sums = self.0.next(path);
         let (choice, others) = sums.u.split_first().expect("a width has groups");
-        let mut message = Vec::with_capacity(self.0.width.chunk_bytes());
+        let mut message = Vec::with_capacity(width.chunk_bytes());
         for u in others {
             let mut d = *u;
             if !mutation::active("corrections-unmasked") {
@@ -207,7 +225,7 @@ impl Sender {
         let path = Path::detect();
         let width = self.streams.width;
         let bytes = exact(EXTEND, message, width.chunk_bytes())?;
-        let mut sums = self.streams.next(path);
+        let sums = self.streams.next(path);
         let k = width as usize;
         let corrections = bytes.as_chunks::<8>().0.chunks(WORDS);
         for (g, (u, v)) in sums.u.iter_mut().zip(sums.v.chunks_mut(k)).enumerate() {

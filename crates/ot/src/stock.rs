@@ -38,8 +38,10 @@ impl Produce for ReceiverRound {
 
 /// What one party has of one direction. Both parties' stocks move alike.
 pub(crate) struct Stock<R> {
+    /// Room, of which `read..end` can be taken.
     ready: Blocks,
     read: usize,
+    end: usize,
     rounds: VecDeque<(Blocks, R)>,
     waiting: usize,
     taken: u64,
@@ -52,12 +54,21 @@ pub(crate) struct Stock<R> {
 impl<R: Produce> Stock<R> {
     pub fn new() -> Stock<R> {
         let ready = Wiped::default();
-        Stock { ready, read: 0, rounds: VecDeque::new(), waiting: 0, taken: 0, reserve: None, round: 0 }
+        Stock {
+            ready,
+            read: 0,
+            end: 0,
+            rounds: VecDeque::new(),
+            waiting: 0,
+            taken: 0,
+            reserve: None,
+            round: 0,
+        }
     }
 
     /// What can be taken.
     pub fn available(&self) -> usize {
-        self.ready.len() - self.read + self.waiting
+        self.end - self.read + self.waiting
     }
 
     /// Whether a round can start.
@@ -68,21 +79,29 @@ impl<R: Produce> Stock<R> {
     /// Room for `n` more blocks, to be filled in.
     pub fn grow(&mut self, n: usize) -> &mut [u128] {
         debug_assert!(self.rounds.is_empty(), "blocks of an extension come before rounds");
-        let (rest, at) = (self.ready.len() - self.read, self.ready.len());
+        let rest = self.end - self.read;
         if self.read > rest {
-            self.compact();
+            self.ready.copy_within(self.read..self.end, 0);
+            (self.read, self.end) = (0, rest);
         }
-        let at = at.min(self.ready.len());
-        resize(&mut self.ready, at + n);
-        &mut self.ready[at..]
+        let at = self.end;
+        self.end += n;
+        self.make_room();
+        &mut self.ready[at..self.end]
+    }
+
+    /// Room for all up to `end`.
+    fn make_room(&mut self) {
+        if self.end > self.ready.len() {
+            resize(&mut self.ready, self.end);
+        }
     }
 
     /// Sets the first reserve aside, out of what an extension gave.
     pub fn set_reserve(&mut self, parameters: Parameters) {
-        let at = self.ready.len() - parameters.reserve();
-        self.reserve = Some(Wiped::new(self.ready.split_off(at)));
-        self.ready = Wiped::default();
-        self.read = 0;
+        let at = self.end - parameters.reserve();
+        self.reserve = Some(Wiped::copy_of(&self.ready[at..self.end]));
+        (self.ready, self.read, self.end) = (Wiped::default(), 0, 0);
     }
 
     /// The reserve, for the round that starts now.
@@ -114,10 +133,10 @@ impl<R: Produce> Stock<R> {
         }
         let mut out = Wiped::with_room(n);
         while out.len() < n {
-            if self.read == self.ready.len() {
+            if self.read == self.end {
                 self.refill(group);
             }
-            let here = (n - out.len()).min(self.ready.len() - self.read);
+            let here = (n - out.len()).min(self.end - self.read);
             out.extend_from_slice(&self.ready[self.read..self.read + here]);
             self.read += here;
         }
@@ -132,20 +151,18 @@ impl<R: Produce> Stock<R> {
         let (rest, round) = self.rounds.front_mut().expect("what is available is there");
         if !rest.is_empty() {
             self.ready = std::mem::take(rest);
+            self.end = self.ready.len();
         } else {
-            resize(&mut self.ready, group);
-            if !round.produce(&mut self.ready) {
-                self.ready.truncate(0);
+            if self.ready.len() < group {
+                resize(&mut self.ready, group);
+            }
+            let more = round.produce(&mut self.ready[..group]);
+            self.end = if more { group } else { 0 };
+            if !more {
                 self.rounds.pop_front();
-                return;
             }
         }
-        self.waiting -= self.ready.len();
-    }
-
-    fn compact(&mut self) {
-        self.ready.drain(..self.read);
-        self.read = 0;
+        self.waiting -= self.end;
     }
 }
 

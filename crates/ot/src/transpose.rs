@@ -11,16 +11,18 @@ pub(crate) const ROWS: usize = 512;
 pub(crate) const LANES: usize = ROWS / 64;
 
 twice! {
-    /// Blocks of [`ROWS`] rows: bit c of a block is the row's bit in column c.
-    fn transpose(columns: &[[u64; LANES]; 128], rows: &mut [u128; ROWS]) = body
+    /// Blocks of [`ROWS`] rows: bit c of a block is the row's bit in column c. The columns are used up.
+    fn transpose(columns: &mut [[u64; LANES]; 128], rows: &mut [u128; ROWS]) = body
 }
 
 #[inline(always)]
-fn body(columns: &[[u64; LANES]; 128], rows: &mut [u128; ROWS]) {
-    let mut x = *columns;
-    let (low, high) = x.split_at_mut(64);
-    square(low.try_into().expect("half of 128"));
-    square(high.try_into().expect("half of 128"));
+fn body(columns: &mut [[u64; LANES]; 128], rows: &mut [u128; ROWS]) {
+    let (low, high) = columns.split_at_mut(64);
+    let [low, high] = [low, high].map(|half| {
+        let half: &mut [[u64; LANES]; 64] = half.try_into().expect("half of 128");
+        square(half);
+        half
+    });
     let rows = crate::cpu::words(rows).as_chunks_mut::<{ 2 * LANES }>().0;
     for ((row, low), high) in rows.iter_mut().zip(low.iter()).zip(high.iter()) {
         for l in 0..LANES {
@@ -69,7 +71,7 @@ mod tests {
             std::array::from_fn(|_| prg.elements(Ring::R64, LANES).try_into().unwrap());
         for path in Path::all() {
             let mut rows = [0; ROWS];
-            transpose(path, &columns, &mut rows);
+            transpose(path, &mut columns.clone(), &mut rows);
             for l in 0..LANES {
                 for b in 0..64 {
                     let row = (0..128).fold(0u128, |v, c| v | ((columns[c][l] >> b & 1) as u128) << c);

@@ -57,16 +57,32 @@ fn join<L: Lane>(
 }
 
 /// Coefficients below p to values below p. Only the first `filled` coefficients, a power of two of at least 32, may be others
-/// than 0: while t is as large, a level has zeros in every second half, and `(x + w 0, x - w 0)` are copies of the first.
+/// than 0.
 #[inline(always)]
 pub(super) fn forward<L: Lane>(lane: L, p: u64, roots: Roots, words: &mut [u64], filled: usize) {
-    let (f, n) = (Field::new(lane, p), words.len());
+    let n = words.len();
     let (first, others) = words.split_at_mut(filled);
-    others.chunks_exact_mut(filled).for_each(|other| other.copy_from_slice(first));
+    for (i, other) in others.chunks_exact_mut(filled).enumerate() {
+        other.copy_from_slice(first);
+        part(lane, p, roots, n, i + 1, other);
+    }
+    part(lane, p, roots, n, 0, first);
+}
+
+/// Of a polynomial with N = `n` coefficients of which only the first may be others than 0, as many as there are words: the values
+/// with numbers `number * words.len()` and on.
+///
+/// While t is as large as what is filled, a level has zeros in every second half, and `(x + w 0, x - w 0)` are copies of the
+/// first. The levels that follow never leave a part.
+#[inline(always)]
+pub(super) fn part<L: Lane>(lane: L, p: u64, roots: Roots, n: usize, number: usize, words: &mut [u64]) {
+    let (f, filled) = (Field::new(lane, p), words.len());
     let (mut m, mut t) = (n >> filled.trailing_zeros(), filled >> 1);
+    let mut groups = 1;
     while t >= 2 * L::WIDTH {
         for (g, group) in words.chunks_exact_mut(2 * t).enumerate() {
-            let w = [roots.at(f, m + g), roots.at(f, 2 * (m + g)), roots.at(f, 2 * (m + g) + 1)];
+            let root = m + number * groups + g;
+            let w = [roots.at(f, root), roots.at(f, 2 * root), roots.at(f, 2 * root + 1)];
             let (ab, cd) = group.split_at_mut(t);
             let ((a, b), (c, d)) = (ab.split_at_mut(t >> 1), cd.split_at_mut(t >> 1));
             for (((a, b), c), d) in
@@ -81,11 +97,11 @@ pub(super) fn forward<L: Lane>(lane: L, p: u64, roots: Roots, words: &mut [u64],
                 lane.store(d, x3.words());
             }
         }
-        (m, t) = (4 * m, t >> 2);
+        (m, groups, t) = (4 * m, 4 * groups, t >> 2);
     }
     if t >= L::WIDTH {
         for (g, group) in words.chunks_exact_mut(2 * t).enumerate() {
-            let (w, (a, b)) = (roots.at(f, m + g), group.split_at_mut(t));
+            let (w, (a, b)) = (roots.at(f, m + number * groups + g), group.split_at_mut(t));
             for (a, b) in registers(lane, a).zip(registers(lane, b)) {
                 let (x, y) = split(f, Below::claim(lane.load(a)), Below::claim(lane.load(b)), w);
                 lane.store(a, x.words());
@@ -94,13 +110,14 @@ pub(super) fn forward<L: Lane>(lane: L, p: u64, roots: Roots, words: &mut [u64],
         }
     }
     for (i, pair) in words.chunks_exact_mut(2 * L::WIDTH).enumerate() {
+        let first = number * filled + 2 * i * L::WIDTH;
         let (a, b) = pair.split_at_mut(L::WIDTH);
         let (mut x, mut y) = (lane.load(a), lane.load(b));
         let (mut order, mut t) = (Order::Memory, L::WIDTH >> 1);
         while t > 0 {
             (x, y) = lane.regroup(order, Order::Pairs(t), x, y);
             order = Order::Pairs(t);
-            let (m, groups) = (n >> (t.trailing_zeros() + 1), (i * L::WIDTH) >> t.trailing_zeros());
+            let (m, groups) = (n >> (t.trailing_zeros() + 1), first >> (t.trailing_zeros() + 1));
             let w = roots.spread(f, m + groups, t);
             let (u, v) = split(f, Below::claim(x), Below::claim(y), w);
             (x, y, t) = (u.words(), v.words(), t >> 1);

@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Bytes of values of weights that are kept for a product's later calls; of more weights values are made anew every time.
-const WEIGHTS_ROOM: usize = 1 << 30;
-/// Bytes of an operand's values that are worked on at a time.
-pub(super) const OPERAND_ROOM: usize = 64 << 20;
+const WEIGHTS_ROOM: usize = 1 << 29;
+/// Bytes of an operand's values that are worked on at a time: for every part, weights' values are made anew.
+pub(super) const OPERAND_ROOM: usize = 96 << 20;
 
 /// One party's side of a session of encrypted products. All parties use theirs alike, in one order.
 pub struct Encryption {
