@@ -206,7 +206,20 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
-def tried(name: str, family: Family, runs: int) -> dict[str, Any]:
+def compiled(name: str, family: Family, kept: Path | None) -> tuple[privet.PrivateModel, Inputs]:
+    """A model for a family, with its input; from the folder of models where it is there, and else put there."""
+    protocol, security = family
+    model, inputs = MODELS[name][1]()
+    folder = None if kept is None else kept / f"{name}-{protocol}-{security}"
+    if folder is not None and (folder / "plan.json").is_file():
+        return privet.load(folder), inputs
+    private = privet.compile(model.eval(), inputs, protocol, security=security, guard=False)
+    if folder is not None:
+        private.save(folder)
+    return private, inputs
+
+
+def tried(name: str, family: Family, runs: int, kept: Path | None) -> dict[str, Any]:
     """A model compiled for a family, and run."""
     protocol, security = family
     torch.manual_seed(1)
@@ -225,8 +238,7 @@ def tried(name: str, family: Family, runs: int) -> dict[str, Any]:
         expected = predicted(generator.estimate(network="local", local=True))
         with torch.no_grad(), writing(generator, runs + 1) as run:
             return head | {"load_before": os.getloadavg()[0]} | measured(run, runs) | {"predicted": expected}
-    model, inputs = MODELS[name][1]()
-    private = privet.compile(model.eval(), inputs, protocol, security=security, guard=False)
+    private, inputs = compiled(name, family, kept)
     expected = predicted(private.estimate(network="local", local=True))
     with torch.no_grad(), prepared(private, inputs, runs + 1) as run:
         return head | {"load_before": os.getloadavg()[0]} | measured(run, runs) | {"predicted": expected}
@@ -283,16 +295,24 @@ def main() -> None:
     parser.add_argument("--family", nargs="+", default=known, choices=known)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--write", type=Path, help="a folder for results")
+    parser.add_argument("--models", type=Path, help="a folder for compiled models, which are not compiled again")
+    parser.add_argument("--compile", action="store_true", help="only put models there")
     parser.add_argument("--table", type=Path, help="a folder of results that docs/models.md shall show")
     options = parser.parse_args()
     unknown = set(options.names) - {*MODELS, GPT2}
     if unknown or not (options.names or options.table):
         parser.error(f"no model {', '.join(sorted(unknown))}" if unknown else "name a model, or give --table")
+    if options.compile and options.models is None:
+        parser.error("--compile needs --models")
     warnings.simplefilter("ignore")
     for name in options.names:
         for text in options.family:
             protocol, security = text.split("/")
-            row = tried(name, (protocol, security), options.runs)
+            if options.compile:
+                if name != GPT2:
+                    compiled(name, (protocol, security), options.models)
+                continue
+            row = tried(name, (protocol, security), options.runs, options.models)
             print(json.dumps(row), flush=True)
             if options.write is not None:
                 options.write.mkdir(parents=True, exist_ok=True)
