@@ -112,18 +112,27 @@ mod tests {
     /// Rows of words looked up in a large table: the table is not stated anew with every row.
     #[test]
     fn a_large_second_operand_is_stated_a_few_times_at_most() {
-        for (m, k, n) in [(128, 30_522, 384), (1, 30_522, 384), (512, 1_000, 2_000), (4096, 500, 900), (7, 64, 9000)] {
+        for (m, k, n) in
+            [(128, 30_522, 384), (1, 30_522, 384), (512, 1_000, 2_000), (4096, 500, 900), (7, 64, 9000)]
+        {
             let products = Products { shape: LinearShape::MatMul { m, k, n }, count: 1 };
             let whole = product_statements(&products);
             for statements in [1, whole / 3, whole / 2, 128 << 20] {
                 let limits = Limits { block: 64, statements };
                 let parts = limits.parts(Security::Malicious, &products);
-                let stated: Vec<u64> = parts.map(|part| product_statements(&products.with_units(part.len()))).collect();
+                let stated: Vec<u64> =
+                    parts.map(|part| product_statements(&products.with_units(part.len()))).collect();
                 let common = product_bytes(0, k * n, 0);
-                assert!(stated.iter().all(|&bytes| bytes <= statements.max(2 * common)), "{m} rows, {statements}");
+                assert!(
+                    stated.iter().all(|&bytes| bytes <= statements.max(2 * common)),
+                    "{m} rows, {statements}"
+                );
                 // the last part may be a short one
                 let all = stated.iter().sum::<u64>();
-                assert!(2 * common <= statements || all <= 2 * whole + common, "{m} rows, {statements}: {all} of {whole}");
+                assert!(
+                    2 * common <= statements || all <= 2 * whole + common,
+                    "{m} rows, {statements}: {all} of {whole}"
+                );
             }
         }
     }

@@ -36,8 +36,18 @@ fn is_the_interpreters(lowered: &LoweredStep) {
                 assert!(!output.name.starts_with("in_range") || value.data() == [1], "{}", output.name);
             }
             for (name, value) in updated(&case.plan, outcomes.each_ref()) {
-                assert_eq!(value, next[&name].data(), "{}, {security}: {name} after step {number}", case.name);
-                assert_ne!(value, weights[&name].data(), "{}, {security}: {name} in step {number}", case.name);
+                assert_eq!(
+                    value,
+                    next[&name].data(),
+                    "{}, {security}: {name} after step {number}",
+                    case.name
+                );
+                assert_ne!(
+                    value,
+                    weights[&name].data(),
+                    "{}, {security}: {name} in step {number}",
+                    case.name
+                );
                 let shape = next[&name].shape().to_vec();
                 weights.insert(name, Tensor::new(shape, value).unwrap());
             }
