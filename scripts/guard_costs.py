@@ -1,12 +1,13 @@
 """What a guard costs, as a table for docs/guard.md: `scripts/python.sh scripts/guard_costs.py [NETWORK...]`.
 
 Small networks with random weights, compiled for each family without a guard, with one, and as by default. Figures are
-the estimate's, one row, on a LAN.
+the estimate's, one row, on a LAN, at the shipped rates wherever this runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 
 import torch
@@ -65,6 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NETWORK", help=f"of {', '.join(NETWORKS)}; default: all")
     names = parser.parse_args().names or NETWORKS
+    os.environ["PRIVET_PROFILE"] = os.devnull
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     for name in names:
         build, shape = NETWORKS[name]
