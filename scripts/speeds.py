@@ -1,6 +1,6 @@
 """What runs of larger models take on this machine: seconds, bytes, rounds, keys, and where they go.
 
-    scripts/python.sh scripts/speeds.py NAME... [--family fss rep3/semi-honest] [--runs 5] [--write FOLDER]
+    scripts/python.sh scripts/speeds.py NAME... [--family PROTOCOL/SECURITY...] [--runs 5] [--write FOLDER]
     scripts/python.sh scripts/speeds.py --table benches/results-intel-avx512/models
 
 All parties are processes of this machine over TLS on loopback, so they share its cores. Weights are random, but for
@@ -32,6 +32,7 @@ import privet
 from privet import models
 from privet.generation.steps import READ, TOKEN
 from privet.models.decoders import Gpt2, Layout
+from privet.protocols import PROTOCOLS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "models.md"
@@ -83,7 +84,9 @@ GPT2 = "gpt2"
 ABOUT_GPT2 = "GPT-2, 12 layers of 768, the next token of 50,257 after 64"
 
 Family = tuple[str, str]
-FAMILIES: tuple[Family, ...] = (("fss", "semi-honest"), ("rep3", "semi-honest"), ("rep3", "malicious"))
+FAMILIES: list[Family] = [(p.name, s) for p in PROTOCOLS.values() for s in p.withstands]
+AT_ONCE = [(p.name, s) for p in PROTOCOLS.values() for s in p.withstands if p.uses_up is None or p.has_dealer({})]
+"""Of these, those whose parties prepare nothing among themselves, which may take hours."""
 
 
 def processor_seconds() -> float:
@@ -291,8 +294,8 @@ def main() -> None:
     """Run what is named, one after the other."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*MODELS, GPT2])}")
-    known = ["/".join(family) for family in FAMILIES]
-    parser.add_argument("--family", nargs="+", default=known, choices=known)
+    known, usual = (["/".join(family) for family in families] for families in (FAMILIES, AT_ONCE))
+    parser.add_argument("--family", nargs="+", default=usual, choices=known, help=f"default: {' '.join(usual)}")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--write", type=Path, help="a folder for results")
     parser.add_argument("--models", type=Path, help="a folder for compiled models, which are not compiled again")
