@@ -5,7 +5,7 @@
 Models are those of `scripts/census.py` and the smaller ones of `privet.models`, with random weights. What was found is
 kept in docs/gallery.json, a row a model with its date, so that a part can be done again; `--write` puts the table of
 all rows into docs/models.md. Seconds are estimates on a LAN at the shipped rates, wherever this runs. Differences are
-of the integer plan, run in the clear, to PyTorch: the largest, over the largest result, or over 1 where that is smaller.
+of the integer plan, run in the clear, to PyTorch: the largest, over the largest result or 1, whichever is larger.
 """
 
 from __future__ import annotations
