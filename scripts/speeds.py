@@ -270,8 +270,8 @@ def table(rows: list[dict[str, Any]]) -> str:
             f"{online['median']:.3g}",
             f"{online['min']:.3g}",
         ]
-        cells += [f"{row['processor_s']:.3g}", f"{row['bytes_sent'] / 1e6:.3g}", f"{row['rounds']:,}"]
-        cells += [f"{row['key_bytes'] / 1e6:.3g}", f"{row['peak_rss_bytes'] / 1e9:.2g}", f"{row['load_before']:.1f}"]
+        cells += [f"{row['processor_s']:.3g}", megabytes(row["bytes_sent"]), f"{row['rounds']:,}"]
+        cells += [megabytes(row["key_bytes"]), f"{row['peak_rss_bytes'] / 1e9:.2g}", f"{row['load_before']:.1f}"]
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("\nWhere the estimate sees the time, in seconds:\n")
     for row in rows:
@@ -279,6 +279,11 @@ def table(rows: list[dict[str, Any]]) -> str:
         named = f"- {row['model']}, {row['protocol']}, {row['security']}: {row['predicted']['seconds']:.2g} ({parts})"
         lines.append(named)
     return "\n".join(lines) + "\n"
+
+
+def megabytes(count: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{count / 1e6:,.0f}" if count >= 1e9 else f"{count / 1e6:.3g}"
 
 
 def write_table(folder: Path) -> None:
