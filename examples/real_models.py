@@ -119,6 +119,7 @@ def main() -> None:
     parser.add_argument("--simulate", action="store_true", help="run the integer plan in the clear")
     parser.add_argument("--protocol", choices=sorted(PROTOCOLS), default="fss")
     parser.add_argument("--security", help="semi-honest or malicious; by default the most that the protocol can")
+    parser.add_argument("--directory", type=Path, help="a folder for keys, certificates and logs, one a network")
     options = parser.parse_args()
     try:
         choose(options.protocol, options.security)
@@ -133,10 +134,13 @@ def main() -> None:
         build, count, batch = TASKS[name]
         task = build(options.data, options.images or count)
         family = {"protocol": options.protocol, "security": options.security}
-        classify(name, task, options.batch or batch, options.simulate, family)
+        folder = options.directory / name if options.directory else None
+        classify(name, task, options.batch or batch, options.simulate, family, folder)
 
 
-def classify(name: str, task: Task, batch: int, simulate: bool, family: dict[str, str | None]) -> None:
+def classify(
+    name: str, task: Task, batch: int, simulate: bool, family: dict[str, str | None], folder: Path | None
+) -> None:
     """One network: private against plaintext."""
     with torch.no_grad():
         plain = task.model(task.images)
@@ -145,7 +149,7 @@ def classify(name: str, task: Task, batch: int, simulate: bool, family: dict[str
     if simulate:
         scores = private.simulate(task.images)
     else:
-        with privet.local(private) as session:
+        with privet.local(private, directory=folder) as session:
             scores = session.run(task.images, progress=progress(name, "images"))
             print(session.report)
     agreement = (scores.argmax(1) == plain.argmax(1)).float().mean().item()

@@ -97,6 +97,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--batch", type=int, default=1, help="sentences of one run")
     parser.add_argument("--run", action="store_true", help="between processes on this machine")
+    parser.add_argument("--directory", help="a new folder for their keys, certificates and logs, which is kept")
     options = parser.parse_args()
     model, tokenizer = packaged()
     sentences = texts(options.sentences)
@@ -110,7 +111,7 @@ def main() -> None:
     print(private.notes[-2:])
     began = time.monotonic()
     if options.run:
-        with privet.local(private) as session:
+        with privet.local(private, directory=options.directory) as session:
             vectors = session.run(inputs, progress=progress("private", "sentences"))
             totals = session.report.totals
             print(f"a party sent {totals['bytes_sent'] / 1e6:.1f} MB in {totals['rounds']} rounds", end="; ")

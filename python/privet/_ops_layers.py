@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ._lowering import Args, Decline, Lowering, Value, op
@@ -111,6 +112,8 @@ def matmul_values(lo: Lowering, x: int, y: int, shape: list[int]) -> int:
         x, xs = reshape_to(lo, x, [1, *xs]), [1, *xs]
     if len(ys) == 1:
         y, ys = reshape_to(lo, y, [*ys, 1]), [*ys, 1]
+    if len(ys) == 2 and len(xs) > 2:  # one matrix for all: its own product, which a weight is masked for once a session
+        x, xs = reshape_to(lo, x, [math.prod(xs[:-1]), xs[-1]]), [math.prod(xs[:-1]), xs[-1]]
     lead = broadcast_shape(xs[:-2], ys[:-2])
     x = expand_to(lo, x, [*lead, *xs[-2:]])
     y = expand_to(lo, y, [*lead, *ys[-2:]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,8 +15,8 @@ from ._ops_pointwise import mul_scalar
 from ._ops_shape import cut
 from ._ops_smooth import smooth
 
-MOST_SORTED = 1024
-"""Longest line that is sorted."""
+MOST_COMPARATORS = 1 << 18
+"""Most comparators of a network that sorts or selects, for one line."""
 
 
 def largest(lo: Lowering, x: int, dims: list[int], shape: list[int], sign: float = 1.0) -> int:
@@ -115,68 +116,112 @@ def pair_of(lo: Lowering, a: Args, sign: float) -> Value:
 # --- Sorting -----------------------------------------------------------------------------------------
 
 
-def levels(n: int) -> list[list[tuple[int, int]]]:
-    """Comparators of Batcher's odd-even merge sort for any n, those of one level together."""
-    found: list[list[tuple[int, int]]] = []
-    p = 1
-    while p < n:
-        k = p
-        while k >= 1:
-            level = []
-            for j in range(k % p, n - k, 2 * k):
-                for i in range(min(k, n - j - k)):
-                    if (i + j) // (2 * p) == (i + j + k) // (2 * p):
-                        level.append((i + j, i + j + k))
-            if level:
-                found.append(level)
-            k //= 2
-        p *= 2
-    return found
+Comparators = list[tuple[int, int]]
+"""Pairs of places: the one that gets the element that comes first, and the other."""
 
 
-def ordered(lo: Lowering, x: int, dim: int, descending: bool, indices: bool) -> tuple[int, int | None]:
-    """x sorted along a dimension, and where each element was: all comparators of a level at once."""
+def merge(a: list[int], b: list[int], count: int, found: Comparators) -> list[int]:
+    """Batcher's odd-even merge of two sorted lists of places, as far as it tells the first ``count`` elements.
+
+    Elements behind the first ``count`` of a list are none of these, so they are compared with nothing. Gives the places
+    of the first ``count`` in their order.
+    """
+    a, b = a[:count], b[:count]
+    if not a or not b:
+        return a or b
+    if len(a) == len(b) == 1:
+        found.append((a[0], b[0]))
+        return [a[0], b[0]][:count]
+    even = merge(a[::2], b[::2], count // 2 + 1, found)
+    odd = merge(a[1::2], b[1::2], count // 2, found)
+    pairs = list(zip(odd, even[1:], strict=False))
+    found += pairs
+    merged = [even[0], *(place for pair in pairs for place in pair)]
+    return [*merged, *odd[len(pairs) :], *even[1 + len(pairs) :]][:count]
+
+
+def network(n: int, count: int) -> tuple[list[Comparators], list[int]]:
+    """Comparators that bring the first ``count`` of n elements to places, level by level, and these places in order.
+
+    Batcher's merge sort, of whose lists the first ``count`` elements alone are kept: n - 1 comparators for the first
+    one, and some ``n (log k)^2 / 4`` for the first k of many, where all n take ``n (log n)^2 / 4``.
+    """
+    lists = [[i] for i in range(n)]
+    ready = [0] * n
+    found: list[Comparators] = []
+    while len(lists) > 1:
+        pairs: Comparators = []
+        merged = [merge(a, b, count, pairs) for a, b in zip(lists[::2], lists[1::2], strict=False)]
+        lists = [*merged, *lists[2 * len(merged) :]]
+        for first, second in pairs:
+            level = max(ready[first], ready[second])
+            ready[first] = ready[second] = level + 1
+            found += [[] for _ in range(level + 1 - len(found))]
+            found[level].append((first, second))
+    return found, lists[0]
+
+
+def ordered(
+    lo: Lowering, x: int, dim: int, descending: bool, indices: bool, count: int | None = None
+) -> tuple[int, int | None]:
+    """The first ``count`` of x in order along a dimension, and where they were: all comparators of a level at once."""
     shape = lo.shape_at(x)
     n = shape[dim]
-    if n > MOST_SORTED:
-        raise Decline(f"{n} numbers, at most {MOST_SORTED} are sorted")
+    levels, result = network(n, n if count is None else count)
+    if (cost := sum(map(len, levels))) > MOST_COMPARATORS:
+        raise Decline(f"an order of {n} numbers by {cost} comparisons, at most {MOST_COMPARATORS}")
     where: int | None = None
     if indices:
         steps = torch.arange(n, dtype=torch.float32).reshape([-1 if d == dim else 1 for d in range(len(shape))])
         where = lo.use(lo.constant(steps.expand(shape).contiguous()))
-    for level in levels(n):
-        first, second = [i for i, _ in level], [j for _, j in level]
-        rest = [i for i in range(n) if i not in {*first, *second}]
-        back = [0] * n
-        for at, i in enumerate([*first, *second, *rest]):
-            back[i] = at
-        low, high = take(lo, x, dim, first), take(lo, x, dim, second)
+    last = {place: at for at, level in enumerate(levels) for pair in level for place in pair}
+    last |= dict.fromkeys(result, len(levels))
+    held = list(range(n))  # the place that each element of the line stands for
+    for at, level in enumerate(levels):
+        position = {place: i for i, place in enumerate(held)}
+        pairs = sorted((position[i], position[j]) for i, j in level)
+        compared = {i for pair in pairs for i in pair}
+        rest = [i for i, place in enumerate(held) if i not in compared and last.get(place, -1) > at]
+        line = Level(dim, [i for i, _ in pairs], [j for _, j in pairs], rest)
+        low, high = take(lo, x, dim, line.first), take(lo, x, dim, line.second)
         # what the second gives the first, where they stand in the wrong order
         left, right = (high, low) if descending else (low, high)
-        gap = lo.emit({"kind": "sub"}, [left, right], lo.shape_at(low))
-        bit = greater(lo, gap).node
-        signed = lo.emit({"kind": "sub"}, [low, high], lo.shape_at(low))
-        x = exchanged(lo, (x, low, high), (bit, signed), (dim, rest, back))
+        bit = greater(lo, lo.emit({"kind": "sub"}, [left, right], lo.shape_at(low))).node
+        x = exchanged(lo, (x, low, high), bit, line)
         if where is not None:
-            wl, wh = take(lo, where, dim, first), take(lo, where, dim, second)
-            signed = lo.emit({"kind": "sub"}, [wl, wh], lo.shape_at(wl))
-            where = exchanged(lo, (where, wl, wh), (bit, signed), (dim, rest, back))
+            whose = take(lo, where, dim, line.first), take(lo, where, dim, line.second)
+            where = exchanged(lo, (where, *whose), bit, line)
             lo.bounds[where] = (0, n - 1)
+        held = [held[i] for i in (*line.first, *line.second, *line.rest)]
+    back = [held.index(place) for place in result]
+    x = take(lo, x, dim, back)
+    if where is not None:
+        where = take(lo, where, dim, back)
+        lo.bounds[where] = (0, n - 1)
     return x, where
 
 
-def exchanged(
-    lo: Lowering, values: tuple[int, int, int], swap: tuple[int, int], line: tuple[int, list[int], list[int]]
-) -> int:
-    """A line whose pairs are exchanged where the bit is 1."""
-    (x, low, high), (bit, gap), (dim, rest, back) = values, swap, line
+@dataclass(frozen=True)
+class Level:
+    """Comparators at once: of a line along ``dim`` those that stand first, their partners, and who else is needed."""
+
+    dim: int
+    first: list[int]
+    second: list[int]
+    rest: list[int]
+
+
+def exchanged(lo: Lowering, values: tuple[int, int, int], bit: int, line: Level) -> int:
+    """A line whose pairs are exchanged where the bit is 1: the first ones, the second ones, the rest."""
+    x, low, high = values
     shape = lo.shape_at(low)
-    change = lo.emit({"kind": "choose"}, [bit, gap], shape)
+    change = lo.emit({"kind": "choose"}, [bit, lo.emit({"kind": "sub"}, [low, high], shape)], shape)
     parts = [lo.emit({"kind": "sub"}, [low, change], shape), lo.emit({"kind": "add"}, [high, change], shape)]
-    if rest:
-        parts.append(take(lo, x, dim, rest))
-    joined = lo.emit({"kind": "concat", "dim": dim}, parts, lo.shape_at(x))
-    return take(lo, joined, dim, back)
+    if line.rest:
+        parts.append(take(lo, x, line.dim, line.rest))
+    whole = list(shape)
+    whole[line.dim] = sum(lo.shape_at(part)[line.dim] for part in parts)
+    return lo.emit({"kind": "concat", "dim": line.dim}, parts, whole)
 
 
 @op("aten.sort.default", "aten.sort.stable")
@@ -195,26 +240,36 @@ def argsort(lo: Lowering, a: Args) -> Value:
 
 @op("aten.topk.default")
 def topk(lo: Lowering, a: Args) -> Value:
-    """The first k of all, sorted."""
+    """The first k of all, sorted; of the first one alone a tournament."""
     x, k = lo.use(a["self"]), int(a["k"])
-    dim = int(a["dim"]) % len(lo.shape_at(x))
-    values, where = ordered(lo, x, dim, bool(a["largest"]), lo.is_read(1))
-    first = cut(lo, values, dim, 0, k)
-    if where is None:
-        return first, None
-    found = cut(lo, where, dim, 0, k)
-    lo.bounds[found] = (0, lo.shape_at(x)[dim] - 1)
-    return first, found
+    shape = lo.shape_at(x)
+    if not shape:
+        raise Decline("a number alone")
+    dim = int(a["dim"]) % len(shape)
+    sign = 1.0 if a["largest"] else -1.0
+    if k == 1:
+        one = [1 if d == dim else n for d, n in enumerate(shape)]
+        value = largest(lo, x, [dim], one, sign) if lo.is_read(0) else None
+        place = {"kind": "argmax", "dim": dim, "keepdim": True}
+        return value, lo.emit(place, [mul_scalar(lo, x, sign)], one) if lo.is_read(1) else None
+    return ordered(lo, x, dim, bool(a["largest"]), lo.is_read(1), k)
 
 
 def ranked(lo: Lowering, a: Args, at: int) -> Value:
     """The element of a rank along a dimension, and where it is."""
     x = lo.use(a["self"])
     dim = int(a["dim"]) % len(lo.shape_at(x))
-    values, where = ordered(lo, x, dim, False, lo.is_read(1))
-    shape = lo.shape
-    found = reshape_to(lo, cut(lo, values, dim, at, at + 1), shape)
-    return found, None if where is None else reshape_to(lo, cut(lo, where, dim, at, at + 1), shape)
+    value, where = ranked_line(lo, x, dim, at, lo.is_read(1))
+    return reshape_to(lo, value, lo.shape), None if where is None else reshape_to(lo, where, lo.shape)
+
+
+def ranked_line(lo: Lowering, x: int, dim: int, at: int, indices: bool) -> tuple[int, int | None]:
+    """The same, along a dimension that is kept: from the nearer end."""
+    n = lo.shape_at(x)[dim]
+    count = min(at + 1, n - at)
+    values, where = ordered(lo, x, dim, count < at + 1, indices, count)
+    found = cut(lo, values, dim, count - 1, count)
+    return found, None if where is None else cut(lo, where, dim, count - 1, count)
 
 
 @op("aten.median.dim")
@@ -234,5 +289,4 @@ def median_of_all(lo: Lowering, a: Args) -> Value:
     """The lower of the two in the middle of all elements."""
     x = lo.use(a["self"])
     n = int(torch.tensor(lo.shape_at(x)).prod())
-    values, _ = ordered(lo, reshape_to(lo, x, [n]), 0, False, False)
-    return reshape_to(lo, cut(lo, values, 0, (n - 1) // 2, (n - 1) // 2 + 1), [])
+    return reshape_to(lo, ranked_line(lo, reshape_to(lo, x, [n]), 0, (n - 1) // 2, False)[0], [])

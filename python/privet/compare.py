@@ -1,4 +1,9 @@
-"""Matches the values of the integer plan with those of the model, layer by layer."""
+"""Matches the values of the integer plan with those of the model, layer by layer.
+
+A layer may hold several values of one shape, such as queries, keys and values of attention. A plan computes what does
+not depend on each other in an order of its own, so names and shapes alone do not tell which is which. Of the plan's
+values of a layer and shape the one that is nearest to the model's stands for it.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +18,18 @@ from .report import LayerDifference
 INCREASING = ("relu", "clamp", "leaky_relu")
 
 Key = tuple[str, tuple[int, ...]]
-"""A layer and the shape of a value in it; where there are several, the last one counts."""
+"""A layer and the shape of a value in it; of the model's values the last one counts."""
+
+SAME = 2.0**-8
+"""Of a value's size: a plan's values that are as near as the nearest but for this are one value, rounded or not yet."""
 
 
-def plan_values(plan: Mapping[str, Any]) -> dict[Key, tuple[int, str]]:
-    """The last value of each layer and shape in a plan, with its operation."""
-    values: dict[Key, tuple[int, str]] = {}
+def plan_values(plan: Mapping[str, Any]) -> dict[Key, list[tuple[int, str]]]:
+    """The values of each layer and shape in a plan, in its order, with their operations."""
+    values: dict[Key, list[tuple[int, str]]] = {}
     for i, node in enumerate(plan["nodes"]):
         if node["op"]["kind"] not in ("input", "weight"):
-            values[node["layer"], tuple(node["ty"]["shape"])] = (i, node["op"]["kind"])
+            values.setdefault((node["layer"], tuple(node["ty"]["shape"])), []).append((i, node["op"]["kind"]))
     return values
 
 
@@ -66,3 +74,10 @@ def difference(layer: str, operation: str, ours: Tensor, theirs: Tensor) -> Laye
 def worst(old: LayerDifference | None, new: LayerDifference) -> LayerDifference:
     """The larger difference of two groups of rows; the mean is that of the group with the larger one."""
     return new if old is None or new.max_abs >= old.max_abs else old
+
+
+def standing(candidates: list[LayerDifference]) -> LayerDifference:
+    """Of a plan's values of one layer and shape the one that stands for the model's: of the nearest ones the last."""
+    least = min(candidates, key=lambda c: c.max_abs)
+    near = least.max_abs + SAME * least.scale
+    return next((c for c in reversed(candidates) if c.max_abs <= near), least)

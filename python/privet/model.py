@@ -232,14 +232,15 @@ class PrivateModel:
         """Layer-by-layer difference between the integer plan, run in the clear, and the model in float64.
 
         The protocols give exactly the plan's integers up to stochastic rounding, so this is the error of a private
-        run. Only the model's owner can do this. A layer that the planner merged into another one is left out.
+        run. Only the model's owner can do this. A layer that the planner merged into another one is left out. Where a
+        layer has several values of one shape, the plan's nearest one is compared.
         ``beyond`` lists the layers with values beyond what calibration leaves room for.
         """
         owner, plan = self._require_owner(), json.loads(self.plan)
         graph = owner.captured.graph
         ours_at, theirs_at = matching.plan_values(plan), matching.model_values(graph)
         matched = {key: (ours_at[key], theirs_at[key]) for key in ours_at if key in theirs_at}
-        layers: dict[Any, LayerDifference] = {}
+        layers: dict[matching.Key, dict[int, LayerDifference]] = {key: {} for key in matched}
         outputs: dict[str, LayerDifference] = {}
         checked = self.interface.check_inputs(inputs, self.limits())
         largest: dict[int, float] = {}
@@ -248,16 +249,18 @@ class PrivateModel:
             keep = {at for _, at in matched.values()}
             expected = evaluate(graph, owner.captured.parameters, group, see=keeper(seen, keep, largest))
             found = load_tensors(native().interpret(self.plan, owner.weights, save_tensors(group), True, True))
-            for key, ((i, operation), at) in matched.items():
-                new = matching.difference(key[0], operation, found[f"#{i}"], seen[at])
-                layers[key] = matching.worst(layers.get(key), new)
+            for key, (candidates, at) in matched.items():
+                for i, operation in candidates:
+                    new = matching.difference(key[0], operation, found[f"#{i}"], seen[at])
+                    layers[key][i] = matching.worst(layers[key].get(i), new)
             for output, reference in zip(graph.outputs, expected, strict=True):
                 new = matching.difference(output.name, "output", found[output.name], reference)
                 outputs[output.name] = matching.worst(outputs.get(output.name), new)
         ranges = {i: max(map(abs, n.range)) for i, n in enumerate(graph.nodes) if n.range and n.kind != "parameter"}
         sizes = ((graph.nodes[i].layer, largest[i], limit) for i, limit in ranges.items() if i in largest)
         far = beyond(sizes, 2.0**self.precision.headroom)
-        return Comparison(list(layers.values()), list(outputs.values()), far)
+        nearest = [matching.standing(list(candidates.values())) for candidates in layers.values()]
+        return Comparison(nearest, list(outputs.values()), far)
 
     def simulate(self, *inputs: Any) -> Any:
         """The plan's result in the clear, without any protocol: what a private run returns."""

@@ -1,6 +1,7 @@
 """Writes ``benches/workloads/NAME.graph.json``: the networks of ``privet bench``, without weights.
 
-Beside some of them goes ``NAME.train.graph.json``, a step of training.
+Beside some of them goes ``NAME.train.graph.json``, a step of training. Small steps over other layers and losses, which
+every family's tests run, go to ``crates/plan/src/suite/steps``.
 The files hold shapes and ranges only. The benchmark draws every parameter uniformly from its range, which is how
 the ranges were made: weights are uniform with Kaiming's bound, and each BatchNorm gets statistics near those of
 its own input, so that activations neither vanish nor grow. Seeds are fixed; this is public benchmark data.
@@ -84,6 +85,36 @@ TRAININGS = {
 """Steps with cross entropy and SGD: the batches of Falcon's and Spin's figures, and of Orca's with its momentum."""
 
 CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Step:
+    """A small step of training for tests: model, loss, the shape of a row, and whether targets are classes."""
+
+    build: Callable[[], nn.Module]
+    loss: nn.Module
+    row: tuple[int, ...]
+    classes: bool
+
+
+STEPS = {
+    "lines": Step(
+        lambda: nn.Sequential(
+            nn.Conv1d(2, 4, 3, padding=1, groups=2), nn.GroupNorm(2, 4), nn.Softplus(), nn.Flatten(), nn.Linear(16, 3)
+        ),
+        nn.CrossEntropyLoss(weight=torch.tensor([0.5, 1.0, 2.0]), label_smoothing=0.1),
+        (2, 4),
+        True,
+    ),
+    "curves": Step(
+        lambda: nn.Sequential(nn.Conv1d(2, 3, 2, stride=2), nn.ELU(0.7), nn.Flatten(), nn.Linear(6, 3)),
+        nn.SmoothL1Loss(beta=0.3),
+        (2, 4),
+        False,
+    ),
+}
+"""What the networks of the benchmark do not have."""
+STEP_ROWS = 3
 
 CALIBRATION_ELEMENTS = 400_000  # of the input: two rows of 3x224x224, capped below
 CALIBRATION_ROWS = 64
@@ -177,24 +208,48 @@ def generate_training(name: str) -> Graph:
     return training.train
 
 
+def generate_step(name: str) -> Graph:
+    """The graph of a small step, with the ranges of states and inputs and without source lines."""
+    work = STEPS[name]
+    random = torch.Generator().manual_seed(20250101)
+    torch.manual_seed(20250101)
+    model = work.build()
+    rows = uniform((STEP_ROWS, *work.row), -1.0, 1.0, random)
+    classes = torch.randint(0, 3, (STEP_ROWS,), generator=random)
+    targets = classes if work.classes else uniform((STEP_ROWS, 3), -1.0, 1.0, random)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    training = capture_training(model, work.loss, optimizer, (rows, targets), name=name)
+    for node in training.train.nodes:
+        node.source = ""
+        if node.kind == "state":
+            values = training.states[node.op["name"]]
+            node.range = round_outward(float(values.min()), float(values.max()))
+        elif node.kind == "input":
+            node.range = (0.0 if node.op["name"] in training.classes else -1.0, 1.0)
+    return training.train
+
+
 def main() -> None:
     """Write all or the named files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     parser.add_argument("--out", type=Path, default=Path("benches/workloads"), help="folder to write to")
+    parser.add_argument(
+        "--steps", type=Path, default=Path("crates/plan/src/suite/steps"), help="folder for small steps"
+    )
     options = parser.parse_args()
-    known = {**WORKLOADS, **TRAININGS}
+    known = {**WORKLOADS, **TRAININGS, **STEPS}
     unknown = set(options.names) - set(known)
     if unknown:
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    options.out.mkdir(parents=True, exist_ok=True)
-    made: list[tuple[str, Callable[[str], Graph]]] = []
-    for name in options.names or [*WORKLOADS, *(n for n in TRAININGS if n not in WORKLOADS)]:
-        made += [(f"{name}.graph.json", generate)] * (name in WORKLOADS)
-        made += [(f"{name}.train.graph.json", generate_training)] * (name in TRAININGS)
-    for file, make in made:
-        path = options.out / file
-        path.write_text(make(file.split(".")[0]).to_json() + "\n")
+    made: list[tuple[Path, Callable[[str], Graph]]] = []
+    for name in options.names or dict.fromkeys([*WORKLOADS, *TRAININGS, *STEPS]):
+        made += [(options.out / f"{name}.graph.json", generate)] * (name in WORKLOADS)
+        made += [(options.out / f"{name}.train.graph.json", generate_training)] * (name in TRAININGS)
+        made += [(options.steps / f"{name}.graph.json", generate_step)] * (name in STEPS)
+    for path, make in made:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(make(path.name.split(".")[0]).to_json() + "\n")
         print(f"{path}: {path.stat().st_size} bytes")
 
 

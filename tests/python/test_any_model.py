@@ -5,15 +5,20 @@ Each is captured, lowered, and its integer plan run in the clear beside PyTorch.
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load, save
 from torch import nn
 
 import privet
 from privet._masks import BELOW
+from privet._ops_order import network
 from privet.capture import capture
 from privet.native import available
 
@@ -223,7 +228,10 @@ CHOICES = {
     "sort down": lambda x: x.sort(1, descending=True)[0],
     "argsort": lambda x: x.argsort(0),
     "topk": lambda x: tuple(x.topk(3, 1)),
+    "topk of the least": lambda x: tuple(x.topk(5, 1, largest=False)),
+    "topk of one": lambda x: (*x.topk(1, 1), *x.topk(1, 0, largest=False)),
     "median": lambda x: x.median(1).values,
+    "ranks": lambda x: (x.kthvalue(2, 1).values, *x.kthvalue(7, 1), x.median().reshape(1)),
     "gather of argmax": lambda x: x.gather(1, x.argmax(1, keepdim=True)),
     "row of argmax": lambda x: x.reshape(3, 4, 2)[torch.arange(3), x[:, :4].argmax(1)],
 }
@@ -232,6 +240,52 @@ CHOICES = {
 @pytest.mark.parametrize("name", CHOICES)
 def test_choices_and_order(name):
     near(Function(CHOICES[name]), MATRIX)
+
+
+def by(levels, places, row):
+    """What a network of comparators makes of a row: the elements at these places."""
+    line = list(row)
+    for level in levels:
+        assert len({place for pair in level for place in pair}) == 2 * len(level)
+        for i, j in level:
+            line[i], line[j] = max(line[i], line[j]), min(line[i], line[j])
+    return [line[place] for place in places]
+
+
+@pytest.mark.parametrize("n", range(1, 11))
+def test_networks_order_every_row_of_zeros_and_ones(n):
+    # Knuth's principle: a network that orders all of these orders all rows.
+    for count in range(1, n + 1):
+        levels, places = network(n, count)
+        for row in itertools.product((0, 1), repeat=n):
+            assert by(levels, places, row) == sorted(row, reverse=True)[:count]
+
+
+def test_a_network_without_one_of_its_comparators_does_not():
+    levels, places = network(6, 3)
+    rows = list(itertools.product((0, 1), repeat=6))
+    for at, level in enumerate(levels):
+        for left_out in level:
+            fewer = [*levels[:at], [pair for pair in level if pair != left_out], *levels[at + 1 :]]
+            assert any(by(fewer, places, row) != sorted(row, reverse=True)[:3] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("n", "count", "comparisons", "levels"),
+    [(64, 1, 63, 6), (64, 64, 543, 21), (1000, 4, 3242, 27), (1000, 10, 5411, 40), (1000, 1000, 23511, 55)],
+)
+def test_what_a_selection_compares(n, count, comparisons, levels):
+    found = network(n, count)[0]
+    assert (sum(map(len, found)), len(found)) == (comparisons, levels)
+
+
+def test_the_plan_has_the_networks_comparisons():
+    rows = torch.randn(2, 64, generator=torch.Generator().manual_seed(7))
+    for count in (4, 64):
+        private = near(Function(lambda x, k=count: x.topk(k, 1).values), rows)
+        nodes = json.loads(private.plan)["nodes"]
+        compared = sum(math.prod(n["ty"]["shape"]) for n in nodes if n["op"]["kind"] == "is_negative")
+        assert compared == len(rows) * sum(map(len, network(64, count)[0]))
 
 
 # --- Elements in another order -----------------------------------------------------------------------
@@ -346,3 +400,49 @@ def test_they_run_between_processes(protocol, security):
     parameters = {"helper": "dealer"} if protocol == "semi2k" else None
     with privet.local(private, parameters=parameters) as session, torch.no_grad():
         torch.testing.assert_close(session.run(ids, mask), model(ids, mask), atol=1e-3, rtol=0)
+
+
+# --- Layer by layer ----------------------------------------------------------------------------------
+
+
+class Grouped(nn.Module):
+    """Keys and values of one shape in one layer, repeated for the heads of the queries."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(6)
+        self.q, self.k, self.v = (nn.Parameter(torch.randn(n, 16) / 4) for n in (16, 8, 8))
+
+    def forward(self, x):
+        q, k, v = (F.linear(x, w).view(1, 6, -1, 8).transpose(1, 2) for w in (self.q, self.k, self.v))
+        k = torch.cat([-k[..., 4:], k[..., :4]], -1) * 0.5 + k
+        scores = q @ k.repeat_interleave(2, 1).mT * 0.35
+        return (scores.softmax(-1) @ v.repeat_interleave(2, 1)).transpose(1, 2).reshape(1, 6, 16)
+
+
+@pytest.mark.parametrize("protocol", ["fss", "rep3"])
+def test_each_value_of_attention_is_compared_with_itself(protocol):
+    x = torch.randn(1, 6, 16, generator=torch.Generator().manual_seed(4))
+    private = privet.compile(Grouped(), x, protocol, guard=False)
+    comparison = private.compare(x)
+    assert len(comparison.layers) >= 4
+    assert all(d.max_abs < 1e-3 for d in comparison.layers), str(comparison)
+
+
+def test_a_layer_that_is_wrong_is_seen_as_such():
+    x = torch.randn(1, 6, 16, generator=torch.Generator().manual_seed(4))
+    private = privet.compile(nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4)), x, guard=False)
+    spoiled = {name: t.clone() for name, t in load(private.weights).items()}
+    spoiled[next(name for name, t in spoiled.items() if t.shape == (16, 16))][3] *= 1.5
+    private._owned = replace(private._owned, weights=save(spoiled))
+    off = {d.layer for d in private.compare(x).layers if d.max_abs > 0.02}
+    assert off == {"0", "1", "2"}
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_table_is_a_weight_of_a_session(rank):
+    # Masked once a session and not once a run; its proofs are about its columns, not about each look-up's.
+    ids = torch.arange(6).reshape([1] * (rank - 1) + [6])
+    private = near(nn.Embedding(12, 4), ids)
+    kinds = [node["op"]["kind"] for node in json.loads(private.plan)["nodes"]]
+    assert "linear" in kinds and "mat_mul" not in kinds

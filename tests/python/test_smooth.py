@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -65,6 +67,20 @@ def test_a_function_is_captured_and_close_to_torch(name):
     assert difference.max_abs < 1e-4 * max(1.0, difference.layers[-1].scale / 10)
     chosen = privet.compile(model, MATRIX)
     assert chosen.compare(MATRIX).max_abs < 1e-2
+
+
+@pytest.mark.parametrize("bits", [14, 16, 18])
+@pytest.mark.parametrize("name", ["gelu", "gelu by tanh", "tanh", "sigmoid", "silu"])
+def test_where_messages_are_proved_functions_take_few_pieces(name, bits):
+    # One of 32 entries that are looked up, and not of 512: what is proved of a look-up grows with them.
+    x = torch.linspace(-9, 9, 4001).reshape(1, -1)
+    function = FUNCTIONS[name][0]
+    precision = privet.Precision(bits=60, fraction=bits)
+    private = privet.compile(Function(function), x, "rep3", security="malicious", precision=precision, guard=False)
+    kinds = {node["op"]["kind"] for node in json.loads(private.plan)["nodes"]}
+    assert "lookup" in kinds and "piecewise" not in kinds
+    off = (private.simulate(x).double() - function(x.double())).abs().max()
+    assert off < 2 * 2.0**-bits
 
 
 class Encoder(nn.Module):

@@ -30,8 +30,9 @@ impl Limits {
     }
 
     /// The units ([`Products::units`]) of every part that products are cut into where their statements alone are more than is
-    /// remembered: each states as much as that at most, but one unit at least. All in one part where nothing is proved, or where
-    /// there is no unit.
+    /// remembered: each states as much as that at most, but one unit at least. A second operand that all parts have is stated with
+    /// each; units that state as much stay together, so that what is stated in all is not more than twice as much as in one part.
+    /// All in one part where nothing is proved, or where there is no unit.
     pub fn parts(
         &self,
         security: Security,
@@ -40,13 +41,12 @@ impl Limits {
         let (units, stated) = (products.units(), product_statements(products));
         let each = match security {
             Security::Malicious if stated > self.statements => {
-                // a second operand that all parts have is stated with each
                 let common = match products.count {
                     1 => product_bytes(0, products.weight_len(), 0),
                     _ => 0,
                 };
                 let unit = (stated - common).div_ceil(units.max(1) as u64);
-                (self.statements.saturating_sub(common) / unit.max(1)).max(1) as usize
+                (self.statements.saturating_sub(common).max(common) / unit.max(1)).max(1) as usize
             }
             Security::Malicious | Security::SemiHonest => units.max(1),
         };
@@ -106,6 +106,34 @@ mod tests {
             let stated = |part: &Range<usize>| product_statements(&products.with_units(part.len()));
             assert!(parts.iter().all(|part| part.len() <= 1 || stated(part) <= statements));
             assert_eq!(limits.parts(Security::SemiHonest, &products).count(), 1);
+        }
+    }
+
+    /// Rows of words looked up in a large table: the table is not stated anew with every row.
+    #[test]
+    fn a_large_second_operand_is_stated_a_few_times_at_most() {
+        for (m, k, n) in
+            [(128, 30_522, 384), (1, 30_522, 384), (512, 1_000, 2_000), (4096, 500, 900), (7, 64, 9000)]
+        {
+            let products = Products { shape: LinearShape::MatMul { m, k, n }, count: 1 };
+            let whole = product_statements(&products);
+            for statements in [1, whole / 3, whole / 2, 128 << 20] {
+                let limits = Limits { block: 64, statements };
+                let parts = limits.parts(Security::Malicious, &products);
+                let stated: Vec<u64> =
+                    parts.map(|part| product_statements(&products.with_units(part.len()))).collect();
+                let common = product_bytes(0, k * n, 0);
+                assert!(
+                    stated.iter().all(|&bytes| bytes <= statements.max(2 * common)),
+                    "{m} rows, {statements}"
+                );
+                // the last part may be a short one
+                let all = stated.iter().sum::<u64>();
+                assert!(
+                    2 * common <= statements || all <= 2 * whole + common,
+                    "{m} rows, {statements}: {all} of {whole}"
+                );
+            }
         }
     }
 

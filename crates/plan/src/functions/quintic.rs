@@ -24,8 +24,9 @@ const INMOST: (u32, u32, u32) = (40, 14, 31);
 /// What is smaller everywhere on a piece is no different from 0.
 const NOTHING: f64 = 7.5e-9;
 
-/// Fewest and most fraction bits of y, which has as many as x has below its index, less one.
-const DIGITS: std::ops::RangeInclusive<u32> = 14..=23;
+/// Fewest and most fraction bits of y, which has as many as x has below its index, less one: its square has at least as many as
+/// [`SQUARE`] says.
+const DIGITS: std::ops::RangeInclusive<u32> = 11..=23;
 
 /// Whether there are pieces of x, an unsigned number in its ring, by `index` bits.
 pub(super) fn suits(x: Value, index: u32) -> bool {

@@ -1,9 +1,9 @@
-//! A step of training as it is lowered: a small network's forward and backward pass, both optimisers, the guard.
+//! Steps of training as they are lowered: small networks' forward and backward pass, optimisers, the guard.
 
 use super::{Case, Operands, Toll};
 use crate::functions::Function;
 use crate::graph::{GRAPH_VERSION, Graph, GraphNode, GraphOp, GraphOutput, GraphUpdate};
-use crate::ir::{Op, Plan};
+use crate::ir::Op;
 use crate::lower::{Precision, RoundingMode, lower};
 use privet_ring::{Pool2d, Ring, Tensor};
 use std::collections::BTreeMap;
@@ -49,8 +49,40 @@ impl Writer {
     }
 }
 
+/// A lowered step, with the ranges that its operands are drawn from where they have others than [-1/2, 1/2).
+pub struct LoweredStep {
+    /// The plan.
+    pub case: Case,
+    ranges: BTreeMap<String, [f64; 2]>,
+}
+
+/// [`lowered_step`], and steps as PyTorch is captured (`python -m privet.workloads`): convolutions of lines, a normalisation by
+/// groups, Softplus, and cross entropy with weights of classes and smooth labels; ELU, and the smooth L1 loss.
+pub fn lowered_steps() -> Vec<LoweredStep> {
+    let second = BTreeMap::from([("second".to_owned(), [0.0, 0.25])]);
+    let mut steps = vec![LoweredStep { case: lowered_step(), ranges: second }];
+    for name in ["lines", "curves"] {
+        let path = format!("{}/src/suite/steps/{name}.graph.json", env!("CARGO_MANIFEST_DIR"));
+        let json = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let graph = Graph::from_json(&json).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let range = |node: &GraphNode| match &node.op {
+            GraphOp::Input { name, .. } | GraphOp::State { name, .. } => Some((name.clone(), node.range?)),
+            _ => None,
+        };
+        let ranges = graph.nodes.iter().filter_map(range).collect();
+        steps.push(LoweredStep { case: lowered(&graph, name), ranges });
+    }
+    steps
+}
+
+fn lowered(graph: &Graph, name: &str) -> Case {
+    let precision = Precision { keep_ring: true, rounding: RoundingMode::Stochastic, ..Precision::default() };
+    let lowered = lower(graph, &BTreeMap::new(), &precision, &Toll);
+    Case { name: name.into(), plan: lowered.expect("a graph of supported operations").plan }
+}
+
 /// One step: convolution, ReLU, max pool, dropout, linear layer, softmax; momentum for the convolution, Adam for the linear
-/// layer. Its operands are those of [`lowered_operands`].
+/// layer.
 pub fn lowered_step() -> Case {
     let graph = Graph {
         version: GRAPH_VERSION,
@@ -117,29 +149,32 @@ pub fn lowered_step() -> Case {
     for (node, name) in [(scores, "scores"), (good, "in_range")] {
         w.0.outputs.push(GraphOutput { node, name: name.into(), to: None });
     }
-    let precision = Precision { keep_ring: true, rounding: RoundingMode::Stochastic, ..Precision::default() };
-    let lowered = lower(&w.0, &BTreeMap::new(), &precision, &Toll);
-    Case { name: "a lowered step".into(), plan: lowered.expect("a graph of supported operations").plan }
+    lowered(&w.0, "a lowered step")
 }
 
-/// Operands of a lowered step: numbers in [-1/2, 1/2), a rate, and second moments that are not negative. `next` gives uniform
-/// words.
-pub fn lowered_operands(plan: &Plan, next: &mut dyn FnMut() -> u64) -> [Operands; 2] {
-    let mut all = [Operands::new(), Operands::new()];
-    for node in &plan.nodes {
-        let (which, name) = match &node.op {
-            Op::Input { name, .. } | Op::Public { name, .. } => (0, name),
-            Op::State { name, .. } => (1, name),
-            _ => continue,
-        };
-        let frac = node.ty.frac;
-        let number = |word: u64| match (&node.op, name.as_str()) {
-            (Op::Public { .. }, _) => 1 << (frac - 4),
-            (_, "second") => word >> (64 - frac + 2),
-            _ => ((word as i64) >> (64 - frac)) as u64,
-        };
-        let data = (0..node.ty.len()).map(|_| Ring::new(node.ty.bits).wrap(number(next()))).collect();
-        all[which].insert(name.clone(), Tensor::new(node.ty.shape.clone(), data).unwrap_or_default());
+impl LoweredStep {
+    /// Operands in their ranges, and the largest public numbers. `next` gives uniform words.
+    pub fn operands(&self, next: &mut dyn FnMut() -> u64) -> [Operands; 2] {
+        let mut all = [Operands::new(), Operands::new()];
+        for node in &self.case.plan.nodes {
+            let (which, name, [low, high]) = match &node.op {
+                Op::Public { name, limit } => (0, name, [*limit; 2]),
+                Op::Input { name, .. } => (0, name, self.range(name)),
+                Op::State { name, .. } => (1, name, self.range(name)),
+                _ => continue,
+            };
+            let unit = 2f64.powi(node.ty.frac as i32);
+            let mut number = || {
+                let part = (next() >> 11) as f64 * 2f64.powi(-53);
+                ((low + (high - low) * part) * unit).floor() as i64 as u64
+            };
+            let data = (0..node.ty.len()).map(|_| Ring::new(node.ty.bits).wrap(number())).collect();
+            all[which].insert(name.clone(), Tensor::new(node.ty.shape.clone(), data).unwrap_or_default());
+        }
+        all
     }
-    all
+
+    fn range(&self, name: &str) -> [f64; 2] {
+        self.ranges.get(name).copied().unwrap_or([-0.5, 0.5])
+    }
 }

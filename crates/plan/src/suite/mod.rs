@@ -17,7 +17,7 @@ pub mod workload;
 
 pub use chi::{ChiSquare, LIMIT};
 pub use joined::joined_cases;
-pub use lowered::{lowered_operands, lowered_step};
+pub use lowered::{LoweredStep, lowered_step, lowered_steps};
 pub use numbers::Numbers;
 pub use plans::{constant, gate};
 pub use small::{in_form, small_chunked, small_operands, small_plans};

@@ -53,17 +53,23 @@ pub(in crate::lower) fn choose(
         notes.push("guard: the ring has no room for one; use fewer fraction bits".into());
         return Ok(None);
     };
-    let costs = format!("{:+.0} % by the estimate", (seconds / without - 1.0) * 100.0);
     let proven = guarded.unproven.is_empty();
-    let coarser = formats.of("").f < fraction;
+    let left = formats.of("").f;
+    let coarser = left < fraction;
+    let percent = (seconds / without - 1.0) * 100.0;
+    // A plan with fewer fraction bits costs less, whatever the guard does: its seconds say nothing about the guard's.
+    let costs = match coarser {
+        true => format!("{left} fraction bits are left of {fraction}"),
+        false => format!("{percent:+.0} % by the estimate"),
+    };
     if precision.guard == GuardMode::Auto && !(proven && !coarser && seconds <= CHEAP * without) {
         let why = match (proven, coarser) {
-            (false, _) => ", and would not prove every value".into(),
-            (_, true) => format!(", and would leave {} fraction bits", formats.of("").f),
-            _ => String::new(),
+            (false, _) => "not prove every value".into(),
+            (true, true) => format!("leave {left} of {fraction} fraction bits"),
+            (true, false) => format!("cost {costs}"),
         };
         notes.push(format!(
-            "guard: off, since it would cost {costs}{why}; with guard=True a value out of range is an error"
+            "guard: off, since it would {why}; with guard=True a value out of range is an error"
         ));
         return Ok(None);
     }
