@@ -1,8 +1,9 @@
 //! Public tables read at a shared index: a transfer of one of 2^b entries, of b transfers of keys (Naor and Pinkas, STOC 1999).
 //!
-//! *Before a run* ([`Keys`]) the server has two keys for each bit of a place, and the client a random place and its pad. A place's pad
-//! is the sum of what the b keys of its bits expand to there: of every other place the client lacks a key, and a key's words at
-//! one place tell nothing of those at another.
+//! *Before a run* ([`Keys`]) the server has two keys for each bit of a place, and the client a random place and its pad. Bits are in two
+//! halves. A value of a half has a key: the sum of what the keys of its bits expand to there. A place's pad is the sum of what the keys of its
+//! two halves expand to there. Of every other place the client lacks the key of a half, as it lacks a key of a bit. No key's words
+//! serve twice.
 //!
 //! *In the run* entry j stands for the index that is j plus the server's share. The client sends its index XORed with its place, and the
 //! server masks entry j by the pad of that XORed with j. Entry 0 is its pad.
@@ -30,14 +31,100 @@ pub(crate) struct Keys {
     tables: usize,
 }
 
+/// Some of a place's bits.
+#[derive(Clone, Copy)]
+struct Half {
+    first: usize,
+    bits: usize,
+    /// Bits of a place.
+    all: usize,
+}
+
+impl Half {
+    /// The place of which these bits are `own`, and the others `rest`.
+    fn place(self, own: usize, rest: usize) -> usize {
+        if self.first == 0 { own | rest << self.bits } else { rest | own << self.first }
+    }
+
+    /// Values of the other bits.
+    fn rests(self) -> usize {
+        1 << (self.all - self.bits)
+    }
+
+    /// For each value of these bits its key: to the sum goes what each bit's key expands to there. Keys of a bit are those of 0 and 1, or
+    /// the one that is there of both.
+    fn keys<'a>(self, of_bit: impl Fn(usize, usize) -> &'a Key, both: bool) -> Zeroizing<Vec<Key>> {
+        let mut keys = Zeroizing::new(vec![[0; 2]; 1 << self.bits]);
+        for bit in 0..self.bits {
+            for one in 0..=usize::from(both) {
+                let words = expand(of_bit(self.first + bit, one), Ring::R64, 2 << self.bits);
+                let here = |value: usize| !both || value >> bit & 1 == one;
+                let all = keys.iter_mut().zip(words.as_chunks::<2>().0).enumerate();
+                for (_, (key, words)) in all.filter(|(value, _)| here(*value)) {
+                    key.iter_mut().zip(words).for_each(|(key, word)| *key ^= word);
+                }
+            }
+        }
+        keys
+    }
+}
+
+/// A key: its lower and its upper half.
+type Key = [u64; 2];
+
+/// What a key expands to, once.
+fn expand([low, high]: &Key, ring: Ring, n: usize) -> Zeroizing<Vec<u64>> {
+    let mut key = Zeroizing::new([0; 16]);
+    key[..8].copy_from_slice(&low.to_le_bytes());
+    key[8..].copy_from_slice(&high.to_le_bytes());
+    Zeroizing::new(Seed::from_bytes(*key).stream().elements(ring, n))
+}
+
+/// All ones where two secret numbers are equal.
+fn same(a: usize, b: usize) -> u64 {
+    u64::from(a == b).wrapping_neg()
+}
+
 impl Keys {
-    /// Adds what a key expands to at each place, row after row.
-    fn expand(self, [low, high]: [u64; 2], rows: &mut [u64]) {
-        let mut key = Zeroizing::new([0; 16]);
-        key[..8].copy_from_slice(&low.to_le_bytes());
-        key[8..].copy_from_slice(&high.to_le_bytes());
-        let words = Zeroizing::new(Seed::from_bytes(*key).stream().elements(self.to, rows.len()));
-        rows.iter_mut().zip(words.iter()).for_each(|(row, word)| *row = row.wrapping_add(*word));
+    /// Both halves of a place's bits; one where there is one bit.
+    fn halves(self) -> impl Iterator<Item = Half> {
+        let all = self.bits as usize;
+        let low = all.div_ceil(2);
+        let halves = [(0, low), (low, all - low)].map(|(first, bits)| Half { first, bits, all });
+        halves.into_iter().filter(|half| half.bits > 0)
+    }
+
+    /// Pads of all places, row after row, of both keys of each bit.
+    fn all_pads(self, keys: &[[Key; 2]], pads: &mut [u64]) {
+        pads.fill(0);
+        for half in self.halves() {
+            for (own, key) in half.keys(|bit, one| &keys[bit][one], true).iter().enumerate() {
+                let words = expand(key, self.to, half.rests() * self.tables);
+                for (rest, row) in words.chunks_exact(self.tables).enumerate() {
+                    let pad = &mut pads[half.place(own, rest) * self.tables..][..self.tables];
+                    pad.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(*word));
+                }
+            }
+        }
+    }
+
+    /// The pads of a place, of one key of each bit; the place is a secret, so all of a half's keys and rows are read.
+    fn own_pads(self, keys: &[Key], place: usize, pads: &mut [u64]) {
+        pads.fill(0);
+        for half in self.halves() {
+            let mut own = Zeroizing::new([0; 2]);
+            for (value, key) in half.keys(|bit, _| &keys[bit], false).iter().enumerate() {
+                let here = same(value, place >> half.first & ((1 << half.bits) - 1));
+                own.iter_mut().zip(key).for_each(|(own, key)| *own |= key & here);
+            }
+            let words = expand(&own, self.to, half.rests() * self.tables);
+            for (rest, row) in words.chunks_exact(self.tables).enumerate() {
+                let others =
+                    if half.first == 0 { place >> half.bits } else { place & ((1 << half.first) - 1) };
+                let here = same(rest, others);
+                pads.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(word & here));
+            }
+        }
     }
 
     /// Words of all rows.
@@ -46,7 +133,7 @@ impl Keys {
     }
 }
 
-/// Both halves of each element's key.
+/// Each element's key: lower and upper halves.
 fn keys(mut strings: Strings) -> [Wiped<u64>; 2] {
     [strings.words(Ring::R64), strings.words(Ring::R64)]
 }
@@ -81,18 +168,15 @@ impl Correlation for Keys {
             received.push(keys(pads.strings));
         }
         let mut pads: Vec<Wiped<u64>> = (0..self.tables).map(|_| Wiped::zeros(frame.n)).collect();
-        let mut rows = Wiped::zeros(self.words());
+        let mut row = Wiped::zeros(self.tables);
+        let mut keys = Zeroizing::new(vec![[0; 2]; received.len()]);
         for element in 0..frame.n {
-            rows.fill(0);
-            received
-                .iter()
-                .for_each(|halves| self.expand(halves.each_ref().map(|half| half[element]), &mut rows));
-            let place = (0..self.bits as usize).fold(0, |place, i| place | bit(frame.plane(i), element) << i);
-            // all rows are read, so that memory does not tell which one is kept
-            for (j, row) in (0u64..).zip(rows.chunks_exact(self.tables)) {
-                let here = u64::from(j == place).wrapping_neg();
-                pads.iter_mut().zip(row).for_each(|(pad, word)| pad[element] |= word & here);
+            for (key, halves) in keys.iter_mut().zip(&received) {
+                *key = halves.each_ref().map(|half| half[element]);
             }
+            let bits = (0..received.len()).map(|i| (bit(frame.plane(i), element) as usize) << i);
+            self.own_pads(&keys, bits.fold(0, |place, bit| place | bit), &mut row);
+            pads.iter_mut().zip(row.iter()).for_each(|(pad, word)| pad[element] = *word);
         }
         pads.iter().enumerate().for_each(|(i, pad)| frame.set_elements(i, pad));
         Ok(())
@@ -131,7 +215,10 @@ pub(crate) fn look_up(
     }
 }
 
-/// The message's entry `entry` of a chunk: rows of tables.
+/// Elements of which the server makes entries at a time: whole bytes of each entry.
+const BLOCK: usize = 64;
+
+/// Where entry `entry` of elements from `first` on lies in the message: rows of tables.
 fn entry_place(of: Keys, entry: usize, first: usize, n: usize) -> usize {
     (entry - 1) * of.to.packed_bytes(n * of.tables) + of.to.packed_bytes(first * of.tables)
 }
@@ -144,46 +231,44 @@ fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u6
     let theirs = cx.incoming(n, theirs)?;
     let mut message = vec![0; ((1 << bits) - 1) * of.to.packed_bytes(n * count)];
     let mut shares = vec![0; n * count];
-    // what a key of each bit gives at all rows, of which those rows take it that have its bit
-    let [mut pads, mut rows] = [0, 1].map(|_| Wiped::<u64>::zeros(of.words()));
+    let mut pads: Wiped<u64> = Wiped::zeros(of.words());
+    let mut keys = Zeroizing::new(vec![[[0; 2]; 2]; bits]);
+    let mut entries = vec![Vec::with_capacity(BLOCK * count); 1 << bits];
     for frame in material {
         let exchanged = theirs.chunk(0..bits, frame.first, frame.n);
         let each = planes::words(frame.n);
         let halves: Vec<Wiped<u64>> = (0..4 * bits).map(|i| frame.elements(i)).collect();
-        let mut entries = vec![vec![0; frame.n * count]; 1 << bits];
-        for i in 0..frame.n {
-            let turned: Vec<Vec<u64>> =
-                tables.iter().map(|table| rotated(table, x[frame.first + i])).collect();
-            pads.fill(0);
-            for (at, halves) in halves.chunks_exact(4).enumerate() {
-                for (one, key) in halves.chunks_exact(2).enumerate() {
-                    rows.fill(0);
-                    of.expand([key[0][i], key[1][i]], &mut rows);
-                    let all = pads.chunks_exact_mut(count).zip(rows.chunks_exact(count)).enumerate();
-                    for (_, (pad, row)) in all.filter(|(place, _)| place >> at & 1 == one) {
-                        pad.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(*word));
+        for block in (0..frame.n).step_by(BLOCK) {
+            for i in block..frame.n.min(block + BLOCK) {
+                for (keys, halves) in keys.iter_mut().zip(halves.as_chunks::<4>().0) {
+                    let [a, b, c, d] = halves.each_ref().map(|half| half[i]);
+                    *keys = [[a, b], [c, d]];
+                }
+                of.all_pads(&keys, &mut pads);
+                if mutation::active("entries-unmasked") {
+                    pads.fill(0);
+                }
+                // what came is masked by the client's place: as an address it tells nothing
+                let exchanged =
+                    (0..bits).fold(0, |sum, b| sum | (bit(&exchanged[b * each..], i) as usize) << b);
+                let pad = |entry: usize, t: usize| pads[(entry ^ exchanged) * count + t];
+                for (t, table) in tables.iter().enumerate() {
+                    let turned = rotated(table, x[frame.first + i]);
+                    // entry 0 is its pad
+                    let hidden = pad(0, t).wrapping_sub(turned[0]);
+                    shares[t * n + frame.first + i] = of.to.wrap(hidden.wrapping_neg());
+                    for (entry, sent) in entries.iter_mut().enumerate().skip(1) {
+                        sent.push(turned[entry].wrapping_add(hidden).wrapping_sub(pad(entry, t)));
                     }
                 }
             }
-            if mutation::active("entries-unmasked") {
-                pads.fill(0);
+            for (entry, words) in entries.iter_mut().enumerate().skip(1) {
+                let mut packed = Vec::new();
+                pack(of.to, words, &mut packed);
+                words.clear();
+                message[entry_place(of, entry, frame.first + block, n)..][..packed.len()]
+                    .copy_from_slice(&packed);
             }
-            // what came is masked by the client's place: as an address it tells nothing
-            let exchanged = (0..bits).fold(0, |sum, b| sum | (bit(&exchanged[b * each..], i) as usize) << b);
-            let pad = |entry: usize, t: usize| pads[(entry ^ exchanged) * count + t];
-            for t in 0..count {
-                // entry 0 is its pad
-                let hidden = pad(0, t).wrapping_sub(turned[t][0]);
-                shares[t * n + frame.first + i] = of.to.wrap(hidden.wrapping_neg());
-                for (entry, sent) in entries.iter_mut().enumerate().skip(1) {
-                    sent[i * count + t] = turned[t][entry].wrapping_add(hidden).wrapping_sub(pad(entry, t));
-                }
-            }
-        }
-        for (entry, words) in entries.iter().enumerate().skip(1) {
-            let mut packed = Vec::new();
-            pack(of.to, words, &mut packed);
-            message[entry_place(of, entry, frame.first, n)..][..packed.len()].copy_from_slice(&packed);
         }
     }
     cx.exchange("entries", message, 0)?;
