@@ -1,15 +1,14 @@
 //! A party in a run: its side, the channel, the transfers, and what is counted.
 
-use crate::transfers::Transfers;
+use crate::material::{Correlation, Material, Need, Stock};
 use crate::uses::Uses;
+use crate::wire::Incoming;
 use privet_family::NodeStats;
-use privet_family::keys::KeyError;
+use privet_family::keys::{KeyError, KeySource};
 use privet_net::{Channel, NetError, Step};
-use privet_ot::{Malformed, MaskedBits, OtError, ReceiverCots, SenderCots, Short};
-use privet_plan::Plan;
-use privet_plan::ir::ValueId;
+use privet_ot::{OtError, Short};
 use privet_prg::{Domain, Seed};
-use privet_ring::{BitVec, Ring, pack, unpack};
+use privet_ring::Ring;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -77,14 +76,11 @@ pub enum RunError {
     Refused(String),
 }
 
-/// A bit of every element, XORed shares or a party's own: 64 to a word, zeros past the last.
-pub(crate) type Plane = Vec<u64>;
-
 /// One party's side of one run.
 pub struct Cx<'a> {
     pub(crate) side: Side,
     channel: &'a mut dyn Channel,
-    transfers: Transfers<'a>,
+    stock: Stock<'a>,
     coins: Seed,
     step: u32,
     layer: Arc<str>,
@@ -94,34 +90,42 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// A run with transfers of its own. `coins` is what both sides tossed together for this run alone; the first step
-    /// has number `first` at both.
+    /// A run with material of its own, as [`crate::make_material`] gave it: read once. `coins` is what both sides tossed together for
+    /// this run alone; the first step has number `first` at both.
     pub fn new(
         side: Side,
         channel: &'a mut dyn Channel,
-        transfers: Transfers<'a>,
+        material: &'a mut dyn KeySource,
+        coins: Seed,
+        first: u32,
+    ) -> Cx<'a> {
+        Cx::with(side, channel, Stock::Record(material), coins, first)
+    }
+
+    pub(crate) fn with(
+        side: Side,
+        channel: &'a mut dyn Channel,
+        stock: Stock<'a>,
         coins: Seed,
         first: u32,
     ) -> Cx<'a> {
         let stats = NodeStats::default();
-        Cx { side, channel, transfers, coins, step: first, layer: "".into(), stats, used: Uses::default() }
+        Cx { side, channel, stock, coins, step: first, layer: "".into(), stats, used: Uses::default() }
     }
 
     /// What is left of the transfers.
     #[cfg(test)]
     pub(crate) fn into_pair(self) -> privet_ot::Pair {
-        self.transfers.pair
+        match self.stock {
+            Stock::Fresh(pair) => *pair,
+            Stock::Record(_) => panic!("a run with a record"),
+        }
     }
 
     pub(crate) fn enter(&mut self, layer: &str) {
         self.layer = layer.into();
         self.stats = NodeStats::default();
         self.used = Uses::default();
-    }
-
-    /// A node's transfers are there from here on.
-    pub(crate) fn ready(&mut self, plan: &Plan, v: ValueId) -> Result<(), RunError> {
-        self.transfers.ready(plan, v, self.side)
     }
 
     /// Public coins of a node: the same at both sides.
@@ -144,16 +148,12 @@ impl<'a> Cx<'a> {
         if theirs == 0 { Ok(Vec::new()) } else { Ok(self.channel.recv(&step, theirs)?) }
     }
 
-    /// The next transfers of which this side has both strings.
-    pub(crate) fn sender(&mut self, n: usize) -> Result<SenderCots, RunError> {
-        self.used.transfers[self.side as usize] += n;
-        Ok(self.transfers.pair.sender.take(n)?)
-    }
-
-    /// The next transfers of which this side has one string.
-    pub(crate) fn receiver(&mut self, n: usize) -> Result<ReceiverCots, RunError> {
-        self.used.transfers[self.side.other() as usize] += n;
-        Ok(self.transfers.pair.receiver.take(n)?)
+    /// This side's material for a step: the next of its record.
+    pub(crate) fn take<K: Correlation>(&mut self, of: K, n: usize) -> Result<Material<K>, RunError> {
+        let need = Need { of: of.into(), n };
+        self.stats.key_bytes += need.bytes(self.side);
+        self.used.needs.push(need);
+        self.stock.take(self.side, of, n)
     }
 
     /// What to say of a peer whose message is not well formed.
@@ -162,31 +162,13 @@ impl<'a> Cx<'a> {
         RunError::Form { step, peer: self.channel.peer().to_owned(), what: what.to_string() }
     }
 
-    pub(crate) fn masked_bits(&self, n: usize, bytes: &[u8]) -> Result<MaskedBits, RunError> {
-        MaskedBits::from_bytes(n, bytes).map_err(|e: Malformed| self.wrong(e))
-    }
-
-    pub(crate) fn plane(&self, n: usize, bytes: &[u8]) -> Result<Plane, RunError> {
-        let bits = BitVec::from_bytes(n, bytes);
-        bits.map(|b| b.words().to_vec()).ok_or_else(|| self.wrong("bits past the last element"))
-    }
-
-    pub(crate) fn words(&self, ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, RunError> {
-        unpack(ring, bytes, n).map_err(|e| self.wrong(e))
+    /// Planes of n elements that came.
+    pub(crate) fn incoming(&self, n: usize, bytes: Vec<u8>) -> Result<Incoming, RunError> {
+        Incoming::new(n, bytes).ok_or_else(|| self.wrong("bits past the last element"))
     }
 }
 
 /// Public coins of a node from the seed that both sides tossed.
 pub(crate) fn coins(seed: &Seed, node: usize, ring: Ring, n: usize) -> Vec<u64> {
     seed.derive(Domain::Common, node as u64).stream().elements(ring, n)
-}
-
-/// Append a plane: a bit an element.
-pub(crate) fn put_plane(n: usize, plane: &[u64], out: &mut Vec<u8>) {
-    out.extend_from_slice(&BitVec::from_words(n, plane.to_vec()).to_bytes());
-}
-
-/// Append elements.
-pub(crate) fn put_words(ring: Ring, words: &[u64], out: &mut Vec<u8>) {
-    pack(ring, words, out);
 }

@@ -33,7 +33,7 @@ pub struct Outcome {
     pub used: Vec<Uses>,
 }
 
-/// Runs a checked plan once, on shares of its inputs; masks and transfers are used up. `progress(node)` is called after every node.
+/// Runs a checked plan once, on shares of its inputs; masks and material are used up. `progress(node)` is called after every node.
 pub fn run(
     cx: &mut Cx,
     plan: &Plan,
@@ -75,7 +75,6 @@ pub(crate) fn walk(
                 let layer = RefCell::new(session.prepared(given.masks, v)?);
                 let at = At { plan, id: v };
                 let held = Held { at, values: &values, publics: &given.publics, layer };
-                cx.ready(plan, v)?;
                 let value = if node.ty.is_empty() { Vec::new() } else { gate.eval(cx, &held)? };
                 Some(Arc::new(Secret::new(value)))
             }
@@ -86,7 +85,7 @@ pub(crate) fn walk(
         }
         cx.stats.seconds = start.elapsed().as_secs_f64();
         nodes.push(cx.stats);
-        used.push(cx.used);
+        used.push(std::mem::take(&mut cx.used));
     }
     let share = |v: ValueId| values[v].as_ref().map(|x| Secret::new(x.to_vec())).unwrap_or_default();
     let outputs = plan.outputs.iter().map(|o| share(o.value)).collect();

@@ -6,8 +6,8 @@
 //!
 //! *Session.* The server hints at its weights ([`Session::serve`]), and the client reads the hints ([`Session::join`]).
 //!
-//! *Record.* For each run both sides make transfers ([`make_transfers`]), at any time, and masks ([`Session::make_masks`]), once the
-//! session has begun. Both are kept, and used up by their run.
+//! *Record.* For each run both sides make material of transfers ([`make_material`]), at any time, and masks ([`Session::make_masks`]), once
+//! the session has begun. Both are kept, and used up by their run.
 //!
 //! *Run.* [`run()`] walks the plan with a [`Cx`]; each side ends with a share of every output.
 
@@ -22,6 +22,7 @@ mod forecast;
 mod gate;
 mod gates;
 mod leaf;
+mod material;
 mod mutation;
 mod mux;
 mod planes;
@@ -34,14 +35,14 @@ mod session;
 mod table;
 #[cfg(test)]
 mod tests;
-mod transfers;
 mod tree;
 mod uses;
+mod wire;
 
 pub use context::{Cx, RunError, Side};
 pub use evaluator::{Given, Outcome, run};
 pub use forecast::{FACTS, Heot};
+pub use material::{Keep, make_material};
 pub use refusals::refusals;
 pub use session::{Session, most_runs};
-pub use transfers::{Keep, Transfers, make_transfers, transfers};
 pub use uses::Uses;

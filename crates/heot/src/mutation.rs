@@ -2,6 +2,8 @@
 //!
 //! Without the feature `mutations` every hook is the identity and compiles to nothing.
 
+use crate::material::Frame;
+
 privet_mutation::mutations! {
     "entries-unmasked",
     "pads-of-ones-alone",
@@ -13,4 +15,30 @@ privet_mutation::mutations! {
     "wrap-forgotten",
     "low-part-forgotten",
     "coin-forgotten",
+    "pads-constant",
+    "material-read-twice",
+    "masks-repeat",
+}
+
+/// A frame of material as it came; by mistake, the first of its kind that the thread has read.
+#[cfg(feature = "mutations")]
+pub(crate) fn again(frame: Frame) -> Frame {
+    thread_local! {
+        static FIRST: std::cell::RefCell<Vec<Frame>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+    if !active("material-read-twice") {
+        return frame;
+    }
+    FIRST.with_borrow_mut(|first| match first.iter().find(|other| other.is_like(&frame)) {
+        Some(other) => other.copy(),
+        None => {
+            first.push(frame.copy());
+            frame
+        }
+    })
+}
+
+#[cfg(not(feature = "mutations"))]
+pub(crate) fn again(frame: Frame) -> Frame {
+    frame
 }

@@ -1,9 +1,10 @@
 //! Shared ring elements multiplied by transfers: Gilboa (CRYPTO 1999), a correlated transfer for each bit of a factor.
 
-use crate::context::{Cx, RunError, Side, put_words};
-use crate::mutation;
-use crate::planes;
+use crate::context::{Cx, RunError, Side};
+use crate::mux::{self, By, Offers};
+use crate::planes::Planes;
 use crate::uses::{Uses, plane_bytes, word_bytes};
+use crate::wire::Outgoing;
 use privet_ring::Ring;
 
 /// Who has any of the second factor.
@@ -16,9 +17,17 @@ pub(crate) enum Second {
 }
 
 impl Second {
-    fn offered_by(self, side: Side) -> bool {
-        self == Second::Shared || side == Side::Server
+    fn offered(self) -> By {
+        match self {
+            Second::Shared => By::Both,
+            Second::AtServer => By::Server,
+        }
     }
+}
+
+/// Bit i of the first factor takes elements modulo 2^(bits - i).
+fn offers(bits: u32, second: Second) -> impl Iterator<Item = Offers> {
+    (0..bits).map(move |i| Offers { ring: Ring::new(bits - i), by: second.offered() })
 }
 
 /// Shares of `x y`, element by element, modulo 2^k.
@@ -31,47 +40,46 @@ pub(crate) fn multiply(
     y: &[u64],
     second: Second,
 ) -> Result<Vec<u64>, RunError> {
-    let (n, bits) = (x.len(), ring.bits());
-    let (offers, takes) = (second.offered_by(cx.side), second.offered_by(cx.side.other()));
-    let own = planes::split(x, bits);
-    let (mut offered, mut chosen, mut choices) = (Vec::new(), Vec::new(), Vec::new());
-    for plane in &own {
-        if offers {
-            offered.push(cx.sender(n)?);
-        }
-        if takes {
-            let (cots, masked) = cx.receiver(n)?.choose(plane);
-            choices.extend_from_slice(&masked.to_bytes());
-            chosen.push(cots);
+    let (n, bits, side) = (x.len(), ring.bits(), cx.side);
+    let (offered, taken) = (second.offered().has(side), second.offered().has(side.other()));
+    let planes = |here: bool| if here { bits as usize } else { 0 };
+    let own = Planes::of(x, bits);
+    let all =
+        offers(bits, second).map(|of| Ok((of, cx.take(of, n)?))).collect::<Result<Vec<_>, RunError>>()?;
+    let mut choices = Outgoing::new(planes(taken), n);
+    if taken {
+        for (i, (_, material)) in all.iter().enumerate() {
+            material.frames().for_each(|frame| mux::masked(frame, 0, own.get(i), i, &mut choices));
         }
     }
     let each = plane_bytes(n) as usize;
-    let theirs = cx.exchange("factors", choices, each * offered.len())?;
+    let theirs = cx.exchange("factors", choices.bytes(), each * planes(offered))?;
+    let theirs = cx.incoming(n, theirs)?;
     let mut share: Vec<u64> = x.iter().zip(y).map(|(x, y)| x.wrapping_mul(*y)).collect();
     let mut entries = Vec::new();
-    for (i, (cots, choices)) in (0..bits).zip(offered.into_iter().zip(theirs.chunks_exact(each))) {
-        let ring = Ring::new(bits - i);
-        let pads = cots.into_chosen(&cx.masked_bits(n, choices)?).strings;
-        let [zero, one] = pads.map(|mut s| s.words(ring));
-        let entry = |j: usize| {
-            let pad = if mutation::active("products-in-clear") { 0 } else { zero[j].wrapping_sub(one[j]) };
-            ring.wrap(pad.wrapping_add(y[j]))
-        };
-        put_words(ring, &(0..n).map(entry).collect::<Vec<_>>(), &mut entries);
-        share.iter_mut().zip(zero.iter()).for_each(|(s, p)| *s = s.wrapping_sub(p << i));
-    }
-    let len = if takes { (1..=bits).map(|b| word_bytes(b, n) as usize).sum() } else { 0 };
-    let theirs = cx.exchange("products", entries, len)?;
-    let mut rest = &theirs[..];
-    for (i, (cots, plane)) in (0..bits).zip(chosen.into_iter().zip(&own)) {
-        let ring = Ring::new(bits - i);
-        let (here, after) = rest.split_at(ring.packed_bytes(n));
-        let (entries, pads) = (cx.words(ring, here, n)?, cots.into_strings().words(ring));
-        for (j, share) in share.iter_mut().enumerate() {
-            let got = pads[j].wrapping_add(entries[j] & planes::mask(plane, j));
-            *share = share.wrapping_add(got << i);
+    if offered {
+        for (i, (of, material)) in all.iter().enumerate() {
+            for frame in material.frames() {
+                let add = |j: usize, own: u64| share[j] = share[j].wrapping_add(own << i);
+                mux::offer(of.ring, frame, (&theirs, i), |j| y[j], &mut entries, add);
+            }
         }
-        rest = after;
+    }
+    let len = |of: Offers| word_bytes(of.ring.bits(), n) as usize;
+    let due = if taken { offers(bits, second).map(len).sum() } else { 0 };
+    let theirs = cx.exchange("products", entries, due)?;
+    if taken {
+        let mut rest = &theirs[..];
+        for (i, (of, material)) in all.into_iter().enumerate() {
+            let (here, after) = rest.split_at(len(of));
+            for frame in material {
+                let got = mux::take(cx, of.ring, &frame, of.taken(side), own.get(i), here)?;
+                for (share, got) in share[frame.first..].iter_mut().zip(got.iter()) {
+                    *share = share.wrapping_add(got << i);
+                }
+            }
+            rest = after;
+        }
     }
     share.iter_mut().for_each(|s| *s = ring.wrap(*s));
     Ok(share)
@@ -81,11 +89,10 @@ pub(crate) fn multiply(
 pub(crate) fn uses(bits: u32, n: usize, second: Second) -> Uses {
     let entries: u64 = (1..=bits).map(|b| word_bytes(b, n)).sum();
     let choices = u64::from(bits) * plane_bytes(n);
-    let offered = |side| u64::from(second.offered_by(side));
-    let (server, client) = (offered(Side::Server), offered(Side::Client));
-    Uses {
-        transfers: [bits as usize * n * server as usize, bits as usize * n * client as usize],
-        bytes: [server * entries + client * choices, client * entries + server * choices],
-        steps: 2,
-    }
+    let bytes = Side::ALL.map(|side| {
+        let of = |who: Side| u64::from(second.offered().has(who));
+        of(side) * entries + of(side.other()) * choices
+    });
+    let all = offers(bits, second).map(|of| Uses::of(of, n, [0; 2], 0));
+    Uses { bytes, steps: 2, ..all.fold(Uses::default(), Uses::then) }
 }

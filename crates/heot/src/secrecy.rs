@@ -5,8 +5,8 @@
 
 use crate::context::Cx;
 use crate::gates::relu::relu;
+use crate::material::Stock;
 use crate::product::{self, Second};
-use crate::transfers::Transfers;
 use crate::{Side, compare, mux, planes, table};
 use privet_net::Step;
 use privet_ot::{Pair, Source, Width, ideal};
@@ -39,8 +39,8 @@ fn check(holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync)
             let drawn = others.derive(Domain::Mask, row as u64);
             ideal::restock(&mut pair, [me, holder as usize], [&kept, &drawn], TRANSFERS);
             let first = 1 + 100 * row as u32;
-            let transfers = Transfers::there(pair);
-            let mut cx = Cx::new(Side::ALL[me], channel, transfers, Seed::from_bytes([9; 16]), first);
+            let stock = Stock::Fresh(Box::new(pair));
+            let mut cx = Cx::with(Side::ALL[me], channel, stock, Seed::from_bytes([9; 16]), first);
             program(&mut cx, &OPERANDS[me]);
             pair = cx.into_pair();
         }
@@ -87,6 +87,17 @@ fn equality_and_bits_as_elements_tell_neither_side_anything() {
 fn choices_tell_neither_side_anything() {
     both(&["choices", "chosen"], &["choices", "chosen"], |cx, x| {
         mux::choose(cx, Ring::new(5), &planes::plane(x, 1), x).unwrap();
+    });
+}
+
+/// Of two choices with the same operands: what is used once is new the second time.
+#[test]
+fn a_second_choice_of_the_same_tells_neither_side_anything() {
+    let steps = ["choices", "chosen", "choices", "chosen"];
+    both(&steps, &steps, |cx, x| {
+        for _ in 0..2 {
+            mux::choose(cx, Ring::new(5), &planes::plane(x, 1), x).unwrap();
+        }
     });
 }
 

@@ -1,32 +1,186 @@
 //! Public tables read at a shared index: a transfer of one of 2^b entries, of b transfers of keys (Naor and Pinkas, STOC 1999).
 //!
-//! Entry j stands for the index that is j plus the server's share. Its pad is the sum of what the b keys of j's bits expand to
-//! at j: of every entry but its own the client lacks a key, and keys expand to other words at other entries.
+//! *Before a run* ([`Keys`]) the server has two keys for each bit of a place, and the client a random place and its pad. Bits are in two
+//! halves. A value of a half has a key: the sum of what the keys of its bits expand to there. A place's pad is the sum of what the keys of its
+//! two halves expand to there. Of every other place the client lacks the key of a half, as it lacks a key of a bit. No key's words
+//! serve twice.
+//!
+//! *In the run* entry j stands for the index that is j plus the server's share. The client sends its index XORed with its place, and the
+//! server masks entry j by the pad of that XORed with j. Entry 0 is its pad.
 
-use crate::context::{Cx, RunError, Side, put_words};
-use crate::planes;
+use crate::context::{Cx, RunError, Side};
+use crate::material::{Correlation, Frame, Shape};
+use crate::mutation;
+use crate::mux;
+use crate::planes::{self, Planes, bit};
 use crate::uses::{Uses, plane_bytes, word_bytes};
-use privet_ot::Strings;
-use privet_prg::{Domain, Seed};
-use privet_ring::Ring;
+use crate::wire::Outgoing;
+use privet_ot::{Pair, Short, Strings};
+use privet_prg::{Seed, Wiped};
+use privet_ring::{Ring, pack, unpack};
 use zeroize::Zeroizing;
 
-/// Each element's key.
-fn keys(mut strings: Strings) -> Vec<Seed> {
-    let (low, high) = (strings.words(Ring::R64), strings.words(Ring::R64));
-    let key = |(low, high): (&u64, &u64)| {
-        let mut bytes = Zeroizing::new([0; 16]);
-        bytes[..8].copy_from_slice(&low.to_le_bytes());
-        bytes[8..].copy_from_slice(&high.to_le_bytes());
-        Seed::from_bytes(*bytes)
-    };
-    low.iter().zip(high.iter()).map(key).collect()
+/// Random transfers of one of 2^b rows, a row being an element of each table: b keys' worth of transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Keys {
+    /// Bits of a place.
+    bits: u32,
+    /// The ring of an entry.
+    to: Ring,
+    /// Entries of a row.
+    tables: usize,
 }
 
-/// Adds what a key expands to at an entry.
-fn pad(key: &Seed, entry: usize, ring: Ring, sum: &mut [u64]) {
-    let words = Zeroizing::new(key.derive(Domain::Table, entry as u64).stream().elements(ring, sum.len()));
-    sum.iter_mut().zip(words.iter()).for_each(|(sum, w)| *sum = ring.wrap(sum.wrapping_add(*w)));
+/// Some of a place's bits.
+#[derive(Clone, Copy)]
+struct Half {
+    first: usize,
+    bits: usize,
+    /// Bits of a place.
+    all: usize,
+}
+
+impl Half {
+    /// The place of which these bits are `own`, and the others `rest`.
+    fn place(self, own: usize, rest: usize) -> usize {
+        if self.first == 0 { own | rest << self.bits } else { rest | own << self.first }
+    }
+
+    /// Values of the other bits.
+    fn rests(self) -> usize {
+        1 << (self.all - self.bits)
+    }
+
+    /// For each value of these bits its key: to the sum goes what each bit's key expands to there. Keys of a bit are those of 0 and 1, or
+    /// the one that is there of both.
+    fn keys<'a>(self, of_bit: impl Fn(usize, usize) -> &'a Key, both: bool) -> Zeroizing<Vec<Key>> {
+        let mut keys = Zeroizing::new(vec![[0; 2]; 1 << self.bits]);
+        for bit in 0..self.bits {
+            for one in 0..=usize::from(both) {
+                let words = expand(of_bit(self.first + bit, one), Ring::R64, 2 << self.bits);
+                let here = |value: usize| !both || value >> bit & 1 == one;
+                let all = keys.iter_mut().zip(words.as_chunks::<2>().0).enumerate();
+                for (_, (key, words)) in all.filter(|(value, _)| here(*value)) {
+                    key.iter_mut().zip(words).for_each(|(key, word)| *key ^= word);
+                }
+            }
+        }
+        keys
+    }
+}
+
+/// A key: its lower and its upper half.
+type Key = [u64; 2];
+
+/// What a key expands to, once.
+fn expand([low, high]: &Key, ring: Ring, n: usize) -> Zeroizing<Vec<u64>> {
+    let mut key = Zeroizing::new([0; 16]);
+    key[..8].copy_from_slice(&low.to_le_bytes());
+    key[8..].copy_from_slice(&high.to_le_bytes());
+    Zeroizing::new(Seed::from_bytes(*key).stream().elements(ring, n))
+}
+
+/// All ones where two secret numbers are equal.
+fn same(a: usize, b: usize) -> u64 {
+    u64::from(a == b).wrapping_neg()
+}
+
+impl Keys {
+    /// Both halves of a place's bits; one where there is one bit.
+    fn halves(self) -> impl Iterator<Item = Half> {
+        let all = self.bits as usize;
+        let low = all.div_ceil(2);
+        let halves = [(0, low), (low, all - low)].map(|(first, bits)| Half { first, bits, all });
+        halves.into_iter().filter(|half| half.bits > 0)
+    }
+
+    /// Pads of all places, row after row, of both keys of each bit.
+    fn all_pads(self, keys: &[[Key; 2]], pads: &mut [u64]) {
+        pads.fill(0);
+        for half in self.halves() {
+            for (own, key) in half.keys(|bit, one| &keys[bit][one], true).iter().enumerate() {
+                let words = expand(key, self.to, half.rests() * self.tables);
+                for (rest, row) in words.chunks_exact(self.tables).enumerate() {
+                    let pad = &mut pads[half.place(own, rest) * self.tables..][..self.tables];
+                    pad.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(*word));
+                }
+            }
+        }
+    }
+
+    /// The pads of a place, of one key of each bit; the place is a secret, so all of a half's keys and rows are read.
+    fn own_pads(self, keys: &[Key], place: usize, pads: &mut [u64]) {
+        pads.fill(0);
+        for half in self.halves() {
+            let mut own = Zeroizing::new([0; 2]);
+            for (value, key) in half.keys(|bit, _| &keys[bit], false).iter().enumerate() {
+                let here = same(value, place >> half.first & ((1 << half.bits) - 1));
+                own.iter_mut().zip(key).for_each(|(own, key)| *own |= key & here);
+            }
+            let words = expand(&own, self.to, half.rests() * self.tables);
+            for (rest, row) in words.chunks_exact(self.tables).enumerate() {
+                let others =
+                    if half.first == 0 { place >> half.bits } else { place & ((1 << half.first) - 1) };
+                let here = same(rest, others);
+                pads.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(word & here));
+            }
+        }
+    }
+
+    /// Words of all rows.
+    fn words(self) -> usize {
+        self.tables << self.bits
+    }
+}
+
+/// Each element's key: lower and upper halves.
+fn keys(mut strings: Strings) -> [Wiped<u64>; 2] {
+    [strings.words(Ring::R64), strings.words(Ring::R64)]
+}
+
+impl Correlation for Keys {
+    fn transfers(&self) -> [usize; 2] {
+        [self.bits as usize, 0]
+    }
+
+    /// Of the server, for each bit both halves of its two keys; of the client its place, and its pad.
+    fn shape(&self, side: Side) -> Shape {
+        match side {
+            Side::Server => Shape { planes: 0, elements: vec![Ring::R64; 4 * self.bits as usize] },
+            Side::Client => Shape { planes: self.bits as usize, elements: vec![self.to; self.tables] },
+        }
+    }
+
+    fn make(&self, side: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short> {
+        if side == Side::Server {
+            for i in 0..self.bits as usize {
+                let strings = pair.sender.take(frame.n)?.into_pads().strings;
+                for (half, words) in strings.map(keys).into_iter().flatten().enumerate() {
+                    frame.set_elements(4 * i + half, &words);
+                }
+            }
+            return Ok(());
+        }
+        let mut received = Vec::with_capacity(self.bits as usize);
+        for i in 0..self.bits as usize {
+            let pads = pair.receiver.take(frame.n)?.into_pads();
+            frame.plane_mut(i).copy_from_slice(&pads.choices);
+            received.push(keys(pads.strings));
+        }
+        let mut pads: Vec<Wiped<u64>> = (0..self.tables).map(|_| Wiped::zeros(frame.n)).collect();
+        let mut row = Wiped::zeros(self.tables);
+        let mut keys = Zeroizing::new(vec![[0; 2]; received.len()]);
+        for element in 0..frame.n {
+            for (key, halves) in keys.iter_mut().zip(&received) {
+                *key = halves.each_ref().map(|half| half[element]);
+            }
+            let bits = (0..received.len()).map(|i| (bit(frame.plane(i), element) as usize) << i);
+            self.own_pads(&keys, bits.fold(0, |place, bit| place | bit), &mut row);
+            pads.iter_mut().zip(row.iter()).for_each(|(pad, word)| pad[element] = *word);
+        }
+        pads.iter().enumerate().for_each(|(i, pad)| frame.set_elements(i, pad));
+        Ok(())
+    }
 }
 
 /// A table of 2^b entries, that of index x first. Each bit of x turns the whole table or leaves it, under a mask: x is a secret
@@ -54,83 +208,100 @@ pub(crate) fn look_up(
     }
     let index = Ring::new(bits);
     let x: Vec<u64> = x.iter().map(|x| index.wrap(*x)).collect();
-    let rows = match cx.side {
-        Side::Server => offer(cx, bits, to, tables, &x)?,
-        Side::Client => choose(cx, bits, to, tables.len(), &x)?,
-    };
-    Ok((0..tables.len()).flat_map(|t| rows.iter().map(move |row| row[t])).collect())
+    let of = Keys { bits, to, tables: tables.len() };
+    match cx.side {
+        Side::Server => offer(cx, of, tables, &x),
+        Side::Client => choose(cx, of, &x),
+    }
 }
 
-/// For each element, shares of all tables' entries.
-fn offer(
-    cx: &mut Cx,
-    bits: u32,
-    to: Ring,
-    tables: &[Vec<u64>],
-    x: &[u64],
-) -> Result<Vec<Vec<u64>>, RunError> {
-    let (n, each) = (x.len(), plane_bytes(x.len()) as usize);
-    let mut cots = Vec::new();
-    for _ in 0..bits {
-        cots.push(cx.sender(n)?);
-    }
-    let theirs = cx.exchange("index", Vec::new(), each * bits as usize)?;
-    let mut strings = Vec::new();
-    for (cots, choices) in cots.into_iter().zip(theirs.chunks_exact(each)) {
-        strings.push(cots.into_chosen(&cx.masked_bits(n, choices)?).strings.map(keys));
-    }
-    let mut entries: Vec<Vec<u64>> = vec![Vec::with_capacity(n * tables.len()); (1 << bits) - 1];
-    let mut shares = Vec::with_capacity(n);
-    for (i, x) in x.iter().enumerate() {
-        let turned: Vec<Vec<u64>> = tables.iter().map(|table| rotated(table, *x)).collect();
-        let row = |entry: usize| -> Vec<u64> { turned.iter().map(|table| table[entry]).collect() };
-        let pad_of = |entry: usize| {
-            let mut sum = vec![0; tables.len()];
-            strings
-                .iter()
-                .enumerate()
-                .for_each(|(b, keys)| pad(&keys[entry >> b & 1][i], entry, to, &mut sum));
-            sum
-        };
-        // entry 0 is its pad
-        let hidden: Vec<u64> =
-            pad_of(0).iter().zip(row(0)).map(|(p, r)| to.wrap(p.wrapping_sub(r))).collect();
-        for (entry, entries) in (1..).zip(&mut entries) {
-            let words = row(entry).into_iter().zip(&hidden).zip(pad_of(entry));
-            entries.extend(words.map(|((r, h), p)| to.wrap(r.wrapping_add(*h).wrapping_sub(p))));
+/// Elements of which the server makes entries at a time: whole bytes of each entry.
+const BLOCK: usize = 64;
+
+/// Where entry `entry` of elements from `first` on lies in the message: rows of tables.
+fn entry_place(of: Keys, entry: usize, first: usize, n: usize) -> usize {
+    (entry - 1) * of.to.packed_bytes(n * of.tables) + of.to.packed_bytes(first * of.tables)
+}
+
+/// Shares of all tables' entries, table after table.
+fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u64>, RunError> {
+    let (n, bits, count) = (x.len(), of.bits as usize, of.tables);
+    let material = cx.take(of, n)?;
+    let theirs = cx.exchange("index", Vec::new(), plane_bytes(n) as usize * bits)?;
+    let theirs = cx.incoming(n, theirs)?;
+    let mut message = vec![0; ((1 << bits) - 1) * of.to.packed_bytes(n * count)];
+    let mut shares = vec![0; n * count];
+    let mut pads: Wiped<u64> = Wiped::zeros(of.words());
+    let mut keys = Zeroizing::new(vec![[[0; 2]; 2]; bits]);
+    let mut entries = vec![Vec::with_capacity(BLOCK * count); 1 << bits];
+    for frame in material {
+        let exchanged = theirs.chunk(0..bits, frame.first, frame.n);
+        let each = planes::words(frame.n);
+        let halves: Vec<Wiped<u64>> = (0..4 * bits).map(|i| frame.elements(i)).collect();
+        for block in (0..frame.n).step_by(BLOCK) {
+            for i in block..frame.n.min(block + BLOCK) {
+                for (keys, halves) in keys.iter_mut().zip(halves.as_chunks::<4>().0) {
+                    let [a, b, c, d] = halves.each_ref().map(|half| half[i]);
+                    *keys = [[a, b], [c, d]];
+                }
+                of.all_pads(&keys, &mut pads);
+                if mutation::active("entries-unmasked") {
+                    pads.fill(0);
+                }
+                // what came is masked by the client's place: as an address it tells nothing
+                let exchanged =
+                    (0..bits).fold(0, |sum, b| sum | (bit(&exchanged[b * each..], i) as usize) << b);
+                let pad = |entry: usize, t: usize| pads[(entry ^ exchanged) * count + t];
+                for (t, table) in tables.iter().enumerate() {
+                    let turned = rotated(table, x[frame.first + i]);
+                    // entry 0 is its pad
+                    let hidden = pad(0, t).wrapping_sub(turned[0]);
+                    shares[t * n + frame.first + i] = of.to.wrap(hidden.wrapping_neg());
+                    for (entry, sent) in entries.iter_mut().enumerate().skip(1) {
+                        sent.push(turned[entry].wrapping_add(hidden).wrapping_sub(pad(entry, t)));
+                    }
+                }
+            }
+            for (entry, words) in entries.iter_mut().enumerate().skip(1) {
+                let mut packed = Vec::new();
+                pack(of.to, words, &mut packed);
+                words.clear();
+                message[entry_place(of, entry, frame.first + block, n)..][..packed.len()]
+                    .copy_from_slice(&packed);
+            }
         }
-        shares.push(hidden.iter().map(|h| to.wrap(h.wrapping_neg())).collect());
     }
-    let mut message = Vec::new();
-    entries.iter().for_each(|e| put_words(to, e, &mut message));
     cx.exchange("entries", message, 0)?;
     Ok(shares)
 }
 
-fn choose(cx: &mut Cx, bits: u32, to: Ring, tables: usize, x: &[u64]) -> Result<Vec<Vec<u64>>, RunError> {
-    let n = x.len();
-    let own = planes::split(x, bits);
-    let (mut chosen, mut message) = (Vec::new(), Vec::new());
-    for plane in &own {
-        let (cots, masked) = cx.receiver(n)?.choose(plane);
-        message.extend_from_slice(&masked.to_bytes());
-        chosen.push(cots);
+fn choose(cx: &mut Cx, of: Keys, x: &[u64]) -> Result<Vec<u64>, RunError> {
+    let (n, bits, count) = (x.len(), of.bits as usize, of.tables);
+    let material = cx.take(of, n)?;
+    let own = Planes::of(x, of.bits);
+    let mut message = Outgoing::new(bits, n);
+    for frame in material.frames() {
+        (0..bits).for_each(|i| mux::masked(frame, i, own.get(i), i, &mut message));
     }
-    cx.exchange("index", message, 0)?;
-    let keys: Vec<Vec<Seed>> = chosen.into_iter().map(|cots| keys(cots.into_strings())).collect();
-    let each = to.packed_bytes(n * tables);
-    let theirs = cx.exchange("entries", Vec::new(), each * ((1 << bits) - 1))?;
-    let mut shares: Vec<Vec<u64>> = vec![vec![0; tables]; n];
-    for (i, (share, x)) in shares.iter_mut().zip(x).enumerate() {
-        keys.iter().for_each(|keys| pad(&keys[i], *x as usize, to, share));
-    }
-    for (entry, bytes) in (1u64..).zip(theirs.chunks_exact(each)) {
-        let words = cx.words(to, bytes, n * tables)?;
-        for (i, (share, x)) in shares.iter_mut().zip(x).enumerate() {
-            // all entries are read, so that memory does not tell which one is used
-            let here = u64::from(entry == *x).wrapping_neg();
-            let row = &words[i * tables..][..tables];
-            share.iter_mut().zip(row).for_each(|(s, w)| *s = to.wrap(s.wrapping_add(w & here)));
+    cx.exchange("index", message.bytes(), 0)?;
+    let theirs = cx.exchange("entries", Vec::new(), ((1 << bits) - 1) * of.to.packed_bytes(n * count))?;
+    let mut shares = vec![0; n * count];
+    for frame in material {
+        let x = &x[frame.first..][..frame.n];
+        let mut got: Vec<Wiped<u64>> = (0..count).map(|t| frame.elements(t)).collect();
+        for entry in 1..1usize << bits {
+            let here = &theirs[entry_place(of, entry, frame.first, n)..];
+            let here = &here[..of.to.packed_bytes(frame.n * count)];
+            let sent = unpack(of.to, here, frame.n * count).map_err(|e| cx.wrong(e))?;
+            for (i, (x, row)) in x.iter().zip(sent.chunks_exact(count)).enumerate() {
+                // all entries are read, so that memory does not tell which one is used
+                let here = u64::from(entry as u64 == *x).wrapping_neg();
+                got.iter_mut().zip(row).for_each(|(got, word)| got[i] = got[i].wrapping_add(word & here));
+            }
+        }
+        for (t, got) in got.iter().enumerate() {
+            let to = &mut shares[t * n + frame.first..];
+            to.iter_mut().zip(got.iter()).for_each(|(share, got)| *share = of.to.wrap(*got));
         }
     }
     Ok(shares)
@@ -141,9 +312,7 @@ pub(crate) fn uses(bits: u32, to: u32, tables: usize, n: usize) -> Uses {
     if bits == 0 {
         return Uses::default();
     }
-    Uses {
-        transfers: [bits as usize * n, 0],
-        bytes: [((1 << bits) - 1) * word_bytes(to, n * tables), u64::from(bits) * plane_bytes(n)],
-        steps: 2,
-    }
+    let entries = ((1 << bits) - 1) * word_bytes(to, n * tables);
+    let of = Keys { bits, to: Ring::new(to), tables };
+    Uses::of(of, n, [entries, u64::from(bits) * plane_bytes(n)], 2)
 }

@@ -4,12 +4,11 @@ use crate::coins::Drawn;
 use crate::context::Cx;
 use crate::evaluator::walk;
 use crate::gate::{At, Kind, kind};
-use crate::leaf::{self, Wanted};
+use crate::leaf::{self, Leaves, Wanted};
+use crate::material::{Stock, needs, source, transfers};
 use crate::product::{self, Second};
-use crate::transfers::{source, transfers};
 use crate::{
-    Given, Heot, Outcome, Session, Side, Transfers, Uses, compare, make_transfers, most_runs, mux, planes,
-    refusals,
+    Given, Heot, Outcome, Session, Side, Uses, compare, make_material, most_runs, mux, planes, refusals,
 };
 use privet_family::is_static;
 use privet_family::keys::{KeyError, MemoryKeys};
@@ -100,8 +99,8 @@ fn session(links: &mut Links, plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Se
 
 fn party(links: &mut Links, plan: &Plan, operands: &[Operands; 2], seed: &Seed) -> Ran {
     let side = Side::ALL[links.me()];
-    let secret = Seed::random();
-    let mut came = kept(|keep| make_transfers(plan, side, &secret, links.to(1 - links.me()), keep).unwrap());
+    let mut made = kept(|keep| make_material(plan, side, links.to(1 - links.me()), keep).unwrap());
+    let stored = made.bytes() as u64;
     let session = session(links, plan, &weights(&operands[1]));
     let channel = links.to(1 - links.me());
     let mut masks = kept(|keep| session.make_masks(plan, channel, keep).unwrap());
@@ -111,14 +110,15 @@ fn party(links: &mut Links, plan: &Plan, operands: &[Operands; 2], seed: &Seed) 
     });
     let inputs = shares(plan, side, &operands[0], seed);
     let given = Given { inputs, publics: publics.collect(), masks: &mut masks };
-    let transfers = Transfers::of_record(plan, &secret, &mut came).unwrap();
-    let mut cx = Cx::new(side, channel, transfers, seed.derive(Domain::Common, 0), FIRST);
+    let mut cx = Cx::new(side, channel, &mut made, seed.derive(Domain::Common, 0), FIRST);
     let mut shares = HashMap::new();
     let mut watch = |v: ValueId, share: &[u64]| drop(shares.insert(v, share.to_vec()));
     let outcome = walk(&mut cx, plan, &session, given, &mut watch).unwrap();
-    let declared = (0..plan.nodes.len()).map(|v| declared(plan, &session, v)).collect();
+    let declared: Vec<Uses> = (0..plan.nodes.len()).map(|v| declared(plan, &session, v)).collect();
     drop(cx);
-    assert_eq!([came.bytes(), masks.bytes()], [0; 2], "all of a record is read, and none of it twice");
+    assert_eq!([made.bytes(), masks.bytes()], [0; 2], "all of a record is read, and none of it twice");
+    let said: u64 = declared.iter().map(|uses| uses.stored()[side as usize]).sum();
+    assert_eq!(stored, said, "bytes of the record of the {side:?}");
     Ran { outcome, declared, shares, name: *session.name() }
 }
 
@@ -160,7 +160,7 @@ fn prices(case: &Case, ran: &[Ran]) {
             continue;
         }
         let cost = Heot.operation(&Operation::of(&case.plan, v, &known));
-        let used = ran[0].outcome.used[v];
+        let used = &ran[0].outcome.used[v];
         let sent = used.bytes[0].max(used.bytes[1]);
         assert_eq!(cost.rounds, used.steps, "{}: steps of node {v}", case.name);
         if crate::gates::linear::has_hint(&At { plan: &case.plan, id: v }) {
@@ -168,6 +168,10 @@ fn prices(case: &Case, ran: &[Ran]) {
             assert!((0.4..2.5).contains(&off), "{}: node {v} sent {sent}, {cost:?}", case.name);
         } else {
             assert_eq!(cost.wire_bytes, sent, "{}: bytes of node {v}", case.name);
+            let stored = [cost.key_bytes, cost.key_bytes_other];
+            assert_eq!(stored, used.stored(), "{}: bytes of the records of node {v}", case.name);
+            let read = [0, 1].map(|side: usize| ran[side].outcome.nodes[v].key_bytes);
+            assert_eq!(read, stored, "{}: what node {v} read of the records", case.name);
         }
     }
 }
@@ -196,10 +200,9 @@ fn protocol_equals_interpreter_on_the_suite() {
     assert!(failed.is_empty(), "these went wrong, as said above: {failed:?}");
 }
 
-/// Transfers of many rounds are read from records node by node as they were made all at once: two widths of comparison, so that
-/// rounds begin within nodes.
+/// Material of many rounds and many chunks: two widths of comparison, so that rounds begin within nodes.
 #[test]
-fn transfers_by_ferret_are_made_again_from_records() {
+fn material_by_ferret_is_read_as_it_was_made() {
     let ty = |bits| Type { shape: vec![20_000], bits, frac: 0 };
     let node = |op, inputs: &[ValueId], bits| {
         let (inputs, layer) = (inputs.to_vec(), format!("{bits} bits"));
@@ -211,7 +214,7 @@ fn transfers_by_ferret_are_made_again_from_records() {
     let outputs = vec![Output { value: 3, name: "y".into(), to: "receiver".into() }];
     let (name, updates) = ("many".into(), Vec::new());
     let plan = Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates };
-    let both: usize = transfers(&plan, Side::Server).iter().sum();
+    let both: usize = transfers(&needs(&plan)).iter().sum();
     assert!(matches!(source(both), Source::Ferret(p) if both > p.usable()), "{both} transfers");
     let ring = Ring::new(25);
     let x = Seed::random().stream().elements(ring, 20_000);
@@ -248,7 +251,7 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     let n = 640;
     let bits = |uses: Uses| {
         let total: u64 = uses.bytes.iter().sum();
-        (8 * total / n as u64, (uses.transfers[0] + uses.transfers[1]) / n, uses.steps)
+        (8 * total / n as u64, uses.transfers().iter().sum::<usize>() / n, uses.steps)
     };
     assert_eq!(bits(compare::carry_uses(24, n)), (165, 38, 5));
     assert_eq!(bits(compare::carry_uses(36, n)), (255, 58, 6));
@@ -259,16 +262,21 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     assert_eq!(relu(25, 37), (266, 41, 7));
     assert_eq!(relu(25, 25), (217, 40, 7));
     assert_eq!(bits(leaf::uses(24, n, Wanted::Less)), (129, 24, 2));
+    let stored = |uses: Uses| uses.stored().map(|bytes| 8 * bytes / n as u64);
+    assert_eq!(stored(compare::carry_uses(24, n)), [149, 68]);
+    assert_eq!(stored(compare::carry_uses(36, n)), [231, 106]);
+    assert_eq!(stored(compare::carry_uses(36, n).then(mux::widen_uses([37, 37], n))), [343, 218]);
+    assert_eq!(stored(compare::carry_uses(24, n).then(mux::widen_uses([25, 37], n))), [285, 181]);
 }
 
 /// A program of one step at both sides, with transfers enough.
 fn both<T: Send>(program: impl Fn(&mut Cx, &mut Prg) -> T + Sync) -> Vec<T> {
     Mesh::new(2).run(|links| {
         let side = Side::ALL[links.me()];
-        let transfers = Transfers::there(pair(links, [1 << 19; 2]));
+        let stock = Stock::Fresh(Box::new(pair(links, [1 << 19; 2])));
         let mut prg = Seed::from_bytes([links.me() as u8; 16]).stream();
         let channel = links.to(1 - links.me());
-        let mut cx = Cx::new(side, channel, transfers, Seed::from_bytes([9; 16]), 1);
+        let mut cx = Cx::with(side, channel, stock, Seed::from_bytes([9; 16]), 1);
         program(&mut cx, &mut prg)
     })
 }
@@ -356,9 +364,9 @@ fn messages_are_uniform_whatever_the_operands_are() {
     let log = mesh.record();
     let shares = mesh.run(|links| {
         let side = Side::ALL[links.me()];
-        let transfers = Transfers::there(pair(links, [1 << 20; 2]));
+        let stock = Stock::Fresh(Box::new(pair(links, [1 << 20; 2])));
         let channel = links.to(1 - links.me());
-        let mut cx = Cx::new(side, channel, transfers, Seed::random(), 1);
+        let mut cx = Cx::with(side, channel, stock, Seed::random(), 1);
         let row = |_| crate::gates::relu::relu(&mut cx, [from, to], &x[side as usize]).unwrap();
         (0..rows).map(row).collect::<Vec<_>>()
     });
@@ -410,27 +418,25 @@ fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
             Side::Client => Session::serve(plan, &weights, 1, 1, links.to(0)),
         };
         let other = other.unwrap();
-        let transfers = Transfers::there(pair(links, [1; 2]));
         let channel = links.to(1 - links.me());
-        let mut short = kept(|keep| keep(&[0]).unwrap());
-        let secret = Seed::random();
+        let [mut short, mut cut] = [0, 1].map(|_| kept(|keep| keep(&[0]).unwrap()));
         let mut said = Vec::new();
-        said.push(Transfers::of_record(plan, &secret, &mut MemoryKeys::default()).unwrap_err_text());
         let mut none = |_: &[u8]| Err(KeyError::Corrupt("the disk is full".into()));
-        said.push(make_transfers(plan, side, &secret, channel, &mut none).unwrap_err_text());
-        let mut cx = Cx::new(side, channel, transfers, Seed::from_bytes([9; 16]), 1);
+        said.push(make_material(plan, side, channel, &mut none).unwrap_err_text());
+        let mut cx = Cx::new(side, channel, &mut cut, Seed::from_bytes([9; 16]), 1);
+        let of = Leaves { bits: 3, wanted: Wanted::Less };
+        said.push(cx.take(of, 8).unwrap_err_text());
+        said.push(cx.take(of, 8).unwrap_err_text());
         // three elements in a byte: nothing may be past them
-        assert!(cx.plane(3, &[7]).is_ok() && cx.masked_bits(3, &[7]).is_ok());
-        said.push(cx.plane(3, &[8]).unwrap_err_text());
-        said.push(cx.masked_bits(3, &[8]).unwrap_err_text());
-        said.push(cx.words(Ring::new(3), &[0], 3).unwrap_err_text());
+        assert!(cx.incoming(3, vec![7]).is_ok());
+        said.push(cx.incoming(3, vec![7, 8]).unwrap_err_text());
         for session in [&other, &own] {
             let given = Given { inputs: zeros.clone(), publics: BTreeMap::new(), masks: &mut short };
             said.push(walk(&mut cx, plan, session, given, &mut |_, _| {}).unwrap_err_text());
         }
         said
     });
-    let whys = ["has ended", "the disk is full", "bits past", "", "", "of the other side", "were due"];
+    let whys = ["the disk is full", "were due", "has ended", "bits past", "of the other side", "were due"];
     for said in refused {
         assert_eq!(said.len(), whys.len());
         for (said, why) in said.iter().zip(whys) {

@@ -1,34 +1,41 @@
 //! What something uses: counted at both sides, and declared by gates. The tests hold one to the other.
 
+use crate::context::Side;
+use crate::material::{Kind, Need, transfers};
 use privet_ring::Ring;
 
-/// Transfers, bytes and steps. Indices are numbers of sides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Material, bytes and steps. Indices are numbers of sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// Correlated OTs in which this side has both strings.
-    pub transfers: [usize; 2],
-    /// Bytes that it sends.
+    /// Material, in the order in which it is read.
+    pub(crate) needs: Vec<Need>,
+    /// Bytes that a side sends.
     pub bytes: [u64; 2],
     /// Messages, or two that pass at once.
     pub steps: u64,
 }
 
 impl Uses {
-    /// One after the other.
-    pub fn then(self, next: Uses) -> Uses {
-        let steps = self.steps + next.steps;
-        Uses { steps, ..self.beside(next) }
+    /// Material of one kind for n elements, with what is sent when it is used.
+    pub(crate) fn of(of: impl Into<Kind>, n: usize, bytes: [u64; 2], steps: u64) -> Uses {
+        Uses { needs: vec![Need { of: of.into(), n }], bytes, steps }
     }
 
-    /// In the same steps.
-    pub fn beside(self, other: Uses) -> Uses {
-        let add = |i: usize| (self.transfers[i] + other.transfers[i], self.bytes[i] + other.bytes[i]);
-        let (server, client) = (add(0), add(1));
-        Uses {
-            transfers: [server.0, client.0],
-            bytes: [server.1, client.1],
-            steps: self.steps.max(other.steps),
-        }
+    /// One after the other.
+    pub fn then(mut self, next: Uses) -> Uses {
+        self.needs.extend(next.needs);
+        let bytes = [0, 1].map(|i| self.bytes[i] + next.bytes[i]);
+        Uses { needs: self.needs, bytes, steps: self.steps + next.steps }
+    }
+
+    /// Correlated OTs that the material is made of: in which the server has both strings, and in which the client has.
+    pub fn transfers(&self) -> [usize; 2] {
+        transfers(&self.needs)
+    }
+
+    /// Bytes of either side's record.
+    pub fn stored(&self) -> [u64; 2] {
+        Side::ALL.map(|side| self.needs.iter().map(|need| need.bytes(side)).sum())
     }
 }
 

@@ -43,7 +43,11 @@ impl Strings {
     /// When the strings are used up.
     pub fn words(&mut self, ring: Ring) -> Wiped<u64> {
         let (at, mask) = (self.advance(ring.bits()), ring.mask());
-        self.blocks.iter().map(|b| (b >> at) as u64 & mask).collect()
+        match at + ring.bits() <= 64 {
+            // one half of a block: shifts of 64 bits make vectors, those of 128 do not
+            true => self.blocks.iter().map(|b| *b as u64 >> at & mask).collect(),
+            false => self.blocks.iter().map(|b| (b >> at) as u64 & mask).collect(),
+        }
     }
 
     fn advance(&mut self, bits: u32) -> u32 {

@@ -17,6 +17,14 @@ use std::sync::Arc;
 /// A record taken for use: it is gone from the store and open here alone.
 pub type ClaimedRecord = RecordReader<Source>;
 
+/// A record that is open and not yet used.
+struct Opened {
+    name: String,
+    reader: ClaimedRecord,
+    /// Where it lies and what it takes there, unless it is in memory.
+    file: Option<(PathBuf, u64)>,
+}
+
 /// A session that nobody began.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fresh {
@@ -144,37 +152,60 @@ impl Store {
     /// Take a record for use, once and for all: it is marked used, durably, and gone from the store, before the
     /// first of its keys is read. A crash after that burns it.
     pub fn claim(&mut self, id: &RecordId) -> Result<ClaimedRecord, StoreError> {
+        let [record] = self.claim_all(&[*id])?;
+        Ok(record)
+    }
+
+    /// Take several records that are used together, as [`Store::claim`] takes one: where one of them is not here, was used, or is not
+    /// what it should be, none is used up.
+    pub fn claim_all<const N: usize>(
+        &mut self,
+        ids: &[RecordId; N],
+    ) -> Result<[ClaimedRecord; N], StoreError> {
+        let mut order: Vec<usize> = (0..N).collect();
+        // what is in memory is opened last, as it is taken out there
+        order.sort_by_key(|i| self.home.held.has(&ids[*i].session, ids[*i].index));
+        let mut opened = [const { None }; N];
+        for i in order {
+            opened[i] = Some(self.opened(&ids[i])?);
+        }
+        let mut claimed = Vec::with_capacity(N);
+        for record in opened.into_iter().flatten() {
+            claimed.push(self.take(record)?);
+        }
+        Ok(claimed.try_into().ok().expect("as many as were opened"))
+    }
+
+    /// A record that is here and was not used; nothing of it is used up.
+    fn opened(&mut self, id: &RecordId) -> Result<Opened, StoreError> {
         let name = record_name(&id.session, id.index);
         if self.journal.contains(&name) {
             return Err(StoreError::Used { what: name });
         }
-        match self.home.held.take(&id.session, id.index) {
-            Some(pieces) => {
-                let reader = RecordReader::open_pieces(pieces, id).map_err(|source| StoreError::Format {
-                    what: name.clone(),
-                    path: "memory".into(),
-                    source,
-                })?;
-                self.mark(&name)?;
-                Ok(reader)
-            }
-            None => self.claim_file(id, &name),
+        if let Some(pieces) = self.home.held.take(&id.session, id.index) {
+            let of = |source| StoreError::Format { what: name.clone(), path: "memory".into(), source };
+            let reader = RecordReader::open_pieces(pieces, id).map_err(of)?;
+            return Ok(Opened { name, reader, file: None });
         }
-    }
-
-    fn claim_file(&mut self, id: &RecordId, name: &str) -> Result<ClaimedRecord, StoreError> {
         let path = record_path(self.dir(), &id.session, id.index);
         let file = File::open(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => StoreError::Missing { what: name.to_owned() },
+            io::ErrorKind::NotFound => StoreError::Missing { what: name.clone() },
             _ => StoreError::Io { path: path.display().to_string(), source },
         })?;
         let bytes = file.metadata().map_err(io_at(&path))?.len();
         let reader = RecordReader::open_mapped(file, Some(id)).map_err(|source| {
             // Out of the way of the records that follow; nothing of it was used, so the right file may still come.
             let _ = fs::rename(&path, path.with_extension("refused"));
-            StoreError::Format { what: name.to_owned(), path: path.display().to_string(), source }
+            StoreError::Format { what: name.clone(), path: path.display().to_string(), source }
         })?;
-        self.mark(name)?;
+        Ok(Opened { name, reader, file: Some((path, bytes)) })
+    }
+
+    /// Marks an open record used, durably, and removes it.
+    fn take(&mut self, opened: Opened) -> Result<ClaimedRecord, StoreError> {
+        let Opened { name, reader, file } = opened;
+        self.mark(&name)?;
+        let Some((path, bytes)) = file else { return Ok(reader) };
         fs::remove_file(&path).map_err(io_at(&path))?;
         Ok(reader.counted(self.home.space.unnamed(bytes)))
     }

@@ -52,6 +52,30 @@ fn a_record_is_claimed_once() {
 }
 
 #[test]
+fn records_that_are_used_together_are_claimed_all_or_none() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 3);
+    let mut store = reopen(dir.path());
+    store.claim(&id(1, 0)).map(drop).unwrap();
+    for (pair, missing) in [([0, 7], true), ([7, 0], true), ([0, 1], false), ([1, 0], false)] {
+        let error = store.claim_all(&pair.map(|index| id(index, 0))).err().unwrap();
+        assert_eq!(matches!(error, StoreError::Missing { .. }), missing, "{error}");
+        assert_eq!(store.records(&SESSION).unwrap(), [0, 2], "nothing was used up");
+    }
+    let [mut second, mut first] = store.claim_all(&[2, 0].map(|index| id(index, 0))).unwrap();
+    assert_eq!(second.take(8).unwrap(), 2u64.to_le_bytes());
+    assert_eq!(first.take(8).unwrap(), 0u64.to_le_bytes());
+    assert!(store.records(&SESSION).unwrap().is_empty());
+    for index in [0, 2] {
+        assert!(matches!(claimed_again(&mut store, index), StoreError::Used { .. }));
+    }
+}
+
+fn claimed_again(store: &mut Store, index: u64) -> StoreError {
+    store.claim(&id(index, 0)).err().unwrap()
+}
+
+#[test]
 fn a_session_begins_once_and_only_with_its_own_file() {
     let dir = tempfile::tempdir().unwrap();
     fill(dir.path(), 1);

@@ -1,7 +1,8 @@
 //! The sign and equality, as elements.
 
-use crate::context::{Cx, Plane, RunError};
+use crate::context::{Cx, RunError};
 use crate::gate::{At, Gate, Held};
+use crate::planes::Plane;
 use crate::uses::Uses;
 use crate::{compare, mux, planes};
 use privet_ring::Ring;

@@ -1,7 +1,8 @@
 //! ReLU and sign extension into a ring that is as large or larger.
 
-use crate::context::{Cx, Plane, RunError, Side};
+use crate::context::{Cx, RunError, Side};
 use crate::gate::{At, Gate, Held};
+use crate::planes::Plane;
 use crate::uses::Uses;
 use crate::{compare, mutation, mux, planes};
 use privet_ring::Ring;

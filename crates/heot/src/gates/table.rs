@@ -69,8 +69,8 @@ impl Gate for Quadratics<'_> {
 
     fn uses(&self, at: &At) -> Uses {
         let (to, n) = (at.to().bits(), at.len());
-        let product = product::uses(to, n, Second::Shared);
-        table::uses(self.index_bits(), to, 3, n).then(product).then(product)
+        let product = || product::uses(to, n, Second::Shared);
+        table::uses(self.index_bits(), to, 3, n).then(product()).then(product())
     }
 
     #[cfg(test)]

@@ -439,7 +439,11 @@ fn plans_are_shown_and_audited() {
     assert!(e["lan_s"].as_f64() < e["wan_s"].as_f64());
     privet(&["plan", "estimate", &plan, "--network", "moon"]).refused(2, &["moon", "rtt="]);
     let people = privet(&["plan", "audit", &plan]).good();
-    assert!(people.contains("REVEALED to receiver"), "{people}");
+    assert!(people.contains("REVEALED to receiver") && people.contains("It uses up"), "{people}");
+    let stored = |cost: &serde_json::Value| {
+        [&cost["key_bytes"], &cost["key_bytes_other"]].map(|b| b.as_u64().unwrap())
+    };
+    assert_eq!(audit["stored_bytes_per_run"], serde_json::json!(stored(&e["total"])));
     privet(&["plan", "show", "/no/such.json"]).refused(1, &["/no/such.json", "fix:"]);
     fs::write(dir.path().join("p.json"), PLAN.replace("\"batch\"", "\"batches\"")).unwrap();
     privet(&["plan", "audit", &plan]).refused(1, &["batches", "fix:"]);

@@ -1,9 +1,9 @@
 use super::hash_text;
 use crate::cli::{CliError, Out};
-use crate::report::{bits, count};
+use crate::report::{bits, bytes, count};
 use privet_family::{Class, Forecast, PlannedOpening, When};
 use privet_plan::Plan;
-use privet_plan::cost::Security;
+use privet_plan::cost::{Network, Security, estimate};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -18,6 +18,8 @@ pub(super) struct Listed {
     masked_bits_per_preparation: u64,
     masked_bits_per_run: u64,
     revealed_bits_per_run: u64,
+    /// What a run uses up of what is stored: at the party with the most, and at one with the fewest.
+    stored_bytes_per_run: [u64; 2],
     openings: Vec<PlannedOpening>,
 }
 
@@ -26,6 +28,7 @@ pub(super) fn of(plan: &Plan, family: &dyn Forecast) -> Listed {
     let openings = family.openings(plan);
     let total =
         |test: &dyn Fn(&PlannedOpening) -> bool| openings.iter().filter(|o| test(o)).map(|o| o.bits).sum();
+    let run = estimate(plan, family, &family.rates(), &Network::LAN).total;
     Listed {
         name: plan.name.clone(),
         hash: hash_text(plan),
@@ -35,6 +38,7 @@ pub(super) fn of(plan: &Plan, family: &dyn Forecast) -> Listed {
         masked_bits_per_preparation: total(&|o| o.class == Class::Masked && o.when == When::Preparation),
         masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
         revealed_bits_per_run: total(&|o| o.class != Class::Masked),
+        stored_bytes_per_run: [run.key_bytes, run.key_bytes_other],
         openings,
     }
 }
@@ -69,5 +73,11 @@ pub(super) fn show(list: &Listed, remark: &str, out: &mut Out) -> Result<(), Cli
         bits(list.revealed_bits_per_run),
         bits(list.masked_bits_per_session)
     ))?;
+    if list.stored_bytes_per_run != [0; 2] {
+        let [most, fewest] = list.stored_bytes_per_run.map(bytes);
+        out.line(format_args!(
+            "It uses up {most} of what is stored at one party, and {fewest} at each other one."
+        ))?;
+    }
     out.line(remark)
 }

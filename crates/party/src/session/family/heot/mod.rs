@@ -1,5 +1,5 @@
 //! `heot`: party 0 is the server and has the weights in clear, party 1 is the client whose run it is. What a run uses up are two
-//! records: transfers, which the parties make at any time, and masks, which need the session's hints. Both rest in the parties'
+//! records: material, which the parties make at any time, and masks, which need the session's hints. Both rest in the parties'
 //! stores. Hints stay in memory, and serve a session.
 
 mod owner;
@@ -23,7 +23,7 @@ use crate::session::peers::Others;
 use crate::store::{ClaimedRecord, Fresh, SessionId, Store, StoreError};
 use prepare::{Maker, masks};
 use privet_family::{NodeStats, Secret, States};
-use privet_heot::{Cx, RunError, Session, Side, Transfers, most_runs};
+use privet_heot::{Cx, RunError, Session, Side, most_runs};
 use privet_net::Channel;
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
@@ -76,7 +76,7 @@ struct Open {
 
 /// What a run uses up.
 struct Claimed {
-    transfers: ClaimedRecord,
+    material: ClaimedRecord,
     masks: ClaimedRecord,
 }
 
@@ -124,15 +124,15 @@ impl Heot {
     /// Runs of the open session that can take place: both records are here, and its hints serve them.
     fn ready(&self, open: &Open) -> Result<Vec<u64>, StoreError> {
         let masks = self.having(open.id, Kind::Masks)?;
-        let mut runs = self.having(open.id, Kind::Transfers)?;
+        let mut runs = self.having(open.id, Kind::Material)?;
         runs.retain(|run| masks.binary_search(run).is_ok());
         runs.truncate(usize::try_from(open.left).unwrap_or(usize::MAX));
         Ok(runs)
     }
 
-    /// Masks for all transfers that both parties have of the session that begins.
+    /// Masks for all material that both parties have of the session that begins.
     fn mask_all(&self, id: Id, session: &Session, channel: &mut dyn Channel) -> Result<u64, JobError> {
-        let runs = self.having(id, Kind::Transfers).map_err(HeotError::from)?;
+        let runs = self.having(id, Kind::Material).map_err(HeotError::from)?;
         let next = runs.last().map_or(0, |last| last + 1);
         let shelf = self.store.shelf().map_err(HeotError::from)?;
         for run in session::common(&runs, channel)? {
@@ -206,19 +206,19 @@ impl Family for Heot {
         Ok(())
     }
 
-    /// Both records are used up, and one of the runs that the hints serve.
+    /// Both records are used up, and one of the runs that the hints serve; or nothing is, where one of them is not here or not whole.
     fn claim(&mut self, index: u64) -> Result<(), JobError> {
         let session = self.session_id(self.open_session().ok_or(JobError::NotOpen)?);
-        let [transfers, masks] = [Kind::Transfers, Kind::Masks].map(|kind| session.record(kind.index(index)));
+        let ids = [Kind::Material, Kind::Masks].map(|kind| session.record(kind.index(index)));
         let lacks = |e| match e {
             StoreError::Missing { .. } => JobError::Lacks(Box::new(e)),
             e => HeotError::from(e).into(),
         };
         let open = self.open.as_mut().ok_or(JobError::NotOpen)?;
-        open.left = open.left.checked_sub(1).ok_or(HeotError::NoRecords)?;
-        let transfers = self.store.claim(&transfers).map_err(lacks)?;
-        let masks = self.store.claim(&masks).map_err(lacks)?;
-        self.claimed = Some(Claimed { transfers, masks });
+        let left = open.left.checked_sub(1).ok_or(HeotError::NoRecords)?;
+        let [material, masks] = self.store.claim_all(&ids).map_err(lacks)?;
+        open.left = left;
+        self.claimed = Some(Claimed { material, masks });
         Ok(())
     }
 
@@ -290,7 +290,7 @@ impl Family for Heot {
     fn open(&mut self, weights: Masked, others: &mut Others) -> Result<(), JobError> {
         let (id, name) = *self.begun.as_ref().ok_or(JobError::NotOpen)?;
         let threads = self.links.config.node.thread_count();
-        let planned = self.having(id, Kind::Transfers).map_err(HeotError::from)?.len().max(1);
+        let planned = self.having(id, Kind::Material).map_err(HeotError::from)?.len().max(1);
         let channel = self.peer(others)?;
         let session = match self.side {
             Side::Client => Session::join(&self.plan, threads, channel),
@@ -315,10 +315,10 @@ impl Family for Heot {
 
     fn run(&mut self, given: Given<Heot>, others: &mut Others) -> Result<Ran<States>, JobError> {
         let Given { inputs, states: _, publics, job } = given;
-        let Claimed { mut transfers, mut masks } = self.claimed.take().ok_or(HeotError::NoRecords)?;
+        let Claimed { mut material, mut masks } = self.claimed.take().ok_or(HeotError::NoRecords)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
         let channel = self.peer(others)?;
-        let sets = [transfers.header.set, masks.header.set];
+        let sets = [material.header.set, masks.header.set];
         if exchange(vec![&mut *channel], sets.as_flattened())? != [sets.as_flattened()] {
             return Err(MaskedError::OtherSet.into());
         }
@@ -327,10 +327,8 @@ impl Family for Heot {
         let inputs = Shared::Inputs.all(&self.plan).into_iter().filter_map(share).collect();
 
         let start = Instant::now();
-        let secret = transfers.header.seed.clone();
-        let (mut came, mut masks) = (Frames(&mut transfers), Frames(&mut masks));
-        let transfers = Transfers::of_record(&self.plan, &secret, &mut came).map_err(HeotError::from)?;
-        let mut cx = Cx::new(self.side, channel, transfers, coins(&sets), 0);
+        let (mut material, mut masks) = (Frames(&mut material), Frames(&mut masks));
+        let mut cx = Cx::new(self.side, channel, &mut material, coins(&sets), 0);
         let given = privet_heot::Given { inputs, publics: publics.clone(), masks: &mut masks };
         let progress = &mut job.progress(&self.plan);
         let done = privet_heot::run(&mut cx, &self.plan, &open.session, given, progress);

@@ -1,4 +1,4 @@
-//! A party's part in a preparation: transfers for so many runs, and, of a session that is open, their masks.
+//! A party's part in a preparation: material for so many runs, and, of a session that is open, their masks.
 
 use super::session::{Kind, masks_name};
 use super::{Heot, HeotError};
@@ -11,7 +11,7 @@ use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::format::Header;
 use crate::store::{SessionFile, SessionId, Shelf};
-use privet_heot::{Session, Side, make_transfers};
+use privet_heot::{Session, Side, make_material};
 use privet_net::Channel;
 use privet_plan::Plan;
 use privet_prg::Seed;
@@ -73,7 +73,7 @@ impl Maker {
         let indices: Vec<u64> = agreed
             .numbers
             .iter()
-            .flat_map(|run| [Kind::Transfers, Kind::Masks].map(|k| k.index(*run)))
+            .flat_map(|run| [Kind::Material, Kind::Masks].map(|k| k.index(*run)))
             .collect();
         let shelved = match &self.open {
             None => self.shelf.new_session(&file, indices.len() as u64),
@@ -82,7 +82,7 @@ impl Maker {
         shelved.map_err(HeotError::from)?;
         let mut bytes = 0;
         for run in &agreed.numbers {
-            bytes += self.transfers(&agreed, *run, work)?;
+            bytes += self.material(&agreed, *run, work)?;
             if let Some((_, session)) = &self.open {
                 let mut all = channels(work);
                 let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
@@ -94,16 +94,18 @@ impl Maker {
         Ok((bytes, Ready { session: Id(self.id.session), next }))
     }
 
-    /// Makes the transfers of a run, under a seed that is drawn here and used for nothing else; gives their bytes.
-    fn transfers(&self, agreed: &Agreed, run: u64, work: &mut Work<'_>) -> Result<u64, JobError> {
-        let (index, seed) = (Kind::Transfers.index(run), Seed::random());
+    /// Makes the material of a run; gives its bytes.
+    fn material(&self, agreed: &Agreed, run: u64, work: &mut Work<'_>) -> Result<u64, JobError> {
+        let index = Kind::Material.index(run);
+        // nothing follows from the seed: what transfers follow from is drawn afresh, and is not kept
+        let seed = Seed::random();
         let header = Header { id: self.id.record(index), set: agreed.set(&self.id, index), seed };
         let mut record = Pending::new(&self.shelf, &header)?;
         let progress = work.progress.clone();
         let mut all = channels(work);
         let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
-        let keep = &mut |message: &[u8]| record.counted(message, &progress);
-        make_transfers(&self.plan, self.side, &header.seed, *peer, keep).map_err(HeotError::from)?;
+        let keep = &mut |frame: &[u8]| record.counted(frame, &progress);
+        make_material(&self.plan, self.side, *peer, keep).map_err(HeotError::from)?;
         record.whole(all)
     }
 }

@@ -50,10 +50,7 @@ impl Why for RunError {
                 peer = Peer::of(peer),
             ),
             RunError::Short(_) => {
-                reason!(
-                    "heot.short",
-                    "fewer transfers were prepared than the plan uses: report this as a bug"
-                )
+                reason!("heot.short", "fewer transfers were made than material takes: report this as a bug")
             }
             RunError::Form { step, peer, .. } => reason!(
                 "heot.form",

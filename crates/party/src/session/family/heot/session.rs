@@ -15,8 +15,8 @@ const MOST: usize = 1 << 20;
 /// The two records of a run. In a store each has a number of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Correlated transfers: of any weights.
-    Transfers,
+    /// What gates use up, made of transfers: of any weights.
+    Material,
     /// Masks of linear layers, under the session's hints.
     Masks,
 }
@@ -55,7 +55,7 @@ pub(super) fn masks_name(session: &Session, run: u64) -> [u8; 16] {
     name
 }
 
-/// The public coins of a run. The name of its transfers follows from what both parties drew when they made them, each before it
+/// The public coins of a run. The name of its material follows from what both parties drew when they made it, each before it
 /// heard the other: neither chooses it, as long as it follows the protocol.
 pub(super) fn coins(sets: &[[u8; 16]; 2]) -> Seed {
     let mut hash = blake3::Hasher::new_derive_key("privet heot: public coins of a run v1");
@@ -84,10 +84,10 @@ mod tests {
     fn every_record_has_a_number_of_its_own() {
         let mut seen = Vec::new();
         for run in 0..5 {
-            for kind in [Kind::Transfers, Kind::Masks] {
+            for kind in [Kind::Material, Kind::Masks] {
                 let index = kind.index(run);
                 assert_eq!(kind.run(index), Some(run));
-                assert_eq!([Kind::Transfers, Kind::Masks].iter().filter_map(|k| k.run(index)).count(), 1);
+                assert_eq!([Kind::Material, Kind::Masks].iter().filter_map(|k| k.run(index)).count(), 1);
                 seen.push(index);
             }
         }
