@@ -56,7 +56,7 @@ run() {
     shift
     local TIMEFORMAT='%0R %0U %0S'
     { time "$@" >"$log" 2>&1 || status=$?; } 2>"$times"
-    result="$(counted "$log" | cut -d ' ' -f 1) tests passed"
+    result="ok, $(counted "$log" | cut -d ' ' -f 1)"
     echo "$log" >>"$scratch/logs"
     if [ "$status" -ne 0 ]; then
         result="FAILED, status $status"
@@ -96,8 +96,10 @@ if [ -s "$failures" ]; then
     cut -f 1,2 "$failures" | sed 's/^/  /; s/\t/, status /'
     exit 1
 fi
-echo "all $(($(wc -l <"$scratch/programs") + 1)) test programs passed"
+echo "$(($(wc -l <"$scratch/programs") + 1)) test programs, each with its number of tests: none failed"
 mapfile -t written <"$scratch/logs"
 all=$(counted "${written[@]}")
 [[ $all != 0\ * ]] || { echo "no test was run" >&2; exit 1; }
+# As cargo says it, for those who read that.
+echo "test result: ok. $(sed -E 's/,/;/g; s/skipped/ignored/' <<<"$all"); 0 measured; 0 filtered out; finished in $SECONDS.00s"
 echo "rust: $all"
