@@ -57,7 +57,7 @@ impl Home {
     }
 
     /// The highest record number of a session that was ever seen: announced, stored, refused, or used.
-    fn last_seen(&self, session: &SessionName) -> Result<Option<u64>, StoreError> {
+    pub fn last_seen(&self, session: &SessionName) -> Result<Option<u64>, StoreError> {
         let announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied();
         let dir = session_dir(&self.dir, session);
         let mut seen = announced.max(self.names.last_record(session));

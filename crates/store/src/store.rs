@@ -149,6 +149,11 @@ impl Store {
         Ok(indices)
     }
 
+    /// The least number for a further record of a session that is here: above all that were ever announced, stored, refused or used.
+    pub fn next_record(&self, session: &SessionName) -> Result<u64, StoreError> {
+        Ok(self.home.last_seen(session)?.map_or(0, |last| last.saturating_add(1)))
+    }
+
     /// Take a record for use, once and for all: it is marked used, durably, and gone from the store, before the
     /// first of its keys is read. A crash after that burns it.
     pub fn claim(&mut self, id: &RecordId) -> Result<ClaimedRecord, StoreError> {

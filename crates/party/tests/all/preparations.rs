@@ -1,7 +1,7 @@
 //! Preparations between real processes over TLS: other jobs go on meanwhile, nobody waits for ever, a failure is told to all,
 //! and whoever is killed leaves nothing that counts.
 
-use crate::nodes::{FSS, Nodes, PARTIES, REP3, named, numbers, small, truth};
+use crate::nodes::{FSS, HEOT, Nodes, PARTIES, REP3, SEMI2K, named, numbers, small, truth};
 use privet_net::TcpChannel;
 use privet_party::session::client::{ClientError, Prepared};
 use privet_party::session::control::{Preparing, Talk, hear};
@@ -280,4 +280,30 @@ fn a_family_without_keys_prepares_nothing_at_once() {
     runs_right(&nodes, 1);
     let error = answered(&prepare(&nodes, 5, 1)).map(drop).unwrap_err().to_string();
     assert!(error.contains("no dealer"), "{error}");
+}
+
+/// Numbers that were announced and never came are passed over at the party that saw them and at the one that forgot them.
+#[test]
+fn a_session_whose_preparation_was_cut_short_is_used_and_extended() {
+    const RUNS: usize = 300;
+    for family in [SEMI2K.among(2), HEOT] {
+        let mut nodes = Nodes::of(family, &small(), Some(&weights()), "lan", &[]);
+        nodes.start_all();
+        let answer = prepare(&nodes, RUNS as u64, 0);
+        nodes.until("records at both parties", |nodes| {
+            family.parties.iter().all(|party| nodes.records(party).len() >= 2)
+        });
+        nodes.kill("party0");
+        nodes.start("party0");
+        let ended = answered(&answer);
+        assert!(ended.is_err() && nodes.records("party1").len() < RUNS, "{}: it was done", family.protocol);
+        runs_right(&nodes, 1);
+        let before = nodes.runs("party1");
+        answered(&prepare(&nodes, 1, 0)).unwrap();
+        runs_right(&nodes, 2);
+        let all = nodes.runs("party1");
+        let session = |run: &String| run.split('/').next().unwrap().to_owned();
+        assert_eq!(session(&all[all.len() - 1]), session(&before[0]), "{}: of one session", family.protocol);
+        nodes.used_once();
+    }
 }

@@ -68,8 +68,6 @@ struct Open {
     id: Id,
     name: [u8; 16],
     session: Arc<Session>,
-    /// The least number that no run of it has.
-    next: u64,
     /// Runs that its hints serve still.
     left: u64,
 }
@@ -131,14 +129,13 @@ impl Heot {
     }
 
     /// Masks for all material that both parties have of the session that begins.
-    fn mask_all(&self, id: Id, session: &Session, channel: &mut dyn Channel) -> Result<u64, JobError> {
+    fn mask_all(&self, id: Id, session: &Session, channel: &mut dyn Channel) -> Result<(), JobError> {
         let runs = self.having(id, Kind::Material).map_err(HeotError::from)?;
-        let next = runs.last().map_or(0, |last| last + 1);
         let shelf = self.store.shelf().map_err(HeotError::from)?;
         for run in session::common(&runs, channel)? {
             masks(&self.plan, session, &shelf, &self.session_id(id), run, channel)?;
         }
-        Ok(next)
+        Ok(())
     }
 }
 
@@ -226,12 +223,7 @@ impl Family for Heot {
         Maker::new(self, what)
     }
 
-    fn preparation_ended(&mut self, _: &Preparation, made: Option<prepare::Ready>) {
-        if let (Some(made), Some(open)) = (made, &mut self.open)
-            && open.id == made.session
-        {
-            open.next = made.next;
-        }
+    fn preparation_ended(&mut self, _: &Preparation, _: Option<()>) {
         // Records that came for a session which ended meanwhile are worth nothing.
         let held = self.open_session().or_else(|| self.begun.as_ref().map(|(id, _)| *id));
         if let Err(e) = self.store.clear_ended(held.map(|id| id.0).as_ref()) {
@@ -306,10 +298,10 @@ impl Family for Heot {
         if exchange(vec![&mut *channel], &ours)? != [ours] {
             return Err(HeotError::OtherHints.into());
         }
-        let next = self.mask_all(id, &session, channel)?;
+        self.mask_all(id, &session, channel)?;
         let left = most_runs(&self.plan);
         self.begun = None;
-        self.open = Some(Open { id, name, session: Arc::new(session), next, left });
+        self.open = Some(Open { id, name, session: Arc::new(session), left });
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 use super::session::{Kind, masks_name};
 use super::{Heot, HeotError};
 use crate::events::{Bytes, Count, Event};
-use crate::session::control::Id;
 use crate::session::family::records::{Agreed, Pending, channels};
 use crate::session::family::{Made, Preparer};
 use crate::session::job::JobError;
@@ -34,21 +33,14 @@ pub(in crate::session) struct Maker {
     next: u64,
 }
 
-/// What a party takes over at the end.
-pub(in crate::session) struct Ready {
-    /// The session that the records are of.
-    pub session: Id,
-    /// The least number that no run of it has.
-    pub next: u64,
-}
-
 impl Maker {
     /// For a new session, or the one that is open.
     pub fn new(family: &Heot, what: &Preparation) -> Result<Maker, JobError> {
         let (open, next) = match (what.session, &family.open) {
             (None, _) => (None, 0),
             (Some(session), Some(open)) if open.id == session => {
-                (Some((open.name, Arc::clone(&open.session))), open.next)
+                let next = family.store.next_record(&session.0).map_err(HeotError::from)?;
+                (Some((open.name, Arc::clone(&open.session))), Kind::next_run(next))
             }
             (Some(_), _) => return Err(JobError::NotOpen),
         };
@@ -63,7 +55,7 @@ impl Maker {
         })
     }
 
-    fn talk(&self, work: &mut Work<'_>) -> Result<(u64, Ready), JobError> {
+    fn talk(&self, work: &mut Work<'_>) -> Result<u64, JobError> {
         let agreed = Agreed::among(work, self.id.party, self.next, self.what.amount.runs, CONTEXT)?;
         let name = match &self.open {
             Some((name, _)) => *name,
@@ -90,8 +82,7 @@ impl Maker {
             }
             work.progress.came();
         }
-        let next = agreed.numbers.last().map_or(self.next, |last| last + 1);
-        Ok((bytes, Ready { session: Id(self.id.session), next }))
+        Ok(bytes)
     }
 
     /// Makes the material of a run; gives its bytes.
@@ -111,19 +102,19 @@ impl Maker {
 }
 
 impl Preparer for Maker {
-    type Made = Ready;
+    type Made = ();
 
-    fn run(self, work: &mut Work<'_>) -> Result<Made<Ready>, JobError> {
+    fn run(self, work: &mut Work<'_>) -> Result<Made<()>, JobError> {
         let runs = self.what.amount.runs;
         work.progress.expect(runs);
         // They talk from here on: nobody has anything to do alone.
         work.all_done()?;
         let made = self.talk(work);
         work.resume();
-        let (bytes, ready) = made?;
+        let bytes = made?;
         let (runs, keys) = (Count::of(runs), Bytes::of(bytes));
         work.progress.emit(|job| Event::KeysStored { job, runs, keys });
-        Ok(Made { key_bytes: bytes, made: ready })
+        Ok(Made { key_bytes: bytes, made: () })
     }
 }
 

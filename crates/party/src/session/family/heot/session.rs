@@ -27,6 +27,11 @@ impl Kind {
         2 * run + self as u64
     }
 
+    /// The least run all of whose records have this number or a higher one.
+    pub fn next_run(index: u64) -> u64 {
+        index.div_ceil(2)
+    }
+
     /// The run whose record of this kind has a number.
     pub fn run(self, index: u64) -> Option<u64> {
         (index & 1 == self as u64).then_some(index / 2)
