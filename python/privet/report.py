@@ -62,6 +62,14 @@ class Estimate:
         """
         return list(self.data.get("alternatives", []))
 
+    @property
+    def preparations(self) -> list[dict[str, Any]]:
+        """Every way in which the parties may prepare a run among themselves, for `semi2k` without a helper.
+
+        Each has ``set`` (what the deployment sets for it), ``wire_bytes`` of a party, ``lan_s`` and ``wan_s``.
+        """
+        return list(self.data.get("preparations", []))
+
     def __str__(self) -> str:
         operations: dict[str, list[str]] = {}
         for node in self.data.get("nodes", []):
@@ -81,7 +89,7 @@ class Estimate:
         text += f"\nmemory {size(self.total['memory_bytes'])} a party"
         if rates := self.data.get("rates_from"):
             text += f"\ntimes go by {rates}"
-        return text + alternatives_table(self.alternatives)
+        return text + alternatives_table(self.alternatives) + preparations_table(self.preparations)
 
 
 def alternatives_table(alternatives: list[dict[str, Any]]) -> str:
@@ -100,6 +108,14 @@ def alternatives_table(alternatives: list[dict[str, Any]]) -> str:
         for a in alternatives
     ]
     return "\n\n" + table(["compiled for", "keys", "rounds", "s on lan", "s on wan", "comparisons"], rows)
+
+
+def preparations_table(preparations: list[dict[str, Any]]) -> str:
+    """Other ways of preparing a run; nothing where there is one."""
+    if not preparations:
+        return ""
+    rows = [[p["set"], size(p["wire_bytes"]), f"{p['lan_s']:.4f}", f"{p['wan_s']:.4f}"] for p in preparations]
+    return "\n\n" + table(["a run prepared with", "sent", "s on lan", "s on wan"], rows)
 
 
 def cost_row(layer: str, operations: str, cost: dict[str, Any], seconds: float) -> list[str]:

@@ -53,7 +53,7 @@ fn used(uses: Uses) -> Cost {
     // by Ferret the side that has both strings sends
     let sent = |transfers: u64| transfers * BITS / 80;
     let wire_bytes = sent(server).max(sent(client));
-    let offline = Offline { transfers: server + client, values: 0, wire_bytes, rounds: 0 };
+    let offline = Offline { transfers: server + client, wire_bytes, ..Offline::default() };
     let [key_bytes, key_bytes_other] = uses.stored();
     Cost {
         wire_bytes: uses.bytes[0].max(uses.bytes[1]),
@@ -77,7 +77,7 @@ fn layer(at: &At<'_>, p: &TorusParameters, cost: &TorusCost) -> Cost {
         rounds: 1,
         key_bytes: kept,
         key_bytes_other: run + kept,
-        offline: Offline { transfers: 0, values, wire_bytes: cost.prepare_bytes as u64, rounds: 1 },
+        offline: Offline { values, wire_bytes: cost.prepare_bytes as u64, rounds: 1, ..Offline::default() },
         ..Cost::default()
     }
 }

@@ -52,6 +52,11 @@ impl Width {
         BASE / self as usize
     }
 
+    /// Bits that the receiver sends for a transfer.
+    pub const fn bits(self) -> u64 {
+        self.groups() as u64 - 1
+    }
+
     /// Bytes of the receiver's message for a chunk.
     pub const fn chunk_bytes(self) -> usize {
         (self.groups() - 1) * (CHUNK / 8)

@@ -1,11 +1,13 @@
 //! What preparing records of a network costs among parties who trust nobody: time, processors, bytes, and the slowest nodes.
 //!
-//! `cargo run --release -p privet-semi2k --example records -- GRAPH.json [BATCH [PARTIES [RECORDS]]]`, with a graph of
-//! benches/workloads. Parties are threads of this process, joined by channels in memory.
+//! `cargo run --release -p privet-semi2k --example records -- GRAPH.json [BATCH [PARTIES [RECORDS [TRANSFERS]]]]`, with a graph of
+//! benches/workloads. Parties are threads of this process, joined by channels in memory. A fifth argument says how transfers are
+//! made: `softspoken` or `ferret`.
 
-use privet_family::NodeStats;
 use privet_family::keys::MemoryKeys;
+use privet_family::{NodeStats, Parameters};
 use privet_net::Channel;
+use privet_ot::Source;
 use privet_plan::cost::{Aim, Network, Rates, estimate};
 use privet_plan::form::named;
 use privet_plan::graph::GraphOp;
@@ -13,7 +15,7 @@ use privet_plan::ir::Plan;
 use privet_plan::lower::{Precision, lower_for};
 use privet_plan::{FloatTensor, Graph};
 use privet_prg::Seed;
-use privet_semi2k::{JointSession, PartySeed, Semi2k};
+use privet_semi2k::{JointSession, PartySeed, Semi2k, TRANSFERS, source};
 use privet_testkit::{Links, Mesh};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -30,7 +32,7 @@ fn plan(path: &str, batch: usize, parties: usize) -> Plan {
         }
     }
     let precision = Precision { bits: Some(64), fraction: Some(24), ..Precision::default() };
-    let family = Semi2k { parties, helper: false };
+    let family = Semi2k::alone(parties);
     lower_for(&graph, &parameters, &precision, &family, &Aim::default()).expect("a plan").plan
 }
 
@@ -51,11 +53,17 @@ fn sent(links: &mut Links) -> u64 {
 }
 
 /// A party; gives bytes sent and the time after each phase, and what each node of the last record took.
-fn party(plan: &Plan, records: usize, links: &mut Links) -> (Vec<(&'static str, u64, f64)>, Vec<NodeStats>) {
+fn party(
+    plan: &Plan,
+    records: usize,
+    source: Source,
+    links: &mut Links,
+) -> (Vec<(&'static str, u64, f64)>, Vec<NodeStats>) {
     let (start, mut laps, mut stats) = (Instant::now(), Vec::new(), Vec::new());
     let own = PartySeed::new(links.me(), Seed::random());
     let public = Seed::from_bytes([1; 16]);
-    let mut session = JointSession::start(plan, own, public, records, 1, channels(links)).expect("a session");
+    let session = JointSession::start(plan, own, public, records, source, 1, channels(links));
+    let mut session = session.expect("a session");
     laps.push(("start", sent(links), start.elapsed().as_secs_f64()));
     let numbers: Vec<u64> = (0..records as u64).collect();
     for numbers in numbers.chunks(session.at_once()) {
@@ -75,9 +83,14 @@ fn main() {
     let number =
         |i: usize, default: usize| arguments.get(i).map_or(default, |a| a.parse().expect("a number"));
     let (batch, parties, records) = (number(1, 1), number(2, 2), number(3, 1));
+    let mut chosen = Parameters::default();
+    if let Some(transfers) = arguments.get(4) {
+        assert!(chosen.set(&TRANSFERS, TRANSFERS.word(transfers).expect("softspoken or ferret")));
+    }
+    let source = source(&chosen);
     let plan = plan(arguments.first().expect("a graph"), batch, parties);
     let before = cpu_seconds();
-    let (laps, stats) = Mesh::new(parties).run(|links| party(&plan, records, links)).remove(0);
+    let (laps, stats) = Mesh::new(parties).run(|links| party(&plan, records, source, links)).remove(0);
     let processors = cpu_seconds() - before;
     println!("{records} records of {}, batch {batch}, {parties} parties", plan.name);
     let (mut bytes, mut seconds) = (0, 0.0);
@@ -88,7 +101,7 @@ fn main() {
     }
     let each = records as f64;
     println!("a record: {:.3} s of all processors, {:.3} MB", processors / each, bytes as f64 / 1e6 / each);
-    let family = Semi2k { parties, helper: false };
+    let family = Semi2k { source, ..Semi2k::alone(parties) };
     let rates = Rates::default().together(parties);
     let predicted = estimate(&plan, &family, &rates, &Network::LAN);
     let (seconds, mb) = (predicted.offline_seconds, predicted.total.offline.wire_bytes as f64 / 1e6);

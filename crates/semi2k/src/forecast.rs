@@ -6,9 +6,11 @@
 
 use crate::gate::{At, Kind, kind};
 use crate::gates::lookup::too_large;
+use crate::joint::cost::{LEAST_BYTES, LEAST_WORK};
 use crate::joint::too_wide;
-use privet_family::{Dealing, Facts, Forecast, Parameter, PlannedOpening, Products, Values};
+use privet_family::{Dealing, Facts, Forecast, Parameter, Parameters, PlannedOpening, Products, Values};
 use privet_masked::planned_openings;
+use privet_ot::Source;
 use privet_plan::cost::Security;
 use privet_plan::ir::Op;
 use privet_plan::{Plan, Refusal, Target, ops, shown};
@@ -21,6 +23,8 @@ pub struct Semi2k {
     pub parties: usize,
     /// A helper prepares; otherwise the parties do, among themselves.
     pub helper: bool,
+    /// How they make correlated transfers then.
+    pub source: Source,
 }
 
 /// Who prepares records.
@@ -30,6 +34,23 @@ pub const HELPER: Parameter = Parameter {
     values: Values::Words(&["none", "dealer"]),
     advice: "a dealer prepares fast, and together with any one party it learns everything",
 };
+
+/// How the parties make correlated transfers where they prepare among themselves.
+pub const TRANSFERS: Parameter = Parameter {
+    name: "transfers",
+    about: "how the parties make correlated transfers: softspoken takes the least work, ferret sends 40 times less for them",
+    values: Values::Words(&["softspoken", "ferret"]),
+    advice: "softspoken suits links above about 1 Gbit/s, ferret suits slower ones",
+};
+
+/// What a deployment may set, and the source that it is then.
+pub(crate) const TRANSFER_SOURCES: [(&str, Source); 2] =
+    [("transfers = \"softspoken\"", LEAST_WORK), ("transfers = \"ferret\"", LEAST_BYTES)];
+
+/// What a deployment chose with [`TRANSFERS`]. AGREEMENT.
+pub fn source(chosen: &Parameters) -> Source {
+    TRANSFER_SOURCES[chosen.get(&TRANSFERS) as usize].1
+}
 
 /// What holds for all plans.
 pub const FACTS: Facts = Facts {
@@ -43,7 +64,7 @@ pub const FACTS: Facts = Facts {
     streams: false,
     withstands: &[Security::SemiHonest],
     rules: &[],
-    parameters: &[HELPER],
+    parameters: &[HELPER, TRANSFERS],
 };
 
 impl Target for Semi2k {
@@ -74,6 +95,16 @@ impl Target for Semi2k {
 }
 
 impl Semi2k {
+    /// Of so many parties; a helper prepares.
+    pub fn helped(parties: usize) -> Semi2k {
+        Semi2k { parties, helper: true, source: LEAST_WORK }
+    }
+
+    /// Of so many parties, which prepare among themselves with the least work.
+    pub fn alone(parties: usize) -> Semi2k {
+        Semi2k { helper: false, ..Semi2k::helped(parties) }
+    }
+
     /// Why an operation cannot be prepared, if it cannot.
     pub(crate) fn missing(&self, op: &Op) -> Option<String> {
         let helped = |what: &str| {

@@ -46,7 +46,7 @@ mod words;
 
 pub use eval::{Eval, EvalError};
 pub use evaluator::{Evaluator, MaskedWeights};
-pub use forecast::{FACTS, HELPER, Semi2k};
+pub use forecast::{FACTS, HELPER, Semi2k, TRANSFERS, source};
 pub use helper::{Helper, HelperSession};
 pub use joint::cost;
 pub use joint::{

@@ -5,16 +5,17 @@
 //! words.
 //!
 //! What is counted exactly is the run and the record; tests hold both to what is counted. What is done before a run is an
-//! estimate, of oblivious transfers by SoftSpoken with k = 4 and of products on encrypted masks (`joint/cost.rs`).
+//! estimate, of oblivious transfers by the deployment's source and of products on encrypted masks (`joint/cost.rs`).
 
 use crate::compare::{Comparison, Linked};
-use crate::forecast::Semi2k;
+use crate::forecast::{Semi2k, TRANSFER_SOURCES};
 use crate::forms;
 use crate::gate::{Kind, Source, kind};
 use crate::gates::relu;
 use crate::joint::cost::{self, Transferred};
 use privet_family::Products;
 use privet_kernels::chunks::words as planes;
+use privet_ot::Source as Transfers;
 use privet_plan::cost::{Cost, Known, Offline, Operation, Prices, Security};
 use privet_plan::ir::{Op, Type};
 use privet_plan::tournament::Tournament;
@@ -173,8 +174,14 @@ impl Prices for Semi2k {
                 let offline = match self.helper {
                     true => Offline::default(),
                     false => Offline {
-                        wire_bytes: peers * cost.offline.wire_bytes,
+                        wire_bytes: peers
+                            * (cost.offline.wire_bytes
+                                + cost::extension(self.source, cost.offline.transfers) / 2),
                         transfers: peers * cost.offline.transfers,
+                        silent: match self.source {
+                            Transfers::Ferret(_) => peers * cost.offline.transfers,
+                            Transfers::SoftSpoken(_) => 0,
+                        },
                         ..cost.offline
                     },
                 };
@@ -193,6 +200,14 @@ impl Prices for Semi2k {
             Kind::Shared(_) | Kind::Public => None,
         };
         compared.map_or_else(Vec::new, forms::sensible)
+    }
+
+    fn preparations(&self) -> Vec<(&'static str, Box<dyn Prices>)> {
+        let by = |(set, source)| (set, Box::new(Semi2k { source, ..*self }) as Box<dyn Prices>);
+        match self.helper {
+            true => Vec::new(),
+            false => TRANSFER_SOURCES.map(by).into(),
+        }
     }
 
     /// All shares but the last party's are seeds of 16 bytes.

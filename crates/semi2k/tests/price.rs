@@ -1,11 +1,12 @@
 //! Declared prices, by hand; facts.
 
-use privet_family::Forecast;
-use privet_plan::cost::{Cost, Operation};
+use privet_family::{Forecast, Parameters};
+use privet_plan::cost::{Cost, Operation, Rates, preparations};
 use privet_plan::ir::{Op, Rounding, Type};
+use privet_plan::suite::gate;
 use privet_plan::{Form, Prices};
 use privet_ring::Pool2d;
-use privet_semi2k::{FACTS, Semi2k};
+use privet_semi2k::{FACTS, Semi2k, TRANSFERS, source};
 
 fn ty(shape: &[usize], bits: u32, frac: u32) -> Type {
     Type { shape: shape.to_vec(), bits, frac }
@@ -17,7 +18,7 @@ fn price(family: &Semi2k, op: Op, operands: &[Type], result: Type) -> Cost {
 
 #[test]
 fn prices_of_gates_by_hand() {
-    let of = |parties| Semi2k { parties, helper: true };
+    let of = |parties| Semi2k::helped(parties);
     let x = ty(&[6400], 64, 16);
     // chunks of 63 bits: 31 pairs and one bit, 94 planes; 31 nodes in 5 levels, two products each but for the lowest of a level
     let relu = price(&of(2), Op::Relu, std::slice::from_ref(&x), x.clone());
@@ -42,14 +43,37 @@ fn prices_of_gates_by_hand() {
     let pool = price(&of(2), op, &[ty(&[1, 1, 5, 5], 32, 0)], ty(&[1, 1, 2, 2], 32, 0));
     assert_eq!((pool.comparisons, pool.rounds), (2 * 2 * 5 + 2 * 2 * 2, 4 * 6));
     // without a helper the parties prepare among themselves, which is no part of the run
-    let alone = price(&Semi2k { parties: 2, helper: false }, Op::Relu, std::slice::from_ref(&x), x.clone());
+    let alone = price(&Semi2k::alone(2), Op::Relu, std::slice::from_ref(&x), x.clone());
     assert!(alone.offline.wire_bytes > 0 && alone.offline.transfers > 0 && relu.offline.is_nothing());
     assert_eq!((alone.key_bytes, alone.wire_bytes), (relu.key_bytes, relu.wire_bytes));
 }
 
 #[test]
+fn silent_transfers_take_longer_and_fewer_bytes() {
+    let x = ty(&[6400], 64, 16);
+    let of = |family: &Semi2k| price(family, Op::Relu, std::slice::from_ref(&x), x.clone());
+    let family = Semi2k::alone(3);
+    let mut chosen = Parameters::default();
+    assert!(chosen.set(&TRANSFERS, TRANSFERS.word("ferret").unwrap()));
+    let [mine, silent] =
+        [Parameters::default(), chosen].map(|c| of(&Semi2k { source: source(&c), ..family }));
+    assert_eq!(of(&family), mine);
+    assert_eq!((mine.offline.silent, silent.offline.silent), (0, silent.offline.transfers));
+    assert_eq!(mine.offline.transfers, silent.offline.transfers);
+    // 31 bits a transfer, and 0.7
+    let made = |source_bits: f64| silent.offline.transfers as f64 * source_bits / 8.0 / 2.0;
+    let saved = (mine.offline.wire_bytes - silent.offline.wire_bytes) as f64;
+    assert!((saved / made(31.0 - 0.7) - 1.0).abs() < 0.01, "{saved}");
+    assert_eq!(family.preparations().len(), 2);
+    assert!(Semi2k::helped(3).preparations().is_empty(), "a helper makes no transfers");
+    let plan = gate(Op::Relu, 1, 6400, 64, 64);
+    let ways = preparations(&plan, &family, &Rates::default());
+    assert!(ways[0].lan_s < ways[1].lan_s && ways[0].wan_s > ways[1].wan_s, "{ways:?}");
+}
+
+#[test]
 fn forms_trade_bytes_for_rounds() {
-    let family = Semi2k { parties: 2, helper: true };
+    let family = Semi2k::helped(2);
     let (x, bit) = (ty(&[640], 40, 16), ty(&[640], 1, 0));
     let forms = family.forms(&Operation::of_types(&Op::IsNegative, &[&x], &bit));
     assert!(forms.len() > 2 && !forms.contains(&Form::Tree), "{forms:?}");
@@ -66,5 +90,5 @@ fn forms_trade_bytes_for_rounds() {
 fn the_facts_name_no_dealer() {
     assert!(!FACTS.has_dealer(&Default::default()) && FACTS.needs_preparation());
     assert_eq!((FACTS.fewest_parties(), FACTS.parties_text()), (2, "2 to 8".into()));
-    assert_eq!(Semi2k { parties: 2, helper: false }.facts().name, "semi2k");
+    assert_eq!(Semi2k::alone(2).facts().name, "semi2k");
 }

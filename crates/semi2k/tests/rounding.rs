@@ -71,7 +71,7 @@ fn truncation_is_within_half_the_parties_units() {
 
 #[test]
 fn what_depends_on_masks_is_not_shown_by_an_output() {
-    let family = Semi2k { parties: 3, helper: true };
+    let family = Semi2k::helped(3);
     let refused = |after: &[Op]| family.refusals(&truncated(4, [16, 4], after)).len();
     assert_eq!([refused(&[]), refused(&[Op::Neg, Op::Reshape]), refused(&[Op::Relu])], [1, 1, 0]);
     let error = admit(&truncated(4, [16, 4], &[]), "net", &family).unwrap_err().to_string();
@@ -80,7 +80,7 @@ fn what_depends_on_masks_is_not_shown_by_an_output() {
 
 #[test]
 fn what_it_lacks_is_refused_with_the_reason() {
-    let [family, alone] = [true, false].map(|helper| Semi2k { parties: 2, helper });
+    let [family, alone] = [Semi2k::helped(2), Semi2k::alone(2)];
     let node = |op, ty| Node { op, inputs: vec![], ty, layer: "t".into(), form: None };
     let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
     let table = |family: &Semi2k, op, bits: u32, shape: &[usize]| {

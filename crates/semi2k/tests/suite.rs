@@ -17,7 +17,7 @@ use privet_semi2k::{BitUse, BitsAt, PartySeed, Semi2k, prepare};
 use privet_testkit::Mesh;
 
 fn check(case: &Case, parties: usize, seed: &Seed) {
-    let family = Semi2k { parties, helper: true };
+    let family = Semi2k::helped(parties);
     let mut stream = seed.derive(Domain::Public, 0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
     let mut opened = 0;
@@ -119,7 +119,7 @@ fn list_is_what_is_opened(case: &Case, family: &Semi2k, opened: &[Opening]) {
 fn all_cases() -> Vec<Case> {
     let joined = joined_cases().into_iter().map(|[_, after]| after);
     let all = cases().into_iter().chain(training_cases()).chain(optional_cases()).chain(joined);
-    let chosen = exponential_cases(&Semi2k { parties: 2, helper: true });
+    let chosen = exponential_cases(&Semi2k::helped(2));
     let exponential = |case: &Case| case.plan.nodes.iter().any(|node| node.op.kind() == "exponential");
     assert!(chosen.iter().all(exponential), "where a helper prepares, exponentials are one gate");
     that_it_has(true, all.chain(chosen).collect())

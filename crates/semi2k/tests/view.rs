@@ -168,7 +168,7 @@ fn view(plan: &Plan, operands: &[Operands; 2], [parties, honest]: [usize; 2], he
     };
     let all: Vec<_> = (0..parties).map(sent).collect();
     let mut step = 0;
-    for planned in (Semi2k { parties, helper: true }).openings(plan) {
+    for planned in (Semi2k::helped(parties)).openings(plan) {
         let run = planned.when == When::Run && planned.class == Class::Masked;
         if !run || planned.node.is_some_and(|v| matches!(plan.nodes[v].op, Op::Input { .. })) {
             continue;
@@ -187,7 +187,7 @@ fn view(plan: &Plan, operands: &[Operands; 2], [parties, honest]: [usize; 2], he
 }
 
 fn nothing_is_found(parties: usize, honest: usize, plans: Vec<Plan>) {
-    let family = Semi2k { parties, helper: true };
+    let family = Semi2k::helped(parties);
     for plan in plans.iter().filter(|plan| plan.nodes.iter().all(|node| family.has(&node.op))) {
         let (operands, held) = (small_operands(plan), Seed::random().derive(Domain::Public, NUMBER));
         if let Err(what) = unseen(|| view(plan, &operands, [parties, honest], &held)) {

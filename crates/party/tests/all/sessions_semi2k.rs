@@ -1,7 +1,7 @@
 //! Records of `semi2k` between real processes over TLS: prepared among the parties or by a dealer, never the one in place of the
 //! other; single use, whoever is killed when; two parties, three, five.
 
-use crate::nodes::{Nodes, SEMI2K, SEMI2K_DEALT, named, numbers, small, truth};
+use crate::nodes::{Family, Nodes, SEMI2K, SEMI2K_DEALT, named, numbers, small, truth};
 use privet_party::session::client::{ClientError, Prepared};
 use privet_party::tensors::Tensors;
 use privet_plan::program::ONLY_PLAN;
@@ -67,6 +67,21 @@ fn two_three_and_five_parties_compute_what_the_interpreter_does() {
         nodes.used_once();
         nodes.nothing_secret_was_said(&[&weights(), &inputs(2), &inputs(3), &inputs(5)]);
     }
+}
+
+/// As the first test, with transfers that a code makes of few: fewer bytes for the same records.
+#[test]
+fn parties_make_transfers_as_their_deployment_says() {
+    const SILENT: Family = Family { set: &["transfers=ferret"], ..SEMI2K };
+    let [few, many] = [SILENT, SEMI2K].map(|family| {
+        let nodes = started(family.among(2));
+        let prepared = answered(&prepare(&nodes, 40)).unwrap();
+        works(&nodes, &[], 2);
+        nodes.used_once();
+        prepared
+    });
+    assert_eq!(few.key_bytes, many.key_bytes);
+    assert!(few.sent_bytes != many.sent_bytes, "{} bytes both ways", few.sent_bytes);
 }
 
 #[test]

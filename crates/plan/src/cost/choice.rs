@@ -198,3 +198,27 @@ pub fn alternatives(plan: &Plan, prices: &dyn Prices, rates: &Rates) -> Vec<Alte
     }
     all
 }
+
+/// What it takes to prepare a run in one of several ways.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Preparation {
+    /// What a deployment sets for it.
+    pub set: &'static str,
+    /// Bytes that one party sends to the others, all of them together.
+    pub wire_bytes: u64,
+    /// Predicted seconds between machines in one place.
+    pub lan_s: f64,
+    /// The same between distant ones.
+    pub wan_s: f64,
+}
+
+/// Every way of preparing a run of the plan. Empty where the family has one way only.
+pub fn preparations(plan: &Plan, prices: &dyn Prices, rates: &Rates) -> Vec<Preparation> {
+    let of = |(set, prices): (&'static str, Box<dyn Prices>)| {
+        let on = |network| estimate(plan, &*prices, rates, network);
+        let (lan, wan): (Estimate, Estimate) = (on(&Network::LAN), on(&Network::WAN));
+        let wire_bytes = lan.total.offline.wire_bytes;
+        Preparation { set, wire_bytes, lan_s: lan.offline_seconds, wan_s: wan.offline_seconds }
+    };
+    prices.preparations().into_iter().map(of).collect()
+}

@@ -1,8 +1,8 @@
 //! The cost of a plan: prices of its nodes, added up.
 
 use super::{
-    Alternative, Cost, Known, Network, Offline, Operation, Prices, Rates, Security, Units, alternatives,
-    known,
+    Alternative, Cost, Known, Network, Offline, Operation, Preparation, Prices, Rates, Security, Units,
+    alternatives, known, preparations,
 };
 use crate::ir::{Op, Plan};
 use serde::Serialize;
@@ -67,6 +67,9 @@ pub struct Estimate {
     /// What other networks would choose ([`Estimate::with_alternatives`]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
+    /// What other ways of preparing a run would cost ([`Estimate::with_alternatives`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub preparations: Vec<Preparation>,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -90,6 +93,7 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
         offline_seconds: 0.0,
         rates_from: "",
         alternatives: Vec::new(),
+        preparations: Vec::new(),
     };
     let known = known(plan);
     let costs: Vec<Cost> = (0..plan.nodes.len()).map(|id| price(plan, id, &known, prices)).collect();
@@ -133,9 +137,13 @@ pub(super) fn price<'a>(plan: &'a Plan, id: usize, known: &[Known<'a>], prices: 
 }
 
 impl Estimate {
-    /// With what other networks would choose for `plan`, of which it is the estimate.
+    /// With what other networks would choose for `plan`, of which it is the estimate, and other ways of preparing it.
     pub fn with_alternatives(self, plan: &Plan, prices: &dyn Prices, rates: &Rates) -> Estimate {
-        Estimate { alternatives: alternatives(plan, prices, rates), ..self }
+        Estimate {
+            alternatives: alternatives(plan, prices, rates),
+            preparations: preparations(plan, prices, rates),
+            ..self
+        }
     }
 
     /// With a word on where its rates are from.
@@ -166,11 +174,13 @@ pub(super) fn seconds(cost: &Cost, work: &Units, rates: &Rates, network: &Networ
 /// Seconds of a transfer at either side, with all that it carries, and of a value of an encrypted polynomial, with what is drawn
 /// and encoded for it: one core of the machine of docs/bench.md. No calibration measures them yet.
 const TRANSFER_SECONDS: f64 = 22e-9;
+const SILENT_SECONDS: f64 = 10e-9; // more than another transfer
 const VALUE_SECONDS: f64 = 3e-9;
 
 /// What parties take among themselves before a run, where nothing else is done meanwhile.
 pub(super) fn offline_seconds(offline: &Offline, rates: &Rates, network: &Network) -> f64 {
-    let work = offline.transfers as f64 * TRANSFER_SECONDS + offline.values as f64 * VALUE_SECONDS;
+    let transfers = offline.transfers as f64 * TRANSFER_SECONDS + offline.silent as f64 * SILENT_SECONDS;
+    let work = transfers + offline.values as f64 * VALUE_SECONDS;
     work * rates.sharing() + network.seconds(offline.rounds, offline.wire_bytes)
 }
 

@@ -11,7 +11,7 @@ mod operation;
 mod rates;
 mod security;
 
-pub use choice::{Aim, Alternative, TooManyKeys, alternatives, choose_forms};
+pub use choice::{Aim, Alternative, Preparation, TooManyKeys, alternatives, choose_forms, preparations};
 pub use estimate::{Estimate, LayerCost, NodeCost, estimate};
 pub use machine::{MACHINE_VERSION, Machine};
 pub use network::{Network, NetworkError};
@@ -58,12 +58,19 @@ pub struct Cost {
 pub struct Offline {
     /// Oblivious transfers that one party takes part in, either way.
     pub transfers: u64,
+    /// Of these, what a code makes of few (Ferret): they take longer, and hardly any bytes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub silent: u64,
     /// Values of encrypted polynomials that one party transforms.
     pub values: u64,
     /// Bytes that one party sends to the others, all of them together.
     pub wire_bytes: u64,
     /// Message rounds.
     pub rounds: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Offline {
@@ -76,6 +83,7 @@ impl Offline {
 impl AddAssign for Offline {
     fn add_assign(&mut self, other: Offline) {
         self.transfers += other.transfers;
+        self.silent += other.silent;
         self.values += other.values;
         self.wire_bytes += other.wire_bytes;
         self.rounds += other.rounds;
@@ -143,6 +151,11 @@ pub trait Prices {
     /// What a run costs beside its nodes and outputs, for example for verifying all of it at once.
     fn run(&self, _plan: &Plan) -> Cost {
         Cost::default()
+    }
+    /// Every way in which parties may do among themselves what comes before a run, by what a deployment sets for it, with the prices
+    /// that it gives. None at all where there is one way only, or nothing to do.
+    fn preparations(&self) -> Vec<(&'static str, Box<dyn Prices>)> {
+        Vec::new()
     }
     /// Bytes of memory in which one party holds a value during a run. Two words an element, unless a family says
     /// otherwise: a masked value and a share of its mask, or two components of a share.

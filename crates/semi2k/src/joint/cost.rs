@@ -8,6 +8,8 @@ use super::row::{LOAD, ROWS, RUN};
 use super::{Task, elements_cost};
 use privet_family::Products;
 use privet_he::layout::Cost;
+use privet_ot::params::B11;
+use privet_ot::{Source, Width};
 use privet_plan::cost::Offline;
 use privet_ring::Ring;
 use std::ops::{Add, Range};
@@ -23,17 +25,29 @@ pub struct Transferred {
     pub steps: u64,
 }
 
-/// Bits that SoftSpoken with k = 4 sends for a transfer.
-const EXTENSION_BITS: u64 = 31;
+/// The source of transfers that takes the least work.
+pub(crate) const LEAST_WORK: Source = Source::SoftSpoken(Width::Four);
+/// The source that sends the least for its work.
+pub(crate) const LEAST_BYTES: Source = Source::Ferret(B11);
+
+/// Bytes that a source sends for so many transfers, without those that begin a session.
+pub(crate) fn extension(source: Source, transfers: u64) -> u64 {
+    match source {
+        // k = 4: 31 bits
+        Source::SoftSpoken(width) => transfers * width.bits() / 8,
+        Source::Ferret(p) => (transfers * p.message_bytes() as u64).div_ceil(p.usable() as u64),
+    }
+}
+
 /// What takes as long as a byte of a link of 1 Gbit/s, 8 ns: a transfer with all that it carries takes 22 ns at each side, a
 /// transform of one prime 10 us, a product of its values 0.6 us. They weigh ways against each other, alike at all parties.
 const TRANSFER: u64 = 3;
 const TRANSFORM: usize = 1250;
 const PRODUCT: usize = 75;
 
-/// What a party sends and computes with all its peers, as bytes.
+/// What a party sends and computes with all its peers, as bytes. Transfers count as those of [`LEAST_WORK`], whatever makes them.
 pub(super) fn of_transfers(parties: usize, t: Transferred) -> u64 {
-    let each = (t.bytes + t.transfers * EXTENSION_BITS / 8) / 2 + TRANSFER * t.transfers;
+    let each = (t.bytes + extension(LEAST_WORK, t.transfers)) / 2 + TRANSFER * t.transfers;
     (parties as u64 - 1) * each
 }
 
@@ -51,10 +65,11 @@ const DEGREE: usize = 8192;
 /// Products of values that take as long as one transform of them.
 const PRODUCTS: usize = 16;
 
-/// Transfers and what they carry, as one of two parties has them. An exchange is three messages each way, one after the other.
+/// Transfers and what they carry, as one of two parties has them, without what makes them ([`extension`]). An exchange is three
+/// messages each way, one after the other.
 pub(crate) fn before(t: Transferred) -> Offline {
-    let wire_bytes = (t.bytes + t.transfers * EXTENSION_BITS / 8) / 2;
-    Offline { transfers: t.transfers, values: 0, wire_bytes, rounds: 3 * t.steps }
+    let (wire_bytes, rounds) = (t.bytes / 2, 3 * t.steps);
+    Offline { transfers: t.transfers, wire_bytes, rounds, ..Offline::default() }
 }
 
 /// An encrypted product's calls divided by the records that they serve, the same way.
@@ -64,10 +79,10 @@ fn encrypted(c: &Cost, calls: usize, records: usize) -> Offline {
     let wire = c.hint_bytes + calls * (c.operand_bytes + c.partial_bytes);
     let each = |n: usize| n.div_ceil(records) as u64;
     Offline {
-        transfers: 0,
         values: each(DEGREE * (transforms + products.div_ceil(PRODUCTS))),
         wire_bytes: each(wire),
         rounds: 2 * each(calls),
+        ..Offline::default()
     }
 }
 

@@ -10,12 +10,10 @@ use crate::record::RecordSink;
 use crate::seeds::{PartySeed, Public};
 use privet_family::NodeStats;
 use privet_net::{Channel, Step};
-use privet_ot::{Pair, Source, Width};
+use privet_ot::{Pair, Source};
 use privet_plan::ir::Plan;
 use privet_prg::Seed;
 
-/// How transfers are made.
-const SOURCE: Source = Source::SoftSpoken(Width::Four);
 /// The step of the base transfers; those of records follow.
 const START: u32 = 1;
 
@@ -49,17 +47,19 @@ impl Begun {
 
 impl<'a> JointSession<'a> {
     /// Begin with all peers, in the order of their numbers; `own` is this party's seed of the session, `public` what all parties
-    /// draw from alike. So many records are to be prepared; encryption computes with so many threads.
+    /// draw from alike. So many records are to be prepared, with transfers of this source, alike at all parties; encryption computes with
+    /// so many threads.
     pub fn start(
         plan: &'a Plan,
         own: PartySeed,
         public: Seed,
         records: usize,
+        source: Source,
         threads: usize,
         mut peers: Vec<&mut dyn Channel>,
     ) -> Result<JointSession<'a>, PrepareError> {
         let step = Step::new(START, "base transfers");
-        let pair = |channel: &mut &mut dyn Channel| Pair::start(*channel, &step, SOURCE, &Seed::random());
+        let pair = |channel: &mut &mut dyn Channel| Pair::start(*channel, &step, source, &Seed::random());
         let mut pairs = peers.iter_mut().map(pair).collect::<Result<Vec<_>, _>>()?;
         let mut transfers = Transfers::new(own.party(), numbered(own.party(), peers, &mut pairs), START + 1);
         // fresh for every job: hints of two jobs under one secret would tell weights' masks

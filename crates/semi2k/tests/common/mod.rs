@@ -59,7 +59,7 @@ pub fn in_every_form(cases: Vec<Case>) -> Vec<Case> {
 
 /// Those that the family has, with a helper or without.
 pub fn that_it_has(helper: bool, cases: Vec<Case>) -> Vec<Case> {
-    let family = Semi2k { parties: 2, helper };
+    let family = Semi2k { helper, ..Semi2k::helped(2) };
     cases.into_iter().filter(|case| case.plan.nodes.iter().all(|node| family.has(&node.op))).collect()
 }
 

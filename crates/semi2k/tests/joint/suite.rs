@@ -6,7 +6,7 @@
 use super::*;
 use crate::common::{CHUNKED, NUMBER, RecordCoins, Seeds, World, sources, that_it_has};
 use privet_family::keys::MemoryKeys;
-use privet_family::{NodeStats, Products};
+use privet_family::{NodeStats, Parameters, Products};
 use privet_kernels::{Device, cpu};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, ValueId};
@@ -14,7 +14,7 @@ use privet_plan::suite::{Case, cases, exponential_cases, in_form, training_cases
 use privet_prg::Domain;
 use privet_semi2k::{
     Begun, Done, Factor, Joint, JointSession, Layers, Linear, Own, PartySeed, PrepareError, Public, Semi2k,
-    prepare, static_masks,
+    TRANSFERS, prepare, source, static_masks,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ fn copy(seeds: &Seeds) -> Seeds {
 }
 
 fn all_cases() -> Vec<Case> {
-    let chosen = exponential_cases(&Semi2k { parties: 2, helper: false });
+    let chosen = exponential_cases(&Semi2k::alone(2));
     that_it_has(false, cases().into_iter().chain(training_cases()).chain(chosen).collect())
 }
 
@@ -213,12 +213,21 @@ fn layer() -> Case {
     Case { name, plan }
 }
 
-/// Records of a session whose products with weights are made together: each is right, and none has another's masks.
+/// What a deployment says of how transfers are made.
+fn made_by(transfers: &str) -> Parameters {
+    let mut said = Parameters::default();
+    assert!(said.set(&TRANSFERS, TRANSFERS.word(transfers).expect("a word that it knows")));
+    said
+}
+
+/// Records of a session whose products with weights are made together: each is right, and none has another's masks. Whatever makes
+/// the transfers.
 #[test]
 fn records_that_are_begun_together() {
     const RECORDS: u64 = 3;
     let case = layer();
-    for parties in [2, 3] {
+    for (parties, transfers) in [(2, "softspoken"), (3, "softspoken"), (2, "ferret")] {
+        let source = source(&made_by(transfers));
         let seeds = Seeds::of(parties, &Seed::random());
         let all = Mesh::new(parties).run(|links| {
             let own = seeds.session[links.me()].clone();
@@ -227,7 +236,7 @@ fn records_that_are_begun_together() {
             }
             let (public, records) = (seeds.public.clone(), RECORDS as usize);
             let mut session =
-                JointSession::start(&case.plan, own, public, records, 1, channels(links)).unwrap();
+                JointSession::start(&case.plan, own, public, records, source, 1, channels(links)).unwrap();
             assert_eq!(session.at_once(), records);
             let numbers: Vec<u64> = (NUMBER..NUMBER + RECORDS).collect();
             let begun = session.begin(&numbers, channels(links)).unwrap();

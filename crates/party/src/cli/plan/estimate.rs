@@ -3,7 +3,7 @@ use crate::cli::{CliError, Family, Out};
 use crate::machine;
 use crate::report::{bytes, count, seconds};
 use privet_plan::Plan;
-use privet_plan::cost::{Alternative, Cost, Estimate, Network, estimate};
+use privet_plan::cost::{Alternative, Cost, Estimate, Network, Preparation, estimate};
 use serde::Serialize;
 
 /// Options of `privet plan estimate`.
@@ -114,6 +114,7 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;
     show_alternatives(&e.alternatives, out)?;
+    show_preparations(&e.preparations, out)?;
     out.line(format_args!("Times go by {}.", e.rates_from))?;
     out.line("Bytes, rounds and keys are exact for the plan; memory and time are predictions.")?;
     Ok(())
@@ -135,6 +136,22 @@ fn show_alternatives(all: &[Alternative], out: &mut Out) -> Result<(), CliError>
             "{:<12}  {keys:>10} {rounds:>7} {lan:>10} {wan:>10}  {}",
             a.compiled_for, a.comparisons
         ))?;
+    }
+    out.line("")
+}
+
+/// Other ways of preparing; nothing where there is one.
+fn show_preparations(all: &[Preparation], out: &mut Out) -> Result<(), CliError> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    out.line(format_args!(
+        "\n{:<26}  {:>10} {:>10} {:>10}",
+        "a run prepared with", "sent", "on lan", "on wan"
+    ))?;
+    for way in all {
+        let (sent, lan, wan) = (bytes(way.wire_bytes), seconds(way.lan_s), seconds(way.wan_s));
+        out.line(format_args!("{:<26}  {sent:>10} {lan:>10} {wan:>10}", way.set))?;
     }
     out.line("")
 }

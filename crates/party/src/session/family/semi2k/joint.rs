@@ -2,7 +2,6 @@
 
 use super::session::{By, SessionKeys};
 use super::{Semi2kError, prepare::Ready};
-use crate::session::control::Id;
 use crate::session::family::records::{Agreed, Pending, channels};
 use crate::session::job::JobError;
 use crate::session::order::Preparation;
@@ -28,6 +27,8 @@ pub(super) struct Together {
     pub keys: Option<SessionKeys>,
     /// The least number that is free here.
     pub next: u64,
+    /// How transfers are made.
+    pub source: privet_ot::Source,
     /// Threads that encryption computes with.
     pub threads: usize,
 }
@@ -58,7 +59,8 @@ impl Together {
         shelved.map_err(Semi2kError::from)?;
         let own = PartySeed::new(usize::from(self.id.party), keys.own.clone());
         let (records, public) = (agreed.numbers.len(), keys.public.clone());
-        let started = JointSession::start(&self.plan, own, public, records, self.threads, channels(work));
+        let (source, threads) = (self.source, self.threads);
+        let started = JointSession::start(&self.plan, own, public, records, source, threads, channels(work));
         let mut session = started.map_err(|e| self.failed(e, work))?;
         let mut bytes = 0;
         for numbers in agreed.numbers.chunks(session.at_once()) {
@@ -68,8 +70,7 @@ impl Together {
                 bytes += self.record(&mut session, set, begun, work)?;
             }
         }
-        let next = agreed.numbers.last().map_or(self.next, |last| last + 1);
-        Ok((bytes, Ready { session: Id(self.id.session), next, forgotten: None }))
+        Ok((bytes, Ready { forgotten: None }))
     }
 
     fn failed(&self, cause: PrepareError, work: &Work<'_>) -> Semi2kError {

@@ -88,8 +88,6 @@ struct Open {
     id: Id,
     keys: SessionKeys,
     weights: MaskedWeights,
-    /// The least number that no record of it has.
-    next: u64,
 }
 
 /// One of the parties.
@@ -223,9 +221,6 @@ impl Family for Semi2k {
             if made.forgotten.is_some() && made.forgotten == self.open_session() {
                 self.close();
             }
-            if let Some(open) = self.open.as_mut().filter(|open| open.id == made.session) {
-                open.next = made.next;
-            }
         }
         // Records that came for a session which ended meanwhile are worth nothing.
         let held = self.open_session().or_else(|| self.begun.as_ref().map(|(id, _)| *id));
@@ -275,8 +270,7 @@ impl Family for Semi2k {
         let seed = PartySeed::new(usize::from(self.me), keys.own.clone());
         let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), seed, masked.tensors())
             .map_err(Semi2kError::Eval)?;
-        let records = self.store.records(&id.0).map_err(Semi2kError::from)?;
-        self.open = Some(Open { id, keys, weights, next: records.last().map_or(0, |last| last + 1) });
+        self.open = Some(Open { id, keys, weights });
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::hex;
 use privet_net::Channel;
+use privet_semi2k::source;
 use std::sync::Arc;
 
 /// The preparation of records.
@@ -26,10 +27,6 @@ pub(in crate::session) struct Maker {
 
 /// What a party takes over at the end.
 pub(in crate::session) struct Ready {
-    /// The session that the records are of.
-    pub session: Id,
-    /// The least number that no record of it has.
-    pub next: u64,
     /// The session that the dealer knows no more; what came is a new one's.
     pub forgotten: Option<Id>,
 }
@@ -39,7 +36,10 @@ impl Maker {
     pub fn new(family: &Semi2k, what: &Preparation) -> Result<Maker, JobError> {
         let (keys, next) = match (what.session, &family.open) {
             (None, _) => (None, 0),
-            (Some(session), Some(open)) if open.id == session => (Some(open.keys.clone()), open.next),
+            (Some(session), Some(open)) if open.id == session => {
+                let next = family.store.next_record(&session.0).map_err(Semi2kError::from)?;
+                (Some(open.keys.clone()), next)
+            }
             (Some(_), _) => return Err(JobError::NotOpen),
         };
         let together = Together {
@@ -49,6 +49,7 @@ impl Maker {
             what: *what,
             keys,
             next,
+            source: source(&family.links.config.deployment.parameters),
             threads: family.links.config.node.thread_count(),
         };
         Ok(Maker { by: family.by, links: family.links.clone(), together })
@@ -68,12 +69,11 @@ impl Maker {
             }
             got => (got, None),
         };
-        let (id, bytes) = got.map_err(|cause| {
+        let (_, bytes) = got.map_err(|cause| {
             let shown = work.progress.shown();
             Semi2kError::Dealer { came: shown.came, all: shown.came + shown.to_come, cause: Box::new(cause) }
         })?;
-        // The dealer numbers its records, and no other is asked for these.
-        Ok((bytes, Ready { session: id, next: self.together.next, forgotten }))
+        Ok((bytes, Ready { forgotten }))
     }
 
     fn fetch(&self, request: &DealRequest, work: &mut Work<'_>) -> Result<(Id, u64), FetchError> {

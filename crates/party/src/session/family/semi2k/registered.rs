@@ -17,7 +17,8 @@ pub(crate) static REGISTERED: Registered = Registered {
     facts: &privet_semi2k::FACTS,
     forecast: |chosen| {
         let helper = privet_semi2k::FACTS.has_dealer(&chosen.parameters);
-        Box::new(privet_semi2k::Semi2k { parties: chosen.parties, helper })
+        let source = privet_semi2k::source(&chosen.parameters);
+        Box::new(privet_semi2k::Semi2k { parties: chosen.parties, helper, source })
     },
     serve,
     outside: &MaskedOutside,
