@@ -64,7 +64,7 @@ class Estimate:
 
     @property
     def preparations(self) -> list[dict[str, Any]]:
-        """Every way in which the parties may prepare a run among themselves, for `semi2k` without a helper.
+        """Every way in which the parties may prepare a run among themselves, where there are several.
 
         Each has ``set`` (what the deployment sets for it), ``wire_bytes`` of a party, ``lan_s`` and ``wan_s``.
         """
