@@ -12,9 +12,18 @@ use privet_prg::Seed;
 const NONCE_BYTES: usize = 16;
 /// Chunks of the extension to a message. AGREEMENT; it bounds what lies in buffers.
 const CHUNKS: usize = 16;
+/// Messages of the extension that a party sends before it waits for one. They do not follow from each other, so links with a long
+/// delay carry them together.
+const AHEAD: usize = 8;
 
 /// Bytes that [`Pair::start`] sends each way.
 pub const START_BYTES: usize = NONCE_BYTES + POINTS_BYTES + POINT_BYTES + SETUP_BYTES;
+
+/// Transfers that this party's receiver has and its sender lacks still: [`Pair::end`] takes it.
+#[must_use]
+pub struct Begun {
+    chunks: usize,
+}
 
 /// Both directions between two parties, for a session.
 pub struct Pair {
@@ -74,23 +83,73 @@ impl Pair {
         receive: usize,
     ) -> Result<(), OtError> {
         let (mut out, mut back) = (self.sender.demand(send), self.receiver.demand(receive));
-        let bytes = self.source.width().chunk_bytes();
         while out.chunks.max(back.chunks) > 0 {
-            let (mine, theirs) = (back.chunks.min(CHUNKS), out.chunks.min(CHUNKS));
-            let message = self.receiver.extend(mine);
-            let reply = both(channel, step, message, bytes * theirs)?;
-            self.sender.extend(&reply).map_err(|e| wrong(channel, e))?;
+            let (mine, theirs) = (back.chunks.min(AHEAD * CHUNKS), out.chunks.min(AHEAD * CHUNKS));
+            self.tell(channel, step, mine)?;
+            self.hear(channel, step, theirs)?;
             (out.chunks, back.chunks) = (out.chunks - theirs, back.chunks - mine);
         }
+        self.rounds(channel, step, out.rounds, back.rounds)
+    }
+
+    /// As [`Pair::prepare`], but afterwards `receive` transfers can be taken from the receiver alone. [`Pair::end`] gives the others; what the
+    /// caller sends in between reaches the peer together with what this sends.
+    pub fn begin(
+        &mut self,
+        channel: &mut dyn Channel,
+        step: &Step,
+        send: usize,
+        receive: usize,
+    ) -> Result<Begun, OtError> {
+        if let Source::Ferret(_) = self.source {
+            self.prepare(channel, step, send, receive)?; // a receiver waits for the sender's message
+        }
+        let (out, back) = (self.sender.demand(send), self.receiver.demand(receive));
+        self.tell(channel, step, back.chunks)?;
+        Ok(Begun { chunks: out.chunks })
+    }
+
+    /// The end of what was begun, in the same step.
+    pub fn end(&mut self, channel: &mut dyn Channel, step: &Step, begun: Begun) -> Result<(), OtError> {
+        self.hear(channel, step, begun.chunks)
+    }
+
+    /// The receiver's messages of the extension.
+    fn tell(&mut self, channel: &mut dyn Channel, step: &Step, chunks: usize) -> Result<(), OtError> {
+        for at in (0..chunks).step_by(CHUNKS) {
+            channel.send(step, self.receiver.extend(CHUNKS.min(chunks - at)))?;
+        }
+        Ok(())
+    }
+
+    /// The same of the peer.
+    fn hear(&mut self, channel: &mut dyn Channel, step: &Step, chunks: usize) -> Result<(), OtError> {
+        let bytes = self.source.width().chunk_bytes();
+        for at in (0..chunks).step_by(CHUNKS) {
+            let message = channel.recv(step, bytes * CHUNKS.min(chunks - at))?;
+            self.sender.extend(&message).map_err(|e| wrong(channel, e))?;
+        }
+        Ok(())
+    }
+
+    /// Rounds of Ferret, both ways.
+    fn rounds(
+        &mut self,
+        channel: &mut dyn Channel,
+        step: &Step,
+        send: usize,
+        receive: usize,
+    ) -> Result<(), OtError> {
         let Source::Ferret(parameters) = self.source else { return Ok(()) };
-        while out.rounds.max(back.rounds) > 0 {
-            let (mine, theirs) = (out.rounds.min(1), back.rounds.min(1));
+        let (mut out, mut back) = (send, receive);
+        while out.max(back) > 0 {
+            let (mine, theirs) = (out.min(1), back.min(1));
             let message = if mine == 1 { self.sender.round(parameters) } else { Vec::new() };
             let reply = both(channel, step, message, parameters.message_bytes() * theirs)?;
             if theirs == 1 {
                 self.receiver.round(parameters, &reply).map_err(|e| wrong(channel, e))?;
             }
-            (out.rounds, back.rounds) = (out.rounds - mine, back.rounds - theirs);
+            (out, back) = (out - mine, back - theirs);
         }
         Ok(())
     }

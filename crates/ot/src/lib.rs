@@ -38,7 +38,7 @@ mod transpose;
 #[cfg(test)]
 mod vectors;
 
-pub use channel::Pair;
+pub use channel::{Begun, Pair};
 pub use cot::{ChosenCots, MaskedBits, ReceiverCots, ReceiverPads, SenderCots, SenderPads};
 pub use delta::Delta;
 pub use error::{Malformed, OtError};

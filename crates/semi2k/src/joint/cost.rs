@@ -65,10 +65,10 @@ const DEGREE: usize = 8192;
 /// Products of values that take as long as one transform of them.
 const PRODUCTS: usize = 16;
 
-/// Transfers and what they carry, as one of two parties has them, without what makes them ([`extension`]). An exchange is three
+/// Transfers and what they carry, as one of two parties has them, without what makes them ([`extension`]). An exchange is two
 /// messages each way, one after the other.
 pub(crate) fn before(t: Transferred) -> Offline {
-    let (wire_bytes, rounds) = (t.bytes / 2, 3 * t.steps);
+    let (wire_bytes, rounds) = (t.bytes / 2, 2 * t.steps);
     Offline { transfers: t.transfers, wire_bytes, rounds, ..Offline::default() }
 }
 

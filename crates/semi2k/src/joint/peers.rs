@@ -114,14 +114,18 @@ impl Peer<'_> {
         let send = give.iter().map(|row| row.n).sum();
         let receive = take.iter().map(|row| row.n).sum();
         let [before, step] = steps;
-        self.pair.prepare(self.channel, before, send, receive)?;
-
+        // one message: the transfers' extension, and the choices that it lets this party make
+        let begun = self.pair.begin(self.channel, before, send, receive)?;
         let mut message = Vec::with_capacity(receive / 8);
         let mut waiting = Vec::with_capacity(take.len());
         for row in take {
             waiting.push(row.choose(self.pair.receiver.take(row.n)?, &mut message));
         }
-        let masked = self.swap(step, message, send / 8)?;
+        if !message.is_empty() {
+            self.channel.send(step, message)?;
+        }
+        self.pair.end(self.channel, before, begun)?;
+        let masked = self.swap(step, Vec::new(), send / 8)?;
 
         let mut masked = masked.as_slice();
         let mut message = Vec::with_capacity(give.iter().map(|row| row.load().bytes(row.n)).sum());
