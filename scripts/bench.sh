@@ -56,6 +56,26 @@ falcon-alexnet-tiny   alexnet-tiny --batch 128 --bits 32 --fraction 13 --runs 1
 falcon-vgg16-tiny     vgg16-tiny --batch 128 --bits 32 --fraction 11 --weight-fraction 14 --runs 1
 '
 
+# Among parties who prepare for themselves: as many as stand there, two otherwise.
+semi2k='
+relu-100000           relu-100000
+relu-100000-3         relu-100000 --parties 3
+relu-100000-5         relu-100000 --parties 5
+relu-100000-wan       relu-100000 --network wan --runs 3 --set transfers=ferret
+matmul-1024           matmul-1024 --runs 3
+lenet-1               lenet --batch 1
+lenet-1-wan           lenet --batch 1 --network wan --runs 3 --set transfers=ferret
+lenet-128             lenet --batch 128 --runs 3
+train-mlp-128         mlp --train --batch 128 --runs 3
+'
+heot='
+relu-1000000          relu-1000000 --bits 37 --fraction 12
+lenet-1               lenet --batch 1
+lenet-1-wan           lenet --batch 1 --network wan --runs 3
+lenet-128             lenet --batch 128 --runs 3
+squeezenet-1          squeezenet --batch 1 --bits 37 --fraction 12 --runs 3
+'
+
 # run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.
 run() {
     wanted="$1" file="$2"
@@ -77,6 +97,12 @@ target/release/privet env --json >"$folder/machine.json"
         for security in semi-honest malicious; do
             run "$*" "rep3-$name-$security" $arguments --protocol rep3 --security "$security"
         done
+    done
+    echo "$semi2k" | while read -r name arguments; do
+        [ -z "$name" ] || run "$*" "semi2k-$name" $arguments --protocol semi2k
+    done
+    echo "$heot" | while read -r name arguments; do
+        [ -z "$name" ] || run "$*" "heot-$name" $arguments --protocol heot
     done
 }
 python3 scripts/bench_table.py "$folder"

@@ -2,7 +2,7 @@
 
 ``bench_table.py FOLDER`` prints; ``bench_table.py FOLDER --write FILE`` replaces what stands between the marks of each
 table that the file has and the folder has results for: ``<!-- bench-fss: begin -->`` and
-``<!-- bench-fss: end -->``, likewise ``bench-rep3`` and ``bench-falcon``.
+``<!-- bench-fss: end -->``, likewise ``bench-rep3``, ``bench-alone`` and ``bench-falcon``.
 """
 
 from __future__ import annotations
@@ -144,6 +144,45 @@ def rep3_table(found: list[Result]) -> str:
     return markdown(head, rows)
 
 
+def alone_table(found: list[Result]) -> str:
+    """Costs where the parties prepare among themselves: ``semi2k`` and ``heot``."""
+    head = (
+        "workload",
+        "protocol, parties",
+        "ring / fraction bits",
+        "network",
+        "online",
+        "sent",
+        "rounds",
+        "prepare, processor time of a party",
+        "sent",
+        "rounds",
+        "record",
+        "session",
+        "memory",
+    )
+    rows = [
+        (
+            workload(r),
+            f"{r['protocol']}, {r.get('parties', 2)}",
+            bits(r),
+            str(r.get("network", "")),
+            seconds(r, "online_s"),
+            size(r.get("bytes_sent")),
+            str(r.get("rounds", "")),
+            f"{max(before['cpu_s']):.3g} s",
+            size(before["sent_bytes"]),
+            str(before["rounds"]),
+            size(r.get("key_bytes")),
+            f"{r.get('setup_s', 0):.2g} s",
+            memory(r),
+        )
+        for r in found
+        if r.get("protocol") in ("semi2k", "heot") and (before := r.get("preparation"))
+    ]
+    return markdown(head, rows)
+
+
 def falcon_table(found: list[Result]) -> str:
     """Bytes a party and sample of ``rep3`` beside Falcon's published ones, where measured as there."""
     head = ("network", "semi-honest", "Falcon", "malicious", "Falcon")
@@ -168,6 +207,7 @@ def falcon_table(found: list[Result]) -> str:
 TABLES: dict[str, Callable[[list[Result]], str]] = {
     "bench-fss": fss_table,
     "bench-rep3": rep3_table,
+    "bench-alone": alone_table,
     "bench-falcon": falcon_table,
 }
 

@@ -37,6 +37,9 @@ pub struct Figures {
     pub runs: u32,
     /// What an estimate says of `online_s`.
     pub predicted_s: f64,
+    /// What an estimate says of `offline_s`, where the parties prepare among themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_offline_s: Option<f64>,
     /// Seconds from the client's request to its outputs in hand.
     pub wall_s: Spread,
     /// Seconds from shared inputs to shared outputs, of the slowest party, with all verification.
@@ -158,6 +161,9 @@ pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
             cpu.join(" + "),
             f.key_bytes
         ))?;
+    }
+    if let Some(predicted) = f.predicted_offline_s {
+        out.line(format_args!("  predicted {predicted:.4} s offline"))?;
     }
     out.line(format_args!("  setup    {:.4} s, once a session", f.setup_s))?;
     out.line(format_args!(

@@ -21,7 +21,7 @@ use cluster::{Cluster, Setting};
 use figures::{Dealing, Figures, Layer, Preparation, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
-use privet_plan::cost::{Aim, Estimate, Network, NodeCost, Units};
+use privet_plan::cost::{Aim, Estimate, Network, NodeCost, Offline, Units};
 use privet_plan::form::summary;
 use privet_plan::lower::RoundingMode;
 use privet_plan::program::ONLY_PLAN;
@@ -322,6 +322,7 @@ fn figures(
     let offline = if m.offline.is_empty() { spread(&[0.0]) } else { spread(&m.offline) };
     let transport = if m.encrypted { "TLS" } else { "INSECURE transport" };
     let peaks = m.last.accounts.iter().map(|a| a.peak_rss_bytes);
+    let estimated = predicted(args, work)?;
     let peaks = peaks.chain(m.dealt.as_ref().map(|d| d.peak_rss_bytes)).chain(m.dealer_peak_rss);
     Ok(Figures {
         workload: args.workload.clone(),
@@ -338,7 +339,8 @@ fn figures(
         compiled_for: args.aim()?.network.to_string(),
         comparisons_by: summary(&work.plan),
         runs: args.runs,
-        predicted_s: predicted(args, work)?.seconds,
+        predicted_s: estimated.seconds,
+        predicted_offline_s: offline_of(&estimated),
         wall_s: spread(&m.wall),
         online_s: spread(&m.online),
         offline_s: offline,
@@ -377,6 +379,11 @@ fn predicted(args: &Args, work: &Workload) -> Result<Estimate, CliError> {
     Ok(estimate(&work.plan, &*family, &together, &network).by(rates_from))
 }
 
+/// Seconds in which the parties prepare a run, where they do so among themselves.
+fn offline_of(estimate: &Estimate) -> Option<f64> {
+    (!estimate.total.offline.is_nothing()).then_some(estimate.offline_seconds)
+}
+
 /// An estimate beside no run.
 #[derive(Serialize)]
 struct Predicted<'a> {
@@ -389,6 +396,8 @@ struct Predicted<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     comparisons_by: Option<String>,
     predicted_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted_offline_s: Option<f64>,
     bytes_sent: u64,
     rounds: u64,
     key_bytes: u64,
@@ -411,6 +420,7 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         compiled_for: args.aim()?.network.to_string(),
         comparisons_by: summary(&work.plan),
         predicted_s: estimate.seconds,
+        predicted_offline_s: offline_of(&estimate),
         bytes_sent: estimate.total.wire_bytes,
         rounds: estimate.total.rounds,
         key_bytes: estimate.total.key_bytes,
@@ -433,6 +443,11 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         found.rounds,
         found.rates_from
     ))?;
+    if let Some(predicted) = found.predicted_offline_s {
+        let Offline { wire_bytes, rounds, .. } = estimate.total.offline;
+        let sent = bytes(wire_bytes);
+        out.line(format_args!("  prepared in {predicted:.4} s, {sent} sent in {rounds} rounds"))?;
+    }
     for node in found.nodes.into_iter().flatten() {
         let (sent, rounds) = (bytes(node.cost.wire_bytes), node.cost.rounds);
         out.line(format_args!(
