@@ -114,7 +114,7 @@ fn survives_kills(family: Family, steps: u64, every: u64) {
     while at.step < steps {
         let _ = school.alice.prepare("train", 1, 0);
         let (delay, victim) = (below(60_000), family.parties[below(family.parties.len() as u64) as usize]);
-        let kill = below(2) == 0;
+        let kill = below(2) == 0 || (killed == 0 && at.step + 1 == steps); // at least one
         let (batch, rate) = (batch(at.step), &rate(0.25));
         let stepped = std::thread::scope(|scope| {
             let School { nodes, alice, bob, .. } = &mut school;
