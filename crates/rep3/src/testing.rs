@@ -12,7 +12,7 @@ use privet_testkit::Mesh;
 pub const COMMON: [u8; 16] = [9; 16];
 
 /// Fixed keys, so that a failing test can be repeated.
-fn keys(id: PartyId) -> Keys {
+pub fn keys(id: PartyId) -> Keys {
     let key = |j: PartyId| Seed::from_bytes([j.index() as u8 + 1; 16]);
     Keys { own: key(id), next: key(id.next()), common: Seed::from_bytes(COMMON) }
 }

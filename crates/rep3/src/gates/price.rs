@@ -3,8 +3,8 @@
 use super::{argmax, choose, equal, extend, lookup, max, pieces, relu, sign, truncate};
 use crate::linear::{self, Operand};
 use crate::price::Stated;
-use crate::testing::{edges, share, three};
-use crate::{Party, Planes, Rep3, Security, Share, Talk};
+use crate::testing::{edges, keys, share, three};
+use crate::{Party, PartyId, Planes, Rep3, Security, Share, Talk, hidden_coins};
 use privet_family::Products;
 use privet_kernels::LinearShape;
 use privet_plan::ir::{Op, Rounding, Type};
@@ -148,7 +148,7 @@ fn declared_is_counted_in_look_ups() {
 fn declared_is_counted_in_waves() {
     let waves = vec![[1, 2]; 40];
     // nobody can prove them, so the declared statements are none
-    for n in [1, 129, crate::moves::masked_block(80) + 70] {
+    for n in [1, 129, crate::moves::masked_block(80) + 70, 3 * crate::moves::masked_block(80)] {
         let [x, y] = [20, 64].map(|bits| Type { shape: vec![n], bits, frac: 0 });
         let op = Op::Waves { step: 1, digits: 29, waves: waves.clone() };
         let sum = Waves::new(20, 1, 29, &waves).unwrap();
@@ -164,6 +164,25 @@ fn declared_is_counted_in_waves() {
             super::waves::eval(cx, Ring::R64, &sum, &x).is_err() && cx.stats.sent_bytes == 0
         });
         assert!(refused.iter().all(|refused| *refused), "nothing is sent that cannot be proved");
+    }
+}
+
+/// Blocks overlap, so several of them could be taken for one another.
+#[test]
+fn waves_of_several_blocks_are_those_of_every_element() {
+    let (waves, bits) = (vec![[3, -2]; 40], 20);
+    let block = crate::moves::masked_block(80);
+    let (sum, n) = (Waves::new(bits, 1, 29, &waves).unwrap(), 3 * block + 70);
+    let x = edges(Ring::new(bits), n);
+    let shares = three(Security::SemiHonest, |cx| {
+        super::waves::eval(cx, Ring::R64, &sum, &share(cx.id, Ring::new(bits), &x)).unwrap()
+    });
+    let found = crate::testing::open(Ring::R64, shares.each_ref());
+    let pairs = PartyId::ALL.map(|id| keys(id).own);
+    let coins = hidden_coins(pairs.each_ref(), 0, bits, n, block);
+    assert_eq!(found.len(), n);
+    for (i, (found, (x, d))) in found.iter().zip(x.iter().zip(coins)).enumerate() {
+        assert_eq!(*found, sum.at(*x, d), "element {i} of {n}");
     }
 }
 

@@ -92,6 +92,25 @@ impl Dealt {
     }
 }
 
+/// A deal before its round.
+pub(super) struct Dealing {
+    /// To the party after.
+    pub payload: Vec<u8>,
+    /// Bytes that the party before sends.
+    pub expected: usize,
+    pub made: Vec<Made>,
+}
+
+/// A column of it: the components that this party has.
+pub(super) struct Made {
+    ring: Ring,
+    /// Words of the part of the party before.
+    words: usize,
+    own: Vec<u64>,
+    next: Vec<u64>,
+    after: Vec<u64>,
+}
+
 /// One summand of a statement about dealt values: the product of two of them.
 pub(crate) struct Product<'a>(pub &'a Dealt, pub &'a Dealt);
 
@@ -116,6 +135,14 @@ impl Party<'_> {
 
     /// [`Party::deal`] for any number of columns.
     pub(crate) fn deal_all(&mut self, what: &str, columns: Vec<Deal>) -> Result<Vec<Dealt>, RunError> {
+        let dealing = self.begin_deal(columns);
+        let got =
+            self.talk(what, Messages { prev: vec![], next: dealing.payload }, (dealing.expected, 0))?.prev;
+        self.end_deal(what, dealing.made, &got)
+    }
+
+    /// What this party sends of its columns, before the round.
+    pub(super) fn begin_deal(&mut self, columns: Vec<Deal>) -> Dealing {
         let Streams { own: mut key, next: mut next_key } = self.draw();
         let (mut payload, mut expected) = (Vec::new(), 0);
         let mut made = Vec::with_capacity(columns.len());
@@ -146,13 +173,21 @@ impl Party<'_> {
                 }
             };
             expected += ring.packed_bytes(words.before);
-            made.push((ring, words.before, own, values, after));
+            made.push(Made { ring, words: words.before, own, next: values, after });
         }
-        let got = self.talk(what, Messages { prev: vec![], next: payload }, (expected, 0))?.prev;
-        let mut rest = &got[..];
-        let dealt = made.into_iter().map(|(ring, words, own, next, after)| {
-            let (message, later) = rest.split_at(ring.packed_bytes(words));
-            rest = later;
+        Dealing { payload, expected, made }
+    }
+
+    /// The columns, with what the party before sent of its own.
+    pub(super) fn end_deal(
+        &self,
+        what: &str,
+        made: Vec<Made>,
+        mut got: &[u8],
+    ) -> Result<Vec<Dealt>, RunError> {
+        let dealt = made.into_iter().map(|Made { ring, words, own, next, after }| {
+            let (message, later) = got.split_at(ring.packed_bytes(words));
+            got = later;
             let before = self.unpack(what, ring, message, words, self.id.prev())?;
             Ok(Dealt { own: own.into(), next: next.into(), before: before.into(), after: after.into() })
         });

@@ -4,8 +4,8 @@
 //! so that party j knows v, and deals the functions of v. The functions of d are known to the two others, and so is the rest a split.
 //! Nobody proves any of this: it is for parties that follow the protocol.
 
-use super::Deal;
-use super::split::{Exchange, Exchanged};
+use super::split::{Exchange, Exchanged, Exchanging};
+use super::{Deal, Dealt};
 use crate::context::{Messages, Party};
 use crate::parts::{Parts, Roles};
 use crate::proof::{Algebra, Column};
@@ -31,13 +31,46 @@ pub(crate) struct Masked<F, G> {
     pub words: G,
 }
 
+impl<F: Fn(u64, &mut [u64]), G: Fn(u64, &mut [u64])> Masked<F, G> {
+    /// Functions of the own part's v, to be dealt.
+    fn deal(&self, v: &[u64], count: Roles<usize>) -> Deal {
+        let values = columns(v, self.terms, &self.factors);
+        Deal { algebra: Algebra::Ring(self.to), values, words: count.map(|n| self.terms * n), masks: None }
+    }
+
+    /// Their products with functions of d in the parts that the neighbours dealt, row after row.
+    fn products(&self, dealt: &Dealt, Block { count, coins, .. }: &Block) -> Vec<Exchange> {
+        let terms_of = |dealt: &Column, coins: &[u64]| -> Vec<Vec<[Column; 2]>> {
+            let words = Column::from(columns(coins, self.terms * self.rows, &self.words));
+            let column = |c: &Column, i: usize| c.part(i * coins.len()..(i + 1) * coins.len());
+            let row = |r: usize| {
+                (0..self.terms).map(|i| [column(dealt, i), column(&words, r * self.terms + i)]).collect()
+            };
+            (0..self.rows).map(row).collect()
+        };
+        let before = terms_of(&dealt.before, &coins.before);
+        let after = terms_of(&dealt.after, &coins.after);
+        let algebra = Algebra::Ring(self.to);
+        let exchanges = before.into_iter().zip(after);
+        exchanges.map(|(before, after)| Exchange { algebra, before, after, words: *count }).collect()
+    }
+}
+
 /// Elements of a vector that are taken at a time where so many functions of each are dealt.
 pub const fn masked_block(terms: usize) -> usize {
     WORDS / terms / 64 * 64
 }
 
+/// A block of elements: their places, how each party takes part in them, and the coins of the parts that the neighbours deal.
+struct Block {
+    parts: Parts,
+    count: Roles<usize>,
+    coins: Hidden,
+}
+
 impl Party<'_> {
-    /// Row after row. Three rounds a block.
+    /// Row after row. All masked values are shown in one round. What is dealt of a block goes with the products of the block before:
+    /// two rounds more than there are blocks.
     pub(crate) fn masked<F: Fn(u64, &mut [u64]), G: Fn(u64, &mut [u64])>(
         &mut self,
         what: &Masked<F, G>,
@@ -49,73 +82,78 @@ impl Party<'_> {
             ));
         }
         let (n, block) = (x.len(), masked_block(what.terms));
+        let blocks = (0..n.max(1)).step_by(block).enumerate().map(|(number, start)| {
+            let parts = Parts::of(block.min(n - start));
+            let count = parts.elements(self.id).map(|part| part.len());
+            Block { parts, count, coins: self.hidden_coins(what.from, number as u64, count) }
+        });
+        let blocks: Vec<Block> = blocks.collect();
+        let shown = self.shown(what.from, &blocks, x)?;
+
         let mut rows = vec![(Vec::with_capacity(n), Vec::with_capacity(n)); what.rows];
-        for (number, start) in (0..n.max(1)).step_by(block).enumerate() {
-            let range = start..n.min(start + block);
-            let part = |x: &[u64]| x[range.clone()].to_vec();
-            let found = self.masked_block(what, number as u64, &Share::new(part(&x.own), part(&x.next)))?;
-            for ((own, next), found) in rows.iter_mut().zip(found) {
-                own.extend_from_slice(&found.own);
-                next.extend_from_slice(&found.next);
+        let mut products = Vec::new();
+        for (i, v) in shown.into_iter().chain([vec![]]).enumerate() {
+            let deal = blocks.get(i).map(|b| what.deal(&v, b.count));
+            let before = i.checked_sub(1).map(|before| &blocks[before]);
+            let (dealt, found) = self.deal_and_exchange(deal, std::mem::take(&mut products))?;
+            if let (Some(block), Some(dealt)) = (blocks.get(i), dealt) {
+                products = what.products(&dealt, block);
+            }
+            let Some(Block { parts, .. }) = before else { continue };
+            for ((own, next), Exchanged { pieces, .. }) in rows.iter_mut().zip(found) {
+                let share = pieces.join(self.id, parts);
+                own.extend_from_slice(&share.own);
+                next.extend_from_slice(&share.next);
             }
         }
         let (own, next): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         Ok(Share::new(own.concat(), next.concat()))
     }
 
-    fn masked_block<F: Fn(u64, &mut [u64]), G: Fn(u64, &mut [u64])>(
+    /// One round for both.
+    fn deal_and_exchange(
         &mut self,
-        what: &Masked<F, G>,
-        number: u64,
-        x: &Share,
-    ) -> Result<Vec<Share>, RunError> {
-        let (parts, terms) = (Parts::of(x.len()), what.terms);
-        let ranges = parts.elements(self.id);
-        let count = ranges.clone().map(|part| part.len());
-        let coins = self.hidden_coins(what.from, number, count);
-        let v = self.shown(what.from, &ranges, x, &coins.before)?;
-
-        let algebra = Algebra::Ring(what.to);
-        let values = columns(&v, terms, &what.factors);
-        let deal = Deal { algebra, values, words: count.map(|n| terms * n), masks: None };
-        let [dealt] = self.deal("functions of the masked value", [deal])?;
-
-        let terms_of = |dealt: &Column, coins: &[u64]| -> Vec<Vec<[Column; 2]>> {
-            let words = Column::from(columns(coins, terms * what.rows, &what.words));
-            let column = |c: &Column, i: usize| c.part(i * coins.len()..(i + 1) * coins.len());
-            let row =
-                |r: usize| (0..terms).map(|i| [column(dealt, i), column(&words, r * terms + i)]).collect();
-            (0..what.rows).map(row).collect()
-        };
-        let before = terms_of(&dealt.before, &coins.before);
-        let after = terms_of(&dealt.after, &coins.after);
-        let exchanges = before.into_iter().zip(after);
-        let exchanges = exchanges.map(|(before, after)| Exchange { algebra, before, after, words: count });
-        let found = self.exchange("products with those of the mask", exchanges.collect())?;
-        Ok(found.into_iter().map(|Exchanged { pieces, .. }| pieces.join(self.id, &parts)).collect())
+        deal: Option<Deal>,
+        products: Vec<Exchange>,
+    ) -> Result<(Option<Dealt>, Vec<Exchanged>), RunError> {
+        let what = "functions of the masked value, products with those of the mask";
+        let mut dealing = self.begin_deal(deal.into_iter().collect());
+        let Exchanging { out, expected: (prev, next), open } = self.begin_exchange(products);
+        let Messages { prev: to_prev, next: to_next } = out;
+        dealing.payload.extend_from_slice(&to_next);
+        let out = Messages { prev: to_prev, next: dealing.payload };
+        let got = self.talk(what, out, (dealing.expected + prev, next))?;
+        let (of_deal, of_products) = got.prev.split_at(dealing.expected);
+        let dealt = self.end_deal(what, dealing.made, of_deal)?;
+        Ok((dealt.into_iter().next(), self.end_exchange(what, open, [of_products, &got.next])?))
     }
 
-    /// v of the own part.
-    fn shown(
-        &mut self,
-        ring: Ring,
-        ranges: &Roles<std::ops::Range<usize>>,
-        x: &Share,
-        coins: &[u64],
-    ) -> Result<Vec<u64>, RunError> {
-        let mine = ranges.mine.clone();
-        let masked =
-            x.next[ranges.before.clone()].iter().zip(coins).map(|(x, d)| ring.wrap(x.wrapping_add(*d)));
-        let mut payload = Vec::new();
-        pack(ring, &masked.collect::<Vec<u64>>(), &mut payload);
-        let expected = ring.packed_bytes(mine.len());
+    /// v of the own part of every block.
+    fn shown(&mut self, ring: Ring, blocks: &[Block], x: &Share) -> Result<Vec<Vec<u64>>, RunError> {
+        let (mut payload, mut expected, mut start) = (Vec::new(), 0, 0);
+        let mut places = Vec::with_capacity(blocks.len());
+        for Block { parts, coins, count } in blocks {
+            let ranges = parts.elements(self.id).map(|part| start + part.start..start + part.end);
+            let masked = x.next[ranges.before].iter().zip(&coins.before);
+            let masked = masked.map(|(x, d)| ring.wrap(x.wrapping_add(*d)));
+            pack(ring, &masked.collect::<Vec<u64>>(), &mut payload);
+            expected += ring.packed_bytes(count.mine);
+            places.push(ranges.mine);
+            start += parts.len();
+        }
         let step = "masked value";
         let got = self.talk(step, Messages { prev: payload, next: vec![] }, (0, expected))?.next;
-        let mut v = self.unpack(step, ring, &got, mine.len(), self.id.next())?;
-        for (v, (a, b)) in v.iter_mut().zip(x.own[mine.clone()].iter().zip(&x.next[mine])) {
-            *v = ring.wrap(v.wrapping_add(*a).wrapping_add(*b));
-        }
-        Ok(v)
+        let mut got = &got[..];
+        let v = places.into_iter().map(|mine| {
+            let (message, later) = got.split_at(ring.packed_bytes(mine.len()));
+            got = later;
+            let mut v = self.unpack(step, ring, message, mine.len(), self.id.next())?;
+            for (v, (a, b)) in v.iter_mut().zip(x.own[mine.clone()].iter().zip(&x.next[mine])) {
+                *v = ring.wrap(v.wrapping_add(*a).wrapping_add(*b));
+            }
+            Ok(v)
+        });
+        v.collect()
     }
 
     /// d of the parts that the neighbours deal.

@@ -60,8 +60,17 @@ pub(super) struct Exchanged {
     pub c2: Vec<u64>,
 }
 
+/// Exchanges before their round.
+#[derive(Default)]
+pub(super) struct Exchanging {
+    pub out: Messages,
+    /// Bytes that the party before and the party after send.
+    pub expected: (usize, usize),
+    pub open: Vec<Begun>,
+}
+
 /// An exchange between the message and the end of its round.
-struct Begun {
+pub(super) struct Begun {
     algebra: Algebra,
     words: Roles<usize>,
     /// `-F` of the own part, of key i and of key i + 1.
@@ -102,6 +111,13 @@ impl Party<'_> {
         what: &str,
         exchanges: Vec<Exchange>,
     ) -> Result<Vec<Exchanged>, RunError> {
+        let Exchanging { out, expected, open } = self.begin_exchange(exchanges);
+        let got = self.talk(what, out, expected)?;
+        self.end_exchange(what, open, [&got.prev, &got.next])
+    }
+
+    /// What this party sends of exchanges, before the round.
+    pub(super) fn begin_exchange(&mut self, exchanges: Vec<Exchange>) -> Exchanging {
         let Streams { own: mut key, next: mut next_key } = self.draw();
         let (mut out, mut prev, mut next) = (Messages::default(), 0, 0);
         let mut open = Vec::with_capacity(exchanges.len());
@@ -116,8 +132,16 @@ impl Party<'_> {
             prev += ring.packed_bytes(words.after);
             open.push(Begun { algebra, words, mine: [own_mine, next_mine], before, after });
         }
-        let got = self.talk(what, out, (prev, next))?;
-        let (mut from_prev, mut from_next) = (&got.prev[..], &got.next[..]);
+        Exchanging { out, expected: (prev, next), open }
+    }
+
+    /// The totals, with what the party before and the party after sent.
+    pub(super) fn end_exchange(
+        &self,
+        what: &str,
+        open: Vec<Begun>,
+        [mut from_prev, mut from_next]: [&[u8]; 2],
+    ) -> Result<Vec<Exchanged>, RunError> {
         let mut exchanged = Vec::with_capacity(open.len());
         for open in open {
             let (ring, words) = (open.algebra.ring(), open.words);

@@ -323,9 +323,11 @@ impl Setting {
             let dealt = parts.elements.map(|n| packed(terms as u64 * n, to));
             let products = others(parts.elements.map(|n| rows * packed(n, to)));
             let talk = |sent| Talk { sent, rounds: 1 };
-            talk([c, a, b]).then(talk(dealt)).then(talk(products))
+            talk([c, a, b]).and_also(talk(dealt)).and_also(talk(products))
         });
-        blocks.fold(Talk::default(), Talk::then).into()
+        let sent = |blocks: Talk, block: Talk| Talk { rounds: blocks.rounds + 1, ..blocks.and_also(block) };
+        let all = blocks.fold(Talk::default(), sent);
+        Talk { rounds: all.rounds + 2, ..all }.into()
     }
 
     /// An extension of numbers below a half.

@@ -84,7 +84,7 @@ impl Talk {
     }
 
     /// In the same rounds.
-    fn and_also(self, other: Talk) -> Talk {
+    pub(super) fn and_also(self, other: Talk) -> Talk {
         let sent = std::array::from_fn(|i| self.sent[i] + other.sent[i]);
         Talk { sent, rounds: self.rounds.max(other.rounds) }
     }
