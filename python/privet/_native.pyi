@@ -53,7 +53,7 @@ def protocols() -> list[dict[str, Any]]:
     """The families: ``name``, ``about``, ``collusion``, ``parties`` (fewest, most), ``uses_up``, ``withstands``.
 
     ``streams`` is whether what runs use up can come as a stream. ``dealer`` is whether there is one where nobody
-    chooses, ``dealer_where`` what a deployment says to have one.
+    chooses, ``dealer_where`` what a deployment says to have one. ``trains`` is whether states outlive its runs.
     """
 
 def fingerprint(plan_json: str) -> str:

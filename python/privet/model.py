@@ -17,7 +17,7 @@ from . import compare as matching
 from ._inputs import Examples, coder_of
 from .aim import Aim, Network, network_profile
 from .capture import Capture, capture, rebatch
-from .errors import PrivetError, UnsupportedModel
+from .errors import CaptureError, PrivetError, UnsupportedModel
 from .evaluate import evaluate
 from .graph import Graph
 from .guard import beyond, guard_of, require
@@ -91,6 +91,8 @@ def compile(
     :class:`PrecisionError`, and ``ValueError`` for a protocol that does not exist or cannot withstand what it should,
     a network that is none, and a cap on keys that cannot be kept to (it says the least possible).
     """
+    if not isinstance(model, nn.Module):
+        raise CaptureError(f"the model is a {type(model).__name__}; give a torch.nn.Module: its forward may call it")
     known = choose(protocol, security) if available() else None
     aim = Aim.of(network, max_key_bytes)
     captured = capture(model, example_inputs, name=name, calibration=calibration)

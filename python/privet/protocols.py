@@ -28,6 +28,8 @@ class Protocol:
     """What a run uses up and somebody prepares before it, in a word; ``None`` where runs use up nothing."""
     streams: bool
     """Whether that can come as a stream while runs use it up."""
+    trains: bool
+    """Whether states outlive runs, as training needs it."""
     withstands: tuple[str, ...]
     """Kinds of parties that it is secure against, the default first."""
 
@@ -73,6 +75,7 @@ class _Protocols(Mapping[str, Protocol]):
                 dealer_where=facts["dealer_where"],
                 uses_up=facts["uses_up"],
                 streams=facts["streams"],
+                trains=facts["trains"],
                 withstands=tuple(facts["withstands"]),
             )
             for facts in native().protocols()
@@ -96,4 +99,13 @@ def choose(protocol: str, security: str | None) -> tuple[Protocol, str]:
             f"protocol '{protocol}' takes security={' or '.join(map(repr, family.withstands))}, "
             f"not {security!r}{remedy}"
         )
+    return family, security
+
+
+def choose_training(protocol: str, security: str | None) -> tuple[Protocol, str]:
+    """As :func:`choose`, for families that train; ``ValueError`` for others, with the names of those."""
+    family, security = choose(protocol, security)
+    if not family.trains:
+        others = " or ".join(f"protocol={p.name!r}" for p in PROTOCOLS.values() if p.trains)
+        raise ValueError(f"protocol '{protocol}' is for inference and does not train; choose {others}")
     return family, security

@@ -66,6 +66,7 @@ def protocols():
             "dealer_where": None,
             "uses_up": "keys",
             "streams": True,
+            "trains": True,
             "withstands": ["semi-honest"],
         },
         {
@@ -77,6 +78,7 @@ def protocols():
             "dealer_where": None,
             "uses_up": None,
             "streams": False,
+            "trains": True,
             "withstands": ["malicious", "semi-honest"],
         },
         {
@@ -88,6 +90,7 @@ def protocols():
             "dealer_where": 'helper = "dealer"',
             "uses_up": "records",
             "streams": False,
+            "trains": True,
             "withstands": ["semi-honest"],
         },
     ]

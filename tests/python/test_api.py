@@ -48,6 +48,11 @@ def test_compile_gives_a_plan_and_notes(private):
     assert repr(private) == expected
 
 
+def test_what_is_no_module_is_no_model():
+    with pytest.raises(privet.CaptureError, match=r"the model is a function; give a torch\.nn\.Module"):
+        privet.compile(lambda x: x, torch.ones(1, 2))
+
+
 @pytest.mark.parametrize(
     ("family", "message"),
     [

@@ -300,6 +300,14 @@ def test_a_resumed_training_has_no_plaintext_beside_it(tmp_path):
 
 
 @built
+def test_a_protocol_for_inference_names_those_that_train():
+    model = mlp()
+    those = "protocol='fss' or protocol='rep3' or protocol='semi2k'"
+    with pytest.raises(ValueError, match=f"does not train; choose {those}"):
+        privet.Trainer(model, nn.CrossEntropyLoss(), sgd(model, 0.2), "heot")
+
+
+@built
 @pytest.mark.parametrize("protocol", ["fss", "rep3"])
 def test_integers_train_as_well(protocol):
     model = mlp()

@@ -12,6 +12,7 @@ use privet_family::{Chosen, Facts, Forecast, NodeStats};
 use privet_kernels::Device;
 use privet_net::NetError;
 use privet_plan::cost::Security;
+use privet_plan::ir::Op;
 use privet_plan::{Plan, Program};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -123,6 +124,12 @@ impl Protocol {
     /// What the family says of plans.
     pub fn forecast(self, chosen: &Chosen) -> Box<dyn Forecast> {
         (self.0.forecast)(chosen)
+    }
+
+    /// Whether it runs plans with states, and so trains.
+    pub fn trains(self) -> bool {
+        let chosen = Chosen::by_default(self.facts(), self.facts().default_security());
+        self.forecast(&chosen).has(&Op::State { name: "state".into(), owner: "owner".into() })
     }
 
     /// What it has to withstand, its default where nothing is chosen.

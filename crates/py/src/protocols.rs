@@ -19,6 +19,7 @@ pub fn protocols(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         dict.set_item("dealer_where", facts.dealer_text())?;
         dict.set_item("uses_up", facts.uses_up)?;
         dict.set_item("streams", facts.streams)?;
+        dict.set_item("trains", protocol.trains())?;
         let withstands: Vec<String> = facts.withstands.iter().map(ToString::to_string).collect();
         dict.set_item("withstands", withstands)?;
         Ok(dict)

@@ -18,7 +18,7 @@ from ..aim import Aim, Network, network_profile
 from ..errors import PrivetError, SessionError, UnsupportedModel
 from ..native import available, native
 from ..precision import Precision
-from ..protocols import choose
+from ..protocols import choose_training
 from ..report import Estimate, RunReport
 from .batches import Encoder
 from .engines import Engine, Simulated, plain
@@ -87,7 +87,7 @@ class Trainer:
         parties: int | None = None,
         parameters: Mapping[str, str | int] | None = None,
     ) -> None:
-        self.family, self.security = choose(protocol, security)
+        self.family, self.security = choose_training(protocol, security)
         self.count, self.parameters = self.family.count(parties), dict(parameters or {})
         self._aim = Aim.of(network, max_key_bytes)
         self.model, self.loss, self.optimizer = model, loss, optimizer

@@ -413,7 +413,7 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
     let estimate = predicted(args, work)?;
     let found = Predicted {
         workload: &args.workload,
-        protocol: estimate.protocol,
+        protocol: estimate.protocol.clone(),
         security: estimate.security.to_string(),
         batch: estimate.batch,
         network: &args.network,

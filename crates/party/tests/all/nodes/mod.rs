@@ -3,7 +3,7 @@
 pub mod dealing;
 pub mod learning;
 
-use privet_family::{Chosen, Dealing};
+use privet_family::Dealing;
 use privet_net::NetworkProfile;
 use privet_party::config::{Loaded, Protocol, Security};
 use privet_party::session::client::Client;
@@ -130,9 +130,7 @@ impl Family {
 
     /// Whether it runs plans with states.
     pub fn trains(self) -> bool {
-        let facts = self.protocol.parse::<Protocol>().unwrap();
-        let family = facts.forecast(&Chosen::by_default(facts.facts(), Security::SemiHonest));
-        family.has(&Op::State { name: "s".into(), owner: "o".into() })
+        self.protocol.parse::<Protocol>().unwrap().trains()
     }
 
     /// The same of so many parties.
