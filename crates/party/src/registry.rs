@@ -127,6 +127,17 @@ impl Protocol {
         self.0
     }
 
+    /// Whether one server of it can serve many clients, each in a deployment of its own.
+    pub fn serves_clients(self) -> bool {
+        self.0.serve_clients.is_some()
+    }
+
+    /// What to do where it does not: the families that can.
+    pub(crate) fn choose_for_clients() -> String {
+        let can = Protocol::all().filter(|p| p.serves_clients()).map(|p| format!("protocol = \"{p}\""));
+        can.collect::<Vec<_>>().join(" or ")
+    }
+
     /// What the family says of plans.
     pub fn forecast(self, chosen: &Chosen) -> Box<dyn Forecast> {
         (self.0.forecast)(chosen)

@@ -24,11 +24,11 @@ pub struct Server {
 impl Server {
     /// A deployment a client, each checked as if it stood in a file by itself.
     pub(super) fn check(mut raw: Raw, tables: &[(Protocol, Parameters)]) -> Result<Server, ConfigError> {
-        if raw.protocol.registered().serve_clients.is_none() {
+        if !raw.protocol.serves_clients() {
             return Err(ConfigError::invalid(
                 "parties.1.each_client",
                 format!("protocol {} has no server that many clients share", raw.protocol),
-                "remove the key, or choose protocol = \"heot\"",
+                format!("remove the key, or choose {}", Protocol::choose_for_clients()),
             ));
         }
         if raw.parties.get("1").is_some_and(|party| party.address.is_some() || party.fingerprint.is_some()) {

@@ -105,7 +105,8 @@ pub(super) fn serve_family<F: Family>(
     if let Ok(address) = listener.local_address()?.to_string().parse() {
         events.emit(Event::Listening { place: Place::Party(SERVER), address });
     }
-    let read = Version::of(&host.config.node.deployment);
+    // It may have changed since it was loaded.
+    let read = Version(None);
     let clients = Count::of(host.config.server.clients().count() as u64);
     events.emit(Event::ClientsServed { clients });
     let open = |host: &Host, client: &str| {
@@ -222,6 +223,7 @@ impl<Open: Fn(&Host, &str) -> Result<Tenancy, ServeError>> Reception<Open> {
         }
         self.read = now;
         let reason = match load_file(path) {
+            Ok(DeploymentFile::EachClient(server)) if *server == self.host.config.server => return,
             Ok(DeploymentFile::EachClient(server)) if server.common() == self.host.config.server.common() => {
                 return self.serve_those_of(*server, listener);
             }

@@ -124,9 +124,10 @@ impl Setting {
 impl Args {
     fn setting(&self) -> Result<Setting, CliError> {
         let each_client = self.each_client;
-        if each_client && self.family.protocol.registered().serve_clients.is_none() {
+        if each_client && !self.family.protocol.serves_clients() {
             let cause = format!("protocol {} has no server that many clients share", self.family.protocol);
-            return Err(CliError::usage(cause, "add `--protocol heot`, or leave `--each-client` out"));
+            let remedy = format!("choose {}, or leave `--each-client` out", Protocol::choose_for_clients());
+            return Err(CliError::usage(cause, remedy));
         }
         let owner = if each_client { Place::Party(CLIENT_PARTY) } else { Place::Client("client".into()) };
         let data_owner = self.data_owner.clone().unwrap_or(owner);
