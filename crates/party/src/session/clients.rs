@@ -5,8 +5,7 @@
 //! stores, sessions. Clients share what the family shares among their plans, and the processor.
 //!
 //! Whom the server serves stands in the deployment file, which is read again when it changes. A deployment begins with its
-//! client's first call. A client that is not in the file any more is let in no more, and its service ends after the job that is
-//! under way.
+//! client's first call. A client that is gone from the file is let in no more. Its service ends after the job under way.
 
 use super::access::tenant;
 use super::door::Door;

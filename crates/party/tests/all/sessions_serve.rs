@@ -1,5 +1,5 @@
-//! One server process and many clients, as real processes over TLS: several at once, each with a deployment of its own; hints that
-//! are made once; clients that are killed, added, removed, or pretend to be another.
+//! One server process and many clients, as real processes over TLS: several at once, each in a deployment of its own. Hints are made
+//! once. Clients are killed, added and removed, or pretend to be another.
 
 use crate::nodes::{HEOT, Nodes, copy, deep, named, numbers, small, truth};
 use privet_party::config::Place;

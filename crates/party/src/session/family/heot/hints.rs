@@ -7,8 +7,8 @@ use privet_plan::Plan;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Runs of a client that packings are chosen for. Each takes a set of hints of its own, so that a server holds so many sets of a plan,
-/// and those of before whose sessions are still open.
+/// Runs of a client that packings are chosen for. Each takes a set of hints of its own: a server holds so many sets of a plan, and
+/// earlier ones whose sessions are still open.
 const PACKINGS: [usize; 3] = [1, 10, 100];
 
 /// The packing for so many runs: the next one by their ratio.
