@@ -97,7 +97,7 @@ fn one_two_and_eight_clients_at_once_get_what_the_interpreter_says() {
         let nodes = started(clients);
         all_work(&nodes, clients, &["--prepare", "2"], 10);
         all_work(&nodes, clients, &[], 30);
-        // a second session of each
+        // further records of the open sessions
         all_work(&nodes, clients, &["--prepare", "1"], 50);
         nodes.until("all runs in the log", |nodes| nodes.runs(SERVER).len() >= 3 * n);
         let sessions = nodes.told(SERVER, "session_open");
