@@ -16,6 +16,7 @@ pub(crate) static REGISTERED: Registered = Registered {
     facts: &FACTS,
     forecast: |chosen| Box::new(Prices { parties: chosen.parties }),
     serve,
+    serve_clients: None,
     outside: &ClearOutside,
     dealer: None,
     compares_by_kernel: false,

@@ -4,7 +4,8 @@
 //! mask for each run before its input, then k bits an element and no answer. All else is made of correlated OTs
 //! ([`privet_ot`]): comparisons by leaves and trees, choices, conversions. `docs/heot.md` has functionality and arguments.
 //!
-//! *Session.* The server hints at its weights ([`Session::serve`]), and the client reads the hints ([`Session::join`]).
+//! *Session.* The server makes hints of its weights once ([`Hints::make`]), shares them with its clients ([`Session::serve`]), and each
+//! client reads them ([`Session::join`]).
 //!
 //! *Record.* For each run both sides make material of transfers ([`make_material`]), at any time, and masks ([`Session::make_masks`]), once
 //! the session has begun. Both are kept, and used up by their run.
@@ -21,6 +22,7 @@ mod evaluator;
 mod forecast;
 mod gate;
 mod gates;
+mod hints;
 mod leaf;
 mod material;
 mod mutation;
@@ -42,7 +44,8 @@ mod wire;
 pub use context::{Cx, RunError, Side};
 pub use evaluator::{Given, Outcome, run};
 pub use forecast::{FACTS, Heot};
+pub use hints::{Hints, Weights, most_runs};
 pub use material::{Keep, make_material};
 pub use refusals::refusals;
-pub use session::{Session, most_runs};
+pub use session::Session;
 pub use uses::Uses;

@@ -18,6 +18,7 @@ privet_mutation::mutations! {
     "pads-constant",
     "material-read-twice",
     "masks-repeat",
+    "runs-uncounted",
 }
 
 /// A frame of material as it came; by mistake, the first of its kind that the thread has read.

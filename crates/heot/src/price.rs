@@ -7,8 +7,8 @@
 use crate::forecast::{Heot, owns_weights};
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
+use crate::hints::LEAST_SPARE;
 use crate::material::{needs, source, transfers};
-use crate::session::LEAST_SPARE;
 use crate::uses::Uses;
 use privet_family::Products;
 use privet_he::torus::{TorusCost, TorusParameters};

@@ -2,7 +2,7 @@
 
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
-use crate::session::LEAST_SPARE;
+use crate::hints::LEAST_SPARE;
 use privet_family::Products;
 use privet_kernels::LinearShape;
 use privet_plan::{Plan, Refusal};

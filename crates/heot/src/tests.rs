@@ -4,11 +4,13 @@ use crate::coins::Drawn;
 use crate::context::Cx;
 use crate::evaluator::walk;
 use crate::gate::{At, Kind, kind};
+use crate::hints::Life;
 use crate::leaf::{self, Leaves, Wanted};
 use crate::material::{Stock, needs, source, transfers};
 use crate::product::{self, Second};
 use crate::{
-    Given, Heot, Outcome, Session, Side, Uses, compare, make_material, most_runs, mux, planes, refusals,
+    Given, Heot, Hints, Outcome, Session, Side, Uses, Weights, compare, make_material, most_runs, mux,
+    planes, refusals,
 };
 use privet_family::is_static;
 use privet_family::keys::{KeyError, MemoryKeys};
@@ -23,6 +25,7 @@ use privet_prg::{Domain, Prg, Seed};
 use privet_ring::{Ring, Tensor};
 use privet_testkit::{Links, Mesh, Sent, record};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// The number of a run's first step, above those of what is prepared.
 const FIRST: u32 = 1 << 20;
@@ -88,11 +91,17 @@ fn weights(operands: &Operands) -> BTreeMap<String, Vec<u64>> {
     operands.iter().map(|(name, t)| (name.clone(), t.data().to_vec())).collect()
 }
 
+/// Hints that are made for this.
+fn hints(plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Arc<Hints> {
+    let weights = Weights::new(plan, w).unwrap();
+    Arc::new(Hints::make(plan, Arc::new(weights), 10, 1).unwrap())
+}
+
 fn session(links: &mut Links, plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Session {
     let side = Side::ALL[links.me()];
     let channel = links.to(1 - links.me());
     match side {
-        Side::Server => Session::serve(plan, w, 10, 1, channel).unwrap(),
+        Side::Server => Session::serve(plan, hints(plan, w), channel).unwrap(),
         Side::Client => Session::join(plan, 1, channel).unwrap(),
     }
 }
@@ -415,7 +424,7 @@ fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
         // of which the other side has the other one
         let other = match side {
             Side::Server => Session::join(plan, 1, links.to(1)),
-            Side::Client => Session::serve(plan, &weights, 1, 1, links.to(0)),
+            Side::Client => Session::serve(plan, hints(plan, &weights), links.to(0)),
         };
         let other = other.unwrap();
         let channel = links.to(1 - links.me());
@@ -468,17 +477,14 @@ fn announcements_that_nobody_can_read_are_refused() {
     (wide[16], wide[24]) = (255, 0);
     assert!(announced(&wide).contains("modulus"), "{}", announced(&wide));
     assert!(announced(&[0; 24]).contains("24 bytes"), "{}", announced(&[0; 24]));
-    let missing = Mesh::new(2).run(|links| match links.me() {
-        0 => Session::serve(&plan, &BTreeMap::new(), 1, 1, links.to(1)).unwrap_err_text(),
-        _ => "was not given".into(),
-    });
-    assert!(missing[0].contains("was not given"), "{missing:?}");
+    let missing = Weights::new(&plan, &BTreeMap::new()).unwrap_err_text();
+    assert!(missing.contains("was not given"), "{missing:?}");
     assert_eq!(weights.len(), plan.nodes.iter().filter(|n| matches!(n.op, Op::Weight { .. })).count());
 }
 
-/// Sessions draw all anew: two of one server with equal weights have nothing alike, and so their masks.
+/// Hints draw all anew: two sets at equal weights have nothing alike, and masks neither.
 #[test]
-fn sessions_and_masks_of_equal_weights_differ() {
+fn hints_and_masks_of_equal_weights_differ() {
     let (plan, weights) = small_network();
     let drawn = Mesh::new(2).run(|links| {
         let mut all = Vec::new();
@@ -501,6 +507,50 @@ fn sessions_and_masks_of_equal_weights_differ() {
     }
     let outputs: u64 = 1 << 34;
     assert!(most_runs(&plan) > 1 << 20 && most_runs(&plan) < outputs);
+}
+
+/// One set of hints for two clients: the same bytes for both, masks of their own, and runs that are counted together.
+#[test]
+fn sessions_of_several_clients_share_hints_and_their_life() {
+    let (plan, weights) = small_network();
+    let shared = hints(&plan, &weights);
+    let begun = |_: usize| {
+        Mesh::new(2).run(|links| {
+            let side = Side::ALL[links.me()];
+            let channel = links.to(1 - links.me());
+            let session = match side {
+                Side::Server => Session::serve(&plan, Arc::clone(&shared), channel).unwrap(),
+                Side::Client => Session::join(&plan, 1, channel).unwrap(),
+            };
+            let masks = kept(|keep| session.make_masks(&plan, channel, keep).unwrap());
+            (session, masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
+        })
+    };
+    let sessions = [0, 1].map(begun);
+    let names: Vec<&[u8; 32]> = sessions.iter().flatten().map(|(session, _)| session.name()).collect();
+    assert!(names.iter().all(|name| *name == names[0]), "all hold the same hints");
+    for (first, second) in sessions[0].iter().zip(&sessions[1]) {
+        assert!(first.1.iter().all(|mask| !second.1.contains(mask)), "clients have masks of their own");
+    }
+    let whole = most_runs(&plan);
+    for (n, session) in [0, 1, 1, 0, 1].into_iter().enumerate() {
+        assert!(sessions[session][0].0.take_run());
+        let left = whole - n as u64 - 1;
+        assert!(sessions.iter().all(|both| both[0].0.runs_left() == left) && shared.runs_left() == left);
+    }
+    assert_eq!(sessions[0][1].0.runs_left(), whole, "a client counts its own");
+}
+
+/// Whoever asks at the same time: no run is given twice, and none beyond the last.
+#[test]
+fn a_life_ends_after_its_last_run() {
+    let (runs, life) = (1000, Life::of(1000));
+    let taken: u64 = std::thread::scope(|scope| {
+        let asks = || (0..runs).filter(|_| life.take()).count() as u64;
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(asks)).collect();
+        all.into_iter().map(|asks| asks.join().unwrap()).sum()
+    });
+    assert_eq!((taken, life.left(), life.take()), (runs, 0, false));
 }
 
 /// Shares of inputs that are nothing but zeros.

@@ -2,7 +2,7 @@
 //! messages take: counted at the allocator, one test alone in its process.
 
 use privet_family::keys::{KeyError, KeySource, MemoryKeys};
-use privet_heot::{Cx, Given, Session, Side, make_material};
+use privet_heot::{Cx, Given, Hints, Session, Side, Weights, make_material};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, ValueId};
 use privet_prg::Seed;
@@ -10,8 +10,8 @@ use privet_ring::Ring;
 use privet_testkit::Mesh;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 
 struct Counting;
 
@@ -102,7 +102,11 @@ fn running(n: usize) -> usize {
             let input = std::mem::take(&mut *shares[me].lock().unwrap());
             let channel = links.to(1 - me);
             let session = match side {
-                Side::Server => Session::serve(&plan, &BTreeMap::new(), 1, 1, channel).unwrap(),
+                Side::Server => {
+                    let weights = Arc::new(Weights::new(&plan, &BTreeMap::new()).unwrap());
+                    let hints = Hints::make(&plan, weights, 1, 1).unwrap();
+                    Session::serve(&plan, Arc::new(hints), channel).unwrap()
+                }
                 Side::Client => Session::join(&plan, 1, channel).unwrap(),
             };
             let (inputs, publics) = (HashMap::from([(0, input)]), BTreeMap::new());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{PATIENCE, hello, identities, pin, protection, step};
 use privet_net::tcp::CONNECTIONS;
-use privet_net::{Channel, Listener, NetError, Options, Pin, TcpChannel, dial};
+use privet_net::{Channel, Identity, Listener, NetError, Options, Pin, Protection, TcpChannel, dial};
 
 /// As many callers as are taken in at once.
 const CALLERS: usize = 32;
@@ -176,4 +176,42 @@ fn a_known_peer_has_a_bounded_number_of_connections() {
     // And one that this side gives up.
     drop(held.pop());
     assert!(meet("party 1").0.is_ok());
+}
+
+/// Peers with one name: each has connections of its own, and whom the listener admits may change while it listens.
+#[test]
+fn peers_of_one_name_are_told_apart_by_their_certificates() {
+    let _alone = alone();
+    let other = Identity::generate("party 1").unwrap();
+    let named = |identity: &Identity| Pin::new("party 1", identity.fingerprint());
+    let both = vec![named(&identities()[1]), named(&other)];
+    let listener = Listener::bind("127.0.0.1:0", protection(0, true), both.clone()).unwrap();
+    let address = listener.local_address().unwrap();
+    let meet = |identity: &Identity| {
+        let (address, own) = (address.clone(), Protection::Tls(identity.clone()));
+        let dialer = thread::spawn(move || {
+            dial(&address, &own, &pin(0), &hello("party 1"), Options::default(), PATIENCE).map(|(c, _)| c)
+        });
+        let accepted = listener.accept(PATIENCE).and_then(|incoming| {
+            let shown = incoming.certificate().unwrap();
+            Ok((incoming.answer(&hello("party 0"), Options::default())?, shown))
+        });
+        (accepted, dialer.join().unwrap())
+    };
+    let first: Vec<_> = (0..CONNECTIONS).map(|_| meet(&identities()[1])).collect();
+    assert!(first.iter().all(|(here, there)| {
+        there.is_ok() && here.as_ref().is_ok_and(|(_, shown)| *shown == identities()[1].fingerprint())
+    }));
+    assert!(matches!(meet(&identities()[1]).0, Err(NetError::TooMany { .. })), "it has all it may have");
+    let (here, there) = meet(&other);
+    assert!(
+        here.is_ok_and(|(_, shown)| shown == other.fingerprint()) && there.is_ok(),
+        "the other one has its own"
+    );
+
+    listener.admit(vec![named(&identities()[1])]);
+    assert!(matches!(meet(&other).0, Err(NetError::WrongCertificate { .. })), "it is admitted no more");
+    assert!(first.iter().all(|(here, _)| here.as_ref().is_ok_and(|(channel, _)| channel.is_open())));
+    listener.admit(both);
+    assert!(meet(&other).0.is_ok());
 }

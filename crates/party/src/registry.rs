@@ -2,6 +2,7 @@
 //! names, [`Registered`], is the family's own, in its room `session/family/NAME`.
 
 use crate::events::Events;
+use crate::session::clients::Host;
 #[cfg(feature = "clear")]
 use crate::session::family::clear;
 use crate::session::family::{Outside, fss, heot, rep3, semi2k};
@@ -43,6 +44,8 @@ pub struct Registered {
     pub(crate) forecast: fn(&Chosen) -> Box<dyn Forecast>,
     /// Serve as the party with this number, until the process ends.
     pub(crate) serve: ServeParty,
+    /// Serve many clients as party 0, each as party 1 of a deployment of its own; there where the family has such a server.
+    pub(crate) serve_clients: Option<ServeClients>,
     /// The side of those who own tensors or receive results.
     pub(crate) outside: &'static dyn Outside,
     /// The dealer's side; there exactly where a deployment may have a dealer.
@@ -54,6 +57,9 @@ pub struct Registered {
 /// A party's service: its number, its connections, what it serves, on what device, and where its events go.
 pub(crate) type ServeParty =
     fn(u8, Arc<Links>, Arc<Program>, Arc<dyn Device>, Events) -> Result<(), ServeError>;
+
+/// A server's service for many clients: its connections, what it serves, and where its events go.
+pub(crate) type ServeClients = fn(Host, Arc<Program>, Events) -> Result<(), ServeError>;
 
 /// The dealer's service, likewise.
 pub(crate) type ServeDealer = fn(Links, &Program, Arc<dyn Device>, Events) -> Result<(), NetError>;
@@ -119,6 +125,17 @@ impl Protocol {
     /// What the family gives to those who do not know it.
     pub(crate) fn registered(self) -> &'static Registered {
         self.0
+    }
+
+    /// Whether one server of it can serve many clients, each in a deployment of its own.
+    pub fn serves_clients(self) -> bool {
+        self.0.serve_clients.is_some()
+    }
+
+    /// What to do where it does not: the families that can.
+    pub(crate) fn choose_for_clients() -> String {
+        let can = Protocol::all().filter(|p| p.serves_clients()).map(|p| format!("protocol = \"{p}\""));
+        can.collect::<Vec<_>>().join(" or ")
     }
 
     /// What the family says of plans.
@@ -219,6 +236,13 @@ mod tests {
                 facts.needs_preparation() || !facts.may_have_dealer(),
                 "{protocol}: what would be dealt?"
             );
+            if registered.serve_clients.is_some() {
+                assert_eq!(
+                    (facts.parties.clone(), facts.holder("model_owner")),
+                    (2..=2, Some(0)),
+                    "{protocol}"
+                );
+            }
             if let Dealing::Chosen(parameter, word) = facts.dealing {
                 assert!(facts.parameters.contains(parameter), "{protocol}.{}", parameter.name);
                 assert!(parameter.word(word).is_some_and(|n| n != parameter.default()), "{protocol}: {word}");

@@ -22,7 +22,7 @@ use super::poll::{self, Waker};
 use super::seats::{CONNECTIONS, Seats};
 use super::tls::{self, PinnedPeers};
 use super::{Options, Pins, Protection, TcpChannel};
-use crate::{Hello, NetError};
+use crate::{Fingerprint, Hello, NetError};
 
 /// Callers of one listener that are not authenticated yet, at most. Each costs a thread and two descriptors.
 const CALLERS: usize = 32;
@@ -41,8 +41,14 @@ pub struct Listener {
 #[derive(Debug)]
 struct Terms {
     protection: Protection,
-    pins: Pins,
+    pins: Mutex<Arc<Pins>>,
     seats: Arc<Seats>,
+}
+
+impl Terms {
+    fn pins(&self) -> MutexGuard<'_, Arc<Pins>> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Listener {
@@ -55,8 +61,14 @@ impl Listener {
         let socket = TcpListener::bind(address).map_err(refuse)?;
         socket.set_nonblocking(true).map_err(refuse)?;
         let door = Door { state: Mutex::default(), waker: Waker::new().map_err(refuse)? };
-        let terms = Terms { protection, pins, seats: Arc::default() };
+        let terms = Terms { protection, pins: Mutex::new(Arc::new(pins)), seats: Arc::default() };
         Ok(Self { socket, terms: Arc::new(terms), door: Arc::new(door) })
+    }
+
+    /// From now on these peers are let in, and no others. Whoever is connected stays so; a call that is being taken is judged by the
+    /// pins from before.
+    pub fn admit(&self, pins: Pins) {
+        *self.terms.pins() = Arc::new(pins);
     }
 
     /// The address listened on, with the port that was chosen.
@@ -235,7 +247,8 @@ fn most_crowded(waiting: impl Iterator<Item = IpAddr>, comes: IpAddr) -> usize {
 
 /// Authenticates a caller and hears its greeting.
 fn greet(socket: TcpStream, address: String, terms: &Terms) -> Result<Incoming, NetError> {
-    let verifier = PinnedPeers::new(&terms.pins);
+    let pins = terms.pins().clone();
+    let verifier = PinnedPeers::new(&pins);
     let cipher = match &terms.protection {
         Protection::Tls(identity) => {
             let connection = tls::server(identity, &verifier).map_err(|e| setup(&e))?;
@@ -247,7 +260,7 @@ fn greet(socket: TcpStream, address: String, terms: &Terms) -> Result<Incoming, 
     let hello = line.hear()?;
     let names: Vec<&str> = match &terms.protection {
         Protection::Tls(_) => line.verifier.names(),
-        Protection::InsecurePlain => terms.pins.iter().map(|p| p.name.as_str()).collect(),
+        Protection::InsecurePlain => pins.iter().map(|p| p.name.as_str()).collect(),
     };
     if !names.contains(&hello.role.as_str()) {
         let (claimed, pinned) = (hello.role.clone(), names.join("`, `"));
@@ -271,15 +284,26 @@ impl Incoming {
         &self.hello
     }
 
+    /// The certificate that the peer has shown; none on a plain connection.
+    pub fn certificate(&self) -> Option<Fingerprint> {
+        self.line.verifier.accepted()
+    }
+
     /// The peer's address.
     pub fn address(&self) -> &str {
         &self.line.address
     }
 
+    /// Whose connections are counted together: peers may have a name alike, and never a certificate.
+    fn whose(&self) -> String {
+        let name = &self.hello.role;
+        self.certificate().map_or_else(|| name.clone(), |certificate| format!("{name} {certificate}"))
+    }
+
     /// Greets back. Where the greetings differ, both sides get the same error. A place that has [`CONNECTIONS`] already is
     /// turned away.
     pub fn answer(mut self, hello: &Hello, options: Options) -> Result<TcpChannel, NetError> {
-        let Some(seat) = self.seats.take(&self.hello.role) else {
+        let Some(seat) = self.seats.take(&self.whose()) else {
             let error = NetError::TooMany { peer: self.hello.role.clone(), most: CONNECTIONS as u64 };
             self.refuse(hello, &error.to_string());
             return Err(error);

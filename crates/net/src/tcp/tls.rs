@@ -99,9 +99,17 @@ impl PinnedPeers {
         self.verdict.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The certificate that was accepted.
+    pub fn accepted(&self) -> Option<Fingerprint> {
+        match self.verdict() {
+            Some(Verdict::Accepted(found)) => Some(found),
+            Some(Verdict::Unknown(_) | Verdict::Dates(..)) | None => None,
+        }
+    }
+
     /// The names pinned for the certificate that was accepted.
     pub fn names(&self) -> Vec<&str> {
-        let Some(Verdict::Accepted(found)) = self.verdict() else { return Vec::new() };
+        let Some(found) = self.accepted() else { return Vec::new() };
         self.pins.iter().filter(|p| p.fingerprint == Some(found)).map(|p| p.name.as_str()).collect()
     }
 

@@ -53,8 +53,10 @@ enum Command {
     Env(env::Args),
     /// Show a plan, estimate its cost, list what it opens.
     Plan(plan::Args),
-    /// Serve as party 0 or party 1.
+    /// Serve as one of the parties; the client of a server is one too.
     Party(serve::Args),
+    /// Serve many clients as party 0, each in a deployment of its own.
+    Serve(serve::Args),
     /// Serve keys to the parties.
     Dealer(serve::Args),
     /// Deal keys into files instead.
@@ -78,6 +80,7 @@ impl Command {
             Command::Env(args) => env::run(args, out),
             Command::Plan(args) => plan::run(args, out),
             Command::Party(args) => serve::party(&args),
+            Command::Serve(args) => serve::server(&args),
             Command::Dealer(args) => serve::dealer(&args),
             Command::Deal(args) => deal::run(&args, out),
             Command::Run(args) => run::run(&args, out),

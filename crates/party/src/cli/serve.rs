@@ -1,14 +1,19 @@
-//! `privet party` and `privet dealer`: the services that run until they are stopped.
+//! `privet party`, `privet serve` and `privet dealer`: the services that run until they are stopped.
 
 use super::CliError;
 use super::family::no_dealer;
-use crate::config::{Address, Loaded, LogSettings, MetricsSettings, Place, load_deployment, load_node};
+use crate::config::{
+    Address, Host as HostConfig, Loaded, LogSettings, MetricsSettings, Node, Place, load_deployment,
+    load_node,
+};
 use crate::events::log::{Log, LogFormat};
 use crate::events::metrics::Metrics;
 use crate::events::{Event, Events, Inline, Level, http};
+use crate::session::clients::{self, Host};
 use crate::session::links::Links;
 use crate::session::owner::roles;
 use crate::session::party;
+use privet_family::Forecast;
 use privet_kernels::{Device, open};
 use privet_net::NetworkProfile;
 use privet_plan::{Program, Refused, admit_all};
@@ -16,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Options of both services.
+/// Options of all services.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// This node's file, `node.toml`.
@@ -51,8 +56,7 @@ impl Args {
     }
 
     /// Where this node's events go: the log, and metrics where they are wanted.
-    fn events(&self, links: &Links) -> Result<Events, CliError> {
-        let node = &links.config.node;
+    fn events(&self, node: &Node) -> Result<Events, CliError> {
         let log = self.log(&node.log)?;
         let asked =
             self.metrics.clone().map(|listen| MetricsSettings { listen, anywhere: self.metrics_anywhere });
@@ -81,26 +85,39 @@ fn from_env<T: clap::ValueEnum>(name: &str) -> Result<Option<T>, CliError> {
 /// Configuration and program of a node.
 pub(super) fn load(config: &Path, network: &str) -> Result<(Links, Arc<Program>), CliError> {
     let loaded = Loaded::load(config)?;
-    let path = loaded.deployment.plan.clone();
-    let bytes = std::fs::read(&path).map_err(|e| CliError::file("read", &path, e))?;
+    let Loaded { node, deployment } = &loaded;
+    let family = deployment.protocol.forecast(&deployment.chosen());
+    let program = program(&deployment.plan, &*family, |role| deployment.roles.get(role).is_some())?;
+    if node.insecure {
+        eprintln!("warning: insecure = true: connections are neither encrypted nor authenticated");
+    }
+    let links = Links::new(loaded, &program, emulated(network)?)
+        .map_err(|e| CliError::failed(e, "see `privet doctor --config` with this file"))?;
+    Ok((links, program))
+}
+
+/// The program of a deployment, which its family runs, and whose roles it has.
+fn program(
+    path: &Path,
+    family: &dyn Forecast,
+    has_role: impl Fn(&str) -> bool,
+) -> Result<Arc<Program>, CliError> {
+    let bytes = std::fs::read(path).map_err(|e| CliError::file("read", path, e))?;
     let refused =
         |e| CliError::failed(format!("{}: {e}", path.display()), "compile the model again with this version");
     let program = Arc::new(Program::from_json(&bytes).map_err(refused)?);
-    let family = loaded.deployment.protocol.forecast(&loaded.deployment.chosen());
-    admit_all(&program, &*family).map_err(refused_by_family)?;
-    if let Some(role) = roles(&program).iter().find(|role| loaded.deployment.roles.get(role).is_none()) {
+    admit_all(&program, family).map_err(refused_by_family)?;
+    if let Some(role) = roles(&program).iter().find(|role| !has_role(role)) {
         let cause = format!("{}: the plan names a role `{}`", path.display(), role.escape_debug());
         let remedy = "give it a place in [roles] of the deployment, or compile the model for the roles there";
         return Err(CliError::failed(cause, remedy));
     }
-    let network = NetworkProfile::parse(network)
-        .map_err(|e| CliError::usage(e, "write lan, wan or rtt=60ms,bandwidth=293Mbit/s"))?;
-    if loaded.node.insecure {
-        eprintln!("warning: insecure = true: connections are neither encrypted nor authenticated");
-    }
-    let links = Links::new(loaded, &program, network)
-        .map_err(|e| CliError::failed(e, "see `privet doctor --config` with this file"))?;
-    Ok((links, program))
+    Ok(program)
+}
+
+fn emulated(network: &str) -> Result<NetworkProfile, CliError> {
+    NetworkProfile::parse(network)
+        .map_err(|e| CliError::usage(e, "write lan, wan or rtt=60ms,bandwidth=293Mbit/s"))
 }
 
 fn refused_by_family(refused: Refused) -> CliError {
@@ -108,17 +125,30 @@ fn refused_by_family(refused: Refused) -> CliError {
 }
 
 /// The device that a node is told to use.
-fn device(links: &Links) -> Result<Arc<dyn Device>, CliError> {
-    let node = &links.config.node;
+fn device(node: &Node) -> Result<Arc<dyn Device>, CliError> {
     open(node.device, node.thread_count()).map_err(|e| CliError::failed(e, "see docs/operators.md"))
 }
 
 /// Run a party.
 pub fn party(args: &Args) -> Result<(), CliError> {
     let (links, program) = load(&args.config, &args.network)?;
-    let device = device(&links)?;
-    let events = args.events(&links)?;
+    let device = device(&links.config.node)?;
+    let events = args.events(&links.config.node)?;
     let ended = party::serve(links, program, device, events.clone());
+    events.drain(LAST_LINES);
+    ended.map_err(|e| CliError::failed(e, "see `privet doctor`"))
+}
+
+/// Run the server of many clients.
+pub fn server(args: &Args) -> Result<(), CliError> {
+    let config = HostConfig::load(&args.config)?;
+    let common = config.server.common();
+    let program = program(common.plan(), &*common.forecast(), |role| common.has_role(role))?;
+    let device = device(&config.node)?;
+    let events = args.events(&config.node)?;
+    let host = Host::new(config, &program, emulated(&args.network)?)
+        .map_err(|e| CliError::failed(e, "see `privet doctor --config` with this file"))?;
+    let ended = clients::serve(host, program, &*device, events.clone());
     events.drain(LAST_LINES);
     ended.map_err(|e| CliError::failed(e, "see `privet doctor`"))
 }
@@ -133,8 +163,8 @@ pub fn dealer(args: &Args) -> Result<(), CliError> {
         let cause = format!("this node is {}, not the dealer", links.config.node.me);
         return Err(CliError::usage(cause, "give the dealer's node file"));
     }
-    let device = device(&links)?;
-    let events = args.events(&links)?;
+    let device = device(&links.config.node)?;
+    let events = args.events(&links.config.node)?;
     let ended = (dealer.serve)(links, &program, device, events.clone());
     events.drain(LAST_LINES);
     ended.map_err(|e| CliError::failed(e, "see `privet doctor`"))

@@ -1,3 +1,4 @@
+use super::server::{CLIENT_PARTY, Server};
 use super::tables::Sifted;
 use super::{Address, ConfigError, Place, Protocol, Roles, Security};
 use privet_family::{Chosen, Facts, Holder, Parameters, RoleRule};
@@ -121,10 +122,22 @@ impl Deployment {
     }
 }
 
+/// Parse and check the `deployment.toml` of one deployment; see [`parse_deployment_file`].
+pub fn parse_deployment(text: &str) -> Result<Deployment, ConfigError> {
+    match parse_deployment_file(text)? {
+        DeploymentFile::One(deployment) => Ok(*deployment),
+        DeploymentFile::EachClient(_) => Err(ConfigError::invalid(
+            "parties.1.each_client",
+            "there is a deployment for each client here, and none for this",
+            "start the server with `privet serve`, and a client's party with the client's node file",
+        )),
+    }
+}
+
 /// Parse and check `deployment.toml`. `plan` stays as written.
 ///
 /// Takes untrusted text: bounded, never panics.
-pub fn parse_deployment(text: &str) -> Result<Deployment, ConfigError> {
+pub fn parse_deployment_file(text: &str) -> Result<DeploymentFile, ConfigError> {
     if text.len() > MAX_TEXT {
         return Err(ConfigError::invalid(
             "deployment",
@@ -133,34 +146,53 @@ pub fn parse_deployment(text: &str) -> Result<Deployment, ConfigError> {
         ));
     }
     let Sifted { tables, rest } = toml::from_str::<Sifted<Raw>>(text).map_err(ConfigError::syntax)?;
-    rest.check(tables)
+    rest.file(tables)
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Raw {
+pub(super) struct Raw {
     name: String,
-    protocol: Protocol,
+    pub protocol: Protocol,
     security: Option<Security>,
     plan: PathBuf,
     #[serde(default)]
-    parties: BTreeMap<String, RawNode>,
+    pub parties: BTreeMap<String, RawNode>,
     dealer: Option<RawNode>,
     #[serde(default)]
-    clients: BTreeMap<String, RawNode>,
+    pub clients: BTreeMap<String, RawNode>,
     roles: Roles,
     #[serde(default)]
     timeouts: RawTimeouts,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawNode {
-    address: Option<Address>,
-    fingerprint: Option<String>,
+pub(super) struct RawNode {
+    pub address: Option<Address>,
+    pub fingerprint: Option<String>,
+    /// The party is each client in turn.
+    #[serde(default)]
+    each_client: bool,
 }
 
-#[derive(Deserialize, Default)]
+impl RawNode {
+    /// The certificate of a client that is a party of its own deployment, and where its own programs reach it.
+    pub fn of_client(&self, name: &str) -> Result<(Fingerprint, Option<Address>), ConfigError> {
+        let without = RawNode { address: None, ..self.clone() };
+        let (_, Client { fingerprint }) = client((&name.to_owned(), &without))?;
+        match &self.address {
+            Some(address) if !address.is_loopback() => Err(ConfigError::invalid(
+                format!("clients.{name}.address"),
+                "a client of a server listens for its own programs alone, and others could reach this address",
+                "write an address of that machine, such as 127.0.0.1:7702, or remove the key",
+            )),
+            address => Ok((fingerprint, address.clone())),
+        }
+    }
+}
+
+#[derive(Clone, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct RawTimeouts {
     connect: Option<u64>,
@@ -168,17 +200,52 @@ struct RawTimeouts {
     heartbeat: Option<u64>,
 }
 
+/// What a deployment file describes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeploymentFile {
+    /// One deployment.
+    One(Box<Deployment>),
+    /// A server with a deployment for each of its clients.
+    EachClient(Box<Server>),
+}
+
 impl Raw {
-    fn check(self, tables: Vec<(Protocol, Parameters)>) -> Result<Deployment, ConfigError> {
+    /// Whether party 1 is each client.
+    fn each_client(&self) -> Result<bool, ConfigError> {
+        let clients = self.clients.iter().map(|(name, raw)| (format!("clients.{name}"), raw));
+        let parties = self.parties.iter().filter(|(i, _)| **i != CLIENT_PARTY.to_string());
+        let parties = parties.map(|(i, raw)| (format!("parties.{i}"), raw));
+        let others = self.dealer.iter().map(|raw| ("dealer".to_owned(), raw)).chain(parties).chain(clients);
+        match others.into_iter().find(|(_, raw)| raw.each_client) {
+            Some((table, _)) => Err(ConfigError::invalid(
+                format!("{table}.each_client"),
+                "only party 1 can be each client",
+                "remove the key, or write it to [parties.1]",
+            )),
+            None => Ok(self.parties.get("1").is_some_and(|party| party.each_client)),
+        }
+    }
+
+    fn file(self, tables: Vec<(Protocol, Parameters)>) -> Result<DeploymentFile, ConfigError> {
+        Ok(match self.each_client()? {
+            true => DeploymentFile::EachClient(Box::new(Server::check(self, &tables)?)),
+            false => DeploymentFile::One(Box::new(self.check(tables)?)),
+        })
+    }
+
+    /// Put somebody in the place of a party.
+    pub fn set_party(&mut self, party: u8, fingerprint: &Fingerprint, address: &Address) {
+        let (address, fingerprint) = (Some(address.clone()), Some(fingerprint.to_string()));
+        self.parties.insert(party.to_string(), RawNode { address, fingerprint, each_client: false });
+    }
+
+    pub(super) fn check(self, tables: Vec<(Protocol, Parameters)>) -> Result<Deployment, ConfigError> {
         if !Place::valid_name(&self.name) {
             return Err(ConfigError::invalid("name", "not a name", "use letters, digits, `-`, `_` and `.`"));
         }
         let facts = self.protocol.facts();
         let parties = count_parties(facts, &self.parties)?;
-        if self.clients.len() > MAX_CLIENTS {
-            let problem = format!("more than {MAX_CLIENTS} clients");
-            return Err(ConfigError::invalid("clients", problem, "split the deployment"));
-        }
+        few_enough(&self.clients)?;
         let security = self.protocol.choose(self.security).map_err(|e| {
             let mut remedy = format!("write \"{}\"", facts.default_security());
             e.others().for_each(|other| remedy += &format!(", or choose protocol = \"{other}\""));
@@ -221,6 +288,17 @@ pub(super) fn count_parties<T>(facts: &Facts, tables: &BTreeMap<String, T>) -> R
             "remove that table",
         )),
         None => Ok(tables.len().max(facts.fewest_parties())),
+    }
+}
+
+/// Not more clients than a file may have.
+pub(super) fn few_enough<T>(clients: &BTreeMap<String, T>) -> Result<(), ConfigError> {
+    match clients.len() > MAX_CLIENTS {
+        true => {
+            let problem = format!("more than {MAX_CLIENTS} clients");
+            Err(ConfigError::invalid("clients", problem, "split the deployment"))
+        }
+        false => Ok(()),
     }
 }
 

@@ -53,6 +53,16 @@ impl ConfigError {
         ConfigError::Invalid { file: None, key: key.into(), problem: problem.into(), remedy: remedy.into() }
     }
 
+    /// The same error, about another table than the one that was checked in its place.
+    pub(super) fn about(mut self, checked: &str, table: &str) -> Self {
+        if let ConfigError::Invalid { key, .. } = &mut self
+            && let Some(rest) = key.strip_prefix(checked)
+        {
+            *key = format!("{table}{rest}");
+        }
+        self
+    }
+
     pub(super) fn syntax(e: toml::de::Error) -> Self {
         ConfigError::Syntax { file: None, message: e.to_string() }
     }

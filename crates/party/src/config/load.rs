@@ -1,5 +1,8 @@
 use super::node::NO_ENCRYPTION;
-use super::{ConfigError, Deployment, Node, parse_deployment, parse_node};
+use super::{
+    CLIENT_PARTY, ConfigError, Deployment, DeploymentFile, Node, Place, Server, parse_deployment,
+    parse_deployment_file, parse_node,
+};
 use std::path::Path;
 
 /// A node together with the deployment it belongs to, both checked and with paths resolved.
@@ -11,19 +14,89 @@ pub struct Loaded {
     pub deployment: Deployment,
 }
 
-impl Loaded {
-    /// Read `node.toml` and the deployment it names, and check that they fit together.
-    pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
+/// The server's node together with all its clients' deployments.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// This process.
+    pub node: Node,
+    /// Everybody.
+    pub server: Server,
+}
+
+impl Host {
+    /// Read `node.toml` of party 0 and the deployment file it names, in which party 1 is each client.
+    pub fn load(path: &Path) -> Result<Host, ConfigError> {
         let node = load_node(path)?;
-        let deployment = load_deployment(&node.deployment)?;
-        if deployment.fingerprint(&node.me).is_none() {
-            let problem = format!("{} is not in {}", node.me, node.deployment.display());
-            let remedy = "add its table with `privet init --join CARD`, or correct `me`";
+        let server = match load_file(&node.deployment)? {
+            DeploymentFile::EachClient(server) => *server,
+            DeploymentFile::One(_) => {
+                let problem = "the deployment has one client, or several that share its parties";
+                let remedy = "start it with `privet party`, or write `each_client = true` to [parties.1]";
+                return Err(ConfigError::invalid("deployment", problem, remedy).in_file(path));
+            }
+        };
+        if node.me != Place::Party(0) {
+            let problem = format!("this node is {}, not the server", node.me);
+            let remedy = "give the node file of party:0; a client starts `privet party`";
             return Err(ConfigError::invalid("me", problem, remedy).in_file(path));
         }
-        check_insecure(&node, &deployment).map_err(|e| e.in_file(path))?;
+        check_certified(&node).map_err(|e| e.in_file(path))?;
         check_key_mode(&node.key)?;
-        Ok(Loaded { node, deployment })
+        Ok(Host { node, server })
+    }
+
+    /// The server's part in a client's deployment, with a store of its own.
+    pub fn of(&self, client: &str) -> Option<Loaded> {
+        let deployment = self.server.of(client)?.clone();
+        let mut node = self.node.clone();
+        for dir in [&mut node.store, &mut node.checkpoints] {
+            *dir = dir.join(client);
+        }
+        Some(Loaded { node, deployment })
+    }
+}
+
+impl Loaded {
+    /// Read `node.toml` and the deployment it names, and check that they fit together. The node of a server's client is party 1 of
+    /// that client's deployment.
+    pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
+        let node = load_node(path)?;
+        let file = load_file(&node.deployment)?;
+        let loaded = Loaded::within(node, file).map_err(|e| e.in_file(path))?;
+        let Loaded { node, deployment } = &loaded;
+        check_insecure(node, deployment).map_err(|e| e.in_file(path))?;
+        check_key_mode(&node.key)?;
+        Ok(loaded)
+    }
+
+    /// A node and its deployment, which the file may have among others; files that they name are not looked at.
+    pub fn within(mut node: Node, file: DeploymentFile) -> Result<Loaded, ConfigError> {
+        let absent = |node: &Node| {
+            let problem = format!("{} is not in {}", node.me, node.deployment.display());
+            ConfigError::invalid(
+                "me",
+                problem,
+                "add its table with `privet init --join CARD`, or correct `me`",
+            )
+        };
+        let deployment = match (file, &node.me) {
+            (DeploymentFile::One(deployment), _) => *deployment,
+            (DeploymentFile::EachClient(server), Place::Client(name)) => {
+                let deployment = server.of(name).cloned().ok_or_else(|| absent(&node))?;
+                check_certified(&node)?;
+                node.me = Place::Party(CLIENT_PARTY);
+                deployment
+            }
+            (DeploymentFile::EachClient(_), Place::Party(0)) => {
+                let problem = "this node is the server of many clients, and has no deployment of its own";
+                return Err(ConfigError::invalid("me", problem, "start it with `privet serve`"));
+            }
+            (DeploymentFile::EachClient(_), _) => return Err(absent(&node)),
+        };
+        match deployment.fingerprint(&node.me) {
+            Some(_) => Ok(Loaded { node, deployment }),
+            None => Err(absent(&node)),
+        }
     }
 
     /// Roles that this node plays.
@@ -38,11 +111,25 @@ pub fn load_node(path: &Path) -> Result<Node, ConfigError> {
     Ok(node.relative_to(path.parent().unwrap_or(Path::new(""))))
 }
 
-/// Read and check a `deployment.toml`; its plan's path becomes relative to the working directory.
+/// Read and check the `deployment.toml` of one deployment; its plan's path becomes relative to the working directory.
 pub fn load_deployment(path: &Path) -> Result<Deployment, ConfigError> {
-    let mut deployment = parse_deployment(&read(path)?).map_err(|e| e.in_file(path))?;
-    deployment.plan = path.parent().unwrap_or(Path::new("")).join(&deployment.plan);
-    Ok(deployment)
+    let deployment = parse_deployment(&read(path)?).map_err(|e| e.in_file(path))?;
+    Ok(relative(deployment, path))
+}
+
+/// The same of a file that may also have a deployment for each client of a server.
+pub fn load_file(path: &Path) -> Result<DeploymentFile, ConfigError> {
+    Ok(match parse_deployment_file(&read(path)?).map_err(|e| e.in_file(path))? {
+        DeploymentFile::One(deployment) => DeploymentFile::One(Box::new(relative(*deployment, path))),
+        DeploymentFile::EachClient(server) => {
+            DeploymentFile::EachClient(Box::new(server.relative_to(path.parent().unwrap_or(Path::new("")))))
+        }
+    })
+}
+
+fn relative(mut deployment: Deployment, file: &Path) -> Deployment {
+    deployment.plan = file.parent().unwrap_or(Path::new("")).join(&deployment.plan);
+    deployment
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
@@ -67,6 +154,18 @@ pub fn check_insecure(node: &Node, deployment: &Deployment) -> Result<(), Config
             ),
             format!("remove the key; or, where nothing is secret, write insecure = \"{NO_ENCRYPTION}\""),
         )),
+    }
+}
+
+/// A server knows its clients by their certificates alone, so there is no such thing as a client without one.
+fn check_certified(node: &Node) -> Result<(), ConfigError> {
+    match node.insecure {
+        true => {
+            let problem =
+                "a server tells its clients apart by their certificates, which plain TCP does not have";
+            Err(ConfigError::invalid("insecure", problem, "remove the key"))
+        }
+        false => Ok(()),
     }
 }
 

@@ -11,18 +11,22 @@ mod load;
 mod node;
 mod place;
 mod roles;
+mod server;
 mod tables;
 mod terms;
 
 pub use address::Address;
 pub use card::Card;
 pub(crate) use deployment::against_rules;
-pub use deployment::{Client, Deployment, Endpoint, Timeouts, parse_deployment};
+pub use deployment::{
+    Client, Deployment, DeploymentFile, Endpoint, Timeouts, parse_deployment, parse_deployment_file,
+};
 pub use error::ConfigError;
-pub use load::{Loaded, check_insecure, load_deployment, load_node};
+pub use load::{Host, Loaded, check_insecure, load_deployment, load_file, load_node};
 pub use node::{Bytes, LogSettings, MetricsSettings, Node, parse_node};
 pub use place::Place;
 pub use roles::{LABEL_OWNER, Roles};
+pub use server::{CLIENT_PARTY, Common, Server};
 
 pub use crate::registry::Protocol;
 pub use privet_plan::cost::Security;

@@ -435,3 +435,146 @@ fn every_key_that_nodes_must_agree_on_is_a_term_and_no_other() {
         assert_eq!(first(&changed), None, "{from} to {to}");
     }
 }
+
+/// A server with two clients, each of which is party 1 of a deployment of its own.
+fn served() -> String {
+    format!(
+        r#"name = "hospital"
+protocol = "heot"
+plan = "plan.json"
+[parties.0]
+address = "a.example:7701"
+fingerprint = "{}"
+[parties.1]
+each_client = true
+[clients.alice]
+fingerprint = "{}"
+[clients.bob]
+fingerprint = "{}"
+address = "127.0.0.1:7802"
+[roles]
+data_owner = "party:1"
+model_owner = "party:0"
+receiver = "party:1"
+"#,
+        fp("0"),
+        fp("alice"),
+        fp("bob")
+    )
+}
+
+fn server(text: &str) -> Server {
+    match parse_deployment_file(text).unwrap() {
+        DeploymentFile::EachClient(server) => *server,
+        DeploymentFile::One(_) => panic!("{text}"),
+    }
+}
+
+#[test]
+fn each_client_of_a_server_is_party_1_of_a_deployment_of_its_own() {
+    let server = server(&served());
+    let names: Vec<&str> = server.clients().map(|(name, _)| name).collect();
+    assert_eq!(names, ["alice", "bob"]);
+    for (name, address) in [("alice", "127.0.0.1:7702"), ("bob", "127.0.0.1:7802")] {
+        let deployment = server.of(name).unwrap();
+        assert_eq!(deployment.parties.len(), 2);
+        assert_eq!(deployment.parties[1].fingerprint, fp(name).parse().unwrap());
+        assert_eq!(deployment.parties[1].address.to_string(), address);
+        assert!(deployment.clients.is_empty(), "nobody else is in it");
+        // As if it stood in a file of its own.
+        let party = format!("address = \"{address}\"\nfingerprint = \"{}\"", fp(name));
+        let alone = served().replace("each_client = true", &party);
+        let alone = alone.split("[clients").next().unwrap().to_owned()
+            + "[roles]"
+            + alone.split("[roles]").nth(1).unwrap();
+        assert_eq!(parse_deployment(&alone).unwrap(), *deployment);
+    }
+    // A client's own file lacks the others, and says the same of it.
+    let own = served().replace(
+        &format!("[clients.bob]\nfingerprint = \"{}\"\naddress = \"127.0.0.1:7802\"\n", fp("bob")),
+        "",
+    );
+    assert_eq!(self::server(&own).of("alice"), server.of("alice"));
+    assert_eq!(self::server(&own).of("bob"), None);
+    assert_eq!(self::server(&own).common(), server.common());
+    let nobody = served().split("[clients").next().unwrap().to_owned()
+        + "[roles]"
+        + served().split("[roles]").nth(1).unwrap();
+    assert_eq!(self::server(&nobody).clients().count(), 0, "a server may wait for its first client");
+    assert_eq!(self::server(&nobody).common(), server.common());
+    let other = served().replace("a.example", "b.example");
+    assert_ne!(self::server(&other).common(), server.common());
+    assert!(parse_deployment(&served()).unwrap_err().to_string().contains("each client"));
+}
+
+#[test]
+fn a_server_of_many_clients_that_cannot_be_is_refused() {
+    let refused = |from: &str, to: &str| {
+        let text = served().replacen(from, to, 1);
+        assert_ne!(text, served(), "{from}");
+        let e = parse_deployment_file(&text).unwrap_err();
+        format!("{e}; {}", e.remedy())
+    };
+    for (from, to, says) in [
+        ("\"heot\"", "\"semi2k\"", "no server that many clients share"),
+        ("each_client = true", "each_client = true\naddress = \"b.example:1\"", "certificate of its own"),
+        (&*fp("bob"), &*fp("alice"), "client:alice has the same certificate"),
+        (&*fp("bob"), &*fp("0"), "party:0 has the same certificate"),
+        ("127.0.0.1:7802", "10.0.0.9:7802", "others could reach this address"),
+        ("127.0.0.1:7802", "0.0.0.0:7802", "others could reach this address"),
+        (
+            "data_owner = \"party:1\"",
+            "data_owner = \"client:alice\"",
+            "client:alice is not in this deployment",
+        ),
+        ("model_owner = \"party:0\"", "model_owner = \"party:1\"", "must not have this role"),
+        ("[clients.alice]", "[clients.alice]\neach_client = true", "only party 1"),
+        ("[parties.0]", "[parties.0]\neach_client = true", "only party 1"),
+        (&*format!("address = \"a.example:7701\"\nfingerprint = \"{}\"", fp("0")), "", "parties.0"),
+        (
+            &*format!("[clients.alice]\nfingerprint = \"{}\"", fp("alice")),
+            "[clients.alice]",
+            "clients.alice.fingerprint",
+        ),
+    ] {
+        let said = refused(from, to);
+        assert!(said.contains(says), "{from}: {said}");
+    }
+    let odd =
+        served().replace("each_client = true", &format!("address = \"b:1\"\nfingerprint = \"{}\"", fp("1")));
+    assert!(parse_deployment_file(&odd).is_err(), "a client with an address, where party 1 is somebody else");
+}
+
+#[test]
+fn nodes_of_a_server_and_of_its_clients_find_their_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("deployment.toml"), served()).unwrap();
+    fs::write(path("key.pem"), "").unwrap();
+    fs::set_permissions(path("key.pem"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let node = |me: &str, more: &str| {
+        let text = NODE.replace("party:0", me) + more;
+        fs::write(path("node.toml"), text).unwrap();
+        path("node.toml")
+    };
+    let host = Host::load(&node("party:0", "")).unwrap();
+    let [alice, bob] = ["alice", "bob"].map(|client| host.of(client).unwrap());
+    assert_eq!((alice.node.store.clone(), bob.node.store), (path("store/alice"), path("store/bob")));
+    assert_eq!(alice.deployment.plan, path("plan.json"));
+    assert!(alice.node.disk_budget == host.node.disk_budget && host.of("carol").is_none());
+    let client = Loaded::load(&node("client:alice", "")).unwrap();
+    assert_eq!((client.node.me, client.deployment), (Place::Party(1), alice.deployment));
+    for (me, more, says) in [
+        ("party:0", "", "`privet serve`"),
+        ("party:1", "", "party:1 is not in"),
+        ("client:carol", "", "client:carol is not in"),
+        ("client:alice", "insecure = true", "certificates"),
+    ] {
+        let e = Loaded::load(&node(me, more)).unwrap_err();
+        assert!(format!("{e}; {}", e.remedy()).contains(says), "{me}: {e}");
+    }
+    assert!(Host::load(&node("client:alice", "")).unwrap_err().to_string().contains("not the server"));
+    assert!(
+        Host::load(&node("party:0", "insecure = true")).unwrap_err().to_string().contains("certificates")
+    );
+}

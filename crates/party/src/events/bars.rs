@@ -258,7 +258,7 @@ mod tests {
             Event::PreparationDone { job: job(), runs, keys, took },
         ];
         for event in all {
-            bars.take(&Stamped { at: std::time::SystemTime::now(), event: Arc::new(event) });
+            bars.take(&Stamped { at: std::time::SystemTime::now(), event: Arc::new(event), client: None });
         }
         let text = String::from_utf8(lock(&sink.0).clone()).unwrap();
         assert!(text.contains("preparing: 8/8 in"), "{text}");

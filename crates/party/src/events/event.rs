@@ -108,22 +108,24 @@ macro_rules! events {
                 }
             }
 
-            /// To the subscriber of `tracing` that is the default here.
-            pub(super) fn trace(&self) {
+            /// To the subscriber of `tracing` that is the default here; `client` is whose deployment it is of, at a server of many.
+            pub(super) fn trace(&self, client: Option<&Place>) {
                 let Common { job, reason } = self.common();
                 let plan = job.and_then(|j| j.plan.as_ref());
+                let whose = client.map_or_else(String::new, |client| format!("{client}: "));
                 match self {
                     $(Event::$variant { $($field,)* .. } => tracing::event!(
                         target: "privet",
                         trace_level!($level),
                         event = $name,
+                        client = client.map(|c| tracing::field::display(c)),
                         job = job.map(|j| tracing::field::display(&j.id)),
                         kind = job.map(|j| j.kind.word()),
                         clients = job.map(|j| tracing::field::display(j.who())),
                         plan = plan.map(|p| tracing::field::display(p)),
                         reason = reason.map(Reason::code),
                         $($field = Public::shown($field),)*
-                        "{self}"
+                        "{whose}{self}"
                     ),)*
                 }
             }
@@ -204,6 +206,18 @@ events! {
     NoThread = "no_thread" [reason: Reason] { thread: ThreadName } Error
         "the system gives no thread for {thread}, so its connection is dropped: {reason}";
 
+    /// A server reads whom it serves, when it starts and when the deployment file changes.
+    ClientsServed = "clients_served" { clients: Count } Info "{clients} clients may call, each with a deployment of its own";
+    /// The deployment file changed, and is not taken in.
+    ClientsUnread = "clients_unread" [reason: Reason] {} Warn "the changed deployment file is not taken in: {reason}";
+    /// A client's certificate is not in the deployment file any more.
+    ClientOver = "client_over" { place: Place } Info "{place} is served no more: its certificate is not in the deployment file";
+    /// A client's deployment cannot be served.
+    ClientFailed = "client_failed" [reason: Reason] { place: Place } Error "{place} cannot be served: {reason}";
+    /// The thread that serves one client panicked; the client's next call starts another.
+    ServicePanicked = "service_panicked" { place: Place } Error
+        "the service of {place} panicked, and begins anew with its next call: report this as a bug";
+
     /// A client has asked for something.
     Asked = "asked" { connection: Number, place: Place, request: ShortId, asks: JobKind } Debug
         "connection {connection}: {place} asks for `{asks}`, request {request}";
@@ -261,6 +275,10 @@ events! {
         "{job}: opened {checks} sessions of the dealer: their keys are right";
     /// Keys of a session that ended are still on the disk.
     KeysLeftBehind = "keys_left_behind" [reason: Reason] {} Warn "the keys of an ended session could not be removed: {reason}";
+
+    /// The server made hints at its weights, which sessions share from now on.
+    HintsMade = "hints_made" { plan: Name, runs: Count, bytes: Bytes, serves: Count } Info
+        "made hints at the weights of plan {plan}, {bytes}, packed for {runs} runs a client; they serve {serves} runs in all";
 
     /// A training begins.
     TrainingBegan = "training_began" [job: Job] { training: ShortId } Info "{job}: training {training} begins";

@@ -61,7 +61,7 @@ impl Log {
 impl Subscriber for Log {
     fn take(&mut self, stamped: &Stamped) {
         AT.set(stamped.at);
-        tracing::dispatcher::with_default(&self.to, || stamped.event.trace());
+        tracing::dispatcher::with_default(&self.to, || stamped.event.trace(stamped.client.as_deref()));
     }
 }
 
@@ -168,7 +168,7 @@ mod tests {
         let mut log = Log::new(form, most, move || to.clone());
         let at = UNIX_EPOCH + Duration::from_millis(1_709_164_800_250);
         for event in Event::samples() {
-            log.take(&Stamped { at, event: Arc::new(event) });
+            log.take(&Stamped { at, event: Arc::new(event), client: None });
         }
         let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         text.lines().map(str::to_owned).collect()

@@ -132,6 +132,12 @@ impl Metrics {
             | Event::NoOrder { .. }
             | Event::ThreadPanicked { .. }
             | Event::NoThread { .. }
+            | Event::ClientsServed { .. }
+            | Event::ClientsUnread { .. }
+            | Event::ClientOver { .. }
+            | Event::ClientFailed { .. }
+            | Event::ServicePanicked { .. }
+            | Event::HintsMade { .. }
             | Event::Asked { .. }
             | Event::JobBegan { .. }
             | Event::SessionLost { .. }

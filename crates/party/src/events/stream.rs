@@ -2,6 +2,7 @@
 
 use super::event::Event;
 use super::public::{Count, Number};
+use crate::config::Place;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +20,8 @@ pub struct Stamped {
     pub at: SystemTime,
     /// What.
     pub event: Arc<Event>,
+    /// At a server of many clients, the client in whose deployment it was.
+    pub client: Option<Arc<Place>>,
 }
 
 /// Hears of every event, on a thread of its own. It may take its time: what does not fit into its queue is lost to it, and
@@ -59,11 +62,14 @@ struct Feed {
 
 /// Where a node's events go: a handle, cheap to clone.
 #[derive(Clone, Default)]
-pub struct Events(Arc<Feed>);
+pub struct Events {
+    feed: Arc<Feed>,
+    client: Option<Arc<Place>>,
+}
 
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Events({} subscribers)", self.0.queues.len() + self.0.inline.len())
+        write!(f, "Events({} subscribers)", self.feed.queues.len() + self.feed.inline.len())
     }
 }
 
@@ -92,17 +98,24 @@ impl Events {
             Some(Queue { to, counts })
         };
         let queues = subscribers.into_iter().filter_map(queue).collect();
-        Events(Arc::new(Feed { queues, inline, connections: AtomicU64::new(0) }))
+        let feed = Arc::new(Feed { queues, inline, connections: AtomicU64::new(0) });
+        Events { feed, client: None }
+    }
+
+    /// The same, of a client's deployment at a server of many.
+    pub fn of_client(&self, client: Place) -> Events {
+        Events { feed: self.feed.clone(), client: Some(Arc::new(client)) }
     }
 
     /// Tell everybody. Never waits.
     pub fn emit(&self, event: Event) {
-        self.0.inline.iter().for_each(|inline| inline.take(&event));
-        if self.0.queues.is_empty() {
+        self.feed.inline.iter().for_each(|inline| inline.take(&event));
+        if self.feed.queues.is_empty() {
             return;
         }
-        let stamped = Stamped { at: SystemTime::now(), event: Arc::new(event) };
-        for Queue { to, counts } in &self.0.queues {
+        let (at, client) = (SystemTime::now(), self.client.clone());
+        let stamped = Stamped { at, event: Arc::new(event), client };
+        for Queue { to, counts } in &self.feed.queues {
             match to.try_send(stamped.clone()) {
                 Ok(()) => counts.put.fetch_add(1, Ordering::Relaxed),
                 Err(TrySendError::Full(_)) => counts.lost.fetch_add(1, Ordering::Relaxed),
@@ -114,12 +127,12 @@ impl Events {
 
     /// Whether somebody hears of it.
     pub fn heard(&self) -> bool {
-        !(self.0.queues.is_empty() && self.0.inline.is_empty())
+        !(self.feed.queues.is_empty() && self.feed.inline.is_empty())
     }
 
     /// A number for a new connection, from 1.
     pub fn connection(&self) -> Number {
-        Number::of(self.0.connections.fetch_add(1, Ordering::Relaxed) + 1)
+        Number::of(self.feed.connections.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Before the process ends: wait until every subscriber has taken what was emitted, at most `patience`.
@@ -127,7 +140,7 @@ impl Events {
         let deadline = Instant::now() + patience;
         let behind =
             |q: &Queue| q.counts.taken.load(Ordering::Acquire) < q.counts.put.load(Ordering::Acquire);
-        while self.0.queues.iter().any(behind) && Instant::now() < deadline {
+        while self.feed.queues.iter().any(behind) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -138,7 +151,7 @@ fn deliver(mut subscriber: Box<dyn Subscriber>, from: &Receiver<Stamped>, counts
         let lost = counts.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             let event = Arc::new(Event::EventsLost { lost: Count::of(lost) });
-            subscriber.take(&Stamped { at: SystemTime::now(), event });
+            subscriber.take(&Stamped { at: SystemTime::now(), event, client: None });
         }
     };
     loop {

@@ -1,4 +1,5 @@
-//! Who may ask what: one function for every request ([`Access::callers`]) and one for every connection ([`admits`]). The
+//! Who may ask what: one function for every request ([`Access::callers`]), one for every connection ([`admits`]), and one for
+//! whose deployment a connection is for ([`tenant`]). The
 //! client applies the first before it asks, party 0 when it picks a job, and every party before it consents.
 //!
 //! | to | who may |
@@ -10,12 +11,16 @@
 //! | begin a training | the owners of the program's states, all together |
 //! | resume a training | whoever has a role in the program, where it has states |
 //!
+//! A server of many clients has a deployment for each. The certificate that a caller has shown says in which one it asks
+//! ([`tenant`]); nothing that it says does.
+//!
 //! The dealer asks for nothing: whoever deals keys and could have a part in their use, too, would choose both.
 
 use super::control::Request;
 use super::links::Purpose;
 use super::owner::{Shared, roles, roles_of, states};
-use crate::config::{Deployment, Place, Roles};
+use crate::config::{CLIENT_PARTY, Deployment, Place, Roles, Server};
+use privet_net::Fingerprint;
 use privet_plan::{Plan, Program};
 use thiserror::Error;
 
@@ -55,6 +60,16 @@ impl AccessError {
         let names: Vec<&str> = program.plans.iter().map(|p| p.name.as_str()).collect();
         AccessError::NoPlan { plan, names: names.join(", ") }
     }
+}
+
+/// The client of a server in whose deployment a caller asks: the one with the certificate that the caller has shown. The error says
+/// why there is none, for both logs.
+pub fn tenant<'a>(server: &'a Server, certificate: Option<&Fingerprint>) -> Result<&'a str, &'static str> {
+    let shown = certificate.ok_or("this server knows its clients by certificates alone")?;
+    let whose = |deployment: &Deployment| deployment.fingerprint(&Place::Party(CLIENT_PARTY)) == Some(shown);
+    let mut clients = server.clients();
+    let found = clients.find(|(_, deployment)| whose(deployment)).map(|(client, _)| client);
+    found.ok_or("this certificate is no client's of this server")
 }
 
 /// Whether party `me` serves a connection of `place` for `purpose`. The error says why not, for both logs.

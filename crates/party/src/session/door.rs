@@ -135,19 +135,22 @@ impl Door {
     pub fn take_calls(&self, listener: &Listener) {
         loop {
             match listener.accept(Duration::from_secs(3600)) {
-                Ok(caller) => {
-                    let door = self.clone();
-                    aside("privet-caller", &self.events, move || {
-                        let connection = door.events.connection();
-                        if let Err(e) = door.take_in(caller, connection) {
-                            door.events.emit(Event::Broken { connection, reason: e.why() });
-                        }
-                    });
-                }
+                Ok(caller) => self.take_call(caller),
                 Err(NetError::Timeout { .. }) => {}
                 Err(e) => self.events.emit(Event::Stranger { reason: e.why() }),
             }
         }
+    }
+
+    /// Take one call, on a thread of its own.
+    pub fn take_call(&self, caller: Incoming) {
+        let door = self.clone();
+        aside("privet-caller", &self.events, move || {
+            let connection = door.events.connection();
+            if let Err(e) = door.take_in(caller, connection) {
+                door.events.emit(Event::Broken { connection, reason: e.why() });
+            }
+        });
     }
 
     /// Let a caller in, or tell it why not.

@@ -66,6 +66,16 @@ impl Links {
         Ok(Links { config, network, security, program: program.hash() })
     }
 
+    /// The side of a node whose identity is loaded already, in one of its deployments of a program.
+    pub(super) fn within(
+        config: Loaded,
+        security: Protection,
+        program: [u8; 32],
+        network: NetworkProfile,
+    ) -> Links {
+        Links { config, network, security, program }
+    }
+
     /// Whether connections are mutual TLS.
     pub fn encrypted(&self) -> bool {
         !self.config.node.insecure

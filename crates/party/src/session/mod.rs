@@ -3,6 +3,7 @@
 pub mod access;
 pub mod checkpoint;
 pub mod client;
+pub mod clients;
 pub mod control;
 mod door;
 mod engine;

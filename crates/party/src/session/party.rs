@@ -83,6 +83,8 @@ pub(super) enum Wake {
     Prepared(Name),
     /// A place has no seat left: those who left while they waited are to give theirs up.
     Crowded,
+    /// This deployment is served no more, once the job under way has ended.
+    Over,
 }
 
 /// Serve until the process ends.
@@ -131,8 +133,22 @@ pub(super) fn serve_family<F: Family>(
     if let Ok(address) = listener.local_address()?.to_string().parse() {
         events.emit(Event::Listening { place: Place::Party(me), address });
     }
-    let (wakes, inbox) = channel();
     let (crew, watch): (Crew, Watch) = Crew::new();
+    let (door, _) = start(me, links, program, plans, events, &crew)?;
+    crew.vital("privet-door", move || door.take_calls(&listener))?;
+    Err(ServeError::Panicked(watch.first_death()))
+}
+
+/// Start a party's service; gives its door, and what wakes it.
+pub(super) fn start<F: Family>(
+    me: u8,
+    links: Arc<Links>,
+    program: Arc<Program>,
+    plans: BTreeMap<String, Served<F>>,
+    events: Events,
+    crew: &Crew,
+) -> Result<(Door, Sender<Wake>), ServeError> {
+    let (wakes, inbox) = channel();
     let (meetings, liveness) = (Meetings::default(), Liveness::new());
     let service = Service {
         me,
@@ -152,11 +168,10 @@ pub(super) fn serve_family<F: Family>(
         liveness: liveness.clone(),
         meetings: meetings.clone(),
         underway: AllUnderway::<F>::new(),
+        over: false,
     };
     crew.vital("privet-service", move || service.run())?;
-    let door = Door::new(me, links, wakes, meetings, events, liveness);
-    crew.vital("privet-door", move || door.take_calls(&listener))?;
-    Err(ServeError::Panicked(watch.first_death()))
+    Ok((Door::new(me, links, wakes.clone(), meetings, events, liveness), wakes))
 }
 
 /// A party between jobs. How party 0 leads is in `lead.rs`, how the others follow in `follow.rs`.
@@ -186,11 +201,13 @@ pub(super) struct Service<F: Family> {
     pub meetings: Meetings,
     /// Preparations that go on beside all other jobs.
     pub underway: AllUnderway<F>,
+    /// This deployment is served no more.
+    pub over: bool,
 }
 
 impl<F: Family> Service<F> {
     fn run(mut self) {
-        loop {
+        while !self.over {
             match self.me {
                 0 => self.lead(),
                 _ => self.follow(),
@@ -284,6 +301,7 @@ impl<F: Family> Service<F> {
             }
             Ok(Wake::Prepared(name)) => self.preparation_ended(name),
             Ok(Wake::Crowded) => {}
+            Ok(Wake::Over) => self.over = true,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
         // Whoever left while waiting must not be part of a run; nobody else would remove it.

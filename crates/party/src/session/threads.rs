@@ -58,8 +58,14 @@ impl Watch {
     /// Wait until a vital thread has panicked; gives its name. What it said stands on standard error, where the
     /// panic was reported.
     pub fn first_death(self) -> String {
-        // All senders are gone only when every thread has ended, which is an end as well.
-        self.deaths.recv().unwrap_or_else(|_| "all threads".into())
+        // An end of every thread is an end as well.
+        self.end().unwrap_or_else(|| "all threads".into())
+    }
+
+    /// Wait until a vital thread has panicked, or until all have ended, and with them all who could start another; then there is no
+    /// name.
+    pub fn end(self) -> Option<String> {
+        self.deaths.recv().ok()
     }
 }
 
@@ -105,6 +111,10 @@ mod tests {
         crew.vital("broken", || panic!("on purpose")).unwrap();
         assert_eq!(watch.first_death(), "broken");
         drop(hold);
+        let (crew, watch) = Crew::new();
+        crew.vital("done", || {}).unwrap();
+        drop(crew);
+        assert_eq!(watch.end(), None);
     }
 
     #[test]

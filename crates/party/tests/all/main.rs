@@ -17,6 +17,7 @@ mod sessions_all;
 mod sessions_cheats;
 mod sessions_heot;
 mod sessions_semi2k;
+mod sessions_serve;
 mod sessions_training;
 mod streams;
 mod training_kills;

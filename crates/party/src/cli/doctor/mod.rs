@@ -1,11 +1,12 @@
 //! `privet doctor`: what is wrong with a node's set-up, and how to repair it.
 
+mod clients;
 mod machine;
 mod node;
 mod peers;
 
 use super::{CliError, Out};
-use crate::config::{Deployment, Node, load_deployment, load_node};
+use crate::config::{Deployment, DeploymentFile, Loaded, Node, Place, load_file, load_node};
 use privet_net::Identity;
 use privet_plan::{Estimate, Program};
 use serde::Serialize;
@@ -79,7 +80,10 @@ impl Findings {
 /// What later checks need of earlier ones; absent where those failed.
 struct Patient {
     node: Node,
+    /// Of a server of many clients, the first client's.
     deployment: Option<Deployment>,
+    /// The clients of a server of many.
+    clients: Option<usize>,
     identity: Option<Identity>,
     program: Option<Program>,
     estimate: Option<Estimate>,
@@ -104,14 +108,27 @@ fn examine(args: &Args, findings: &mut Findings) {
         Err(e) => return findings.fail("configuration", e.to_string(), e.remedy()),
     };
     findings.ok("configuration", format!("{} is {}", args.config.display(), node.me));
-    let deployment = match load_deployment(&node.deployment) {
-        Ok(deployment) => Some(deployment),
+    let (node, deployment, clients) = match load_file(&node.deployment) {
+        Ok(DeploymentFile::One(deployment)) => (node, Some(*deployment), None),
+        Ok(DeploymentFile::EachClient(server)) if node.me == Place::Party(0) => {
+            let clients = server.clients().count();
+            let first = server.clients().next().map(|(_, deployment)| deployment.clone());
+            (node, first, Some(clients))
+        }
+        Ok(file) => match Loaded::within(node.clone(), file) {
+            Ok(Loaded { node, deployment }) => (node, Some(deployment), None),
+            Err(e) => {
+                findings.fail("deployment", e.to_string(), e.remedy());
+                (node, None, None)
+            }
+        },
         Err(e) => {
             findings.fail("deployment", e.to_string(), e.remedy());
-            None
+            (node, None, None)
         }
     };
-    let mut patient = Patient { node, deployment, identity: None, program: None, estimate: None };
+    let mut patient = Patient { node, deployment, clients, identity: None, program: None, estimate: None };
+    clients::examine(&patient, findings);
     node::examine(&mut patient, findings);
     if !args.offline {
         peers::examine(&patient, std::time::Duration::from_secs(args.timeout), findings);

@@ -45,7 +45,9 @@ pub(super) fn examine(patient: &Patient, timeout: Duration, findings: &mut Findi
         }
     }
     // All at once: one that does not answer must not delay the others.
-    let others: Vec<Place> = deployment.places().into_iter().filter(|p| p != me).collect();
+    // A server calls no client.
+    let calls_others = patient.clients.is_none();
+    let others: Vec<Place> = deployment.places().into_iter().filter(|p| p != me && calls_others).collect();
     let results: Vec<_> = std::thread::scope(|scope| {
         let calls = others.iter().filter_map(|place| Some((place, deployment.address(place)?)));
         let calls: Vec<_> = calls.map(|(p, a)| (p, a, scope.spawn(move || call(p, a)))).collect();

@@ -1,10 +1,17 @@
 use super::{Setting, nodes, refuse_unknown};
 use crate::cli::CliError;
-use crate::config::{Address, Card, Place, Protocol, parse_deployment};
+use crate::config::{Address, CLIENT_PARTY, Card, Place, Protocol, parse_deployment_file};
 use privet_family::{Facts, Parameters, Values};
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, value};
+
+/// Party 1 of a server's clients.
+const EACH_CLIENT: &str = "
+# Each client below is party 1 of a deployment of its own, which the others have no part in.
+[parties.1]
+each_client = true
+";
 
 /// A deployment file that may still lack places. Edits keep the operator's comments and order.
 #[derive(Debug)]
@@ -21,7 +28,7 @@ impl Draft {
             return Err(CliError::usage(cause, "use letters, digits, `-`, `_` and `.`"));
         }
         // How many parties there are, their tables will say.
-        let Setting { protocol, security, parties: _, parameters, roles } = setting;
+        let Setting { protocol, security, parties: _, parameters, roles, each_client } = setting;
         let collusion = setting.collusion();
         let roles: String =
             roles.all().map(|(role, place)| format!("{} = \"{place}\"\n", key(role))).collect();
@@ -42,8 +49,9 @@ impl Draft {
              [timeouts]\n\
              connect = 30\n\
              step = 300\n\
-             heartbeat = 5\n{}",
-            own_table(protocol.facts(), parameters)
+             heartbeat = 5\n{}{}",
+            own_table(protocol.facts(), parameters),
+            if *each_client { EACH_CLIENT } else { "" }
         );
         Ok(Draft { path: path.to_owned(), doc: parse(path, &text)? })
     }
@@ -61,6 +69,10 @@ impl Draft {
             let most = nodes(*facts.parties.end(), facts.may_have_dealer());
             refuse_unknown(protocol, &most, &card.place)?;
         }
+        if self.each_client() && card.place == Place::Party(CLIENT_PARTY) {
+            let cause = "party:1 is each client of this server, with a certificate of its own";
+            return Err(CliError::failed(cause, "give the card of the client, `client:NAME#FINGERPRINT`"));
+        }
         let table = self.table(&card.place)?;
         let fingerprint = card.fingerprint.to_string();
         let old = table.get("fingerprint").and_then(Item::as_str).unwrap_or_default();
@@ -74,6 +86,18 @@ impl Draft {
             table["address"] = value(address.to_string());
         }
         table["fingerprint"] = value(fingerprint);
+        Ok(())
+    }
+
+    /// Whether party 1 is each client.
+    fn each_client(&self) -> bool {
+        let party = self.doc.get("parties").and_then(|parties| parties.get(CLIENT_PARTY.to_string()));
+        party.and_then(|party| party.get("each_client")?.as_bool()).unwrap_or(false)
+    }
+
+    /// Where a client of a server serves its own programs.
+    pub fn set_own_address(&mut self, client: &Place, address: &Address) -> Result<(), CliError> {
+        self.table(client)?["address"] = value(address.to_string());
         Ok(())
     }
 
@@ -94,7 +118,7 @@ impl Draft {
 
     /// Why the deployment cannot run yet; `None` when it can.
     pub fn missing(&self) -> Option<String> {
-        parse_deployment(&self.doc.to_string()).err().map(|e| format!("{e}; {}", e.remedy()))
+        parse_deployment_file(&self.doc.to_string()).err().map(|e| format!("{e}; {}", e.remedy()))
     }
 
     /// Write the file in one step, so that a crash leaves the old or the new one.

@@ -39,7 +39,8 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
     let deployment = dir.join("deployment.toml");
     let mut draft = Draft::new(&deployment, args.name.as_deref().unwrap_or("local"), &setting)?;
     // All ports are held until the last one is chosen, so that they differ.
-    let ports = places.iter().map(|p| p.listens().then(free_port).transpose());
+    let listens = |p: &Place| p.listens() || setting.each_client;
+    let ports = places.iter().map(|p| listens(p).then(free_port).transpose());
     let ports = ports.collect::<Result<Vec<_>, _>>()?;
     let mut written = Vec::new();
     for (place, port) in places.into_iter().zip(&ports) {
@@ -50,12 +51,16 @@ pub(super) fn run(dir: &Path, args: &Args, out: &mut Out) -> Result<(), CliError
         let config = sub.join("node.toml");
         let weights = weights.as_deref().filter(|_| place == *setting.roles.model_owner());
         // The parties compute at the same time, a dealer before them.
-        let threads = matches!(place, Place::Party(_));
+        let threads = matches!(place, Place::Party(_)) || setting.each_client;
         let threads = threads.then(|| (sys::cores() / setting.parties).max(1));
         write_new(&config, node_text(&place, "../deployment.toml", weights, threads).as_bytes())?;
         let address = port.as_ref().map(|(_, port)| Address { host: HOST.into(), port: *port });
         let fingerprint = identity.fingerprint();
-        draft.add(&Card { place: place.clone(), address: address.clone(), fingerprint }, false)?;
+        let reached = address.clone().filter(|_| place.listens());
+        draft.add(&Card { place: place.clone(), address: reached, fingerprint }, false)?;
+        if let (Place::Client(_), Some(address)) = (&place, &address) {
+            draft.set_own_address(&place, address)?;
+        }
         written.push(WrittenNode { place, config, address, fingerprint: fingerprint.to_string() });
     }
     draft.save()?;

@@ -8,7 +8,7 @@ pub(super) use draft::Draft;
 
 use super::family::collusion;
 use super::{CliError, Family, Out};
-use crate::config::{Address, Card, Place, Protocol, Roles, Security, against_rules};
+use crate::config::{Address, CLIENT_PARTY, Card, Place, Protocol, Roles, Security, against_rules};
 use privet_family::{Chosen, Parameters};
 use privet_plan::lower::MODEL_OWNER;
 use std::fs;
@@ -58,9 +58,12 @@ pub struct Args {
     /// With --local: names of clients beside those that play a role.
     #[arg(long, value_name = "NAME", requires = "local")]
     client: Vec<String>,
-    /// Who shares the inputs.
-    #[arg(long, value_name = "PLACE", default_value = "client:client")]
-    data_owner: Place,
+    /// One server for many clients: each client is party 1 of a deployment of its own, and needs no address.
+    #[arg(long)]
+    each_client: bool,
+    /// Who shares the inputs; client:client when absent, or party:1 where that is each client.
+    #[arg(long, value_name = "PLACE")]
+    data_owner: Option<Place>,
     /// Who shares the weights; party:1 when absent, or the party that the protocol gives them to.
     #[arg(long, value_name = "PLACE")]
     model_owner: Option<Place>,
@@ -87,6 +90,8 @@ pub(super) struct Setting {
     /// The family's parameters.
     pub parameters: Parameters,
     pub roles: Roles,
+    /// Party 1 is each client.
+    pub each_client: bool,
 }
 
 impl Setting {
@@ -97,28 +102,52 @@ impl Setting {
 
     /// The places that it has beside clients.
     fn nodes(&self) -> Vec<Place> {
-        nodes(self.parties, self.protocol.facts().has_dealer(&self.parameters))
+        let mut nodes = nodes(self.parties, self.protocol.facts().has_dealer(&self.parameters));
+        nodes.retain(|place| !self.each_client || *place != Place::Party(CLIENT_PARTY));
+        nodes
+    }
+
+    /// Whether a place may have a role: it is there, or is each client.
+    fn has(&self, place: &Place) -> Result<(), CliError> {
+        match place {
+            Place::Party(CLIENT_PARTY) if self.each_client => Ok(()),
+            Place::Client(_) if self.each_client => {
+                let cause =
+                    format!("{place} cannot have a role: each client is party 1 of its own deployment");
+                Err(CliError::usage(cause, "give the role to party:1"))
+            }
+            place => refuse_unknown(self.protocol, &self.nodes(), place),
+        }
     }
 }
 
 impl Args {
     fn setting(&self) -> Result<Setting, CliError> {
-        let receiver = self.receiver.clone().unwrap_or_else(|| self.data_owner.clone());
+        let each_client = self.each_client;
+        if each_client && !self.family.protocol.serves_clients() {
+            let cause = format!("protocol {} has no server that many clients share", self.family.protocol);
+            let remedy = format!("choose {}, or leave `--each-client` out", Protocol::choose_for_clients());
+            return Err(CliError::usage(cause, remedy));
+        }
+        let owner = if each_client { Place::Party(CLIENT_PARTY) } else { Place::Client("client".into()) };
+        let data_owner = self.data_owner.clone().unwrap_or(owner);
+        let receiver = self.receiver.clone().unwrap_or_else(|| data_owner.clone());
         let owner = self.family.protocol.facts().holder(MODEL_OWNER).unwrap_or(OWNER);
         let model_owner = self.model_owner.clone().unwrap_or(Place::Party(owner));
-        let mut roles = Roles::new(self.data_owner.clone(), model_owner, receiver);
+        let mut roles = Roles::new(data_owner, model_owner, receiver);
         for text in &self.role {
             let (role, place) = text.split_once('=').ok_or("write ROLE=PLACE".to_owned()).map_err(unclear)?;
             roles = roles.with(role, place.parse().map_err(unclear)?).map_err(unclear)?;
         }
         let Chosen { security, parties, parameters } = self.family.chosen()?;
-        let setting = Setting { protocol: self.family.protocol, security, parties, parameters, roles };
+        let protocol = self.family.protocol;
+        let setting = Setting { protocol, security, parties, parameters, roles, each_client };
         for (role, place) in setting.roles.all() {
             if *place == Place::Dealer {
                 let cause = "the dealer knows every mask, so it must not own data or see results";
                 return Err(CliError::usage(cause, "give the role to a party or to a client"));
             }
-            refuse_unknown(setting.protocol, &setting.nodes(), place)?;
+            setting.has(place)?;
             if let Some((problem, remedy)) = against_rules(setting.protocol.facts().rules, role, place) {
                 return Err(CliError::usage(format!("{role}: {problem}"), remedy));
             }

@@ -9,8 +9,13 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
             let cause = format!("{me} is dialled by the others, so they need its address");
             return Err(CliError::usage(cause, "add `--address HOST:PORT`"));
         }
-        (false, Some(_)) => {
+        (false, Some(_)) if !args.each_client => {
             return Err(CliError::usage("clients are never dialled", "leave `--address` out"));
+        }
+        (false, Some(address)) if !address.is_loopback() => {
+            let cause =
+                format!("a client listens for its own programs alone, and others could reach {address}");
+            return Err(CliError::usage(cause, "leave `--address` out, or give a port of 127.0.0.1"));
         }
         _ => {}
     }
@@ -27,8 +32,12 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
     let identity = certs::generate(&me.to_string(), args.days)?;
     identity.write(&dir.join("cert.pem"), &dir.join("key.pem"), false)?;
     write_new(&dir.join("node.toml"), node_text(me, "deployment.toml", None, None).as_bytes())?;
-    let card = Card { place: me.clone(), address: args.address.clone(), fingerprint: identity.fingerprint() };
+    let address = args.address.clone().filter(|_| me.listens());
+    let card = Card { place: me.clone(), address, fingerprint: identity.fingerprint() };
     draft.add(&card, false)?;
+    if let (Place::Client(_), Some(own)) = (me, &args.address) {
+        draft.set_own_address(me, own)?;
+    }
     draft.save()?;
 
     if args.json {
@@ -43,9 +52,14 @@ pub(super) fn run(me: &Place, args: &Args, out: &mut Out) -> Result<(), CliError
         "wrote {shown}/node.toml, {shown}/deployment.toml, {shown}/cert.pem and {shown}/key.pem"
     ))?;
     out.line(setting.collusion())?;
-    out.line("\nSend this card to every other operator, by a way on which nobody can change it:\n")?;
+    let to = match (setting.each_client, me) {
+        (false, _) => "every other operator",
+        (true, Place::Client(_)) => "the server's operator",
+        (true, _) => "the operator of each client",
+    };
+    out.line(format_args!("\nSend this card to {to}, by a way on which nobody can change it:\n"))?;
     out.line(format_args!("  {card}\n"))?;
-    out.line("Add the cards that they send to you:\n")?;
+    out.line("Add the cards that come back:\n")?;
     out.line(format_args!("  privet init --dir {shown} --join 'CARD' ..."))?;
     if args.plan.is_none() {
         out.line(format_args!("\nPut the compiled plan at {shown}/plan.json."))?;

@@ -4,7 +4,7 @@ use super::{Engine, tell};
 use crate::config::Place;
 use crate::events::{Event, JobEvents};
 use crate::session::control::{Id, Reply, Request};
-use crate::session::family::Family;
+use crate::session::family::{Encoded, Family};
 use crate::session::job::JobError;
 use crate::session::order::Order;
 use crate::session::owner::{Shared, encode};
@@ -58,7 +58,9 @@ impl<F: Family> Engine<F> {
         if !callers.is_empty() {
             return Err(JobError::OtherRequest);
         }
-        if owner == Some(self.party) {
+        if owner == Some(self.party) && served.family.holds_own_weights() {
+            self.own = Some(Encoded::new());
+        } else if owner == Some(self.party) {
             // Before a session is used up for them.
             let path = self.links.config.node.weights.as_deref().ok_or(JobError::NoWeights)?;
             let roles = self.roles(&Place::Party(self.party));

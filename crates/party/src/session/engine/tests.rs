@@ -1,14 +1,15 @@
 //! Who may ask what, as a full table, and orders of any form.
 
-use super::super::access::admits;
+use super::super::access::{Access, admits, tenant};
 use super::super::control::{Amount, At, Id};
 use super::super::door::Seats;
 use super::super::links::Purpose;
 use super::super::order::{Preparation, Start, Version};
 use super::super::testing::{CLIENTS, Services, Stub, client, deployment_of, links, program, served};
 use super::*;
+use crate::config::{DeploymentFile, parse_deployment_file};
 use crate::events::{Events, Number};
-use privet_net::{Listener, TcpChannel};
+use privet_net::{Fingerprint, Listener, TcpChannel};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -318,6 +319,69 @@ fn who_is_let_in_is_this_table() {
     ] {
         let found = Purpose::ALL.map(|purpose| admits(me, &place, purpose).is_ok());
         assert_eq!(found, lets_in, "{place} at party {me}: {:?}", Purpose::ALL);
+    }
+}
+
+/// At a server of many clients: whose deployment a certificate leads to, and what its holder may ask there.
+#[test]
+fn whose_deployment_a_call_is_for_is_this_table() {
+    let fingerprint = |name: &str| Fingerprint::of(name.as_bytes());
+    let mut text = format!(
+        "name = \"test\"\nprotocol = \"heot\"\nplan = \"plan.json\"\n[parties.0]\naddress = \"10.0.0.1:1\"\n\
+        fingerprint = \"{}\"\n[parties.1]\neach_client = true\n[roles]\ndata_owner = \"party:1\"\n\
+        receiver = \"party:1\"\nmodel_owner = \"party:0\"\n\"model_owner.2\" = \"party:0\"\nlabel_owner = \"party:1\"\n",
+        fingerprint("server")
+    );
+    let clients = ["alice", "bob", "carol"];
+    for client in clients {
+        text += &format!("[clients.{client}]\nfingerprint = \"{}\"\n", fingerprint(client));
+    }
+    let DeploymentFile::EachClient(server) = parse_deployment_file(&text).unwrap() else { panic!("{text}") };
+    let nobody = fingerprint("");
+    for (shown, whose) in [
+        (Some(fingerprint("alice")), Some("alice")),
+        (Some(fingerprint("bob")), Some("bob")),
+        (Some(fingerprint("carol")), Some("carol")),
+        (Some(fingerprint("server")), None),
+        (Some(fingerprint("stranger")), None),
+        (Some(nobody), None),
+        (None, None),
+    ] {
+        assert_eq!(tenant(&server, shown.as_ref()).ok(), whose, "{shown:?}");
+    }
+    let program = program();
+    for (client, deployment) in server.clients() {
+        let me = Place::Party(1);
+        assert_eq!(
+            deployment.places(),
+            [Place::Party(0), me.clone()],
+            "nobody else has a part in {client}'s"
+        );
+        assert_eq!(deployment.fingerprint(&me), Some(&fingerprint(client)));
+        let differs =
+            |other: &str| deployment.terms().difference(&server.of(other).unwrap().terms()).is_some();
+        assert!(
+            clients.into_iter().all(|other| differs(other) == (other != client)),
+            "greetings of {client}"
+        );
+        let access = Access::new(deployment, &program);
+        let alone = Some(vec![me.clone()]);
+        for (plan, request, callers) in [
+            ("infer", "prepare", alone.clone()),
+            ("infer", "run", alone.clone()),
+            ("infer", "share", None),
+            ("given", "share", None),
+            ("", "status", alone),
+        ] {
+            let (id, plan) = (SESSION, plan.to_owned());
+            let request = match request {
+                "prepare" => Request::Prepare { id, plan, amount: AMOUNT },
+                "run" => Request::Run { id, plan, from: None, publics: BTreeMap::new() },
+                "share" => Request::ShareWeights { id, plan },
+                _ => Request::Status { id },
+            };
+            assert_eq!(access.callers(&me, &request).ok(), callers, "{client}: {request:?}");
+        }
     }
 }
 

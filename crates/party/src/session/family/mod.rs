@@ -151,6 +151,11 @@ pub(super) trait Family: Send + Sized + 'static {
         channel: &mut dyn Channel,
         tensors: &mut Self::Tensors,
     ) -> Result<(), JobError>;
+    /// Whether sessions can begin without the weights of this party's node file, of which the family holds what it made. Once it
+    /// is so it stays so; then [`Family::share_own`] is given none.
+    fn holds_own_weights(&self) -> bool {
+        false
+    }
     /// This party owns these weights itself: share them with the others, which grant and receive.
     fn share_own(
         &self,

@@ -17,6 +17,7 @@ pub(crate) static REGISTERED: Registered = Registered {
     facts: &privet_fss::FACTS,
     forecast: |_| Box::new(privet_fss::Fss),
     serve,
+    serve_clients: None,
     outside: &MaskedOutside,
     dealer: Some(DealerService {
         serve: dealing::serve::<FssDealer>,

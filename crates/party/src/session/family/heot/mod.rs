@@ -1,7 +1,8 @@
 //! `heot`: party 0 is the server and has the weights in clear, party 1 is the client whose run it is. What a run uses up are two
 //! records: material, which the parties make at any time, and masks, which need the session's hints. Both rest in the parties'
-//! stores. Hints stay in memory, and serve a session.
+//! stores. Hints stay in memory. The server's serve all its sessions with a plan, whoever the client is.
 
+mod hints;
 mod owner;
 mod prepare;
 mod reasons;
@@ -21,9 +22,10 @@ use crate::session::order::Preparation;
 use crate::session::owner::{Piece, Shared, granted};
 use crate::session::peers::Others;
 use crate::store::{ClaimedRecord, Fresh, SessionId, Store, StoreError};
+use hints::Pool;
 use prepare::{Maker, masks};
 use privet_family::{NodeStats, Secret, States};
-use privet_heot::{Cx, RunError, Session, Side, most_runs};
+use privet_heot::{Cx, RunError, Session, Side};
 use privet_net::Channel;
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
@@ -55,6 +57,10 @@ enum HeotError {
     Numbers,
     #[error("party 0 alone may own weights: it computes with them in clear, and nobody else may know them")]
     NotTheServer,
+    #[error("the server has no weights to make hints of: set `weights` in its node.toml")]
+    NoWeights,
+    #[error("the hints of this session serve no more runs: prepare anew, and the next session has new ones")]
+    HintsUsedUp,
 }
 
 impl From<HeotError> for JobError {
@@ -68,8 +74,6 @@ struct Open {
     id: Id,
     name: [u8; 16],
     session: Arc<Session>,
-    /// Runs that its hints serve still.
-    left: u64,
 }
 
 /// What a run uses up.
@@ -85,6 +89,8 @@ pub(in crate::session) struct Heot {
     plan: Arc<Plan>,
     plan_hash: [u8; 32],
     store: Store,
+    /// The server's, which other clients' sessions share.
+    hints: Arc<Pool>,
     begun: Option<(Id, [u8; 16])>,
     open: Option<Open>,
     claimed: Option<Claimed>,
@@ -92,11 +98,18 @@ pub(in crate::session) struct Heot {
 }
 
 impl Heot {
-    /// For one plan, with its records in `store`.
-    fn new(side: Side, links: Arc<Links>, plan: Arc<Plan>, store: Store, events: Events) -> Heot {
+    /// For one plan, with its records in `store`, and at the server with the plan's hints.
+    fn new(
+        side: Side,
+        links: Arc<Links>,
+        plan: Arc<Plan>,
+        store: Store,
+        hints: Arc<Pool>,
+        events: Events,
+    ) -> Heot {
         let plan_hash = plan.hash();
         let (begun, open, claimed) = (None, None, None);
-        Heot { side, links, plan, plan_hash, store, begun, open, claimed, events }
+        Heot { side, links, plan, plan_hash, store, hints, begun, open, claimed, events }
     }
 
     fn session_id(&self, session: Id) -> SessionId {
@@ -124,16 +137,22 @@ impl Heot {
         let masks = self.having(open.id, Kind::Masks)?;
         let mut runs = self.having(open.id, Kind::Material)?;
         runs.retain(|run| masks.binary_search(run).is_ok());
-        runs.truncate(usize::try_from(open.left).unwrap_or(usize::MAX));
+        runs.truncate(usize::try_from(open.session.runs_left()).unwrap_or(usize::MAX));
         Ok(runs)
     }
 
     /// Masks for all material that both parties have of the session that begins.
-    fn mask_all(&self, id: Id, session: &Session, channel: &mut dyn Channel) -> Result<(), JobError> {
+    fn mask_all(
+        &self,
+        id: Id,
+        name: &[u8; 16],
+        session: &Session,
+        channel: &mut dyn Channel,
+    ) -> Result<(), JobError> {
         let runs = self.having(id, Kind::Material).map_err(HeotError::from)?;
         let shelf = self.store.shelf().map_err(HeotError::from)?;
         for run in session::common(&runs, channel)? {
-            masks(&self.plan, session, &shelf, &self.session_id(id), run, channel)?;
+            masks(&self.plan, (name, session), &shelf, &self.session_id(id), run, channel)?;
         }
         Ok(())
     }
@@ -186,7 +205,7 @@ impl Family for Heot {
     fn session_to_extend(&self, checks: u64) -> Option<Id> {
         let open = self.open.as_ref().filter(|_| checks == 0)?;
         let prepared = self.ready(open).map_or(0, |runs| runs.len()) as u64;
-        (open.left > prepared).then_some(open.id)
+        (open.session.runs_left() > prepared).then_some(open.id)
     }
 
     fn may_prepare(&self, what: &Preparation) -> Result<(), JobError> {
@@ -211,10 +230,12 @@ impl Family for Heot {
             StoreError::Missing { .. } => JobError::Lacks(Box::new(e)),
             e => HeotError::from(e).into(),
         };
-        let open = self.open.as_mut().ok_or(JobError::NotOpen)?;
-        let left = open.left.checked_sub(1).ok_or(HeotError::NoRecords)?;
+        let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
+        // counted first: where the records turn out not to be there, the hints serve one run less than they could
+        if !open.session.take_run() {
+            return Err(HeotError::HintsUsedUp.into());
+        }
         let [material, masks] = self.store.claim_all(&ids).map_err(lacks)?;
-        open.left = left;
         self.claimed = Some(Claimed { material, masks });
         Ok(())
     }
@@ -260,6 +281,11 @@ impl Family for Heot {
         }
     }
 
+    /// What was made of them once serves all sessions: they are read again where the process is started again.
+    fn holds_own_weights(&self) -> bool {
+        self.hints.has_weights()
+    }
+
     fn share_own(
         &self,
         pieces: &[Piece],
@@ -271,6 +297,9 @@ impl Family for Heot {
             return Err(HeotError::NotTheServer.into());
         }
         granted(self.peer(others)?)?;
+        if self.hints.has_weights() {
+            return Ok(());
+        }
         for piece in pieces {
             let mut bytes = Zeroizing::new(Vec::new());
             pack(Ring::new(piece.ty.bits), piece.of(encoded)?, &mut bytes);
@@ -288,9 +317,10 @@ impl Family for Heot {
             Side::Client => Session::join(&self.plan, threads, channel),
             Side::Server => {
                 let mut weights = weights.tensors();
-                let session = Session::serve(&self.plan, &weights, planned, threads, channel);
+                let given = self.hints.give(&weights);
                 weights.values_mut().for_each(Zeroize::zeroize);
-                session
+                given?;
+                Session::serve(&self.plan, self.hints.hints(planned)?, channel)
             }
         };
         let session = session.map_err(HeotError::from)?;
@@ -298,10 +328,9 @@ impl Family for Heot {
         if exchange(vec![&mut *channel], &ours)? != [ours] {
             return Err(HeotError::OtherHints.into());
         }
-        self.mask_all(id, &session, channel)?;
-        let left = most_runs(&self.plan);
+        self.mask_all(id, &name, &session, channel)?;
         self.begun = None;
-        self.open = Some(Open { id, name, session: Arc::new(session), left });
+        self.open = Some(Open { id, name, session: Arc::new(session) });
         Ok(())
     }
 

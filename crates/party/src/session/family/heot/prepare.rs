@@ -75,10 +75,10 @@ impl Maker {
         let mut bytes = 0;
         for run in &agreed.numbers {
             bytes += self.material(&agreed, *run, work)?;
-            if let Some((_, session)) = &self.open {
+            if let Some((name, session)) = &self.open {
                 let mut all = channels(work);
                 let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
-                bytes += masks(&self.plan, session, &self.shelf, &self.id, *run, *peer)?;
+                bytes += masks(&self.plan, (name, session), &self.shelf, &self.id, *run, *peer)?;
             }
             work.progress.came();
         }
@@ -118,16 +118,17 @@ impl Preparer for Maker {
     }
 }
 
-/// Makes the masks of a run with the other party; gives their bytes. They are drawn in the call, and kept for one run.
+/// Makes the masks of a run with the other party, in the session of a name; gives their bytes. They are drawn in the call, and kept for
+/// one run.
 pub(super) fn masks(
     plan: &Plan,
-    session: &Session,
+    (name, session): (&[u8; 16], &Session),
     shelf: &Shelf,
     id: &SessionId,
     run: u64,
     channel: &mut dyn Channel,
 ) -> Result<u64, JobError> {
-    let set = masks_name(session, run);
+    let set = masks_name(name, session, run);
     // nothing follows from the seed: masks are drawn afresh
     let header = Header { id: id.record(Kind::Masks.index(run)), set, seed: Seed::random() };
     let mut record = Pending::new(shelf, &header)?;

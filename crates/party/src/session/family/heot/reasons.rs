@@ -4,7 +4,13 @@ use super::HeotError;
 use crate::events::{Name, Peer, Reason, Why, never_public, reason};
 use privet_heot::RunError;
 
-never_public!(privet_heot::Session, privet_heot::Outcome, HeotError);
+never_public!(
+    privet_heot::Session,
+    privet_heot::Hints,
+    privet_heot::Weights,
+    privet_heot::Outcome,
+    HeotError
+);
 
 impl Why for HeotError {
     fn why(&self) -> Reason {
@@ -33,6 +39,12 @@ impl Why for HeotError {
             ),
             HeotError::NotTheServer => {
                 reason!("heot.not_the_server", "party 0 alone may own weights: nobody else may know them")
+            }
+            HeotError::NoWeights => {
+                reason!("heot.no_weights", "the server has no weights: set `weights` in its node.toml")
+            }
+            HeotError::HintsUsedUp => {
+                reason!("heot.hints_used_up", "the hints of this session serve no more runs: prepare anew")
             }
         }
     }

@@ -16,6 +16,7 @@ pub(crate) static REGISTERED: Registered = Registered {
     facts: &privet_rep3::FACTS,
     forecast: |chosen| Box::new(privet_rep3::Rep3 { security: chosen.security }),
     serve,
+    serve_clients: None,
     outside: &Rep3Outside,
     dealer: None,
     compares_by_kernel: false,

@@ -21,6 +21,7 @@ pub(crate) static REGISTERED: Registered = Registered {
         Box::new(privet_semi2k::Semi2k { parties: chosen.parties, helper, source })
     },
     serve,
+    serve_clients: None,
     outside: &MaskedOutside,
     dealer: Some(DealerService {
         serve: dealing::serve::<Semi2kDealer>,

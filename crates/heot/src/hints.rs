@@ -1,0 +1,235 @@
+//! Hints at a server's weights: made once, for any number of sessions and clients, and a bounded number of runs.
+
+use crate::context::{RunError, Side};
+use crate::gate::{At, Kind, kind};
+use crate::gates::{linear, local};
+use crate::mutation;
+use crate::refusals;
+use privet_family::{Secret, is_static};
+use privet_he::torus::{HintId, Hinted, TorusLayer};
+use privet_plan::Plan;
+use privet_plan::ir::ValueId;
+use privet_prg::Seed;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of what announces hints: the set's random name, the norm's bits, and the runs that packings are for.
+pub(crate) const HEADER_BYTES: usize = 16 + 1 + 8;
+
+/// Bits of weights' norms beyond their fraction at least: what a server names tells no more than whether one is larger.
+pub(crate) const LEAST_SPARE: u32 = 3;
+
+/// Outputs of linear layers, of all runs of all clients together, that one set of hints serves. SECURITY: each is wrong with a probability of at
+/// most 2^-64 (docs/he.md, 6.2), and a wrong one tells a bit about the weights; so all together do with 2^-30.
+const LIFE: u64 = 1 << 34;
+
+/// Runs that one set of hints serves, all clients together; then a new session has new ones.
+pub fn most_runs(plan: &Plan) -> u64 {
+    let outputs: u64 = hinted(plan).map(|v| plan.nodes[v].ty.len() as u64).sum();
+    LIFE.checked_div(outputs).unwrap_or(u64::MAX)
+}
+
+/// Runs that hints serve still.
+pub(crate) struct Life(AtomicU64);
+
+impl Life {
+    /// Of hints that served none.
+    pub fn of(runs: u64) -> Life {
+        Life(AtomicU64::new(runs))
+    }
+
+    pub fn left(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// One run less; false where none is left. Whoever asks at the same time, no run is counted twice.
+    pub fn take(&self) -> bool {
+        let less = |left: u64| match mutation::active("runs-uncounted") {
+            true => Some(left),
+            false => left.checked_sub(1),
+        };
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+}
+
+/// What announces a set of hints.
+pub(crate) struct Header {
+    pub id: HintId,
+    pub spare: u32,
+    pub runs: usize,
+}
+
+impl Header {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.id.to_bytes().to_vec();
+        bytes.push(self.spare as u8);
+        bytes.extend_from_slice(&(self.runs as u64).to_le_bytes());
+        bytes
+    }
+
+    /// Of exactly [`HEADER_BYTES`] bytes.
+    pub fn decode(bytes: &[u8]) -> Option<Header> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let (spare, runs) = rest.split_first()?;
+        let runs = u64::from_le_bytes(runs.try_into().ok()?);
+        let (id, spare) = (HintId::from_bytes(*id), u32::from(*spare));
+        Some(Header { id, spare, runs: usize::try_from(runs).ok()? })
+    }
+
+    pub fn layer(&self, plan: &Plan, v: ValueId, threads: usize) -> Result<TorusLayer, RunError> {
+        let at = At { plan, id: v };
+        let refused = |e: &dyn std::fmt::Display| RunError::Refused(format!("{}: {e}", at.node().layer));
+        let norm_bits = at.operand(1).frac + self.spare;
+        let (parameters, layout, _) = linear::layout(&at, norm_bits, self.runs).map_err(|e| refused(&e))?;
+        TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))
+    }
+}
+
+/// What both sides name a set of hints by.
+pub(crate) fn named(header: &[u8]) -> blake3::Hasher {
+    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v1");
+    hash.update(header);
+    hash
+}
+
+/// Nodes with a hint.
+pub(crate) fn hinted(plan: &Plan) -> impl Iterator<Item = ValueId> {
+    (0..plan.nodes.len()).filter(move |v| linear::has_hint(&At { plan, id: *v }))
+}
+
+/// All values that depend on weights alone, from weights by name in the rings of their nodes.
+fn statics(
+    plan: &Plan,
+    weights: &BTreeMap<String, Vec<u64>>,
+) -> Result<HashMap<ValueId, Arc<Secret>>, RunError> {
+    let mut statics: HashMap<ValueId, Arc<Secret>> = HashMap::new();
+    for (v, node) in plan.nodes.iter().enumerate().filter(|(v, _)| is_static(plan, *v)) {
+        let value = match kind(&node.op) {
+            Kind::Weight { name, .. } => {
+                let missing = || RunError::Missing(format!("weight `{name}` was not given"));
+                let w = weights.get(name).filter(|w| w.len() == node.ty.len());
+                Arc::new(Secret::new(w.ok_or_else(missing)?.clone()))
+            }
+            Kind::Input { .. } | Kind::Public | Kind::Gate(_) | Kind::Lacks(_) => {
+                let operands: Vec<_> = node.inputs.iter().map(|i| Arc::clone(&statics[i])).collect();
+                Arc::new(Secret::new(local::map(&At { plan, id: v }, Side::Server, &operands)))
+            }
+        };
+        statics.insert(v, value);
+    }
+    Ok(statics)
+}
+
+/// What a server made of its weights, once: all values that depend on them alone. Wiped on drop.
+pub struct Weights {
+    values: HashMap<ValueId, Arc<Secret>>,
+    /// Bits by which norms exceed their fraction.
+    spare: u32,
+}
+
+impl Weights {
+    /// From weights by name in the rings of their nodes. Refuses what the family does not run.
+    pub fn new(plan: &Plan, weights: &BTreeMap<String, Vec<u64>>) -> Result<Weights, RunError> {
+        if let Some(first) = refusals(plan).first() {
+            return Err(RunError::Refused(first.to_string()));
+        }
+        let values = statics(plan, weights)?;
+        let exceeds = |v: ValueId| {
+            let at = At { plan, id: v };
+            linear::norm_bits(&at, &values[&plan.nodes[v].inputs[1]]).saturating_sub(at.operand(1).frac)
+        };
+        let spare = hinted(plan).map(exceeds).fold(LEAST_SPARE, u32::max);
+        Ok(Weights { values, spare })
+    }
+
+    /// A value that depends on weights alone.
+    pub(crate) fn value(&self, v: ValueId) -> Option<&Arc<Secret>> {
+        self.values.get(&v)
+    }
+}
+
+impl std::fmt::Debug for Weights {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Weights")
+    }
+}
+
+/// A set of hints, as the server holds it. It serves any number of sessions, whoever the client is, and [`most_runs`] runs of all of
+/// them together (docs/heot.md, section 4).
+pub struct Hints {
+    weights: Arc<Weights>,
+    header: Header,
+    layers: BTreeMap<ValueId, Hinted>,
+    /// What clients are sent, layer by layer.
+    messages: Vec<(ValueId, Vec<u8>)>,
+    name: [u8; 32],
+    life: Life,
+}
+
+impl Hints {
+    /// Made here, under a name and with hidings that are drawn now, with packings for so many runs of a client.
+    pub fn make(plan: &Plan, weights: Arc<Weights>, runs: usize, threads: usize) -> Result<Hints, RunError> {
+        let header = Header { id: HintId::random(), spare: weights.spare, runs };
+        let mut name = named(&header.encode());
+        let mut prg = Seed::random().stream();
+        let (mut layers, mut messages) = (BTreeMap::new(), Vec::new());
+        for v in hinted(plan) {
+            let layer = header.layer(plan, v, threads)?;
+            let filters = &weights.values[&plan.nodes[v].inputs[1]];
+            let w = Secret::new(linear::in_order(&At { plan, id: v }, filters));
+            let refused = |e| RunError::Refused(format!("{}: {e}", plan.nodes[v].layer));
+            let (hinted, hint) = layer.hint(&w, &mut prg).map_err(refused)?;
+            name.update(&hint);
+            layers.insert(v, hinted);
+            messages.push((v, hint));
+        }
+        let (name, life) = (*name.finalize().as_bytes(), Life::of(most_runs(plan)));
+        Ok(Hints { weights, header, layers, messages, name, life })
+    }
+
+    /// Runs that it serves still, of all clients together.
+    pub fn runs_left(&self) -> u64 {
+        self.life.left()
+    }
+
+    /// Bytes that a client is sent.
+    pub fn bytes(&self) -> u64 {
+        (HEADER_BYTES + self.messages.iter().map(|(_, hint)| hint.len()).sum::<usize>()) as u64
+    }
+
+    /// The runs of a client that packings are for.
+    pub fn packed_for(&self) -> usize {
+        self.header.runs
+    }
+
+    pub(crate) fn announcement(&self) -> Vec<u8> {
+        self.header.encode()
+    }
+
+    pub(crate) fn messages(&self) -> &[(ValueId, Vec<u8>)] {
+        &self.messages
+    }
+
+    pub(crate) fn layers(&self) -> &BTreeMap<ValueId, Hinted> {
+        &self.layers
+    }
+
+    pub(crate) fn value(&self, v: ValueId) -> Option<&Arc<Secret>> {
+        self.weights.value(v)
+    }
+
+    pub(crate) fn name(&self) -> &[u8; 32] {
+        &self.name
+    }
+
+    pub(crate) fn life(&self) -> &Life {
+        &self.life
+    }
+}
+
+impl std::fmt::Debug for Hints {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Hints(for {} runs)", self.header.runs)
+    }
+}

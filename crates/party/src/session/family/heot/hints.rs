@@ -1,0 +1,140 @@
+//! Hints at a plan's weights, made once in a process and shared by all its sessions with the plan, whoever the client is.
+
+use super::HeotError;
+use crate::events::{Bytes, Count, Event, Events, Name};
+use privet_heot::{Hints, Weights};
+use privet_plan::Plan;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Runs of a client that packings are chosen for. Each takes a set of hints of its own: a server holds so many sets of a plan, and
+/// earlier ones whose sessions are still open.
+const PACKINGS: [usize; 3] = [1, 10, 100];
+
+/// The packing for so many runs: the next one by their ratio.
+fn packing(runs: usize) -> usize {
+    let [one, some, many] = PACKINGS;
+    match runs {
+        0..=3 => one,
+        4..=31 => some,
+        _ => many,
+    }
+}
+
+/// A plan's hints at the server.
+pub(super) struct Pool {
+    plan: Arc<Plan>,
+    threads: usize,
+    events: Events,
+    weights: OnceLock<Arc<Weights>>,
+    /// By packing.
+    sets: Mutex<BTreeMap<usize, Arc<Hints>>>,
+}
+
+impl Pool {
+    /// Without weights, and so without hints.
+    pub fn new(plan: Arc<Plan>, threads: usize, events: Events) -> Pool {
+        Pool { plan, threads, events, weights: OnceLock::new(), sets: Mutex::default() }
+    }
+
+    /// Whether it has the weights; once it has, it keeps them.
+    pub fn has_weights(&self) -> bool {
+        self.weights.get().is_some()
+    }
+
+    /// Take the weights in, by name in the rings of their nodes. Those that are there already stay.
+    pub fn give(&self, weights: &BTreeMap<String, Vec<u64>>) -> Result<(), HeotError> {
+        if !self.has_weights() {
+            let weights = Weights::new(&self.plan, weights)?;
+            // of two who give them at a time the first counts: both read the same file
+            let _ = self.weights.set(Arc::new(weights));
+        }
+        Ok(())
+    }
+
+    /// Hints for a session that begins with so many runs prepared: those that are there, where they serve as many still. Others wait
+    /// while they are made.
+    pub fn hints(&self, runs: usize) -> Result<Arc<Hints>, HeotError> {
+        let weights = self.weights.get().ok_or(HeotError::NoWeights)?;
+        let packing = packing(runs);
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hints) = sets.get(&packing).filter(|hints| hints.runs_left() >= runs as u64) {
+            return Ok(Arc::clone(hints));
+        }
+        let made = Arc::new(Hints::make(&self.plan, Arc::clone(weights), packing, self.threads)?);
+        let (plan, bytes) = (Name::of(&self.plan.name), Bytes::of(made.bytes()));
+        let (runs, serves) = (Count::of(packing as u64), Count::of(made.runs_left()));
+        self.events.emit(Event::HintsMade { plan, runs, bytes, serves });
+        sets.insert(packing, Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::testing::recorded;
+    use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type};
+
+    fn plan(outputs: usize) -> Plan {
+        let node = |op, inputs: &[usize], shape: &[usize], frac| Node {
+            op,
+            inputs: inputs.to_vec(),
+            ty: Type { shape: shape.to_vec(), bits: 37, frac },
+            layer: "fc".into(),
+            form: None,
+        };
+        let nodes = vec![
+            node(Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 8.0 }, &[], &[1, 2], 12),
+            node(Op::Weight { name: "w".into(), owner: "model_owner".into() }, &[], &[outputs, 2], 12),
+            node(Op::Linear, &[0, 1], &[1, outputs], 24),
+        ];
+        let outputs = vec![Output { value: 2, name: "y".into(), to: "receiver".into() }];
+        Plan { version: PLAN_VERSION, name: "pooled".into(), batch: 1, nodes, outputs, updates: vec![] }
+    }
+
+    fn pool(seen: &Events) -> Pool {
+        let pool = Pool::new(Arc::new(plan(3)), 1, seen.clone());
+        pool.give(&BTreeMap::from([("w".to_owned(), vec![1; 6])])).unwrap();
+        pool
+    }
+
+    #[test]
+    fn hints_are_made_once_for_a_packing_however_many_ask_at_once() {
+        let (events, seen) = recorded();
+        let pool = pool(&events);
+        let ask = |runs| pool.hints(runs).unwrap();
+        let all: Vec<Arc<Hints>> = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..8).map(|i| scope.spawn(move || ask([4, 10, 31][i % 3]))).collect();
+            asking.into_iter().map(|asks| asks.join().unwrap()).collect()
+        });
+        assert!(all.iter().all(|hints| Arc::ptr_eq(hints, &all[0]) && hints.packed_for() == 10));
+        for (runs, packing) in [(1, 1), (3, 1), (4, 10), (32, 100), (1 << 20, 100)] {
+            assert_eq!(ask(runs).packed_for(), packing, "{runs} runs");
+        }
+        assert_eq!(seen.lock().unwrap().len(), PACKINGS.len(), "one event a set");
+    }
+
+    #[test]
+    fn a_session_gets_hints_that_serve_what_it_has_prepared() {
+        let (events, seen) = recorded();
+        let pool = pool(&events);
+        let first = pool.hints(100).unwrap();
+        let whole = first.runs_left();
+        assert!(Arc::ptr_eq(&first, &pool.hints(usize::try_from(whole).unwrap()).unwrap()), "just enough");
+        let beyond = pool.hints(usize::try_from(whole).unwrap() + 1).unwrap();
+        assert!(
+            !Arc::ptr_eq(&first, &beyond) && seen.lock().unwrap().len() == 2,
+            "one run more than they serve"
+        );
+    }
+
+    #[test]
+    fn without_weights_there_are_no_hints() {
+        let pool = Pool::new(Arc::new(plan(3)), 1, Events::unheard());
+        assert!(!pool.has_weights() && pool.hints(1).is_err());
+        let two = BTreeMap::from([("w".to_owned(), vec![1; 2])]);
+        assert!(pool.give(&two).unwrap_err().to_string().contains("was not given"));
+        assert!(!pool.has_weights());
+    }
+}
