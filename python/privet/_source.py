@@ -10,9 +10,9 @@ from torch import fx
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n\s*(?P<code>[^\n]*)')
 _REPEAT = re.compile(r"@\d+")  # a module called again is numbered: `relu@1`
-_INSIDE = re.compile(
-    r"[/\\](torch|privet[/\\]training)[/\\]"
-)  # not the user's: torch, and the wrapper of model and loss
+_INSIDE = re.compile(r"[/\\]torch[/\\]|[/\\]contextlib\.py$|^<")  # not the user's
+_PACKAGE = PurePath(__file__).parent
+_OURS = (_PACKAGE, _PACKAGE / "training")  # but not the networks of `privet.models`
 
 
 def layer_of(node: fx.Node) -> str:
@@ -32,7 +32,11 @@ def source_of(node: fx.Node) -> str:
 
 def last_user_frame(trace: str) -> str:
     """The innermost frame of a printed stack that is the user's own; directories are left out."""
-    frames = [m for m in _FRAME.finditer(trace) if not _INSIDE.search(m["file"])]
+    frames = [
+        m
+        for m in _FRAME.finditer(trace)
+        if not _INSIDE.search(m["file"]) and PurePath(m["file"]).parent not in _OURS
+    ]
     if not frames:
         return ""
     f = frames[-1]
