@@ -222,7 +222,7 @@ INDICES = {
     "aten.nll_loss.default": (1, 1), "aten.nll_loss2d.default": (1, 1), "aten.multi_margin_loss.default": (1, 1),
     "aten.gather.default": (2, None), "aten.index_select.default": (2, None),
 }  # fmt: skip
-"""Operators that look up: which argument is the index, and which dimension of the first one it is of; none where it says so."""
+"""Operators that look up: which argument is the index, and of which dimension of the first, unless another says it."""
 
 
 def looked_up(node: fx.Node) -> tuple[fx.Node, int] | None:

@@ -419,7 +419,10 @@ class Coder:
         raise NotImplementedError
 
 
-EMPTY = {f"aten.{name}" for name in ("empty.memory_format", "new_empty.default", "empty_like.default", "empty_strided.default")}
+EMPTY = {
+    f"aten.{name}"
+    for name in ("empty.memory_format", "new_empty.default", "empty_like.default", "empty_strided.default")
+}
 """Operators whose result is not defined."""
 
 TAKEN_OUT = ("aten.item.default", "aten._local_scalar_dense.default")

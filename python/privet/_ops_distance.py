@@ -8,7 +8,7 @@ import torch
 
 from ._lowering import Args, Decline, Lowering, Value, op
 from ._ops_gather import take
-from ._ops_layers import matmul_values, permute, reshape_to
+from ._ops_layers import broadcast_shape, matmul_values, permute, reshape_to
 from ._ops_norm import magnitude
 from ._ops_order import largest
 from ._ops_pointwise import mul_scalar, relu_of
@@ -69,7 +69,7 @@ def pdist(lo: Lowering, a: Args) -> Value:
 def dist(lo: Lowering, a: Args) -> Value:
     """The norm of all elements of a difference."""
     x, y = lo.use(a["self"]), lo.use(a["other"])
-    shape = list(torch.broadcast_shapes(lo.shape_at(x), lo.shape_at(y)))
+    shape = broadcast_shape(lo.shape_at(x), lo.shape_at(y))
     gap = lo.emit({"kind": "sub"}, [x, y], shape)
     return length(lo, reshape_to(lo, gap, [math.prod(shape)]), float(a["p"]), [])
 

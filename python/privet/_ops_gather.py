@@ -320,7 +320,9 @@ def looked_up_along(lo: Lowering, argument: Any, index: Any, dim: int) -> int:
     x, value = lo.use(argument), lo.value(index)
     shape = lo.shape_at(x)
     dim %= len(shape)
-    hot = value.node if isinstance(value, Ids) and value.classes == shape[dim] else picked(lo, lo.use(index), shape[dim])
+    hot = (
+        value.node if isinstance(value, Ids) and value.classes == shape[dim] else picked(lo, lo.use(index), shape[dim])
+    )
     places = lo.shape_at(hot)[:-1]
     order = [dim, *(d for d in range(len(shape)) if d != dim)]
     rest = [shape[d] for d in order[1:]]

@@ -41,7 +41,10 @@ def labels(lo: Lowering, argument: Any, classes: int) -> int:
     known = lo.tensor(argument)
     if known is None:
         raise Decline("labels that are computed")
-    hot = torch.nn.functional.one_hot(known.clamp(0, classes - 1), classes) * ((known >= 0) & (known < classes))[..., None]
+    hot = (
+        torch.nn.functional.one_hot(known.clamp(0, classes - 1), classes)
+        * ((known >= 0) & (known < classes))[..., None]
+    )
     name = None if lo.is_literal(known) else f"{lo.name_of(known)}.labels{classes}"
     return lo.use(lo.constant(hot.to(torch.float32), name))
 

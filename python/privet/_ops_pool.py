@@ -82,7 +82,7 @@ def adaptive_avg_pool2d(lo: Lowering, a: Args) -> Value:
 
 
 LARGE_WINDOW = 128
-"""Averages over more than this along both axes are taken one axis after the other, as one factor for all would be small."""
+"""Averages over more than this along both axes are taken one axis after the other: one factor would be small."""
 
 
 # --- One axis after the other ------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Whole numbers from real ones: floor, ceiling, rounding, and remainders.
 
-A value that is computed is off by a few units in its last place, so one that should be whole may round to its neighbour.
+A computed value is off by a few units in its last place, so one that should be whole may round to its neighbour.
 """
 
 from __future__ import annotations

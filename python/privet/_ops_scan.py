@@ -1,4 +1,4 @@
-"""Products, maxima and sums of exponentials of all elements up to each one: in as many steps as the logarithm of their number."""
+"""Products, maxima and sums of exponentials of all elements up to each one, by steps of 1, 2, 4, ..."""
 
 from __future__ import annotations
 

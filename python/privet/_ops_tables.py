@@ -13,6 +13,7 @@ from ._ops_shape import cut
 ADDED, AVERAGED, MOST = range(3)
 """torch's modes of a bag."""
 
+
 @op("aten._embedding_bag.default", "aten.embedding_bag.padding_idx", "aten.embedding_bag.default")
 def embedding_bag(lo: Lowering, a: Args) -> Value:
     """Sum, mean or maximum of a table's rows: one-hot rows are added up first, so that a bag is one product."""
@@ -62,8 +63,6 @@ def bags(lo: Lowering, rows: int, starts: list[int], stops: list[int], mode: int
         total = lo.emit({"kind": kind, "dims": [dim], "keepdim": False}, [x], shape[:1] * dim + [width])
         parts.append(reshape_to(lo, total, shape))
     return parts[0] if len(parts) == 1 else lo.emit({"kind": "concat", "dim": 0}, parts, [len(parts), width])
-
-
 
 
 @op("aten.embedding_renorm.default")

@@ -33,9 +33,7 @@ def source_of(node: fx.Node) -> str:
 def last_user_frame(trace: str) -> str:
     """The innermost frame of a printed stack that is the user's own; directories are left out."""
     frames = [
-        m
-        for m in _FRAME.finditer(trace)
-        if not _INSIDE.search(m["file"]) and PurePath(m["file"]).parent not in _OURS
+        m for m in _FRAME.finditer(trace) if not _INSIDE.search(m["file"]) and PurePath(m["file"]).parent not in _OURS
     ]
     if not frames:
         return ""
