@@ -8,18 +8,37 @@ from __future__ import annotations
 from typing import Any
 
 from ._lowering import Args, Decline, Lowering, Value, op
-from ._ops_compare import greater
+from ._ops_compare import bounds, greater
 from ._ops_pointwise import add_scalar, broadcast, mul_scalar, relu_of
 from ._ops_smooth import div, smooth
 
 
+def is_whole(lo: Lowering, x: int) -> bool:
+    """Whether a node is known to hold whole numbers."""
+    node = lo.graph.nodes[x]
+    if node.op == {"kind": "smooth", "function": "floor"} or bounds(lo, x) is not None:
+        return True
+    if node.kind in ("add_scalar", "mul_scalar") and not float(node.op["value"]).is_integer():
+        return False
+    return node.kind in KEEP_WHOLE and all(is_whole(lo, i) for i in node.inputs)
+
+
+KEEP_WHOLE = (
+    "neg", "add", "sub", "mul", "relu", "add_scalar", "mul_scalar", "reshape", "permute", "slice", "concat", "expand",
+    "pad",
+)  # fmt: skip
+"""Operations that make whole numbers of such."""
+
+
 def floor_of(lo: Lowering, x: int) -> int:
     """The largest whole number that is not above x; nothing to do for whole numbers."""
-    return smooth(lo, "floor", x)
+    return x if is_whole(lo, x) else smooth(lo, "floor", x)
 
 
 def trunc_of(lo: Lowering, x: int) -> int:
     """Towards zero: ``floor(max(x, 0)) - floor(max(-x, 0))``."""
+    if is_whole(lo, x):
+        return x
     sides = [floor_of(lo, relu_of(lo, mul_scalar(lo, x, s))) for s in (1.0, -1.0)]
     return lo.emit({"kind": "sub"}, sides, lo.shape_at(x))
 
@@ -70,6 +89,9 @@ def frac(lo: Lowering, a: Args) -> Value:
 @op("aten.div.Tensor_mode", "aten.div.Scalar_mode")
 def div_mode(lo: Lowering, a: Args) -> Value:
     """A quotient, rounded as asked for."""
+    number = lo.scalar(a["other"])
+    if not lo.result_dtype.is_floating_point and number is not None and number > 0:
+        return whole_quotient(lo, lo.use(a["self"]), number, a["rounding_mode"])
     quotient = div(lo, a)
     if not isinstance(quotient, int):
         raise Decline("several results")
@@ -77,6 +99,15 @@ def div_mode(lo: Lowering, a: Args) -> Value:
     if mode is None:
         return quotient
     return floor_of(lo, quotient) if mode == "floor" else trunc_of(lo, quotient)
+
+
+def whole_quotient(lo: Lowering, x: int, number: float, mode: str | None) -> int:
+    """Of whole numbers: half a unit more, so that what a factor 1 / n is rounded by cannot matter."""
+    if mode == "floor":
+        return broadcast(lo, floor_of(lo, mul_scalar(lo, add_scalar(lo, x, 0.5), 1.0 / number)))
+    sides = [relu_of(lo, mul_scalar(lo, x, s)) for s in (1.0, -1.0)]
+    parts = [floor_of(lo, mul_scalar(lo, add_scalar(lo, side, 0.5), 1.0 / number)) for side in sides]
+    return broadcast(lo, lo.emit({"kind": "sub"}, parts, lo.shape_at(x)))
 
 
 @op("aten.floor_divide.default", "aten.floor_divide.Scalar")

@@ -101,6 +101,9 @@ def summed(lo: Lowering, x: int, targets: Tensor, out: list[int], lead: list[int
 @op("aten.copy.default")
 def copy(lo: Lowering, a: Args) -> Value:
     """The source in the shape of what it is written to."""
+    source = lo.dtype(a["src"])
+    if source is not None and source.is_floating_point and not lo.result_dtype.is_floating_point:
+        raise Decline("real numbers written into whole ones")
     return expand_to(lo, lo.use(a["src"]), lo.shape)
 
 

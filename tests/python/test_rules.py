@@ -217,6 +217,20 @@ def test_whole_numbers(name):
     near(Function(WHOLE[name]), NUMBERS)
 
 
+def test_whole_numbers_are_divided_exactly():
+    # Each multiple of 7, and its neighbours: a product with 1/7 alone would miss some.
+    whole = torch.arange(-70, 71).reshape(1, -1)
+    private = near(Function(lambda x: (x // 7, x % 7, torch.div(x, 7, rounding_mode="trunc"))), whole)
+    assert all(
+        torch.equal(a, b.to(a.dtype)) for a, b in zip(private.simulate(whole), (whole // 7, whole % 7), strict=False)
+    )
+
+
+def test_whole_numbers_are_not_rounded_again():
+    captured = capture(Function(lambda x: x.floor().long() + x.argmax(1, keepdim=True).floor_divide(1)), NUMBERS)
+    assert sum(n.op.get("function") == "floor" for n in captured.graph.nodes) == 2
+
+
 # --- Angles, distances, and along a dimension --------------------------------------------------------
 
 FUNCTIONS = {
@@ -262,3 +276,34 @@ def test_all_quarters_of_a_turn():
 
 def test_the_mean_of_a_large_image():
     near(nn.AdaptiveAvgPool2d(1), drawn(1, 2, 200, 160))
+
+
+# --- Between processes -------------------------------------------------------------------------------
+
+
+class Everything(nn.Module):
+    """What is new to the protocols: sines, the error function, whole numbers, places of maxima, labels."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(6, 4)
+
+    def forward(self, x, labels):
+        y, places = F.max_pool2d(x, 2, return_indices=True)
+        y = F.max_unpool2d(y.sin() + y.erf(), places, 2)
+        rows = self.table((x[:, 0, :2, 0].abs() * 2.03).floor().clamp(max=5).long())
+        return y, rows, F.cross_entropy(x[:, 0, 0], labels, reduction="none")
+
+
+FAMILIES = [("fss", None), ("rep3", "semi-honest"), ("rep3", "malicious"), ("semi2k", None)]
+
+
+@pytest.mark.parametrize(("protocol", "security"), FAMILIES)
+def test_they_run_between_processes(protocol, security):
+    torch.manual_seed(0)
+    model, x, labels = Everything().eval(), drawn(2, 1, 4, 4), torch.tensor([3, 0])
+    private = privet.compile(model, (x, labels), protocol, security=security)
+    parameters = {"helper": "dealer"} if protocol == "semi2k" else None
+    with privet.local(private, parameters=parameters) as session, torch.no_grad():
+        for found, wanted in zip(session.run(x, labels), model(x, labels), strict=True):
+            torch.testing.assert_close(found, wanted, atol=2e-3, rtol=0)
