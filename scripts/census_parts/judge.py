@@ -50,6 +50,8 @@ def judge(group: str, name: str, build: Build) -> Row:
             gap = difference(model, private, inputs)
             if not gap <= WORST:
                 status, reason = DIFFERS, f"by {gap:.3g}"
+    except privet.CaptureError as error:  # the last line says what to do; the one before quotes this census
+        status, reason = REFUSED, f"CaptureError: {str(error).splitlines()[-1]}"
     except privet.PrivetError as error:
         status, reason = REFUSED, f"{type(error).__name__}: {error}"
     except Exception as error:  # what a user must never see is counted here

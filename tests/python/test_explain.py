@@ -81,3 +81,16 @@ def test_what_cannot_be_private_is_listed_with_a_remedy(name):
     problems = privet.compile(Function(function), ROWS).check()
     assert problems and remedy in problems[0]["remedy"], problems
     assert "test_explain.py" in problems[0]["source"]
+
+
+def test_the_place_is_never_in_a_library():
+    with pytest.raises(CaptureError, match="could not trace Linear: missing a required argument: 'input'"):
+        privet.compile(nn.Linear(8, 2), {"x": ROWS})
+
+
+@pytest.mark.skipif(not available(), reason="the extension is not built: make build")
+def test_what_is_no_tensor_is_refused_as_an_input():
+    private = privet.compile(nn.Linear(8, 2), ROWS)
+    with pytest.raises(privet.InputError, match="'input' is str; give a tensor, an array, or lists of numbers"):
+        private.simulate("rows")
+    assert private.simulate(ROWS.tolist()).shape == (3, 2)

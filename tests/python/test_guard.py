@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import privet
+from privet import models
 
 ROWS = 3
 
@@ -78,9 +79,10 @@ def test_without_a_guard_nothing_is_added() -> None:
 
 
 def test_notes_say_so_where_a_guard_would_cost_too_much() -> None:
-    private = privet.compile(nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2)), torch.randn(4, 8))
+    private = privet.compile(models.LeNet(), torch.rand(1, 1, 28, 28))
     (said,) = [note for note in private.notes if note.startswith("guard:")]
-    assert ("wrong result unseen" in said) == (private.guard is None), said
+    assert private.guard is None and said.startswith("guard: off, since it would cost"), said
+    assert "wrong result unseen" in said and "guard=True" in said
 
 
 @pytest.mark.parametrize("protocol", ["fss", "rep3", "semi2k"])

@@ -112,7 +112,7 @@ def test_what_overlaps_is_not_put_back():
     class Overlapping(nn.Module):
         def forward(self, x):
             y, places = F.max_pool2d(x, 3, 2, 1, return_indices=True)
-            return F.max_unpool2d(y, places, 3, 2, 1)
+            return F.max_unpool2d(y, places, 3, 2, 1, output_size=(6, 6))
 
     (problem,) = privet.compile(Overlapping(), IMAGE).check()
     assert "windows that overlap" in problem["op"] and "side by side" in problem["remedy"]

@@ -65,7 +65,9 @@ fn every_common_operation_has_a_remedy_of_its_own() {
     assert!(remedy("aten._log_softmax.default").contains("classes"));
     assert!(remedy("aten.cosine_embedding_loss.default").contains("loss"), "a table is not what it lacks");
     assert!(remedy("aten.cummax.default (indices of maxima so far)").contains("values alone"));
-    assert!(remedy("aten.index.Tensor (as many elements as a private mask keeps)").contains("depend on secret"));
+    assert!(
+        remedy("aten.index.Tensor (as many elements as a private mask keeps)").contains("depend on secret")
+    );
     assert_eq!(remedy("aten.modest_thing"), generic, "a short name does not claim longer words");
 }
 

@@ -10,8 +10,8 @@ use std::f64::consts::TAU;
 
 /// Bits of a turn that are read.
 const PARTS: u32 = 28;
-/// Most ring bits of an angle: `x / 2 pi` has as many bits more as are read of a turn, all behind the point but one.
-const MOST_BITS: u32 = WORD - 1 - PARTS;
+/// Most bits of an angle in turns, which are all behind the point.
+const MOST_BITS: u32 = WORD - 1;
 /// log2 of the pieces of a turn: their error is below 2^-26.
 const PIECES: u32 = 10;
 /// The same of pieces of degree 5.
@@ -20,15 +20,10 @@ const FEW: u32 = 4;
 const DIGITS: u32 = 29;
 
 /// Sine or cosine of x in radians; `bits` and `frac` are those of the result.
-///
-/// # Errors
-/// When x has more ring bits than an angle may have.
-pub(super) fn wave(b: &mut Build<'_>, function: Function, x: Value, bits: u32, frac: u32) -> Result<Value, String> {
-    if x.bits > MOST_BITS {
-        return Err(format!("{} of numbers of {} ring bits, at most {MOST_BITS}", function.name(), x.bits));
-    }
+pub(super) fn wave(b: &mut Build<'_>, function: Function, x: Value, bits: u32, frac: u32) -> Value {
     let part = parts(b, x);
-    let pieces = |b: &mut Build<'_>, part| piecewise(b, part, PIECES, 61, End::Continues, |t| function.at(TAU * t));
+    let pieces =
+        |b: &mut Build<'_>, part| piecewise(b, part, PIECES, 61, End::Continues, |t| function.at(TAU * t));
     let waves = |b: &mut Build<'_>, part| {
         let height = match function {
             Function::Cos => [1 << DIGITS, 0],
@@ -38,17 +33,17 @@ pub(super) fn wave(b: &mut Build<'_>, function: Function, x: Value, bits: u32, f
     };
     let few = |b: &mut Build<'_>, part| quintic(b, part, FEW, |t| function.at(TAU * t));
     let y = b.cheapest(part, &[&pieces, &waves, &few]);
-    Ok(b.dither(y, y.frac - frac, bits))
+    b.dither(y, y.frac - frac, bits)
 }
 
 /// The angle in parts of a turn: a ring of [`PARTS`] bits, all of them behind the point.
 ///
-/// The factor `1 / 2 pi` has so many bits that the largest angle is right to half a part. What exceeds a turn is a
-/// multiple of the ring's size and so is gone.
+/// The factor `1 / 2 pi` has so many bits that the largest angle of up to 35 bits is right to half a part; of larger rings an angle x
+/// of f fraction bits is off by `|x| 2^(f - 64)` turns. What exceeds a turn is a multiple of the ring's size and so is gone.
 fn parts(b: &mut Build<'_>, x: Value) -> Value {
-    let ring = x.bits + PARTS;
+    let ring = (x.bits + PARTS).min(MOST_BITS);
     let factor = (2f64.powi((ring - x.frac) as i32) / TAU).round_ties_even() as i64;
     let wide = b.resize(x, ring);
     let turned = b.mul_const(wide, factor);
-    b.down(turned, x.bits, PARTS)
+    b.down(turned, ring - PARTS, PARTS)
 }

@@ -131,7 +131,7 @@ pub fn emit(
                 Function::Reciprocal => powers::reciprocal(build, flat, bits, frac),
                 Function::Sqrt => powers::sqrt(build, flat, bits, frac),
                 Function::Rsqrt => powers::rsqrt(build, flat, bits, frac),
-                Function::Sin | Function::Cos => angles::wave(build, function, flat, bits, frac)?,
+                Function::Sin | Function::Cos => angles::wave(build, function, flat, bits, frac),
                 Function::Floor => build.down(flat, flat.frac, 0),
                 _ => bounded::bounded(build, function, flat, bits, frac),
             };

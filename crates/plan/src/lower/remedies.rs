@@ -2,7 +2,10 @@
 
 /// Parts of the reason that stands behind a name, and their remedies. They are looked at first.
 const REASONS: &[(&str, &str)] = &[
-    ("a private mask keeps", "a shape would depend on secret values: multiply by the mask, or choose with torch.where"),
+    (
+        "a private mask keeps",
+        "a shape would depend on secret values: multiply by the mask, or choose with torch.where",
+    ),
     ("private places", "write at constant places, choose with torch.where, or multiply by one-hot rows"),
     ("windows that overlap", "let the windows of the max pool lie side by side, or enlarge with Upsample"),
     ("indices of maxima so far", "use the values alone, or an argmax over what is there at the end"),

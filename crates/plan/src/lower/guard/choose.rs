@@ -53,7 +53,9 @@ pub(in crate::lower) fn choose(
         }
     }
     let Some(Candidate { formats, guarded, parameters, seconds, .. }) = best else {
-        notes.push(format!("guard: off, since the ring has no room for one; {UNSEEN}; use fewer fraction bits"));
+        notes.push(format!(
+            "guard: off, since the ring has no room for one; {UNSEEN}; use fewer fraction bits"
+        ));
         return Ok(None);
     };
     let proven = guarded.unproven.is_empty();
@@ -71,9 +73,7 @@ pub(in crate::lower) fn choose(
             (true, true) => format!("leave {left} of {fraction} fraction bits"),
             (true, false) => format!("cost {costs}"),
         };
-        notes.push(format!(
-            "guard: off, since it would {why}; {UNSEEN}; with guard=True it is an error"
-        ));
+        notes.push(format!("guard: off, since it would {why}; {UNSEEN}; with guard=True it is an error"));
         return Ok(None);
     }
     let what = format!("guard: {} values are watched, {costs}", guarded.watched);
