@@ -69,6 +69,16 @@ def test_rows_are_judged_beside_pytorch():
     assert judge("g", "n", build).status == "RAW"
 
 
+def test_a_plan_that_is_far_off_differs(monkeypatch):
+    from census_parts import judge
+    from census_parts.cases import layer
+
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    monkeypatch.setattr(judge, "WORST", -1.0)
+    row = judge.judge("g", "n", layer(lambda: torch.nn.Linear(4, 2), x))
+    assert row.status == "differs" and row.reason.startswith("by ")
+
+
 def test_a_row_that_takes_too_long_ends_alone():
     from census_parts.work import rows
 
