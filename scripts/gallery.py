@@ -2,8 +2,8 @@
 
     scripts/python.sh scripts/gallery.py [--only GROUP] [--match NAME] [--write]
 
-Models are those of `scripts/census.py` and the smaller ones of `privet.models`, with random weights. What was found is
-kept in docs/gallery.json, a row a model with its date, so that a part can be done again; `--write` puts the table of
+Models are those of `scripts/census_parts` and the smaller ones of `privet.models`, with random weights. What was found
+is kept in docs/gallery.json, a row a model with its date, so that a part can be done again; `--write` puts the table of
 all rows into docs/models.md. Seconds are estimates on a LAN at the shipped rates, wherever this runs. Differences are
 of the integer plan, run in the clear, to PyTorch: the largest, over the largest result or 1, whichever is larger.
 """
@@ -23,8 +23,9 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-import census
 import torch
+from census_parts import networks, pictures, text
+from census_parts.judge import flat
 from safetensors.torch import save as save_tensors
 from torch import nn
 
@@ -64,16 +65,16 @@ def jobs() -> Iterator[tuple[str, str, Build]]:
         yield "privet.models", name, lambda b=build, s=shape: (b(), torch.rand(s))  # type: ignore[misc]
     there = {p: importlib.util.find_spec(p) is not None for p in ("transformers", "torchvision", "timm")}
     if there["transformers"]:
-        for name in census.TEXT:
-            yield "transformers, ids and mask", name, lambda n=name: census.language(n, "sdpa", True)  # type: ignore[misc]
-        for name in census.PICTURES:
-            yield "transformers, images", name, lambda n=name: census.picture(n)  # type: ignore[misc]
+        for name in text.TEXT:
+            yield "transformers, ids and mask", name, lambda n=name: text.language(n, "sdpa", True)  # type: ignore[misc]
+        for name in pictures.PICTURES:
+            yield "transformers, images", name, lambda n=name: pictures.picture(n)  # type: ignore[misc]
     if there["torchvision"]:
-        for name in census.TORCHVISION:
-            yield "torchvision", name, lambda n=name: census.torchvision_model(n)  # type: ignore[misc]
+        for name in networks.TORCHVISION:
+            yield "torchvision", name, lambda n=name: networks.torchvision_model(n)  # type: ignore[misc]
     if there["timm"]:
-        for name in census.TIMM:
-            yield "timm", name, lambda n=name: census.timm_model(n)  # type: ignore[misc]
+        for name in networks.TIMM:
+            yield "timm", name, lambda n=name: networks.timm_model(n)  # type: ignore[misc]
 
 
 def cost(captured: privet.Capture, family: tuple[str, str]) -> dict[str, Any]:
@@ -113,8 +114,8 @@ def tried(group: str, name: str, build: Build) -> dict[str, Any]:
             row["problem"] = "missing: " + ", ".join(dict.fromkeys(p["op"] for p in problems))
             return row
         with torch.no_grad():
-            wanted = census.first(model(**inputs) if isinstance(inputs, dict) else model(inputs)).double()
-        found = census.first(private.simulate(*tensors)).double()
+            wanted = next(flat(model(**inputs) if isinstance(inputs, dict) else model(inputs))).double()
+        found = next(flat(private.simulate(*tensors))).double()
         row["difference"] = float((found - wanted).abs().max()) / max(1.0, float(wanted.abs().max()))
         owned = private._owned
         assert owned is not None

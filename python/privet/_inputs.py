@@ -216,14 +216,41 @@ def column_of(node: fx.Node) -> tuple[int, int] | None:
     return dim, int(node.args[2]) % int(shape[dim])  # type: ignore[arg-type]
 
 
+INDICES = {
+    "aten.embedding.default": (1, 0), "aten._embedding_bag.default": (1, 0), "aten.embedding_bag.padding_idx": (1, 0),
+    "aten.embedding_bag.default": (1, 0), "aten.cross_entropy_loss.default": (1, 1), "aten.nll_loss_nd.default": (1, 1),
+    "aten.nll_loss.default": (1, 1), "aten.nll_loss2d.default": (1, 1), "aten.multi_margin_loss.default": (1, 1),
+    "aten.gather.default": (2, None), "aten.index_select.default": (2, None),
+}  # fmt: skip
+"""Operators that look up: which argument is the index, and of which dimension of the first, unless another says it."""
+
+
+def looked_up(node: fx.Node) -> tuple[fx.Node, int] | None:
+    """The index that an operator looks up, and how many places there are; nothing where it looks up none."""
+    name = str(node.target)
+    if name == "aten.index.Tensor":
+        indices = node.args[1]
+        alone = isinstance(indices, (list, tuple)) and len(indices) == 1
+        index, dim = (indices[0], 0) if alone else (None, 0)  # type: ignore[index]
+    elif name in INDICES and len(node.args) > INDICES[name][0]:
+        at, known = INDICES[name]
+        index, dim = node.args[at], known if known is not None else int(node.args[1])  # type: ignore[arg-type]
+    else:
+        return None
+    if not isinstance(index, fx.Node) or index.meta["val"].is_floating_point() or index.meta["val"].dtype == torch.bool:
+        return None
+    shape = node.args[0].meta["val"].shape  # type: ignore[union-attr]
+    return (index, int(shape[dim if len(shape) > dim else 0])) if len(shape) else None
+
+
 def lookups(node: fx.Node, without: Sequence[fx.Node] = ()) -> list[fx.Node]:
-    """The embeddings that look up a value, moved or not."""
+    """What looks up a value, moved or not."""
     found, seen, waiting = [], set(without), [node]
     while waiting:
         at = waiting.pop()
         for user in at.users:
-            name = str(user.target)
-            if name == "aten.embedding.default" and user.args[1] is at:
+            name, use = str(user.target), looked_up(user)
+            if use is not None and use[0] is at:
                 found.append(user)
             elif name in MOVES and user not in seen:
                 seen.add(user)

@@ -134,8 +134,13 @@ class Lowering:
             return
         if not node.users and not self._is_constant(node):
             return  # assertions and other calls made for their effect
+        if str(node.target) == "with_effects":
+            self._values[node] = (None,)  # torch's own check of a result, in its order
+            return
         if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            self._values[node] = None  # an extent that depends on values; who computes with it is reported
+            # an extent that depends on values, or a value as a Python number; who computes with it is reported
+            taken = str(node.target) in TAKEN_OUT
+            self._values[node] = Decline("a private value as a Python number") if taken else None
             return
         try:
             self._values[node] = self._lowered(node)
@@ -230,11 +235,10 @@ class Lowering:
         val = argument.meta.get("val") if isinstance(argument, fx.Node) else argument
         return val.dtype if isinstance(val, torch.Tensor) else None
 
-    def apply(self, name: str, tensor: torch.Tensor) -> Any:
-        """What the ATen node makes of ``tensor`` in place of its argument ``name``, the others being constants."""
+    def apply(self, given: Mapping[str, torch.Tensor]) -> Any:
+        """What the ATen node makes of tensors in place of some arguments, the others being constants."""
         assert self._node is not None and callable(self._node.target)
-        args = bind(self._node)
-        args[name] = tensor
+        args = {**bind(self._node), **given}
         known = fx.node.map_arg(args, lambda n: self.tensor(n))
         with torch.no_grad():
             return self._node.target(**known)
@@ -303,6 +307,8 @@ class Lowering:
             shape = shape_of(val)
         except (RuntimeError, AttributeError, TypeError, ValueError):
             shape = []  # known only with the values
+        if 0 in shape:
+            shape = []  # nothing that a graph could hold
         return self.emit({"kind": "unsupported", "name": name}, operands, shape)
 
     # --- Inside ----------------------------------------------------------------------------------
@@ -336,6 +342,8 @@ class Lowering:
         target: Any = RESHAPES.get(str(node.target), node.target)
         with torch.no_grad():
             result = target(*args, **kwargs)
+        if str(node.target) in EMPTY:
+            result = torch.zeros_like(result)  # what is in memory is nobody's business
         if isinstance(result, torch.Tensor):
             operands = [self._values.get(a) for a in node.all_input_nodes]
             if len(operands) == 1 and str(node.target) in ALIASES:
@@ -410,6 +418,15 @@ class Coder:
         """For the interface of a compiled model."""
         raise NotImplementedError
 
+
+EMPTY = {
+    f"aten.{name}"
+    for name in ("empty.memory_format", "new_empty.default", "empty_like.default", "empty_strided.default")
+}
+"""Operators whose result is not defined."""
+
+TAKEN_OUT = ("aten.item.default", "aten._local_scalar_dense.default")
+"""What `x.item()` and `x.tolist()` become."""
 
 ALIASES = {
     f"aten.{name}.default" for name in ("clone", "detach", "detach_", "alias", "lift_fresh", "lift_fresh_copy")

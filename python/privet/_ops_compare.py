@@ -92,6 +92,12 @@ def bounds_by_operands(lo: Lowering, node: int) -> tuple[int, int] | None:
         return min(0, low), max(0, high)
     if n.kind == "neg":
         return -high, -low
+    if n.kind == "clamp":
+        limits = [n.op.get("lo"), n.op.get("hi")]
+        if all(e is None or float(e).is_integer() for e in limits):
+            low = low if limits[0] is None else max(low, int(limits[0]))
+            return low, high if limits[1] is None else min(high, int(limits[1]))
+        return None
     if n.kind == "add_scalar" and float(n.op["value"]).is_integer():
         return low + int(n.op["value"]), high + int(n.op["value"])
     if n.kind == "mul_scalar" and float(n.op["value"]).is_integer():
@@ -109,10 +115,11 @@ def bounds_by_operands(lo: Lowering, node: int) -> tuple[int, int] | None:
 
 
 def one_hot(lo: Lowering, index: int, classes: int) -> tuple[int, int]:
-    """One-hot rows of private whole numbers along a new last dimension, and the index that is first: by comparisons."""
-    known = bounds(lo, index)
-    if known is None:
-        raise Decline("a private index of which no bound is known")
+    """One-hot rows of private whole numbers along a new last dimension, and the index that is first: by comparisons.
+
+    PyTorch refuses an index that is out of range; here it is that of the nearer end.
+    """
+    known = bounds(lo, index) or (0, classes - 1)
     first, last = max(known[0], 0), min(known[1], classes - 1)
     count = last - first + 1
     if count > MOST_ENTRIES:

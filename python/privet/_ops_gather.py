@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ._inputs import Ids
 from ._lowering import Args, Decline, Lowering, Value, op
 from ._ops_compare import one_hot
 from ._ops_layers import expand_to, matmul_values, permute, reshape_to
@@ -134,7 +136,7 @@ def moved(lo: Lowering, name: str, argument: Any) -> int:
     x = lo.use(argument)
     shape = lo.shape_at(x)
     numbers = torch.arange(1, int(torch.tensor(shape).prod()) + 1, dtype=torch.float64).reshape(shape)
-    result = lo.apply(name, numbers)
+    result = lo.apply({name: numbers})
     if not isinstance(result, Tensor):
         raise Decline("several results")
     return gathered(lo, x, result.round().to(torch.int64) - 1)
@@ -251,15 +253,18 @@ def gather(lo: Lowering, a: Args) -> Value:
     x = lo.use(a["self"])
     shape = lo.shape_at(x)
     dim = int(a["dim"]) % len(shape)
-    index = lo.use(a["index"])
     lead = [n for d, n in enumerate(shape) if d != dim]
-    if [n for d, n in enumerate(lo.shape_at(index)) if d != dim] != lead:
+    if [n for d, n in enumerate(lo.shape) if d != dim] != lead:
         raise Decline("a private index of another shape")
     order = [d for d in range(len(shape)) if d != dim] + [dim]
-    rows = picked(lo, permute(lo, index, order), shape[dim])  # [..., count, extent]
+    index = lo.value(a["index"])
+    if isinstance(index, Ids) and index.classes == shape[dim]:
+        rows = permute(lo, index.node, [*order, len(shape)])
+    else:
+        rows = picked(lo, permute(lo, lo.use(a["index"]), order), shape[dim])  # [..., count, extent]
     lines_of = permute(lo, x, order)
     column = reshape_to(lo, lines_of, [*lead, shape[dim], 1])
-    count = lo.shape_at(index)[dim]
+    count = lo.shape[dim]
     found = reshape_to(lo, matmul_values(lo, rows, column, [*lead, count, 1]), [*lead, count])
     return permute(lo, found, [order.index(d) for d in range(len(shape))])
 
@@ -291,6 +296,8 @@ def index(lo: Lowering, a: Args) -> Value:
             return take(lo, x, dim, [int(i) % extent for i in places.reshape(-1)])
         return moved(lo, "self", a["self"])
     indices = a.get("indices")
+    if len(given) == 1 and (indices is None or len(indices) == 1):
+        return looked_up_along(lo, a["self"], given[0], 0 if indices is not None else int(a["dim"]))
     if indices is None or len(indices) != 2 or any(i is None for i in indices):
         raise Decline("private indices along more than one dimension")
     rows, at = lo.tensor(indices[0]), lo.use(indices[1])
@@ -304,6 +311,29 @@ def index(lo: Lowering, a: Args) -> Value:
     table = reshape_to(lo, x, [shape[0], shape[1], width])
     one = reshape_to(lo, hot, [shape[0], 1, shape[1]])
     return reshape_to(lo, matmul_values(lo, one, table, [shape[0], 1, width]), lo.shape)
+
+
+def looked_up_along(lo: Lowering, argument: Any, index: Any, dim: int) -> int:
+    """Whole slices of a value along one dimension, at private places."""
+    if lo.dtype(index) == torch.bool:
+        raise Decline("as many elements as a private mask keeps")
+    x, value = lo.use(argument), lo.value(index)
+    shape = lo.shape_at(x)
+    dim %= len(shape)
+    hot = (
+        value.node if isinstance(value, Ids) and value.classes == shape[dim] else picked(lo, lo.use(index), shape[dim])
+    )
+    places = lo.shape_at(hot)[:-1]
+    order = [dim, *(d for d in range(len(shape)) if d != dim)]
+    rest = [shape[d] for d in order[1:]]
+    table = reshape_to(lo, permute(lo, x, order) if dim else x, [shape[dim], math.prod(rest)])
+    flat = reshape_to(lo, hot, [math.prod(places), shape[dim]])
+    found = matmul_values(lo, flat, table, [math.prod(places), math.prod(rest)])
+    if dim == 0:
+        return reshape_to(lo, found, [*places, *rest])
+    found = reshape_to(lo, found, [math.prod(places), *rest])
+    back = [*range(1, dim + 1), 0, *range(dim + 1, len(shape))]
+    return reshape_to(lo, permute(lo, found, back), lo.shape)
 
 
 # --- Resampling --------------------------------------------------------------------------------------
@@ -321,7 +351,7 @@ def resample(lo: Lowering, a: Args, name: str) -> int:
             [extents[axis], 1, *(extents[axis] if i == axis else 1 for i in range(len(extents)))]
         )
         images = units.expand(extents[axis], 1, *extents).contiguous()
-        result = lo.apply(name, images)
+        result = lo.apply({name: images})
         result = result[0] if isinstance(result, (tuple, list)) else result
         at: list[Any] = [slice(None), 0, *(slice(None) if i == axis else 0 for i in range(len(extents)))]
         matrix = result[tuple(at)].t()

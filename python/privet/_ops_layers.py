@@ -60,12 +60,20 @@ def matmul(lo: Lowering, a: Args) -> Value:
     return product(lo, x, y, None)
 
 
-@op("aten.addmm.default")
+@op("aten.addmm.default", "aten.addmv.default")
 def addmm(lo: Lowering, a: Args) -> Value:
     """``beta * c + alpha * x y``."""
-    if a["alpha"] != 1 or a["beta"] != 1:
-        raise Decline("alpha or beta other than 1")
-    return product(lo, a["mat1"], a["mat2"], a["self"])
+    x, y = (a["mat1"], a["mat2"]) if "mat1" in a else (a["mat"], a["vec"])
+    if a["alpha"] == 1 and a["beta"] == 1:
+        return product(lo, x, y, a["self"])
+    parts = [(a["self"], float(a["beta"])), (product(lo, x, y, None), float(a["alpha"]))]
+    nodes = [times(lo, n if isinstance(n, int) else lo.use(n), factor) for n, factor in parts]
+    return lo.emit({"kind": "add"}, nodes, lo.shape)
+
+
+def times(lo: Lowering, x: int, factor: float) -> int:
+    """A public factor."""
+    return x if factor == 1 else lo.emit({"kind": "mul_scalar", "value": factor}, [x], lo.shape_at(x))
 
 
 @op("aten.bilinear.default")

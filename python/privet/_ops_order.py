@@ -272,7 +272,7 @@ def ranked_line(lo: Lowering, x: int, dim: int, at: int, indices: bool) -> tuple
     return found, None if where is None else cut(lo, where, dim, count - 1, count)
 
 
-@op("aten.median.dim")
+@op("aten.median.dim", "aten.nanmedian.dim")
 def median(lo: Lowering, a: Args) -> Value:
     """The lower of the two in the middle."""
     return ranked(lo, a, (lo.shape_arg(a["self"])[int(a["dim"])] - 1) // 2)
@@ -284,7 +284,7 @@ def kthvalue(lo: Lowering, a: Args) -> Value:
     return ranked(lo, a, int(a["k"]) - 1)
 
 
-@op("aten.median.default")
+@op("aten.median.default", "aten.nanmedian.default")
 def median_of_all(lo: Lowering, a: Args) -> Value:
     """The lower of the two in the middle of all elements."""
     x = lo.use(a["self"])

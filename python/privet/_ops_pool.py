@@ -10,6 +10,7 @@ from ._lowering import Args, Decline, Lowering, Value, op
 from ._ops_convolution import several
 from ._ops_gather import along
 from ._ops_layers import pair, reshape_to
+from ._ops_scatter import Places, places_of
 from ._ops_shape import cut
 from .graph import Op
 
@@ -38,10 +39,24 @@ def images(lo: Lowering, argument: Any, emit: Any) -> int:
 
 @op("aten.max_pool2d.default", "aten.max_pool2d_with_indices.default")
 def max_pool2d(lo: Lowering, a: Args) -> Value:
-    """Maximum over windows; the indices are not available."""
+    """Maximum over windows, and where it was."""
     node: Op = {"kind": "max_pool2d", "window": window(a, a["dilation"])}
     out = images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape))
-    return out if lo.single_result else (out, Decline("indices of the maxima"))
+    return out if lo.single_result else (out, window_indices(lo, a, 2))
+
+
+def window_indices(lo: Lowering, a: Args, dims: int) -> Places | None:
+    """Where the maxima of windows of one size were, if anything reads it."""
+    if not lo.is_read(1):
+        return None
+    kernel = several(a["kernel_size"], dims)
+    stride = several(a["stride"], dims) if a["stride"] else kernel
+    padding, dilation = several(a["padding"], dims), several(a["dilation"], dims)
+    windows = [
+        [[at * s - p + i * d for i in range(k)] for at in range(out)]
+        for out, k, s, p, d in zip(lo.shape[-dims:], kernel, stride, padding, dilation, strict=True)
+    ]
+    return places_of(lo, lo.use(a["self"]), windows, lo.shape)
 
 
 @op("aten.avg_pool2d.default")
@@ -58,11 +73,16 @@ def avg_pool2d(lo: Lowering, a: Args) -> Value:
 
 @op("aten.adaptive_avg_pool2d.default", "aten._adaptive_avg_pool2d.default")
 def adaptive_avg_pool2d(lo: Lowering, a: Args) -> Value:
-    """Mean over adaptive windows; where there are more of them than pixels, a constant matrix an axis."""
-    if any(o > e for o, e in zip(lo.shape[-2:], lo.shape_arg(a["self"])[-2:], strict=True)):
+    """Mean over adaptive windows; where there are more of them than pixels, or very large ones, axis by axis."""
+    sizes = [(o, e) for o, e in zip(lo.shape[-2:], lo.shape_arg(a["self"])[-2:], strict=True)]
+    if any(o > e for o, e in sizes) or all(e // o > LARGE_WINDOW for o, e in sizes):
         return adaptive_means(lo, a, 2)
     node: Op = {"kind": "adaptive_avg_pool2d", "output": lo.shape[-2:]}
     return images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape))
+
+
+LARGE_WINDOW = 128
+"""Averages over more than this along both axes are taken one axis after the other: one factor would be small."""
 
 
 # --- One axis after the other ------------------------------------------------------------------------
@@ -110,9 +130,10 @@ def pooled(lo: Lowering, a: Args, dims: int, kind: str) -> int:
     "aten.max_pool3d_with_indices.default",
 )  # fmt: skip
 def max_pool(lo: Lowering, a: Args) -> Value:
-    """Maximum over windows of lines or volumes."""
-    out = pooled(lo, a, 1 if "1d" in str(lo.operator) else 3, "max_pool2d")
-    return out if lo.single_result else (out, Decline("indices of the maxima"))
+    """Maximum over windows of lines or volumes, and where it was."""
+    dims = 1 if "1d" in str(lo.operator) else 3
+    out = pooled(lo, a, dims, "max_pool2d")
+    return out if lo.single_result else (out, window_indices(lo, a, dims))
 
 
 @op("aten.avg_pool1d.default", "aten.avg_pool3d.default")
@@ -154,14 +175,18 @@ def adaptive_avg_pool(lo: Lowering, a: Args) -> Value:
 
 @op("aten.adaptive_max_pool1d.default", "aten.adaptive_max_pool2d.default", "aten.adaptive_max_pool3d.default")
 def adaptive_max_pool(lo: Lowering, a: Args) -> Value:
-    """Maximum over adaptive windows, one axis after the other."""
+    """Maximum over adaptive windows, one axis after the other, and where it was."""
     dims = int(str(lo.operator).split("pool")[1][0])
     x = lo.use(a["self"])
+    where = None
+    if lo.is_read(1):
+        axes = zip(lo.shape_at(x)[-dims:], lo.shape[-dims:], strict=True)
+        where = places_of(lo, x, [[list(range(*w)) for w in ends(e, o)] for e, o in axes], lo.shape)
     if dims == 2 and all(e % o == 0 for e, o in zip(lo.shape_at(x)[-2:], lo.shape[-2:], strict=True)):
         kernel = [e // o for e, o in zip(lo.shape_at(x)[-2:], lo.shape[-2:], strict=True)]
         w = {"kernel": kernel, "stride": kernel, "padding": [0, 0], "dilation": [1, 1], "ceil_mode": False}
         node: Op = {"kind": "max_pool2d", "window": w}
-        return images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape)), Decline("indices of the maxima")
+        return images(lo, a["self"], lambda x, shape: lo.emit(node, [x], shape)), where
     for axis in range(dims):
         dim = len(lo.shape) - dims + axis
         windows = ends(lo.shape_at(x)[dim], lo.shape[dim])
@@ -178,4 +203,4 @@ def adaptive_max_pool(lo: Lowering, a: Args) -> Value:
             parts.append(pool_axis(lo, part, dim, {"kind": "max_pool2d", "window": w}, 1))
         shape = [*lo.shape_at(x)[:dim], len(parts), *lo.shape_at(x)[dim + 1 :]]
         x = parts[0] if len(parts) == 1 else lo.emit({"kind": "concat", "dim": dim}, parts, shape)
-    return x, Decline("indices of the maxima")
+    return x, where

@@ -47,14 +47,16 @@ def dropout(lo: Lowering, a: Args) -> Value:
     "aten.type_as.default",
 )  # fmt: skip
 def convert(lo: Lowering, a: Args) -> Value:
-    """A change of device or type; what is to be a whole number or a bit must be one already."""
+    """A change of device or type; to whole numbers by truncation, to bits by comparison."""
     wanted, given = lo.result_dtype, lo.dtype(a["self"])
     if wanted == torch.bool and given != torch.bool:
         from ._ops_compare import truth  # which needs this table
 
         return truth(lo, a["self"])
     if not wanted.is_floating_point and (given is None or given.is_floating_point):
-        raise Decline(f"conversion to {str(wanted).removeprefix('torch.')}")
+        from ._ops_round import trunc_of  # the same
+
+        return trunc_of(lo, lo.use(a["self"]))
     return lo.use(a["self"])
 
 

@@ -314,3 +314,11 @@ def logaddexp(lo: Lowering, a: Args) -> Value:
 def xlogy(lo: Lowering, a: Args) -> Value:
     """``x log y``."""
     return lo.emit({"kind": "mul"}, [lo.use(a["self"]), smooth(lo, "log", lo.use(a["other"]))], lo.shape)
+
+
+@op("aten.special_entr.default")
+def entropy(lo: Lowering, a: Args) -> Value:
+    """``-x log x`` of x from 0 on; 0 of 0, as the logarithm of 0 is a number here."""
+    x = lo.use(a["self"])
+    product = lo.emit({"kind": "mul"}, [x, smooth(lo, "log", x)], lo.shape_at(x))
+    return mul_scalar(lo, product, -1.0)

@@ -109,7 +109,7 @@ class Interface:
             raise InputError(f"{len(given)} inputs given, the model takes {len(self.inputs)}: {names}")
         checked: dict[str, Tensor] = {}
         for port, value in zip(self.inputs, given, strict=True):
-            tensor = torch.as_tensor(value).detach().cpu()
+            tensor = as_tensor(value, port.name)
             if tensor.is_complex():
                 raise InputError(f"input '{port.name}' is complex; private inputs are real numbers")
             if tensor.dim() != len(port.shape) or list(tensor.shape[1:]) != port.shape[1:] or tensor.shape[0] == 0:
@@ -153,3 +153,12 @@ class Interface:
             value = torch.cat(pieces)[:rows] if self.batched() else pieces[0]
             values.append(value.round().to(torch.int64) if port.integer else value.to(torch.float32))
         return unflatten(self.structure, values)
+
+
+def as_tensor(value: Any, name: str) -> Tensor:
+    """A tensor, an array or nested lists of numbers as a tensor; :class:`InputError` for anything else."""
+    try:
+        return torch.as_tensor(value).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = type(value).__name__
+        raise InputError(f"input '{name}' is {kind}; give a tensor, an array, or lists of numbers") from error

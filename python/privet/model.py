@@ -27,6 +27,9 @@ from .precision import Precision
 from .protocols import choose
 from .report import Comparison, Estimate, LayerDifference
 
+UNWATCHED = "guard: off, as asked; a value that outgrows its range inside the model gives a wrong result unseen"
+"""What notes say of a plan that is to have no guard."""
+
 DEFAULT_PROTOCOL = "fss"
 """The family where nobody chooses."""
 
@@ -110,6 +113,8 @@ def compile(
     plan, weights, notes = native().lower(
         graph, tensors, bits.to_json(guard), family.name, against, astuple(aim), parties, interface.set()
     )
+    if guard is False:
+        notes = [*notes, UNWATCHED]
     owned = Owned(captured, weights, lambda rows: rebatch(model, example_inputs, captured, rows))
     return PrivateModel(interface, plan, owned, bits, notes, aim=aim)
 

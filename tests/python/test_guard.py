@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import privet
+from privet import models
 
 ROWS = 3
 
@@ -73,7 +74,15 @@ def test_compare_names_the_layer(guarded: privet.PrivateModel) -> None:
 def test_without_a_guard_nothing_is_added() -> None:
     private = privet.compile(Gate(), rows(), calibration=rows(256), guard=False)
     assert private.guard is None
-    assert not any("guard" in note for note in private.notes)
+    assert private.notes[-1].startswith("guard: off, as asked; ") and "wrong result unseen" in private.notes[-1]
+    assert "guard" not in private.plan
+
+
+def test_notes_say_so_where_a_guard_would_cost_too_much() -> None:
+    private = privet.compile(models.LeNet(), torch.rand(1, 1, 28, 28))
+    (said,) = [note for note in private.notes if note.startswith("guard:")]
+    assert private.guard is None and said.startswith("guard: off, since it would cost"), said
+    assert "wrong result unseen" in said and "guard=True" in said
 
 
 @pytest.mark.parametrize("protocol", ["fss", "rep3", "semi2k"])

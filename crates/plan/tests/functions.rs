@@ -221,7 +221,7 @@ fn worst_of(
     worst
 }
 
-const ALL: [Function; 13] = [
+const ALL: [Function; 14] = [
     Function::Exp,
     Function::Log,
     Function::Reciprocal,
@@ -229,6 +229,7 @@ const ALL: [Function; 13] = [
     Function::Rsqrt,
     Function::Sigmoid,
     Function::Tanh,
+    Function::Erf,
     Function::Gelu,
     Function::GeluTanh,
     Function::Silu,
@@ -294,6 +295,57 @@ fn bounds_hold_in_other_types() {
             let (error, at) = worst(function, x, y, 5_000, Drawn::Random(1));
             println!("{} {x:?} {y:?} {error:.3} of the bound, at {at}", function.name());
             assert!(error <= 1.0, "{} {x:?} {y:?}: {error} of the bound at {at}", function.name());
+        }
+    }
+}
+
+/// Types of angles that are right throughout: at most 35 ring bits.
+const ANGLES: [([u32; 2], [u32; 2]); 4] =
+    [([35, 24], [64, 24]), ([24, 16], [40, 16]), ([31, 12], [24, 12]), ([35, 30], [64, 30])];
+
+#[test]
+fn angles_are_right_for_every_number_of_their_ring() {
+    for (x, y) in ANGLES {
+        for function in [Function::Sin, Function::Cos] {
+            for coins in [Drawn::None, Drawn::Least, Drawn::Most, Drawn::Random(4)] {
+                let (error, at) = worst(function, x, y, 5_000, coins);
+                assert!(error <= 1.0, "{} {x:?} {y:?}: {error} of the bound at {at}", function.name());
+            }
+        }
+    }
+}
+
+/// Of larger rings the factor has fewer bits behind the point than an angle may have before it.
+#[test]
+fn angles_of_large_rings_are_off_by_what_their_size_says() {
+    for (x, y) in [([40, 16], [40, 16]), ([48, 24], [64, 24]), ([64, 24], [64, 24])] {
+        let all = operands(x[0], x[1], 2_000, 31);
+        for function in [Function::Sin, Function::Cos] {
+            let plan = plan(function, &[all.len()], x, y).unwrap();
+            for (v, found) in all.iter().zip(run(&plan, &all, Drawn::Random(5))) {
+                let angle = *v as f64 * 2f64.powi(-(x[1] as i32));
+                let exact = function.at(angle);
+                let off = (found as f64 * 2f64.powi(-(y[1] as i32)) - exact).abs();
+                let turns = (*v as f64).abs() * 2f64.powi(-64);
+                let most =
+                    2.0 * 2f64.powi(-(y[1] as i32)) + exact.abs() / 65536.0 + std::f64::consts::TAU * turns;
+                assert!(off <= most, "{} of {angle}: off by {off}, at most {most}", function.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_numbers_below_are_exact() {
+    for (x, y) in [([40, 16], [40, 16]), ([20, 4], [40, 16]), ([30, 24], [20, 12]), ([64, 24], [64, 24])] {
+        let mut all: Vec<i64> =
+            (-70..70).flat_map(|i| [i << (x[1] - 2), (i << x[1]) - 1, i << x[1], (i << x[1]) + 1]).collect();
+        all.retain(|v| v >> (x[0] - 1) == v >> 63);
+        let limit = 1i64 << (y[0] - y[1] - 1).min(39);
+        all.retain(|v| (-limit..limit).contains(&(v >> x[1])));
+        let plan = plan(Function::Floor, &[all.len()], x, y).unwrap();
+        for (v, found) in all.iter().zip(run(&plan, &all, Drawn::None)) {
+            assert_eq!(found, (v >> x[1]) << y[1], "{v} of {x:?}");
         }
     }
 }

@@ -17,8 +17,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from .._explain import explain
 from .._structure import flatten
-from ..capture import explain, trace
+from ..capture import trace
 from ..errors import CaptureError
 from . import _ops_backward, _ops_bits, _ops_dropout, _ops_loss, _ops_norm
 from ._lowering import Labels, Shares, TrainingLowering

@@ -1,6 +1,6 @@
-//! Functions that are simple but on a bounded range: sigmoid, tanh, GELU, SiLU.
+//! Functions that are simple but on a bounded range: sigmoid, tanh, erf, GELU, SiLU.
 //!
-//! Each is a step, a ramp or a sign of x plus a bump that depends on |x| alone and vanishes (or, for tanh, is 1) beyond
+//! Each is a step, a ramp or a sign of x plus a bump that depends on |x| alone and vanishes (or, for tanh and erf, is 1) beyond
 //! some |x|; the bump is a piecewise quadratic, or pieces of degree 5 or a sum of waves where a family has them for less.
 
 use super::Function;
@@ -57,6 +57,7 @@ fn shape_of(function: Function) -> Shape {
     match function {
         Function::Sigmoid => shape(|a| Function::Sigmoid.at(-a), 4, [5, 0], Span::new(16.8, 7, 5, 14)),
         Function::Tanh => shape(libm::tanh, 3, [7, 2], Span::new(6.0, 5, 3, 10)),
+        Function::Erf => shape(libm::erf, 2, [7, 2], Span::new(4.0, 6, 9, 11)),
         Function::Gelu => shape(|a| -Function::Gelu.at(-a), 3, [6, 2], Span::new(5.6, 6, 5, 8)),
         Function::GeluTanh => shape(|a| -Function::GeluTanh.at(-a), 3, [6, 2], Span::new(5.6, 6, 5, 9)),
         Function::GeluGrad => shape(|a| Function::GeluGrad.at(-a), 3, [7, 2], Span::new(6.0, 6, 5, 9)),
@@ -135,7 +136,7 @@ fn of_bump(
     let (mut value, inside) = bump(b, size);
     match function {
         // bump(|x|) and 1 beyond, with the sign of x
-        Function::Tanh => {
+        Function::Tanh | Function::Erf => {
             if let Some(inside) = inside {
                 let less = b.add_const(value, -(1 << value.frac));
                 let less = b.choose(inside, less);
@@ -289,6 +290,7 @@ mod tests {
         for function in [
             Function::Sigmoid,
             Function::Tanh,
+            Function::Erf,
             Function::Gelu,
             Function::GeluTanh,
             Function::Silu,

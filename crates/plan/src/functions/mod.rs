@@ -3,6 +3,7 @@
 //! One definition for lowering, benches and tests: [`emit`] writes the nodes of a [`Function`] of a value. Methods,
 //! accuracy and cost are in `docs/functions.md`.
 
+mod angles;
 mod bounded;
 mod build;
 mod chebyshev;
@@ -43,6 +44,14 @@ pub enum Function {
     Sigmoid,
     /// Hyperbolic tangent.
     Tanh,
+    /// The error function.
+    Erf,
+    /// Sine of an angle in radians.
+    Sin,
+    /// Cosine of an angle in radians.
+    Cos,
+    /// The largest whole number that is not above x, exactly.
+    Floor,
     /// x Phi(x), Phi the normal distribution function.
     Gelu,
     /// `x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2`.
@@ -122,6 +131,8 @@ pub fn emit(
                 Function::Reciprocal => powers::reciprocal(build, flat, bits, frac),
                 Function::Sqrt => powers::sqrt(build, flat, bits, frac),
                 Function::Rsqrt => powers::rsqrt(build, flat, bits, frac),
+                Function::Sin | Function::Cos => angles::wave(build, function, flat, bits, frac),
+                Function::Floor => build.down(flat, flat.frac, 0),
                 _ => bounded::bounded(build, function, flat, bits, frac),
             };
             build.reshape(y, &shape)
@@ -145,6 +156,10 @@ impl Function {
             Function::Rsqrt => "rsqrt",
             Function::Sigmoid => "sigmoid",
             Function::Tanh => "tanh",
+            Function::Erf => "erf",
+            Function::Sin => "sin",
+            Function::Cos => "cos",
+            Function::Floor => "floor",
             Function::Gelu => "gelu",
             Function::GeluTanh => "gelu_tanh",
             Function::Silu => "silu",
@@ -161,7 +176,7 @@ impl Function {
     /// them. What saturates needs only 3.
     pub fn before_fraction(&self, operand: u32) -> u32 {
         match self {
-            Function::Gelu | Function::GeluTanh | Function::Silu => operand,
+            Function::Gelu | Function::GeluTanh | Function::Silu | Function::Floor => operand,
             Function::Sqrt => operand / 2 + 2,
             Function::LogSoftmax { .. } => operand + 2,
             _ => 3,

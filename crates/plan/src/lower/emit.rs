@@ -201,7 +201,8 @@ fn mul_scalar(e: &mut Emitter<'_>, v: usize, value: f64) -> Emitted {
     let gc = room.min(format.g + leading);
     if gc < leading + 4 {
         let what = format!("the factor {value} leaves only {room} bits for its fraction");
-        return Err(e.problem(v, what, "use more ring bits or fewer fraction bits"));
+        let remedy = "multiply in several steps, or use more ring bits or fewer fraction bits";
+        return Err(e.problem(v, what, remedy));
     }
     let scaled = (value * 2f64.powi(gc as i32)).round_ties_even();
     let y = e.unary(v, Op::MulConst { value: scaled as i64 }, x, x.bits, x.frac);

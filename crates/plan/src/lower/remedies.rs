@@ -1,5 +1,17 @@
 //! What to do about an operation that has no private implementation yet.
 
+/// Parts of the reason that stands behind a name, and their remedies. They are looked at first.
+const REASONS: &[(&str, &str)] = &[
+    (
+        "a private mask keeps",
+        "a shape would depend on secret values: multiply by the mask, or choose with torch.where",
+    ),
+    ("private places", "write at constant places, choose with torch.where, or multiply by one-hot rows"),
+    ("windows that overlap", "let the windows of the max pool lie side by side, or enlarge with Upsample"),
+    ("indices of maxima so far", "use the values alone, or an argmax over what is there at the end"),
+    ("as a python number", "keep it a tensor: a private value cannot become a number of the program"),
+];
+
 /// Operation name fragments (lower case, as in `aten.gelu.default`) and their remedies. The first match wins.
 const REMEDIES: &[(&str, &str)] = &[
     (
@@ -22,8 +34,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     ("ctc", "compute the loss in the clear, from the revealed result"),
     ("fractional_max_pool", "its windows are random: use MaxPool2d with fixed windows"),
-    ("max_unpool", "positions of maxima are secret: enlarge with Upsample instead"),
-    ("with_indices", "positions of maxima are secret: use the maxima alone"),
+    ("max_unpool", "give it the indices of a max pool, as that returned them"),
     ("max_pool", "use windows that lie within the operand"),
     ("softmax", "take it along one dimension of at most 65536 classes, of float32 or float64 numbers"),
     ("layer_norm", "normalise over the last dimensions of the operand"),
@@ -38,24 +49,17 @@ const REMEDIES: &[(&str, &str)] = &[
         "leave dropout out, and let the mask be a constant, an input of 0 and 1, or made of these by comparisons and sums",
     ),
     ("attention", "write it with Linear, matmul and softmax"),
+    ("randn", "draw random numbers outside, and give them as an input"),
+    ("randint", "draw random numbers outside, and give them as an input"),
+    ("randperm", "draw random numbers outside, and give them as an input"),
     ("rand", "draw random numbers outside, and give them as an input"),
     ("normal", "draw random numbers outside, and give them as an input"),
     ("bernoulli", "draw random numbers outside, and give them as an input"),
     ("multinomial", "reveal the probabilities and draw in the clear"),
     ("exponential", "draw random numbers outside, and give them as an input"),
-    ("erf", "use GELU, or write it with sigmoid or tanh"),
     ("div", "divide by a number, a parameter, or a private value of float type, without rounding"),
-    ("floor", "rounding of private values is not captured: round the revealed result"),
-    ("ceil", "rounding of private values is not captured: round the revealed result"),
-    ("round", "rounding of private values is not captured: round the revealed result"),
-    ("trunc", "rounding of private values is not captured: round the revealed result"),
-    ("fmod", "remainders of private values are not captured: compute them of the revealed result"),
-    ("remainder", "remainders of private values are not captured: compute them of the revealed result"),
     ("pow", "write it as products, or as exp(y * log(x)) of a positive x"),
-    ("sin", "angles of private values are not captured: give sine and cosine as inputs"),
-    ("cos", "angles of private values are not captured: give sine and cosine as inputs"),
-    ("tan", "angles of private values are not captured: give sine and cosine as inputs"),
-    ("grid_sampl", "resample outside the model, before the input is shared"),
+    ("grid_sampl", "let the grid be a constant, or resample before the input is shared"),
     ("linalg", "solve and factor matrices of the revealed result, in the clear"),
     ("fft", "take the transform outside the model, or multiply by its matrix as a constant"),
     ("stft", "take the transform outside the model, or multiply by its matrix as a constant"),
@@ -65,6 +69,10 @@ const REMEDIES: &[(&str, &str)] = &[
     ("masked_select", "a shape would depend on secret values: multiply by the mask instead"),
     ("unique", "a shape would depend on secret values: compute it of the revealed result"),
     ("bincount", "a shape would depend on secret values: compute it of the revealed result"),
+    ("scatter", "write at constant places, choose with torch.where, or multiply by one-hot rows"),
+    ("index_put", "write at constant places, choose with torch.where, or multiply by one-hot rows"),
+    ("mode", "take a median, or compare with each candidate and count"),
+    ("histc", "give the ends of the range as numbers"),
     ("index", "index by constants, or by an argmax along one dimension"),
     ("gather", "index by constants, or by an argmax along one dimension"),
     ("cond", "compute both branches, and choose with torch.where"),
@@ -74,6 +82,9 @@ const REMEDIES: &[(&str, &str)] = &[
 /// The remedy for an operation's name.
 pub fn remedy(op: &str) -> &'static str {
     let op = op.to_ascii_lowercase();
+    if let Some((_, remedy)) = REASONS.iter().find(|(reason, _)| op.contains(reason)) {
+        return remedy;
+    }
     let base =
         op.split('.').find(|part| !matches!(*part, "aten" | "torch" | "nn" | "functional")).unwrap_or(&op);
     let hit = REMEDIES.iter().find(|(name, _)| {

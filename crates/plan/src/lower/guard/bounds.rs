@@ -133,7 +133,8 @@ impl<'a> Bounds<'a> {
         let least = 2f64.powi(-(operand.frac as i32));
         let ends = 2f64.powi((node.ty.bits - node.ty.frac) as i32 - 1);
         let largest = match function {
-            Function::Sigmoid | Function::Tanh => 1.0,
+            Function::Sigmoid | Function::Tanh | Function::Erf | Function::Sin | Function::Cos => 1.0,
+            Function::Floor => real + 1.0,
             Function::GeluGrad | Function::GeluTanhGrad | Function::SiluGrad => 1.2,
             Function::Gelu | Function::GeluTanh | Function::Silu => real,
             Function::Softmax { .. } => 1.0,

@@ -18,6 +18,9 @@ const TRIES: usize = 6;
 /// What a guard may cost that nobody asked for.
 const CHEAP: f64 = 1.1;
 
+/// What a note says where there is no guard.
+const UNSEEN: &str = "a value that outgrows its range inside the model gives a wrong result unseen";
+
 /// A guarded plan with its numbers.
 pub(in crate::lower) struct Watched {
     pub formats: Formats,
@@ -50,7 +53,9 @@ pub(in crate::lower) fn choose(
         }
     }
     let Some(Candidate { formats, guarded, parameters, seconds, .. }) = best else {
-        notes.push("guard: the ring has no room for one; use fewer fraction bits".into());
+        notes.push(format!(
+            "guard: off, since the ring has no room for one; {UNSEEN}; use fewer fraction bits"
+        ));
         return Ok(None);
     };
     let proven = guarded.unproven.is_empty();
@@ -68,9 +73,7 @@ pub(in crate::lower) fn choose(
             (true, true) => format!("leave {left} of {fraction} fraction bits"),
             (true, false) => format!("cost {costs}"),
         };
-        notes.push(format!(
-            "guard: off, since it would {why}; with guard=True a value out of range is an error"
-        ));
+        notes.push(format!("guard: off, since it would {why}; {UNSEEN}; with guard=True it is an error"));
         return Ok(None);
     }
     let what = format!("guard: {} values are watched, {costs}", guarded.watched);

@@ -1,0 +1,1 @@
+"""What `scripts/census.py` goes through: lists of models, layers and functions, and how each is judged."""
