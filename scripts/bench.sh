@@ -74,6 +74,8 @@ lenet-1               lenet --batch 1
 lenet-1-wan           lenet --batch 1 --network wan --runs 3
 lenet-128             lenet --batch 128 --runs 3
 squeezenet-1          squeezenet --batch 1 --bits 37 --fraction 12 --runs 3
+squeezenet-1-wan      squeezenet --batch 1 --bits 37 --fraction 12 --runs 1 --network rtt=40ms,bandwidth=400Mbit/s
+gelu-1000             gelu-1000 --runs 3
 '
 
 # run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.

@@ -8,9 +8,11 @@
 
 mod conv;
 mod matmul;
+mod windows;
 
 pub use conv::ConvLayout;
 pub use matmul::{Matmul, MatmulLayout};
+pub use windows::Windowed;
 
 use crate::params::{NoSet, Parameters, SETS, Set};
 use crate::wire;
@@ -198,4 +200,9 @@ pub(crate) fn sizes(n: usize, most: usize) -> Vec<usize> {
     }
     out.dedup();
     out
+}
+
+/// n cut into `blocks` blocks of `size`: sizes, and how many have them; the last one may be smaller.
+fn last_apart(n: usize, size: usize, blocks: usize) -> [(usize, usize); 2] {
+    [(size, blocks - 1), (n - (blocks - 1) * size, 1)]
 }

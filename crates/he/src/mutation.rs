@@ -22,6 +22,7 @@ privet_mutation::mutations! {
     "torus-hidings-repeat",
     "torus-hint-without-error",
     "torus-floors-without-a-unit",
+    "torus-blanks-forgotten",
 }
 
 /// Words that are drawn, unless this fault makes them all the same.

@@ -1,6 +1,7 @@
 //! Packings against plain loops, with plain products of polynomials: every candidate of blocks, at small degrees.
 
-use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout};
+use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, Windowed};
+use privet_kernels::LinearShape;
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::collections::HashSet;
@@ -51,6 +52,36 @@ fn by_packing(layout: &dyn Layout, x: &[u64], w: &[u64]) -> Vec<u64> {
     out
 }
 
+/// The layer without polynomials, from the windows that the same packing has.
+fn by_windows(layout: &dyn Windowed, x: &[u64], w: &[u64]) -> Vec<u64> {
+    let (mut windows, mut held) = (vec![0; layout.windows_len()], 0);
+    for query in 0..layout.queries() {
+        let mut packed = vec![0; DEGREE];
+        layout.pack_input(query, x, &mut packed);
+        held += packed.iter().filter(|x| **x != 0).count();
+        match layout.window(query) {
+            None => windows.copy_from_slice(x),
+            Some(first) => {
+                for (at, x) in packed.into_iter().enumerate().filter(|(_, x)| *x != 0) {
+                    assert_eq!(std::mem::replace(&mut windows[first + at], x), 0, "a place of two pixels");
+                }
+            }
+        }
+    }
+    assert_eq!(layout.held(), held, "places where operands stand");
+    let (shape, w) = (layout.products(), layout.product_weights(w));
+    let out = match shape {
+        (LinearShape::Conv2d(c), 1) => conv(&c, &windows, &w),
+        (LinearShape::MatMul { m, k, n }, groups) => matmul(Matmul { groups, m, k, o: n }, &windows, &w),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(out.len(), layout.products_len());
+    match layout.output_places() {
+        None => out,
+        Some(places) => places.into_iter().map(|at| out[at as usize]).collect(),
+    }
+}
+
 fn some(prg: &mut Prg, n: usize) -> Vec<u64> {
     // no zeros, which would hide a misplaced product
     prg.elements(Ring::R64, n).into_iter().map(|w| w | 1).collect()
@@ -71,6 +102,7 @@ fn matrix_products_of_every_block() {
                 let layout = MatmulLayout::with_blocks(shape, DEGREE, [m1, k1, o1]);
                 if layout.queries() * layout.blocks().outputs <= 400 {
                     assert_eq!(by_packing(&layout, &x, &w), expected, "{layout:?}");
+                    assert_eq!(by_windows(&layout, &x, &w), expected, "{layout:?}");
                 }
             }
         }
@@ -113,6 +145,7 @@ fn convolutions_of_every_tile() {
         for layout in ConvLayout::candidates(c, DEGREE) {
             if layout.queries() * layout.blocks().outputs <= 300 {
                 assert_eq!(by_packing(&layout, &x, &w), expected, "{layout:?}");
+                assert_eq!(by_windows(&layout, &x, &w), expected, "{layout:?}");
                 checked += 1;
             }
         }

@@ -3,7 +3,7 @@
 
 mod plain;
 
-use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout};
+use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, Windowed};
 use privet_he::torus::{HintId, NoTorus, TorusLayer, TorusParameters};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
@@ -21,7 +21,7 @@ fn operands(ring: Ring, n: usize, prg: &mut Prg) -> Vec<Vec<u64>> {
 fn check(
     name: &str,
     p: TorusParameters,
-    layout: impl Layout + 'static,
+    layout: impl Windowed + 'static,
     w: &[u64],
     truth: impl Fn(&[u64]) -> Vec<u64>,
 ) {

@@ -2,7 +2,7 @@
 //!
 //! A party's bytes are those of the side that sends more at the operation: gates are the server's, linear layers the client's. What
 //! is stored is the record of material, exactly, and that of masks. What is done before is an estimate: transfers by Ferret, and masks of linear
-//! layers. Hints are once a session, and in no price.
+//! layers. Hints are once a session ([`Prices::session`]), of packings for [`PLANNED_RUNS`] runs.
 
 use crate::forecast::{Heot, owns_weights};
 use crate::gate::{At, Kind, kind};
@@ -65,6 +65,8 @@ fn used(uses: Uses) -> Cost {
     }
 }
 
+/// Base transfers of both directions.
+const BASE: u64 = 2 * 128;
 /// Bits of a transfer by Ferret, in tenths.
 const BITS: u64 = 7;
 
@@ -130,8 +132,20 @@ impl Prices for Heot {
             Source::SoftSpoken(_) => 0,
             Source::Ferret(p) => (p.reserve() as u64).div_ceil(8192) * 15_360,
         };
-        let offline = Offline { wire_bytes: START_BYTES as u64 + first, rounds: 2, ..Offline::default() };
+        let wire_bytes = START_BYTES as u64 + first;
+        let offline = Offline { base: BASE, wire_bytes, rounds: 2, ..Offline::default() };
         Cost { offline, ..Cost::default() }
+    }
+
+    /// Hints, from the server.
+    fn session(&self, plan: &Plan) -> Cost {
+        let hint = |at: At<'_>| {
+            let packed = linear::layout(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS);
+            packed.map_or(0, |(_, _, cost)| cost.hint_bytes as u64)
+        };
+        let layers = (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint);
+        let wire_bytes = layers.map(hint).sum();
+        Cost { wire_bytes, rounds: u64::from(wire_bytes > 0), ..Cost::default() }
     }
 
     /// A word an element: a share.
@@ -139,18 +153,19 @@ impl Prices for Heot {
         8 * ty.len() as u64
     }
 
-    /// Fitted by hand to ReLU of 10^5 and 10^6 elements, LeNet of 1 and 128 rows, SqueezeNet and GELU: both parties on two cores of one
-    /// Intel Xeon with AVX-512, VAES and AMX, over loopback. Multiplications are those of a server that transforms polynomials. A place of a
-    /// table is what 2 b keys expand to there.
+    /// Fitted by hand to ReLU of 10^6 elements, LeNet of 1 and 128 rows, SqueezeNet and GELU: both parties on two cores of one AMD EPYC
+    /// (Zen 5) with AVX-512, over loopback. Multiplications are plain ones of one side. A place of a table is what 2 b keys expand
+    /// to there.
     fn rates(&self) -> Rates {
         let default = Rates::default();
-        let macs = 1.6e-9;
+        let macs = 8e-11;
         let seconds = Units {
             wide_macs: macs,
             narrow_macs: macs,
-            table_entries: 1.2e-7,
-            wire_bytes: 3.5e-9,
+            table_entries: 6e-8,
+            wire_bytes: 3.2e-9,
             elements: 5e-9,
+            rounds: 6e-5,
             ..default.seconds
         };
         Rates { seconds, ..default }

@@ -157,6 +157,12 @@ fn check(case: &Case, seed: &Seed) {
         assert_eq!(sent, record::bytes(&logged), "{}: bytes that {side:?} sent", case.name);
     }
     assert_eq!(ran[0].name, ran[1].name, "{}: both sides name the hints alike", case.name);
+    let hints = log.of(0).into_iter().filter(|sent| sent.step.name.ends_with(" / hint"));
+    let hints = record::bytes(&hints.collect::<Vec<_>>()) as f64;
+    // norms may be larger than a price assumes, and other packings best for them
+    let said = Heot.session(&case.plan).wire_bytes as f64;
+    let near = (0.4 * hints..=2.5 * hints).contains(&said);
+    assert!(near, "{}: {hints} bytes of hints, {said} said", case.name);
     prices(case, &ran);
 }
 

@@ -1,6 +1,9 @@
-use super::{Blocks, Layout, Output, cheapest, sizes, traffic};
+use super::{Blocks, Layout, Output, Windowed, cheapest, last_apart, sizes, traffic};
 use crate::params::{NoSet, Parameters, SETS};
+use privet_kernels::LinearShape;
 use privet_ring::{Conv2d, Ring};
+use std::ops::Range;
+use zeroize::Zeroizing;
 
 /// A convolution as one of stride 1 over *phases*: phase (a, b) of a channel has the pixels whose row is a and whose column
 /// is b modulo the stride, and is a channel of its own; dilation leaves holes in a larger kernel. Images of a batch stand
@@ -95,14 +98,32 @@ impl ConvLayout {
         })
     }
 
-    /// Coefficients of a polynomial where operands stand.
-    pub(crate) fn span(&self) -> usize {
-        self.channels * self.tile[0] * self.tile[1]
+    /// Rows and columns of a tile.
+    pub(crate) fn tile(&self) -> [usize; 2] {
+        self.tile
     }
 
     /// Output channels in a polynomial.
     pub(crate) fn outs(&self) -> usize {
         self.outs
+    }
+
+    /// Coefficients that products read of all operand polynomials, each of so many coefficients: distances of outputs from taps, of all
+    /// output channels in a polynomial. Nearly: rows between images are reckoned, and those that two distances reach after X^N.
+    pub(crate) fn read(&self, degree: usize) -> usize {
+        let (b, [kh, kw], [down, across], [rows, columns]) =
+            (self.blocks(), self.kernel, self.steps(), self.grid());
+        let planes = 2 * self.outs - 1;
+        let mut sum = 0;
+        for (height, of_height) in last_apart(self.tall() + 1 - kh, down, rows) {
+            for (width, of_width) in last_apart(self.conv.output()[1], across, columns) {
+                for (channels, of_channels) in last_apart(self.group()[0], self.channels, b.inputs) {
+                    let read = planes * channels * (height + kh - 1) * (width + kw - 1);
+                    sum += of_height * of_width * of_channels * read.min(degree);
+                }
+            }
+        }
+        b.groups * sum
     }
 
     /// The same with so many output channels in a polynomial, not more than there were.
@@ -233,11 +254,26 @@ impl Layout for ConvLayout {
     fn outputs(&self, answer: usize) -> Vec<Output> {
         let (b, [h, w], [kh, kw]) = (self.blocks(), self.tile, self.kernel);
         let (tile, block) = (answer / b.outputs, answer % b.outputs);
+        let outs = self.group()[1];
+        let own = block * self.outs..outs.min((block + 1) * self.outs);
+        let mut found = Vec::new();
+        self.each_output(tile, own, |[own, row, column], index| {
+            let plane = (own - block * self.outs) * self.channels + self.channels - 1;
+            let coefficient = (plane * h + row + kh - 1) * w + column + kw - 1;
+            found.push(Output { coefficient, index });
+        });
+        found
+    }
+}
+
+impl ConvLayout {
+    /// For some output channels of a tile (those of all groups count): channel, row and column in it, and the output's place.
+    fn each_output(&self, tile: usize, own: Range<usize>, mut found: impl FnMut([usize; 3], usize)) {
+        let b = self.blocks();
         let (group, [top, left]) = (tile / b.tiles, self.corner(tile % b.tiles));
         let ([height, width], [down, across]) = (self.conv.output(), self.steps());
         let outs = self.group()[1];
-        let mut found = Vec::new();
-        for (o, own) in (block * self.outs..outs).take(self.outs).enumerate() {
+        for own in own {
             for row in 0..down {
                 let (image, y) = ((top + row) / self.rows(), (top + row) % self.rows());
                 // the rows between images
@@ -246,12 +282,87 @@ impl Layout for ConvLayout {
                 }
                 let line = ((image * self.conv.out_channels + group * outs + own) * height + y) * width;
                 for column in 0..across.min(width - left) {
-                    let plane = o * self.channels + self.channels - 1;
-                    let coefficient = (plane * h + row + kh - 1) * w + column + kw - 1;
-                    found.push(Output { coefficient, index: line + left + column });
+                    found([own, row, column], line + left + column);
                 }
             }
         }
-        found
+    }
+
+    /// Kernel and dilation over windows: where phases are channels, holes of the kernel are weights that are 0.
+    fn over_windows(&self) -> [[usize; 2]; 2] {
+        if self.conv.stride == [1, 1] {
+            [self.conv.kernel, self.conv.dilation]
+        } else {
+            [self.kernel, [1, 1]]
+        }
+    }
+}
+
+/// A tile's windows of all channels, phases included, are an image of a convolution without padding.
+impl Windowed for ConvLayout {
+    fn products(&self) -> (LinearShape, usize) {
+        let [kernel, dilation] = self.over_windows();
+        let shape = Conv2d {
+            batch: self.blocks().tiles,
+            in_channels: self.conv.groups * self.group()[0],
+            input: self.tile,
+            out_channels: self.conv.out_channels,
+            kernel,
+            stride: [1, 1],
+            padding: [0; 4],
+            dilation,
+            groups: self.conv.groups,
+        };
+        (LinearShape::Conv2d(shape), 1)
+    }
+
+    fn product_weights(&self, w: &[u64]) -> Zeroizing<Vec<u64>> {
+        if self.conv.stride == [1, 1] {
+            return Zeroizing::new(w.to_vec());
+        }
+        let ([kh, kw], channels) = (self.kernel, self.group()[0]);
+        let mut out = Zeroizing::new(vec![0; self.conv.out_channels * channels * kh * kw]);
+        for (i, to) in out.iter_mut().enumerate() {
+            let (line, dx) = (i / kw, i % kw);
+            let (plane, dy) = (line / kh, line % kh);
+            if let Some(at) = self.tap(plane / channels, plane % channels, [dy, dx]) {
+                *to = w[at];
+            }
+        }
+        out
+    }
+
+    fn window(&self, number: usize) -> Option<usize> {
+        let (b, [channels, _], [h, w]) = (self.blocks(), self.group(), self.tile);
+        let (tile, block) = (number / b.inputs, number % b.inputs);
+        let plane = (tile % b.tiles * b.groups + tile / b.tiles) * channels + block * self.channels;
+        Some(plane * h * w)
+    }
+
+    fn output_places(&self) -> Option<Vec<u32>> {
+        let (b, [down, across], outs) = (self.blocks(), self.steps(), self.group()[1]);
+        assert!(self.products_len() <= u32::MAX as usize, "a layer of less than 2^32 values");
+        let mut places = vec![0; self.conv.output_len()];
+        for tile in 0..b.groups * b.tiles {
+            let first = (tile % b.tiles * b.groups + tile / b.tiles) * outs;
+            self.each_output(tile, 0..outs, |[own, row, column], index| {
+                places[index] = (((first + own) * down + row) * across + column) as u32;
+            });
+        }
+        Some(places)
+    }
+
+    fn held(&self) -> usize {
+        let (c, [grid_down, grid_across], [down, across], [h, w]) =
+            (&self.conv, self.grid(), self.steps(), self.tile);
+        let (rows, tall) = (self.rows(), self.tall());
+        let pixels = |[a, b]: &[usize; 2]| {
+            let row = |r: usize| (r % rows * c.stride[0] + a).wrapping_sub(c.padding[0]) < c.input[0];
+            let column = |x: usize| (x * c.stride[1] + b).wrapping_sub(c.padding[2]) < c.input[1];
+            let tall = (0..grid_down).flat_map(|t| t * down..(t * down + h).min(tall)).filter(|r| row(*r));
+            let wide = (0..grid_across).flat_map(|t| t * across..t * across + w).filter(|x| column(*x));
+            tall.count() * wide.count()
+        };
+        c.in_channels * self.phases.iter().map(pixels).sum::<usize>()
     }
 }

@@ -1,6 +1,8 @@
-use super::{Blocks, Layout, Output, cheapest, sizes, traffic};
+use super::{Blocks, Layout, Output, Windowed, cheapest, last_apart, sizes, traffic};
 use crate::params::{NoSet, Parameters, Set};
+use privet_kernels::LinearShape;
 use privet_ring::Ring;
+use zeroize::Zeroizing;
 
 /// `[groups, m, k] x [groups, k, o]`: rows times inner dimension times columns. Rows of several runs stand below each
 /// other, so one query serves them together.
@@ -54,6 +56,18 @@ impl MatmulLayout {
     pub fn with_blocks(shape: Matmul, degree: usize, block: [usize; 3]) -> MatmulLayout {
         assert!(block.iter().all(|b| *b > 0) && block.iter().product::<usize>() <= degree, "m' k' o' <= N");
         MatmulLayout { shape, block }
+    }
+
+    /// Coefficients that products read of all operand polynomials, each of so many coefficients: distances of outputs from weights.
+    pub(crate) fn read(&self, degree: usize) -> usize {
+        let (Matmul { groups, m, k, .. }, [m1, k1, o1], b) = (self.shape, self.block, self.blocks());
+        let mut sum = 0;
+        for (rows, of_rows) in last_apart(m, m1, b.tiles) {
+            for (places, of_places) in last_apart(k, k1, b.inputs) {
+                sum += of_rows * of_places * degree.min(places * (rows * o1 + o1 - 1));
+            }
+        }
+        groups * sum
     }
 
     fn rank(&self, set: &Set, uses: usize) -> (usize, usize) {
@@ -126,5 +140,29 @@ impl Layout for MatmulLayout {
             })
         })
         .collect()
+    }
+}
+
+/// Each place of a row stands in one polynomial: windows are the rows themselves.
+impl Windowed for MatmulLayout {
+    fn products(&self) -> (LinearShape, usize) {
+        let Matmul { groups, m, k, o } = self.shape;
+        (LinearShape::MatMul { m, k, n: o }, groups)
+    }
+
+    fn product_weights(&self, w: &[u64]) -> Zeroizing<Vec<u64>> {
+        Zeroizing::new(w.to_vec())
+    }
+
+    fn window(&self, _: usize) -> Option<usize> {
+        None
+    }
+
+    fn output_places(&self) -> Option<Vec<u32>> {
+        None
+    }
+
+    fn held(&self) -> usize {
+        self.input_len()
     }
 }

@@ -53,7 +53,7 @@ pub struct ClientHint {
 #[must_use = "the server has prepared for it"]
 pub struct Mask {
     shape: Arc<Shape>,
-    /// Of the coefficients that are sent, operand polynomial by operand polynomial.
+    /// Of the coefficients where operands stand, operand polynomial by operand polynomial.
     masks: Vec<Zeroizing<Vec<u64>>>,
     share: Zeroizing<Vec<u64>>,
 }
@@ -108,20 +108,23 @@ impl ClientHint {
             wide::put(p.kept_bits(), &b0, &mut message);
         }
         let mut masks = vec![Zeroizing::default(); s.layout.queries()];
-        let mut lows: Vec<Vec<u8>> = vec![Vec::new(); s.layout.queries()];
+        let mut prepared: Vec<Vec<u8>> = vec![Vec::new(); s.layout.queries()];
         for group in 0..b.groups {
             for input in 0..b.inputs {
                 let operands = self.hidden(&s.public(group, input), &keys, prg);
                 for (tile, operand) in operands.into_iter().enumerate() {
                     let query = (group * b.tiles + tile) * b.inputs + input;
-                    let needed = s.needed(query).iter().map(|at| &operand[*at as usize]);
-                    masks[query] = Zeroizing::new(needed.clone().map(|v| s.share(v)).collect::<Vec<u64>>());
-                    let low: Wides = Zeroizing::new(needed.map(|v| v.part(0, p.step_bits())).collect());
-                    wide::put(p.step_bits(), &low, &mut lows[query]);
+                    let held = s.held(query).iter().map(|held| &operand[held.coefficient as usize]);
+                    masks[query] = Zeroizing::new(held.clone().map(|v| s.share(v)).collect::<Vec<u64>>());
+                    let low: Wides = Zeroizing::new(held.map(|v| v.part(0, p.step_bits())).collect());
+                    wide::put(p.step_bits(), &low, &mut prepared[query]);
+                    // no operand is added there: what the run would send is known now
+                    let blanks = s.blanks(query).map(|at| operand[at].part(0, p.modulus_bits()));
+                    wide::put(p.modulus_bits(), &blanks.collect::<Vec<_>>(), &mut prepared[query]);
                 }
             }
         }
-        lows.iter().for_each(|low| message.extend_from_slice(low));
+        prepared.iter().for_each(|of_query| message.extend_from_slice(of_query));
         let share = self.share(&keys);
         (Mask { shape: Arc::clone(&self.shape), masks, share }, message)
     }
@@ -209,7 +212,7 @@ impl ClientHint {
             rest = after;
             Ok::<_, WireError>(Zeroizing::new(unpack(ring, here, n)?))
         };
-        let masks = (0..s.layout.queries()).map(|query| next(s.needed(query).len()));
+        let masks = (0..s.layout.queries()).map(|query| next(s.held(query).len()));
         let masks = masks.collect::<Result<Vec<_>, _>>()?;
         let share = next(s.layout.output_len())?;
         Ok(Mask { shape: Arc::clone(&self.shape), masks, share })
@@ -233,15 +236,12 @@ impl Mask {
         let (s, ring) = (&*self.shape, self.shape.parameters.ring());
         assert_eq!(x.len(), s.layout.input_len(), "number of values");
         let mut body = Vec::new();
-        let mut packed = Zeroizing::new(vec![0; s.parameters.degree()]);
         for (query, mask) in self.masks.iter_mut().enumerate() {
-            packed.fill(0);
-            s.layout.pack_input(query, x, &mut packed);
             if mutation::active("torus-operand-unmasked") {
                 mask.fill(0);
             }
-            for (mask, at) in mask.iter_mut().zip(s.needed(query)) {
-                *mask = ring.wrap(mask.wrapping_add(packed[*at as usize]));
+            for (mask, held) in mask.iter_mut().zip(s.held(query)) {
+                *mask = ring.wrap(mask.wrapping_add(x[held.index as usize]));
             }
             pack(ring, mask, &mut body);
         }

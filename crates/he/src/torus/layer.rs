@@ -5,10 +5,10 @@ use super::params::TorusParameters;
 use super::wide::{self, Wide};
 use crate::context::{Context, Points};
 use crate::lane::HePath;
-use crate::layout::{Layout, Output};
+use crate::layout::{Output, Windowed};
 use crate::mutation;
 use crate::panel::Panel;
-use privet_kernels::{CpuCap, CpuCapError};
+use privet_kernels::{CpuCap, CpuCapError, Device, try_cpu};
 use privet_prg::{Domain, Seed};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,13 +45,25 @@ pub struct TorusLayer {
 
 pub(crate) struct Shape {
     pub(crate) context: Arc<Context>,
+    /// For plain products.
+    pub(crate) device: Arc<dyn Device>,
     pub(crate) parameters: TorusParameters,
-    pub(crate) layout: Arc<dyn Layout>,
+    pub(crate) layout: Arc<dyn Windowed>,
     public: [Seed; 2],
     /// Coefficients that products read of each operand polynomial of a group, tile by tile.
     needed: Vec<Arc<[u32]>>,
+    /// Of these, those of each operand polynomial where operands stand.
+    held: Vec<Box<[Held]>>,
     /// Outputs of a group's answers, tile by tile.
     outputs: Vec<Vec<Output>>,
+}
+
+/// A coefficient of an operand polynomial where an operand stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) coefficient: u32,
+    /// The operand's place.
+    pub(crate) index: u32,
 }
 
 impl TorusLayer {
@@ -60,7 +72,7 @@ impl TorusLayer {
     /// Panics where the layout is for polynomials of another degree.
     pub fn new(
         parameters: TorusParameters,
-        layout: Arc<dyn Layout>,
+        layout: Arc<dyn Windowed>,
         id: HintId,
         number: u64,
         threads: usize,
@@ -71,7 +83,10 @@ impl TorusLayer {
         let answers = layout.answers();
         let outputs: Vec<Vec<Output>> = (0..answers).map(|answer| layout.outputs(answer)).collect();
         let needed = needed(parameters.degree(), &*layout, &outputs);
-        Ok(TorusLayer { shape: Arc::new(Shape { context, parameters, layout, public, needed, outputs }) })
+        let held = held(parameters.degree(), &*layout, &needed);
+        let device = try_cpu(threads)?;
+        let shape = Shape { context, device, parameters, layout, public, needed, held, outputs };
+        Ok(TorusLayer { shape: Arc::new(shape) })
     }
 
     /// The parameters.
@@ -80,7 +95,7 @@ impl TorusLayer {
     }
 
     /// The packing.
-    pub fn layout(&self) -> &dyn Layout {
+    pub fn layout(&self) -> &dyn Windowed {
         &*self.shape.layout
     }
 
@@ -92,9 +107,12 @@ impl TorusLayer {
 
     /// Bytes of what prepares one run.
     pub fn prepare_bytes(&self) -> usize {
-        let (s, b) = (&*self.shape, self.layout().blocks());
-        let low = |query: usize| wide::bytes(s.parameters.step_bits(), s.needed(query).len());
-        b.tiles * s.vector_bytes() + (0..self.layout().queries()).map(low).sum::<usize>()
+        let (s, p, b) = (&*self.shape, &self.shape.parameters, self.layout().blocks());
+        let operand = |query: usize| {
+            let (held, blanks) = (s.held[query].len(), s.blanks(query).count());
+            wide::bytes(p.step_bits(), held) + wide::bytes(p.modulus_bits(), blanks)
+        };
+        b.tiles * s.vector_bytes() + (0..self.layout().queries()).map(operand).sum::<usize>()
     }
 
     /// Bytes of a mask that is kept for its run.
@@ -107,11 +125,10 @@ impl TorusLayer {
         self.shape.parameters.ring().packed_bytes(self.layout().output_len())
     }
 
-    /// Bytes of a run: k bits for each coefficient that a product reads.
+    /// Bytes of a run: k bits for each coefficient where an operand stands that a product reads.
     pub fn run_bytes(&self) -> usize {
         let s = &*self.shape;
-        let body = |query: usize| s.parameters.ring().packed_bytes(s.needed(query).len());
-        (0..self.layout().queries()).map(body).sum()
+        s.held.iter().map(|held| s.parameters.ring().packed_bytes(held.len())).sum()
     }
 }
 
@@ -122,10 +139,27 @@ impl Shape {
     }
 
     /// Coefficients of operand polynomial `query` that products read.
-    pub(crate) fn needed(&self, query: usize) -> &[u32] {
+    fn needed(&self, query: usize) -> &[u32] {
         let b = self.layout.blocks();
         #[expect(clippy::integer_division_remainder_used, reason = "shapes are public")]
         &self.needed[query % (b.tiles * b.inputs)]
+    }
+
+    /// Of operand polynomial `query`: where operands stand, the least coefficient first.
+    pub(crate) fn held(&self, query: usize) -> &[Held] {
+        &self.held[query]
+    }
+
+    /// Of the coefficients that products read of operand polynomial `query`, those where no operand stands.
+    pub(crate) fn blanks(&self, query: usize) -> impl Iterator<Item = usize> {
+        let mut held = self.held[query].iter().map(|held| held.coefficient).peekable();
+        let blank = move |at: &&u32| held.next_if_eq(*at).is_none();
+        self.needed(query).iter().filter(blank).map(|at| *at as usize)
+    }
+
+    /// Whether products read a coefficient where no operand stands.
+    pub(crate) fn has_blanks(&self) -> bool {
+        (0..self.layout.queries()).any(|query| self.blanks(query).next().is_some())
     }
 
     /// Outputs of an answer of a group's tile.
@@ -173,7 +207,7 @@ impl Shape {
 
 /// For each tile and input of a group: all `t - a` with t an output and a a tap, modulo X^d + 1. All of these are read, as
 /// the polynomials that hide are dense; the packing's zeros are values like others.
-fn needed(degree: usize, layout: &dyn Layout, outputs: &[Vec<Output>]) -> Vec<Arc<[u32]>> {
+fn needed(degree: usize, layout: &dyn Windowed, outputs: &[Vec<Output>]) -> Vec<Arc<[u32]>> {
     let b = layout.blocks();
     let ones = vec![1; layout.weight_len()];
     let taps: Vec<Vec<usize>> = (0..b.inputs)
@@ -202,4 +236,23 @@ fn needed(degree: usize, layout: &dyn Layout, outputs: &[Vec<Output>]) -> Vec<Ar
         }
     }
     all
+}
+
+/// For each operand polynomial: the coefficients among those that are needed where operands stand.
+fn held(degree: usize, layout: &dyn Windowed, needed: &[Arc<[u32]>]) -> Vec<Box<[Held]>> {
+    assert!(layout.input_len() < u32::MAX as usize, "a layer of less than 2^32 values");
+    // one more than its place, as blanks are 0
+    let places: Vec<u64> = (1..=layout.input_len() as u64).collect();
+    let mut poly = vec![0; degree];
+    let of = needed.iter().cycle().take(layout.queries()).enumerate();
+    of.map(|(query, needed)| {
+        poly.fill(0);
+        layout.pack_input(query, &places, &mut poly);
+        let held = needed.iter().filter_map(|at| {
+            let index = poly[*at as usize].checked_sub(1)? as u32;
+            Some(Held { coefficient: *at, index })
+        });
+        held.collect()
+    })
+    .collect()
 }

@@ -9,7 +9,8 @@ use crate::mutation;
 use crate::panel::Panel;
 use crate::sample::{self, OFFSET};
 use crate::wire::WireError;
-use privet_prg::Prg;
+use privet_kernels::Weights;
+use privet_prg::{Prg, Wiped};
 use privet_ring::{pack, unpack};
 use std::sync::Arc;
 use thiserror::Error;
@@ -33,6 +34,10 @@ pub struct Hinted {
     /// For each group, what hides each answer's hint. It serves this hint alone.
     hidings: Vec<Panel>,
     cuts: Cuts,
+    /// The weights once more, for the products of runs.
+    products: Vec<Arc<dyn Weights>>,
+    /// Where the layer's outputs are among those of the products, if elsewhere.
+    places: Option<Vec<u32>>,
 }
 
 /// How weights are cut, and how what they are multiplied with is.
@@ -111,7 +116,11 @@ impl TorusLayer {
             if mutation::active("torus-hidings-repeat") { vec![rows[0].clone(); b.outputs] } else { rows }
         };
         let hidings: Vec<Panel> = (0..b.groups).map(hiding).map(|rows| s.rows(&rows)).collect();
-        let hinted = Hinted { shape: Arc::clone(&self.shape), weights, hidings, cuts };
+        let (product, count) = s.layout.products();
+        let products = s.device.prepare_each(p.ring(), product, count, &s.layout.product_weights(w));
+        let shape = Arc::clone(&self.shape);
+        let places = s.layout.output_places();
+        let hinted = Hinted { shape, weights, hidings, cuts, products, places };
         let message = hinted.message(prg);
         Ok((hinted, message))
     }
@@ -226,7 +235,9 @@ impl Hinted {
         if message.len() != expected {
             return Err(WireError::Length { expected, found: message.len() });
         }
-        let (ternary, operand) = (s.ternary_cut(), self.cuts.operand(p.step_bits()));
+        // where no operand stands, all of it is there
+        let bits = if s.has_blanks() { p.modulus_bits() } else { p.step_bits() };
+        let (ternary, operand) = (s.ternary_cut(), self.cuts.operand(bits));
         let mut from = message;
         let mut zeros = Vec::with_capacity(b.tiles);
         for _ in 0..b.tiles {
@@ -243,10 +254,15 @@ impl Hinted {
             for (tile, zero) in zeros.iter().enumerate() {
                 let mut lows = Panel::new(context, operand.count, b.inputs);
                 for input in 0..b.inputs {
-                    let needed = s.needed(tile * b.inputs + input);
+                    let query = (group * b.tiles + tile) * b.inputs + input;
+                    let (held, blanks) = (s.held(query), s.blanks(query));
                     let mut poly = vec![Wide::default(); p.degree()];
-                    for (at, low) in needed.iter().zip(wide::take(p.step_bits(), needed.len(), &mut from)?) {
-                        poly[*at as usize] = low;
+                    for (held, low) in held.iter().zip(wide::take(p.step_bits(), held.len(), &mut from)?) {
+                        poly[held.coefficient as usize] = low;
+                    }
+                    let whole = wide::take(p.modulus_bits(), s.blanks(query).count(), &mut from)?;
+                    if !mutation::active("torus-blanks-forgotten") {
+                        blanks.zip(whole).for_each(|(at, whole)| poly[at] = whole);
                     }
                     put_digits(context, &mut lows, [0, input], &poly, operand);
                 }
@@ -305,47 +321,41 @@ impl Masked {
     ///
     /// Panics where the number of values is another, or where it was prepared under other weights.
     pub fn run(mut self, hinted: &Hinted, body: &[u8], x: &[u64]) -> Result<Zeroizing<Vec<u64>>, WireError> {
-        let (s, context) = (&*self.shape, &self.shape.context);
+        let s = &*self.shape;
         assert!(Arc::ptr_eq(&self.shape, &hinted.shape), "prepared under these weights");
         assert_eq!(x.len(), s.layout.input_len(), "number of values");
-        let (ring, b) = (s.parameters.ring(), s.layout.blocks());
+        let ring = s.parameters.ring();
         let expected = hinted.layer().run_bytes();
         if body.len() != expected {
             return Err(WireError::Length { expected, found: body.len() });
         }
-        let cut = hinted.cuts.operand(ring.bits());
+        let mut windows = Wiped::zeros(s.layout.windows_len());
         let mut from = body;
-        let mut packed = Zeroizing::new(vec![0; s.parameters.degree()]);
-        for i in 0..s.layout.tiles() {
-            let (group, tile) = divide(i, b.tiles);
-            let mut operands = Panel::new(context, cut.count, b.inputs);
-            for input in 0..b.inputs {
-                let needed = s.needed(tile * b.inputs + input);
-                let (here, rest) = from.split_at(ring.packed_bytes(needed.len()));
-                packed.fill(0);
-                s.layout.pack_input(i * b.inputs + input, x, &mut packed);
-                let mut poly = vec![Wide::default(); s.parameters.degree()];
-                for (at, c) in needed.iter().zip(unpack(ring, here, needed.len())?) {
-                    let sum = ring.wrap(c.wrapping_add(packed[*at as usize]));
-                    poly[*at as usize] = Wide::of(sum);
-                }
-                put_digits(context, &mut operands, [0, input], &poly, cut);
-                from = rest;
+        for query in 0..s.layout.queries() {
+            let (held, window) = (s.held(query), s.layout.window(query));
+            let (here, rest) = from.split_at(ring.packed_bytes(held.len()));
+            for (held, c) in held.iter().zip(unpack(ring, here, held.len())?) {
+                let index = held.index as usize;
+                let at = window.map_or(index, |first| first + held.coefficient as usize);
+                windows[at] = ring.wrap(c.wrapping_add(x[index]));
             }
-            let shares = context.each(b.outputs, |answer| {
-                let outputs = s.outputs([group, tile, answer]);
-                let mut sums: Wides = Zeroizing::new(vec![Wide::default(); outputs.len()]);
-                let places = outputs.iter().map(|o| o.coefficient);
-                hinted.weigh(&operands, cut, [group, answer], places, &mut sums);
-                sums
-            });
-            for (answer, sums) in shares.iter().enumerate() {
-                for (output, sum) in s.outputs([group, tile, answer]).iter().zip(sums.iter()) {
-                    let share = &mut self.corrections[output.index];
-                    *share = ring.wrap(share.wrapping_add(sum.bits(0, 64)));
+            from = rest;
+        }
+        let (shape, _) = s.layout.products();
+        match &hinted.places {
+            None => {
+                let out = &mut self.corrections;
+                s.device.linear_acc_each(ring, shape, &windows, &hinted.products, out);
+            }
+            Some(places) => {
+                let mut out = Wiped::zeros(s.layout.products_len());
+                s.device.linear_acc_each(ring, shape, &windows, &hinted.products, &mut out);
+                for (share, at) in self.corrections.iter_mut().zip(places) {
+                    *share = share.wrapping_add(out[*at as usize]);
                 }
             }
         }
+        self.corrections.iter_mut().for_each(|share| *share = ring.wrap(*share));
         Ok(self.corrections)
     }
 }

@@ -2,7 +2,7 @@
 //! other's redrawn; and answers that no honest peer gives.
 
 use super::*;
-use crate::layout::{Layout, Matmul, MatmulLayout};
+use crate::layout::{Matmul, MatmulLayout, Windowed};
 use crate::sample::{ERROR_VARIANCE, TERNARY_VARIANCE};
 use crate::wire::WireError;
 use privet_plan::suite::{View, unseen};
@@ -71,34 +71,38 @@ fn wrong_shares_of_a_scaled_down_model_are_as_many_as_predicted() {
     assert!(expected > 800.0 && off.abs() < 4.5, "{wrong} wrong shares, {expected:.0} predicted");
 }
 
-/// All messages vary with the randomness of who sends them, in every combination of bits, though all else is fixed.
+/// All messages vary with the randomness of who sends them, in every combination of bits, though all else is fixed: without blanks,
+/// and with blanks, of which all is sent before the run.
 #[test]
 fn messages_are_redrawn_with_their_senders_randomness() {
-    let ring = Ring::new(16);
-    let p = TorusParameters::exact(ring, 10, 512).unwrap();
-    let layer = layer(p, Matmul { groups: 1, m: 2, k: 6, o: 2 }, [1, 3, 1]);
-    let weights = vec![100, 0, 3, ring.wrap(5u64.wrapping_neg()), 77, 1, 0, 0, 9, 9, 4, 4];
-    let zero = vec![0; 12];
-    let (hinted, message) = layer.hint(&weights, &mut prg(1)).unwrap();
-    let hint = layer.read_hint(&message).unwrap();
-    let client = unseen(|| {
-        let run = run(&hint, &hinted, [&zero, &zero], &mut Seed::random().stream());
-        let (mut view, n) = (View::default(), run.prepared.len());
-        view.bytes("encryption of 0".into(), &run.prepared[..40]);
-        view.bytes("low parts".into(), &run.prepared[n - 27..]);
-        // two tiles and two polynomials each: relations would show repeated keys and publics
-        view.bytes("masked operand".into(), &run.body);
-        view
-    });
-    assert_eq!(client, Ok(()), "the server learns something");
-    let server = unseen(|| {
-        let (_, message) = layer.hint(&weights, &mut Seed::random().stream()).unwrap();
-        let mut view = View::default();
-        view.bytes("the first answer's hint".into(), &message[..40]);
-        view.bytes("the last one's".into(), &message[message.len() - 40..]);
-        view
-    });
-    assert_eq!(server, Ok(()), "the client learns something");
+    for outs in [1, 2] {
+        let ring = Ring::new(16);
+        let p = TorusParameters::exact(ring, 10, 512).unwrap();
+        let layer = layer(p, Matmul { groups: 1, m: 2, k: 6, o: 2 }, [1, 3, outs]);
+        assert_eq!(layer.shape.has_blanks(), outs > 1);
+        let weights = vec![100, 0, 3, ring.wrap(5u64.wrapping_neg()), 77, 1, 0, 0, 9, 9, 4, 4];
+        let zero = vec![0; 12];
+        let (hinted, message) = layer.hint(&weights, &mut prg(1)).unwrap();
+        let hint = layer.read_hint(&message).unwrap();
+        let client = unseen(|| {
+            let run = run(&hint, &hinted, [&zero, &zero], &mut Seed::random().stream());
+            let (mut view, n) = (View::default(), run.prepared.len());
+            view.bytes("encryption of 0".into(), &run.prepared[..40]);
+            view.bytes("low parts, and blanks".into(), &run.prepared[n - 27..]);
+            // two tiles and two polynomials each: relations would show repeated keys and publics
+            view.bytes("masked operand".into(), &run.body);
+            view
+        });
+        assert_eq!(client, Ok(()), "the server learns something");
+        let server = unseen(|| {
+            let (_, message) = layer.hint(&weights, &mut Seed::random().stream()).unwrap();
+            let mut view = View::default();
+            view.bytes("the first answer's hint".into(), &message[..40]);
+            view.bytes("the last one's".into(), &message[message.len() - 40..]);
+            view
+        });
+        assert_eq!(server, Ok(()), "the client learns something");
+    }
 }
 
 /// Two hints of the same weights have nothing in common: what hides them is drawn anew, and so are errors.
@@ -107,7 +111,7 @@ fn nothing_of_a_hint_serves_another() {
     let ring = Ring::new(16);
     let p = TorusParameters::exact(ring, 10, 512).unwrap();
     let shape = Matmul { groups: 1, m: 1, k: 4, o: 1 };
-    let layout: Arc<dyn Layout> = Arc::new(MatmulLayout::with_blocks(shape, 512, [1, 4, 1]));
+    let layout: Arc<dyn Windowed> = Arc::new(MatmulLayout::with_blocks(shape, 512, [1, 4, 1]));
     let hints = [1u8, 1, 2].map(|id| {
         let layer = TorusLayer::new(p, Arc::clone(&layout), HintId::from_bytes([id; 16]), 0, 1).unwrap();
         layer.hint(&[1, 2, 3, 4], &mut Seed::random().stream()).unwrap().1

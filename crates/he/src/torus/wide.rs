@@ -25,11 +25,6 @@ impl Zeroize for Wide {
 pub(crate) type Wides = Zeroizing<Vec<Wide>>;
 
 impl Wide {
-    /// An element of 64 bits.
-    pub(crate) fn of(word: u64) -> Wide {
-        Wide([word, 0, 0, 0])
-    }
-
     /// Add `value 2^shift`.
     #[inline(always)]
     pub(crate) fn add_shifted(&mut self, value: i64, shift: u32) {

@@ -6,7 +6,7 @@ use crate::gate::{At, Gate, Held};
 use crate::product::{self, Second};
 use crate::uses::Uses;
 use privet_family::{Products, spread_bias};
-use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout};
+use privet_he::layout::{ConvLayout, Matmul, MatmulLayout, Windowed};
 use privet_he::torus::{Hinted, Mask, Masked, NoTorus, TorusCost, TorusLayer, TorusParameters};
 use privet_kernels::LinearShape;
 use privet_plan::ir::Op;
@@ -35,7 +35,7 @@ pub(crate) fn layout(
     at: &At,
     norm_bits: u32,
     runs: usize,
-) -> Result<(TorusParameters, Arc<dyn Layout>, TorusCost), NoTorus> {
+) -> Result<(TorusParameters, Arc<dyn Windowed>, TorusCost), NoTorus> {
     let products = Products::of(at.plan, at.node()).expect("a product");
     match products.shape {
         LinearShape::Conv2d(geometry) => {

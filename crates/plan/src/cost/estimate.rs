@@ -50,7 +50,7 @@ pub struct Estimate {
     pub total: Cost,
     /// What of it belongs to no node: [`Prices::run`].
     pub whole_run: Cost,
-    /// Sharing the weights, once a session, and the first values of states, once a training.
+    /// Sharing the weights and [`Prices::session`], once a session, and the first values of states, once a training.
     pub session: Cost,
     /// Peak memory of one party, roughly: values alive at once, weights and one node's keys.
     pub memory_bytes: u64,
@@ -86,7 +86,7 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
         layers: Vec::new(),
         total: Cost::default(),
         whole_run: prices.run(plan),
-        session: Cost::default(),
+        session: prices.session(plan),
         memory_bytes: memory(plan, prices),
         seconds: 0.0,
         work: Units::default(),
@@ -175,13 +175,16 @@ pub(super) fn seconds(cost: &Cost, work: &Units, rates: &Rates, network: &Networ
 /// and encoded for it: one core of the machine of docs/bench.md. No calibration measures them yet.
 const TRANSFER_SECONDS: f64 = 22e-9;
 const SILENT_SECONDS: f64 = 10e-9; // more than another transfer
+const BASE_SECONDS: f64 = 90e-6;
 const VALUE_SECONDS: f64 = 3e-9;
 
 /// What parties take among themselves before a run, where nothing else is done meanwhile.
 pub(super) fn offline_seconds(offline: &Offline, rates: &Rates, network: &Network) -> f64 {
     let transfers = offline.transfers as f64 * TRANSFER_SECONDS + offline.silent as f64 * SILENT_SECONDS;
-    let work = transfers + offline.values as f64 * VALUE_SECONDS;
-    work * rates.sharing() + network.seconds(offline.rounds, offline.wire_bytes)
+    let base = offline.base as f64 * BASE_SECONDS;
+    let work = transfers + base + offline.values as f64 * VALUE_SECONDS;
+    let rounds = offline.rounds as f64 * rates.seconds.rounds;
+    work * rates.sharing() + rounds + network.seconds(offline.rounds, offline.wire_bytes)
 }
 
 /// Weights and states stay during the whole run, and so does what replaces states from when it is there.

@@ -61,6 +61,9 @@ pub struct Offline {
     /// Of these, what a code makes of few (Ferret): they take longer, and hardly any bytes.
     #[serde(skip_serializing_if = "is_zero")]
     pub silent: u64,
+    /// Base transfers, by public keys, that one party takes part in, either way.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub base: u64,
     /// Values of encrypted polynomials that one party transforms.
     pub values: u64,
     /// Bytes that one party sends to the others, all of them together.
@@ -84,6 +87,7 @@ impl AddAssign for Offline {
     fn add_assign(&mut self, other: Offline) {
         self.transfers += other.transfers;
         self.silent += other.silent;
+        self.base += other.base;
         self.values += other.values;
         self.wire_bytes += other.wire_bytes;
         self.rounds += other.rounds;
@@ -150,6 +154,10 @@ pub trait Prices {
     }
     /// What a run costs beside its nodes and outputs, for example for verifying all of it at once.
     fn run(&self, _plan: &Plan) -> Cost {
+        Cost::default()
+    }
+    /// What parties send each other once a session, beside weights that owners share: for example what encrypts them.
+    fn session(&self, _plan: &Plan) -> Cost {
         Cost::default()
     }
     /// Every way in which parties may do among themselves what comes before a run, by what a deployment sets for it, with the prices

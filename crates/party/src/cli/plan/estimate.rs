@@ -112,6 +112,10 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
     }
     out.line(format_args!("clients       {} a run", bytes(e.total.client_bytes)))?;
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
+    if e.session.wire_bytes > 0 {
+        let sent = bytes(e.session.wire_bytes);
+        out.line(format_args!("session       {sent} between the parties, once, before its first run"))?;
+    }
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;
     show_alternatives(&e.alternatives, out)?;
     show_preparations(&e.preparations, out)?;
