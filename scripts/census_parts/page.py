@@ -16,6 +16,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 KEPT, PAGE = DOCS / "census.json", DOCS / "models.md"
 BEGIN, END = "<!-- census: scripts/census.py -->\n", "<!-- end of the census -->\n"
 
+MODELS = ("transformers", "torchvision", "timm")
+"""Packages whose groups are of models."""
+
 ORDER = (OK, REFUSED, DIFFERS, LATE, RAW)
 """From good to bad."""
 
@@ -66,9 +69,23 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def models(rows: Iterable[Row]) -> str:
+    """How many models compile in every way of calling them that is listed."""
+    good: dict[tuple[str, str], bool] = {}
+    for row in rows:
+        package = row.group.split(",")[0]
+        if package in MODELS:
+            good[package, row.name] = good.get((package, row.name), True) and row.status == OK
+    if not good:
+        return ""
+    count = sum(good.values())
+    return f"Of {len(good)} models {count} compile in every way of calling them ({100 * count / len(good):.1f} %)."
+
+
 def table(known: Sequence[Kept]) -> str:
-    """A line a group, then everything that is not ok with its reason."""
-    lines = ["| group | ok | of | percent | largest difference | seconds | date |", "|---|---|---|---|---|---|---|"]
+    """A sentence about models, a line a group, then everything that is not ok with its reason."""
+    lines = [models(k.row for k in known), ""]
+    lines += ["| group | ok | of | percent | largest difference | seconds | date |", "|---|---|---|---|---|---|---|"]
     for group in dict.fromkeys(k.row.group for k in known):
         of_group = [k for k in known if k.row.group == group]
         good = [k.row for k in of_group if k.row.status == OK]

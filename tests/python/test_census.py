@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ def test_the_table_counts_and_gives_reasons(page):
     table = page.table(list(page.kept().values()))
     assert "| torch.nn | 1 | 3 | 33.3 | 2e-03 | 4 |" in table
     assert "| b | torch.nn | no / rule |" in table and "| c | torch.nn | no end: longer than 9 s |" in table
+
+
+def test_a_model_counts_where_every_way_of_calling_it_is_ok(page):
+    ways = [
+        ("transformers, ids", "bert", "ok"),
+        ("transformers, ids, eager", "bert", "refused"),
+        ("timm", "bert", "ok"),
+    ]
+    rows = [replace(row(name, status), group=group) for group, name, status in ways]
+    assert page.models([*rows, row("Linear", "refused")]).startswith("Of 2 models 1 compile in every way")
 
 
 def test_rows_are_judged_beside_pytorch():
