@@ -3,6 +3,7 @@
 
 use crate::nodes::{HEOT, Nodes, copy, deep, named, numbers, small, truth};
 use privet_party::config::Place;
+use privet_party::session::control::{Reply, Talk, hear};
 use privet_party::session::links::Purpose;
 use privet_party::tensors::{self, Tensors};
 use privet_plan::Plan;
@@ -214,8 +215,9 @@ fn a_client_with_all_its_connections_keeps_no_other_one_out() {
     let nodes = started(&CLIENTS[..2]);
     let dial = |client: &str| nodes.links(client).0.dial(&Place::Party(0), Purpose::Client);
     let held: Vec<_> = (0..12).map(|_| dial("alice").unwrap()).collect();
-    let refused = dial("alice").err().unwrap().to_string();
-    assert!(refused.contains("12 connections"), "{refused}");
+    // It is told why where it would hear an answer.
+    let refused = hear::<Reply>(&mut dial("alice").unwrap(), Talk::Reply).unwrap_err().to_string();
+    assert!(refused.contains("party:1 has 12 connections"), "{refused}");
     all_work(&nodes, &CLIENTS[1..2], &["--prepare", "1"], 10);
     drop(held);
     all_work(&nodes, &CLIENTS[..1], &["--prepare", "1"], 20);
