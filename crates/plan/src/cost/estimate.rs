@@ -175,13 +175,16 @@ pub(super) fn seconds(cost: &Cost, work: &Units, rates: &Rates, network: &Networ
 /// and encoded for it: one core of the machine of docs/bench.md. No calibration measures them yet.
 const TRANSFER_SECONDS: f64 = 22e-9;
 const SILENT_SECONDS: f64 = 10e-9; // more than another transfer
+const BASE_SECONDS: f64 = 90e-6;
 const VALUE_SECONDS: f64 = 3e-9;
 
 /// What parties take among themselves before a run, where nothing else is done meanwhile.
 pub(super) fn offline_seconds(offline: &Offline, rates: &Rates, network: &Network) -> f64 {
     let transfers = offline.transfers as f64 * TRANSFER_SECONDS + offline.silent as f64 * SILENT_SECONDS;
-    let work = transfers + offline.values as f64 * VALUE_SECONDS;
-    work * rates.sharing() + network.seconds(offline.rounds, offline.wire_bytes)
+    let base = offline.base as f64 * BASE_SECONDS;
+    let work = transfers + base + offline.values as f64 * VALUE_SECONDS;
+    let rounds = offline.rounds as f64 * rates.seconds.rounds;
+    work * rates.sharing() + rounds + network.seconds(offline.rounds, offline.wire_bytes)
 }
 
 /// Weights and states stay during the whole run, and so does what replaces states from when it is there.

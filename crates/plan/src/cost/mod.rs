@@ -61,6 +61,9 @@ pub struct Offline {
     /// Of these, what a code makes of few (Ferret): they take longer, and hardly any bytes.
     #[serde(skip_serializing_if = "is_zero")]
     pub silent: u64,
+    /// Base transfers, by public keys, that one party takes part in, either way.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub base: u64,
     /// Values of encrypted polynomials that one party transforms.
     pub values: u64,
     /// Bytes that one party sends to the others, all of them together.
@@ -84,6 +87,7 @@ impl AddAssign for Offline {
     fn add_assign(&mut self, other: Offline) {
         self.transfers += other.transfers;
         self.silent += other.silent;
+        self.base += other.base;
         self.values += other.values;
         self.wire_bytes += other.wire_bytes;
         self.rounds += other.rounds;
