@@ -94,7 +94,9 @@ pub(crate) fn linked(form: Option<Form>, link: &Linked, elements: u64) -> Cost {
     cost += ands(elements, tables, u64::from(chunks.sizes.last().map_or(0, |w| w.saturating_sub(2))));
     for level in &chunks.levels {
         cost += stored(8 * planes(level.products(), n) as u64);
-        cost += ands(elements, level.products() as u64, 1);
+        // of an item's masks with products of those before it
+        let steps = level.groups.iter().copied().max().unwrap_or(1) - 1;
+        cost += ands(elements, level.products() as u64, steps as u64);
         cost += Cost { wire_bytes: 8 * planes(level.opened(), n) as u64, rounds: 1, ..Cost::default() };
     }
     if link.plane {
