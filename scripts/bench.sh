@@ -56,17 +56,23 @@ falcon-alexnet-tiny   alexnet-tiny --batch 128 --bits 32 --fraction 13 --runs 1
 falcon-vgg16-tiny     vgg16-tiny --batch 128 --bits 32 --fraction 11 --weight-fraction 14 --runs 1
 '
 
-# Among parties who prepare for themselves: as many as stand there, two otherwise.
+# Among parties who prepare for themselves: as many as stand there, two otherwise. Those called owned have a party own the weights.
 semi2k='
 relu-100000           relu-100000
 relu-100000-3         relu-100000 --parties 3
 relu-100000-5         relu-100000 --parties 5
 relu-100000-wan       relu-100000 --network wan --runs 3 --set transfers=ferret
 matmul-1024           matmul-1024 --runs 3
+matmul-1024-owned     matmul-1024 --runs 3 --model-owner party:1
 lenet-1               lenet --batch 1
+lenet-1-owned         lenet --batch 1 --model-owner party:1
 lenet-1-wan           lenet --batch 1 --network wan --runs 3 --set transfers=ferret
 lenet-128             lenet --batch 128 --runs 3
+lenet-128-owned       lenet --batch 128 --runs 3 --model-owner party:1
+resnet18-1            resnet18 --batch 1 --runs 1
+resnet18-1-owned      resnet18 --batch 1 --runs 1 --model-owner party:1
 train-mlp-128         mlp --train --batch 128 --runs 3
+train-lenet-128       lenet --train --batch 128 --runs 1
 '
 heot='
 relu-1000000          relu-1000000 --bits 37 --fraction 12

@@ -11,6 +11,7 @@ mod registered;
 pub(crate) use registered::REGISTERED;
 
 use super::{Encoded, Family, Given, Held, Outside, Ran, ResultError};
+use crate::config::Place;
 use crate::events::{Event, Events, Name, Reason, Why, reason};
 use crate::session::control::{Id, Reply, Talk, say};
 use crate::session::job::JobError;
@@ -345,6 +346,7 @@ struct ClearOutside;
 impl Outside for ClearOutside {
     fn share(
         &self,
+        _: &Place,
         channels: &mut [TcpChannel],
         _: Shared,
         pieces: &[Piece],

@@ -123,12 +123,17 @@ pub struct Chosen {
     pub parties: usize,
     /// The family's own parameters.
     pub parameters: Parameters,
+    /// The party that owns the model, where one does.
+    pub model_at: Option<u8>,
+    /// Runs that are prepared together, where it is known how many.
+    pub together: Option<usize>,
 }
 
 impl Chosen {
-    /// As few parties as the family computes with, and every parameter at its default.
+    /// As few parties as the family computes with, and every parameter at its default; no party owns the model.
     pub fn by_default(facts: &Facts, security: Security) -> Chosen {
-        Chosen { security, parties: facts.fewest_parties(), parameters: Parameters::default() }
+        let (parties, parameters) = (facts.fewest_parties(), Parameters::default());
+        Chosen { security, parties, parameters, model_at: None, together: None }
     }
 }
 

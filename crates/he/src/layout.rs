@@ -95,7 +95,21 @@ pub trait Layout: Send + Sync {
     }
 }
 
-/// What a layer costs a party, exactly as it will be counted, where all share operand and weights.
+/// What a party has of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// Weights, its share or all of them.
+    pub owns: bool,
+    /// A share of the operand that it encrypts.
+    pub encrypts: bool,
+}
+
+impl Roles {
+    /// Of a party among all that share operand and weights.
+    pub const BOTH: Roles = Roles { owns: true, encrypts: true };
+}
+
+/// What a layer costs a party, exactly as it will be counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Bytes to each peer, once for all calls.
@@ -127,24 +141,39 @@ impl Cost {
             products: self.products + other.products,
         }
     }
+
+    /// Divided by a number of parties, rounded up.
+    pub fn shared_by(self, parties: usize) -> Cost {
+        Cost {
+            hint_bytes: self.hint_bytes.div_ceil(parties),
+            operand_bytes: self.operand_bytes.div_ceil(parties),
+            partial_bytes: self.partial_bytes.div_ceil(parties),
+            hint_transforms: self.hint_transforms.div_ceil(parties),
+            transforms: self.transforms.div_ceil(parties),
+            hint_products: self.hint_products.div_ceil(parties),
+            products: self.products.div_ceil(parties),
+        }
+    }
 }
 
-/// The cost of a layer.
-pub fn cost(p: &Parameters, layout: &dyn Layout) -> Cost {
+/// The cost of a layer at a party.
+pub fn cost(p: &Parameters, layout: &dyn Layout, roles: Roles) -> Cost {
     let (primes, poly, b) = (p.set().primes.len(), p.set().poly_bytes(), layout.blocks());
     let (hints, answers) = (b.groups * b.outputs, layout.answers());
     let again = if layout.weights_are_whole(p.set().degree) { 0 } else { hints * (b.inputs + 1) };
+    let [owns, encrypts] = [roles.owns, roles.encrypts].map(usize::from);
     let partial = |a| wire::wide_bytes(p.output_bits(), layout.outputs(a).len());
     Cost {
-        hint_bytes: hints * poly,
-        operand_bytes: (b.tiles + layout.queries()) * poly,
+        hint_bytes: owns * hints * poly,
+        operand_bytes: encrypts * (b.tiles + layout.queries()) * poly,
         partial_bytes: (0..answers).map(partial).sum(),
         // weights, what hides them, and an error
-        hint_transforms: primes * hints * (b.inputs + 2),
-        // a tile's key and its error; a message; a sum; and what is not kept
-        transforms: primes * (2 * b.tiles + layout.queries() + answers + again),
-        hint_products: primes * hints * (b.inputs + 2),
-        products: primes * (b.tiles + layout.queries() + answers * (b.inputs + 2)),
+        hint_transforms: owns * primes * hints * (b.inputs + 2),
+        // a tile's key and its error, a message; a sum; and what is not kept
+        transforms: primes * (encrypts * (2 * b.tiles + layout.queries()) + answers + owns * again),
+        hint_products: owns * primes * hints * (b.inputs + 2),
+        // the hint alone at a party without weights
+        products: primes * (encrypts * (b.tiles + layout.queries()) + answers * (owns * (b.inputs + 1) + 1)),
     }
 }
 

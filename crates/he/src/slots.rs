@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::lane::HePath;
-use crate::layout::{Blocks, Cost, Layout, Output, cost};
+use crate::layout::{Blocks, Cost, Layout, Output, Roles, cost};
 use crate::modulus::Modulus;
 use crate::ntt::Ntt;
 use crate::params::{NoSet, Parameters, Set};
@@ -65,7 +65,7 @@ impl Slots {
         let mut sum = Cost::default();
         for prime in enough(ring, parties) {
             let p = Parameters::modulo(set, *prime, layout.coefficients(), layout.output_len(), parties)?;
-            sum = sum.plus(cost(&p, &layout));
+            sum = sum.plus(cost(&p, &layout, Roles::BOTH));
         }
         Ok(sum)
     }

@@ -1,7 +1,7 @@
 //! Whole products over bytes: shares add up to the integers' product modulo 2^k for several numbers of parties, bytes and
 //! work are as declared, and what is not an encoding is refused.
 
-use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, cost};
+use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, Roles, cost};
 use privet_he::{Context, HePath, Message, Parameters, Partial, Product, SETS, WireError, Zero};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
@@ -26,7 +26,7 @@ fn product(p: &Parameters, layout: Arc<dyn Layout>, n: usize, x: &[u64], w: &[u6
     let run = Run { context: &context, p: *p, layout: Arc::clone(&layout), room: ROOM, tiles: 3 };
     let made = run.calls(&[x], &w, &own).remove(0);
 
-    let declared = cost(p, &*layout);
+    let declared = cost(p, &*layout, Roles::BOTH);
     let bytes = |m: &parties::Made| m.sent.iter().map(Vec::len).sum::<usize>();
     // who opens sends no partials
     assert_eq!(bytes(&made[n - 1]), declared.hint_bytes + declared.operand_bytes);

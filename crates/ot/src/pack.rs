@@ -1,6 +1,6 @@
 //! Pads cut to bits and words: 128 bits a transfer, each read once.
 
-use crate::cpu::twice;
+use crate::cpu::Path;
 use privet_prg::Wiped;
 use privet_ring::Ring;
 
@@ -67,16 +67,20 @@ impl std::fmt::Debug for Strings {
 /// Bit `at` of every block: 64 to a word, zeros past the last.
 pub(crate) fn bits_at(blocks: &[u128], at: u32) -> Wiped<u64> {
     let mut words = Wiped::zeros(blocks.len().div_ceil(64));
-    gather(crate::cpu::Path::detect(), blocks, at, &mut words);
+    gather(Path::detect(), blocks, at, &mut words);
     words
 }
 
-twice! {
-    fn gather(blocks: &[u128], at: u32, words: &mut [u64]) = gather_body
+fn gather(path: Path, blocks: &[u128], at: u32, words: &mut [u64]) {
+    match path {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Path::all` and `Path::detect` give this path only where the machine has it.
+        Path::Avx512 => unsafe { wide(blocks, at, words) },
+        _ => portable(blocks, at, words),
+    }
 }
 
-#[inline(always)]
-fn gather_body(blocks: &[u128], at: u32, words: &mut [u64]) {
+fn portable(blocks: &[u128], at: u32, words: &mut [u64]) {
     // One half of a block is looked at: shifts of 64 bits make vectors, those of 128 do not.
     let high = at >= 64;
     let shift = at % 64;
@@ -86,10 +90,40 @@ fn gather_body(blocks: &[u128], at: u32, words: &mut [u64]) {
     }
 }
 
+/// A test of four blocks at a time. Left to itself, the compiler gathers their halves.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn wide(blocks: &[u128], at: u32, words: &mut [u64]) {
+    use std::arch::x86_64::*;
+    /// Blocks to a register.
+    const FOUR: usize = 4;
+    let bit = (1u64 << (at % 64)) as i64;
+    let (bit, kept) = match at < 64 {
+        true => (_mm512_setr_epi64(bit, 0, bit, 0, bit, 0, bit, 0), 0x5555_5555_5555_5555),
+        false => (_mm512_setr_epi64(0, bit, 0, bit, 0, bit, 0, bit), 0xaaaa_aaaa_aaaa_aaaa),
+    };
+    for (word, blocks) in words.iter_mut().zip(blocks.chunks(64)) {
+        *word = 0;
+        // of a half's bits every other one counts
+        for (i, blocks) in blocks.chunks(32).enumerate() {
+            let (whole, rest) = blocks.as_chunks::<FOUR>();
+            let mut found = 0u64;
+            for (j, four) in whole.iter().enumerate() {
+                // SAFETY: a register's blocks, wherever they lie.
+                let four = unsafe { _mm512_loadu_epi64(four.as_ptr().cast()) };
+                found |= u64::from(_mm512_test_epi64_mask(four, bit)) << (8 * j);
+            }
+            *word |= _pext_u64(found, kept) << (32 * i);
+            for (j, block) in rest.iter().enumerate() {
+                *word |= ((block >> at) as u64 & 1) << (32 * i + FOUR * whole.len() + j);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::Path;
     use privet_prg::Seed;
 
     #[test]
@@ -112,13 +146,20 @@ mod tests {
 
     #[test]
     fn paths_agree() {
-        let mut blocks = vec![0; 130];
-        Seed::from_bytes([8; 16]).stream().fill_blocks(&mut blocks);
-        for path in Path::all() {
-            let mut words = [0; 3];
-            gather(path, &blocks, 70, &mut words);
-            assert_eq!(words, bits_at(&blocks, 70)[..]);
-            assert!((0..130).all(|i| words[i / 64] >> (i % 64) & 1 == (blocks[i] >> 70) as u64 & 1));
+        for (n, at) in [(130, 70), (128, 0), (64, 63), (97, 64), (31, 127), (3, 5), (0, 1)] {
+            let mut blocks = vec![0; n];
+            Seed::from_bytes([8; 16]).stream().fill_blocks(&mut blocks);
+            for path in Path::all() {
+                let mut words = vec![u64::MAX; n.div_ceil(64)];
+                gather(path, &blocks, at, &mut words);
+                assert_eq!(words, bits_at(&blocks, at)[..]);
+                let bit = |i: usize| words[i / 64] >> (i % 64) & 1;
+                assert!(
+                    (0..n).all(|i| bit(i) == (blocks[i] >> at) as u64 & 1),
+                    "{path:?}, {n} blocks, bit {at}"
+                );
+                assert!((n..64 * words.len()).all(|i| bit(i) == 0), "{path:?}: zeros past the last");
+            }
         }
     }
 

@@ -52,7 +52,7 @@ fn family(
             )));
         }
     }
-    let chosen = Chosen { security, parties, parameters };
+    let chosen = Chosen { security, parties, parameters, model_at: None, together: None };
     Ok((protocol.forecast(&chosen), parties))
 }
 

@@ -38,7 +38,8 @@ impl MaskedWeights {
             |v, products, w| {
                 let node = &plan.nodes[v];
                 let mask = cache.of(&masks, node.inputs[1]);
-                Operand::new(device, Ring::new(node.ty.bits), products, w, mask.own())
+                let mask = seed.masks_weights().then(|| mask.own().as_slice());
+                Operand::new(device, Ring::new(node.ty.bits), products, w, mask)
             },
             |v| cache.done(v),
         )?;

@@ -25,7 +25,14 @@ pub struct Semi2k {
     pub helper: bool,
     /// How they make correlated transfers then.
     pub source: Source,
+    /// One of them knows all weights.
+    pub owned: bool,
+    /// Records that they prepare together.
+    pub records: usize,
 }
+
+/// Records that are prepared together, where nobody says how many.
+const RECORDS: usize = 8;
 
 /// Who prepares records.
 pub const HELPER: Parameter = Parameter {
@@ -97,7 +104,7 @@ impl Target for Semi2k {
 impl Semi2k {
     /// Of so many parties; a helper prepares.
     pub fn helped(parties: usize) -> Semi2k {
-        Semi2k { parties, helper: true, source: LEAST_WORK }
+        Semi2k { parties, helper: true, source: LEAST_WORK, owned: false, records: RECORDS }
     }
 
     /// Of so many parties, which prepare among themselves with the least work.

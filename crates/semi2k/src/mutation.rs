@@ -13,6 +13,8 @@ privet_mutation::mutations! {
     "mask-shared-by-elements",
     "mask-shared-by-wires",
     "weights-share-a-mask",
+    "owner-masks-nothing",
+    "others-mask-weights",
     "bits-of-0-zero",
     "bits-of-1-zero",
     "mask-bits-reused-by-pieces",
@@ -47,6 +49,14 @@ pub(crate) fn mask_wire(wire: Wire) -> Wire {
 /// The wire of a weight's mask.
 pub(crate) fn weight_wire(wire: Wire) -> Wire {
     if active("weights-share-a-mask") { Wire::node(0) } else { wire }
+}
+
+/// Whether a party masks weights, of which it is the owner, or another one is.
+pub(crate) fn masks_weights(masks: bool, owner: Option<usize>) -> bool {
+    match masks {
+        true => !(owner.is_some() && active("owner-masks-nothing")),
+        false => active("others-mask-weights"),
+    }
 }
 
 /// A party's summand of a mask. The last of two, three or five parties is 1, 2 or 4.

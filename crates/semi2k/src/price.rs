@@ -7,7 +7,7 @@
 //! What is counted exactly is the run and the record; tests hold both to what is counted. What is done before a run is an
 //! estimate, of oblivious transfers by the deployment's source and of products on encrypted masks (`joint/cost.rs`).
 
-use crate::compare::{Comparison, Linked};
+use crate::compare::{Comparison, Linked, PIECE};
 use crate::forecast::{Semi2k, TRANSFER_SOURCES};
 use crate::forms;
 use crate::gate::{Kind, Source, kind};
@@ -38,8 +38,9 @@ fn stored(bytes: u64) -> Cost {
 }
 
 /// Done before a run, of so many oblivious transfers between a party and a peer, either way, that carry so many bits
-/// together, choices included.
-fn transferred(transfers: u64, bits: u64, steps: u64) -> Cost {
+/// together, choices included. All transfers of some elements take so many steps, or as many as there is room for.
+fn transferred(elements: u64, transfers: u64, bits: u64, steps: u64) -> Cost {
+    let steps = (steps * elements.div_ceil(PIECE as u64)).max(transfers.div_ceil(cost::IN_A_STEP));
     offline(cost::before(Transferred { transfers, bytes: bits.div_ceil(8), steps }))
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn opened(elements: u64, bits: u32) -> Cost {
 
 /// Making kappa a word, and times a word.
 pub(crate) fn selected(elements: u64, bits: u32) -> Cost {
-    transferred(3 * elements, 3 * elements * (1 + u64::from(bits)), 3)
+    transferred(elements, 3 * elements, 3 * elements * (1 + u64::from(bits)), 3)
 }
 
 /// The mask of bits of `elements` elements, its offset opened.
@@ -70,12 +71,12 @@ fn masked(link: &Linked, elements: u64) -> Cost {
     let delta = packed(elements, link.ring.bits());
     let told = Offline { wire_bytes: delta, rounds: 1, ..Offline::default() };
     let opened = Cost { offline: told, ..stored(delta) };
-    sum([transferred(elements * m, elements * correlations, 1), opened])
+    sum([transferred(elements, elements * m, elements * correlations, 1), opened])
 }
 
-/// ANDs, two of which share a factor: a transfer either way for both, each with a choice and two bits.
-fn ands(count: u64, rounds: u64) -> Cost {
-    transferred(count, 3 * count, rounds)
+/// ANDs for each of some elements, two of which share a factor: a transfer either way for both, each with a choice and two bits.
+fn ands(elements: u64, each: u64, rounds: u64) -> Cost {
+    transferred(elements, elements * each, 3 * elements * each, rounds)
 }
 
 /// What a link's record has, and what its comparison opens, the last bit included.
@@ -84,16 +85,18 @@ pub(crate) fn linked(form: Option<Form>, link: &Linked, elements: u64) -> Cost {
     let mut cost = masked(link, elements);
     for ring in &link.words {
         cost += words(elements, 1, ring.bits());
-        cost += transferred(elements, elements * u64::from(ring.bits()), 0);
+        cost += transferred(elements, elements, elements * u64::from(ring.bits()), 0);
     }
     let Some(what) = link.what else { return cost };
     let chunks = what.chunks(form);
     let tables: u64 = chunks.sizes.iter().filter(|w| **w > 2).map(|w| (1 << w) - 1 - u64::from(*w)).sum();
     cost += stored(8 * planes(chunks.tables(), n) as u64);
-    cost += ands(tables * elements, u64::from(chunks.sizes.last().map_or(0, |w| w.saturating_sub(2))));
+    cost += ands(elements, tables, u64::from(chunks.sizes.last().map_or(0, |w| w.saturating_sub(2))));
     for level in &chunks.levels {
         cost += stored(8 * planes(level.products(), n) as u64);
-        cost += ands(level.products() as u64 * elements, 1);
+        // of an item's masks with products of those before it
+        let steps = level.groups.iter().copied().max().unwrap_or(1) - 1;
+        cost += ands(elements, level.products() as u64, steps as u64);
         cost += Cost { wire_bytes: 8 * planes(level.opened(), n) as u64, rounds: 1, ..Cost::default() };
     }
     if link.plane {
@@ -118,12 +121,24 @@ pub(crate) fn games(tournament: &Tournament, game: impl Fn(u64) -> Cost) -> Cost
     sum(pairs.filter(|&pairs| pairs > 0).map(game))
 }
 
-/// Products of tensors: one word an output element, one opening. Weights are masked once for several records.
+/// Products of tensors: one word an output element, one opening. What they take before a run depends on more than the operation
+/// ([`Semi2k::products`]).
 pub(crate) fn linear(of: &Operation<'_>, macs: u64) -> Cost {
     let (n, bits) = (of.elements(), of.result_bits());
-    let what = Products::of_shapes(of.op, |i| &of.operands[i].ty.shape).expect("an operation of tensors");
-    let before = cost::linear(what, Ring::new(bits), of.operands[1].known != Known::Nobody);
-    sum([Cost { macs, ..offline(before) }, words(n, 1, bits), opened(n, bits)])
+    sum([Cost { macs, ..Cost::default() }, words(n, 1, bits), opened(n, bits)])
+}
+
+impl Semi2k {
+    /// What products of tensors take before a run between two parties, if the operation is one: masks of weights serve all records that
+    /// are prepared together, and may be one party's.
+    fn products(&self, of: &Operation<'_>) -> Option<Offline> {
+        let what = Products::of_shapes(of.op, |i| &of.operands[i].ty.shape)?;
+        let (records, owned) = match of.operands[1].known {
+            Known::Nobody => (1, false),
+            Known::Role(_) | Known::Everybody => (self.records, self.owned),
+        };
+        Some(cost::linear(what, Ring::new(of.result_bits()), records, owned))
+    }
 }
 
 /// Products element by element.
@@ -138,8 +153,8 @@ pub(crate) fn table(of: &Operation<'_>, link: &Linked, elements: u64, bits: u32,
     let (places, to, n) = (1u64 << bits, of.result_bits(), of.elements());
     let record = words(elements, each * places - 1, to);
     let made = sum([
-        ands(elements * (places - 1), u64::from(bits)),
-        transferred(each * places * elements, each * places * elements * u64::from(to), 3),
+        ands(elements, places - 1, u64::from(bits)),
+        transferred(elements, each * places * elements, each * places * elements * u64::from(to), 3),
     ]);
     let read = Cost { macs: 2 * places * n.max(each * elements), ..opened(n, to) };
     sum([masked(link, elements), record, made, read])
@@ -171,6 +186,7 @@ impl Prices for Semi2k {
             Kind::Public => Cost::default(),
             Kind::Gate(gate) => {
                 let cost = gate.price(operation);
+                let cost = Cost { offline: self.products(operation).unwrap_or(cost.offline), ..cost };
                 let offline = match self.helper {
                     true => Offline::default(),
                     false => Offline {
@@ -216,10 +232,14 @@ impl Prices for Semi2k {
         Cost { client_bytes, rounds: 1, ..Cost::default() }
     }
 
-    /// The round in which all states are opened.
+    /// The round in which all states are opened, and what a job takes once, divided by its records.
     fn run(&self, plan: &Plan) -> Cost {
         let states = plan.nodes.iter().any(|node| matches!(node.op, Op::State { .. }));
-        Cost { rounds: states as u64, ..Cost::default() }
+        let offline = match self.helper {
+            true => Offline::default(),
+            false => cost::job(self.parties, self.records),
+        };
+        Cost { rounds: states as u64, offline, ..Cost::default() }
     }
 
     /// Each party sends the receiver its share.

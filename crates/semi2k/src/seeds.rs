@@ -13,12 +13,28 @@ use privet_ring::Ring;
 pub struct PartySeed {
     party: usize,
     seed: Seed,
+    owner: Option<usize>,
 }
 
 impl PartySeed {
     /// The seed of `party`.
     pub fn new(party: usize, seed: Seed) -> PartySeed {
-        PartySeed { party, seed }
+        PartySeed { party, seed, owner: None }
+    }
+
+    /// Of a session whose weights are all known to one party, if so. That party's summands alone mask them, and the others' are 0.
+    pub fn with_owner(self, owner: Option<usize>) -> PartySeed {
+        PartySeed { owner, ..self }
+    }
+
+    /// The party that knows all weights of the session, if there is one.
+    pub fn owner(&self) -> Option<usize> {
+        self.owner
+    }
+
+    /// Whether this party's summands of weights' masks are others than 0.
+    pub fn masks_weights(&self) -> bool {
+        self.owner.is_none_or(|owner| owner == self.party)
     }
 
     /// The party.
@@ -46,7 +62,10 @@ impl PartySeed {
 
     /// The summand of the mask of a weight, from a session's seed.
     pub fn weight_mask(&self, v: ValueId, ring: Ring, n: usize) -> Secret {
-        self.mask(mutation::weight_wire(Wire::node(v)), ring, n)
+        match mutation::masks_weights(self.masks_weights(), self.owner) {
+            true => self.mask(mutation::weight_wire(Wire::node(v)), ring, n),
+            false => Secret::new(vec![0; n]),
+        }
     }
 
     /// The summand of the fresh mask of `wire`: `n` uniform elements.

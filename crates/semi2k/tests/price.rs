@@ -1,7 +1,7 @@
 //! Declared prices, by hand; facts.
 
 use privet_family::{Forecast, Parameters};
-use privet_plan::cost::{Cost, Operation, Rates, preparations};
+use privet_plan::cost::{Cost, Known, Operation, Rates, preparations};
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::suite::gate;
 use privet_plan::{Form, Prices};
@@ -69,6 +69,27 @@ fn silent_transfers_take_longer_and_fewer_bytes() {
     let plan = gate(Op::Relu, 1, 6400, 64, 64);
     let ways = preparations(&plan, &family, &Rates::default());
     assert!(ways[0].lan_s < ways[1].lan_s && ways[0].wan_s > ways[1].wan_s, "{ways:?}");
+}
+
+#[test]
+fn weights_of_a_party_take_less_before_a_run_and_more_records_share_them() {
+    let types = [ty(&[64, 256], 64, 16), ty(&[256, 256], 64, 16)];
+    let result = ty(&[64, 256], 64, 32);
+    let mut of = Operation::of_types(&Op::Linear, &[&types[0], &types[1]], &result);
+    of.operands[1].known = Known::Role("model_owner");
+    let family = Semi2k::alone(2);
+    let all = [family, Semi2k { owned: true, ..family }, Semi2k { records: 1, ..family }];
+    let [shared, owned, one] = all.map(|family| family.operation(&of).offline);
+    assert!(
+        10 * owned.values < 9 * shared.values && owned.wire_bytes < shared.wire_bytes,
+        "{owned:?} {shared:?}"
+    );
+    assert!(one.values > shared.values && one.wire_bytes > shared.wire_bytes, "{one:?} {shared:?}");
+    // what a job takes once, records share; a helper's takes nothing
+    let plan = gate(Op::Relu, 1, 64, 64, 64);
+    let [few, many] = [1, 8].map(|records| Semi2k { records, ..Semi2k::alone(3) }.run(&plan).offline);
+    assert_eq!((few.base, many.base), (2 * 256, 2 * 256 / 8));
+    assert!(Semi2k::helped(3).run(&plan).offline.is_nothing());
 }
 
 #[test]

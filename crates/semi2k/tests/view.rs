@@ -135,10 +135,21 @@ impl Preprocess for Seen<'_, '_> {
     }
 }
 
+/// Who takes part in a run.
+#[derive(Clone, Copy)]
+struct Who {
+    parties: usize,
+    /// The one that does not collude.
+    honest: usize,
+    /// Who knows all weights, if somebody does.
+    owner: Option<usize>,
+}
+
 /// One run in which all that the honest party draws is new.
-fn view(plan: &Plan, operands: &[Operands; 2], [parties, honest]: [usize; 2], held: &Seed) -> View {
-    let mut seeds = Seeds::of(parties, held);
-    seeds.session[honest] = PartySeed::new(honest, Seed::random());
+fn view(plan: &Plan, operands: &[Operands; 2], who: Who, held: &Seed) -> View {
+    let Who { parties, honest, owner } = who;
+    let mut seeds = Seeds::of(parties, held).owned(owner);
+    seeds.session[honest] = PartySeed::new(honest, Seed::random()).with_owner(owner);
     seeds.record[honest] = PartySeed::new(honest, Seed::random());
     if honest + 1 < parties {
         seeds.states[honest] = Seed::random();
@@ -150,6 +161,8 @@ fn view(plan: &Plan, operands: &[Operands; 2], [parties, honest]: [usize; 2], he
     });
     for (v, node) in plan.nodes.iter().enumerate() {
         let masked = match &node.op {
+            // what one of those who collude knows, nothing has to hide from them
+            Op::Weight { .. } if owner.is_some_and(|owner| owner != honest) => None,
             Op::Weight { name, .. } => world.weights.get(name),
             _ => world.inputs.get(&v),
         };
@@ -187,11 +200,17 @@ fn view(plan: &Plan, operands: &[Operands; 2], [parties, honest]: [usize; 2], he
 }
 
 fn nothing_is_found(parties: usize, honest: usize, plans: Vec<Plan>) {
+    nothing_is_found_where(Who { parties, honest, owner: None }, plans);
+}
+
+fn nothing_is_found_where(who: Who, plans: Vec<Plan>) {
+    let Who { parties, honest, owner } = who;
     let family = Semi2k::helped(parties);
     for plan in plans.iter().filter(|plan| plan.nodes.iter().all(|node| family.has(&node.op))) {
         let (operands, held) = (small_operands(plan), Seed::random().derive(Domain::Public, NUMBER));
-        if let Err(what) = unseen(|| view(plan, &operands, [parties, honest], &held)) {
-            panic!("{}: all parties but {honest} of {parties} learn something: {what}", plan.name);
+        if let Err(what) = unseen(|| view(plan, &operands, who, &held)) {
+            let owner = owner.map_or(String::new(), |owner| format!(", weights of {owner}"));
+            panic!("{}: all parties but {honest} of {parties}{owner} learn something: {what}", plan.name);
         }
     }
 }
@@ -210,6 +229,17 @@ fn party_1_of_two_sees_uniform_bits_whatever_it_holds() {
 fn two_of_three_see_uniform_bits_whatever_they_hold() {
     for honest in 0..3 {
         nothing_is_found(3, honest, small_plans());
+    }
+}
+
+/// A plan's weights may all be known to one party, which alone masks them.
+#[test]
+fn parties_see_uniform_bits_where_one_of_them_owns_the_weights() {
+    let weights = |plan: &Plan| plan.nodes.iter().any(|node| matches!(node.op, Op::Weight { .. }));
+    let plans = || small_plans().into_iter().filter(weights).collect::<Vec<Plan>>();
+    assert!(!plans().is_empty());
+    for (parties, owner, honest) in [(2, 1, 1), (2, 0, 1), (2, 1, 0), (3, 1, 1), (3, 1, 2)] {
+        nothing_is_found_where(Who { parties, honest, owner: Some(owner) }, plans());
     }
 }
 

@@ -15,6 +15,12 @@ pub(crate) struct Family {
     parties: Option<usize>,
     #[arg(long = "set", value_name = "NAME=VALUE", help = parameters_help())]
     set: Vec<String>,
+    /// The party that owns the model, where the command knows of one.
+    #[arg(skip)]
+    model_at: Option<u8>,
+    /// Runs that are prepared together, where it knows how many.
+    #[arg(skip)]
+    together: Option<usize>,
 }
 
 fn protocol_help() -> String {
@@ -46,7 +52,14 @@ fn security_help() -> String {
 impl Family {
     /// A protocol against parties of that kind, as many as it needs.
     pub fn of(protocol: Protocol, security: Security) -> Family {
-        Family { protocol, security: Some(security), parties: None, set: Vec::new() }
+        Family {
+            protocol,
+            security: Some(security),
+            parties: None,
+            set: Vec::new(),
+            model_at: None,
+            together: None,
+        }
     }
 
     /// The same with a dealer, where a deployment chooses whether it has one.
@@ -55,6 +68,16 @@ impl Family {
             self.set.push(format!("{}={word}", parameter.name));
         }
         self
+    }
+
+    /// The same where a party owns the model, if one does.
+    pub fn with_model_at(self, model_at: Option<u8>) -> Family {
+        Family { model_at, ..self }
+    }
+
+    /// The same where so many runs are prepared together.
+    pub fn with_together(self, runs: usize) -> Family {
+        Family { together: Some(runs), ..self }
     }
 
     /// What the protocol has to withstand. Refuses what it does not.
@@ -104,7 +127,8 @@ impl Family {
 
     /// All of that, with the family's own parameters.
     pub fn chosen(&self) -> Result<Chosen, CliError> {
-        Ok(Chosen { security: self.security()?, parties: self.parties()?, parameters: self.parameters()? })
+        let (security, parties, parameters) = (self.security()?, self.parties()?, self.parameters()?);
+        Ok(Chosen { security, parties, parameters, model_at: self.model_at, together: self.together })
     }
 
     /// Whether a dealer takes part.

@@ -83,8 +83,9 @@ impl Default for Timeouts {
 impl Deployment {
     /// What it chooses of what its protocol leaves open.
     pub fn chosen(&self) -> Chosen {
-        let Deployment { security, parties, parameters, .. } = self;
-        Chosen { security: *security, parties: parties.len(), parameters: parameters.clone() }
+        let Deployment { security, parties, parameters, roles, .. } = self;
+        let (security, parties, parameters) = (*security, parties.len(), parameters.clone());
+        Chosen { security, parties, parameters, model_at: roles.model_owner().party(), together: None }
     }
 
     /// Where a place is dialled; clients are not.

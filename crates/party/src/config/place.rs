@@ -33,6 +33,14 @@ impl Place {
         }
     }
 
+    /// The party's number, where it is one.
+    pub fn party(&self) -> Option<u8> {
+        match self {
+            Place::Party(number) => Some(*number),
+            Place::Dealer | Place::Client(_) => None,
+        }
+    }
+
     /// True for the places that other processes dial.
     pub fn listens(&self) -> bool {
         !matches!(self, Place::Client(_))

@@ -154,11 +154,7 @@ impl<'a> Access<'a> {
     /// The party whose node file has the weights of a plan; none where the plan has no weights. An error where a client
     /// has to share them.
     pub(super) fn party_with_the_model(&self, plan: &Plan) -> Result<Option<u8>, ()> {
-        match self.places(&owners(Shared::Weights, plan))[..] {
-            [] => Ok(None),
-            [Place::Party(party)] => Ok(Some(party)),
-            _ => Err(()),
-        }
+        party_with_the_model(self.roles, plan)
     }
 
     fn who(&self, request: &Request) -> Result<Who, AccessError> {
@@ -193,10 +189,7 @@ impl<'a> Access<'a> {
 
     /// Who plays some roles, in order, each once.
     fn places(&self, roles: &[String]) -> Vec<Place> {
-        let mut places: Vec<Place> = roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();
-        places.sort();
-        places.dedup();
-        places
+        places(self.roles, roles)
     }
 
     /// Roles with who has them, for people.
@@ -222,6 +215,22 @@ fn what(request: &Request) -> String {
         Request::Resume { .. } => "resuming a training".into(),
         Request::Run { plan, .. } => format!("a run of plan `{plan}`"),
     }
+}
+
+/// As [`Access::party_with_the_model`], of a plan alone.
+pub(super) fn party_with_the_model(roles: &Roles, plan: &Plan) -> Result<Option<u8>, ()> {
+    match places(roles, &owners(Shared::Weights, plan))[..] {
+        [] => Ok(None),
+        [Place::Party(party)] => Ok(Some(party)),
+        _ => Err(()),
+    }
+}
+
+fn places(all: &Roles, roles: &[String]) -> Vec<Place> {
+    let mut places: Vec<Place> = roles.iter().filter_map(|role| all.get(role).cloned()).collect();
+    places.sort();
+    places.dedup();
+    places
 }
 
 fn owners(kind: Shared, plan: &Plan) -> Vec<String> {

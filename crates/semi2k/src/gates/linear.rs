@@ -21,23 +21,23 @@ use std::borrow::Cow;
 pub(crate) struct Operand {
     /// Its masked value `wh`.
     masked: Prepared,
-    /// `-lambda_w,i`.
-    negated_mask: Prepared,
+    /// `-lambda_w,i`; none where it is 0.
+    negated_mask: Option<Prepared>,
 }
 
 impl Operand {
-    /// From the masked value and this party's summand of the mask.
+    /// From the masked value and this party's summand of the mask, if that is not 0.
     pub fn new(
         device: &dyn privet_kernels::Device,
         ring: Ring,
         products: Products,
         masked: &[u64],
-        mask: &[u64],
+        mask: Option<&[u64]>,
     ) -> Operand {
-        let negated: Secret = mask.iter().map(|r| ring.wrap(r.wrapping_neg())).collect();
+        let negated = |mask: &[u64]| -> Secret { mask.iter().map(|r| ring.wrap(r.wrapping_neg())).collect() };
         Operand {
             masked: products.prepare(device, ring, masked),
-            negated_mask: products.prepare(device, ring, &negated),
+            negated_mask: mask.map(|mask| products.prepare(device, ring, &negated(mask))),
         }
     }
 }
@@ -91,12 +91,15 @@ impl Gate for Linear<'_> {
             xh.iter().zip(lambda.own().iter()).map(|(xh, r)| (leads * xh).wrapping_sub(*r)).collect();
         let w = match x.prepared() {
             Some(w) => Cow::Borrowed(w),
-            None => Cow::Owned(Operand::new(cx.device, to, products, &x.value(1), x.mask(cx, 1).own())),
+            None => Cow::Owned(Operand::new(cx.device, to, products, &x.value(1), Some(x.mask(cx, 1).own()))),
         };
         let mut z = bias_share(cx, x);
         products.accumulate(cx.device, to, &x_share, &w.masked, &mut z);
-        products.accumulate(cx.device, to, &xh, &w.negated_mask, &mut z);
-        cx.stats.macs += 2 * products.macs();
+        cx.stats.macs += products.macs();
+        if let Some(negated_mask) = &w.negated_mask {
+            products.accumulate(cx.device, to, &xh, negated_mask, &mut z);
+            cx.stats.macs += products.macs();
+        }
         words::each(cx, to, z.len(), |range, c| {
             z[range].iter_mut().zip(c).for_each(|(z, c)| *z = z.wrapping_add(*c));
         })?;

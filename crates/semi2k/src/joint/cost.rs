@@ -8,6 +8,7 @@ use super::row::{LOAD, ROWS, RUN};
 use super::{Task, elements_cost};
 use privet_family::Products;
 use privet_he::layout::Cost;
+use privet_ot::channel::START_BYTES;
 use privet_ot::params::B11;
 use privet_ot::{Source, Width};
 use privet_plan::cost::Offline;
@@ -39,6 +40,23 @@ pub(crate) fn extension(source: Source, transfers: u64) -> u64 {
     }
 }
 
+/// Transfers that one exchange has room for, both ways together.
+pub(crate) const IN_A_STEP: u64 = 2 * (ROWS * RUN) as u64;
+
+/// What a party does once in a job, divided by its records: transfers of bases, and public coins.
+pub(crate) fn job(parties: usize, records: usize) -> Offline {
+    let (peers, records) = (parties as u64 - 1, records as u64);
+    Offline {
+        base: (peers * BASE_TRANSFERS).div_ceil(records),
+        wire_bytes: (peers * START_BYTES as u64).div_ceil(records),
+        rounds: 3u64.div_ceil(records),
+        ..Offline::default()
+    }
+}
+
+/// Base transfers of a pair, of both directions.
+const BASE_TRANSFERS: u64 = 2 * 128;
+
 /// What takes as long as a byte of a link of 1 Gbit/s, 8 ns: a transfer with all that it carries takes 22 ns at each side, a
 /// transform of one prime 10 us, a product of its values 0.6 us. They weigh ways against each other, alike at all parties.
 const TRANSFER: u64 = 3;
@@ -58,8 +76,6 @@ pub(super) fn of_encryption(parties: usize, c: &Cost, calls: usize) -> u64 {
     (once + calls * (sent + TRANSFORM * c.transforms + PRODUCT * c.products)) as u64
 }
 
-/// Records that are prepared together, where a price has to assume a number.
-const RECORDS: usize = 8;
 /// Values of a polynomial; those of the smallest set have half as many.
 const DEGREE: usize = 8192;
 /// Products of values that take as long as one transform of them.
@@ -86,15 +102,16 @@ fn encrypted(c: &Cost, calls: usize, records: usize) -> Offline {
     }
 }
 
-/// What a record takes for a product of masks between two parties; weights' masks serve [`RECORDS`] records.
-pub(crate) fn linear(what: Products, ring: Ring, of_weights: bool) -> Offline {
-    let records = if of_weights { RECORDS } else { 1 };
+/// What a record takes for a product of masks between two parties, where the second ones serve so many records. They are all known
+/// to one party, if so.
+pub(crate) fn linear(what: Products, ring: Ring, records: usize, owned: bool) -> Offline {
     let bytes = size_of::<u64>() * (what.count * what.shape.input_len() + what.output_len());
     let calls = records.div_ceil((TOGETHER / bytes.max(1)).max(1));
-    let task = Task { what, runs: records.div_ceil(calls), calls, ring, owner: None };
+    let task =
+        Task { what, runs: records.div_ceil(calls), calls, ring, owner: owned.then_some((0, ring.bits())) };
     let small = (task.what.macs() * task.runs as u64 <= MOST)
         .then(|| multiply(2, task.what.macs() as usize * task.runs, ring));
-    match task.cost(2) {
+    match task.mean_cost(2) {
         Ok(cost)
             if small.is_none_or(|t| of_encryption(2, &cost, calls) < calls as u64 * of_transfers(2, t)) =>
         {

@@ -25,6 +25,8 @@ pub struct Layers {
     encrypts_all: bool,
     /// Records whose products are made together, and how often that is done.
     records: Together,
+    /// The party that knows all weights, if there is one: it alone has masks of them.
+    owner: Option<usize>,
     masks: HashMap<ValueId, Words>,
     layers: HashMap<ValueId, Layer>,
     ready: Ready,
@@ -50,6 +52,7 @@ impl Layers {
             encryption,
             encrypts_all: false,
             records: Together { runs: 1, calls: 1 },
+            owner: session.owner(),
             masks,
             layers: HashMap::new(),
             ready: Ready::new(),
@@ -99,7 +102,7 @@ impl Layers {
                 let masks: Vec<_> =
                     records.iter().zip(&caches).map(|(own, cache)| cache.of(own, operand)).collect();
                 let ring = masks[0].ring();
-                let task = Task { what, runs, calls, ring, owner: None };
+                let task = self.of_session(Task { what, runs, calls, ring, owner: None });
                 if self.is_encrypted(&task, transfers.parties())? {
                     // absent records count as zeros, so that one packing of the weights serves all calls
                     let mut x = Secret::new(Vec::with_capacity(runs * masks[0].len()));
@@ -117,6 +120,11 @@ impl Layers {
         Ok(ready)
     }
 
+    /// A task whose second operand is a weight's mask: all of it, with as many bits as the ring, at the party that knows all weights.
+    fn of_session(&self, task: Task) -> Task {
+        Task { owner: self.owner.map(|owner| (owner, task.ring.bits())), ..task }
+    }
+
     /// Products of a task's runs with a weight's mask, which is prepared at its first use.
     fn session_products(
         &mut self,
@@ -126,8 +134,10 @@ impl Layers {
         x: &Words,
     ) -> Result<Words, PrepareError> {
         if !self.layers.contains_key(&node) {
-            let w = self.masks[&node].reduced(task.ring);
-            let layer = transfers.linear(&mut self.encryption, task, Some(w.own()))?;
+            let mine = self.owner.is_none_or(|owner| transfers.seats() == Seats::one(owner));
+            let w = mine.then(|| self.masks[&node].reduced(task.ring));
+            let w = w.as_ref().map(|w| w.own().as_slice());
+            let layer = transfers.linear(&mut self.encryption, task, w)?;
             self.layers.insert(node, layer);
         }
         transfers.products(&mut self.encryption, &self.layers[&node], x)
@@ -145,7 +155,7 @@ impl Layers {
         }
         let once = cost::multiply(parties, macs as usize, task.ring);
         let by_transfers = task.calls as u64 * cost::of_transfers(parties, once);
-        Ok(cost::of_encryption(parties, &task.cost(parties)?, task.calls) < by_transfers)
+        Ok(cost::of_encryption(parties, &task.mean_cost(parties)?, task.calls) < by_transfers)
     }
 
     /// The same for elements, of which products take so many transfers.
@@ -182,6 +192,10 @@ impl Linear for Layers {
             Factor::Session(_) => self.records,
         };
         let task = Task { what, runs: announced.runs, calls: announced.calls, ring, owner: None };
+        let task = match w {
+            Factor::Record(_) => task,
+            Factor::Session(_) => self.of_session(task),
+        };
         let encrypted = self.is_encrypted(&task, transfers.parties())?;
         match w {
             Factor::Record(w) if !encrypted => unrolled::products(transfers, what, x, w),

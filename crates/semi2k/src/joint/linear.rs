@@ -11,7 +11,7 @@ use super::encryption::{Encryption, OPERAND_ROOM, Part, add, open, opener};
 use super::peers::Peers;
 use crate::PrepareError;
 use privet_family::{Prepared, Products};
-use privet_he::layout::{ConvLayout, Cost, Layout, Matmul, MatmulLayout, cost};
+use privet_he::layout::{ConvLayout, Cost, Layout, Matmul, MatmulLayout, Roles, cost};
 use privet_he::{Encrypted, Factor, Keys, Message, NoSet, Operand, Parameters, Product, Zero};
 use privet_kernels::{LinearShape, cpu};
 use privet_prg::{Prg, Wiped};
@@ -63,10 +63,22 @@ impl Task {
         }
     }
 
-    /// What it costs a party, exactly as it will be counted, where all share the weights and their values are kept.
-    pub fn cost(&self, parties: usize) -> Result<Cost, PrepareError> {
+    /// What it costs a party, exactly as it will be counted, where values of weights are kept.
+    pub fn cost(&self, parties: usize, party: usize) -> Result<Cost, PrepareError> {
         let (p, layout) = self.plan(parties)?;
-        Ok(cost(&p, &*layout))
+        Ok(cost(&p, &*layout, self.roles(party)))
+    }
+
+    /// The same of all parties together, divided by their number: what ways are compared by. A party's bytes go to each of its peers then.
+    pub(super) fn mean_cost(&self, parties: usize) -> Result<Cost, PrepareError> {
+        let Some((owner, _)) = self.owner else { return self.cost(parties, 0) };
+        let (p, layout) = self.plan(parties)?;
+        let one = |party| cost(&p, &*layout, self.roles(party));
+        let others = one((owner + 1) % parties);
+        let all = (1..parties).fold(one(owner), |sum, _| sum.plus(others));
+        // hints go to all but one, operands of all but one to that one
+        let to_each = Cost { operand_bytes: others.operand_bytes, ..all };
+        Ok(to_each.shared_by(parties))
     }
 
     /// Weights as the layout has them: `[groups, k, o]`.
@@ -106,12 +118,19 @@ pub struct Layer {
 
 impl Task {
     /// Who has weights, and who encrypts: all, or the owner and the others.
+    fn roles(&self, party: usize) -> Roles {
+        match self.owner {
+            None => Roles::BOTH,
+            Some((owner, _)) => Roles { owns: owner == party, encrypts: owner != party },
+        }
+    }
+
     fn owns(&self, party: usize) -> bool {
-        self.owner.is_none_or(|(owner, _)| owner == party)
+        self.roles(party).owns
     }
 
     fn encrypts(&self, party: usize) -> bool {
-        self.owner.is_none_or(|(owner, _)| owner != party)
+        self.roles(party).encrypts
     }
 }
 

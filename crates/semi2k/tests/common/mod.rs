@@ -112,6 +112,12 @@ impl Seeds {
             states,
         }
     }
+
+    /// The same of a session whose weights one party knows, if so.
+    pub fn owned(mut self, owner: Option<usize>) -> Seeds {
+        self.session = self.session.into_iter().map(|seed| seed.with_owner(owner)).collect();
+        self
+    }
 }
 
 impl World {

@@ -194,8 +194,9 @@ fn many_products_of_elements() {
 /// Bytes of each party at the steps of encryption, and the work, against what is declared.
 #[test]
 fn costs_are_those_declared() {
-    for parties in [2, 3] {
-        let task = Task { calls: 1, ..task(LinearShape::MatMulT { m: 30, k: 300, n: 40 }, 1, 2, R64) };
+    for (parties, owner) in [(2, None), (3, None), (2, Some(0)), (3, Some(2))] {
+        let task = task(LinearShape::MatMulT { m: 30, k: 300, n: 40 }, 1, 2, R64);
+        let task = Task { calls: 1, owner: owner.map(|owner| (owner, 64)), ..task };
         let n = 9000;
         let mut mesh = Mesh::new(parties);
         let log = mesh.record();
@@ -204,7 +205,8 @@ fn costs_are_those_declared() {
             with_transfers(links, |t| {
                 let mut session = session(t, 200);
                 let w = elements(me, 9, R64, task.what.shape.weight_len());
-                let linear = t.linear(&mut session, task, Some(&w)).unwrap();
+                let w = owner.is_none_or(|owner| owner == me).then_some(&w[..]);
+                let linear = t.linear(&mut session, task, w).unwrap();
                 t.products(&mut session, &linear, &words(me, 1, R64, 2 * task.what.shape.input_len()))
                     .unwrap();
                 let before = session.work();
@@ -213,8 +215,8 @@ fn costs_are_those_declared() {
                 [before, (after.0 - before.0, after.1 - before.1)]
             })
         });
-        let declared = [task.cost(parties).unwrap(), elements_cost(R64, n, parties).unwrap()];
         for (me, work) in work.iter().enumerate() {
+            let declared = [task.cost(parties, me).unwrap(), elements_cost(R64, n, parties).unwrap()];
             for (i, c) in declared.iter().enumerate() {
                 let work = work[i];
                 assert_eq!(work, (c.hint_transforms + c.transforms, c.hint_products + c.products));
@@ -225,7 +227,8 @@ fn costs_are_those_declared() {
             let [linear, elements] = declared;
             let partial = |bytes| if me + 1 < parties { bytes } else { 0 };
             assert_eq!(sent("encrypted products / weights"), (parties - 1) * linear.hint_bytes);
-            assert_eq!(sent("encrypted products / operand"), (parties - 1) * linear.operand_bytes);
+            let readers = if owner.is_none() { parties - 1 } else { 1 };
+            assert_eq!(sent("encrypted products / operand"), readers * linear.operand_bytes);
             assert_eq!(sent("encrypted products / shares"), partial(linear.partial_bytes));
             let both = elements.hint_bytes + elements.operand_bytes;
             assert_eq!(sent("encrypted products of words / operands"), (parties - 1) * both);

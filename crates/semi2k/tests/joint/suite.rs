@@ -111,12 +111,13 @@ fn records(
 }
 
 fn check_all(parties: usize, cases: Vec<Case>) {
-    check(parties, cases, false);
+    check(parties, None, cases, false);
 }
 
-fn check(parties: usize, cases: Vec<Case>, encrypted: bool) {
+fn check(parties: usize, owner: Option<usize>, cases: Vec<Case>, encrypted: bool) {
     let seed = Seed::random();
-    let seeds = || (0..cases.len()).map(|i| Seeds::of(parties, &seed.derive(Domain::Record, i as u64)));
+    let of = |i| Seeds::of(parties, &seed.derive(Domain::Record, i as u64)).owned(owner);
+    let seeds = || (0..cases.len()).map(of);
     let all = records(parties, &cases, &seeds().collect::<Vec<_>>(), encrypted);
     for ((case, seeds), records) in cases.iter().zip(seeds()).zip(all) {
         let mut stream = seed.derive(Domain::Public, 0).stream();
@@ -180,17 +181,31 @@ fn five_parties() {
     check_all(5, all_cases().into_iter().step_by(9).collect());
 }
 
-/// Cases with layers or products of elements, nothing in clear.
+/// Cases with layers or products of elements, nothing in clear; with weights that nobody knows, and that one party knows.
 #[test]
 fn layers_by_encryption() {
     let encrypted =
         |plan: &Plan, node: &Node| Products::of(plan, node).is_some() || matches!(node.op, Op::Mul);
     let layers = |plan: &Plan| plan.nodes.iter().any(|node| encrypted(plan, node));
     let cases = || all_cases().into_iter().filter(move |case| layers(&case.plan));
-    for (parties, step) in [(2, 2), (3, 4)] {
+    for (parties, owner, step) in
+        [(2, None, 2), (3, None, 4), (2, Some(0), 3), (2, Some(1), 3), (3, Some(1), 5)]
+    {
         let some: Vec<Case> = cases().step_by(step).collect();
         assert!(some.len() > 1, "{} cases of {parties} parties", some.len());
-        check(parties, some, true);
+        check(parties, owner, some, true);
+    }
+}
+
+/// All that weights are used for, by transfers alone.
+#[test]
+fn weights_of_one_party() {
+    for (parties, owner) in [(2, 1), (3, 0)] {
+        let weight = |node: &Node| matches!(node.op, Op::Weight { .. });
+        let cases = all_cases().into_iter().filter(|case| case.plan.nodes.iter().any(weight));
+        let some: Vec<Case> = cases.step_by(2).collect();
+        assert!(some.len() > 1, "{} cases", some.len());
+        check(parties, Some(owner), some, false);
     }
 }
 
@@ -221,14 +236,20 @@ fn made_by(transfers: &str) -> Parameters {
 }
 
 /// Records of a session whose products with weights are made together: each is right, and none has another's masks. Whatever makes
-/// the transfers.
+/// the transfers, and whoever knows the weights.
 #[test]
 fn records_that_are_begun_together() {
     const RECORDS: u64 = 3;
     let case = layer();
-    for (parties, transfers) in [(2, "softspoken"), (3, "softspoken"), (2, "ferret")] {
+    for (parties, owner, transfers) in [
+        (2, None, "softspoken"),
+        (3, None, "softspoken"),
+        (2, None, "ferret"),
+        (2, Some(1), "softspoken"),
+        (3, Some(2), "softspoken"),
+    ] {
         let source = source(&made_by(transfers));
-        let seeds = Seeds::of(parties, &Seed::random());
+        let seeds = Seeds::of(parties, &Seed::random()).owned(owner);
         let all = Mesh::new(parties).run(|links| {
             let own = seeds.session[links.me()].clone();
             fn channels(links: &mut Links) -> Vec<&mut dyn privet_net::Channel> {

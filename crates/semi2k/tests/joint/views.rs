@@ -150,22 +150,30 @@ fn transfers_are_made_without_telling_choices() {
     }
 }
 
-/// Encrypted weights, operands and answers, with the coalition's shares of the products.
+/// Encrypted weights, operands and answers, with the coalition's shares of the products. All have weights, or one party alone.
 #[test]
 fn encryption_tells_nothing_of_weights_and_operands() {
-    let calls = |t: &mut Transfers<'_>, me: usize, times: usize| {
-        let shape = LinearShape::MatMulT { m: 2, k: 8, n: 3 };
-        let task = Task { what: Products { shape, count: 1 }, runs: 1, calls: 1, ring: R64, owner: None };
-        let mut session = t.encryption(&Seed::random(), 1).unwrap();
-        let call = |_| {
-            let layer = t.linear(&mut session, task, Some(&elements(me, 0, R64, 24))).unwrap();
-            let words = t.products(&mut session, &layer, &words(me, 1, R64, 16)).unwrap();
-            (vec![words], vec![])
-        };
-        (0..times).map(call).collect()
+    let calls = |owner: Option<usize>| {
+        move |t: &mut Transfers<'_>, me: usize, times: usize| {
+            let shape = LinearShape::MatMulT { m: 2, k: 8, n: 3 };
+            let what = Products { shape, count: 1 };
+            let task = Task { what, runs: 1, calls: 1, ring: R64, owner: owner.map(|owner| (owner, 64)) };
+            let weights = elements(me, 0, R64, 24);
+            let weights = owner.is_none_or(|owner| owner == me).then_some(&weights[..]);
+            let mut session = t.encryption(&Seed::random(), 1).unwrap();
+            let call = |_| {
+                let layer = t.linear(&mut session, task, weights).unwrap();
+                let words = t.products(&mut session, &layer, &words(me, 1, R64, 16)).unwrap();
+                (vec![words], vec![])
+            };
+            (0..times).map(call).collect()
+        }
     };
     for who in [[2, 0], [2, 1], [3, 0]] {
-        hides("products with weights", who, calls, ciphertexts, 1);
+        hides("products with weights", who, calls(None), ciphertexts, 1);
+    }
+    for (who, owner) in [([2, 0], 0), ([2, 0], 1), ([2, 1], 0), ([2, 1], 1), ([3, 0], 0), ([3, 0], 1)] {
+        hides(&format!("products with weights of party {owner}"), who, calls(Some(owner)), ciphertexts, 1);
     }
 }
 

@@ -29,6 +29,8 @@ struct Dealer {
 pub struct Setting<'a> {
     /// The protocol.
     pub family: &'a Family,
+    /// Who is to own the model, where somebody is named.
+    pub model_owner: Option<&'a Place>,
     /// The network to emulate between the parties.
     pub network: &'a str,
     /// Threads of each party.
@@ -39,10 +41,10 @@ pub struct Setting<'a> {
     pub settings: String,
 }
 
-/// Who shares the weights.
-fn owner(family: &Family) -> Place {
-    let holder = family.protocol.facts().holder(MODEL_OWNER);
-    holder.map_or_else(|| Place::Client("client".into()), Place::Party)
+/// Who shares the weights: where the protocol leaves it open, who is wanted, or the client.
+pub fn owner(family: &Family, wanted: Option<&Place>) -> Place {
+    let holder = family.protocol.facts().holder(MODEL_OWNER).map(Place::Party);
+    holder.or_else(|| wanted.cloned()).unwrap_or_else(|| Place::Client("client".into()))
 }
 
 fn failed(doing: &str, e: impl std::fmt::Display) -> CliError {
@@ -55,7 +57,12 @@ impl Cluster {
         let exe = std::env::current_exe().map_err(|e| failed("finding this program", e))?;
         let nodes = dir.join("nodes");
         let init = Command::new(&exe)
-            .args(["init", "--model-owner", &owner(setting.family).to_string(), "--local"])
+            .args([
+                "init",
+                "--model-owner",
+                &owner(setting.family, setting.model_owner).to_string(),
+                "--local",
+            ])
             .arg(&nodes)
             .arg("--plan")
             .arg(plan)
@@ -133,8 +140,8 @@ impl Cluster {
     }
 
     /// The node file of who shares the weights: the client, or the party that the protocol gives them to.
-    pub fn owner(&self, family: &Family) -> PathBuf {
-        let folder = match owner(family) {
+    pub fn owner(&self, family: &Family, wanted: Option<&Place>) -> PathBuf {
+        let folder = match owner(family, wanted) {
             Place::Party(number) => format!("party{number}"),
             Place::Client(_) | Place::Dealer => "client".into(),
         };

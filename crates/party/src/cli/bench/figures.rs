@@ -47,6 +47,8 @@ pub struct Figures {
     /// Seconds to deal all keys and write them, of a stream until the first run's are there, or until the parties have prepared;
     /// 0 where runs use up nothing.
     pub offline_s: Spread,
+    /// Processor seconds of a run, mean: the parties in order, then a dealer that they call.
+    pub run_cpu_s: Vec<f64>,
     /// Seconds to begin a session, once: keys agreed on, weights shared and prepared.
     pub setup_s: f64,
     /// Of the party that sends most, to all others, with all verification.
@@ -64,6 +66,8 @@ pub struct Figures {
     pub verification: Option<Verification>,
     /// Against float64.
     pub max_abs_err: f64,
+    /// Mean of squares of the same differences.
+    pub mean_square_err: f64,
     /// Peak resident memory: the parties in order, then the dealer if there is one.
     pub peak_rss_mb: Vec<f64>,
     /// What the parties did to prepare a run among themselves.
@@ -84,9 +88,11 @@ pub struct Figures {
     pub layers: Vec<Layer>,
 }
 
-/// The preparation of one run by the parties, the last one. Bytes and rounds of the party with the most.
+/// The preparation of one run by the parties, of the last ones. Bytes and rounds of the party with the most.
 #[derive(Debug, Serialize)]
 pub struct Preparation {
+    /// Runs that were prepared together.
+    pub runs: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
     pub rounds: u64,
@@ -176,7 +182,10 @@ pub fn show(f: &Figures, out: &mut Out) -> Result<(), CliError> {
             v.seconds, v.bytes_sent, v.rounds
         ))?;
     }
-    out.line(format_args!("  error    {:.3e} against float64", f.max_abs_err))?;
+    out.line(format_args!(
+        "  error    {:.3e} against float64, {:.3e} mean square",
+        f.max_abs_err, f.mean_square_err
+    ))?;
     let memory: Vec<String> = f.peak_rss_mb.iter().map(|mb| format!("{mb:.0} MB")).collect();
     out.line(format_args!("  memory   {}", memory.join(", ")))?;
     if let Some(d) = &f.dealer {

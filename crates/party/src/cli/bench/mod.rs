@@ -10,7 +10,7 @@ mod workload;
 
 use super::family::no_dealer;
 use super::{CliError, Family, Out, serve};
-use crate::config::{Bytes, named};
+use crate::config::{Bytes, Place, named};
 use crate::events::bars as progress;
 use crate::machine;
 use crate::report::{busiest, bytes, verification};
@@ -78,6 +78,12 @@ pub struct Args {
     /// Threads of each party.
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Who owns the model: party:0, party:1, ..., or client:client. The client where the protocol lets anybody own it.
+    #[arg(long, value_name = "PLACE")]
+    model_owner: Option<Place>,
+    /// Runs that the parties prepare in one job, where they do so among themselves. Costs are of one of them.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    together: u32,
     /// Have keys come from a dealer over the network while the runs use them up, instead of dealing them to disk before
     /// each run.
     #[arg(long)]
@@ -106,6 +112,12 @@ impl Args {
     fn rounding(&self) -> RoundingMode {
         let default = if self.train { RoundingMode::Stochastic } else { RoundingMode::Nearest };
         self.rounding.unwrap_or(default)
+    }
+
+    /// The protocol, with what is known here of a deployment.
+    fn family(&self) -> Family {
+        let owner = cluster::owner(&self.family, self.model_owner.as_ref());
+        self.family.clone().with_model_at(owner.party()).with_together(self.together as usize)
     }
 
     /// The workload, for a family.
@@ -148,10 +160,12 @@ struct Measured {
     wall: Vec<f64>,
     online: Vec<f64>,
     offline: Vec<f64>,
+    /// Processor seconds of a counted run, mean, of each process.
+    run_cpu: Vec<f64>,
     setup_s: f64,
     encrypted: bool,
-    /// Largest difference of the first run's outputs to float64: that one starts from what is known.
-    max_abs_err: f64,
+    /// Of the first run: that one starts from what is known.
+    error: Error,
     last: Outcome,
     dealt: Option<super::deal::Dealt>,
     preparation: Option<Preparation>,
@@ -164,7 +178,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<(), CliError> {
     if args.calibrate {
         return calibrate::run(args, out);
     }
-    let family = args.family.forecast()?;
+    let family = args.family().forecast()?;
     if args.stream && !args.family.has_dealer()? {
         return Err(no_dealer(args.family.protocol));
     }
@@ -198,6 +212,7 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
     let settings = settings.chain(args.memory_budget.map(|b| format!("memory_budget = {}\n", b.0))).collect();
     let setting = Setting {
         family: &args.family,
+        model_owner: args.model_owner.as_ref(),
         network: &args.network,
         threads: args.threads,
         stream: args.stream,
@@ -212,22 +227,32 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
     };
     progress.start(args.runs as u64 + 1, &args.workload);
     let (mut wall, mut online, mut offline) = (Vec::new(), Vec::new(), Vec::new());
+    let mut run_cpu = vec![0.0; cluster.cpu_seconds().len()];
 
     // The first run is not counted: it warms up caches and connections.
     let mut dealt = cluster.deal()?;
-    // Parties that prepare without a dealer are asked to, run by run.
+    // Parties that prepare without a dealer are asked to, a few runs at a time.
     let among_parties = args.family.protocol.facts().needs_preparation() && dealt.is_none() && !args.stream;
-    let prepare = |client: &mut Client, cluster: &mut Cluster| -> Result<_, CliError> {
+    let (together, mut ready) = (u64::from(args.together), 0);
+    let mut prepare = |client: &mut Client, cluster: &mut Cluster| -> Result<_, CliError> {
         if !among_parties {
             return Ok(None);
         }
+        if ready > 0 {
+            ready -= 1;
+            return Ok(None);
+        }
+        ready = together - 1;
         let before = cluster.cpu_seconds();
-        let prepared = client.prepare(ONLY_PLAN, 1, 0).map_err(|e| failed(e, cluster))?;
-        let cpu_s = cluster.cpu_seconds().iter().zip(before).map(|(now, then)| now - then).collect();
+        let prepared = client.prepare(ONLY_PLAN, together, 0).map_err(|e| failed(e, cluster))?;
+        let each = |seconds: f64| seconds / together as f64;
+        let cpu_s = cluster.cpu_seconds().iter().zip(before).map(|(now, then)| each(now - then)).collect();
         let Prepared { seconds, sent_bytes, received_bytes, rounds, .. } = prepared;
-        Ok(Some((seconds, Preparation { sent_bytes, received_bytes, rounds, cpu_s })))
+        let [sent_bytes, received_bytes, rounds] =
+            [sent_bytes, received_bytes, rounds].map(|n| n.div_ceil(together));
+        Ok(Some((each(seconds), Preparation { runs: together, sent_bytes, received_bytes, rounds, cpu_s })))
     };
-    let mut preparation = prepare(&mut client, &mut cluster)?.map(|(_, preparation)| preparation);
+    let (first, mut preparation) = prepare(&mut client, &mut cluster)?.unzip();
     let idle_cpu = cluster.cpu_seconds();
     if args.stream {
         let first =
@@ -240,7 +265,8 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
         // A session without weights begins by itself, in the run that is not counted.
         false if work.weights.is_empty() => Ok(()),
         false => {
-            let (links, program) = serve::load(&cluster.owner(&args.family), "lan")?;
+            let (links, program) =
+                serve::load(&cluster.owner(&args.family, args.model_owner.as_ref()), "lan")?;
             Client::new(links, program).share_weights(ONLY_PLAN, &work.weights)
         }
     };
@@ -250,7 +276,7 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
         client.step(ONLY_PLAN, &work.inputs, &work.publics).map_err(|e| failed(e, cluster))
     };
     let mut last = run(&mut client, &mut cluster)?;
-    let max_abs_err = max_abs_err(work, &last.outputs);
+    let error = Error::of(work, &last.outputs);
     progress.advance(1);
     let streaming = args.stream.then(|| (Instant::now(), client.status()));
     for _ in 0..args.runs {
@@ -264,12 +290,18 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
             offline.push(seconds);
             preparation = Some(last);
         }
+        let before = cluster.cpu_seconds();
         last = run(&mut client, &mut cluster)?;
+        let used = cluster.cpu_seconds().into_iter().zip(before).map(|(now, then)| now - then);
+        run_cpu.iter_mut().zip(used).for_each(|(sum, used)| *sum += used / f64::from(args.runs));
         wall.push(last.wall_s);
         online.push(last.online_s());
         progress.advance(1);
     }
     progress.finish();
+    if offline.is_empty() {
+        offline.extend(first); // all runs were prepared together
+    }
     let stream = match streaming {
         None => None,
         Some((start, before)) => {
@@ -285,9 +317,10 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
         wall,
         online,
         offline,
+        run_cpu,
         setup_s,
         encrypted,
-        max_abs_err,
+        error,
         last,
         dealt,
         preparation,
@@ -344,6 +377,7 @@ fn figures(
         wall_s: spread(&m.wall),
         online_s: spread(&m.online),
         offline_s: offline,
+        run_cpu_s: m.run_cpu,
         setup_s: m.setup_s,
         bytes_sent: total.sent_bytes,
         mb_per_sample: total.sent_bytes as f64 / 1e6 / work.plan.batch as f64,
@@ -353,7 +387,8 @@ fn figures(
         aes_calls: total.aes_calls,
         macs: total.macs,
         verification: verification(&m.last.accounts),
-        max_abs_err: m.max_abs_err,
+        max_abs_err: m.error.largest,
+        mean_square_err: m.error.mean_square,
         peak_rss_mb: peaks.map(|b| b as f64 / 1e6).collect(),
         preparation: m.preparation,
         dealer: m.dealt.as_ref().map(|d| Dealing {
@@ -369,7 +404,7 @@ fn figures(
 
 /// What an estimate says of a run: all parties on this machine, over the emulated network.
 fn predicted(args: &Args, work: &Workload) -> Result<Estimate, CliError> {
-    let family = args.family.forecast()?;
+    let family = args.family().forecast()?;
     let network = match emulated(&args.network)? {
         Network::LAN => Network::LOCAL,
         network => network,
@@ -411,6 +446,7 @@ struct Predicted<'a> {
 
 fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> {
     let estimate = predicted(args, work)?;
+    let predicted_offline_s = offline_of(&estimate);
     let found = Predicted {
         workload: &args.workload,
         protocol: estimate.protocol.clone(),
@@ -420,7 +456,7 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         compiled_for: args.aim()?.network.to_string(),
         comparisons_by: summary(&work.plan),
         predicted_s: estimate.seconds,
-        predicted_offline_s: offline_of(&estimate),
+        predicted_offline_s,
         bytes_sent: estimate.total.wire_bytes,
         rounds: estimate.total.rounds,
         key_bytes: estimate.total.key_bytes,
@@ -483,21 +519,34 @@ fn settle() {
     }
 }
 
-fn max_abs_err(work: &Workload, outputs: &BTreeMap<String, FloatTensor>) -> f64 {
-    let (mut inputs, mut weights) = (work.inputs.clone(), work.weights.clone());
-    let number =
-        |(name, &value): (&String, &f64)| (name.clone(), FloatTensor { shape: vec![], data: vec![value] });
-    inputs.extend(work.publics.iter().map(number));
-    weights.extend(work.states.clone());
-    let Ok(truth) = interpret_real(&work.plan, &inputs, &weights) else { return f64::NAN };
-    let mut worst = 0f64;
-    for (o, truth) in work.plan.outputs.iter().zip(&truth) {
-        let Some(found) = outputs.get(&o.name) else { return f64::NAN };
-        for (a, b) in found.data.iter().zip(&truth.data) {
-            worst = worst.max((a - b).abs());
+/// Differences of a run's outputs to float64; not a number where an output is missing.
+struct Error {
+    largest: f64,
+    mean_square: f64,
+}
+
+impl Error {
+    const UNKNOWN: Error = Error { largest: f64::NAN, mean_square: f64::NAN };
+
+    fn of(work: &Workload, outputs: &BTreeMap<String, FloatTensor>) -> Error {
+        let (mut inputs, mut weights) = (work.inputs.clone(), work.weights.clone());
+        let number = |(name, &value): (&String, &f64)| {
+            (name.clone(), FloatTensor { shape: vec![], data: vec![value] })
+        };
+        inputs.extend(work.publics.iter().map(number));
+        weights.extend(work.states.clone());
+        let Ok(truth) = interpret_real(&work.plan, &inputs, &weights) else { return Error::UNKNOWN };
+        let (mut largest, mut squares, mut count) = (0f64, 0.0, 0usize);
+        for (o, truth) in work.plan.outputs.iter().zip(&truth) {
+            let Some(found) = outputs.get(&o.name) else { return Error::UNKNOWN };
+            for (a, b) in found.data.iter().zip(&truth.data) {
+                largest = largest.max((a - b).abs());
+                squares += (a - b).powi(2);
+                count += 1;
+            }
         }
+        Error { largest, mean_square: squares / count.max(1) as f64 }
     }
-    worst
 }
 
 fn network_floor(args: &Args, total: &NodeStats) -> Option<f64> {

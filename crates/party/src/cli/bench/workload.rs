@@ -113,7 +113,7 @@ pub fn names() -> String {
     let networks: Vec<&str> = GRAPHS.iter().map(|(name, _)| *name).collect();
     let steps: Vec<&str> = TRAININGS.iter().map(|(name, _)| *name).collect();
     format!(
-        "relu-N, matmul-N, exp-N, reciprocal-N, gelu-N, softmax-N, {}; with `--train` {}",
+        "relu-N, matmul-N, exp-N, log-N, reciprocal-N, gelu-N, softmax-N, {}; with `--train` {}",
         networks.join(", "),
         steps.join(", ")
     )
@@ -177,6 +177,7 @@ fn relu(n: usize, choice: &Choice, random: &mut Prg) -> Workload {
 fn smooth_function(name: &str) -> Option<(Function, usize)> {
     let functions = [
         ("exp-", Function::Exp),
+        ("log-", Function::Log),
         ("reciprocal-", Function::Reciprocal),
         ("gelu-", Function::Gelu),
         ("softmax-", Function::Softmax { dim: 1 }),
@@ -197,7 +198,7 @@ fn smooth(function: Function, n: usize, choice: &Choice, random: &mut Prg) -> Re
     // exp of what the numbers can hold, reciprocals away from zero
     let (low, high) = match function {
         Function::Exp => (-8.0, 8.0),
-        Function::Reciprocal => (0.01, 100.0),
+        Function::Reciprocal | Function::Log => (0.01, 100.0),
         _ => (-10.0, 10.0),
     };
     let x = FloatTensor { data: uniform(random, choice.batch * n, low, high), shape };

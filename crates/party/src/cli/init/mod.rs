@@ -139,7 +139,7 @@ impl Args {
             let (role, place) = text.split_once('=').ok_or("write ROLE=PLACE".to_owned()).map_err(unclear)?;
             roles = roles.with(role, place.parse().map_err(unclear)?).map_err(unclear)?;
         }
-        let Chosen { security, parties, parameters } = self.family.chosen()?;
+        let Chosen { security, parties, parameters, .. } = self.family.chosen()?;
         let protocol = self.family.protocol;
         let setting = Setting { protocol, security, parties, parameters, roles, each_client };
         for (role, place) in setting.roles.all() {

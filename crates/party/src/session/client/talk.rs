@@ -73,7 +73,8 @@ impl Client {
             answered => drop(answered?),
         }
         let channels = self.channels.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
-        let shared = self.family.share(channels, kind, pieces, encoded);
+        let owner = &self.links.config.node.me;
+        let shared = self.family.share(owner, channels, kind, pieces, encoded);
         self.or_give_up(shared.map_err(ClientError::from))
     }
 

@@ -18,6 +18,7 @@ use super::order::Preparation;
 use super::owner::{OwnerError, Piece, Shared};
 use super::peers::Others;
 use super::work::Work;
+use crate::config::Place;
 use crate::events::{JobEvents, Why};
 use privet_family::{NodeStats, Opening};
 use privet_net::{Channel, TcpChannel};
@@ -199,9 +200,10 @@ pub struct ResultError {
 
 /// A family as seen by those who own tensors or receive results.
 pub(crate) trait Outside: Send + Sync {
-    /// Share tensors of a kind with all parties, in order on `channels`.
+    /// Share tensors of a kind with all parties, in order on `channels`, as their owner at this place.
     fn share(
         &self,
+        owner: &Place,
         channels: &mut [TcpChannel],
         kind: Shared,
         pieces: &[Piece],

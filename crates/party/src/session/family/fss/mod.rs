@@ -340,7 +340,7 @@ impl Family for Fss {
 
     fn grant(&self, kind: Shared, pieces: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError> {
         let seed = if kind == Shared::States { None } else { Some(self.seed(kind)?) };
-        masked::grant(kind, pieces, seed, channel)
+        masked::grant(pieces, seed, channel)
     }
 
     fn receive(
@@ -360,7 +360,7 @@ impl Family for Fss {
         others: &mut Others,
         tensors: &mut Masked,
     ) -> Result<(), JobError> {
-        masked::share_own(pieces, encoded, self.seed(Shared::Weights)?, others, tensors)
+        masked::share_own(pieces, encoded, self.seed(Shared::Weights)?, false, others, tensors)
     }
 
     fn open(&mut self, masked: Masked, others: &mut Others) -> Result<(), JobError> {

@@ -261,7 +261,7 @@ impl Family for Heot {
 
     fn grant(&self, _: Shared, pieces: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError> {
         // nothing is masked: owners split
-        masked::grant(Shared::States, pieces, None, channel)
+        masked::grant(pieces, None, channel)
     }
 
     /// Weights come to the server alone, in clear; of inputs each side gets its share.

@@ -1,5 +1,6 @@
 //! How tensors come to the parties from their owner: weights to the server in clear, inputs as shares.
 
+use crate::config::Place;
 use crate::session::control::Talk;
 use crate::session::family::masked::{MaskedOutside, share_out};
 use crate::session::family::{Encoded, Outside, ResultError};
@@ -16,6 +17,7 @@ impl Outside for HeotOutside {
     /// the server itself, which [`privet_heot::FACTS`] sees to.
     fn share(
         &self,
+        _: &Place,
         channels: &mut [TcpChannel],
         kind: Shared,
         pieces: &[Piece],

@@ -141,34 +141,31 @@ fn exchange(others: &mut Others, ours: &[u8]) -> Result<Vec<Vec<u8>>, JobError> 
     parties.into_iter().map(|party| Ok(others.to(party)?.recv(&step, ours.len())?)).collect()
 }
 
-/// Let an owner send its tensors: it is told the seeds of this party's shares of their masks, which follow from `seed`. States
-/// have no mask.
+/// Let an owner send its tensors: it is told the seeds of this party's shares of their masks, which follow from `seed`. Without one
+/// this party masks none of them, as it masks no states.
 pub(super) fn grant(
-    kind: Shared,
     pieces: &[Piece],
     seed: Option<&Seed>,
     channel: &mut dyn Channel,
 ) -> Result<(), JobError> {
-    let seeds = match (kind, seed) {
-        (Shared::States, _) => BTreeMap::new(),
-        (Shared::Inputs | Shared::Weights, seed) => mask_seeds(pieces, seed.ok_or(JobError::NotOpen)?),
-    };
+    let seeds = seed.map_or_else(BTreeMap::new, |seed| mask_seeds(pieces, seed));
     let seeds = seeds.into_iter().map(|(name, seed)| (name, hex(seed.expose()))).collect();
     Ok(say(channel, Talk::Reply, &Reply::Share { seeds })?)
 }
 
-/// This party owns tensors itself, and its masks of them follow from `seed`: the other parties must grant their masks and get
-/// the sums. This party then knows the whole masks of its own tensors, which tells it nothing new.
+/// This party owns tensors itself, and its masks of them follow from `seed`: the other parties must grant their masks, unless this
+/// party masks them alone, and get the sums. This party then knows the whole masks of its own tensors, which tells it nothing new.
 pub(super) fn share_own(
     pieces: &[Piece],
     encoded: &Encoded,
     seed: &Seed,
+    alone: bool,
     others: &mut Others,
     tensors: &mut Masked,
 ) -> Result<(), JobError> {
     let mut masking = Masking::new(mask_seeds(pieces, seed));
     for (_, channel) in others.all() {
-        masking.granted(channel)?;
+        masking.granted(channel, alone)?;
     }
     for piece in pieces {
         let bytes = masking.mask(piece, encoded)?;

@@ -1,5 +1,6 @@
 //! How tensors are masked by their owner, and results put together by their receiver.
 
+use crate::config::Place;
 use crate::session::control::Talk;
 use crate::session::family::{Encoded, Outside, ResultError};
 use crate::session::owner::{OwnerError, Piece, Shared, granted};
@@ -17,17 +18,22 @@ pub(in crate::session::family) struct MaskedOutside;
 
 impl Outside for MaskedOutside {
     /// Receive all parties' mask seeds, add all masks to the encoded tensors, and send the sums to every party. Without the
-    /// masks the sums are uniform; each party knows one mask, so all but one together still know nothing. States are added
-    /// shares instead: a seed to every party but the last, and to that one what is missing from their numbers.
+    /// masks the sums are uniform; each party knows one mask, so all but one together still know nothing. An owner that is a party needs
+    /// no mask but its own, and others may give it none for weights. States are added shares instead: a seed to every party but the last,
+    /// and to that one what is missing from their numbers.
     fn share(
         &self,
+        owner: &Place,
         channels: &mut [TcpChannel],
         kind: Shared,
         pieces: &[Piece],
         encoded: &Encoded,
     ) -> Result<(), OwnerError> {
         let mut masking = Masking::default();
-        channels.iter_mut().try_for_each(|channel| masking.granted(channel))?;
+        for (party, channel) in channels.iter_mut().enumerate() {
+            let another = owner.party().is_some_and(|owner| usize::from(owner) != party);
+            masking.granted(channel, another && kind == Shared::Weights)?;
+        }
         for piece in pieces {
             match kind {
                 Shared::States => share_out(channels, piece, encoded)?,
@@ -95,11 +101,14 @@ impl Masking {
         Masking(vec![own])
     }
 
-    /// Take in the seeds that a party gives with its leave to send.
-    pub fn granted(&mut self, channel: &mut dyn Channel) -> Result<(), OwnerError> {
+    /// Take in the seeds that a party gives with its leave to send: one for every tensor, or `or_none`.
+    pub fn granted(&mut self, channel: &mut dyn Channel, or_none: bool) -> Result<(), OwnerError> {
         let seed = |(name, s): (String, String)| Some((name, Seed::from_bytes(unhex(&s)?)));
-        let seeds = granted(channel)?.into_iter().map(seed).collect::<Option<_>>();
-        self.0.push(seeds.ok_or_else(|| OwnerError::Party("a party sent a malformed mask seed".into()))?);
+        let seeds: Option<MaskSeeds> = granted(channel)?.into_iter().map(seed).collect();
+        let seeds = seeds.ok_or_else(|| OwnerError::Party("a party sent a malformed mask seed".into()))?;
+        if !(seeds.is_empty() && or_none) {
+            self.0.push(seeds);
+        }
         Ok(())
     }
 

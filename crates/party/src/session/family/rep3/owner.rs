@@ -1,5 +1,6 @@
 //! How tensors are split by their owner, and results put together by their receiver.
 
+use crate::config::Place;
 use crate::session::control::Talk;
 use crate::session::family::{Encoded, Outside, ResultError};
 use crate::session::owner::{OwnerError, Piece, Shared, granted};
@@ -14,6 +15,7 @@ pub(in crate::session::family) struct Rep3Outside;
 impl Outside for Rep3Outside {
     fn share(
         &self,
+        _: &Place,
         channels: &mut [TcpChannel],
         _: Shared,
         pieces: &[Piece],

@@ -25,7 +25,7 @@ impl Deals for Semi2kDealer {
     fn keys(&self) -> Vec<Zeroizing<Vec<u8>>> {
         let keys = |party: &PartySeed| {
             let (own, public) = (party.seed().clone(), self.public.clone());
-            SessionKeys { by: By::Dealer, own, public }.encode()
+            SessionKeys { by: By::Dealer, owner: None, own, public }.encode()
         };
         self.session.seeds().iter().map(keys).collect()
     }

@@ -11,7 +11,7 @@ use crate::store::{SessionId, Shelf};
 use privet_family::keys::KeyError;
 use privet_plan::Plan;
 use privet_prg::Seed;
-use privet_semi2k::{Begun, JointSession, PartySeed, PrepareError, RecordSink};
+use privet_semi2k::{Begun, JointSession, PrepareError, RecordSink};
 use std::sync::Arc;
 
 /// Uses of what the parties agree on.
@@ -25,6 +25,8 @@ pub(super) struct Together {
     pub what: Preparation,
     /// Of a session that is open; a new one gets its keys here.
     pub keys: Option<SessionKeys>,
+    /// The party that masks the weights alone, as it owns them.
+    pub owner: Option<u8>,
     /// The least number that is free here.
     pub next: u64,
     /// How transfers are made.
@@ -57,7 +59,7 @@ impl Together {
             Some(_) => self.shelf.further_records(&file, &agreed.numbers),
         };
         shelved.map_err(Semi2kError::from)?;
-        let own = PartySeed::new(usize::from(self.id.party), keys.own.clone());
+        let own = keys.seed(self.id.party);
         let (records, public) = (agreed.numbers.len(), keys.public.clone());
         let (source, threads) = (self.source, self.threads);
         let started = JointSession::start(&self.plan, own, public, records, source, threads, channels(work));
@@ -79,7 +81,10 @@ impl Together {
 
     /// Of the session that is open, or of a new one.
     fn keys(&self, agreed: &Agreed) -> SessionKeys {
-        let new = || SessionKeys { by: By::Parties, own: Seed::random(), public: public(agreed, &self.id) };
+        let new = || {
+            let (own, public) = (Seed::random(), public(agreed, &self.id));
+            SessionKeys { by: By::Parties, owner: self.owner, own, public }
+        };
         self.keys.clone().unwrap_or_else(new)
     }
 

@@ -15,6 +15,7 @@ use super::dealing::fetch::FetchError;
 use super::masked::{self, Frames, Masked};
 use super::{Encoded, Family, Given, Ran};
 use crate::events::{Event, Events, Why};
+use crate::session::access::party_with_the_model;
 use crate::session::control::Id;
 use crate::session::job::JobError;
 use crate::session::links::Links;
@@ -71,6 +72,14 @@ enum Semi2kError {
         }
     )]
     Made(By),
+    #[error(
+        "this session's records are for weights that {}, and that is another now: prepare anew",
+        match .0 {
+            Some(owner) => format!("party {owner} owns"),
+            None => "no party owns".to_owned(),
+        }
+    )]
+    OtherOwner(Option<u8>),
     #[error("records of semi2k cannot be checked by opening them: prepare without checks")]
     NoChecks,
     #[error("semi2k prepares records at once, and not as a stream: prepare without a stream")]
@@ -95,6 +104,8 @@ pub(in crate::session) struct Semi2k {
     me: u8,
     parties: usize,
     by: By,
+    /// The party that owns all weights, if there is one, and the parties prepare among themselves: it masks them alone.
+    owner: Option<u8>,
     links: Arc<Links>,
     plan: Arc<Plan>,
     plan_hash: [u8; 32],
@@ -119,8 +130,13 @@ impl Semi2k {
         let deployment = &links.config.deployment;
         let (parties, by, plan_hash) =
             (deployment.parties.len(), By::of(deployment.dealer.is_some()), plan.hash());
+        let owner = match by {
+            // a plan without weights has no owner, and several are none that masks all
+            By::Parties => party_with_the_model(&deployment.roles, &plan).ok().flatten(),
+            By::Dealer => None,
+        };
         let (begun, open, claimed) = (None, None, None);
-        Semi2k { me, parties, by, links, plan, plan_hash, device, store, begun, open, claimed, events }
+        Semi2k { me, parties, by, owner, links, plan, plan_hash, device, store, begun, open, claimed, events }
     }
 
     fn session_id(&self, session: Id) -> SessionId {
@@ -134,10 +150,13 @@ impl Semi2k {
         Ok(sessions)
     }
 
-    /// The seed under which tensors of a kind are masked now; states are not.
+    /// The seed under which this party masks tensors of a kind now; it masks no states, nor weights that another party owns.
     fn seed(&self, kind: Shared) -> Result<Option<&Seed>, JobError> {
         match kind {
-            Shared::Weights => Ok(Some(&self.begun.as_ref().ok_or(JobError::NotOpen)?.1.own)),
+            Shared::Weights => {
+                let own = &self.begun.as_ref().ok_or(JobError::NotOpen)?.1.own;
+                Ok(Some(own).filter(|_| self.owner.is_none_or(|owner| owner == self.me)))
+            }
             Shared::Inputs => Ok(Some(&self.claimed.as_ref().ok_or(Semi2kError::NoRecords)?.header.seed)),
             Shared::States => Ok(None),
         }
@@ -197,7 +216,7 @@ impl Family for Semi2k {
 
     fn may_begin(&self, session: Id) -> Result<(), JobError> {
         let file = self.store.may_begin(&self.session_id(session), 0).map_err(Semi2kError::from)?;
-        SessionKeys::of_file(&file, self.by)?;
+        SessionKeys::of_file(&file, self.by, self.owner)?;
         Ok(())
     }
 
@@ -234,12 +253,12 @@ impl Family for Semi2k {
         // Looked at before it is used up, so that a session of the other way stays as it is.
         self.may_begin(session)?;
         let file = self.store.begin_session(&self.session_id(session), 0).map_err(Semi2kError::from)?;
-        self.begun = Some((session, SessionKeys::of_file(&file, self.by)?));
+        self.begun = Some((session, SessionKeys::of_file(&file, self.by, self.owner)?));
         Ok(())
     }
 
     fn grant(&self, kind: Shared, pieces: &[Piece], channel: &mut dyn Channel) -> Result<(), JobError> {
-        masked::grant(kind, pieces, self.seed(kind)?, channel)
+        masked::grant(pieces, self.seed(kind)?, channel)
     }
 
     fn receive(
@@ -260,14 +279,14 @@ impl Family for Semi2k {
         tensors: &mut Masked,
     ) -> Result<(), JobError> {
         let (_, keys) = self.begun.as_ref().ok_or(JobError::NotOpen)?;
-        masked::share_own(pieces, encoded, &keys.own, others, tensors)
+        masked::share_own(pieces, encoded, &keys.own, self.owner.is_some(), others, tensors)
     }
 
     fn open(&mut self, masked: Masked, others: &mut Others) -> Result<(), JobError> {
         let (id, keys) = self.begun.as_ref().ok_or(JobError::NotOpen)?;
         masked.compare(&keys.shared_name(&self.session_id(*id)), others)?;
         let (id, keys) = self.begun.take().ok_or(JobError::NotOpen)?;
-        let seed = PartySeed::new(usize::from(self.me), keys.own.clone());
+        let seed = keys.seed(self.me);
         let weights = MaskedWeights::new(&self.plan, self.device.as_ref(), seed, masked.tensors())
             .map_err(Semi2kError::Eval)?;
         self.open = Some(Open { id, keys, weights });

@@ -48,6 +48,7 @@ impl Maker {
             shelf: family.store.shelf().map_err(Semi2kError::from)?,
             what: *what,
             keys,
+            owner: family.owner,
             next,
             source: source(&family.links.config.deployment.parameters),
             threads: family.links.config.node.thread_count(),

@@ -45,6 +45,10 @@ impl Why for Semi2kError {
                 "semi2k.made_by_parties",
                 "the parties prepared this session among themselves, and this deployment has a dealer: prepare anew",
             ),
+            Semi2kError::OtherOwner(_) => reason!(
+                "semi2k.other_owner",
+                "this session's records are for weights of another owner: prepare anew",
+            ),
             Semi2kError::NoChecks => {
                 reason!(
                     "semi2k.no_checks",

@@ -18,7 +18,10 @@ pub(crate) static REGISTERED: Registered = Registered {
     forecast: |chosen| {
         let helper = privet_semi2k::FACTS.has_dealer(&chosen.parameters);
         let source = privet_semi2k::source(&chosen.parameters);
-        Box::new(privet_semi2k::Semi2k { parties: chosen.parties, helper, source })
+        let owned = chosen.model_at.is_some() && !helper;
+        let alone = privet_semi2k::Semi2k::alone(chosen.parties);
+        let records = chosen.together.unwrap_or(alone.records);
+        Box::new(privet_semi2k::Semi2k { helper, source, owned, records, ..alone })
     },
     serve,
     serve_clients: None,

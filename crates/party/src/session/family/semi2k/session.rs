@@ -4,6 +4,7 @@ use super::Semi2kError;
 use crate::store::format::FormatError;
 use crate::store::{SessionFile, SessionId};
 use privet_prg::Seed;
+use privet_semi2k::PartySeed;
 use zeroize::Zeroizing;
 
 /// Who prepares the records of a session. A party uses those alone that came in the way that its deployment says: records of a
@@ -31,13 +32,17 @@ impl By {
 }
 
 /// Bytes of a session's keys.
-const KEYS: usize = 1 + 2 * Seed::BYTES;
+const KEYS: usize = 2 + 2 * Seed::BYTES;
+/// The byte in place of an owner.
+const NO_OWNER: u8 = u8::MAX;
 
 /// A party's keys of a session.
 #[derive(Clone)]
 pub(super) struct SessionKeys {
     /// Who prepares its records.
     pub by: By,
+    /// The party that masks the weights alone, as it owns them; none: all do.
+    pub owner: Option<u8>,
     /// This party's secret seed of its summands of the weights' masks.
     pub own: Seed,
     /// From which all parties draw alike; no party has chosen it alone.
@@ -45,23 +50,33 @@ pub(super) struct SessionKeys {
 }
 
 impl SessionKeys {
-    /// The bytes in a session's file: both seeds, then who prepares. Hold a secret.
+    /// Party `me`'s seed of the session.
+    pub fn seed(&self, me: u8) -> PartySeed {
+        PartySeed::new(usize::from(me), self.own.clone()).with_owner(self.owner.map(usize::from))
+    }
+
+    /// The bytes in a session's file: both seeds, then who prepares and who owns the weights. Hold a secret.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut keys = Zeroizing::new(Vec::with_capacity(KEYS));
         keys.extend_from_slice(self.own.expose());
         keys.extend_from_slice(self.public.expose());
-        keys.push(self.by.byte());
+        keys.extend_from_slice(&[self.by.byte(), self.owner.unwrap_or(NO_OWNER)]);
         keys
     }
 
-    /// From a session's file, if its records came in this way.
-    pub fn of_file(file: &SessionFile, by: By) -> Result<SessionKeys, Semi2kError> {
+    /// From a session's file, if its records came in this way, for weights of this owner.
+    pub fn of_file(file: &SessionFile, by: By, owner: Option<u8>) -> Result<SessionKeys, Semi2kError> {
         let damaged = || Semi2kError::Record(FormatError::Damaged("session file"));
-        let (&[ref own, public], &[made]) = file.keys.as_chunks() else { return Err(damaged()) };
+        let (&[ref own, public], &[made, of]) = file.keys.as_chunks() else { return Err(damaged()) };
         let made = [By::Parties, By::Dealer].into_iter().find(|by| by.byte() == made);
-        match made.ok_or_else(damaged)? == by {
-            true => Ok(SessionKeys { by, own: Seed::from_bytes(*own), public: Seed::from_bytes(public) }),
-            false => Err(Semi2kError::Made(by)),
+        let of = Some(of).filter(|of| *of != NO_OWNER);
+        match (made.ok_or_else(damaged)? == by, of == owner) {
+            (true, true) => {
+                let [own, public] = [*own, public].map(Seed::from_bytes);
+                Ok(SessionKeys { by, owner, own, public })
+            }
+            (true, false) => Err(Semi2kError::OtherOwner(of)),
+            (false, _) => Err(Semi2kError::Made(by)),
         }
     }
 
@@ -73,7 +88,10 @@ impl SessionKeys {
     /// The public name of what all parties must hold alike of a session, which they compare when it is opened.
     pub fn shared_name(&self, id: &SessionId) -> [u8; 16] {
         let mut hash = blake3::Hasher::new_derive_key("privet semi2k: public part of a session v1");
-        hash.update(&id.session).update(&id.plan).update(&[self.by.byte()]).update(self.public.expose());
+        hash.update(&id.session)
+            .update(&id.plan)
+            .update(&[self.by.byte(), self.owner.unwrap_or(NO_OWNER)])
+            .update(self.public.expose());
         let mut name = [0; 16];
         hash.finalize_xof().fill(&mut name);
         name
@@ -85,7 +103,7 @@ mod tests {
     use super::*;
 
     fn keys(by: By) -> SessionKeys {
-        SessionKeys { by, own: Seed::from_bytes([3; 16]), public: Seed::from_bytes([4; 16]) }
+        SessionKeys { by, owner: None, own: Seed::from_bytes([3; 16]), public: Seed::from_bytes([4; 16]) }
     }
 
     #[test]
@@ -94,7 +112,7 @@ mod tests {
         let ways = [By::Parties, By::Dealer];
         for (made, used) in ways.into_iter().flat_map(|made| ways.map(|used| (made, used))) {
             let file = SessionFile::decode(&keys(made).file(id).encode()).unwrap();
-            match SessionKeys::of_file(&file, used) {
+            match SessionKeys::of_file(&file, used, None) {
                 Ok(read) => {
                     let seeds = [read.own.expose(), read.public.expose()];
                     assert!(made == used && read.by == used && seeds == [&[3; 16], &[4; 16]]);
@@ -106,7 +124,24 @@ mod tests {
             [vec![], vec![1], vec![0; KEYS], vec![3; KEYS], vec![1; KEYS - 1], vec![1; KEYS + 1], vec![1; 17]]
         {
             let file = SessionFile { id, checks: 0, keys: keys.into() };
-            assert!(matches!(SessionKeys::of_file(&file, By::Parties), Err(Semi2kError::Record(_))));
+            assert!(matches!(SessionKeys::of_file(&file, By::Parties, None), Err(Semi2kError::Record(_))));
+        }
+    }
+
+    #[test]
+    fn a_session_is_used_for_weights_of_the_owner_that_it_was_prepared_for() {
+        let id = SessionId { session: [1; 16], party: 1, plan: [2; 32] };
+        let owners = [None, Some(0), Some(1), Some(7)];
+        for (made, used) in owners.into_iter().flat_map(|made| owners.map(|used| (made, used))) {
+            let keys = SessionKeys { owner: made, ..keys(By::Parties) };
+            let file = SessionFile::decode(&keys.file(id).encode()).unwrap();
+            match SessionKeys::of_file(&file, By::Parties, used) {
+                Ok(read) => assert!(made == used && read.owner == used),
+                Err(e) => {
+                    assert!(made != used && matches!(e, Semi2kError::OtherOwner(of) if of == made), "{e}")
+                }
+            }
+            assert_eq!(keys.seed(1).masks_weights(), made.is_none_or(|owner| owner == 1), "{made:?}");
         }
     }
 
@@ -120,8 +155,14 @@ mod tests {
         let theirs = SessionKeys { own: Seed::from_bytes([9; 16]), ..ours.clone() };
         assert_eq!(name, of(&theirs, 1, 2, 1), "a party's own seed is no part of it");
         let other = SessionKeys { public: Seed::from_bytes([9; 16]), ..ours.clone() };
-        let others =
-            [of(&ours, 2, 0, 1), of(&ours, 1, 0, 2), of(&keys(By::Dealer), 1, 0, 1), of(&other, 1, 0, 1)];
+        let owned = SessionKeys { owner: Some(0), ..ours.clone() };
+        let others = [
+            of(&ours, 2, 0, 1),
+            of(&ours, 1, 0, 2),
+            of(&keys(By::Dealer), 1, 0, 1),
+            of(&other, 1, 0, 1),
+            of(&owned, 1, 0, 1),
+        ];
         assert!(others.iter().all(|other| *other != name));
     }
 }
