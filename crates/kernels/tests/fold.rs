@@ -48,19 +48,6 @@ fn words() {
                 path.words_message(&[some(0..count)], &mut found);
                 assert_eq!(found, expected, "{path}: message of {n} words, {count} terms");
             }
-            // of sums
-            let xor = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a ^ b).collect::<Vec<_>>();
-            let sums = (0..count).map(|t| [t, t + 1].map(|t| xor(&columns[t], &columns[t + 2])));
-            let sums: Vec<_> = sums.collect();
-            let mut of_sums = start.clone();
-            let terms_of_sums: Vec<_> = sums.iter().map(|[u, v]| (&u[..], &v[..])).collect();
-            spec::words_message(&terms_of_sums, &weights, &mut of_sums);
-            let sum = |t: usize| Words::Sum(&columns[t], &columns[t + 2]);
-            for path in paths() {
-                let (mut found, terms) = (start.clone(), (0..count).map(|t| (sum(t), sum(t + 1))).collect());
-                path.words_message(&[WordTerms { words: n, terms, weights: &weights }], &mut found);
-                assert_eq!(found, of_sums, "{path}: message of {n} words that are sums, {count} terms");
-            }
             // together with others, also with none, and with words that are a bit in all places
             let bits = draw(n.div_ceil(GROUP));
             let bits = masked(&bits, n);

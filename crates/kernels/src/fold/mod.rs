@@ -29,8 +29,6 @@ pub enum Words<'a> {
     Whole(&'a [u64]),
     /// Each a bit in all of its places: 64 to a word, and the last word's other bits are 0.
     Bits(&'a [u64]),
-    /// The sums over GF(2) of the words of both.
-    Sum(&'a [u64], &'a [u64]),
 }
 
 impl Words<'_> {
@@ -39,7 +37,6 @@ impl Words<'_> {
         match self {
             Words::Whole(w) => w.len() == words,
             Words::Bits(w) => w.len() == words.div_ceil(GROUP),
-            Words::Sum(a, b) => a.len() == words && b.len() == words,
         }
     }
 }

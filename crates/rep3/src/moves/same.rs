@@ -170,7 +170,7 @@ fn differences(ring: Ring, n: usize, sides: &[Numbers], first: usize) -> Vec<Vec
             if i == 0 {
                 sums[1 << bits..].iter_mut().for_each(|sum| sum.fill(0));
             } else {
-                let sums = sums.iter_mut().zip(&more).take(1 << bits).skip(first);
+                let sums = sums.iter_mut().zip(&more).take(1 << bits);
                 sums.for_each(|(sum, more)| Algebra::Bits.add(&mut sum[..range.len()], &more[..range.len()]));
             }
         }

@@ -38,14 +38,6 @@ impl Batch {
         }
     }
 
-    /// A left or a right factor as what it is.
-    pub fn operand_of<'a>(&self, factor: Factor, operand: &'a Operand) -> Words<'a> {
-        match operand.columns() {
-            [a, b] => Words::Sum(a, b),
-            columns => self.words_of(factor, columns.first().map_or(&[][..], |column| &column[..])),
-        }
-    }
-
     /// Left or right factors, term by term, or what this party has of them.
     pub fn operands(&self, factor: Factor) -> impl Iterator<Item = Option<&Operand>> {
         self.terms.iter().map(move |term| term[factor as usize].as_ref())
@@ -54,6 +46,26 @@ impl Batch {
     /// Both, at a party that has all of them.
     pub fn factors(&self) -> impl Iterator<Item = (&Operand, &Operand)> {
         self.terms.iter().filter_map(|[left, right]| Some((left.as_ref()?, right.as_ref()?)))
+    }
+
+    /// Left factors as they are remembered, where none of them is a sum: numbers, and elements of rings.
+    pub fn left_words(&self) -> impl Iterator<Item = &[u64]> {
+        self.columns(Factor::Left)
+    }
+
+    /// Right factors as they are remembered, where none of them is a sum.
+    pub fn right_words(&self) -> impl Iterator<Item = &[u64]> {
+        self.columns(Factor::Right)
+    }
+
+    fn columns(&self, factor: Factor) -> impl Iterator<Item = &[u64]> {
+        debug_assert!(!self.has_sums(), "a sum is read as a column");
+        self.operands(factor).filter_map(|operand| Some(&operand?.column()?[..]))
+    }
+
+    /// Whether factors are sums of columns.
+    pub fn has_sums(&self) -> bool {
+        self.terms.iter().flatten().flatten().any(|operand| operand.column().is_none())
     }
 
     /// Whether a word is one statement over GF(2^64), not 64 over GF(2).

@@ -132,7 +132,6 @@ impl First {
                 device.fold().field_fold(words, &self.powers, &mut items[at..]);
             }
             Words::Bits(bits) => items.extend(device.fold().bits_fold(bits, &self.powers)),
-            Words::Sum(..) => unreachable!("a number is remembered as it is"),
         }
         if let Some(s) = s {
             device.fold().field_weigh(&mut items[at..], s);
@@ -147,6 +146,10 @@ const TOGETHER: usize = 8 * PIECE;
 /// Most words of left factors whose first fold is kept until the second: 8 MiB, and little where tests are to see both ways.
 const KEPT: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
+/// Words of a sum of columns whose values are computed at a time: they stay in the second-level cache, and few enough calls are made that
+/// what is left to do for every value at the end is little.
+const SUMMED: usize = if cfg!(test) { 4 * GROUP } else { 1 << 15 };
+
 /// `0..words` in pieces of whole groups.
 fn pieces(words: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
     (0..words).step_by(each).map(move |start| start..words.min(start + each))
@@ -155,6 +158,20 @@ fn pieces(words: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
 /// The weights of the groups of a piece.
 fn of_piece(piece: &Range<usize>) -> Range<usize> {
     piece.start / GROUP..piece.end.div_ceil(GROUP)
+}
+
+/// Add the values of a batch some of whose factors are sums, which are made piece by piece.
+fn add_values_of_sums(device: &dyn Device, batch: &Batch, s: &[u64], sums: &mut [Gf]) {
+    let mut scratch = vec![<[Secret; 2]>::default(); batch.terms.len()];
+    for piece in pieces(batch.words, SUMMED) {
+        let terms = batch.factors().zip(&mut scratch).map(|((left, right), [l, r])| {
+            let (left, right) = (left.words(piece.clone(), l), right.words(piece.clone(), r));
+            (Words::Whole(left), Words::Whole(right))
+        });
+        let weights = &s[of_piece(&piece)];
+        let terms = WordTerms { words: piece.len(), terms: terms.collect(), weights };
+        device.fold().words_message(&[terms], sums);
+    }
 }
 
 impl Extension for Gf {
@@ -178,8 +195,8 @@ impl Extension for Gf {
         gf_mul(self, other)
     }
 
-    fn times(device: &dyn Device, items: &mut [Gf], bits: u64) {
-        device.fold().field_weigh(items, &vec![bits; items.len()]);
+    fn times(_device: &dyn Device, items: &mut [Gf], bits: u64) {
+        items.iter_mut().for_each(|item| *item = gf_mul(*item, bits));
     }
 
     fn put(&self, out: &mut Vec<u8>) {
@@ -196,16 +213,17 @@ impl Extension for Gf {
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
-        let batches: Vec<_> = weights
-            .of(batches)
+        let (of_sums, whole): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.has_sums());
+        let whole: Vec<_> = whole
+            .into_iter()
             .map(|(b, weights)| {
-                let factors = b.factors().map(|(left, right)| {
-                    (b.operand_of(Factor::Left, left), b.operand_of(Factor::Right, right))
-                });
-                WordTerms { words: b.words, terms: factors.collect(), weights }
+                let factors = b.left_words().zip(b.right_words());
+                let terms = factors.map(|(l, r)| (Words::Whole(l), b.words_of(Factor::Right, r)));
+                WordTerms { words: b.words, terms: terms.collect(), weights }
             })
             .collect();
-        device.fold().words_message(&batches, &mut sums);
+        device.fold().words_message(&whole, &mut sums);
+        of_sums.into_iter().for_each(|(b, s)| add_values_of_sums(device, b, s, &mut sums));
         sums
     }
 
@@ -247,9 +265,9 @@ impl Extension for Gf {
             }
         }
         for (b, s) in numbers {
-            for (number, bit) in b.factors() {
-                first.number(device, b.operand_of(Factor::Left, number), Some(s), &mut left);
-                first.number(device, b.operand_of(Factor::Right, bit), None, &mut right);
+            for (number, bit) in b.left_words().zip(b.right_words()) {
+                first.number(device, Words::Whole(number), Some(s), &mut left);
+                first.number(device, Words::Bits(bit), None, &mut right);
             }
         }
         device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);

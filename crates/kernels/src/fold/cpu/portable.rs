@@ -66,7 +66,7 @@ pub(super) fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     }
 }
 
-/// Words from word `at` on, in groups: those that are not there are 0, bits are in all of their places, and sums are made.
+/// Words from word `at` on, in groups: those that are not there are 0, and bits in all of their places.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn padded(operand: Words, at: usize, out: &mut [u64]) {
@@ -84,10 +84,6 @@ fn words(of: Words, g: usize) -> [u64; GROUP] {
     match of {
         Words::Whole(words) => group::<GROUP>(words, g),
         Words::Bits(bits) => std::array::from_fn(|l| (bits[g] >> l & 1).wrapping_neg()),
-        Words::Sum(a, b) => {
-            let (a, b) = (group::<GROUP>(a, g), group::<GROUP>(b, g));
-            std::array::from_fn(|l| a[l] ^ b[l])
-        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
             for (upper, operand) in upper.iter_mut().zip(operands) {
                 let whole = match operand {
                     Words::Whole(words) => words[at..].first_chunk::<{ GROUP * LANES }>(),
-                    Words::Bits(_) | Words::Sum(..) => None,
+                    Words::Bits(_) => None,
                 };
                 let words = whole.unwrap_or_else(|| {
                     portable::padded(operand, at, &mut four_groups);

@@ -36,7 +36,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
             for (upper, operand) in upper.iter_mut().zip(operands) {
                 let whole = match operand {
                     Words::Whole(words) => words[at..].first_chunk::<{ GROUP * LANES }>(),
-                    Words::Bits(_) | Words::Sum(..) => None,
+                    Words::Bits(_) => None,
                 };
                 let words = whole.unwrap_or_else(|| {
                     padded(operand, at, &mut eight_groups);
@@ -74,7 +74,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     }
 }
 
-/// Words from word `at` on: those that are not there are 0, bits are in all of their places, and sums are made.
+/// Words from word `at` on: those that are not there are 0, and bits in all of their places.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn padded(operand: Words, at: usize, out: &mut [u64; GROUP * LANES]) {
@@ -84,23 +84,6 @@ fn padded(operand: Words, at: usize, out: &mut [u64; GROUP * LANES]) {
             let there = words.len().min(out.len());
             out[..there].copy_from_slice(&words[..there]);
             out[there..].fill(0);
-        }
-        Words::Sum(a, b) => {
-            let (a, b) = (&a[at..], &b[at..]);
-            let there = a.len().min(out.len());
-            out[there..].fill(0);
-            let out = &mut out[..there];
-            let (wide, last) = out.as_chunks_mut::<LANES>();
-            let (some, others) = (a.as_chunks::<LANES>().0, b.as_chunks::<LANES>().0);
-            for (out, (a, b)) in wide.iter_mut().zip(some.iter().zip(others)) {
-                for words in [a, b] {
-                    // the next piece's: prefetching is harmless at any address
-                    _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(GROUP * LANES).cast());
-                }
-                store(out, _mm512_xor_si512(load(a), load(b)));
-            }
-            let start = there - last.len();
-            last.iter_mut().zip(a[start..].iter().zip(&b[start..])).for_each(|(out, (a, b))| *out = a ^ b);
         }
         Words::Bits(bits) => {
             let mut rest = &bits[at / GROUP..];
