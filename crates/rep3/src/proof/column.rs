@@ -76,6 +76,14 @@ impl Operand {
         }
     }
 
+    /// The column, where it is one.
+    pub fn column(&self) -> Option<&Column> {
+        match self {
+            Operand::Whole(column) => Some(column),
+            Operand::Sum(_) | Operand::Total(_) => None,
+        }
+    }
+
     /// The columns that it is the sum of.
     pub fn columns(&self) -> &[Column] {
         match self {
