@@ -180,7 +180,8 @@ mod tests {
         layer.hint_bytes() + runs * (layer.prepare_bytes() + layer.run_bytes())
     }
 
-    /// The choice beside those that come next by what is reckoned: none of them sends fewer bytes, but for a fiftieth.
+    /// The choice beside those that come next by what is reckoned: none of them sends fewer bytes, but for a twentieth:
+    /// where many output channels share a polynomial, a tile at an edge reads coefficients twice that are reckoned apart.
     fn is_best<T: Windowed + Clone + std::fmt::Debug + 'static>(
         name: &str,
         runs: usize,
@@ -199,7 +200,7 @@ mod tests {
         let (own, found) = (counted(chosen.0, chosen.1.clone(), runs), chosen.1);
         for (_, p, layout) in next.into_iter().take(NEIGHBOURS) {
             let other = counted(p, layout.clone(), runs);
-            let least = own - own.div_euclid(50);
+            let least = own - own.div_euclid(20);
             assert!(other >= least, "{name}, {runs} runs: {own} bytes by {found:?}, {other} by {layout:?}");
         }
     }
