@@ -1,4 +1,4 @@
-//! Material: what a run's gates use up, made of correlated transfers before the run, whatever weights and inputs are.
+//! Material: what a run's gates use up, made before the run by both sides, whatever weights and inputs are.
 //!
 //! A step of a gate *needs* correlations of one kind for n elements ([`Need`]). Each kind ([`Correlation`]) says how many transfers an
 //! element takes, what either side keeps of it, and how a [`Maker`] makes that of transfers, alone or with the peer. Material is made,
