@@ -192,18 +192,19 @@ fn traffic(set: &Set, b: Blocks, uses: usize) -> usize {
     once + uses * (call + 1000 * excess)
 }
 
-/// The layout and the parameters with the least traffic: `best` gives a set's best layout, if any fits. None where none does.
+/// The layout and the parameters with the least traffic: `best` gives a set's best layout, if any fits. None where none does. The answers
+/// of `together` calls are within the distance.
 fn cheapest<T: Layout>(
     ring: Ring,
     weight_bits: u32,
-    [parties, uses]: [usize; 2],
+    [parties, uses, together]: [usize; 3],
     best: impl Fn(&'static Set) -> Option<T>,
 ) -> Option<Result<(Parameters, T), NoSet>> {
     let mut last = None;
     let mut found: Option<(usize, Parameters, T)> = None;
     for set in &SETS {
         let Some(layout) = best(set) else { continue };
-        let outputs = layout.output_len();
+        let outputs = layout.output_len().saturating_mul(together);
         match Parameters::on(set, ring, weight_bits, layout.coefficients(), outputs, parties) {
             Err(why) => last = Some(why),
             Ok(p) => {

@@ -44,5 +44,5 @@ pub use params::{DISTANCE_BITS, NoSet, Parameters, SECURITY_BITS, SETS, Set};
 pub use plain::Plain;
 pub use product::{Hint, Kind, Message, Operand, Product, Zero};
 pub use sample::{CBD, ERROR_VARIANCE, TERNARY_VARIANCE};
-pub use slots::{Residues, Slots};
+pub use slots::{Residues, SPARE, Slots};
 pub use wire::WireError;

@@ -17,19 +17,20 @@ use privet_ring::Ring;
 /// Primes below 2^38, the largest with 2^15 dividing p - 1. AGREEMENT.
 const PRIMES: [u64; 6] =
     [0x3f_fff4_8001, 0x3f_fff2_8001, 0x3f_ffe8_0001, 0x3f_ffe0_8001, 0x3f_ffd1_8001, 0x3f_ffcf_0001];
-/// Bits of T beyond the largest product times n: a share hides one up to a distance of 2^-57 (`docs/he.md`).
-const SPARE: u32 = 56;
+/// Bits of T beyond the largest product times n that are enough for some 2^16 products: a share hides each up to a distance of 2^-57
+/// (`docs/he.md`).
+pub const SPARE: u32 = 56;
 
 /// Words of a residue: one for each element, polynomial after polynomial.
 pub type Residues = Wiped<u64>;
 
-/// The first primes whose product T holds products in `ring` among so many parties.
+/// The first primes whose product T holds products in `ring` among so many parties, with so many bits to spare.
 ///
 /// # Panics
-/// Above 11 parties, which no set of primes here holds in 64 bits.
-fn enough(ring: Ring, parties: usize) -> &'static [u64] {
+/// Above 11 parties, or with more bits than [`SPARE`] asks for at 64 bits and 11 parties: no set of primes here holds that.
+fn enough(ring: Ring, parties: usize, spare: u32) -> &'static [u64] {
     // n 2^(k-1) times n 2^(k-1), and T / n is what a share is below
-    let bits = 2.0 * f64::from(ring.bits()) - 2.0 + 3.0 * (parties as f64).log2() + f64::from(SPARE);
+    let bits = 2.0 * f64::from(ring.bits()) - 2.0 + 3.0 * (parties as f64).log2() + f64::from(spare);
     let mut have = 0.0;
     let last = PRIMES.iter().position(|p| {
         have += (*p as f64).log2();
@@ -47,23 +48,30 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// For products in `ring` among so many parties, with polynomials of the context's degree.
+    /// For products in `ring` among so many parties, with polynomials of the context's degree. A share hides a product up to a distance of
+    /// `2^-spare`, and is as rarely wrong.
     ///
     /// # Panics
-    /// Above 11 parties, which no set of primes here holds in 64 bits.
-    pub fn new(context: &Context, ring: Ring, parties: usize) -> Slots {
-        let ntts = enough(ring, parties).iter().map(|p| Ntt::new(context.degree(), *p)).collect();
+    /// Where no set of primes here holds that: [`SPARE`] bits fit for 11 parties in every ring, 84 for 2.
+    pub fn new(context: &Context, ring: Ring, parties: usize, spare: u32) -> Slots {
+        let ntts = enough(ring, parties, spare).iter().map(|p| Ntt::new(context.degree(), *p)).collect();
         Slots { ring, path: context.path(), parties, ntts }
     }
 
     /// What so many products cost a party with this set, exactly as it will be counted, hints with the rest.
     ///
     /// # Panics
-    /// Above 11 parties, as [`Slots::new`].
-    pub fn cost(set: &'static Set, ring: Ring, parties: usize, elements: usize) -> Result<Cost, NoSet> {
+    /// As [`Slots::new`].
+    pub fn cost(
+        set: &'static Set,
+        ring: Ring,
+        parties: usize,
+        spare: u32,
+        elements: usize,
+    ) -> Result<Cost, NoSet> {
         let layout = Whole { degree: set.degree, groups: elements.div_ceil(set.degree) };
         let mut sum = Cost::default();
-        for prime in enough(ring, parties) {
+        for prime in enough(ring, parties, spare) {
             let p = Parameters::modulo(set, *prime, layout.coefficients(), layout.output_len(), parties)?;
             sum = sum.plus(cost(&p, &layout, Roles::BOTH));
         }
@@ -231,9 +239,17 @@ mod tests {
     fn shares_add_up_in_every_ring() {
         let context = Context::new(&SETS[1], 1).unwrap();
         let mut prg = Seed::from_bytes([1; 16]).stream();
-        for (k, parties) in [(64, 2), (64, 5), (64, 11), (41, 3), (1, 2), (24, 2)] {
+        for (k, parties, spare) in [
+            (64, 2, SPARE),
+            (64, 5, SPARE),
+            (64, 11, SPARE),
+            (41, 3, SPARE),
+            (1, 2, SPARE),
+            (24, 2, SPARE),
+            (64, 2, 84),
+        ] {
             let ring = Ring::new(k);
-            let slots = Slots::new(&context, ring, parties);
+            let slots = Slots::new(&context, ring, parties, spare);
             let edges = [0, 1, ring.mask(), 1 << (k - 1), ring.wrap((1 << (k - 1)) - 1)];
             let mut x = prg.elements(ring, 100);
             x.extend(edges.iter().flat_map(|x| [*x; 5]));

@@ -117,7 +117,7 @@ impl<'a> Cx<'a> {
     #[cfg(test)]
     pub(crate) fn into_pair(self) -> privet_ot::Pair {
         match self.stock {
-            Stock::Fresh(pair) => *pair,
+            Stock::Fresh(fresh) => fresh.pair,
             Stock::Record(_) => panic!("a run with a record"),
         }
     }
@@ -153,7 +153,7 @@ impl<'a> Cx<'a> {
         let need = Need { of: of.into(), n };
         self.stats.key_bytes += need.bytes(self.side);
         self.used.needs.push(need);
-        self.stock.take(self.side, of, n)
+        self.stock.take(self.side, of, n, &mut *self.channel)
     }
 
     /// What to say of a peer whose message is not well formed.

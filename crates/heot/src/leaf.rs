@@ -12,7 +12,7 @@
 //! not sent: its pad is the server's share's complement to it, and all shares follow.
 
 use crate::context::{Cx, RunError, Side};
-use crate::material::{Correlation, Frame, Material, Shape};
+use crate::material::{Correlation, Frame, Maker, Material, Shape};
 use crate::mutation;
 use crate::planes::{self, Plane, Planes, select, swap};
 use crate::uses::{Uses, plane_bytes};
@@ -113,10 +113,11 @@ impl Correlation for Leaves {
             Side::Server => digit.pads(),
             Side::Client => digit.len() + digit.shares(),
         };
-        Shape { planes: self.digits().map(of).sum(), elements: Vec::new() }
+        Shape::of(self.digits().map(of).sum(), Vec::new())
     }
 
-    fn make(&self, side: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short> {
+    fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
+        let (side, pair) = (maker.side, &mut *maker.pair);
         let each = planes::words(frame.n);
         let mut at = 0;
         for digit in self.digits() {

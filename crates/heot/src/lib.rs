@@ -18,6 +18,7 @@
 mod coins;
 mod compare;
 mod context;
+mod encryption;
 mod evaluator;
 mod forecast;
 mod gate;
@@ -25,6 +26,7 @@ mod gates;
 mod hints;
 mod leaf;
 mod material;
+mod matrices;
 mod mutation;
 mod mux;
 mod planes;

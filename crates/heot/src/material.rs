@@ -1,13 +1,16 @@
-//! Material: what a run's gates use up, made of correlated transfers before the run, whatever weights and inputs are.
+//! Material: what a run's gates use up, made before the run by both sides, whatever weights and inputs are.
 //!
 //! A step of a gate *needs* correlations of one kind for n elements ([`Need`]). Each kind ([`Correlation`]) says how many transfers an
-//! element takes, what either side keeps of it, and how that is made of transfers, without a message. Material is made, written and
-//! read [`CHUNK`] elements at a time, in the order in which gates read it. It is handed out once, and who uses it takes it by value.
+//! element takes, what either side keeps of it, and how a [`Maker`] makes that of transfers, alone or with the peer. Material is made,
+//! written and read chunk by chunk, in the order in which gates read it. It is handed out once, and who uses it takes it by value.
 
 use crate::context::{RunError, Side};
+use crate::encryption::Encryption;
 use crate::gate::{self, At, kind};
 use crate::leaf::Leaves;
+use crate::matrices::Matrices;
 use crate::mux::{Offers, Widening};
+use crate::product::{Factors, Slotted};
 use crate::table::Keys;
 use crate::tree::Triples;
 use crate::{mutation, planes};
@@ -15,10 +18,10 @@ use privet_family::is_static;
 use privet_family::keys::{KeyError, KeySource};
 use privet_net::{Channel, Step};
 use privet_ot::params::B11;
-use privet_ot::{Pair, Short, Source, Width};
+use privet_ot::{Pair, Source, Width};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;
-use privet_prg::{Seed, Wiped};
+use privet_prg::{Prg, Seed, Wiped};
 use privet_ring::{Ring, pack};
 use std::marker::PhantomData;
 use zeroize::Zeroizing;
@@ -26,23 +29,58 @@ use zeroize::Zeroizing;
 /// Elements of a frame. AGREEMENT: both sides cut alike. What a digit's transfers take for so many fits a second-level cache.
 pub(crate) const CHUNK: usize = 1 << 13;
 
-/// What a side keeps of an element: so many bits in planes, then so many ring elements.
+/// What a side keeps of an element: so many bits in planes, then ring elements, each entry so many of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    pub planes: usize,
-    pub elements: Vec<Ring>,
+    planes: usize,
+    elements: Vec<(Ring, usize)>,
 }
 
 impl Shape {
+    /// Bits in planes, and one ring element for each ring.
+    pub fn of(planes: usize, rings: Vec<Ring>) -> Shape {
+        Shape { planes, elements: rings.into_iter().map(|ring| (ring, 1)).collect() }
+    }
+
+    /// Several ring elements to each entry.
+    pub fn of_many(elements: Vec<(Ring, usize)>) -> Shape {
+        Shape { planes: 0, elements }
+    }
+
     /// Words of n elements.
     fn words(&self, n: usize) -> usize {
         self.planes * planes::words(n)
-            + self.elements.iter().map(|ring| packed_words(*ring, n)).sum::<usize>()
+            + self.elements.iter().map(|(ring, each)| packed_words(*ring, each * n)).sum::<usize>()
     }
 }
 
 fn packed_words(ring: Ring, n: usize) -> usize {
     planes::words(n * ring.bits() as usize)
+}
+
+/// What a preparation takes for frames beside transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Made {
+    /// Bytes that a side sends.
+    pub bytes: [u64; 2],
+    /// Values of polynomials that each side transforms, nearly.
+    pub values: u64,
+    /// Messages one after the other, or two that pass at once.
+    pub steps: u64,
+}
+
+impl Made {
+    /// One after the other.
+    pub fn then(self, next: Made) -> Made {
+        let bytes = [0, 1].map(|i| self.bytes[i] + next.bytes[i]);
+        Made { bytes, values: self.values + next.values, steps: self.steps + next.steps }
+    }
+
+    /// So many times.
+    fn times(self, n: usize) -> Made {
+        let n = n as u64;
+        Made { bytes: self.bytes.map(|bytes| bytes * n), values: self.values * n, steps: self.steps * n }
+    }
 }
 
 /// A kind of correlation.
@@ -53,8 +91,18 @@ pub(crate) trait Correlation: Copy + Into<Kind> {
     /// What a side keeps of an element.
     fn shape(&self, side: Side) -> Shape;
 
-    /// Fills a frame from transfers.
-    fn make(&self, side: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short>;
+    /// What a frame of n elements takes beside transfers.
+    fn made(&self, _n: usize) -> Made {
+        Made::default()
+    }
+
+    /// Elements of a frame. AGREEMENT.
+    fn chunk(&self) -> usize {
+        CHUNK
+    }
+
+    /// Fills a frame.
+    fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError>;
 }
 
 macro_rules! kinds {
@@ -80,14 +128,34 @@ macro_rules! kinds {
                 match self { $(Kind::$of(of) => of.shape(side)),* }
             }
 
-            fn make(&self, side: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short> {
-                match self { $(Kind::$of(of) => of.make(side, pair, frame)),* }
+            fn made(&self, n: usize) -> Made {
+                match self { $(Kind::$of(of) => of.made(n)),* }
+            }
+
+            fn chunk(&self) -> usize {
+                match self { $(Kind::$of(of) => of.chunk()),* }
+            }
+
+            fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
+                match self { $(Kind::$of(of) => of.make(maker, frame)),* }
             }
         }
     };
 }
 
-kinds!(Leaves, Triples, Offers, Widening, Keys);
+kinds!(Leaves, Triples, Offers, Widening, Keys, Factors, Slotted, Matrices);
+
+impl Kind {
+    /// Whether it is made by encryption, under coins that both sides toss.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self, Kind::Slotted(_) | Kind::Matrices(_))
+    }
+}
+
+/// What takes as long as a byte of a link of 1 Gbit/s, 8 ns: a transfer takes as long as so many, with all that follows from it; so many
+/// values are transformed in the time of one.
+const TRANSFER: u64 = 3;
+const VALUES: u64 = 7;
 
 /// Correlations of a kind for n elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,13 +173,64 @@ impl Need {
     /// Bytes of a side's record.
     pub fn bytes(&self, side: Side) -> u64 {
         let shape = self.of.shape(side);
-        chunks(self.n).map(|(_, n)| 8 * shape.words(n) as u64).sum()
+        self.chunks().map(|(_, n)| 8 * shape.words(n) as u64).sum()
+    }
+
+    /// What making it takes beside transfers.
+    pub fn made(&self) -> Made {
+        // frames are alike but for the last one
+        let (whole, rest) = (self.n / self.of.chunk(), self.n % self.of.chunk());
+        let of = |frames: usize, n: usize| {
+            if frames == 0 || n == 0 { Made::default() } else { self.of.made(n).times(frames) }
+        };
+        of(whole, self.of.chunk()).then(of(1, rest))
+    }
+
+    /// What making it takes, as bytes of a link of 1 Gbit/s: what a side sends, its work on transfers, and that on polynomials.
+    pub fn weight(&self) -> u64 {
+        let (made, transfers) = (self.made(), self.transfers());
+        made.bytes[0].max(made.bytes[1])
+            + made.values / VALUES
+            + TRANSFER * (transfers[0] + transfers[1]) as u64
+    }
+
+    /// Where each frame begins, and how many elements it has.
+    pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        chunks(self.n, self.of.chunk())
     }
 }
 
-/// Where each chunk of n elements begins, and how many it has.
-pub(crate) fn chunks(n: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..n).step_by(CHUNK).map(move |first| (first, CHUNK.min(n - first)))
+/// Where each chunk of n elements begins, and how many it has: `most`, but for the last one.
+pub(crate) fn chunks(n: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).step_by(most).map(move |first| (first, most.min(n - first)))
+}
+
+/// Who makes material: a side with its transfers, the way to the peer, coins of its own, and what encryption takes.
+pub(crate) struct Maker<'a> {
+    pub side: Side,
+    pub pair: &'a mut Pair,
+    pub channel: &'a mut dyn Channel,
+    /// Number of the steps.
+    pub step: u32,
+    pub prg: &'a mut Prg,
+    pub encryption: &'a mut Encryption,
+}
+
+impl Maker<'_> {
+    /// Both sides' messages pass at once; there is none where nothing is due.
+    pub fn exchange(&mut self, what: &str, mine: Vec<u8>, theirs: usize) -> Result<Vec<u8>, RunError> {
+        let step = Step::new(self.step, what);
+        if !mine.is_empty() {
+            self.channel.send(&step, mine)?;
+        }
+        if theirs == 0 { Ok(Vec::new()) } else { Ok(self.channel.recv(&step, theirs)?) }
+    }
+
+    /// What to say of a peer whose message is not well formed.
+    pub fn wrong(&self, step: &str, what: impl ToString) -> RunError {
+        let peer = self.channel.peer().to_owned();
+        RunError::Form { step: step.to_owned(), peer, what: what.to_string() }
+    }
 }
 
 /// One side's material of a chunk. Wiped on drop.
@@ -154,11 +273,11 @@ impl Frame {
     }
 
     /// Where the i-th ring element of all lies.
-    fn place(&self, i: usize) -> (Ring, std::ops::Range<usize>) {
-        let sizes = self.shape.elements.iter().map(|ring| packed_words(*ring, self.n));
+    fn place(&self, i: usize) -> (Ring, usize, std::ops::Range<usize>) {
+        let sizes = self.shape.elements.iter().map(|(ring, each)| packed_words(*ring, each * self.n));
         let first = self.shape.planes * self.each() + sizes.take(i).sum::<usize>();
-        let ring = self.shape.elements[i];
-        (ring, first..first + packed_words(ring, self.n))
+        let (ring, each) = self.shape.elements[i];
+        (ring, each * self.n, first..first + packed_words(ring, each * self.n))
     }
 
     /// Whether another one has the same elements and the same shape.
@@ -179,15 +298,16 @@ impl Frame {
         bytes
     }
 
-    /// The i-th ring element of all.
+    /// The i-th ring element of all, or the i-th several of them.
     pub fn elements(&self, i: usize) -> Wiped<u64> {
-        let (ring, at) = self.place(i);
-        unpack(ring, &self.words[at], self.n)
+        let (ring, count, at) = self.place(i);
+        unpack(ring, &self.words[at], count)
     }
 
-    /// Sets the i-th ring element of all.
+    /// Sets the i-th ring element of all, or the i-th several.
     pub fn set_elements(&mut self, i: usize, values: &[u64]) {
-        let (ring, at) = self.place(i);
+        let (ring, count, at) = self.place(i);
+        debug_assert_eq!(values.len(), count);
         pack_into(ring, values, &mut self.words[at]);
     }
 }
@@ -249,22 +369,54 @@ pub(crate) enum Stock<'a> {
     Record(&'a mut dyn KeySource),
     /// Transfers, of which it is made when it is asked for.
     #[cfg(test)]
-    Fresh(Box<Pair>),
+    Fresh(Box<Fresh>),
+}
+
+/// What tests make material of, as it is asked for.
+#[cfg(test)]
+pub(crate) struct Fresh {
+    pub pair: Pair,
+    pub prg: Prg,
+    pub encryption: Encryption,
+    /// Number of the steps that make it.
+    pub step: u32,
+}
+
+#[cfg(test)]
+impl<'a> Stock<'a> {
+    /// Of transfers and coins; the steps that make material have this number.
+    pub fn fresh(pair: Pair, prg: Prg, step: u32) -> Stock<'a> {
+        Stock::Fresh(Box::new(Fresh { pair, prg, encryption: Encryption::new(THREADS), step }))
+    }
 }
 
 impl Stock<'_> {
     /// All chunks of a need.
-    pub fn take<K: Correlation>(&mut self, side: Side, of: K, n: usize) -> Result<Material<K>, RunError> {
-        let shape = of.shape(side);
-        let mut frames = Vec::with_capacity(n.div_ceil(CHUNK));
-        for (first, n) in chunks(n) {
+    ///
+    /// Of what is made with the peer there is more than one message; `channel` leads there.
+    pub fn take<K: Correlation>(
+        &mut self,
+        side: Side,
+        of: K,
+        n: usize,
+        #[cfg_attr(not(test), expect(unused_variables, reason = "records are made before"))]
+        channel: &mut dyn Channel,
+    ) -> Result<Material<K>, RunError> {
+        let (shape, need) = (of.shape(side), Need { of: of.into(), n });
+        let mut frames = Vec::new();
+        for (first, n) in need.chunks() {
             let frame = match self {
                 Stock::Record(record) => {
                     let words = read(record.take(8 * shape.words(n))?);
                     Frame { first, n, shape: shape.clone(), words }
                 }
                 #[cfg(test)]
-                Stock::Fresh(pair) => make(&of, side, pair, first, n)?,
+                Stock::Fresh(fresh) => {
+                    let Fresh { pair, prg, encryption, step } = &mut **fresh;
+                    let mut maker =
+                        Maker { side, pair, channel: &mut *channel, step: *step, prg, encryption };
+                    make(&of, &mut maker, first, n)?
+                }
             };
             frames.push(mutation::again(frame));
         }
@@ -277,14 +429,17 @@ fn read(bytes: &[u8]) -> Wiped<u64> {
 }
 
 /// A chunk of correlations.
-fn make(of: &impl Correlation, side: Side, pair: &mut Pair, first: usize, n: usize) -> Result<Frame, Short> {
-    let mut frame = Frame::zeros(of.shape(side), first, n);
-    of.make(side, pair, &mut frame)?;
+fn make(of: &impl Correlation, maker: &mut Maker<'_>, first: usize, n: usize) -> Result<Frame, RunError> {
+    let mut frame = Frame::zeros(of.shape(maker.side), first, n);
+    of.make(maker, &mut frame)?;
     Ok(frame)
 }
 
 /// Transfers of both directions above which Ferret's fixed messages are less than what SoftSpoken sends. AGREEMENT.
 const MANY: usize = 1 << 18;
+
+/// Threads that encryption computes with. One is a core of two where both sides share a machine.
+const THREADS: usize = 1;
 
 /// Transfers that are asked for at once beyond what is due: a message then serves many chunks. AGREEMENT.
 const AHEAD: usize = 1 << 20;
@@ -320,6 +475,9 @@ pub type Keep<'a> = &'a mut (dyn FnMut(&[u8]) -> Result<(), KeyError> + Send);
 
 /// Makes a run's material together with the peer; a side's own goes to `keep`, frame by frame, and is the record that one run
 /// reads. All randomness is drawn here, and gone when it returns.
+///
+/// # Errors
+/// The peer's messages, the way to it, or what `keep` says.
 pub fn make_material(
     plan: &Plan,
     side: Side,
@@ -327,6 +485,7 @@ pub fn make_material(
     keep: Keep<'_>,
 ) -> Result<(), RunError> {
     let needs = needs(plan);
+    let mut prg = coins();
     let mine = |[server, client]: [usize; 2]| match side {
         Side::Server => [server, client],
         Side::Client => [client, server],
@@ -335,8 +494,9 @@ pub fn make_material(
     let source = source(left[0] + left[1]);
     let step = Step::new(1, "transfers");
     let mut pair = Pair::start(channel, &step, source, &Seed::random())?;
+    let mut encryption = Encryption::new(THREADS);
     for need in &needs {
-        for (first, n) in chunks(need.n) {
+        for (first, n) in need.chunks() {
             let due = need.of.transfers().map(|each| each * n);
             let [send, receive] = mine(due);
             if pair.sender.available() < send || pair.receiver.available() < receive {
@@ -344,10 +504,18 @@ pub fn make_material(
                 pair.prepare(channel, &step, send, receive)?;
             }
             left = [left[0] - due[0], left[1] - due[1]];
-            keep(&make(&need.of, side, &mut pair, first, n)?.bytes())?;
+            let (pair, prg, encryption) = (&mut pair, &mut prg, &mut encryption);
+            let mut maker = Maker { side, pair, channel: &mut *channel, step: 1, prg, encryption };
+            keep(&make(&need.of, &mut maker, first, n)?.bytes())?;
         }
     }
     Ok(())
+}
+
+/// A side's own coins for what it draws beside transfers.
+fn coins() -> Prg {
+    let seed = if mutation::active("material-repeats") { Seed::from_bytes([0; 16]) } else { Seed::random() };
+    seed.stream()
 }
 
 #[cfg(test)]
@@ -372,7 +540,7 @@ mod tests {
     #[test]
     fn chunks_cover_all_elements_and_needs_know_their_bytes() {
         for n in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK] {
-            let all: Vec<_> = chunks(n).collect();
+            let all: Vec<_> = chunks(n, CHUNK).collect();
             assert_eq!(all.iter().map(|(_, n)| n).sum::<usize>(), n);
             assert!(all.iter().enumerate().all(|(i, (first, n))| *first == i * CHUNK && *n > 0));
         }

@@ -19,6 +19,12 @@ privet_mutation::mutations! {
     "material-read-twice",
     "masks-repeat",
     "runs-uncounted",
+    "corrections-in-clear",
+    "factors-in-clear",
+    "products-at-the-client-too",
+    "matrices-in-clear",
+    "matrices-at-the-client-too",
+    "material-repeats",
 }
 
 /// A frame of material as it came; by mistake, the first of its kind that the thread has read.

@@ -6,12 +6,11 @@
 //! that the receiver lacks.
 
 use crate::context::{Cx, RunError, Side};
-use crate::material::{Correlation, Frame, Shape};
+use crate::material::{Correlation, Frame, Maker, Shape};
 use crate::mutation;
 use crate::planes::{self, Plane, bit, mask, swap};
 use crate::uses::{Uses, plane_bytes, word_bytes};
 use crate::wire::{Incoming, Outgoing};
-use privet_ot::{Pair, Short};
 use privet_prg::Wiped;
 use privet_ring::{Ring, pack, unpack};
 
@@ -45,10 +44,11 @@ impl Correlation for Offers {
     fn shape(&self, side: Side) -> Shape {
         let (offers, takes) = (self.by.has(side), self.by.has(side.other()));
         let elements = usize::from(takes) + 2 * usize::from(offers);
-        Shape { planes: usize::from(takes), elements: vec![self.ring; elements] }
+        Shape::of(usize::from(takes), vec![self.ring; elements])
     }
 
-    fn make(&self, side: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short> {
+    fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
+        let (side, pair) = (maker.side, &mut *maker.pair);
         if self.by.has(side) {
             let strings = pair.sender.take(frame.n)?.into_pads().strings;
             for (i, mut string) in strings.into_iter().enumerate() {
@@ -263,12 +263,13 @@ impl Correlation for Widening {
     fn shape(&self, side: Side) -> Shape {
         let (from, to, above) = (self.from, self.to, self.above());
         match side {
-            Side::Server => Shape { planes: 1, elements: vec![from, from, above, above, above, above, to] },
-            Side::Client => Shape { planes: 2, elements: vec![to, to, from, above] },
+            Side::Server => Shape::of(1, vec![from, from, above, above, above, above, to]),
+            Side::Client => Shape::of(2, vec![to, to, from, above]),
         }
     }
 
-    fn make(&self, side: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short> {
+    fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
+        let (side, pair) = (maker.side, &mut *maker.pair);
         let (n, from, above) = (frame.n, self.from, self.above());
         match side {
             Side::Server => {

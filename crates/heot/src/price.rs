@@ -1,9 +1,10 @@
 //! Prices of `heot`, made of what gates declare that they use ([`Uses`]).
 //!
 //! A party's bytes are those of the side that sends more at the operation: gates are the server's, linear layers the client's. What
-//! is stored is the record of material, exactly, and that of masks. What is done before is an estimate: transfers by Ferret, and masks of linear
-//! layers. Hints are once a session ([`Prices::session`]), of packings for [`PLANNED_RUNS`] runs.
+//! is stored is the record of material, exactly, and that of masks. What is done before is an estimate: transfers by Ferret, what makes products
+//! of random numbers, and masks of linear layers. Hints are once a session ([`Prices::session`]), of packings for [`PLANNED_RUNS`] runs.
 
+use crate::encryption::COINS_BYTES;
 use crate::forecast::{Heot, owns_weights};
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
@@ -51,9 +52,10 @@ fn alone(of: &Operation<'_>) -> Plan {
 fn used(uses: Uses) -> Cost {
     let [server, client] = uses.transfers().map(|n| n as u64);
     // by Ferret the side that has both strings sends
-    let sent = |transfers: u64| transfers * BITS / 80;
-    let wire_bytes = sent(server).max(sent(client));
-    let offline = Offline { transfers: server + client, wire_bytes, ..Offline::default() };
+    let (sent, made) = (|transfers: u64| transfers * BITS / 80, uses.made());
+    let wire_bytes = (sent(server) + made.bytes[0]).max(sent(client) + made.bytes[1]);
+    let (transfers, values, rounds) = (server + client, made.values, made.steps);
+    let offline = Offline { transfers, values, wire_bytes, rounds, ..Offline::default() };
     let [key_bytes, key_bytes_other] = uses.stored();
     Cost {
         wire_bytes: uses.bytes[0].max(uses.bytes[1]),
@@ -127,12 +129,14 @@ impl Prices for Heot {
 
     /// What begins a run's transfers.
     fn run(&self, plan: &Plan) -> Cost {
-        let [server, client] = transfers(&needs(plan));
+        let needs = needs(plan);
+        let [server, client] = transfers(&needs);
         let first = match source(server + client) {
             Source::SoftSpoken(_) => 0,
             Source::Ferret(p) => (p.reserve() as u64).div_ceil(8192) * 15_360,
         };
-        let wire_bytes = START_BYTES as u64 + first;
+        let coins = if needs.iter().any(|need| need.of.is_encrypted()) { COINS_BYTES as u64 } else { 0 };
+        let wire_bytes = START_BYTES as u64 + first + coins;
         let offline = Offline { base: BASE, wire_bytes, rounds: 2, ..Offline::default() };
         Cost { offline, ..Cost::default() }
     }

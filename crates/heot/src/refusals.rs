@@ -39,12 +39,11 @@ pub fn refusals(plan: &Plan) -> Vec<Refusal> {
                 "a convolution with filters that the server does not know",
                 remedy,
             ));
-        } else if linear::terms(&at).0 > linear::MOST_PRODUCTS {
-            let problem = format!(
-                "a product of two secret matrices is made of {} products of elements, each by transfers; {} are the most",
-                linear::terms(&at).0,
-                linear::MOST_PRODUCTS
-            );
+        } else if let Some((of, _)) = linear::matrices(&at)
+            && let Err(why) = of.fits()
+        {
+            let problem =
+                format!("a product of two secret matrices for which encryption has no parameters: {why}");
             all.push(Refusal::of(plan, id, problem, "use smaller matrices, or another family"));
         }
     }

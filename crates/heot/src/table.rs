@@ -9,13 +9,13 @@
 //! server masks entry j by the pad of that XORed with j. Entry 0 is its pad.
 
 use crate::context::{Cx, RunError, Side};
-use crate::material::{Correlation, Frame, Shape};
+use crate::material::{Correlation, Frame, Maker, Shape};
 use crate::mutation;
 use crate::mux;
 use crate::planes::{self, Planes, bit};
 use crate::uses::{Uses, plane_bytes, word_bytes};
 use crate::wire::Outgoing;
-use privet_ot::{Pair, Short, Strings};
+use privet_ot::Strings;
 use privet_prg::{Seed, Wiped};
 use privet_ring::{Ring, pack, unpack};
 use zeroize::Zeroizing;
@@ -146,12 +146,13 @@ impl Correlation for Keys {
     /// Of the server, for each bit both halves of its two keys; of the client its place, and its pad.
     fn shape(&self, side: Side) -> Shape {
         match side {
-            Side::Server => Shape { planes: 0, elements: vec![Ring::R64; 4 * self.bits as usize] },
-            Side::Client => Shape { planes: self.bits as usize, elements: vec![self.to; self.tables] },
+            Side::Server => Shape::of(0, vec![Ring::R64; 4 * self.bits as usize]),
+            Side::Client => Shape::of(self.bits as usize, vec![self.to; self.tables]),
         }
     }
 
-    fn make(&self, side: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short> {
+    fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
+        let (side, pair) = (maker.side, &mut *maker.pair);
         if side == Side::Server {
             for i in 0..self.bits as usize {
                 let strings = pair.sender.take(frame.n)?.into_pads().strings;

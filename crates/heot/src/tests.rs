@@ -155,6 +155,8 @@ fn check(case: &Case, seed: &Seed) {
         let sent: u64 = ran.outcome.nodes.iter().map(|node| node.sent_bytes).sum();
         let logged: Vec<_> = log.of(side as usize).into_iter().filter(|sent| sent.step.id > FIRST).collect();
         assert_eq!(sent, record::bytes(&logged), "{}: bytes that {side:?} sent", case.name);
+        let made: u64 = ran.declared.iter().map(|uses| uses.made().bytes[side as usize]).sum();
+        assert_eq!(made, before(&log.of(side as usize)), "{}: what {side:?} sent before", case.name);
     }
     assert_eq!(ran[0].name, ran[1].name, "{}: both sides name the hints alike", case.name);
     let hints = log.of(0).into_iter().filter(|sent| sent.step.name.ends_with(" / hint"));
@@ -164,6 +166,15 @@ fn check(case: &Case, seed: &Seed) {
     let near = (0.4 * hints..=2.5 * hints).contains(&said);
     assert!(near, "{}: {hints} bytes of hints, {said} said", case.name);
     prices(case, &ran);
+}
+
+/// Bytes of messages that make material, beside those of transfers and of the public coins.
+fn before(sent: &[Sent]) -> u64 {
+    let is_one = |sent: &&Sent| {
+        let name = &*sent.step.name;
+        name == "corrections" || name.starts_with("encrypted") && !name.ends_with("public coins")
+    };
+    sent.iter().filter(is_one).map(|sent| sent.bytes.len() as u64).sum()
 }
 
 /// A price is what both sides counted; of a layer with a hint it is near it.
@@ -185,6 +196,10 @@ fn prices(case: &Case, ran: &[Ran]) {
             assert_eq!(cost.wire_bytes, sent, "{}: bytes of node {v}", case.name);
             let stored = [cost.key_bytes, cost.key_bytes_other];
             assert_eq!(stored, used.stored(), "{}: bytes of the records of node {v}", case.name);
+            let made = used.made();
+            let offline = [cost.offline.wire_bytes, cost.offline.values];
+            assert!(offline[0] >= made.bytes[0].max(made.bytes[1]), "{}: node {v}", case.name);
+            assert_eq!(offline[1], made.values, "{}: transforms of node {v}", case.name);
             let read = [0, 1].map(|side: usize| ran[side].outcome.nodes[v].key_bytes);
             assert_eq!(read, stored, "{}: what node {v} read of the records", case.name);
         }
@@ -243,6 +258,102 @@ fn material_by_ferret_is_read_as_it_was_made() {
     }
 }
 
+/// A product of so many pairs of matrices that both sides share.
+fn of_matrices(bits: u32, [count, m, k, o]: [usize; 4]) -> Plan {
+    let ty = |shape: &[usize]| Type { shape: shape.to_vec(), bits, frac: 0 };
+    let input = |name: &str| Op::Input { name: name.into(), owner: "data_owner".into(), limit: 1.0 };
+    let node = |op, inputs: &[ValueId], shape: &[usize]| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: ty(shape),
+        layer: "attention".into(),
+        form: None,
+    };
+    let nodes = vec![
+        node(input("x"), &[], &[count, m, k]),
+        node(input("y"), &[], &[count, k, o]),
+        node(Op::MatMul, &[0, 1], &[count, m, o]),
+    ];
+    let outputs = vec![Output { value: 2, name: "z".into(), to: "receiver".into() }];
+    let (name, updates) = (format!("{bits} bits"), Vec::new());
+    Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }
+}
+
+/// Products of matrices that both sides share, several side by side: by encryption in several chunks, and by transfers.
+#[test]
+fn products_of_secret_matrices_are_right_in_every_ring() {
+    for (bits, [count, m, k, o], encrypted) in [
+        (37, [5, 128, 64, 128], true),
+        (64, [2, 9, 70, 20], true),
+        (45, [3, 40, 1, 40], true),
+        (20, [1, 2, 3, 2], false),
+    ] {
+        let plan = of_matrices(bits, [count, m, k, o]);
+        plan.check().unwrap();
+        let is_encrypted = needs(&plan).iter().any(|need| need.of.is_encrypted());
+        assert_eq!(is_encrypted, encrypted, "{bits} bits");
+        check(&Case { name: plan.name.clone(), plan }, &Seed::random());
+    }
+}
+
+/// No product of a transformer is refused in any ring: distances of a run's products stay below 2^-40 together.
+#[test]
+fn products_of_matrices_have_parameters_in_every_ring() {
+    for bits in 1..=64 {
+        for (m, k, o) in [(1, 1, 1), (128, 64, 128), (128, 128, 64), (1024, 64, 1024), (1024, 1024, 64)] {
+            let of = crate::matrices::Matrices { ring: Ring::new(bits), m, k, o };
+            assert!(of.fits().is_ok(), "{bits} bits, {m} x {k} x {o}: {:?}", of.fits());
+        }
+    }
+}
+
+/// Products of thousands of elements by encryption, in several chunks; of fewer, and of one that the server knows, by transfers.
+#[test]
+fn products_of_many_elements_are_right() {
+    for (bits, n) in [(64, (1 << 16) + 5000), (64, 3), (37, 100)] {
+        let ty = || Type { shape: vec![n], bits, frac: 0 };
+        let input = |name: &str| Op::Input { name: name.into(), owner: "data_owner".into(), limit: 1.0 };
+        let node = |op, inputs: &[ValueId]| Node {
+            op,
+            inputs: inputs.to_vec(),
+            ty: ty(),
+            layer: "gelu".into(),
+            form: None,
+        };
+        let nodes = vec![node(input("x"), &[]), node(input("y"), &[]), node(Op::Mul, &[0, 1])];
+        let outputs = vec![Output { value: 2, name: "z".into(), to: "receiver".into() }];
+        let (name, updates) = (format!("{n} elements of {bits} bits"), Vec::new());
+        let plan = Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates };
+        plan.check().unwrap();
+        let is_slotted = needs(&plan).iter().any(|need| need.of.is_encrypted());
+        assert_eq!(is_slotted, n > 1000, "{n} elements");
+        check(&Case { name: plan.name.clone(), plan }, &Seed::random());
+    }
+}
+
+/// What two runs use up has nothing alike: words of A, of B, of factors.
+#[test]
+fn material_of_two_runs_differs() {
+    let plan = of_matrices(37, [2, 20, 30, 10]);
+    assert!(needs(&plan).iter().any(|need| need.of.is_encrypted()));
+    let drawn = Mesh::new(2).run(|links| {
+        let (side, peer) = (Side::ALL[links.me()], 1 - links.me());
+        let make = |links: &mut Links| kept(|keep| make_material(&plan, side, links.to(peer), keep).unwrap());
+        [0, 1].map(|_| make(links).frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
+    });
+    for [first, second] in drawn {
+        let words = |frames: &[Vec<u8>]| -> Vec<u64> {
+            let all = frames
+                .iter()
+                .flat_map(|frame| frame.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)));
+            all.filter(|word| *word >> 32 != 0).collect()
+        };
+        let first: std::collections::HashSet<u64> = words(&first).into_iter().collect();
+        let again = words(&second).iter().filter(|word| first.contains(word)).count();
+        assert_eq!(again, 0, "words that came twice");
+    }
+}
+
 /// A plan whose convolution has no packing is refused before a session is begun.
 #[test]
 fn convolutions_without_a_packing_are_refused() {
@@ -288,7 +399,7 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
 fn both<T: Send>(program: impl Fn(&mut Cx, &mut Prg) -> T + Sync) -> Vec<T> {
     Mesh::new(2).run(|links| {
         let side = Side::ALL[links.me()];
-        let stock = Stock::Fresh(Box::new(pair(links, [1 << 19; 2])));
+        let stock = Stock::fresh(pair(links, [1 << 19; 2]), Seed::random().stream(), 0);
         let mut prg = Seed::from_bytes([links.me() as u8; 16]).stream();
         let channel = links.to(1 - links.me());
         let mut cx = Cx::with(side, channel, stock, Seed::from_bytes([9; 16]), 1);
@@ -379,7 +490,7 @@ fn messages_are_uniform_whatever_the_operands_are() {
     let log = mesh.record();
     let shares = mesh.run(|links| {
         let side = Side::ALL[links.me()];
-        let stock = Stock::Fresh(Box::new(pair(links, [1 << 20; 2])));
+        let stock = Stock::fresh(pair(links, [1 << 20; 2]), Seed::random().stream(), 0);
         let channel = links.to(1 - links.me());
         let mut cx = Cx::with(side, channel, stock, Seed::random(), 1);
         let row = |_| crate::gates::relu::relu(&mut cx, [from, to], &x[side as usize]).unwrap();

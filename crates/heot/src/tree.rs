@@ -7,12 +7,11 @@
 
 use crate::context::{Cx, RunError, Side};
 use crate::leaf::Leaf;
-use crate::material::{Correlation, Frame, Shape};
+use crate::material::{Correlation, Frame, Maker, Shape};
 use crate::mutation;
 use crate::planes::{self, Plane, xor};
 use crate::uses::{Uses, plane_bytes};
 use crate::wire::Outgoing;
-use privet_ot::{Pair, Short};
 
 /// A triple of bits for every node of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +43,11 @@ impl Correlation for Triples {
 
     /// Node by node a share of a, those of each b, and of each product.
     fn shape(&self, _: Side) -> Shape {
-        Shape { planes: self.products().map(|products| 1 + 2 * products).sum(), elements: Vec::new() }
+        Shape::of(self.products().map(|products| 1 + 2 * products).sum(), Vec::new())
     }
 
-    fn make(&self, _: Side, pair: &mut Pair, frame: &mut Frame) -> Result<(), Short> {
+    fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
+        let pair = &mut *maker.pair;
         let mut at = 0;
         for products in self.products() {
             let [mut zero, mut one] = pair.sender.take(frame.n)?.into_pads().strings;

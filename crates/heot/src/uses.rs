@@ -1,7 +1,7 @@
 //! What something uses: counted at both sides, and declared by gates. The tests hold one to the other.
 
 use crate::context::Side;
-use crate::material::{Kind, Need, transfers};
+use crate::material::{Kind, Made, Need, transfers};
 use privet_ring::Ring;
 
 /// Material, bytes and steps. Indices are numbers of sides.
@@ -31,6 +31,11 @@ impl Uses {
     /// Correlated OTs that the material is made of: in which the server has both strings, and in which the client has.
     pub fn transfers(&self) -> [usize; 2] {
         transfers(&self.needs)
+    }
+
+    /// What is sent and computed beside transfers while the material is made.
+    pub(crate) fn made(&self) -> Made {
+        self.needs.iter().map(Need::made).fold(Made::default(), Made::then)
     }
 
     /// Bytes of either side's record.

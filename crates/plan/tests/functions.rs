@@ -16,6 +16,8 @@ struct Having {
     tables: bool,
     /// Neither waves nor quadratic pieces: few pieces of degree 5, and with `tables` one polynomial of degree 6.
     quintic: bool,
+    /// Neither waves nor quadratic pieces, nor six coefficients: pieces of degree 3 where results have few fraction bits.
+    cubic: bool,
     /// A gate costs something: few gates are best.
     few: bool,
     /// A truncation within one unit costs less than one by coins.
@@ -32,8 +34,9 @@ impl Prices for Having {
     fn has(&self, op: &Op) -> bool {
         match op.kind().as_str() {
             "waves" => self.waves,
-            "piecewise" => !self.waves && !self.quintic,
+            "piecewise" => !self.waves && !self.quintic && !self.cubic,
             "exponential" => !self.tables,
+            "lookup" => !self.cubic || !matches!(op, Op::Lookup { tables } if tables.len() == 6),
             _ => true,
         }
     }
@@ -79,8 +82,12 @@ fn ways(function: Function, shape: &[usize], x: [u32; 2], y: [u32; 2]) -> Vec<Pl
     let default = Having::default();
     let sextic = Having { tables: true, quintic: true, ..default };
     all.extend([Having { tables: true, ..default }, Having { quintic: true, ..default }, sextic].map(made));
+    let narrow = matches!(function, Function::Gelu | Function::GeluTanh | Function::Silu) && y[1] <= 17;
     for unit in [-1, 1] {
         all.push(off_by(made(sextic), unit));
+        if narrow {
+            all.push(off_by(made(Having { cubic: true, ..default }), unit));
+        }
         all.push(off_by(made(has(true, true, true)), unit));
         all.push(off_by(made(has(false, false, true)), unit));
     }

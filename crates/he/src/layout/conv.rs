@@ -42,7 +42,7 @@ impl ConvLayout {
     ) -> Result<(Parameters, ConvLayout), NoSet> {
         assert!(conv.output_len() > 0 && conv.in_channels > 0, "a convolution of nothing");
         ConvLayout::fits(&conv)?;
-        let found = cheapest(ring, weight_bits, [parties, uses], |set| {
+        let found = cheapest(ring, weight_bits, [parties, uses, 1], |set| {
             let layouts = ConvLayout::candidates(conv, set.degree);
             layouts.min_by_key(|l| {
                 let b = l.blocks();

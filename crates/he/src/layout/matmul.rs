@@ -38,9 +38,21 @@ impl MatmulLayout {
         parties: usize,
         uses: usize,
     ) -> Result<(Parameters, MatmulLayout), NoSet> {
+        MatmulLayout::plan_for(shape, ring, weight_bits, parties, uses, 1)
+    }
+
+    /// The same where the answers of so many calls are to be within the distance together, not those of one alone.
+    pub fn plan_for(
+        shape: Matmul,
+        ring: Ring,
+        weight_bits: u32,
+        parties: usize,
+        uses: usize,
+        together: usize,
+    ) -> Result<(Parameters, MatmulLayout), NoSet> {
         let Matmul { groups, m, k, o } = shape;
         assert!(groups * m * k * o > 0, "a product of nothing");
-        let found = cheapest(ring, weight_bits, [parties, uses], |set| {
+        let found = cheapest(ring, weight_bits, [parties, uses, together], |set| {
             let n = set.degree;
             let rows = sizes(m, n);
             let candidates =

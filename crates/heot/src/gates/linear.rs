@@ -1,8 +1,10 @@
 //! Linear layers. Of weights: the client's message of the run, and a product at the server. Of two shared operands: products of
-//! elements by transfers, for small matrices.
+//! random matrices that are made before the run; of elements, for small ones.
 
 use crate::context::{Cx, RunError, Side};
 use crate::gate::{At, Gate, Held};
+use crate::material::Need;
+use crate::matrices::{self, Matrices};
 use crate::product::{self, Second};
 use crate::uses::Uses;
 use privet_family::{Products, spread_bias};
@@ -10,7 +12,6 @@ use privet_he::layout::{ConvLayout, Matmul, MatmulLayout, Windowed};
 use privet_he::torus::{Hinted, Mask, Masked, NoTorus, TorusCost, TorusLayer, TorusParameters};
 use privet_kernels::LinearShape;
 use privet_plan::ir::Op;
-use privet_ring::Ring;
 use std::sync::Arc;
 
 /// What a side prepared for a layer of a run.
@@ -21,9 +22,6 @@ pub(crate) enum Prepared<'a> {
 
 /// [`Op::Linear`], [`Op::MatMul`] and [`Op::Conv2d`].
 pub(crate) struct Linear;
-
-/// Products of two shared operands that a node may be made of: each is a product of elements by transfers.
-pub(crate) const MOST_PRODUCTS: usize = 1 << 22;
 
 /// Whether the server knows the second operand: then the layer has a hint.
 pub(crate) fn has_hint(at: &At) -> bool {
@@ -97,8 +95,10 @@ impl Gate for Linear {
 
     fn uses(&self, at: &At) -> Uses {
         if !has_hint(at) {
-            let (n, _) = terms(at);
-            return product::uses(at.to().bits(), n, second(at));
+            return match is_encrypted(at) {
+                Some((of, count)) => matrices::uses(of, count),
+                None => product::uses(at.to().bits(), terms(at).0, second(at)),
+            };
         }
         // the bytes follow from the packing, which a session chooses: what it counts is its layer's `run_bytes`
         Uses { steps: 1, ..Uses::default() }
@@ -111,7 +111,7 @@ fn second(at: &At) -> Second {
 }
 
 /// Products of elements that a product of matrices is made of, and how many are summed to an output.
-pub(crate) fn terms(at: &At) -> (usize, usize) {
+fn terms(at: &At) -> (usize, usize) {
     let products = Products::of(at.plan, at.node()).expect("a product");
     let inner = match products.shape {
         LinearShape::MatMul { k, .. } | LinearShape::MatMulT { k, .. } => k,
@@ -120,43 +120,56 @@ pub(crate) fn terms(at: &At) -> (usize, usize) {
     (products.output_len() * inner, inner)
 }
 
+/// A product of two matrices that the server does not know both of, nor the second: what it is made of by encryption, and how many.
+pub(crate) fn matrices(at: &At) -> Option<(Matrices, usize)> {
+    let products = Products::of(at.plan, at.node()).filter(|_| !has_hint(at))?;
+    match products.shape {
+        LinearShape::MatMul { m, k, n: o } | LinearShape::MatMulT { m, k, n: o } => {
+            Some((Matrices { ring: at.to(), m, k, o }, products.count))
+        }
+        LinearShape::Conv2d(_) => None,
+    }
+}
+
+/// Whether encrypted matrices take less than elements for it. AGREEMENT.
+fn is_encrypted(at: &At) -> Option<(Matrices, usize)> {
+    let (of, count) = matrices(at).filter(|(of, _)| of.fits().is_ok())?;
+    let weight = |uses: Uses| uses.needs.iter().map(Need::weight).sum::<u64>();
+    let of_elements = product::uses(at.to().bits(), terms(at).0, second(at));
+    (weight(matrices::uses(of, count)) < weight(of_elements)).then_some((of, count))
+}
+
 /// A product of two matrices that neither side knows, or of which the server knows the first.
 fn secret_product(cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
-    let products = Products::of(x.at.plan, x.at.node()).expect("a product");
-    let (a, b, (total, inner)) = (x.share(0), x.share(1), terms(&x.at));
-    let (m, n, turned) = match products.shape {
-        LinearShape::MatMul { m, n, .. } => (m, n, false),
-        LinearShape::MatMulT { m, n, .. } => (m, n, true),
-        LinearShape::Conv2d(_) => {
-            return Err(RunError::Refused(
-                "a convolution with a filter that the server does not know".into(),
-            ));
-        }
+    let mut out = match is_encrypted(&x.at) {
+        Some((of, count)) => matrices::multiply(cx, of, count, &x.share(0), &in_order(&x.at, &x.share(1)))?,
+        None => of_elements(cx, x)?,
     };
+    if let (Op::Linear, 3) = (&x.at.node().op, x.at.node().inputs.len()) {
+        let (ring, bias) = (x.at.to(), spread_bias(x.at.node(), &x.share(2)));
+        out.iter_mut().zip(bias).for_each(|(y, b)| *y = ring.wrap(y.wrapping_add(b)));
+    }
+    Ok(out)
+}
+
+/// The same for small ones, each product of elements by itself.
+fn of_elements(cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
+    let refused = || RunError::Refused("a convolution with a filter that the server does not know".into());
+    let (Matrices { ring, m, k, o }, count) = matrices(&x.at).ok_or_else(refused)?;
+    let (a, b, total) = (x.share(0), in_order(&x.at, &x.share(1)), count * m * k * o);
     let (mut left, mut right) = (Vec::with_capacity(total), Vec::with_capacity(total));
-    for group in 0..products.count {
-        for i in 0..m {
-            for j in 0..n {
-                for l in 0..inner {
-                    left.push(a[(group * m + i) * inner + l]);
-                    let at = if turned { j * inner + l } else { l * n + j };
-                    right.push(b[group * inner * n + at]);
-                }
-            }
+    for row in 0..count * m {
+        for column in 0..o {
+            left.extend_from_slice(&a[row * k..][..k]);
+            right.extend((0..k).map(|l| b[(row / m * k + l) * o + column]));
         }
     }
-    let ring: Ring = x.at.to();
     let all = match second(&x.at) {
         Second::Shared => product::multiply(cx, ring, &left, &right, Second::Shared)?,
         Second::AtServer => product::multiply(cx, ring, &right, &left, Second::AtServer)?,
     };
     let sum = |terms: &[u64]| ring.wrap(terms.iter().fold(0u64, |sum, t| sum.wrapping_add(*t)));
-    let mut out: Vec<u64> = all.chunks(inner.max(1)).map(sum).collect();
-    if let (Op::Linear, 3) = (&x.at.node().op, x.at.node().inputs.len()) {
-        let bias = spread_bias(x.at.node(), &x.share(2));
-        out.iter_mut().zip(bias).for_each(|(y, b)| *y = ring.wrap(y.wrapping_add(b)));
-    }
-    Ok(out)
+    Ok(all.chunks(k.max(1)).map(sum).collect())
 }
 
 impl Cx<'_> {

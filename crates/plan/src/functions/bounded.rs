@@ -5,6 +5,7 @@
 
 use super::Function;
 use super::build::{Build, Value, WORD, Way};
+use super::cubic::{self, cubic};
 use super::fit::Fit;
 use super::quadratic::{End, piecewise};
 use super::quintic::{quintic, suits};
@@ -101,6 +102,11 @@ pub(super) fn bounded(b: &mut Build<'_>, function: Function, x: Value, bits: u32
     }
     if shape.has_few(x) {
         ways.push(&few);
+    }
+    let narrow =
+        |b: &mut Build<'_>, x| of_bump(b, function, x, [bits, frac], |b, a| in_narrow(b, a, &shape, frac));
+    if is_ramp(function) && shape.has_narrow(x, frac) {
+        ways.push(&narrow);
     }
     b.cheapest(x, &ways)
 }
@@ -235,6 +241,20 @@ impl Shape {
         let (frac, domain) = (x.frac.min(MOST_READ), self.domain.min(x.bits - x.frac));
         suits(Value { bits: domain + frac, frac, ..x }, self.index(domain))
     }
+}
+
+impl Shape {
+    /// Whether there are pieces of degree 3 for |x|, for results of `frac` fraction bits.
+    fn has_narrow(&self, x: Value, frac: u32) -> bool {
+        let (read, domain) = (x.frac.min(MOST_READ), self.domain.min(x.bits - x.frac));
+        cubic::suits(domain + read, cubic::index(domain, frac), frac)
+    }
+}
+
+/// The bump in pieces of degree 3, for results of `frac` fraction bits.
+fn in_narrow(b: &mut Build<'_>, a: Value, shape: &Shape, frac: u32) -> Bump {
+    let (a, inside) = within(b, a, shape);
+    (cubic(b, a, cubic::index(a.bits - a.frac, frac), frac, shape.bump), inside)
 }
 
 /// The bump in few pieces of degree 5.

@@ -7,6 +7,7 @@ mod angles;
 mod bounded;
 mod build;
 mod chebyshev;
+mod cubic;
 mod exp;
 mod fit;
 mod largest;

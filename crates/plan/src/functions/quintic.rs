@@ -106,7 +106,9 @@ pub(super) fn word(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     truncated(b, x, frac, WORD)
 }
 
-fn truncated(b: &mut Build<'_>, x: Value, frac: u32, bits: u32) -> Value {
+/// Fewer fraction bits, within one unit in the last place, in a ring of `bits`: of a number below a quarter of its ring, where these are more
+/// than what is left.
+pub(super) fn truncated(b: &mut Build<'_>, x: Value, frac: u32, bits: u32) -> Value {
     match x.frac - frac {
         0 => b.resize(x, bits),
         shift => {

@@ -9,7 +9,7 @@ use super::encryption::{Encryption, Part, add, open, opener};
 use super::peers::Peers;
 use crate::PrepareError;
 use privet_he::layout::{Cost, Layout};
-use privet_he::{Encrypted, Factor, Keys, Message, Operand, Residues, SETS, Set, Slots, Zero};
+use privet_he::{Encrypted, Factor, Keys, Message, Operand, Residues, SETS, SPARE, Set, Slots, Zero};
 use privet_prg::Wiped;
 use privet_ring::Ring;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Prime {
 pub fn elements_cost(ring: Ring, n: usize, parties: usize) -> Result<Cost, PrepareError> {
     let mut sum = Cost::default();
     for first in (0..n).step_by(CHUNK) {
-        let cost = Slots::cost(set(), ring, parties, (n - first).min(CHUNK));
+        let cost = Slots::cost(set(), ring, parties, SPARE, (n - first).min(CHUNK));
         sum = sum.plus(cost.map_err(|e| PrepareError::Failed(e.to_string()))?);
     }
     Ok(sum)

@@ -6,7 +6,7 @@ use super::peers::Peers;
 use crate::PrepareError;
 use privet_he::layout::Layout;
 use privet_he::{
-    Context, Encrypted, Factor, Kind, Message, Parameters, Partial, Product, Set, Slots, WireError,
+    Context, Encrypted, Factor, Kind, Message, Parameters, Partial, Product, SPARE, Set, Slots, WireError,
 };
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -79,7 +79,8 @@ impl Encryption {
         parties: usize,
     ) -> Result<Arc<Slots>, PrepareError> {
         let context = self.context(set)?;
-        let slots = self.slots.entry(ring).or_insert_with(|| Arc::new(Slots::new(&context, ring, parties)));
+        let slots =
+            self.slots.entry(ring).or_insert_with(|| Arc::new(Slots::new(&context, ring, parties, SPARE)));
         Ok(Arc::clone(slots))
     }
 
