@@ -8,7 +8,7 @@
 
 use crate::context::{RunError, Side};
 use crate::material::{Made, Maker};
-use privet_he::layout::{Cost, Layout, Matmul, MatmulLayout, cost};
+use privet_he::layout::{Cost, Layout, Matmul, MatmulLayout, Roles, cost};
 use privet_he::{
     Context, Encrypted, Factor, Keys, Kind, Message, NoSet, Operand, Parameters, Partial, Product, Residues,
     SETS, Set, Slots, Zero,
@@ -79,7 +79,7 @@ fn set() -> &'static Set {
 /// What a product of matrices takes.
 pub(crate) fn made(ring: Ring, shape: Matmul) -> Made {
     let Ok((p, layout)) = plan(ring, shape) else { return Made::default() };
-    taken(&cost(&p, &layout), p.set(), 3)
+    taken(&cost(&p, &layout, Roles::BOTH), p.set(), 3)
 }
 
 /// What so many products of elements take.
