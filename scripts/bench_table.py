@@ -174,7 +174,7 @@ def alone_table(found: list[Result]) -> str:
             size(before["sent_bytes"]),
             str(before["rounds"]),
             size(r.get("key_bytes")),
-            f"{r.get('setup_s', 0):.2g} s",
+            f"{r['setup_s']:.2g} s" if r.get("setup_s", 0) > 1e-3 else "",
             memory(r),
         )
         for r in found
