@@ -2,7 +2,7 @@
 
     PYTHONPATH=FOLDER scripts/python.sh scripts/large_models.py [NAME...] [--write]
 
-FOLDER has the packages of scripts/requirements-census.txt. Each plan is compiled for `fss` and run in the clear, which
+FOLDER has the packages of scripts/requirements-census.txt. Each plan is run in the clear, by its integers, which
 is what every protocol computes. A model is calibrated with two rows and judged by two others. The difference is the
 largest of a result, over the spread of PyTorch's results (their largest less their smallest). `--write` puts the table
 into docs/models.md. The exit code is 1 where a difference is above 0.5 % of the spread.
@@ -105,7 +105,7 @@ def judge(name: str) -> dict[str, Any]:
     model.eval()
     alive(model)
     began = time.monotonic()
-    private = privet.compile(model, rows(), protocol="fss")
+    private = privet.compile(model, rows())
     given = rows()
     found = scores(private.simulate(*(given.values() if isinstance(given, Mapping) else [given])))
     with torch.no_grad():
