@@ -83,7 +83,8 @@ impl Forecast for Heot {
     }
 
     fn remark(&self) -> &'static str {
-        "The server has the weights in clear, and gives them to nobody. Shares and messages are uniform whatever the data are; hints\n\
+        "The server has the weights in clear, and gives them to nobody. Products of two shared values open both\n\
+         operands under masks that serve once. Shares and messages are uniform whatever the data are; hints\n\
          at weights look uniform to whoever cannot break ring-LWE. Both parties also know the plan itself: shapes, layer types\n\
          and fixed-point formats. Outputs tell of the weights what they tell: who asks often learns much."
     }
