@@ -10,9 +10,12 @@ use crate::frame::{Decoder, Frame, FrameError};
 /// Small reads are gathered in a buffer of this size; larger ones go straight to their place.
 const PLAIN_BUFFER: usize = 64 * 1024;
 
+/// Encrypted bytes that are taken off the socket at a time. (`rustls` reads 4,096 by itself: a call of the system for each quarter of a record.)
+const TLS_BUFFER: usize = 128 * 1024;
+
 /// One connection's transformation of bytes.
 pub(super) enum Wire {
-    Tls(Box<Connection>),
+    Tls { connection: Box<Connection>, read: Box<[u8]> },
     Plain { out: Vec<u8>, sent: usize },
 }
 
@@ -36,7 +39,7 @@ impl Wire {
     pub fn tls(mut connection: Connection) -> Self {
         // The driver bounds what it queues here.
         connection.set_buffer_limit(None);
-        Self::Tls(Box::new(connection))
+        Self::Tls { connection: Box::new(connection), read: vec![0; TLS_BUFFER].into() }
     }
 
     pub fn plain() -> Self {
@@ -45,14 +48,14 @@ impl Wire {
 
     /// Whether every bit is authenticated.
     pub fn is_tls(&self) -> bool {
-        matches!(self, Self::Tls(_))
+        matches!(self, Self::Tls { .. })
     }
 
     /// Queues the parts, in order, for [`Wire::flush`].
     pub fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
         match self {
             Self::Plain { out, .. } => parts.iter().for_each(|p| out.extend_from_slice(p)),
-            Self::Tls(tls) => {
+            Self::Tls { connection: tls, .. } => {
                 let size: usize = parts.iter().map(|p| p.len()).sum();
                 let n = tls.writer().write_vectored(&parts.map(IoSlice::new))?;
                 if n != size {
@@ -67,7 +70,7 @@ impl Wire {
     pub fn pending(&self) -> bool {
         match self {
             Self::Plain { out, .. } => !out.is_empty(),
-            Self::Tls(tls) => tls.wants_write(),
+            Self::Tls { connection, .. } => connection.wants_write(),
         }
     }
 
@@ -83,7 +86,7 @@ impl Wire {
                         *sent = 0;
                     }
                 }),
-                Self::Tls(tls) => tls.write_tls(&mut socket),
+                Self::Tls { connection, .. } => connection.write_tls(&mut socket),
             };
             match result {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -106,14 +109,14 @@ impl Wire {
     ) -> Result<Taken, ReadError> {
         match self {
             Self::Plain { .. } => read_plain(socket, decoder, budget, sink),
-            Self::Tls(tls) => read_tls(tls, socket, decoder, budget, sink),
+            Self::Tls { connection, read } => read_tls(connection, read, socket, decoder, budget, sink),
         }
     }
 
     /// Tells the TLS peer that the stream ends here on purpose.
     pub fn close(&mut self) {
-        if let Self::Tls(tls) = self {
-            tls.send_close_notify();
+        if let Self::Tls { connection, .. } = self {
+            connection.send_close_notify();
         }
     }
 }
@@ -148,33 +151,52 @@ fn read_plain(
 
 fn read_tls(
     tls: &mut Connection,
+    buffer: &mut [u8],
     mut socket: &TcpStream,
     decoder: &mut Decoder,
     budget: usize,
     sink: &mut dyn FnMut(Frame),
 ) -> Result<Taken, ReadError> {
+    // Decrypted bytes first: some may have come along with the handshake.
+    let mut end = take_decrypted(tls, decoder, sink)?;
     let mut bytes = 0;
-    loop {
-        // Decrypted bytes first: some may have come along with the handshake.
-        loop {
-            match tls.reader().read(decoder.space()) {
-                Ok(0) => return Ok(Taken { bytes, end: true }),
-                Ok(n) => decoder.filled(n).map_err(ReadError::Frame)?.into_iter().for_each(&mut *sink),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Taken { bytes, end: true }),
-                Err(_) => return Err(ReadError::Lost),
-            }
-        }
-        if bytes >= budget {
-            return Ok(Taken { bytes, end: false });
-        }
-        match tls.read_tls(&mut socket) {
+    while bytes < budget && !end {
+        let n = match socket.read(buffer) {
             Ok(0) => return Ok(Taken { bytes, end: true }),
-            Ok(n) => bytes += n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Taken { bytes, end: false }),
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => return Err(ReadError::Lost),
+        };
+        bytes += n;
+        // All of it: nobody wakes this thread for what waits here.
+        let mut encrypted = &buffer[..n];
+        while !encrypted.is_empty() && !end {
+            match tls.read_tls(&mut encrypted) {
+                Ok(0) => end = true,
+                Ok(_) => {}
+                Err(_) => return Err(ReadError::Lost),
+            }
+            tls.process_new_packets().map_err(ReadError::Tls)?;
+            end |= take_decrypted(tls, decoder, sink)?;
         }
-        tls.process_new_packets().map_err(ReadError::Tls)?;
+    }
+    Ok(Taken { bytes, end })
+}
+
+/// Hands over what is decrypted; whether it was the last.
+fn take_decrypted(
+    tls: &mut Connection,
+    decoder: &mut Decoder,
+    sink: &mut dyn FnMut(Frame),
+) -> Result<bool, ReadError> {
+    loop {
+        match tls.reader().read(decoder.space()) {
+            Ok(0) => return Ok(true),
+            Ok(n) => decoder.filled(n).map_err(ReadError::Frame)?.into_iter().for_each(&mut *sink),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(true),
+            Err(_) => return Err(ReadError::Lost),
+        }
     }
 }
