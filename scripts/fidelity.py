@@ -95,6 +95,9 @@ SETTINGS = {
     "lenet": Setting(models.LeNet, mnist, batch=128, rate=0.05),
     "resnet20": Setting(models.ResNet20, cifar10, batch=16, rate=0.05, steps=100, begun=300),
     "cnn3-norm": Setting(cnn3_norm, cifar10, batch=16, rate=0.05, steps=100),
+    "spin-lenet": Setting(models.spin_lenet, mnist, batch=128, rate=0.05),
+    "spin-alexnet": Setting(models.spin_alexnet, cifar10, batch=128, rate=0.01, steps=50, begun=100),
+    "spin-vgg16m": Setting(models.spin_vgg16m, cifar10, batch=128, rate=0.01, steps=50, begun=100),
 }
 
 

@@ -66,13 +66,25 @@ def levit() -> tuple[nn.Module, Inputs]:
     """LeViT-256 of timm at 224."""
     import timm
 
-    return timm.create_model("levit_256", pretrained=False), torch.rand(1, 3, 224, 224)
+    model = timm.create_model("levit_256", pretrained=False)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d):
+            nn.init.ones_(module.weight)  # timm's zeros would leave nothing of what its blocks compute
+    return model, torch.rand(1, 3, 224, 224)
+
+
+def levit_block() -> tuple[nn.Module, Inputs]:
+    """Its first attention: 4 heads over 196 places of 256 channels, with the projection behind them."""
+    model, _ = levit()
+    stages: Any = model.stages
+    return stages[0].blocks[0].attn, torch.randn(1, 196, 256)
 
 
 MODELS: dict[str, tuple[str, Callable[[], tuple[nn.Module, Inputs]]]] = {
     "minilm": ("MiniLM-L6, 32 tokens", minilm),
     "vit-b16": ("ViT-B/16 at 224", lambda: (models.vit_b16(), torch.rand(1, 3, 224, 224))),
     "levit-256": ("LeViT-256 at 224", levit),
+    "levit-block": ("LeViT-256, first attention", levit_block),
     "embedding": (
         "128 tokens of 30,522 words, width 384",
         lambda: (nn.Embedding(30522, 384), torch.randint(0, 30522, (1, 128))),
@@ -106,15 +118,20 @@ def processor_seconds() -> float:
 Report = Callable[[], dict[str, Any]]
 """Do a run, and give its report."""
 
+Outputs = list[Any]
+"""What the last run gave, where a model gives tensors."""
+
 
 @contextmanager
-def prepared(private: privet.PrivateModel, inputs: Inputs, runs: int) -> Iterator[Report]:
-    """Parties with the keys of all runs, so that dealing is not under way in one."""
+def prepared(private: privet.PrivateModel, inputs: Inputs, runs: int, given: Outputs | None = None) -> Iterator[Report]:
+    """Parties with the keys of all runs, so that dealing is not under way in one. ``given`` takes what a run gives."""
     with privet.local(private) as session:
         session.prepare(runs * private.interface.batch)
 
         def run() -> dict[str, Any]:
-            session.run(inputs)
+            outputs = session.run(inputs)
+            if given is not None:
+                given[:] = [outputs]
             assert session.report is not None
             return session.report.data
 
@@ -209,17 +226,18 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
-def compiled(name: str, family: Family, kept: Path | None) -> tuple[privet.PrivateModel, Inputs]:
-    """A model for a family, with its input; from the folder of models where it is there, and else put there."""
+def compiled(name: str, family: Family, kept: Path | None) -> tuple[nn.Module, privet.PrivateModel, Inputs]:
+    """A model, and for a family, with its input; from the folder of models where it is there, and else put there."""
     protocol, security = family
     model, inputs = MODELS[name][1]()
+    model.eval()
     folder = None if kept is None else kept / f"{name}-{protocol}-{security}"
     if folder is not None and (folder / "plan.json").is_file():
-        return privet.load(folder), inputs
-    private = privet.compile(model.eval(), inputs, protocol, security=security, guard=False)
+        return model, privet.load(folder), inputs
+    private = privet.compile(model, inputs, protocol, security=security, guard=False)
     if folder is not None:
         private.save(folder)
-    return private, inputs
+    return model, private, inputs
 
 
 def tried(name: str, family: Family, runs: int, kept: Path | None) -> dict[str, Any]:
@@ -241,10 +259,25 @@ def tried(name: str, family: Family, runs: int, kept: Path | None) -> dict[str, 
         expected = predicted(generator.estimate(network="local", local=True))
         with torch.no_grad(), writing(generator, runs + 1) as run:
             return head | {"load_before": os.getloadavg()[0]} | measured(run, runs) | {"predicted": expected}
-    private, inputs = compiled(name, family, kept)
+    model, private, inputs = compiled(name, family, kept)
     expected = predicted(private.estimate(network="local", local=True))
-    with torch.no_grad(), prepared(private, inputs, runs + 1) as run:
-        return head | {"load_before": os.getloadavg()[0]} | measured(run, runs) | {"predicted": expected}
+    given: Outputs = []
+    with torch.no_grad(), prepared(private, inputs, runs + 1, given) as run:
+        found = head | {"load_before": os.getloadavg()[0]} | measured(run, runs) | {"predicted": expected}
+        return found | {"error": error(model, inputs, given[0])}
+
+
+def error(model: nn.Module, inputs: Inputs, outputs: Any) -> dict[str, float] | None:
+    """How far outputs are from PyTorch's, where both are one tensor; and the spread of PyTorch's."""
+    expected = model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
+    if not isinstance(expected, Tensor) or not isinstance(outputs, Tensor):
+        return None
+    apart = outputs.double() - expected.double()
+    return {
+        "mean_square": float(apart.square().mean()),
+        "largest": float(apart.abs().max()),
+        "spread": float(expected.double().std()),
+    }
 
 
 def table(rows: list[dict[str, Any]]) -> str:
