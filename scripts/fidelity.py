@@ -66,7 +66,7 @@ class Setting:
         torch.manual_seed(0)
         model = self.network()
         if self.begun:
-            kept = cache() / f"{type(model).__name__}-{self.begun}-steps.safetensors"
+            kept = cache() / f"{self.network.__name__}-{self.begun}-steps.safetensors"
             if not kept.is_file():
                 save_file(begin(model, self.data("train"), self.begun), kept)
             model.load_state_dict(load_file(kept))
