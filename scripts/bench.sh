@@ -82,6 +82,8 @@ lenet-128             lenet --batch 128 --runs 3
 squeezenet-1          squeezenet --batch 1 --bits 37 --fraction 12 --runs 3
 squeezenet-1-wan      squeezenet --batch 1 --bits 37 --fraction 12 --runs 1 --network rtt=40ms,bandwidth=400Mbit/s
 gelu-1000             gelu-1000 --runs 3
+bert-small-1          bert-small --batch 1 --bits 37 --fraction 12 --runs 5
+bert-base-1           bert-base --batch 1 --bits 37 --fraction 12 --runs 1 --threads 2
 '
 
 # run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.
