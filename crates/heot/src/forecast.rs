@@ -1,7 +1,7 @@
 //! Everything that becomes known to anybody in a run, and every node that is refused, from the plan alone.
 //!
 //! Masked operands of products are opened to both sides, and listed node by node in the order of the run (a test compares the two). Masked
-//! choices and entries go to one side alone, and are not listed (`docs/heot.md`, section 3). What is left are the shares that owners hand
+//! choices, entries and operands of layers go to one side alone, and are not listed (`docs/heot.md`, section 3). What is left are the shares that owners hand
 //! out, and the outputs.
 
 use crate::gate::{Kind, kind};

@@ -174,7 +174,9 @@ fn openings(case: &Case, sent: &[Vec<Sent>; 2]) {
     let planned: Vec<_> =
         Heot.openings(&case.plan).into_iter().filter(|o| o.what.starts_with("masked ")).collect();
     let opened = sent.each_ref().map(|sent| -> Vec<&Sent> {
-        let is_one = |sent: &&Sent| sent.step.id > FIRST && sent.step.name.contains(" / masked ");
+        let of_both =
+            |name: &str| name.ends_with(" / masked factors") || name.ends_with(" / masked matrices");
+        let is_one = |sent: &&Sent| sent.step.id > FIRST && of_both(&sent.step.name);
         sent.iter().filter(is_one).collect()
     });
     for sent in &opened {
