@@ -27,7 +27,6 @@ vgg16-cifar-8-wan     vgg16-cifar --batch 8 --network wan
 gelu-100000           gelu-100000
 softmax-1000x64       softmax-64 --batch 1000
 softmax-1536x128      softmax-128 --batch 1536
-bert-base-1           bert-base --batch 1
 train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
 train-cnn2-100        cnn2 --train --batch 100
@@ -43,7 +42,6 @@ gelu-100000           gelu-100000
 exp-100000            exp-100000
 softmax-1000x64       softmax-64 --batch 1000
 softmax-1536x128      softmax-128 --batch 1536
-bert-base-1           bert-base --batch 1 --runs 1
 train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
 falcon-a              network-a --batch 128 --bits 32 --fraction 13
@@ -82,6 +80,8 @@ lenet-128             lenet --batch 128 --runs 3
 squeezenet-1          squeezenet --batch 1 --bits 37 --fraction 12 --runs 3
 squeezenet-1-wan      squeezenet --batch 1 --bits 37 --fraction 12 --runs 1 --network rtt=40ms,bandwidth=400Mbit/s
 gelu-1000             gelu-1000 --runs 3
+softmax-128-1536      softmax-128 --batch 1536 --bits 37 --fraction 12 --runs 3
+bert-small-1          bert-small --batch 1 --bits 37 --fraction 12 --runs 5
 '
 
 # run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.

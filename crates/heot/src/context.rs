@@ -83,6 +83,8 @@ pub struct Cx<'a> {
     stock: Stock<'a>,
     coins: Seed,
     step: u32,
+    /// Threads that gates compute with.
+    pub(crate) threads: usize,
     layer: Arc<str>,
     pub(crate) stats: NodeStats,
     /// What this party used.
@@ -110,7 +112,13 @@ impl<'a> Cx<'a> {
         first: u32,
     ) -> Cx<'a> {
         let stats = NodeStats::default();
-        Cx { side, channel, stock, coins, step: first, layer: "".into(), stats, used: Uses::default() }
+        let (layer, used) = ("".into(), Uses::default());
+        Cx { side, channel, stock, coins, step: first, threads: 1, layer, stats, used }
+    }
+
+    /// Gates compute with so many threads, where they have enough to do.
+    pub fn with_threads(self, threads: usize) -> Cx<'a> {
+        Cx { threads: threads.max(1), ..self }
     }
 
     /// What is left of the transfers.

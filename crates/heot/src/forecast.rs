@@ -1,9 +1,11 @@
 //! Everything that becomes known to anybody in a run, and every node that is refused, from the plan alone.
 //!
-//! The sides open nothing to each other but masked choices, masked entries and masked operands (`docs/heot.md`, section 3). What is
-//! left are the shares that owners hand out, and the outputs.
+//! Masked operands of products are opened to both sides, and listed node by node in the order of the run (a test compares the two). Masked
+//! choices, entries and operands of layers go to one side alone, and are not listed (`docs/heot.md`, section 3). What is left are the shares that owners hand
+//! out, and the outputs.
 
 use crate::gate::{Kind, kind};
+use crate::material::{Need, needs_of};
 use crate::refusals;
 use privet_family::{Dealing, Facts, Forecast, Holder, OpeningList, PlannedOpening, RoleRule, When};
 use privet_plan::cost::Security;
@@ -76,6 +78,9 @@ impl Forecast for Heot {
         for (id, node) in plan.nodes.iter().enumerate() {
             if let Kind::Input { name, owner } = kind(&node.op) {
                 list.value(id, node, format!("shares of input `{name}` of {owner}"), When::Run);
+            }
+            for (what, elements, bits) in needs_of(plan, id).iter().filter_map(Need::opens) {
+                list.masked(id, node, what, elements, bits, When::Run);
             }
         }
         list.outputs(plan);

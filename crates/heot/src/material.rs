@@ -194,6 +194,21 @@ impl Need {
             + TRANSFER * (transfers[0] + transfers[1]) as u64
     }
 
+    /// What both sides open of operands under these as masks: what it is, ring elements, and their bits. The other kinds mask what goes to
+    /// one side: choices and entries.
+    pub fn opens(&self) -> Option<(&'static str, u64, u32)> {
+        let (what, each, ring) = match self.of {
+            Kind::Factors(Factors { ring, .. }) | Kind::Slotted(Slotted { ring }) => {
+                ("masked factors", 2, ring)
+            }
+            Kind::Matrices(of) => ("masked matrices", of.opened(), of.ring),
+            Kind::Leaves(_) | Kind::Triples(_) | Kind::Offers(_) | Kind::Widening(_) | Kind::Keys(_) => {
+                return None;
+            }
+        };
+        Some((what, (each * self.n) as u64, ring.bits()))
+    }
+
     /// Where each frame begins, and how many elements it has.
     pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         chunks(self.n, self.of.chunk())
@@ -386,7 +401,7 @@ pub(crate) struct Fresh {
 impl<'a> Stock<'a> {
     /// Of transfers and coins; the steps that make material have this number.
     pub fn fresh(pair: Pair, prg: Prg, step: u32) -> Stock<'a> {
-        Stock::Fresh(Box::new(Fresh { pair, prg, encryption: Encryption::new(THREADS), step }))
+        Stock::Fresh(Box::new(Fresh { pair, prg, encryption: Encryption::new(1), step }))
     }
 }
 
@@ -438,9 +453,6 @@ fn make(of: &impl Correlation, maker: &mut Maker<'_>, first: usize, n: usize) ->
 /// Transfers of both directions above which Ferret's fixed messages are less than what SoftSpoken sends. AGREEMENT.
 const MANY: usize = 1 << 18;
 
-/// Threads that encryption computes with. One is a core of two where both sides share a machine.
-const THREADS: usize = 1;
-
 /// Transfers that are asked for at once beyond what is due: a message then serves many chunks. AGREEMENT.
 const AHEAD: usize = 1 << 20;
 
@@ -451,7 +463,12 @@ pub(crate) fn source(transfers: usize) -> Source {
 
 /// What a run needs, in the order in which it is read.
 pub(crate) fn needs(plan: &Plan) -> Vec<Need> {
-    let of_node = |v: ValueId| match kind(&plan.nodes[v].op) {
+    (0..plan.nodes.len()).flat_map(|v| needs_of(plan, v)).collect()
+}
+
+/// The same of one node.
+pub(crate) fn needs_of(plan: &Plan, v: ValueId) -> Vec<Need> {
+    match kind(&plan.nodes[v].op) {
         gate::Kind::Gate(gate) if !is_static(plan, v) && !plan.nodes[v].ty.is_empty() => {
             gate.uses(&At { plan, id: v }).needs
         }
@@ -460,8 +477,7 @@ pub(crate) fn needs(plan: &Plan) -> Vec<Need> {
         | gate::Kind::Weight { .. }
         | gate::Kind::Public
         | gate::Kind::Lacks(_) => Vec::new(),
-    };
-    (0..plan.nodes.len()).flat_map(of_node).collect()
+    }
 }
 
 /// Transfers of needs: in which the server has both strings, and in which the client has.
@@ -474,13 +490,14 @@ pub(crate) fn transfers(needs: &[Need]) -> [usize; 2] {
 pub type Keep<'a> = &'a mut (dyn FnMut(&[u8]) -> Result<(), KeyError> + Send);
 
 /// Makes a run's material together with the peer; a side's own goes to `keep`, frame by frame, and is the record that one run
-/// reads. All randomness is drawn here, and gone when it returns.
+/// reads. All randomness is drawn here, and gone when it returns. Encryption computes with so many threads.
 ///
 /// # Errors
 /// The peer's messages, the way to it, or what `keep` says.
 pub fn make_material(
     plan: &Plan,
     side: Side,
+    threads: usize,
     channel: &mut dyn Channel,
     keep: Keep<'_>,
 ) -> Result<(), RunError> {
@@ -494,7 +511,7 @@ pub fn make_material(
     let source = source(left[0] + left[1]);
     let step = Step::new(1, "transfers");
     let mut pair = Pair::start(channel, &step, source, &Seed::random())?;
-    let mut encryption = Encryption::new(THREADS);
+    let mut encryption = Encryption::new(threads);
     for need in &needs {
         for (first, n) in need.chunks() {
             let due = need.of.transfers().map(|each| each * n);

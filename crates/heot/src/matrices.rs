@@ -35,6 +35,12 @@ impl Matrices {
         [self.m * self.k, self.k * self.o, self.m * self.o]
     }
 
+    /// Elements of both operands.
+    pub fn opened(&self) -> usize {
+        let [a, b, _] = self.sizes();
+        a + b
+    }
+
     /// So many side by side.
     fn shape_of(&self, groups: usize) -> Matmul {
         Matmul { groups, m: self.m, k: self.k, o: self.o }
@@ -94,7 +100,7 @@ pub(crate) fn multiply(
     };
     let (e, f) = (opened(&own[0], of_x)?, opened(&own[1], of_y)?);
     let adds = cx.side == Side::Server || mutation::active("matrices-at-the-client-too");
-    let device = cpu(1);
+    let device = cpu(cx.threads);
     let mut out = Vec::with_capacity(count * of.m * of.o);
     for frame in material {
         let [a, mut b, c] = [0, 1, 2].map(|i| frame.elements(i));

@@ -157,7 +157,7 @@ impl Prices for Heot {
         8 * ty.len() as u64
     }
 
-    /// Fitted by hand to ReLU of 10^6 elements, LeNet of 1 and 128 rows, SqueezeNet and GELU: both parties on two cores of one AMD EPYC
+    /// Fitted by hand to ReLU of 10^6 elements, LeNet of 1 and 128 rows, SqueezeNet, GELU and a softmax: both parties on two cores of one AMD EPYC
     /// (Zen 5) with AVX-512, over loopback. Multiplications are plain ones of one side. A place of a table is what 2 b keys expand
     /// to there.
     fn rates(&self) -> Rates {
@@ -166,7 +166,7 @@ impl Prices for Heot {
         let seconds = Units {
             wide_macs: macs,
             narrow_macs: macs,
-            table_entries: 6e-8,
+            table_entries: 2.8e-8,
             wire_bytes: 3.2e-9,
             elements: 5e-9,
             rounds: 6e-5,

@@ -15,9 +15,11 @@ use crate::mux;
 use crate::planes::{self, Planes, bit};
 use crate::uses::{Uses, plane_bytes, word_bytes};
 use crate::wire::Outgoing;
+use privet_kernels::in_parallel;
 use privet_ot::Strings;
 use privet_prg::{Seed, Wiped};
-use privet_ring::{Ring, pack, unpack};
+use privet_ring::{PackError, Ring, pack, unpack};
+use std::ops::Range;
 use zeroize::Zeroizing;
 
 /// Random transfers of one of 2^b rows, a row being an element of each table: b keys' worth of transfers.
@@ -53,11 +55,14 @@ impl Half {
 
     /// For each value of these bits its key: to the sum goes what each bit's key expands to there. Keys of a bit are those of 0 and 1, or
     /// the one that is there of both.
-    fn keys<'a>(self, of_bit: impl Fn(usize, usize) -> &'a Key, both: bool) -> Zeroizing<Vec<Key>> {
-        let mut keys = Zeroizing::new(vec![[0; 2]; 1 << self.bits]);
+    fn keys<'a>(self, of_bit: impl Fn(usize, usize) -> &'a Key, both: bool, room: &mut Room) {
+        let Room { keys, words } = room;
+        keys.clear();
+        keys.resize(1 << self.bits, [0; 2]);
+        let words = &mut words[..2 << self.bits];
         for bit in 0..self.bits {
             for one in 0..=usize::from(both) {
-                let words = expand(of_bit(self.first + bit, one), Ring::R64, 2 << self.bits);
+                expand(of_bit(self.first + bit, one), Ring::R64, words);
                 let here = |value: usize| !both || value >> bit & 1 == one;
                 let all = keys.iter_mut().zip(words.as_chunks::<2>().0).enumerate();
                 for (_, (key, words)) in all.filter(|(value, _)| here(*value)) {
@@ -65,19 +70,24 @@ impl Half {
                 }
             }
         }
-        keys
     }
+}
+
+/// Where keys of a half and what they expand to lie, element after element. Wiped on drop.
+struct Room {
+    keys: Zeroizing<Vec<Key>>,
+    words: Wiped<u64>,
 }
 
 /// A key: its lower and its upper half.
 type Key = [u64; 2];
 
 /// What a key expands to, once.
-fn expand([low, high]: &Key, ring: Ring, n: usize) -> Zeroizing<Vec<u64>> {
+fn expand([low, high]: &Key, ring: Ring, words: &mut [u64]) {
     let mut key = Zeroizing::new([0; 16]);
     key[..8].copy_from_slice(&low.to_le_bytes());
     key[8..].copy_from_slice(&high.to_le_bytes());
-    Zeroizing::new(Seed::from_bytes(*key).stream().elements(ring, n))
+    Seed::from_bytes(*key).stream().fill(ring, words);
 }
 
 /// All ones where two secret numbers are equal.
@@ -94,12 +104,21 @@ impl Keys {
         halves.into_iter().filter(|half| half.bits > 0)
     }
 
+    /// Room for one element after the other.
+    fn room(self) -> Room {
+        let most = self.halves().map(|half| (2 << half.bits).max(half.rests() * self.tables)).max();
+        let keys = Zeroizing::new(Vec::with_capacity(1 << self.bits.div_ceil(2)));
+        Room { keys, words: Wiped::zeros(most.unwrap_or(0)) }
+    }
+
     /// Pads of all places, row after row, of both keys of each bit.
-    fn all_pads(self, keys: &[[Key; 2]], pads: &mut [u64]) {
+    fn all_pads(self, keys: &[[Key; 2]], pads: &mut [u64], room: &mut Room) {
         pads.fill(0);
         for half in self.halves() {
-            for (own, key) in half.keys(|bit, one| &keys[bit][one], true).iter().enumerate() {
-                let words = expand(key, self.to, half.rests() * self.tables);
+            half.keys(|bit, one| &keys[bit][one], true, room);
+            let words = &mut room.words[..half.rests() * self.tables];
+            for (own, key) in room.keys.iter().enumerate() {
+                expand(key, self.to, words);
                 for (rest, row) in words.chunks_exact(self.tables).enumerate() {
                     let pad = &mut pads[half.place(own, rest) * self.tables..][..self.tables];
                     pad.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(*word));
@@ -109,15 +128,17 @@ impl Keys {
     }
 
     /// The pads of a place, of one key of each bit; the place is a secret, so all of a half's keys and rows are read.
-    fn own_pads(self, keys: &[Key], place: usize, pads: &mut [u64]) {
+    fn own_pads(self, keys: &[Key], place: usize, pads: &mut [u64], room: &mut Room) {
         pads.fill(0);
         for half in self.halves() {
+            half.keys(|bit, _| &keys[bit], false, room);
             let mut own = Zeroizing::new([0; 2]);
-            for (value, key) in half.keys(|bit, _| &keys[bit], false).iter().enumerate() {
+            for (value, key) in room.keys.iter().enumerate() {
                 let here = same(value, place >> half.first & ((1 << half.bits) - 1));
                 own.iter_mut().zip(key).for_each(|(own, key)| *own |= key & here);
             }
-            let words = expand(&own, self.to, half.rests() * self.tables);
+            let words = &mut room.words[..half.rests() * self.tables];
+            expand(&own, self.to, words);
             for (rest, row) in words.chunks_exact(self.tables).enumerate() {
                 let others =
                     if half.first == 0 { place >> half.bits } else { place & ((1 << half.first) - 1) };
@@ -171,12 +192,13 @@ impl Correlation for Keys {
         let mut pads: Vec<Wiped<u64>> = (0..self.tables).map(|_| Wiped::zeros(frame.n)).collect();
         let mut row = Wiped::zeros(self.tables);
         let mut keys = Zeroizing::new(vec![[0; 2]; received.len()]);
+        let mut room = self.room();
         for element in 0..frame.n {
             for (key, halves) in keys.iter_mut().zip(&received) {
                 *key = halves.each_ref().map(|half| half[element]);
             }
             let bits = (0..received.len()).map(|i| (bit(frame.plane(i), element) as usize) << i);
-            self.own_pads(&keys, bits.fold(0, |place, bit| place | bit), &mut row);
+            self.own_pads(&keys, bits.fold(0, |place, bit| place | bit), &mut row, &mut room);
             pads.iter_mut().zip(row.iter()).for_each(|(pad, word)| pad[element] = *word);
         }
         pads.iter().enumerate().for_each(|(i, pad)| frame.set_elements(i, pad));
@@ -184,15 +206,18 @@ impl Correlation for Keys {
     }
 }
 
-/// A table of 2^b entries, that of index x first. Each bit of x turns the whole table or leaves it, under a mask: x is a secret
-/// share, and memory is read alike for all.
-fn rotated(table: &[u64], x: u64) -> Vec<u64> {
-    let (mut out, last) = (table.to_vec(), table.len() - 1);
+/// A table of 2^b entries, that of index x first, in the first of two places. Each bit of x turns the whole table or leaves it, under a
+/// mask: x is a secret share, and memory is read alike for all.
+fn rotate(table: &[u64], x: u64, [out, turned]: [&mut Wiped<u64>; 2]) {
+    out.copy_from_slice(table);
+    let last = table.len() - 1;
     for i in 0..table.len().ilog2() {
         let here = (x >> i & 1).wrapping_neg();
-        out = (0..=last).map(|j| out[j] ^ (out[j] ^ out[(j + (1 << i)) & last]) & here).collect();
+        for (j, to) in turned.iter_mut().enumerate() {
+            *to = out[j] ^ (out[j] ^ out[(j + (1 << i)) & last]) & here;
+        }
+        std::mem::swap(out, turned);
     }
-    out
 }
 
 /// Shares of `tables[t][x]`, table after table; x is shared modulo 2^b, where tables have 2^b entries.
@@ -224,6 +249,12 @@ fn entry_place(of: Keys, entry: usize, first: usize, n: usize) -> usize {
     (entry - 1) * of.to.packed_bytes(n * of.tables) + of.to.packed_bytes(first * of.tables)
 }
 
+/// Elements of a frame in one part for each thread, which begin at whole bytes of entries.
+fn parts(n: usize, threads: usize) -> Vec<Range<usize>> {
+    let each = n.div_ceil(threads).next_multiple_of(BLOCK);
+    (0..n).step_by(each).map(|first| first..n.min(first + each)).collect()
+}
+
 /// Shares of all tables' entries, table after table.
 fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u64>, RunError> {
     let (n, bits, count) = (x.len(), of.bits as usize, of.tables);
@@ -232,20 +263,61 @@ fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u6
     let theirs = cx.incoming(n, theirs)?;
     let mut message = vec![0; ((1 << bits) - 1) * of.to.packed_bytes(n * count)];
     let mut shares = vec![0; n * count];
-    let mut pads: Wiped<u64> = Wiped::zeros(of.words());
-    let mut keys = Zeroizing::new(vec![[[0; 2]; 2]; bits]);
-    let mut entries = vec![Vec::with_capacity(BLOCK * count); 1 << bits];
     for frame in material {
-        let exchanged = theirs.chunk(0..bits, frame.first, frame.n);
-        let each = planes::words(frame.n);
-        let halves: Vec<Wiped<u64>> = (0..4 * bits).map(|i| frame.elements(i)).collect();
-        for block in (0..frame.n).step_by(BLOCK) {
-            for i in block..frame.n.min(block + BLOCK) {
+        let x = &x[frame.first..][..frame.n];
+        let offered = Offered {
+            of,
+            tables,
+            x,
+            halves: (0..4 * bits).map(|i| frame.elements(i)).collect(),
+            exchanged: theirs.chunk(0..bits, frame.first, frame.n),
+        };
+        let made =
+            in_parallel(parts(frame.n, cx.threads).into_iter(), |part| (part.start, offered.make(part)));
+        for (start, (own, entries)) in made {
+            let first = frame.first + start;
+            for (i, row) in own.chunks_exact(count).enumerate() {
+                row.iter().enumerate().for_each(|(t, share)| shares[t * n + first + i] = *share);
+            }
+            for (entry, packed) in (1..).zip(entries) {
+                message[entry_place(of, entry, first, n)..][..packed.len()].copy_from_slice(&packed);
+            }
+        }
+    }
+    cx.exchange("entries", message, 0)?;
+    Ok(shares)
+}
+
+/// What the server makes a frame's entries of.
+struct Offered<'a> {
+    of: Keys,
+    tables: &'a [Vec<u64>],
+    /// Its shares of the indices.
+    x: &'a [u64],
+    /// Halves of keys, four of each bit.
+    halves: Vec<Wiped<u64>>,
+    /// What the client sent: bits of its indices, XORed with its places.
+    exchanged: Vec<u64>,
+}
+
+impl Offered<'_> {
+    /// Shares of some elements, row after row; and of each entry but 0 what is sent.
+    fn make(&self, part: Range<usize>) -> (Vec<u64>, Vec<Vec<u8>>) {
+        let Offered { of, tables, x, halves, exchanged } = self;
+        let (bits, count, each) = (of.bits as usize, of.tables, planes::words(x.len()));
+        let mut shares = Vec::with_capacity(part.len() * count);
+        let mut packed = vec![Vec::with_capacity(of.to.packed_bytes(part.len() * count)); (1 << bits) - 1];
+        let (mut pads, mut room): (Wiped<u64>, _) = (Wiped::zeros(of.words()), of.room());
+        let mut keys = Zeroizing::new(vec![[[0; 2]; 2]; bits]);
+        let [mut turned, mut other]: [Wiped<u64>; 2] = [0, 1].map(|_| Wiped::zeros(1 << bits));
+        let mut rows = vec![Vec::with_capacity(BLOCK * count); (1 << bits) - 1];
+        for first in part.clone().step_by(BLOCK) {
+            for i in first..part.end.min(first + BLOCK) {
                 for (keys, halves) in keys.iter_mut().zip(halves.as_chunks::<4>().0) {
                     let [a, b, c, d] = halves.each_ref().map(|half| half[i]);
                     *keys = [[a, b], [c, d]];
                 }
-                of.all_pads(&keys, &mut pads);
+                of.all_pads(&keys, &mut pads, &mut room);
                 if mutation::active("entries-unmasked") {
                     pads.fill(0);
                 }
@@ -254,26 +326,22 @@ fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u6
                     (0..bits).fold(0, |sum, b| sum | (bit(&exchanged[b * each..], i) as usize) << b);
                 let pad = |entry: usize, t: usize| pads[(entry ^ exchanged) * count + t];
                 for (t, table) in tables.iter().enumerate() {
-                    let turned = rotated(table, x[frame.first + i]);
+                    rotate(table, x[i], [&mut turned, &mut other]);
                     // entry 0 is its pad
                     let hidden = pad(0, t).wrapping_sub(turned[0]);
-                    shares[t * n + frame.first + i] = of.to.wrap(hidden.wrapping_neg());
-                    for (entry, sent) in entries.iter_mut().enumerate().skip(1) {
-                        sent.push(turned[entry].wrapping_add(hidden).wrapping_sub(pad(entry, t)));
+                    shares.push(of.to.wrap(hidden.wrapping_neg()));
+                    for (entry, row) in (1..).zip(&mut rows) {
+                        row.push(turned[entry].wrapping_add(hidden).wrapping_sub(pad(entry, t)));
                     }
                 }
             }
-            for (entry, words) in entries.iter_mut().enumerate().skip(1) {
-                let mut packed = Vec::new();
-                pack(of.to, words, &mut packed);
-                words.clear();
-                message[entry_place(of, entry, frame.first + block, n)..][..packed.len()]
-                    .copy_from_slice(&packed);
+            for (row, packed) in rows.iter_mut().zip(&mut packed) {
+                pack(of.to, row, packed);
+                row.clear();
             }
         }
+        (shares, packed)
     }
-    cx.exchange("entries", message, 0)?;
-    Ok(shares)
 }
 
 fn choose(cx: &mut Cx, of: Keys, x: &[u64]) -> Result<Vec<u64>, RunError> {
@@ -288,21 +356,29 @@ fn choose(cx: &mut Cx, of: Keys, x: &[u64]) -> Result<Vec<u64>, RunError> {
     let theirs = cx.exchange("entries", Vec::new(), ((1 << bits) - 1) * of.to.packed_bytes(n * count))?;
     let mut shares = vec![0; n * count];
     for frame in material {
-        let x = &x[frame.first..][..frame.n];
-        let mut got: Vec<Wiped<u64>> = (0..count).map(|t| frame.elements(t)).collect();
-        for entry in 1..1usize << bits {
-            let here = &theirs[entry_place(of, entry, frame.first, n)..];
-            let here = &here[..of.to.packed_bytes(frame.n * count)];
-            let sent = unpack(of.to, here, frame.n * count).map_err(|e| cx.wrong(e))?;
-            for (i, (x, row)) in x.iter().zip(sent.chunks_exact(count)).enumerate() {
-                // all entries are read, so that memory does not tell which one is used
-                let here = u64::from(entry as u64 == *x).wrapping_neg();
-                got.iter_mut().zip(row).for_each(|(got, word)| got[i] = got[i].wrapping_add(word & here));
+        let pads: Vec<Wiped<u64>> = (0..count).map(|t| frame.elements(t)).collect();
+        let made = in_parallel(parts(frame.n, cx.threads).into_iter(), |part| {
+            let mut got: Vec<Wiped<u64>> =
+                pads.iter().map(|pads| Wiped::copy_of(&pads[part.clone()])).collect();
+            let first = frame.first + part.start;
+            for entry in 1..1usize << bits {
+                let here = &theirs[entry_place(of, entry, first, n)..];
+                let here = &here[..of.to.packed_bytes(part.len() * count)];
+                let sent = unpack(of.to, here, part.len() * count)?;
+                for (i, (x, row)) in x[first..].iter().zip(sent.chunks_exact(count)).enumerate() {
+                    // all entries are read, so that memory does not tell which one is used
+                    let here = u64::from(entry as u64 == *x).wrapping_neg();
+                    got.iter_mut().zip(row).for_each(|(got, word)| got[i] = got[i].wrapping_add(word & here));
+                }
             }
-        }
-        for (t, got) in got.iter().enumerate() {
-            let to = &mut shares[t * n + frame.first..];
-            to.iter_mut().zip(got.iter()).for_each(|(share, got)| *share = of.to.wrap(*got));
+            Ok((first, got))
+        });
+        for made in made {
+            let (first, got) = made.map_err(|e: PackError| cx.wrong(e))?;
+            for (t, got) in got.iter().enumerate() {
+                let to = &mut shares[t * n + first..];
+                to.iter_mut().zip(got.iter()).for_each(|(share, got)| *share = of.to.wrap(*got));
+            }
         }
     }
     Ok(shares)

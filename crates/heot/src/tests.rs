@@ -12,8 +12,8 @@ use crate::{
     Given, Heot, Hints, Outcome, Session, Side, Uses, Weights, compare, make_material, most_runs, mux,
     planes, refusals,
 };
-use privet_family::is_static;
 use privet_family::keys::{KeyError, MemoryKeys};
+use privet_family::{Forecast, is_static};
 use privet_net::Step;
 use privet_ot::{Pair, Source, Width};
 use privet_plan::Plan;
@@ -108,7 +108,7 @@ fn session(links: &mut Links, plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Se
 
 fn party(links: &mut Links, plan: &Plan, operands: &[Operands; 2], seed: &Seed) -> Ran {
     let side = Side::ALL[links.me()];
-    let mut made = kept(|keep| make_material(plan, side, links.to(1 - links.me()), keep).unwrap());
+    let mut made = kept(|keep| make_material(plan, side, 1, links.to(1 - links.me()), keep).unwrap());
     let stored = made.bytes() as u64;
     let session = session(links, plan, &weights(&operands[1]));
     let channel = links.to(1 - links.me());
@@ -165,7 +165,33 @@ fn check(case: &Case, seed: &Seed) {
     let said = Heot.session(&case.plan).wire_bytes as f64;
     let near = (0.4 * hints..=2.5 * hints).contains(&said);
     assert!(near, "{}: {hints} bytes of hints, {said} said", case.name);
+    openings(case, &[0, 1].map(|side| log.of(side)));
     prices(case, &ran);
+}
+
+/// The audit lists what the sides opened to each other, in their order, with its size.
+fn openings(case: &Case, sent: &[Vec<Sent>; 2]) {
+    let planned: Vec<_> =
+        Heot.openings(&case.plan).into_iter().filter(|o| o.what.starts_with("masked ")).collect();
+    let opened = sent.each_ref().map(|sent| -> Vec<&Sent> {
+        let of_both =
+            |name: &str| name.ends_with(" / masked factors") || name.ends_with(" / masked matrices");
+        let is_one = |sent: &&Sent| sent.step.id > FIRST && of_both(&sent.step.name);
+        sent.iter().filter(is_one).collect()
+    });
+    for sent in &opened {
+        assert_eq!(sent.len(), planned.len(), "{}: openings of operands", case.name);
+    }
+    for ((planned, server), client) in planned.iter().zip(&opened[0]).zip(&opened[1]) {
+        assert_eq!(*server.step.name, *format!("{} / {}", planned.layer, planned.what), "{}", case.name);
+        let node = &case.plan.nodes[planned.node.unwrap()];
+        let known = matches!(node.op, Op::Mul) && node.inputs.iter().any(|i| is_static(&case.plan, *i));
+        // where the server knows one operand, each side opens one of them and not its share of both
+        let shares = if known { 1 } else { 2 };
+        let bits = 8 * (server.bytes.len() + client.bytes.len()) as u64;
+        let said = shares * planned.bits;
+        assert!(bits >= said && bits < said + 32, "{}: {bits} bits opened, {planned:?}", case.name);
+    }
 }
 
 /// Bytes of messages that make material, beside those of transfers and of the public coins.
@@ -338,7 +364,8 @@ fn material_of_two_runs_differs() {
     assert!(needs(&plan).iter().any(|need| need.of.is_encrypted()));
     let drawn = Mesh::new(2).run(|links| {
         let (side, peer) = (Side::ALL[links.me()], 1 - links.me());
-        let make = |links: &mut Links| kept(|keep| make_material(&plan, side, links.to(peer), keep).unwrap());
+        let make =
+            |links: &mut Links| kept(|keep| make_material(&plan, side, 1, links.to(peer), keep).unwrap());
         [0, 1].map(|_| make(links).frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
     });
     for [first, second] in drawn {
@@ -548,7 +575,7 @@ fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
         let [mut short, mut cut] = [0, 1].map(|_| kept(|keep| keep(&[0]).unwrap()));
         let mut said = Vec::new();
         let mut none = |_: &[u8]| Err(KeyError::Corrupt("the disk is full".into()));
-        said.push(make_material(plan, side, channel, &mut none).unwrap_err_text());
+        said.push(make_material(plan, side, 1, channel, &mut none).unwrap_err_text());
         let mut cx = Cx::new(side, channel, &mut cut, Seed::from_bytes([9; 16]), 1);
         let of = Leaves { bits: 3, wanted: Wanted::Less };
         said.push(cx.take(of, 8).unwrap_err_text());

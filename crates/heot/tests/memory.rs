@@ -62,7 +62,7 @@ fn making(n: usize) -> usize {
     let made = most(|| {
         Mesh::new(2).run(|links| {
             let side = Side::ALL[links.me()];
-            make_material(&plan, side, links.to(1 - links.me()), &mut |_| Ok(())).unwrap();
+            make_material(&plan, side, 1, links.to(1 - links.me()), &mut |_| Ok(())).unwrap();
         });
     });
     made.0
@@ -91,7 +91,7 @@ fn running(n: usize) -> usize {
             frames.push(frame.to_vec());
             Ok(())
         };
-        make_material(&plan, Side::ALL[links.me()], links.to(1 - links.me()), keep).unwrap();
+        make_material(&plan, Side::ALL[links.me()], 1, links.to(1 - links.me()), keep).unwrap();
         Mutex::new(Record { frames, read: 0 })
     });
     let shares = [0, 1].map(|_| Mutex::new(Seed::random().stream().elements(RING, n)));

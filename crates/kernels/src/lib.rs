@@ -26,3 +26,4 @@ pub use device::{CompareOut, Device, cpu, try_cpu};
 pub use linear::{LinearShape, Weights};
 pub use lookup::{LookupShape, Read};
 pub use privet_prg::{CPU_VARIABLE, CpuCap, CpuCapError};
+pub use threads::in_parallel;

@@ -1,8 +1,5 @@
 /// Run `work` on every part, the first on this thread and each other on its own; results in order.
-pub(crate) fn in_parallel<T: Send, R: Send>(
-    parts: impl Iterator<Item = T>,
-    work: impl Fn(T) -> R + Sync,
-) -> Vec<R> {
+pub fn in_parallel<T: Send, R: Send>(parts: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let mut parts = parts;
     let Some(first) = parts.next() else { return Vec::new() };
     std::thread::scope(|s| {

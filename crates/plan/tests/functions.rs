@@ -428,6 +428,88 @@ fn softmax_is_within_2_to_the_minus_18_for_a_thousand_classes() {
     }
 }
 
+/// Lines of classes that a softmax may find hard: all equal, a few large ones, one beside many that count together or just do not, every unit
+/// interval and its ends, anything.
+fn lines_of_classes(rows: usize, classes: usize, most: f64) -> Vec<f64> {
+    let mut next = words(classes as u64);
+    let mut all = Vec::new();
+    for row in 0..rows {
+        let depth = (row / 8 % 20) as f64;
+        let shift = (next() as f64 / 2f64.powi(64) - 0.5) * most;
+        for class in 0..classes {
+            let u = next() as f64 / 2f64.powi(64) * 2.0 - 1.0;
+            let v = match row % 8 {
+                0 => 0.0,
+                1 if class % 100 == 7 => most / 2.0,
+                1 => -most / 2.0,
+                // one, and all others a given way below it
+                2 if class == row % classes => 0.0,
+                2 => -depth,
+                3 if class == row % classes => 0.0,
+                3 => -depth - 0.5 + u / 8.0,
+                // two that share, in different parts of their unit intervals
+                4 if class == 0 => 0.49,
+                4 if class == 1 => u / 2.0,
+                4 => -most / 4.0,
+                5 => 4.0 * u,
+                6 => -f64::min(class as f64, most) / 2.0,
+                _ => u * most / 2.0,
+            };
+            all.push(v + if row % 3 == 0 { 0.0 } else { shift / 2.0 });
+        }
+    }
+    all
+}
+
+/// The largest error of a softmax in units in the last place.
+fn worst_softmax(plan: &Plan, x: &[i64], [x_frac, frac]: [u32; 2], classes: usize, coins: Drawn) -> f64 {
+    let [unit_x, unit] = [x_frac, frac].map(|f| 2f64.powi(f as i32));
+    let found = run(plan, x, coins);
+    let errors = x.chunks_exact(classes).zip(found.chunks_exact(classes)).flat_map(|(x, y)| {
+        let largest = x.iter().copied().max().unwrap_or_default();
+        let powers: Vec<f64> = x.iter().map(|v| ((v - largest) as f64 / unit_x).exp()).collect();
+        let sum: f64 = powers.iter().sum();
+        powers.into_iter().zip(y).map(move |(p, y)| (*y as f64 - p / sum * unit).abs()).collect::<Vec<_>>()
+    });
+    errors.fold(0.0, f64::max)
+}
+
+/// Of results of few fraction bits, every part in a narrow ring: two units in the last place.
+#[test]
+fn a_softmax_of_few_fraction_bits_is_within_two_units() {
+    let having = Having { cubic: true, ..Having::default() };
+    let types = [
+        ([23, 12], [37, 12]),
+        ([37, 24], [37, 12]),
+        ([20, 8], [24, 14]),
+        ([64, 30], [64, 13]),
+        ([16, 3], [40, 6]),
+        ([12, 4], [20, 2]),
+    ];
+    for (x, y) in types {
+        for classes in [2usize, 3, 10, 128, 1000, 1024] {
+            let rows = if classes > 500 { 160 } else { 800 };
+            let most = f64::min(60.0, 2f64.powi((x[0] - x[1]) as i32 - 3));
+            let lines = lines_of_classes(rows, classes, most);
+            let numbers: Vec<i64> = lines.iter().map(|v| (v * 2f64.powi(x[1] as i32)) as i64).collect();
+            let made = plan_with(&having, Function::Softmax { dim: 1 }, &[rows, classes], x, y).unwrap();
+            assert!(
+                made.nodes.iter().all(|node| !matches!(node.op, Op::Exponential { .. })),
+                "the narrow way"
+            );
+            let mut worst = 0f64;
+            for unit in [-1, 0, 1] {
+                let plan = off_by(made.clone(), unit);
+                for coins in [Drawn::None, Drawn::Least, Drawn::Most, Drawn::Random(6)] {
+                    worst = worst.max(worst_softmax(&plan, &numbers, [x[1], y[1]], classes, coins));
+                }
+            }
+            println!("{x:?} {y:?} {classes} classes: {worst:.3} units");
+            assert!(worst <= 2.0, "{x:?} {y:?} {classes} classes: {worst} units");
+        }
+    }
+}
+
 #[test]
 fn results_outside_the_type_are_those_documented() {
     let count = ways(Function::Exp, &[1], [64, 24], [64, 24]).len();

@@ -1,13 +1,25 @@
 //! Which ring, and how many output channels a polynomial: the fewest bytes for the runs that are planned.
 //!
 //! One output channel a polynomial makes the operand's polynomials shortest and hints most; c of them divide the hints by c
-//! and multiply the operand by about c.
+//! and multiply the operand by about c. Where many rows of a matrix share a polynomial, the server's transformed weights take as many times the
+//! room. Beyond [`WEIGHTS_ROOM`] that counts as bytes too.
 
 use super::digits::bits_of;
 use super::params::{NoTorus, RINGS, TorusParameters};
 use super::wide;
 use crate::layout::{Blocks, ConvLayout, Matmul, MatmulLayout, Windowed, sizes};
 use privet_ring::{Conv2d, Ring};
+
+/// Bytes of a layer's transformed weights that a packing may keep at the server for nothing: models have some fifty layers.
+const WEIGHTS_ROOM: usize = 32 << 20;
+/// So many bytes beyond are worth one that is sent.
+const ROOM_FOR_A_BYTE: usize = 64;
+
+/// What a packing keeps of transformed weights beyond [`WEIGHTS_ROOM`], as bytes that are sent.
+fn crowding(b: Blocks, degree: usize) -> usize {
+    let words = b.groups * b.outputs * b.inputs * degree;
+    (words * size_of::<u64>()).saturating_sub(WEIGHTS_ROOM).div_ceil(ROOM_FOR_A_BYTE)
+}
 
 /// Bytes of a layer, nearly. [`super::TorusLayer`] has the exact numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +77,7 @@ impl<T: Windowed> Candidate<T> {
     }
 }
 
-/// The layout with the fewest bytes a run, of filters, each of which is an output channel.
+/// The layout with the fewest bytes a run, [`crowding`] included, of filters, each of which is an output channel.
 fn cheapest<T: Windowed>(
     ring: Ring,
     norm_bits: u32,
@@ -79,7 +91,7 @@ fn cheapest<T: Windowed>(
             match candidate.reckoned(ring, norm_bits, degree) {
                 Err(why) => refused = refused.or(Some(why)),
                 Ok((p, cost)) => {
-                    let bytes = cost.a_run(runs);
+                    let bytes = cost.a_run(runs) + crowding(candidate.layout.blocks(), degree);
                     if best.as_ref().is_none_or(|(least, ..)| bytes < *least) {
                         best = Some((bytes, p, candidate.layout, cost));
                     }
@@ -180,7 +192,7 @@ mod tests {
         layer.hint_bytes() + runs * (layer.prepare_bytes() + layer.run_bytes())
     }
 
-    /// The choice beside those that come next by what is reckoned: none of them sends fewer bytes, but for a twentieth:
+    /// The choice beside those that come next by what is reckoned and crowd the server no more: none of them sends fewer bytes, but for a twentieth:
     /// where many output channels share a polynomial, a tile at an edge reads coefficients twice that are reckoned apart.
     fn is_best<T: Windowed + Clone + std::fmt::Debug + 'static>(
         name: &str,
@@ -190,8 +202,12 @@ mod tests {
     ) {
         let ring = chosen.0.ring();
         let mut next = Vec::new();
+        let most = crowding(chosen.1.blocks(), chosen.0.degree());
         for degree in RINGS.iter().map(|set| set.degree) {
             for candidate in candidates(degree) {
+                if crowding(candidate.layout.blocks(), degree) > most {
+                    continue;
+                }
                 let (p, cost) = candidate.reckoned(ring, NORM_BITS, degree).unwrap();
                 next.push((cost.a_run(runs), p, candidate.layout));
             }
@@ -234,6 +250,7 @@ mod tests {
             ("LeNet's first matrix", matmul(1, 800, 500)),
             ("ResNet-50's matrix", matmul(1, 2048, 1000)),
             ("32 tokens", matmul(32, 768, 768)),
+            ("128 tokens", matmul(128, 768, 3072)),
         ];
         for runs in [1, 10, 100] {
             for (name, conv) in convs {

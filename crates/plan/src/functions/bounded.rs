@@ -206,16 +206,16 @@ fn window(b: &mut Build<'_>, a: Value, domain: u32) -> Value {
     }
 }
 
-/// What the bump is read of as pieces: |x| modulo `2^domain`, which it is less by a quarter of a unit at most where the bit says so, unless
+/// What the bump is read of as pieces: |x| modulo 2^domain, which it is less by a quarter of a unit at most where the bit says so, unless
 /// it always is.
-fn within(b: &mut Build<'_>, a: Value, shape: &Shape) -> (Value, Option<Value>) {
+fn within(b: &mut Build<'_>, a: Value, shape: &Shape, domain: u32) -> (Value, Option<Value>) {
     let frac = a.frac;
     // a ring that ends earlier: |x| is at most 2^(k - 1)
-    let (inside, domain) = match a.bits - 1 > frac + shape.domain {
+    let (inside, domain) = match a.bits - 1 > frac + domain {
         true => {
-            let end = (1i64 << (frac + shape.domain)) - (1i64 << frac >> shape.per_unit.min(frac - 2));
+            let end = (1i64 << (frac + domain)) - (1i64 << frac >> shape.per_unit.min(frac - 2));
             let distance = b.add_const(a, -end);
-            (Some(b.is_negative(distance, 1)), shape.domain)
+            (Some(b.is_negative(distance, 1)), domain)
         }
         false => (None, a.bits - frac),
     };
@@ -224,7 +224,7 @@ fn within(b: &mut Build<'_>, a: Value, shape: &Shape) -> (Value, Option<Value>) 
 
 /// The bump up to the first number of its last piece, 61 fraction bits in [`WORD`].
 fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
-    let (a, inside) = within(b, a, shape);
+    let (a, inside) = within(b, a, shape, shape.domain);
     // a piece has at least four units
     let per_unit = shape.per_unit.min(a.frac - 2);
     (piecewise(b, a, a.bits - a.frac + per_unit, 61, End::Unused, shape.bump), inside)
@@ -244,22 +244,34 @@ impl Shape {
 }
 
 impl Shape {
+    /// How far before `2^domain` a bump may end that is read of |x| with so many fraction bits.
+    fn margin(&self, read: u32) -> f64 {
+        2f64.powi(-(self.per_unit.min(read - 2) as i32))
+    }
+
+    /// The least domain beyond which the bump is less than a unit in the last of `frac` places: it is taken for 0 there, and nothing is rounded.
+    fn narrow_domain(&self, read: u32, frac: u32) -> u32 {
+        let end = |domain: u32| 2f64.powi(domain as i32) - self.margin(read);
+        let vanishes = |domain: &u32| (self.bump)(end(*domain)).abs() < 2f64.powi(-(frac as i32));
+        (1..self.domain).find(vanishes).unwrap_or(self.domain)
+    }
+
     /// Whether there are pieces of degree 3 for |x|, for results of `frac` fraction bits.
     fn has_narrow(&self, x: Value, frac: u32) -> bool {
-        let (read, domain) = (x.frac.min(MOST_READ), self.domain.min(x.bits - x.frac));
+        let (read, domain) = (x.frac.min(MOST_READ), self.narrow_domain(x.frac, frac).min(x.bits - x.frac));
         cubic::suits(domain + read, cubic::index(domain, frac), frac)
     }
 }
 
 /// The bump in pieces of degree 3, for results of `frac` fraction bits.
 fn in_narrow(b: &mut Build<'_>, a: Value, shape: &Shape, frac: u32) -> Bump {
-    let (a, inside) = within(b, a, shape);
+    let (a, inside) = within(b, a, shape, shape.narrow_domain(a.frac, frac));
     (cubic(b, a, cubic::index(a.bits - a.frac, frac), frac, shape.bump), inside)
 }
 
 /// The bump in few pieces of degree 5.
 fn in_few(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
-    let (a, inside) = within(b, a, shape);
+    let (a, inside) = within(b, a, shape, shape.domain);
     (quintic(b, a, shape.index(a.bits - a.frac), shape.bump), inside)
 }
 

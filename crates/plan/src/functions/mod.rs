@@ -17,6 +17,7 @@ mod norm;
 mod normalise;
 mod powers;
 mod quadratic;
+mod quartic;
 mod quintic;
 mod sextic;
 mod softmax;

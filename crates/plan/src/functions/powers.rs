@@ -1,6 +1,7 @@
 //! Reciprocal, square root, its inverse, and logarithm: `x = m 2^e`, a function of m, powers of two of e.
 
 use super::build::{Build, Value, WORD};
+use super::cubic::{self, cubic};
 use super::exp::clamp;
 use super::mantissa::{LOG, OfMantissa, RECIPROCAL, RSQRT, SQRT, Table};
 use super::normalise::{Exponent, Search, exponent, signed_exponent, whole_mantissa};
@@ -95,6 +96,15 @@ pub(super) fn reciprocal_of_mantissa(
     table: Table,
 ) -> Value {
     whole_of_mantissa(b, &RECIPROCAL, w, frac, damped, table)
+}
+
+/// `1 / w` of a mantissa in [1, 2) by pieces of degree 3, within 2.5 units in the last of `frac` places, or nearer.
+pub(super) fn reciprocal_in_cubics(b: &mut Build<'_>, w: Value, frac: u32) -> Value {
+    // the lowest quarter is for what is rounded up to 2, the next one for what is rounded to less than 1
+    let f = |m: f64| 0.25 / if m < 0.5 { m + 2.0 } else { m };
+    let w = b.nearly(w, w.frac - (frac + 1), w.bits - (w.frac - (frac + 1)));
+    let y = cubic(b, w, cubic::index(1, frac).max(2), frac, f);
+    b.read(y, y.frac - 2)
 }
 
 /// `scale` times a function of w with `frac` fraction bits, as a whole number in [`WORD`].

@@ -37,7 +37,7 @@ pub(super) fn sextic(b: &mut Build<'_>, x: Value) -> Value {
     let more = x.frac.saturating_sub(*DIGITS.end());
     let x = b.dither(x, more, x.bits - more);
     let place = b.down(x, x.frac, 0);
-    let power = power_of_e(b, place);
+    let power = power_of_e(b, place, 1.0, POWER, WORD);
     let low = b.resize(x, x.frac);
     let low = b.add_const(low, -(1 << (x.frac - 1)));
     let y = b.resize(low, WORD);
@@ -45,8 +45,8 @@ pub(super) fn sextic(b: &mut Build<'_>, x: Value) -> Value {
     b.mul(power, factor)
 }
 
-/// `e^(w + 1/2)` of a whole number w < 1; 0 where w is too small for the table.
-fn power_of_e(b: &mut Build<'_>, place: Value) -> Value {
+/// `scale e^(w + 1/2)` of a whole number w < 1, with `frac` fraction bits in a ring of `bits`; 0 where w is too small for the table.
+pub(super) fn power_of_e(b: &mut Build<'_>, place: Value, scale: f64, frac: u32, bits: u32) -> Value {
     let whole = place.bits.min(WHOLE);
     let (count, most) = (1i64 << whole, 1);
     let least = most + 1 - count;
@@ -62,13 +62,13 @@ fn power_of_e(b: &mut Build<'_>, place: Value) -> Value {
     }
     let entry = |index: i64| match least + (index - least).rem_euclid(count) {
         w if w == most => 0,
-        w => (libm::exp(w as f64 + 0.5) * 2f64.powi(POWER as i32)).round_ties_even() as i64,
+        w => (scale * libm::exp(w as f64 + 0.5) * 2f64.powi(frac as i32)).round_ties_even() as i64,
     };
     let tables = vec![(0..count).map(entry).collect()];
     let shape = [1, b.shape(place)[0]];
-    let found = b.node(Op::Lookup { tables }, &[index], &shape, WORD, 0);
+    let found = b.node(Op::Lookup { tables }, &[index], &shape, bits, 0);
     let found = b.row(found, 0);
-    b.read(found, POWER)
+    b.read(found, frac)
 }
 
 /// `e^y` with [`FACTOR`] fraction bits.

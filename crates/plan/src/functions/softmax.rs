@@ -1,11 +1,13 @@
 //! Softmax: `e^(x - m) / sum`, m being within 1 of the maximum, with more fraction bits inside than outside.
 
-use super::build::{Build, Value, WORD};
+use super::build::{Build, Value};
 use super::exp;
 use super::largest::largest;
 use super::mantissa::Table;
 use super::normalise::{Exponent, whole_mantissa};
-use super::powers::{log_of, log_of_mantissa, reciprocal_of_mantissa};
+use super::powers::{log_of, log_of_mantissa, reciprocal_in_cubics, reciprocal_of_mantissa};
+use super::quartic::{Narrow, quartic};
+use super::quintic::truncated;
 use crate::ir::Op;
 use crate::strided;
 
@@ -20,14 +22,47 @@ const LOG_FRAC: u32 = 34;
 /// Sums are at least `2^-BELOW` (the largest term is more than 1/e), and less than `2^BELOW` times the number of classes.
 const BELOW: u32 = 2;
 
-/// What both softmaxes need: `x - m` and its exponentials, `[outer, classes, inner]`, and the sums `[outer inner]`.
-struct Sums {
+/// Fraction bits of the mantissa of a reciprocal beyond those of the result, where that has few.
+const MANTISSA: u32 = 5;
+
+/// A line of classes less what is within 1 of its largest: `[outer, classes, inner]`.
+#[derive(Clone)]
+struct Below {
+    value: Value,
     shape: Vec<usize>,
-    below: Value,
-    exponentials: Value,
-    sums: Value,
     /// 2^classes is at least the number of classes.
     classes: u32,
+}
+
+impl Below {
+    /// Elements of all lines together.
+    fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Lines.
+    fn lines(&self) -> usize {
+        self.shape[0] * self.shape[2]
+    }
+
+    /// The sum of each line, `[lines]`.
+    fn sums(&self, b: &mut Build<'_>, terms: Value) -> Value {
+        let terms = b.reshape(terms, &self.shape);
+        let sums = b.node(
+            Op::Sum { dims: vec![1] },
+            &[terms],
+            &[self.shape[0], self.shape[2]],
+            terms.bits,
+            terms.frac,
+        );
+        b.reshape(sums, &[self.lines()])
+    }
+
+    /// A number of each line at all of its classes.
+    fn spread(&self, b: &mut Build<'_>, x: Value) -> Value {
+        let x = b.reshape(x, &[self.shape[0], 1, self.shape[2]]);
+        b.node(Op::Expand, &[x], &self.shape, x.bits, x.frac)
+    }
 }
 
 pub(super) fn softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, frac: u32) -> Value {
@@ -40,13 +75,58 @@ pub(super) fn softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, frac: 
         let zero = b.read(zero, frac);
         return b.add_const(zero, 1 << frac);
     }
-    let s = sums(b, x, dim, |classes| (TOGETHER + BELOW - KEPT - thresholds(classes)).min(30));
-    let reciprocal = reciprocal(b, &s);
-    let spread = b.reshape(reciprocal, &[s.shape[0], 1, s.shape[2]]);
-    let spread = b.node(Op::Expand, &[spread], &s.shape, WORD, reciprocal.frac);
-    let y = b.mul(s.exponentials, spread);
-    let y = b.nearly(y, y.frac - frac, bits);
+    let below = below(b, x, dim);
+    let wide = |b: &mut Build<'_>, x: Value| in_words(b, &Below { value: x, ..below.clone() }, bits, frac);
+    let narrow = Narrow { frac, classes: below.classes };
+    let in_few_bits =
+        |b: &mut Build<'_>, x: Value| in_few_bits(b, &Below { value: x, ..below.clone() }, bits, narrow);
+    let y = match narrow.suits(below.value) {
+        true => b.rounded(below.value, &wide, &in_few_bits),
+        false => wide(b, below.value),
+    };
     b.reshape(y, &shape)
+}
+
+/// A softmax with everything in words.
+fn in_words(b: &mut Build<'_>, below: &Below, bits: u32, frac: u32) -> Value {
+    let s = sums(b, below, (TOGETHER + BELOW - KEPT - thresholds(below.classes)).min(30));
+    let reciprocal = reciprocal(b, &s);
+    let spread = below.spread(b, reciprocal);
+    let y = b.mul(s.exponentials, spread);
+    b.nearly(y, y.frac - frac, bits)
+}
+
+/// A softmax of few fraction bits, each part of it in as narrow a ring as it needs.
+fn in_few_bits(b: &mut Build<'_>, below: &Below, bits: u32, of: Narrow) -> Value {
+    let flat = b.reshape(below.value, &[below.len()]);
+    let [terms, factors] = quartic(b, flat, of);
+    let sums = below.sums(b, terms);
+    let reciprocal = narrow_reciprocal(b, sums, of);
+    let spread = below.spread(b, reciprocal);
+    let factors = b.reshape(factors, &below.shape);
+    let y = b.mul(factors, spread);
+    // from 0 to 1, and hardly beyond
+    let y = b.add_const(y, -(1 << (y.frac - 1)));
+    let y = b.dither(y, y.frac - of.frac, bits);
+    b.add_const(y, 1 << (of.frac - 1))
+}
+
+/// The reciprocals of sums for factors of few bits.
+fn narrow_reciprocal(b: &mut Build<'_>, sums: Value, of: Narrow) -> Value {
+    let least = sums.frac - BELOW;
+    let e = Exponent::between(b, sums, least, thresholds(of.classes));
+    let power = e.powers(b, &[(0, 1, false)])[0];
+    let w = whole_mantissa(b, sums, power, least + e.most(0), 1);
+    let kept = of.frac + MANTISSA;
+    let m = reciprocal_in_cubics(b, w, kept);
+    // below 2, times a power of two up to `most`
+    let bits = kept + e.most(0) + 3;
+    let m = truncated(b, m, kept, bits);
+    let power = b.resize(power, bits);
+    let product = b.mul(m, power);
+    let product = b.read(product, kept + e.most(0) - BELOW);
+    let (frac, bits) = of.last();
+    truncated(b, product, frac, bits)
 }
 
 pub(super) fn log_softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, frac: u32) -> Value {
@@ -56,15 +136,15 @@ pub(super) fn log_softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, fr
         let zero = b.read(zero, frac);
         return b.resize(zero, bits);
     }
-    let s = sums(b, x, dim, |_| LOG_FRAC);
-    let below = b.fit(s.below, bits, frac);
+    let below = below(b, x, dim);
+    let s = sums(b, &below, LOG_FRAC);
+    let x = b.fit(below.value, bits, frac);
     let (e, _, w) = normalised(b, &s);
     let fraction = by_table(b, w, log_of_mantissa);
     let log = log_of(b, &e, fraction, -i64::from(BELOW));
     let log = b.dither(log, log.frac - frac, bits);
-    let log = b.reshape(log, &[s.shape[0], 1, s.shape[2]]);
-    let log = b.node(Op::Expand, &[log], &s.shape, bits, frac);
-    let y = b.sub(below, log);
+    let log = below.spread(b, log);
+    let y = b.sub(x, log);
     b.reshape(y, &shape)
 }
 
@@ -73,7 +153,14 @@ fn thresholds(classes: u32) -> u32 {
     classes + 2 * BELOW
 }
 
-/// The reciprocals of the sums, in [`WORD`] bits.
+/// Exponentials of lines, and their sums, in words.
+struct Sums {
+    exponentials: Value,
+    sums: Value,
+    classes: u32,
+}
+
+/// The reciprocals of the sums, in words.
 fn reciprocal(b: &mut Build<'_>, s: &Sums) -> Value {
     let (e, power, w) = normalised(b, s);
     let m = by_table(b, w, |b, w, table| reciprocal_of_mantissa(b, w, KEPT, 1.0, table));
@@ -100,22 +187,23 @@ fn by_table(b: &mut Build<'_>, w: Value, make: impl Fn(&mut Build<'_>, Value, Ta
     b.cheapest(w, &[&by(Table::Pieces), &by(Table::Waves)])
 }
 
-/// `frac(classes)`: fraction bits of the exponentials.
-fn sums(b: &mut Build<'_>, x: Value, dim: usize, frac: impl Fn(u32) -> u32) -> Sums {
+/// `frac`: fraction bits of the exponentials.
+fn sums(b: &mut Build<'_>, below: &Below, frac: u32) -> Sums {
+    let flat = b.reshape(below.value, &[below.len()]);
+    let exponentials = exp::below_one(b, flat, frac);
+    let exponentials = b.reshape(exponentials, &below.shape);
+    let sums = below.sums(b, exponentials);
+    Sums { exponentials, sums, classes: below.classes }
+}
+
+fn below(b: &mut Build<'_>, x: Value, dim: usize) -> Below {
     let (outer, extent, inner) = strided::split(b.shape(x), dim);
     let shape = vec![outer, extent, inner];
     let classes = usize::BITS - (extent - 1).leading_zeros();
     let x = b.reshape(x, &shape);
     let largest = near_largest(b, x);
     let largest = b.node(Op::Expand, &[largest], &shape, x.bits, x.frac);
-    let below = b.sub(x, largest);
-
-    let flat = b.reshape(below, &[outer * extent * inner]);
-    let exponentials = exp::below_one(b, flat, frac(classes));
-    let exponentials = b.reshape(exponentials, &shape);
-    let sums = b.node(Op::Sum { dims: vec![1] }, &[exponentials], &[outer, inner], WORD, exponentials.frac);
-    let sums = b.reshape(sums, &[outer * inner]);
-    Sums { shape, below, exponentials, sums, classes }
+    Below { value: b.sub(x, largest), shape, classes }
 }
 
 /// What is within 1 of the maximum along dimension 1 of 3, which is all that is needed: short numbers are compared for less.

@@ -349,7 +349,8 @@ impl Family for Heot {
 
         let start = Instant::now();
         let (mut material, mut masks) = (Frames(&mut material), Frames(&mut masks));
-        let mut cx = Cx::new(self.side, channel, &mut material, coins(&sets), 0);
+        let threads = self.links.config.node.thread_count();
+        let mut cx = Cx::new(self.side, channel, &mut material, coins(&sets), 0).with_threads(threads);
         let given = privet_heot::Given { inputs, publics: publics.clone(), masks: &mut masks };
         let progress = &mut job.progress(&self.plan);
         let done = privet_heot::run(&mut cx, &self.plan, &open.session, given, progress);

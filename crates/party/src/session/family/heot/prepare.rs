@@ -23,6 +23,8 @@ const CONTEXT: &str = "privet heot: what parties agree on v1";
 /// The preparation of records.
 pub(in crate::session) struct Maker {
     side: Side,
+    /// That encryption computes with.
+    threads: usize,
     id: SessionId,
     plan: Arc<Plan>,
     shelf: Shelf,
@@ -46,6 +48,7 @@ impl Maker {
         };
         Ok(Maker {
             side: family.side,
+            threads: family.links.config.node.thread_count(),
             id: family.session_id(what.session.unwrap_or(what.deal)),
             plan: family.plan.clone(),
             shelf: family.store.shelf().map_err(HeotError::from)?,
@@ -96,7 +99,7 @@ impl Maker {
         let mut all = channels(work);
         let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
         let keep = &mut |frame: &[u8]| record.counted(frame, &progress);
-        make_material(&self.plan, self.side, *peer, keep).map_err(HeotError::from)?;
+        make_material(&self.plan, self.side, self.threads, *peer, keep).map_err(HeotError::from)?;
         record.whole(all)
     }
 }
