@@ -60,7 +60,7 @@ pub(crate) fn opened(elements: u64, bits: u32) -> Cost {
 
 /// Making kappa a word, and times a word.
 pub(crate) fn selected(elements: u64, bits: u32) -> Cost {
-    transferred(elements, 3 * elements, 3 * elements * (1 + u64::from(bits)), 3)
+    transferred(elements, 3 * elements, 3 * elements * (1 + u64::from(bits)), 2)
 }
 
 /// The mask of bits of `elements` elements, its offset opened.
@@ -91,14 +91,17 @@ pub(crate) fn linked(form: Option<Form>, link: &Linked, elements: u64) -> Cost {
     let chunks = what.chunks(form);
     let tables: u64 = chunks.sizes.iter().filter(|w| **w > 2).map(|w| (1 << w) - 1 - u64::from(*w)).sum();
     cost += stored(8 * planes(chunks.tables(), n) as u64);
-    cost += ands(elements, tables, u64::from(chunks.sizes.last().map_or(0, |w| w.saturating_sub(2))));
+    let (mut products, mut groups) =
+        (tables, chunks.sizes.iter().map(|w| *w as usize - 1).max().unwrap_or(0));
     for level in &chunks.levels {
         cost += stored(8 * planes(level.products(), n) as u64);
         // of an item's masks with products of those before it
-        let steps = level.groups.iter().copied().max().unwrap_or(1) - 1;
-        cost += ands(elements, level.products() as u64, steps as u64);
+        products += level.products() as u64;
+        groups = groups.max(level.groups.iter().map(|size| size - 1).max().unwrap_or(0));
         cost += Cost { wire_bytes: 8 * planes(level.opened(), n) as u64, rounds: 1, ..Cost::default() };
     }
+    // all levels together
+    cost += ands(elements, products, groups as u64);
     if link.plane {
         cost += stored(8 * planes(1, n) as u64);
     }
@@ -152,9 +155,12 @@ pub(crate) fn product(of: &Operation<'_>) -> Cost {
 pub(crate) fn table(of: &Operation<'_>, link: &Linked, elements: u64, bits: u32, each: u64) -> Cost {
     let (places, to, n) = (1u64 << bits, of.result_bits(), of.elements());
     let record = words(elements, each * places - 1, to);
+    // the bit of a place as a word, and times those that are not 1: two on a transfer, one each way
+    let (as_word, others) = (places * elements, each - 1);
+    let carried = as_word * (1 + u64::from(to) + others.div_ceil(2) * 2 + 2 * others * u64::from(to));
     let made = sum([
         ands(elements, places - 1, u64::from(bits)),
-        transferred(elements, each * places * elements, each * places * elements * u64::from(to), 3),
+        transferred(elements, as_word * (1 + 2 * others.div_ceil(2)), carried, 1 + others.min(1)),
     ]);
     let read = Cost { macs: 2 * places * n.max(each * elements), ..opened(n, to) };
     sum([masked(link, elements), record, made, read])

@@ -94,7 +94,7 @@ impl<'a> Chain<'a> {
     fn load(&self, plane: usize) -> Load {
         let [_, after] = self.wanted[plane].shifts();
         let width = self.wanted[plane].bits.saturating_sub(after);
-        Load { width, bits: self.other(plane).iter().count() }
+        Load::one(width, self.other(plane).iter().count())
     }
 
     /// Planes of which there is anything to send.
@@ -142,7 +142,9 @@ impl<'a> Chain<'a> {
                     for (plane, shares) in self.planes().zip(shares) {
                         let [_, after] = self.wanted[plane].shifts();
                         let less = |(s, t): (&mut u64, &u64)| *s = s.wrapping_sub(t << after);
-                        linked.words[plane].iter_mut().zip(shares.words.iter()).for_each(less);
+                        if let Some(words) = shares.words.first() {
+                            linked.words[plane].iter_mut().zip(words.iter()).for_each(less);
+                        }
                         shares.bits.iter().for_each(|bits| xor(bits, &mut linked.pairs[plane / 2]));
                     }
                 }
@@ -177,8 +179,8 @@ impl<'a> Chain<'a> {
         self.planes().map(|plane| {
             let plane_of = |plane: usize| &self.own[plane][block.words.clone()];
             let bits = self.other(plane).map(plane_of).into_iter().collect();
-            let (Load { width, .. }, [shift, _]) = (self.load(plane), self.wanted[plane].shifts());
-            Give { n: block.n(), width, words: &linked.words[plane], shift, bits }
+            let [shift, _] = self.wanted[plane].shifts();
+            Give { n: block.n(), load: self.load(plane), words: [&linked.words[plane], &[]], shift, bits }
         })
     }
 

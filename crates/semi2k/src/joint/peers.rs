@@ -128,7 +128,7 @@ impl Peer<'_> {
         let masked = self.swap(step, Vec::new(), send / 8)?;
 
         let mut masked = masked.as_slice();
-        let mut message = Vec::with_capacity(give.iter().map(|row| row.load().bytes(row.n)).sum());
+        let mut message = Vec::with_capacity(give.iter().map(|row| row.load.bytes(row.n)).sum());
         let mut given = Vec::with_capacity(give.len());
         for row in give {
             let choices = MaskedBits::from_bytes(row.n, split(&mut masked, row.n / 8));

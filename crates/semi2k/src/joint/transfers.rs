@@ -72,17 +72,19 @@ impl<'a> Transfers<'a> {
 
     /// See [`crate::Preprocess::times`].
     pub fn times(&mut self, factors: &[(&Bits, Vec<&Words>)]) -> Result<Vec<Vec<Words>>, PrepareError> {
-        let mut all = Vec::with_capacity(factors.len());
+        let mut products = Vec::with_capacity(factors.len());
         for (bits, words) in factors {
-            let mut products = Vec::with_capacity(words.len());
-            for words in words {
-                let product = Product { bits: bits.own(), words: words.own(), ring: words.ring() };
-                let shares = times::times(&mut self.peers, product)?;
-                products.push(self.words(words.ring(), shares, words.len()));
+            for words in times::on_a_transfer(words) {
+                let words = words.iter().map(|words| (words.own().as_slice(), words.ring())).collect();
+                products.push(Product { bits: bits.own(), words });
             }
-            all.push(products);
         }
-        Ok(all)
+        let mut made = times::times(&mut self.peers, &products)?.into_iter().flatten();
+        let mut of = |words: &&Words| {
+            let shares = made.next().expect("shares of every product");
+            self.words(words.ring(), shares, words.len())
+        };
+        Ok(factors.iter().map(|(_, words)| words.iter().map(&mut of).collect()).collect())
     }
 
     /// Products element by element, in the ring of x, which must not be the larger one: for small numbers of elements.
