@@ -38,9 +38,9 @@ fn stored(bytes: u64) -> Cost {
 }
 
 /// Done before a run, of so many oblivious transfers between a party and a peer, either way, that carry so many bits
-/// together, choices included. All transfers of some elements take so many steps, or as many as there is room for.
+/// together, choices included. All transfers of some elements take so many steps, and more where there is no room ([`Semi2k::offline`]).
 fn transferred(elements: u64, transfers: u64, bits: u64, steps: u64) -> Cost {
-    let steps = (steps * elements.div_ceil(PIECE as u64)).max(transfers.div_ceil(cost::IN_A_STEP));
+    let steps = steps * elements.div_ceil(PIECE as u64);
     offline(cost::before(Transferred { transfers, bytes: bits.div_ceil(8), steps }))
 }
 
@@ -144,6 +144,24 @@ impl Semi2k {
     }
 }
 
+impl Semi2k {
+    /// What is done before a run with one peer, with all of them by this source of transfers.
+    fn offline(&self, one: Offline) -> Offline {
+        let peers = self.parties as u64 - 1;
+        Offline {
+            wire_bytes: peers * (one.wire_bytes + cost::extension(self.source, one.transfers) / 2),
+            transfers: peers * one.transfers,
+            silent: match self.source {
+                Transfers::Ferret(_) => peers * one.transfers,
+                Transfers::SoftSpoken(_) => 0,
+            },
+            // an exchange more, whenever one is full
+            rounds: one.rounds + 2 * (one.transfers / cost::in_a_step(self.source)),
+            ..one
+        }
+    }
+}
+
 /// Products element by element.
 pub(crate) fn product(of: &Operation<'_>) -> Cost {
     let (n, bits) = (of.elements(), of.result_bits());
@@ -193,20 +211,7 @@ impl Prices for Semi2k {
             Kind::Gate(gate) => {
                 let cost = gate.price(operation);
                 let cost = Cost { offline: self.products(operation).unwrap_or(cost.offline), ..cost };
-                let offline = match self.helper {
-                    true => Offline::default(),
-                    false => Offline {
-                        wire_bytes: peers
-                            * (cost.offline.wire_bytes
-                                + cost::extension(self.source, cost.offline.transfers) / 2),
-                        transfers: peers * cost.offline.transfers,
-                        silent: match self.source {
-                            Transfers::Ferret(_) => peers * cost.offline.transfers,
-                            Transfers::SoftSpoken(_) => 0,
-                        },
-                        ..cost.offline
-                    },
-                };
+                let offline = if self.helper { Offline::default() } else { self.offline(cost.offline) };
                 Cost { wire_bytes: peers * cost.wire_bytes, offline, ..cost }
             }
         }

@@ -48,7 +48,7 @@ pub(super) fn and(
 ) -> Result<Vec<Vec<Wiped<u64>>>, PrepareError> {
     let own = |x: &[u64], y: &[u64]| x.iter().zip(y).map(|(x, y)| x & y).collect::<Wiped<u64>>();
     let mut out: Vec<Vec<_>> = factors.iter().map(|(x, ys)| ys.iter().map(|y| own(x, y)).collect()).collect();
-    for pieces in exchanges(pieces(factors), Piece::n) {
+    for pieces in exchanges(pieces(factors), peers.room, Piece::n) {
         let give = |piece: &Piece| Give {
             n: piece.n(),
             load: Load::one(0, piece.with.len()),

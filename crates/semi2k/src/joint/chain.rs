@@ -19,7 +19,7 @@
 
 use super::bits::{add_bits, xor};
 use super::peers::{Exchanged, Peers, Rows};
-use super::row::{Give, Load, ROWS, RUN, Take};
+use super::row::{Give, Load, RUN, Take};
 use crate::{PrepareError, mutation};
 use privet_prg::Wiped;
 use std::ops::Range;
@@ -43,10 +43,15 @@ impl Block {
     }
 }
 
-/// All words, in blocks; position 0 goes to one party after the other. As many as have `rows` rows each go together.
-pub(super) fn batches(words: usize, parties: usize, rows: usize) -> impl Iterator<Item = Vec<Block>> {
+/// All words, in blocks; position 0 goes to one party after the other. As many as have `rows` rows each go together as there is room for.
+pub(super) fn batches(
+    words: usize,
+    peers: &Peers<'_>,
+    rows: usize,
+) -> impl Iterator<Item = Vec<Block>> + use<> {
+    let (parties, room) = (peers.parties(), peers.room);
     let size = words.div_ceil(parties).clamp(1, RUN / 64);
-    let together = parties * (ROWS / rows.max(1)).max(1);
+    let together = parties * (room / rows.max(1)).max(1);
     let block = move |i: usize| Block { words: i * size..((i + 1) * size).min(words), first: i % parties };
     let count = words.div_ceil(size);
     (0..count).step_by(together).map(move |at| (at..(at + together).min(count)).map(block).collect())

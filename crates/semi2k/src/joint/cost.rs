@@ -1,10 +1,11 @@
 //! What the calls of [`super::Transfers`] cost, from sizes alone. Tests hold this to what is counted.
 //!
 //! Costs are of two parties together, and equal for every two of them. Among n parties there are n (n - 1) / 2 such pairs, and
-//! a party has a share of 1 / n of all that is sent, as all take turns in the roles. Elements count in whole words of 64.
+//! a party has a share of 1 / n of all that is sent, as all take turns in the roles. Elements count in whole words of 64. Steps are
+//! those of the source that takes the least work ([`room`]).
 
 use super::layers::{MOST, TOGETHER};
-use super::row::{LOAD, ROWS, RUN, WORDS, exchanges};
+use super::row::{FAR_ROWS, LOAD, ROWS, RUN, WORDS, exchanges};
 use super::times::{on_a_transfer, size};
 use super::{Task, elements_cost};
 use privet_family::Products;
@@ -41,8 +42,18 @@ pub(crate) fn extension(source: Source, transfers: u64) -> u64 {
     }
 }
 
+/// Rows that one exchange has room for, each way, by the source: the one that sends the least is for distant parties.
+pub(super) const fn room(source: Source) -> usize {
+    match source {
+        Source::SoftSpoken(_) => ROWS,
+        Source::Ferret(_) => FAR_ROWS,
+    }
+}
+
 /// Transfers that one exchange has room for, both ways together.
-pub(crate) const IN_A_STEP: u64 = 2 * (ROWS * RUN) as u64;
+pub(crate) const fn in_a_step(source: Source) -> u64 {
+    2 * (room(source) * RUN) as u64
+}
 
 /// What a party does once in a job, divided by its records: transfers of bases, and public coins.
 pub(crate) fn job(parties: usize, records: usize) -> Offline {
@@ -192,7 +203,7 @@ pub fn and(factors: &[(usize, usize)]) -> Transferred {
     });
     let both = |(words, ys): &(usize, usize)| rows(*words, 2 * ys.div_ceil(LOAD) as u64, 2 * *ys as u64);
     let all = factors.iter().map(both).fold(Transferred::default(), Transferred::add);
-    Transferred { steps: exchanges(pieces.collect(), |words| 64 * words).len() as u64, ..all }
+    Transferred { steps: exchanges(pieces.collect(), ROWS, |words| 64 * words).len() as u64, ..all }
 }
 
 /// [`super::Transfers::to_words`] of planes of so many words.
@@ -211,7 +222,7 @@ pub fn times(parties: usize, planes: usize, words: usize, rings: &[Ring]) -> Tra
     Transferred {
         transfers: planes as u64 * of_one.transfers,
         bytes: planes as u64 * of_one.bytes,
-        steps: (exchanges(pieces.collect(), |words| 64 * words).len() * stages) as u64,
+        steps: (exchanges(pieces.collect(), ROWS, |words| 64 * words).len() * stages) as u64,
     }
 }
 

@@ -57,7 +57,7 @@ fn cross(
     let width = |row: u32| ring.bits() - shifts(row)[1];
     let planes = planes(y, rows as usize);
     let words = plane_words(n);
-    for blocks in batches(words, peers.parties(), rows as usize) {
+    for blocks in batches(words, peers, rows as usize) {
         let elements = |block: &Block| 64 * block.words.start..(64 * block.words.end).min(n);
         let gives = |block: &Block, peer| meet(block, me, peer);
         let takes = |block: &Block, peer| meet(block, peer, me);

@@ -1,6 +1,6 @@
 //! The other parties of a job, and rows exchanged with all of them: both directions at once, two messages each way.
 
-use super::row::{Give, Shares, Take};
+use super::row::{Give, ROWS, Shares, Take};
 use crate::PrepareError;
 use privet_net::{Channel, Step};
 use privet_ot::{Malformed, MaskedBits, OtError, Pair};
@@ -21,6 +21,8 @@ pub struct Peer<'a> {
 pub(super) struct Peers<'a> {
     /// This party.
     pub me: usize,
+    /// Whole rows of an exchange at most, each way.
+    pub room: usize,
     peers: Vec<Peer<'a>>,
     next: u32,
 }
@@ -47,7 +49,7 @@ impl<'a> Peers<'a> {
     pub fn new(me: usize, peers: Vec<Peer<'a>>, first: u32) -> Peers<'a> {
         let others = (0..peers.len() + 1).filter(|party| *party != me);
         assert!(peers.iter().map(|peer| peer.number).eq(others), "all other parties, by number");
-        Peers { me, peers, next: first }
+        Peers { me, room: ROWS, peers, next: first }
     }
 
     /// Parties.

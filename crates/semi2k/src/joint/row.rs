@@ -19,8 +19,10 @@ use privet_ring::{Ring, pack, unpack};
 
 /// Transfers of a row at most: 64 KiB of blocks stay in the second-level cache.
 pub(super) const RUN: usize = 4096;
-/// Whole rows of one exchange at most, each way: it bounds what lies in buffers.
+/// Whole rows of one exchange at most, each way: it bounds what lies in buffers. AGREEMENT, as [`FAR_ROWS`].
 pub(super) const ROWS: usize = 64;
+/// The same between distant parties, whose links take in some megabytes while a message is on its way: 2^21 transfers, 32 MiB of blocks.
+pub(super) const FAR_ROWS: usize = 512;
 /// Bits that one transfer carries at most beside no word.
 pub(super) const LOAD: usize = 64;
 /// Words that one transfer carries at most: its string masks two of 64 bits.
@@ -61,12 +63,12 @@ impl Load {
     }
 }
 
-/// Cuts what takes so many transfers each into parts of one exchange: at most [`ROWS`] whole rows, and one at least.
-pub(super) fn exchanges<T>(all: Vec<T>, transfers: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+/// Cuts what takes so many transfers each into parts of one exchange: at most `room` whole rows, and one at least.
+pub(super) fn exchanges<T>(all: Vec<T>, room: usize, transfers: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let (mut parts, mut taken): (Vec<Vec<T>>, usize) = (Vec::new(), 0);
     for one in all {
         let n = transfers(&one);
-        match parts.last_mut().filter(|_| taken + n <= ROWS * RUN) {
+        match parts.last_mut().filter(|_| taken + n <= room * RUN) {
             Some(part) => part.push(one),
             None => {
                 taken = 0;

@@ -23,6 +23,7 @@ pub struct JointSession<'a> {
     own: PartySeed,
     public: Seed,
     pairs: Vec<Pair>,
+    source: Source,
     layers: Layers,
 }
 
@@ -61,11 +62,12 @@ impl<'a> JointSession<'a> {
         let step = Step::new(START, "base transfers");
         let pair = |channel: &mut &mut dyn Channel| Pair::start(*channel, &step, source, &Seed::random());
         let mut pairs = peers.iter_mut().map(pair).collect::<Result<Vec<_>, _>>()?;
-        let mut transfers = Transfers::new(own.party(), numbered(own.party(), peers, &mut pairs), START + 1);
+        let mut transfers =
+            Transfers::new(own.party(), numbered(own.party(), peers, &mut pairs), START + 1).by(source);
         // fresh for every job: hints of two jobs under one secret would tell weights' masks
         let encryption = transfers.encryption(&Seed::random(), threads)?;
         let layers = Layers::new(plan, &own, encryption).for_records(plan, records);
-        Ok(JointSession { plan, own, public, pairs, layers })
+        Ok(JointSession { plan, own, public, pairs, source, layers })
     }
 
     /// How many records are begun together, at most.
@@ -87,7 +89,8 @@ impl<'a> JointSession<'a> {
             public: Public::new(&self.public, *number),
         };
         let records: Vec<Own<'_>> = numbers.iter().zip(&seeds).map(own).collect();
-        let mut transfers = Transfers::new(me, numbered(me, peers, &mut self.pairs), START + 1);
+        let mut transfers =
+            Transfers::new(me, numbered(me, peers, &mut self.pairs), START + 1).by(self.source);
         let ready = self.layers.ahead(&mut transfers, self.plan, &records)?;
         let begun = numbers.iter().zip(&seeds).zip(ready);
         Ok(begun
@@ -109,7 +112,7 @@ impl<'a> JointSession<'a> {
         let record = PartySeed::new(me, seed);
         let public = Public::new(&self.public, number);
         let own = Own { session: &self.own, record: &record, public };
-        let transfers = Transfers::new(me, peers, START + 1);
+        let transfers = Transfers::new(me, peers, START + 1).by(self.source);
         self.layers.begin(ready);
         let mut joint = Joint::new(own, transfers, &mut self.layers, sink);
         crate::prepare(self.plan, &mut joint, progress)

@@ -107,7 +107,7 @@ pub(super) fn times(
 ) -> Result<Vec<Vec<Wiped<u64>>>, PrepareError> {
     let empty = |of: &Product<'_>| of.words.iter().map(|_| Wiped::with_room(64 * of.bits.len())).collect();
     let mut out: Vec<Vec<Wiped<u64>>> = products.iter().map(empty).collect();
-    for pieces in exchanges(pieces(products, peers.parties()), Piece::n) {
+    for pieces in exchanges(pieces(products, peers.parties()), peers.room, Piece::n) {
         let made = match peers.parties() {
             2 => crossed(peers, &pieces)?,
             _ => in_turns(peers, &pieces)?,

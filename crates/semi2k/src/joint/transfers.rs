@@ -1,11 +1,13 @@
 //! One party's side of everything that is multiplied by oblivious transfer, on the shares that gates' programs see.
 
+use super::cost::room;
 use super::peers::{Peer, Peers};
 use super::times::Product;
 use super::{Encryption, Layer, Task, and, masks, multiply, times};
 use crate::{Bits, BitwiseMask, MaskOf, PrepareError, Seats, Words};
 use privet_family::Secret;
 use privet_net::Step;
+use privet_ot::Source;
 use privet_prg::{Seed, Wiped};
 use privet_ring::{Ring, pack, packed_len, unpack};
 
@@ -24,6 +26,12 @@ impl<'a> Transfers<'a> {
     /// Where peers are not all parties but `me`, by number.
     pub fn new(me: usize, peers: Vec<Peer<'a>>, first: u32) -> Transfers<'a> {
         Transfers { peers: Peers::new(me, peers, first) }
+    }
+
+    /// With as many transfers in an exchange as suit this source: alike at all parties.
+    pub fn by(mut self, source: Source) -> Transfers<'a> {
+        self.peers.room = room(source);
+        self
     }
 
     /// Parties.
