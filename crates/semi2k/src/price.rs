@@ -13,10 +13,11 @@ use crate::forms;
 use crate::gate::{Kind, Source, kind};
 use crate::gates::relu;
 use crate::joint::cost::{self, Transferred};
+use crate::joint::distance::suiting;
 use privet_family::Products;
 use privet_kernels::chunks::words as planes;
 use privet_ot::Source as Transfers;
-use privet_plan::cost::{Cost, Known, Offline, Operation, Prices, Security};
+use privet_plan::cost::{Cost, Known, Network, Offline, Operation, Prices, Security};
 use privet_plan::ir::{Op, Type};
 use privet_plan::tournament::Tournament;
 use privet_plan::{Form, Plan};
@@ -145,18 +146,19 @@ impl Semi2k {
 }
 
 impl Semi2k {
-    /// What is done before a run with one peer, with all of them by this source of transfers.
+    /// What is done before a run with one peer, with all of them by this source of transfers; by the one that takes the least work, where
+    /// none is chosen and nobody said for which network.
     fn offline(&self, one: Offline) -> Offline {
-        let peers = self.parties as u64 - 1;
+        let (peers, source) = (self.parties as u64 - 1, self.source.unwrap_or(cost::LEAST_WORK));
         Offline {
-            wire_bytes: peers * (one.wire_bytes + cost::extension(self.source, one.transfers) / 2),
+            wire_bytes: peers * (one.wire_bytes + cost::extension(source, one.transfers) / 2),
             transfers: peers * one.transfers,
-            silent: match self.source {
+            silent: match source {
                 Transfers::Ferret(_) => peers * one.transfers,
                 Transfers::SoftSpoken(_) => 0,
             },
             // an exchange more, whenever one is full
-            rounds: one.rounds + 2 * (one.transfers / cost::in_a_step(self.source)),
+            rounds: one.rounds + 2 * (one.transfers / cost::in_a_step(source)),
             ..one
         }
     }
@@ -230,11 +232,20 @@ impl Prices for Semi2k {
     }
 
     fn preparations(&self) -> Vec<(&'static str, Box<dyn Prices>)> {
-        let by = |(set, source)| (set, Box::new(Semi2k { source, ..*self }) as Box<dyn Prices>);
+        let by = |(set, source)| (set, Box::new(Semi2k { source: Some(source), ..*self }) as Box<dyn Prices>);
         match self.helper {
             true => Vec::new(),
             false => TRANSFER_SOURCES.map(by).into(),
         }
+    }
+
+    fn on(&self, network: &Network) -> Option<(&'static str, Box<dyn Prices>)> {
+        if self.helper || self.source.is_some() {
+            return None;
+        }
+        let source = suiting(network.rtt);
+        let (set, _) = TRANSFER_SOURCES.into_iter().find(|(_, other)| *other == source)?;
+        Some((set, Box::new(Semi2k { source: Some(source), ..*self })))
     }
 
     /// All shares but the last party's are seeds of 16 bytes.

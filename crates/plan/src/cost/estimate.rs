@@ -78,6 +78,8 @@ fn is_zero(seconds: &f64) -> bool {
 
 /// Estimate one run of a checked plan.
 pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Network) -> Estimate {
+    let there = prices.on(network);
+    let prices = there.as_ref().map_or(prices, |(_, prices)| &**prices);
     let mut out = Estimate {
         protocol: prices.protocol().into(),
         security: prices.security(),

@@ -9,6 +9,7 @@
 //! | `masks` | masks of bits, words of bits |
 //! | `party` | a party that prepares a record |
 //! | `session` | what it keeps from record to record |
+//! | `distance` | how far parties are from each other, and what suits it |
 //! | `unrolled` | products of small matrices by those of elements |
 //! | `transfers` | all of it, on shares as gates' programs see them |
 //! | `cost` | what these cost |
@@ -22,6 +23,7 @@ mod and;
 mod bits;
 mod chain;
 pub mod cost;
+pub(crate) mod distance;
 mod elements;
 mod encryption;
 mod layers;

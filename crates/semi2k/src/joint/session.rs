@@ -3,6 +3,7 @@
 //!
 //! It stays in memory, and is never written: transfers are used once, and the coins of encryption serve one job.
 
+use super::distance;
 use super::layers::Ready;
 use super::{Joint, Layers, Own, Peer, Transfers};
 use crate::preprocess::PrepareError;
@@ -48,17 +49,21 @@ impl Begun {
 
 impl<'a> JointSession<'a> {
     /// Begin with all peers, in the order of their numbers; `own` is this party's seed of the session, `public` what all parties
-    /// draw from alike. So many records are to be prepared, with transfers of this source, alike at all parties; encryption computes with
-    /// so many threads.
+    /// draw from alike. So many records are to be prepared, with transfers of this source, alike at all parties, or of what suits the ways between
+    /// them; encryption computes with so many threads.
     pub fn start(
         plan: &'a Plan,
         own: PartySeed,
         public: Seed,
         records: usize,
-        source: Source,
+        source: Option<Source>,
         threads: usize,
         mut peers: Vec<&mut dyn Channel>,
     ) -> Result<JointSession<'a>, PrepareError> {
+        let source = match source {
+            Some(source) => source,
+            None => distance::source(&Step::new(START, "distance"), &mut peers)?,
+        };
         let step = Step::new(START, "base transfers");
         let pair = |channel: &mut &mut dyn Channel| Pair::start(*channel, &step, source, &Seed::random());
         let mut pairs = peers.iter_mut().map(pair).collect::<Result<Vec<_>, _>>()?;

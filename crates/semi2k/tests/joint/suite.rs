@@ -245,6 +245,7 @@ fn records_that_are_begun_together() {
         (2, None, "softspoken"),
         (3, None, "softspoken"),
         (2, None, "ferret"),
+        (3, None, "auto"),
         (2, Some(1), "softspoken"),
         (3, Some(2), "softspoken"),
     ] {
