@@ -14,11 +14,13 @@ use crate::gate::{Kind, Source, kind};
 use crate::gates::relu;
 use crate::joint::cost::{self, Transferred};
 use crate::joint::distance::suiting;
+use crate::joint::walk;
+use crate::preprocess::static_operand;
 use privet_family::Products;
 use privet_kernels::chunks::words as planes;
 use privet_ot::Source as Transfers;
-use privet_plan::cost::{Cost, Known, Network, Offline, Operation, Prices, Security};
-use privet_plan::ir::{Op, Type};
+use privet_plan::cost::{Cost, Known, Network, Offline, Operation, Prices, Security, known};
+use privet_plan::ir::{Op, Type, ValueId};
 use privet_plan::tournament::Tournament;
 use privet_plan::{Form, Plan};
 use privet_ring::Ring;
@@ -237,6 +239,26 @@ impl Prices for Semi2k {
             true => Vec::new(),
             false => TRANSFER_SOURCES.map(by).into(),
         }
+    }
+
+    /// Products with weights go before all else; small nodes share messages.
+    fn rounds_before(&self, plan: &Plan) -> Option<u64> {
+        if self.helper {
+            return None;
+        }
+        let known = known(plan);
+        let operation = |v| Operation::of(plan, v, &known);
+        let rounds = |v: ValueId| match plan.nodes[v].op.is_local() {
+            true => 0,
+            false => self.operation(&operation(v)).offline.rounds,
+        };
+        let is_ready = |v: ValueId| {
+            static_operand(plan, v).is_some() && self.products(&operation(v)).is_some_and(|by| by.values > 0)
+        };
+        let source = self.source.unwrap_or(cost::LEAST_WORK);
+        let ahead: u64 = (0..plan.nodes.len()).filter(|v| is_ready(*v)).map(rounds).sum();
+        let others = walk::rounds(plan, source, &is_ready, |v| if is_ready(v) { 0 } else { rounds(v) });
+        Some(ahead + others + self.run(plan).offline.rounds)
     }
 
     fn on(&self, network: &Network) -> Option<(&'static str, Box<dyn Prices>)> {

@@ -160,6 +160,10 @@ pub trait Prices {
     fn session(&self, _plan: &Plan) -> Cost {
         Cost::default()
     }
+    /// Message rounds of what parties do before a run, where nodes share them: else they are those of all nodes together.
+    fn rounds_before(&self, _plan: &Plan) -> Option<u64> {
+        None
+    }
     /// How parties do what comes before a run on this network, where nothing else is set: by what a deployment would set for it, with the
     /// prices that it gives. None where nothing is left open.
     fn on(&self, _network: &Network) -> Option<(&'static str, Box<dyn Prices>)> {

@@ -217,6 +217,14 @@ impl Linear for Layers {
         }
     }
 
+    fn is_ready(&self, node: ValueId) -> bool {
+        self.ready.contains_key(&node)
+    }
+
+    fn take_ready(&mut self, node: ValueId) -> Option<Words> {
+        self.ready.remove(&node)
+    }
+
     fn multiply(
         &mut self,
         transfers: &mut Transfers<'_>,

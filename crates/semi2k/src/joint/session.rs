@@ -5,7 +5,8 @@
 
 use super::distance;
 use super::layers::Ready;
-use super::{Joint, Layers, Own, Peer, Transfers};
+use super::walk::prepare_together;
+use super::{Layers, Own, Peer, Transfers};
 use crate::preprocess::PrepareError;
 use crate::record::RecordSink;
 use crate::seeds::{PartySeed, Public};
@@ -119,8 +120,7 @@ impl<'a> JointSession<'a> {
         let own = Own { session: &self.own, record: &record, public };
         let transfers = Transfers::new(me, peers, START + 1).by(self.source);
         self.layers.begin(ready);
-        let mut joint = Joint::new(own, transfers, &mut self.layers, sink);
-        crate::prepare(self.plan, &mut joint, progress)
+        prepare_together(self.plan, &own, transfers, &mut self.layers, sink, progress)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One party's side of everything that is multiplied by oblivious transfer, on the shares that gates' programs see.
 
 use super::cost::room;
+use super::lanes::{Lane, Lanes};
 use super::peers::{Peer, Peers};
 use super::times::Product;
 use super::{Encryption, Layer, Task, and, masks, multiply, times};
@@ -32,6 +33,36 @@ impl<'a> Transfers<'a> {
     pub fn by(mut self, source: Source) -> Transfers<'a> {
         self.peers.room = room(source);
         self
+    }
+
+    /// In a lane, at this seat.
+    pub(super) fn shared(seat: Seats, room: usize, lane: Lane<'a, 'a>) -> Transfers<'a> {
+        Transfers { peers: Peers::shared(seat.parties().start, room, lane) }
+    }
+
+    /// Lanes to the same peers.
+    pub(super) fn lanes(&mut self, count: usize) -> Lanes<'_> {
+        self.peers.lanes(count)
+    }
+
+    /// The same for one program, until [`Transfers::go_on`].
+    pub(super) fn again(&mut self) -> Transfers<'_> {
+        Transfers { peers: self.peers.again() }
+    }
+
+    /// From this step on, which comes after what was done with the same peers.
+    pub(super) fn go_on(&mut self, step: u32) {
+        self.peers.go_on(step);
+    }
+
+    /// The step that comes next.
+    pub(super) fn next_step(&self) -> u32 {
+        self.peers.next_step()
+    }
+
+    /// Whole rows of an exchange at most, each way.
+    pub(super) fn room(&self) -> usize {
+        self.peers.room
     }
 
     /// Parties.
