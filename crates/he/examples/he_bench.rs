@@ -101,7 +101,7 @@ fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
         before.zip(busy()).map_or(wall, |(before, after)| after - before) * 1e3
     };
     let product = Product::new(&context, p, Arc::clone(&layout), Seed::random());
-    let (b, c) = (layout.blocks(), cost(p, &*layout, Roles::BOTH));
+    let (b, c) = (layout.blocks(), cost(p, &*layout, Roles::BOTH, true));
     let mut made = None;
     let prepare = timed(&mut || made = Some(product.weights(&w, &mut prg, ROOM)));
     let (weights, hints) = made.expect("made");

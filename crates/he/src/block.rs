@@ -7,6 +7,7 @@
 
 use crate::context::{Context, Points};
 use crate::lane::LIMB;
+use crate::modulus::Modulus;
 use crate::panel::{Panel, Part, SPAN, multiply, place, spans};
 use crate::pointwise::{self, limb_factors};
 use crate::sample::Small;
@@ -29,8 +30,8 @@ pub(crate) struct Coefficients<'a> {
     columns: usize,
     /// Coefficients of each polynomial that may be others than 0.
     filled: usize,
-    /// Low and high limbs of coefficients plus 2^63: row by row, column by column.
-    limbs: [Small; 2],
+    /// Signed coefficients, row by row, column by column.
+    signed: Small,
     /// Each row's columns after those of weights.
     beside: Vec<Vec<Beside<'a>>>,
 }
@@ -56,41 +57,51 @@ impl<'a> Coefficients<'a> {
     ) -> Coefficients<'a> {
         let filled = used.next_power_of_two().clamp(LEAST_FILLED, context.degree());
         let (rows, columns) = (beside.len(), weights + beside.first().map_or(0, Vec::len));
-        let mut low = Small::zeros(rows * weights * filled);
-        for (row, of_row) in low.chunks_mut((weights * filled).max(1)).enumerate() {
+        let mut signed = Small::zeros(rows * weights * filled);
+        for (row, of_row) in signed.chunks_mut((weights * filled).max(1)).enumerate() {
             for (column, polynomial) in of_row.chunks_exact_mut(filled).enumerate() {
                 pack(row, column, &mut polynomial[..used]);
             }
         }
-        let mut high = Small::zeros(low.len());
-        for (low, high) in low.iter_mut().zip(high.iter_mut()) {
-            let shifted = *low ^ (1 << 63);
-            (*low, *high) = (shifted & ((1 << LIMB) - 1), shifted >> LIMB);
-        }
-        Coefficients { rows, columns, filled, limbs: [low, high], beside }
+        Coefficients { rows, columns, filled, signed, beside }
     }
 
     /// Values of a prime, some spans at a time, as long as those of what is filled.
     fn each_part(&self, context: &Context, prime: usize, mut each: impl FnMut(Range<usize>, &[u64])) {
         let (ntt, m, filled) = (context.ntt(prime), context.modulus(prime), self.filled);
-        let [one, limb, _] = limb_factors(m);
-        let limbs = [(&self.limbs[0][..], one), (&self.limbs[1][..], limb)];
-        let mut reduced = Small::zeros(self.limbs[0].len());
-        pointwise::combine(context.path(), m, &limbs, m.p() - m.reduce(1 << 63), &mut reduced);
-        context.count_transforms(reduced.len() >> filled.trailing_zeros());
+        let count = self.signed.len() >> filled.trailing_zeros();
+        context.count_transforms(count);
         let shape = [self.rows, self.columns];
         let mut part = Wiped::zeros(self.rows * self.columns * filled);
+        let beside = self.beside.first().map_or(0, Vec::len);
+        // where there are several parts, all residues are kept for them
+        let mut reduced = Small::zeros(if filled < context.degree() { self.signed.len() } else { 0 });
+        for (signed, reduced) in self.signed.chunks_exact(filled).zip(reduced.chunks_exact_mut(filled)) {
+            reduce(context, m, signed, reduced);
+        }
+        let mut one = Small::zeros(filled);
         for number in 0..context.degree() >> filled.trailing_zeros() {
             let values = number * filled..(number + 1) * filled;
             let mut at = [0, 0];
-            let beside = self.beside.first().map_or(0, Vec::len);
-            ntt.forward_parts(context.path(), &reduced, filled, number, |_, values| {
+            let mut put = |values: &[u64]| {
                 place(&mut part, shape, at, values);
                 at[1] += 1;
                 if at[1] + beside == self.columns {
                     at = [at[0] + 1, 0];
                 }
-            });
+            };
+            match filled < context.degree() {
+                true => {
+                    ntt.forward_parts(context.path(), &reduced, filled, number, |_, values| put(values));
+                }
+                false => {
+                    for signed in self.signed.chunks_exact(filled) {
+                        reduce(context, m, signed, &mut one);
+                        ntt.forward(context.path(), &mut one);
+                        put(&one);
+                    }
+                }
+            }
             for (row, beside) in self.beside.iter().enumerate() {
                 let first = self.columns - beside.len();
                 for (i, points) in beside.iter().enumerate() {
@@ -102,6 +113,18 @@ impl<'a> Coefficients<'a> {
             each(values.start >> in_a_span..values.end >> in_a_span, &part);
         }
     }
+}
+
+/// Signed words modulo a prime.
+fn reduce(context: &Context, m: Modulus, signed: &[u64], out: &mut [u64]) {
+    let [mut low, mut high] = [(); 2].map(|()| Small::zeros(signed.len()));
+    for ((v, low), high) in signed.iter().zip(low.iter_mut()).zip(high.iter_mut()) {
+        let shifted = v ^ (1 << 63);
+        (*low, *high) = (shifted & ((1 << LIMB) - 1), shifted >> LIMB);
+    }
+    let [one, limb, _] = limb_factors(m);
+    let limbs = [(&low[..], one), (&high[..], limb)];
+    pointwise::combine(context.path(), m, &limbs, m.p() - m.reduce(1 << 63), out);
 }
 
 /// A block's values, where each takes a whole transform. `pack` writes signed coefficients of a row's column into zeros.

@@ -13,6 +13,8 @@ use std::ops::Range;
 pub struct Weights {
     product: Product,
     kept: Kept,
+    /// Values are kept, once they are made.
+    keeps: bool,
     /// Of what hides each answer's hint.
     hiding: Vec<Seed>,
 }
@@ -35,7 +37,8 @@ pub struct Factor {
 
 impl Product {
     /// This party's weights, modulo t, as wide as the parameters say, and its hint for all who encrypt. Values that take a whole transform
-    /// each are kept, unless that takes more than `room` bytes; others are made anew in every call. `prg` is the party's own.
+    /// each are kept, unless that takes more than `room` bytes; others are made anew in every call. With no room none are, as for a
+    /// single call: memory that is new costs more than transforms. `prg` is the party's own.
     ///
     /// Panics where the number of weights is another, or where a weight is too wide, which would break the bounds that
     /// secrecy rests on.
@@ -47,7 +50,7 @@ impl Product {
         let errors: Vec<Seed> = hiding.iter().map(|_| prg.seed()).collect();
         let bytes = b.groups * b.outputs * (b.inputs + 2) * context.set().value_bytes();
         let keeps = self.layout.weights_are_whole(context.degree()) && bytes <= room;
-        let mut weights = Weights { product: self.clone(), kept: Kept::Words(signed), hiding };
+        let mut weights = Weights { product: self.clone(), kept: Kept::Words(signed), keeps, hiding };
         let a_zero = self.public_of_zero();
         let (mut panels, mut hints) = (Vec::new(), Vec::new());
         for group in 0..b.groups {
@@ -56,7 +59,7 @@ impl Product {
                 public.put(0, input, &self.public(group, input));
             }
             public.put(0, b.inputs, &a_zero);
-            let made = each_block(context, b.outputs, |rows, sums| {
+            let made = each_block(context, weights.together(), b.outputs, |rows, sums| {
                 let block = weights.block(group, rows.clone(), None);
                 let mut hints: Vec<Points> = rows.clone().map(|_| context.zero()).collect();
                 block.times(context, &public, sums, |prime, i, sum| {
@@ -93,25 +96,28 @@ fn signed(plain: Plain, bits: u32, w: &[u64]) -> Small {
 
 /// Answers of a tile that are worked on together: with the operand's, their values' parts fit into the second-level cache.
 const ROWS: usize = 12;
+/// The same where all values of a prime are made at once: they stay in the third-level cache.
+const WHOLE_ROWS: usize = 6;
 
-/// Blocks of rows.
-fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..rows).step_by(ROWS).map(move |first| first..(first + ROWS).min(rows))
+/// Blocks of so many rows.
+fn blocks(size: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(size).map(move |first| first..(first + size).min(rows))
 }
 
-/// The block that a row is in, and its number there.
+/// The block of kept values that a row is in, and its number there.
 #[expect(clippy::integer_division_remainder_used, reason = "numbers of answers are public")]
 fn block_of(row: usize) -> [usize; 2] {
     [row / ROWS, row % ROWS]
 }
 
-/// What `work` makes of each block of rows, in order, by as many threads as there may be; each has room for sums.
+/// What `work` makes of each block of `size` rows, in order, by as many threads as there may be; each has room for sums.
 pub(crate) fn each_block<T: Send>(
     context: &Context,
+    size: usize,
     rows: usize,
     work: impl Fn(Range<usize>, &mut Wiped<u64>) -> T + Sync,
 ) -> Vec<T> {
-    let all: Vec<Range<usize>> = blocks(rows).collect();
+    let all: Vec<Range<usize>> = blocks(size, rows).collect();
     let parts = context.each_part(all.len(), |part| {
         let mut sums = Wiped::default();
         all[part].iter().map(|rows| work(rows.clone(), &mut sums)).collect::<Vec<_>>()
@@ -120,6 +126,12 @@ pub(crate) fn each_block<T: Send>(
 }
 
 impl Weights {
+    /// Answers that are worked on together.
+    fn together(&self) -> usize {
+        let degree = self.product.context.degree();
+        if !self.keeps && self.product.layout.weights_are_whole(degree) { WHOLE_ROWS } else { ROWS }
+    }
+
     /// Weights of these answers and what hides them. Beside them stand the hints, or zeros where there are none.
     fn block<'a>(&'a self, group: usize, rows: Range<usize>, hints: Option<&'a [Points]>) -> Block<'a> {
         let (layout, context) = (&self.product.layout, &self.product.context);
@@ -127,7 +139,7 @@ impl Weights {
         let words = match &self.kept {
             Kept::Values(panels) => {
                 let [block, _] = block_of(rows.start);
-                return Block::Kept(&panels[group * blocks(b.outputs).count() + block]);
+                return Block::Kept(&panels[group * blocks(ROWS, b.outputs).count() + block]);
             }
             Kept::Words(words) => words,
         };
@@ -144,7 +156,7 @@ impl Weights {
             vec![Beside::Own(hiding(context, &self.hiding[number(row)])), hint]
         };
         let beside = (0..rows.len()).map(beside).collect();
-        match layout.weights_are_whole(context.degree()) {
+        match self.keeps {
             true => Block::Own(whole(context, b.inputs, beside, pack)),
             false => Block::Made(Coefficients::new(context, b.inputs, used, beside, pack)),
         }
@@ -160,7 +172,7 @@ impl Weights {
             for (i, hint) in hints.drain(..).enumerate() {
                 let (group, output) = self.product.group_and_output(i);
                 let [block, row] = block_of(output);
-                panels[group * blocks(b.outputs).count() + block].put(row, b.inputs + 1, &hint);
+                panels[group * blocks(ROWS, b.outputs).count() + block].put(row, b.inputs + 1, &hint);
             }
         }
         Factor { product: self.product.clone(), weights: Some(self), hints, encrypts }
@@ -188,6 +200,11 @@ impl Factor {
     /// The product.
     pub fn product(&self) -> &Product {
         &self.product
+    }
+
+    /// Answers that are worked on together.
+    pub(crate) fn together(&self) -> usize {
+        self.weights.as_ref().map_or(ROWS, Weights::together)
     }
 
     /// Whether this party has weights, and whether it encrypts.

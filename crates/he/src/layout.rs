@@ -120,7 +120,7 @@ pub struct Cost {
     pub partial_bytes: usize,
     /// Transforms of one prime once.
     pub hint_transforms: usize,
-    /// Transforms of one prime in a call that works on all tiles at once, where there is room for values of weights that can be kept.
+    /// Transforms of one prime in a call that works on all tiles at once, where there is room for what is kept.
     pub transforms: usize,
     /// Products of values of one prime, N each, once.
     pub hint_products: usize,
@@ -156,11 +156,12 @@ impl Cost {
     }
 }
 
-/// The cost of a layer at a party.
-pub fn cost(p: &Parameters, layout: &dyn Layout, roles: Roles) -> Cost {
+/// The cost of a layer at a party, which keeps values of weights for later calls if it `keeps` any.
+pub fn cost(p: &Parameters, layout: &dyn Layout, roles: Roles, keeps: bool) -> Cost {
     let (primes, poly, b) = (p.set().primes.len(), p.set().poly_bytes(), layout.blocks());
     let (hints, answers) = (b.groups * b.outputs, layout.answers());
-    let again = if layout.weights_are_whole(p.set().degree) { 0 } else { hints * (b.inputs + 1) };
+    let kept = keeps && layout.weights_are_whole(p.set().degree);
+    let again = if kept { 0 } else { hints * (b.inputs + 1) };
     let [owns, encrypts] = [roles.owns, roles.encrypts].map(usize::from);
     let partial = |a| wire::wide_bytes(p.output_bits(), layout.outputs(a).len());
     Cost {

@@ -68,7 +68,7 @@ impl Factor {
         let outputs = product.layout.blocks().outputs;
         let operand = self.operand(x);
         let mut made: Vec<Option<T>> = (0..x.tiles.len() * outputs).map(|_| None).collect();
-        let blocks = each_block(context, outputs, |rows, sums| {
+        let blocks = each_block(context, self.together(), outputs, |rows, sums| {
             let answers = (0..x.tiles.len()).flat_map(|tile| rows.clone().map(move |output| (tile, output)));
             let answers = answers.map(|(tile, output)| {
                 let answer = product.answer(x.group, x.tiles.start + tile, output);

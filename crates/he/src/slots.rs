@@ -73,7 +73,7 @@ impl Slots {
         let mut sum = Cost::default();
         for prime in enough(ring, parties, spare) {
             let p = Parameters::modulo(set, *prime, layout.coefficients(), layout.output_len(), parties)?;
-            sum = sum.plus(cost(&p, &layout, Roles::BOTH));
+            sum = sum.plus(cost(&p, &layout, Roles::BOTH, true));
         }
         Ok(sum)
     }

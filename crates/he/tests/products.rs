@@ -17,16 +17,34 @@ fn ring(p: &Parameters) -> Ring {
     Ring::new(p.plain().bits())
 }
 
-/// The product among n parties, from uniform shares; its cost must be as declared.
+/// The product among n parties, from uniform shares, whether values of weights are kept or not; its cost must be as declared.
 fn product(p: &Parameters, layout: Arc<dyn Layout>, n: usize, x: &[u64], w: &[u64]) -> Vec<u64> {
+    let [kept, anew] = [true, false].map(|keeps| product_in(p, Arc::clone(&layout), n, [x, w], keeps));
+    assert_eq!(kept, anew, "values of weights kept, and made anew");
+    kept
+}
+
+fn product_in(
+    p: &Parameters,
+    layout: Arc<dyn Layout>,
+    n: usize,
+    [x, w]: [&[u64]; 2],
+    keeps: bool,
+) -> Vec<u64> {
     let context = Context::new(p.set(), 1).unwrap();
     let mut prg = Seed::random().stream();
     let (x, w) = (shares(&mut prg, ring(p), x, n), shares(&mut prg, ring(p), w, n));
     let own: Vec<Seed> = (0..n).map(|_| Seed::random()).collect();
-    let run = Run { context: &context, p: *p, layout: Arc::clone(&layout), room: ROOM, tiles: 3 };
+    let run = Run {
+        context: &context,
+        p: *p,
+        layout: Arc::clone(&layout),
+        room: if keeps { ROOM } else { 0 },
+        tiles: 3,
+    };
     let made = run.calls(&[x], &w, &own).remove(0);
 
-    let declared = cost(p, &*layout, Roles::BOTH);
+    let declared = cost(p, &*layout, Roles::BOTH, keeps);
     let bytes = |m: &parties::Made| m.sent.iter().map(Vec::len).sum::<usize>();
     // who opens sends no partials
     assert_eq!(bytes(&made[n - 1]), declared.hint_bytes + declared.operand_bytes);

@@ -79,7 +79,7 @@ fn set() -> &'static Set {
 /// What a product of matrices takes.
 pub(crate) fn made(ring: Ring, shape: Matmul) -> Made {
     let Ok((p, layout)) = plan(ring, shape) else { return Made::default() };
-    taken(&cost(&p, &layout, Roles::BOTH), p.set(), 3)
+    taken(&cost(&p, &layout, Roles::BOTH, true), p.set(), 3)
 }
 
 /// What so many products of elements take.

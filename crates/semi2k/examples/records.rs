@@ -56,7 +56,7 @@ fn sent(links: &mut Links) -> u64 {
 fn party(
     plan: &Plan,
     records: usize,
-    source: Source,
+    source: Option<Source>,
     links: &mut Links,
 ) -> (Vec<(&'static str, u64, f64)>, Vec<NodeStats>) {
     let (start, mut laps, mut stats) = (Instant::now(), Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ use crate::shares::{Bits, Words};
 use crate::{mutation, tables};
 use privet_family::{Secret, Wire};
 use privet_kernels::Chunks;
-use privet_kernels::chunks::words;
+use privet_kernels::chunks::{Level, words};
 use privet_plan::Form;
 use privet_ring::{BitVec, Ring};
 use std::ops::Range;
@@ -151,14 +151,14 @@ impl Linked {
             let delta = cx.open("offset", &mutation::offset(whole.sub(&lambda), &lambda))?;
             cx.keep(Kept::Public(self.ring, &delta))?;
             if let Some(chunks) = &chunks {
-                let dealt = tables::of(cx, chunks, &mask)?;
-                cx.keep(Kept::Bits(&planes::join(&dealt.iter().collect::<Vec<_>>())))?;
-                for (l, level) in chunks.levels.iter().enumerate() {
+                let of_level = |(l, level): (usize, &Level)| {
                     let count = words(level.opened(), piece.len());
-                    let masks = cx.private_bits(piece.at(BitUse::Level(l)), count);
-                    let masks = planes::split(&masks, level.opened());
-                    let products = tables::products(cx, chunks.equal, &level.groups, &masks)?;
-                    cx.keep(Kept::Bits(&planes::join(&products.iter().collect::<Vec<_>>())))?;
+                    planes::split(&cx.private_bits(piece.at(BitUse::Level(l)), count), level.opened())
+                };
+                let masks: Vec<Vec<Bits>> = chunks.levels.iter().enumerate().map(of_level).collect();
+                let (codes, products) = tables::dealt(cx, chunks, &mask, &masks)?;
+                for planes in std::iter::once(codes).chain(products) {
+                    cx.keep(Kept::Bits(&planes::join(&planes.iter().collect::<Vec<_>>())))?;
                 }
             }
             rest(cx, &piece, mask)?;

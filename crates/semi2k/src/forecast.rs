@@ -23,8 +23,8 @@ pub struct Semi2k {
     pub parties: usize,
     /// A helper prepares; otherwise the parties do, among themselves.
     pub helper: bool,
-    /// How they make correlated transfers then.
-    pub source: Source,
+    /// How they make correlated transfers then; none: as suits the network.
+    pub source: Option<Source>,
     /// One of them knows all weights.
     pub owned: bool,
     /// Records that they prepare together.
@@ -45,18 +45,20 @@ pub const HELPER: Parameter = Parameter {
 /// How the parties make correlated transfers where they prepare among themselves.
 pub const TRANSFERS: Parameter = Parameter {
     name: "transfers",
-    about: "how the parties make correlated transfers: softspoken takes the least work, ferret sends 40 times less for them",
-    values: Values::Words(&["softspoken", "ferret"]),
-    advice: "softspoken suits links above about 1 Gbit/s, ferret suits slower ones",
+    about: "how the parties make correlated transfers: softspoken takes the least work, ferret sends 40 times less for them; auto \
+            measures the way between them and takes ferret from 10 ms on",
+    values: Values::Words(&["auto", "softspoken", "ferret"]),
+    advice: "softspoken suits links above about 1 Gbit/s, ferret suits slower ones; auto sees delay, and not bandwidth",
 };
 
 /// What a deployment may set, and the source that it is then.
 pub(crate) const TRANSFER_SOURCES: [(&str, Source); 2] =
     [("transfers = \"softspoken\"", LEAST_WORK), ("transfers = \"ferret\"", LEAST_BYTES)];
 
-/// What a deployment chose with [`TRANSFERS`]. AGREEMENT.
-pub fn source(chosen: &Parameters) -> Source {
-    TRANSFER_SOURCES[chosen.get(&TRANSFERS) as usize].1
+/// What a deployment chose with [`TRANSFERS`], if it did. AGREEMENT.
+pub fn source(chosen: &Parameters) -> Option<Source> {
+    let word = chosen.get(&TRANSFERS) as usize;
+    word.checked_sub(1).map(|source| TRANSFER_SOURCES[source].1)
 }
 
 /// What holds for all plans.
@@ -104,10 +106,10 @@ impl Target for Semi2k {
 impl Semi2k {
     /// Of so many parties; a helper prepares.
     pub fn helped(parties: usize) -> Semi2k {
-        Semi2k { parties, helper: true, source: LEAST_WORK, owned: false, records: RECORDS }
+        Semi2k { parties, helper: true, source: None, owned: false, records: RECORDS }
     }
 
-    /// Of so many parties, which prepare among themselves with the least work.
+    /// Of so many parties, which prepare among themselves as suits the network.
     pub fn alone(parties: usize) -> Semi2k {
         Semi2k { helper: false, ..Semi2k::helped(parties) }
     }

@@ -51,6 +51,7 @@ pub use helper::{Helper, HelperSession};
 pub use joint::cost;
 pub use joint::{
     Begun, Encryption, Joint, JointSession, Layer, Layers, Linear, Own, Peer, Task, Transfers, elements_cost,
+    prepare_together,
 };
 pub use prepare::{mask_coins, prepare, static_masks};
 pub use preprocess::{

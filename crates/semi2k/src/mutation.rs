@@ -112,15 +112,17 @@ pub(crate) fn leads(party: usize) -> bool {
 }
 
 /// What masks a row of transfers: words, and bits.
-pub(crate) fn strings(words: &mut [u64], bits: &mut [privet_prg::Wiped<u64>]) {
-    if active("strings-zero") {
-        words.fill(0);
+pub(crate) fn strings(words: &mut [privet_prg::Wiped<u64>], bits: &mut [privet_prg::Wiped<u64>]) {
+    for words in words.iter_mut() {
+        if active("strings-zero") {
+            words.fill(0);
+        }
     }
     for bits in bits {
         if active("bit-strings-zero") {
             bits.fill(0);
         }
-        if active("bits-masked-as-words") && !words.is_empty() {
+        if let Some(words) = words.first().filter(|_| active("bits-masked-as-words")) {
             let lowest = |words: &[u64]| words.iter().enumerate().fold(0, |v, (i, w)| v | (w & 1) << i);
             bits.iter_mut().zip(words.chunks(64)).for_each(|(bits, words)| *bits = lowest(words));
         }

@@ -18,17 +18,27 @@ pub fn prepare(
 ) -> Result<Vec<NodeStats>, PrepareError> {
     let cache = MaskCache::new(plan);
     let mut stats = Vec::with_capacity(plan.nodes.len());
-    for (v, node) in plan.nodes.iter().enumerate() {
-        let (start, before) = (Instant::now(), cx.kept_bytes());
-        if let Kind::Gate(gate) = kind(&node.op) {
-            gate.prepare(cx, &Given { at: At { plan, id: v }, cache: &cache })?;
-        }
-        cache.done(v);
-        let (seconds, key_bytes) = (start.elapsed().as_secs_f64(), cx.kept_bytes() - before);
-        stats.push(NodeStats { seconds, key_bytes, ..NodeStats::default() });
+    for v in 0..plan.nodes.len() {
+        stats.push(prepare_node(plan, v, cx, &cache)?);
         progress(v);
     }
     Ok(stats)
+}
+
+/// Prepare a node; gives its costs.
+pub(crate) fn prepare_node(
+    plan: &Plan,
+    v: ValueId,
+    cx: &mut dyn Preprocess,
+    cache: &MaskCache<'_>,
+) -> Result<NodeStats, PrepareError> {
+    let (start, before) = (Instant::now(), cx.kept_bytes());
+    if let Kind::Gate(gate) = kind(&plan.nodes[v].op) {
+        gate.prepare(cx, &Given { at: At { plan, id: v }, cache })?;
+    }
+    cache.done(v);
+    let (seconds, key_bytes) = (start.elapsed().as_secs_f64(), cx.kept_bytes() - before);
+    Ok(NodeStats { seconds, key_bytes, ..NodeStats::default() })
 }
 
 /// The operands of a node as its preprocessing has them.

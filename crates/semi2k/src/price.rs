@@ -13,11 +13,14 @@ use crate::forms;
 use crate::gate::{Kind, Source, kind};
 use crate::gates::relu;
 use crate::joint::cost::{self, Transferred};
+use crate::joint::distance::suiting;
+use crate::joint::walk;
+use crate::preprocess::static_operand;
 use privet_family::Products;
 use privet_kernels::chunks::words as planes;
 use privet_ot::Source as Transfers;
-use privet_plan::cost::{Cost, Known, Offline, Operation, Prices, Security};
-use privet_plan::ir::{Op, Type};
+use privet_plan::cost::{Cost, Known, Network, Offline, Operation, Prices, Security, known};
+use privet_plan::ir::{Op, Type, ValueId};
 use privet_plan::tournament::Tournament;
 use privet_plan::{Form, Plan};
 use privet_ring::Ring;
@@ -38,9 +41,9 @@ fn stored(bytes: u64) -> Cost {
 }
 
 /// Done before a run, of so many oblivious transfers between a party and a peer, either way, that carry so many bits
-/// together, choices included. All transfers of some elements take so many steps, or as many as there is room for.
+/// together, choices included. All transfers of some elements take so many steps, and more where there is no room ([`Semi2k::offline`]).
 fn transferred(elements: u64, transfers: u64, bits: u64, steps: u64) -> Cost {
-    let steps = (steps * elements.div_ceil(PIECE as u64)).max(transfers.div_ceil(cost::IN_A_STEP));
+    let steps = steps * elements.div_ceil(PIECE as u64);
     offline(cost::before(Transferred { transfers, bytes: bits.div_ceil(8), steps }))
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn opened(elements: u64, bits: u32) -> Cost {
 
 /// Making kappa a word, and times a word.
 pub(crate) fn selected(elements: u64, bits: u32) -> Cost {
-    transferred(elements, 3 * elements, 3 * elements * (1 + u64::from(bits)), 3)
+    transferred(elements, 3 * elements, 3 * elements * (1 + u64::from(bits)), 2)
 }
 
 /// The mask of bits of `elements` elements, its offset opened.
@@ -91,14 +94,17 @@ pub(crate) fn linked(form: Option<Form>, link: &Linked, elements: u64) -> Cost {
     let chunks = what.chunks(form);
     let tables: u64 = chunks.sizes.iter().filter(|w| **w > 2).map(|w| (1 << w) - 1 - u64::from(*w)).sum();
     cost += stored(8 * planes(chunks.tables(), n) as u64);
-    cost += ands(elements, tables, u64::from(chunks.sizes.last().map_or(0, |w| w.saturating_sub(2))));
+    let (mut products, mut groups) =
+        (tables, chunks.sizes.iter().map(|w| *w as usize - 1).max().unwrap_or(0));
     for level in &chunks.levels {
         cost += stored(8 * planes(level.products(), n) as u64);
         // of an item's masks with products of those before it
-        let steps = level.groups.iter().copied().max().unwrap_or(1) - 1;
-        cost += ands(elements, level.products() as u64, steps as u64);
+        products += level.products() as u64;
+        groups = groups.max(level.groups.iter().map(|size| size - 1).max().unwrap_or(0));
         cost += Cost { wire_bytes: 8 * planes(level.opened(), n) as u64, rounds: 1, ..Cost::default() };
     }
+    // all levels together
+    cost += ands(elements, products, groups as u64);
     if link.plane {
         cost += stored(8 * planes(1, n) as u64);
     }
@@ -141,6 +147,25 @@ impl Semi2k {
     }
 }
 
+impl Semi2k {
+    /// What is done before a run with one peer, with all of them by this source of transfers; by the one that takes the least work, where
+    /// none is chosen and nobody said for which network.
+    fn offline(&self, one: Offline) -> Offline {
+        let (peers, source) = (self.parties as u64 - 1, self.source.unwrap_or(cost::LEAST_WORK));
+        Offline {
+            wire_bytes: peers * (one.wire_bytes + cost::extension(source, one.transfers) / 2),
+            transfers: peers * one.transfers,
+            silent: match source {
+                Transfers::Ferret(_) => peers * one.transfers,
+                Transfers::SoftSpoken(_) => 0,
+            },
+            // an exchange more, whenever one is full
+            rounds: one.rounds + 2 * (one.transfers / cost::in_a_step(source)),
+            ..one
+        }
+    }
+}
+
 /// Products element by element.
 pub(crate) fn product(of: &Operation<'_>) -> Cost {
     let (n, bits) = (of.elements(), of.result_bits());
@@ -152,9 +177,12 @@ pub(crate) fn product(of: &Operation<'_>) -> Cost {
 pub(crate) fn table(of: &Operation<'_>, link: &Linked, elements: u64, bits: u32, each: u64) -> Cost {
     let (places, to, n) = (1u64 << bits, of.result_bits(), of.elements());
     let record = words(elements, each * places - 1, to);
+    // the bit of a place as a word, and times those that are not 1: two on a transfer, one each way
+    let (as_word, others) = (places * elements, each - 1);
+    let carried = as_word * (1 + u64::from(to) + others.div_ceil(2) * 2 + 2 * others * u64::from(to));
     let made = sum([
         ands(elements, places - 1, u64::from(bits)),
-        transferred(elements, each * places * elements, each * places * elements * u64::from(to), 3),
+        transferred(elements, as_word * (1 + 2 * others.div_ceil(2)), carried, 1 + others.min(1)),
     ]);
     let read = Cost { macs: 2 * places * n.max(each * elements), ..opened(n, to) };
     sum([masked(link, elements), record, made, read])
@@ -187,20 +215,7 @@ impl Prices for Semi2k {
             Kind::Gate(gate) => {
                 let cost = gate.price(operation);
                 let cost = Cost { offline: self.products(operation).unwrap_or(cost.offline), ..cost };
-                let offline = match self.helper {
-                    true => Offline::default(),
-                    false => Offline {
-                        wire_bytes: peers
-                            * (cost.offline.wire_bytes
-                                + cost::extension(self.source, cost.offline.transfers) / 2),
-                        transfers: peers * cost.offline.transfers,
-                        silent: match self.source {
-                            Transfers::Ferret(_) => peers * cost.offline.transfers,
-                            Transfers::SoftSpoken(_) => 0,
-                        },
-                        ..cost.offline
-                    },
-                };
+                let offline = if self.helper { Offline::default() } else { self.offline(cost.offline) };
                 Cost { wire_bytes: peers * cost.wire_bytes, offline, ..cost }
             }
         }
@@ -219,11 +234,40 @@ impl Prices for Semi2k {
     }
 
     fn preparations(&self) -> Vec<(&'static str, Box<dyn Prices>)> {
-        let by = |(set, source)| (set, Box::new(Semi2k { source, ..*self }) as Box<dyn Prices>);
+        let by = |(set, source)| (set, Box::new(Semi2k { source: Some(source), ..*self }) as Box<dyn Prices>);
         match self.helper {
             true => Vec::new(),
             false => TRANSFER_SOURCES.map(by).into(),
         }
+    }
+
+    /// Products with weights go before all else; small nodes share messages.
+    fn rounds_before(&self, plan: &Plan) -> Option<u64> {
+        if self.helper {
+            return None;
+        }
+        let known = known(plan);
+        let operation = |v| Operation::of(plan, v, &known);
+        let rounds = |v: ValueId| match plan.nodes[v].op.is_local() {
+            true => 0,
+            false => self.operation(&operation(v)).offline.rounds,
+        };
+        let is_ready = |v: ValueId| {
+            static_operand(plan, v).is_some() && self.products(&operation(v)).is_some_and(|by| by.values > 0)
+        };
+        let source = self.source.unwrap_or(cost::LEAST_WORK);
+        let ahead: u64 = (0..plan.nodes.len()).filter(|v| is_ready(*v)).map(rounds).sum();
+        let others = walk::rounds(plan, source, &is_ready, |v| if is_ready(v) { 0 } else { rounds(v) });
+        Some(ahead + others + self.run(plan).offline.rounds)
+    }
+
+    fn on(&self, network: &Network) -> Option<(&'static str, Box<dyn Prices>)> {
+        if self.helper || self.source.is_some() {
+            return None;
+        }
+        let source = suiting(network.rtt);
+        let (set, _) = TRANSFER_SOURCES.into_iter().find(|(_, other)| *other == source)?;
+        Some((set, Box::new(Semi2k { source: Some(source), ..*self })))
     }
 
     /// All shares but the last party's are seeds of 16 bytes.

@@ -18,51 +18,95 @@ pub(crate) fn use_pairs(chunks: &Chunks) -> bool {
     starts(chunks).any(|(start, size)| size > 1 && start.is_multiple_of(2))
 }
 
-/// The unary code of every chunk of H, `1{v < chunk}` for v = 0, 1, ..., chunk after chunk from the top.
-///
-/// With t the bit above: `1{v < 2^j t + low}` is `t or 1{v < low}` below 2^j - 1, t at it, and `t and 1{v - 2^j < low}` above. So
-/// a chunk of w bits takes `2^w - 1 - w` ANDs, each t with a whole code.
-pub(crate) fn of(
+/// What a comparison has dealt: the unary code of every chunk of H, and of each level the products of its masks. All that the next
+/// ANDs need is there when the last ones are, so all go together, whatever level they are of.
+pub(crate) fn dealt(
     cx: &mut dyn Preprocess,
     chunks: &Chunks,
     mask: &BitwiseMask,
-) -> Result<Vec<Bits>, PrepareError> {
-    let starts: Vec<(usize, usize)> = starts(chunks).collect();
-    let mut codes: Vec<Vec<Bits>> = starts.iter().map(|(start, _)| vec![mask.bits[*start].clone()]).collect();
-    for j in 1..starts.iter().map(|(_, size)| *size).max().unwrap_or(0) {
-        let paired = |start: usize| j == 1 && start.is_multiple_of(2) && !mask.pairs.is_empty();
-        let grows: Vec<usize> = (0..starts.len()).filter(|&c| starts[c].1 > j).collect();
-        let multiplied: Vec<usize> = grows.iter().copied().filter(|&c| !paired(starts[c].0)).collect();
-        let factors: Vec<(&Bits, Vec<&Bits>)> =
-            multiplied.iter().map(|&c| (&mask.bits[starts[c].0 + j], codes[c].iter().collect())).collect();
-        let mut products = if factors.is_empty() { Vec::new() } else { cx.and(&factors)? }.into_iter();
-        for c in grows {
-            let start = starts[c].0;
-            let both = match paired(start) {
-                true => vec![mask.pairs[start / 2].clone()],
-                false => products.next().expect("as many as were asked for"),
+    levels: &[Vec<Bits>],
+) -> Result<(Vec<Bits>, Vec<Vec<Bits>>), PrepareError> {
+    let mut codes = Codes::new(chunks, mask);
+    let mut all: Vec<Vec<Group<'_>>> = chunks
+        .levels
+        .iter()
+        .zip(levels)
+        .map(|(level, masks)| groups(chunks.equal, &level.groups, masks))
+        .collect();
+    let widest = chunks.levels.iter().flat_map(|level| level.groups.iter().copied());
+    for j in 1..widest.chain([codes.widest()]).max().unwrap_or(0) {
+        let of_groups = all.iter().flatten().flat_map(|group| group.factors(j));
+        let factors: Vec<(&Bits, Vec<&Bits>)> = codes.factors(j).chain(of_groups).collect();
+        let made = if factors.is_empty() { Vec::new() } else { cx.and(&factors)? };
+        let mut made = made.into_iter();
+        codes.grow(j, &mut made);
+        all.iter_mut().flatten().for_each(|group| group.grow(j, &mut made));
+    }
+    let products = all.into_iter().map(|groups| groups.into_iter().flat_map(Group::products).collect());
+    Ok((codes.of.into_iter().flatten().collect(), products.collect()))
+}
+
+/// The unary code of every chunk of H, `1{v < chunk}` for v = 0, 1, ..., chunk after chunk from the top, while they are made.
+///
+/// With t the bit above: `1{v < 2^j t + low}` is `t or 1{v < low}` below 2^j - 1, t at it, and `t and 1{v - 2^j < low}` above. So
+/// a chunk of w bits takes `2^w - 1 - w` ANDs, each t with a whole code.
+struct Codes<'a> {
+    mask: &'a BitwiseMask,
+    /// First bit and bits of each chunk.
+    chunks: Vec<(usize, usize)>,
+    of: Vec<Vec<Bits>>,
+}
+
+impl<'a> Codes<'a> {
+    fn new(chunks: &Chunks, mask: &'a BitwiseMask) -> Codes<'a> {
+        let chunks: Vec<(usize, usize)> = starts(chunks).collect();
+        let of = chunks.iter().map(|(start, _)| vec![mask.bits[*start].clone()]).collect();
+        Codes { mask, chunks, of }
+    }
+
+    /// Bits of the widest chunk.
+    fn widest(&self) -> usize {
+        self.chunks.iter().map(|(_, size)| *size).max().unwrap_or(0)
+    }
+
+    /// Chunks that bit j is put in front of.
+    fn growing(&self, j: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.chunks.len()).filter(move |&c| self.chunks[c].1 > j)
+    }
+
+    /// Whether the mask brings the product with bit j along.
+    fn paired(&self, c: usize, j: usize) -> bool {
+        j == 1 && self.chunks[c].0.is_multiple_of(2) && !self.mask.pairs.is_empty()
+    }
+
+    fn factors(&self, j: usize) -> impl Iterator<Item = (&Bits, Vec<&Bits>)> {
+        let multiplied = self.growing(j).filter(move |&c| !self.paired(c, j));
+        multiplied.map(move |c| (&self.mask.bits[self.chunks[c].0 + j], self.of[c].iter().collect()))
+    }
+
+    /// Take the results in.
+    fn grow(&mut self, j: usize, results: &mut impl Iterator<Item = Vec<Bits>>) {
+        for c in self.growing(j).collect::<Vec<_>>() {
+            let start = self.chunks[c].0;
+            let both = match self.paired(c, j) {
+                true => vec![self.mask.pairs[start / 2].clone()],
+                false => results.next().expect("as many as were asked for"),
             };
-            let top = &mask.bits[start + j];
-            let below = codes[c].iter().zip(&both).map(|(low, both)| top.xor(low).xor(both));
+            let top = &self.mask.bits[start + j];
+            let below = self.of[c].iter().zip(&both).map(|(low, both)| top.xor(low).xor(both));
             let mut code: Vec<Bits> = below.collect();
             code.push(top.clone());
             code.extend(both);
-            codes[c] = code;
+            self.of[c] = code;
         }
     }
-    Ok(codes.into_iter().flatten().collect())
 }
 
-/// Products of a level's masks, as [`privet_kernels::chunks`] wants them: of every group those of two and more of the a (which mask
+/// The groups of a level, whose products [`privet_kernels::chunks`] wants: of every group those of two and more of the a (which mask
 /// `eq`), by sets; then for every item from the last its b (which masks `lt`) with every set of earlier a.
-pub(crate) fn products(
-    cx: &mut dyn Preprocess,
-    equal: bool,
-    groups: &[usize],
-    masks: &[Bits],
-) -> Result<Vec<Bits>, PrepareError> {
+fn groups<'a>(equal: bool, groups: &[usize], masks: &'a [Bits]) -> Vec<Group<'a>> {
     let mut first = 0;
-    let mut all: Vec<Group> = Vec::new();
+    let mut all: Vec<Group<'a>> = Vec::new();
     for (i, &size) in groups.iter().enumerate() {
         let last = i + 1 == groups.len();
         let variables = if last && !equal { size - 1 } else { size };
@@ -72,15 +116,7 @@ pub(crate) fn products(
         all.push(Group::new(size, a, b));
         first += if equal { size } else { 2 * size };
     }
-    for j in 1..groups.iter().copied().max().unwrap_or(0) {
-        let factors: Vec<(&Bits, Vec<&Bits>)> = all.iter().flat_map(|group| group.factors(j)).collect();
-        if factors.is_empty() {
-            continue;
-        }
-        let mut results = cx.and(&factors)?.into_iter();
-        all.iter_mut().for_each(|group| group.grow(j, &mut results));
-    }
-    Ok(all.into_iter().flat_map(Group::products).collect())
+    all
 }
 
 /// One group while its products are made.

@@ -1,7 +1,7 @@
 //! Declared prices, by hand; facts.
 
 use privet_family::{Forecast, Parameters};
-use privet_plan::cost::{Cost, Known, Operation, Rates, preparations};
+use privet_plan::cost::{Cost, Known, Network, Operation, Rates, preparations};
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::suite::gate;
 use privet_plan::{Form, Prices};
@@ -55,9 +55,19 @@ fn silent_transfers_take_longer_and_fewer_bytes() {
     let family = Semi2k::alone(3);
     let mut chosen = Parameters::default();
     assert!(chosen.set(&TRANSFERS, TRANSFERS.word("ferret").unwrap()));
+    let forced = chosen.clone();
     let [mine, silent] =
         [Parameters::default(), chosen].map(|c| of(&Semi2k { source: source(&c), ..family }));
     assert_eq!(of(&family), mine);
+    // left open, it is as suits the network, and who compiles is told so; a deployment may force either
+    let on = |family: &Semi2k, network| {
+        family
+            .on(&network)
+            .map(|(set, prices)| (set, prices.operation(&Operation::of_types(&Op::Relu, &[&x], &x)).offline))
+    };
+    assert_eq!(on(&family, Network::LAN), Some(("transfers = \"softspoken\"", mine.offline)));
+    assert_eq!(on(&family, Network::WAN), Some(("transfers = \"ferret\"", silent.offline)));
+    assert_eq!(on(&Semi2k { source: source(&forced), ..family }, Network::WAN), None);
     assert_eq!((mine.offline.silent, silent.offline.silent), (0, silent.offline.transfers));
     assert_eq!(mine.offline.transfers, silent.offline.transfers);
     // 31 bits a transfer, and 0.7

@@ -56,6 +56,8 @@ pub fn choose_forms(plan: &mut Plan, prices: &dyn Prices, aim: &Aim) -> Result<O
     let state = |plan: &mut Plan, chosen: &[Comparison]| {
         chosen.iter().for_each(|c| plan.nodes[c.node].form = Some(c.ways[c.at].form));
     };
+    let there = prices.on(&aim.network);
+    let prices = there.as_ref().map_or(prices, |(_, prices)| &**prices);
     let rates = prices.rates();
     let mut chosen = comparisons(plan, prices, &rates, &aim.network);
     state(plan, &chosen);

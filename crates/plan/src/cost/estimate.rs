@@ -78,6 +78,8 @@ fn is_zero(seconds: &f64) -> bool {
 
 /// Estimate one run of a checked plan.
 pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Network) -> Estimate {
+    let there = prices.on(network);
+    let prices = there.as_ref().map_or(prices, |(_, prices)| &**prices);
     let mut out = Estimate {
         protocol: prices.protocol().into(),
         security: prices.security(),
@@ -121,6 +123,9 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
     let work = Units::of_cost(&out.whole_run);
     out.work = out.work.and(work);
     out.seconds += seconds(&out.whole_run, &work, &rates, network);
+    if let Some(rounds) = prices.rounds_before(plan) {
+        out.total.offline.rounds = rounds;
+    }
     out.offline_seconds = offline_seconds(&out.total.offline, &rates, network);
     // only now: sums are of the same party
     let costs = out.nodes.iter_mut().map(|n| &mut n.cost).chain(out.layers.iter_mut().map(|l| &mut l.cost));

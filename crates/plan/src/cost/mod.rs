@@ -160,6 +160,15 @@ pub trait Prices {
     fn session(&self, _plan: &Plan) -> Cost {
         Cost::default()
     }
+    /// Message rounds of what parties do before a run, where nodes share them: else they are those of all nodes together.
+    fn rounds_before(&self, _plan: &Plan) -> Option<u64> {
+        None
+    }
+    /// How parties do what comes before a run on this network, where nothing else is set: by what a deployment would set for it, with the
+    /// prices that it gives. None where nothing is left open.
+    fn on(&self, _network: &Network) -> Option<(&'static str, Box<dyn Prices>)> {
+        None
+    }
     /// Every way in which parties may do among themselves what comes before a run, by what a deployment sets for it, with the prices
     /// that it gives. None at all where there is one way only, or nothing to do.
     fn preparations(&self) -> Vec<(&'static str, Box<dyn Prices>)> {

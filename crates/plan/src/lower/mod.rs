@@ -110,6 +110,12 @@ pub fn lower_for(
     notes.push(formats.note());
     let mut plan = rounds::joined(share::shared(plan));
     notes.extend(choose_forms(&mut plan, target, aim)?);
+    let prepared = target.on(&aim.network);
+    notes.extend(
+        prepared.map(|(set, _)| {
+            format!("prepared with {set}, where nothing else is set; network {}", aim.network)
+        }),
+    );
     plan.check().map_err(|e| CheckReport::one(whole(format!("the lowered plan is not valid: {e}"))))?;
     admit(&plan, &graph.name, target).map_err(|refused| refused_at(&draft, refused))?;
     Ok(Lowered { plan, parameters, notes })

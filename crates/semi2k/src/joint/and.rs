@@ -8,7 +8,7 @@
 
 use super::bits::xor;
 use super::peers::{Exchanged, Peers, Rows};
-use super::row::{Give, LOAD, Load, ROWS, RUN, Take};
+use super::row::{Give, LOAD, Load, RUN, Take, exchanges};
 use crate::PrepareError;
 use privet_prg::Wiped;
 use std::ops::Range;
@@ -48,11 +48,11 @@ pub(super) fn and(
 ) -> Result<Vec<Vec<Wiped<u64>>>, PrepareError> {
     let own = |x: &[u64], y: &[u64]| x.iter().zip(y).map(|(x, y)| x & y).collect::<Wiped<u64>>();
     let mut out: Vec<Vec<_>> = factors.iter().map(|(x, ys)| ys.iter().map(|y| own(x, y)).collect()).collect();
-    for pieces in pieces(factors).chunks(ROWS) {
+    for pieces in exchanges(pieces(factors), peers.room, Piece::n) {
         let give = |piece: &Piece| Give {
             n: piece.n(),
-            width: 0,
-            words: &[],
+            load: Load::one(0, piece.with.len()),
+            words: [&[]; 2],
             shift: 0,
             bits: factors[piece.factor].1[piece.with.clone()]
                 .iter()
@@ -61,7 +61,7 @@ pub(super) fn and(
         };
         let take = |piece: &Piece| Take {
             n: piece.n(),
-            load: Load { width: 0, bits: piece.with.len() },
+            load: Load::one(0, piece.with.len()),
             choices: &factors[piece.factor].0[piece.words.clone()],
         };
         let rows =

@@ -19,7 +19,7 @@
 
 use super::bits::{add_bits, xor};
 use super::peers::{Exchanged, Peers, Rows};
-use super::row::{Give, Load, ROWS, RUN, Take};
+use super::row::{Give, Load, RUN, Take};
 use crate::{PrepareError, mutation};
 use privet_prg::Wiped;
 use std::ops::Range;
@@ -43,10 +43,15 @@ impl Block {
     }
 }
 
-/// All words, in blocks; position 0 goes to one party after the other. As many as have `rows` rows each go together.
-pub(super) fn batches(words: usize, parties: usize, rows: usize) -> impl Iterator<Item = Vec<Block>> {
+/// All words, in blocks; position 0 goes to one party after the other. As many as have `rows` rows each go together as there is room for.
+pub(super) fn batches(
+    words: usize,
+    peers: &Peers<'_>,
+    rows: usize,
+) -> impl Iterator<Item = Vec<Block>> + use<> {
+    let (parties, room) = (peers.parties(), peers.room);
     let size = words.div_ceil(parties).clamp(1, RUN / 64);
-    let together = parties * (ROWS / rows.max(1)).max(1);
+    let together = parties * (room / rows.max(1)).max(1);
     let block = move |i: usize| Block { words: i * size..((i + 1) * size).min(words), first: i % parties };
     let count = words.div_ceil(size);
     (0..count).step_by(together).map(move |at| (at..(at + together).min(count)).map(block).collect())
@@ -94,7 +99,7 @@ impl<'a> Chain<'a> {
     fn load(&self, plane: usize) -> Load {
         let [_, after] = self.wanted[plane].shifts();
         let width = self.wanted[plane].bits.saturating_sub(after);
-        Load { width, bits: self.other(plane).iter().count() }
+        Load::one(width, self.other(plane).iter().count())
     }
 
     /// Planes of which there is anything to send.
@@ -142,7 +147,9 @@ impl<'a> Chain<'a> {
                     for (plane, shares) in self.planes().zip(shares) {
                         let [_, after] = self.wanted[plane].shifts();
                         let less = |(s, t): (&mut u64, &u64)| *s = s.wrapping_sub(t << after);
-                        linked.words[plane].iter_mut().zip(shares.words.iter()).for_each(less);
+                        if let Some(words) = shares.words.first() {
+                            linked.words[plane].iter_mut().zip(words.iter()).for_each(less);
+                        }
                         shares.bits.iter().for_each(|bits| xor(bits, &mut linked.pairs[plane / 2]));
                     }
                 }
@@ -177,8 +184,8 @@ impl<'a> Chain<'a> {
         self.planes().map(|plane| {
             let plane_of = |plane: usize| &self.own[plane][block.words.clone()];
             let bits = self.other(plane).map(plane_of).into_iter().collect();
-            let (Load { width, .. }, [shift, _]) = (self.load(plane), self.wanted[plane].shifts());
-            Give { n: block.n(), width, words: &linked.words[plane], shift, bits }
+            let [shift, _] = self.wanted[plane].shifts();
+            Give { n: block.n(), load: self.load(plane), words: [&linked.words[plane], &[]], shift, bits }
         })
     }
 

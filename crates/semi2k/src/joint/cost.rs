@@ -1,10 +1,12 @@
 //! What the calls of [`super::Transfers`] cost, from sizes alone. Tests hold this to what is counted.
 //!
 //! Costs are of two parties together, and equal for every two of them. Among n parties there are n (n - 1) / 2 such pairs, and
-//! a party has a share of 1 / n of all that is sent, as all take turns in the roles. Elements count in whole words of 64.
+//! a party has a share of 1 / n of all that is sent, as all take turns in the roles. Elements count in whole words of 64. Steps are
+//! those of the source that takes the least work ([`room`]).
 
 use super::layers::{MOST, TOGETHER};
-use super::row::{LOAD, ROWS, RUN};
+use super::row::{FAR_ROWS, LOAD, ROWS, RUN, WORDS, exchanges};
+use super::times::{on_a_transfer, size};
 use super::{Task, elements_cost};
 use privet_family::Products;
 use privet_he::layout::Cost;
@@ -40,8 +42,18 @@ pub(crate) fn extension(source: Source, transfers: u64) -> u64 {
     }
 }
 
+/// Rows that one exchange has room for, each way, by the source: the one that sends the least is for distant parties.
+pub(super) const fn room(source: Source) -> usize {
+    match source {
+        Source::SoftSpoken(_) => ROWS,
+        Source::Ferret(_) => FAR_ROWS,
+    }
+}
+
 /// Transfers that one exchange has room for, both ways together.
-pub(crate) const IN_A_STEP: u64 = 2 * (ROWS * RUN) as u64;
+pub(crate) const fn in_a_step(source: Source) -> u64 {
+    2 * (room(source) * RUN) as u64
+}
 
 /// What a party does once in a job, divided by its records: transfers of bases, and public coins.
 pub(crate) fn job(parties: usize, records: usize) -> Offline {
@@ -179,12 +191,19 @@ pub fn bitwise_mask(
     Transferred { steps: steps(parties, side, number, parties - 1), ..rows(side, number, carried) }
 }
 
+/// Words cut into runs of so many.
+fn runs(words: usize, size: usize) -> impl Iterator<Item = usize> {
+    (0..words).step_by(size).map(move |at| (words - at).min(size))
+}
+
 /// [`super::Transfers::and`] of factors with so many words and so many others.
 pub fn and(factors: &[(usize, usize)]) -> Transferred {
-    let pieces: usize = factors.iter().map(|(words, ys)| words.div_ceil(RUN / 64) * ys.div_ceil(LOAD)).sum();
+    let pieces = factors.iter().flat_map(|(words, ys)| {
+        runs(*words, RUN / 64).flat_map(|run| std::iter::repeat_n(run, ys.div_ceil(LOAD)))
+    });
     let both = |(words, ys): &(usize, usize)| rows(*words, 2 * ys.div_ceil(LOAD) as u64, 2 * *ys as u64);
     let all = factors.iter().map(both).fold(Transferred::default(), Transferred::add);
-    Transferred { steps: pieces.div_ceil(ROWS) as u64, ..all }
+    Transferred { steps: exchanges(pieces.collect(), ROWS, |words| 64 * words).len() as u64, ..all }
 }
 
 /// [`super::Transfers::to_words`] of planes of so many words.
@@ -192,9 +211,19 @@ pub fn to_words(parties: usize, words: usize, ring: Ring) -> Transferred {
     Transferred { steps: steps(parties, words, 1, parties - 1), ..rows(words, 1, ring.bits().into()) }
 }
 
-/// [`super::Transfers::times`] of one plane of so many words, and one operand.
-pub fn times(parties: usize, words: usize, ring: Ring) -> Transferred {
-    Transferred { steps: steps(parties, words, 1, parties), ..rows(words, 2, 2 * u64::from(ring.bits())) }
+/// [`super::Transfers::times`] of so many planes of so many words, each with operands of these rings.
+pub fn times(parties: usize, planes: usize, words: usize, rings: &[Ring]) -> Transferred {
+    let bits = |ring: &Ring| 2 * u64::from(ring.bits());
+    let of_one = on_a_transfer(rings).map(|on_one| rows(words, 2, on_one.iter().map(bits).sum()));
+    let of_one = of_one.fold(Transferred::default(), Transferred::add);
+    let rows = planes * rings.len().div_ceil(WORDS);
+    let pieces = (0..rows).flat_map(|_| runs(words, size(parties, words)));
+    let stages = if parties == 2 { 1 } else { parties };
+    Transferred {
+        transfers: planes as u64 * of_one.transfers,
+        bytes: planes as u64 * of_one.bytes,
+        steps: (exchanges(pieces.collect(), ROWS, |words| 64 * words).len() * stages) as u64,
+    }
 }
 
 /// [`super::Transfers::multiply`].

@@ -25,6 +25,8 @@ pub struct Layers {
     encrypts_all: bool,
     /// Records whose products are made together, and how often that is done.
     records: Together,
+    /// Calls that were made.
+    begun: usize,
     /// The party that knows all weights, if there is one: it alone has masks of them.
     owner: Option<usize>,
     masks: HashMap<ValueId, Words>,
@@ -52,6 +54,7 @@ impl Layers {
             encryption,
             encrypts_all: false,
             records: Together { runs: 1, calls: 1 },
+            begun: 0,
             owner: session.owner(),
             masks,
             layers: HashMap::new(),
@@ -96,6 +99,8 @@ impl Layers {
         assert!(records.len() <= runs, "as many records as were announced");
         let caches: Vec<MaskCache<'_>> = records.iter().map(|_| MaskCache::new(plan)).collect();
         let mut ready: Vec<Ready> = records.iter().map(|_| Ready::new()).collect();
+        self.begun += 1;
+        let last = self.begun == calls;
         for v in 0..plan.nodes.len() {
             if let Some((what, _)) = static_operand(plan, v) {
                 let operand = plan.nodes[v].inputs[0];
@@ -110,6 +115,10 @@ impl Layers {
                     x.resize(runs * masks[0].len(), 0);
                     let x = Words::new(transfers.seats(), ring, vec![x]);
                     let products = self.session_products(transfers, v, task, &x)?;
+                    if last {
+                        // room for the next layer, whose polynomials take as much
+                        self.layers.remove(&v);
+                    }
                     for (i, ready) in ready.iter_mut().enumerate() {
                         ready.insert(v, products.slice(i * what.output_len()..(i + 1) * what.output_len()));
                     }
@@ -206,6 +215,14 @@ impl Linear for Layers {
             }
             Factor::Session(node) => self.session_products(transfers, node, Task { runs: 1, ..task }, x),
         }
+    }
+
+    fn is_ready(&self, node: ValueId) -> bool {
+        self.ready.contains_key(&node)
+    }
+
+    fn take_ready(&mut self, node: ValueId) -> Option<Words> {
+        self.ready.remove(&node)
     }
 
     fn multiply(

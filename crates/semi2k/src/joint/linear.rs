@@ -55,6 +55,11 @@ impl Task {
         }
     }
 
+    /// Whether values of weights are kept: a single call makes them anew.
+    fn keeps(&self) -> bool {
+        self.calls > 1
+    }
+
     /// Whether encryption has a packing of it.
     pub(super) fn fits(&self) -> Result<(), NoSet> {
         match &self.what.shape {
@@ -66,14 +71,14 @@ impl Task {
     /// What it costs a party, exactly as it will be counted, where values of weights are kept.
     pub fn cost(&self, parties: usize, party: usize) -> Result<Cost, PrepareError> {
         let (p, layout) = self.plan(parties)?;
-        Ok(cost(&p, &*layout, self.roles(party)))
+        Ok(cost(&p, &*layout, self.roles(party), self.keeps()))
     }
 
     /// The same of all parties together, divided by their number: what ways are compared by. A party's bytes go to each of its peers then.
     pub(super) fn mean_cost(&self, parties: usize) -> Result<Cost, PrepareError> {
         let Some((owner, _)) = self.owner else { return self.cost(parties, 0) };
         let (p, layout) = self.plan(parties)?;
-        let one = |party| cost(&p, &*layout, self.roles(party));
+        let one = |party| cost(&p, &*layout, self.roles(party), self.keeps());
         let others = one((owner + 1) % parties);
         let all = (1..parties).fold(one(owner), |sum, _| sum.plus(others));
         // hints go to all but one, operands of all but one to that one
@@ -149,7 +154,7 @@ impl Encryption {
         let product = self.product(&p, Arc::clone(&layout))?;
         let me = peers.me;
         assert_eq!(w.is_some(), task.owns(me), "weights, where they are known");
-        let room = self.room();
+        let room = if task.keeps() { self.room() } else { 0 };
         let own = w.map(|w| product.weights(&task.weights(w), &mut self.prg, room));
         let hints = product.hints(layout.blocks().groups);
         let message = own.as_ref().map_or(Vec::new(), |(_, hint)| hint.encode());

@@ -38,7 +38,7 @@ pub(super) fn masks(
         words: ranges.iter().map(|_| Wiped::zeros(64 * length)).collect(),
         pairs: (0..if pairs { count / 2 } else { 0 }).map(|_| Wiped::zeros(length)).collect(),
     };
-    for blocks in batches(length, peers.parties(), chain.rows()) {
+    for blocks in batches(length, peers, chain.rows()) {
         for (block, linked) in blocks.iter().zip(chain.run(peers, &blocks)?) {
             out.add(ring, ranges, block, &linked);
         }

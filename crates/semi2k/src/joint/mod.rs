@@ -5,10 +5,13 @@
 //! |---|---|
 //! | `row` | transfers with chosen choices that carry words and bits: what everything else is made of |
 //! | `peers` | rows with all peers at once |
+//! | `lanes` | programs of several nodes that share messages |
+//! | `walk` | the walk over a plan at a party, small nodes in lanes |
 //! | `chain` | bits to words, with products of pairs of bits |
 //! | `masks` | masks of bits, words of bits |
 //! | `party` | a party that prepares a record |
 //! | `session` | what it keeps from record to record |
+//! | `distance` | how far parties are from each other, and what suits it |
 //! | `unrolled` | products of small matrices by those of elements |
 //! | `transfers` | all of it, on shares as gates' programs see them |
 //! | `cost` | what these cost |
@@ -22,8 +25,10 @@ mod and;
 mod bits;
 mod chain;
 pub mod cost;
+pub(crate) mod distance;
 mod elements;
 mod encryption;
+mod lanes;
 mod layers;
 mod linear;
 mod masks;
@@ -35,6 +40,7 @@ mod session;
 mod times;
 mod transfers;
 mod unrolled;
+pub(crate) mod walk;
 
 pub use elements::elements_cost;
 pub use encryption::Encryption;
@@ -45,6 +51,7 @@ pub use party::{Joint, Linear, Own};
 pub use peers::Peer;
 pub use session::{Begun, JointSession};
 pub use transfers::Transfers;
+pub use walk::prepare_together;
 
 use crate::PrepareError;
 use privet_ot::{OtError, Short};

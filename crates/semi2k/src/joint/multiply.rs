@@ -57,20 +57,20 @@ fn cross(
     let width = |row: u32| ring.bits() - shifts(row)[1];
     let planes = planes(y, rows as usize);
     let words = plane_words(n);
-    for blocks in batches(words, peers.parties(), rows as usize) {
+    for blocks in batches(words, peers, rows as usize) {
         let elements = |block: &Block| 64 * block.words.start..(64 * block.words.end).min(n);
         let gives = |block: &Block, peer| meet(block, me, peer);
         let takes = |block: &Block, peer| meet(block, peer, me);
         let give = |block: &Block, row| Give {
             n: block.n(),
-            width: width(row),
-            words: &x[elements(block)],
+            load: Load::one(width(row), 0),
+            words: [&x[elements(block)], &[]],
             shift: shifts(row)[0],
             bits: Vec::new(),
         };
         let take = |block: &Block, row| Take {
             n: block.n(),
-            load: Load { width: width(row), bits: 0 },
+            load: Load::one(width(row), 0),
             choices: &planes[row as usize * words..][block.words.clone()],
         };
         let all = peers.rows("products of words", |peer| {
@@ -96,7 +96,8 @@ fn cross(
                     for (row, shares) in (0..).zip(shares) {
                         let out = out[elements(block)].iter_mut();
                         let [_, after] = shifts(row);
-                        out.zip(shares.words.iter()).for_each(|(out, s)| *out = out.wrapping_add(s << after));
+                        out.zip(shares.words[0].iter())
+                            .for_each(|(out, s)| *out = out.wrapping_add(s << after));
                     }
                 }
             }

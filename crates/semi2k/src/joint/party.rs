@@ -20,6 +20,13 @@ pub struct Own<'a> {
     pub public: Public,
 }
 
+impl Own<'_> {
+    /// The same.
+    pub(super) fn again(&self) -> Own<'_> {
+        Own { session: self.session, record: self.record, public: self.public.clone() }
+    }
+}
+
 impl Masks for Own<'_> {
     fn seats(&self) -> Seats {
         Seats::one(self.record.party())
@@ -49,6 +56,18 @@ pub trait Linear {
         w: Factor,
     ) -> Result<Words, PrepareError>;
 
+    /// Whether shares of the products of a node with a static operand are there already: it asks nobody for them.
+    fn is_ready(&self, node: ValueId) -> bool {
+        let _ = node;
+        false
+    }
+
+    /// Those shares, for that node.
+    fn take_ready(&mut self, node: ValueId) -> Option<Words> {
+        let _ = node;
+        None
+    }
+
     /// See [`Preprocess::multiply`]: by transfers, unless there is a cheaper way.
     fn multiply(
         &mut self,
@@ -66,32 +85,39 @@ pub trait Linear {
 }
 
 /// Runs the preprocessing of one record at one party; all parties do at the same time. It needs no helper.
-pub struct Joint<'a> {
+pub struct Joint<'a, 't> {
     own: Own<'a>,
-    transfers: Transfers<'a>,
+    transfers: Transfers<'t>,
     linear: &'a mut dyn Linear,
     sink: &'a mut dyn RecordSink,
     kept: u64,
 }
 
-impl<'a> Joint<'a> {
+impl<'a, 't> Joint<'a, 't> {
     /// The runner of a record, whose frames go to place 0 of the sink.
     ///
     /// # Panics
     /// Where seeds and transfers are not one party's.
     pub fn new(
         own: Own<'a>,
-        transfers: Transfers<'a>,
+        transfers: Transfers<'t>,
         linear: &'a mut dyn Linear,
         sink: &'a mut dyn RecordSink,
-    ) -> Joint<'a> {
+    ) -> Joint<'a, 't> {
         let me = Seats::one(own.record.party());
         assert!(me == transfers.seats() && own.session.party() == own.record.party(), "one party's");
         Joint { own, transfers, linear, sink, kept: 0 }
     }
 }
 
-impl Preprocess for Joint<'_> {
+impl Joint<'_, '_> {
+    /// The step that comes next.
+    pub(super) fn next_step(&self) -> u32 {
+        self.transfers.next_step()
+    }
+}
+
+impl Preprocess for Joint<'_, '_> {
     fn parties(&self) -> usize {
         self.transfers.parties()
     }

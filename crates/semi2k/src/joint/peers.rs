@@ -1,6 +1,7 @@
 //! The other parties of a job, and rows exchanged with all of them: both directions at once, two messages each way.
 
-use super::row::{Give, Shares, Take};
+use super::lanes::{Lane, Lanes};
+use super::row::{Give, ROWS, Shares, Take};
 use crate::PrepareError;
 use privet_net::{Channel, Step};
 use privet_ot::{Malformed, MaskedBits, OtError, Pair};
@@ -17,12 +18,20 @@ pub struct Peer<'a> {
     pub pair: &'a mut Pair,
 }
 
-/// All other parties, by number, and the step that comes next.
+/// All other parties, by number.
 pub(super) struct Peers<'a> {
     /// This party.
     pub me: usize,
-    peers: Vec<Peer<'a>>,
-    next: u32,
+    /// Whole rows of an exchange at most, each way.
+    pub room: usize,
+    way: Way<'a>,
+}
+
+enum Way<'a> {
+    /// Messages of one program, and the step that comes next.
+    Own { peers: Vec<Peer<'a>>, next: u32 },
+    /// Those of several together.
+    Shared(Lane<'a, 'a>),
 }
 
 /// What is exchanged with one peer.
@@ -30,6 +39,18 @@ pub(super) struct Peers<'a> {
 pub(super) struct Rows<'a> {
     pub give: Vec<Give<'a>>,
     pub take: Vec<Take<'a>>,
+}
+
+impl Rows<'_> {
+    /// Transfers in which this party is the sender, and the others.
+    pub fn transfers(&self) -> [usize; 2] {
+        [self.give.iter().map(|row| row.n).sum(), self.take.iter().map(|row| row.n).sum()]
+    }
+
+    /// Bytes of the peer's answers.
+    pub fn answer_bytes(&self) -> usize {
+        self.take.iter().map(|row| row.load.bytes(row.n)).sum()
+    }
 }
 
 /// The shares of what was given to a peer and of what was taken from it, row by row.
@@ -47,12 +68,63 @@ impl<'a> Peers<'a> {
     pub fn new(me: usize, peers: Vec<Peer<'a>>, first: u32) -> Peers<'a> {
         let others = (0..peers.len() + 1).filter(|party| *party != me);
         assert!(peers.iter().map(|peer| peer.number).eq(others), "all other parties, by number");
-        Peers { me, peers, next: first }
+        Peers { me, room: ROWS, way: Way::Own { peers, next: first } }
+    }
+
+    /// In a lane.
+    pub fn shared(me: usize, room: usize, lane: Lane<'a, 'a>) -> Peers<'a> {
+        Peers { me, room, way: Way::Shared(lane) }
+    }
+
+    /// Lanes to the same peers, for so many programs, until [`Peers::go_on`].
+    ///
+    /// # Panics
+    /// In a lane.
+    pub fn lanes(&mut self, count: usize) -> Lanes<'_> {
+        let (peers, next) = self.own();
+        Lanes::new(count, peers, next)
+    }
+
+    /// The same for one program, until [`Peers::go_on`].
+    ///
+    /// # Panics
+    /// In a lane.
+    pub fn again(&mut self) -> Peers<'_> {
+        let (me, room) = (self.me, self.room);
+        let (peers, next) = self.own();
+        Peers { me, room, way: Way::Own { peers, next } }
+    }
+
+    fn own(&mut self) -> (Vec<Peer<'_>>, u32) {
+        let Way::Own { peers, next } = &mut self.way else { panic!("a lane's messages are of one program") };
+        let mut all = Vec::with_capacity(peers.len());
+        for Peer { number, channel, pair } in peers {
+            all.push(Peer { number: *number, channel: &mut **channel, pair: &mut **pair });
+        }
+        (all, *next)
+    }
+
+    /// The step that comes next, where this is no lane.
+    pub fn next_step(&self) -> u32 {
+        match &self.way {
+            Way::Own { next, .. } => *next,
+            Way::Shared(_) => 0,
+        }
+    }
+
+    /// From this step on.
+    pub fn go_on(&mut self, step: u32) {
+        if let Way::Own { next, .. } = &mut self.way {
+            *next = step;
+        }
     }
 
     /// Parties.
     pub fn parties(&self) -> usize {
-        self.peers.len() + 1
+        match &self.way {
+            Way::Own { peers, .. } => peers.len() + 1,
+            Way::Shared(lane) => lane.parties(),
+        }
     }
 
     /// Two steps: transfers as they are needed, and rows with every peer that has any. Peers do so with the same rows, seen from their side.
@@ -61,14 +133,18 @@ impl<'a> Peers<'a> {
         what: &str,
         rows: impl Fn(usize) -> Rows<'r> + Sync,
     ) -> Result<Vec<Exchanged>, PrepareError> {
-        let before = Step::new(self.next, format!("{what} / transfers"));
-        self.next += 1;
+        let next = match &mut self.way {
+            Way::Own { next, .. } => next,
+            Way::Shared(lane) => return lane.rows(rows),
+        };
+        let before = Step::new(*next, format!("{what} / transfers"));
+        *next += 1;
         self.each(what, |peer, step| peer.exchange([&before, step], &rows(peer.number)))
     }
 
     /// One step: a message to every peer, and one of the same length from each, in the order of peers.
     pub fn tell(&mut self, what: &str, message: &[u8]) -> Result<Vec<Vec<u8>>, PrepareError> {
-        self.each(what, |peer, step| peer.swap(step, message.to_vec(), message.len()))
+        self.pass(what, message, |_| true, |_| message.len())
     }
 
     /// One step: a message to each of some peers, and as many bytes from each as are due, in the order of peers.
@@ -79,6 +155,9 @@ impl<'a> Peers<'a> {
         to: impl Fn(usize) -> bool + Sync,
         due: impl Fn(usize) -> usize + Sync,
     ) -> Result<Vec<Vec<u8>>, PrepareError> {
+        if let Way::Shared(lane) = &self.way {
+            return lane.pass(message, to, due);
+        }
         let out = |peer| if to(peer) { message.to_vec() } else { Vec::new() };
         self.each(what, |peer, step| peer.swap(step, out(peer.number), due(peer.number)))
     }
@@ -90,15 +169,17 @@ impl<'a> Peers<'a> {
         what: &str,
         talk: impl Fn(&mut Peer<'_>, &Step) -> Result<T, PrepareError> + Sync,
     ) -> Result<Vec<T>, PrepareError> {
-        let step = Step::new(self.next, what);
-        self.next += 1;
+        let Way::Own { peers, next } = &mut self.way else {
+            return Err(PrepareError::Failed(format!("`{what}` shares no messages with others")));
+        };
+        let step = Step::new(*next, what);
+        *next += 1;
         let (talk, step) = (&talk, &step);
-        if let [peer] = self.peers.as_mut_slice() {
+        if let [peer] = peers.as_mut_slice() {
             return Ok(vec![talk(peer, step)?]);
         }
         std::thread::scope(|scope| {
-            let talks: Vec<_> =
-                self.peers.iter_mut().map(|peer| scope.spawn(move || talk(peer, step))).collect();
+            let talks: Vec<_> = peers.iter_mut().map(|peer| scope.spawn(move || talk(peer, step))).collect();
             let end =
                 |talk: ScopedJoinHandle<'_, _>| talk.join().unwrap_or_else(|panic| resume_unwind(panic));
             let ends: Vec<Result<T, PrepareError>> = talks.into_iter().map(end).collect();
@@ -111,8 +192,7 @@ impl Peer<'_> {
     /// The transfers of a step, and then the rows.
     fn exchange(&mut self, steps: [&Step; 2], rows: &Rows<'_>) -> Result<Exchanged, PrepareError> {
         let Rows { give, take } = rows;
-        let send = give.iter().map(|row| row.n).sum();
-        let receive = take.iter().map(|row| row.n).sum();
+        let [send, receive] = rows.transfers();
         let [before, step] = steps;
         // one message: the transfers' extension, and the choices that it lets this party make
         let begun = self.pair.begin(self.channel, before, send, receive)?;
@@ -128,14 +208,14 @@ impl Peer<'_> {
         let masked = self.swap(step, Vec::new(), send / 8)?;
 
         let mut masked = masked.as_slice();
-        let mut message = Vec::with_capacity(give.iter().map(|row| row.load().bytes(row.n)).sum());
+        let mut message = Vec::with_capacity(give.iter().map(|row| row.load.bytes(row.n)).sum());
         let mut given = Vec::with_capacity(give.len());
         for row in give {
             let choices = MaskedBits::from_bytes(row.n, split(&mut masked, row.n / 8));
             let choices = choices.map_err(|what| self.wrong(what))?;
             given.push(row.answer(self.pair.sender.take(row.n)?, &choices, &mut message));
         }
-        let answer = self.swap(step, message, take.iter().map(|row| row.load.bytes(row.n)).sum())?;
+        let answer = self.swap(step, message, rows.answer_bytes())?;
 
         let mut answer = answer.as_slice();
         let taken = take.iter().zip(waiting);
@@ -152,14 +232,14 @@ impl Peer<'_> {
     }
 
     /// Tells the peer, and says whose message it was.
-    fn wrong(&mut self, what: Malformed) -> PrepareError {
+    pub(super) fn wrong(&mut self, what: Malformed) -> PrepareError {
         self.channel.abort("a message of the preprocessing was wrong");
         OtError::Message { peer: self.channel.peer().to_owned(), what }.into()
     }
 }
 
 /// The first `n` bytes, which are taken off.
-fn split<'a>(bytes: &mut &'a [u8], n: usize) -> &'a [u8] {
+pub(super) fn split<'a>(bytes: &mut &'a [u8], n: usize) -> &'a [u8] {
     let (head, tail) = bytes.split_at(n);
     *bytes = tail;
     head

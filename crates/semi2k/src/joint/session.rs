@@ -3,8 +3,10 @@
 //!
 //! It stays in memory, and is never written: transfers are used once, and the coins of encryption serve one job.
 
+use super::distance;
 use super::layers::Ready;
-use super::{Joint, Layers, Own, Peer, Transfers};
+use super::walk::prepare_together;
+use super::{Layers, Own, Peer, Transfers};
 use crate::preprocess::PrepareError;
 use crate::record::RecordSink;
 use crate::seeds::{PartySeed, Public};
@@ -23,6 +25,7 @@ pub struct JointSession<'a> {
     own: PartySeed,
     public: Seed,
     pairs: Vec<Pair>,
+    source: Source,
     layers: Layers,
 }
 
@@ -47,25 +50,30 @@ impl Begun {
 
 impl<'a> JointSession<'a> {
     /// Begin with all peers, in the order of their numbers; `own` is this party's seed of the session, `public` what all parties
-    /// draw from alike. So many records are to be prepared, with transfers of this source, alike at all parties; encryption computes with
-    /// so many threads.
+    /// draw from alike. So many records are to be prepared, with transfers of this source, alike at all parties, or of what suits the ways between
+    /// them; encryption computes with so many threads.
     pub fn start(
         plan: &'a Plan,
         own: PartySeed,
         public: Seed,
         records: usize,
-        source: Source,
+        source: Option<Source>,
         threads: usize,
         mut peers: Vec<&mut dyn Channel>,
     ) -> Result<JointSession<'a>, PrepareError> {
+        let source = match source {
+            Some(source) => source,
+            None => distance::source(&Step::new(START, "distance"), &mut peers)?,
+        };
         let step = Step::new(START, "base transfers");
         let pair = |channel: &mut &mut dyn Channel| Pair::start(*channel, &step, source, &Seed::random());
         let mut pairs = peers.iter_mut().map(pair).collect::<Result<Vec<_>, _>>()?;
-        let mut transfers = Transfers::new(own.party(), numbered(own.party(), peers, &mut pairs), START + 1);
+        let mut transfers =
+            Transfers::new(own.party(), numbered(own.party(), peers, &mut pairs), START + 1).by(source);
         // fresh for every job: hints of two jobs under one secret would tell weights' masks
         let encryption = transfers.encryption(&Seed::random(), threads)?;
         let layers = Layers::new(plan, &own, encryption).for_records(plan, records);
-        Ok(JointSession { plan, own, public, pairs, layers })
+        Ok(JointSession { plan, own, public, pairs, source, layers })
     }
 
     /// How many records are begun together, at most.
@@ -87,7 +95,8 @@ impl<'a> JointSession<'a> {
             public: Public::new(&self.public, *number),
         };
         let records: Vec<Own<'_>> = numbers.iter().zip(&seeds).map(own).collect();
-        let mut transfers = Transfers::new(me, numbered(me, peers, &mut self.pairs), START + 1);
+        let mut transfers =
+            Transfers::new(me, numbered(me, peers, &mut self.pairs), START + 1).by(self.source);
         let ready = self.layers.ahead(&mut transfers, self.plan, &records)?;
         let begun = numbers.iter().zip(&seeds).zip(ready);
         Ok(begun
@@ -109,10 +118,9 @@ impl<'a> JointSession<'a> {
         let record = PartySeed::new(me, seed);
         let public = Public::new(&self.public, number);
         let own = Own { session: &self.own, record: &record, public };
-        let transfers = Transfers::new(me, peers, START + 1);
+        let transfers = Transfers::new(me, peers, START + 1).by(self.source);
         self.layers.begin(ready);
-        let mut joint = Joint::new(own, transfers, &mut self.layers, sink);
-        crate::prepare(self.plan, &mut joint, progress)
+        prepare_together(self.plan, &own, transfers, &mut self.layers, sink, progress)
     }
 }
 

@@ -1,11 +1,14 @@
 //! One party's side of everything that is multiplied by oblivious transfer, on the shares that gates' programs see.
 
+use super::cost::room;
+use super::lanes::{Lane, Lanes};
 use super::peers::{Peer, Peers};
 use super::times::Product;
 use super::{Encryption, Layer, Task, and, masks, multiply, times};
 use crate::{Bits, BitwiseMask, MaskOf, PrepareError, Seats, Words};
 use privet_family::Secret;
 use privet_net::Step;
+use privet_ot::Source;
 use privet_prg::{Seed, Wiped};
 use privet_ring::{Ring, pack, packed_len, unpack};
 
@@ -24,6 +27,42 @@ impl<'a> Transfers<'a> {
     /// Where peers are not all parties but `me`, by number.
     pub fn new(me: usize, peers: Vec<Peer<'a>>, first: u32) -> Transfers<'a> {
         Transfers { peers: Peers::new(me, peers, first) }
+    }
+
+    /// With as many transfers in an exchange as suit this source: alike at all parties.
+    pub fn by(mut self, source: Source) -> Transfers<'a> {
+        self.peers.room = room(source);
+        self
+    }
+
+    /// In a lane, at this seat.
+    pub(super) fn shared(seat: Seats, room: usize, lane: Lane<'a, 'a>) -> Transfers<'a> {
+        Transfers { peers: Peers::shared(seat.parties().start, room, lane) }
+    }
+
+    /// Lanes to the same peers.
+    pub(super) fn lanes(&mut self, count: usize) -> Lanes<'_> {
+        self.peers.lanes(count)
+    }
+
+    /// The same for one program, until [`Transfers::go_on`].
+    pub(super) fn again(&mut self) -> Transfers<'_> {
+        Transfers { peers: self.peers.again() }
+    }
+
+    /// From this step on, which comes after what was done with the same peers.
+    pub(super) fn go_on(&mut self, step: u32) {
+        self.peers.go_on(step);
+    }
+
+    /// The step that comes next.
+    pub(super) fn next_step(&self) -> u32 {
+        self.peers.next_step()
+    }
+
+    /// Whole rows of an exchange at most, each way.
+    pub(super) fn room(&self) -> usize {
+        self.peers.room
     }
 
     /// Parties.
@@ -72,17 +111,19 @@ impl<'a> Transfers<'a> {
 
     /// See [`crate::Preprocess::times`].
     pub fn times(&mut self, factors: &[(&Bits, Vec<&Words>)]) -> Result<Vec<Vec<Words>>, PrepareError> {
-        let mut all = Vec::with_capacity(factors.len());
+        let mut products = Vec::with_capacity(factors.len());
         for (bits, words) in factors {
-            let mut products = Vec::with_capacity(words.len());
-            for words in words {
-                let product = Product { bits: bits.own(), words: words.own(), ring: words.ring() };
-                let shares = times::times(&mut self.peers, product)?;
-                products.push(self.words(words.ring(), shares, words.len()));
+            for words in times::on_a_transfer(words) {
+                let words = words.iter().map(|words| (words.own().as_slice(), words.ring())).collect();
+                products.push(Product { bits: bits.own(), words });
             }
-            all.push(products);
         }
-        Ok(all)
+        let mut made = times::times(&mut self.peers, &products)?.into_iter().flatten();
+        let mut of = |words: &&Words| {
+            let shares = made.next().expect("shares of every product");
+            self.words(words.ring(), shares, words.len())
+        };
+        Ok(factors.iter().map(|(_, words)| words.iter().map(&mut of).collect()).collect())
     }
 
     /// Products element by element, in the ring of x, which must not be the larger one: for small numbers of elements.

@@ -66,8 +66,15 @@ fn declared_is_counted() {
             check("words", parties, cost::to_words(parties, side, ring), |t, me| {
                 t.to_words(&[&bits(me, 0, side)], n, ring).unwrap();
             });
-            check("times", parties, cost::times(parties, side, ring), |t, me| {
+            check("times", parties, cost::times(parties, 1, side, &[ring]), |t, me| {
                 t.times(&[(&bits(me, 0, side), vec![&words(me, 1, ring, n)])]).unwrap();
+            });
+            let wide = [ring, R64, ring];
+            check("many times", parties, cost::times(parties, 3, side, &wide), |t, me| {
+                let words: Vec<Words> = wide.iter().map(|ring| words(me, 1, *ring, n)).collect();
+                let planes: Vec<Bits> = (0..3).map(|i| bits(me, i, side)).collect();
+                let factors: Vec<_> = planes.iter().map(|plane| (plane, words.iter().collect())).collect();
+                t.times(&factors).unwrap();
             });
             let few = n.min(500);
             check("multiply", parties, cost::multiply(parties, few, ring), |t, me| {
@@ -90,6 +97,6 @@ fn a_comparison_of_64_bits() {
     assert_eq!((mask.transfers / 64, mask.bytes / 8), (64, 64 + 2017 + 64));
     let node = cost::and(&[(1, 2)]);
     assert_eq!((node.transfers / 64, node.bytes / 8), (2, 6));
-    let rest = cost::to_words(2, 1, R64) + cost::times(2, 1, R64);
+    let rest = cost::to_words(2, 1, R64) + cost::times(2, 1, 1, &[R64]);
     assert_eq!((rest.transfers / 64, rest.bytes / 8), (3, 3 + 3 * 64));
 }

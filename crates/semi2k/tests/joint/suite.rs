@@ -13,8 +13,8 @@ use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type, ValueId};
 use privet_plan::suite::{Case, cases, exponential_cases, in_form, training_cases};
 use privet_prg::Domain;
 use privet_semi2k::{
-    Begun, Done, Factor, Joint, JointSession, Layers, Linear, Own, PartySeed, PrepareError, Public, Semi2k,
-    TRANSFERS, prepare, source, static_masks,
+    Begun, Done, Factor, JointSession, Layers, Linear, Own, PartySeed, PrepareError, Public, Semi2k,
+    TRANSFERS, prepare_together, source, static_masks,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -100,8 +100,10 @@ fn records(
             } else {
                 Box::new(InClear::new(&case.plan, own.session))
             };
-            let mut joint = Joint::new(own, transfers, linear.as_mut(), &mut keys);
-            let stats = prepare(&case.plan, &mut joint, &mut |_| {}).unwrap();
+            let (mut seen, linear) = (Vec::new(), linear.as_mut());
+            let mut see = |node| seen.push(node);
+            let stats = prepare_together(&case.plan, &own, transfers, linear, &mut keys, &mut see).unwrap();
+            assert!(seen.into_iter().eq(0..case.plan.nodes.len()), "{}: every node, in order", case.name);
             records.push((keys.remove(0), stats));
         }
         records
@@ -245,6 +247,7 @@ fn records_that_are_begun_together() {
         (2, None, "softspoken"),
         (3, None, "softspoken"),
         (2, None, "ferret"),
+        (3, None, "auto"),
         (2, Some(1), "softspoken"),
         (3, Some(2), "softspoken"),
     ] {

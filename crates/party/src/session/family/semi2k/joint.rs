@@ -29,8 +29,8 @@ pub(super) struct Together {
     pub owner: Option<u8>,
     /// The least number that is free here.
     pub next: u64,
-    /// How transfers are made.
-    pub source: privet_ot::Source,
+    /// How transfers are made; none: as suits the ways between the parties.
+    pub source: Option<privet_ot::Source>,
     /// Threads that encryption computes with.
     pub threads: usize,
 }
