@@ -99,7 +99,7 @@ impl<'a> Peers<'a> {
         let Way::Own { peers, next } = &mut self.way else { panic!("a lane's messages are of one program") };
         let mut all = Vec::with_capacity(peers.len());
         for Peer { number, channel, pair } in peers {
-            all.push(Peer { number: *number, channel: &mut **channel, pair: &mut **pair });
+            all.push(Peer { number: *number, channel: &mut **channel, pair });
         }
         (all, *next)
     }
