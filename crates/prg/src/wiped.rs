@@ -13,7 +13,7 @@ const KEPT: usize = 64 << 20;
 /// Bytes that a thread keeps of blocks of 128 bits.
 const KEPT_BLOCKS: usize = 8 << 20;
 /// Bytes of a buffer that is kept: small ones cost nothing, large ones are made seldom.
-const SIZES: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 23;
+const SIZES: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 20;
 
 /// Wiped buffers of a thread, by length: all are zeros.
 pub struct Kept<T> {
