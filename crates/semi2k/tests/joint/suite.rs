@@ -16,6 +16,7 @@ use privet_semi2k::{
     Begun, Done, Factor, JointSession, Layers, Linear, Own, PartySeed, PrepareError, Public, Semi2k,
     TRANSFERS, prepare_together, source, static_masks,
 };
+use privet_testkit::{Action, When};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -235,6 +236,55 @@ fn made_by(transfers: &str) -> Parameters {
     let mut said = Parameters::default();
     assert!(said.set(&TRANSFERS, TRANSFERS.word(transfers).expect("a word that it knows")));
     said
+}
+
+/// A message that is cut short, or a peer that is gone, ends all lanes: with an error that says what went wrong, and never with a wait.
+#[test]
+fn a_fault_ends_all_lanes() {
+    let case = cases().into_iter().find(|case| case.name == "small network").unwrap();
+    let prepare_in = |mut mesh: Mesh, fault: Option<(usize, Action)>| {
+        let log = mesh.record();
+        if let Some((at, action)) = fault {
+            mesh.fault(1, 0, [(When::Message(at as u64), action)]);
+        }
+        let seeds = Seeds::of(2, &Seed::from_bytes([5; 16]));
+        let ends = mesh.run(|links| {
+            let (me, step) = (links.me(), Step::new(0, "start"));
+            let mut pairs = Vec::new();
+            for (_, channel) in links.others() {
+                let source = Source::SoftSpoken(Width::Four);
+                pairs.push(Pair::start(channel, &step, source, &Seed::random()).map_err(PrepareError::from)?);
+            }
+            let peers = links.others().zip(&mut pairs);
+            let peers = peers.map(|((number, channel), pair)| Peer { number, channel, pair }).collect();
+            let own = Own {
+                session: &seeds.session[me],
+                record: &seeds.record[me],
+                public: Public::new(&seeds.public, NUMBER),
+            };
+            let (mut linear, mut keys) = (InClear::new(&case.plan, own.session), vec![MemoryKeys::default()]);
+            let transfers = Transfers::new(me, peers, 1);
+            prepare_together(&case.plan, &own, transfers, &mut linear, &mut keys, &mut |_| {}).map(|_| ())
+        });
+        (ends, log)
+    };
+    let (ends, log) = prepare_in(Mesh::new(2), None);
+    assert!(ends.iter().all(Result::is_ok));
+    let sent = log.of(1);
+    let shared: Vec<usize> = (0..sent.len()).filter(|at| sent[*at].step.name.starts_with("shared")).collect();
+    assert!(shared.len() > 3, "nodes share messages");
+    for at in shared {
+        let len = sent[at].bytes.len();
+        for action in [Action::Truncate(len - 1), Action::Kill] {
+            let patience = std::time::Duration::from_secs(5);
+            let what = format!("{action:?} at message {at}");
+            let mesh = Mesh::patient(2, patience).bound(4 * patience, &what);
+            // who receives it fails; who sent the last one may be done before
+            let (ends, _) = prepare_in(mesh, Some((at, action)));
+            let why = ends[0].as_ref().expect_err(&what).to_string();
+            assert!(!why.contains("another node"), "{what}: {why}");
+        }
+    }
 }
 
 /// Records of a session whose products with weights are made together: each is right, and none has another's masks. Whatever makes
