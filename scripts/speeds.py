@@ -84,13 +84,15 @@ MODELS: dict[str, tuple[str, Callable[[], tuple[nn.Module, Inputs]]]] = {
     "minilm": ("MiniLM-L6, 32 tokens", minilm),
     "vit-b16": ("ViT-B/16 at 224", lambda: (models.vit_b16(), torch.rand(1, 3, 224, 224))),
     "levit-256": ("LeViT-256 at 224", levit),
-    "levit-block": ("LeViT-256, first attention", levit_block),
     "embedding": (
         "128 tokens of 30,522 words, width 384",
         lambda: (nn.Embedding(30522, 384), torch.randint(0, 30522, (1, 128))),
     ),
 }
 """What is said of a model, and how to make it with its input."""
+
+PARTS = {"levit-block": ("LeViT-256, first attention", levit_block)}
+"""The same of parts, which the kept table has not."""
 
 GPT2 = "gpt2"
 ABOUT_GPT2 = "GPT-2, 12 layers of 768, the next token of 50,257 after 64"
@@ -229,7 +231,7 @@ def spread(values: list[float]) -> dict[str, float]:
 def compiled(name: str, family: Family, kept: Path | None) -> tuple[nn.Module, privet.PrivateModel, Inputs]:
     """A model, and for a family, with its input; from the folder of models where it is there, and else put there."""
     protocol, security = family
-    model, inputs = MODELS[name][1]()
+    model, inputs = (MODELS | PARTS)[name][1]()
     model.eval()
     folder = None if kept is None else kept / f"{name}-{protocol}-{security}"
     if folder is not None and (folder / "plan.json").is_file():
@@ -246,7 +248,7 @@ def tried(name: str, family: Family, runs: int, kept: Path | None) -> dict[str, 
     torch.manual_seed(1)
     head = {
         "model": name,
-        "about": ABOUT_GPT2 if name == GPT2 else MODELS[name][0],
+        "about": ABOUT_GPT2 if name == GPT2 else (MODELS | PARTS)[name][0],
         "protocol": protocol,
         "security": security,
         "date": datetime.date.today().isoformat(),
@@ -321,7 +323,7 @@ def megabytes(count: float) -> str:
 
 def write_table(folder: Path) -> None:
     """Put the table of all results of a folder into the page."""
-    order = [*MODELS, GPT2]
+    order = [*MODELS, *PARTS, GPT2]
     rows = [json.loads(path.read_text()) for path in folder.glob("*.json")]
     rows.sort(key=lambda r: (order.index(r["model"]), FAMILIES.index((r["protocol"], r["security"]))))
     before, rest = PAGE.read_text().split(BEGIN)
@@ -331,7 +333,7 @@ def write_table(folder: Path) -> None:
 def main() -> None:
     """Run what is named, one after the other."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*MODELS, GPT2])}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*MODELS, *PARTS, GPT2])}")
     known, usual = (["/".join(family) for family in families] for families in (FAMILIES, AT_ONCE))
     parser.add_argument("--family", nargs="+", default=usual, choices=known, help=f"default: {' '.join(usual)}")
     parser.add_argument("--runs", type=int, default=5)
@@ -340,7 +342,7 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true", help="only put models there")
     parser.add_argument("--table", type=Path, help="a folder of results that docs/models.md shall show")
     options = parser.parse_args()
-    unknown = set(options.names) - {*MODELS, GPT2}
+    unknown = set(options.names) - {*MODELS, *PARTS, GPT2}
     if unknown or not (options.names or options.table):
         parser.error(f"no model {', '.join(sorted(unknown))}" if unknown else "name a model, or give --table")
     if options.compile and options.models is None:
