@@ -35,6 +35,7 @@ privet_mutation::mutations! {
     "strings-zero",
     "bit-strings-zero",
     "bits-masked-as-words",
+    "second-word-masked-as-first",
     "pair-of-one-bit",
     "words-not-fresh",
     "squares-not-fresh",
@@ -113,6 +114,9 @@ pub(crate) fn leads(party: usize) -> bool {
 
 /// What masks a row of transfers: words, and bits.
 pub(crate) fn strings(words: &mut [privet_prg::Wiped<u64>], bits: &mut [privet_prg::Wiped<u64>]) {
+    if let ([first, second], true) = (&mut *words, active("second-word-masked-as-first")) {
+        second.copy_from_slice(first);
+    }
     for words in words.iter_mut() {
         if active("strings-zero") {
             words.fill(0);

@@ -160,7 +160,9 @@ impl Semi2k {
                 Transfers::SoftSpoken(_) => 0,
             },
             // an exchange more, whenever one is full
-            rounds: one.rounds + 2 * (one.transfers / cost::in_a_step(source)),
+            rounds: one.rounds
+                + 2 * (one.transfers / cost::in_a_step(source))
+                + cost::batches(source, one.transfers),
             ..one
         }
     }
@@ -281,7 +283,7 @@ impl Prices for Semi2k {
         let states = plan.nodes.iter().any(|node| matches!(node.op, Op::State { .. }));
         let offline = match self.helper {
             true => Offline::default(),
-            false => cost::job(self.parties, self.records),
+            false => cost::job(self.parties, self.records, self.source.unwrap_or(cost::LEAST_WORK)),
         };
         Cost { rounds: states as u64, offline, ..Cost::default() }
     }

@@ -4,6 +4,7 @@
 //! a party has a share of 1 / n of all that is sent, as all take turns in the roles. Elements count in whole words of 64. Steps are
 //! those of the source that takes the least work ([`room`]).
 
+use super::distance;
 use super::layers::{MOST, TOGETHER};
 use super::row::{FAR_ROWS, LOAD, ROWS, RUN, WORDS, exchanges};
 use super::times::{on_a_transfer, size};
@@ -50,18 +51,34 @@ pub(super) const fn room(source: Source) -> usize {
     }
 }
 
+/// Rounds of messages that a source takes for so many transfers, both ways together, beside those of exchanges: Ferret's, one a batch.
+pub(crate) fn batches(source: Source, transfers: u64) -> u64 {
+    match source {
+        Source::SoftSpoken(_) => 0,
+        Source::Ferret(p) => transfers / (2 * p.usable() as u64),
+    }
+}
+
 /// Transfers that one exchange has room for, both ways together.
 pub(crate) const fn in_a_step(source: Source) -> u64 {
     2 * (room(source) * RUN) as u64
 }
 
-/// What a party does once in a job, divided by its records: transfers of bases, and public coins.
-pub(crate) fn job(parties: usize, records: usize) -> Offline {
+/// Rounds in which parties agree on a job's numbers, and on a record being whole.
+const AGREED: u64 = 5;
+
+/// What a party does once in a job, divided by its records: how far others are, transfers of bases, what Ferret starts with, and public
+/// coins.
+pub(crate) fn job(parties: usize, records: usize, source: Source) -> Offline {
+    let first = match source {
+        Source::SoftSpoken(_) => 0,
+        Source::Ferret(_) => 2,
+    };
     let (peers, records) = (parties as u64 - 1, records as u64);
     Offline {
         base: (peers * BASE_TRANSFERS).div_ceil(records),
         wire_bytes: (peers * START_BYTES as u64).div_ceil(records),
-        rounds: 3u64.div_ceil(records),
+        rounds: (3 + AGREED + distance::ROUNDS + first).div_ceil(records),
         ..Offline::default()
     }
 }

@@ -45,8 +45,8 @@ fn calls() -> Vec<(&'static str, Call)> {
         }),
         ("words of bits", |t, me| Ok((t.to_words(&[&bits(me, 0, 1)], 64, Ring::new(4))?, vec![]))),
         ("bits times words", |t, me| {
-            let (x, y) = (bits(me, 0, 1), words(me, 1, Ring::new(3), 64));
-            Ok((t.times(&[(&x, vec![&y])])?.remove(0), vec![]))
+            let (x, y, z) = (bits(me, 0, 1), words(me, 1, Ring::new(3), 64), words(me, 2, Ring::new(2), 64));
+            Ok((t.times(&[(&x, vec![&y, &z])])?.remove(0), vec![]))
         }),
         ("products of words", |t, me| {
             only(t.multiply(&words(me, 0, Ring::new(3), 64), &words(me, 1, Ring::new(3), 64))?)
