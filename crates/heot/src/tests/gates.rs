@@ -1,0 +1,151 @@
+//! Gates by themselves: what they cost, all shares of small rings, the ends of large ones, and what their messages tell.
+
+use super::*;
+
+/// The bits of docs/heot.md, of both sides, counted.
+#[test]
+fn comparisons_and_choices_cost_what_the_tables_say() {
+    let n = 640;
+    let bits = |uses: Uses| {
+        let total: u64 = uses.bytes.iter().sum();
+        (8 * total / n as u64, uses.transfers().iter().sum::<usize>() / n, uses.steps)
+    };
+    assert_eq!(bits(compare::carry_uses(24, n)), (165, 38, 5));
+    assert_eq!(bits(compare::carry_uses(36, n)), (255, 58, 6));
+    assert_eq!(bits(compare::carry_uses(40, n)), (287, 66, 6));
+    assert_eq!(bits(compare::carry_uses(63, n)), (460, 103, 7));
+    assert_eq!(bits(compare::carry_uses(12, n)).1, 18);
+    let relu = |from, to| bits(compare::carry_uses(from - 1, n).then(mux::widen_uses([from, to], n)));
+    assert_eq!(relu(25, 37), (266, 41, 7));
+    assert_eq!(relu(25, 25), (217, 40, 7));
+    assert_eq!(bits(leaf::uses(24, n, Wanted::Less)), (129, 24, 2));
+    let stored = |uses: Uses| uses.stored().map(|bytes| 8 * bytes / n as u64);
+    assert_eq!(stored(compare::carry_uses(24, n)), [149, 68]);
+    assert_eq!(stored(compare::carry_uses(36, n)), [231, 106]);
+    assert_eq!(stored(compare::carry_uses(36, n).then(mux::widen_uses([37, 37], n))), [343, 218]);
+    assert_eq!(stored(compare::carry_uses(24, n).then(mux::widen_uses([25, 37], n))), [285, 181]);
+}
+
+/// A program of one step at both sides, with transfers enough.
+fn both<T: Send>(program: impl Fn(&mut Cx, &mut Prg) -> T + Sync) -> Vec<T> {
+    Mesh::new(2).run(|links| {
+        let side = Side::ALL[links.me()];
+        let stock = Stock::fresh(pair(links, [1 << 19; 2]), Seed::random().stream(), 0);
+        let mut prg = Seed::from_bytes([links.me() as u8; 16]).stream();
+        let channel = links.to(1 - links.me());
+        let mut cx = Cx::with(side, channel, stock, Seed::from_bytes([9; 16]), 1);
+        program(&mut cx, &mut prg)
+    })
+}
+
+/// All pairs of shares of small rings: no case is left out.
+#[test]
+fn carries_and_signs_of_all_small_shares_are_right() {
+    for bits in [1, 2, 3, 4, 6] {
+        let n = 1usize << (2 * bits);
+        let ring = Ring::new(bits);
+        let own = |side: Side| -> Vec<u64> {
+            (0..n as u64).map(|i| ring.wrap(i >> (bits * side as u32))).collect()
+        };
+        let found = both(|cx, _| {
+            let x = own(cx.side);
+            let carry = compare::carry(cx, bits, &x).unwrap();
+            let negative = compare::negative(cx, ring, &x).unwrap();
+            [carry, negative, compare::zero(cx, ring, &x).unwrap()]
+        });
+        let (s, c) = (own(Side::Server), own(Side::Client));
+        for i in 0..n {
+            let of = |which: usize| found.iter().fold(0, |sum, f| sum ^ planes::bit(&f[which], i));
+            assert_eq!(of(0), (s[i] + c[i]) >> bits, "carry of {} and {}", s[i], c[i]);
+            assert_eq!(of(1), ring.msb(s[i] + c[i]), "sign of {} and {}", s[i], c[i]);
+            assert_eq!(of(2), u64::from(ring.wrap(s[i] + c[i]) == 0), "{} and {}", s[i], c[i]);
+        }
+    }
+}
+
+/// Shares, one a side, of the ends of a ring, of what is near 0, and of uniform elements: 67 of them, which fill no word.
+fn ends(ring: Ring, prg: &mut Prg) -> [Vec<u64>; 2] {
+    let (half, n) = (1u64 << (ring.bits() - 1), 67);
+    let mut x = vec![0, 1, ring.mask(), half, half - 1, half.wrapping_add(1)];
+    x.extend(prg.elements(ring, n - x.len()));
+    let server = prg.elements(ring, n);
+    let client = x.iter().zip(&server).map(|(x, s)| ring.wrap(x.wrapping_sub(*s))).collect();
+    [server, client]
+}
+
+/// Sums of both sides' shares.
+fn sums(ring: Ring, shares: &[Vec<u64>]) -> Vec<u64> {
+    shares[0].iter().zip(&shares[1]).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect()
+}
+
+/// From the narrowest rings to the widest, and between neighbours, at the ends of each.
+#[test]
+fn gates_are_right_at_the_ends_of_every_kind_of_ring() {
+    let mut prg = Seed::random().stream();
+    for (from, to) in [(2, 2), (2, 3), (2, 64), (6, 7), (33, 64), (63, 64), (64, 64)] {
+        let [from, to] = [from, to].map(Ring::new);
+        let x = ends(from, &mut prg);
+        let found = both(|cx, _| crate::gates::relu::relu(cx, [from, to], &x[cx.side as usize]).unwrap());
+        let positive = |x: &u64| to.wrap(from.signed(*x).max(0) as u64);
+        let truth: Vec<u64> = sums(from, &x).iter().map(positive).collect();
+        assert_eq!(sums(to, &found), truth, "{from} to {to}");
+    }
+    for k in [1, 2, 3, 63, 64] {
+        let ring = Ring::new(k);
+        let (x, y, d) = (ends(ring, &mut prg), ends(ring, &mut prg), ends(Ring::new(1), &mut prg));
+        let found = both(|cx, _| {
+            let i = cx.side as usize;
+            let (bits, n) = (planes::plane(&d[i], 0), x[i].len());
+            let chosen = mux::choose(cx, ring, &bits, &x[i]).unwrap();
+            let product = product::multiply(cx, ring, &x[i], &y[i], Second::Shared).unwrap();
+            [chosen, product, mux::element(cx, ring, &bits, n).unwrap()]
+        });
+        let of = |which: usize| sums(ring, &[found[0][which].clone(), found[1][which].clone()]);
+        let bits: Vec<u64> = d[0].iter().zip(&d[1]).map(|(a, b)| a ^ b).collect();
+        let (x, y) = (sums(ring, &x), sums(ring, &y));
+        for i in 0..x.len() {
+            let truth = [x[i] * bits[i], ring.wrap(x[i].wrapping_mul(y[i])), bits[i]];
+            assert_eq!([0, 1, 2].map(|which| of(which)[i]), truth, "{ring}, element {i}");
+        }
+    }
+}
+
+/// What is sent, and what both sides end with but a part of it, has no relation in any combination of bits: with operands
+/// fixed, all of it is new in every run.
+#[test]
+fn messages_are_uniform_whatever_the_operands_are() {
+    let (from, to, n) = (Ring::new(5), Ring::new(9), 8);
+    let rows = 1200;
+    let x: [Vec<u64>; 2] = [vec![3, 0, 31, 16, 15, 1, 8, 30], vec![0, 0, 31, 16, 1, 30, 9, 3]];
+    let mut mesh = Mesh::new(2);
+    let log = mesh.record();
+    let shares = mesh.run(|links| {
+        let side = Side::ALL[links.me()];
+        let stock = Stock::fresh(pair(links, [1 << 20; 2]), Seed::random().stream(), 0);
+        let channel = links.to(1 - links.me());
+        let mut cx = Cx::with(side, channel, stock, Seed::random(), 1);
+        let row = |_| crate::gates::relu::relu(&mut cx, [from, to], &x[side as usize]).unwrap();
+        (0..rows).map(row).collect::<Vec<_>>()
+    });
+    let run = |sent: Vec<Sent>| sent.into_iter().filter(|s| s.step.id > 0).collect();
+    let sent: Vec<Vec<Sent>> = log.all().into_iter().map(run).collect();
+    let mut number = 0;
+    let found = unseen(|| {
+        let mut view = View::default();
+        for sent in &sent {
+            let each = sent.len() / rows;
+            for message in &sent[number * each..(number + 1) * each] {
+                // eight elements: no plane has padding
+                view.elements(message.step.name.to_string(), Ring::new(8), &words(&message.bytes));
+            }
+        }
+        view.elements("the client's shares".into(), to, &shares[1][number]);
+        number += 1;
+        view
+    });
+    assert_eq!(found, Ok(()), "{n} elements");
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.iter().map(|b| u64::from(*b)).collect()
+}

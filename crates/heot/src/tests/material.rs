@@ -1,0 +1,128 @@
+//! What is made before a run: of many rounds and chunks, by encryption and by transfers, and new for every run.
+
+use super::*;
+
+/// Material of many rounds and many chunks: two widths of comparison, so that rounds begin within nodes.
+#[test]
+fn material_by_ferret_is_read_as_it_was_made() {
+    let ty = |bits| Type { shape: vec![20_000], bits, frac: 0 };
+    let node = |op, inputs: &[ValueId], bits| {
+        let (inputs, layer) = (inputs.to_vec(), format!("{bits} bits"));
+        Node { op, inputs, ty: ty(bits), layer, form: None }
+    };
+    let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
+    let relus = [37, 64].map(|bits| node(Op::Relu, &[if bits == 37 { 0 } else { 1 }], bits));
+    let nodes = [vec![node(input, &[], 25)], relus.to_vec(), vec![node(Op::Max, &[2, 2], 64)]].concat();
+    let outputs = vec![Output { value: 3, name: "y".into(), to: "receiver".into() }];
+    let (name, updates) = ("many".into(), Vec::new());
+    let plan = Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates };
+    let both: usize = transfers(&needs(&plan)).iter().sum();
+    assert!(matches!(source(both), Source::Ferret(p) if both > p.usable()), "{both} transfers");
+    let ring = Ring::new(25);
+    let x = Seed::random().stream().elements(ring, 20_000);
+    let operands =
+        [[("x".to_owned(), Tensor::new(vec![20_000], x.clone()).unwrap())].into(), Operands::new()];
+    let seed = Seed::random();
+    let ran = Mesh::new(2).run(|links| party(links, &plan, &operands, &seed));
+    let found = ran[0].outcome.outputs[0].iter().zip(ran[1].outcome.outputs[0].iter());
+    for ((a, b), x) in found.zip(&x) {
+        assert_eq!(a.wrapping_add(*b), ring.signed(*x).max(0) as u64);
+    }
+}
+
+/// A product of so many pairs of matrices that both sides share.
+fn of_matrices(bits: u32, [count, m, k, o]: [usize; 4]) -> Plan {
+    let ty = |shape: &[usize]| Type { shape: shape.to_vec(), bits, frac: 0 };
+    let input = |name: &str| Op::Input { name: name.into(), owner: "data_owner".into(), limit: 1.0 };
+    let node = |op, inputs: &[ValueId], shape: &[usize]| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: ty(shape),
+        layer: "attention".into(),
+        form: None,
+    };
+    let nodes = vec![
+        node(input("x"), &[], &[count, m, k]),
+        node(input("y"), &[], &[count, k, o]),
+        node(Op::MatMul, &[0, 1], &[count, m, o]),
+    ];
+    let outputs = vec![Output { value: 2, name: "z".into(), to: "receiver".into() }];
+    let (name, updates) = (format!("{bits} bits"), Vec::new());
+    Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }
+}
+
+/// Products of matrices that both sides share, several side by side: by encryption in several chunks, and by transfers.
+#[test]
+fn products_of_secret_matrices_are_right_in_every_ring() {
+    for (bits, [count, m, k, o], encrypted) in [
+        (37, [5, 128, 64, 128], true),
+        (64, [2, 9, 70, 20], true),
+        (45, [3, 40, 1, 40], true),
+        (20, [1, 2, 3, 2], false),
+    ] {
+        let plan = of_matrices(bits, [count, m, k, o]);
+        plan.check().unwrap();
+        let is_encrypted = needs(&plan).iter().any(|need| need.of.is_encrypted());
+        assert_eq!(is_encrypted, encrypted, "{bits} bits");
+        check(&Case { name: plan.name.clone(), plan }, &Seed::random());
+    }
+}
+
+/// No product of a transformer is refused in any ring: distances of a run's products stay below 2^-40 together.
+#[test]
+fn products_of_matrices_have_parameters_in_every_ring() {
+    for bits in 1..=64 {
+        for (m, k, o) in [(1, 1, 1), (128, 64, 128), (128, 128, 64), (1024, 64, 1024), (1024, 1024, 64)] {
+            let of = crate::matrices::Matrices { ring: Ring::new(bits), m, k, o };
+            assert!(of.fits().is_ok(), "{bits} bits, {m} x {k} x {o}: {:?}", of.fits());
+        }
+    }
+}
+
+/// Products of thousands of elements by encryption, in several chunks; of fewer, and of one that the server knows, by transfers.
+#[test]
+fn products_of_many_elements_are_right() {
+    for (bits, n) in [(64, (1 << 16) + 5000), (64, 3), (37, 100)] {
+        let ty = || Type { shape: vec![n], bits, frac: 0 };
+        let input = |name: &str| Op::Input { name: name.into(), owner: "data_owner".into(), limit: 1.0 };
+        let node = |op, inputs: &[ValueId]| Node {
+            op,
+            inputs: inputs.to_vec(),
+            ty: ty(),
+            layer: "gelu".into(),
+            form: None,
+        };
+        let nodes = vec![node(input("x"), &[]), node(input("y"), &[]), node(Op::Mul, &[0, 1])];
+        let outputs = vec![Output { value: 2, name: "z".into(), to: "receiver".into() }];
+        let (name, updates) = (format!("{n} elements of {bits} bits"), Vec::new());
+        let plan = Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates };
+        plan.check().unwrap();
+        let is_slotted = needs(&plan).iter().any(|need| need.of.is_encrypted());
+        assert_eq!(is_slotted, n > 1000, "{n} elements");
+        check(&Case { name: plan.name.clone(), plan }, &Seed::random());
+    }
+}
+
+/// What two runs use up has nothing alike: words of A, of B, of factors.
+#[test]
+fn material_of_two_runs_differs() {
+    let plan = of_matrices(37, [2, 20, 30, 10]);
+    assert!(needs(&plan).iter().any(|need| need.of.is_encrypted()));
+    let drawn = Mesh::new(2).run(|links| {
+        let (side, peer) = (Side::ALL[links.me()], 1 - links.me());
+        let make =
+            |links: &mut Links| kept(|keep| make_material(&plan, side, 1, links.to(peer), keep).unwrap());
+        [0, 1].map(|_| make(links).frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
+    });
+    for [first, second] in drawn {
+        let words = |frames: &[Vec<u8>]| -> Vec<u64> {
+            let all = frames
+                .iter()
+                .flat_map(|frame| frame.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)));
+            all.filter(|word| *word >> 32 != 0).collect()
+        };
+        let first: std::collections::HashSet<u64> = words(&first).into_iter().collect();
+        let again = words(&second).iter().filter(|word| first.contains(word)).count();
+        assert_eq!(again, 0, "words that came twice");
+    }
+}

@@ -1,0 +1,170 @@
+//! Sessions: what is refused and why, hints that are new for every set and shared by clients, and their life.
+
+use super::*;
+
+fn small_network() -> (Plan, BTreeMap<String, Vec<u64>>) {
+    let plan = cases().into_iter().find(|case| case.name.starts_with("small network")).unwrap().plan;
+    let mut prg = Seed::random().stream();
+    let weights = plan.nodes.iter().filter_map(|node| {
+        let Op::Weight { name, .. } = &node.op else { return None };
+        Some((name.clone(), prg.elements(Ring::new(20), node.ty.len())))
+    });
+    let weights = weights.collect();
+    (plan, weights)
+}
+
+/// Bits past the last element, sessions of the other side, masks that are another session's or not there, records cut off.
+#[test]
+fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
+    let (plan, weights) = small_network();
+    let refused = Mesh::new(2).run(|links| {
+        let side = Side::ALL[links.me()];
+        let (plan, zeros) = (&plan, zero_inputs(&plan));
+        let own = session(links, plan, &weights);
+        // of which the other side has the other one
+        let other = match side {
+            Side::Server => Session::join(plan, 1, links.to(1)),
+            Side::Client => Session::serve(plan, hints(plan, &weights), links.to(0)),
+        };
+        let other = other.unwrap();
+        let channel = links.to(1 - links.me());
+        let [mut short, mut cut] = [0, 1].map(|_| kept(|keep| keep(&[0]).unwrap()));
+        let mut said = Vec::new();
+        let mut none = |_: &[u8]| Err(KeyError::Corrupt("the disk is full".into()));
+        said.push(make_material(plan, side, 1, channel, &mut none).unwrap_err_text());
+        let mut cx = Cx::new(side, channel, &mut cut, Seed::from_bytes([9; 16]), 1);
+        let of = Leaves { bits: 3, wanted: Wanted::Less };
+        said.push(cx.take(of, 8).unwrap_err_text());
+        said.push(cx.take(of, 8).unwrap_err_text());
+        // three elements in a byte: nothing may be past them
+        assert!(cx.incoming(3, vec![7]).is_ok());
+        said.push(cx.incoming(3, vec![7, 8]).unwrap_err_text());
+        for session in [&other, &own] {
+            let given = Given { inputs: zeros.clone(), publics: BTreeMap::new(), masks: &mut short };
+            said.push(walk(&mut cx, plan, session, given, &mut |_, _| {}).unwrap_err_text());
+        }
+        said
+    });
+    let whys = ["the disk is full", "were due", "has ended", "bits past", "of the other side", "were due"];
+    for said in refused {
+        assert_eq!(said.len(), whys.len());
+        for (said, why) in said.iter().zip(whys) {
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}
+
+/// What announces hints is read in full or not at all; parameters that nobody has are refused, and weights that are not there.
+#[test]
+fn announcements_that_nobody_can_read_are_refused() {
+    let (plan, weights) = small_network();
+    let announced = |bytes: &[u8]| {
+        Mesh::new(2).run(|links| {
+            let side = Side::ALL[links.me()];
+            let channel = links.to(side.other() as usize);
+            match side {
+                Side::Server => {
+                    channel.send(&Step::new(1, "announced hints"), bytes.to_vec()).unwrap();
+                    String::new()
+                }
+                Side::Client => Session::join(&plan, 1, channel).map(|_| ()).unwrap_err().to_string(),
+            }
+        })[1]
+            .clone()
+    };
+    // a norm for which there are no parameters
+    let mut wide = vec![7; 25];
+    (wide[16], wide[24]) = (255, 0);
+    assert!(announced(&wide).contains("modulus"), "{}", announced(&wide));
+    assert!(announced(&[0; 24]).contains("24 bytes"), "{}", announced(&[0; 24]));
+    let missing = Weights::new(&plan, &BTreeMap::new()).unwrap_err_text();
+    assert!(missing.contains("was not given"), "{missing:?}");
+    assert_eq!(weights.len(), plan.nodes.iter().filter(|n| matches!(n.op, Op::Weight { .. })).count());
+}
+
+/// Hints draw all anew: two sets at equal weights have nothing alike, and masks neither.
+#[test]
+fn hints_and_masks_of_equal_weights_differ() {
+    let (plan, weights) = small_network();
+    let drawn = Mesh::new(2).run(|links| {
+        let mut all = Vec::new();
+        for _ in 0..2 {
+            let session = session(links, &plan, &weights);
+            for _ in 0..2 {
+                let masks = kept(|keep| session.make_masks(&plan, links.to(1 - links.me()), keep).unwrap());
+                all.push((*session.name(), masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>()));
+            }
+        }
+        all
+    });
+    assert!(drawn[0].iter().zip(&drawn[1]).all(|(server, client)| server.0 == client.0));
+    for drawn in drawn {
+        assert!(drawn[0].0 == drawn[1].0 && drawn[2].0 == drawn[3].0 && drawn[0].0 != drawn[2].0);
+        for (i, (_, masks)) in drawn.iter().enumerate() {
+            let others = drawn.iter().enumerate().filter(|(j, _)| *j != i).flat_map(|(_, d)| &d.1);
+            assert!(others.into_iter().all(|other| !masks.contains(other)), "masks {i} came twice");
+        }
+    }
+    let outputs: u64 = 1 << 34;
+    assert!(most_runs(&plan) > 1 << 20 && most_runs(&plan) < outputs);
+}
+
+/// One set of hints for two clients: the same bytes for both, masks of their own, and runs that are counted together.
+#[test]
+fn sessions_of_several_clients_share_hints_and_their_life() {
+    let (plan, weights) = small_network();
+    let shared = hints(&plan, &weights);
+    let begun = |_: usize| {
+        Mesh::new(2).run(|links| {
+            let side = Side::ALL[links.me()];
+            let channel = links.to(1 - links.me());
+            let session = match side {
+                Side::Server => Session::serve(&plan, Arc::clone(&shared), channel).unwrap(),
+                Side::Client => Session::join(&plan, 1, channel).unwrap(),
+            };
+            let masks = kept(|keep| session.make_masks(&plan, channel, keep).unwrap());
+            (session, masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
+        })
+    };
+    let sessions = [0, 1].map(begun);
+    let names: Vec<&[u8; 32]> = sessions.iter().flatten().map(|(session, _)| session.name()).collect();
+    assert!(names.iter().all(|name| *name == names[0]), "all hold the same hints");
+    for (first, second) in sessions[0].iter().zip(&sessions[1]) {
+        assert!(first.1.iter().all(|mask| !second.1.contains(mask)), "clients have masks of their own");
+    }
+    let whole = most_runs(&plan);
+    for (n, session) in [0, 1, 1, 0, 1].into_iter().enumerate() {
+        assert!(sessions[session][0].0.take_run());
+        let left = whole - n as u64 - 1;
+        assert!(sessions.iter().all(|both| both[0].0.runs_left() == left) && shared.runs_left() == left);
+    }
+    assert_eq!(sessions[0][1].0.runs_left(), whole, "a client counts its own");
+}
+
+/// Whoever asks at the same time: no run is given twice, and none beyond the last.
+#[test]
+fn a_life_ends_after_its_last_run() {
+    let (runs, life) = (1000, Life::of(1000));
+    let taken: u64 = std::thread::scope(|scope| {
+        let asks = || (0..runs).filter(|_| life.take()).count() as u64;
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(asks)).collect();
+        all.into_iter().map(|asks| asks.join().unwrap()).sum()
+    });
+    assert_eq!((taken, life.left(), life.take()), (runs, 0, false));
+}
+
+/// Shares of inputs that are nothing but zeros.
+fn zero_inputs(plan: &Plan) -> HashMap<ValueId, Vec<u64>> {
+    let nodes = plan.nodes.iter().enumerate().filter(|(_, node)| matches!(node.op, Op::Input { .. }));
+    nodes.map(|(v, node)| (v, vec![0; node.ty.len()])).collect()
+}
+
+trait ErrorText {
+    fn unwrap_err_text(self) -> String;
+}
+
+impl<T> ErrorText for Result<T, crate::RunError> {
+    fn unwrap_err_text(self) -> String {
+        self.map(|_| ()).unwrap_err().to_string()
+    }
+}
