@@ -306,11 +306,13 @@ impl Offered<'_> {
         let Offered { of, tables, x, halves, exchanged } = self;
         let (bits, count, each) = (of.bits as usize, of.tables, planes::words(x.len()));
         let mut shares = Vec::with_capacity(part.len() * count);
-        let mut packed = vec![Vec::with_capacity(of.to.packed_bytes(part.len() * count)); (1 << bits) - 1];
+        let others = || 1..1 << bits;
+        let bytes = of.to.packed_bytes(part.len() * count);
+        let mut packed: Vec<Vec<u8>> = others().map(|_| Vec::with_capacity(bytes)).collect();
         let (mut pads, mut room): (Wiped<u64>, _) = (Wiped::zeros(of.words()), of.room());
         let mut keys = Zeroizing::new(vec![[[0; 2]; 2]; bits]);
         let [mut turned, mut other]: [Wiped<u64>; 2] = [0, 1].map(|_| Wiped::zeros(1 << bits));
-        let mut rows = vec![Vec::with_capacity(BLOCK * count); (1 << bits) - 1];
+        let mut rows: Vec<Vec<u64>> = others().map(|_| Vec::with_capacity(BLOCK * count)).collect();
         for first in part.clone().step_by(BLOCK) {
             for i in first..part.end.min(first + BLOCK) {
                 for (keys, halves) in keys.iter_mut().zip(halves.as_chunks::<4>().0) {

@@ -121,8 +121,20 @@ impl Wire {
     }
 }
 
+/// What the socket has, up to the buffer's length: 0 at its end, none where there is nothing now.
+fn read_some(mut socket: &TcpStream, buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
+    loop {
+        match socket.read(buffer) {
+            Ok(n) => return Ok(Some(n)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(ReadError::Lost),
+        }
+    }
+}
+
 fn read_plain(
-    mut socket: &TcpStream,
+    socket: &TcpStream,
     decoder: &mut Decoder,
     budget: usize,
     sink: &mut dyn FnMut(Frame),
@@ -132,13 +144,10 @@ fn read_plain(
     while bytes < budget {
         let space = decoder.space();
         let direct = space.len() >= PLAIN_BUFFER;
-        let n = match socket.read(if direct { space } else { &mut buffer }) {
-            Ok(0) => return Ok(Taken { bytes, end: true }),
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return Err(ReadError::Lost),
-        };
+        let Some(n) = read_some(socket, if direct { space } else { &mut buffer })? else { break };
+        if n == 0 {
+            return Ok(Taken { bytes, end: true });
+        }
         bytes += n;
         if direct {
             decoder.filled(n).map_err(ReadError::Frame)?.into_iter().for_each(&mut *sink);
@@ -152,7 +161,7 @@ fn read_plain(
 fn read_tls(
     tls: &mut Connection,
     buffer: &mut [u8],
-    mut socket: &TcpStream,
+    socket: &TcpStream,
     decoder: &mut Decoder,
     budget: usize,
     sink: &mut dyn FnMut(Frame),
@@ -161,14 +170,9 @@ fn read_tls(
     let mut end = take_decrypted(tls, decoder, sink)?;
     let mut bytes = 0;
     while bytes < budget && !end {
-        let n = match socket.read(buffer) {
-            Ok(0) => return Ok(Taken { bytes, end: true }),
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return Err(ReadError::Lost),
-        };
+        let Some(n) = read_some(socket, buffer)? else { break };
         bytes += n;
+        end = n == 0;
         // All of it: nobody wakes this thread for what waits here.
         let mut encrypted = &buffer[..n];
         while !encrypted.is_empty() && !end {

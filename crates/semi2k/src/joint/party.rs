@@ -112,7 +112,7 @@ impl<'a, 't> Joint<'a, 't> {
 
 impl Joint<'_, '_> {
     /// The step that comes next.
-    pub(super) fn next_step(&self) -> u32 {
+    pub(super) fn next_step(&mut self) -> u32 {
         self.transfers.next_step()
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct Peers<'a> {
     way: Way<'a>,
 }
 
+/// A lane has messages with others, who decide about steps together.
+const NOT_ALONE: &str = "a program in a lane has no steps of its own";
+
 enum Way<'a> {
     /// Messages of one program, and the step that comes next.
     Own { peers: Vec<Peer<'a>>, next: u32 },
@@ -96,7 +99,7 @@ impl<'a> Peers<'a> {
     }
 
     fn own(&mut self) -> (Vec<Peer<'_>>, u32) {
-        let Way::Own { peers, next } = &mut self.way else { panic!("a lane's messages are of one program") };
+        let Way::Own { peers, next } = &mut self.way else { panic!("{NOT_ALONE}") };
         let mut all = Vec::with_capacity(peers.len());
         for Peer { number, channel, pair } in peers {
             all.push(Peer { number: *number, channel: &mut **channel, pair });
@@ -104,19 +107,25 @@ impl<'a> Peers<'a> {
         (all, *next)
     }
 
-    /// The step that comes next, where this is no lane.
-    pub fn next_step(&self) -> u32 {
-        match &self.way {
-            Way::Own { next, .. } => *next,
-            Way::Shared(_) => 0,
-        }
+    /// The step that comes next.
+    ///
+    /// # Panics
+    /// In a lane.
+    pub fn next_step(&mut self) -> u32 {
+        *self.step()
     }
 
     /// From this step on.
+    ///
+    /// # Panics
+    /// In a lane.
     pub fn go_on(&mut self, step: u32) {
-        if let Way::Own { next, .. } = &mut self.way {
-            *next = step;
-        }
+        *self.step() = step;
+    }
+
+    fn step(&mut self) -> &mut u32 {
+        let Way::Own { next, .. } = &mut self.way else { panic!("{NOT_ALONE}") };
+        next
     }
 
     /// Parties.

@@ -56,7 +56,7 @@ impl<'a> Transfers<'a> {
     }
 
     /// The step that comes next.
-    pub(super) fn next_step(&self) -> u32 {
+    pub(super) fn next_step(&mut self) -> u32 {
         self.peers.next_step()
     }
 
