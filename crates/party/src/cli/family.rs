@@ -70,6 +70,11 @@ impl Family {
         self
     }
 
+    /// The same among so many parties, or as few as it can.
+    pub fn with_parties(self, parties: Option<usize>) -> Family {
+        Family { parties, ..self }
+    }
+
     /// The same where a party owns the model, if one does.
     pub fn with_model_at(self, model_at: Option<u8>) -> Family {
         Family { model_at, ..self }
@@ -78,6 +83,11 @@ impl Family {
     /// The same where so many runs are prepared together.
     pub fn with_together(self, runs: usize) -> Family {
         Family { together: Some(runs), ..self }
+    }
+
+    /// What was set of the protocol's parameters.
+    pub fn settings(&self) -> &[String] {
+        &self.set
     }
 
     /// What the protocol has to withstand. Refuses what it does not.

@@ -1,8 +1,8 @@
 //! The cost of a plan: prices of its nodes, added up.
 
 use super::{
-    Alternative, Cost, Known, Network, Offline, Operation, Preparation, Prices, Rates, Security, Units,
-    alternatives, known, preparations,
+    Alternative, Cost, Known, Network, Offline, Operation, Preparation, PreparationUnits, Prices, Rates,
+    Security, Units, alternatives, known, preparations,
 };
 use crate::ir::{Op, Plan};
 use serde::Serialize;
@@ -151,6 +151,11 @@ impl Estimate {
         }
     }
 
+    /// What a choice between plans goes by: what parties prepare among themselves takes their time as well.
+    pub fn all_seconds(&self) -> f64 {
+        self.seconds + self.offline_seconds
+    }
+
     /// With a word on where its rates are from.
     pub fn by(self, rates_from: &'static str) -> Estimate {
         Estimate { rates_from, ..self }
@@ -176,20 +181,10 @@ pub(super) fn seconds(cost: &Cost, work: &Units, rates: &Rates, network: &Networ
     rates.seconds(work) + network.seconds(cost.rounds, cost.wire_bytes + cost.client_bytes)
 }
 
-/// Seconds of a transfer at either side, with all that it carries, and of a value of an encrypted polynomial, with what is drawn
-/// and encoded for it: one core of the machine of docs/bench.md. No calibration measures them yet.
-const TRANSFER_SECONDS: f64 = 22e-9;
-const SILENT_SECONDS: f64 = 10e-9; // more than another transfer
-const BASE_SECONDS: f64 = 90e-6;
-const VALUE_SECONDS: f64 = 3e-9;
-
 /// What parties take among themselves before a run, where nothing else is done meanwhile.
 pub(super) fn offline_seconds(offline: &Offline, rates: &Rates, network: &Network) -> f64 {
-    let transfers = offline.transfers as f64 * TRANSFER_SECONDS + offline.silent as f64 * SILENT_SECONDS;
-    let base = offline.base as f64 * BASE_SECONDS;
-    let work = transfers + base + offline.values as f64 * VALUE_SECONDS;
-    let rounds = offline.rounds as f64 * rates.seconds.rounds;
-    work * rates.sharing() + rounds + network.seconds(offline.rounds, offline.wire_bytes)
+    let computing = rates.seconds_before(&PreparationUnits::of(offline));
+    computing + network.seconds(offline.rounds, offline.wire_bytes)
 }
 
 /// Weights and states stay during the whole run, and so does what replaces states from when it is there.

@@ -1,6 +1,6 @@
 //! A machine's profile: rates of every family, measured once.
 
-use super::{Prices, Rates, Units};
+use super::{PreparationUnits, Prices, Rates, Units};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,7 +23,10 @@ pub struct Machine {
     pub disk_bytes: f64,
     /// Seconds of one of each, by family and what it withstands.
     pub families: BTreeMap<String, Units>,
-    /// Of the same, for every run that the rates are from: the seconds that they say over those that it took.
+    /// The same of what parties do before a run, of families that have any.
+    #[serde(default)]
+    pub preparations: BTreeMap<String, PreparationUnits>,
+    /// Of all these, for every run that the rates are from: the seconds that they say over those that it took.
     pub residuals: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
@@ -35,9 +38,10 @@ impl Machine {
 
     /// Of a family, each party on such a machine of its own; the shipped ones where it was not measured.
     pub fn rates(&self, prices: &dyn Prices) -> Rates {
-        let seconds = self.families.get(&Machine::key(prices)).copied();
+        let (key, shipped) = (Machine::key(prices), prices.rates());
         Rates {
-            seconds: seconds.unwrap_or(prices.rates().seconds),
+            seconds: self.families.get(&key).copied().unwrap_or(shipped.seconds),
+            before: self.preparations.get(&key).copied().unwrap_or(shipped.before),
             cores: self.cores.max(1),
             parties: 1,
             memory_bytes: self.memory_bytes,

@@ -16,7 +16,7 @@ pub use estimate::{Estimate, LayerCost, NodeCost, estimate};
 pub use machine::{MACHINE_VERSION, Machine};
 pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};
-pub use rates::{Rates, Units};
+pub use rates::{PreparationUnits, Rates, Units};
 pub use security::Security;
 
 use crate::form::Form;

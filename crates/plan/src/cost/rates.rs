@@ -1,67 +1,107 @@
 //! Seconds of computing: what a party does for a node, in counts, and what one of each takes.
 
-use super::{Cost, Operation};
+use super::{Cost, Offline, Operation};
 use crate::form::Form;
 use crate::ir::Op;
 use crate::ops;
 use serde::{Deserialize, Serialize};
 
-/// Declares [`Units`] with its number of fields and both ways to an array, in one list.
+/// Declares counts of what takes time, with their number and both ways to an array, in one list.
 macro_rules! units {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// One number for each thing that takes a party time: how many of it ([`Units::of`]), or the seconds of one ([`Rates`]).
+    ($(#[$about:meta])* $units:ident { $($(#[$doc:meta])* $name:ident),* $(,)? }) => {
+        $(#[$about])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
-        pub struct Units {
+        pub struct $units {
             $($(#[$doc])* pub $name: f64),*
         }
 
-        impl Units {
+        impl $units {
             /// Names of the fields, in order.
             pub const NAMES: &[&str] = &[$(stringify!($name)),*];
             /// How many there are.
-            pub const COUNT: usize = Units::NAMES.len();
+            pub const COUNT: usize = $units::NAMES.len();
 
             /// In the order of the fields.
-            pub fn to_array(self) -> [f64; Units::COUNT] {
+            pub fn to_array(self) -> [f64; $units::COUNT] {
                 [$(self.$name),*]
             }
 
             /// From the order of the fields.
-            pub fn from_array([$($name),*]: [f64; Units::COUNT]) -> Units {
-                Units { $($name),* }
+            pub fn from_array([$($name),*]: [f64; $units::COUNT]) -> $units {
+                $units { $($name),* }
+            }
+
+            /// As often where parties share cores: each takes so much longer, but waiting for rounds.
+            pub fn shared(self, sharing: f64) -> $units {
+                let rounds = self.rounds;
+                $units { rounds, ..$units::from_array(self.to_array().map(|n| n * sharing)) }
+            }
+
+            /// The seconds of all of them, at so many seconds for one of each.
+            fn at(self, seconds: $units) -> f64 {
+                self.to_array().iter().zip(seconds.to_array()).map(|(n, each)| n * each).sum()
             }
         }
     };
 }
 
 units! {
-    /// Multiplications of linear layers in rings of more than 32 bits.
-    wide_macs,
-    /// The same in rings of at most 32 bits.
-    narrow_macs,
-    /// Numbers that look-ups of all kinds read or make: of an element, all entries of its tables, and both factors of each wave.
-    table_entries,
-    /// AES calls.
-    aes,
-    /// Bits compared by chunks: comparisons times ring bits.
-    chunked_bits,
-    /// Key bytes, read from memory.
-    key_bytes,
-    /// Bytes sent: made, encrypted, decrypted, and what is computed for each of them.
-    wire_bytes,
-    /// Bytes of statements that are proved and checked.
-    proved_bytes,
-    /// The part of these that is about ring elements.
-    proved_ring_bytes,
-    /// Elements that gates give: masks, packing.
-    elements,
-    /// Elements that local operations read and give, and that convolutions copy for their products.
-    local_elements,
-    /// Gates: what does not depend on their elements.
-    gates,
-    /// Rounds: a message each way over loopback, and waking up for it.
-    rounds,
+    /// One number for each thing that takes a party time: how many of it ([`Units::of`]), or the seconds of one ([`Rates`]).
+    Units {
+        /// Multiplications of linear layers in rings of more than 32 bits.
+        wide_macs,
+        /// The same in rings of at most 32 bits.
+        narrow_macs,
+        /// Numbers that look-ups of all kinds read or make: of an element, all entries of its tables, and both factors of each wave.
+        table_entries,
+        /// AES calls.
+        aes,
+        /// Bits compared by chunks: comparisons times ring bits.
+        chunked_bits,
+        /// Key bytes, read from memory.
+        key_bytes,
+        /// Bytes sent: made, encrypted, decrypted, and what is computed for each of them.
+        wire_bytes,
+        /// Bytes of statements that are proved and checked.
+        proved_bytes,
+        /// The part of these that is about ring elements.
+        proved_ring_bytes,
+        /// Elements that gates give: masks, packing.
+        elements,
+        /// Elements that local operations read and give, and that convolutions copy for their products.
+        local_elements,
+        /// Gates: what does not depend on their elements.
+        gates,
+        /// Rounds: a message each way over loopback, and waking up for it.
+        rounds,
+    }
+}
+
+units! {
+    /// The same of what parties do among themselves before a run ([`Offline`]).
+    PreparationUnits {
+        /// Correlated transfers, with what is computed from each of them.
+        transfers,
+        /// What a code makes of few takes more than another transfer (Ferret).
+        silent,
+        /// Base transfers, by public keys.
+        base,
+        /// Values of encrypted polynomials, with what is drawn and encoded for each of them.
+        values,
+        /// Bytes sent: made, encrypted, decrypted.
+        wire_bytes,
+        /// Rounds.
+        rounds,
+    }
+}
+
+impl PreparationUnits {
+    /// What is done before a run.
+    pub fn of(offline: &Offline) -> PreparationUnits {
+        let Offline { transfers, silent, base, values, wire_bytes, rounds } = *offline;
+        PreparationUnits::from_array([transfers, silent, base, values, wire_bytes, rounds].map(|n| n as f64))
+    }
 }
 
 impl Units {
@@ -140,6 +180,8 @@ fn entries(operation: &Operation<'_>) -> f64 {
 pub struct Rates {
     /// Seconds of one of each, of a party that has a core of its own.
     pub seconds: Units,
+    /// The same of what is done before a run.
+    pub before: PreparationUnits,
     /// Cores of the machine.
     pub cores: usize,
     /// Parties that compute on it at once.
@@ -168,7 +210,15 @@ impl Default for Rates {
             gates: 1e-5,
             rounds: 1.2e-4,
         };
-        Rates { seconds, cores: 2, parties: 1, memory_bytes: 24e9, disk_bytes: 2.9e9 }
+        let before = PreparationUnits {
+            transfers: 2.2e-8,
+            silent: 1e-8,
+            base: 9e-5,
+            values: 3e-9,
+            wire_bytes: 0.0,
+            rounds: 1.2e-4,
+        };
+        Rates { seconds, before, cores: 2, parties: 1, memory_bytes: 24e9, disk_bytes: 2.9e9 }
     }
 }
 
@@ -198,8 +248,11 @@ impl Rates {
 
     /// Seconds of computing, and of what a round takes beside the network's delay.
     pub fn seconds(&self, work: &Units) -> f64 {
-        let rounds = work.rounds * self.seconds.rounds;
-        let rest = work.to_array().iter().zip(self.seconds.to_array()).map(|(n, each)| n * each).sum::<f64>();
-        (rest - rounds) * self.sharing() + rounds
+        work.shared(self.sharing()).at(self.seconds)
+    }
+
+    /// The same before a run, where nothing else is done meanwhile.
+    pub fn seconds_before(&self, work: &PreparationUnits) -> f64 {
+        work.shared(self.sharing()).at(self.before)
     }
 }

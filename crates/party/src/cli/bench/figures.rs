@@ -27,6 +27,12 @@ pub struct Figures {
     /// Whether a run was a step of training.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub train: bool,
+    /// The party that owns the model, where it was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_owner: Option<String>,
+    /// Parameters of the protocol that were set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// The emulated network.
     pub network: String,
     /// The network that the plan was compiled for.

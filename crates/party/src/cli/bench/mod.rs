@@ -21,7 +21,7 @@ use cluster::{Cluster, Setting};
 use figures::{Dealing, Figures, Layer, Preparation, Streamed, show};
 use privet_family::NodeStats;
 use privet_net::NetworkProfile;
-use privet_plan::cost::{Aim, Estimate, Network, NodeCost, Offline, Units};
+use privet_plan::cost::{Aim, Estimate, Network, NodeCost, Offline, PreparationUnits, Units};
 use privet_plan::form::summary;
 use privet_plan::lower::RoundingMode;
 use privet_plan::program::ONLY_PLAN;
@@ -368,6 +368,8 @@ fn figures(
         weight_fraction: args.weight_fraction,
         rounding: args.rounding(),
         train: args.train,
+        model_owner: args.model_owner.as_ref().map(Place::to_string),
+        settings: args.family.settings().to_vec(),
         network: args.network.clone(),
         compiled_for: args.aim()?.network.to_string(),
         comparisons_by: summary(&work.plan),
@@ -438,6 +440,9 @@ struct Predicted<'a> {
     key_bytes: u64,
     /// What a party does, in the units of rates.
     work: Units,
+    /// The same before a run, where parties prepare among themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work_before: Option<PreparationUnits>,
     rates_from: &'static str,
     /// Every node that is not free, where `--layers` asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -461,6 +466,7 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         rounds: estimate.total.rounds,
         key_bytes: estimate.total.key_bytes,
         work: estimate.work,
+        work_before: predicted_offline_s.map(|_| PreparationUnits::of(&estimate.total.offline)),
         rates_from: estimate.rates_from,
         nodes: args.layers.then_some(&estimate.nodes),
     };
