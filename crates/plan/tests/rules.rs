@@ -95,6 +95,30 @@ fn relus_that_are_concatenated_become_one() {
 }
 
 #[test]
+fn a_pool_passes_relus_that_are_concatenated_and_concatenated_pools_pass_theirs() {
+    let mut m = Model::new(4, 1);
+    let x = m.input(&[1, 2, 4, 4]);
+    let (a, b) = (m.conv(x, 3, 1, 1, 0, 1), m.conv(x, 2, 3, 1, 1, 1));
+    let (a, b) = (m.map(GraphOp::Relu, a), m.map(GraphOp::Relu, b));
+    let c = m.op(GraphOp::Concat { dim: 1 }, &[a, b], &[1, 5, 4, 4]);
+    let p = m.op(GraphOp::MaxPool2d { window: window() }, &[c], &[1, 5, 2, 2]);
+    let last = kinds(&plan(&mut m, p));
+    assert_eq!(last[last.len() - 2..], ["max_pool2d", "relu"], "{last:?}");
+
+    let mut m = Model::new(4, 1);
+    let x = m.input(&[1, 2, 4, 4]);
+    let (a, b) = (m.conv(x, 3, 1, 1, 0, 1), m.conv(x, 2, 3, 1, 1, 1));
+    let pools = [(a, 3), (b, 2)].map(|(x, channels)| {
+        let r = m.map(GraphOp::Relu, x);
+        m.op(GraphOp::MaxPool2d { window: window() }, &[r], &[1, channels, 2, 2])
+    });
+    let c = m.op(GraphOp::Concat { dim: 1 }, &pools, &[1, 5, 2, 2]);
+    let all = kinds(&plan(&mut m, c));
+    assert_eq!(all.iter().filter(|kind| *kind == "relu").count(), 1, "{all:?}");
+    assert_eq!(all.last().unwrap(), "relu");
+}
+
+#[test]
 fn constants_are_computed_before_sharing_and_dead_nodes_go() {
     let mut m = Model::new(5, 1);
     let x = m.input(&[1, 4]);

@@ -41,6 +41,8 @@ const RULES: &[Rule] = &[
     ("average", average::apply),
     ("sum_products", sum_products::apply),
     ("fold_scalars", fold_scalars::apply),
+    // before pools, which then pass a joined ReLU; and again for what the rules between make
+    ("join_relu", join_relu::apply),
     ("swap_maxpool", swap_maxpool::apply),
     ("clamp", clamp::apply),
     ("leaky_relu", leaky_relu::apply),
