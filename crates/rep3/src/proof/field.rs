@@ -195,8 +195,11 @@ impl Extension for Gf {
         gf_mul(self, other)
     }
 
-    fn times(_device: &dyn Device, items: &mut [Gf], bits: u64) {
-        items.iter_mut().for_each(|item| *item = gf_mul(*item, bits));
+    fn times(device: &dyn Device, items: &mut [Gf], bits: u64) {
+        let weights = [bits; GROUP];
+        for items in items.chunks_mut(GROUP) {
+            device.fold().field_weigh(items, &weights[..items.len()]);
+        }
     }
 
     fn put(&self, out: &mut Vec<u8>) {
