@@ -30,6 +30,7 @@ softmax-1536x128      softmax-128 --batch 1536
 train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
 train-cnn2-100        cnn2 --train --batch 100
+bert-base-1           bert-base --batch 1 --runs 1
 '
 # Each against semi-honest and against malicious parties. Those called falcon are the networks that Falcon measures, at its
 # 32 bits, with the fraction bits that keep the classes of float64.
@@ -44,6 +45,7 @@ softmax-1000x64       softmax-64 --batch 1000
 softmax-1536x128      softmax-128 --batch 1536
 train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
+bert-base-1           bert-base --batch 1 --runs 1
 falcon-a              network-a --batch 128 --bits 32 --fraction 13
 falcon-b              network-b --batch 128 --bits 32 --fraction 13
 falcon-c              network-c --batch 128 --bits 32 --fraction 13
@@ -71,6 +73,8 @@ resnet18-1            resnet18 --batch 1 --runs 1
 resnet18-1-owned      resnet18 --batch 1 --runs 1 --model-owner party:1
 train-mlp-128         mlp --train --batch 128 --runs 3
 train-lenet-128       lenet --train --batch 128 --runs 1
+lenet-128-wan         lenet --batch 128 --network wan --runs 1 --set transfers=ferret
+bert-base-1           bert-base --batch 1 --runs 1
 '
 heot='
 relu-1000000          relu-1000000 --bits 37 --fraction 12
@@ -82,6 +86,7 @@ squeezenet-1-wan      squeezenet --batch 1 --bits 37 --fraction 12 --runs 1 --ne
 gelu-1000             gelu-1000 --runs 3
 softmax-128-1536      softmax-128 --batch 1536 --bits 37 --fraction 12 --runs 3
 bert-small-1          bert-small --batch 1 --bits 37 --fraction 12 --runs 5
+bert-base-1           bert-base --batch 1 --bits 37 --fraction 12 --runs 1 --threads 2
 '
 
 # run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.
