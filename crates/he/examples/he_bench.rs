@@ -121,7 +121,7 @@ fn layer(name: &str, p: &Parameters, layout: Arc<dyn Layout>, macs: u64) {
             let mut bytes = Vec::new();
             encode += timed(&mut || bytes = operand.encode());
             encode += timed(&mut || {
-                black_box(Message::<Operand>::decode(&context, operand.len(), &bytes).expect("its own"));
+                black_box(Message::<Operand>::decode(&product, operand.len(), &bytes).expect("its own"));
             });
             let sums = Some((&zeros, &operand));
             let encrypted = Encrypted { group, tiles: tiles.clone(), sums, keys: Some(&keys) };

@@ -1,6 +1,7 @@
 //! Messages modulo t as coefficients modulo q, and back.
 
 use crate::context::{Coeff, Context};
+use crate::lane::LIMB;
 use crate::mutation;
 use crate::plain::Plain;
 use crate::pointwise::limb_factors;
@@ -52,6 +53,25 @@ pub(crate) fn switch(context: &Context, c: &Coeff, bits: u32) -> Vec<u128> {
     let half = 1u128 << (127 - bits);
     fractions.iter_mut().for_each(|f| *f = f.wrapping_add(half) >> (128 - bits));
     fractions
+}
+
+/// `floor(q y / 2^bits)` of each y below 2^bits: what [`switch`] makes y of.
+///
+/// With `r = q y mod 2^bits` it is `(q y - r) / 2^bits`, which is `-r / 2^bits` modulo each prime.
+pub(crate) fn widen(context: &Context, y: &[u128], bits: u32) -> Coeff {
+    let q = context.set().primes.iter().fold(1u128, |q, p| q.wrapping_mul(u128::from(*p)));
+    let mut limbs: [Small; 3] = [0, 1, 2].map(|_| Small::zeros(y.len()));
+    for (i, y) in y.iter().enumerate() {
+        let r = wrap(q.wrapping_mul(*y), bits);
+        for (limb, at) in limbs.iter_mut().zip([0, LIMB, 2 * LIMB]) {
+            limb[i] = (r >> at) as u64 & ((1 << LIMB) - 1);
+        }
+    }
+    context.combine(y.len(), |m| {
+        let step = m.inverse(m.power(2, u64::from(bits)));
+        let minus = |f: u64| m.factor(m.p() - m.times(f, step));
+        (limbs.iter().zip(limb_factors(m)).map(|(limb, f)| (&limb[..], minus(f.value))).collect(), 0)
+    })
 }
 
 /// The lowest `bits` bits.

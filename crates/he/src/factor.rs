@@ -81,7 +81,7 @@ impl Product {
         if keeps {
             weights.kept = Kept::Values(panels);
         }
-        (weights, Message::new(hints))
+        (weights, self.message(hints))
     }
 }
 

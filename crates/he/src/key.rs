@@ -34,7 +34,7 @@ impl Product {
         });
         let (s, b) = made.into_iter().unzip();
         keys.s = s;
-        (keys, Message::new(b))
+        (keys, self.message(b))
     }
 }
 

@@ -159,19 +159,23 @@ impl Cost {
 /// The cost of a layer at a party, which keeps values of weights for later calls if it `keeps` any.
 pub fn cost(p: &Parameters, layout: &dyn Layout, roles: Roles, keeps: bool) -> Cost {
     let (primes, poly, b) = (p.set().primes.len(), p.set().poly_bytes(), layout.blocks());
+    let coarse = wire::poly_bytes(p.set(), p.kept_bits());
     let (hints, answers) = (b.groups * b.outputs, layout.answers());
     let kept = keeps && layout.weights_are_whole(p.set().degree);
     let again = if kept { 0 } else { hints * (b.inputs + 1) };
+    // one's own back and forth again, the peers' once
+    let rounded = p.kept_bits().map_or(0, |_| p.parties() + 1);
     let [owns, encrypts] = [roles.owns, roles.encrypts].map(usize::from);
     let partial = |a| wire::wide_bytes(p.output_bits(), layout.outputs(a).len());
     Cost {
-        hint_bytes: owns * hints * poly,
-        operand_bytes: encrypts * (b.tiles + layout.queries()) * poly,
+        hint_bytes: owns * hints * coarse,
+        operand_bytes: encrypts * (b.tiles * coarse + layout.queries() * poly),
         partial_bytes: (0..answers).map(partial).sum(),
         // weights, what hides them, and an error
-        hint_transforms: owns * primes * hints * (b.inputs + 2),
+        hint_transforms: owns * primes * hints * (b.inputs + 2 + rounded),
         // a tile's key and its error, a message; a sum; and what is not kept
-        transforms: primes * (encrypts * (2 * b.tiles + layout.queries()) + answers + owns * again),
+        transforms: primes
+            * (encrypts * ((2 + rounded) * b.tiles + layout.queries()) + answers + owns * again),
         hint_products: owns * primes * hints * (b.inputs + 2),
         // the hint alone at a party without weights
         products: primes * (encrypts * (b.tiles + layout.queries()) + answers * (owns * (b.inputs + 1) + 1)),

@@ -14,6 +14,7 @@ privet_mutation::mutations! {
     "rerandomised-without-error",
     "rounding-towards-zero",
     "key-without-error",
+    "coarser-than-stated",
     "torus-publics-repeat",
     "torus-keys-repeat",
     "torus-mask-without-error",

@@ -23,7 +23,19 @@ pub fn variance(p: &Parameters, coefficients: usize) -> f64 {
     // a fresh encryption of 0 of each: u times the key's error and an error times s, both sums of n
     let zeros = 2.0 * n * n * degree * TERNARY_VARIANCE * ERROR_VARIANCE;
     // message, share and their sum are rounded: two units more, whichever way
-    ((products + zeros + n * ERROR_VARIANCE).sqrt() + 2.0 * n).powi(2)
+    ((products + zeros + n * ERROR_VARIANCE).sqrt() + 2.0 * n + 2.0 * coarse_deviation(p)).powi(2)
+}
+
+/// The largest that a coefficient of the sum of all hints, or of all encryptions of 0, is off by what is not sent of it.
+fn coarse(p: &Parameters) -> f64 {
+    let off = |bits: u32| 2f64.powf(p.set().modulus_bits() - f64::from(bits));
+    // half a step, a unit, and what the fixed-point conversion lacks: less than a hundredth of a step
+    p.parties() as f64 * p.kept_bits().map_or(0.0, |bits| 0.51 * off(bits))
+}
+
+/// Root of the mean square of such errors times the sum of all keys, or of what hides all hints: these are drawn independently of them.
+fn coarse_deviation(p: &Parameters) -> f64 {
+    coarse(p) * (p.set().degree as f64 * p.parties() as f64 * TERNARY_VARIANCE).sqrt()
 }
 
 /// The largest that an answer's coefficient can be off before it is drowned.
@@ -31,7 +43,8 @@ pub fn bound(p: &Parameters, coefficients: usize) -> f64 {
     let n = p.parties() as f64;
     let (degree, error) = (p.set().degree as f64, f64::from(CBD));
     let weights = coefficients as f64 * 2f64.powi(p.weight_bits() as i32 - 1);
-    n * n * (weights * (error + 1.0) + 2.0 * degree * error) + n * (error + 2.0)
+    let coarse = 2.0 * degree * n * coarse(p);
+    n * n * (weights * (error + 1.0) + 2.0 * degree * error) + n * (error + 2.0) + coarse
 }
 
 /// The largest error of decryption, drowning and rounding included, as a fraction of the step between messages: below

@@ -100,7 +100,11 @@ pub struct Parameters {
     plain: Plain,
     weight_bits: u32,
     parties: usize,
+    kept_bits: Option<u32>,
 }
+
+/// Bits of a coefficient that are kept, at most: the fixed-point conversion has 128.
+const MOST_KEPT_BITS: u32 = 112;
 
 impl Parameters {
     /// The cheapest set for products modulo 2^k of a k-bit operand with signed weights of `weight_bits`, where `outputs`
@@ -157,7 +161,7 @@ impl Parameters {
     ) -> Result<Parameters, NoSet> {
         assert!((1..=plain.bits()).contains(&weight_bits), "weights are elements of the ring");
         assert!(coefficients > 0 && outputs > 0 && parties > 0);
-        let p = Parameters { set, plain, weight_bits, parties };
+        let p = Parameters { set, plain, weight_bits, parties, kept_bits: None };
         let distance_bits =
             if p.decrypts(coefficients) { p.distance_bits(coefficients, outputs) } else { -1.0 };
         if distance_bits >= DISTANCE_BITS {
@@ -171,6 +175,21 @@ impl Parameters {
             parties,
             distance_bits,
         })
+    }
+
+    /// The same where hints and encryptions of 0 are sent without the bits that noise hides anyway: as few are kept as leave decryption without
+    /// failures and the distance at 2^-40 over so many outputs. Where that needs more than 112, all are sent.
+    pub fn coarse(self, coefficients: usize, outputs: usize) -> Parameters {
+        let of = |bits| Parameters { kept_bits: Some(bits), ..self };
+        let will_do = |p: &Parameters| {
+            p.decrypts(coefficients) && p.distance_bits(coefficients, outputs) >= DISTANCE_BITS
+        };
+        (self.output_bits()..=MOST_KEPT_BITS).map(of).find(will_do).unwrap_or(self)
+    }
+
+    /// Bits that are sent of a coefficient of hints and encryptions of 0; all words where there is no number.
+    pub fn kept_bits(&self) -> Option<u32> {
+        self.kept_bits
     }
 
     /// The set.

@@ -67,6 +67,8 @@ fn every_choice_keeps_both_promises() {
                     assert!(noise::worst_fraction(&p, c) < 0.5, "{p:?}");
                     assert!(p.distance_bits(c, o) >= 40.0, "{p:?}");
                     assert!(p.flood_bits() + 2 < 156, "{p:?}");
+                    let p = p.coarse(c, o);
+                    assert!(noise::worst_fraction(&p, c) < 0.5 && p.distance_bits(c, o) >= 40.0, "{p:?}");
                 }
             }
         }

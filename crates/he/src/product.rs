@@ -4,7 +4,7 @@ use crate::context::{Context, Points};
 use crate::layout::Layout;
 use crate::mutation;
 use crate::params::Parameters;
-use crate::wire::{self, WireError};
+use crate::wire::{self, Coarse, WireError};
 use privet_prg::Seed;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -23,7 +23,10 @@ pub struct Product {
 }
 
 /// What a message holds, one party's or the sum of all parties'.
-pub trait Kind {}
+pub trait Kind {
+    /// Whether it may be sent without its lowest bits: it is multiplied by ternary polynomials alone.
+    const IS_COARSE: bool;
+}
 
 /// A party's weights times the public polynomials, hidden: one polynomial for each answer of a tile, once for all calls.
 pub enum Hint {}
@@ -32,14 +35,22 @@ pub enum Zero {}
 /// The operand's polynomials of a group, tile by tile.
 pub enum Operand {}
 
-impl Kind for Hint {}
-impl Kind for Zero {}
-impl Kind for Operand {}
+impl Kind for Hint {
+    const IS_COARSE: bool = true;
+}
+impl Kind for Zero {
+    const IS_COARSE: bool = true;
+}
+impl Kind for Operand {
+    const IS_COARSE: bool = false;
+}
 
 /// Polynomials modulo q as values; pseudo-random to everybody but their sender. Their sum over parties is of the sum of
 /// what they hold.
 pub struct Message<K: Kind> {
     pub(crate) polynomials: Vec<Points>,
+    /// What is sent, where that is less than all words; of a sum nothing is.
+    coarse: Vec<Coarse>,
     kind: PhantomData<K>,
 }
 
@@ -108,15 +119,32 @@ impl Product {
         room.checked_div(tile).expect("a tile has bytes").clamp(1, b.tiles)
     }
 
+    /// Bits that are sent of a coefficient of this kind, where not all words are.
+    fn kept_bits<K: Kind>(&self) -> Option<u32> {
+        self.parameters.kept_bits().filter(|_| K::IS_COARSE)
+    }
+
     /// Bytes of a message of so many polynomials.
-    pub fn bytes(&self, polynomials: usize) -> usize {
-        polynomials * self.context.set().poly_bytes()
+    pub fn bytes<K: Kind>(&self, polynomials: usize) -> usize {
+        polynomials * wire::poly_bytes(self.context.set(), self.kept_bits::<K>())
+    }
+
+    /// Polynomials as they are sent: their sender goes on with what its peers read.
+    pub(crate) fn message<K: Kind>(&self, polynomials: Vec<Points>) -> Message<K> {
+        let Some(bits) = self.kept_bits::<K>() else { return Message::new(polynomials) };
+        let kept = |i: usize| Coarse::of(&self.context, polynomials[i].clone(), bits);
+        self.read(self.context.each(polynomials.len(), kept))
+    }
+
+    fn read<K: Kind>(&self, coarse: Vec<Coarse>) -> Message<K> {
+        let polynomials = self.context.each(coarse.len(), |i| coarse[i].points(&self.context));
+        Message { coarse, ..Message::new(polynomials) }
     }
 }
 
 impl<K: Kind> Message<K> {
     pub(crate) fn new(polynomials: Vec<Points>) -> Message<K> {
-        Message { polynomials, kind: PhantomData }
+        Message { polynomials, coarse: Vec::new(), kind: PhantomData }
     }
 
     /// Number of polynomials.
@@ -129,19 +157,29 @@ impl<K: Kind> Message<K> {
         self.len() == 0
     }
 
-    /// Words of 50 bits.
+    /// Words of 50 bits, or the bits that are kept of each coefficient.
     pub fn encode(&self) -> Vec<u8> {
-        wire::put_polynomials(&self.polynomials)
+        if self.coarse.is_empty() {
+            return wire::put_polynomials(&self.polynomials);
+        }
+        let mut out = Vec::new();
+        self.coarse.iter().for_each(|v| wire::put_wide(v.bits, &v.words, &mut out));
+        out
     }
 
     /// Exactly [`Product::bytes`] bytes, each word below its prime.
-    pub fn decode(context: &Context, polynomials: usize, bytes: &[u8]) -> Result<Message<K>, WireError> {
-        Ok(Message::new(wire::polynomials(context, polynomials, bytes)?))
+    pub fn decode(product: &Product, polynomials: usize, bytes: &[u8]) -> Result<Message<K>, WireError> {
+        let context = &product.context;
+        Ok(match product.kept_bits::<K>() {
+            Some(bits) => product.read(wire::coarse(context, bits, polynomials, bytes)?),
+            None => Message::new(wire::polynomials(context, polynomials, bytes)?),
+        })
     }
 
     /// Add another party's. Panics where it is of another length.
     pub fn add(&mut self, context: &Context, other: &Message<K>) {
         assert_eq!(self.len(), other.len(), "messages of one layout");
+        self.coarse.clear();
         for (a, b) in self.polynomials.iter_mut().zip(&other.polynomials) {
             context.add(&mut a.words, &b.words, false);
         }

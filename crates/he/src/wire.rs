@@ -1,7 +1,10 @@
 //! What goes on the wire: exact lengths, every word checked.
 
 use crate::context::{Context, Points};
+use crate::encode;
 use crate::modulus::PRIME_BITS;
+use crate::mutation;
+use crate::params::Set;
 use privet_ring::{PackError, Ring, pack, unpack};
 use thiserror::Error;
 
@@ -53,6 +56,44 @@ pub(crate) fn polynomials(context: &Context, n: usize, bytes: &[u8]) -> Result<V
         return Err(WireError::Length { expected, found: bytes.len() });
     }
     bytes.chunks_exact(each).map(|body| residues(context, body)).collect()
+}
+
+/// Bytes of a polynomial of which so many bits of a coefficient are sent, or all words.
+pub(crate) fn poly_bytes(set: &Set, kept: Option<u32>) -> usize {
+    kept.map_or(set.poly_bytes(), |bits| wide_bytes(bits, set.degree))
+}
+
+/// Polynomials of which so many bits of a coefficient were sent.
+pub(crate) fn coarse(context: &Context, bits: u32, n: usize, bytes: &[u8]) -> Result<Vec<Coarse>, WireError> {
+    let each = wide_bytes(bits, context.degree());
+    let expected = each.saturating_mul(n);
+    if bytes.len() != expected {
+        return Err(WireError::Length { expected, found: bytes.len() });
+    }
+    let read = |body| Ok(Coarse { bits, words: wide(bits, context.degree(), body)? });
+    bytes.chunks_exact(each).map(read).collect()
+}
+
+/// A polynomial's coefficients, multiples of `q / 2^bits` but for roundings: pseudo-random words that are sent.
+pub(crate) struct Coarse {
+    pub bits: u32,
+    pub words: Vec<u128>,
+}
+
+impl Coarse {
+    /// The multiples that are nearest to a polynomial.
+    pub fn of(context: &Context, v: Points, bits: u32) -> Coarse {
+        let mut words = encode::switch(context, &context.coefficients(v), bits);
+        if mutation::active("coarser-than-stated") {
+            words.iter_mut().for_each(|word| *word &= !1);
+        }
+        Coarse { bits, words }
+    }
+
+    /// As values.
+    pub fn points(&self, context: &Context) -> Points {
+        context.points(encode::widen(context, &self.words, self.bits))
+    }
 }
 
 /// Words of every prime, all below it.

@@ -65,7 +65,8 @@ impl Encryption {
 
 /// Parameters and packing, alike at both sides.
 pub(crate) fn plan(ring: Ring, shape: Matmul) -> Result<(Parameters, MatmulLayout), NoSet> {
-    MatmulLayout::plan_for(shape, ring, ring.bits(), PARTIES, 1, CALLS)
+    let (p, layout) = MatmulLayout::plan_for(shape, ring, ring.bits(), PARTIES, 1, CALLS)?;
+    Ok((p.coarse(layout.coefficients(), CALLS * layout.output_len()), layout))
 }
 
 /// Bytes that each side sends for the public coins of a preparation.
@@ -120,9 +121,9 @@ fn add<K: Kind>(
     sum: &mut Message<K>,
     bytes: &mut &[u8],
 ) -> Result<(), RunError> {
-    let (head, tail) = bytes.split_at(product.bytes(sum.len()));
+    let (head, tail) = bytes.split_at(product.bytes::<K>(sum.len()));
     *bytes = tail;
-    let theirs = Message::decode(product.context(), sum.len(), head);
+    let theirs = Message::decode(product, sum.len(), head);
     sum.add(product.context(), &theirs.map_err(|e| maker.wrong("encrypted matrices", e))?);
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::gate::{self, At, kind};
 use crate::leaf::Leaves;
 use crate::matrices::Matrices;
 use crate::mux::{Offers, Widening};
-use crate::product::{Factors, Slotted};
+use crate::product::{Factors, Second, Slotted};
 use crate::table::Keys;
 use crate::tree::Triples;
 use crate::{mutation, planes};
@@ -198,6 +198,7 @@ impl Need {
     /// one side: choices and entries.
     pub fn opens(&self) -> Option<(&'static str, u64, u32)> {
         let (what, each, ring) = match self.of {
+            Kind::Factors(Factors { ring, second: Second::Same }) => ("masked factors", 1, ring),
             Kind::Factors(Factors { ring, .. }) | Kind::Slotted(Slotted { ring }) => {
                 ("masked factors", 2, ring)
             }

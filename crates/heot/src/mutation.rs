@@ -22,6 +22,7 @@ privet_mutation::mutations! {
     "corrections-in-clear",
     "factors-in-clear",
     "products-at-the-client-too",
+    "squares-at-the-client-too",
     "matrices-in-clear",
     "matrices-at-the-client-too",
     "material-repeats",

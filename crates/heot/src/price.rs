@@ -43,7 +43,8 @@ fn alone(of: &Operation<'_>) -> Plan {
         node(op, Vec::new(), x.ty)
     };
     let mut nodes: Vec<Node> = of.operands.iter().map(operand).collect();
-    nodes.push(node(of.op.clone(), (0..nodes.len()).collect(), of.result));
+    let inputs = if of.is_square { vec![0; 2] } else { (0..nodes.len()).collect() };
+    nodes.push(node(of.op.clone(), inputs, of.result));
     let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
     Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }
 }

@@ -23,19 +23,27 @@ use privet_ring::{Ring, pack, unpack};
 pub(crate) enum Second {
     /// Both sides have shares.
     Shared,
+    /// It is the first one: the product is a square.
+    Same,
     /// The server knows all of it, as of weights; the client's share is 0.
     AtServer,
 }
 
 impl Second {
-    /// Whether a side has a part of the second factor, which it offers to the other side's bits of the first one.
-    fn is_at(self, side: Side) -> bool {
-        self == Second::Shared || side == Side::Server
+    /// Whether a side offers a factor to the bits of one of the other side's. Where one way is enough the client does: the server sends more
+    /// in a run.
+    fn is_offered_by(self, side: Side) -> bool {
+        self == Second::Shared || side == Side::Client
+    }
+
+    /// Factors that are opened.
+    fn factors(self) -> usize {
+        if self == Second::Shared { 2 } else { 1 }
     }
 }
 
-/// Random factors a and b, and `c = a b`. Of two shared factors each side has shares of all three, in this order. Where the server knows
-/// the second one, a is the client's and b the server's, and both have shares of c after it.
+/// Random factors a and b, and `c = a b`. Of two shared factors each side has shares of all three, in this order. Of a square b is a, and
+/// stands there once. Where the server knows the second one, a is the client's and b the server's, and both have shares of c after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Factors {
     pub ring: Ring,
@@ -56,22 +64,23 @@ impl Factors {
 
 impl Correlation for Factors {
     fn transfers(&self) -> [usize; 2] {
-        Side::ALL.map(|side| if self.second.is_at(side) { self.ring.bits() as usize } else { 0 })
+        Side::ALL.map(|side| if self.second.is_offered_by(side) { self.ring.bits() as usize } else { 0 })
     }
 
     fn shape(&self, _: Side) -> Shape {
-        Shape::of(0, vec![self.ring; if self.second == Second::Shared { 3 } else { 2 }])
+        Shape::of(0, vec![self.ring; self.second.factors() + 1])
     }
 
     fn made(&self, n: usize) -> Made {
-        let bytes = Side::ALL.map(|side| if self.second.is_at(side) { self.corrections(n) } else { 0 });
+        let bytes =
+            Side::ALL.map(|side| if self.second.is_offered_by(side) { self.corrections(n) } else { 0 });
         Made { bytes, steps: u64::from(bytes != [0; 2]), ..Made::default() }
     }
 
     fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
         let (n, side) = (frame.n, maker.side);
-        let own = self.second.is_at(side).then(|| self.offer(maker, n)).transpose()?;
-        let taken = self.second.is_at(side.other()).then(|| self.take(maker, n)).transpose()?;
+        let own = self.second.is_offered_by(side).then(|| self.offer(maker, n)).transpose()?;
+        let taken = self.second.is_offered_by(side.other()).then(|| self.take(maker, n)).transpose()?;
         let due = if taken.is_some() { self.corrections(n) as usize } else { 0 };
         let (offered, message) =
             own.map_or((None, Vec::new()), |(offered, message)| (Some(offered), message));
@@ -84,11 +93,15 @@ impl Correlation for Factors {
                 let c: Wiped<u64> = (0..n).map(c).collect();
                 [a, b, c].iter().enumerate().for_each(|(i, of)| frame.set_elements(i, of));
             }
-            (Some((factor, c)), None) | (None, Some((factor, c))) => {
+            (Some((factor, mut c)), None) | (None, Some((factor, mut c))) => {
+                if self.second == Second::Same {
+                    let square = |c: u64, a: u64| sum(c.wrapping_mul(2), a.wrapping_mul(a));
+                    c.iter_mut().zip(factor.iter()).for_each(|(c, a)| *c = square(*c, *a));
+                }
                 frame.set_elements(0, &factor);
                 frame.set_elements(1, &c);
             }
-            (None, None) => unreachable!("the server has a part of the second factor"),
+            (None, None) => unreachable!("the client offers one"),
         }
         Ok(())
     }
@@ -128,11 +141,15 @@ impl Correlation for Slotted {
     }
 }
 
-/// Whether encryption takes less than transfers for the products of so many shared elements, and at most a quarter more bytes. AGREEMENT.
-fn is_slotted(ring: Ring, n: usize) -> bool {
-    let [slotted, factors] = [Slotted { ring }.into(), Factors { ring, second: Second::Shared }.into()]
-        .map(|of: Kind| Need { of, n });
-    let [some, other] = [&slotted, &factors].map(|need| need.made().bytes[0]);
+/// Whether encryption takes less than transfers for so many products that the server knows no factor of, and at most a quarter more
+/// bytes. AGREEMENT.
+fn is_slotted(factors: Factors, n: usize) -> bool {
+    if factors.second == Second::AtServer {
+        return false;
+    }
+    let [slotted, factors] =
+        [Slotted { ring: factors.ring }.into(), factors.into()].map(|of: Kind| Need { of, n });
+    let [some, other] = [&slotted, &factors].map(|need| need.made().bytes.into_iter().sum::<u64>());
     4 * some <= 5 * other && slotted.weight() < factors.weight()
 }
 
@@ -202,7 +219,7 @@ impl Taken {
     }
 }
 
-/// Shares of `x y`, element by element, modulo 2^k.
+/// Shares of `x y`, element by element, modulo 2^k. Of a square y is x.
 pub(crate) fn multiply(
     cx: &mut Cx,
     ring: Ring,
@@ -210,16 +227,16 @@ pub(crate) fn multiply(
     y: &[u64],
     second: Second,
 ) -> Result<Vec<u64>, RunError> {
+    let of = Factors { ring, second };
+    if is_slotted(of, x.len()) {
+        let material = cx.take(Slotted { ring }, x.len())?;
+        return shared(cx, ring, material, x, y);
+    }
+    let material = cx.take(of, x.len())?;
     match second {
-        Second::Shared if is_slotted(ring, x.len()) => {
-            let material = cx.take(Slotted { ring }, x.len())?;
-            shared(cx, ring, material, x, y)
-        }
-        Second::Shared => {
-            let material = cx.take(Factors { ring, second }, x.len())?;
-            shared(cx, ring, material, x, y)
-        }
-        Second::AtServer => known(cx, ring, x, y),
+        Second::Shared => shared(cx, ring, material, x, y),
+        Second::Same => square(cx, ring, material, x),
+        Second::AtServer => known(cx, ring, material, x, y),
     }
 }
 
@@ -263,11 +280,35 @@ fn shared<K>(
     Ok(out)
 }
 
+/// With `e = x - a` open, `x^2 = c + 2 a e + e^2`. The server adds `e^2`.
+fn square(cx: &mut Cx, ring: Ring, material: Material<Factors>, x: &[u64]) -> Result<Vec<u64>, RunError> {
+    let each = ring.packed_bytes(x.len());
+    let mut message = Vec::with_capacity(each);
+    material.frames().for_each(|frame| mask_with(ring, frame, 0, x, &mut message));
+    let theirs = cx.exchange("masked factors", message, each)?;
+    let adds = u64::from(cx.side == Side::Server || mutation::active("squares-at-the-client-too"));
+    let mut out = Vec::with_capacity(x.len());
+    for frame in material {
+        let ([a, c], opened) = ([0, 1].map(|i| frame.elements(i)), mux::elements(cx, ring, &frame, &theirs)?);
+        out.extend((0..frame.n).map(|i| {
+            let e = opened[i].wrapping_add(x[frame.first + i]).wrapping_sub(a[i]);
+            let right = a[i].wrapping_mul(2).wrapping_add(e.wrapping_mul(adds));
+            ring.wrap(c[i].wrapping_add(e.wrapping_mul(right)))
+        }));
+    }
+    Ok(out)
+}
+
 /// The client opens its share of x less a, the server y less b. With both open `x1 y = c + e y + a f`, of which the client adds
 /// the last term.
-fn known(cx: &mut Cx, ring: Ring, x: &[u64], y: &[u64]) -> Result<Vec<u64>, RunError> {
+fn known(
+    cx: &mut Cx,
+    ring: Ring,
+    material: Material<Factors>,
+    x: &[u64],
+    y: &[u64],
+) -> Result<Vec<u64>, RunError> {
     let n = x.len();
-    let material = cx.take(Factors { ring, second: Second::AtServer }, n)?;
     let own = if cx.side == Side::Server { y } else { x };
     let mut message = Vec::with_capacity(ring.packed_bytes(n));
     material.frames().for_each(|frame| mask_with(ring, frame, 0, own, &mut message));
@@ -290,10 +331,9 @@ fn known(cx: &mut Cx, ring: Ring, x: &[u64], y: &[u64]) -> Result<Vec<u64>, RunE
 
 /// What [`multiply`] of n elements uses.
 pub(crate) fn uses(bits: u32, n: usize, second: Second) -> Uses {
-    let (ring, each) = (Ring::new(bits), word_bytes(bits, n));
-    match second {
-        Second::Shared if is_slotted(ring, n) => Uses::of(Slotted { ring }, n, [2 * each; 2], 1),
-        Second::Shared => Uses::of(Factors { ring, second }, n, [2 * each; 2], 1),
-        Second::AtServer => Uses::of(Factors { ring, second }, n, [each; 2], 1),
+    let (of, each) = (Factors { ring: Ring::new(bits), second }, word_bytes(bits, n));
+    if is_slotted(of, n) {
+        return Uses::of(Slotted { ring: of.ring }, n, [2 * each; 2], 1);
     }
+    Uses::of(of, n, [second.factors() as u64 * each; 2], 1)
 }

@@ -120,7 +120,10 @@ fn products_tell_neither_side_anything() {
     both(&steps, &steps, |cx, x| {
         product::multiply(cx, Ring::new(5), x, x, Second::Shared).unwrap();
     });
-    both(&steps, &steps[1..], |cx, x| {
+    both(&steps[1..], &steps, |cx, x| {
+        product::multiply(cx, Ring::new(5), x, x, Second::Same).unwrap();
+    });
+    both(&steps[1..], &steps, |cx, x| {
         let known = if cx.side == Side::Server { x.to_vec() } else { vec![0; N] };
         product::multiply(cx, Ring::new(5), x, &known, Second::AtServer).unwrap();
     });

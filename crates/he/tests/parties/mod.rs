@@ -50,7 +50,7 @@ impl Run<'_> {
         let factors: Vec<Factor> = (0..n)
             .map(|me| {
                 let encrypts = !xs[0][me].is_empty();
-                let sum = encrypts.then(|| self.sum(&hints)).flatten();
+                let sum = encrypts.then(|| self.sum(&product, &hints)).flatten();
                 match weights[me].take() {
                     Some(weights) => weights.factor(sum),
                     None => Factor::of_hints(&product, sum.expect("somebody has weights")),
@@ -68,7 +68,7 @@ impl Run<'_> {
                     .map(|me| (!x[me].is_empty()).then(|| product.keys(tiles.clone(), &mut prgs[me])).unzip())
                     .unzip();
                 self.send(&zeros, &mut sent);
-                let zero: Option<Message<Zero>> = self.sum(&zeros);
+                let zero: Option<Message<Zero>> = self.sum(&product, &zeros);
                 for group in 0..b.groups {
                     let operand: Vec<Option<Message<Operand>>> = (0..n)
                         .map(|me| {
@@ -78,7 +78,7 @@ impl Run<'_> {
                         })
                         .collect();
                     self.send(&operand, &mut sent);
-                    let operand = self.sum(&operand);
+                    let operand = self.sum(&product, &operand);
                     let sums = zero.as_ref().zip(operand.as_ref());
                     let encrypted = |me: usize| Encrypted {
                         group,
@@ -112,10 +112,10 @@ impl Run<'_> {
     }
 
     /// The sum of all parties' messages, through bytes.
-    fn sum<K: Kind>(&self, messages: &[Option<Message<K>>]) -> Option<Message<K>> {
+    fn sum<K: Kind>(&self, product: &Product, messages: &[Option<Message<K>>]) -> Option<Message<K>> {
         let mut sum: Option<Message<K>> = None;
         for message in messages.iter().flatten() {
-            let read = Message::decode(self.context, message.len(), &message.encode()).unwrap();
+            let read = Message::decode(product, message.len(), &message.encode()).unwrap();
             match &mut sum {
                 Some(sum) => sum.add(self.context, &read),
                 None => sum = Some(read),

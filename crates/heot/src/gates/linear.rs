@@ -165,8 +165,8 @@ fn of_elements(cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
         }
     }
     let all = match second(&x.at) {
-        Second::Shared => product::multiply(cx, ring, &left, &right, Second::Shared)?,
         Second::AtServer => product::multiply(cx, ring, &right, &left, Second::AtServer)?,
+        second @ (Second::Shared | Second::Same) => product::multiply(cx, ring, &left, &right, second)?,
     };
     let sum = |terms: &[u64]| ring.wrap(terms.iter().fold(0u64, |sum, t| sum.wrapping_add(*t)));
     Ok(all.chunks(k.max(1)).map(sum).collect())

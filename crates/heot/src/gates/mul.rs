@@ -13,6 +13,7 @@ fn second(at: &At) -> (usize, Second) {
     match [at.is_static(0), at.is_static(1)] {
         [_, true] => (1, Second::AtServer),
         [true, false] => (0, Second::AtServer),
+        [false, false] if at.node().inputs[0] == at.node().inputs[1] => (1, Second::Same),
         [false, false] => (1, Second::Shared),
     }
 }

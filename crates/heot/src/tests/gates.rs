@@ -98,14 +98,16 @@ fn gates_are_right_at_the_ends_of_every_kind_of_ring() {
             let (bits, n) = (planes::plane(&d[i], 0), x[i].len());
             let chosen = mux::choose(cx, ring, &bits, &x[i]).unwrap();
             let product = product::multiply(cx, ring, &x[i], &y[i], Second::Shared).unwrap();
-            [chosen, product, mux::element(cx, ring, &bits, n).unwrap()]
+            let square = product::multiply(cx, ring, &x[i], &x[i], Second::Same).unwrap();
+            [chosen, product, square, mux::element(cx, ring, &bits, n).unwrap()]
         });
         let of = |which: usize| sums(ring, &[found[0][which].clone(), found[1][which].clone()]);
         let bits: Vec<u64> = d[0].iter().zip(&d[1]).map(|(a, b)| a ^ b).collect();
         let (x, y) = (sums(ring, &x), sums(ring, &y));
         for i in 0..x.len() {
-            let truth = [x[i] * bits[i], ring.wrap(x[i].wrapping_mul(y[i])), bits[i]];
-            assert_eq!([0, 1, 2].map(|which| of(which)[i]), truth, "{ring}, element {i}");
+            let [product, square] = [y[i], x[i]].map(|y| ring.wrap(x[i].wrapping_mul(y)));
+            let truth = [x[i] * bits[i], product, square, bits[i]];
+            assert_eq!([0, 1, 2, 3].map(|which| of(which)[i]), truth, "{ring}, element {i}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What is made before a run: of many rounds and chunks, by encryption and by transfers, and new for every run.
 
 use super::*;
+use crate::material::Correlation;
+use crate::product::Factors;
 
 /// Material of many rounds and many chunks: two widths of comparison, so that rounds begin within nodes.
 #[test]
@@ -79,7 +81,7 @@ fn products_of_matrices_have_parameters_in_every_ring() {
     }
 }
 
-/// Products of thousands of elements by encryption, in several chunks; of fewer, and of one that the server knows, by transfers.
+/// Products of thousands of elements by encryption, in several chunks; of fewer, and squares, by transfers.
 #[test]
 fn products_of_many_elements_are_right() {
     for (bits, n) in [(64, (1 << 16) + 5000), (64, 3), (37, 100)] {
@@ -92,13 +94,17 @@ fn products_of_many_elements_are_right() {
             layer: "gelu".into(),
             form: None,
         };
-        let nodes = vec![node(input("x"), &[]), node(input("y"), &[]), node(Op::Mul, &[0, 1])];
-        let outputs = vec![Output { value: 2, name: "z".into(), to: "receiver".into() }];
+        let products = [[0, 1], [0, 0]].map(|of| node(Op::Mul, &of));
+        let nodes = [node(input("x"), &[]), node(input("y"), &[])].into_iter().chain(products).collect();
+        let output = |value, name: &str| Output { value, name: name.into(), to: "receiver".into() };
+        let outputs = vec![output(2, "product"), output(3, "square")];
         let (name, updates) = (format!("{n} elements of {bits} bits"), Vec::new());
         let plan = Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates };
         plan.check().unwrap();
         let is_slotted = needs(&plan).iter().any(|need| need.of.is_encrypted());
         assert_eq!(is_slotted, n > 1000, "{n} elements");
+        let square = Factors { ring: Ring::new(bits), second: Second::Same };
+        assert_eq!(square.transfers(), [0, bits as usize], "a square takes one way");
         check(&Case { name: plan.name.clone(), plan }, &Seed::random());
     }
 }

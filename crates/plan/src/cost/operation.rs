@@ -58,6 +58,8 @@ pub struct Operation<'a> {
     pub op: &'a Op,
     /// What it reads, in order.
     pub operands: Vec<Operand<'a>>,
+    /// Whether both of two operands are one value: of a product, a square.
+    pub is_square: bool,
     /// The type of its result.
     pub result: &'a Type,
     /// How it compares, where the plan says so.
@@ -74,6 +76,7 @@ impl<'a> Operation<'a> {
         Operation {
             op: &node.op,
             operands: node.inputs.iter().map(operand).collect(),
+            is_square: matches!(node.inputs[..], [a, b] if a == b),
             result: &node.ty,
             form: node.form,
             node: id,
@@ -83,7 +86,7 @@ impl<'a> Operation<'a> {
     /// On operands of these types that nobody knows.
     pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
         let operands = operands.iter().map(|&ty| Operand { ty, known: Known::Nobody }).collect();
-        Operation { op, operands, result, form: None, node: 0 }
+        Operation { op, operands, is_square: false, result, form: None, node: 0 }
     }
 
     /// Elements of the result.

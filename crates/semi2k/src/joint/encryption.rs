@@ -108,9 +108,9 @@ pub(super) fn add<K: Kind>(
     polynomials: usize,
     bytes: &mut &[u8],
 ) -> Result<(), PrepareError> {
-    let (head, tail) = bytes.split_at(product.bytes(polynomials));
+    let (head, tail) = bytes.split_at(product.bytes::<K>(polynomials));
     *bytes = tail;
-    let message = Message::decode(product.context(), polynomials, head).map_err(wrong)?;
+    let message = Message::decode(product, polynomials, head).map_err(wrong)?;
     match sum {
         Some(sum) => sum.add(product.context(), &message),
         None => *sum = Some(message),

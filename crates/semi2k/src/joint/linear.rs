@@ -12,7 +12,7 @@ use super::peers::Peers;
 use crate::PrepareError;
 use privet_family::{Prepared, Products};
 use privet_he::layout::{ConvLayout, Cost, Layout, Matmul, MatmulLayout, Roles, cost};
-use privet_he::{Encrypted, Factor, Keys, Message, NoSet, Operand, Parameters, Product, Zero};
+use privet_he::{Encrypted, Factor, Hint, Keys, Message, NoSet, Operand, Parameters, Product, Zero};
 use privet_kernels::{LinearShape, cpu};
 use privet_prg::{Prg, Wiped};
 use privet_ring::{Conv2d, Ring};
@@ -158,7 +158,7 @@ impl Encryption {
         let own = w.map(|w| product.weights(&task.weights(w), &mut self.prg, room));
         let hints = product.hints(layout.blocks().groups);
         let message = own.as_ref().map_or(Vec::new(), |(_, hint)| hint.encode());
-        let due = |peer| if task.owns(peer) && task.encrypts(me) { product.bytes(hints) } else { 0 };
+        let due = |peer| if task.owns(peer) && task.encrypts(me) { product.bytes::<Hint>(hints) } else { 0 };
         let to = |peer| task.owns(me) && task.encrypts(peer);
         let received = peers.pass("encrypted products / weights", &message, to, due)?;
         let (weights, mut sum) = own.unzip();
@@ -248,9 +248,10 @@ impl Sealed<'_> {
             operands.push(operand);
         }
         let polynomials = product.operands(tiles);
-        let all = operands.len() * polynomials + if first { tiles } else { 0 };
+        let zeros = product.bytes::<Zero>(if first { tiles } else { 0 });
+        let all = product.bytes::<Operand>(operands.len() * polynomials) + zeros;
         let to = |peer| task.encrypts(me) && task.owns(peer);
-        let due = |peer| if task.owns(me) && task.encrypts(peer) { product.bytes(all) } else { 0 };
+        let due = |peer| if task.owns(me) && task.encrypts(peer) { all } else { 0 };
         let received = peers.pass("encrypted products / operand", &message, to, due)?;
         drop(message);
         for bytes in received.iter().filter(|bytes| !bytes.is_empty()) {
