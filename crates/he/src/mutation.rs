@@ -24,6 +24,7 @@ privet_mutation::mutations! {
     "torus-hint-without-error",
     "torus-floors-without-a-unit",
     "torus-blanks-forgotten",
+    "torus-lows-without-sign",
 }
 
 /// Words that are drawn, unless this fault makes them all the same.

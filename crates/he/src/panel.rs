@@ -152,13 +152,15 @@ impl Kernel for Sums<'_, '_> {
                         (4, 3) => tile::<L, 4, 3>(f, factors, &mut self, span, a, b),
                         (4, 2) => tile::<L, 4, 2>(f, factors, &mut self, span, a, b),
                         (4, _) => tile::<L, 4, 1>(f, factors, &mut self, span, a, b),
-                        (_, 3) => {
-                            (a..a + height).for_each(|a| tile::<L, 1, 3>(f, factors, &mut self, span, a, b))
-                        }
-                        (_, 2) => {
-                            (a..a + height).for_each(|a| tile::<L, 1, 2>(f, factors, &mut self, span, a, b))
-                        }
-                        _ => (a..a + height).for_each(|a| tile::<L, 1, 1>(f, factors, &mut self, span, a, b)),
+                        (3, 3) => tile::<L, 3, 3>(f, factors, &mut self, span, a, b),
+                        (3, 2) => tile::<L, 3, 2>(f, factors, &mut self, span, a, b),
+                        (3, _) => tile::<L, 3, 1>(f, factors, &mut self, span, a, b),
+                        (2, 3) => tile::<L, 2, 3>(f, factors, &mut self, span, a, b),
+                        (2, 2) => tile::<L, 2, 2>(f, factors, &mut self, span, a, b),
+                        (2, _) => tile::<L, 2, 1>(f, factors, &mut self, span, a, b),
+                        (_, 3) => tile::<L, 1, 3>(f, factors, &mut self, span, a, b),
+                        (_, 2) => tile::<L, 1, 2>(f, factors, &mut self, span, a, b),
+                        _ => tile::<L, 1, 1>(f, factors, &mut self, span, a, b),
                     }
                 }
             }

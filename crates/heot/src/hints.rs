@@ -1,4 +1,4 @@
-//! Hints at a server's weights: made once, for any number of sessions and clients, and a bounded number of runs.
+//! Hints at a server's weights: each layer's is made once, for any number of sessions and clients, and a bounded number of runs.
 
 use crate::context::{RunError, Side};
 use crate::gate::{At, Kind, kind};
@@ -11,8 +11,8 @@ use privet_plan::Plan;
 use privet_plan::ir::ValueId;
 use privet_prg::Seed;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of what announces hints: the set's random name, the norm's bits, and the runs that packings are for.
 pub(crate) const HEADER_BYTES: usize = 16 + 1 + 8;
@@ -88,7 +88,7 @@ impl Header {
 
 /// What both sides name a set of hints by.
 pub(crate) fn named(header: &[u8]) -> blake3::Hasher {
-    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v1");
+    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v2");
     hash.update(header);
     hash
 }
@@ -155,37 +155,54 @@ impl std::fmt::Debug for Weights {
     }
 }
 
+/// A layer's hint.
+pub(crate) struct Made {
+    pub hinted: Hinted,
+    /// What clients are sent.
+    pub message: Vec<u8>,
+}
+
 /// A set of hints, as the server holds it. It serves any number of sessions, whoever the client is, and [`most_runs`] runs of all of
 /// them together (docs/heot.md, section 4).
 pub struct Hints {
     weights: Arc<Weights>,
     header: Header,
-    layers: BTreeMap<ValueId, Hinted>,
-    /// What clients are sent, layer by layer.
-    messages: Vec<(ValueId, Vec<u8>)>,
-    name: [u8; 32],
+    /// Each made once, when a session first needs it: others that need it at the same time wait.
+    layers: BTreeMap<ValueId, OnceLock<Result<Made, String>>>,
+    name: OnceLock<[u8; 32]>,
     life: Life,
+    threads: usize,
 }
 
 impl Hints {
-    /// Made here, under a name and with hidings that are drawn now, with packings for so many runs of a client.
-    pub fn make(plan: &Plan, weights: Arc<Weights>, runs: usize, threads: usize) -> Result<Hints, RunError> {
+    /// Under a name that is drawn now, with packings for so many runs of a client. Each layer's hint is made when a session first needs
+    /// it, with hidings that are drawn then and never again.
+    pub fn new(plan: &Plan, weights: Arc<Weights>, runs: usize, threads: usize) -> Hints {
         let header = Header { id: HintId::random(), spare: weights.spare, runs };
-        let mut name = named(&header.encode());
-        let mut prg = Seed::random().stream();
-        let (mut layers, mut messages) = (BTreeMap::new(), Vec::new());
-        for v in hinted(plan) {
-            let layer = header.layer(plan, v, threads)?;
-            let filters = &weights.values[&plan.nodes[v].inputs[1]];
-            let w = Secret::new(linear::in_order(&At { plan, id: v }, filters));
-            let refused = |e| RunError::Refused(format!("{}: {e}", plan.nodes[v].layer));
-            let (hinted, hint) = layer.hint(&w, &mut prg).map_err(refused)?;
-            name.update(&hint);
-            layers.insert(v, hinted);
-            messages.push((v, hint));
-        }
-        let (name, life) = (*name.finalize().as_bytes(), Life::of(most_runs(plan)));
-        Ok(Hints { weights, header, layers, messages, name, life })
+        let layers = hinted(plan).map(|v| (v, OnceLock::new())).collect();
+        let (name, life) = (OnceLock::new(), Life::of(most_runs(plan)));
+        Hints { weights, header, layers, name, life, threads }
+    }
+
+    /// The hint of a node that has one.
+    pub(crate) fn layer(&self, plan: &Plan, v: ValueId) -> Result<&Made, RunError> {
+        let made = self.layers.get(&v).map(|layer| layer.get_or_init(|| self.make(plan, v)));
+        let made = made.ok_or_else(|| RunError::Missing("a layer of another plan".into()))?;
+        made.as_ref().map_err(|e| RunError::Refused(e.clone()))
+    }
+
+    fn make(&self, plan: &Plan, v: ValueId) -> Result<Made, String> {
+        let layer = self.header.layer(plan, v, self.threads).map_err(|e| e.to_string())?;
+        let filters = &self.weights.values[&plan.nodes[v].inputs[1]];
+        let w = Secret::new(linear::in_order(&At { plan, id: v }, filters));
+        let made = layer.hint(&w, &mut Seed::random().stream());
+        let (hinted, message) = made.map_err(|e| format!("{}: {e}", plan.nodes[v].layer))?;
+        Ok(Made { hinted, message })
+    }
+
+    /// Those that are made, in order.
+    fn made(&self) -> impl Iterator<Item = &Made> {
+        self.layers.values().filter_map(|layer| layer.get()?.as_ref().ok())
     }
 
     /// Runs that it serves still, of all clients together.
@@ -193,9 +210,9 @@ impl Hints {
         self.life.left()
     }
 
-    /// Bytes that a client is sent.
+    /// Bytes that a client is sent: of all layers whose hints are made.
     pub fn bytes(&self) -> u64 {
-        (HEADER_BYTES + self.messages.iter().map(|(_, hint)| hint.len()).sum::<usize>()) as u64
+        (HEADER_BYTES + self.made().map(|made| made.message.len()).sum::<usize>()) as u64
     }
 
     /// The runs of a client that packings are for.
@@ -207,20 +224,29 @@ impl Hints {
         self.header.encode()
     }
 
-    pub(crate) fn messages(&self) -> &[(ValueId, Vec<u8>)] {
-        &self.messages
+    /// The hint of a node, if it has one that is made.
+    pub(crate) fn hinted(&self, v: ValueId) -> Option<&Hinted> {
+        self.layers.get(&v)?.get()?.as_ref().ok().map(|made| &made.hinted)
     }
 
-    pub(crate) fn layers(&self) -> &BTreeMap<ValueId, Hinted> {
-        &self.layers
+    /// Those of all layers, in order: none is missing once a session is open.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = (ValueId, &Hinted)> {
+        self.layers.keys().filter_map(|v| Some((*v, self.hinted(*v)?)))
     }
 
     pub(crate) fn value(&self, v: ValueId) -> Option<&Arc<Secret>> {
         self.weights.value(v)
     }
 
+    /// A digest of all, once they are made.
     pub(crate) fn name(&self) -> &[u8; 32] {
-        &self.name
+        self.name.get_or_init(|| {
+            let mut name = named(&self.header.encode());
+            for made in self.made() {
+                name.update(&made.message);
+            }
+            *name.finalize().as_bytes()
+        })
     }
 
     pub(crate) fn life(&self) -> &Life {

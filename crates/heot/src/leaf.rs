@@ -160,13 +160,12 @@ fn with_one(digit: &Digit, bit: usize) -> u64 {
 fn all_pads(digit: &Digit, pair: &mut Pair, n: usize) -> Result<Wiped<u64>, Short> {
     let mut sums = Wiped::zeros(n);
     for bit in 0..digit.len() {
-        let [zero, one] = pair.sender.take(n)?.into_pads().strings.map(|mut s| s.words(ring(digit)));
+        let [mut zero, mut one] = pair.sender.take(n)?.into_pads().strings;
         let ones = with_one(digit, bit);
         // one string of each bit's transfer, whichever the place takes
         let zeros = if mutation::active("pads-of-ones-alone") { 0 } else { !ones };
-        for ((sum, zero), one) in sums.iter_mut().zip(zero.iter()).zip(one.iter()) {
-            *sum ^= zero & zeros ^ one & ones;
-        }
+        zero.words_into(ring(digit), &mut sums, |sum, zero| *sum ^= zero & zeros);
+        one.words_into(ring(digit), &mut sums, |sum, one| *sum ^= one & ones);
     }
     if mutation::active("pads-constant") {
         sums.fill(0);
@@ -179,9 +178,8 @@ fn own_pads(digit: &Digit, pair: &mut Pair, n: usize) -> Result<(Vec<Wiped<u64>>
     let (mut place, mut sums) = (Vec::with_capacity(digit.len()), Wiped::zeros(n));
     for bit in 0..digit.len() {
         let mut received = pair.receiver.take(n)?.into_pads();
-        let strings = received.strings.words(ring(digit));
         let ones = if mutation::active("pads-of-ones-alone") { with_one(digit, bit) } else { u64::MAX };
-        sums.iter_mut().zip(strings.iter()).for_each(|(sum, string)| *sum ^= string & ones);
+        received.strings.words_into(ring(digit), &mut sums, |sum, string| *sum ^= string & ones);
         place.push(received.choices);
     }
     if mutation::active("pads-constant") {

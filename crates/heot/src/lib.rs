@@ -4,7 +4,7 @@
 //! mask for each run before its input, then k bits an element and no answer. All else is made of correlated OTs
 //! ([`privet_ot`]): comparisons by leaves and trees, choices, conversions. `docs/heot.md` has functionality and arguments.
 //!
-//! *Session.* The server makes hints of its weights once ([`Hints::make`]), shares them with its clients ([`Session::serve`]), and each
+//! *Session.* The server makes hints of its weights once ([`Hints::new`]), shares them with its clients ([`Session::serve`]), and each
 //! client reads them ([`Session::join`]).
 //!
 //! *Record.* For each run both sides make material of transfers ([`make_material`]), at any time, and masks ([`Session::make_masks`]), once

@@ -7,11 +7,11 @@ use crate::material::Keep;
 use crate::mutation;
 use privet_family::Secret;
 use privet_family::keys::KeySource;
-use privet_he::torus::{ClientHint, TorusLayer};
+use privet_he::torus::{ClientHint, Hinted, TorusLayer};
 use privet_net::{Channel, Step};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;
-use privet_prg::Seed;
+use privet_prg::{Prg, Seed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,29 +42,89 @@ fn malformed(plan: &Plan, v: ValueId, channel: &mut dyn Channel, e: impl ToStrin
     RunError::Form { step, peer, what: e.to_string() }
 }
 
+/// The client's coins for the masks of a run: drawn for it, and gone when they are made.
+fn coins() -> Prg {
+    let seed = if mutation::active("masks-repeat") { Seed::from_bytes([0; 16]) } else { Seed::random() };
+    seed.stream()
+}
+
+/// The client's mask of a layer, of one run.
+fn draw_mask(
+    plan: &Plan,
+    v: ValueId,
+    hint: &ClientHint,
+    coins: &mut Prg,
+    keep: &mut Keep<'_>,
+    channel: &mut dyn Channel,
+) -> Result<(), RunError> {
+    let (mask, message) = hint.prepare(coins);
+    channel.send(&step(plan, v, "mask"), message)?;
+    Ok(keep(&mask.keep())?)
+}
+
+/// What the server makes of a layer's masks, run by run.
+fn take_masks(
+    plan: &Plan,
+    v: ValueId,
+    hinted: &Hinted,
+    masks: &mut [Keep<'_>],
+    channel: &mut dyn Channel,
+) -> Result<(), RunError> {
+    for keep in masks {
+        let message = channel.recv(&step(plan, v, "mask"), hinted.layer().prepare_bytes())?;
+        let masked = hinted.prepare(&message).map_err(|e| malformed(plan, v, channel, e))?;
+        keep(&masked.keep())?;
+    }
+    Ok(())
+}
+
 impl Session {
-    /// The server's side: the client is sent the hints.
-    pub fn serve(plan: &Plan, hints: Arc<Hints>, channel: &mut dyn Channel) -> Result<Session, RunError> {
+    /// The server's side: the client is sent the hints, and masks are made for as many runs as there are places to keep them. While a
+    /// layer's hint is made, the client draws the masks of the layer before; so nothing of a session is used before both sides have
+    /// compared its name.
+    pub fn serve(
+        plan: &Plan,
+        hints: Arc<Hints>,
+        masks: &mut [Keep<'_>],
+        channel: &mut dyn Channel,
+    ) -> Result<Session, RunError> {
         channel.send(&announced(), hints.announcement())?;
-        for (v, hint) in hints.messages() {
-            channel.send(&step(plan, *v, "hint"), hint.clone())?;
+        let mut before: Option<(ValueId, &Hinted)> = None;
+        for v in hinted(plan) {
+            let made = hints.layer(plan, v)?;
+            channel.send(&step(plan, v, "hint"), made.message.clone())?;
+            if let Some((v, hinted)) = before.replace((v, &made.hinted)) {
+                take_masks(plan, v, hinted, masks, channel)?;
+            }
+        }
+        if let Some((v, hinted)) = before {
+            take_masks(plan, v, hinted, masks, channel)?;
         }
         let name = *hints.name();
         Ok(Session { side: Sided::Server { hints }, name })
     }
 
-    /// The client's side: it reads the server's hints.
-    pub fn join(plan: &Plan, threads: usize, channel: &mut dyn Channel) -> Result<Session, RunError> {
+    /// The client's side: it reads the server's hints, and draws masks for as many runs as there are places to keep them.
+    pub fn join(
+        plan: &Plan,
+        threads: usize,
+        masks: &mut [Keep<'_>],
+        channel: &mut dyn Channel,
+    ) -> Result<Session, RunError> {
         let announcement = channel.recv(&announced(), HEADER_BYTES)?;
         let mut name = named(&announcement);
         let header = Header::decode(&announcement)
             .ok_or_else(|| RunError::Missing("the server announced hints that nobody can read".into()))?;
+        let mut coins: Vec<Prg> = masks.iter().map(|_| coins()).collect();
         let mut layers = BTreeMap::new();
         for v in hinted(plan) {
             let layer = header.layer(plan, v, threads)?;
             let bytes = channel.recv(&step(plan, v, "hint"), layer.hint_bytes())?;
             name.update(&bytes);
             let hint = layer.read_hint(&bytes).map_err(|e| malformed(plan, v, channel, e))?;
+            for (keep, coins) in masks.iter_mut().zip(&mut coins) {
+                draw_mask(plan, v, &hint, coins, keep, channel)?;
+            }
             layers.insert(v, (layer, hint));
         }
         let life = Life::of(most_runs(plan));
@@ -102,24 +162,24 @@ impl Session {
         &self.name
     }
 
-    /// Makes the masks of a run with the other side, before its input is known. The client draws them here; what each side has
+    /// Makes the masks of a further run with the other side, before its input is known. The client draws them here; what each side has
     /// of them goes to `keep`, layer by layer, and is read once, by a run.
-    pub fn make_masks(&self, plan: &Plan, channel: &mut dyn Channel, keep: Keep<'_>) -> Result<(), RunError> {
-        let seed = if mutation::active("masks-repeat") { Seed::from_bytes([0; 16]) } else { Seed::random() };
-        let mut prg = seed.stream();
+    pub fn make_masks(
+        &self,
+        plan: &Plan,
+        channel: &mut dyn Channel,
+        mut keep: Keep<'_>,
+    ) -> Result<(), RunError> {
         match &self.side {
             Sided::Client { layers, .. } => {
+                let mut coins = coins();
                 for (v, (_, hint)) in layers {
-                    let (mask, message) = hint.prepare(&mut prg);
-                    channel.send(&step(plan, *v, "mask"), message)?;
-                    keep(&mask.keep())?;
+                    draw_mask(plan, *v, hint, &mut coins, &mut keep, channel)?;
                 }
             }
             Sided::Server { hints } => {
                 for (v, hinted) in hints.layers() {
-                    let message = channel.recv(&step(plan, *v, "mask"), hinted.layer().prepare_bytes())?;
-                    let masked = hinted.prepare(&message).map_err(|e| malformed(plan, *v, channel, e))?;
-                    keep(&masked.keep())?;
+                    take_masks(plan, v, hinted, std::slice::from_mut(&mut keep), channel)?;
                 }
             }
         }
@@ -142,7 +202,7 @@ impl Session {
     ) -> Result<Option<linear::Prepared<'a>>, RunError> {
         let unread = |e: privet_he::WireError| RunError::Missing(format!("a mask cannot be read: {e}"));
         Ok(match &self.side {
-            Sided::Server { hints } => match hints.layers().get(&v) {
+            Sided::Server { hints } => match hints.hinted(v) {
                 None => None,
                 Some(hinted) => {
                     let masked = hinted.kept(masks.take(hinted.layer().masked_bytes())?).map_err(unread)?;
@@ -163,7 +223,7 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn run_bytes(&self, v: ValueId) -> Option<usize> {
         match &self.side {
-            Sided::Server { hints } => hints.layers().get(&v).map(|hinted| hinted.layer().run_bytes()),
+            Sided::Server { hints } => hints.hinted(v).map(|hinted| hinted.layer().run_bytes()),
             Sided::Client { layers, .. } => layers.get(&v).map(|(layer, _)| layer.run_bytes()),
         }
     }

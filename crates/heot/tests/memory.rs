@@ -104,10 +104,10 @@ fn running(n: usize) -> usize {
             let session = match side {
                 Side::Server => {
                     let weights = Arc::new(Weights::new(&plan, &BTreeMap::new()).unwrap());
-                    let hints = Hints::make(&plan, weights, 1, 1).unwrap();
-                    Session::serve(&plan, Arc::new(hints), channel).unwrap()
+                    let hints = Hints::new(&plan, weights, 1, 1);
+                    Session::serve(&plan, Arc::new(hints), &mut [], channel).unwrap()
                 }
-                Side::Client => Session::join(&plan, 1, channel).unwrap(),
+                Side::Client => Session::join(&plan, 1, &mut [], channel).unwrap(),
             };
             let (inputs, publics) = (HashMap::from([(0, input)]), BTreeMap::new());
             let given = Given { inputs, publics, masks: &mut MemoryKeys::default() };

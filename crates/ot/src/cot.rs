@@ -70,9 +70,9 @@ impl SenderCots {
 
     /// Both strings of every transfer, `tccr(q)` and `tccr(q ^ Delta)`: 2 AES a transfer.
     pub fn into_pads(self) -> SenderPads {
-        let delta = self.delta.block();
         let mut zero = self.blocks;
-        let mut one = zero.iter().map(|q| q ^ delta).collect::<Wiped<u128>>();
+        let mut one = Wiped::copy_of(&zero);
+        flip(Path::detect(), &mut one, self.delta.block());
         self.hash.tccr(self.first, &mut zero);
         self.hash.tccr(self.first, &mut one);
         SenderPads { strings: [zero, one].map(Strings::new) }
@@ -131,6 +131,20 @@ impl ChosenCots {
     /// The string of the wanted choice of every transfer: 1 AES a transfer.
     pub fn into_strings(self) -> Strings {
         self.0.into_pads().strings
+    }
+}
+
+twice! {
+    /// XORs `delta` into all blocks.
+    fn flip(blocks: &mut [u128], delta: u128) = flip_body
+}
+
+#[inline(always)]
+fn flip_body(blocks: &mut [u128], delta: u128) {
+    let halves = [delta as u64, (delta >> 64) as u64];
+    for block in words(blocks).as_chunks_mut::<2>().0 {
+        block[0] ^= halves[0];
+        block[1] ^= halves[1];
     }
 }
 

@@ -11,7 +11,7 @@ use crate::hash::Trees;
 use crate::lpn::Rows;
 use crate::mutation;
 use crate::params::Parameters;
-use crate::spcot::{LANES, Quad, expand, masked, punctured};
+use crate::spcot::{LANES, Quad, expand, masked, punctured, sums};
 use privet_prg::{Domain, Prg, Seed, Wiped};
 use zeroize::Zeroizing;
 
@@ -90,9 +90,9 @@ impl SenderRound {
             roots.fill([1; LANES]);
         }
         let mut message = Vec::with_capacity(parameters.message_bytes());
-        let mut leaves = Wiped::zeros(parameters.group_outputs());
+        let mut parents = Wiped::zeros(parameters.group_outputs() / 2);
         for (roots, base) in roots.iter().zip(base.chunks(parameters.depth as usize)) {
-            expand(Path::detect(), &round.trees, delta.block(), roots, &mut leaves, |level, sum| {
+            sums(Path::detect(), &round.trees, delta.block(), roots, &mut parents, |level, sum| {
                 message.extend(masked(sum, &base[level]).iter().flat_map(|c| c.to_le_bytes()));
             });
         }
@@ -103,7 +103,7 @@ impl SenderRound {
     pub fn produce(&mut self, out: &mut [u128]) -> bool {
         let Some(group) = self.round.next(out) else { return false };
         let path = Path::detect();
-        expand(path, &self.round.trees, self.delta.block(), &self.roots[group], out, |_, _| ());
+        expand(path, &self.round.trees, self.delta.block(), &self.roots[group], out);
         if mutation::active("noise-left-out") {
             out.fill(0);
         }

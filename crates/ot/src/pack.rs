@@ -50,6 +50,20 @@ impl Strings {
         }
     }
 
+    /// The same as [`Strings::words`], each with the value beside it.
+    ///
+    /// # Panics
+    /// When the strings are used up.
+    #[inline(always)]
+    pub fn words_into(&mut self, ring: Ring, values: &mut [u64], with: impl Fn(&mut u64, u64)) {
+        let (at, mask) = (self.advance(ring.bits()), ring.mask());
+        let all = values.iter_mut().zip(self.blocks.iter());
+        match at + ring.bits() <= 64 {
+            true => all.for_each(|(value, b)| with(value, *b as u64 >> at & mask)),
+            false => all.for_each(|(value, b)| with(value, (b >> at) as u64 & mask)),
+        }
+    }
+
     fn advance(&mut self, bits: u32) -> u32 {
         let at = self.read;
         self.read += bits;
@@ -134,12 +148,19 @@ mod tests {
             let mut strings = Strings::new(Wiped::new(blocks.clone()));
             let ring = Ring::new(37);
             let (bit, word, next) = (strings.bits(), strings.words(ring), strings.bits());
+            let mut others = Strings::new(Wiped::new(blocks.clone()));
+            let mut twice = vec![1; n];
+            for _ in 0..3 {
+                others.words_into(ring, &mut twice, |value, word| *value = *value << 1 ^ word);
+            }
             let words = n.div_ceil(64);
             assert_eq!((bit.len(), word.len(), next.len()), (words, n, words));
             for (i, b) in blocks.iter().enumerate() {
                 assert_eq!(bit[i / 64] >> (i % 64) & 1, *b as u64 & 1);
                 assert_eq!(word[i], (b >> 1) as u64 & ring.mask());
                 assert_eq!(next[i / 64] >> (i % 64) & 1, (b >> 38) as u64 & 1);
+                let of = |at: u32| (b >> at) as u64 & ring.mask();
+                assert_eq!(twice[i], 8 ^ of(0) << 2 ^ of(37) << 1 ^ of(74));
             }
         }
     }

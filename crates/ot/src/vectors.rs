@@ -3,7 +3,7 @@
 use crate::cpu::Path;
 use crate::hash::{Pads, Trees};
 use crate::lpn::Rows;
-use crate::spcot::{Quad, expand, masked, punctured};
+use crate::spcot::{Quad, expand, masked, punctured, sums};
 use privet_prg::Seed;
 
 const VECTORS: &str = include_str!("../../../vectors/ot.txt");
@@ -42,11 +42,12 @@ fn trees() {
         let (delta, roots) = (blocks(head[3])[0], quads(head[4])[0]);
         let (q, t) = (quads(base[0]), quads(base[1]));
         for path in Path::all() {
-            let mut out = vec![0; 4 << depth];
-            let mut sums = Vec::new();
-            expand(path, &hash, delta, &roots, &mut out, |level, sum| sums.push(masked(sum, &q[level])));
-            assert!(sums == quads(message[0]) && out == blocks(leaves[0]), "{path:?}, depth {depth}");
-            punctured(path, &hash, &t, &sums, &mut out);
+            let (mut out, mut parents) = (vec![0; 4 << depth], vec![0; 2 << depth]);
+            let mut sent = Vec::new();
+            sums(path, &hash, delta, &roots, &mut parents, |level, sum| sent.push(masked(sum, &q[level])));
+            expand(path, &hash, delta, &roots, &mut out);
+            assert!(sent == quads(message[0]) && out == blocks(leaves[0]), "{path:?}, depth {depth}");
+            punctured(path, &hash, &t, &sent, &mut out);
             assert!(out == blocks(found[0]), "{path:?}, depth {depth}");
         }
     }

@@ -3,6 +3,7 @@ use crate::params::{NoSet, Parameters, SETS};
 use privet_kernels::LinearShape;
 use privet_ring::{Conv2d, Ring};
 use std::ops::Range;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A convolution as one of stride 1 over *phases*: phase (a, b) of a channel has the pixels whose row is a and whose column
@@ -17,8 +18,8 @@ use zeroize::Zeroizing;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvLayout {
     conv: Conv2d,
-    /// Phases with a tap.
-    phases: Vec<[usize; 2]>,
+    /// Phases with a tap. Shared, as layouts are copied by the thousand while one is chosen.
+    phases: Arc<[[usize; 2]]>,
     /// Kernel of a phase.
     kernel: [usize; 2],
     /// Pixels of a tile.
@@ -75,7 +76,7 @@ impl ConvLayout {
             (ConvLayout::window(&conv, i), (0..stride).filter(taps).collect::<Vec<_>>())
         };
         let ((kh, rows), (kw, columns)) = (axis(0), axis(1));
-        let phases: Vec<[usize; 2]> = rows.iter().flat_map(|a| columns.iter().map(|b| [*a, *b])).collect();
+        let phases: Arc<[[usize; 2]]> = rows.iter().flat_map(|a| columns.iter().map(|b| [*a, *b])).collect();
         let channels = conv.in_channels / conv.groups * phases.len();
         let base = ConvLayout { conv, phases, kernel: [kh, kw], tile: [kh, kw], channels: 1, outs: 1 };
         let (tall, wide) = (base.tall() + 1 - kh, conv.output()[1]);

@@ -115,7 +115,7 @@ impl ClientHint {
                 for (tile, operand) in operands.into_iter().enumerate() {
                     let query = (group * b.tiles + tile) * b.inputs + input;
                     let held = s.held(query).iter().map(|held| &operand[held.coefficient as usize]);
-                    masks[query] = Zeroizing::new(held.clone().map(|v| s.share(v)).collect::<Vec<u64>>());
+                    masks[query] = Zeroizing::new(held.clone().map(|v| s.nearest(v)).collect::<Vec<u64>>());
                     let low: Wides = Zeroizing::new(held.map(|v| v.part(0, p.step_bits())).collect());
                     wide::put(p.step_bits(), &low, &mut prepared[query]);
                     // no operand is added there: what the run would send is known now

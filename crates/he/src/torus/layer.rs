@@ -1,6 +1,6 @@
 //! What both sides of a layer hold alike: parameters, packing, public polynomials, and which coefficients are sent.
 
-use super::digits::{Cut, bits_of};
+use super::digits::Cut;
 use super::params::TorusParameters;
 use super::wide::{self, Wide};
 use crate::context::{Context, Points};
@@ -157,11 +157,6 @@ impl Shape {
         self.needed(query).iter().filter(blank).map(|at| *at as usize)
     }
 
-    /// Whether products read a coefficient where no operand stands.
-    pub(crate) fn has_blanks(&self) -> bool {
-        (0..self.layout.queries()).any(|query| self.blanks(query).next().is_some())
-    }
-
     /// Outputs of an answer of a group's tile.
     pub(crate) fn outputs(&self, [group, tile, answer]: [usize; 3]) -> &[Output] {
         let b = self.layout.blocks();
@@ -170,7 +165,9 @@ impl Shape {
 
     /// How wide polynomials are cut for products with ternary ones of a whole key.
     pub(crate) fn ternary_cut(&self) -> Cut {
-        Cut::for_norm(self.parameters.modulus_bits(), bits_of(self.parameters.dimension()))
+        let p = &self.parameters;
+        let n = p.dimension();
+        Cut::for_squares(p.modulus_bits(), n as f64, n).expect("a key has less than 2^16 coefficients")
     }
 
     /// A row of the public matrix that operand polynomial `input` of a group is hidden under: r polynomials.
@@ -202,6 +199,24 @@ impl Shape {
     /// A sum modulo 2^LQ as a share of an output: `floor(sum / delta)` modulo 2^k.
     pub(crate) fn share(&self, sum: &Wide) -> u64 {
         sum.bits(self.parameters.step_bits(), self.parameters.ring().bits())
+    }
+
+    /// The multiple of delta that is nearest to an element of a mask, over delta, modulo 2^k. What is left has its mean near 0, so
+    /// its digits have: [`Shape::low`] takes it so.
+    pub(crate) fn nearest(&self, element: &Wide) -> u64 {
+        let mut sum = *element;
+        if !mutation::active("torus-lows-without-sign") {
+            sum.add_shifted(1, self.parameters.step_bits() - 1);
+        }
+        self.share(&sum)
+    }
+
+    /// What [`Shape::nearest`] leaves, in [-delta / 2, delta / 2), of its lowest bits.
+    pub(crate) fn low(&self, bits: &Wide) -> Wide {
+        let (mut low, step) = (*bits, self.parameters.step_bits());
+        let negative = if mutation::active("torus-lows-without-sign") { 0 } else { bits.bits(step - 1, 1) };
+        low.add_shifted(-(negative as i64), step);
+        low
     }
 }
 

@@ -1,7 +1,7 @@
 //! The server: it knows the weights, hints at them once, prepares with every client, and multiplies.
 
 use super::client::{divide, small};
-use super::digits::{Cut, bits_of, gather, put_digits, signed_digits};
+use super::digits::{Cut, digits, gather, put_digits, signed_digits};
 use super::layer::{Shape, TorusLayer};
 use super::wide::{self, Wide, Wides};
 use crate::context::Points;
@@ -10,8 +10,9 @@ use crate::panel::Panel;
 use crate::sample::{self, OFFSET};
 use crate::wire::WireError;
 use privet_kernels::Weights;
-use privet_prg::{Prg, Wiped};
+use privet_prg::{Prg, Seed, Wiped};
 use privet_ring::{pack, unpack};
+use std::ops::Range;
 use std::sync::Arc;
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -29,10 +30,9 @@ pub struct TooHeavy {
 /// The server's weights of a layer, hinted at; wiped on drop.
 pub struct Hinted {
     shape: Arc<Shape>,
-    /// For each group: rows are digits of the weights of each answer, columns operand polynomials.
-    weights: Vec<Panel>,
-    /// For each group, what hides each answer's hint. It serves this hint alone.
-    hidings: Vec<Panel>,
+    /// For each group: rows are digits of the weights of each answer, columns operand polynomials; then, beside the lowest digit,
+    /// what hides the answer's hint. That serves this hint alone.
+    factors: Vec<Panel>,
     cuts: Cuts,
     /// The weights once more, for the products of runs.
     products: Vec<Arc<dyn Weights>>,
@@ -40,12 +40,15 @@ pub struct Hinted {
     places: Option<Vec<u32>>,
 }
 
-/// How weights are cut, and how what they are multiplied with is.
+/// How weights are cut, and how what they are multiplied with is. LOCAL: no message follows from it.
 #[derive(Clone, Copy)]
 struct Cuts {
     weights: Cut,
-    one_norm_bits: u32,
+    operand: Cut,
 }
+
+/// Answers whose sums are made together: the operand is read once for all of them.
+const ANSWERS: usize = 12;
 
 /// A prepared run at the server. It is used up by [`Masked::run`].
 #[must_use = "the client has prepared for it"]
@@ -56,24 +59,23 @@ pub struct Masked {
 }
 
 impl Cuts {
+    /// Those with the fewest products: of weights as they are, or of words of them.
     fn of(shape: &Shape) -> Cuts {
-        const WORD: u32 = 16;
-        let (p, taps) = (&shape.parameters, bits_of(shape.layout.coefficients()));
-        match p.norm_bits() {
-            // |w|_1 <= sqrt(taps) |w|_2
-            norm if norm <= 24 => {
-                Cuts { weights: Cut::of(norm + 1, norm + 1), one_norm_bits: norm + taps.div_ceil(2) }
-            }
-            norm => {
-                let bits = (norm + 1).min(p.ring().bits());
-                Cuts { weights: Cut::of(bits, WORD), one_norm_bits: WORD - 1 + taps }
-            }
-        }
-    }
-
-    /// For polynomials of so many bits that are multiplied with weights.
-    fn operand(self, bits: u32) -> Cut {
-        Cut::for_norm(bits, self.one_norm_bits)
+        let p = &shape.parameters;
+        let (taps, hiding) = (shape.layout.coefficients(), p.dimension() as f64);
+        let bits = (p.norm_bits() + 1).min(p.ring().bits());
+        let cut = |words: u32| {
+            let weights = Cut::of(bits, bits.div_ceil(words));
+            let squares = match weights.count {
+                1 => 4f64.powi(p.norm_bits() as i32),
+                // the last word may be one more than others by a carry
+                _ => taps as f64 * (2f64.powi(weights.bits as i32 - 1) + 1.0).powi(2),
+            };
+            let operand = Cut::for_squares(p.modulus_bits(), squares + hiding, taps + p.dimension())?;
+            Some(Cuts { weights, operand })
+        };
+        let cuts = (1..=bits).filter_map(cut);
+        cuts.min_by_key(|cuts| cuts.weights.count * cuts.operand.count).expect("words of a bit are small")
     }
 }
 
@@ -92,12 +94,15 @@ impl TorusLayer {
         within_norm(s, &signed)?;
         let cuts = Cuts::of(s);
         let words = signed_digits(&signed, cuts.weights);
+        let hidings: Vec<Vec<Points>> = (0..b.groups * b.outputs).map(|_| ternary(s, prg)).collect();
         let packed = |group: usize| {
-            let mut panel = Panel::new(context, b.outputs * cuts.weights.count, b.inputs);
-            for (digit, words) in words.iter().enumerate() {
-                for answer in 0..b.outputs {
+            let columns = b.inputs + p.rank();
+            let mut panel = Panel::new(context, b.outputs * cuts.weights.count, columns);
+            let mut poly = Zeroizing::new(vec![0; p.degree()]);
+            for answer in 0..b.outputs {
+                for (digit, words) in words.iter().enumerate() {
                     for input in 0..b.inputs {
-                        let mut poly = Zeroizing::new(vec![0; p.degree()]);
+                        poly.fill(0);
                         s.layout.pack_weights(
                             (group * b.outputs + answer) * b.inputs + input,
                             words,
@@ -107,20 +112,19 @@ impl TorusLayer {
                         panel.put(row, input, &context.signed_points(&poly));
                     }
                 }
+                let again = if mutation::active("torus-hidings-repeat") { 0 } else { answer };
+                for (column, hiding) in hidings[group * b.outputs + again].iter().enumerate() {
+                    panel.put(answer * cuts.weights.count, b.inputs + column, hiding);
+                }
             }
             panel
         };
-        let weights: Vec<Panel> = (0..b.groups).map(packed).collect();
-        let hiding = |_: usize| -> Vec<Vec<Points>> {
-            let rows: Vec<Vec<Points>> = (0..b.outputs).map(|_| ternary(s, prg)).collect();
-            if mutation::active("torus-hidings-repeat") { vec![rows[0].clone(); b.outputs] } else { rows }
-        };
-        let hidings: Vec<Panel> = (0..b.groups).map(hiding).map(|rows| s.rows(&rows)).collect();
+        let factors: Vec<Panel> = (0..b.groups).map(packed).collect();
         let (product, count) = s.layout.products();
         let products = s.device.prepare_each(p.ring(), product, count, &s.layout.product_weights(w));
         let shape = Arc::clone(&self.shape);
         let places = s.layout.output_places();
-        let hinted = Hinted { shape, weights, hidings, cuts, products, places };
+        let hinted = Hinted { shape, factors, cuts, products, places };
         let message = hinted.message(prg);
         Ok((hinted, message))
     }
@@ -132,22 +136,35 @@ fn within_norm(s: &Shape, signed: &[u64]) -> Result<(), TooHeavy> {
     // 2^12 polynomials of 2^12 squares below 2^104 are no more than 2^128
     let coarse = norm_bits.saturating_sub(52).min(64);
     let most = (norm_bits - coarse.min(norm_bits)).min(63);
+    let squares_of = |poly: &[u64]| {
+        let sizes = poly.iter().map(|w| (*w as i64).unsigned_abs());
+        if norm_bits < 31 {
+            // as sizes are; one that is too large counts as 2^62
+            let size = |size: u64| (size & u64::from(u32::MAX)) | (size >> 32).min(1) << 31;
+            return u128::from(sizes.fold(0u64, |sum, s| sum.saturating_add(size(s) * size(s))));
+        }
+        // rounded up where it is coarse
+        let size = |size: u64| (u128::from(size) + (1u128 << coarse) - 1) >> coarse;
+        sizes.fold(0u128, |sum, s| sum.saturating_add(size(s) * size(s)))
+    };
     let mut heavy = 0u32;
+    let mut poly = Zeroizing::new(vec![0; s.parameters.degree()]);
     for filter in 0..b.groups * b.outputs {
         let mut squares = 0u128;
         for input in 0..b.inputs {
-            let mut poly = Zeroizing::new(vec![0; s.parameters.degree()]);
+            poly.fill(0);
             s.layout.pack_weights(filter * b.inputs + input, signed, &mut poly);
-            for w in poly.iter() {
-                let size = u128::from((*w as i64).unsigned_abs());
-                // rounded up where it is coarse
-                let size = (size + (1u128 << coarse) - 1) >> coarse;
-                squares = squares.saturating_add(size * size);
-            }
+            squares = squares.saturating_add(squares_of(&poly));
         }
         heavy |= u32::from(squares > 1u128 << (2 * most));
     }
     if heavy == 0 { Ok(()) } else { Err(TooHeavy { norm_bits }) }
+}
+
+fn errors(prg: &mut Prg, n: usize) -> Wides {
+    let mut errors = sample::errors(prg, n);
+    mutation::constant("torus-hint-without-error", &mut errors, OFFSET);
+    Zeroizing::new(errors.iter().map(|e| small(*e)).collect())
 }
 
 fn ternary(s: &Shape, prg: &mut Prg) -> Vec<Points> {
@@ -169,61 +186,71 @@ impl Hinted {
     fn message(&self, prg: &mut Prg) -> Vec<u8> {
         let (s, context) = (&*self.shape, &self.shape.context);
         let (p, b) = (&s.parameters, s.layout.blocks());
-        let (n, rank) = (p.degree(), p.rank());
-        let ternary = s.ternary_cut();
-        let operand = self.cuts.operand(p.modulus_bits());
+        let (n, rank, cut) = (p.degree(), p.rank(), self.cuts.operand);
         let zero_rows: Vec<Vec<Vec<Wide>>> = (0..rank).map(|row| s.public_of_zero(row)).collect();
         let mut message = Vec::new();
         for group in 0..b.groups {
-            let mut publics: Vec<Panel> =
-                (0..rank).map(|_| Panel::new(context, operand.count, b.inputs)).collect();
-            for input in 0..b.inputs {
-                for (panel, poly) in publics.iter_mut().zip(s.public(group, input)) {
-                    put_digits(context, panel, [0, input], &poly, operand);
-                }
-            }
-            let mut hints: Vec<Vec<Wides>> = (0..b.outputs).map(|_| Vec::with_capacity(rank)).collect();
-            for (column, public) in publics.iter().enumerate() {
-                let mut zeros = Panel::new(context, ternary.count, rank);
-                for (row, polys) in zero_rows.iter().enumerate() {
-                    put_digits(context, &mut zeros, [0, row], &polys[column], ternary);
-                }
-                for (answer, hint) in hints.iter_mut().enumerate() {
-                    let mut errors = sample::errors(prg, n);
-                    mutation::constant("torus-hint-without-error", &mut errors, OFFSET);
-                    let mut sum: Wides = Zeroizing::new(errors.iter().map(|e| small(*e)).collect());
-                    self.weigh(public, operand, [group, answer], 0..n, &mut sum);
-                    let products = zeros.times(context, &self.hidings[group], answer..answer + 1);
-                    for (digit, product) in products.into_iter().enumerate() {
-                        gather(context, product, ternary.below(digit), 0..n, &mut sum);
+            let new = |_| Panel::new(context, cut.count, b.inputs + rank);
+            let mut publics: Vec<Panel> = (0..rank).map(new).collect();
+            for input in 0..b.inputs + rank {
+                let row;
+                let polys = match input.checked_sub(b.inputs) {
+                    Some(zero) => &zero_rows[zero],
+                    None => {
+                        row = s.public(group, input);
+                        &row
                     }
-                    hint.push(sum);
+                };
+                for (panel, poly) in publics.iter_mut().zip(polys) {
+                    put_digits(context, panel, [0, input], poly, cut);
                 }
             }
-            for poly in hints.iter().flatten() {
-                let kept: Vec<Wide> =
-                    poly.iter().map(|v| v.rounded(p.dropped_bits(), p.modulus_bits())).collect();
-                wide::put(p.kept_bits(), &kept, &mut message);
-            }
+            let seeds: Vec<Seed> = (0..b.outputs).map(|_| prg.seed()).collect();
+            let bytes_of = |answers: Range<usize>| {
+                let mut streams: Vec<Prg> = seeds[answers.clone()].iter().map(Seed::stream).collect();
+                let mut hints: Vec<Vec<Wides>> = streams.iter().map(|_| Vec::with_capacity(rank)).collect();
+                for public in &publics {
+                    let mut sums: Vec<Wides> = streams.iter_mut().map(|prg| errors(prg, n)).collect();
+                    self.weigh(public, group, answers.clone(), |_| 0..n, &mut sums);
+                    hints.iter_mut().zip(sums).for_each(|(hint, sum)| hint.push(sum));
+                }
+                let mut bytes = Vec::with_capacity(answers.len() * s.vector_bytes());
+                for poly in hints.iter().flatten() {
+                    let kept: Vec<Wide> =
+                        poly.iter().map(|v| v.rounded(p.dropped_bits(), p.modulus_bits())).collect();
+                    wide::put(p.kept_bits(), &kept, &mut bytes);
+                }
+                bytes
+            };
+            self.blocks(bytes_of).iter().for_each(|bytes| message.extend_from_slice(bytes));
         }
         message
     }
 
-    /// Adds `sum of w v` of an answer at these coefficients; rows of the panel are the digits of all v.
-    fn weigh(
+    /// What is made of some answers of a group at a time, in order.
+    fn blocks<T: Send>(&self, of: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+        let outputs = self.shape.layout.blocks().outputs;
+        let block = |i: usize| of(i * ANSWERS..outputs.min((i + 1) * ANSWERS));
+        self.shape.context.each(outputs.div_ceil(ANSWERS), block)
+    }
+
+    /// Adds `sum of w v + u b` of some answers, at these coefficients of each; rows of the panel are the digits of all v and b.
+    fn weigh<C: Iterator<Item = usize>>(
         &self,
         digits: &Panel,
-        cut: Cut,
-        [group, answer]: [usize; 2],
-        coefficients: impl Iterator<Item = usize> + Clone,
-        into: &mut [Wide],
+        group: usize,
+        answers: Range<usize>,
+        coefficients: impl Fn(usize) -> C,
+        into: &mut [Wides],
     ) {
-        let (context, words) = (&self.shape.context, self.cuts.weights);
-        let rows = answer * words.count..(answer + 1) * words.count;
-        let sums = digits.times(context, &self.weights[group], rows);
+        let (context, cut, words) = (&self.shape.context, self.cuts.operand, self.cuts.weights);
+        let rows = answers.start * words.count..answers.end * words.count;
+        let sums = digits.times(context, &self.factors[group], rows.clone());
         for (i, sum) in sums.into_iter().enumerate() {
-            let (digit, word) = divide(i, words.count);
-            gather(context, sum, cut.below(digit) + words.below(word), coefficients.clone(), into);
+            let (digit, row) = divide(i, rows.len());
+            let (answer, word) = divide(row, words.count);
+            let shift = cut.below(digit) + words.below(word);
+            gather(context, sum, shift, coefficients(answers.start + answer), &mut into[answer]);
         }
     }
 
@@ -235,58 +262,56 @@ impl Hinted {
         if message.len() != expected {
             return Err(WireError::Length { expected, found: message.len() });
         }
-        // where no operand stands, all of it is there
-        let bits = if s.has_blanks() { p.modulus_bits() } else { p.step_bits() };
-        let (ternary, operand) = (s.ternary_cut(), self.cuts.operand(bits));
-        let mut from = message;
-        let mut zeros = Vec::with_capacity(b.tiles);
+        let (rank, cut, mut from) = (p.rank(), self.cuts.operand, message);
+        // of each tile: digits of each polynomial that encrypts 0
+        let mut zeros: Vec<Vec<Vec<Points>>> = Vec::with_capacity(b.tiles);
         for _ in 0..b.tiles {
-            let mut panel = Panel::new(context, ternary.count, p.rank());
-            for column in 0..p.rank() {
+            let mut of_tile = Vec::with_capacity(rank);
+            for _ in 0..rank {
                 let kept = wide::take(p.kept_bits(), p.degree(), &mut from)?;
                 let poly: Vec<Wide> = kept.iter().map(|v| v.up(p.dropped_bits())).collect();
-                put_digits(context, &mut panel, [0, column], &poly, ternary);
+                of_tile.push(digits(context, &poly, cut).collect());
             }
-            zeros.push(panel);
+            zeros.push(of_tile);
         }
         let mut corrections = Zeroizing::new(vec![0; s.layout.output_len()]);
+        let mut poly = vec![Wide::default(); p.degree()];
         for group in 0..b.groups {
             for (tile, zero) in zeros.iter().enumerate() {
-                let mut lows = Panel::new(context, operand.count, b.inputs);
+                let mut operand = Panel::new(context, cut.count, b.inputs + rank);
                 for input in 0..b.inputs {
                     let query = (group * b.tiles + tile) * b.inputs + input;
                     let (held, blanks) = (s.held(query), s.blanks(query));
-                    let mut poly = vec![Wide::default(); p.degree()];
+                    poly.fill(Wide::default());
                     for (held, low) in held.iter().zip(wide::take(p.step_bits(), held.len(), &mut from)?) {
-                        poly[held.coefficient as usize] = low;
+                        poly[held.coefficient as usize] = s.low(&low);
                     }
                     let whole = wide::take(p.modulus_bits(), s.blanks(query).count(), &mut from)?;
                     if !mutation::active("torus-blanks-forgotten") {
                         blanks.zip(whole).for_each(|(at, whole)| poly[at] = whole);
                     }
-                    put_digits(context, &mut lows, [0, input], &poly, operand);
+                    put_digits(context, &mut operand, [0, input], &poly, cut);
                 }
-                context
-                    .each(b.outputs, |answer| {
-                        let outputs = s.outputs([group, tile, answer]);
-                        let places = outputs.iter().map(|o| o.coefficient);
-                        let mut sums: Wides = Zeroizing::new(vec![Wide::default(); outputs.len()]);
-                        self.weigh(&lows, operand, [group, answer], places.clone(), &mut sums);
-                        let hidden = zero.times(context, &self.hidings[group], answer..answer + 1);
-                        for (digit, product) in hidden.into_iter().enumerate() {
-                            gather(context, product, ternary.below(digit), places.clone(), &mut sums);
-                        }
-                        sums
-                    })
-                    .into_iter()
-                    .enumerate()
-                    .for_each(|(answer, sums)| {
-                        for (output, sum) in s.outputs([group, tile, answer]).iter().zip(sums.iter()) {
-                            // the client's share is a floor too: without the unit half of all sums are one too small
-                            let unit = u64::from(!mutation::active("torus-floors-without-a-unit"));
-                            corrections[output.index] = s.share(sum).wrapping_add(unit);
-                        }
-                    });
+                for (column, digits) in zero.iter().enumerate() {
+                    for (row, digit) in digits.iter().enumerate() {
+                        operand.put(row, b.inputs + column, digit);
+                    }
+                }
+                let outputs = |answer: usize| s.outputs([group, tile, answer]);
+                let sums = self.blocks(|answers| {
+                    let zeros = |answer| Zeroizing::new(vec![Wide::default(); outputs(answer).len()]);
+                    let mut sums: Vec<Wides> = answers.clone().map(zeros).collect();
+                    let places = |answer| outputs(answer).iter().map(|o| o.coefficient);
+                    self.weigh(&operand, group, answers, places, &mut sums);
+                    sums
+                });
+                for (answer, sums) in sums.iter().flatten().enumerate() {
+                    for (output, sum) in outputs(answer).iter().zip(sums.iter()) {
+                        // the client's share is a floor too: without the unit half of all sums are one too small
+                        let unit = u64::from(!mutation::active("torus-floors-without-a-unit"));
+                        corrections[output.index] = s.share(sum).wrapping_add(unit);
+                    }
+                }
             }
         }
         Ok(Masked { shape: Arc::clone(&self.shape), corrections })

@@ -41,6 +41,19 @@ impl Wide {
         }
     }
 
+    /// `self + other`.
+    #[inline(always)]
+    pub(crate) fn plus(&self, other: &Wide) -> Wide {
+        let mut out = *self;
+        let mut carry = false;
+        for (into, other) in out.0.iter_mut().zip(other.0) {
+            let (sum, first) = into.overflowing_add(other);
+            let (sum, second) = sum.overflowing_add(u64::from(carry));
+            (*into, carry) = (sum, first | second);
+        }
+        out
+    }
+
     /// `-self`.
     pub(crate) fn negated(&self) -> Wide {
         let mut out = Wide(self.0.map(|limb| !limb));

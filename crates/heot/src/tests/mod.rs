@@ -98,15 +98,21 @@ fn weights(operands: &Operands) -> BTreeMap<String, Vec<u64>> {
 /// Hints that are made for this.
 fn hints(plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Arc<Hints> {
     let weights = Weights::new(plan, w).unwrap();
-    Arc::new(Hints::make(plan, Arc::new(weights), 10, 1).unwrap())
+    Arc::new(Hints::new(plan, Arc::new(weights), 10, 1))
 }
 
-fn session(links: &mut Links, plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Session {
+/// A session, with masks of as many runs as there are places for.
+fn session(
+    links: &mut Links,
+    plan: &Plan,
+    w: &BTreeMap<String, Vec<u64>>,
+    masks: &mut [crate::Keep<'_>],
+) -> Session {
     let side = Side::ALL[links.me()];
     let channel = links.to(1 - links.me());
     match side {
-        Side::Server => Session::serve(plan, hints(plan, w), channel).unwrap(),
-        Side::Client => Session::join(plan, 1, channel).unwrap(),
+        Side::Server => Session::serve(plan, hints(plan, w), masks, channel).unwrap(),
+        Side::Client => Session::join(plan, 1, masks, channel).unwrap(),
     }
 }
 
@@ -114,9 +120,13 @@ fn party(links: &mut Links, plan: &Plan, operands: &[Operands; 2], seed: &Seed) 
     let side = Side::ALL[links.me()];
     let mut made = kept(|keep| make_material(plan, side, 1, links.to(1 - links.me()), keep).unwrap());
     let stored = made.bytes() as u64;
-    let session = session(links, plan, &weights(&operands[1]));
+    let (mut masks, w) = (MemoryKeys::default(), weights(&operands[1]));
+    let mut keep = |message: &[u8]| {
+        masks.push(message.to_vec());
+        Ok(())
+    };
+    let session = session(links, plan, &w, &mut [&mut keep]);
     let channel = links.to(1 - links.me());
-    let mut masks = kept(|keep| session.make_masks(plan, channel, keep).unwrap());
     let publics = plan.nodes.iter().filter_map(|node| {
         let Op::Public { name, .. } = &node.op else { return None };
         Some((name.clone(), operands[0][name].data()[0]))

@@ -20,11 +20,11 @@ fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
     let refused = Mesh::new(2).run(|links| {
         let side = Side::ALL[links.me()];
         let (plan, zeros) = (&plan, zero_inputs(&plan));
-        let own = session(links, plan, &weights);
+        let own = session(links, plan, &weights, &mut []);
         // of which the other side has the other one
         let other = match side {
-            Side::Server => Session::join(plan, 1, links.to(1)),
-            Side::Client => Session::serve(plan, hints(plan, &weights), links.to(0)),
+            Side::Server => Session::join(plan, 1, &mut [], links.to(1)),
+            Side::Client => Session::serve(plan, hints(plan, &weights), &mut [], links.to(0)),
         };
         let other = other.unwrap();
         let channel = links.to(1 - links.me());
@@ -67,7 +67,9 @@ fn announcements_that_nobody_can_read_are_refused() {
                     channel.send(&Step::new(1, "announced hints"), bytes.to_vec()).unwrap();
                     String::new()
                 }
-                Side::Client => Session::join(&plan, 1, channel).map(|_| ()).unwrap_err().to_string(),
+                Side::Client => {
+                    Session::join(&plan, 1, &mut [], channel).map(|_| ()).unwrap_err().to_string()
+                }
             }
         })[1]
             .clone()
@@ -89,17 +91,32 @@ fn hints_and_masks_of_equal_weights_differ() {
     let drawn = Mesh::new(2).run(|links| {
         let mut all = Vec::new();
         for _ in 0..2 {
-            let session = session(links, &plan, &weights);
-            for _ in 0..2 {
+            // two with the hints, and two afterwards
+            let mut first = [Vec::new(), Vec::new()];
+            let mut keeps = first.each_mut().map(|masks| {
+                |message: &[u8]| {
+                    masks.push(message.to_vec());
+                    Ok(())
+                }
+            });
+            let [one, two] = &mut keeps;
+            let session = session(links, &plan, &weights, &mut [one, two]);
+            let further = [0, 1].map(|_| {
                 let masks = kept(|keep| session.make_masks(&plan, links.to(1 - links.me()), keep).unwrap());
-                all.push((*session.name(), masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>()));
-            }
+                masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>()
+            });
+            all.extend(first.into_iter().chain(further).map(|masks| (*session.name(), masks)));
         }
         all
     });
     assert!(drawn[0].iter().zip(&drawn[1]).all(|(server, client)| server.0 == client.0));
     for drawn in drawn {
-        assert!(drawn[0].0 == drawn[1].0 && drawn[2].0 == drawn[3].0 && drawn[0].0 != drawn[2].0);
+        let (one, other) = drawn.split_at(4);
+        assert!(
+            one.iter().all(|(name, _)| *name == one[0].0)
+                && other.iter().all(|(name, _)| *name == other[0].0)
+        );
+        assert!(one[0].0 != other[0].0 && drawn.iter().all(|(_, masks)| masks.len() == one[0].1.len()));
         for (i, (_, masks)) in drawn.iter().enumerate() {
             let others = drawn.iter().enumerate().filter(|(j, _)| *j != i).flat_map(|(_, d)| &d.1);
             assert!(others.into_iter().all(|other| !masks.contains(other)), "masks {i} came twice");
@@ -119,8 +136,8 @@ fn sessions_of_several_clients_share_hints_and_their_life() {
             let side = Side::ALL[links.me()];
             let channel = links.to(1 - links.me());
             let session = match side {
-                Side::Server => Session::serve(&plan, Arc::clone(&shared), channel).unwrap(),
-                Side::Client => Session::join(&plan, 1, channel).unwrap(),
+                Side::Server => Session::serve(&plan, Arc::clone(&shared), &mut [], channel).unwrap(),
+                Side::Client => Session::join(&plan, 1, &mut [], channel).unwrap(),
             };
             let masks = kept(|keep| session.make_masks(&plan, channel, keep).unwrap());
             (session, masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
@@ -139,6 +156,49 @@ fn sessions_of_several_clients_share_hints_and_their_life() {
         assert!(sessions.iter().all(|both| both[0].0.runs_left() == left) && shared.runs_left() == left);
     }
     assert_eq!(sessions[0][1].0.runs_left(), whole, "a client counts its own");
+}
+
+/// Two clients whose sessions begin at once, and one whose session broke off before: each layer's hint is made once for all of them.
+#[test]
+fn sessions_that_begin_at_once_share_what_each_makes_of_the_hints() {
+    let (plan, weights) = small_network();
+    let shared = hints(&plan, &weights);
+    // it hangs up after the first hint
+    let broken = Mesh::new(2).run(|links| match Side::ALL[links.me()] {
+        Side::Server => {
+            let full = &mut |_: &[u8]| Err(KeyError::Corrupt("the disk is full".into()));
+            Session::serve(&plan, Arc::clone(&shared), &mut [full], links.to(1)).unwrap_err_text()
+        }
+        Side::Client => {
+            let keep = &mut |_: &[u8]| Ok(());
+            Session::join(&plan, 1, &mut [keep], links.to(0)).unwrap_err_text()
+        }
+    });
+    assert!(broken[0].contains("the disk is full"), "{broken:?}");
+    let begun = || {
+        Mesh::new(2).run(|links| {
+            let channel = links.to(1 - links.me());
+            let mut masks = Vec::new();
+            let keep = &mut |mask: &[u8]| {
+                masks.push(mask.to_vec());
+                Ok(())
+            };
+            let session = match Side::ALL[links.me()] {
+                Side::Server => Session::serve(&plan, Arc::clone(&shared), &mut [keep], channel),
+                Side::Client => Session::join(&plan, 1, &mut [keep], channel),
+            };
+            (*session.unwrap().name(), masks)
+        })
+    };
+    let [one, other] = std::thread::scope(|scope| {
+        [scope.spawn(begun), scope.spawn(begun)].map(|session| session.join().unwrap())
+    });
+    let names: Vec<&[u8; 32]> = one.iter().chain(&other).map(|(name, _)| name).collect();
+    assert!(names.iter().all(|name| *name == names[0]), "all hold the same hints");
+    for (one, other) in one.iter().zip(&other) {
+        assert_eq!(one.1.len(), other.1.len());
+        assert!(one.1.iter().all(|mask| !other.1.contains(mask)), "clients have masks of their own");
+    }
 }
 
 /// Whoever asks at the same time: no run is given twice, and none beyond the last.

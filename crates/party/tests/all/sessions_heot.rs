@@ -50,6 +50,16 @@ fn records_made_before_and_within_a_session_serve_its_runs() {
     nodes.nothing_secret_was_said(&[&weights(), &inputs(2), &inputs(7)]);
 }
 
+/// Masks of the first runs are made while hints pass, of further ones afterwards: each serves one run, whichever it is.
+#[test]
+fn masks_of_more_runs_than_are_made_with_hints_serve_as_well() {
+    let nodes = started();
+    works(&nodes, &["--prepare", "10"], 2);
+    (3..12).for_each(|salt| works(&nodes, &[], salt));
+    nodes.run(&[], &inputs(12)).says(&["no records are left"]);
+    nodes.used_once();
+}
+
 #[test]
 fn what_records_cannot_be_is_refused() {
     let nodes = started();

@@ -27,8 +27,8 @@ pub(super) struct Pool {
     threads: usize,
     events: Events,
     weights: OnceLock<Arc<Weights>>,
-    /// By packing.
-    sets: Mutex<BTreeMap<usize, Arc<Hints>>>,
+    /// By packing, and whether it was said that a set is whole.
+    sets: Mutex<BTreeMap<usize, (Arc<Hints>, bool)>>,
 }
 
 impl Pool {
@@ -52,21 +52,30 @@ impl Pool {
         Ok(())
     }
 
-    /// Hints for a session that begins with so many runs prepared: those that are there, where they serve as many still. Others wait
-    /// while they are made.
+    /// Hints for a session that begins with so many runs prepared: those that are there, where they serve as many still. Each layer's is
+    /// made by the session that first comes to it, and others wait for that.
     pub fn hints(&self, runs: usize) -> Result<Arc<Hints>, HeotError> {
         let weights = self.weights.get().ok_or(HeotError::NoWeights)?;
         let packing = packing(runs);
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hints) = sets.get(&packing).filter(|hints| hints.runs_left() >= runs as u64) {
+        if let Some((hints, _)) = sets.get(&packing).filter(|(hints, _)| hints.runs_left() >= runs as u64) {
             return Ok(Arc::clone(hints));
         }
-        let made = Arc::new(Hints::make(&self.plan, Arc::clone(weights), packing, self.threads)?);
-        let (plan, bytes) = (Name::of(&self.plan.name), Bytes::of(made.bytes()));
-        let (runs, serves) = (Count::of(packing as u64), Count::of(made.runs_left()));
-        self.events.emit(Event::HintsMade { plan, runs, bytes, serves });
-        sets.insert(packing, Arc::clone(&made));
-        Ok(made)
+        let new = Arc::new(Hints::new(&self.plan, Arc::clone(weights), packing, self.threads));
+        sets.insert(packing, (Arc::clone(&new), false));
+        Ok(new)
+    }
+
+    /// A session has all of these hints: what is said of a set, once.
+    pub fn whole(&self, hints: &Arc<Hints>) {
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = sets.values_mut().find(|(set, said)| Arc::ptr_eq(set, hints) && !said);
+        if let Some((_, said)) = said {
+            *said = true;
+            let (plan, bytes) = (Name::of(&self.plan.name), Bytes::of(hints.bytes()));
+            let (runs, serves) = (Count::of(hints.packed_for() as u64), Count::of(hints.runs_left()));
+            self.events.emit(Event::HintsMade { plan, runs, bytes, serves });
+        }
     }
 }
 
@@ -103,7 +112,11 @@ mod tests {
     fn hints_are_made_once_for_a_packing_however_many_ask_at_once() {
         let (events, seen) = recorded();
         let pool = pool(&events);
-        let ask = |runs| pool.hints(runs).unwrap();
+        let ask = |runs| {
+            let hints = pool.hints(runs).unwrap();
+            pool.whole(&hints);
+            hints
+        };
         let all: Vec<Arc<Hints>> = std::thread::scope(|scope| {
             let asking: Vec<_> = (0..8).map(|i| scope.spawn(move || ask([4, 10, 31][i % 3]))).collect();
             asking.into_iter().map(|asks| asks.join().unwrap()).collect()
@@ -117,16 +130,12 @@ mod tests {
 
     #[test]
     fn a_session_gets_hints_that_serve_what_it_has_prepared() {
-        let (events, seen) = recorded();
-        let pool = pool(&events);
+        let pool = pool(&Events::unheard());
         let first = pool.hints(100).unwrap();
         let whole = first.runs_left();
         assert!(Arc::ptr_eq(&first, &pool.hints(usize::try_from(whole).unwrap()).unwrap()), "just enough");
         let beyond = pool.hints(usize::try_from(whole).unwrap() + 1).unwrap();
-        assert!(
-            !Arc::ptr_eq(&first, &beyond) && seen.lock().unwrap().len() == 2,
-            "one run more than they serve"
-        );
+        assert!(!Arc::ptr_eq(&first, &beyond), "one run more than they serve");
     }
 
     #[test]

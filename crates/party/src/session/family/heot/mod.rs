@@ -23,9 +23,9 @@ use crate::session::owner::{Piece, Shared, granted};
 use crate::session::peers::Others;
 use crate::store::{ClaimedRecord, Fresh, SessionId, Store, StoreError};
 use hints::Pool;
-use prepare::{Maker, masks};
+use prepare::{Maker, Masks, further_masks};
 use privet_family::{NodeStats, Secret, States};
-use privet_heot::{Cx, RunError, Session, Side};
+use privet_heot::{Cx, Keep, RunError, Session, Side};
 use privet_net::Channel;
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
@@ -35,6 +35,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
+
+/// Runs whose masks are made while a session's hints pass: each has a file open.
+const TOGETHER: usize = 8;
 
 /// The family's own reasons for which a job fails.
 #[derive(Debug, Error)]
@@ -141,20 +144,39 @@ impl Heot {
         Ok(runs)
     }
 
-    /// Masks for all material that both parties have of the session that begins.
-    fn mask_all(
-        &self,
-        id: Id,
-        name: &[u8; 16],
-        session: &Session,
-        channel: &mut dyn Channel,
-    ) -> Result<(), JobError> {
-        let runs = self.having(id, Kind::Material).map_err(HeotError::from)?;
+    /// Hints pass, and masks for all material that both parties have of the session that begins: those of the first runs with them.
+    fn open_with_masks(&self, (id, name): (Id, &[u8; 16]), others: &mut Others) -> Result<Session, JobError> {
+        let (session, plan) = (self.session_id(id), &self.plan);
+        let channel = self.peer(others)?;
+        let own = self.having(id, Kind::Material).map_err(HeotError::from)?;
+        let runs = session::common(&own, channel)?;
+        let (first, further) = runs.split_at(runs.len().min(TOGETHER));
         let shelf = self.store.shelf().map_err(HeotError::from)?;
-        for run in session::common(&runs, channel)? {
-            masks(&self.plan, (name, session), &shelf, &self.session_id(id), run, channel)?;
+        let begun = |run: &u64| Masks::begin(name, &shelf, &session, *run);
+        let mut masks = first.iter().map(begun).collect::<Result<Vec<_>, _>>()?;
+        let mut keeps: Vec<_> = masks.iter_mut().map(|masks| |frame: &[u8]| masks.frame(frame)).collect();
+        let mut keeps: Vec<Keep<'_>> = keeps.iter_mut().map(|keep| keep as Keep<'_>).collect();
+        let opened = match self.side {
+            Side::Client => Session::join(plan, self.links.config.node.thread_count(), &mut keeps, channel),
+            Side::Server => {
+                let hints = self.hints.hints(runs.len().max(1))?;
+                let opened = Session::serve(plan, Arc::clone(&hints), &mut keeps, channel);
+                opened.inspect(|_| self.hints.whole(&hints))
+            }
+        };
+        let opened = opened.map_err(HeotError::from)?;
+        // no record gets its name before
+        let ours = shared_name(&session, name, &opened);
+        if exchange(vec![&mut *channel], &ours)? != [ours] {
+            return Err(HeotError::OtherHints.into());
         }
-        Ok(())
+        for masks in masks {
+            masks.whole(vec![&mut *channel])?;
+        }
+        for run in further {
+            further_masks(plan, (name, &opened), &shelf, &session, *run, channel)?;
+        }
+        Ok(opened)
     }
 }
 
@@ -310,25 +332,13 @@ impl Family for Heot {
 
     fn open(&mut self, weights: Masked, others: &mut Others) -> Result<(), JobError> {
         let (id, name) = *self.begun.as_ref().ok_or(JobError::NotOpen)?;
-        let threads = self.links.config.node.thread_count();
-        let planned = self.having(id, Kind::Material).map_err(HeotError::from)?.len().max(1);
-        let channel = self.peer(others)?;
-        let session = match self.side {
-            Side::Client => Session::join(&self.plan, threads, channel),
-            Side::Server => {
-                let mut weights = weights.tensors();
-                let given = self.hints.give(&weights);
-                weights.values_mut().for_each(Zeroize::zeroize);
-                given?;
-                Session::serve(&self.plan, self.hints.hints(planned)?, channel)
-            }
-        };
-        let session = session.map_err(HeotError::from)?;
-        let ours = shared_name(&self.session_id(id), &name, &session);
-        if exchange(vec![&mut *channel], &ours)? != [ours] {
-            return Err(HeotError::OtherHints.into());
+        if self.side == Side::Server {
+            let mut weights = weights.tensors();
+            let given = self.hints.give(&weights);
+            weights.values_mut().for_each(Zeroize::zeroize);
+            given?;
         }
-        self.mask_all(id, &name, &session, channel)?;
+        let session = self.open_with_masks((id, &name), others)?;
         self.begun = None;
         self.open = Some(Open { id, name, session: Arc::new(session) });
         Ok(())

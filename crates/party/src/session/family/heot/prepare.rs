@@ -10,6 +10,7 @@ use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::format::Header;
 use crate::store::{SessionFile, SessionId, Shelf};
+use privet_family::keys::KeyError;
 use privet_heot::{Session, Side, make_material};
 use privet_net::Channel;
 use privet_plan::Plan;
@@ -81,7 +82,7 @@ impl Maker {
             if let Some((name, session)) = &self.open {
                 let mut all = channels(work);
                 let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
-                bytes += masks(&self.plan, (name, session), &self.shelf, &self.id, *run, *peer)?;
+                bytes += further_masks(&self.plan, (name, session), &self.shelf, &self.id, *run, *peer)?;
             }
             work.progress.came();
         }
@@ -121,9 +122,30 @@ impl Preparer for Maker {
     }
 }
 
-/// Makes the masks of a run with the other party, in the session of a name; gives their bytes. They are drawn in the call, and kept for
-/// one run.
-pub(super) fn masks(
+/// The record of a run's masks on its way to a file. They are drawn when they are made, and kept for one run.
+pub(super) struct Masks(Pending);
+
+impl Masks {
+    /// Of a run, in the session of this name.
+    pub fn begin(name: &[u8; 16], shelf: &Shelf, id: &SessionId, run: u64) -> Result<Masks, JobError> {
+        // nothing follows from the seed: masks are drawn afresh
+        let (id, seed) = (id.record(Kind::Masks.index(run)), Seed::random());
+        Ok(Masks(Pending::new(shelf, &Header { id, set: masks_name(name, run), seed })?))
+    }
+
+    /// The next layer's.
+    pub fn frame(&mut self, frame: &[u8]) -> Result<(), KeyError> {
+        self.0.frame(frame)
+    }
+
+    /// They get their name once the other party has the same; gives their bytes.
+    pub fn whole(self, channels: Vec<&mut dyn Channel>) -> Result<u64, JobError> {
+        self.0.whole(channels)
+    }
+}
+
+/// Makes the masks of a run with the other party, in an open session of a name; gives their bytes.
+pub(super) fn further_masks(
     plan: &Plan,
     (name, session): (&[u8; 16], &Session),
     shelf: &Shelf,
@@ -131,10 +153,7 @@ pub(super) fn masks(
     run: u64,
     channel: &mut dyn Channel,
 ) -> Result<u64, JobError> {
-    let set = masks_name(name, session, run);
-    // nothing follows from the seed: masks are drawn afresh
-    let header = Header { id: id.record(Kind::Masks.index(run)), set, seed: Seed::random() };
-    let mut record = Pending::new(shelf, &header)?;
-    session.make_masks(plan, channel, &mut |frame| record.frame(frame)).map_err(HeotError::from)?;
-    record.whole(vec![channel])
+    let mut masks = Masks::begin(name, shelf, id, run)?;
+    session.make_masks(plan, channel, &mut |frame| masks.frame(frame)).map_err(HeotError::from)?;
+    masks.whole(vec![channel])
 }
