@@ -177,13 +177,14 @@ fn sessions_that_begin_at_once_share_what_each_makes_of_the_hints() {
     assert!(broken[0].contains("the disk is full"), "{broken:?}");
     let begun = || {
         Mesh::new(2).run(|links| {
-            let channel = links.to(1 - links.me());
+            let me = links.me();
+            let channel = links.to(1 - me);
             let mut masks = Vec::new();
             let keep = &mut |mask: &[u8]| {
                 masks.push(mask.to_vec());
                 Ok(())
             };
-            let session = match Side::ALL[links.me()] {
+            let session = match Side::ALL[me] {
                 Side::Server => Session::serve(&plan, Arc::clone(&shared), &mut [keep], channel),
                 Side::Client => Session::join(&plan, 1, &mut [keep], channel),
             };
