@@ -12,7 +12,7 @@ use crate::hints::LEAST_SPARE;
 use crate::material::{needs, source, transfers};
 use crate::uses::Uses;
 use privet_family::Products;
-use privet_he::torus::{TorusCost, TorusParameters};
+use privet_he::torus::TorusCost;
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
 use privet_plan::Plan;
@@ -22,8 +22,6 @@ use privet_ring::Ring;
 
 /// Runs that an estimate's packings are for.
 pub(crate) const PLANNED_RUNS: usize = 10;
-/// Values that a transfer of a layer's mask transforms for each of its coefficients, nearly.
-const TRANSFORMS: u64 = 8;
 
 fn packed(ty: &Type) -> u64 {
     Ring::new(ty.bits).packed_bytes(ty.len()) as u64
@@ -74,15 +72,15 @@ const BASE: u64 = 2 * 128;
 const BITS: u64 = 7;
 
 /// A layer with a hint: the client sends all.
-fn layer(at: &At<'_>, p: &TorusParameters, cost: &TorusCost) -> Cost {
+fn layer(at: &At<'_>, cost: &TorusCost) -> Cost {
     let (run, kept) = (cost.run_bytes as u64, packed(&at.node().ty));
-    let values = TRANSFORMS * (cost.prepare_bytes as u64 * 8 / u64::from(p.step_bits()));
+    let (values, wire_bytes) = (cost.prepare_values as u64, cost.prepare_bytes as u64);
     Cost {
         wire_bytes: run,
         rounds: 1,
         key_bytes: kept,
         key_bytes_other: run + kept,
-        offline: Offline { values, wire_bytes: cost.prepare_bytes as u64, rounds: 1, ..Offline::default() },
+        offline: Offline { values, wire_bytes, rounds: 1, ..Offline::default() },
         ..Cost::default()
     }
 }
@@ -112,7 +110,7 @@ impl Prices for Heot {
         let cost = if linear::has_hint(&at) {
             // a layer without a packing is refused
             linear::layout(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS)
-                .map_or(Cost::default(), |(p, _, cost)| layer(&at, &p, &cost))
+                .map_or(Cost::default(), |(_, _, cost)| layer(&at, &cost))
         } else {
             used(gate.uses(&at))
         };

@@ -13,11 +13,13 @@ pub const ENCRYPTED: Target = Target { name: "encrypted", run: encrypted, seeds,
 
 static CONTEXT: LazyLock<Arc<Context>> = LazyLock::new(|| Context::new(&SETS[0], 1).expect("PRIVET_CPU"));
 
-fn product(parties: usize) -> Product {
+/// With hints and encryptions of 0 of fewer bits, if so.
+fn product(parties: usize, coarse: bool) -> Product {
     let shape = Matmul { groups: 1, m: 2, k: 3, o: 5 };
     let layout = MatmulLayout::with_blocks(shape, SETS[0].degree, [1, 3, 5]);
     let p = Parameters::on(&SETS[0], Ring::new(24), 4, layout.coefficients(), layout.output_len(), parties);
     let p = p.expect("the smallest set holds 24 bits");
+    let p = if coarse { p.coarse(layout.coefficients(), layout.output_len()) } else { p };
     Product::new(&CONTEXT, &p, Arc::new(layout), Seed::from_bytes([1; 16]))
 }
 
@@ -29,12 +31,12 @@ fn stretched(data: &[u8], len: usize) -> Vec<u8> {
 fn encrypted(data: &[u8]) {
     let mut fields = Fields(data);
     let (kind, parties, exact) = (fields.byte(), 2 + usize::from(fields.byte() % 4), fields.byte() & 1 == 0);
-    let product = product(parties);
+    let product = product(parties, kind & 2 == 0);
     let bytes = |len: usize| if exact { stretched(fields.0, len) } else { fields.0.to_vec() };
     // what is read is written back as it was, but for padding bits, of which these lengths have none
     if kind & 1 == 0 {
-        let b = bytes(product.bytes(2));
-        if let Ok(message) = Message::<Zero>::decode(&CONTEXT, 2, &b) {
+        let b = bytes(product.bytes::<Zero>(2));
+        if let Ok(message) = Message::<Zero>::decode(&product, 2, &b) {
             assert!(message.encode() == b && message.len() == 2);
         }
     } else {
@@ -47,7 +49,7 @@ fn encrypted(data: &[u8]) {
 }
 
 fn seeds() -> Vec<Vec<u8>> {
-    (0..2u8)
+    (0..4u8)
         .flat_map(|kind| [vec![kind, 0, 0, 1, 2, 3], vec![kind, 2, 1, 7], vec![kind, 1, 0, 0xff]])
         .collect()
 }

@@ -21,16 +21,23 @@ fn crowding(b: Blocks, degree: usize) -> usize {
     (words * size_of::<u64>()).saturating_sub(WEIGHTS_ROOM).div_ceil(ROOM_FOR_A_BYTE)
 }
 
-/// Bytes of a layer, nearly. [`super::TorusLayer`] has the exact numbers.
+/// Bytes of a layer and work before a run, nearly. [`super::TorusLayer`] has the exact numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TorusCost {
     /// Once, from server to client.
     pub hint_bytes: usize,
     /// Before each run, from client to server.
     pub prepare_bytes: usize,
+    /// Values of polynomials that the server transforms before each run; products of values count by what they take beside.
+    pub prepare_values: usize,
     /// In each run, from client to server.
     pub run_bytes: usize,
 }
+
+/// Bits of a digit of wide polynomials, nearly.
+const DIGIT: u32 = 30;
+/// Products of values that take as long as transforming one.
+const PRODUCTS: usize = 16;
 
 impl TorusCost {
     /// With so many coefficients of all operand polynomials that are read, and operands at `held` of them.
@@ -38,9 +45,13 @@ impl TorusCost {
         let vector = p.rank() * wide::bytes(p.kept_bits(), p.degree());
         let (held, blanks) = (held.min(read), read.saturating_sub(held));
         let operands = wide::bytes(p.step_bits(), held) + wide::bytes(p.modulus_bits(), blanks);
+        let columns = b.inputs + p.rank();
+        let polynomials = columns + b.outputs + (b.outputs * columns).div_ceil(PRODUCTS);
+        let digits = p.modulus_bits().div_ceil(DIGIT) as usize;
         TorusCost {
             hint_bytes: b.groups * b.outputs * vector,
             prepare_bytes: b.tiles * vector + operands,
+            prepare_values: b.groups * b.tiles * digits * polynomials * p.degree(),
             run_bytes: p.ring().packed_bytes(held),
         }
     }
