@@ -171,7 +171,8 @@ fn sessions_that_begin_at_once_share_what_each_makes_of_the_hints() {
         }
         Side::Client => {
             let keep = &mut |_: &[u8]| Ok(());
-            Session::join(&plan, 1, &mut [keep], links.to(0)).unwrap_err_text()
+            // whether it notices depends on who is faster
+            Session::join(&plan, 1, &mut [keep], links.to(0)).err().map(|e| e.to_string()).unwrap_or_default()
         }
     });
     assert!(broken[0].contains("the disk is full"), "{broken:?}");
