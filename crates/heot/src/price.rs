@@ -16,7 +16,9 @@ use privet_he::torus::TorusCost;
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
 use privet_plan::Plan;
-use privet_plan::cost::{Cost, Known, Offline, Operand, Operation, Prices, Rates, Security, Units};
+use privet_plan::cost::{
+    Cost, Known, Offline, Operand, Operation, PreparationUnits, Prices, Rates, Security, Units,
+};
 use privet_plan::ir::{Node, Op, PLAN_VERSION, Type};
 use privet_ring::Ring;
 
@@ -166,11 +168,18 @@ impl Prices for Heot {
             wide_macs: macs,
             narrow_macs: macs,
             table_entries: 2.8e-8,
-            wire_bytes: 3.2e-9,
+            wire_bytes: 2.4e-9,
             elements: 5e-9,
             rounds: 6e-5,
             ..default.seconds
         };
-        Rates { seconds, ..default }
+        let before = PreparationUnits {
+            transfers: 1.45e-8,
+            base: 1.6e-4,
+            wire_bytes: 2.7e-9,
+            rounds: 1e-3,
+            ..default.before
+        };
+        Rates { seconds, before, ..default }
     }
 }

@@ -151,11 +151,6 @@ impl Estimate {
         }
     }
 
-    /// What a choice between plans goes by: what parties prepare among themselves takes their time as well.
-    pub fn all_seconds(&self) -> f64 {
-        self.seconds + self.offline_seconds
-    }
-
     /// With a word on where its rates are from.
     pub fn by(self, rates_from: &'static str) -> Estimate {
         Estimate { rates_from, ..self }

@@ -154,7 +154,7 @@ fn choose_formats(
         // the cap is for what is chosen in the end
         let uncapped = Aim { max_key_bytes: None, ..*aim };
         let _ = choose_forms(&mut plan, prices, &uncapped);
-        Ok(estimate(&plan, prices, &prices.rates(), &aim.network).all_seconds())
+        Ok(estimate(&plan, prices, &prices.rates(), &aim.network).seconds)
     };
     if precision.keep_ring || !draft.graph.updates.is_empty() {
         return Ok((f64::NAN, Formats::keeping_ring(precision)?));

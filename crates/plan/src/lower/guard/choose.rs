@@ -128,7 +128,7 @@ fn candidate(
         let mut priced = guarded.plan.clone();
         // the cap is for what is chosen in the end
         let _ = choose_forms(&mut priced, target, &Aim { max_key_bytes: None, ..*aim });
-        let seconds = estimate(&priced, target, &target.rates(), &aim.network).all_seconds();
+        let seconds = estimate(&priced, target, &target.rates(), &aim.network).seconds;
         let next = Candidate { formats, guarded, parameters, seconds };
         if best.as_ref().is_none_or(|best| next.rank() < best.rank()) {
             best = Some(next);
