@@ -21,6 +21,7 @@ privet_mutation::mutations! {
     "torus-operand-unmasked",
     "torus-hint-not-hidden",
     "torus-hidings-repeat",
+    "torus-hidings-redrawn",
     "torus-hint-without-error",
     "torus-floors-without-a-unit",
     "torus-blanks-forgotten",

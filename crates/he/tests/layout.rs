@@ -32,6 +32,9 @@ fn by_packing(layout: &dyn Layout, x: &[u64], w: &[u64]) -> Vec<u64> {
     let mut out = vec![0; layout.output_len()];
     let mut seen = HashSet::new();
     let b = layout.blocks();
+    let ones = vec![1; w.len()];
+    let taps = |number: usize| polynomial(&|o| layout.pack_weights(number, &ones, o));
+    let firsts: Vec<Vec<u64>> = (0..b.inputs).map(taps).collect();
     for tile in 0..layout.tiles() {
         for output in 0..b.outputs {
             let (answer, mut sum) = (tile * b.outputs + output, vec![0; DEGREE]);
@@ -39,6 +42,9 @@ fn by_packing(layout: &dyn Layout, x: &[u64], w: &[u64]) -> Vec<u64> {
                 let (query, weight) =
                     (tile * b.inputs + input, (tile / b.tiles * b.outputs + output) * b.inputs + input);
                 let wp = polynomial(&|o| layout.pack_weights(weight, w, o));
+                // which coefficients are read follows from the first answer's weights
+                let stands = taps(weight).into_iter().zip(&firsts[input]).all(|(tap, first)| tap <= *first);
+                assert!(stands, "weights {weight} stand where the first answer has none");
                 assert!(wp.iter().filter(|w| **w != 0).count() <= layout.weights_in_a_polynomial());
                 negacyclic(&polynomial(&|o| layout.pack_input(query, x, o)), &wp, &mut sum);
             }

@@ -4,7 +4,7 @@
 mod plain;
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, Windowed};
-use privet_he::torus::{HintId, NoTorus, TorusLayer, TorusParameters};
+use privet_he::torus::{Filters, HintId, NoTorus, TorusLayer, TorusParameters};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
@@ -27,7 +27,8 @@ fn check(
 ) {
     let (ring, mut prg) = (p.ring(), Seed::random().stream());
     let layer = TorusLayer::new(p, Arc::new(layout), HintId::random(), 0, 2).unwrap();
-    let (hinted, message) = layer.hint(w, &mut prg).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let filters = Arc::new(Filters::new(ring, p.norm_bits(), w));
+    let (hinted, _, message) = layer.hint(&filters, &mut prg).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(message.len(), layer.hint_bytes(), "{name}");
     let hint = layer.read_hint(&message).unwrap();
     for (i, x) in operands(ring, layer.layout().input_len(), &mut prg).iter().enumerate() {

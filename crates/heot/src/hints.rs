@@ -1,18 +1,20 @@
 //! Hints at a server's weights: each layer's is made once, for any number of sessions and clients, and a bounded number of runs.
 
-use crate::context::{RunError, Side};
-use crate::gate::{At, Kind, kind};
-use crate::gates::{linear, local};
+use crate::context::RunError;
+use crate::gate::At;
+use crate::gates::linear;
 use crate::mutation;
-use crate::refusals;
-use privet_family::{Secret, is_static};
-use privet_he::torus::{HintId, Hinted, TorusLayer};
+use crate::packing::packing;
+use crate::spool::{Resting, Spool};
+use crate::weights::Weights;
+use privet_family::Secret;
+use privet_he::torus::{Factors, HintId, Hinted, TorusLayer};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;
 use privet_prg::Seed;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Bytes of what announces hints: the set's random name, the norm's bits, and the runs that packings are for.
 pub(crate) const HEADER_BYTES: usize = 16 + 1 + 8;
@@ -81,14 +83,14 @@ impl Header {
         let at = At { plan, id: v };
         let refused = |e: &dyn std::fmt::Display| RunError::Refused(format!("{}: {e}", at.node().layer));
         let norm_bits = at.operand(1).frac + self.spare;
-        let (parameters, layout, _) = linear::layout(&at, norm_bits, self.runs).map_err(|e| refused(&e))?;
+        let (parameters, layout, _) = packing(&at, norm_bits, self.runs).map_err(|e| refused(&e))?;
         TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))
     }
 }
 
-/// What both sides name a set of hints by.
+/// What both sides name a set of hints by: this, and then a digest of each layer's.
 pub(crate) fn named(header: &[u8]) -> blake3::Hasher {
-    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v2");
+    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v3");
     hash.update(header);
     hash
 }
@@ -98,68 +100,26 @@ pub(crate) fn hinted(plan: &Plan) -> impl Iterator<Item = ValueId> {
     (0..plan.nodes.len()).filter(move |v| linear::has_hint(&At { plan, id: *v }))
 }
 
-/// All values that depend on weights alone, from weights by name in the rings of their nodes.
-fn statics(
-    plan: &Plan,
-    weights: &BTreeMap<String, Vec<u64>>,
-) -> Result<HashMap<ValueId, Arc<Secret>>, RunError> {
-    let mut statics: HashMap<ValueId, Arc<Secret>> = HashMap::new();
-    for (v, node) in plan.nodes.iter().enumerate().filter(|(v, _)| is_static(plan, *v)) {
-        let value = match kind(&node.op) {
-            Kind::Weight { name, .. } => {
-                let missing = || RunError::Missing(format!("weight `{name}` was not given"));
-                let w = weights.get(name).filter(|w| w.len() == node.ty.len());
-                Arc::new(Secret::new(w.ok_or_else(missing)?.clone()))
-            }
-            Kind::Input { .. } | Kind::Public | Kind::Gate(_) | Kind::Lacks(_) => {
-                let operands: Vec<_> = node.inputs.iter().map(|i| Arc::clone(&statics[i])).collect();
-                Arc::new(Secret::new(local::map(&At { plan, id: v }, Side::Server, &operands)))
-            }
-        };
-        statics.insert(v, value);
-    }
-    Ok(statics)
-}
-
-/// What a server made of its weights, once: all values that depend on them alone. Wiped on drop.
-pub struct Weights {
-    values: HashMap<ValueId, Arc<Secret>>,
-    /// Bits by which norms exceed their fraction.
-    spare: u32,
-}
-
-impl Weights {
-    /// From weights by name in the rings of their nodes. Refuses what the family does not run.
-    pub fn new(plan: &Plan, weights: &BTreeMap<String, Vec<u64>>) -> Result<Weights, RunError> {
-        if let Some(first) = refusals(plan).first() {
-            return Err(RunError::Refused(first.to_string()));
-        }
-        let values = statics(plan, weights)?;
-        let exceeds = |v: ValueId| {
-            let at = At { plan, id: v };
-            linear::norm_bits(&at, &values[&plan.nodes[v].inputs[1]]).saturating_sub(at.operand(1).frac)
-        };
-        let spare = hinted(plan).map(exceeds).fold(LEAST_SPARE, u32::max);
-        Ok(Weights { values, spare })
-    }
-
-    /// A value that depends on weights alone.
-    pub(crate) fn value(&self, v: ValueId) -> Option<&Arc<Secret>> {
-        self.values.get(&v)
-    }
-}
-
-impl std::fmt::Debug for Weights {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Weights")
-    }
-}
+/// Bytes of transformed weights that a set keeps, as far as whole layers fit: small networks need none made again.
+const KEPT: usize = 128 << 20;
 
 /// A layer's hint.
 pub(crate) struct Made {
     pub hinted: Hinted,
     /// What clients are sent.
-    pub message: Vec<u8>,
+    message: Resting,
+    bytes: usize,
+    digest: [u8; 32],
+    /// If they fit into what a set keeps.
+    _factors: Option<Arc<Factors>>,
+}
+
+/// A layer's place in a set.
+#[derive(Default)]
+struct Layer {
+    made: OnceLock<Made>,
+    /// Held by whoever makes it.
+    making: Mutex<()>,
 }
 
 /// A set of hints, as the server holds it. It serves any number of sessions, whoever the client is, and [`most_runs`] runs of all of
@@ -168,7 +128,10 @@ pub struct Hints {
     weights: Arc<Weights>,
     header: Header,
     /// Each made once, when a session first needs it: others that need it at the same time wait.
-    layers: BTreeMap<ValueId, OnceLock<Result<Made, String>>>,
+    layers: BTreeMap<ValueId, Layer>,
+    spool: Spool,
+    /// Bytes of [`KEPT`] that are left.
+    room: AtomicUsize,
     name: OnceLock<[u8; 32]>,
     life: Life,
     threads: usize,
@@ -176,33 +139,48 @@ pub struct Hints {
 
 impl Hints {
     /// Under a name that is drawn now, with packings for so many runs of a client. Each layer's hint is made when a session first needs
-    /// it, with hidings that are drawn then and never again.
-    pub fn new(plan: &Plan, weights: Arc<Weights>, runs: usize, threads: usize) -> Hints {
-        let header = Header { id: HintId::random(), spare: weights.spare, runs };
-        let layers = hinted(plan).map(|v| (v, OnceLock::new())).collect();
-        let (name, life) = (OnceLock::new(), Life::of(most_runs(plan)));
-        Hints { weights, header, layers, name, life, threads }
+    /// it, with hidings that are drawn then and never again, and rests in `spool`.
+    pub fn new(plan: &Plan, weights: Arc<Weights>, runs: usize, threads: usize, spool: Spool) -> Hints {
+        let header = Header { id: HintId::random(), spare: weights.spare(), runs };
+        let layers = hinted(plan).map(|v| (v, Layer::default())).collect();
+        let (name, life, room) = (OnceLock::new(), Life::of(most_runs(plan)), AtomicUsize::new(KEPT));
+        Hints { weights, header, layers, spool, room, name, life, threads }
     }
 
-    /// The hint of a node that has one.
-    pub(crate) fn layer(&self, plan: &Plan, v: ValueId) -> Result<&Made, RunError> {
-        let made = self.layers.get(&v).map(|layer| layer.get_or_init(|| self.make(plan, v)));
-        let made = made.ok_or_else(|| RunError::Missing("a layer of another plan".into()))?;
-        made.as_ref().map_err(|e| RunError::Refused(e.clone()))
+    /// The hint of a node that has one; and, if it was made just now, what it was made with: masks need it next.
+    pub(crate) fn layer(&self, plan: &Plan, v: ValueId) -> Result<(&Made, Option<Arc<Factors>>), RunError> {
+        let layer = self.layers.get(&v);
+        let layer = layer.ok_or_else(|| RunError::Missing("a layer of another plan".into()))?;
+        let _making = layer.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = layer.made.get() {
+            return Ok((made, None));
+        }
+        let (made, factors) = self.make(plan, v)?;
+        Ok((layer.made.get_or_init(|| made), Some(factors)))
     }
 
-    fn make(&self, plan: &Plan, v: ValueId) -> Result<Made, String> {
-        let layer = self.header.layer(plan, v, self.threads).map_err(|e| e.to_string())?;
-        let filters = &self.weights.values[&plan.nodes[v].inputs[1]];
-        let w = Secret::new(linear::in_order(&At { plan, id: v }, filters));
-        let made = layer.hint(&w, &mut Seed::random().stream());
-        let (hinted, message) = made.map_err(|e| format!("{}: {e}", plan.nodes[v].layer))?;
-        Ok(Made { hinted, message })
+    fn make(&self, plan: &Plan, v: ValueId) -> Result<(Made, Arc<Factors>), RunError> {
+        let layer = self.header.layer(plan, v, self.threads)?;
+        let missing = || RunError::Missing("a layer of another plan".into());
+        let made = layer.hint(self.weights.filters(v).ok_or_else(missing)?, &mut Seed::random().stream());
+        let named = |e| RunError::Refused(format!("{}: {e}", plan.nodes[v].layer));
+        let (hinted, factors, message) = made.map_err(named)?;
+        let (bytes, digest) = (message.len(), *blake3::hash(&message).as_bytes());
+        let message = self.spool.put(message)?;
+        let less = |room: usize| room.checked_sub(factors.bytes());
+        let fits = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+        let kept = fits.then(|| Arc::clone(&factors));
+        Ok((Made { hinted, message, bytes, digest, _factors: kept }, factors))
+    }
+
+    /// What every client is sent for a layer.
+    pub(crate) fn message(&self, made: &Made) -> Result<Vec<u8>, RunError> {
+        Ok(self.spool.get(&made.message)?)
     }
 
     /// Those that are made, in order.
     fn made(&self) -> impl Iterator<Item = &Made> {
-        self.layers.values().filter_map(|layer| layer.get()?.as_ref().ok())
+        self.layers.values().filter_map(|layer| layer.made.get())
     }
 
     /// Runs that it serves still, of all clients together.
@@ -212,7 +190,7 @@ impl Hints {
 
     /// Bytes that a client is sent: of all layers whose hints are made.
     pub fn bytes(&self) -> u64 {
-        (HEADER_BYTES + self.made().map(|made| made.message.len()).sum::<usize>()) as u64
+        (HEADER_BYTES + self.made().map(|made| made.bytes).sum::<usize>()) as u64
     }
 
     /// The runs of a client that packings are for.
@@ -226,7 +204,7 @@ impl Hints {
 
     /// The hint of a node, if it has one that is made.
     pub(crate) fn hinted(&self, v: ValueId) -> Option<&Hinted> {
-        self.layers.get(&v)?.get()?.as_ref().ok().map(|made| &made.hinted)
+        self.layers.get(&v)?.made.get().map(|made| &made.hinted)
     }
 
     /// Those of all layers, in order: none is missing once a session is open.
@@ -243,7 +221,7 @@ impl Hints {
         self.name.get_or_init(|| {
             let mut name = named(&self.header.encode());
             for made in self.made() {
-                name.update(&made.message);
+                name.update(&made.digest);
             }
             *name.finalize().as_bytes()
         })

@@ -29,6 +29,7 @@ mod material;
 mod matrices;
 mod mutation;
 mod mux;
+mod packing;
 mod planes;
 mod price;
 mod product;
@@ -36,18 +37,22 @@ mod refusals;
 #[cfg(test)]
 mod secrecy;
 mod session;
+mod spool;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod uses;
+mod weights;
 mod wire;
 
 pub use context::{Cx, RunError, Side};
 pub use evaluator::{Given, Outcome, run};
 pub use forecast::{FACTS, Heot};
-pub use hints::{Hints, Weights, most_runs};
+pub use hints::{Hints, most_runs};
 pub use material::{Keep, make_material};
 pub use refusals::refusals;
 pub use session::Session;
+pub use spool::Spool;
 pub use uses::Uses;
+pub use weights::Weights;

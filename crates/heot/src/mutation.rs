@@ -26,6 +26,7 @@ privet_mutation::mutations! {
     "matrices-in-clear",
     "matrices-at-the-client-too",
     "material-repeats",
+    "hints-change-at-rest",
 }
 
 /// A frame of material as it came; by mistake, the first of its kind that the thread has read.

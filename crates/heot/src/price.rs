@@ -10,6 +10,7 @@ use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
 use crate::hints::LEAST_SPARE;
 use crate::material::{needs, source, transfers};
+use crate::packing::packing;
 use crate::uses::Uses;
 use privet_family::Products;
 use privet_he::torus::TorusCost;
@@ -111,7 +112,7 @@ impl Prices for Heot {
         let macs = Products::of(&plan, at.node()).map_or(0, |products| products.macs());
         let cost = if linear::has_hint(&at) {
             // a layer without a packing is refused
-            linear::layout(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS)
+            packing(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS)
                 .map_or(Cost::default(), |(_, _, cost)| layer(&at, &cost))
         } else {
             used(gate.uses(&at))
@@ -145,8 +146,8 @@ impl Prices for Heot {
     /// Hints, from the server.
     fn session(&self, plan: &Plan) -> Cost {
         let hint = |at: At<'_>| {
-            let packed = linear::layout(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS);
-            packed.map_or(0, |(_, _, cost)| cost.hint_bytes as u64)
+            let found = packing(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS);
+            found.map_or(0, |(_, _, cost)| cost.hint_bytes as u64)
         };
         let layers = (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint);
         let wire_bytes = layers.map(hint).sum();

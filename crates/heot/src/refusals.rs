@@ -3,6 +3,7 @@
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
 use crate::hints::LEAST_SPARE;
+use crate::packing::packing;
 use privet_family::Products;
 use privet_kernels::LinearShape;
 use privet_plan::{Plan, Refusal};
@@ -21,7 +22,7 @@ pub fn refusals(plan: &Plan) -> Vec<Refusal> {
         }
         let at = At { plan, id };
         if linear::has_hint(&at)
-            && let Err(why) = linear::layout(&at, at.operand(1).frac + LEAST_SPARE, 1)
+            && let Err(why) = packing(&at, at.operand(1).frac + LEAST_SPARE, 1)
         {
             all.push(Refusal::of(
                 plan,

@@ -5,6 +5,7 @@ use crate::gates::linear;
 use crate::hints::{HEADER_BYTES, Header, Hints, Life, hinted, most_runs, named};
 use crate::material::Keep;
 use crate::mutation;
+use crate::spool::{Resting, Spool};
 use privet_family::Secret;
 use privet_family::keys::KeySource;
 use privet_he::torus::{ClientHint, Hinted, TorusLayer};
@@ -22,8 +23,15 @@ pub struct Session {
 }
 
 enum Sided {
-    Server { hints: Arc<Hints> },
-    Client { layers: BTreeMap<ValueId, (TorusLayer, ClientHint)>, life: Life },
+    Server {
+        hints: Arc<Hints>,
+    },
+    /// Hints rest until masks of further runs are made.
+    Client {
+        layers: BTreeMap<ValueId, (TorusLayer, Resting)>,
+        spool: Spool,
+        life: Life,
+    },
 }
 
 /// The step of hints, and of masks, at a layer.
@@ -48,18 +56,21 @@ fn coins() -> Prg {
     seed.stream()
 }
 
-/// The client's mask of a layer, of one run.
-fn draw_mask(
+/// The client's masks of a layer, run by run.
+fn draw_masks(
     plan: &Plan,
     v: ValueId,
     hint: &ClientHint,
-    coins: &mut Prg,
-    keep: &mut Keep<'_>,
+    coins: &mut [Prg],
+    masks: &mut [Keep<'_>],
     channel: &mut dyn Channel,
 ) -> Result<(), RunError> {
-    let (mask, message) = hint.prepare(coins);
-    channel.send(&step(plan, v, "mask"), message)?;
-    Ok(keep(&mask.keep())?)
+    for (keep, coins) in masks.iter_mut().zip(coins) {
+        let (mask, message) = hint.prepare(coins);
+        channel.send(&step(plan, v, "mask"), message)?;
+        keep(&mask.keep())?;
+    }
+    Ok(())
 }
 
 /// What the server makes of a layer's masks, run by run.
@@ -70,6 +81,8 @@ fn take_masks(
     masks: &mut [Keep<'_>],
     channel: &mut dyn Channel,
 ) -> Result<(), RunError> {
+    // of all runs: they are transformed once
+    let _factors = (!masks.is_empty()).then(|| hinted.factors());
     for keep in masks {
         let message = channel.recv(&step(plan, v, "mask"), hinted.layer().prepare_bytes())?;
         let masked = hinted.prepare(&message).map_err(|e| malformed(plan, v, channel, e))?;
@@ -89,25 +102,27 @@ impl Session {
         channel: &mut dyn Channel,
     ) -> Result<Session, RunError> {
         channel.send(&announced(), hints.announcement())?;
-        let mut before: Option<(ValueId, &Hinted)> = None;
+        let mut before = None;
         for v in hinted(plan) {
-            let made = hints.layer(plan, v)?;
-            channel.send(&step(plan, v, "hint"), made.message.clone())?;
-            if let Some((v, hinted)) = before.replace((v, &made.hinted)) {
+            let (made, factors) = hints.layer(plan, v)?;
+            channel.send(&step(plan, v, "hint"), hints.message(made)?)?;
+            if let Some((v, hinted, _factors)) = before.replace((v, &made.hinted, factors)) {
                 take_masks(plan, v, hinted, masks, channel)?;
             }
         }
-        if let Some((v, hinted)) = before {
+        if let Some((v, hinted, _factors)) = before {
             take_masks(plan, v, hinted, masks, channel)?;
         }
         let name = *hints.name();
         Ok(Session { side: Sided::Server { hints }, name })
     }
 
-    /// The client's side: it reads the server's hints, and draws masks for as many runs as there are places to keep them.
+    /// The client's side: it reads the server's hints, which rest in `spool`, and draws masks for as many runs as there are places to keep
+    /// them.
     pub fn join(
         plan: &Plan,
         threads: usize,
+        spool: Spool,
         masks: &mut [Keep<'_>],
         channel: &mut dyn Channel,
     ) -> Result<Session, RunError> {
@@ -120,15 +135,13 @@ impl Session {
         for v in hinted(plan) {
             let layer = header.layer(plan, v, threads)?;
             let bytes = channel.recv(&step(plan, v, "hint"), layer.hint_bytes())?;
-            name.update(&bytes);
+            name.update(blake3::hash(&bytes).as_bytes());
             let hint = layer.read_hint(&bytes).map_err(|e| malformed(plan, v, channel, e))?;
-            for (keep, coins) in masks.iter_mut().zip(&mut coins) {
-                draw_mask(plan, v, &hint, coins, keep, channel)?;
-            }
-            layers.insert(v, (layer, hint));
+            draw_masks(plan, v, &hint, &mut coins, masks, channel)?;
+            layers.insert(v, (layer, spool.put(bytes)?));
         }
         let life = Life::of(most_runs(plan));
-        Ok(Session { side: Sided::Client { layers, life }, name: *name.finalize().as_bytes() })
+        Ok(Session { side: Sided::Client { layers, spool, life }, name: *name.finalize().as_bytes() })
     }
 
     /// Which side it is.
@@ -162,24 +175,26 @@ impl Session {
         &self.name
     }
 
-    /// Makes the masks of a further run with the other side, before its input is known. The client draws them here; what each side has
-    /// of them goes to `keep`, layer by layer, and is read once, by a run.
+    /// Makes the masks of further runs with the other side, before their inputs are known. The client draws them here; what each side has
+    /// of a run's goes to its place, layer by layer, and is read once, by that run. Several together read and transform hints once.
     pub fn make_masks(
         &self,
         plan: &Plan,
         channel: &mut dyn Channel,
-        mut keep: Keep<'_>,
+        masks: &mut [Keep<'_>],
     ) -> Result<(), RunError> {
         match &self.side {
-            Sided::Client { layers, .. } => {
-                let mut coins = coins();
-                for (v, (_, hint)) in layers {
-                    draw_mask(plan, *v, hint, &mut coins, &mut keep, channel)?;
+            Sided::Client { layers, spool, .. } => {
+                let mut coins: Vec<Prg> = masks.iter().map(|_| coins()).collect();
+                for (v, (layer, resting)) in layers {
+                    let hint = layer.read_hint(&spool.get(resting)?);
+                    let hint = hint.map_err(|e| malformed(plan, *v, channel, e))?;
+                    draw_masks(plan, *v, &hint, &mut coins, masks, channel)?;
                 }
             }
             Sided::Server { hints } => {
                 for (v, hinted) in hints.layers() {
-                    take_masks(plan, v, hinted, std::slice::from_mut(&mut keep), channel)?;
+                    take_masks(plan, v, hinted, masks, channel)?;
                 }
             }
         }
@@ -211,8 +226,8 @@ impl Session {
             },
             Sided::Client { layers, .. } => match layers.get(&v) {
                 None => None,
-                Some((layer, hint)) => {
-                    let mask = hint.kept(masks.take(layer.mask_bytes())?).map_err(unread)?;
+                Some((layer, _)) => {
+                    let mask = layer.kept(masks.take(layer.mask_bytes())?).map_err(unread)?;
                     Some(linear::Prepared::Client(layer, mask))
                 }
             },

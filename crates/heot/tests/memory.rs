@@ -2,7 +2,7 @@
 //! messages take: counted at the allocator, one test alone in its process.
 
 use privet_family::keys::{KeyError, KeySource, MemoryKeys};
-use privet_heot::{Cx, Given, Hints, Session, Side, Weights, make_material};
+use privet_heot::{Cx, Given, Hints, Session, Side, Spool, Weights, make_material};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, ValueId};
 use privet_prg::Seed;
@@ -103,11 +103,11 @@ fn running(n: usize) -> usize {
             let channel = links.to(1 - me);
             let session = match side {
                 Side::Server => {
-                    let weights = Arc::new(Weights::new(&plan, &BTreeMap::new()).unwrap());
-                    let hints = Hints::new(&plan, weights, 1, 1);
+                    let weights = Arc::new(Weights::new(&plan, BTreeMap::new()).unwrap());
+                    let hints = Hints::new(&plan, weights, 1, 1, Spool::default());
                     Session::serve(&plan, Arc::new(hints), &mut [], channel).unwrap()
                 }
-                Side::Client => Session::join(&plan, 1, &mut [], channel).unwrap(),
+                Side::Client => Session::join(&plan, 1, Spool::default(), &mut [], channel).unwrap(),
             };
             let (inputs, publics) = (HashMap::from([(0, input)]), BTreeMap::new());
             let given = Given { inputs, publics, masks: &mut MemoryKeys::default() };

@@ -177,6 +177,15 @@ impl ConvLayout {
         inside.then(|| ((image * c.in_channels + channel) * c.input[0] + y) * c.input[1] + x)
     }
 
+    /// Of a phase: the coefficient of each tap in its channel's plane, and the tap's place in a filter's channel.
+    fn taps(&self, phase: usize) -> Vec<(usize, usize)> {
+        let ([_, w], [kh, kw]) = (self.tile, self.kernel);
+        let all = (0..kh).flat_map(|dy| (0..kw).map(move |dx| [dy, dx]));
+        // of the first output channel's first channel with this phase
+        all.filter_map(|[dy, dx]| Some(((kh - 1 - dy) * w + kw - 1 - dx, self.tap(0, phase, [dy, dx])?)))
+            .collect()
+    }
+
     /// The place of a tap among the weights; `None` in a hole of the kernel.
     fn tap(&self, out: usize, channel: usize, [dy, dx]: [usize; 2]) -> Option<usize> {
         let (c, phases) = (&self.conv, self.phases.len());
@@ -234,19 +243,19 @@ impl Layout for ConvLayout {
     }
 
     fn pack_weights(&self, number: usize, weights: &[u64], out: &mut [u64]) {
-        let (b, [h, w], [kh, kw]) = (self.blocks(), self.tile, self.kernel);
+        let (b, [h, w], phases) = (self.blocks(), self.tile, self.phases.len());
         let (outer, block) = (number / b.inputs, number % b.inputs);
         let ([channels, outs], group, first) =
             (self.group(), outer / b.outputs, outer % b.outputs * self.outs);
+        let (filter, size) =
+            (self.conv.in_channels / self.conv.groups, self.conv.kernel[0] * self.conv.kernel[1]);
+        let taps: Vec<_> = (0..phases).map(|phase| self.taps(phase)).collect();
         for (o, own) in (first..outs).take(self.outs).enumerate() {
             for (c, channel) in (block * self.channels..channels).take(self.channels).enumerate() {
-                for dy in 0..kh {
-                    for dx in 0..kw {
-                        if let Some(at) = self.tap(group * outs + own, channel, [dy, dx]) {
-                            let plane = o * self.channels + self.channels - 1 - c;
-                            out[(plane * h + kh - 1 - dy) * w + kw - 1 - dx] = weights[at];
-                        }
-                    }
+                let plane = (o * self.channels + self.channels - 1 - c) * h * w;
+                let weight = ((group * outs + own) * filter + channel / phases) * size;
+                for (to, from) in &taps[channel % phases] {
+                    out[plane + to] = weights[weight + from];
                 }
             }
         }

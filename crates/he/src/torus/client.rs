@@ -198,11 +198,11 @@ impl ClientHint {
     }
 }
 
-impl ClientHint {
+impl TorusLayer {
     /// A mask from what [`Mask::keep`] gave, of exactly [`TorusLayer::mask_bytes`] bytes. Whoever calls this reads every mask once:
     /// its store marks it used before.
     pub fn kept(&self, bytes: &[u8]) -> Result<Mask, WireError> {
-        let (s, expected) = (&*self.shape, TorusLayer { shape: Arc::clone(&self.shape) }.mask_bytes());
+        let (s, expected) = (&*self.shape, self.mask_bytes());
         if bytes.len() != expected {
             return Err(WireError::Length { expected, found: bytes.len() });
         }
@@ -220,7 +220,7 @@ impl ClientHint {
 }
 
 impl Mask {
-    /// What [`ClientHint::kept`] makes the mask of again. A secret.
+    /// What [`TorusLayer::kept`] makes the mask of again. A secret.
     pub fn keep(self) -> Zeroizing<Vec<u8>> {
         let bytes = TorusLayer { shape: Arc::clone(&self.shape) }.mask_bytes();
         let (ring, mut out) = (self.shape.parameters.ring(), Zeroizing::new(Vec::with_capacity(bytes)));

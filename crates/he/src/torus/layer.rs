@@ -228,29 +228,37 @@ fn needed(degree: usize, layout: &dyn Windowed, outputs: &[Vec<Output>]) -> Vec<
     let taps: Vec<Vec<usize>> = (0..b.inputs)
         .map(|input| {
             let mut any = vec![0; degree];
-            (0..b.outputs).for_each(|o| layout.pack_weights(o * b.inputs + input, &ones, &mut any));
+            // the first answer has as many output channels as any, at the same places
+            layout.pack_weights(input, &ones, &mut any);
             (0..degree).filter(|at| any[*at] != 0).collect()
         })
         .collect();
-    let mut known: HashMap<(usize, Vec<usize>), Arc<[u32]>> = HashMap::new();
-    let mut all = Vec::with_capacity(b.tiles * b.inputs);
-    for tile in 0..b.tiles {
+    let read_at = |places: &[usize], taps: &[usize]| -> Arc<[u32]> {
+        let mut read = vec![false; degree];
+        for t in places {
+            taps.iter().for_each(|a| read[(t + degree - a) & (degree - 1)] = true);
+        }
+        (0..degree as u32).filter(|at| read[*at as usize]).collect()
+    };
+    // most tiles have outputs at the same places, and most polynomials weights
+    let of_places = |places: &Vec<usize>| {
+        let mut all: Vec<Arc<[u32]>> = Vec::with_capacity(b.inputs);
+        for (input, own) in taps.iter().enumerate() {
+            let alike =
+                taps[..input].last().filter(|before| *before == own).and_then(|_| all.last().cloned());
+            all.push(alike.unwrap_or_else(|| read_at(places, own)));
+        }
+        all
+    };
+    let mut known: HashMap<Vec<usize>, Vec<Arc<[u32]>>> = HashMap::new();
+    let of_tile = |tile: usize| {
         let answers = &outputs[tile * b.outputs..][..b.outputs];
         let mut places: Vec<usize> = answers.iter().flatten().map(|o| o.coefficient).collect();
         places.sort_unstable();
         places.dedup();
-        for (input, taps) in taps.iter().enumerate() {
-            let of = known.entry((input, places.clone())).or_insert_with(|| {
-                let mut read = vec![false; degree];
-                for t in &places {
-                    taps.iter().for_each(|a| read[(t + degree - a) & (degree - 1)] = true);
-                }
-                (0..degree as u32).filter(|at| read[*at as usize]).collect()
-            });
-            all.push(Arc::clone(of));
-        }
-    }
-    all
+        known.entry(places).or_insert_with_key(of_places).clone()
+    };
+    (0..b.tiles).flat_map(of_tile).collect()
 }
 
 /// For each operand polynomial: the coefficients among those that are needed where operands stand.

@@ -7,6 +7,8 @@
 
 mod client;
 mod digits;
+mod factors;
+mod filters;
 mod layer;
 mod params;
 mod plan;
@@ -14,10 +16,12 @@ mod server;
 mod wide;
 
 pub use client::{ClientHint, Mask};
+pub use factors::Factors;
+pub use filters::{Filters, TooHeavy};
 pub use layer::{HintId, TorusLayer};
 pub use params::{DIMENSIONS, LEAST_NORM_BITS, NoTorus, SHARE_BITS, SPARE_BITS, TorusParameters};
 pub use plan::TorusCost;
-pub use server::{Hinted, Masked, TooHeavy};
+pub use server::{Hinted, Masked};
 
 #[cfg(test)]
 #[path = "tests.rs"]

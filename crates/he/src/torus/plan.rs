@@ -67,46 +67,68 @@ struct Candidate<T> {
     layout: T,
     /// Output channels in a polynomial.
     outs: usize,
-    /// Coefficients of all operand polynomials that products read.
-    read: usize,
     /// [`Windowed::held`].
     held: usize,
 }
 
-impl<T: Windowed> Candidate<T> {
-    /// Parameters and bytes, for filters of a norm of at most 2^`norm_bits`.
-    fn reckoned(
-        &self,
-        ring: Ring,
-        norm_bits: u32,
-        degree: usize,
-    ) -> Result<(TorusParameters, TorusCost), NoTorus> {
+/// A layout that says how much of its operand it sends.
+trait Reads: Windowed {
+    /// Coefficients of all operand polynomials that products read.
+    fn read(&self, degree: usize) -> usize;
+}
+
+impl Reads for MatmulLayout {
+    fn read(&self, degree: usize) -> usize {
+        MatmulLayout::read(self, degree)
+    }
+}
+
+impl Reads for ConvLayout {
+    fn read(&self, degree: usize) -> usize {
+        ConvLayout::read(self, degree)
+    }
+}
+
+impl<T: Reads> Candidate<T> {
+    /// Parameters for filters of a norm of at most 2^`norm_bits`.
+    fn parameters(&self, ring: Ring, norm_bits: u32, degree: usize) -> Result<TorusParameters, NoTorus> {
         // filters side by side in a polynomial are one packed filter
-        let p = TorusParameters::exact(ring, norm_bits + bits_of(self.outs).div_ceil(2), degree)?;
-        let cost = TorusCost::of(&p, self.layout.blocks(), self.read, self.held);
-        Ok((p, cost))
+        TorusParameters::exact(ring, norm_bits + bits_of(self.outs).div_ceil(2), degree)
+    }
+
+    fn cost(&self, p: &TorusParameters) -> TorusCost {
+        TorusCost::of(p, self.layout.blocks(), self.layout.read(p.degree()), self.held)
     }
 }
 
 /// The layout with the fewest bytes a run, [`crowding`] included, of filters, each of which is an output channel.
-fn cheapest<T: Windowed>(
+fn cheapest<T: Reads, I: Iterator<Item = Candidate<T>>>(
     ring: Ring,
     norm_bits: u32,
     runs: usize,
-    candidates: impl Fn(usize) -> Vec<Candidate<T>>,
+    candidates: impl Fn(usize) -> I,
 ) -> Result<(TorusParameters, T, TorusCost), NoTorus> {
     let mut best: Option<(usize, TorusParameters, T, TorusCost)> = None;
     let mut refused = None;
     for degree in RINGS.iter().map(|set| set.degree) {
         for candidate in candidates(degree) {
-            match candidate.reckoned(ring, norm_bits, degree) {
-                Err(why) => refused = refused.or(Some(why)),
-                Ok((p, cost)) => {
-                    let bytes = cost.a_run(runs) + crowding(candidate.layout.blocks(), degree);
-                    if best.as_ref().is_none_or(|(least, ..)| bytes < *least) {
-                        best = Some((bytes, p, candidate.layout, cost));
-                    }
+            let p = match candidate.parameters(ring, norm_bits, degree) {
+                Ok(p) => p,
+                Err(why) => {
+                    refused = refused.or(Some(why));
+                    continue;
                 }
+            };
+            let (b, least) = (candidate.layout.blocks(), best.as_ref().map_or(usize::MAX, |best| best.0));
+            let crowding = crowding(b, degree);
+            // most have too many hints or tiles, whatever they read of the operand: that takes longest to find
+            if TorusCost::of(&p, b, 0, 0).a_run(runs) + crowding >= least {
+                continue;
+            }
+            let cost = candidate.cost(&p);
+            let bytes = cost.a_run(runs) + crowding;
+            if bytes < least {
+                best = Some((bytes, p, candidate.layout, cost));
             }
         }
     }
@@ -131,18 +153,19 @@ impl MatmulLayout {
     }
 
     /// All that are worth a look.
-    fn on_torus(shape: Matmul, degree: usize) -> Vec<Candidate<MatmulLayout>> {
-        let mut all = Vec::new();
-        for rows in sizes(shape.m, degree) {
-            for places in sizes(shape.k, degree.checked_div(rows).unwrap_or(1)) {
-                let room = degree.checked_div(rows * places).unwrap_or(1);
-                for outs in channels(shape.o.min(room)) {
-                    let layout = MatmulLayout::with_blocks(shape, degree, [rows, places, outs]);
-                    all.push(Candidate { layout, outs, read: layout.read(degree), held: layout.held() });
-                }
-            }
-        }
-        all
+    fn on_torus(shape: Matmul, degree: usize) -> impl Iterator<Item = Candidate<MatmulLayout>> {
+        let fitting = move |rows: usize| {
+            let places = sizes(shape.k, degree.checked_div(rows).unwrap_or(1)).into_iter();
+            places.map(move |places| [rows, places])
+        };
+        let with_outs = move |[rows, places]: [usize; 2]| {
+            let room = degree.checked_div(rows * places).unwrap_or(1);
+            channels(shape.o.min(room)).map(move |outs| {
+                let layout = MatmulLayout::with_blocks(shape, degree, [rows, places, outs]);
+                Candidate { layout, outs, held: layout.held() }
+            })
+        };
+        sizes(shape.m, degree).into_iter().flat_map(fitting).flat_map(with_outs)
     }
 }
 
@@ -160,10 +183,10 @@ impl ConvLayout {
     }
 
     /// As [`MatmulLayout::on_torus`].
-    fn on_torus(conv: Conv2d, degree: usize) -> Vec<Candidate<ConvLayout>> {
+    fn on_torus(conv: Conv2d, degree: usize) -> impl Iterator<Item = Candidate<ConvLayout>> {
         // of one size of tiles after the other, whatever stands in a polynomial
         let mut of_tile = None;
-        let layouts = ConvLayout::candidates(conv, degree).map(|layout| {
+        let layouts = ConvLayout::candidates(conv, degree).map(move |layout| {
             let held = match of_tile {
                 Some((tile, held)) if tile == layout.tile() => held,
                 _ => layout.held(),
@@ -172,21 +195,19 @@ impl ConvLayout {
             (layout, held)
         });
         let with_channels = |(layout, held): (ConvLayout, usize)| {
-            channels(layout.outs()).into_iter().map(move |outs| {
-                let layout = layout.clone().with_outs(outs);
-                Candidate { outs, read: layout.read(degree), held, layout }
+            channels(layout.outs()).map(move |outs| Candidate {
+                outs,
+                held,
+                layout: layout.clone().with_outs(outs),
             })
         };
-        layouts.flat_map(with_channels).collect()
+        layouts.flat_map(with_channels)
     }
 }
 
 /// Output channels in a polynomial that are worth a look: powers of two, and as many as there is room for.
-fn channels(most: usize) -> Vec<usize> {
-    let mut all: Vec<usize> = (0..=most.ilog2()).map(|i| 1 << i).collect();
-    all.push(most);
-    all.dedup();
-    all
+fn channels(most: usize) -> impl Iterator<Item = usize> {
+    (0..=most.ilog2()).map(|i| 1 << i).chain((!most.is_power_of_two()).then_some(most))
 }
 
 #[cfg(test)]
@@ -205,11 +226,11 @@ mod tests {
 
     /// The choice beside those that come next by what is reckoned and crowd the server no more: none of them sends fewer bytes, but for a twentieth:
     /// where many output channels share a polynomial, a tile at an edge reads coefficients twice that are reckoned apart.
-    fn is_best<T: Windowed + Clone + std::fmt::Debug + 'static>(
+    fn is_best<T: Reads + Clone + std::fmt::Debug + 'static, I: Iterator<Item = Candidate<T>>>(
         name: &str,
         runs: usize,
         chosen: (TorusParameters, T),
-        candidates: impl Fn(usize) -> Vec<Candidate<T>>,
+        candidates: impl Fn(usize) -> I,
     ) {
         let ring = chosen.0.ring();
         let mut next = Vec::new();
@@ -219,7 +240,8 @@ mod tests {
                 if crowding(candidate.layout.blocks(), degree) > most {
                     continue;
                 }
-                let (p, cost) = candidate.reckoned(ring, NORM_BITS, degree).unwrap();
+                let p = candidate.parameters(ring, NORM_BITS, degree).unwrap();
+                let cost = candidate.cost(&p);
                 next.push((cost.a_run(runs), p, candidate.layout));
             }
         }

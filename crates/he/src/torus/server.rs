@@ -1,7 +1,9 @@
 //! The server: it knows the weights, hints at them once, prepares with every client, and multiplies.
 
-use super::client::{divide, small};
-use super::digits::{Cut, digits, gather, put_digits, signed_digits};
+use super::client::small;
+use super::digits::{digits, put_digits};
+use super::factors::{Cuts, Factors};
+use super::filters::{Filters, TooHeavy, within_norm};
 use super::layer::{Shape, TorusLayer};
 use super::wide::{self, Wide, Wides};
 use crate::context::Points;
@@ -13,42 +15,23 @@ use privet_kernels::Weights;
 use privet_prg::{Prg, Seed, Wiped};
 use privet_ring::{pack, unpack};
 use std::ops::Range;
-use std::sync::Arc;
-use thiserror::Error;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use zeroize::Zeroizing;
-
-/// Weights whose norm exceeds the bound that the parameters are for: hints of them would tell the client the weights.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error(
-    "the weights of an output exceed the norm 2^{norm_bits} that these parameters are for; take parameters for a larger one"
-)]
-pub struct TooHeavy {
-    /// log2 of the bound.
-    pub norm_bits: u32,
-}
 
 /// The server's weights of a layer, hinted at; wiped on drop.
 pub struct Hinted {
     shape: Arc<Shape>,
-    /// For each group: rows are digits of the weights of each answer, columns operand polynomials; then, beside the lowest digit,
-    /// what hides the answer's hint. That serves this hint alone.
-    factors: Vec<Panel>,
+    filters: Arc<Filters>,
+    /// What hides the hint follows from it, and nothing else does. As secret as the weights.
+    hidings: Seed,
     cuts: Cuts,
+    /// While somebody uses them.
+    factors: Mutex<Weak<Factors>>,
     /// The weights once more, for the products of runs.
     products: Vec<Arc<dyn Weights>>,
     /// Where the layer's outputs are among those of the products, if elsewhere.
     places: Option<Vec<u32>>,
 }
-
-/// How weights are cut, and how what they are multiplied with is. LOCAL: no message follows from it.
-#[derive(Clone, Copy)]
-struct Cuts {
-    weights: Cut,
-    operand: Cut,
-}
-
-/// Answers whose sums are made together: the operand is read once for all of them.
-const ANSWERS: usize = 12;
 
 /// A prepared run at the server. It is used up by [`Masked::run`].
 #[must_use = "the client has prepared for it"]
@@ -58,107 +41,37 @@ pub struct Masked {
     corrections: Zeroizing<Vec<u64>>,
 }
 
-impl Cuts {
-    /// Those with the fewest products: of weights as they are, or of words of them.
-    fn of(shape: &Shape) -> Cuts {
-        let p = &shape.parameters;
-        let (taps, hiding) = (shape.layout.coefficients(), p.dimension() as f64);
-        let bits = (p.norm_bits() + 1).min(p.ring().bits());
-        let cut = |words: u32| {
-            let weights = Cut::of(bits, bits.div_ceil(words));
-            let squares = match weights.count {
-                1 => 4f64.powi(p.norm_bits() as i32),
-                // the last word may be one more than others by a carry
-                _ => taps as f64 * (2f64.powi(weights.bits as i32 - 1) + 1.0).powi(2),
-            };
-            let operand = Cut::for_squares(p.modulus_bits(), squares + hiding, taps + p.dimension())?;
-            Some(Cuts { weights, operand })
-        };
-        let cuts = (1..=bits).filter_map(cut);
-        cuts.min_by_key(|cuts| cuts.weights.count * cuts.operand.count).expect("words of a bit are small")
-    }
-}
-
 impl TorusLayer {
-    /// Hints at weights, in the layout's order, elements of the ring. The hint may go to any number of clients, and serves
-    /// any number of runs; what hides it is drawn here and never again. `prg` is the server's own.
+    /// Hints at weights in the layout's order. The hint, the last of what it gives, may go to any number of clients, and serves any number
+    /// of runs. Its hidings follow from a seed that is drawn here, and its errors are drawn here and kept nowhere: no other hint is ever
+    /// made with either. `prg` is the server's own. [`Factors`] are what the hint was made with; masks need them too.
     ///
     /// Fails where a packed filter's norm exceeds the bound; nothing has left then. Panics where the number of weights is
     /// another.
-    pub fn hint(&self, w: &[u64], prg: &mut Prg) -> Result<(Hinted, Vec<u8>), TooHeavy> {
-        let (s, b) = (&*self.shape, self.shape.layout.blocks());
-        let (p, context) = (&s.parameters, &s.context);
-        assert_eq!(w.len(), s.layout.weight_len(), "number of weights");
-        let signed: Zeroizing<Vec<u64>> =
-            Zeroizing::new(w.iter().map(|w| p.ring().signed(*w) as u64).collect());
-        within_norm(s, &signed)?;
-        let cuts = Cuts::of(s);
-        let words = signed_digits(&signed, cuts.weights);
-        let hidings: Vec<Vec<Points>> = (0..b.groups * b.outputs).map(|_| ternary(s, prg)).collect();
-        let packed = |group: usize| {
-            let columns = b.inputs + p.rank();
-            let mut panel = Panel::new(context, b.outputs * cuts.weights.count, columns);
-            let mut poly = Zeroizing::new(vec![0; p.degree()]);
-            for answer in 0..b.outputs {
-                for (digit, words) in words.iter().enumerate() {
-                    for input in 0..b.inputs {
-                        poly.fill(0);
-                        s.layout.pack_weights(
-                            (group * b.outputs + answer) * b.inputs + input,
-                            words,
-                            &mut poly,
-                        );
-                        let row = answer * cuts.weights.count + digit;
-                        panel.put(row, input, &context.signed_points(&poly));
-                    }
-                }
-                let again = if mutation::active("torus-hidings-repeat") { 0 } else { answer };
-                for (column, hiding) in hidings[group * b.outputs + again].iter().enumerate() {
-                    panel.put(answer * cuts.weights.count, b.inputs + column, hiding);
-                }
-            }
-            panel
-        };
-        let factors: Vec<Panel> = (0..b.groups).map(packed).collect();
+    pub fn hint(
+        &self,
+        filters: &Arc<Filters>,
+        prg: &mut Prg,
+    ) -> Result<(Hinted, Arc<Factors>, Vec<u8>), TooHeavy> {
+        let s = &*self.shape;
+        assert_eq!(filters.len(), s.layout.weight_len(), "number of weights");
+        within_norm(s, &filters.signed())?;
         let (product, count) = s.layout.products();
-        let products = s.device.prepare_each(p.ring(), product, count, &s.layout.product_weights(w));
-        let shape = Arc::clone(&self.shape);
-        let places = s.layout.output_places();
-        let hinted = Hinted { shape, factors, cuts, products, places };
-        let message = hinted.message(prg);
-        Ok((hinted, message))
+        let ring = s.parameters.ring();
+        let weights = s.layout.product_weights(&filters.elements(ring));
+        let hinted = Hinted {
+            shape: Arc::clone(&self.shape),
+            filters: Arc::clone(filters),
+            hidings: prg.seed(),
+            cuts: Cuts::of(s),
+            factors: Mutex::default(),
+            products: s.device.prepare_each(ring, product, count, &weights),
+            places: s.layout.output_places(),
+        };
+        let factors = hinted.factors();
+        let message = hinted.message(&factors, prg);
+        Ok((hinted, factors, message))
     }
-}
-
-/// Whether each packed filter's Euclidean norm is within the bound; no early end, so that only the answer tells anything.
-fn within_norm(s: &Shape, signed: &[u64]) -> Result<(), TooHeavy> {
-    let (b, norm_bits) = (s.layout.blocks(), s.parameters.norm_bits());
-    // 2^12 polynomials of 2^12 squares below 2^104 are no more than 2^128
-    let coarse = norm_bits.saturating_sub(52).min(64);
-    let most = (norm_bits - coarse.min(norm_bits)).min(63);
-    let squares_of = |poly: &[u64]| {
-        let sizes = poly.iter().map(|w| (*w as i64).unsigned_abs());
-        if norm_bits < 31 {
-            // as sizes are; one that is too large counts as 2^62
-            let size = |size: u64| (size & u64::from(u32::MAX)) | (size >> 32).min(1) << 31;
-            return u128::from(sizes.fold(0u64, |sum, s| sum.saturating_add(size(s) * size(s))));
-        }
-        // rounded up where it is coarse
-        let size = |size: u64| (u128::from(size) + (1u128 << coarse) - 1) >> coarse;
-        sizes.fold(0u128, |sum, s| sum.saturating_add(size(s) * size(s)))
-    };
-    let mut heavy = 0u32;
-    let mut poly = Zeroizing::new(vec![0; s.parameters.degree()]);
-    for filter in 0..b.groups * b.outputs {
-        let mut squares = 0u128;
-        for input in 0..b.inputs {
-            poly.fill(0);
-            s.layout.pack_weights(filter * b.inputs + input, signed, &mut poly);
-            squares = squares.saturating_add(squares_of(&poly));
-        }
-        heavy |= u32::from(squares > 1u128 << (2 * most));
-    }
-    if heavy == 0 { Ok(()) } else { Err(TooHeavy { norm_bits }) }
 }
 
 fn errors(prg: &mut Prg, n: usize) -> Wides {
@@ -167,54 +80,56 @@ fn errors(prg: &mut Prg, n: usize) -> Wides {
     Zeroizing::new(errors.iter().map(|e| small(*e)).collect())
 }
 
-fn ternary(s: &Shape, prg: &mut Prg) -> Vec<Points> {
-    let mut poly = || {
-        let mut u = sample::ternary(prg, s.parameters.degree());
-        mutation::constant("torus-hint-not-hidden", &mut u, OFFSET);
-        s.context.points(s.context.small(&u))
-    };
-    (0..s.parameters.rank()).map(|_| poly()).collect()
-}
-
 impl Hinted {
     /// The layer.
     pub fn layer(&self) -> TorusLayer {
         TorusLayer { shape: Arc::clone(&self.shape) }
     }
 
-    /// `H_j = sum of w_ji A_i + u_j A0 + e1_j` of each answer, without its lowest bits.
-    fn message(&self, prg: &mut Prg) -> Vec<u8> {
+    /// The transformed weights: those that are in use, or made again. Whoever takes several preparations in a row holds them meanwhile.
+    pub fn factors(&self) -> Arc<Factors> {
+        let mut known = self.factors.lock().unwrap_or_else(PoisonError::into_inner);
+        known.upgrade().unwrap_or_else(|| {
+            let other = mutation::active("torus-hidings-redrawn").then(Seed::random);
+            let hidings = other.as_ref().unwrap_or(&self.hidings);
+            let again = Arc::new(Factors::new(&self.shape, self.cuts, &self.filters, hidings));
+            *known = Arc::downgrade(&again);
+            again
+        })
+    }
+
+    /// `H_j = sum of w_ji A_i + u_j A0 + e1_j` of each answer, without its lowest bits. SECURITY: once for a seed of hidings. A second one
+    /// would have other errors, and the difference of both would tell them.
+    fn message(&self, factors: &Factors, prg: &mut Prg) -> Vec<u8> {
         let (s, context) = (&*self.shape, &self.shape.context);
         let (p, b) = (&s.parameters, s.layout.blocks());
         let (n, rank, cut) = (p.degree(), p.rank(), self.cuts.operand);
-        let zero_rows: Vec<Vec<Vec<Wide>>> = (0..rank).map(|row| s.public_of_zero(row)).collect();
-        let mut message = Vec::new();
+        let mut message = Vec::with_capacity(self.layer().hint_bytes());
         for group in 0..b.groups {
+            let row = |input: usize| match input.checked_sub(b.inputs) {
+                Some(zero) => s.public_of_zero(zero),
+                None => s.public(group, input),
+            };
+            let transformed = context.each(b.inputs + rank, |input| {
+                row(input).iter().map(|poly| digits(context, poly, cut).collect()).collect::<Vec<Vec<_>>>()
+            });
             let new = |_| Panel::new(context, cut.count, b.inputs + rank);
             let mut publics: Vec<Panel> = (0..rank).map(new).collect();
-            for input in 0..b.inputs + rank {
-                let row;
-                let polys = match input.checked_sub(b.inputs) {
-                    Some(zero) => &zero_rows[zero],
-                    None => {
-                        row = s.public(group, input);
-                        &row
-                    }
-                };
-                for (panel, poly) in publics.iter_mut().zip(polys) {
-                    put_digits(context, panel, [0, input], poly, cut);
+            for (input, polys) in transformed.into_iter().enumerate() {
+                for (panel, digits) in publics.iter_mut().zip(polys) {
+                    digits.iter().enumerate().for_each(|(row, digit)| panel.put(row, input, digit));
                 }
             }
             let seeds: Vec<Seed> = (0..b.outputs).map(|_| prg.seed()).collect();
-            let bytes_of = |answers: Range<usize>| {
-                let mut streams: Vec<Prg> = seeds[answers.clone()].iter().map(Seed::stream).collect();
+            let bytes_of = |answers: Range<usize>, panel: &Panel| {
+                let mut streams: Vec<Prg> = seeds[answers].iter().map(Seed::stream).collect();
                 let mut hints: Vec<Vec<Wides>> = streams.iter().map(|_| Vec::with_capacity(rank)).collect();
                 for public in &publics {
                     let mut sums: Vec<Wides> = streams.iter_mut().map(|prg| errors(prg, n)).collect();
-                    self.weigh(public, group, answers.clone(), |_| 0..n, &mut sums);
+                    factors.weigh(s, [public, panel], |_| 0..n, &mut sums);
                     hints.iter_mut().zip(sums).for_each(|(hint, sum)| hint.push(sum));
                 }
-                let mut bytes = Vec::with_capacity(answers.len() * s.vector_bytes());
+                let mut bytes = Vec::with_capacity(hints.len() * s.vector_bytes());
                 for poly in hints.iter().flatten() {
                     let kept: Vec<Wide> =
                         poly.iter().map(|v| v.rounded(p.dropped_bits(), p.modulus_bits())).collect();
@@ -222,36 +137,9 @@ impl Hinted {
                 }
                 bytes
             };
-            self.blocks(bytes_of).iter().for_each(|bytes| message.extend_from_slice(bytes));
+            factors.each(s, group, bytes_of).iter().for_each(|bytes| message.extend_from_slice(bytes));
         }
         message
-    }
-
-    /// What is made of some answers of a group at a time, in order.
-    fn blocks<T: Send>(&self, of: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
-        let outputs = self.shape.layout.blocks().outputs;
-        let block = |i: usize| of(i * ANSWERS..outputs.min((i + 1) * ANSWERS));
-        self.shape.context.each(outputs.div_ceil(ANSWERS), block)
-    }
-
-    /// Adds `sum of w v + u b` of some answers, at these coefficients of each; rows of the panel are the digits of all v and b.
-    fn weigh<C: Iterator<Item = usize>>(
-        &self,
-        digits: &Panel,
-        group: usize,
-        answers: Range<usize>,
-        coefficients: impl Fn(usize) -> C,
-        into: &mut [Wides],
-    ) {
-        let (context, cut, words) = (&self.shape.context, self.cuts.operand, self.cuts.weights);
-        let rows = answers.start * words.count..answers.end * words.count;
-        let sums = digits.times(context, &self.factors[group], rows.clone());
-        for (i, sum) in sums.into_iter().enumerate() {
-            let (digit, row) = divide(i, rows.len());
-            let (answer, word) = divide(row, words.count);
-            let shift = cut.below(digit) + words.below(word);
-            gather(context, sum, shift, coefficients(answers.start + answer), &mut into[answer]);
-        }
     }
 
     /// Takes a client's preparation of one run, of exactly [`TorusLayer::prepare_bytes`] bytes.
@@ -263,6 +151,7 @@ impl Hinted {
             return Err(WireError::Length { expected, found: message.len() });
         }
         let (rank, cut, mut from) = (p.rank(), self.cuts.operand, message);
+        let factors = self.factors();
         // of each tile: digits of each polynomial that encrypts 0
         let mut zeros: Vec<Vec<Vec<Points>>> = Vec::with_capacity(b.tiles);
         for _ in 0..b.tiles {
@@ -298,11 +187,12 @@ impl Hinted {
                     }
                 }
                 let outputs = |answer: usize| s.outputs([group, tile, answer]);
-                let sums = self.blocks(|answers| {
-                    let zeros = |answer| Zeroizing::new(vec![Wide::default(); outputs(answer).len()]);
-                    let mut sums: Vec<Wides> = answers.clone().map(zeros).collect();
-                    let places = |answer| outputs(answer).iter().map(|o| o.coefficient);
-                    self.weigh(&operand, group, answers, places, &mut sums);
+                let sums = factors.each(s, group, |answers, panel| {
+                    let of = |at: usize| outputs(answers.start + at);
+                    let zeros = |at| Zeroizing::new(vec![Wide::default(); of(at).len()]);
+                    let mut sums: Vec<Wides> = (0..answers.len()).map(zeros).collect();
+                    let places = |at| of(at).iter().map(|o| o.coefficient);
+                    factors.weigh(s, [&operand, panel], places, &mut sums);
                     sums
                 });
                 for (answer, sums) in sums.iter().flatten().enumerate() {

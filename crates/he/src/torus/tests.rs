@@ -19,6 +19,13 @@ fn layer(p: TorusParameters, shape: Matmul, block: [usize; 3]) -> TorusLayer {
     TorusLayer::new(p, Arc::new(layout), HintId::from_bytes([7; 16]), 3, 2).unwrap()
 }
 
+/// A hint at weights. What it was made with is gone: masks are taken with what is made again.
+fn hinted_at(layer: &TorusLayer, w: &[u64], prg: &mut Prg) -> Result<(Hinted, Vec<u8>), TooHeavy> {
+    let p = layer.parameters();
+    let filters = Arc::new(Filters::new(p.ring(), p.norm_bits(), w));
+    layer.hint(&filters, prg).map(|(hinted, _, message)| (hinted, message))
+}
+
 /// Whether products read a coefficient where no operand stands.
 fn has_blanks(layer: &TorusLayer) -> bool {
     (0..layer.layout().queries()).any(|query| layer.shape.blanks(query).next().is_some())
@@ -35,9 +42,9 @@ fn run(hint: &ClientHint, hinted: &Hinted, x: [&[u64]; 2], client: &mut Prg) -> 
     let (mask, prepared) = hint.prepare(client);
     let masked = hinted.prepare(&prepared).unwrap();
     // as a record keeps both
-    let (mask, masked) = (mask.keep(), masked.keep());
-    assert!(hint.kept(&mask[1..]).is_err() && hinted.kept(&masked[1..]).is_err());
-    let (mask, masked) = (hint.kept(&mask).unwrap(), hinted.kept(&masked).unwrap());
+    let (layer, mask, masked) = (hinted.layer(), mask.keep(), masked.keep());
+    assert!(layer.kept(&mask[1..]).is_err() && hinted.kept(&masked[1..]).is_err());
+    let (mask, masked) = (layer.kept(&mask).unwrap(), hinted.kept(&masked).unwrap());
     let (body, mine) = mask.run(x[0]);
     let theirs = masked.run(hinted, &body, x[1]).unwrap();
     Run { prepared, body, shares: [mine.to_vec(), theirs.to_vec()] }
@@ -54,7 +61,7 @@ fn weights_of_one_sign_do_not_overflow() {
         let layer = layer(p, Matmul { groups: 1, m: 1, k: terms, o: outs }, [1, 512, 1]);
         // sqrt(terms) is 2^7
         let weights = vec![1 << (norm - 7); terms * outs];
-        let (hinted, message) = layer.hint(&weights, &mut Seed::random().stream()).unwrap();
+        let (hinted, message) = hinted_at(&layer, &weights, &mut Seed::random().stream()).unwrap();
         let hint = layer.read_hint(&message).unwrap();
         let mut client = Seed::random().stream();
         let x = [0, 1].map(|_| client.elements(ring, terms));
@@ -82,7 +89,7 @@ fn wrong_shares_of_a_scaled_down_model_are_as_many_as_predicted() {
     let weights: Vec<u64> = (0..4 * 128u64).map(|i| ring.wrap((i & 3).wrapping_sub(1))).collect();
     // each filter has one weight four times
     let squares = 1.0 + 0.0 + 1.0 + 4.0;
-    let (hinted, hint) = layer.hint(&weights, &mut prg(1)).unwrap();
+    let (hinted, hint) = hinted_at(&layer, &weights, &mut prg(1)).unwrap();
     let hint = layer.read_hint(&hint).unwrap();
     let mut client = prg(2);
     let mut wrong = 0;
@@ -114,7 +121,7 @@ fn messages_are_redrawn_with_their_senders_randomness() {
         assert_eq!(has_blanks(&layer), outs > 1);
         let weights = vec![100, 0, 3, ring.wrap(5u64.wrapping_neg()), 77, 1, 0, 0, 9, 9, 4, 4];
         let zero = vec![0; 12];
-        let (hinted, message) = layer.hint(&weights, &mut prg(1)).unwrap();
+        let (hinted, message) = hinted_at(&layer, &weights, &mut prg(1)).unwrap();
         let hint = layer.read_hint(&message).unwrap();
         let client = unseen(|| {
             let run = run(&hint, &hinted, [&zero, &zero], &mut Seed::random().stream());
@@ -127,7 +134,7 @@ fn messages_are_redrawn_with_their_senders_randomness() {
         });
         assert_eq!(client, Ok(()), "the server learns something");
         let server = unseen(|| {
-            let (_, message) = layer.hint(&weights, &mut Seed::random().stream()).unwrap();
+            let (_, message) = hinted_at(&layer, &weights, &mut Seed::random().stream()).unwrap();
             let mut view = View::default();
             view.bytes("the first answer's hint".into(), &message[..40]);
             view.bytes("the last one's".into(), &message[message.len() - 40..]);
@@ -146,7 +153,7 @@ fn nothing_of_a_hint_serves_another() {
     let layout: Arc<dyn Windowed> = Arc::new(MatmulLayout::with_blocks(shape, 512, [1, 4, 1]));
     let hints = [1u8, 1, 2].map(|id| {
         let layer = TorusLayer::new(p, Arc::clone(&layout), HintId::from_bytes([id; 16]), 0, 1).unwrap();
-        layer.hint(&[1, 2, 3, 4], &mut Seed::random().stream()).unwrap().1
+        hinted_at(&layer, &[1, 2, 3, 4], &mut Seed::random().stream()).unwrap().1
     });
     for (a, b) in [(0, 1), (0, 2), (1, 2)] {
         let same = hints[a].iter().zip(&hints[b]).filter(|(a, b)| a == b).count();
@@ -164,7 +171,7 @@ fn every_answer_of_a_hint_is_hidden_by_a_secret_of_its_own() {
     let layer = layer(p, Matmul { groups: 1, m: 1, k: 4, o: 3 }, [1, 4, 1]);
     // places times columns: three equal filters
     let weights: Vec<u64> = (0..12u64).map(|i| 5 * i.div_euclid(3)).collect();
-    let (_, message) = layer.hint(&weights, &mut Seed::random().stream()).unwrap();
+    let (_, message) = hinted_at(&layer, &weights, &mut Seed::random().stream()).unwrap();
     let (mut from, kept) = (&message[..], p.kept_bits());
     let mut answer = || -> Vec<u64> {
         let polys = (0..p.rank()).map(|_| super::wide::take(kept, p.degree(), &mut from).unwrap());
@@ -186,14 +193,14 @@ fn wrong_answers_are_refused_with_their_reason() {
     let p = TorusParameters::exact(ring, 4, 512).unwrap();
     let layer = layer(p, Matmul { groups: 1, m: 1, k: 4, o: 1 }, [1, 4, 1]);
     // a norm of exactly 2^4, and one above
-    assert!(layer.hint(&[8, 8, 8, 8], &mut prg(1)).is_ok());
+    assert!(hinted_at(&layer, &[8, 8, 8, 8], &mut prg(1)).is_ok());
     let minus = |w: u64| ring.wrap(w.wrapping_neg());
-    assert!(layer.hint(&[minus(16), 0, 0, 0], &mut prg(1)).is_ok());
+    assert!(hinted_at(&layer, &[minus(16), 0, 0, 0], &mut prg(1)).is_ok());
     for heavy in [[8, 8, 8, 9], [minus(16), 1, 0, 0], [1 << 15, 0, 0, 0], [17, 0, 0, 0]] {
-        let error = layer.hint(&heavy, &mut prg(1)).map(|_| ()).unwrap_err();
+        let error = hinted_at(&layer, &heavy, &mut prg(1)).map(|_| ()).unwrap_err();
         assert_eq!(error, TooHeavy { norm_bits: 4 }, "{heavy:?}");
     }
-    let (hinted, message) = layer.hint(&[1, 2, 3, 4], &mut prg(1)).unwrap();
+    let (hinted, message) = hinted_at(&layer, &[1, 2, 3, 4], &mut prg(1)).unwrap();
     assert_eq!(message.len(), layer.hint_bytes());
     let length = |expected, found| WireError::Length { expected, found };
     for found in [0, message.len() - 1, message.len() + 1, 2 * message.len()] {

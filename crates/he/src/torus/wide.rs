@@ -28,30 +28,29 @@ impl Wide {
     /// Add `value 2^shift`.
     #[inline(always)]
     pub(crate) fn add_shifted(&mut self, value: i64, shift: u32) {
-        let (limb, bits) = ((shift >> 6) as usize, shift & 63);
-        let value = i128::from(value) << bits;
-        let sign = (value >> 127) as u64;
-        let parts = [value as u64, (value >> 64) as u64];
-        let mut carry = false;
-        for (i, into) in self.0.iter_mut().enumerate().skip(limb) {
-            let part = parts.get(i - limb).copied().unwrap_or(sign);
-            let (sum, first) = into.overflowing_add(part);
-            let (sum, second) = sum.overflowing_add(u64::from(carry));
-            (*into, carry) = (sum, first | second);
-        }
+        let value = i128::from(value);
+        let added = match shift {
+            0..128 => [value << shift, (value >> (127 - shift)) >> 1],
+            _ => [0, value << (shift - 128)],
+        };
+        let [low, high] = self.halves();
+        let (low, carry) = low.overflowing_add(added[0] as u128);
+        let high = high.wrapping_add(added[1] as u128).wrapping_add(u128::from(carry));
+        self.0 = [low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64];
+    }
+
+    fn halves(&self) -> [u128; 2] {
+        let half = |low: usize| u128::from(self.0[low + 1]) << 64 | u128::from(self.0[low]);
+        [half(0), half(2)]
     }
 
     /// `self + other`.
     #[inline(always)]
     pub(crate) fn plus(&self, other: &Wide) -> Wide {
-        let mut out = *self;
-        let mut carry = false;
-        for (into, other) in out.0.iter_mut().zip(other.0) {
-            let (sum, first) = into.overflowing_add(other);
-            let (sum, second) = sum.overflowing_add(u64::from(carry));
-            (*into, carry) = (sum, first | second);
-        }
-        out
+        let ([low, high], others) = (self.halves(), other.halves());
+        let (low, carry) = low.overflowing_add(others[0]);
+        let high = high.wrapping_add(others[1]).wrapping_add(u128::from(carry));
+        Wide([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
     }
 
     /// `-self`.

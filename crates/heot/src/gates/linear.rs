@@ -8,11 +8,9 @@ use crate::matrices::{self, Matrices};
 use crate::product::{self, Second};
 use crate::uses::Uses;
 use privet_family::{Products, spread_bias};
-use privet_he::layout::{ConvLayout, Matmul, MatmulLayout, Windowed};
-use privet_he::torus::{Hinted, Mask, Masked, NoTorus, TorusCost, TorusLayer, TorusParameters};
+use privet_he::torus::{Hinted, Mask, Masked, TorusLayer};
 use privet_kernels::LinearShape;
 use privet_plan::ir::Op;
-use std::sync::Arc;
 
 /// What a side prepared for a layer of a run.
 pub(crate) enum Prepared<'a> {
@@ -28,32 +26,29 @@ pub(crate) fn has_hint(at: &At) -> bool {
     Products::of(at.plan, at.node()).is_some() && at.is_static(1)
 }
 
-/// The packing of a layer with weights whose filters have a norm of at most 2^`norm_bits`, for so many runs.
-pub(crate) fn layout(
-    at: &At,
-    norm_bits: u32,
-    runs: usize,
-) -> Result<(TorusParameters, Arc<dyn Windowed>, TorusCost), NoTorus> {
-    let products = Products::of(at.plan, at.node()).expect("a product");
-    match products.shape {
-        LinearShape::Conv2d(geometry) => {
-            let (p, layout, cost) = ConvLayout::for_torus(geometry, at.to(), norm_bits, runs)?;
-            Ok((p, Arc::new(layout), cost))
-        }
-        LinearShape::MatMul { m, k, n } | LinearShape::MatMulT { m, k, n } => {
-            let shape = Matmul { groups: products.count, m, k, o: n };
-            let (p, layout, cost) = MatmulLayout::for_torus(shape, at.to(), norm_bits, runs)?;
-            Ok((p, Arc::new(layout), cost))
-        }
-    }
-}
-
 /// Weights in the layout's order: places times columns.
 pub(crate) fn in_order(at: &At, w: &[u64]) -> Vec<u64> {
     match Products::of(at.plan, at.node()).expect("a product").shape {
-        LinearShape::MatMulT { k, n, .. } => (0..k * n).map(|i| w[i % n * k + i / n]).collect(),
+        LinearShape::MatMulT { k, n, .. } => transposed(w, n, k),
         LinearShape::MatMul { .. } | LinearShape::Conv2d(_) => w.to_vec(),
     }
+}
+
+/// A matrix of so many rows and columns, the other way round.
+fn transposed(w: &[u64], rows: usize, columns: usize) -> Vec<u64> {
+    /// Rows and columns that are in the cache together.
+    const SIDE: usize = 16;
+    let mut out = vec![0; rows * columns];
+    for first in (0..columns).step_by(SIDE) {
+        for row in (0..rows).step_by(SIDE) {
+            for column in first..(first + SIDE).min(columns) {
+                for row in row..(row + SIDE).min(rows) {
+                    out[column * rows + row] = w[row * columns + column];
+                }
+            }
+        }
+    }
+    out
 }
 
 /// log2, rounded up, of the largest Euclidean norm of an output's weights.
@@ -61,16 +56,16 @@ pub(crate) fn norm_bits(at: &At, w: &[u64]) -> u32 {
     let (ring, products) = (at.to(), Products::of(at.plan, at.node()).expect("a product"));
     let mut norms: Vec<f64> = Vec::new();
     let square = |w: u64| (ring.signed(w) as f64).powi(2);
+    let rows = |row: usize| w.chunks_exact(row).map(|f| f.iter().map(|w| square(*w)).sum::<f64>());
     match products.shape {
-        LinearShape::Conv2d(g) => {
-            norms.extend(
-                w.chunks_exact(w.len() / g.out_channels).map(|f| f.iter().map(|w| square(*w)).sum::<f64>()),
-            );
-        }
-        LinearShape::MatMul { k, n, .. } | LinearShape::MatMulT { k, n, .. } => {
-            let w = in_order(at, w);
+        LinearShape::Conv2d(g) => norms.extend(rows(w.len() / g.out_channels)),
+        LinearShape::MatMulT { k, .. } => norms.extend(rows(k)),
+        LinearShape::MatMul { k, n, .. } => {
             for group in w.chunks_exact(k * n) {
-                norms.extend((0..n).map(|c| (0..k).map(|j| square(group[j * n + c])).sum::<f64>()));
+                let mut sums = vec![0.0; n];
+                let add = |row: &[u64]| sums.iter_mut().zip(row).for_each(|(sum, w)| *sum += square(*w));
+                group.chunks_exact(n).for_each(add);
+                norms.append(&mut sums);
             }
         }
     }

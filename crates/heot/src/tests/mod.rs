@@ -9,7 +9,7 @@ use crate::leaf::{self, Leaves, Wanted};
 use crate::material::{Stock, needs, source, transfers};
 use crate::product::{self, Second};
 use crate::{
-    Given, Heot, Hints, Outcome, Session, Side, Uses, Weights, compare, make_material, most_runs, mux,
+    Given, Heot, Hints, Outcome, Session, Side, Spool, Uses, Weights, compare, make_material, most_runs, mux,
     planes, refusals,
 };
 use privet_family::keys::{KeyError, MemoryKeys};
@@ -95,10 +95,15 @@ fn weights(operands: &Operands) -> BTreeMap<String, Vec<u64>> {
     operands.iter().map(|(name, t)| (name.clone(), t.data().to_vec())).collect()
 }
 
+/// Where hints rest: none of them in memory.
+fn spool() -> Spool {
+    Spool::holding(0, tempfile::tempfile)
+}
+
 /// Hints that are made for this.
 fn hints(plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Arc<Hints> {
-    let weights = Weights::new(plan, w).unwrap();
-    Arc::new(Hints::new(plan, Arc::new(weights), 10, 1))
+    let weights = Weights::new(plan, w.clone()).unwrap();
+    Arc::new(Hints::new(plan, Arc::new(weights), 10, 1, spool()))
 }
 
 /// A session, with masks of as many runs as there are places for.
@@ -112,7 +117,7 @@ fn session(
     let channel = links.to(1 - links.me());
     match side {
         Side::Server => Session::serve(plan, hints(plan, w), masks, channel).unwrap(),
-        Side::Client => Session::join(plan, 1, masks, channel).unwrap(),
+        Side::Client => Session::join(plan, 1, spool(), masks, channel).unwrap(),
     }
 }
 

@@ -23,7 +23,7 @@ fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
         let own = session(links, plan, &weights, &mut []);
         // of which the other side has the other one
         let other = match side {
-            Side::Server => Session::join(plan, 1, &mut [], links.to(1)),
+            Side::Server => Session::join(plan, 1, spool(), &mut [], links.to(1)),
             Side::Client => Session::serve(plan, hints(plan, &weights), &mut [], links.to(0)),
         };
         let other = other.unwrap();
@@ -68,7 +68,7 @@ fn announcements_that_nobody_can_read_are_refused() {
                     String::new()
                 }
                 Side::Client => {
-                    Session::join(&plan, 1, &mut [], channel).map(|_| ()).unwrap_err().to_string()
+                    Session::join(&plan, 1, spool(), &mut [], channel).map(|_| ()).unwrap_err().to_string()
                 }
             }
         })[1]
@@ -79,7 +79,7 @@ fn announcements_that_nobody_can_read_are_refused() {
     (wide[16], wide[24]) = (255, 0);
     assert!(announced(&wide).contains("modulus"), "{}", announced(&wide));
     assert!(announced(&[0; 24]).contains("24 bytes"), "{}", announced(&[0; 24]));
-    let missing = Weights::new(&plan, &BTreeMap::new()).unwrap_err_text();
+    let missing = Weights::new(&plan, BTreeMap::new()).unwrap_err_text();
     assert!(missing.contains("was not given"), "{missing:?}");
     assert_eq!(weights.len(), plan.nodes.iter().filter(|n| matches!(n.op, Op::Weight { .. })).count());
 }
@@ -91,7 +91,7 @@ fn hints_and_masks_of_equal_weights_differ() {
     let drawn = Mesh::new(2).run(|links| {
         let mut all = Vec::new();
         for _ in 0..2 {
-            // two with the hints, and two afterwards
+            // two with the hints, and three afterwards
             let mut first = [Vec::new(), Vec::new()];
             let mut keeps = first.each_mut().map(|masks| {
                 |message: &[u8]| {
@@ -101,17 +101,27 @@ fn hints_and_masks_of_equal_weights_differ() {
             });
             let [one, two] = &mut keeps;
             let session = session(links, &plan, &weights, &mut [one, two]);
-            let further = [0, 1].map(|_| {
-                let masks = kept(|keep| session.make_masks(&plan, links.to(1 - links.me()), keep).unwrap());
-                masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>()
+            // two together, and one
+            let channel = links.to(1 - links.me());
+            let mut both = [(); 2].map(|()| MemoryKeys::default());
+            let mut keeps = both.each_mut().map(|masks| {
+                |message: &[u8]| {
+                    masks.push(message.to_vec());
+                    Ok(())
+                }
             });
+            let [one, two] = &mut keeps;
+            session.make_masks(&plan, channel, &mut [one, two]).unwrap();
+            let last = kept(|keep| session.make_masks(&plan, channel, &mut [keep]).unwrap());
+            let frames = |masks: &MemoryKeys| masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>();
+            let further = both.iter().chain([&last]).map(frames);
             all.extend(first.into_iter().chain(further).map(|masks| (*session.name(), masks)));
         }
         all
     });
     assert!(drawn[0].iter().zip(&drawn[1]).all(|(server, client)| server.0 == client.0));
     for drawn in drawn {
-        let (one, other) = drawn.split_at(4);
+        let (one, other) = drawn.split_at(5);
         assert!(
             one.iter().all(|(name, _)| *name == one[0].0)
                 && other.iter().all(|(name, _)| *name == other[0].0)
@@ -137,9 +147,9 @@ fn sessions_of_several_clients_share_hints_and_their_life() {
             let channel = links.to(1 - links.me());
             let session = match side {
                 Side::Server => Session::serve(&plan, Arc::clone(&shared), &mut [], channel).unwrap(),
-                Side::Client => Session::join(&plan, 1, &mut [], channel).unwrap(),
+                Side::Client => Session::join(&plan, 1, spool(), &mut [], channel).unwrap(),
             };
-            let masks = kept(|keep| session.make_masks(&plan, channel, keep).unwrap());
+            let masks = kept(|keep| session.make_masks(&plan, channel, &mut [keep]).unwrap());
             (session, masks.frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
         })
     };
@@ -172,7 +182,10 @@ fn sessions_that_begin_at_once_share_what_each_makes_of_the_hints() {
         Side::Client => {
             let keep = &mut |_: &[u8]| Ok(());
             // whether it notices depends on who is faster
-            Session::join(&plan, 1, &mut [keep], links.to(0)).err().map(|e| e.to_string()).unwrap_or_default()
+            Session::join(&plan, 1, spool(), &mut [keep], links.to(0))
+                .err()
+                .map(|e| e.to_string())
+                .unwrap_or_default()
         }
     });
     assert!(broken[0].contains("the disk is full"), "{broken:?}");
@@ -187,7 +200,7 @@ fn sessions_that_begin_at_once_share_what_each_makes_of_the_hints() {
             };
             let session = match Side::ALL[me] {
                 Side::Server => Session::serve(&plan, Arc::clone(&shared), &mut [keep], channel),
-                Side::Client => Session::join(&plan, 1, &mut [keep], channel),
+                Side::Client => Session::join(&plan, 1, spool(), &mut [keep], channel),
             };
             (*session.unwrap().name(), masks)
         })

@@ -2,9 +2,10 @@
 
 use super::HeotError;
 use crate::events::{Bytes, Count, Event, Events, Name};
-use privet_heot::{Hints, Weights};
+use privet_heot::{Hints, Spool, Weights};
 use privet_plan::Plan;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Runs of a client that packings are chosen for. Each takes a set of hints of its own: a server holds so many sets of a plan, and
@@ -21,10 +22,18 @@ fn packing(runs: usize) -> usize {
     }
 }
 
+/// Hints that memory does not hold rest in a store's folder, in a file that has no name: it is gone with the process.
+pub(super) fn spool(store: &Path) -> Spool {
+    let store = store.to_owned();
+    Spool::new(move || tempfile::tempfile_in(&store))
+}
+
 /// A plan's hints at the server.
 pub(super) struct Pool {
     plan: Arc<Plan>,
     threads: usize,
+    /// Where hints rest.
+    store: PathBuf,
     events: Events,
     weights: OnceLock<Arc<Weights>>,
     /// By packing, and whether it was said that a set is whole.
@@ -33,8 +42,15 @@ pub(super) struct Pool {
 
 impl Pool {
     /// Without weights, and so without hints.
-    pub fn new(plan: Arc<Plan>, threads: usize, events: Events) -> Pool {
-        Pool { plan, threads, events, weights: OnceLock::new(), sets: Mutex::default() }
+    pub fn new(plan: Arc<Plan>, threads: usize, store: &Path, events: Events) -> Pool {
+        Pool {
+            plan,
+            threads,
+            store: store.to_owned(),
+            events,
+            weights: OnceLock::new(),
+            sets: Mutex::default(),
+        }
     }
 
     /// Whether it has the weights; once it has, it keeps them.
@@ -42,8 +58,8 @@ impl Pool {
         self.weights.get().is_some()
     }
 
-    /// Take the weights in, by name in the rings of their nodes. Those that are there already stay.
-    pub fn give(&self, weights: &BTreeMap<String, Vec<u64>>) -> Result<(), HeotError> {
+    /// Take the weights in, by name in the rings of their nodes. Those that are there already stay; then none are given.
+    pub fn give(&self, weights: BTreeMap<String, Vec<u64>>) -> Result<(), HeotError> {
         if !self.has_weights() {
             let weights = Weights::new(&self.plan, weights)?;
             // of two who give them at a time the first counts: both read the same file
@@ -61,7 +77,8 @@ impl Pool {
         if let Some((hints, _)) = sets.get(&packing).filter(|(hints, _)| hints.runs_left() >= runs as u64) {
             return Ok(Arc::clone(hints));
         }
-        let new = Arc::new(Hints::new(&self.plan, Arc::clone(weights), packing, self.threads));
+        let new =
+            Arc::new(Hints::new(&self.plan, Arc::clone(weights), packing, self.threads, spool(&self.store)));
         sets.insert(packing, (Arc::clone(&new), false));
         Ok(new)
     }
@@ -103,8 +120,8 @@ mod tests {
     }
 
     fn pool(seen: &Events) -> Pool {
-        let pool = Pool::new(Arc::new(plan(3)), 1, seen.clone());
-        pool.give(&BTreeMap::from([("w".to_owned(), vec![1; 6])])).unwrap();
+        let pool = Pool::new(Arc::new(plan(3)), 1, &std::env::temp_dir(), seen.clone());
+        pool.give(BTreeMap::from([("w".to_owned(), vec![1; 6])])).unwrap();
         pool
     }
 
@@ -140,10 +157,10 @@ mod tests {
 
     #[test]
     fn without_weights_there_are_no_hints() {
-        let pool = Pool::new(Arc::new(plan(3)), 1, Events::unheard());
+        let pool = Pool::new(Arc::new(plan(3)), 1, &std::env::temp_dir(), Events::unheard());
         assert!(!pool.has_weights() && pool.hints(1).is_err());
         let two = BTreeMap::from([("w".to_owned(), vec![1; 2])]);
-        assert!(pool.give(&two).unwrap_err().to_string().contains("was not given"));
+        assert!(pool.give(two).unwrap_err().to_string().contains("was not given"));
         assert!(!pool.has_weights());
     }
 }

@@ -23,9 +23,9 @@ use crate::session::owner::{Piece, Shared, granted};
 use crate::session::peers::Others;
 use crate::store::{ClaimedRecord, Fresh, SessionId, Store, StoreError};
 use hints::Pool;
-use prepare::{Maker, Masks, further_masks};
+use prepare::{Maker, Masks, TOGETHER, further_masks};
 use privet_family::{NodeStats, Secret, States};
-use privet_heot::{Cx, Keep, RunError, Session, Side};
+use privet_heot::{Cx, RunError, Session, Side};
 use privet_net::Channel;
 use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
@@ -34,10 +34,7 @@ use session::{Kind, coins, shared_name};
 use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
-use zeroize::{Zeroize, Zeroizing};
-
-/// Runs whose masks are made while a session's hints pass: each has a file open.
-const TOGETHER: usize = 8;
+use zeroize::Zeroizing;
 
 /// The family's own reasons for which a job fails.
 #[derive(Debug, Error)]
@@ -152,15 +149,16 @@ impl Heot {
         let runs = session::common(&own, channel)?;
         let (first, further) = runs.split_at(runs.len().min(TOGETHER));
         let shelf = self.store.shelf().map_err(HeotError::from)?;
-        let begun = |run: &u64| Masks::begin(name, &shelf, &session, *run);
-        let mut masks = first.iter().map(begun).collect::<Result<Vec<_>, _>>()?;
-        let mut keeps: Vec<_> = masks.iter_mut().map(|masks| |frame: &[u8]| masks.frame(frame)).collect();
-        let mut keeps: Vec<Keep<'_>> = keeps.iter_mut().map(|keep| keep as Keep<'_>).collect();
+        let mut masks = Masks::of(name, &shelf, &session, first)?;
         let opened = match self.side {
-            Side::Client => Session::join(plan, self.links.config.node.thread_count(), &mut keeps, channel),
+            Side::Client => {
+                let (threads, spool) =
+                    (self.links.config.node.thread_count(), hints::spool(self.store.dir()));
+                masks.kept(|keeps| Session::join(plan, threads, spool, keeps, channel))
+            }
             Side::Server => {
                 let hints = self.hints.hints(runs.len().max(1))?;
-                let opened = Session::serve(plan, Arc::clone(&hints), &mut keeps, channel);
+                let opened = masks.kept(|keeps| Session::serve(plan, Arc::clone(&hints), keeps, channel));
                 opened.inspect(|_| self.hints.whole(&hints))
             }
         };
@@ -170,11 +168,9 @@ impl Heot {
         if exchange(vec![&mut *channel], &ours)? != [ours] {
             return Err(HeotError::OtherHints.into());
         }
-        for masks in masks {
-            masks.whole(vec![&mut *channel])?;
-        }
-        for run in further {
-            further_masks(plan, (name, &opened), &shelf, &session, *run, channel)?;
+        masks.whole(channel)?;
+        for runs in further.chunks(TOGETHER) {
+            further_masks(plan, (name, &opened), &shelf, &session, runs, channel)?;
         }
         Ok(opened)
     }
@@ -333,10 +329,7 @@ impl Family for Heot {
     fn open(&mut self, weights: Masked, others: &mut Others) -> Result<(), JobError> {
         let (id, name) = *self.begun.as_ref().ok_or(JobError::NotOpen)?;
         if self.side == Side::Server {
-            let mut weights = weights.tensors();
-            let given = self.hints.give(&weights);
-            weights.values_mut().for_each(Zeroize::zeroize);
-            given?;
+            self.hints.give(weights.tensors())?;
         }
         let session = self.open_with_masks((id, &name), others)?;
         self.begun = None;

@@ -10,8 +10,7 @@ use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::format::Header;
 use crate::store::{SessionFile, SessionId, Shelf};
-use privet_family::keys::KeyError;
-use privet_heot::{Session, Side, make_material};
+use privet_heot::{Keep, Session, Side, make_material};
 use privet_net::Channel;
 use privet_plan::Plan;
 use privet_prg::Seed;
@@ -77,14 +76,16 @@ impl Maker {
         };
         shelved.map_err(HeotError::from)?;
         let mut bytes = 0;
-        for run in &agreed.numbers {
-            bytes += self.material(&agreed, *run, work)?;
+        for runs in agreed.numbers.chunks(TOGETHER) {
+            for run in runs {
+                bytes += self.material(&agreed, *run, work)?;
+                work.progress.came();
+            }
             if let Some((name, session)) = &self.open {
                 let mut all = channels(work);
                 let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
-                bytes += further_masks(&self.plan, (name, session), &self.shelf, &self.id, *run, *peer)?;
+                bytes += further_masks(&self.plan, (name, session), &self.shelf, &self.id, runs, *peer)?;
             }
-            work.progress.came();
         }
         Ok(bytes)
     }
@@ -122,38 +123,46 @@ impl Preparer for Maker {
     }
 }
 
-/// The record of a run's masks on its way to a file. They are drawn when they are made, and kept for one run.
-pub(super) struct Masks(Pending);
+/// Runs whose masks are made together: each has a file open.
+pub(super) const TOGETHER: usize = 8;
+
+/// The records of some runs' masks on their way to files. They are drawn when they are made, and kept for one run each.
+pub(super) struct Masks(Vec<Pending>);
 
 impl Masks {
-    /// Of a run, in the session of this name.
-    pub fn begin(name: &[u8; 16], shelf: &Shelf, id: &SessionId, run: u64) -> Result<Masks, JobError> {
-        // nothing follows from the seed: masks are drawn afresh
-        let (id, seed) = (id.record(Kind::Masks.index(run)), Seed::random());
-        Ok(Masks(Pending::new(shelf, &Header { id, set: masks_name(name, run), seed })?))
+    /// Of runs in the session of this name.
+    pub fn of(name: &[u8; 16], shelf: &Shelf, id: &SessionId, runs: &[u64]) -> Result<Masks, JobError> {
+        let begun = |run: &u64| {
+            // nothing follows from the seed: masks are drawn afresh
+            let (id, seed) = (id.record(Kind::Masks.index(*run)), Seed::random());
+            Ok(Pending::new(shelf, &Header { id, set: masks_name(name, *run), seed })?)
+        };
+        Ok(Masks(runs.iter().map(begun).collect::<Result<_, JobError>>()?))
     }
 
-    /// The next layer's.
-    pub fn frame(&mut self, frame: &[u8]) -> Result<(), KeyError> {
-        self.0.frame(frame)
+    /// Have them made, run by run of each layer.
+    pub fn kept<T>(&mut self, make: impl FnOnce(&mut [Keep<'_>]) -> T) -> T {
+        let mut keeps: Vec<_> = self.0.iter_mut().map(|run| |frame: &[u8]| run.frame(frame)).collect();
+        let mut keeps: Vec<Keep<'_>> = keeps.iter_mut().map(|keep| keep as Keep<'_>).collect();
+        make(&mut keeps)
     }
 
-    /// They get their name once the other party has the same; gives their bytes.
-    pub fn whole(self, channels: Vec<&mut dyn Channel>) -> Result<u64, JobError> {
-        self.0.whole(channels)
+    /// They get their names once the other party has the same; gives their bytes.
+    pub fn whole(self, channel: &mut dyn Channel) -> Result<u64, JobError> {
+        self.0.into_iter().map(|run| run.whole(vec![&mut *channel])).sum()
     }
 }
 
-/// Makes the masks of a run with the other party, in an open session of a name; gives their bytes.
+/// Makes the masks of runs with the other party, in an open session of a name; gives their bytes.
 pub(super) fn further_masks(
     plan: &Plan,
     (name, session): (&[u8; 16], &Session),
     shelf: &Shelf,
     id: &SessionId,
-    run: u64,
+    runs: &[u64],
     channel: &mut dyn Channel,
 ) -> Result<u64, JobError> {
-    let mut masks = Masks::begin(name, shelf, id, run)?;
-    session.make_masks(plan, channel, &mut |frame| masks.frame(frame)).map_err(HeotError::from)?;
-    masks.whole(vec![channel])
+    let mut masks = Masks::of(name, shelf, id, runs)?;
+    masks.kept(|keeps| session.make_masks(plan, channel, keeps)).map_err(HeotError::from)?;
+    masks.whole(channel)
 }

@@ -3,7 +3,7 @@
 use super::Heot;
 use super::hints::Pool;
 use super::owner::HeotOutside;
-use crate::config::Place;
+use crate::config::{Node, Place};
 use crate::events::Events;
 use crate::registry::Registered;
 use crate::session::clients::{self, Host};
@@ -40,14 +40,14 @@ fn serve(
         .into_iter()
         .find(|side| *side as u8 == me)
         .ok_or(ServeError::NotAParty(Place::Party(me)))?;
-    let pools = pools(&program, links.config.node.thread_count(), &events);
+    let pools = pools(&program, &links.config.node, &events);
     let plans = plans(side, &links, &program, &pools, &events)?;
     serve_family(me, links, program, plans, events)
 }
 
 /// All clients' plans have the same hints.
 fn serve_clients(host: Host, program: Arc<Program>, events: Events) -> Result<(), ServeError> {
-    let pools = pools(&program, host.config().node.thread_count(), &events);
+    let pools = pools(&program, &host.config().node, &events);
     let of = program.clone();
     clients::serve_family(host, program, events, move |links, events| {
         plans(Side::Server, links, &of, &pools, events)
@@ -57,8 +57,9 @@ fn serve_clients(host: Host, program: Arc<Program>, events: Events) -> Result<()
 /// Hints by plan.
 type Pools = BTreeMap<String, Arc<Pool>>;
 
-fn pools(program: &Program, threads: usize, events: &Events) -> Pools {
-    let pool = |plan: &Plan| Arc::new(Pool::new(Arc::new(plan.clone()), threads, events.clone()));
+fn pools(program: &Program, node: &Node, events: &Events) -> Pools {
+    let (threads, store) = (node.thread_count(), &node.store);
+    let pool = |plan: &Plan| Arc::new(Pool::new(Arc::new(plan.clone()), threads, store, events.clone()));
     program.plans.iter().map(|named| (named.name.clone(), pool(&named.plan))).collect()
 }
 
