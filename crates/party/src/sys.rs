@@ -131,6 +131,15 @@ pub fn keep_freed_memory() {
     }
 }
 
+/// Give back what is free now all the same: once much was freed that nothing of its size follows.
+pub fn give_back_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the C allocator looks for whole pages that are free, and locks what it looks through.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -114,7 +114,7 @@ impl ClientHint {
                 let operands = self.hidden(&s.public(group, input), &keys, prg);
                 for (tile, operand) in operands.into_iter().enumerate() {
                     let query = (group * b.tiles + tile) * b.inputs + input;
-                    let held = s.held(query).iter().map(|held| &operand[held.coefficient as usize]);
+                    let held = s.held(query).iter().map(|held| &operand[held.coefficient()]);
                     masks[query] = Zeroizing::new(held.clone().map(|v| s.nearest(v)).collect::<Vec<u64>>());
                     let low: Wides = Zeroizing::new(held.map(|v| v.part(0, p.step_bits())).collect());
                     wide::put(p.step_bits(), &low, &mut prepared[query]);
@@ -185,12 +185,12 @@ impl ClientHint {
                 (0..b.tiles).map(|tile| Zeroizing::new(vec![Wide::default(); places(tile).len()])).collect();
             for (j, sum) in hint.times(context, keys, 0..b.tiles).into_iter().enumerate() {
                 let (digit, tile) = divide(j, b.tiles);
-                let coefficients = places(tile).iter().map(|o| o.coefficient);
+                let coefficients = places(tile).iter().map(|o| o.coefficient());
                 gather(context, sum, self.cut.below(digit), coefficients, &mut sums[tile]);
             }
             for (tile, sums) in sums.iter().enumerate() {
                 for (output, sum) in places(tile).iter().zip(sums.iter()) {
-                    share[output.index] = s.share(&sum.negated());
+                    share[output.index()] = s.share(&sum.negated());
                 }
             }
         }
@@ -241,7 +241,7 @@ impl Mask {
                 mask.fill(0);
             }
             for (mask, held) in mask.iter_mut().zip(s.held(query)) {
-                *mask = ring.wrap(mask.wrapping_add(x[held.index as usize]));
+                *mask = ring.wrap(mask.wrapping_add(x[held.index()]));
             }
             pack(ring, mask, &mut body);
         }

@@ -53,17 +53,35 @@ pub(crate) struct Shape {
     /// Coefficients that products read of each operand polynomial of a group, tile by tile.
     needed: Vec<Arc<[u32]>>,
     /// Of these, those of each operand polynomial where operands stand.
-    held: Vec<Box<[Held]>>,
+    held: Vec<Box<[Place]>>,
     /// Outputs of a group's answers, tile by tile.
-    outputs: Vec<Vec<Output>>,
+    outputs: Vec<Box<[Place]>>,
 }
 
-/// A coefficient of an operand polynomial where an operand stands.
+/// A coefficient of an operand polynomial where an operand stands, or of an answer where an output does. There is one for every value of
+/// a layer as long as a session lasts: it has few bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Held {
-    pub(crate) coefficient: u32,
-    /// The operand's place.
-    pub(crate) index: u32,
+pub(crate) struct Place {
+    coefficient: u32,
+    index: u32,
+}
+
+impl Place {
+    /// Panics where there are 2^32 values or more.
+    fn new(coefficient: usize, index: usize) -> Place {
+        let [coefficient, index] =
+            [coefficient, index].map(|at| u32::try_from(at).expect("a layer of less than 2^32 values"));
+        Place { coefficient, index }
+    }
+
+    pub(crate) fn coefficient(self) -> usize {
+        self.coefficient as usize
+    }
+
+    /// The value's place in the layer's operand or output.
+    pub(crate) fn index(self) -> usize {
+        self.index as usize
+    }
 }
 
 impl TorusLayer {
@@ -81,7 +99,9 @@ impl TorusLayer {
         let seed = Seed::from_bytes(id.0).derive(Domain::Public, number);
         let public = [0, 1].map(|use_of| seed.derive(Domain::Public, use_of));
         let answers = layout.answers();
-        let outputs: Vec<Vec<Output>> = (0..answers).map(|answer| layout.outputs(answer)).collect();
+        let place = |o: &Output| Place::new(o.coefficient, o.index);
+        let outputs: Vec<Box<[Place]>> =
+            (0..answers).map(|answer| layout.outputs(answer).iter().map(place).collect()).collect();
         let needed = needed(parameters.degree(), &*layout, &outputs);
         let held = held(parameters.degree(), &*layout, &needed);
         let device = try_cpu(threads)?;
@@ -146,7 +166,7 @@ impl Shape {
     }
 
     /// Of operand polynomial `query`: where operands stand, the least coefficient first.
-    pub(crate) fn held(&self, query: usize) -> &[Held] {
+    pub(crate) fn held(&self, query: usize) -> &[Place] {
         &self.held[query]
     }
 
@@ -158,7 +178,7 @@ impl Shape {
     }
 
     /// Outputs of an answer of a group's tile.
-    pub(crate) fn outputs(&self, [group, tile, answer]: [usize; 3]) -> &[Output] {
+    pub(crate) fn outputs(&self, [group, tile, answer]: [usize; 3]) -> &[Place] {
         let b = self.layout.blocks();
         &self.outputs[(group * b.tiles + tile) * b.outputs + answer]
     }
@@ -222,7 +242,7 @@ impl Shape {
 
 /// For each tile and input of a group: all `t - a` with t an output and a a tap, modulo X^d + 1. All of these are read, as
 /// the polynomials that hide are dense; the packing's zeros are values like others.
-fn needed(degree: usize, layout: &dyn Windowed, outputs: &[Vec<Output>]) -> Vec<Arc<[u32]>> {
+fn needed(degree: usize, layout: &dyn Windowed, outputs: &[Box<[Place]>]) -> Vec<Arc<[u32]>> {
     let b = layout.blocks();
     let ones = vec![1; layout.weight_len()];
     let taps: Vec<Vec<usize>> = (0..b.inputs)
@@ -253,7 +273,7 @@ fn needed(degree: usize, layout: &dyn Windowed, outputs: &[Vec<Output>]) -> Vec<
     let mut known: HashMap<Vec<usize>, Vec<Arc<[u32]>>> = HashMap::new();
     let of_tile = |tile: usize| {
         let answers = &outputs[tile * b.outputs..][..b.outputs];
-        let mut places: Vec<usize> = answers.iter().flatten().map(|o| o.coefficient).collect();
+        let mut places: Vec<usize> = answers.iter().flatten().map(|o| o.coefficient()).collect();
         places.sort_unstable();
         places.dedup();
         known.entry(places).or_insert_with_key(of_places).clone()
@@ -262,8 +282,7 @@ fn needed(degree: usize, layout: &dyn Windowed, outputs: &[Vec<Output>]) -> Vec<
 }
 
 /// For each operand polynomial: the coefficients among those that are needed where operands stand.
-fn held(degree: usize, layout: &dyn Windowed, needed: &[Arc<[u32]>]) -> Vec<Box<[Held]>> {
-    assert!(layout.input_len() < u32::MAX as usize, "a layer of less than 2^32 values");
+fn held(degree: usize, layout: &dyn Windowed, needed: &[Arc<[u32]>]) -> Vec<Box<[Place]>> {
     // one more than its place, as blanks are 0
     let places: Vec<u64> = (1..=layout.input_len() as u64).collect();
     let mut poly = vec![0; degree];
@@ -272,8 +291,8 @@ fn held(degree: usize, layout: &dyn Windowed, needed: &[Arc<[u32]>]) -> Vec<Box<
         poly.fill(0);
         layout.pack_input(query, &places, &mut poly);
         let held = needed.iter().filter_map(|at| {
-            let index = poly[*at as usize].checked_sub(1)? as u32;
-            Some(Held { coefficient: *at, index })
+            let index = poly[*at as usize].checked_sub(1)?;
+            Some(Place::new(*at as usize, index as usize))
         });
         held.collect()
     })

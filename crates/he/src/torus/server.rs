@@ -173,7 +173,7 @@ impl Hinted {
                     let (held, blanks) = (s.held(query), s.blanks(query));
                     poly.fill(Wide::default());
                     for (held, low) in held.iter().zip(wide::take(p.step_bits(), held.len(), &mut from)?) {
-                        poly[held.coefficient as usize] = s.low(&low);
+                        poly[held.coefficient()] = s.low(&low);
                     }
                     let whole = wide::take(p.modulus_bits(), s.blanks(query).count(), &mut from)?;
                     if !mutation::active("torus-blanks-forgotten") {
@@ -191,7 +191,7 @@ impl Hinted {
                     let of = |at: usize| outputs(answers.start + at);
                     let zeros = |at| Zeroizing::new(vec![Wide::default(); of(at).len()]);
                     let mut sums: Vec<Wides> = (0..answers.len()).map(zeros).collect();
-                    let places = |at| of(at).iter().map(|o| o.coefficient);
+                    let places = |at| of(at).iter().map(|o| o.coefficient());
                     factors.weigh(s, [&operand, panel], places, &mut sums);
                     sums
                 });
@@ -199,7 +199,7 @@ impl Hinted {
                     for (output, sum) in outputs(answer).iter().zip(sums.iter()) {
                         // the client's share is a floor too: without the unit half of all sums are one too small
                         let unit = u64::from(!mutation::active("torus-floors-without-a-unit"));
-                        corrections[output.index] = s.share(sum).wrapping_add(unit);
+                        corrections[output.index()] = s.share(sum).wrapping_add(unit);
                     }
                 }
             }
@@ -250,8 +250,8 @@ impl Masked {
             let (held, window) = (s.held(query), s.layout.window(query));
             let (here, rest) = from.split_at(ring.packed_bytes(held.len()));
             for (held, c) in held.iter().zip(unpack(ring, here, held.len())?) {
-                let index = held.index as usize;
-                let at = window.map_or(index, |first| first + held.coefficient as usize);
+                let index = held.index();
+                let at = window.map_or(index, |first| first + held.coefficient());
                 windows[at] = ring.wrap(c.wrapping_add(x[index]));
             }
             from = rest;

@@ -216,6 +216,37 @@ fn sessions_that_begin_at_once_share_what_each_makes_of_the_hints() {
     }
 }
 
+/// Where a hint cannot rest the session ends, nothing of the layer is sent, and the next session makes it anew.
+#[test]
+fn a_layer_whose_hint_cannot_rest_is_made_by_the_next_session() {
+    let (plan, weights) = small_network();
+    let full = std::sync::atomic::AtomicBool::new(true);
+    let spool = Spool::holding(0, move || match full.swap(false, std::sync::atomic::Ordering::SeqCst) {
+        true => Err(std::io::Error::other("the disk is full")),
+        false => tempfile::tempfile(),
+    });
+    let made = Weights::new(&plan, weights).unwrap();
+    let hints = Arc::new(Hints::new(&plan, Arc::new(made), 10, 1, spool));
+    let begun = || {
+        let mut mesh = Mesh::new(2);
+        let log = mesh.record();
+        let said = mesh.run(|links| {
+            let channel = links.to(1 - links.me());
+            let session = match Side::ALL[links.me()] {
+                Side::Server => Session::serve(&plan, Arc::clone(&hints), &mut [], channel),
+                Side::Client => Session::join(&plan, 1, super::spool(), &mut [], channel),
+            };
+            session.map(|session| *session.name()).map_err(|e| e.to_string())
+        });
+        (said, log.of(0).iter().filter(|sent| sent.step.name.ends_with(" / hint")).count())
+    };
+    let (said, sent) = begun();
+    assert!(said[0].as_ref().is_err_and(|e| e.contains("the disk is full")) && said[1].is_err(), "{said:?}");
+    assert_eq!(sent, 0, "hints that were sent");
+    let (said, sent) = begun();
+    assert!(said[0].is_ok() && said[0] == said[1] && sent > 1, "{said:?}, {sent} hints");
+}
+
 /// Whoever asks at the same time: no run is given twice, and none beyond the last.
 #[test]
 fn a_life_ends_after_its_last_run() {

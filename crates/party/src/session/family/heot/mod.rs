@@ -22,6 +22,7 @@ use crate::session::order::Preparation;
 use crate::session::owner::{Piece, Shared, granted};
 use crate::session::peers::Others;
 use crate::store::{ClaimedRecord, Fresh, SessionId, Store, StoreError};
+use crate::sys;
 use hints::Pool;
 use prepare::{Maker, Masks, TOGETHER, further_masks};
 use privet_family::{NodeStats, Secret, States};
@@ -330,8 +331,12 @@ impl Family for Heot {
         let (id, name) = *self.begun.as_ref().ok_or(JobError::NotOpen)?;
         if self.side == Side::Server {
             self.hints.give(weights.tensors())?;
+            // weights as they were read take four times the room
+            sys::give_back_freed_memory();
         }
         let session = self.open_with_masks((id, &name), others)?;
+        // and so does what hints and masks were made with
+        sys::give_back_freed_memory();
         self.begun = None;
         self.open = Some(Open { id, name, session: Arc::new(session) });
         Ok(())
