@@ -4,7 +4,7 @@
 mod plain;
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, Windowed};
-use privet_he::torus::{Filters, HintId, NoTorus, TorusLayer, TorusParameters};
+use privet_he::torus::{Filters, HintId, Link, NoTorus, PackingAim, TorusLayer, TorusParameters};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
@@ -15,6 +15,11 @@ fn operands(ring: Ring, n: usize, prg: &mut Prg) -> Vec<Vec<u64>> {
     let mixed = (0..n).map(|i| ring.wrap(ends[i % 4])).collect();
     let whole = prg.elements(ring, n).iter().map(|x| ring.wrap(x << (ring.bits() / 2))).collect();
     vec![vec![0; n], mixed, whole, prg.elements(ring, n)]
+}
+
+/// Packings for so many runs.
+fn near(runs: usize) -> PackingAim {
+    PackingAim { runs, link: Link::Near }
 }
 
 /// All outputs of all operands, under one hint, from fresh shares.
@@ -111,7 +116,7 @@ fn convolutions_of_every_kind_are_exact() {
     for conv in convs {
         let taps = conv.in_channels / conv.groups * conv.kernel[0] * conv.kernel[1];
         for runs in [1, 1000] {
-            let (p, layout, _) = ConvLayout::for_torus(conv, ring, norm(13, taps), runs).unwrap();
+            let (p, layout, _) = ConvLayout::for_torus(conv, ring, norm(13, taps), near(runs)).unwrap();
             let w = weights(ring, 13, conv.weight_len());
             check(&format!("{conv:?}, {runs} runs"), p, layout, &w, |x| plain::conv(&conv, x, &w));
         }
@@ -132,7 +137,7 @@ fn a_window_that_exceeds_a_polynomial_is_refused() {
         dilation: [36, 36],
         groups: 1,
     };
-    assert_eq!(ConvLayout::for_torus(conv, Ring::new(37), 15, 10).map(|_| ()), Err(NoTorus::Window));
+    assert_eq!(ConvLayout::for_torus(conv, Ring::new(37), 15, near(10)).map(|_| ()), Err(NoTorus::Window));
 }
 
 /// More runs make hints worth their bytes, and operands short.
@@ -141,7 +146,7 @@ fn the_packing_follows_the_number_of_runs() {
     let shape = Matmul { groups: 1, m: 1, k: 2048, o: 1000 };
     let ring = Ring::new(37);
     let bytes = |runs| {
-        let (p, layout, _) = MatmulLayout::for_torus(shape, ring, 15, runs).unwrap();
+        let (p, layout, _) = MatmulLayout::for_torus(shape, ring, 15, near(runs)).unwrap();
         let layer = TorusLayer::new(p, Arc::new(layout), HintId::random(), 0, 1).unwrap();
         [layer.hint_bytes(), layer.prepare_bytes() + layer.run_bytes()]
     };

@@ -7,13 +7,45 @@
 use crate::gate::{Kind, kind};
 use crate::material::{Need, needs_of};
 use crate::refusals;
-use privet_family::{Dealing, Facts, Forecast, Holder, OpeningList, PlannedOpening, RoleRule, When};
+use privet_family::{
+    Dealing, Facts, Forecast, Holder, OpeningList, Parameter, Parameters, PlannedOpening, RoleRule, Values,
+    When,
+};
+use privet_he::torus::Link;
+use privet_net::DISTANT;
 use privet_plan::cost::Security;
 use privet_plan::{Plan, Refusal, Target, shown};
 
 /// The family, as estimates and audits see it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Heot;
+pub struct Heot {
+    /// The way between both sides, which packings are for; none: as they find it.
+    pub link: Option<Link>,
+}
+
+/// What packings are for.
+pub const PACKING: Parameter = Parameter {
+    name: "packing",
+    about: "what packings of layers with weights are for: near takes the least work, distant sends the least; auto measures the way \
+            between both sides and takes distant from 10 ms on",
+    values: Values::Words(&["auto", "near", "distant"]),
+    advice: "distant suits links below about 1 Gbit/s; auto sees delay, and not bandwidth",
+};
+
+/// What a deployment may set, and the link that it is for.
+pub(crate) const PACKINGS: [(&str, Link); 2] =
+    [("packing = \"near\"", Link::Near), ("packing = \"distant\"", Link::Distant)];
+
+/// What a deployment chose with [`PACKING`], if it did. AGREEMENT.
+pub fn link(chosen: &Parameters) -> Option<Link> {
+    let word = chosen.get(&PACKING) as usize;
+    word.checked_sub(1).map(|link| PACKINGS[link].1)
+}
+
+/// The link that a round trip of so many seconds is taken for.
+pub fn suiting(round_trip: f64) -> Link {
+    if round_trip < DISTANT { Link::Near } else { Link::Distant }
+}
 
 /// Who has the weights.
 pub(crate) const RULE: RoleRule = RoleRule {
@@ -39,7 +71,7 @@ pub const FACTS: Facts = Facts {
     streams: false,
     withstands: &[Security::SemiHonest],
     rules: &[RULE],
-    parameters: &[],
+    parameters: &[PACKING],
 };
 
 impl Target for Heot {

@@ -8,7 +8,7 @@ use crate::packing::packing;
 use crate::spool::{Resting, Spool};
 use crate::weights::Weights;
 use privet_family::Secret;
-use privet_he::torus::{Factors, HintId, Hinted, TorusLayer};
+use privet_he::torus::{Factors, HintId, Hinted, Link, PackingAim, TorusLayer};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;
 use privet_prg::Seed;
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes of what announces hints: the set's random name, the norm's bits, and the runs that packings are for.
-pub(crate) const HEADER_BYTES: usize = 16 + 1 + 8;
+/// Bytes of what announces hints: the set's random name, the norm's bits, and what packings are for: the link and the runs.
+pub(crate) const HEADER_BYTES: usize = 16 + 1 + 1 + 8;
 
 /// Bits of weights' norms beyond their fraction at least: what a server names tells no more than whether one is larger.
 pub(crate) const LEAST_SPARE: u32 = 3;
@@ -59,31 +59,33 @@ impl Life {
 pub(crate) struct Header {
     pub id: HintId,
     pub spare: u32,
-    pub runs: usize,
+    pub aim: PackingAim,
 }
 
 impl Header {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.id.to_bytes().to_vec();
         bytes.push(self.spare as u8);
-        bytes.extend_from_slice(&(self.runs as u64).to_le_bytes());
+        bytes.push(self.aim.link as u8);
+        bytes.extend_from_slice(&(self.aim.runs as u64).to_le_bytes());
         bytes
     }
 
     /// Of exactly [`HEADER_BYTES`] bytes.
     pub fn decode(bytes: &[u8]) -> Option<Header> {
         let (id, rest) = bytes.split_first_chunk()?;
-        let (spare, runs) = rest.split_first()?;
-        let runs = u64::from_le_bytes(runs.try_into().ok()?);
-        let (id, spare) = (HintId::from_bytes(*id), u32::from(*spare));
-        Some(Header { id, spare, runs: usize::try_from(runs).ok()? })
+        let (&[spare, link], runs) = rest.split_first_chunk()?;
+        let runs = usize::try_from(u64::from_le_bytes(runs.try_into().ok()?)).ok()?;
+        let link = Link::ALL.into_iter().find(|known| *known as u8 == link)?;
+        let aim = PackingAim { runs, link };
+        Some(Header { id: HintId::from_bytes(*id), spare: u32::from(spare), aim })
     }
 
     pub fn layer(&self, plan: &Plan, v: ValueId, threads: usize) -> Result<TorusLayer, RunError> {
         let at = At { plan, id: v };
         let refused = |e: &dyn std::fmt::Display| RunError::Refused(format!("{}: {e}", at.node().layer));
         let norm_bits = at.operand(1).frac + self.spare;
-        let (parameters, layout, _) = packing(&at, norm_bits, self.runs).map_err(|e| refused(&e))?;
+        let (parameters, layout, _) = packing(&at, norm_bits, self.aim).map_err(|e| refused(&e))?;
         TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))
     }
 }
@@ -138,10 +140,10 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Under a name that is drawn now, with packings for so many runs of a client. Each layer's hint is made when a session first needs
+    /// Under a name that is drawn now, with packings for this. Each layer's hint is made when a session first needs
     /// it, with hidings that are drawn then and never again, and rests in `spool`.
-    pub fn new(plan: &Plan, weights: Arc<Weights>, runs: usize, threads: usize, spool: Spool) -> Hints {
-        let header = Header { id: HintId::random(), spare: weights.spare(), runs };
+    pub fn new(plan: &Plan, weights: Arc<Weights>, aim: PackingAim, threads: usize, spool: Spool) -> Hints {
+        let header = Header { id: HintId::random(), spare: weights.spare(), aim };
         let layers = hinted(plan).map(|v| (v, Layer::default())).collect();
         let (name, life, room) = (OnceLock::new(), Life::of(most_runs(plan)), AtomicUsize::new(KEPT));
         Hints { weights, header, layers, spool, room, name, life, threads }
@@ -193,9 +195,9 @@ impl Hints {
         (HEADER_BYTES + self.made().map(|made| made.bytes).sum::<usize>()) as u64
     }
 
-    /// The runs of a client that packings are for.
-    pub fn packed_for(&self) -> usize {
-        self.header.runs
+    /// What packings are for.
+    pub fn packed_for(&self) -> PackingAim {
+        self.header.aim
     }
 
     pub(crate) fn announcement(&self) -> Vec<u8> {
@@ -234,6 +236,6 @@ impl Hints {
 
 impl std::fmt::Debug for Hints {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Hints(for {} runs)", self.header.runs)
+        write!(f, "Hints(for {:?})", self.header.aim)
     }
 }

@@ -48,9 +48,10 @@ mod wire;
 
 pub use context::{Cx, RunError, Side};
 pub use evaluator::{Given, Outcome, run};
-pub use forecast::{FACTS, Heot};
+pub use forecast::{FACTS, Heot, PACKING, link, suiting};
 pub use hints::{Hints, most_runs};
 pub use material::{Keep, make_material};
+pub use privet_he::torus::{Link, PackingAim};
 pub use refusals::refusals;
 pub use session::Session;
 pub use spool::Spool;

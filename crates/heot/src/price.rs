@@ -5,7 +5,7 @@
 //! of random numbers, and masks of linear layers. Hints are once a session ([`Prices::session`]), of packings for [`PLANNED_RUNS`] runs.
 
 use crate::encryption::COINS_BYTES;
-use crate::forecast::{Heot, owns_weights};
+use crate::forecast::{Heot, PACKINGS, owns_weights, suiting};
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
 use crate::hints::LEAST_SPARE;
@@ -13,12 +13,12 @@ use crate::material::{needs, source, transfers};
 use crate::packing::packing;
 use crate::uses::Uses;
 use privet_family::Products;
-use privet_he::torus::TorusCost;
+use privet_he::torus::{Link, PackingAim, TorusCost};
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
 use privet_plan::Plan;
 use privet_plan::cost::{
-    Cost, Known, Offline, Operand, Operation, PreparationUnits, Prices, Rates, Security, Units,
+    Cost, Known, Network, Offline, Operand, Operation, PreparationUnits, Prices, Rates, Security, Units,
 };
 use privet_plan::ir::{Node, Op, PLAN_VERSION, Type};
 use privet_ring::Ring;
@@ -88,6 +88,13 @@ fn layer(at: &At<'_>, cost: &TorusCost) -> Cost {
     }
 }
 
+impl Heot {
+    /// What packings are for, where nobody knows better: sides that are near.
+    fn aim(&self) -> PackingAim {
+        PackingAim { runs: PLANNED_RUNS, link: self.link.unwrap_or(Link::Near) }
+    }
+}
+
 impl Prices for Heot {
     fn protocol(&self) -> &'static str {
         crate::FACTS.name
@@ -112,7 +119,7 @@ impl Prices for Heot {
         let macs = Products::of(&plan, at.node()).map_or(0, |products| products.macs());
         let cost = if linear::has_hint(&at) {
             // a layer without a packing is refused
-            packing(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS)
+            packing(&at, at.operand(1).frac + LEAST_SPARE, self.aim())
                 .map_or(Cost::default(), |(_, _, cost)| layer(&at, &cost))
         } else {
             used(gate.uses(&at))
@@ -146,12 +153,25 @@ impl Prices for Heot {
     /// Hints, from the server.
     fn session(&self, plan: &Plan) -> Cost {
         let hint = |at: At<'_>| {
-            let found = packing(&at, at.operand(1).frac + LEAST_SPARE, PLANNED_RUNS);
+            let found = packing(&at, at.operand(1).frac + LEAST_SPARE, self.aim());
             found.map_or(0, |(_, _, cost)| cost.hint_bytes as u64)
         };
         let layers = (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint);
         let wire_bytes = layers.map(hint).sum();
         Cost { wire_bytes, rounds: u64::from(wire_bytes > 0), ..Cost::default() }
+    }
+
+    fn on(&self, network: &Network) -> Option<(&'static str, Box<dyn Prices>)> {
+        if self.link.is_some() {
+            return None;
+        }
+        let link = suiting(network.rtt);
+        let (set, _) = PACKINGS.into_iter().find(|(_, other)| *other == link)?;
+        Some((set, Box::new(Heot { link: Some(link) })))
+    }
+
+    fn preparations(&self) -> Vec<(&'static str, Box<dyn Prices>)> {
+        PACKINGS.map(|(set, link)| (set, Box::new(Heot { link: Some(link) }) as Box<dyn Prices>)).into()
     }
 
     /// A word an element: a share.

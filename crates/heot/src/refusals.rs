@@ -5,8 +5,12 @@ use crate::gates::linear;
 use crate::hints::LEAST_SPARE;
 use crate::packing::packing;
 use privet_family::Products;
+use privet_he::torus::{Link, PackingAim};
 use privet_kernels::LinearShape;
 use privet_plan::{Plan, Refusal};
+
+/// One packing fits where any other one does.
+const ANY: PackingAim = PackingAim { runs: 1, link: Link::Near };
 
 /// Every node of a checked plan that has no gate here, or one that would be ruinous.
 pub fn refusals(plan: &Plan) -> Vec<Refusal> {
@@ -22,7 +26,7 @@ pub fn refusals(plan: &Plan) -> Vec<Refusal> {
         }
         let at = At { plan, id };
         if linear::has_hint(&at)
-            && let Err(why) = packing(&at, at.operand(1).frac + LEAST_SPARE, 1)
+            && let Err(why) = packing(&at, at.operand(1).frac + LEAST_SPARE, ANY)
         {
             all.push(Refusal::of(
                 plan,

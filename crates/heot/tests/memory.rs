@@ -2,7 +2,7 @@
 //! messages take: counted at the allocator, one test alone in its process.
 
 use privet_family::keys::{KeyError, KeySource, MemoryKeys};
-use privet_heot::{Cx, Given, Hints, Session, Side, Spool, Weights, make_material};
+use privet_heot::{Cx, Given, Hints, Link, PackingAim, Session, Side, Spool, Weights, make_material};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, ValueId};
 use privet_prg::Seed;
@@ -104,7 +104,8 @@ fn running(n: usize) -> usize {
             let session = match side {
                 Side::Server => {
                     let weights = Arc::new(Weights::new(&plan, BTreeMap::new()).unwrap());
-                    let hints = Hints::new(&plan, weights, 1, 1, Spool::default());
+                    let aim = PackingAim { runs: 1, link: Link::Near };
+                    let hints = Hints::new(&plan, weights, aim, 1, Spool::default());
                     Session::serve(&plan, Arc::new(hints), &mut [], channel).unwrap()
                 }
                 Side::Client => Session::join(&plan, 1, Spool::default(), &mut [], channel).unwrap(),

@@ -11,11 +11,13 @@
 //! | [`tcp`] | mutual TLS 1.3 (or explicitly insecure plain TCP) with one I/O thread a connection |
 //! | [`throttle`] | delay and rate of an emulated network, applied where frames are sent |
 //! | [`certs`], [`fingerprint`] | identities without a certificate authority, pinned by fingerprint |
+//! | [`round_trip`] | how far peers are from each other |
 //! | [`hello`], [`terms`] | what peers compare before the first step |
 //! | [`meter`] | bytes and rounds by phase |
 
 pub mod certs;
 mod channel;
+mod distance;
 mod error;
 pub mod fingerprint;
 pub mod frame;
@@ -29,6 +31,7 @@ pub mod throttle;
 
 pub use certs::Identity;
 pub use channel::{Channel, Step};
+pub use distance::{DISTANCE_ROUNDS, DISTANT, round_trip};
 pub use error::{Fault, NetError};
 pub use fingerprint::Fingerprint;
 pub use framed::{FrameFilter, Framed};

@@ -20,7 +20,7 @@ pub use factors::Factors;
 pub use filters::{Filters, TooHeavy};
 pub use layer::{HintId, TorusLayer};
 pub use params::{DIMENSIONS, LEAST_NORM_BITS, NoTorus, SHARE_BITS, SPARE_BITS, TorusParameters};
-pub use plan::TorusCost;
+pub use plan::{Link, Packing, PackingAim, TorusCost};
 pub use server::{Hinted, Masked};
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Which ring, and how many output channels a polynomial: the fewest bytes for the runs that are planned.
+//! Which ring, and how many output channels a polynomial: the least time for the runs that are planned, on the way between both sides.
 //!
 //! One output channel a polynomial makes the operand's polynomials shortest and hints most; c of them divide the hints by c
-//! and multiply the operand by about c. Where many rows of a matrix share a polynomial, the server's transformed weights take as many times the
+//! and multiply the operand by about c. Near sides have fewer bytes to wait for than work: they take rings of more coefficients, with fewer polynomials.
+//! Where many rows of a matrix share a polynomial, the server's transformed weights take as many times the
 //! room. Beyond [`WEIGHTS_ROOM`] that counts as bytes too.
 
 use super::digits::bits_of;
@@ -9,17 +10,57 @@ use super::params::{NoTorus, RINGS, TorusParameters};
 use super::wide;
 use crate::layout::{Blocks, ConvLayout, Matmul, MatmulLayout, Windowed, sizes};
 use privet_ring::{Conv2d, Ring};
+use std::sync::Arc;
 
 /// Bytes of a layer's transformed weights that a packing may keep at the server for nothing: models have some fifty layers.
 const WEIGHTS_ROOM: usize = 32 << 20;
 /// So many bytes beyond are worth one that is sent.
 const ROOM_FOR_A_BYTE: usize = 64;
 
-/// What a packing keeps of transformed weights beyond [`WEIGHTS_ROOM`], as bytes that are sent.
-fn crowding(b: Blocks, degree: usize) -> usize {
+/// What a packing keeps of transformed weights beyond [`WEIGHTS_ROOM`], as the time of bytes that are sent.
+fn crowding(b: Blocks, degree: usize, link: Link) -> u64 {
     let words = b.groups * b.outputs * b.inputs * degree;
-    (words * size_of::<u64>()).saturating_sub(WEIGHTS_ROOM).div_ceil(ROOM_FOR_A_BYTE)
+    let bytes = (words * size_of::<u64>()).saturating_sub(WEIGHTS_ROOM).div_ceil(ROOM_FOR_A_BYTE);
+    bytes as u64 * link.byte()
 }
+
+/// The way between both sides, as far as packings depend on it. AGREEMENT class: both sides derive packings from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Link {
+    /// A network of some 10 Gbit/s.
+    Near,
+    /// One of some 400 Mbit/s, or less.
+    Distant,
+}
+
+impl Link {
+    /// Both.
+    pub const ALL: [Link; 2] = [Link::Near, Link::Distant];
+
+    /// Hundredths of a nanosecond that a byte takes: packed, encrypted, sent, decrypted and unpacked.
+    pub fn byte(self) -> u64 {
+        match self {
+            Link::Near => 570,
+            Link::Distant => 2500,
+        }
+    }
+}
+
+/// What a packing is chosen for. AGREEMENT class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PackingAim {
+    /// Runs that share a hint.
+    pub runs: usize,
+    /// The way between both sides.
+    pub link: Link,
+}
+
+/// Hundredths of a nanosecond on an Intel Xeon of 2.3 GHz with AVX-512, fitted to some 250 packings as
+/// `cargo run --release -p privet-he --example packings` measures them. Transforming a value, with cutting polynomials to digits and putting
+/// them together again; a product of two values; a public coefficient that is drawn.
+const TRANSFORM: u64 = 730;
+const PRODUCT: u64 = 30;
+const DRAWN: u64 = 570;
 
 /// Bytes of a layer and work before a run, nearly. [`super::TorusLayer`] has the exact numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,10 +73,15 @@ pub struct TorusCost {
     pub prepare_values: usize,
     /// In each run, from client to server.
     pub run_bytes: usize,
+    /// Hundredths of a nanosecond that both sides compute, once.
+    hint_work: u64,
+    /// The same before each run.
+    prepare_work: u64,
 }
 
-/// Bits of a digit of wide polynomials, nearly.
+/// Bits of a digit of wide polynomials, nearly: of products with weights, and with ternary polynomials.
 const DIGIT: u32 = 30;
+const TERNARY_DIGIT: u32 = 40;
 /// Products of values that take as long as transforming one.
 const PRODUCTS: usize = 16;
 
@@ -53,13 +99,58 @@ impl TorusCost {
             prepare_bytes: b.tiles * vector + operands,
             prepare_values: b.groups * b.tiles * digits * polynomials * p.degree(),
             run_bytes: p.ring().packed_bytes(held),
+            hint_work: hint_work(p, b),
+            prepare_work: prepare_work(p, b),
         }
     }
 
-    /// Bytes a run where so many share the hint.
-    fn a_run(&self, runs: usize) -> usize {
-        self.prepare_bytes + self.run_bytes + self.hint_bytes.div_ceil(runs.max(1))
+    /// What both sides take for a run together, in hundredths of a nanosecond: work, and bytes on their way.
+    pub fn a_run(&self, aim: PackingAim) -> u64 {
+        let taken = |bytes: usize, work: u64| bytes as u64 * aim.link.byte() + work;
+        let once = taken(self.hint_bytes, self.hint_work);
+        taken(self.prepare_bytes + self.run_bytes, self.prepare_work) + once.div_ceil(aim.runs.max(1) as u64)
     }
+}
+
+/// What polynomials take: public ones that are drawn, transforms, and products of two.
+fn taken(p: &TorusParameters, [drawn, transforms, products]: [usize; 3]) -> u64 {
+    p.degree() as u64 * (drawn as u64 * DRAWN + transforms as u64 * TRANSFORM + products as u64 * PRODUCT)
+}
+
+/// Digits of a wide polynomial that meets weights, and that meets ternary ones.
+fn digits(p: &TorusParameters) -> [usize; 2] {
+    [DIGIT, TERNARY_DIGIT].map(|bits| p.modulus_bits().div_ceil(bits) as usize)
+}
+
+/// What makes and reads a hint.
+fn hint_work(p: &TorusParameters, b: Blocks) -> u64 {
+    let ([digits, ternary], rank) = (digits(p), p.rank());
+    let (columns, answers) = (b.inputs + rank, b.outputs);
+    let publics = columns * rank;
+    let sums = answers * rank * digits;
+    let transforms = publics * digits + answers * columns + sums + answers * rank * ternary;
+    taken(p, [publics, transforms, sums * columns].map(|n| b.groups * n))
+}
+
+/// What both sides prepare for a run.
+fn prepare_work(p: &TorusParameters, b: Blocks) -> u64 {
+    let ([digits, ternary], rank) = (digits(p), p.rank());
+    let (columns, rows) = (b.inputs + rank, b.groups * (b.inputs + b.outputs) + rank);
+    let (publics, keys) = (b.groups * b.inputs * rank, b.tiles * rank);
+    let client = [publics, keys + ternary * (publics + b.tiles * rows), ternary * keys * rows];
+    let operands = b.groups * b.tiles * digits;
+    let server = [0, operands * (columns + b.outputs), operands * b.outputs * columns];
+    taken(p, client) + taken(p, server)
+}
+
+/// A layer's packing, and what it costs.
+pub struct Packing {
+    /// Ring and norm.
+    pub parameters: TorusParameters,
+    /// Where what stands.
+    pub layout: Arc<dyn Windowed>,
+    /// By which it is chosen.
+    pub cost: TorusCost,
 }
 
 /// A layout that is worth a look.
@@ -101,14 +192,14 @@ impl<T: Reads> Candidate<T> {
     }
 }
 
-/// The layout with the fewest bytes a run, [`crowding`] included, of filters, each of which is an output channel.
+/// The layout with the least time a run, [`crowding`] included, of filters, each of which is an output channel.
 fn cheapest<T: Reads, I: Iterator<Item = Candidate<T>>>(
     ring: Ring,
     norm_bits: u32,
-    runs: usize,
+    aim: PackingAim,
     candidates: impl Fn(usize) -> I,
 ) -> Result<(TorusParameters, T, TorusCost), NoTorus> {
-    let mut best: Option<(usize, TorusParameters, T, TorusCost)> = None;
+    let mut best: Option<(u64, TorusParameters, T, TorusCost)> = None;
     let mut refused = None;
     for degree in RINGS.iter().map(|set| set.degree) {
         for candidate in candidates(degree) {
@@ -119,16 +210,16 @@ fn cheapest<T: Reads, I: Iterator<Item = Candidate<T>>>(
                     continue;
                 }
             };
-            let (b, least) = (candidate.layout.blocks(), best.as_ref().map_or(usize::MAX, |best| best.0));
-            let crowding = crowding(b, degree);
+            let (b, least) = (candidate.layout.blocks(), best.as_ref().map_or(u64::MAX, |best| best.0));
+            let crowding = crowding(b, degree, aim.link);
             // most have too many hints or tiles, whatever they read of the operand: that takes longest to find
-            if TorusCost::of(&p, b, 0, 0).a_run(runs) + crowding >= least {
+            if TorusCost::of(&p, b, 0, 0).a_run(aim) + crowding >= least {
                 continue;
             }
             let cost = candidate.cost(&p);
-            let bytes = cost.a_run(runs) + crowding;
-            if bytes < least {
-                best = Some((bytes, p, candidate.layout, cost));
+            let taken = cost.a_run(aim) + crowding;
+            if taken < least {
+                best = Some((taken, p, candidate.layout, cost));
             }
         }
     }
@@ -138,18 +229,39 @@ fn cheapest<T: Reads, I: Iterator<Item = Candidate<T>>>(
     }
 }
 
+/// All of them, with what they cost.
+fn packings<T: Reads + 'static, I: Iterator<Item = Candidate<T>>>(
+    ring: Ring,
+    norm_bits: u32,
+    candidates: impl Fn(usize) -> I,
+) -> Vec<Packing> {
+    let of = |degree: usize| candidates(degree).map(move |candidate| (degree, candidate));
+    let all = RINGS.iter().flat_map(|set| of(set.degree));
+    let reckoned = all.filter_map(|(degree, candidate)| {
+        let parameters = candidate.parameters(ring, norm_bits, degree).ok()?;
+        let cost = candidate.cost(&parameters);
+        Some(Packing { parameters, layout: Arc::new(candidate.layout), cost })
+    });
+    reckoned.collect()
+}
+
 impl MatmulLayout {
-    /// The blocks and the ring with the fewest bytes a run, for filters (columns of the weights) of a Euclidean norm of at most
-    /// 2^`norm_bits`, where so many runs share a hint.
+    /// All packings that [`MatmulLayout::for_torus`] chooses from.
+    pub fn packings(shape: Matmul, ring: Ring, norm_bits: u32) -> Vec<Packing> {
+        packings(ring, norm_bits, |degree| MatmulLayout::on_torus(shape, degree))
+    }
+
+    /// The blocks and the ring with the least time a run, for filters (columns of the weights) of a Euclidean norm of at most
+    /// 2^`norm_bits`.
     pub fn for_torus(
         shape: Matmul,
         ring: Ring,
         norm_bits: u32,
-        runs: usize,
+        aim: PackingAim,
     ) -> Result<(TorusParameters, MatmulLayout, TorusCost), NoTorus> {
         let Matmul { groups, m, k, o } = shape;
         assert!(groups * m * k * o > 0, "a product of nothing");
-        cheapest(ring, norm_bits, runs, |degree| MatmulLayout::on_torus(shape, degree))
+        cheapest(ring, norm_bits, aim, |degree| MatmulLayout::on_torus(shape, degree))
     }
 
     /// All that are worth a look.
@@ -170,16 +282,21 @@ impl MatmulLayout {
 }
 
 impl ConvLayout {
-    /// The tiles and the ring with the fewest bytes a run, for filters of a Euclidean norm of at most 2^`norm_bits`, where so
-    /// many runs share a hint. Fails too where no tile fits in a polynomial, as with a kernel of 3 x 3 and a dilation of 36.
+    /// All packings that [`ConvLayout::for_torus`] chooses from.
+    pub fn packings(conv: Conv2d, ring: Ring, norm_bits: u32) -> Vec<Packing> {
+        packings(ring, norm_bits, |degree| ConvLayout::on_torus(conv, degree))
+    }
+
+    /// The tiles and the ring with the least time a run, for filters of a Euclidean norm of at most 2^`norm_bits`. Fails too where no
+    /// tile fits in a polynomial, as with a kernel of 3 x 3 and a dilation of 36.
     pub fn for_torus(
         conv: Conv2d,
         ring: Ring,
         norm_bits: u32,
-        runs: usize,
+        aim: PackingAim,
     ) -> Result<(TorusParameters, ConvLayout, TorusCost), NoTorus> {
         assert!(conv.output_len() > 0 && conv.in_channels > 0, "a convolution of nothing");
-        cheapest(ring, norm_bits, runs, |degree| ConvLayout::on_torus(conv, degree))
+        cheapest(ring, norm_bits, aim, |degree| ConvLayout::on_torus(conv, degree))
     }
 
     /// As [`MatmulLayout::on_torus`].
@@ -214,52 +331,56 @@ fn channels(most: usize) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use crate::torus::{HintId, TorusLayer};
-    use std::sync::Arc;
 
     const NORM_BITS: u32 = 15;
 
-    /// Bytes that parties send, in so many runs with their hint: as a layer counts them, nothing reckoned.
-    fn counted(p: TorusParameters, layout: impl Windowed + 'static, runs: usize) -> usize {
+    /// What both sides take, in so many runs with their hint: of bytes as a layer counts them, nothing reckoned.
+    fn counted(
+        (p, layout): (TorusParameters, impl Windowed + 'static),
+        cost: TorusCost,
+        aim: PackingAim,
+    ) -> u64 {
         let layer = TorusLayer::new(p, Arc::new(layout), HintId::random(), 0, 1).unwrap();
-        layer.hint_bytes() + runs * (layer.prepare_bytes() + layer.run_bytes())
+        let (hint_bytes, prepare_bytes) = (layer.hint_bytes(), layer.prepare_bytes());
+        TorusCost { hint_bytes, prepare_bytes, run_bytes: layer.run_bytes(), ..cost }.a_run(aim)
     }
 
-    /// The choice beside those that come next by what is reckoned and crowd the server no more: none of them sends fewer bytes, but for a twentieth:
+    /// The choice beside those that come next by what is reckoned and crowd the server no more: none of them takes less, but for a twentieth:
     /// where many output channels share a polynomial, a tile at an edge reads coefficients twice that are reckoned apart.
     fn is_best<T: Reads + Clone + std::fmt::Debug + 'static, I: Iterator<Item = Candidate<T>>>(
         name: &str,
-        runs: usize,
-        chosen: (TorusParameters, T),
+        aim: PackingAim,
+        chosen: (TorusParameters, T, TorusCost),
         candidates: impl Fn(usize) -> I,
     ) {
-        let ring = chosen.0.ring();
+        let (p, found, cost) = chosen;
         let mut next = Vec::new();
-        let most = crowding(chosen.1.blocks(), chosen.0.degree());
+        let most = crowding(found.blocks(), p.degree(), aim.link);
         for degree in RINGS.iter().map(|set| set.degree) {
             for candidate in candidates(degree) {
-                if crowding(candidate.layout.blocks(), degree) > most {
+                if crowding(candidate.layout.blocks(), degree, aim.link) > most {
                     continue;
                 }
-                let p = candidate.parameters(ring, NORM_BITS, degree).unwrap();
+                let p = candidate.parameters(p.ring(), NORM_BITS, degree).unwrap();
                 let cost = candidate.cost(&p);
-                next.push((cost.a_run(runs), p, candidate.layout));
+                next.push((cost.a_run(aim), p, candidate.layout, cost));
             }
         }
-        next.sort_by_key(|(bytes, ..)| *bytes);
-        let (own, found) = (counted(chosen.0, chosen.1.clone(), runs), chosen.1);
-        for (_, p, layout) in next.into_iter().take(NEIGHBOURS) {
-            let other = counted(p, layout.clone(), runs);
+        next.sort_by_key(|(taken, ..)| *taken);
+        let own = counted((p, found.clone()), cost, aim);
+        for (_, p, layout, cost) in next.into_iter().take(NEIGHBOURS) {
+            let other = counted((p, layout.clone()), cost, aim);
             let least = own - own.div_euclid(20);
-            assert!(other >= least, "{name}, {runs} runs: {own} bytes by {found:?}, {other} by {layout:?}");
+            assert!(other >= least, "{name}, {aim:?}: {own} by {found:?}, {other} by {layout:?}");
         }
     }
 
     /// Packings that are looked at beside a choice.
     const NEIGHBOURS: usize = 40;
 
-    /// Layers of LeNet, SqueezeNet, ResNet-50 and BERT, for a run, for ten and for a hundred.
+    /// Layers of LeNet, SqueezeNet, ResNet-50 and BERT, for a run, for ten and for a hundred, near and far.
     #[test]
-    fn the_choice_sends_no_more_than_its_neighbours() {
+    fn the_choice_takes_no_more_than_its_neighbours() {
         let ring = Ring::new(37);
         let conv = |in_channels, side, out_channels, kernel, stride| Conv2d {
             batch: 1,
@@ -285,15 +406,30 @@ mod tests {
             ("32 tokens", matmul(32, 768, 768)),
             ("128 tokens", matmul(128, 768, 3072)),
         ];
-        for runs in [1, 10, 100] {
+        let aims = [1, 10, 100].into_iter().flat_map(|runs| Link::ALL.map(|link| PackingAim { runs, link }));
+        for aim in aims {
             for (name, conv) in convs {
-                let (p, layout, _) = ConvLayout::for_torus(conv, ring, NORM_BITS, runs).unwrap();
-                is_best(name, runs, (p, layout), |degree| ConvLayout::on_torus(conv, degree));
+                let chosen = ConvLayout::for_torus(conv, ring, NORM_BITS, aim).unwrap();
+                is_best(name, aim, chosen, |degree| ConvLayout::on_torus(conv, degree));
             }
             for (name, shape) in matmuls {
-                let (p, layout, _) = MatmulLayout::for_torus(shape, ring, NORM_BITS, runs).unwrap();
-                is_best(name, runs, (p, layout), |degree| MatmulLayout::on_torus(shape, degree));
+                let chosen = MatmulLayout::for_torus(shape, ring, NORM_BITS, aim).unwrap();
+                is_best(name, aim, chosen, |degree| MatmulLayout::on_torus(shape, degree));
             }
+        }
+    }
+
+    /// Between distant sides no byte more is sent than between near ones.
+    #[test]
+    fn distant_sides_send_less() {
+        let shape = Matmul { groups: 1, m: 128, k: 768, o: 768 };
+        for runs in [1, 10, 100] {
+            let [near, distant] = Link::ALL.map(|link| {
+                let aim = PackingAim { runs, link };
+                let (_, _, cost) = MatmulLayout::for_torus(shape, Ring::new(37), NORM_BITS, aim).unwrap();
+                cost.prepare_bytes + cost.run_bytes + cost.hint_bytes.div_ceil(runs)
+            });
+            assert!(distant <= near, "{runs} runs: {near} bytes near, {distant} far");
         }
     }
 }

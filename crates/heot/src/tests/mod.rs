@@ -9,8 +9,8 @@ use crate::leaf::{self, Leaves, Wanted};
 use crate::material::{Stock, needs, source, transfers};
 use crate::product::{self, Second};
 use crate::{
-    Given, Heot, Hints, Outcome, Session, Side, Spool, Uses, Weights, compare, make_material, most_runs, mux,
-    planes, refusals,
+    Given, Heot, Hints, Link, Outcome, PackingAim, Session, Side, Spool, Uses, Weights, compare,
+    make_material, most_runs, mux, planes, refusals,
 };
 use privet_family::keys::{KeyError, MemoryKeys};
 use privet_family::{Forecast, is_static};
@@ -100,10 +100,13 @@ fn spool() -> Spool {
     Spool::holding(0, tempfile::tempfile)
 }
 
+/// What packings are for.
+const AIM: PackingAim = PackingAim { runs: 10, link: Link::Near };
+
 /// Hints that are made for this.
 fn hints(plan: &Plan, w: &BTreeMap<String, Vec<u64>>) -> Arc<Hints> {
     let weights = Weights::new(plan, w.clone()).unwrap();
-    Arc::new(Hints::new(plan, Arc::new(weights), 10, 1, spool()))
+    Arc::new(Hints::new(plan, Arc::new(weights), AIM, 1, spool()))
 }
 
 /// A session, with masks of as many runs as there are places for.
@@ -181,7 +184,7 @@ fn check(case: &Case, seed: &Seed) {
     let hints = log.of(0).into_iter().filter(|sent| sent.step.name.ends_with(" / hint"));
     let hints = record::bytes(&hints.collect::<Vec<_>>()) as f64;
     // norms may be larger than a price assumes, and other packings best for them
-    let said = Heot.session(&case.plan).wire_bytes as f64;
+    let said = Heot::default().session(&case.plan).wire_bytes as f64;
     let near = (0.4 * hints..=2.5 * hints).contains(&said);
     assert!(near, "{}: {hints} bytes of hints, {said} said", case.name);
     openings(case, &[0, 1].map(|side| log.of(side)));
@@ -191,7 +194,7 @@ fn check(case: &Case, seed: &Seed) {
 /// The audit lists what the sides opened to each other, in their order, with its size.
 fn openings(case: &Case, sent: &[Vec<Sent>; 2]) {
     let planned: Vec<_> =
-        Heot.openings(&case.plan).into_iter().filter(|o| o.what.starts_with("masked ")).collect();
+        Heot::default().openings(&case.plan).into_iter().filter(|o| o.what.starts_with("masked ")).collect();
     let opened = sent.each_ref().map(|sent| -> Vec<&Sent> {
         let of_both =
             |name: &str| name.ends_with(" / masked factors") || name.ends_with(" / masked matrices");
@@ -230,7 +233,7 @@ fn prices(case: &Case, ran: &[Ran]) {
         if node.op.is_local() || is_static(&case.plan, v) || node.ty.is_empty() {
             continue;
         }
-        let cost = Heot.operation(&Operation::of(&case.plan, v, &known));
+        let cost = Heot::default().operation(&Operation::of(&case.plan, v, &known));
         let used = &ran[0].outcome.used[v];
         let sent = used.bytes[0].max(used.bytes[1]);
         assert_eq!(cost.rounds, used.steps, "{}: steps of node {v}", case.name);

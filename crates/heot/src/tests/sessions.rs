@@ -226,7 +226,7 @@ fn a_layer_whose_hint_cannot_rest_is_made_by_the_next_session() {
         false => tempfile::tempfile(),
     });
     let made = Weights::new(&plan, weights).unwrap();
-    let hints = Arc::new(Hints::new(&plan, Arc::new(made), 10, 1, spool));
+    let hints = Arc::new(Hints::new(&plan, Arc::new(made), AIM, 1, spool));
     let begun = || {
         let mut mesh = Mesh::new(2);
         let log = mesh.record();

@@ -4,7 +4,6 @@
 //! a party has a share of 1 / n of all that is sent, as all take turns in the roles. Elements count in whole words of 64. Steps are
 //! those of the source that takes the least work ([`room`]).
 
-use super::distance;
 use super::layers::{MOST, TOGETHER};
 use super::row::{FAR_ROWS, LOAD, ROWS, RUN, WORDS, exchanges};
 use super::times::{on_a_transfer, size};
@@ -78,7 +77,7 @@ pub(crate) fn job(parties: usize, records: usize, source: Source) -> Offline {
     Offline {
         base: (peers * BASE_TRANSFERS).div_ceil(records),
         wire_bytes: (peers * START_BYTES as u64).div_ceil(records),
-        rounds: (3 + AGREED + distance::ROUNDS + first).div_ceil(records),
+        rounds: (3 + AGREED + privet_net::DISTANCE_ROUNDS + first).div_ceil(records),
         ..Offline::default()
     }
 }

@@ -11,7 +11,7 @@
 //! | `masks` | masks of bits, words of bits |
 //! | `party` | a party that prepares a record |
 //! | `session` | what it keeps from record to record |
-//! | `distance` | how far parties are from each other, and what suits it |
+//! | `distance` | the source of transfers that suits the way between parties |
 //! | `unrolled` | products of small matrices by those of elements |
 //! | `transfers` | all of it, on shares as gates' programs see them |
 //! | `cost` | what these cost |

@@ -2,14 +2,14 @@
 
 use super::HeotError;
 use crate::events::{Bytes, Count, Event, Events, Name};
-use privet_heot::{Hints, Spool, Weights};
+use privet_heot::{Hints, Link, PackingAim, Spool, Weights};
 use privet_plan::Plan;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Runs of a client that packings are chosen for. Each takes a set of hints of its own: a server holds so many sets of a plan, and
-/// earlier ones whose sessions are still open.
+/// Runs of a client that packings are chosen for. Each takes a set of hints of its own: a server holds so many sets of a plan for each
+/// kind of link, and earlier ones whose sessions are still open.
 const PACKINGS: [usize; 3] = [1, 10, 100];
 
 /// The packing for so many runs: the next one by their ratio.
@@ -37,7 +37,7 @@ pub(super) struct Pool {
     events: Events,
     weights: OnceLock<Arc<Weights>>,
     /// By packing, and whether it was said that a set is whole.
-    sets: Mutex<BTreeMap<usize, (Arc<Hints>, bool)>>,
+    sets: Mutex<BTreeMap<PackingAim, (Arc<Hints>, bool)>>,
 }
 
 impl Pool {
@@ -70,9 +70,9 @@ impl Pool {
 
     /// Hints for a session that begins with so many runs prepared: those that are there, where they serve as many still. Each layer's is
     /// made by the session that first comes to it, and others wait for that.
-    pub fn hints(&self, runs: usize) -> Result<Arc<Hints>, HeotError> {
+    pub fn hints(&self, runs: usize, link: Link) -> Result<Arc<Hints>, HeotError> {
         let weights = self.weights.get().ok_or(HeotError::NoWeights)?;
-        let packing = packing(runs);
+        let packing = PackingAim { runs: packing(runs), link };
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((hints, _)) = sets.get(&packing).filter(|(hints, _)| hints.runs_left() >= runs as u64) {
             return Ok(Arc::clone(hints));
@@ -90,7 +90,7 @@ impl Pool {
         if let Some((_, said)) = said {
             *said = true;
             let (plan, bytes) = (Name::of(&self.plan.name), Bytes::of(hints.bytes()));
-            let (runs, serves) = (Count::of(hints.packed_for() as u64), Count::of(hints.runs_left()));
+            let (runs, serves) = (Count::of(hints.packed_for().runs as u64), Count::of(hints.runs_left()));
             self.events.emit(Event::HintsMade { plan, runs, bytes, serves });
         }
     }
@@ -130,7 +130,7 @@ mod tests {
         let (events, seen) = recorded();
         let pool = pool(&events);
         let ask = |runs| {
-            let hints = pool.hints(runs).unwrap();
+            let hints = pool.hints(runs, Link::Near).unwrap();
             pool.whole(&hints);
             hints
         };
@@ -138,9 +138,9 @@ mod tests {
             let asking: Vec<_> = (0..8).map(|i| scope.spawn(move || ask([4, 10, 31][i % 3]))).collect();
             asking.into_iter().map(|asks| asks.join().unwrap()).collect()
         });
-        assert!(all.iter().all(|hints| Arc::ptr_eq(hints, &all[0]) && hints.packed_for() == 10));
+        assert!(all.iter().all(|hints| Arc::ptr_eq(hints, &all[0]) && hints.packed_for().runs == 10));
         for (runs, packing) in [(1, 1), (3, 1), (4, 10), (32, 100), (1 << 20, 100)] {
-            assert_eq!(ask(runs).packed_for(), packing, "{runs} runs");
+            assert_eq!(ask(runs).packed_for().runs, packing, "{runs} runs");
         }
         assert_eq!(seen.lock().unwrap().len(), PACKINGS.len(), "one event a set");
     }
@@ -148,17 +148,20 @@ mod tests {
     #[test]
     fn a_session_gets_hints_that_serve_what_it_has_prepared() {
         let pool = pool(&Events::unheard());
-        let first = pool.hints(100).unwrap();
+        let first = pool.hints(100, Link::Near).unwrap();
         let whole = first.runs_left();
-        assert!(Arc::ptr_eq(&first, &pool.hints(usize::try_from(whole).unwrap()).unwrap()), "just enough");
-        let beyond = pool.hints(usize::try_from(whole).unwrap() + 1).unwrap();
+        assert!(
+            Arc::ptr_eq(&first, &pool.hints(usize::try_from(whole).unwrap(), Link::Near).unwrap()),
+            "just enough"
+        );
+        let beyond = pool.hints(usize::try_from(whole).unwrap() + 1, Link::Near).unwrap();
         assert!(!Arc::ptr_eq(&first, &beyond), "one run more than they serve");
     }
 
     #[test]
     fn without_weights_there_are_no_hints() {
         let pool = Pool::new(Arc::new(plan(3)), 1, &std::env::temp_dir(), Events::unheard());
-        assert!(!pool.has_weights() && pool.hints(1).is_err());
+        assert!(!pool.has_weights() && pool.hints(1, Link::Near).is_err());
         let two = BTreeMap::from([("w".to_owned(), vec![1; 2])]);
         assert!(pool.give(two).unwrap_err().to_string().contains("was not given"));
         assert!(!pool.has_weights());

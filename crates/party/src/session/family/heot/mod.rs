@@ -148,6 +148,7 @@ impl Heot {
         let channel = self.peer(others)?;
         let own = self.having(id, Kind::Material).map_err(HeotError::from)?;
         let runs = session::common(&own, channel)?;
+        let link = session::link(&self.links.config.deployment.parameters, channel)?;
         let (first, further) = runs.split_at(runs.len().min(TOGETHER));
         let shelf = self.store.shelf().map_err(HeotError::from)?;
         let mut masks = Masks::of(name, &shelf, &session, first)?;
@@ -158,7 +159,7 @@ impl Heot {
                 masks.kept(|keeps| Session::join(plan, threads, spool, keeps, channel))
             }
             Side::Server => {
-                let hints = self.hints.hints(runs.len().max(1))?;
+                let hints = self.hints.hints(runs.len().max(1), link)?;
                 let opened = masks.kept(|keeps| Session::serve(plan, Arc::clone(&hints), keeps, channel));
                 opened.inspect(|_| self.hints.whole(&hints))
             }

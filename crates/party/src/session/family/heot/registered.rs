@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The family.
 pub(crate) static REGISTERED: Registered = Registered {
     facts: &privet_heot::FACTS,
-    forecast: |_| Box::new(privet_heot::Heot),
+    forecast: |chosen| Box::new(privet_heot::Heot { link: privet_heot::link(&chosen.parameters) }),
     serve,
     serve_clients: Some(serve_clients),
     outside: &HeotOutside,

@@ -4,8 +4,9 @@ use super::HeotError;
 use crate::session::control::Talk;
 use crate::session::job::JobError;
 use crate::store::{SessionFile, SessionId, StoreError};
-use privet_heot::Session;
-use privet_net::Channel;
+use privet_family::Parameters;
+use privet_heot::{Link, Session, suiting};
+use privet_net::{Channel, round_trip};
 use privet_prg::Seed;
 use std::collections::BTreeSet;
 
@@ -69,6 +70,15 @@ pub(super) fn coins(sets: &[[u8; 16]; 2]) -> Seed {
     let mut seed = [0; 16];
     hash.finalize_xof().fill(&mut seed);
     Seed::from_bytes(seed)
+}
+
+/// What packings are for: what the deployment says, or the way between both as they measure it.
+pub(super) fn link(chosen: &Parameters, channel: &mut dyn Channel) -> Result<Link, JobError> {
+    if let Some(link) = privet_heot::link(chosen) {
+        return Ok(link);
+    }
+    let round_trip = round_trip(&Talk::Digest.step(), &mut [channel])?;
+    Ok(suiting(round_trip.as_secs_f64()))
 }
 
 /// Runs that both parties list, ascending.

@@ -1,0 +1,193 @@
+//! Whether the packing that is chosen for a layer over the torus is the best of its neighbours, by seconds and bytes as measured.
+//!
+//!     cargo run --release -p privet-he --example packings [LAYER [near|distant]]
+//!
+//! LAYER: only layers in whose name this occurs. For 1, 10 and 100 runs a client: the choice, beside the packings that should take least
+//! and those with the fewest bytes. Seconds are processor time of both sides, and of bytes what the link takes for them.
+
+use privet_he::layout::{Blocks, ConvLayout, Matmul, MatmulLayout};
+use privet_he::torus::{Filters, HintId, Link, Packing, PackingAim, TorusLayer};
+use privet_prg::Seed;
+use privet_ring::{Conv2d, Ring};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const NORM_BITS: u32 = 15;
+const RING_BITS: u32 = 37;
+
+/// What was measured of a packing.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    /// Server's and client's seconds, once, and bytes.
+    once: f64,
+    once_bytes: usize,
+    /// Before each run.
+    client: f64,
+    server: f64,
+    bytes: usize,
+}
+
+impl Measured {
+    /// Seconds a run, of both sides.
+    fn a_run(&self, aim: PackingAim) -> f64 {
+        let sent = |bytes: usize| bytes as f64 * aim.link.byte() as f64 * 1e-11;
+        let once = self.once + sent(self.once_bytes);
+        once / aim.runs as f64 + sent(self.bytes) + self.client + self.server
+    }
+
+    fn shown(&self, aim: PackingAim) -> String {
+        let [once, client, server] = [self.once, self.client, self.server].map(|seconds| seconds * 1e3);
+        let [hint, bytes] = [self.once_bytes, self.bytes].map(|bytes| bytes as f64 / 1e6);
+        let a_run = self.a_run(aim) * 1e3;
+        format!(
+            "{a_run:.1} ms a run: once {once:.1} ms and {hint:.2} MB, client {client:.1} ms, server {server:.1} ms, {bytes:.2} MB"
+        )
+    }
+}
+
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    stat.split(' ').next().and_then(|n| n.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
+}
+
+/// Seconds of processor time, of many calls: the system counts it in steps of some milliseconds.
+fn timed<T>(mut work: impl FnMut() -> T) -> (f64, T) {
+    const STEPS: f64 = 0.05;
+    let before = cpu();
+    let mut calls = 0.0;
+    loop {
+        let done = work();
+        calls += 1.0;
+        let seconds = cpu() - before;
+        if seconds >= STEPS || calls >= 20.0 {
+            return (seconds / calls, done);
+        }
+    }
+}
+
+fn measure(packing: &Packing) -> Measured {
+    let (p, layout) = (packing.parameters, Arc::clone(&packing.layout));
+    let mut prg = Seed::random().stream();
+    let weights = layout.weight_len();
+    // small ones: the norm bounds what is cut, not what stands there
+    let narrow = Ring::new(5);
+    let w: Vec<u64> =
+        prg.elements(narrow, weights).iter().map(|w| p.ring().wrap(narrow.signed(*w) as u64)).collect();
+    let layer = TorusLayer::new(p, layout, HintId::random(), 0, 1).expect("PRIVET_CPU");
+    let filters = Arc::new(Filters::new(p.ring(), p.norm_bits(), &w));
+    let (hinting, (hinted, _factors, message)) =
+        timed(|| layer.hint(&filters, &mut prg).expect("a small norm"));
+    let (reading, hint) = timed(|| layer.read_hint(&message).expect("a hint"));
+    let (client, (_mask, prepared)) = timed(|| hint.prepare(&mut prg));
+    let (server, masked) = timed(|| hinted.prepare(&prepared));
+    drop(masked.expect("a mask"));
+    Measured {
+        once: hinting + reading,
+        once_bytes: message.len(),
+        client,
+        server,
+        bytes: prepared.len() + layer.run_bytes(),
+    }
+}
+
+fn shown(packing: &Packing) -> String {
+    let b = packing.layout.blocks();
+    let (degree, Blocks { tiles, inputs, outputs, .. }) = (packing.parameters.degree(), b);
+    format!("degree {degree}, {tiles} tiles of {inputs} polynomials and {outputs} answers")
+}
+
+/// How many packings are measured beside a choice: those that cost least by what is reckoned, and those with the fewest bytes.
+const NEIGHBOURS: usize = 6;
+
+/// Prints a line for each number of runs; gives the ratios of choices to what is best.
+fn compare(name: &str, all: &[Packing], link: Link, choose: impl Fn(PackingAim) -> Packing) -> Vec<f64> {
+    let mut known: BTreeMap<String, Measured> = BTreeMap::new();
+    let mut ratios = Vec::new();
+    for runs in [1, 10, 100] {
+        let aim = PackingAim { runs, link };
+        let chosen = choose(aim);
+        let bytes = |c: &&Packing| c.cost.prepare_bytes + c.cost.run_bytes + c.cost.hint_bytes.div_ceil(runs);
+        let (mut by_time, mut by_bytes): (Vec<&Packing>, Vec<&Packing>) =
+            (all.iter().collect(), all.iter().collect());
+        by_time.sort_by_key(|c| c.cost.a_run(aim));
+        by_bytes.sort_by_key(bytes);
+        let next = by_time.into_iter().take(NEIGHBOURS).chain(by_bytes.into_iter().take(NEIGHBOURS));
+        let rows: BTreeMap<String, Measured> = [&chosen]
+            .into_iter()
+            .chain(next)
+            .map(|c| (shown(c), *known.entry(shown(c)).or_insert_with(|| measure(c))))
+            .collect();
+        let own = shown(&chosen);
+        let best =
+            rows.iter().min_by(|a, b| a.1.a_run(aim).total_cmp(&b.1.a_run(aim))).expect("the choice is one");
+        let ratio = rows[&own].a_run(aim) / best.1.a_run(aim);
+        println!("{name}, {runs} runs: {ratio:.2} times the best of {}", rows.len());
+        println!("    chosen: {own}, {}", rows[&own].shown(aim));
+        if ratio > 1.0 {
+            println!("    best: {}, {}", best.0, best.1.shown(aim));
+        }
+        ratios.push(ratio);
+    }
+    ratios
+}
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let only = words.next().unwrap_or_default();
+    let link = match words.next().as_deref() {
+        None | Some("near") => Link::Near,
+        Some("distant") => Link::Distant,
+        Some(other) => panic!("near or distant, and not {other}"),
+    };
+    let ring = Ring::new(RING_BITS);
+    let conv = |in_channels, side, out_channels, kernel, stride| Conv2d {
+        batch: 1,
+        in_channels,
+        input: [side; 2],
+        out_channels,
+        kernel: [kernel; 2],
+        stride: [stride; 2],
+        padding: [if kernel == 3 { 1 } else { 0 }; 4],
+        dilation: [1; 2],
+        groups: 1,
+    };
+    let convs = [
+        ("LeNet 20x12^2 -> 50 @5", conv(20, 12, 50, 5, 1)),
+        ("SqueezeNet 3x224^2 -> 64 @3/2", conv(3, 224, 64, 3, 2)),
+        ("SqueezeNet 16x55^2 -> 64 @3", conv(16, 55, 64, 3, 1)),
+        ("SqueezeNet 48x13^2 -> 192 @3", conv(48, 13, 192, 3, 1)),
+        ("SqueezeNet 512x13^2 -> 1000 @1", conv(512, 13, 1000, 1, 1)),
+        ("ResNet-50 256x56^2 -> 64 @1", conv(256, 56, 64, 1, 1)),
+        ("ResNet-50 128x28^2 -> 128 @3", conv(128, 28, 128, 3, 1)),
+        ("ResNet-50 512x7^2 -> 512 @3", conv(512, 7, 512, 3, 1)),
+        ("ResNet-50 1024x14^2 -> 2048 @1/2", conv(1024, 14, 2048, 1, 2)),
+    ];
+    let mut ratios = Vec::new();
+    for (name, conv) in convs.into_iter().filter(|(name, _)| name.contains(&only)) {
+        let all = ConvLayout::packings(conv, ring, NORM_BITS);
+        let choose = |aim| {
+            let (parameters, layout, cost) =
+                ConvLayout::for_torus(conv, ring, NORM_BITS, aim).expect("a packing");
+            Packing { parameters, layout: Arc::new(layout), cost }
+        };
+        ratios.extend(compare(name, &all, link, choose));
+    }
+    let matmul = |m, k, o| Matmul { groups: 1, m, k, o };
+    let matmuls = [
+        ("LeNet [1, 800] [800, 500]", matmul(1, 800, 500)),
+        ("ResNet-50 [1, 2048] [2048, 1000]", matmul(1, 2048, 1000)),
+        ("BERT-base [128, 768] [768, 768]", matmul(128, 768, 768)),
+        ("BERT-base [128, 768] [768, 3072]", matmul(128, 768, 3072)),
+    ];
+    for (name, shape) in matmuls.into_iter().filter(|(name, _)| name.contains(&only)) {
+        let all = MatmulLayout::packings(shape, ring, NORM_BITS);
+        let choose = |aim| {
+            let (parameters, layout, cost) =
+                MatmulLayout::for_torus(shape, ring, NORM_BITS, aim).expect("a packing");
+            Packing { parameters, layout: Arc::new(layout), cost }
+        };
+        ratios.extend(compare(name, &all, link, choose));
+    }
+    let near = ratios.iter().filter(|ratio| **ratio <= 1.1).count();
+    println!("{near} of {} choices take at most a tenth more than the best", ratios.len());
+}
