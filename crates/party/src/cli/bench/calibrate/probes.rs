@@ -2,6 +2,7 @@
 
 use super::super::Args;
 use crate::cli::Family;
+use crate::config::Place;
 use privet_plan::cost::Network;
 use privet_plan::lower::RoundingMode;
 use std::fmt;
@@ -16,10 +17,12 @@ pub(super) struct Probe {
     train: bool,
     /// As many as the family needs at least, where nothing else is said.
     pub(super) parties: Option<usize>,
+    /// One party owns all weights.
+    owned: bool,
 }
 
 const fn probe(name: &'static str, batch: u32, bits: u32, fraction: u32, network: Network) -> Probe {
-    Probe { name, batch, bits, fraction, network, train: false, parties: None }
+    Probe { name, batch, bits, fraction, network, train: false, parties: None, owned: false }
 }
 
 /// In the default ring, for one place.
@@ -33,6 +36,10 @@ const fn step(name: &'static str, batch: u32) -> Probe {
 
 const fn among(parties: usize, of: Probe) -> Probe {
     Probe { parties: Some(parties), ..of }
+}
+
+const fn owned(of: Probe) -> Probe {
+    Probe { owned: true, ..of }
 }
 
 /// Of runs alone: where their keys come from makes no difference.
@@ -68,8 +75,12 @@ pub(super) const PREPARED: &[Probe] = &[
     probe("relu-300000", 1, 37, 12, Network::LAN),
     near("matmul-256", 1),
     near("matmul-768", 1),
+    owned(near("matmul-768", 1)),
     near("gelu-1000", 1),
+    probe("gelu-5000", 1, 37, 12, Network::LAN),
     probe("softmax-128", 100, 37, 12, Network::LAN),
+    probe("softmax-128", 400, 37, 12, Network::LAN),
+    probe("bert-small", 1, 37, 12, Network::LAN),
     near("mlp", 128),
     near("lenet", 1),
     near("lenet", 32),
@@ -81,7 +92,9 @@ impl Probe {
     pub(super) fn suits(&self, family: &Family) -> bool {
         let facts = family.protocol.facts();
         let trains = !self.train || family.protocol.trains();
-        trains && self.parties.is_none_or(|n| facts.parties.contains(&n))
+        // where a rule says who owns them, they are that party's anyway
+        let owned = !self.owned || facts.rules.is_empty();
+        trains && owned && self.parties.is_none_or(|n| facts.parties.contains(&n))
     }
 
     /// `privet bench` of it.
@@ -95,6 +108,7 @@ impl Probe {
             rounding: if self.train { None } else { Some(RoundingMode::Nearest) },
             train: self.train,
             network: "lan".into(),
+            model_owner: self.owned.then_some(Place::Party(1)),
             json: true,
             ..args.clone()
         }
@@ -104,9 +118,10 @@ impl Probe {
 /// What residuals call it.
 impl fmt::Display for Probe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Probe { name, batch, bits, fraction, network, train, parties } = self;
+        let Probe { name, batch, bits, fraction, network, train, parties, owned } = self;
         let step = if *train { ", training" } else { "" };
-        write!(f, "{name}{step}, batch {batch}, {bits}/{fraction}, for {network}")?;
+        let owned = if *owned { ", weights of one party" } else { "" };
+        write!(f, "{name}{step}, batch {batch}, {bits}/{fraction}, for {network}{owned}")?;
         parties.map_or(Ok(()), |n| write!(f, ", {n} parties"))
     }
 }
