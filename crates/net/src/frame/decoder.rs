@@ -2,6 +2,8 @@
 
 use super::{Frame, FrameError, HEADER_LEN, Header, Kind, MAX_CHUNK, checksum, parse_header, printable};
 
+/// Bytes behind a frame's payload and name; see [`Decoder::roomy`].
+const SLACK: usize = 1;
 /// Used buffers kept for large frames.
 const SPARE_BUFFERS: usize = 8;
 
@@ -58,6 +60,18 @@ impl Decoder {
     pub fn space(&mut self) -> &mut [u8] {
         match self.parsed {
             None => &mut self.head[self.filled..],
+            Some(_) => {
+                let end = self.body.len() - SLACK;
+                &mut self.body[self.filled..end]
+            }
+        }
+    }
+
+    /// The same place with a byte behind it that may be overwritten and counts for nothing: a TLS record's content ends with
+    /// its type. Empty where a header is due.
+    pub(crate) fn roomy(&mut self) -> &mut [u8] {
+        match self.parsed {
+            None => &mut [],
             Some(_) => &mut self.body[self.filled..],
         }
     }
@@ -75,9 +89,9 @@ impl Decoder {
             let size = header.len as usize + usize::from(header.name_len);
             // A small message keeps its buffer, so it must not get a large one.
             self.body = if size >= MAX_CHUNK / 2 { self.spare.pop().unwrap_or_default() } else { Vec::new() };
-            self.body.resize(size, 0);
+            self.body.resize(size + SLACK, 0);
         }
-        if self.filled < self.body.len() {
+        if self.filled + SLACK < self.body.len() {
             return Ok(None);
         }
         self.complete().map(Some)
@@ -87,6 +101,7 @@ impl Decoder {
         let Some(header) = self.parsed.take() else { return Err(FrameError::Truncated) };
         self.filled = 0;
         let mut payload = std::mem::take(&mut self.body);
+        payload.truncate(payload.len() - SLACK);
         let (chunk, name) = payload.split_at(header.len as usize);
         let chunk = if header.summed { chunk } else { &[] };
         if checksum(&self.head, chunk, name, header.seq).to_le_bytes() != self.head[32..40] {

@@ -15,8 +15,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustls::Connection;
-
 use super::connect::{HANDSHAKE, Line, failed, setup};
 use super::poll::{self, Waker};
 use super::seats::{CONNECTIONS, Seats};
@@ -251,8 +249,7 @@ fn greet(socket: TcpStream, address: String, terms: &Terms) -> Result<Incoming, 
     let verifier = PinnedPeers::new(&pins);
     let cipher = match &terms.protection {
         Protection::Tls(identity) => {
-            let connection = tls::server(identity, &verifier).map_err(|e| setup(&e))?;
-            Some((Connection::Server(connection), identity.fingerprint()))
+            Some((tls::server(identity, &verifier).map_err(|e| setup(&e))?, identity.fingerprint()))
         }
         Protection::InsecurePlain => None,
     };
