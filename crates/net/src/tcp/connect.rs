@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::driver::Driver;
 use super::handshake::Side;
 use super::link::{LinkState, SocketLink};
+use super::loopback;
 use super::out::Out;
-use super::poll;
 use super::records::{Record, Records};
 use super::seats::Seat;
 use super::tls::{self, PinnedPeers};
@@ -70,7 +70,7 @@ fn connect(address: &str, timeout: Duration) -> Result<TcpStream, NetError> {
         let mut last: Option<io::Error> = None;
         for candidate in resolved {
             let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            match TcpStream::connect_timeout(&candidate, left) {
+            match loopback::connect(&candidate, left) {
                 Ok(socket) => return Ok(socket),
                 Err(e) => last = Some(e),
             }
@@ -123,7 +123,6 @@ impl Line {
     ) -> Result<Self, NetError> {
         let ready = socket.set_nonblocking(false).and_then(|()| socket.set_nodelay(true));
         ready.map_err(|e| failed("preparing the socket", &e))?;
-        poll::hurry_on_loopback(&socket);
         let stream = Timed { socket, deadline: Instant::now() + patience, patience };
         let name = name.map(str::to_owned);
         let (side, certificate) = tls.unzip();

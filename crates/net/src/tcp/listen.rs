@@ -16,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::connect::{HANDSHAKE, Line, failed, setup};
+use super::loopback;
 use super::poll::{self, Waker};
 use super::seats::{CONNECTIONS, Seats};
 use super::tls::{self, PinnedPeers};
@@ -57,6 +58,7 @@ impl Listener {
             _ => NetError::Address { address: address.into(), what: e.to_string() },
         };
         let socket = TcpListener::bind(address).map_err(refuse)?;
+        loopback::unpaced_calls(&socket);
         socket.set_nonblocking(true).map_err(refuse)?;
         let door = Door { state: Mutex::default(), waker: Waker::new().map_err(refuse)? };
         let terms = Terms { protection, pins: Mutex::new(Arc::new(pins)), seats: Arc::default() };

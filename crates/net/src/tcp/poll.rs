@@ -69,18 +69,3 @@ pub(super) fn unacknowledged(socket: &TcpStream) -> usize {
     let rc = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
     if rc == 0 { bytes.max(0) as usize } else { 0 }
 }
-
-/// Chooses a control of congestion without pacing where the peer is on this machine: there is no link that could be congested,
-/// and BBR, the default of some systems, takes three times the processor time there. Where the system refuses, all goes on.
-pub(super) fn hurry_on_loopback(socket: &TcpStream) {
-    const RENO: &[u8] = b"reno"; // the one that every process may choose
-    if !socket.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback()) {
-        return;
-    }
-    #[cfg(target_os = "linux")]
-    // SAFETY: reads the given number of bytes of a constant.
-    unsafe {
-        let (level, option, len) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION, RENO.len() as libc::socklen_t);
-        libc::setsockopt(socket.as_raw_fd(), level, option, RENO.as_ptr().cast(), len);
-    }
-}
