@@ -24,6 +24,7 @@ const SHORTS: usize = 2048;
 
 fn main() -> Result<(), NetError> {
     println!("{}", ceilings::measure());
+    ceilings::keep_freed_memory();
     for encrypted in [true, false] {
         let (mut a, b) = connect(encrypted)?;
         let other = thread::spawn(move || answer(b));

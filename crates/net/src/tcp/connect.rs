@@ -164,13 +164,13 @@ impl Line {
             return self.stream.read_exact(buffer);
         };
         while read.len() < buffer.len() {
-            match records.next(&mut []) {
-                Ok(Record::Here(bytes)) => read.extend_from_slice(bytes),
+            match records.next() {
+                Ok(Record::Content(bytes)) => read.extend_from_slice(bytes),
                 Ok(Record::Incomplete) => match self.stream.read(records.space())? {
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                     n => records.filled(n),
                 },
-                Ok(Record::There(_) | Record::End) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(Record::End) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Err(error) => {
                     records.refuse(&error, out);
                     out.flush(&mut self.stream)?;

@@ -186,17 +186,16 @@ impl Driver {
             }
             self.phase = message.phase;
             let (header, name) = self.encoder.data(&message.step, &message.payload, offset);
-            self.write([&header, chunk, name])?;
+            self.write_frame(&header, chunk, name)?;
             self.frames_sent += 1;
-            let (mut gone, end) = (chunk.len(), offset + chunk.len());
+            let (gone, end) = (chunk.len(), offset + chunk.len());
             if end < message.payload.len() {
                 self.current = Some((message, end));
+                self.shared.sent(gone, None);
             } else {
-                gone += FIXED_COST;
-                drop(message);
+                self.shared.sent(gone + FIXED_COST, Some(message.payload));
                 self.current = self.shared.lock().outbound.pop_front().map(|message| (message, 0));
             }
-            self.shared.sent(gone);
         }
         Ok(())
     }
@@ -211,6 +210,18 @@ impl Driver {
         }
         self.wire.close();
         Ok(())
+    }
+
+    /// Part of a large frame is on its way while the rest is encrypted.
+    fn write_frame(&mut self, header: &[u8], mut chunk: &[u8], name: &[u8]) -> io::Result<()> {
+        let mut header = header;
+        while self.filter.is_none() && chunk.len() > BATCH {
+            let (part, rest) = chunk.split_at(BATCH);
+            self.write([std::mem::take(&mut header), part, &[]])?;
+            self.flush()?;
+            chunk = rest;
+        }
+        self.write([header, chunk, name])
     }
 
     fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {

@@ -59,6 +59,9 @@ impl Listener {
         };
         let socket = TcpListener::bind(address).map_err(refuse)?;
         loopback::unpaced_calls(&socket);
+        if protection.is_encrypted() {
+            tls::warm_up();
+        }
         socket.set_nonblocking(true).map_err(refuse)?;
         let door = Door { state: Mutex::default(), waker: Waker::new().map_err(refuse)? };
         let terms = Terms { protection, pins: Mutex::new(Arc::new(pins)), seats: Arc::default() };

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, TlsProtocolId, TlsRecordSealingKey, UnboundKey};
+use aws_lc_rs::aead::{self, Aad, TlsProtocolId, TlsRecordOpeningKey, TlsRecordSealingKey};
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce, make_tls13_aad};
 use rustls::kernel::KernelConnection;
 use rustls::{AlertDescription, ConnectionTrafficSecrets, Error, ExtractedSecrets};
@@ -56,17 +56,15 @@ struct Sealer {
 
 /// Decrypts what the peer sends.
 struct Opener {
-    key: LessSafeKey,
+    key: TlsRecordOpeningKey,
     iv: Iv,
     seq: u64,
 }
 
 /// What the next record holds.
 pub(super) enum Record<'a> {
-    /// So many bytes, written to the place that was offered.
-    There(usize),
-    /// These.
-    Here(&'a [u8]),
+    /// Bytes for the protocol.
+    Content(&'a [u8]),
     /// Not all of it has come yet.
     Incomplete,
     /// The peer sends nothing more.
@@ -146,36 +144,21 @@ impl Sealer {
 impl Opener {
     fn new(secrets: &ConnectionTrafficSecrets) -> Result<Self, Error> {
         let (algorithm, key, iv) = cipher(secrets)?;
-        let key = UnboundKey::new(algorithm, key.as_ref()).map_err(|_| Error::DecryptError)?;
-        Ok(Self { key: LessSafeKey::new(key), iv, seq: 0 })
+        let key = TlsRecordOpeningKey::new(algorithm, TlsProtocolId::TLS13, key.as_ref());
+        Ok(Self { key: key.map_err(|_| Error::DecryptError)?, iv, seq: 0 })
     }
 
-    /// Opens what follows `head` into `space`, or in place where it does not fit; gives type and bytes of the content, and whether it is
-    /// in place.
-    fn open(
-        &mut self,
-        head: [u8; HEAD],
-        sealed: &mut [u8],
-        space: &mut [u8],
-    ) -> Result<(u8, usize, bool), Error> {
-        let aad = Aad::from(head);
-        let inner = sealed.len().checked_sub(TAG).ok_or(Error::DecryptError)?;
-        let nonce = nonce(&self.iv, self.seq);
-        let here = inner > space.len();
-        let (body, tag) = sealed.split_at_mut(inner);
-        let opened = match here {
-            false => self.key.open_separate_gather(nonce, aad, body, tag, &mut space[..inner]),
-            true => self.key.open_in_place_separate_tag(nonce, aad, tag, body).map(drop),
-        };
-        opened.map_err(|_| Error::DecryptError)?;
+    /// Opens what follows `head`, in place; gives the content and its type.
+    fn open<'a>(&mut self, head: [u8; HEAD], sealed: &'a mut [u8]) -> Result<(u8, &'a [u8]), Error> {
+        let opened = self.key.open_in_place(nonce(&self.iv, self.seq), Aad::from(head), sealed);
+        let inner = &*opened.map_err(|_| Error::DecryptError)?;
         self.seq = self.seq.checked_add(1).ok_or(Error::DecryptError)?;
         // The type is the last byte that is not padding.
-        let inner = if here { &body[..] } else { &space[..inner] };
         let len = inner.iter().rposition(|&b| b != 0).ok_or_else(|| unexpected("an empty one"))?;
         if len > CONTENT {
             return Err(Error::PeerSentOversizedRecord);
         }
-        Ok((inner[len], len, here))
+        Ok((inner[len], &inner[..len]))
     }
 }
 
@@ -263,8 +246,8 @@ impl Records {
         self.end += n;
     }
 
-    /// Opens the next record, into `space` where it fits there with a byte more than its content has.
-    pub fn next(&mut self, space: &mut [u8]) -> Result<Record<'_>, Error> {
+    /// Opens the next record.
+    pub fn next(&mut self) -> Result<Record<'_>, Error> {
         loop {
             let came = &self.buffer[self.start..self.end];
             let Some(&head) = came.first_chunk::<HEAD>() else { return Ok(Record::Incomplete) };
@@ -279,13 +262,15 @@ impl Records {
             if to > self.end {
                 return Ok(Record::Incomplete);
             }
-            let (kind, len, here) = self.opener.open(head, &mut self.buffer[from..to], space)?;
+            let (kind, content) = self.opener.open(head, &mut self.buffer[from..to])?;
             self.start = to;
-            let content = if here { &self.buffer[from..from + len] } else { &space[..len] };
             match (kind, content) {
                 (DATA, []) => {}
-                (DATA, _) if here => return Ok(Record::Here(&self.buffer[from..from + len])),
-                (DATA, _) => return Ok(Record::There(len)),
+                // Borrowed anew, for as long as the caller likes.
+                (DATA, content) => {
+                    let len = content.len();
+                    return Ok(Record::Content(&self.buffer[from..from + len]));
+                }
                 (HANDSHAKE, &[24, 0, 0, 1, asks @ 0..=1]) => {
                     self.asked |= asks == 1;
                     self.opener = Opener::new(&self.secrets.next_receiving()?)?;

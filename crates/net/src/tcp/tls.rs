@@ -33,6 +33,13 @@ pub(crate) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites, kx_groups, ..aws_lc_rs::default_provider() }
 }
 
+/// Fills the pool of the randomness that handshakes take, which takes a process some 20 ms once: a listener does so before anybody
+/// calls, so that the first caller need not wait for it.
+pub(super) fn warm_up() {
+    // Without it the first handshake does it, or says why not.
+    let _ = provider().secure_random.fill(&mut [0; 32]);
+}
+
 /// The client side of a connection to a peer with one of the pinned certificates.
 pub(super) fn client(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<Side, Error> {
     UnbufferedClientConnection::new(client_config(identity, verifier)?, server_name()?).map(Side::Client)

@@ -8,7 +8,7 @@ use super::out::Out;
 use super::records::{Record, Records};
 use crate::frame::{Decoder, Frame, FrameError};
 
-/// Small reads are gathered in a buffer of this size; larger ones go straight to their place.
+/// Bytes that are taken off a socket without TLS at a time.
 const PLAIN_BUFFER: usize = 64 * 1024;
 
 /// A read of less has emptied the socket, most likely.
@@ -123,18 +123,12 @@ fn read_plain(
     let mut buffer = [0u8; PLAIN_BUFFER];
     let mut bytes = 0;
     while bytes < budget {
-        let space = decoder.space();
-        let direct = space.len() >= PLAIN_BUFFER;
-        let Some(n) = read_some(socket, if direct { space } else { &mut buffer })? else { break };
+        let Some(n) = read_some(socket, &mut buffer)? else { break };
         if n == 0 {
             return Ok(Taken { bytes, end: true });
         }
         bytes += n;
-        if direct {
-            decoder.filled(n).map_err(ReadError::Frame)?.into_iter().for_each(&mut *sink);
-        } else {
-            decoder.feed(&buffer[..n], sink).map_err(ReadError::Frame)?;
-        }
+        decoder.feed(&buffer[..n], sink).map_err(ReadError::Frame)?;
     }
     Ok(Taken { bytes, end: false })
 }
@@ -148,11 +142,8 @@ fn read_tls(
 ) -> Result<Taken, ReadError> {
     let (mut bytes, mut more) = (0, true);
     loop {
-        match records.next(decoder.roomy()).map_err(ReadError::Tls)? {
-            Record::There(n) => {
-                decoder.filled(n).map_err(ReadError::Frame)?.into_iter().for_each(&mut *sink);
-            }
-            Record::Here(content) => decoder.feed(content, sink).map_err(ReadError::Frame)?,
+        match records.next().map_err(ReadError::Tls)? {
+            Record::Content(content) => decoder.feed(content, sink).map_err(ReadError::Frame)?,
             Record::End => return Ok(Taken { bytes, end: true }),
             Record::Incomplete if !more || bytes >= budget => return Ok(Taken { bytes, end: false }),
             // All whole records are opened: nobody wakes this thread for what waits here.

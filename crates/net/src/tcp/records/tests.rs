@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
 
+use proptest::prelude::*;
 use rustls::{Connection, ServerConnection};
 
 use super::*;
@@ -63,13 +64,12 @@ fn sealed(records: &mut Records, parts: [&[u8]; 3]) -> Vec<u8> {
     wire(&mut out)
 }
 
-/// Everything that `records` open of `wire`, which comes in pieces of `piece` bytes; into a place of `space` bytes if it fits.
-fn opened(records: &mut Records, mut wire: &[u8], piece: usize, space: usize) -> Result<Vec<u8>, Error> {
-    let (mut content, mut place) = (Vec::new(), vec![0; space]);
+/// Everything that `records` open of `wire`, which comes in pieces of `piece` bytes.
+fn opened(records: &mut Records, mut wire: &[u8], piece: usize) -> Result<Vec<u8>, Error> {
+    let mut content = Vec::new();
     loop {
-        match records.next(&mut place)? {
-            Record::There(n) => content.extend_from_slice(&place[..n]),
-            Record::Here(bytes) => content.extend_from_slice(bytes),
+        match records.next()? {
+            Record::Content(bytes) => content.extend_from_slice(bytes),
             Record::Incomplete if wire.is_empty() => return Ok(content),
             Record::Incomplete => {
                 let free = records.space();
@@ -119,9 +119,9 @@ fn rustls_reads_what_is_sealed_and_the_other_way_round_through_updates_of_keys()
         let (body, name) = rest.split_at(rest.len() / 2);
         let wire = sealed(&mut records, [head, body, name]);
         assert_eq!(told_by_rustls(&mut peer, &wire).unwrap(), message, "{len} bytes to it");
-        let (piece, space) = ([1 << 20, 16_000, 1000][i % 3], [0, CONTENT + 1, 1 << 20][i % 3]);
+        let piece = [1 << 20, 16_000, 1000][i % 3];
         let wire = said_by_rustls(&mut peer, &message);
-        assert_eq!(opened(&mut records, &wire, piece, space).unwrap(), message, "{len} bytes from it");
+        assert_eq!(opened(&mut records, &wire, piece).unwrap(), message, "{len} bytes from it");
         peer.refresh_traffic_keys().unwrap();
     }
     assert!(records.sealer.seq <= 5 && records.opener.seq < 30, "both directions got new keys");
@@ -140,7 +140,7 @@ fn a_goodbye_is_understood_on_both_sides_and_comes_once() {
     let mut said = said_by_rustls(&mut peer, b"left ");
     peer.send_close_notify();
     peer.write_tls(&mut said).unwrap();
-    assert_eq!(opened(&mut records, &said, 7, 0).unwrap(), b"left end");
+    assert_eq!(opened(&mut records, &said, 7).unwrap(), b"left end");
 }
 
 #[test]
@@ -157,18 +157,16 @@ fn the_peer_is_told_what_was_wrong_with_its_records() {
 }
 
 #[test]
-fn every_changed_bit_is_refused_wherever_it_would_have_gone() {
-    for space in [0, 1000] {
-        let [mut a, _] = pair();
-        let len = sealed(&mut a, [b"head", b"body", b""]).len();
-        for at in 0..len {
-            let [mut a, mut b] = pair_of(&SECRETS);
-            let mut wire = sealed(&mut a, [b"head", b"body", b""]);
-            assert_eq!(wire.len(), len);
-            wire[at] ^= 1 << (at % 8);
-            let longer = (3..5).contains(&at) && opened(&mut b, &wire, 99, space) == Ok(Vec::new());
-            assert!(longer || opened(&mut b, &wire, 99, space).is_err(), "byte {at}");
-        }
+fn every_changed_bit_is_refused() {
+    let [mut a, _] = pair();
+    let len = sealed(&mut a, [b"head", b"body", b""]).len();
+    for at in 0..len {
+        let [mut a, mut b] = pair_of(&SECRETS);
+        let mut wire = sealed(&mut a, [b"head", b"body", b""]);
+        assert_eq!(wire.len(), len);
+        wire[at] ^= 1 << (at % 8);
+        let longer = (3..5).contains(&at) && opened(&mut b, &wire, 99) == Ok(Vec::new());
+        assert!(longer || opened(&mut b, &wire, 99).is_err(), "byte {at}");
     }
 }
 
@@ -178,13 +176,13 @@ fn records_that_are_repeated_left_out_or_exchanged_are_refused() {
         let [mut a, mut b] = pair_of(&SECRETS);
         let wires = [&b"first"[..], b"other"].map(|part| sealed(&mut a, [part, b"", b""]));
         let wire = order.map(|i| &wires[i][..]).concat();
-        assert_eq!(opened(&mut b, &wire, 1 << 20, 100), Err(Error::DecryptError));
+        assert_eq!(opened(&mut b, &wire, 1 << 20), Err(Error::DecryptError));
     }
     let [mut a, mut b] = pair_of(&SECRETS);
     let mine = sealed(&mut a, [b"mine", b"", b""]);
-    let back = opened(&mut a, &mine, 1 << 20, 100);
+    let back = opened(&mut a, &mine, 1 << 20);
     assert_eq!(back, Err(Error::DecryptError), "each direction has keys of its own");
-    assert_eq!(opened(&mut b, &mine, 1 << 20, 100).unwrap(), b"mine");
+    assert_eq!(opened(&mut b, &mine, 1 << 20).unwrap(), b"mine");
 }
 
 /// One record of whatever a peer likes to put into it.
@@ -196,37 +194,35 @@ fn crafted(a: &mut Records, kind: u8, content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn padding_is_taken_off_and_what_no_peer_sends_is_refused() {
-    for space in [0, 1 << 16] {
-        // A record ends with its type, so this is content, its type and padding.
+    // A record ends with its type, so this is content, its type and padding.
+    let [mut a, mut b] = pair_of(&SECRETS);
+    let wire = [crafted(&mut a, 0, &[1, 2, 0, DATA, 0, 0]), crafted(&mut a, 0, &[DATA, 0])].concat();
+    assert_eq!(opened(&mut b, &wire, 1 << 20).unwrap(), [1, 2, 0]);
+    let refused = |kind: u8, content: &[u8]| {
         let [mut a, mut b] = pair_of(&SECRETS);
-        let wire = [crafted(&mut a, 0, &[1, 2, 0, DATA, 0, 0]), crafted(&mut a, 0, &[DATA, 0])].concat();
-        assert_eq!(opened(&mut b, &wire, 1 << 20, space).unwrap(), [1, 2, 0]);
-        let refused = |kind: u8, content: &[u8]| {
-            let [mut a, mut b] = pair_of(&SECRETS);
-            let wire = crafted(&mut a, kind, content);
-            opened(&mut b, &wire, 1 << 20, space).unwrap_err()
-        };
-        for (kind, content) in [
-            (0, &[0; 9][..]),                  // nothing but padding
-            (20, &[1]),                        // the change of a cipher, after the handshake
-            (99, &[1]),                        // an unknown type
-            (HANDSHAKE, &[24, 0, 0, 1, 2]),    // an update that asks for something unknown
-            (HANDSHAKE, &[4, 0, 0, 1, 0]),     // a ticket
-            (HANDSHAKE, &[24, 0, 0, 1, 0, 0]), // more than one
-            (ALERT, &[1]),
-        ] {
-            let error = refused(kind, content);
-            assert!(matches!(error, Error::General(_)), "{kind} {content:?}: {error}");
-        }
-        assert_eq!(refused(ALERT, &[2, 20]), Error::AlertReceived(AlertDescription::BadRecordMac));
-        assert_eq!(refused(DATA, &bytes(CONTENT + 1)), Error::PeerSentOversizedRecord);
-        assert_eq!(refused(DATA, &bytes(SEALED)), Error::PeerSentOversizedRecord, "by its head");
+        let wire = crafted(&mut a, kind, content);
+        opened(&mut b, &wire, 1 << 20).unwrap_err()
+    };
+    for (kind, content) in [
+        (0, &[0; 9][..]),                  // nothing but padding
+        (20, &[1]),                        // the change of a cipher, after the handshake
+        (99, &[1]),                        // an unknown type
+        (HANDSHAKE, &[24, 0, 0, 1, 2]),    // an update that asks for something unknown
+        (HANDSHAKE, &[4, 0, 0, 1, 0]),     // a ticket
+        (HANDSHAKE, &[24, 0, 0, 1, 0, 0]), // more than one
+        (ALERT, &[1]),
+    ] {
+        let error = refused(kind, content);
+        assert!(matches!(error, Error::General(_)), "{kind} {content:?}: {error}");
     }
+    assert_eq!(refused(ALERT, &[2, 20]), Error::AlertReceived(AlertDescription::BadRecordMac));
+    assert_eq!(refused(DATA, &bytes(CONTENT + 1)), Error::PeerSentOversizedRecord);
+    assert_eq!(refused(DATA, &bytes(SEALED)), Error::PeerSentOversizedRecord, "by its head");
     let [_, mut b] = pair_of(&SECRETS);
-    let plain = opened(&mut b, &[ALERT, 3, 3, 0, 2, 1, 0], 1 << 20, 0);
+    let plain = opened(&mut b, &[ALERT, 3, 3, 0, 2, 1, 0], 1 << 20);
     assert!(matches!(plain, Err(Error::General(_))), "{plain:?}");
     let [_, mut b] = pair_of(&SECRETS);
-    assert_eq!(opened(&mut b, &[DATA, 3, 3, 0, 3, 1, 2, 3], 1 << 20, 0), Err(Error::DecryptError));
+    assert_eq!(opened(&mut b, &[DATA, 3, 3, 0, 3, 1, 2, 3], 1 << 20), Err(Error::DecryptError));
 }
 
 #[test]
@@ -235,9 +231,9 @@ fn an_update_of_keys_is_needed_and_happens_once_for_each_that_is_told() {
     (a.key_records, b.key_records) = (3, 2);
     for i in 0..20u8 {
         let wire = sealed(&mut a, [&[i], b"", b""]);
-        assert_eq!(opened(&mut b, &wire, 1 << 20, 0).unwrap(), [i]);
+        assert_eq!(opened(&mut b, &wire, 1 << 20).unwrap(), [i]);
         let wire = sealed(&mut b, [&[i], b"", b""]);
-        assert_eq!(opened(&mut a, &wire, 1 << 20, 0).unwrap(), [i]);
+        assert_eq!(opened(&mut a, &wire, 1 << 20).unwrap(), [i]);
     }
     // 20 records of 3 a key, of which the last is the update.
     assert_eq!((a.sealer.seq, b.opener.seq), (2, 2));
@@ -268,4 +264,33 @@ fn pair_of(secrets: &[[u8; 32]; 2]) -> [Records; 2] {
         Records::new(secrets, Box::new(NoSecrets), &[]).unwrap()
     };
     [side(0, 1), side(1, 0)]
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_is_refused_or_waited_for(bytes in prop::collection::vec(any::<u8>(), 0..600), piece in 1usize..99) {
+        let [_, mut b] = pair_of(&SECRETS);
+        // Nothing of it was sealed with the right key, so nothing is content.
+        if let Ok(content) = opened(&mut b, &bytes, piece) {
+            prop_assert!(content.is_empty());
+        }
+    }
+
+    #[test]
+    fn whatever_a_peer_seals_is_its_content_or_refused(
+        kind in 1u8..,
+        content in prop::collection::vec(any::<u8>(), 0..400),
+        padding in 0usize..300,
+        piece in 1usize..999,
+    ) {
+        let [mut a, mut b] = pair_of(&SECRETS);
+        let inner = [&content[..], &[kind], &vec![0; padding]].concat();
+        let wire = crafted(&mut a, 0, &inner);
+        let found = opened(&mut b, &wire, piece);
+        match kind {
+            DATA => prop_assert_eq!(found.unwrap(), content),
+            ALERT if content.len() == 2 && content[1] == 0 => prop_assert_eq!(found.unwrap(), b"end"),
+            _ => prop_assert!(found.is_err()),
+        }
+    }
 }
