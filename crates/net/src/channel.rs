@@ -54,6 +54,12 @@ pub trait Channel: Send {
         self.recv(step, len)
     }
 
+    /// A buffer for a message to come, with any contents: that of one that was sent, or an empty one. Memory that is new each
+    /// time costs as much as encrypting what is put there.
+    fn spare(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// The peer's name, for example `party 1`.
     fn peer(&self) -> &str;
 
@@ -79,6 +85,9 @@ impl<C: Channel + ?Sized> Channel for Box<C> {
     }
     fn exchange(&mut self, step: &Step, payload: Vec<u8>, len: usize) -> Result<Vec<u8>, NetError> {
         (**self).exchange(step, payload, len)
+    }
+    fn spare(&mut self) -> Vec<u8> {
+        (**self).spare()
     }
     fn peer(&self) -> &str {
         (**self).peer()

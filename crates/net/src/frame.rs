@@ -35,7 +35,7 @@ use crate::Step;
 /// Bytes of a frame header.
 pub const HEADER_LEN: usize = 40;
 /// Largest payload of one frame, in bytes. Also the most that a peer can make the receiver allocate at a time.
-pub const MAX_CHUNK: usize = 256 * 1024;
+pub const MAX_CHUNK: usize = 1 << 20;
 /// Largest step name on the wire, in bytes; longer names are cut.
 pub const MAX_NAME: usize = 96;
 
@@ -138,6 +138,11 @@ pub struct Header {
 }
 
 impl Header {
+    /// Bytes that follow the header.
+    fn body_len(&self) -> usize {
+        self.len as usize + usize::from(self.name_len)
+    }
+
     /// The header bytes for this payload and step name.
     pub fn encode(&self, payload: &[u8], name: &[u8]) -> [u8; HEADER_LEN] {
         let mut out = [0u8; HEADER_LEN];

@@ -31,6 +31,8 @@ pub trait Link: Send {
     fn next(&mut self, whole: Option<Instant>) -> Result<Frame, NetError>;
     /// Returns a payload buffer for reuse.
     fn recycle(&mut self, buffer: Vec<u8>);
+    /// A buffer of a message that was sent, if one is there.
+    fn spare(&mut self) -> Vec<u8>;
     /// Tells the peer `reason`, closes, and answers every later call with `error`.
     fn abort(&mut self, reason: &str, error: NetError);
     /// Closes without a word.
@@ -183,6 +185,10 @@ impl<L: Link> Channel for Framed<L> {
 
     fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
         self.receive(step, Expect::UpTo(max))
+    }
+
+    fn spare(&mut self) -> Vec<u8> {
+        self.link.spare()
     }
 
     fn peer(&self) -> &str {

@@ -231,6 +231,10 @@ impl Link for MemLink {
         self.decoder.recycle(vec![buffer]);
     }
 
+    fn spare(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
     fn abort(&mut self, reason: &str, error: NetError) {
         if self.failure.is_none() {
             self.control(Kind::Abort, reason.as_bytes());

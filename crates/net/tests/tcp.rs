@@ -33,6 +33,31 @@ fn messages_of_every_size_arrive_whole_and_in_order() {
 }
 
 #[test]
+fn buffers_of_sent_messages_are_filled_again_and_every_message_stays_as_it_was() {
+    const LEN: usize = 300_000;
+    for encrypted in [true, false] {
+        let (mut a, mut b) = connect(encrypted);
+        let mut reused = 0;
+        for i in 0..40u8 {
+            let mut messages = Vec::new();
+            for part in 0..3 {
+                let mut buffer = a.spare();
+                reused += usize::from(buffer.capacity() >= LEN);
+                buffer.clear();
+                buffer.resize(LEN, 3 * i + part);
+                messages.push(buffer);
+            }
+            messages.into_iter().for_each(|message| a.send(&step(1), message).unwrap());
+            (0..3).for_each(|part| assert!(b.recv(&step(1), LEN).unwrap() == vec![3 * i + part; LEN]));
+            // What comes after has left after: so the buffers are back.
+            a.send(&step(2), vec![1]).unwrap();
+            assert_eq!(b.recv(&step(2), 1).unwrap(), [1]);
+        }
+        assert_eq!(reused, 39 * 3, "all but the first");
+    }
+}
+
+#[test]
 fn large_exchanges_do_not_lock_up() {
     const BIG: usize = 64 << 20;
     for encrypted in [true, false] {

@@ -3,7 +3,7 @@
 use super::{Frame, FrameError, HEADER_LEN, Header, Kind, MAX_CHUNK, checksum, parse_header, printable};
 
 /// Used buffers kept for large frames.
-const SPARE_BUFFERS: usize = 8;
+const SPARE_BUFFERS: usize = 4;
 
 /// How much of the message under way is still to come.
 #[derive(Debug, Default)]
@@ -30,66 +30,61 @@ impl Progress {
     }
 }
 
-/// Turns the bytes of one direction back into frames, however they are cut up in transit.
-///
-/// The caller fills [`Decoder::space`] and reports how much; no byte is copied twice, and nothing is
-/// allocated beyond one frame.
-#[derive(Debug)]
+/// Turns the bytes of one direction back into frames, however they are cut up in transit. Nothing is allocated beyond one frame.
+#[derive(Debug, Default)]
 pub struct Decoder {
     seq: u64,
     message: Progress,
-    head: [u8; HEADER_LEN],
+    head: Vec<u8>,
     parsed: Option<Header>,
+    /// Payload and step name.
     body: Vec<u8>,
-    filled: usize,
     spare: Vec<Vec<u8>>,
 }
 
-impl Default for Decoder {
-    fn default() -> Self {
-        let (body, spare) = (Vec::new(), Vec::new());
-        let message = Progress::default();
-        Self { seq: 0, message, head: [0; HEADER_LEN], parsed: None, body, filled: 0, spare }
-    }
-}
-
 impl Decoder {
-    /// Where the next bytes of the stream belong; never empty.
-    pub fn space(&mut self) -> &mut [u8] {
-        match self.parsed {
-            None => &mut self.head[self.filled..],
-            Some(_) => &mut self.body[self.filled..],
+    /// Takes `bytes` in and hands each completed frame to `sink`.
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Frame)) -> Result<(), FrameError> {
+        while !bytes.is_empty() {
+            let Some(header) = self.parsed else {
+                self.head.extend_from_slice(take(&mut bytes, HEADER_LEN - self.head.len()));
+                if self.head.len() == HEADER_LEN {
+                    self.begin(parse_header(&self.head)?, sink)?;
+                }
+                continue;
+            };
+            self.body.extend_from_slice(take(&mut bytes, header.body_len() - self.body.len()));
+            self.end(header, sink)?;
         }
+        Ok(())
     }
 
-    /// Accepts the next `n` bytes, written to [`Decoder::space`]; returns the frame they complete, if any.
-    pub fn filled(&mut self, n: usize) -> Result<Option<Frame>, FrameError> {
-        self.filled += n;
-        if self.parsed.is_none() {
-            if self.filled < HEADER_LEN {
-                return Ok(None);
-            }
-            let header = parse_header(&self.head)?;
-            self.filled = 0;
-            self.parsed = Some(header);
-            let size = header.len as usize + usize::from(header.name_len);
-            // A small message keeps its buffer, so it must not get a large one.
-            self.body = if size >= MAX_CHUNK / 2 { self.spare.pop().unwrap_or_default() } else { Vec::new() };
-            self.body.resize(size, 0);
-        }
-        if self.filled < self.body.len() {
-            return Ok(None);
-        }
-        self.complete().map(Some)
+    fn begin(&mut self, header: Header, sink: &mut dyn FnMut(Frame)) -> Result<(), FrameError> {
+        let len = header.body_len();
+        // A small message keeps its buffer, so it must not get a large one.
+        self.body = if len >= MAX_CHUNK / 2 { self.spare.pop().unwrap_or_default() } else { Vec::new() };
+        self.body.clear();
+        self.body.reserve_exact(len);
+        self.parsed = Some(header);
+        self.end(header, sink)
     }
 
-    fn complete(&mut self) -> Result<Frame, FrameError> {
-        let Some(header) = self.parsed.take() else { return Err(FrameError::Truncated) };
-        self.filled = 0;
+    /// Hands the frame over, if it is whole.
+    fn end(&mut self, header: Header, sink: &mut dyn FnMut(Frame)) -> Result<(), FrameError> {
+        if self.body.len() == header.body_len() {
+            sink(self.complete(header)?);
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, header: Header) -> Result<Frame, FrameError> {
+        self.parsed = None;
+        let head: [u8; HEADER_LEN] = std::array::from_fn(|i| self.head[i]);
+        self.head.clear();
         let mut payload = std::mem::take(&mut self.body);
         let (chunk, name) = payload.split_at(header.len as usize);
         let chunk = if header.summed { chunk } else { &[] };
-        if checksum(&self.head, chunk, name, header.seq).to_le_bytes() != self.head[32..40] {
+        if checksum(&head, chunk, name, header.seq).to_le_bytes() != head[32..40] {
             return Err(FrameError::Checksum { seq: header.seq });
         }
         if header.seq != self.seq {
@@ -104,21 +99,7 @@ impl Decoder {
         Ok(Frame { header, name, payload })
     }
 
-    /// Feeds `bytes` and hands each completed frame to `sink`.
-    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Frame)) -> Result<(), FrameError> {
-        while !bytes.is_empty() {
-            let space = self.space();
-            let n = space.len().min(bytes.len());
-            space[..n].copy_from_slice(&bytes[..n]);
-            bytes = &bytes[n..];
-            if let Some(frame) = self.filled(n)? {
-                sink(frame);
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives used payload buffers back for later large frames, which saves clearing fresh memory; a few are kept.
+    /// Gives used payload buffers back for later large frames, which saves fresh memory; a few are kept.
     pub fn recycle(&mut self, buffers: Vec<Vec<u8>>) {
         self.spare.extend(buffers.into_iter().filter(|b| b.capacity() >= MAX_CHUNK / 2));
         self.spare.truncate(SPARE_BUFFERS);
@@ -126,6 +107,13 @@ impl Decoder {
 
     /// Whether the stream may end here.
     pub fn at_boundary(&self) -> bool {
-        self.parsed.is_none() && self.filled == 0
+        self.parsed.is_none() && self.head.is_empty()
     }
+}
+
+/// The first `n` of `bytes`, or all there are, which leave it.
+fn take<'a>(bytes: &mut &'a [u8], n: usize) -> &'a [u8] {
+    let (first, rest) = bytes.split_at(n.min(bytes.len()));
+    *bytes = rest;
+    first
 }

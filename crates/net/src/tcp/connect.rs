@@ -1,15 +1,17 @@
 //! Making connections: dial, TLS handshake, greeting.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustls::Connection;
-
 use super::driver::Driver;
+use super::handshake::Side;
 use super::link::{LinkState, SocketLink};
+use super::loopback;
+use super::out::Out;
+use super::records::{Record, Records};
 use super::seats::Seat;
 use super::tls::{self, PinnedPeers};
 use super::wire::Wire;
@@ -38,8 +40,7 @@ pub fn dial(
     let verifier = PinnedPeers::new(std::slice::from_ref(expected));
     let cipher = match protection {
         Protection::Tls(identity) => {
-            let connection = tls::client(identity, &verifier).map_err(|e| setup(&e))?;
-            Some((Connection::Client(connection), identity.fingerprint()))
+            Some((tls::client(identity, &verifier).map_err(|e| setup(&e))?, identity.fingerprint()))
         }
         Protection::InsecurePlain => None,
     };
@@ -69,7 +70,7 @@ fn connect(address: &str, timeout: Duration) -> Result<TcpStream, NetError> {
         let mut last: Option<io::Error> = None;
         for candidate in resolved {
             let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            match TcpStream::connect_timeout(&candidate, left) {
+            match loopback::connect(&candidate, left) {
                 Ok(socket) => return Ok(socket),
                 Err(e) => last = Some(e),
             }
@@ -97,8 +98,18 @@ pub(super) struct Line {
     /// The peer's expected name; none before a caller has said its own.
     name: Option<String>,
     pub address: String,
-    cipher: Option<(Connection, Fingerprint)>,
+    /// What this side showed, over TLS.
+    certificate: Option<Fingerprint>,
+    secure: Option<Secure>,
     pub verifier: Arc<PinnedPeers>,
+}
+
+/// TLS on a line.
+struct Secure {
+    records: Records,
+    out: Out,
+    /// Decrypted bytes that nobody has read.
+    read: Vec<u8>,
 }
 
 impl Line {
@@ -106,15 +117,19 @@ impl Line {
         socket: TcpStream,
         name: Option<&str>,
         address: String,
-        cipher: Option<(Connection, Fingerprint)>,
+        tls: Option<(Side, Fingerprint)>,
         verifier: Arc<PinnedPeers>,
         patience: Duration,
     ) -> Result<Self, NetError> {
         let ready = socket.set_nonblocking(false).and_then(|()| socket.set_nodelay(true));
         ready.map_err(|e| failed("preparing the socket", &e))?;
         let stream = Timed { socket, deadline: Instant::now() + patience, patience };
-        let mut line = Self { stream, name: name.map(str::to_owned), address, cipher, verifier };
-        line.handshake()?;
+        let name = name.map(str::to_owned);
+        let (side, certificate) = tls.unzip();
+        let mut line = Self { stream, name, address, certificate, secure: None, verifier };
+        if let Some(side) = side {
+            line.handshake(side)?;
+        }
         Ok(line)
     }
 
@@ -124,42 +139,47 @@ impl Line {
         self.name.as_ref().map_or_else(|| address.clone(), |name| format!("{name} at {address}"))
     }
 
-    fn handshake(&mut self) -> Result<(), NetError> {
-        let Some((connection, _)) = &mut self.cipher else { return Ok(()) };
-        while connection.is_handshaking() {
-            if let Err(error) = connection.complete_io(&mut self.stream) {
-                // The alert that tells the peer why, if there is one.
-                while connection.wants_write() && connection.write_tls(&mut self.stream).is_ok_and(|n| n > 0)
-                {
-                }
+    fn handshake(&mut self, side: Side) -> Result<(), NetError> {
+        match side.shake_hands(&mut self.stream) {
+            Ok(records) => {
+                self.secure = Some(Secure { records, out: Out::default(), read: Vec::new() });
+                Ok(())
+            }
+            Err(error) => {
                 self.drain();
-                return Err(self.explain("the TLS handshake", &error));
+                Err(self.explain("the TLS handshake", &error))
             }
         }
-        Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some((connection, _)) = &mut self.cipher else { return self.stream.write_all(bytes) };
-        connection.writer().write_all(bytes)?;
-        while connection.wants_write() {
-            connection.write_tls(&mut self.stream)?;
-        }
-        Ok(())
+        let Some(Secure { records, out, .. }) = &mut self.secure else { return self.stream.write_all(bytes) };
+        records.seal([bytes, &[], &[]], out).map_err(tls::io_error)?;
+        out.flush(&mut self.stream)?;
+        if out.len() > 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
-    fn read_exact(&mut self, mut buffer: &mut [u8]) -> io::Result<()> {
-        let Some((connection, _)) = &mut self.cipher else { return self.stream.read_exact(buffer) };
-        while !buffer.is_empty() {
-            match connection.reader().read(buffer) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => buffer = &mut buffer[n..],
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    connection.complete_io(&mut self.stream)?;
+    fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        let Some(Secure { records, out, read }) = &mut self.secure else {
+            return self.stream.read_exact(buffer);
+        };
+        while read.len() < buffer.len() {
+            match records.next() {
+                Ok(Record::Content(bytes)) => read.extend_from_slice(bytes),
+                Ok(Record::Incomplete) => match self.stream.read(records.space())? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    n => records.filled(n),
+                },
+                Ok(Record::End) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) => {
+                    records.refuse(&error, out);
+                    out.flush(&mut self.stream)?;
+                    return Err(tls::io_error(error));
                 }
-                Err(e) => return Err(e),
             }
         }
+        buffer.copy_from_slice(&read[..buffer.len()]);
+        read.drain(..buffer.len());
         Ok(())
     }
 
@@ -216,8 +236,8 @@ impl Line {
 
     fn explain(&self, what: &str, error: &io::Error) -> NetError {
         let peer = &self.label();
-        if let (Some((_, ours)), Some(error)) = (&self.cipher, tls::tls_error(error)) {
-            return self.verifier.explain(error, peer, *ours);
+        if let (Some(ours), Some(error)) = (self.certificate, tls::tls_error(error)) {
+            return self.verifier.explain(error, peer, ours);
         }
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -250,8 +270,8 @@ impl Line {
         let names = Names { me: ours.role.clone(), peer: theirs.role.clone(), address: self.address };
         let (names, meter) = (Arc::new(names), Arc::new(Meter::default()));
         let shared = Arc::new(LinkState::new(seat).map_err(starting)?);
-        let encrypted = self.cipher.is_some();
-        let wire = self.cipher.map_or_else(Wire::plain, |(connection, _)| Wire::tls(connection));
+        let encrypted = self.secure.is_some();
+        let wire = self.secure.map_or_else(Wire::plain, |s| Wire::tls(s.records, s.out, s.read));
         let driver = Driver::new(socket, wire, shared.clone(), names.clone(), meter.clone(), options);
         let io_thread =
             thread::Builder::new().name("privet-net".into()).spawn(move || driver.run()).map_err(starting)?;
@@ -284,11 +304,6 @@ impl Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.set_write_timeout(self.left()?)?;
         self.socket.write(bytes)
-    }
-
-    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.socket.set_write_timeout(self.left()?)?;
-        self.socket.write_vectored(parts)
     }
 
     fn flush(&mut self) -> io::Result<()> {

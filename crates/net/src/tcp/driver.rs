@@ -15,10 +15,10 @@ use crate::framed::{FrameFilter, Message, Names};
 use crate::throttle::Throttle;
 use crate::{Meter, NetError};
 
-/// Encrypted bytes prepared ahead of the socket.
-const HIGH_WATER: usize = 512 * 1024;
-/// Bytes read before writing gets its turn.
-const READ_BUDGET: usize = 1 << 20;
+/// Encrypted bytes that are handed to the socket at a time: few enough to stay in a core's cache.
+const BATCH: usize = 256 * 1024;
+/// Bytes read before writing gets its turn, and the other way round.
+const BUDGET: usize = 1 << 20;
 /// A sleep that only an event ends.
 const LONG: Duration = Duration::from_secs(3600);
 /// How long the words of an abort may take.
@@ -44,8 +44,6 @@ pub(super) struct Driver {
     silence: Duration,
     /// The phase of the last message, under which bytes on the wire are counted.
     phase: usize,
-    /// Bytes in the wire that wait for the socket, about.
-    queued: usize,
     /// The goodbye is on its way.
     leaving: bool,
     /// While parting: what the peer has not taken in yet, and until when it must have taken in more.
@@ -85,7 +83,6 @@ impl Driver {
             heartbeat: options.heartbeat,
             silence: options.silence,
             phase: 0,
-            queued: 0,
             leaving: false,
             parting: None,
             nap: Duration::ZERO,
@@ -123,8 +120,7 @@ impl Driver {
                 Some(farewell) => return Ok(farewell),
                 None => {}
             }
-            let written = self.fill().and_then(|()| self.flush());
-            if written.is_err() {
+            if self.send().is_err() {
                 return Err(self.lost());
             }
             self.check_parting()?;
@@ -157,9 +153,26 @@ impl Driver {
         }
     }
 
+    /// Sends batch by batch, while the socket takes them whole.
+    fn send(&mut self) -> io::Result<()> {
+        let mut sent = 0;
+        loop {
+            if !self.wire.pending() {
+                self.fill()?;
+            }
+            match self.flush()? {
+                0 => return Ok(()),
+                n => sent += n,
+            }
+            if self.wire.pending() || sent >= BUDGET {
+                return Ok(());
+            }
+        }
+    }
+
     /// Moves chunks into the wire while there is room and the emulated network allows.
     fn fill(&mut self) -> io::Result<()> {
-        while self.queued < HIGH_WATER {
+        while self.wire.waiting() < BATCH {
             let Some((message, offset)) = self.current.take() else { return Ok(()) };
             let chunk = chunk_at(&message.payload, offset);
             if let Some(throttle) = &mut self.throttle {
@@ -173,17 +186,16 @@ impl Driver {
             }
             self.phase = message.phase;
             let (header, name) = self.encoder.data(&message.step, &message.payload, offset);
-            self.write([&header, chunk, name])?;
+            self.write_frame(&header, chunk, name)?;
             self.frames_sent += 1;
-            let (mut gone, end) = (chunk.len(), offset + chunk.len());
+            let (gone, end) = (chunk.len(), offset + chunk.len());
             if end < message.payload.len() {
                 self.current = Some((message, end));
+                self.shared.sent(gone, None);
             } else {
-                gone += FIXED_COST;
-                drop(message);
+                self.shared.sent(gone + FIXED_COST, Some(message.payload));
                 self.current = self.shared.lock().outbound.pop_front().map(|message| (message, 0));
             }
-            self.shared.sent(gone);
         }
         Ok(())
     }
@@ -200,33 +212,40 @@ impl Driver {
         Ok(())
     }
 
+    /// Part of a large frame is on its way while the rest is encrypted.
+    fn write_frame(&mut self, header: &[u8], mut chunk: &[u8], name: &[u8]) -> io::Result<()> {
+        let mut header = header;
+        while self.filter.is_none() && chunk.len() > BATCH {
+            let (part, rest) = chunk.split_at(BATCH);
+            self.write([std::mem::take(&mut header), part, &[]])?;
+            self.flush()?;
+            chunk = rest;
+        }
+        self.write([header, chunk, name])
+    }
+
     fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
-        let Some(filter) = &mut self.filter else {
-            self.queued += parts.iter().map(|p| p.len()).sum::<usize>();
-            return self.wire.write(parts);
-        };
+        let Some(filter) = &mut self.filter else { return self.wire.write(parts) };
         for frame in filter(parts.concat()) {
-            self.queued += frame.len();
             self.wire.write([&frame, &[], &[]])?;
         }
         Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<usize> {
         let n = self.wire.flush(&self.socket)?;
         if n > 0 {
             self.meter.wire_sent(self.phase, n);
             self.last_sent = Instant::now();
         }
-        self.queued = if self.wire.pending() { self.queued.saturating_sub(n) } else { 0 };
-        Ok(())
+        Ok(n)
     }
 
     /// Decides whether to read and how long to sleep, and declares the sleep to the protocol's side.
     fn plan_wait(&mut self) -> (bool, Duration) {
         let mut state = self.shared.lock();
         let read = state.may_read();
-        let can_fill = self.queued < HIGH_WATER && self.release.is_none();
+        let can_fill = !self.wire.pending() && self.release.is_none();
         let work = (self.current.is_some() || !state.outbound.is_empty()) && can_fill;
         let parting = state.farewell.is_some() && !self.wire.pending() && self.current.is_none();
         if work || (parting && !self.leaving) {
@@ -240,7 +259,7 @@ impl Driver {
         // Only what can be done when its time comes may end the sleep: anything else would be due at once, for ever.
         let silence = read.then_some(self.last_received + self.silence);
         let heartbeat = self.may_beat().then_some(self.last_sent + self.heartbeat);
-        let release = self.release.filter(|_| self.queued < HIGH_WATER);
+        let release = self.release.filter(|_| !self.wire.pending());
         let parting = self.parting.map(|(_, due)| due);
         let wake = [silence, heartbeat, release, parting].into_iter().flatten().min();
         (read, wake.map_or(LONG, |at| at.saturating_duration_since(Instant::now())))
@@ -270,7 +289,7 @@ impl Driver {
                 last_words.get_or_insert(names.ended());
             }
         };
-        let result = self.wire.read(&self.socket, &mut self.decoder, READ_BUDGET, &mut sink);
+        let result = self.wire.read(&self.socket, &mut self.decoder, BUDGET, &mut sink);
         if let Some(error) = last_words {
             return Err(error);
         }
@@ -347,7 +366,7 @@ impl Driver {
                 _ => return Ok(()),
             }
         };
-        let left = (unsent + self.queued) as u64 + poll::unacknowledged(&self.socket) as u64;
+        let left = (unsent + self.wire.waiting()) as u64 + poll::unacknowledged(&self.socket) as u64;
         let now = Instant::now();
         match self.parting {
             Some((before, due)) if before == left && now >= due => {

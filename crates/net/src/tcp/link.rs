@@ -15,7 +15,7 @@ use super::poll::Waker;
 use super::seats::Seat;
 use super::watch::Bell;
 use crate::NetError;
-use crate::frame::Frame;
+use crate::frame::{Frame, MAX_CHUNK};
 use crate::framed::{Link, Message, Names};
 
 /// Memory of unsent messages from which on `send` blocks while the peer may still be heard.
@@ -31,8 +31,10 @@ pub(super) const FIXED_COST: usize = 512;
 const PATIENCE_BYTES: u64 = 8 << 20;
 /// How long a goodbye waits for a peer that takes nothing in, where the link has no patience of its own.
 const PARTING: Duration = Duration::from_secs(10);
-/// Payload buffers kept for reuse.
-const SPARE_BUFFERS: usize = 8;
+/// Payload buffers kept for reuse, of each direction.
+const SPARE_BUFFERS: usize = 4;
+/// Bytes of a sent buffer that is kept: small ones cost nothing, large ones are made seldom.
+const KEPT: std::ops::RangeInclusive<usize> = 64 << 10..=MAX_CHUNK;
 
 /// How the protocol's side ends the connection.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub(super) struct State {
     pub sleeping: bool,
     /// Buffers the protocol is done with.
     pub spare: Vec<Vec<u8>>,
+    /// Buffers of messages that are sent.
+    sent: Vec<Vec<u8>>,
     /// Where the peer dialled: held for as long as the connection costs anything.
     seat: Option<Seat>,
     /// Of whoever waits for this connection among others.
@@ -153,10 +157,13 @@ impl LinkState {
         state.ring();
     }
 
-    /// I/O thread: `bytes` of the outbound queue are gone.
-    pub fn sent(&self, bytes: usize) {
+    /// I/O thread: `bytes` of the outbound queue are gone, and with them the rest of a message that was in `buffer`.
+    pub fn sent(&self, bytes: usize, buffer: Option<Vec<u8>>) {
         let mut state = self.lock();
         state.outbound_bytes -= bytes;
+        if state.sent.len() < SPARE_BUFFERS {
+            state.sent.extend(buffer.filter(|b| KEPT.contains(&b.capacity())));
+        }
         if state.sending && state.may_push() {
             self.changed.notify_all();
         }
@@ -389,6 +396,10 @@ impl Link for SocketLink {
         if state.spare.len() < SPARE_BUFFERS {
             state.spare.push(buffer);
         }
+    }
+
+    fn spare(&mut self) -> Vec<u8> {
+        self.shared.lock().sent.pop().unwrap_or_default()
     }
 
     fn abort(&mut self, reason: &str, error: NetError) {

@@ -15,9 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustls::Connection;
-
 use super::connect::{HANDSHAKE, Line, failed, setup};
+use super::loopback;
 use super::poll::{self, Waker};
 use super::seats::{CONNECTIONS, Seats};
 use super::tls::{self, PinnedPeers};
@@ -59,6 +58,10 @@ impl Listener {
             _ => NetError::Address { address: address.into(), what: e.to_string() },
         };
         let socket = TcpListener::bind(address).map_err(refuse)?;
+        loopback::unpaced_calls(&socket);
+        if protection.is_encrypted() {
+            tls::warm_up();
+        }
         socket.set_nonblocking(true).map_err(refuse)?;
         let door = Door { state: Mutex::default(), waker: Waker::new().map_err(refuse)? };
         let terms = Terms { protection, pins: Mutex::new(Arc::new(pins)), seats: Arc::default() };
@@ -251,8 +254,7 @@ fn greet(socket: TcpStream, address: String, terms: &Terms) -> Result<Incoming, 
     let verifier = PinnedPeers::new(&pins);
     let cipher = match &terms.protection {
         Protection::Tls(identity) => {
-            let connection = tls::server(identity, &verifier).map_err(|e| setup(&e))?;
-            Some((Connection::Server(connection), identity.fingerprint()))
+            Some((tls::server(identity, &verifier).map_err(|e| setup(&e))?, identity.fingerprint()))
         }
         Protection::InsecurePlain => None,
     };

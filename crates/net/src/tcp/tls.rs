@@ -3,18 +3,21 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustls::client::UnbufferedClientConnection;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::UnbufferedServerConnection;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::version::TLS13;
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
-    DistinguishedName, Error, PeerIncompatible, ServerConfig, ServerConnection, SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error,
+    PeerIncompatible, ServerConfig, SignatureScheme,
 };
 
 use super::Pin;
+use super::handshake::Side;
 use crate::certs::CertificateInfo;
 use crate::{Fingerprint, Identity, NetError};
 
@@ -30,8 +33,24 @@ pub(crate) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites, kx_groups, ..aws_lc_rs::default_provider() }
 }
 
+/// Fills the pool of the randomness that handshakes take, which takes a process some 20 ms once: a listener does so before anybody
+/// calls, so that the first caller need not wait for it.
+pub(super) fn warm_up() {
+    // Without it the first handshake does it, or says why not.
+    let _ = provider().secure_random.fill(&mut [0; 32]);
+}
+
 /// The client side of a connection to a peer with one of the pinned certificates.
-pub(super) fn client(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<ClientConnection, Error> {
+pub(super) fn client(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<Side, Error> {
+    UnbufferedClientConnection::new(client_config(identity, verifier)?, server_name()?).map(Side::Client)
+}
+
+/// The server side of a connection from a peer with one of the pinned certificates.
+pub(super) fn server(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<Side, Error> {
+    UnbufferedServerConnection::new(server_config(identity, verifier)?).map(Side::Server)
+}
+
+fn client_config(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<Arc<ClientConfig>, Error> {
     let mut config = ClientConfig::builder_with_provider(Arc::new(provider()))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -39,20 +58,27 @@ pub(super) fn client(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result
         .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
     config.enable_sni = false;
     config.resumption = rustls::client::Resumption::disabled();
-    // The name plays no part: the certificate itself is pinned.
-    let name = ServerName::try_from("privet").map_err(|_| Error::General("server name".into()))?;
-    ClientConnection::new(Arc::new(config), name)
+    config.enable_secret_extraction = true; // for `records`
+    Ok(Arc::new(config))
 }
 
-/// The server side of a connection from a peer with one of the pinned certificates.
-pub(super) fn server(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<ServerConnection, Error> {
+/// It plays no part: the certificate itself is pinned.
+fn server_name() -> Result<ServerName<'static>, Error> {
+    ServerName::try_from("privet").map_err(|_| Error::General("server name".into()))
+}
+
+pub(super) fn server_config(
+    identity: &Identity,
+    verifier: &Arc<PinnedPeers>,
+) -> Result<Arc<ServerConfig>, Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(verifier.clone())
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
     config.send_tls13_tickets = 0;
     config.ignore_client_order = true;
-    ServerConnection::new(Arc::new(config))
+    config.enable_secret_extraction = true; // for `records`
+    Ok(Arc::new(config))
 }
 
 /// Accepts exactly the pinned certificates, while their dates hold; remembers what it saw.
@@ -173,6 +199,11 @@ pub(super) fn tls_error(error: &io::Error) -> Option<&Error> {
     error.get_ref().and_then(|inner| inner.downcast_ref::<Error>())
 }
 
+/// A TLS error as an I/O error.
+pub(super) fn io_error(error: Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
 impl ServerCertVerifier for PinnedPeers {
     fn verify_server_cert(
         &self,
@@ -248,14 +279,17 @@ impl ClientCertVerifier for PinnedPeers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls::{CipherSuite, HandshakeKind, NamedGroup, ProtocolVersion};
+    use rustls::{
+        CipherSuite, ClientConnection, HandshakeKind, NamedGroup, ProtocolVersion, ServerConnection,
+    };
 
     #[test]
     fn both_sides_agree_on_the_hybrid_key_exchange() {
         let [a, b] = ["a", "b"].map(|name| Identity::generate(name).unwrap());
         let know = |id: &Identity| PinnedPeers::new(&[Pin::new("peer", id.fingerprint())]);
-        let mut caller = client(&a, &know(&b)).unwrap();
-        let mut called = server(&b, &know(&a)).unwrap();
+        let config = client_config(&a, &know(&b)).unwrap();
+        let mut caller = ClientConnection::new(config, server_name().unwrap()).unwrap();
+        let mut called = ServerConnection::new(server_config(&b, &know(&a)).unwrap()).unwrap();
         while caller.is_handshaking() || called.is_handshaking() {
             let mut wire = Vec::new();
             while caller.wants_write() {

@@ -1,22 +1,25 @@
 //! Bytes between frames and the socket: TLS records, or nothing in between.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io;
+use std::io::Read;
 use std::net::TcpStream;
 
-use rustls::Connection;
-
+use super::out::Out;
+use super::records::{Record, Records};
 use crate::frame::{Decoder, Frame, FrameError};
 
-/// Small reads are gathered in a buffer of this size; larger ones go straight to their place.
+/// Bytes that are taken off a socket without TLS at a time.
 const PLAIN_BUFFER: usize = 64 * 1024;
 
-/// Encrypted bytes that are taken off the socket at a time. (`rustls` reads 4,096 by itself: a call of the system for each quarter of a record.)
-const TLS_BUFFER: usize = 128 * 1024;
+/// A read of less has emptied the socket, most likely.
+const SHORT_READ: usize = 16 * 1024;
 
 /// One connection's transformation of bytes.
-pub(super) enum Wire {
-    Tls { connection: Box<Connection>, read: Box<[u8]> },
-    Plain { out: Vec<u8>, sent: usize },
+pub(super) struct Wire {
+    out: Out,
+    tls: Option<Box<Records>>,
+    /// Decrypted bytes that came before the first frame was wanted.
+    early: Vec<u8>,
 }
 
 /// Why reading stopped.
@@ -36,67 +39,42 @@ pub(super) struct Taken {
 }
 
 impl Wire {
-    pub fn tls(mut connection: Connection) -> Self {
-        // The driver bounds what it queues here.
-        connection.set_buffer_limit(None);
-        Self::Tls { connection: Box::new(connection), read: vec![0; TLS_BUFFER].into() }
+    /// Goes on where a line's greetings ended.
+    pub fn tls(records: Records, out: Out, early: Vec<u8>) -> Self {
+        Self { out, tls: Some(Box::new(records)), early }
     }
 
     pub fn plain() -> Self {
-        Self::Plain { out: Vec::new(), sent: 0 }
+        Self { out: Out::default(), tls: None, early: Vec::new() }
     }
 
     /// Whether every bit is authenticated.
     pub fn is_tls(&self) -> bool {
-        matches!(self, Self::Tls { .. })
+        self.tls.is_some()
     }
 
     /// Queues the parts, in order, for [`Wire::flush`].
     pub fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
-        match self {
-            Self::Plain { out, .. } => parts.iter().for_each(|p| out.extend_from_slice(p)),
-            Self::Tls { connection: tls, .. } => {
-                let size: usize = parts.iter().map(|p| p.len()).sum();
-                let n = tls.writer().write_vectored(&parts.map(IoSlice::new))?;
-                if n != size {
-                    return Err(io::Error::other("the TLS buffer took a part of a frame only"));
-                }
-            }
+        match &mut self.tls {
+            None => parts.iter().for_each(|p| self.out.append(p)),
+            Some(records) => records.seal(parts, &mut self.out).map_err(io::Error::other)?,
         }
         Ok(())
     }
 
+    /// Bytes that wait for the socket.
+    pub fn waiting(&self) -> usize {
+        self.out.len()
+    }
+
     /// Whether bytes wait for the socket.
     pub fn pending(&self) -> bool {
-        match self {
-            Self::Plain { out, .. } => !out.is_empty(),
-            Self::Tls { connection, .. } => connection.wants_write(),
-        }
+        self.waiting() > 0
     }
 
     /// Writes until nothing is pending or the socket is full; returns bytes written.
-    pub fn flush(&mut self, mut socket: &TcpStream) -> io::Result<usize> {
-        let mut total = 0;
-        while self.pending() {
-            let result = match self {
-                Self::Plain { out, sent } => socket.write(&out[*sent..]).inspect(|n| {
-                    *sent += n;
-                    if *sent == out.len() {
-                        out.clear();
-                        *sent = 0;
-                    }
-                }),
-                Self::Tls { connection, .. } => connection.write_tls(&mut socket),
-            };
-            match result {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => total += n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(total)
+    pub fn flush(&mut self, socket: &TcpStream) -> io::Result<usize> {
+        self.out.flush(socket)
     }
 
     /// Reads what is there, up to about `budget` bytes, and hands complete frames to `sink`.
@@ -107,16 +85,19 @@ impl Wire {
         budget: usize,
         sink: &mut dyn FnMut(Frame),
     ) -> Result<Taken, ReadError> {
-        match self {
-            Self::Plain { .. } => read_plain(socket, decoder, budget, sink),
-            Self::Tls { connection, read } => read_tls(connection, read, socket, decoder, budget, sink),
+        let Some(records) = &mut self.tls else { return read_plain(socket, decoder, budget, sink) };
+        decoder.feed(&std::mem::take(&mut self.early), sink).map_err(ReadError::Frame)?;
+        let result = read_tls(records, socket, decoder, budget, sink);
+        if let Err(ReadError::Tls(error)) = &result {
+            records.refuse(error, &mut self.out);
         }
+        result
     }
 
     /// Tells the TLS peer that the stream ends here on purpose.
     pub fn close(&mut self) {
-        if let Self::Tls { connection, .. } = self {
-            connection.send_close_notify();
+        if let Some(records) = &mut self.tls {
+            records.close(&mut self.out);
         }
     }
 }
@@ -142,65 +123,39 @@ fn read_plain(
     let mut buffer = [0u8; PLAIN_BUFFER];
     let mut bytes = 0;
     while bytes < budget {
-        let space = decoder.space();
-        let direct = space.len() >= PLAIN_BUFFER;
-        let Some(n) = read_some(socket, if direct { space } else { &mut buffer })? else { break };
+        let Some(n) = read_some(socket, &mut buffer)? else { break };
         if n == 0 {
             return Ok(Taken { bytes, end: true });
         }
         bytes += n;
-        if direct {
-            decoder.filled(n).map_err(ReadError::Frame)?.into_iter().for_each(&mut *sink);
-        } else {
-            decoder.feed(&buffer[..n], sink).map_err(ReadError::Frame)?;
-        }
+        decoder.feed(&buffer[..n], sink).map_err(ReadError::Frame)?;
     }
     Ok(Taken { bytes, end: false })
 }
 
 fn read_tls(
-    tls: &mut Connection,
-    buffer: &mut [u8],
+    records: &mut Records,
     socket: &TcpStream,
     decoder: &mut Decoder,
     budget: usize,
     sink: &mut dyn FnMut(Frame),
 ) -> Result<Taken, ReadError> {
-    // Decrypted bytes first: some may have come along with the handshake.
-    let mut end = take_decrypted(tls, decoder, sink)?;
-    let mut bytes = 0;
-    while bytes < budget && !end {
-        let Some(n) = read_some(socket, buffer)? else { break };
-        bytes += n;
-        end = n == 0;
-        // All of it: nobody wakes this thread for what waits here.
-        let mut encrypted = &buffer[..n];
-        while !encrypted.is_empty() && !end {
-            match tls.read_tls(&mut encrypted) {
-                Ok(0) => end = true,
-                Ok(_) => {}
-                Err(_) => return Err(ReadError::Lost),
-            }
-            tls.process_new_packets().map_err(ReadError::Tls)?;
-            end |= take_decrypted(tls, decoder, sink)?;
-        }
-    }
-    Ok(Taken { bytes, end })
-}
-
-/// Hands over what is decrypted; whether it was the last.
-fn take_decrypted(
-    tls: &mut Connection,
-    decoder: &mut Decoder,
-    sink: &mut dyn FnMut(Frame),
-) -> Result<bool, ReadError> {
+    let (mut bytes, mut more) = (0, true);
     loop {
-        match tls.reader().read(decoder.space()) {
-            Ok(0) => return Ok(true),
-            Ok(n) => decoder.filled(n).map_err(ReadError::Frame)?.into_iter().for_each(&mut *sink),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(true),
-            Err(_) => return Err(ReadError::Lost),
+        match records.next().map_err(ReadError::Tls)? {
+            Record::Content(content) => decoder.feed(content, sink).map_err(ReadError::Frame)?,
+            Record::End => return Ok(Taken { bytes, end: true }),
+            Record::Incomplete if !more || bytes >= budget => return Ok(Taken { bytes, end: false }),
+            // All whole records are opened: nobody wakes this thread for what waits here.
+            Record::Incomplete => match read_some(socket, records.space())? {
+                None => return Ok(Taken { bytes, end: false }),
+                Some(0) => return Ok(Taken { bytes, end: true }),
+                Some(n) => {
+                    records.filled(n);
+                    bytes += n;
+                    more = n >= SHORT_READ;
+                }
+            },
         }
     }
 }

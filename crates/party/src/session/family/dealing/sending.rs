@@ -121,7 +121,7 @@ impl RecordSink for ChunkWriter<'_> {
             return self.write_all(frame);
         }
         self.send()?;
-        self.buffer = std::mem::take(frame);
+        self.buffer = std::mem::replace(frame, self.channel.spare());
         self.send()
     }
 }
