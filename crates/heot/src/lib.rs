@@ -24,15 +24,18 @@ mod forecast;
 mod gate;
 mod gates;
 mod hints;
+mod keys;
 mod leaf;
 mod material;
 mod matrices;
+mod multiples;
 mod mutation;
 mod mux;
 mod planes;
 mod price;
 mod product;
 mod refusals;
+mod rows;
 #[cfg(test)]
 mod secrecy;
 mod session;
