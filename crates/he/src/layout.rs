@@ -185,44 +185,92 @@ pub fn cost(p: &Parameters, layout: &dyn Layout, roles: Roles, keeps: bool) -> C
 /// Bytes of a party's values that a tile's operand may take: blocks with more are not taken where others do.
 const TILE_ROOM: usize = 128 << 20;
 
-/// Bytes and work as bytes of a link of 1 Gbit/s, of a layout with this set, for `uses` calls: what block sizes are chosen
-/// by. A product of N values takes about 0.6 us, a transform 10 us.
-fn traffic(set: &Set, b: Blocks, uses: usize) -> usize {
-    let (tiles, hints, primes) = (b.groups * b.tiles, b.groups * b.outputs, set.primes.len());
-    let once = hints * set.poly_bytes() + primes * hints * (b.inputs + 2) * (75 + 1250);
-    let products = tiles * b.outputs * (b.inputs + 2);
-    let transforms = 2 * b.tiles + tiles * (b.inputs + b.outputs);
-    let call = (b.tiles + tiles * b.inputs) * set.poly_bytes() + primes * (75 * products + 1250 * transforms);
-    let excess = (b.inputs * set.value_bytes()).saturating_sub(TILE_ROOM);
-    once + uses * (call + 1000 * excess)
+/// What block sizes are chosen by: bytes, and work as bytes of a link of 1 Gbit/s. A product of N values takes about 0.6 us, a transform
+/// 10 us.
+#[derive(Clone, Copy)]
+struct Traffic {
+    set: &'static Set,
+    /// Bits that are sent of a coefficient of hints and encryptions of 0; all words where there is no number.
+    kept_bits: Option<u32>,
+    /// Calls that a hint serves.
+    uses: usize,
 }
 
-/// The layout and the parameters with the least traffic: `best` gives a set's best layout, if any fits. None where none does. The answers
-/// of `together` calls are within the distance.
-fn cheapest<T: Layout>(
+impl Traffic {
+    fn of(self, b: Blocks) -> usize {
+        let Traffic { set, kept_bits, uses } = self;
+        let (coarse, whole) = (wire::poly_bytes(set, kept_bits), set.poly_bytes());
+        let (tiles, hints, primes) = (b.groups * b.tiles, b.groups * b.outputs, set.primes.len());
+        let once = hints * coarse + primes * hints * (b.inputs + 2) * (75 + 1250);
+        let products = tiles * b.outputs * (b.inputs + 2);
+        let transforms = 2 * b.tiles + tiles * (b.inputs + b.outputs);
+        let sent = b.tiles * coarse + tiles * b.inputs * whole;
+        let call = sent + primes * (75 * products + 1250 * transforms);
+        let excess = (b.inputs * set.value_bytes()).saturating_sub(TILE_ROOM);
+        once + uses * (call + 1000 * excess)
+    }
+
+    /// The layout with the least, and of several the one with the fewest products.
+    fn least<T: Layout>(self, layouts: impl Iterator<Item = T>) -> Option<T> {
+        layouts.min_by_key(|layout| {
+            let b = layout.blocks();
+            (self.of(b), b.tiles * b.inputs * b.outputs)
+        })
+    }
+}
+
+/// What a layout is wanted for.
+#[derive(Clone, Copy)]
+struct Wanted {
     ring: Ring,
     weight_bits: u32,
-    [parties, uses, together]: [usize; 3],
-    best: impl Fn(&'static Set) -> Option<T>,
-) -> Option<Result<(Parameters, T), NoSet>> {
-    let mut last = None;
-    let mut found: Option<(usize, Parameters, T)> = None;
-    for set in &SETS {
-        let Some(layout) = best(set) else { continue };
-        let outputs = layout.output_len().saturating_mul(together);
-        match Parameters::on(set, ring, weight_bits, layout.coefficients(), outputs, parties) {
-            Err(why) => last = Some(why),
-            Ok(p) => {
-                let bytes = traffic(set, layout.blocks(), uses);
-                if found.as_ref().is_none_or(|(least, ..)| bytes < *least) {
-                    found = Some((bytes, p, layout));
+    parties: usize,
+    /// Calls that a hint serves.
+    uses: usize,
+    /// Calls whose answers are within the distance together.
+    together: usize,
+    /// Whether hints and encryptions of 0 are sent without the bits that noise hides ([`Parameters::coarse`]).
+    coarse: bool,
+}
+
+impl Wanted {
+    /// With a set, if it is large enough.
+    fn parameters(&self, set: &'static Set, layout: &dyn Layout) -> Result<Parameters, NoSet> {
+        let outputs = layout.output_len().saturating_mul(self.together);
+        let coefficients = layout.coefficients();
+        let p = Parameters::on(set, self.ring, self.weight_bits, coefficients, outputs, self.parties)?;
+        Ok(if self.coarse { p.coarse(coefficients, outputs) } else { p })
+    }
+
+    /// The layout and the parameters with the least traffic, of all layouts for polynomials of a degree. None where there is none.
+    fn cheapest<T: Layout, I: Iterator<Item = T>>(
+        &self,
+        layouts: impl Fn(usize) -> I,
+    ) -> Option<Result<(Parameters, T), NoSet>> {
+        let mut last = None;
+        let mut found: Option<(usize, Parameters, T)> = None;
+        for set in &SETS {
+            // how many bits are kept hardly depends on the layout: the second choice knows what the first one keeps
+            let mut kept_bits = None;
+            for _ in 0..=usize::from(self.coarse) {
+                let traffic = Traffic { set, kept_bits, uses: self.uses };
+                let Some(layout) = traffic.least(layouts(set.degree)) else { continue };
+                match self.parameters(set, &layout) {
+                    Err(why) => last = Some(why),
+                    Ok(p) => {
+                        kept_bits = p.kept_bits();
+                        let bytes = Traffic { kept_bits, ..traffic }.of(layout.blocks());
+                        if found.as_ref().is_none_or(|(least, ..)| bytes < *least) {
+                            found = Some((bytes, p, layout));
+                        }
+                    }
                 }
             }
         }
-    }
-    match found {
-        Some((_, p, layout)) => Some(Ok((p, layout))),
-        None => last.map(Err),
+        match found {
+            Some((_, p, layout)) => Some(Ok((p, layout))),
+            None => last.map(Err),
+        }
     }
 }
 

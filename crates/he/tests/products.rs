@@ -2,7 +2,9 @@
 //! work are as declared, and what is not an encoding is refused.
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, Roles, cost};
-use privet_he::{Context, HePath, Message, Parameters, Partial, Product, SETS, WireError, Zero};
+use privet_he::{
+    Context, DISTANCE_BITS, HePath, Message, Parameters, Partial, Product, SETS, WireError, Zero,
+};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
@@ -172,6 +174,34 @@ fn paths_make_the_same_bytes() {
     });
     let made: Vec<_> = made.collect();
     assert!(made.windows(2).all(|t| t[0] == t[1]));
+}
+
+/// Blocks for hints that are sent without some bits take no more than those for whole ones would, and less for a head of a transformer.
+#[test]
+fn blocks_are_chosen_by_what_hints_are_sent_with() {
+    let (k, together) = (37, 1 << 12);
+    for (shape, less) in [
+        (Matmul { groups: 4, m: 128, k: 64, o: 128 }, true),
+        (Matmul { groups: 1, m: 1, k: 70, o: 9 }, false),
+        (Matmul { groups: 2, m: 300, k: 20, o: 30 }, false),
+    ] {
+        let ring = Ring::new(k);
+        let (p, layout) = MatmulLayout::plan_coarse(shape, ring, k, 2, together).unwrap();
+        let outputs = together * layout.output_len();
+        assert!(p.kept_bits().is_some() && p.distance_bits(layout.coefficients(), outputs) >= DISTANCE_BITS);
+        let (_, other) = MatmulLayout::plan(shape, ring, k, 2, 1).unwrap();
+        let q = Parameters::on(p.set(), ring, k, other.coefficients(), together * other.output_len(), 2);
+        let q = q.unwrap().coarse(other.coefficients(), together * other.output_len());
+        let sent = |p: &Parameters, layout: &MatmulLayout| {
+            let cost = cost(p, layout, Roles::BOTH, true);
+            cost.hint_bytes + cost.operand_bytes
+        };
+        let (found, before) = (sent(&p, &layout), sent(&q, &other));
+        assert!(
+            if less { 20 * found < 19 * before } else { found <= before },
+            "{shape:?}: {found}, not {before}"
+        );
+    }
 }
 
 #[test]

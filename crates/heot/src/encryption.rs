@@ -65,8 +65,7 @@ impl Encryption {
 
 /// Parameters and packing, alike at both sides.
 pub(crate) fn plan(ring: Ring, shape: Matmul) -> Result<(Parameters, MatmulLayout), NoSet> {
-    let (p, layout) = MatmulLayout::plan_for(shape, ring, ring.bits(), PARTIES, 1, CALLS)?;
-    Ok((p.coarse(layout.coefficients(), CALLS * layout.output_len()), layout))
+    MatmulLayout::plan_coarse(shape, ring, ring.bits(), PARTIES, CALLS)
 }
 
 /// Bytes that each side sends for the public coins of a preparation.

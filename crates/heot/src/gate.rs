@@ -1,7 +1,7 @@
 //! What a gate is, and the one table that says which gate an operation is.
 
 use crate::context::{Cx, RunError};
-use crate::gates::{argmax, choose, compare, linear, local, max, mul, relu, table, truncate};
+use crate::gates::{argmax, choose, compare, exponential, linear, local, max, mul, relu, table, truncate};
 use crate::uses::Uses;
 use privet_family::Secret;
 use privet_plan::ir::{Node, Op, Plan, Type, ValueId};
@@ -19,10 +19,15 @@ pub(crate) trait Gate {
     /// What it uses: declared here, counted by the tests.
     fn uses(&self, at: &At) -> Uses;
 
-    /// The coins of the plan's definition of it, for tests with the interpreter, from the client's share of operand 0 and the public coins.
+    /// The coins of the plan's definition of it, for tests with the interpreter, from both sides' shares of operand 0 and the public coins.
     #[cfg(test)]
-    fn coins(&self, at: &At, client: &[u64], public: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
-        let (_, _, _) = (at, client, public);
+    fn coins(
+        &self,
+        at: &At,
+        shares: [&[u64]; 2],
+        public: &dyn Fn(Ring, usize) -> Vec<u64>,
+    ) -> Option<Vec<u64>> {
+        let (_, _, _) = (at, shares, public);
         None
     }
 }
@@ -113,7 +118,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Public { .. } => return Kind::Public,
         Op::State { .. } => return Kind::Lacks("a state, which training updates"),
         Op::Dropout { .. } => return Kind::Lacks("dropout, which only training has"),
-        Op::Exponential { .. } | Op::Waves { .. } => return Kind::Lacks("tables of exponentials and waves"),
+        Op::Waves { .. } => return Kind::Lacks("sums of waves"),
         ops!(local) => Box::new(local::Local),
         Op::Scale => Box::new(local::Scale),
         Op::Linear | Op::MatMul | Op::Conv2d { .. } => Box::new(linear::Linear),
@@ -123,6 +128,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         }
         Op::Dither { shift } => Box::new(truncate::Dither { shift: *shift }),
         Op::Piecewise { shift, pieces } => Box::new(table::Quadratics { shift: *shift, pieces }),
+        Op::Exponential { first, rows } => Box::new(exponential::Exponentials { first: *first, rows }),
         Op::Lookup { tables } => Box::new(table::Tables { tables }),
         Op::Relu => Box::new(relu::Relu),
         Op::Extend => Box::new(relu::Extend),

@@ -7,11 +7,13 @@
 use crate::context::{RunError, Side};
 use crate::encryption::Encryption;
 use crate::gate::{self, At, kind};
+use crate::keys::Keys;
 use crate::leaf::Leaves;
 use crate::matrices::Matrices;
+use crate::multiples::Multiples;
 use crate::mux::{Offers, Widening};
 use crate::product::{Factors, Second, Slotted};
-use crate::table::Keys;
+use crate::rows::Rows;
 use crate::tree::Triples;
 use crate::{mutation, planes};
 use privet_family::is_static;
@@ -63,7 +65,7 @@ fn packed_words(ring: Ring, n: usize) -> usize {
 pub(crate) struct Made {
     /// Bytes that a side sends.
     pub bytes: [u64; 2],
-    /// Values of polynomials that each side transforms, nearly.
+    /// Values of polynomials that each side transforms, nearly, and elements that seeds of rows expand to: these take as long.
     pub values: u64,
     /// Messages one after the other, or two that pass at once.
     pub steps: u64,
@@ -143,7 +145,7 @@ macro_rules! kinds {
     };
 }
 
-kinds!(Leaves, Triples, Offers, Widening, Keys, Factors, Slotted, Matrices);
+kinds!(Leaves, Triples, Offers, Widening, Keys, Factors, Multiples, Rows, Slotted, Matrices);
 
 impl Kind {
     /// Whether it is made by encryption, under coins that both sides toss.
@@ -202,8 +204,14 @@ impl Need {
             Kind::Factors(Factors { ring, .. }) | Kind::Slotted(Slotted { ring }) => {
                 ("masked factors", 2, ring)
             }
+            Kind::Rows(of) => ("masked factors", 1 + of.each, of.ring),
             Kind::Matrices(of) => ("masked matrices", of.opened(), of.ring),
-            Kind::Leaves(_) | Kind::Triples(_) | Kind::Offers(_) | Kind::Widening(_) | Kind::Keys(_) => {
+            Kind::Leaves(_)
+            | Kind::Triples(_)
+            | Kind::Offers(_)
+            | Kind::Widening(_)
+            | Kind::Keys(_)
+            | Kind::Multiples(_) => {
                 return None;
             }
         };

@@ -17,10 +17,11 @@ use privet_he::torus::{Link, PackingAim, TorusCost};
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
 use privet_plan::Plan;
+use privet_plan::Spread;
 use privet_plan::cost::{
     Cost, Known, Network, Offline, Operand, Operation, PreparationUnits, Prices, Rates, Security, Units,
 };
-use privet_plan::ir::{Node, Op, PLAN_VERSION, Type};
+use privet_plan::ir::{Node, Op, PLAN_VERSION, Type, ValueId};
 use privet_ring::Ring;
 
 /// Runs that an estimate's packings are for.
@@ -44,7 +45,15 @@ fn alone(of: &Operation<'_>) -> Plan {
         node(op, Vec::new(), x.ty)
     };
     let mut nodes: Vec<Node> = of.operands.iter().map(operand).collect();
-    let inputs = if of.is_square { vec![0; 2] } else { (0..nodes.len()).collect() };
+    let mut inputs: Vec<ValueId> = if of.is_square { vec![0; 2] } else { (0..nodes.len()).collect() };
+    for (i, x) in of.operands.iter().enumerate() {
+        let Some(Spread { rows, each }) = x.spread else { continue };
+        let ty = |shape: Vec<usize>| Type { shape, ..x.ty.clone() };
+        nodes[i].ty = ty(vec![rows, 1]);
+        nodes.push(node(Op::Expand, vec![i], &ty(vec![rows, each])));
+        nodes.push(node(Op::Reshape, vec![nodes.len() - 1], x.ty));
+        inputs.iter_mut().filter(|input| **input == i).for_each(|input| *input = nodes.len() - 1);
+    }
     nodes.push(node(of.op.clone(), inputs, of.result));
     let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
     Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }
@@ -115,7 +124,7 @@ impl Prices for Heot {
             Kind::Gate(gate) => gate,
         };
         let plan = alone(operation);
-        let at = At { plan: &plan, id: operation.operands.len() };
+        let at = At { plan: &plan, id: plan.nodes.len() - 1 };
         let macs = Products::of(&plan, at.node()).map_or(0, |products| products.macs());
         let cost = if linear::has_hint(&at) {
             // a layer without a packing is refused

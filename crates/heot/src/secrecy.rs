@@ -8,7 +8,9 @@ use crate::gates::relu::relu;
 use crate::material::Stock;
 use crate::matrices::{self, Matrices};
 use crate::product::{self, Second};
-use crate::{Side, compare, mux, planes, table};
+use crate::rows::{self, Rows};
+use crate::table::{self, Entries};
+use crate::{Side, compare, multiples, mux, planes};
 use privet_net::Step;
 use privet_ot::{Pair, Source, Width, ideal};
 use privet_plan::suite::{View, unseen};
@@ -16,7 +18,7 @@ use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Mesh, Sent};
 
-/// Runs: more than any view here needs.
+/// Runs: more than any view here needs that has no seeds in it.
 const ROWS: usize = 900;
 /// Elements: whole bytes of planes, so that no bit is padding.
 const N: usize = 8;
@@ -27,7 +29,7 @@ const TRANSFERS: usize = 256;
 const OPERANDS: [[u64; N]; 2] = [[3, 0, 31, 16, 15, 1, 8, 30], [0, 0, 31, 16, 24, 30, 9, 3]];
 
 /// Whether what the holder's peer sends in a program stays the same in any part.
-fn check(holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync) {
+fn check(rows: usize, holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync) {
     let mut mesh = Mesh::new(2);
     let log = mesh.record();
     let (kept, others) = (Seed::random(), Seed::random());
@@ -36,7 +38,7 @@ fn check(holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync)
         let channel = links.to(1 - me);
         let source = Source::SoftSpoken(Width::Four);
         let mut pair = Pair::start(channel, &Step::new(0, "transfers"), source, &Seed::random()).unwrap();
-        for row in 0..ROWS {
+        for row in 0..rows {
             let drawn = others.derive(Domain::Mask, row as u64);
             ideal::restock(&mut pair, [me, holder as usize], [&kept, &drawn], TRANSFERS);
             let first = 1 + 100 * row as u32;
@@ -51,11 +53,11 @@ fn check(holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync)
     // ciphertexts are megabytes: `privet_he` looks at views of its own products
     let is_looked_at = |s: &Sent| s.step.id > 0 && !s.step.name.starts_with("encrypted");
     let sent: Vec<Sent> = log.of(holder.other() as usize).into_iter().filter(is_looked_at).collect();
-    assert_eq!(sent.len(), steps.len() * ROWS, "messages to the {holder:?}");
-    let mut rows = sent.chunks_exact(steps.len());
+    assert_eq!(sent.len(), steps.len() * rows, "messages to the {holder:?}");
+    let mut runs = sent.chunks_exact(steps.len());
     let found = unseen(|| {
         let mut view = View::default();
-        for (message, step) in rows.next().expect("rows enough").iter().zip(steps) {
+        for (message, step) in runs.next().expect("runs enough").iter().zip(steps) {
             assert!(message.step.name.ends_with(step), "{} is no `{step}`", message.step.name);
             let bytes: Vec<u64> = message.bytes.iter().map(|b| u64::from(*b)).collect();
             view.elements((*step).into(), Ring::new(8), &bytes);
@@ -67,8 +69,13 @@ fn check(holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync)
 
 /// With each side as the holder; what the server sends, and what the client sends.
 fn both(server: &[&str], client: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync) {
-    check(Side::Client, server, &program);
-    check(Side::Server, client, &program);
+    both_in(ROWS, server, client, program);
+}
+
+/// The same in so many runs.
+fn both_in(rows: usize, server: &[&str], client: &[&str], program: impl Fn(&mut Cx, &[u64]) + Sync) {
+    check(rows, Side::Client, server, &program);
+    check(rows, Side::Server, client, &program);
 }
 
 #[test]
@@ -110,7 +117,7 @@ fn a_second_choice_of_the_same_tells_neither_side_anything() {
 fn tables_tell_neither_side_anything() {
     let tables = [vec![1, 0, 0, 5, 31, 2, 2, 9], vec![0; 8]];
     both(&["entries"], &["index"], |cx, x| {
-        table::look_up(cx, 3, Ring::new(5), &tables, x).unwrap();
+        table::look_up(cx, 3, Ring::new(5), &Entries::Same(&tables), x).unwrap();
     });
 }
 
@@ -126,6 +133,56 @@ fn products_tell_neither_side_anything() {
     both(&steps[1..], &steps, |cx, x| {
         let known = if cx.side == Side::Server { x.to_vec() } else { vec![0; N] };
         product::multiply(cx, Ring::new(5), x, &known, Second::AtServer).unwrap();
+    });
+}
+
+/// A number that serves eight elements, twice: two digits, and no seed and no mask serves two.
+#[test]
+fn products_of_rows_tell_neither_side_anything() {
+    let of = |known| Rows { ring: Ring::new(8), each: N, known };
+    let (rows, steps) = (2600, ["corrections", "masked factors", "corrections", "masked factors"]);
+    both_in(rows, &steps, &steps, |cx, x| {
+        for _ in 0..2 {
+            rows::multiply(cx, of(false), x, &x[..1]).unwrap();
+        }
+    });
+    both_in(rows, &["masked factors"; 2], &steps, |cx, x| {
+        let known = if cx.side == Side::Server { x[0] } else { 0 };
+        for _ in 0..2 {
+            rows::multiply(cx, of(true), x, &[known]).unwrap();
+        }
+    });
+}
+
+/// Products with what the client knows, of one bit and of two, each twice.
+#[test]
+fn multiples_tell_neither_side_anything() {
+    for (bits, server) in
+        [(1, &["multiples"; 2][..]), (2, &["corrections", "multiples", "corrections", "multiples"])]
+    {
+        both(server, &["multiples"; 2], |cx, x| {
+            let mask = Ring::new(bits);
+            let known = x.iter().map(|x| if cx.side == Side::Client { mask.wrap(*x) } else { 0 });
+            let known: Vec<u64> = known.collect();
+            for _ in 0..2 {
+                multiples::multiply(cx, Ring::new(5), bits, x, &known).unwrap();
+            }
+        });
+    }
+}
+
+/// A table of the server's own for each element.
+#[test]
+fn exponentials_tell_neither_side_anything() {
+    both(&["entries"], &["index"], |cx, x| {
+        let own = |i: usize, table: usize, entries: &mut [u64]| {
+            entries
+                .iter_mut()
+                .enumerate()
+                .for_each(|(j, entry)| *entry = x[i] * (1 + table as u64) + j as u64);
+        };
+        let entries = Entries::Own { tables: 2, of: &own };
+        table::look_up(cx, 3, Ring::new(5), &entries, x).unwrap();
     });
 }
 

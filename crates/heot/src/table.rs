@@ -1,217 +1,27 @@
 //! Public tables read at a shared index: a transfer of one of 2^b entries, of b transfers of keys (Naor and Pinkas, STOC 1999).
 //!
-//! *Before a run* ([`Keys`]) the server has two keys for each bit of a place, and the client a random place and its pad. Bits are in two
-//! halves. A value of a half has a key: the sum of what the keys of its bits expand to there. A place's pad is the sum of what the keys of its
-//! two halves expand to there. Of every other place the client lacks the key of a half, as it lacks a key of a bit. No key's words
-//! serve twice.
-//!
-//! *In the run* entry j stands for the index that is j plus the server's share. The client sends its index XORed with its place, and the
-//! server masks entry j by the pad of that XORed with j. Entry 0 is its pad.
+//! *Before a run* the server has pads of all places, and the client a random place and its pad ([`Keys`]). *In the run* entry j stands for the index that
+//! is j plus the server's share. The client sends its index XORed with its place, and the server masks entry j by the pad of that XORed with
+//! j. Entry 0 is its pad.
 
 use crate::context::{Cx, RunError, Side};
-use crate::material::{Correlation, Frame, Maker, Shape};
+use crate::keys::Keys;
 use crate::mutation;
 use crate::mux;
 use crate::planes::{self, Planes, bit};
 use crate::uses::{Uses, plane_bytes, word_bytes};
 use crate::wire::Outgoing;
 use privet_kernels::in_parallel;
-use privet_ot::Strings;
-use privet_prg::{Seed, Wiped};
+use privet_prg::Wiped;
 use privet_ring::{PackError, Ring, pack, unpack};
 use std::ops::Range;
 use zeroize::Zeroizing;
 
-/// Random transfers of one of 2^b rows, a row being an element of each table: b keys' worth of transfers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Keys {
-    /// Bits of a place.
-    bits: u32,
-    /// The ring of an entry.
-    to: Ring,
-    /// Entries of a row.
-    tables: usize,
-}
-
-/// Some of a place's bits.
-#[derive(Clone, Copy)]
-struct Half {
-    first: usize,
-    bits: usize,
-    /// Bits of a place.
-    all: usize,
-}
-
-impl Half {
-    /// The place of which these bits are `own`, and the others `rest`.
-    fn place(self, own: usize, rest: usize) -> usize {
-        if self.first == 0 { own | rest << self.bits } else { rest | own << self.first }
-    }
-
-    /// Values of the other bits.
-    fn rests(self) -> usize {
-        1 << (self.all - self.bits)
-    }
-
-    /// For each value of these bits its key: to the sum goes what each bit's key expands to there. Keys of a bit are those of 0 and 1, or
-    /// the one that is there of both.
-    fn keys<'a>(self, of_bit: impl Fn(usize, usize) -> &'a Key, both: bool, room: &mut Room) {
-        let Room { keys, words } = room;
-        keys.clear();
-        keys.resize(1 << self.bits, [0; 2]);
-        let words = &mut words[..2 << self.bits];
-        for bit in 0..self.bits {
-            for one in 0..=usize::from(both) {
-                expand(of_bit(self.first + bit, one), Ring::R64, words);
-                let here = |value: usize| !both || value >> bit & 1 == one;
-                let all = keys.iter_mut().zip(words.as_chunks::<2>().0).enumerate();
-                for (_, (key, words)) in all.filter(|(value, _)| here(*value)) {
-                    key.iter_mut().zip(words).for_each(|(key, word)| *key ^= word);
-                }
-            }
-        }
-    }
-}
-
-/// Where keys of a half and what they expand to lie, element after element. Wiped on drop.
-struct Room {
-    keys: Zeroizing<Vec<Key>>,
-    words: Wiped<u64>,
-}
-
-/// A key: its lower and its upper half.
-type Key = [u64; 2];
-
-/// What a key expands to, once.
-fn expand([low, high]: &Key, ring: Ring, words: &mut [u64]) {
-    let mut key = Zeroizing::new([0; 16]);
-    key[..8].copy_from_slice(&low.to_le_bytes());
-    key[8..].copy_from_slice(&high.to_le_bytes());
-    Seed::from_bytes(*key).stream().fill(ring, words);
-}
-
-/// All ones where two secret numbers are equal.
-fn same(a: usize, b: usize) -> u64 {
-    u64::from(a == b).wrapping_neg()
-}
-
-impl Keys {
-    /// Both halves of a place's bits; one where there is one bit.
-    fn halves(self) -> impl Iterator<Item = Half> {
-        let all = self.bits as usize;
-        let low = all.div_ceil(2);
-        let halves = [(0, low), (low, all - low)].map(|(first, bits)| Half { first, bits, all });
-        halves.into_iter().filter(|half| half.bits > 0)
-    }
-
-    /// Room for one element after the other.
-    fn room(self) -> Room {
-        let most = self.halves().map(|half| (2 << half.bits).max(half.rests() * self.tables)).max();
-        let keys = Zeroizing::new(Vec::with_capacity(1 << self.bits.div_ceil(2)));
-        Room { keys, words: Wiped::zeros(most.unwrap_or(0)) }
-    }
-
-    /// Pads of all places, row after row, of both keys of each bit.
-    fn all_pads(self, keys: &[[Key; 2]], pads: &mut [u64], room: &mut Room) {
-        pads.fill(0);
-        for half in self.halves() {
-            half.keys(|bit, one| &keys[bit][one], true, room);
-            let words = &mut room.words[..half.rests() * self.tables];
-            for (own, key) in room.keys.iter().enumerate() {
-                expand(key, self.to, words);
-                for (rest, row) in words.chunks_exact(self.tables).enumerate() {
-                    let pad = &mut pads[half.place(own, rest) * self.tables..][..self.tables];
-                    pad.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(*word));
-                }
-            }
-        }
-    }
-
-    /// The pads of a place, of one key of each bit; the place is a secret, so all of a half's keys and rows are read.
-    fn own_pads(self, keys: &[Key], place: usize, pads: &mut [u64], room: &mut Room) {
-        pads.fill(0);
-        for half in self.halves() {
-            half.keys(|bit, _| &keys[bit], false, room);
-            let mut own = Zeroizing::new([0; 2]);
-            for (value, key) in room.keys.iter().enumerate() {
-                let here = same(value, place >> half.first & ((1 << half.bits) - 1));
-                own.iter_mut().zip(key).for_each(|(own, key)| *own |= key & here);
-            }
-            let words = &mut room.words[..half.rests() * self.tables];
-            expand(&own, self.to, words);
-            for (rest, row) in words.chunks_exact(self.tables).enumerate() {
-                let others =
-                    if half.first == 0 { place >> half.bits } else { place & ((1 << half.first) - 1) };
-                let here = same(rest, others);
-                pads.iter_mut().zip(row).for_each(|(pad, word)| *pad = pad.wrapping_add(word & here));
-            }
-        }
-    }
-
-    /// Words of all rows.
-    fn words(self) -> usize {
-        self.tables << self.bits
-    }
-}
-
-/// Each element's key: lower and upper halves.
-fn keys(mut strings: Strings) -> [Wiped<u64>; 2] {
-    [strings.words(Ring::R64), strings.words(Ring::R64)]
-}
-
-impl Correlation for Keys {
-    fn transfers(&self) -> [usize; 2] {
-        [self.bits as usize, 0]
-    }
-
-    /// Of the server, for each bit both halves of its two keys; of the client its place, and its pad.
-    fn shape(&self, side: Side) -> Shape {
-        match side {
-            Side::Server => Shape::of(0, vec![Ring::R64; 4 * self.bits as usize]),
-            Side::Client => Shape::of(self.bits as usize, vec![self.to; self.tables]),
-        }
-    }
-
-    fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
-        let (side, pair) = (maker.side, &mut *maker.pair);
-        if side == Side::Server {
-            for i in 0..self.bits as usize {
-                let strings = pair.sender.take(frame.n)?.into_pads().strings;
-                for (half, words) in strings.map(keys).into_iter().flatten().enumerate() {
-                    frame.set_elements(4 * i + half, &words);
-                }
-            }
-            return Ok(());
-        }
-        let mut received = Vec::with_capacity(self.bits as usize);
-        for i in 0..self.bits as usize {
-            let pads = pair.receiver.take(frame.n)?.into_pads();
-            frame.plane_mut(i).copy_from_slice(&pads.choices);
-            received.push(keys(pads.strings));
-        }
-        let mut pads: Vec<Wiped<u64>> = (0..self.tables).map(|_| Wiped::zeros(frame.n)).collect();
-        let mut row = Wiped::zeros(self.tables);
-        let mut keys = Zeroizing::new(vec![[0; 2]; received.len()]);
-        let mut room = self.room();
-        for element in 0..frame.n {
-            for (key, halves) in keys.iter_mut().zip(&received) {
-                *key = halves.each_ref().map(|half| half[element]);
-            }
-            let bits = (0..received.len()).map(|i| (bit(frame.plane(i), element) as usize) << i);
-            self.own_pads(&keys, bits.fold(0, |place, bit| place | bit), &mut row, &mut room);
-            pads.iter_mut().zip(row.iter()).for_each(|(pad, word)| pad[element] = *word);
-        }
-        pads.iter().enumerate().for_each(|(i, pad)| frame.set_elements(i, pad));
-        Ok(())
-    }
-}
-
-/// A table of 2^b entries, that of index x first, in the first of two places. Each bit of x turns the whole table or leaves it, under a
-/// mask: x is a secret share, and memory is read alike for all.
-fn rotate(table: &[u64], x: u64, [out, turned]: [&mut Wiped<u64>; 2]) {
-    out.copy_from_slice(table);
-    let last = table.len() - 1;
-    for i in 0..table.len().ilog2() {
+/// A table of 2^b entries turned, so that of index x stands first; it is in the first of two places. Each bit of x turns the whole table or leaves
+/// it, under a mask: x is a secret share, and memory is read alike for all.
+fn rotate(x: u64, [out, turned]: [&mut Wiped<u64>; 2]) {
+    let last = out.len() - 1;
+    for i in 0..out.len().ilog2() {
         let here = (x >> i & 1).wrapping_neg();
         for (j, to) in turned.iter_mut().enumerate() {
             *to = out[j] ^ (out[j] ^ out[(j + (1 << i)) & last]) & here;
@@ -220,21 +30,52 @@ fn rotate(table: &[u64], x: u64, [out, turned]: [&mut Wiped<u64>; 2]) {
     }
 }
 
-/// Shares of `tables[t][x]`, table after table; x is shared modulo 2^b, where tables have 2^b entries.
+/// What the server knows of tables.
+#[derive(Clone, Copy)]
+pub(crate) enum Entries<'a> {
+    /// All elements have the same tables.
+    Same(&'a [Vec<u64>]),
+    /// Each element has its own: those of element i and table t are written.
+    Own { tables: usize, of: &'a (dyn Fn(usize, usize, &mut [u64]) + Sync) },
+}
+
+impl Entries<'_> {
+    /// Tables.
+    fn count(&self) -> usize {
+        match self {
+            Entries::Same(tables) => tables.len(),
+            Entries::Own { tables, .. } => *tables,
+        }
+    }
+
+    /// Those of an element and a table.
+    fn write(&self, element: usize, table: usize, out: &mut [u64]) {
+        match self {
+            Entries::Same(tables) => out.copy_from_slice(&tables[table]),
+            Entries::Own { of, .. } => of(element, table, out),
+        }
+    }
+}
+
+/// Shares of entry x of each table, table after table; x is shared modulo 2^b, where tables have 2^b entries.
 pub(crate) fn look_up(
     cx: &mut Cx,
     bits: u32,
     to: Ring,
-    tables: &[Vec<u64>],
+    tables: &Entries<'_>,
     x: &[u64],
 ) -> Result<Vec<u64>, RunError> {
     if bits == 0 {
-        let first = |table: &Vec<u64>| vec![cx.side.constant(table[0]); x.len()];
-        return Ok(tables.iter().flat_map(first).collect());
+        let only = |table: usize, i: usize| {
+            let mut entry = [0];
+            tables.write(i, table, &mut entry);
+            cx.side.constant(entry[0])
+        };
+        return Ok((0..tables.count()).flat_map(|t| (0..x.len()).map(move |i| only(t, i))).collect());
     }
     let index = Ring::new(bits);
     let x: Vec<u64> = x.iter().map(|x| index.wrap(*x)).collect();
-    let of = Keys { bits, to, tables: tables.len() };
+    let of = Keys { bits, to, tables: tables.count() };
     match cx.side {
         Side::Server => offer(cx, of, tables, &x),
         Side::Client => choose(cx, of, &x),
@@ -256,7 +97,7 @@ fn parts(n: usize, threads: usize) -> Vec<Range<usize>> {
 }
 
 /// Shares of all tables' entries, table after table.
-fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u64>, RunError> {
+fn offer(cx: &mut Cx, of: Keys, tables: &Entries<'_>, x: &[u64]) -> Result<Vec<u64>, RunError> {
     let (n, bits, count) = (x.len(), of.bits as usize, of.tables);
     let material = cx.take(of, n)?;
     let theirs = cx.exchange("index", Vec::new(), plane_bytes(n) as usize * bits)?;
@@ -268,6 +109,7 @@ fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u6
         let offered = Offered {
             of,
             tables,
+            first: frame.first,
             x,
             halves: (0..4 * bits).map(|i| frame.elements(i)).collect(),
             exchanged: theirs.chunk(0..bits, frame.first, frame.n),
@@ -291,7 +133,9 @@ fn offer(cx: &mut Cx, of: Keys, tables: &[Vec<u64>], x: &[u64]) -> Result<Vec<u6
 /// What the server makes a frame's entries of.
 struct Offered<'a> {
     of: Keys,
-    tables: &'a [Vec<u64>],
+    tables: &'a Entries<'a>,
+    /// The frame's first element.
+    first: usize,
     /// Its shares of the indices.
     x: &'a [u64],
     /// Halves of keys, four of each bit.
@@ -303,7 +147,7 @@ struct Offered<'a> {
 impl Offered<'_> {
     /// Shares of some elements, row after row; and of each entry but 0 what is sent.
     fn make(&self, part: Range<usize>) -> (Vec<u64>, Vec<Vec<u8>>) {
-        let Offered { of, tables, x, halves, exchanged } = self;
+        let Offered { of, tables, first: before, x, halves, exchanged } = self;
         let (bits, count, each) = (of.bits as usize, of.tables, planes::words(x.len()));
         let mut shares = Vec::with_capacity(part.len() * count);
         let others = || 1..1 << bits;
@@ -327,8 +171,9 @@ impl Offered<'_> {
                 let exchanged =
                     (0..bits).fold(0, |sum, b| sum | (bit(&exchanged[b * each..], i) as usize) << b);
                 let pad = |entry: usize, t: usize| pads[(entry ^ exchanged) * count + t];
-                for (t, table) in tables.iter().enumerate() {
-                    rotate(table, x[i], [&mut turned, &mut other]);
+                for t in 0..count {
+                    tables.write(before + i, t, &mut turned);
+                    rotate(x[i], [&mut turned, &mut other]);
                     // entry 0 is its pad
                     let hidden = pad(0, t).wrapping_sub(turned[0]);
                     shares.push(of.to.wrap(hidden.wrapping_neg()));

@@ -43,6 +43,16 @@ impl Pads {
         Pads(public)
     }
 
+    /// What hashes seeds, for trees of each depth apart.
+    pub fn of_seeds(&self, depth: u32) -> Pads {
+        Pads(self.0.derive(Domain::Public, u64::from(depth)))
+    }
+
+    /// The hash of some of its trees, whose keys no pad has.
+    pub fn trees(&self, number: u64) -> Trees {
+        Trees::of_round(&self.0.derive(Domain::Common, 0), number)
+    }
+
     /// Hashes the blocks of transfers `first ..`, in place.
     pub fn tccr(&self, first: u64, mut blocks: &mut [u128]) {
         let mut at = first;

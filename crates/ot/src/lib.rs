@@ -13,6 +13,7 @@
 //! | [`pool`] | request, make, take, in one direction |
 //! | [`channel`] | both directions over a channel |
 //! | [`cot`] | runs of correlated OTs, used once; random OTs made of them; masked choices |
+//! | [`seeds`] | seeds of which the receiver has all but one |
 //! | [`pack`] | strings cut to bits and ring elements |
 
 pub mod base;
@@ -31,6 +32,7 @@ mod mutation;
 pub mod pack;
 pub mod params;
 pub mod pool;
+pub mod seeds;
 pub mod softspoken;
 mod spcot;
 mod stock;
@@ -45,4 +47,5 @@ pub use error::{Malformed, OtError};
 pub use pack::Strings;
 pub use params::Parameters;
 pub use pool::{ReceiverPool, SenderPool, Short, Source};
+pub use seeds::ReceiverSeeds;
 pub use softspoken::Width;

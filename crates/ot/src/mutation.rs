@@ -11,6 +11,7 @@ privet_mutation::mutations! {
     "tweak-constant",
     "choices-unmasked",
     "roots-repeat",
+    "seeds-repeat",
     "reserve-given-out",
     "noise-left-out",
 }

@@ -32,6 +32,8 @@ pub mod real;
 pub mod shown;
 #[deny(clippy::wildcard_enum_match_arm)]
 pub mod slack;
+#[deny(clippy::wildcard_enum_match_arm)]
+pub mod spread;
 pub(crate) mod strided;
 #[cfg(feature = "suite")]
 pub mod suite;
@@ -55,4 +57,5 @@ pub use lower::{CheckReport, LowerError, Lowered, Precision, lower, lower_for};
 pub use program::Program;
 pub use real::{interpret_real, interpret_real_all, interpret_real_step};
 pub use slack::{slack, slack_within};
+pub use spread::Spread;
 pub use target::{Refusal, Refused, Target, admit, admit_all};

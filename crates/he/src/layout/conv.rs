@@ -1,4 +1,4 @@
-use super::{Blocks, Layout, Output, Windowed, cheapest, last_apart, sizes, traffic};
+use super::{Blocks, Layout, Output, Wanted, Windowed, last_apart, sizes};
 use crate::params::{NoSet, Parameters, SETS};
 use privet_kernels::LinearShape;
 use privet_ring::{Conv2d, Ring};
@@ -43,13 +43,8 @@ impl ConvLayout {
     ) -> Result<(Parameters, ConvLayout), NoSet> {
         assert!(conv.output_len() > 0 && conv.in_channels > 0, "a convolution of nothing");
         ConvLayout::fits(&conv)?;
-        let found = cheapest(ring, weight_bits, [parties, uses, 1], |set| {
-            let layouts = ConvLayout::candidates(conv, set.degree);
-            layouts.min_by_key(|l| {
-                let b = l.blocks();
-                (traffic(set, b, uses), b.tiles * b.inputs * b.outputs)
-            })
-        });
+        let wanted = Wanted { ring, weight_bits, parties, uses, together: 1, coarse: false };
+        let found = wanted.cheapest(|degree| ConvLayout::candidates(conv, degree));
         found.expect("a polynomial holds the window of an output")
     }
 

@@ -1,5 +1,5 @@
-use super::{Blocks, Layout, Output, Windowed, cheapest, last_apart, sizes, traffic};
-use crate::params::{NoSet, Parameters, Set};
+use super::{Blocks, Layout, Output, Wanted, Windowed, last_apart, sizes};
+use crate::params::{NoSet, Parameters};
 use privet_kernels::LinearShape;
 use privet_ring::Ring;
 use zeroize::Zeroizing;
@@ -38,28 +38,28 @@ impl MatmulLayout {
         parties: usize,
         uses: usize,
     ) -> Result<(Parameters, MatmulLayout), NoSet> {
-        MatmulLayout::plan_for(shape, ring, weight_bits, parties, uses, 1)
+        MatmulLayout::wanted(shape, &Wanted { ring, weight_bits, parties, uses, together: 1, coarse: false })
     }
 
-    /// The same where the answers of so many calls are to be within the distance together, not those of one alone.
-    pub fn plan_for(
+    /// The same for weights that serve one call, where the answers of so many calls are to be within the distance together, and hints and encryptions
+    /// of 0 are sent without the bits that noise hides ([`Parameters::coarse`]).
+    pub fn plan_coarse(
         shape: Matmul,
         ring: Ring,
         weight_bits: u32,
         parties: usize,
-        uses: usize,
         together: usize,
     ) -> Result<(Parameters, MatmulLayout), NoSet> {
+        MatmulLayout::wanted(shape, &Wanted { ring, weight_bits, parties, uses: 1, together, coarse: true })
+    }
+
+    fn wanted(shape: Matmul, wanted: &Wanted) -> Result<(Parameters, MatmulLayout), NoSet> {
         let Matmul { groups, m, k, o } = shape;
         assert!(groups * m * k * o > 0, "a product of nothing");
-        let found = cheapest(ring, weight_bits, [parties, uses, together], |set| {
-            let n = set.degree;
-            let rows = sizes(m, n);
-            let candidates =
-                rows.into_iter().flat_map(|m1| sizes(k, n / m1).into_iter().map(move |k1| (m1, k1)));
-            let layouts =
-                candidates.map(|(m1, k1)| MatmulLayout { shape, block: [m1, k1, o.min(n / (m1 * k1))] });
-            layouts.min_by_key(|l| l.rank(set, uses))
+        let found = wanted.cheapest(|n| {
+            let rows = sizes(m, n).into_iter();
+            let candidates = rows.flat_map(move |m1| sizes(k, n / m1).into_iter().map(move |k1| (m1, k1)));
+            candidates.map(move |(m1, k1)| MatmulLayout { shape, block: [m1, k1, o.min(n / (m1 * k1))] })
         });
         found.expect("a polynomial holds blocks of one place")
     }
@@ -80,11 +80,6 @@ impl MatmulLayout {
             }
         }
         groups * sum
-    }
-
-    fn rank(&self, set: &Set, uses: usize) -> (usize, usize) {
-        let b = self.blocks();
-        (traffic(set, b, uses), b.tiles * b.inputs * b.outputs)
     }
 
     /// The group, and the block of rows or columns and of places, of a polynomial.

@@ -3,6 +3,7 @@
 pub(crate) mod argmax;
 pub(crate) mod choose;
 pub(crate) mod compare;
+pub(crate) mod exponential;
 pub(crate) mod linear;
 pub(crate) mod local;
 pub(crate) mod max;

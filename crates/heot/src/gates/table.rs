@@ -3,7 +3,7 @@
 use crate::context::{Cx, RunError, Side};
 use crate::gate::{At, Gate, Held};
 use crate::product::{self, Second};
-use crate::table;
+use crate::table::{self, Entries};
 use crate::uses::Uses;
 use privet_ring::Ring;
 
@@ -17,7 +17,7 @@ impl Gate for Tables<'_> {
         let to = x.at.to();
         let tables: Vec<Vec<u64>> =
             self.tables.iter().map(|t| t.iter().map(|v| to.wrap(*v as u64)).collect()).collect();
-        table::look_up(cx, x.at.from().bits(), to, &tables, &x.share(0))
+        table::look_up(cx, x.at.from().bits(), to, &Entries::Same(&tables), &x.share(0))
     }
 
     fn uses(&self, at: &At) -> Uses {
@@ -55,7 +55,7 @@ impl Gate for Quadratics<'_> {
         let tables: Vec<Vec<u64>> =
             (0..3).map(|c| self.pieces.iter().map(|p| to.wrap(p[c] as u64)).collect()).collect();
         let [c0, c1, c2]: [Vec<u64>; 3] = {
-            let all = table::look_up(cx, self.index_bits(), to, &tables, &index)?;
+            let all = table::look_up(cx, self.index_bits(), to, &Entries::Same(&tables), &index)?;
             [0, 1, 2].map(|c| all[c * n..(c + 1) * n].to_vec())
         };
         // c0 + t (c1 + t c2)
@@ -74,7 +74,12 @@ impl Gate for Quadratics<'_> {
     }
 
     #[cfg(test)]
-    fn coins(&self, _: &At, client: &[u64], _: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
+    fn coins(
+        &self,
+        _: &At,
+        [_, client]: [&[u64]; 2],
+        _: &dyn Fn(Ring, usize) -> Vec<u64>,
+    ) -> Option<Vec<u64>> {
         let low = |x: &u64| Some(Ring::new(self.shift).wrap(x.wrapping_neg()));
         if self.shift == 0 { None } else { client.iter().map(low).collect() }
     }

@@ -87,7 +87,7 @@ impl Gate for Truncate {
     }
 
     #[cfg(test)]
-    fn coins(&self, at: &At, _: &[u64], public: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
+    fn coins(&self, at: &At, _: [&[u64]; 2], public: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
         (self.rounding == Rounding::Stochastic).then(|| public(Ring::new(self.shift), at.len()))
     }
 }
@@ -109,7 +109,12 @@ impl Gate for Dither {
     }
 
     #[cfg(test)]
-    fn coins(&self, _: &At, client: &[u64], _: &dyn Fn(Ring, usize) -> Vec<u64>) -> Option<Vec<u64>> {
+    fn coins(
+        &self,
+        _: &At,
+        [_, client]: [&[u64]; 2],
+        _: &dyn Fn(Ring, usize) -> Vec<u64>,
+    ) -> Option<Vec<u64>> {
         // rounded up where it is below the low part, which is the floor with its complement added: of -c, c - 1
         let low = Ring::new(self.shift);
         Some(client.iter().map(|x| low.wrap(x.wrapping_sub(1))).collect())

@@ -1,6 +1,7 @@
 //! Gates by themselves: what they cost, all shares of small rings, the ends of large ones, and what their messages tell.
 
 use super::*;
+use crate::rows::{self, Rows};
 
 /// The bits of docs/heot.md, of both sides, counted.
 #[test]
@@ -24,6 +25,37 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     assert_eq!(stored(compare::carry_uses(36, n)), [231, 106]);
     assert_eq!(stored(compare::carry_uses(36, n).then(mux::widen_uses([37, 37], n))), [343, 218]);
     assert_eq!(stored(compare::carry_uses(24, n).then(mux::widen_uses([25, 37], n))), [285, 181]);
+}
+
+/// The same of products before a run and in it: bytes of both sides before, transfers, bits in the run, steps, and bits of the records.
+#[test]
+fn products_cost_what_the_tables_say() {
+    let (ring, n, each) = (Ring::new(37), 64, 768);
+    let of = |uses: Uses, elements: usize| {
+        let (all, made) = (|bytes: [u64; 2]| bytes.iter().sum::<u64>() as f64, uses.made());
+        let each = |total: f64| (10.0 * total / elements as f64).round() / 10.0;
+        let transfers = uses.transfers().iter().sum::<usize>() as f64;
+        let stored = uses.stored().map(|bytes| each(bytes as f64));
+        (each(all(made.bytes)), each(transfers), each(all(uses.bytes)), uses.steps, stored)
+    };
+    let elements = |second| of(product::uses(37, 8 * n, second), 8 * n);
+    // without what Ferret sends for transfers
+    assert_eq!(elements(Second::Shared), (166.5, 74.0, 18.5, 1, [13.9; 2]));
+    assert_eq!(elements(Second::Same), (83.3, 37.0, 9.3, 1, [9.3; 2]));
+    let row = |known| of(rows::uses(Rows { ring, each, known }, n), n * each);
+    assert_eq!(row(false), (39.8, 0.1, 9.3, 1, [9.3; 2]));
+    assert_eq!(row(true), (19.9, 0.0, 4.6, 1, [4.6, 9.3]));
+    let ty = |shape: &[usize], bits, frac| Type { shape: shape.to_vec(), bits, frac };
+    let node =
+        |op, inputs: &[usize], ty| Node { op, inputs: inputs.to_vec(), ty, layer: String::new(), form: None };
+    let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
+    let e = Op::Exponential { first: 14, rows: vec![(-30, 24)] };
+    let nodes = vec![node(input, &[], ty(&[n], 17, 12)), node(e, &[0], ty(&[1, n], 41, 0))];
+    let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
+    let plan = Plan { version: PLAN_VERSION, name, batch: n, nodes, outputs, updates };
+    let Kind::Gate(gate) = kind(&plan.nodes[1].op) else { panic!("a gate") };
+    let found = of(gate.uses(&At { plan: &plan, id: 1 }), n);
+    assert_eq!((found.0, found.1, found.2, found.3), (58.6, 21.0, 114.1, 5));
 }
 
 /// A program of one step at both sides, with transfers enough.

@@ -109,15 +109,65 @@ fn products_of_many_elements_are_right() {
     }
 }
 
+/// A product of `[..]` elements with numbers of `from`, expanded: of both sides, or of a weight.
+fn of_rows(bits: u32, from: &[usize], to: &[usize], known: bool) -> Plan {
+    let input = |name: &str| Op::Input { name: name.into(), owner: "data_owner".into(), limit: 1.0 };
+    let node = |op, inputs: &[ValueId], shape: &[usize]| Node {
+        op,
+        inputs: inputs.to_vec(),
+        ty: Type { shape: shape.to_vec(), bits, frac: 0 },
+        layer: "norm".into(),
+        form: None,
+    };
+    let weight = Op::Weight { name: "y".into(), owner: "model_owner".into() };
+    let nodes = vec![
+        node(input("x"), &[], to),
+        node(if known { weight } else { input("y") }, &[], from),
+        node(Op::Expand, &[1], to),
+        node(Op::Mul, &[2, 0], to),
+    ];
+    let outputs = vec![Output { value: 3, name: "z".into(), to: "receiver".into() }];
+    let (name, updates) = (format!("{bits} bits, {from:?} to {to:?}"), Vec::new());
+    Plan { version: PLAN_VERSION, name, batch: to[0], nodes, outputs, updates }
+}
+
+/// Numbers that serve rows, of lines and of columns, in several chunks; where rows are short, each element by itself.
+#[test]
+fn products_of_rows_are_right_in_every_ring() {
+    let is_of_rows =
+        |plan: &Plan| needs(plan).iter().any(|need| matches!(need.of, crate::material::Kind::Rows(_)));
+    for (bits, from, to, rows) in [
+        (37, vec![300, 1], vec![300, 256], true),
+        (64, vec![5, 1, 40], vec![5, 200, 40], true),
+        (12, vec![40], vec![3, 90, 40], true),
+        (5, vec![2, 1], vec![2, 200], true),
+        (33, vec![1, 1], vec![1, 70_000], true),
+        (37, vec![9, 1], vec![9, 3], false),
+    ] {
+        for known in [false, true] {
+            let plan = of_rows(bits, &from, &to, known);
+            plan.check().unwrap();
+            assert_eq!(is_of_rows(&plan), rows, "{}", plan.name);
+            check(&Case { name: plan.name.clone(), plan }, &Seed::random());
+        }
+    }
+}
+
 /// What two runs use up has nothing alike: words of A, of B, of factors.
 #[test]
 fn material_of_two_runs_differs() {
-    let plan = of_matrices(37, [2, 20, 30, 10]);
-    assert!(needs(&plan).iter().any(|need| need.of.is_encrypted()));
+    let of_matrices = of_matrices(37, [2, 20, 30, 10]);
+    assert!(needs(&of_matrices).iter().any(|need| need.of.is_encrypted()));
+    for plan in [of_matrices, of_rows(64, &[9, 1], &[9, 300], false)] {
+        differs(&plan);
+    }
+}
+
+fn differs(plan: &Plan) {
     let drawn = Mesh::new(2).run(|links| {
         let (side, peer) = (Side::ALL[links.me()], 1 - links.me());
         let make =
-            |links: &mut Links| kept(|keep| make_material(&plan, side, 1, links.to(peer), keep).unwrap());
+            |links: &mut Links| kept(|keep| make_material(plan, side, 1, links.to(peer), keep).unwrap());
         [0, 1].map(|_| make(links).frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
     });
     for [first, second] in drawn {

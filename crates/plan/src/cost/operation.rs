@@ -3,6 +3,7 @@
 use crate::form::Form;
 use crate::ir::{Op, Plan, Type, ValueId};
 use crate::ops;
+use crate::spread::Spread;
 
 /// Who knows a value in clear, from the plan alone. A party that plays the role may compute with the value itself, and a
 /// family whose gates are cheaper then may say so.
@@ -49,6 +50,8 @@ pub struct Operand<'a> {
     pub ty: &'a Type,
     /// Who knows it in clear.
     pub known: Known<'a>,
+    /// Whether its elements are a few numbers, each at several places.
+    pub spread: Option<Spread>,
 }
 
 /// An operation that has a price.
@@ -72,7 +75,8 @@ impl<'a> Operation<'a> {
     /// Node `id` of a checked plan; `known` is that of the plan ([`known()`]).
     pub fn of(plan: &'a Plan, id: ValueId, known: &[Known<'a>]) -> Operation<'a> {
         let node = &plan.nodes[id];
-        let operand = |&i: &ValueId| Operand { ty: &plan.nodes[i].ty, known: known[i] };
+        let operand =
+            |&i: &ValueId| Operand { ty: &plan.nodes[i].ty, known: known[i], spread: Spread::of(plan, i) };
         Operation {
             op: &node.op,
             operands: node.inputs.iter().map(operand).collect(),
@@ -85,7 +89,8 @@ impl<'a> Operation<'a> {
 
     /// On operands of these types that nobody knows.
     pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
-        let operands = operands.iter().map(|&ty| Operand { ty, known: Known::Nobody }).collect();
+        let nobody = |&ty: &&'a Type| Operand { ty, known: Known::Nobody, spread: None };
+        let operands = operands.iter().map(nobody).collect();
         Operation { op, operands, is_square: false, result, form: None, node: 0 }
     }
 

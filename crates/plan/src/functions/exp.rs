@@ -154,6 +154,30 @@ fn as_product(b: &mut Build<'_>, x: Value) -> Value {
     }
 }
 
+/// `e^x` for x < 1 by [`Op::Exponential`], of x below -28 nearly 0: its factors have so many fraction bits. Less e / 2 it is below a quarter of the
+/// result's ring.
+pub(super) fn by_parts(b: &mut Build<'_>, x: Value, first: u32, second: u32) -> Value {
+    let kept = (x.bits > x.frac + RANGE).then(|| kept(b, x));
+    let x = with_fraction(b, x);
+    let whole = (x.bits - x.frac).min(RANGE);
+    let x = b.resize(x, whole + x.frac);
+    // with x + d below 2
+    let least = 2 - (1 << whole);
+    let x = match kept {
+        Some(kept) => {
+            let above = b.add_const(x, -(i64::from(least) << x.frac));
+            let above = b.choose(kept, above);
+            b.add_const(above, i64::from(least) << x.frac)
+        }
+        None => x,
+    };
+    let op = Op::Exponential { first, rows: vec![(least, second)] };
+    let shape = [1, b.shape(x)[0]];
+    let y = b.node(op, &[x], &shape, first + second + 3, 0);
+    let y = b.row(y, 0);
+    b.read(y, first + second)
+}
+
 /// Whether e^x is more than 0: a bit that is 1 from -24 on, and 0 below -28.
 fn kept(b: &mut Build<'_>, x: Value) -> Value {
     let above = |b: &mut Build<'_>, coarse: Value, least: i64| {

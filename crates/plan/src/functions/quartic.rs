@@ -6,6 +6,7 @@
 //! Computer Programming*, volume 2, section 4.6.4). What it was divided by is in the table.
 
 use super::build::{Build, Value};
+use super::exp::by_parts;
 use super::quintic::truncated;
 use super::sextic::power_of_e;
 
@@ -15,6 +16,8 @@ const MOST: u32 = 14;
 /// coefficients are 1 to 4. `(a, b, c)` follow from it.
 const K: f64 = 0.042_401_657_880_975_57;
 const P: [f64; 3] = [0.999_996_491_796_129_5, 0.999_795_858_490_246_9, 0.499_983_208_305_227_6];
+/// Fewest fraction bits of a first factor of [`by_parts`].
+const LEAST_FIRST: u32 = 8;
 /// What `e^y / K` lies around: it is less than 16 away from that.
 const MIDDLE: i64 = 28;
 
@@ -28,7 +31,7 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
-    /// Fraction bits of y and of its square.
+    /// Fraction bits of y and of its square, and of the factor of [`by_parts`] that is from 1 to e.
     fn digits(self) -> u32 {
         self.frac + 2
     }
@@ -68,7 +71,21 @@ impl Narrow {
 }
 
 /// `e^x` of `[n]` numbers x < 1, of x below -30 nearly 0: as terms of a sum, and as factors. They are within what [`Narrow`] says.
-pub(super) fn quartic(b: &mut Build<'_>, x: Value, of: Narrow) -> [Value; 2] {
+pub(super) fn narrow(b: &mut Build<'_>, x: Value, of: Narrow) -> [Value; 2] {
+    let polynomial = |b: &mut Build<'_>, x: Value| quartic(b, x, of);
+    let by_parts = |b: &mut Build<'_>, x: Value| by_parts(b, x, of.digits().max(LEAST_FIRST), of.term().0);
+    let product = b.cheapest(x, &[&polynomial, &by_parts]);
+    // both sides of 0
+    let half = |frac: u32| (std::f64::consts::E / 2.0 * 2f64.powi(frac as i32)) as i64;
+    let centred = b.add_const(product, -half(product.frac));
+    [of.term(), of.last()].map(|(frac, bits)| {
+        let y = truncated(b, centred, frac, bits);
+        b.add_const(y, half(frac))
+    })
+}
+
+/// The power that is looked up, times the polynomial.
+fn quartic(b: &mut Build<'_>, x: Value, of: Narrow) -> Value {
     let place = b.down(x, x.frac, 0);
     let power = power_of_e(b, place, K, of.power(), of.power() - 1);
     let power = widened(b, power, of.power(), of.ring());
@@ -78,14 +95,7 @@ pub(super) fn quartic(b: &mut Build<'_>, x: Value, of: Narrow) -> [Value; 2] {
     let y = b.add_const(y, -(1 << (x.frac - 1)));
     let y = b.resize(y, x.frac + 2);
     let factor = polynomial(b, y, of);
-    let product = b.mul(power, factor);
-    // both sides of 0
-    let half = |frac: u32| (std::f64::consts::E / 2.0 * 2f64.powi(frac as i32)) as i64;
-    let centred = b.add_const(product, -half(product.frac));
-    [of.term(), of.last()].map(|(frac, bits)| {
-        let y = truncated(b, centred, frac, bits);
-        b.add_const(y, half(frac))
-    })
+    b.mul(power, factor)
 }
 
 /// x with `frac` fraction bits in a ring of `bits`, within one unit in the last place, for an x below a quarter of its ring.

@@ -6,7 +6,7 @@ use super::largest::largest;
 use super::mantissa::Table;
 use super::normalise::{Exponent, whole_mantissa};
 use super::powers::{log_of, log_of_mantissa, reciprocal_in_cubics, reciprocal_of_mantissa};
-use super::quartic::{Narrow, quartic};
+use super::quartic::{Narrow, narrow};
 use super::quintic::truncated;
 use crate::ir::Op;
 use crate::strided;
@@ -99,7 +99,7 @@ fn in_words(b: &mut Build<'_>, below: &Below, bits: u32, frac: u32) -> Value {
 /// A softmax of few fraction bits, each part of it in as narrow a ring as it needs.
 fn in_few_bits(b: &mut Build<'_>, below: &Below, bits: u32, of: Narrow) -> Value {
     let flat = b.reshape(below.value, &[below.len()]);
-    let [terms, factors] = quartic(b, flat, of);
+    let [terms, factors] = narrow(b, flat, of);
     let sums = below.sums(b, terms);
     let reciprocal = narrow_reciprocal(b, sums, of);
     let spread = below.spread(b, reciprocal);
