@@ -155,8 +155,7 @@ impl Line {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(Secure { records, out, .. }) = &mut self.secure else { return self.stream.write_all(bytes) };
         records.seal([bytes, &[], &[]], out).map_err(tls::io_error)?;
-        out.flush(&mut self.stream)?;
-        if out.len() > 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+        out.send_all(&mut self.stream)
     }
 
     fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
@@ -164,7 +163,7 @@ impl Line {
             return self.stream.read_exact(buffer);
         };
         while read.len() < buffer.len() {
-            match records.next() {
+            match records.next(out) {
                 Ok(Record::Content(bytes)) => read.extend_from_slice(bytes),
                 Ok(Record::Incomplete) => match self.stream.read(records.space())? {
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -172,7 +171,7 @@ impl Line {
                 },
                 Ok(Record::End) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Err(error) => {
-                    records.refuse(&error, out);
+                    records.refuse(out);
                     out.flush(&mut self.stream)?;
                     return Err(tls::io_error(error));
                 }

@@ -1,20 +1,20 @@
-//! The handshake of TLS over a blocking stream, record by record, so that nothing behind it is decrypted by `rustls`.
+//! The handshake of TLS over a blocking stream, record by record, so that nothing behind it is opened here.
 
 use std::io::{self, ErrorKind, Read, Write};
 
+use rustls::Error;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
-use rustls::kernel::KernelConnection;
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
-use rustls::{Error, ExtractedSecrets};
 
-use super::records::Records;
+use super::out::Out;
+use super::records::{Records, say_why};
 use super::tls::io_error;
 
 /// Most bytes of handshake that wait for their end.
 const MOST: usize = 64 << 10;
 
-/// One side before its handshake.
+/// One side of a connection.
 pub(super) enum Side {
     Client(UnbufferedClientConnection),
     Server(UnbufferedServerConnection),
@@ -22,23 +22,23 @@ pub(super) enum Side {
 
 impl Side {
     /// Makes the handshake. An alert that tells the peer what is wrong is on its way when this fails.
-    pub fn shake_hands(self, stream: &mut (impl Read + Write)) -> io::Result<Records> {
-        match self {
+    pub fn shake_hands(mut self, stream: &mut (impl Read + Write)) -> io::Result<Records> {
+        let rest = match &mut self {
             Side::Client(connection) => shake_hands(connection, stream),
             Side::Server(connection) => shake_hands(connection, stream),
-        }
+        }?;
+        Ok(Records::new(self, &rest))
     }
 }
 
 /// What both sides have alike in `rustls`.
-trait Handshake: Sized {
-    type Data: Send + 'static;
+pub(super) trait Unbuffered {
+    type Data;
     fn process<'c, 'i>(&'c mut self, came: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
     fn is_over(&self) -> bool;
-    fn secrets(self) -> Result<(ExtractedSecrets, KernelConnection<Self::Data>), Error>;
 }
 
-impl Handshake for UnbufferedClientConnection {
+impl Unbuffered for UnbufferedClientConnection {
     type Data = ClientConnectionData;
 
     fn process<'c, 'i>(&'c mut self, came: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
@@ -48,13 +48,9 @@ impl Handshake for UnbufferedClientConnection {
     fn is_over(&self) -> bool {
         !self.is_handshaking()
     }
-
-    fn secrets(self) -> Result<(ExtractedSecrets, KernelConnection<Self::Data>), Error> {
-        self.dangerous_into_kernel_connection()
-    }
 }
 
-impl Handshake for UnbufferedServerConnection {
+impl Unbuffered for UnbufferedServerConnection {
     type Data = ServerConnectionData;
 
     fn process<'c, 'i>(&'c mut self, came: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
@@ -63,10 +59,6 @@ impl Handshake for UnbufferedServerConnection {
 
     fn is_over(&self) -> bool {
         !self.is_handshaking()
-    }
-
-    fn secrets(self) -> Result<(ExtractedSecrets, KernelConnection<Self::Data>), Error> {
-        self.dangerous_into_kernel_connection()
     }
 }
 
@@ -79,8 +71,9 @@ enum Next {
     Read,
 }
 
-fn shake_hands<H: Handshake>(mut side: H, stream: &mut (impl Read + Write)) -> io::Result<Records> {
-    let (mut came, mut offered, mut said) = (Vec::new(), 0, Vec::new());
+/// Gives what came behind it.
+fn shake_hands<H: Unbuffered>(side: &mut H, stream: &mut (impl Read + Write)) -> io::Result<Vec<u8>> {
+    let (mut came, mut offered, mut said) = (Vec::new(), 0, Out::default());
     loop {
         let UnbufferedStatus { discard, state } = side.process(&mut came[..offered]);
         let next = match state {
@@ -97,20 +90,20 @@ fn shake_hands<H: Handshake>(mut side: H, stream: &mut (impl Read + Write)) -> i
         offered -= discard;
         match next {
             Ok(Next::Again) => {}
-            Ok(Next::Send) => stream.write_all(&std::mem::take(&mut said))?,
-            Ok(Next::Read) if side.is_over() => break,
+            Ok(Next::Send) => said.send_all(&mut *stream)?,
+            Ok(Next::Read) if side.is_over() => return Ok(came.split_off(offered)),
             Ok(Next::Read) => match first_record(&came[offered..]) {
                 Some(n) => offered += n,
                 None => read_more(&mut came, stream)?,
             },
             Err(error) => {
-                say_why(&mut side, &mut came[..offered], said, stream);
+                say_why(side, &mut came[..offered], &mut said);
+                // The peer may be gone.
+                let _ = said.send_all(&mut *stream);
                 return Err(io_error(error));
             }
         }
     }
-    let (secrets, next) = side.secrets().map_err(io_error)?;
-    Records::new(secrets, Box::new(next), &came[offered..]).map_err(io_error)
 }
 
 /// The length of the first record, if all of it is there. What is no record is given whole: `rustls` says what is wrong.
@@ -135,29 +128,23 @@ fn read_more(came: &mut Vec<u8>, stream: &mut impl Read) -> io::Result<()> {
     }
 }
 
-fn encode<D>(mut data: EncodeTlsData<'_, D>, said: &mut Vec<u8>) -> Result<(), Error> {
-    let start = said.len();
+/// Appends a record of the connection's own.
+pub(super) fn encode<D>(mut data: EncodeTlsData<'_, D>, out: &mut Out) -> Result<(), Error> {
     let mut room = 0;
     loop {
-        said.resize(start + room, 0);
-        match data.encode(&mut said[start..]) {
+        match data.encode(out.room(room)) {
             Ok(n) => {
-                said.truncate(start + n);
+                out.give_back(room - n);
                 return Ok(());
             }
-            Err(EncodeError::InsufficientSize(size)) => room = size.required_size,
-            Err(EncodeError::AlreadyEncoded) => return Ok(()),
+            Err(EncodeError::InsufficientSize(size)) => {
+                out.give_back(room);
+                room = size.required_size;
+            }
+            Err(EncodeError::AlreadyEncoded) => {
+                out.give_back(room);
+                return Ok(());
+            }
         }
     }
-}
-
-/// Sends the alert of a handshake that failed, if there is one.
-fn say_why<H: Handshake>(side: &mut H, came: &mut [u8], mut said: Vec<u8>, stream: &mut impl Write) {
-    if let Ok(ConnectionState::EncodeTlsData(data)) = side.process(came).state
-        && encode(data, &mut said).is_err()
-    {
-        return;
-    }
-    // The peer may be gone.
-    let _ = stream.write_all(&said);
 }

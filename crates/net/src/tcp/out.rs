@@ -21,6 +21,11 @@ impl Out {
         &mut self.bytes[start..self.end]
     }
 
+    /// Takes back the last `n` bytes of what [`Out::room`] gave.
+    pub fn give_back(&mut self, n: usize) {
+        self.end -= n;
+    }
+
     /// Appends these.
     pub fn append(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
@@ -29,6 +34,12 @@ impl Out {
     /// Bytes that wait.
     pub fn len(&self) -> usize {
         self.end - self.sent
+    }
+
+    /// Hands all of them to a stream that blocks.
+    pub fn send_all(&mut self, stream: impl Write) -> io::Result<()> {
+        self.flush(stream)?;
+        if self.len() > 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
     /// Hands them to `socket` until none waits or it takes no more now; gives their number.

@@ -1,71 +1,29 @@
-//! Records of TLS 1.3 (RFC 8446, section 5) after the handshake, straight between the socket's bytes and the frames.
-//!
-//! `rustls` makes the handshake, holds the traffic secrets and derives those of key updates. Its own records take three more
-//! copies of each byte. AES-GCM is that of `aws-lc` in both.
+//! Records of TLS after the handshake, between the socket's bytes and the frames. All of TLS is `rustls`'s: its unbuffered connections open
+//! records where they came, and write new ones where they wait for the socket.
 
 #[cfg(test)]
 mod tests;
 
-use aws_lc_rs::aead::{self, Aad, TlsProtocolId, TlsRecordOpeningKey, TlsRecordSealingKey};
-use rustls::crypto::cipher::{AeadKey, Iv, Nonce, make_tls13_aad};
-use rustls::kernel::KernelConnection;
-use rustls::{AlertDescription, ConnectionTrafficSecrets, Error, ExtractedSecrets};
+use rustls::Error;
+use rustls::unbuffered::{ConnectionState, EncryptError, UnbufferedStatus, WriteTraffic};
 
+use super::handshake::{Side, Unbuffered, encode};
 use super::out::Out;
 
 /// Most bytes of content in a record.
 pub(super) const CONTENT: usize = 1 << 14;
-const HEAD: usize = 5;
-const TAG: usize = 16;
-/// Most bytes after a record's head: content, its type, padding and tag.
-const SEALED: usize = CONTENT + 256;
+/// Most bytes of a record: its head, content, type, padding and tag.
+const SEALED: usize = 5 + CONTENT + 256;
+/// What a record has beside its content, nearly.
+const BESIDE: usize = 64;
 /// Encrypted bytes that are taken off the socket at a time.
 const READ: usize = 256 * 1024;
-/// Records under one key. AES-GCM allows for 2^24.5 full ones (RFC 8446, section 5.5).
-const KEY_RECORDS: u64 = 1 << 23;
 
-const ALERT: u8 = 21;
-const HANDSHAKE: u8 = 22;
-const DATA: u8 = 23;
-/// `KeyUpdate` (RFC 8446, section 4.6.3); the last byte asks for one in return where it is 1.
-const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
-
-/// Where the next keys of a direction come from.
-pub(super) trait Secrets: Send {
-    fn next_sending(&mut self) -> Result<ConnectionTrafficSecrets, Error>;
-    fn next_receiving(&mut self) -> Result<ConnectionTrafficSecrets, Error>;
-}
-
-impl<D: Send> Secrets for KernelConnection<D> {
-    fn next_sending(&mut self) -> Result<ConnectionTrafficSecrets, Error> {
-        self.update_tx_secret().map(|(_, secrets)| secrets)
-    }
-
-    fn next_receiving(&mut self) -> Result<ConnectionTrafficSecrets, Error> {
-        self.update_rx_secret().map(|(_, secrets)| secrets)
-    }
-}
-
-/// Encrypts what this side sends.
-struct Sealer {
-    /// It refuses a nonce that does not rise.
-    key: TlsRecordSealingKey,
-    iv: Iv,
-    seq: u64,
-}
-
-/// Decrypts what the peer sends.
-struct Opener {
-    key: TlsRecordOpeningKey,
-    iv: Iv,
-    seq: u64,
-}
-
-/// What the next record holds.
+/// What comes next.
 pub(super) enum Record<'a> {
     /// Bytes for the protocol.
     Content(&'a [u8]),
-    /// Not all of it has come yet.
+    /// Not all of a record has come yet.
     Incomplete,
     /// The peer sends nothing more.
     End,
@@ -73,162 +31,174 @@ pub(super) enum Record<'a> {
 
 /// Both directions of a connection, and the encrypted bytes that came and are not opened.
 pub(super) struct Records {
-    sealer: Sealer,
-    opener: Opener,
-    secrets: Box<dyn Secrets>,
-    key_records: u64,
-    /// The peer asks for new keys.
-    asked: bool,
+    side: Side,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// What was opened last, or on the way of something else.
+    content: Vec<u8>,
+    /// Whether `content` was handed on.
+    taken: bool,
+    /// The parts of a small message.
+    small: Vec<u8>,
+    ended: bool,
     closed: bool,
 }
 
-fn cipher(secrets: &ConnectionTrafficSecrets) -> Result<(&'static aead::Algorithm, &AeadKey, Iv), Error> {
-    let copy = |iv: &Iv| Iv::copy(iv.as_ref());
-    match secrets {
-        ConnectionTrafficSecrets::Aes128Gcm { key, iv } => Ok((&aead::AES_128_GCM, key, copy(iv))),
-        ConnectionTrafficSecrets::Aes256Gcm { key, iv } => Ok((&aead::AES_256_GCM, key, copy(iv))),
-        _ => Err(Error::General("a cipher that was not offered".into())),
-    }
+/// What a connection waits for.
+enum Waits<T> {
+    /// Something was opened.
+    Content,
+    /// The peer's next bytes.
+    Peer(T),
+    /// The peer has closed.
+    Ended,
 }
 
-fn nonce(iv: &Iv, seq: u64) -> aead::Nonce {
-    aead::Nonce::assume_unique_for_key(Nonce::new(iv, seq).0)
-}
-
-impl Sealer {
-    /// From the key's first record on.
-    fn new(secrets: &ConnectionTrafficSecrets) -> Result<Self, Error> {
-        let (algorithm, key, iv) = cipher(secrets)?;
-        let key = TlsRecordSealingKey::new(algorithm, TlsProtocolId::TLS13, key.as_ref());
-        Ok(Self { key: key.map_err(|_| Error::EncryptError)?, iv, seq: 0 })
-    }
-
-    /// Appends one record to `out`, from where its content lies.
-    fn seal(&mut self, kind: u8, content: &[u8], out: &mut Out) -> Result<(), Error> {
-        let (head, nonce, place) = self.begin(content.len(), out);
-        let (body, end) = place.split_at_mut(content.len());
-        let sealed = self.key.seal_out_of_place_scatter(nonce, Aad::from(head), content, body, &[kind], end);
-        sealed.map_err(|_| Error::EncryptError)
-    }
-
-    /// Appends one record with the bytes of all `parts`.
-    fn gather(&mut self, kind: u8, parts: &[&[u8]], len: usize, out: &mut Out) -> Result<(), Error> {
-        let (head, nonce, place) = self.begin(len, out);
-        let (inner, end) = place.split_at_mut(len + 1);
-        let mut free = &mut inner[..];
-        for part in parts.iter().copied().chain([&[kind][..]]) {
-            let (here, rest) = free.split_at_mut(part.len());
-            here.copy_from_slice(part);
-            free = rest;
+/// Lets `rustls` do what it has to do before it waits. Opened bytes are appended to `content`, records of its own to `out`. Where the peer's next
+/// bytes are waited for, `send` may write more. Gives the bytes of `came` that are used up.
+fn pass<H: Unbuffered, T>(
+    connection: &mut H,
+    came: &mut [u8],
+    content: &mut Vec<u8>,
+    out: &mut Out,
+    mut send: impl FnMut(Option<WriteTraffic<'_, H::Data>>, &mut Out) -> Result<T, Error>,
+) -> (usize, Result<Waits<T>, Error>) {
+    let mut used = 0;
+    loop {
+        let UnbufferedStatus { mut discard, state } = connection.process(&mut came[used..]);
+        let waits = match state {
+            Ok(ConnectionState::ReadTraffic(mut read)) => loop {
+                match read.next_record() {
+                    None => break Ok(Some(Waits::Content)),
+                    Some(Err(error)) => break Err(error),
+                    Some(Ok(record)) => {
+                        discard += record.discard;
+                        content.extend_from_slice(record.payload);
+                    }
+                }
+            },
+            Ok(ConnectionState::EncodeTlsData(data)) => encode(data, out).map(|()| None),
+            Ok(ConnectionState::TransmitTlsData(data)) => {
+                data.done();
+                Ok(None)
+            }
+            Ok(ConnectionState::WriteTraffic(write)) => {
+                send(Some(write), out).map(|done| Some(Waits::Peer(done)))
+            }
+            Ok(ConnectionState::BlockedHandshake) => send(None, out).map(|done| Some(Waits::Peer(done))),
+            Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Ok(Some(Waits::Ended)),
+            Ok(_) => Err(Error::General("a record that no peer of this release sends".into())),
+            Err(error) => Err(error),
+        };
+        used += discard;
+        match waits {
+            Ok(None) => {}
+            Ok(Some(waits)) => return (used, Ok(waits)),
+            Err(error) => return (used, Err(error)),
         }
-        let tag = self.key.seal_in_place_separate_tag(nonce, Aad::from(head), inner);
-        end.copy_from_slice(tag.map_err(|_| Error::EncryptError)?.as_ref());
-        Ok(())
-    }
-
-    /// Writes the head of a record with `len` bytes of content; gives it, the record's nonce, and the place of all that follows.
-    fn begin<'a>(&mut self, len: usize, out: &'a mut Out) -> ([u8; HEAD], aead::Nonce, &'a mut [u8]) {
-        let sealed = len + 1 + TAG;
-        let head = make_tls13_aad(sealed);
-        let (start, place) = out.room(HEAD + sealed).split_at_mut(HEAD);
-        start.copy_from_slice(&head);
-        let nonce = nonce(&self.iv, self.seq);
-        self.seq += 1;
-        (head, nonce, place)
     }
 }
 
-impl Opener {
-    fn new(secrets: &ConnectionTrafficSecrets) -> Result<Self, Error> {
-        let (algorithm, key, iv) = cipher(secrets)?;
-        let key = TlsRecordOpeningKey::new(algorithm, TlsProtocolId::TLS13, key.as_ref());
-        Ok(Self { key: key.map_err(|_| Error::DecryptError)?, iv, seq: 0 })
-    }
-
-    /// Opens what follows `head`, in place; gives the content and its type.
-    fn open<'a>(&mut self, head: [u8; HEAD], sealed: &'a mut [u8]) -> Result<(u8, &'a [u8]), Error> {
-        let opened = self.key.open_in_place(nonce(&self.iv, self.seq), Aad::from(head), sealed);
-        let inner = &*opened.map_err(|_| Error::DecryptError)?;
-        self.seq = self.seq.checked_add(1).ok_or(Error::DecryptError)?;
-        // The type is the last byte that is not padding.
-        let len = inner.iter().rposition(|&b| b != 0).ok_or_else(|| unexpected("an empty one"))?;
-        if len > CONTENT {
-            return Err(Error::PeerSentOversizedRecord);
+/// Appends records to `out`, which take about so many bytes.
+fn append(
+    out: &mut Out,
+    about: usize,
+    mut seal: impl FnMut(&mut [u8]) -> Result<usize, EncryptError>,
+) -> Result<(), Error> {
+    let mut room = about;
+    loop {
+        let sealed = seal(out.room(room));
+        out.give_back(room - sealed.as_ref().map_or(0, |n| *n));
+        match sealed {
+            Ok(_) => return Ok(()),
+            Err(EncryptError::InsufficientSize(size)) => room = size.required_size,
+            Err(_) => return Err(Error::EncryptError),
         }
-        Ok((inner[len], &inner[..len]))
     }
 }
 
-fn unexpected(what: &str) -> Error {
-    Error::General(format!("a record that no peer of this release sends: {what}"))
+/// Seals this content, in as many records as it takes.
+fn seal_all<D>(write: Option<WriteTraffic<'_, D>>, content: &[u8], out: &mut Out) -> Result<(), Error> {
+    let mut write = write.ok_or_else(|| Error::General("nothing may be sent before the handshake".into()))?;
+    let about = content.len() + content.len().div_ceil(CONTENT) * BESIDE;
+    append(out, about, |place| write.encrypt(content, place))
+}
+
+/// Tells the peer that nothing more comes.
+fn say_goodbye<D>(write: Option<WriteTraffic<'_, D>>, out: &mut Out) -> Result<(), Error> {
+    let Some(mut write) = write else { return Ok(()) };
+    append(out, BESIDE, |place| write.queue_close_notify(place))
 }
 
 impl Records {
-    /// Continues after a handshake, behind which nothing was sent, and `rest` came.
-    pub fn new(secrets: ExtractedSecrets, next: Box<dyn Secrets>, rest: &[u8]) -> Result<Self, Error> {
-        let ExtractedSecrets { tx: (sent, tx), rx: (received, rx) } = secrets;
-        if (sent, received) != (0, 0) {
-            return Err(Error::General("records passed before the handshake was over".into()));
-        }
+    /// Continues after a handshake, behind which `rest` came.
+    pub fn new(side: Side, rest: &[u8]) -> Self {
         let (mut buffer, end) = (rest.to_vec(), rest.len());
-        buffer.resize(READ.max(end + HEAD + SEALED), 0);
-        Ok(Self {
-            sealer: Sealer::new(&tx)?,
-            opener: Opener::new(&rx)?,
-            secrets: next,
-            key_records: KEY_RECORDS,
-            asked: false,
-            buffer,
-            start: 0,
-            end,
-            closed: false,
-        })
+        buffer.resize(READ.max(end + SEALED), 0);
+        let (content, small) = (Vec::with_capacity(CONTENT), Vec::new());
+        Self { side, buffer, start: 0, end, content, taken: true, small, ended: false, closed: false }
     }
 
     /// Appends records with the bytes of all `parts`, in order: one if they fit, else those of each part by themselves, so that
     /// large ones are encrypted from where they lie.
     pub fn seal(&mut self, parts: [&[u8]; 3], out: &mut Out) -> Result<(), Error> {
-        let len = parts.iter().map(|p| p.len()).sum();
-        if len <= CONTENT {
-            return self.sealer(out)?.gather(DATA, &parts, len, out);
+        if parts.iter().map(|part| part.len()).sum::<usize>() > CONTENT {
+            return parts.iter().try_for_each(|part| self.seal_part(part, out));
         }
-        let mut contents = parts.iter().flat_map(|part| part.chunks(CONTENT));
-        contents.try_for_each(|content| self.sealer(out)?.seal(DATA, content, out))
+        let mut small = std::mem::take(&mut self.small);
+        small.clear();
+        parts.iter().for_each(|part| small.extend_from_slice(part));
+        let sealed = self.seal_part(&small, out);
+        self.small = small;
+        sealed
     }
 
-    /// What encrypts the next record: after so many with one key, or when the peer asks for it, with the next.
-    fn sealer(&mut self, out: &mut Out) -> Result<&mut Sealer, Error> {
-        if std::mem::take(&mut self.asked) || self.sealer.seq >= self.key_records {
-            self.sealer.seal(HANDSHAKE, &KEY_UPDATE, out)?;
-            self.sealer = Sealer::new(&self.secrets.next_sending()?)?;
+    fn seal_part(&mut self, content: &[u8], out: &mut Out) -> Result<(), Error> {
+        if self.closed {
+            return Err(Error::General("nothing may be sent after the goodbye".into()));
         }
-        Ok(&mut self.sealer)
+        while !self.pass(out, Send::Content(content))? {}
+        Ok(())
     }
 
     /// Tells the peer that nothing more comes.
     pub fn close(&mut self, out: &mut Out) {
-        self.alert(1, AlertDescription::CloseNotify, out);
-    }
-
-    /// Tells the peer what is wrong with its records.
-    pub fn refuse(&mut self, error: &Error, out: &mut Out) {
-        let description = match error {
-            Error::AlertReceived(_) => return,
-            Error::DecryptError => AlertDescription::BadRecordMac,
-            Error::PeerSentOversizedRecord => AlertDescription::RecordOverflow,
-            _ => AlertDescription::UnexpectedMessage,
-        };
-        self.alert(2, description, out);
-    }
-
-    fn alert(&mut self, level: u8, description: AlertDescription, out: &mut Out) {
         if !std::mem::replace(&mut self.closed, true) {
             // Without it the peer sees the connection end.
-            let _ = self.sealer.seal(ALERT, &[level, description.into()], out);
+            while let Ok(false) = self.pass(out, Send::Goodbye) {}
         }
+    }
+
+    /// Tells the peer what was wrong with its records, if this side does.
+    pub fn refuse(&mut self, out: &mut Out) {
+        self.closed = true;
+        let came = &mut self.buffer[self.start..self.end];
+        // Without it the peer sees the connection end.
+        match &mut self.side {
+            Side::Client(connection) => say_why(connection, came, out),
+            Side::Server(connection) => say_why(connection, came, out),
+        }
+    }
+
+    /// Lets `rustls` do what there is; whether it waits for the peer and so has sent this.
+    fn pass(&mut self, out: &mut Out, what: Send<'_>) -> Result<bool, Error> {
+        if std::mem::take(&mut self.taken) {
+            self.content.clear();
+        }
+        let (came, content) = (&mut self.buffer[self.start..self.end], &mut self.content);
+        let (used, waits) = match &mut self.side {
+            Side::Client(connection) => {
+                pass(connection, came, content, out, |write, out| what.by(write, out))
+            }
+            Side::Server(connection) => {
+                pass(connection, came, content, out, |write, out| what.by(write, out))
+            }
+        };
+        self.start += used;
+        let waits = waits?;
+        self.ended |= matches!(waits, Waits::Ended);
+        Ok(matches!(waits, Waits::Peer(())))
     }
 
     /// Where the next encrypted bytes belong; never empty once [`Records::next`] said `Incomplete`.
@@ -246,40 +216,42 @@ impl Records {
         self.end += n;
     }
 
-    /// Opens the next record.
-    pub fn next(&mut self) -> Result<Record<'_>, Error> {
-        loop {
-            let came = &self.buffer[self.start..self.end];
-            let Some(&head) = came.first_chunk::<HEAD>() else { return Ok(Record::Incomplete) };
-            let [kind, _, _, high, low] = head;
-            let sealed = usize::from(u16::from_be_bytes([high, low]));
-            match (kind, sealed) {
-                (DATA, ..=SEALED) => {}
-                (DATA, _) => return Err(Error::PeerSentOversizedRecord),
-                _ => return Err(unexpected("one without encryption")),
-            }
-            let (from, to) = (self.start + HEAD, self.start + HEAD + sealed);
-            if to > self.end {
-                return Ok(Record::Incomplete);
-            }
-            let (kind, content) = self.opener.open(head, &mut self.buffer[from..to])?;
-            self.start = to;
-            match (kind, content) {
-                (DATA, []) => {}
-                // Borrowed anew, for as long as the caller likes.
-                (DATA, content) => {
-                    let len = content.len();
-                    return Ok(Record::Content(&self.buffer[from..from + len]));
-                }
-                (HANDSHAKE, &[24, 0, 0, 1, asks @ 0..=1]) => {
-                    self.asked |= asks == 1;
-                    self.opener = Opener::new(&self.secrets.next_receiving()?)?;
-                }
-                (HANDSHAKE, _) => return Err(unexpected("a handshake's message")),
-                (ALERT, &[_, 0]) => return Ok(Record::End),
-                (ALERT, &[_, description]) => return Err(Error::AlertReceived(description.into())),
-                _ => return Err(unexpected("another type")),
-            }
+    /// Opens what comes next. What the peer has to hear of it is appended to `out`.
+    pub fn next(&mut self, out: &mut Out) -> Result<Record<'_>, Error> {
+        let mut waits = self.ended;
+        while !waits && (self.taken || self.content.is_empty()) {
+            waits = self.pass(out, Send::Nothing)? || self.ended;
         }
+        if !self.taken && !self.content.is_empty() {
+            self.taken = true;
+            return Ok(Record::Content(&self.content));
+        }
+        Ok(if self.ended { Record::End } else { Record::Incomplete })
+    }
+}
+
+/// What is sent where something may be.
+#[derive(Clone, Copy)]
+enum Send<'a> {
+    Nothing,
+    Content(&'a [u8]),
+    Goodbye,
+}
+
+impl Send<'_> {
+    fn by<D>(self, write: Option<WriteTraffic<'_, D>>, out: &mut Out) -> Result<(), Error> {
+        match self {
+            Send::Nothing => Ok(()),
+            Send::Content(content) => seal_all(write, content, out),
+            Send::Goodbye => say_goodbye(write, out),
+        }
+    }
+}
+
+/// The alert of a connection that failed, if there is one.
+pub(super) fn say_why<H: Unbuffered>(connection: &mut H, came: &mut [u8], out: &mut Out) {
+    if let Ok(ConnectionState::EncodeTlsData(data)) = connection.process(came).state {
+        // Without it the peer sees the connection end.
+        let _ = encode(data, out);
     }
 }

@@ -58,7 +58,6 @@ fn client_config(identity: &Identity, verifier: &Arc<PinnedPeers>) -> Result<Arc
         .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
     config.enable_sni = false;
     config.resumption = rustls::client::Resumption::disabled();
-    config.enable_secret_extraction = true; // for `records`
     Ok(Arc::new(config))
 }
 
@@ -77,7 +76,6 @@ pub(super) fn server_config(
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
     config.send_tls13_tickets = 0;
     config.ignore_client_order = true;
-    config.enable_secret_extraction = true; // for `records`
     Ok(Arc::new(config))
 }
 

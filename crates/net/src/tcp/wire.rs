@@ -87,9 +87,9 @@ impl Wire {
     ) -> Result<Taken, ReadError> {
         let Some(records) = &mut self.tls else { return read_plain(socket, decoder, budget, sink) };
         decoder.feed(&std::mem::take(&mut self.early), sink).map_err(ReadError::Frame)?;
-        let result = read_tls(records, socket, decoder, budget, sink);
-        if let Err(ReadError::Tls(error)) = &result {
-            records.refuse(error, &mut self.out);
+        let result = read_tls(records, &mut self.out, socket, decoder, budget, sink);
+        if let Err(ReadError::Tls(_)) = &result {
+            records.refuse(&mut self.out);
         }
         result
     }
@@ -135,6 +135,7 @@ fn read_plain(
 
 fn read_tls(
     records: &mut Records,
+    out: &mut Out,
     socket: &TcpStream,
     decoder: &mut Decoder,
     budget: usize,
@@ -142,7 +143,7 @@ fn read_tls(
 ) -> Result<Taken, ReadError> {
     let (mut bytes, mut more) = (0, true);
     loop {
-        match records.next().map_err(ReadError::Tls)? {
+        match records.next(out).map_err(ReadError::Tls)? {
             Record::Content(content) => decoder.feed(content, sink).map_err(ReadError::Frame)?,
             Record::End => return Ok(Taken { bytes, end: true }),
             Record::Incomplete if !more || bytes >= budget => return Ok(Taken { bytes, end: false }),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use proptest::prelude::*;
-use rustls::{Connection, ServerConnection};
+use rustls::{AlertDescription, Connection, ServerConnection};
 
 use super::*;
 use crate::tcp::tls::{self, PinnedPeers};
@@ -65,10 +65,20 @@ fn sealed(records: &mut Records, parts: [&[u8]; 3]) -> Vec<u8> {
 }
 
 /// Everything that `records` open of `wire`, which comes in pieces of `piece` bytes.
-fn opened(records: &mut Records, mut wire: &[u8], piece: usize) -> Result<Vec<u8>, Error> {
+fn opened(records: &mut Records, wire: &[u8], piece: usize) -> Result<Vec<u8>, Error> {
+    opened_with(records, wire, piece, &mut Out::default())
+}
+
+/// The same, with what is said in return.
+fn opened_with(
+    records: &mut Records,
+    mut wire: &[u8],
+    piece: usize,
+    out: &mut Out,
+) -> Result<Vec<u8>, Error> {
     let mut content = Vec::new();
     loop {
-        match records.next()? {
+        match records.next(out)? {
             Record::Content(bytes) => content.extend_from_slice(bytes),
             Record::Incomplete if wire.is_empty() => return Ok(content),
             Record::Incomplete => {
@@ -112,7 +122,6 @@ fn said_by_rustls(peer: &mut Connection, content: &[u8]) -> Vec<u8> {
 #[test]
 fn rustls_reads_what_is_sealed_and_the_other_way_round_through_updates_of_keys() {
     let (mut records, mut peer) = beside_rustls();
-    records.key_records = 5;
     for (i, len) in SIZES.into_iter().enumerate() {
         let message = bytes(len);
         let (head, rest) = message.split_at(len / 3);
@@ -124,7 +133,26 @@ fn rustls_reads_what_is_sealed_and_the_other_way_round_through_updates_of_keys()
         assert_eq!(opened(&mut records, &wire, piece).unwrap(), message, "{len} bytes from it");
         peer.refresh_traffic_keys().unwrap();
     }
-    assert!(records.sealer.seq <= 5 && records.opener.seq < 30, "both directions got new keys");
+}
+
+#[test]
+fn a_small_message_is_one_record_whatever_its_parts_are() {
+    let [mut a, mut b] = pair();
+    let once = sealed(&mut a, [b"head", b"body", b"name"]);
+    assert_eq!(once.len(), 5 + 12 + 1 + 16);
+    assert_eq!(opened(&mut b, &once, 1).unwrap(), b"headbodyname");
+    assert!(sealed(&mut a, [b"", b"", b""]).is_empty());
+}
+
+#[test]
+fn what_comes_before_something_is_sent_is_not_lost() {
+    let [mut a, mut b] = pair();
+    let wires = [&b"first "[..], b"second"].map(|part| sealed(&mut a, [part, b"", b""])).concat();
+    b.space()[..wires.len()].copy_from_slice(&wires);
+    b.filled(wires.len());
+    let answer = sealed(&mut b, [b"answer", b"", b""]);
+    assert_eq!(opened(&mut b, &[], 1).unwrap(), b"first second");
+    assert_eq!(opened(&mut a, &answer, 9).unwrap(), b"answer");
 }
 
 #[test]
@@ -134,163 +162,84 @@ fn a_goodbye_is_understood_on_both_sides_and_comes_once() {
     records.close(&mut out);
     records.close(&mut out);
     let mut last = &wire(&mut out)[..];
-    assert_eq!(last.len(), HEAD + 2 + 1 + TAG);
+    assert_eq!(last.len(), 5 + 2 + 1 + 16);
     peer.read_tls(&mut last).unwrap();
     assert!(peer.process_new_packets().unwrap().peer_has_closed());
+    assert!(records.seal([b"more", b"", b""], &mut out).is_err(), "nothing comes after it");
     let mut said = said_by_rustls(&mut peer, b"left ");
     peer.send_close_notify();
     peer.write_tls(&mut said).unwrap();
     assert_eq!(opened(&mut records, &said, 7).unwrap(), b"left end");
+    assert_eq!(opened(&mut records, &[], 7).unwrap(), b"end", "as often as it is asked");
 }
 
 #[test]
 fn the_peer_is_told_what_was_wrong_with_its_records() {
     let (mut records, mut peer) = beside_rustls();
+    let mut wrong = said_by_rustls(&mut peer, b"something");
+    *wrong.last_mut().unwrap() ^= 1;
     let mut out = Out::default();
-    records.refuse(&Error::DecryptError, &mut out);
+    assert_eq!(opened_with(&mut records, &wrong, 1 << 20, &mut out), Err(Error::DecryptError));
+    records.refuse(&mut out);
     let error = told_by_rustls(&mut peer, &wire(&mut out)).unwrap_err();
     assert_eq!(error, Error::AlertReceived(AlertDescription::BadRecordMac));
     // And nothing of an alert that it sent itself.
-    let [mut records, _] = pair();
-    records.refuse(&error, &mut out);
+    let (mut records, mut peer) = beside_rustls();
+    let mut wrong = sealed(&mut records, [b"something", b"", b""]);
+    *wrong.last_mut().unwrap() ^= 1;
+    assert!(told_by_rustls(&mut peer, &wrong).is_err());
+    let mut alert = Vec::new();
+    peer.write_tls(&mut alert).unwrap();
+    let mut out = Out::default();
+    let told = opened_with(&mut records, &alert, 1 << 20, &mut out);
+    assert_eq!(told, Err(Error::AlertReceived(AlertDescription::BadRecordMac)));
+    records.refuse(&mut out);
     assert_eq!(out.len(), 0);
 }
 
 #[test]
-fn every_changed_bit_is_refused() {
-    let [mut a, _] = pair();
-    let len = sealed(&mut a, [b"head", b"body", b""]).len();
+fn every_changed_byte_is_refused() {
+    let len = sealed(&mut pair()[0], [b"head", b"body", b""]).len();
     for at in 0..len {
-        let [mut a, mut b] = pair_of(&SECRETS);
+        let [mut a, mut b] = pair();
         let mut wire = sealed(&mut a, [b"head", b"body", b""]);
-        assert_eq!(wire.len(), len);
         wire[at] ^= 1 << (at % 8);
-        let longer = (3..5).contains(&at) && opened(&mut b, &wire, 99) == Ok(Vec::new());
-        assert!(longer || opened(&mut b, &wire, 99).is_err(), "byte {at}");
+        let found = opened(&mut b, &wire, 99);
+        // a longer record has not come whole
+        let waits = (3..5).contains(&at) && found == Ok(Vec::new());
+        // type and version have one value in TLS 1.3, by which `rustls` goes whatever they are: what is opened is the same
+        let unread = at < 3 && found.as_deref() == Ok(b"headbody");
+        assert!(waits || unread || found.is_err(), "byte {at}: {found:?}");
     }
 }
 
 #[test]
 fn records_that_are_repeated_left_out_or_exchanged_are_refused() {
     for order in [[0, 0], [1, 0], [1, 1]] {
-        let [mut a, mut b] = pair_of(&SECRETS);
+        let [mut a, mut b] = pair();
         let wires = [&b"first"[..], b"other"].map(|part| sealed(&mut a, [part, b"", b""]));
         let wire = order.map(|i| &wires[i][..]).concat();
         assert_eq!(opened(&mut b, &wire, 1 << 20), Err(Error::DecryptError));
     }
-    let [mut a, mut b] = pair_of(&SECRETS);
+    let [mut a, mut b] = pair();
     let mine = sealed(&mut a, [b"mine", b"", b""]);
-    let back = opened(&mut a, &mine, 1 << 20);
-    assert_eq!(back, Err(Error::DecryptError), "each direction has keys of its own");
+    assert_eq!(
+        opened(&mut a, &mine, 1 << 20),
+        Err(Error::DecryptError),
+        "each direction has keys of its own"
+    );
     assert_eq!(opened(&mut b, &mine, 1 << 20).unwrap(), b"mine");
 }
 
-/// One record of whatever a peer likes to put into it.
-fn crafted(a: &mut Records, kind: u8, content: &[u8]) -> Vec<u8> {
-    let mut out = Out::default();
-    a.sealer.seal(kind, content, &mut out).unwrap();
-    wire(&mut out)
-}
-
-#[test]
-fn padding_is_taken_off_and_what_no_peer_sends_is_refused() {
-    // A record ends with its type, so this is content, its type and padding.
-    let [mut a, mut b] = pair_of(&SECRETS);
-    let wire = [crafted(&mut a, 0, &[1, 2, 0, DATA, 0, 0]), crafted(&mut a, 0, &[DATA, 0])].concat();
-    assert_eq!(opened(&mut b, &wire, 1 << 20).unwrap(), [1, 2, 0]);
-    let refused = |kind: u8, content: &[u8]| {
-        let [mut a, mut b] = pair_of(&SECRETS);
-        let wire = crafted(&mut a, kind, content);
-        opened(&mut b, &wire, 1 << 20).unwrap_err()
-    };
-    for (kind, content) in [
-        (0, &[0; 9][..]),                  // nothing but padding
-        (20, &[1]),                        // the change of a cipher, after the handshake
-        (99, &[1]),                        // an unknown type
-        (HANDSHAKE, &[24, 0, 0, 1, 2]),    // an update that asks for something unknown
-        (HANDSHAKE, &[4, 0, 0, 1, 0]),     // a ticket
-        (HANDSHAKE, &[24, 0, 0, 1, 0, 0]), // more than one
-        (ALERT, &[1]),
-    ] {
-        let error = refused(kind, content);
-        assert!(matches!(error, Error::General(_)), "{kind} {content:?}: {error}");
-    }
-    assert_eq!(refused(ALERT, &[2, 20]), Error::AlertReceived(AlertDescription::BadRecordMac));
-    assert_eq!(refused(DATA, &bytes(CONTENT + 1)), Error::PeerSentOversizedRecord);
-    assert_eq!(refused(DATA, &bytes(SEALED)), Error::PeerSentOversizedRecord, "by its head");
-    let [_, mut b] = pair_of(&SECRETS);
-    let plain = opened(&mut b, &[ALERT, 3, 3, 0, 2, 1, 0], 1 << 20);
-    assert!(matches!(plain, Err(Error::General(_))), "{plain:?}");
-    let [_, mut b] = pair_of(&SECRETS);
-    assert_eq!(opened(&mut b, &[DATA, 3, 3, 0, 3, 1, 2, 3], 1 << 20), Err(Error::DecryptError));
-}
-
-#[test]
-fn an_update_of_keys_is_needed_and_happens_once_for_each_that_is_told() {
-    let [mut a, mut b] = pair();
-    (a.key_records, b.key_records) = (3, 2);
-    for i in 0..20u8 {
-        let wire = sealed(&mut a, [&[i], b"", b""]);
-        assert_eq!(opened(&mut b, &wire, 1 << 20).unwrap(), [i]);
-        let wire = sealed(&mut b, [&[i], b"", b""]);
-        assert_eq!(opened(&mut a, &wire, 1 << 20).unwrap(), [i]);
-    }
-    // 20 records of 3 a key, of which the last is the update.
-    assert_eq!((a.sealer.seq, b.opener.seq), (2, 2));
-}
-
-/// Keys that both sides have, without the cost of a handshake.
-const SECRETS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
-
-struct NoSecrets;
-
-impl Secrets for NoSecrets {
-    fn next_sending(&mut self) -> Result<ConnectionTrafficSecrets, Error> {
-        Err(Error::EncryptError)
-    }
-
-    fn next_receiving(&mut self) -> Result<ConnectionTrafficSecrets, Error> {
-        Err(Error::DecryptError)
-    }
-}
-
-fn pair_of(secrets: &[[u8; 32]; 2]) -> [Records; 2] {
-    let direction = |i: usize| {
-        let (key, iv) = (AeadKey::from(secrets[i]), Iv::copy(&secrets[i][..12]));
-        (0, ConnectionTrafficSecrets::Aes256Gcm { key, iv })
-    };
-    let side = |tx, rx| {
-        let secrets = ExtractedSecrets { tx: direction(tx), rx: direction(rx) };
-        Records::new(secrets, Box::new(NoSecrets), &[]).unwrap()
-    };
-    [side(0, 1), side(1, 0)]
-}
-
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn whatever_comes_is_refused_or_waited_for(bytes in prop::collection::vec(any::<u8>(), 0..600), piece in 1usize..99) {
-        let [_, mut b] = pair_of(&SECRETS);
+        let [_, mut b] = pair();
         // Nothing of it was sealed with the right key, so nothing is content.
         if let Ok(content) = opened(&mut b, &bytes, piece) {
             prop_assert!(content.is_empty());
-        }
-    }
-
-    #[test]
-    fn whatever_a_peer_seals_is_its_content_or_refused(
-        kind in 1u8..,
-        content in prop::collection::vec(any::<u8>(), 0..400),
-        padding in 0usize..300,
-        piece in 1usize..999,
-    ) {
-        let [mut a, mut b] = pair_of(&SECRETS);
-        let inner = [&content[..], &[kind], &vec![0; padding]].concat();
-        let wire = crafted(&mut a, 0, &inner);
-        let found = opened(&mut b, &wire, piece);
-        match kind {
-            DATA => prop_assert_eq!(found.unwrap(), content),
-            ALERT if content.len() == 2 && content[1] == 0 => prop_assert_eq!(found.unwrap(), b"end"),
-            _ => prop_assert!(found.is_err()),
         }
     }
 }
