@@ -57,12 +57,18 @@ impl Life {
 
 /// What announces a set of hints.
 pub(crate) struct Header {
-    pub id: HintId,
-    pub spare: u32,
-    pub runs: usize,
+    id: HintId,
+    spare: u32,
+    runs: usize,
+    /// One of each kind of layer: others share what follows from its packing.
+    kinds: Mutex<Vec<TorusLayer>>,
 }
 
 impl Header {
+    fn new(id: HintId, spare: u32, runs: usize) -> Header {
+        Header { id, spare, runs, kinds: Mutex::default() }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.id.to_bytes().to_vec();
         bytes.push(self.spare as u8);
@@ -76,7 +82,7 @@ impl Header {
         let (spare, runs) = rest.split_first()?;
         let runs = u64::from_le_bytes(runs.try_into().ok()?);
         let (id, spare) = (HintId::from_bytes(*id), u32::from(*spare));
-        Some(Header { id, spare, runs: usize::try_from(runs).ok()? })
+        Some(Header::new(id, spare, usize::try_from(runs).ok()?))
     }
 
     pub fn layer(&self, plan: &Plan, v: ValueId, threads: usize) -> Result<TorusLayer, RunError> {
@@ -84,7 +90,13 @@ impl Header {
         let refused = |e: &dyn std::fmt::Display| RunError::Refused(format!("{}: {e}", at.node().layer));
         let norm_bits = at.operand(1).frac + self.spare;
         let (parameters, layout, _) = packing(&at, norm_bits, self.runs).map_err(|e| refused(&e))?;
-        TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kind) = kinds.iter().find(|kind| kind.has(&parameters, &layout)) {
+            return Ok(kind.alike(self.id, v as u64));
+        }
+        let new = TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))?;
+        kinds.push(new.clone());
+        Ok(new)
     }
 }
 
@@ -101,7 +113,7 @@ pub(crate) fn hinted(plan: &Plan) -> impl Iterator<Item = ValueId> {
 }
 
 /// Bytes of transformed weights that a set keeps, as far as whole layers fit: small networks need none made again.
-const KEPT: usize = 128 << 20;
+const KEPT: usize = 32 << 20;
 
 /// A layer's hint.
 pub(crate) struct Made {
@@ -141,7 +153,7 @@ impl Hints {
     /// Under a name that is drawn now, with packings for so many runs of a client. Each layer's hint is made when a session first needs
     /// it, with hidings that are drawn then and never again, and rests in `spool`.
     pub fn new(plan: &Plan, weights: Arc<Weights>, runs: usize, threads: usize, spool: Spool) -> Hints {
-        let header = Header { id: HintId::random(), spare: weights.spare(), runs };
+        let header = Header::new(HintId::random(), weights.spare(), runs);
         let layers = hinted(plan).map(|v| (v, Layer::default())).collect();
         let (name, life, room) = (OnceLock::new(), Life::of(most_runs(plan)), AtomicUsize::new(KEPT));
         Hints { weights, header, layers, spool, room, name, life, threads }
