@@ -57,12 +57,18 @@ impl Life {
 
 /// What announces a set of hints.
 pub(crate) struct Header {
-    pub id: HintId,
-    pub spare: u32,
-    pub aim: PackingAim,
+    id: HintId,
+    spare: u32,
+    aim: PackingAim,
+    /// One of each kind of layer: others share what follows from its packing.
+    kinds: Mutex<Vec<TorusLayer>>,
 }
 
 impl Header {
+    fn new(id: HintId, spare: u32, aim: PackingAim) -> Header {
+        Header { id, spare, aim, kinds: Mutex::default() }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.id.to_bytes().to_vec();
         bytes.push(self.spare as u8);
@@ -77,8 +83,7 @@ impl Header {
         let (&[spare, link], runs) = rest.split_first_chunk()?;
         let runs = usize::try_from(u64::from_le_bytes(runs.try_into().ok()?)).ok()?;
         let link = Link::ALL.into_iter().find(|known| *known as u8 == link)?;
-        let aim = PackingAim { runs, link };
-        Some(Header { id: HintId::from_bytes(*id), spare: u32::from(spare), aim })
+        Some(Header::new(HintId::from_bytes(*id), u32::from(spare), PackingAim { runs, link }))
     }
 
     pub fn layer(&self, plan: &Plan, v: ValueId, threads: usize) -> Result<TorusLayer, RunError> {
@@ -86,7 +91,13 @@ impl Header {
         let refused = |e: &dyn std::fmt::Display| RunError::Refused(format!("{}: {e}", at.node().layer));
         let norm_bits = at.operand(1).frac + self.spare;
         let (parameters, layout, _) = packing(&at, norm_bits, self.aim).map_err(|e| refused(&e))?;
-        TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kind) = kinds.iter().find(|kind| kind.has(&parameters, &layout)) {
+            return Ok(kind.alike(self.id, v as u64));
+        }
+        let new = TorusLayer::new(parameters, layout, self.id, v as u64, threads).map_err(|e| refused(&e))?;
+        kinds.push(new.clone());
+        Ok(new)
     }
 }
 
@@ -103,7 +114,7 @@ pub(crate) fn hinted(plan: &Plan) -> impl Iterator<Item = ValueId> {
 }
 
 /// Bytes of transformed weights that a set keeps, as far as whole layers fit: small networks need none made again.
-const KEPT: usize = 128 << 20;
+const KEPT: usize = 32 << 20;
 
 /// A layer's hint.
 pub(crate) struct Made {
@@ -143,7 +154,7 @@ impl Hints {
     /// Under a name that is drawn now, with packings for this. Each layer's hint is made when a session first needs
     /// it, with hidings that are drawn then and never again, and rests in `spool`.
     pub fn new(plan: &Plan, weights: Arc<Weights>, aim: PackingAim, threads: usize, spool: Spool) -> Hints {
-        let header = Header { id: HintId::random(), spare: weights.spare(), aim };
+        let header = Header::new(HintId::random(), weights.spare(), aim);
         let layers = hinted(plan).map(|v| (v, Layer::default())).collect();
         let (name, life, room) = (OnceLock::new(), Life::of(most_runs(plan)), AtomicUsize::new(KEPT));
         Hints { weights, header, layers, spool, room, name, life, threads }

@@ -50,6 +50,11 @@ pub(crate) struct Shape {
     pub(crate) parameters: TorusParameters,
     pub(crate) layout: Arc<dyn Windowed>,
     public: [Seed; 2],
+    pub(crate) places: Arc<Places>,
+}
+
+/// What follows from parameters and layout: layers that are alike share it.
+pub(crate) struct Places {
     /// Coefficients that products read of each operand polynomial of a group, tile by tile.
     needed: Vec<Arc<[u32]>>,
     /// Of these, those of each operand polynomial where operands stand.
@@ -84,6 +89,12 @@ impl Place {
     }
 }
 
+/// What public polynomials of a layer follow from.
+fn public(id: HintId, number: u64) -> [Seed; 2] {
+    let seed = Seed::from_bytes(id.0).derive(Domain::Public, number);
+    [0, 1].map(|use_of| seed.derive(Domain::Public, use_of))
+}
+
 impl TorusLayer {
     /// Layer `number` of those that share a set of hints, in so many threads.
     ///
@@ -96,17 +107,33 @@ impl TorusLayer {
         threads: usize,
     ) -> Result<TorusLayer, CpuCapError> {
         let context = Context::on(parameters.set(), HePath::detect(CpuCap::from_env()?), threads);
-        let seed = Seed::from_bytes(id.0).derive(Domain::Public, number);
-        let public = [0, 1].map(|use_of| seed.derive(Domain::Public, use_of));
-        let answers = layout.answers();
         let place = |o: &Output| Place::new(o.coefficient, o.index);
         let outputs: Vec<Box<[Place]>> =
-            (0..answers).map(|answer| layout.outputs(answer).iter().map(place).collect()).collect();
+            (0..layout.answers()).map(|answer| layout.outputs(answer).iter().map(place).collect()).collect();
         let needed = needed(parameters.degree(), &*layout, &outputs);
         let held = held(parameters.degree(), &*layout, &needed);
-        let device = try_cpu(threads)?;
-        let shape = Shape { context, device, parameters, layout, public, needed, held, outputs };
-        Ok(TorusLayer { shape: Arc::new(shape) })
+        let (device, places) = (try_cpu(threads)?, Arc::new(Places { needed, held, outputs }));
+        let public = public(id, number);
+        Ok(TorusLayer { shape: Arc::new(Shape { context, device, parameters, layout, public, places }) })
+    }
+
+    /// Layer `number` of the same ones, with the same parameters and layout.
+    pub fn alike(&self, id: HintId, number: u64) -> TorusLayer {
+        let s = &*self.shape;
+        let shape = Shape {
+            context: Arc::clone(&s.context),
+            device: Arc::clone(&s.device),
+            parameters: s.parameters,
+            layout: Arc::clone(&s.layout),
+            public: public(id, number),
+            places: Arc::clone(&s.places),
+        };
+        TorusLayer { shape: Arc::new(shape) }
+    }
+
+    /// Whether it has these parameters and this very layout.
+    pub fn has(&self, parameters: &TorusParameters, layout: &Arc<dyn Windowed>) -> bool {
+        self.shape.parameters == *parameters && Arc::ptr_eq(&self.shape.layout, layout)
     }
 
     /// The parameters.
@@ -129,7 +156,7 @@ impl TorusLayer {
     pub fn prepare_bytes(&self) -> usize {
         let (s, p, b) = (&*self.shape, &self.shape.parameters, self.layout().blocks());
         let operand = |query: usize| {
-            let (held, blanks) = (s.held[query].len(), s.blanks(query).count());
+            let (held, blanks) = (s.held(query).len(), s.blanks(query).count());
             wide::bytes(p.step_bits(), held) + wide::bytes(p.modulus_bits(), blanks)
         };
         b.tiles * s.vector_bytes() + (0..self.layout().queries()).map(operand).sum::<usize>()
@@ -148,7 +175,7 @@ impl TorusLayer {
     /// Bytes of a run: k bits for each coefficient where an operand stands that a product reads.
     pub fn run_bytes(&self) -> usize {
         let s = &*self.shape;
-        s.held.iter().map(|held| s.parameters.ring().packed_bytes(held.len())).sum()
+        s.places.held.iter().map(|held| s.parameters.ring().packed_bytes(held.len())).sum()
     }
 }
 
@@ -162,17 +189,17 @@ impl Shape {
     fn needed(&self, query: usize) -> &[u32] {
         let b = self.layout.blocks();
         #[expect(clippy::integer_division_remainder_used, reason = "shapes are public")]
-        &self.needed[query % (b.tiles * b.inputs)]
+        &self.places.needed[query % (b.tiles * b.inputs)]
     }
 
     /// Of operand polynomial `query`: where operands stand, the least coefficient first.
     pub(crate) fn held(&self, query: usize) -> &[Place] {
-        &self.held[query]
+        &self.places.held[query]
     }
 
     /// Of the coefficients that products read of operand polynomial `query`, those where no operand stands.
     pub(crate) fn blanks(&self, query: usize) -> impl Iterator<Item = usize> {
-        let mut held = self.held[query].iter().map(|held| held.coefficient).peekable();
+        let mut held = self.held(query).iter().map(|held| held.coefficient).peekable();
         let blank = move |at: &&u32| held.next_if_eq(*at).is_none();
         self.needed(query).iter().filter(blank).map(|at| *at as usize)
     }
@@ -180,7 +207,7 @@ impl Shape {
     /// Outputs of an answer of a group's tile.
     pub(crate) fn outputs(&self, [group, tile, answer]: [usize; 3]) -> &[Place] {
         let b = self.layout.blocks();
-        &self.outputs[(group * b.tiles + tile) * b.outputs + answer]
+        &self.places.outputs[(group * b.tiles + tile) * b.outputs + answer]
     }
 
     /// How wide polynomials are cut for products with ternary ones of a whole key.

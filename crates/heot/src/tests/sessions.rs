@@ -231,9 +231,9 @@ fn a_layer_whose_hint_cannot_rest_is_made_by_the_next_session() {
         let mut mesh = Mesh::new(2);
         let log = mesh.record();
         let said = mesh.run(|links| {
-            let side = Side::ALL[links.me()];
-            let channel = links.to(1 - links.me());
-            let session = match side {
+            let me = links.me();
+            let channel = links.to(1 - me);
+            let session = match Side::ALL[me] {
                 Side::Server => Session::serve(&plan, Arc::clone(&hints), &mut [], channel),
                 Side::Client => Session::join(&plan, 1, super::spool(), &mut [], channel),
             };
