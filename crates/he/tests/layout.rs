@@ -38,12 +38,12 @@ fn by_packing(layout: &dyn Layout, x: &[u64], w: &[u64]) -> Vec<u64> {
     for tile in 0..layout.tiles() {
         for output in 0..b.outputs {
             let (answer, mut sum) = (tile * b.outputs + output, vec![0; DEGREE]);
-            for input in 0..b.inputs {
+            for (input, first) in firsts.iter().enumerate() {
                 let (query, weight) =
                     (tile * b.inputs + input, (tile / b.tiles * b.outputs + output) * b.inputs + input);
                 let wp = polynomial(&|o| layout.pack_weights(weight, w, o));
                 // which coefficients are read follows from the first answer's weights
-                let stands = taps(weight).into_iter().zip(&firsts[input]).all(|(tap, first)| tap <= *first);
+                let stands = taps(weight).into_iter().zip(first).all(|(tap, first)| tap <= *first);
                 assert!(stands, "weights {weight} stand where the first answer has none");
                 assert!(wp.iter().filter(|w| **w != 0).count() <= layout.weights_in_a_polynomial());
                 negacyclic(&polynomial(&|o| layout.pack_input(query, x, o)), &wp, &mut sum);
