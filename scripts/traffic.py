@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Bytes of all that passes between the parties, whoever sends it: `scripts/traffic.py WORKLOAD [OPTION...]`.
 
-Runs `privet bench WORKLOAD OPTION...` in a network of its own (`unshare`), and reads what its loopback carried: TLS, headers
-and what clients and owners send are counted. Prints megabytes (10^6) of a single run with nothing cached, its session
-included, and of each of ten runs of one session that were prepared before it began.
+Runs `privet bench WORKLOAD OPTION...` in a network of its own (`unshare`), and reads what its loopback carried: TLS,
+headers and what clients and owners send are counted. Prints megabytes (10^6) of a single run with nothing cached, its
+session included, and of each of ten runs of one session that were prepared before it began.
 """
 
 from __future__ import annotations
