@@ -75,10 +75,13 @@ fn announcements_that_nobody_can_read_are_refused() {
             .clone()
     };
     // a norm for which there are no parameters
-    let mut wide = vec![7; 25];
-    (wide[16], wide[24]) = (255, 0);
+    let mut wide = vec![7; 26];
+    (wide[16], wide[17], wide[25]) = (255, 1, 0);
     assert!(announced(&wide).contains("modulus"), "{}", announced(&wide));
-    assert!(announced(&[0; 24]).contains("24 bytes"), "{}", announced(&[0; 24]));
+    // a link that nobody knows
+    wide[17] = 2;
+    assert!(announced(&wide).contains("nobody can read"), "{}", announced(&wide));
+    assert!(announced(&[0; 25]).contains("25 bytes"), "{}", announced(&[0; 25]));
     let missing = Weights::new(&plan, BTreeMap::new()).unwrap_err_text();
     assert!(missing.contains("was not given"), "{missing:?}");
     assert_eq!(weights.len(), plan.nodes.iter().filter(|n| matches!(n.op, Op::Weight { .. })).count());
