@@ -163,6 +163,18 @@ impl Exponential {
         quadratic(&pieces[(f >> low) as usize], f & ((1 << low) - 1))
     }
 
+    /// The same for a secret f: all pieces are read, whichever it is.
+    fn quadratic_of_secret(&self, pieces: &[[i64; 3]], f: u64) -> u64 {
+        let low = self.frac - PIECES;
+        let mut own = [0; 3];
+        for (i, piece) in pieces.iter().enumerate() {
+            // all ones where it is the piece of f; both numbers are below 2^63
+            let here = ((((i as u64) ^ (f >> low)).wrapping_sub(1) >> 63) as i64).wrapping_neg();
+            own.iter_mut().zip(piece).for_each(|(own, c)| *own |= c & here);
+        }
+        quadratic(&own, f & ((1 << low) - 1))
+    }
+
     /// The pieces of e^f, results of 61 fraction bits, and the bits below their index: for protocols in which f is secret.
     pub fn rising(&self) -> Pieces<'_> {
         Pieces { shift: self.frac - PIECES, pieces: &self.rising }
@@ -176,6 +188,16 @@ impl Exponential {
     /// The first factor: e^f.
     pub fn first(&self, f: u64) -> u64 {
         self.quadratic(&self.rising, f) >> self.dropped()
+    }
+
+    /// [`Exponential::first`] in a time, and with reads of memory, that do not depend on f.
+    pub fn first_of_secret(&self, f: u64) -> u64 {
+        self.quadratic_of_secret(&self.rising, f) >> self.dropped()
+    }
+
+    /// [`Exponential::coin`] in a time, and with reads of memory, that do not depend on d.
+    pub fn coin_of_secret(&self, d: u64) -> u64 {
+        self.quadratic_of_secret(&self.falling, d)
     }
 
     /// What all entries for the coin d share.
@@ -209,6 +231,16 @@ mod tests {
 
     fn exponential() -> Exponential {
         Exponential::new(&Type { shape: vec![1], bits: 29, frac: 24 }, 29, &[(-29, 30)]).unwrap()
+    }
+
+    #[test]
+    fn factors_of_secrets_are_those_of_the_same_numbers() {
+        let (e, piece) = (exponential(), 1u64 << (24 - PIECES));
+        let near = (0..1u64 << PIECES).flat_map(|i| [i * piece, i * piece + 1, (i + 1) * piece - 1]);
+        for f in near {
+            assert_eq!(e.first_of_secret(f), e.first(f), "{f}");
+            assert_eq!(e.coin_of_secret(f), e.coin(f), "{f}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Gate for Exponentials<'_> {
             Side::Client => own.iter().map(|x| x >> frac).collect(),
         };
         let entry = |i: usize, row: usize, entries: &mut [u64]| {
-            let coin = e.coin(coin(own[i]));
+            let coin = e.coin_of_secret(coin(own[i]));
             entries.iter_mut().enumerate().for_each(|(index, entry)| *entry = e.second(row, index, coin));
         };
         let entries = Entries::Own { tables: e.rows(), of: &entry };
@@ -71,7 +71,7 @@ impl Gate for Exponentials<'_> {
         let least = self.least();
         let first: Vec<u64> = match cx.side {
             Side::Server => vec![0; n],
-            Side::Client => own.iter().map(|x| e.first(low.wrap(*x)) - least).collect(),
+            Side::Client => own.iter().map(|x| e.first_of_secret(low.wrap(*x)) - least).collect(),
         };
         let product = multiples::multiply(cx, to, factor, &second, &first.repeat(e.rows()))?;
         let sums = product.iter().zip(&second);
