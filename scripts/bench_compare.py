@@ -21,6 +21,8 @@ WORKLOADS = {
     "mlp-128": "mlp --batch 128",
     "lenet-1": "lenet --batch 1",
     "lenet-128": "lenet --batch 128",
+    "squeezenet-1": "squeezenet --batch 1",
+    "gelu": "gelu-100000",
     "softmax": "softmax-64 --batch 1000",
     "train-mlp-128": "mlp --train --batch 128",
     "train-lenet-128": "lenet --train --batch 128",
@@ -29,6 +31,9 @@ for workload in ("relu", "mlp-128", "lenet-128", "train-mlp-128"):
     for security in ("semi-honest", "malicious"):
         command = f"{WORKLOADS[workload]} --protocol rep3 --security {security}"
         WORKLOADS[f"rep3-{workload}-{security}"] = command
+for workload in ("relu", "lenet-1", "lenet-128", "gelu"):
+    for protocol in ("semi2k", "heot"):
+        WORKLOADS[f"{protocol}-{workload}"] = f"{WORKLOADS[workload]} --protocol {protocol}"
 
 
 def bench(binary: str, command: str) -> dict[str, Any]:

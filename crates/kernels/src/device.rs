@@ -161,7 +161,7 @@ pub trait Device: Send + Sync {
 
 /// The CPU with the best paths that this machine has and `threads` worker threads (at least 1).
 ///
-/// `PRIVET_CPU=portable|aesni|avx2|avx512|amx` caps what is used, for tests and comparisons; any other
+/// `PRIVET_CPU=portable|aesni|avx2|vaes|avx512|amx` caps what is used, for tests and comparisons; any other
 /// value is refused.
 pub fn try_cpu(threads: usize) -> Result<Arc<dyn Device>, CpuCapError> {
     Ok(crate::device_cpu::Cpu::with_cap(threads, CpuCap::from_env()?))

@@ -3,7 +3,7 @@
 //! Sender: Delta and blocks q. Receiver: choice bits c and blocks `t = q ^ c Delta`. A run is made by a producer
 //! ([`crate::pool`]) and consumed by `into_pads`: it has no `Clone`, and nothing gives its blocks.
 
-use crate::cpu::{Path, twice, words};
+use crate::cpu::{Path, by_path, words};
 use crate::delta::Delta;
 use crate::error::Malformed;
 use crate::hash::Pads;
@@ -134,7 +134,7 @@ impl ChosenCots {
     }
 }
 
-twice! {
+by_path! {
     /// XORs `delta` into all blocks.
     fn flip(blocks: &mut [u128], delta: u128) = flip_body
 }
@@ -148,7 +148,7 @@ fn flip_body(blocks: &mut [u128], delta: u128) {
     }
 }
 
-twice! {
+by_path! {
     /// XORs `delta` into the blocks whose bit is 1.
     fn exchange(blocks: &mut [u128], bits: &[u64], delta: u128) = exchange_body
 }

@@ -9,7 +9,7 @@
 //! Per transfer: 2^k / k AES at both, `128 / k - 1` bits from the receiver to the sender.
 
 use crate::base::{BASE, Chosen, Pairs};
-use crate::cpu::{Path, twice};
+use crate::cpu::{Path, by_path};
 use crate::delta::Delta;
 use crate::error::{Malformed, blocks, exact};
 use crate::ggm;
@@ -83,7 +83,7 @@ impl Drop for Chunk {
     }
 }
 
-twice! {
+by_path! {
     fn xor(into: &mut Column, other: &Column) = xor_body
 }
 
@@ -94,7 +94,7 @@ fn xor_body(into: &mut Column, other: &Column) {
     }
 }
 
-twice! {
+by_path! {
     fn sum(into: &mut Column, a: &Column, b: &Column) = sum_body
 }
 
@@ -246,7 +246,7 @@ impl Sender {
     }
 }
 
-twice! {
+by_path! {
     fn masked_xor(into: &mut Column, other: &Column, mask: u64) = masked_xor_body
 }
 

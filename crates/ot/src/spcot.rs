@@ -10,7 +10,7 @@
 //! The receiver expands the missing path as any other, from some value, and repairs the sibling below it on every level:
 //! a scan with masks, so that neither branch nor address depends on the path.
 
-use crate::cpu::{Path, twice, words};
+use crate::cpu::{Path, by_path, words};
 use crate::delta::{mask, wide};
 use crate::hash::Trees;
 use crate::mutation;
@@ -120,7 +120,7 @@ fn children(path: Path, hash: &Trees, nodes: &mut [u128], repair: &Repair, last:
     sums
 }
 
-twice! {
+by_path! {
     /// Repairs nodes, the first of which has number `first`, and copies them.
     fn repaired(nodes: &mut [u128], copy: &mut [u128], first: u64, repair: &Repair) = repaired_body
 }
@@ -144,7 +144,7 @@ fn of_words(repair: &Repair) -> ([u64; 8], [u64; 8]) {
     (std::array::from_fn(|i| repair.at[i / 2]), std::array::from_fn(half))
 }
 
-twice! {
+by_path! {
     /// `right ^= left`, and both are added to the sums; of each block the lower half is kept where `kept` has ones.
     fn split(left: &mut [u128], right: &mut [u128], kept: u64, sums: &mut [Quad; 2]) = split_body
 }
@@ -167,7 +167,7 @@ fn split_body(left: &mut [u128], right: &mut [u128], kept: u64, sums: &mut [Quad
     }
 }
 
-twice! {
+by_path! {
     /// Adds nodes to the first sum.
     fn add(nodes: &mut [u128], sums: &mut [Quad; 2]) = add_body
 }
@@ -181,7 +181,7 @@ fn add_body(nodes: &mut [u128], sums: &mut [Quad; 2]) {
     words(&mut sums[0]).iter_mut().zip(sum).for_each(|(s, o)| *s ^= o);
 }
 
-twice! {
+by_path! {
     /// The last level: its repair, and what stands in the missing node's place. Lowest bits are 1 there, 0 elsewhere.
     fn finish(nodes: &mut [u128], repair: &Repair, missing: &Repair) = finish_body
 }

@@ -18,12 +18,22 @@ pub(crate) fn transpose(path: Path, columns: &mut [[u64; LANES]; 128], rows: &mu
     let [low, high] = columns.as_chunks_mut::<64>().0 else { unreachable!("two halves of 128") };
     match path {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Path::all` and `Path::detect` give this path only where the machine has it.
+        // SAFETY: `Path::of` gives this path only where the machine has it.
         Path::Avx512 => unsafe { wide::transpose(low, high, rows) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Path::Avx2 => unsafe { avx2(low, high, rows) },
         _ => portable(low, high, rows),
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(low: &mut Square, high: &mut Square, rows: &mut [u128; ROWS]) {
+    portable(low, high, rows)
+}
+
+#[inline(always)]
 fn portable(low: &mut Square, high: &mut Square, rows: &mut [u128; ROWS]) {
     square(low);
     square(high);
@@ -37,6 +47,7 @@ fn portable(low: &mut Square, high: &mut Square, rows: &mut [u128; ROWS]) {
 }
 
 /// In every lane: word r, bit c becomes word c, bit r (Eklundh; swaps of halves, quarters, and so on).
+#[inline(always)]
 fn square(x: &mut Square) {
     level::<32>(x);
     level::<16>(x);
@@ -51,6 +62,7 @@ const fn lower(width: u32) -> u64 {
     u64::MAX / ((1 << width) + 1)
 }
 
+#[inline(always)]
 fn level<const WIDTH: usize>(x: &mut Square) {
     for block in x.chunks_exact_mut(2 * WIDTH) {
         let (up, down) = block.split_at_mut(WIDTH);

@@ -13,7 +13,9 @@ pub enum CpuCap {
     Aesni,
     /// AVX2.
     Avx2,
-    /// AVX-512 and VAES.
+    /// VAES on 256-bit registers.
+    Vaes,
+    /// AVX-512, with VAES on 512-bit registers.
     Avx512,
     /// AMX int8 tiles.
     Amx,
@@ -25,7 +27,7 @@ pub const CPU_VARIABLE: &str = "PRIVET_CPU";
 /// A cap that does not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "PRIVET_CPU={found:?} is not a CPU level; use one of portable, aesni, avx2, avx512, amx, or unset it"
+    "PRIVET_CPU={found:?} is not a CPU level; use one of portable, aesni, avx2, vaes, avx512, amx, or unset it"
 )]
 pub struct CpuCapError {
     /// What was given.
@@ -34,7 +36,8 @@ pub struct CpuCapError {
 
 impl CpuCap {
     /// Every level, lowest first.
-    pub const ALL: [CpuCap; 5] = [CpuCap::Portable, CpuCap::Aesni, CpuCap::Avx2, CpuCap::Avx512, CpuCap::Amx];
+    pub const ALL: [CpuCap; 6] =
+        [CpuCap::Portable, CpuCap::Aesni, CpuCap::Avx2, CpuCap::Vaes, CpuCap::Avx512, CpuCap::Amx];
 
     /// The cap that [`CPU_VARIABLE`] asks for; the highest when it is unset.
     pub fn from_env() -> Result<CpuCap, CpuCapError> {
@@ -62,6 +65,7 @@ impl fmt::Display for CpuCap {
             CpuCap::Portable => "portable",
             CpuCap::Aesni => "aesni",
             CpuCap::Avx2 => "avx2",
+            CpuCap::Vaes => "vaes",
             CpuCap::Avx512 => "avx512",
             CpuCap::Amx => "amx",
         })

@@ -1,7 +1,7 @@
 use crate::ctr;
 use crate::seed::STREAM;
 #[cfg(target_arch = "x86_64")]
-use crate::{CpuCap, vaes};
+use crate::{CpuCap, x86};
 use aes::Aes128Enc;
 use aes::cipher::{Array, KeyInit};
 
@@ -9,7 +9,7 @@ use aes::cipher::{Array, KeyInit};
 #[derive(Clone)]
 pub(crate) enum Cipher {
     #[cfg(target_arch = "x86_64")]
-    Wide(vaes::Rounds),
+    Wide(x86::Rounds),
     Any(Box<Aes128Enc>),
 }
 
@@ -17,10 +17,9 @@ impl Cipher {
     /// Under this key.
     pub fn new(key: &[u8; 16]) -> Cipher {
         #[cfg(target_arch = "x86_64")]
-        if wide_allowed()
-            && let Some(rounds) = vaes::Rounds::new(key)
-        {
-            return Cipher::Wide(rounds);
+        if let Some(width) = width() {
+            // SAFETY: detected.
+            return Cipher::Wide(unsafe { x86::Rounds::new(width, key) });
         }
         Cipher::Any(Box::new(Aes128Enc::new(&Array(*key))))
     }
@@ -44,9 +43,9 @@ impl Cipher {
     }
 }
 
-/// Whether `PRIVET_CPU` allows 512-bit registers. What names no level is refused where a device is opened; here it lowers.
+/// The registers that this machine has and `PRIVET_CPU` allows. What names no level is refused where a device is opened; here it lowers.
 #[cfg(target_arch = "x86_64")]
-fn wide_allowed() -> bool {
-    static ALLOWED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *ALLOWED.get_or_init(|| CpuCap::from_env().is_ok_and(|cap| cap >= CpuCap::Avx512))
+fn width() -> Option<x86::Width> {
+    static WIDTH: std::sync::OnceLock<Option<x86::Width>> = std::sync::OnceLock::new();
+    *WIDTH.get_or_init(|| CpuCap::from_env().ok().and_then(x86::Width::detect))
 }

@@ -8,9 +8,9 @@ mod cipher;
 mod ctr;
 mod hash;
 mod seed;
-#[cfg(target_arch = "x86_64")]
-mod vaes;
 pub mod wiped;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
 pub use hash::{HashKeys, TreeHash};
