@@ -11,7 +11,7 @@ use crate::keys::Keys;
 use crate::leaf::Leaves;
 use crate::matrices::Matrices;
 use crate::multiples::Multiples;
-use crate::mux::{Offers, Widening};
+use crate::mux::Offers;
 use crate::product::{Factors, Second, Slotted};
 use crate::rows::Rows;
 use crate::tree::Triples;
@@ -145,7 +145,7 @@ macro_rules! kinds {
     };
 }
 
-kinds!(Leaves, Triples, Offers, Widening, Keys, Factors, Multiples, Rows, Slotted, Matrices);
+kinds!(Leaves, Triples, Offers, Keys, Factors, Multiples, Rows, Slotted, Matrices);
 
 impl Kind {
     /// Whether it is made by encryption, under coins that both sides toss.
@@ -206,12 +206,7 @@ impl Need {
             }
             Kind::Rows(of) => ("masked factors", 1 + of.each, of.ring),
             Kind::Matrices(of) => ("masked matrices", of.opened(), of.ring),
-            Kind::Leaves(_)
-            | Kind::Triples(_)
-            | Kind::Offers(_)
-            | Kind::Widening(_)
-            | Kind::Keys(_)
-            | Kind::Multiples(_) => {
+            Kind::Leaves(_) | Kind::Triples(_) | Kind::Offers(_) | Kind::Keys(_) | Kind::Multiples(_) => {
                 return None;
             }
         };

@@ -10,7 +10,6 @@ privet_mutation::mutations! {
     "openings-unmasked",
     "choices-of-another-digit",
     "products-in-clear",
-    "segments-shared",
     "borrow-forgotten",
     "wrap-forgotten",
     "low-part-forgotten",

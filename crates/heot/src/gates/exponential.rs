@@ -4,7 +4,7 @@ use crate::context::{Cx, RunError, Side};
 use crate::gate::{At, Gate, Held};
 use crate::table::{self, Entries};
 use crate::uses::Uses;
-use crate::{multiples, mux, planes};
+use crate::{multiples, mux};
 use privet_plan::tables;
 use privet_ring::Ring;
 
@@ -67,7 +67,7 @@ impl Gate for Exponentials<'_> {
         };
         let entries = Entries::Own { tables: e.rows(), of: &entry };
         let second = table::look_up(cx, Exponentials::index_bits(&e), narrow, &entries, &index)?;
-        let second = widened(cx, [narrow, to], &second)?;
+        let second = mux::widen(cx, [narrow, to], second)?;
         let least = self.least();
         let first: Vec<u64> = match cx.side {
             Side::Server => vec![0; n],
@@ -82,7 +82,7 @@ impl Gate for Exponentials<'_> {
         let (e, n) = (self.functions(at), at.operand(0).len());
         let Widths { rings: [narrow, to], factor } = self.widths(at, &e);
         table::uses(Exponentials::index_bits(&e), narrow.bits(), e.rows(), n)
-            .then(mux::both_uses(to.bits() - narrow.bits(), n * e.rows()))
+            .then(mux::widen_uses([narrow, to].map(Ring::bits), n * e.rows()))
             .then(multiples::uses(to, factor, n * e.rows()))
     }
 
@@ -96,16 +96,4 @@ impl Gate for Exponentials<'_> {
         let low = Ring::new(at.operand(0).frac);
         Some(server.iter().map(|x| low.wrap(x.wrapping_neg())).collect())
     }
-}
-
-/// Shares of x modulo 2^k, for x below half of its ring of 2^m: shares wrap if either has a highest bit.
-fn widened(cx: &mut Cx, [from, to]: [Ring; 2], x: &[u64]) -> Result<Vec<u64>, RunError> {
-    let highest = planes::plane(x, from.bits() - 1);
-    let both = mux::both(cx, to.bits() - from.bits(), &highest, x.len())?;
-    let wraps = |i: usize| planes::bit(&highest, i).wrapping_sub(both[i]);
-    let out = |(i, x): (usize, &u64)| match from == to {
-        true => *x,
-        false => to.wrap(x.wrapping_sub(wraps(i) << from.bits())),
-    };
-    Ok(x.iter().enumerate().map(out).collect())
 }

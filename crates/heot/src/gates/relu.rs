@@ -7,7 +7,7 @@ use crate::uses::Uses;
 use crate::{compare, mutation, mux, planes};
 use privet_ring::Ring;
 
-/// [`privet_plan::ir::Op::Relu`]: a sign, then a choice that widens.
+/// [`privet_plan::ir::Op::Relu`]: a sign, a choice, and a larger ring.
 pub(crate) struct Relu;
 
 impl Gate for Relu {
@@ -23,7 +23,8 @@ impl Gate for Relu {
 /// Shares of x where it is positive and of 0 elsewhere.
 pub(crate) fn relu(cx: &mut Cx, [from, to]: [Ring; 2], x: &[u64]) -> Result<Vec<u64>, RunError> {
     let negative = compare::negative(cx, from, x)?;
-    mux::widen(cx, [from, to], &complement(cx.side, negative, x.len()), x)
+    let chosen = mux::choose(cx, from, &complement(cx.side, negative, x.len()), x)?;
+    mux::widen(cx, [from, to], chosen)
 }
 
 /// Shares of the complement of a shared bit.
@@ -33,7 +34,7 @@ pub(crate) fn complement(side: Side, bits: Plane, n: usize) -> Plane {
 
 /// What [`relu`] of n elements uses.
 pub(crate) fn relu_uses([from, to]: [u32; 2], n: usize) -> Uses {
-    compare::carry_uses(from - 1, n).then(mux::widen_uses([from, to], n))
+    compare::carry_uses(from - 1, n).then(mux::choose_uses(from, n)).then(mux::widen_uses([from, to], n))
 }
 
 /// [`privet_plan::ir::Op::Extend`]: with 2^(m-1) added it is no sign that is extended, and what is above 2^m is a carry.

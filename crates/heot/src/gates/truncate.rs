@@ -35,18 +35,16 @@ fn high(cx: &mut Cx, at: &At, shift: u32, x: &[u64]) -> Result<Vec<u64>, RunErro
     }
     let quarter = 1u64 << (from.bits() - 2);
     let shifted: Vec<u64> = x.iter().map(|x| from.wrap(x.wrapping_add(cx.side.constant(quarter)))).collect();
-    let highest = planes::plane(&shifted, from.bits() - 1);
-    let both = mux::both(cx, beyond, &highest, x.len())?;
-    let part = |(i, x): (usize, &u64)| {
-        let wraps = planes::bit(&highest, i).wrapping_sub(both[i]);
-        let wraps = if mutation::active("wrap-forgotten") { 0 } else { wraps << (from.bits() - shift) };
-        to.wrap((x >> shift).wrapping_sub(wraps).wrapping_sub(cx.side.constant(quarter >> shift)))
+    let wraps = mux::wraps(cx, from, beyond, &shifted)?;
+    let part = |(x, wraps): (&u64, u64)| {
+        let wrapped = wraps << (from.bits() - shift);
+        to.wrap((x >> shift).wrapping_sub(wrapped).wrapping_sub(cx.side.constant(quarter >> shift)))
     };
-    Ok(shifted.iter().enumerate().map(part).collect())
+    Ok(shifted.iter().zip(wraps).map(part).collect())
 }
 
 fn high_uses(at: &At, shift: u32) -> Uses {
-    mux::both_uses(beyond(at, shift), at.len())
+    mux::wraps_uses(beyond(at, shift), at.len())
 }
 
 impl Gate for Truncate {

@@ -16,15 +16,16 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     assert_eq!(bits(compare::carry_uses(40, n)), (287, 66, 6));
     assert_eq!(bits(compare::carry_uses(63, n)), (460, 103, 7));
     assert_eq!(bits(compare::carry_uses(12, n)).1, 18);
-    let relu = |from, to| bits(compare::carry_uses(from - 1, n).then(mux::widen_uses([from, to], n)));
-    assert_eq!(relu(25, 37), (266, 41, 7));
-    assert_eq!(relu(25, 25), (217, 40, 7));
+    let relu = |from, to| crate::gates::relu::relu_uses([from, to], n);
+    assert_eq!(bits(relu(25, 37)), (230, 41, 9));
+    assert_eq!(bits(relu(25, 25)), (217, 40, 7));
+    assert_eq!(bits(relu(37, 37)), (331, 60, 8));
     assert_eq!(bits(leaf::uses(24, n, Wanted::Less)), (129, 24, 2));
     let stored = |uses: Uses| uses.stored().map(|bytes| 8 * bytes / n as u64);
     assert_eq!(stored(compare::carry_uses(24, n)), [149, 68]);
     assert_eq!(stored(compare::carry_uses(36, n)), [231, 106]);
-    assert_eq!(stored(compare::carry_uses(36, n).then(mux::widen_uses([37, 37], n))), [343, 218]);
-    assert_eq!(stored(compare::carry_uses(24, n).then(mux::widen_uses([25, 37], n))), [285, 181]);
+    assert_eq!(stored(relu(37, 37)), [343, 218]);
+    assert_eq!(stored(relu(25, 37)), [238, 168]);
 }
 
 /// The same of products before a run and in it: bytes of both sides before, transfers, bits in the run, steps, and bits of the records.
