@@ -92,7 +92,8 @@ fn taken(cost: &Cost, set: &Set, steps: u64) -> Made {
     let both = (cost.hint_bytes + cost.operand_bytes) as u64;
     let products = (cost.hint_products + cost.products) / PRODUCTS;
     let values = set.degree * (cost.hint_transforms + cost.transforms + products);
-    Made { bytes: [both + cost.partial_bytes as u64, both], values: values as u64, steps }
+    let bytes = [both + cost.partial_bytes as u64, both];
+    Made { bytes, values: values as u64, steps, ..Made::default() }
 }
 
 /// Products of values that take as long as one transform of them.

@@ -23,6 +23,9 @@ pub(crate) struct Keys {
     pub tables: usize,
 }
 
+/// Blocks that take as long as a key's schedule, with what is made anew for each key.
+const SCHEDULE: u64 = 20;
+
 /// Some of a place's bits.
 #[derive(Clone, Copy)]
 struct Half {
@@ -152,6 +155,16 @@ fn keys(mut strings: Strings) -> [Wiped<u64>; 2] {
 impl Correlation for Keys {
     fn transfers(&self) -> [usize; 2] {
         [self.bits as usize, 0]
+    }
+
+    /// Both keys of each bit, and each value's of a half.
+    fn blocks(&self) -> u64 {
+        let half = |half: Half| {
+            let (bits, values) = (2 * half.bits as u64, 1 << half.bits);
+            let words = half.rests() * self.tables;
+            bits * (SCHEDULE + values) + values * (SCHEDULE + words.div_ceil(2) as u64)
+        };
+        self.halves().map(half).sum()
     }
 
     /// Of the server, for each bit both halves of its two keys; of the client its place, and its pad.

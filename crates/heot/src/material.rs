@@ -65,8 +65,10 @@ fn packed_words(ring: Ring, n: usize) -> usize {
 pub(crate) struct Made {
     /// Bytes that a side sends.
     pub bytes: [u64; 2],
-    /// Values of polynomials that each side transforms, nearly, and elements that seeds of rows expand to: these take as long.
+    /// Values of polynomials that each side transforms, nearly.
     pub values: u64,
+    /// Elements that seeds of rows expand to.
+    pub words: u64,
     /// Messages one after the other, or two that pass at once.
     pub steps: u64,
 }
@@ -75,13 +77,15 @@ impl Made {
     /// One after the other.
     pub fn then(self, next: Made) -> Made {
         let bytes = [0, 1].map(|i| self.bytes[i] + next.bytes[i]);
-        Made { bytes, values: self.values + next.values, steps: self.steps + next.steps }
+        let (values, words) = (self.values + next.values, self.words + next.words);
+        Made { bytes, values, words, steps: self.steps + next.steps }
     }
 
     /// So many times.
     fn times(self, n: usize) -> Made {
         let n = n as u64;
-        Made { bytes: self.bytes.map(|bytes| bytes * n), values: self.values * n, steps: self.steps * n }
+        let (values, words) = (self.values * n, self.words * n);
+        Made { bytes: self.bytes.map(|bytes| bytes * n), values, words, steps: self.steps * n }
     }
 }
 
@@ -96,6 +100,11 @@ pub(crate) trait Correlation: Copy + Into<Kind> {
     /// What a frame of n elements takes beside transfers.
     fn made(&self, _n: usize) -> Made {
         Made::default()
+    }
+
+    /// AES blocks that the server computes in a run for an element, as estimates count its work.
+    fn blocks(&self) -> u64 {
+        0
     }
 
     /// Elements of a frame. AGREEMENT.
@@ -134,6 +143,10 @@ macro_rules! kinds {
                 match self { $(Kind::$of(of) => of.made(n)),* }
             }
 
+            fn blocks(&self) -> u64 {
+                match self { $(Kind::$of(of) => of.blocks()),* }
+            }
+
             fn chunk(&self) -> usize {
                 match self { $(Kind::$of(of) => of.chunk()),* }
             }
@@ -155,7 +168,7 @@ impl Kind {
 }
 
 /// What takes as long as a byte of a link of 1 Gbit/s, 8 ns: a transfer takes as long as so many, with all that follows from it; so many
-/// values are transformed in the time of one.
+/// values are transformed, or seeds expanded to so many elements, in the time of one.
 const TRANSFER: u64 = 3;
 const VALUES: u64 = 7;
 
@@ -178,6 +191,11 @@ impl Need {
         self.chunks().map(|(_, n)| 8 * shape.words(n) as u64).sum()
     }
 
+    /// AES blocks that the server computes in a run.
+    pub fn blocks(&self) -> u64 {
+        self.of.blocks() * self.n as u64
+    }
+
     /// What making it takes beside transfers.
     pub fn made(&self) -> Made {
         // frames are alike but for the last one
@@ -192,7 +210,7 @@ impl Need {
     pub fn weight(&self) -> u64 {
         let (made, transfers) = (self.made(), self.transfers());
         made.bytes[0].max(made.bytes[1])
-            + made.values / VALUES
+            + (made.values + made.words) / VALUES
             + TRANSFER * (transfers[0] + transfers[1]) as u64
     }
 

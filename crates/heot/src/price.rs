@@ -65,7 +65,7 @@ fn used(uses: Uses) -> Cost {
     // by Ferret the side that has both strings sends
     let (sent, made) = (|transfers: u64| transfers * BITS / 80, uses.made());
     let wire_bytes = (sent(server) + made.bytes[0]).max(sent(client) + made.bytes[1]);
-    let (transfers, values, rounds) = (server + client, made.values, made.steps);
+    let (transfers, values, rounds) = (server + client + made.words / WORDS, made.values, made.steps);
     let offline = Offline { transfers, values, wire_bytes, rounds, ..Offline::default() };
     let [key_bytes, key_bytes_other] = uses.stored();
     Cost {
@@ -73,11 +73,16 @@ fn used(uses: Uses) -> Cost {
         rounds: uses.steps,
         key_bytes,
         key_bytes_other,
+        aes: uses.blocks(),
         offline,
         ..Cost::default()
     }
 }
 
+/// Elements that seeds expand to in the time of a transfer.
+const WORDS: u64 = 5;
+/// Blocks that take as long as reading all pieces of an exponential's quadratic under masks.
+const QUADRATIC: u64 = 32;
 /// Base transfers of both directions.
 const BASE: u64 = 2 * 128;
 /// Bits of a transfer by Ferret, in tenths.
@@ -133,7 +138,11 @@ impl Prices for Heot {
         } else {
             used(gate.uses(&at))
         };
-        Cost { macs, ..cost }
+        let read = match operation.op {
+            Op::Exponential { .. } => QUADRATIC * operation.result.len() as u64,
+            _ => 0,
+        };
+        Cost { macs, aes: cost.aes + read, ..cost }
     }
 
     fn has(&self, op: &Op) -> bool {
@@ -189,15 +198,16 @@ impl Prices for Heot {
     }
 
     /// Fitted by hand to ReLU of 10^6 elements, LeNet of 1 and 128 rows, SqueezeNet, GELU and a softmax: both parties on two cores of one AMD EPYC
-    /// (Zen 5) with AVX-512, over loopback. Multiplications are plain ones of one side. A place of a table is what 2 b keys expand
-    /// to there.
+    /// (Zen 5) with AVX-512, over loopback. Multiplications are plain ones of one side. A block of AES is one of a table's pads, with what is computed
+    /// beside: entries that are turned, masked and packed.
     fn rates(&self) -> Rates {
         let default = Rates::default();
         let macs = 8e-11;
         let seconds = Units {
             wide_macs: macs,
             narrow_macs: macs,
-            table_entries: 2.8e-8,
+            table_entries: 0.0,
+            aes: 6e-9,
             wire_bytes: 2.4e-9,
             elements: 5e-9,
             rounds: 6e-5,

@@ -104,7 +104,7 @@ impl Correlation for Rows {
         // both sides expand all seeds of a direction
         let words: u64 = self.digits().map(|digit| (n * self.each) as u64 * (1 << digit.bits)).sum();
         let directions = Side::ALL.into_iter().filter(|side| self.chooses(*side)).count() as u64;
-        Made { bytes, values: words * directions, steps: 1 }
+        Made { bytes, words: words * directions, steps: 1, ..Made::default() }
     }
 
     fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {

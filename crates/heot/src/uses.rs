@@ -38,6 +38,11 @@ impl Uses {
         self.needs.iter().map(Need::made).fold(Made::default(), Made::then)
     }
 
+    /// AES blocks that the server computes in a run, as estimates count its work.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.needs.iter().map(Need::blocks).sum()
+    }
+
     /// Bytes of either side's record.
     pub fn stored(&self) -> [u64; 2] {
         Side::ALL.map(|side| self.needs.iter().map(|need| need.bytes(side)).sum())

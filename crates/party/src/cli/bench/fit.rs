@@ -25,7 +25,7 @@ const ASSUMED: f64 = 2e-3;
 const PASSES: usize = 20_000;
 
 /// The non-negative seconds of each that explain the samples best: least squares of relative errors. Where samples say nothing they are
-/// `assumed`, all positive, times how much slower this machine is by the median of samples.
+/// `assumed`, times how much slower this machine is by the median of samples. What is assumed to take nothing takes nothing.
 ///
 /// Coordinate descent: each step is the exact minimum along one unknown.
 pub fn fit<const N: usize>(samples: &[Sample<N>], assumed: [f64; N]) -> [f64; N] {
