@@ -138,10 +138,8 @@ impl Prices for Heot {
         } else {
             used(gate.uses(&at))
         };
-        let read = match operation.op {
-            Op::Exponential { .. } => QUADRATIC * operation.result.len() as u64,
-            _ => 0,
-        };
+        let is_exponential = matches!(operation.op, Op::Exponential { .. });
+        let read = if is_exponential { QUADRATIC * operation.result.len() as u64 } else { 0 };
         Cost { macs, aes: cost.aes + read, ..cost }
     }
 

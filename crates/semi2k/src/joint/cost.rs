@@ -116,18 +116,18 @@ pub(crate) fn before(t: Transferred) -> Offline {
     Offline { transfers: t.transfers, wire_bytes, rounds, ..Offline::default() }
 }
 
-/// An encrypted product's calls divided by the records that they serve, the same way.
-fn encrypted(c: &Cost, calls: usize, records: usize) -> Offline {
+/// Values that a party transforms in an encrypted product's calls.
+fn values(c: &Cost, calls: usize) -> usize {
     let transforms = c.hint_transforms + calls * c.transforms;
     let products = c.hint_products + calls * c.products;
+    DEGREE * (transforms + products.div_ceil(PRODUCTS))
+}
+
+/// An encrypted product's calls divided by the records that they serve, the same way. The party with the most work transforms so many values.
+fn encrypted(c: &Cost, most: usize, calls: usize, records: usize) -> Offline {
     let wire = c.hint_bytes + calls * (c.operand_bytes + c.partial_bytes);
     let each = |n: usize| n.div_ceil(records) as u64;
-    Offline {
-        values: each(DEGREE * (transforms + products.div_ceil(PRODUCTS))),
-        wire_bytes: each(wire),
-        rounds: 2 * each(calls),
-        ..Offline::default()
-    }
+    Offline { values: each(most), wire_bytes: each(wire), rounds: 2 * each(calls), ..Offline::default() }
 }
 
 /// What a record takes for a product of masks between two parties, where the second ones serve so many records. They are all known
@@ -143,7 +143,9 @@ pub(crate) fn linear(what: Products, ring: Ring, records: usize, owned: bool) ->
         Ok(cost)
             if small.is_none_or(|t| of_encryption(2, &cost, calls) < calls as u64 * of_transfers(2, t)) =>
         {
-            encrypted(&cost, calls, records)
+            // who owns the weights multiplies alone: others wait for it
+            let of = |party| task.cost(2, party).map_or(0, |c| values(&c, calls));
+            encrypted(&cost, of(0).max(of(1)), calls, records)
         }
         _ => before(multiply(2, task.what.macs() as usize, ring)),
     }
@@ -153,7 +155,9 @@ pub(crate) fn linear(what: Products, ring: Ring, records: usize, owned: bool) ->
 pub(crate) fn elements(n: usize, ring: Ring) -> Offline {
     let by_transfers = multiply(2, n, ring);
     match elements_cost(ring, n, 2) {
-        Ok(cost) if of_encryption(2, &cost, 1) < of_transfers(2, by_transfers) => encrypted(&cost, 1, 1),
+        Ok(cost) if of_encryption(2, &cost, 1) < of_transfers(2, by_transfers) => {
+            encrypted(&cost, values(&cost, 1), 1, 1)
+        }
         _ => before(by_transfers),
     }
 }
