@@ -24,7 +24,7 @@ pub(crate) struct Keys {
 }
 
 /// Blocks that take as long as a key's schedule, with what is made anew for each key.
-const SCHEDULE: u64 = 20;
+const SCHEDULE: u64 = 12;
 
 /// Some of a place's bits.
 #[derive(Clone, Copy)]

@@ -82,7 +82,7 @@ fn used(uses: Uses) -> Cost {
 /// Elements that seeds expand to in the time of a transfer.
 const WORDS: u64 = 5;
 /// Blocks that take as long as reading all pieces of an exponential's quadratic under masks.
-const QUADRATIC: u64 = 32;
+const QUADRATIC: u64 = 16;
 /// Base transfers of both directions.
 const BASE: u64 = 2 * 128;
 /// Bits of a transfer by Ferret, in tenths.
@@ -205,7 +205,7 @@ impl Prices for Heot {
             wide_macs: macs,
             narrow_macs: macs,
             table_entries: 0.0,
-            aes: 6e-9,
+            aes: 3e-9,
             wire_bytes: 2.4e-9,
             elements: 5e-9,
             rounds: 6e-5,
