@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -119,11 +120,15 @@ def main() -> None:
     parser.add_argument("--simulate", action="store_true", help="run the integer plan in the clear")
     parser.add_argument("--protocol", choices=sorted(PROTOCOLS), default="fss")
     parser.add_argument("--security", help="semi-honest or malicious; by default the most that the protocol can")
+    parser.add_argument("--bits", type=int, help="ring bits of layers; chosen when absent")
+    parser.add_argument("--fraction", type=int, help="fraction bits of activations; chosen when absent")
+    parser.add_argument("--rounding", default="nearest", help="of truncations: nearest, floor, stochastic, one_ulp")
     parser.add_argument("--directory", type=Path, help="a folder for keys, certificates and logs, one a network")
     options = parser.parse_args()
     try:
         choose(options.protocol, options.security)
-    except ValueError as error:
+        precision = privet.Precision(options.bits, options.fraction, rounding=options.rounding)
+    except (ValueError, privet.PrivetError) as error:
         parser.error(str(error))
     unknown = set(options.networks) - set(TASKS)
     if unknown:
@@ -133,14 +138,12 @@ def main() -> None:
     for name in options.networks or TASKS:
         build, count, batch = TASKS[name]
         task = build(options.data, options.images or count)
-        family = {"protocol": options.protocol, "security": options.security}
+        family = {"protocol": options.protocol, "security": options.security, "precision": precision}
         folder = options.directory / name if options.directory else None
         classify(name, task, options.batch or batch, options.simulate, family, folder)
 
 
-def classify(
-    name: str, task: Task, batch: int, simulate: bool, family: dict[str, str | None], folder: Path | None
-) -> None:
+def classify(name: str, task: Task, batch: int, simulate: bool, family: dict[str, Any], folder: Path | None) -> None:
     """One network: private against plaintext."""
     with torch.no_grad():
         plain = task.model(task.images)
