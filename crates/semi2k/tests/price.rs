@@ -82,7 +82,7 @@ fn silent_transfers_take_longer_and_fewer_bytes() {
 }
 
 #[test]
-fn weights_of_a_party_take_less_before_a_run_and_more_records_share_them() {
+fn weights_of_a_party_send_less_before_a_run_and_more_records_share_them() {
     let types = [ty(&[64, 256], 64, 16), ty(&[256, 256], 64, 16)];
     let result = ty(&[64, 256], 64, 32);
     let mut of = Operation::of_types(&Op::Linear, &[&types[0], &types[1]], &result);
@@ -90,10 +90,10 @@ fn weights_of_a_party_take_less_before_a_run_and_more_records_share_them() {
     let family = Semi2k::alone(2);
     let all = [family, Semi2k { owned: true, ..family }, Semi2k { records: 1, ..family }];
     let [shared, owned, one] = all.map(|family| family.operation(&of).offline);
-    assert!(
-        10 * owned.values < 9 * shared.values && owned.wire_bytes < shared.wire_bytes,
-        "{owned:?} {shared:?}"
-    );
+    // who has the weights multiplies alone, and takes about as long as each of two who share them
+    let work = owned.values as f64 / shared.values as f64;
+    assert!((0.8..=1.0).contains(&work), "{owned:?} {shared:?}");
+    assert!(10 * owned.wire_bytes < 6 * shared.wire_bytes, "{owned:?} {shared:?}");
     assert!(one.values > shared.values && one.wire_bytes > shared.wire_bytes, "{one:?} {shared:?}");
     // what a job takes once, records share; a helper's takes nothing
     let plan = gate(Op::Relu, 1, 64, 64, 64);
