@@ -25,7 +25,7 @@ def predict(data: dict, profile: Path) -> dict:
     options |= {"parties": data["parties"]} if "parties" in data else {}
     words = [f"--{name}={value}" for name, value in options.items()] + ["--train"] * bool(data.get("train"))
     words += [f"--set={value}" for value in data.get("settings", [])]
-    words += [f"--model-owner={data['model_owner']}"] * ("model_owner" in data)
+    words += [f"--model-owner={data['model_owner']}"] if "model_owner" in data else []
     call = [str(PRIVET), "bench", data["workload"], *words, "--predict", "--json"]
     said = subprocess.run(call, env=os.environ | {"PRIVET_PROFILE": str(profile)}, capture_output=True, check=True)
     found = json.loads(said.stdout)
