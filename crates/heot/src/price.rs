@@ -198,7 +198,7 @@ impl Prices for Heot {
     /// Fitted by hand to ReLU of 10^6 elements, LeNet of 1 and 128 rows, SqueezeNet, GELU and a softmax: both parties on two cores of one AMD EPYC
     /// (Zen 5) with AVX-512, over loopback. Multiplications are plain ones of one side. A block of AES is one of a table's pads, with what is computed
     /// beside: entries that are turned, masked and packed. Its rate is no fit to that machine: a Zen 3 with AVX2 alone takes 5.2e-9 by its
-    /// calibration, and most things 1.7 times as long.
+    /// calibration, and 1.4 to 2.1 times as long online for ReLU, LeNet and SqueezeNet.
     fn rates(&self) -> Rates {
         let default = Rates::default();
         let macs = 8e-11;
