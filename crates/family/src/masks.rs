@@ -67,6 +67,11 @@ impl<'a, M> MaskCache<'a, M> {
         mask
     }
 
+    /// The mask of value `v`, which nothing else makes: kept until the last node that asks for it is done.
+    pub fn keep(&self, v: ValueId, mask: M) {
+        self.kept.borrow_mut().insert(v, Rc::new(mask));
+    }
+
     /// Node `v` is done: forget what no later one asks for.
     pub fn done(&self, v: ValueId) {
         self.kept.borrow_mut().retain(|&kept, _| self.needed[kept] > v);

@@ -173,6 +173,11 @@ impl Held<'_> {
         self.cache.of(&RecordMasks(self.weights, cx), self.at.node().inputs[i])
     }
 
+    /// This evaluator's share of the mask of the node's value was dealt: it is this.
+    pub fn keep_mask(&self, share: Secret) {
+        self.cache.keep(self.at.id, share);
+    }
+
     /// A linear layer's static second operand.
     pub fn prepared(&self) -> Option<&Operand> {
         self.weights.values.operand(self.at.id)

@@ -8,6 +8,7 @@ use crate::dealer::Dealt;
 use crate::evaluator::Held;
 use crate::gates::argmax::Argmax;
 use crate::gates::choose::Choose;
+use crate::gates::choose_every::ChooseEvery;
 use crate::gates::dither::Dither;
 use crate::gates::dropout::Dropout;
 use crate::gates::equal::Equal;
@@ -46,7 +47,8 @@ pub(crate) trait Gate {
     }
 
     /// Whether [`Gate::mask`] reads operands' or inner wires' masks: not just the fresh one of the node's wire.
-    fn derives_mask(&self) -> bool {
+    fn derives_mask(&self, at: &At) -> bool {
+        let _ = at;
         false
     }
 
@@ -120,12 +122,12 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Mul => Box::new(Product),
         Op::Scale => Box::new(Scale),
         Op::Choose => Box::new(Choose),
+        Op::ChooseEvery => Box::new(ChooseEvery),
         Op::Select => Box::new(Select),
-        Op::Truncate { shift, rounding: Rounding::Floor | Rounding::OneUlp } => {
-            Box::new(Truncate { shift: *shift })
-        }
+        Op::Truncate { shift, rounding: Rounding::Floor } => Box::new(Truncate { shift: *shift }),
+        Op::Truncate { shift, rounding: Rounding::OneUlp } => Box::new(Dither::within_one(*shift)),
         Op::Dither { shift } | Op::Truncate { shift, rounding: Rounding::Stochastic } => {
-            Box::new(Dither { shift: *shift })
+            Box::new(Dither::of(*shift))
         }
         Op::Extend => Box::new(Extend),
         Op::Relu => Box::new(Relu),

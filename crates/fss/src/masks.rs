@@ -1,7 +1,10 @@
 //! Masks of a plan's values, made from seeds when they are needed.
 //!
-//! Every mask is a linear function of fresh, seeded masks, so one recursion serves the dealer, which gets the masks, and
+//! Nearly every mask is a linear function of fresh, seeded masks, so one recursion serves the dealer, which gets the masks, and
 //! each evaluator, which gets its additive share of them. [`privet_family::MaskCache`] keeps those that are read again.
+//!
+//! Where the dealer makes a mask of another one in a way that is not linear ([`crate::gates::dither`]), the keys hold the
+//! evaluators' shares: they keep them when they read them ([`MaskCache::keep`]), and the recursion ends there.
 
 use crate::Wire;
 use crate::gate::{At, Kind, Source, kind};
@@ -36,7 +39,7 @@ impl<'a> MaskCache<'a> {
         let from = |v: ValueId| match kind(&plan.nodes[v].op) {
             Kind::Gate(gate) => match gate.mask_of() {
                 Some(operand) => MaskFrom::Operand(operand),
-                None if gate.derives_mask() => MaskFrom::Derived,
+                None if gate.derives_mask(&At { plan, id: v }) => MaskFrom::Derived,
                 None => MaskFrom::Fresh,
             },
             Kind::Shared(_) | Kind::Public => MaskFrom::Fresh,
@@ -47,6 +50,11 @@ impl<'a> MaskCache<'a> {
     /// The mask of value `v`, or one evaluator's share of it.
     pub fn of(&self, masks: &dyn Masks, v: ValueId) -> Mask {
         self.cache.of(v, &|v| self.make(masks, v))
+    }
+
+    /// An evaluator's share of the mask of value `v`, which was dealt.
+    pub fn keep(&self, v: ValueId, share: Secret) {
+        self.cache.keep(v, share);
     }
 
     /// Node `v` is done: forget what no later one asks for.

@@ -69,7 +69,8 @@ fn transformers_are_the_interpreters() {
             .iter()
             .filter(|n| matches!(n.op, Op::Approximates { function: Function::Normalise { .. } }));
         assert_eq!(normalised.count(), 5, "{network}");
-        let several = plan.nodes.iter().any(|n| n.op == Op::Choose && n.ty.bits == 1);
+        let several =
+            plan.nodes.iter().any(|n| n.op == Op::ChooseEvery || n.op == Op::Choose && n.ty.bits == 1);
         assert!(several || network == Network::LAN, "games of several");
         let operands =
             [encode_inputs(&plan, None, &inputs).unwrap(), encode_weights(&plan, None, &parameters).unwrap()];

@@ -138,6 +138,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::MaxPool2d { window } => Box::new(max::Pool(window)),
         Op::Argmax { dim } => Box::new(argmax::Argmax { dim: *dim }),
         Op::Choose => Box::new(choose::Choose),
+        Op::ChooseEvery => Box::new(choose::ChooseEvery),
         Op::Select => Box::new(choose::Select),
     };
     Kind::Gate(gate)

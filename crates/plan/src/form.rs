@@ -37,6 +37,7 @@ impl Form {
             Op::Truncate { rounding: Rounding::Stochastic, .. }
             | Op::Dither { .. }
             | Op::Choose
+            | Op::ChooseEvery
             | Op::Select => false,
             crate::ops!(source)
             | crate::ops!(local)

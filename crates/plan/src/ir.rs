@@ -317,6 +317,8 @@ pub enum Op {
     Equal,
     /// `[b, x]`: x where b = 1 else 0, in x's k bits; b is of one bit.
     Choose,
+    /// `[b_1, ..., b_m, x]`: x where all m bits are 1 else 0, in x's k bits; 2 to [`MOST_CHOSEN_BY`] of them, of one bit each.
+    ChooseEvery,
     /// `[c, x, y]`: x where c = 1, y where c = 0 (c is a 0/1 value of k' bits; x, y of k' bits).
     Select,
     /// Index of the largest element along `dim`, in k' bits, by a balanced tournament in index order that
@@ -387,6 +389,7 @@ macro_rules! ops {
             | $crate::ir::Op::IsNegative
             | $crate::ir::Op::Equal
             | $crate::ir::Op::Choose
+            | $crate::ir::Op::ChooseEvery
             | $crate::ir::Op::Select
             | $crate::ir::Op::Argmax { .. }
     };
@@ -397,6 +400,9 @@ macro_rules! ops {
             | $crate::ir::Op::Waves { .. }
     };
 }
+
+/// Most bits of [`Op::ChooseEvery`]: a family that deals a table has an entry for every value of all.
+pub const MOST_CHOSEN_BY: usize = 7;
 
 impl Op {
     /// Whether it is a sum of waves.

@@ -49,6 +49,10 @@ pub fn slack_within(plan: &Plan, units: u64) -> Vec<Option<u64>> {
             Op::IsNegative | Op::Equal | Op::Argmax { .. } => exact(),
             // an exact choice between inexact values
             Op::Choose => of(0).filter(|&b| b == 0).and(of(1)),
+            Op::ChooseEvery => {
+                let x = node.inputs.len() - 1;
+                (0..x).all(|b| of(b) == Some(0)).then(|| of(x)).flatten()
+            }
             Op::Select => of(0).filter(|&c| c == 0).and(largest()),
             Op::Approximates { .. } => of(1),
             // the same elements elsewhere, others left out, or read otherwise

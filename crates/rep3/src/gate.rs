@@ -5,7 +5,7 @@
 //! to anybody (docs/rep3.md, section 2), so a gate has no openings to declare.
 
 use crate::gates::argmax::Argmax;
-use crate::gates::choose::Choose;
+use crate::gates::choose::{Choose, ChooseEvery};
 use crate::gates::equal::Equal;
 use crate::gates::extend::Extend;
 use crate::gates::lookup::Tables;
@@ -68,6 +68,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Mul => Box::new(Product),
         Op::Select => Box::new(Select),
         Op::Choose => Box::new(Choose),
+        Op::ChooseEvery => Box::new(ChooseEvery),
         Op::Truncate { shift, rounding } => Box::new(Truncate { shift: *shift, rounding: *rounding }),
         Op::Dither { shift } => Box::new(Truncate { shift: *shift, rounding: Rounding::Stochastic }),
         Op::Extend => Box::new(Extend),

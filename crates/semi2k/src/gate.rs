@@ -7,7 +7,7 @@ use crate::compare::Comparison;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gates::argmax::Argmax;
-use crate::gates::choose::Choose;
+use crate::gates::choose::{Choose, ChooseEvery};
 use crate::gates::dither::Dither;
 use crate::gates::dropout::Dropout;
 use crate::gates::equal::Equal;
@@ -117,6 +117,7 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Mul => Box::new(Product),
         Op::Scale => Box::new(Scale),
         Op::Choose => Box::new(Choose),
+        Op::ChooseEvery => Box::new(ChooseEvery),
         Op::Select => Box::new(Select),
         Op::Truncate { shift, rounding: Rounding::Floor } => Box::new(Truncate { shift: *shift }),
         Op::Truncate { shift, rounding: Rounding::OneUlp } => Box::new(Within { shift: *shift }),

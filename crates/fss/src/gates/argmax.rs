@@ -101,7 +101,7 @@ impl Gate for Argmax {
         mask(masks, at.wire(), at.to(), &self.games(at))
     }
 
-    fn derives_mask(&self) -> bool {
+    fn derives_mask(&self, _: &At) -> bool {
         true
     }
 

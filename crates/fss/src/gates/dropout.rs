@@ -20,7 +20,7 @@ impl Gate for Dropout {
         Secret::new(masks.public().keep(self.stream, self.keep, &operand(0)))
     }
 
-    fn derives_mask(&self) -> bool {
+    fn derives_mask(&self, _: &At) -> bool {
         true
     }
 

@@ -34,7 +34,7 @@ impl Gate for Local<'_> {
         Secret::new(apply(at, Affine::Linear, operand))
     }
 
-    fn derives_mask(&self) -> bool {
+    fn derives_mask(&self, _: &At) -> bool {
         true
     }
 

@@ -115,7 +115,7 @@ impl Gate for Max {
         Secret::new(sum(at.to(), &operand(1), &masks.fresh(at.wire(), at.to(), at.len())))
     }
 
-    fn derives_mask(&self) -> bool {
+    fn derives_mask(&self, _: &At) -> bool {
         true
     }
 
@@ -164,7 +164,7 @@ impl Gate for Pool<'_> {
         self.tournaments(at).iter().fold(owned(operand(0)), play)
     }
 
-    fn derives_mask(&self) -> bool {
+    fn derives_mask(&self, _: &At) -> bool {
         true
     }
 

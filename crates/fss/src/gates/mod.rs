@@ -6,6 +6,7 @@
 
 pub(crate) mod argmax;
 pub(crate) mod choose;
+pub(crate) mod choose_every;
 pub(crate) mod dither;
 pub(crate) mod dropout;
 pub(crate) mod equal;

@@ -25,7 +25,7 @@ impl Gate for Select {
         Secret::new(sum(at.to(), &operand(2), &masks.fresh(picked(at), at.to(), at.len())))
     }
 
-    fn derives_mask(&self) -> bool {
+    fn derives_mask(&self, _: &At) -> bool {
         true
     }
 

@@ -1,5 +1,5 @@
-//! Truncate-reduce: `signed(x) >> f` in k - f bits, exactly. Where a plan asks for one unit in the last place only, exact as
-//! well. Stochastic rounding needs no comparison: [`super::dither`].
+//! Truncate-reduce: `signed(x) >> f` in k - f bits, exactly. Stochastic rounding, and one within a unit, need no comparison:
+//! [`super::dither`].
 //!
 //! `TR(x) = TR(xh) - TR(r) - 1{xh_low < r_low}` with the low f bits of both. Two words of k - f bits an element:
 //! `T(ch) = T0 + ch * S` with `S = +-1` secret.
@@ -75,7 +75,7 @@ pub(super) fn eval(
     cx.open_masked("truncated", to, y)
 }
 
-/// [`privet_plan::ir::Op::Truncate`], rounded down; [`privet_plan::ir::Rounding::OneUlp`].
+/// [`privet_plan::ir::Op::Truncate`], rounded down.
 pub(crate) struct Truncate {
     pub shift: u32,
 }

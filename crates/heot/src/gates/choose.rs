@@ -18,6 +18,23 @@ impl Gate for Choose {
     }
 }
 
+/// [`privet_plan::ir::Op::ChooseEvery`]: by one bit after the other.
+pub(crate) struct ChooseEvery;
+
+impl Gate for ChooseEvery {
+    fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
+        let last = x.at.node().inputs.len() - 1;
+        (0..last).try_fold(x.share(last).to_vec(), |y, i| {
+            mux::choose(cx, x.at.to(), &planes::plane(&x.share(i), 0), &y)
+        })
+    }
+
+    fn uses(&self, at: &At) -> Uses {
+        let each = || mux::choose_uses(at.to().bits(), at.len());
+        (2..at.node().inputs.len()).fold(each(), |uses, _| uses.then(each()))
+    }
+}
+
 /// [`privet_plan::ir::Op::Select`]: `y + c (x - y)`. The lowest bits of shares of a bit are XORed shares of it.
 pub(crate) struct Select;
 

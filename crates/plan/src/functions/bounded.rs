@@ -288,7 +288,7 @@ fn before(b: &mut Build<'_>, a: Value, end: i64) -> Value {
     let shift = a.frac.saturating_sub(COARSE);
     // off by a unit and a half: what is below this is below the end
     let nearly = |b: &mut Build<'_>, a: Value| {
-        let coarse = b.one_ulp(a, shift, a.bits - shift);
+        let coarse = b.nearly(a, shift, a.bits - shift);
         below(b, coarse, (end >> shift) - 1)
     };
     match shift {

@@ -207,6 +207,14 @@ impl<'p> Build<'p> {
         self.like(Op::Choose, &[bit, x], x.bits, x.frac)
     }
 
+    /// x where every bit is 1, else 0.
+    pub(super) fn choose_every(&mut self, bits: &[Value], x: Value) -> Value {
+        match bits {
+            [bit] => self.choose(*bit, x),
+            _ => self.like(Op::ChooseEvery, &[bits, &[x]].concat(), x.bits, x.frac),
+        }
+    }
+
     /// More fraction bits in the same ring.
     pub(super) fn raise(&mut self, x: Value, frac: u32) -> Value {
         let y = self.mul_const(x, 1 << (frac - x.frac));

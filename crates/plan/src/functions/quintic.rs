@@ -6,7 +6,7 @@
 
 use super::build::{Build, Value, WORD};
 use super::chebyshev::polynomial_near;
-use crate::ir::{Op, Rounding};
+use crate::ir::Op;
 
 /// Coefficients of a piece.
 const COEFFICIENTS: usize = 6;
@@ -106,16 +106,10 @@ pub(super) fn word(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     truncated(b, x, frac, WORD)
 }
 
-/// Fewer fraction bits, within one unit in the last place, in a ring of `bits`: of a number below a quarter of its ring, where these are more
+/// Fewer fraction bits, off by a unit and a half at most, in a ring of `bits`: of a number below a quarter of its ring, where these are more
 /// than what is left.
 pub(super) fn truncated(b: &mut Build<'_>, x: Value, frac: u32, bits: u32) -> Value {
-    match x.frac - frac {
-        0 => b.resize(x, bits),
-        shift => {
-            let x = b.add_const(x, 1 << (shift - 1));
-            b.like(Op::Truncate { shift, rounding: Rounding::OneUlp }, &[x], bits, frac)
-        }
-    }
+    b.nearly(x, x.frac - frac, bits)
 }
 
 /// The coefficients of one piece, in y; 0 where it is nothing.

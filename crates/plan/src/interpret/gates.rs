@@ -20,6 +20,11 @@ pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&
             let zip = xs[0].iter().zip(xs[1]);
             zip.map(|(&b, &x)| if b == E::ZERO { E::ZERO } else { x }).collect()
         }
+        Op::ChooseEvery => {
+            let (bits, x) = xs.split_at(xs.len() - 1);
+            let every = |i: usize| bits.iter().all(|b| b[i] != E::ZERO);
+            x[0].iter().enumerate().map(|(i, &x)| if every(i) { x } else { E::ZERO }).collect()
+        }
         Op::Select => {
             let pairs = xs[1].iter().zip(xs[2]);
             xs[0].iter().zip(pairs).map(|(&c, (&x, &y))| if c == E::ZERO { y } else { x }).collect()

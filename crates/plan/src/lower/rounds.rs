@@ -168,6 +168,7 @@ fn kind(plan: &Plan, fixed: &[bool], node: &Node) -> Option<String> {
         | Op::IsNegative
         | Op::Equal
         | Op::Choose
+        | Op::ChooseEvery
         | Op::Select => String::new(),
         // products that are large; gates whose results depend on the order of elements
         Op::Linear | Op::MatMul | Op::Conv2d { .. } | ops!(table) => return None,

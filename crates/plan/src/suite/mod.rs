@@ -27,7 +27,7 @@ pub use view::{View, unseen};
 
 use crate::cost::{Cost, Network, Operation, Prices, Security};
 use crate::functions::{Build, Function, emit};
-use crate::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};
+use crate::ir::{MOST_CHOSEN_BY, Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};
 use crate::waves::MOST_COEFFICIENT;
 use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
 use std::collections::BTreeMap;
@@ -337,6 +337,8 @@ pub fn training_cases() -> Vec<Case> {
         choose(2, 70),
         choose(40, 300),
         choose(64, 1000),
+        choose_every(13, 100),
+        choose_every(64, 65),
         bits(),
         reverse(),
         scale(),
@@ -368,6 +370,28 @@ fn choose(k: u32, n: usize) -> Case {
     let gradient = b.add(Op::Choose, &[positive, g], &[n], k);
     let sum = b.add(Op::Add, &[y, gradient], &[n], k);
     b.done(&[y, gradient, sum])
+}
+
+/// By two to seven bits, most of which are 1; the last of them chosen by twice.
+fn choose_every(k: u32, n: usize) -> Case {
+    let mut b = Builder::new(&format!("choose by several bits, {k} bits, {n} elements"));
+    let (x, y) = (b.input(&[n], k), b.input(&[n], k));
+    let bits: Vec<_> = (0..MOST_CHOSEN_BY)
+        .map(|_| {
+            let (z, w) = (b.input(&[n], 9), b.input(&[n], 9));
+            let [z, w] = [z, w].map(|v| b.add(Op::IsNegative, &[v], &[n], 1));
+            let both = b.add(Op::Choose, &[z, w], &[n], 1);
+            b.add(Op::AddConst { value: 1 }, &[both], &[n], 1)
+        })
+        .collect();
+    let chosen = |b: &mut Builder, m: usize, x: usize| {
+        let operands: Vec<_> = bits[..m].iter().copied().chain([x]).collect();
+        b.add(Op::ChooseEvery, &operands, &[n], k)
+    };
+    let few = chosen(&mut b, 2, x);
+    let [first, second] = [x, y].map(|v| chosen(&mut b, MOST_CHOSEN_BY, v));
+    let sum = b.add(Op::Add, &[first, y], &[n], k);
+    b.done(&[few, first, second, sum])
 }
 
 /// Local operations on bits, which are then used and revealed.

@@ -91,6 +91,14 @@ fn choose() -> Plan {
     w.done(y)
 }
 
+fn choose_every() -> Plan {
+    let mut w = Write::new("choose by three bits");
+    let [a, b, c] = [0; 3].map(|_| w.input(&[2], [1, 0]));
+    let x = w.input(&[2], [6, 0]);
+    let y = w.add(Op::ChooseEvery, &[a, b, c, x], &[2], [6, 0]);
+    w.done(y)
+}
+
 fn scale() -> Plan {
     let mut w = Write::new("scale");
     let x = w.input(&[3], [9, 0]);
@@ -175,6 +183,7 @@ pub fn small_plans() -> Vec<Plan> {
         argmax(),
         select(),
         choose(),
+        choose_every(),
         scale(),
         dropout(),
         table("look-up", Op::Lookup { tables }, [2, 0], Some(2)),

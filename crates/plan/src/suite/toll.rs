@@ -52,7 +52,7 @@ impl Prices for Toll {
             Op::Linear | Op::MatMul => Cost { macs: n * inner(), ..opened(result) },
             Op::Conv2d { geometry } => Cost { macs: geometry.macs(), ..opened(result) },
             Op::Mul | Op::Select => Cost { macs: n, ..opened(result) },
-            Op::Scale | Op::Choose | Op::Dither { .. } | ops!(table) => opened(result),
+            Op::Scale | Op::Choose | Op::ChooseEvery | Op::Dither { .. } | ops!(table) => opened(result),
             Op::Truncate { shift, .. } => compared(n, *shift, result),
             Op::Relu | Op::Extend | Op::Max | Op::IsNegative | Op::Equal => compared(n, from, result),
             Op::MaxPool2d { .. } | Op::Argmax { .. } => compared(xs[0].len() as u64, from, result),

@@ -50,6 +50,29 @@ impl Gate for Choose {
     }
 }
 
+/// [`privet_plan::ir::Op::ChooseEvery`]: all bits first, one after the other.
+pub(crate) struct ChooseEvery;
+
+impl Gate for ChooseEvery {
+    fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        let last = x.plan.nodes[x.id].inputs.len() - 1;
+        let bit = |i: usize| x.bits(i).ok_or_else(|| x.missing("bit to choose by"));
+        let mut every = both(cx, bit(0)?, bit(1)?)?;
+        for i in 2..last {
+            every = both(cx, &every, bit(i)?)?;
+        }
+        match x.bits(last) {
+            Some(of) => Ok(both(cx, &every, of)?.into()),
+            None => Ok(eval(cx, x.to(), &every, &x.share(last))?.into()),
+        }
+    }
+
+    fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let ands = (2..of.operands.len()).map(|_| setting.choose(of.elements(), 1));
+        ands.chain([setting.choose(of.elements(), of.result_bits())]).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use crate::prepare::Given;
 use crate::preprocess::{PrepareError, Preprocess};
 use crate::price;
 use crate::shares::{Bits, Words};
-use privet_family::{OpeningList, Secret};
+use privet_family::{OpeningList, Secret, Wire};
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
 
@@ -22,35 +22,54 @@ pub(super) fn bits(elements: &Words) -> Bits {
     Bits::new(elements.seats(), elements.shares().iter().map(pack).collect())
 }
 
+/// Prepare for a bit with mask `m` and a value with mask `lambda`.
+fn prepare(cx: &mut dyn Preprocess, m: &Words, lambda: &Words) -> Result<(), PrepareError> {
+    for (_, range) in pieces(lambda.len(), PIECE) {
+        let kappa = bits(&m.slice(range.clone()));
+        relu::prepare_select(cx, &kappa, &lambda.slice(range))?;
+    }
+    Ok(())
+}
+
+/// Evaluate on both masked values and this party's summand of the second one's mask, under the mask of `wire`. One round.
+fn eval(
+    cx: &mut Eval,
+    wire: Wire,
+    ring: Ring,
+    bh: &[u64],
+    (xh, lambda): (&[u64], &[u64]),
+) -> Result<Vec<u64>, EvalError> {
+    let n = xh.len();
+    let (mut kappa, mut product) = (Secret::new(Vec::with_capacity(n)), Secret::new(Vec::with_capacity(n)));
+    for (_, range) in pieces(n, PIECE) {
+        kappa.extend_from_slice(&cx.take(ring, range.len())?);
+        product.extend_from_slice(&cx.take(ring, range.len())?);
+    }
+    let mut e = BitVec::zeros(n);
+    for (w, bits) in e.words_mut().iter_mut().zip(bh.chunks(64)) {
+        *w = bits.iter().enumerate().fold(0, |w, (j, b)| w | (1 ^ (b & 1)) << j);
+    }
+    let s = cx.result_mask(wire, ring, n);
+    let y = relu::select(ring, cx.leads(), &e, (xh, lambda), [&kappa, &product], s);
+    cx.open_masked("chosen", ring, y)
+}
+
+fn price_of(n: u64, bits: u32) -> Cost {
+    price::sum([price::words(n, 2, bits), price::selected(n, bits), price::opened(n, bits)])
+}
+
 /// [`privet_plan::ir::Op::Choose`].
 pub(crate) struct Choose;
 
 impl Gate for Choose {
     fn prepare(&self, cx: &mut dyn Preprocess, x: &Given) -> Result<(), PrepareError> {
         let (m, lambda) = (x.mask(cx, 0), x.mask(cx, 1));
-        for (_, range) in pieces(lambda.len(), PIECE) {
-            let kappa = bits(&m.slice(range.clone()));
-            relu::prepare_select(cx, &kappa, &lambda.slice(range))?;
-        }
-        Ok(())
+        prepare(cx, &m, &lambda)
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        let (ring, bh, xh, lambda): (Ring, _, _, _) = (x.at.to(), x.value(0), x.value(1), x.mask(cx, 1));
-        let n = xh.len();
-        let (mut kappa, mut product) =
-            (Secret::new(Vec::with_capacity(n)), Secret::new(Vec::with_capacity(n)));
-        for (_, range) in pieces(n, PIECE) {
-            kappa.extend_from_slice(&cx.take(ring, range.len())?);
-            product.extend_from_slice(&cx.take(ring, range.len())?);
-        }
-        let mut e = BitVec::zeros(n);
-        for (w, bits) in e.words_mut().iter_mut().zip(bh.chunks(64)) {
-            *w = bits.iter().enumerate().fold(0, |w, (j, b)| w | (1 ^ (b & 1)) << j);
-        }
-        let s = cx.result_mask(x.at.wire(), ring, n);
-        let y = relu::select(ring, cx.leads(), &e, (&xh, lambda.own()), [&kappa, &product], s);
-        cx.open_masked("chosen", ring, y)
+        let lambda = x.mask(cx, 1);
+        eval(cx, x.at.wire(), x.at.to(), &x.value(0), (&x.value(1), lambda.own()))
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {
@@ -58,7 +77,48 @@ impl Gate for Choose {
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        let (n, bits) = (of.elements(), of.result_bits());
-        price::sum([price::words(n, 2, bits), price::selected(n, bits), price::opened(n, bits)])
+        price_of(of.elements(), of.result_bits())
+    }
+}
+
+/// [`privet_plan::ir::Op::ChooseEvery`]: by one bit after the other, what is between under the masks of inner wires.
+pub(crate) struct ChooseEvery;
+
+impl ChooseEvery {
+    /// Wires of what the bits before the last one leave, and of the result.
+    fn wires(at: &At) -> Vec<Wire> {
+        let bits = at.node().inputs.len() - 1;
+        (1..bits).map(|i| at.wire().inner(i)).chain([at.wire()]).collect()
+    }
+}
+
+impl Gate for ChooseEvery {
+    fn prepare(&self, cx: &mut dyn Preprocess, x: &Given) -> Result<(), PrepareError> {
+        let wires = ChooseEvery::wires(&x.at);
+        let mut lambda = x.mask(cx, wires.len());
+        for (i, wire) in wires.into_iter().enumerate() {
+            let m = x.mask(cx, i);
+            prepare(cx, &m, &lambda)?;
+            lambda = cx.mask(wire, x.at.to(), x.at.len()).into();
+        }
+        Ok(())
+    }
+
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+        let (wires, ring, n) = (ChooseEvery::wires(&x.at), x.at.to(), x.at.len());
+        let (mut xh, mut lambda) = (x.value(wires.len()).to_vec(), x.mask(cx, wires.len()));
+        for (i, wire) in wires.into_iter().enumerate() {
+            xh = eval(cx, wire, ring, &x.value(i), (&xh, lambda.own()))?;
+            lambda = cx.mask(wire, ring, n).into();
+        }
+        Ok(xh)
+    }
+
+    fn openings(&self, at: &At, list: &mut OpeningList) {
+        ChooseEvery::wires(at).iter().for_each(|_| at.opens(list, "chosen"));
+    }
+
+    fn price(&self, of: &Operation<'_>) -> Cost {
+        price::sum((1..of.operands.len()).map(|_| price_of(of.elements(), of.result_bits())))
     }
 }

@@ -4,7 +4,7 @@ use super::rule::{
     Checked, alike, ensure, extent, kept_or_not, same_frac, same_numbers, same_shapes, shape_is, whole,
 };
 use crate::check::pool_output;
-use crate::ir::Type;
+use crate::ir::{MOST_CHOSEN_BY, Type};
 use privet_ring::Pool2d;
 
 pub(super) fn dropout([x]: [&Type; 1], y: &Type, keep: u32) -> Checked {
@@ -72,6 +72,15 @@ pub(super) fn choose([b, x]: [&Type; 2], y: &Type) -> Checked {
     whole(b)?;
     same_frac(&[x], y)?;
     same_shapes(&[b, x], y)
+}
+
+/// By several bits.
+pub(super) fn choose_every(xs: &[&Type], y: &Type) -> Checked {
+    let Some((x, bits)) = xs.split_last().filter(|(_, bits)| (2..=MOST_CHOSEN_BY).contains(&bits.len()))
+    else {
+        return Err(format!("{} operands, takes 2 to {MOST_CHOSEN_BY} bits and what they choose", xs.len()));
+    };
+    bits.iter().try_for_each(|b| choose([b, x], y))
 }
 
 /// By a number that is 0 or 1, in the ring of what is selected.

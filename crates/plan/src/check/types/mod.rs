@@ -58,6 +58,7 @@ pub(super) fn check_node(op: &Op, xs: &[&Type], y: &Type) -> Checked {
         Op::IsNegative => gates::is_negative(take(xs)?, y),
         Op::Equal => gates::equal(take(xs)?, y),
         Op::Choose => gates::choose(take(xs)?, y),
+        Op::ChooseEvery => gates::choose_every(xs, y),
         Op::Select => gates::select(take(xs)?, y),
         Op::Argmax { dim } => gates::argmax(take(xs)?, y, *dim),
 

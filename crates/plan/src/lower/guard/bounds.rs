@@ -93,6 +93,7 @@ impl<'a> Bounds<'a> {
             Op::Truncate { shift, .. } | Op::Dither { shift } => of(0) / 2f64.powi(*shift as i32) + 2.0,
             Op::Relu | Op::Extend | Op::Max | Op::MaxPool2d { .. } | Op::Select => most(),
             Op::Choose => of(1),
+            Op::ChooseEvery => of(node.inputs.len() - 1),
             Op::IsNegative | Op::Equal => 1.0,
             Op::Argmax { dim } => shape(0)[*dim] as f64,
             // outside of functions nothing reads tables
