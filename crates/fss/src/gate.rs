@@ -28,7 +28,7 @@ use crate::gates::waves::Sum;
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
 use crate::public::Public;
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Opened, Wire};
 use privet_family::Secret;
 use privet_family::{OpeningList, When};
 use privet_kernels::chunks::words;
@@ -66,7 +66,7 @@ pub(crate) trait Gate {
     fn deal(&self, cx: &mut Deal, x: &Dealt) -> Result<(), KeyError>;
 
     /// An evaluator's side: from the operands' masked values to the result's, with the same frames in the same order.
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError>;
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError>;
 
     /// What it compares, if it does; operand 0 has `from` bits.
     fn compares(&self, from: u32) -> Option<Comparison> {

@@ -35,6 +35,7 @@ pub use eval::Eval;
 pub use evaluator::{Evaluator, MaskedWeights};
 pub use forecast::{FACTS, Fss, MAX_CHECKS, MIN_CHECKS};
 pub use privet_family::{Secret, States, expand_state, share_state};
+pub(crate) use privet_masked::Opened;
 pub use privet_masked::{Done, EvalError, Given};
 pub use public::dropout_coins;
 pub use seeds::{PartySeed, RecordSeeds, SessionSeeds};

@@ -160,6 +160,10 @@ impl Prices for Fss {
         Security::SemiHonest
     }
 
+    fn overlaps(&self) -> bool {
+        true
+    }
+
     fn operation(&self, operation: &Operation<'_>) -> Cost {
         let masked = packed(operation.elements(), operation.result_bits());
         match kind(operation.op) {

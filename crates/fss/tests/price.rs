@@ -42,8 +42,8 @@ fn prices_of_gates_by_hand() {
     let pool = price(Op::MaxPool2d { window }, &[ty(&[1, 1, 5, 5], 32, 0)], ty(&[1, 1, 2, 2], 32, 0));
     assert_eq!((pool.comparisons, pool.rounds), (2 * 2 * 5 + 2 * 2 * 2, 8));
     let argmax = price(Op::Argmax { dim: 1 }, &[ty(&[7, 10], 32, 0)], ty(&[7], 8, 0));
-    // four levels: bit, value, index
-    assert_eq!((argmax.comparisons, argmax.rounds), (63, 12));
+    // four levels: bit, then value and index
+    assert_eq!((argmax.comparisons, argmax.rounds), (63, 8));
     assert_eq!(price(Op::IsNegative, &[ty(&[64], 32, 0)], ty(&[64], 8, 0)).wire_bytes, 8 + 64);
     let equal = price(Op::Equal, &[ty(&[8], 32, 0), ty(&[8], 32, 0)], ty(&[8], 8, 0));
     assert_eq!((equal.key_bytes, equal.aes), (8 * (16 * 27 + 2), 8 * 26));

@@ -5,7 +5,7 @@ mod common;
 use common::{RecordCoins, World, in_every_form};
 use privet_family::NodeStats;
 use privet_fss::{Done, Fss, SessionMasks};
-use privet_plan::cost::{Aim, Cost, Operation, Prices, known};
+use privet_plan::cost::{Aim, Cost, OnTheWay, Operation, Prices, known};
 use privet_plan::functions::Function;
 use privet_plan::ir::Op;
 use privet_plan::lower::{Lowered, Precision, lower_for};
@@ -84,12 +84,15 @@ fn declared_equals_counted(case: &Case, counted: &[NodeStats]) {
     // All states are opened in one round: it is the whole run's, and counted at the first of them.
     let first = nodes.iter().position(|node| matches!(node.op, Op::State { .. }));
     let (run, known) = (Fss.run(&case.plan), known(&case.plan));
+    let mut sent = OnTheWay::default();
     assert_eq!(run, Cost { rounds: first.is_some() as u64, ..Cost::default() }, "{}", case.name);
     for (v, node) in nodes.iter().enumerate() {
         if node.op.is_local() || matches!(node.op, Op::Input { .. } | Op::Weight { .. }) {
+            sent.pass(v, node, 0);
             continue;
         }
         let mut declared = Fss.operation(&Operation::of(&case.plan, v, &known)).larger_first();
+        declared.rounds = sent.pass(v, node, declared.rounds);
         declared.rounds += if first == Some(v) { run.rounds } else { 0 };
         let found = &counted[v];
         assert_eq!(

@@ -4,6 +4,7 @@ use privet_family::keys::KeyError;
 use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_net::{Channel, NetError, Step};
 use privet_ring::{BitVec, PackError, Ring, pack, unpack};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -27,8 +28,34 @@ pub enum EvalError {
     Missing(String),
 }
 
-/// An opening of which this party's summand is on its way.
+/// A value of which all openings were begun: it is here, or summands of it are on their way.
+pub enum Opened {
+    /// It is here.
+    Here(Vec<u64>),
+    /// It follows from an opening that has not been waited for.
+    Sent(Sent),
+}
+
+/// An opening of which this party's summand is on its way, and what is made of it.
 pub struct Sent {
+    step: u32,
+    then: Box<dyn FnOnce(Vec<u64>) -> Vec<u64>>,
+}
+
+impl Opened {
+    /// The value that `then` makes of this one.
+    pub fn then(self, then: impl FnOnce(Vec<u64>) -> Vec<u64> + 'static) -> Opened {
+        match self {
+            Opened::Here(value) => Opened::Here(then(value)),
+            Opened::Sent(Sent { step, then: before }) => {
+                Opened::Sent(Sent { step, then: Box::new(|opened| then(before(opened))) })
+            }
+        }
+    }
+}
+
+/// A summand that was sent, where those of the other parties have not been received.
+struct Awaited {
     step: Step,
     ring: Ring,
     share: Vec<u64>,
@@ -42,15 +69,30 @@ pub struct Exchange<'a> {
     peers: Vec<&'a mut dyn Channel>,
     step: u32,
     layer: Arc<str>,
-    /// What the node that is computed has cost so far.
+    /// What the node that is computed has cost so far. Its rounds are those of its openings that shared none with an earlier one.
     pub stats: NodeStats,
     openings: Vec<Opening>,
+    /// In the order in which all parties sent.
+    awaited: VecDeque<Awaited>,
+    /// What was opened on the way to something else, by step.
+    arrived: BTreeMap<u32, Vec<u64>>,
+    /// Whether something was sent since this party waited last: what is sent next takes no round more.
+    sending: bool,
 }
 
 impl<'a> Exchange<'a> {
     /// Over a channel to every other party, in the order of their numbers.
     pub fn new(peers: Vec<&'a mut dyn Channel>) -> Exchange<'a> {
-        Exchange { peers, step: 0, layer: "".into(), stats: NodeStats::default(), openings: Vec::new() }
+        Exchange {
+            peers,
+            step: 0,
+            layer: "".into(),
+            stats: NodeStats::default(),
+            openings: Vec::new(),
+            awaited: VecDeque::new(),
+            arrived: BTreeMap::new(),
+            sending: false,
+        }
     }
 
     /// How many parties there are.
@@ -68,48 +110,50 @@ impl<'a> Exchange<'a> {
         &self.openings
     }
 
-    /// Open a masked value: every party sends its summand of `x + mask` to all others, and all add.
-    pub fn open_masked(&mut self, what: &str, ring: Ring, share: Vec<u64>) -> Result<Vec<u64>, EvalError> {
-        let sent = self.send_masked(what, ring, share)?;
-        self.stats.rounds += 1;
-        self.receive_masked(sent)
-    }
-
-    /// Open two masked values in one round.
-    pub fn open_both(&mut self, values: [(&str, Ring, Vec<u64>); 2]) -> Result<[Vec<u64>; 2], EvalError> {
-        let [(first, first_ring, a), (second, second_ring, b)] = values;
-        let a = self.send_masked(first, first_ring, a)?;
-        let b = self.send_masked(second, second_ring, b)?;
-        self.stats.rounds += 1;
-        Ok([self.receive_masked(a)?, self.receive_masked(b)?])
-    }
-
-    /// The first half of [`Exchange::open_masked`], for several openings in one round, which the caller counts.
-    pub fn send_masked(&mut self, what: &str, ring: Ring, share: Vec<u64>) -> Result<Sent, EvalError> {
+    /// Begin to open a masked value: every party sends its summand of `x + mask` to all others. [`Exchange::receive`] waits for theirs.
+    pub fn open_masked(&mut self, what: &str, ring: Ring, share: Vec<u64>) -> Result<Opened, EvalError> {
         let mut payload = Vec::new();
         pack(ring, &share, &mut payload);
         let step = self.send(what, payload, share.len() as u64 * u64::from(ring.bits()))?;
-        Ok(Sent { step, ring, share })
+        let id = step.id;
+        self.awaited.push_back(Awaited { step, ring, share });
+        Ok(Opened::Sent(Sent { step: id, then: Box::new(|opened| opened) }))
     }
 
-    /// The second half; in the order in which the openings were sent.
-    pub fn receive_masked(&mut self, sent: Sent) -> Result<Vec<u64>, EvalError> {
-        let Sent { step, ring, mut share } = sent;
-        for peer in &mut self.peers {
-            let theirs = peer.recv(&step, ring.packed_bytes(share.len()))?;
-            let theirs = unpack(ring, &theirs, share.len())?;
-            for (a, b) in share.iter_mut().zip(theirs) {
-                *a = ring.wrap(a.wrapping_add(b));
-            }
+    /// What was opened: the sum of all parties' summands. Whatever was sent before is received with it.
+    pub fn receive(&mut self, value: Opened) -> Result<Vec<u64>, EvalError> {
+        let Sent { step, then } = match value {
+            Opened::Here(value) => return Ok(value),
+            Opened::Sent(sent) => sent,
+        };
+        if !self.arrived.contains_key(&step) {
+            self.receive_all()?;
         }
-        Ok(share)
+        let opened = self.arrived.remove(&step);
+        Ok(then(opened.unwrap_or_else(|| unreachable!("every opening is received once"))))
     }
 
-    /// Open masked bits: every party sends its XOR share of `bits ^ mask`.
+    /// Wait for everything that is on its way.
+    pub fn receive_all(&mut self) -> Result<(), EvalError> {
+        self.sending = false;
+        while let Some(Awaited { step, ring, mut share }) = self.awaited.pop_front() {
+            for peer in &mut self.peers {
+                let theirs = peer.recv(&step, ring.packed_bytes(share.len()))?;
+                let theirs = unpack(ring, &theirs, share.len())?;
+                for (a, b) in share.iter_mut().zip(theirs) {
+                    *a = ring.wrap(a.wrapping_add(b));
+                }
+            }
+            self.arrived.insert(step.id, share);
+        }
+        Ok(())
+    }
+
+    /// Open masked bits, and wait for them: every party sends its XOR share of `bits ^ mask`.
     pub fn open_masked_bits(&mut self, what: &str, mut share: BitVec) -> Result<BitVec, EvalError> {
         let n = share.len();
         let step = self.send(what, share.to_bytes(), n as u64)?;
-        self.stats.rounds += 1;
+        self.receive_all()?;
         for peer in &mut self.peers {
             let theirs = peer.recv(&step, n.div_ceil(8))?;
             let theirs = BitVec::from_bytes(n, &theirs)
@@ -119,12 +163,12 @@ impl<'a> Exchange<'a> {
         Ok(share)
     }
 
-    /// Open words of masked bits, the padding of planes included: it is masked as all else.
+    /// Open words of masked bits, and wait for them: the padding of planes included: it is masked as all else.
     pub fn open_masked_planes(&mut self, what: &str, mut share: Vec<u64>) -> Result<Vec<u64>, EvalError> {
         let mut payload = Vec::new();
         pack(Ring::R64, &share, &mut payload);
         let step = self.send(what, payload, 64 * share.len() as u64)?;
-        self.stats.rounds += 1;
+        self.receive_all()?;
         for peer in &mut self.peers {
             let theirs = peer.recv(&step, 8 * share.len())?;
             let theirs = unpack(Ring::R64, &theirs, share.len())?;
@@ -136,6 +180,7 @@ impl<'a> Exchange<'a> {
     /// The same message to every other party.
     fn send(&mut self, what: &str, payload: Vec<u8>, bits: u64) -> Result<Step, EvalError> {
         self.step += 1;
+        self.stats.rounds += u64::from(!std::mem::replace(&mut self.sending, true));
         let name = format!("{} / {what}", self.layer);
         self.openings.push(Opening { step: self.step, what: name.clone(), bits, kind: OpeningKind::Masked });
         self.stats.sent_bytes += payload.len() as u64 * self.peers.len() as u64;

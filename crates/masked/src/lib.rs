@@ -12,7 +12,7 @@ mod run;
 mod states;
 mod statics;
 
-pub use exchange::{EvalError, Exchange, Sent};
+pub use exchange::{EvalError, Exchange, Opened};
 pub use planned::planned_openings;
 pub use run::{Done, Given, Side, Values, run};
 pub use states::{open_states, unmask};

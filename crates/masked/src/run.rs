@@ -1,6 +1,6 @@
 //! A run of a record, node by node, on masked values.
 
-use crate::exchange::EvalError;
+use crate::exchange::{EvalError, Opened};
 use privet_family::{NodeStats, Secret, States, is_static, last_use};
 use privet_plan::ir::{Node, Op, Plan, ValueId};
 use privet_ring::Ring;
@@ -49,8 +49,10 @@ pub trait Side {
     fn static_value(&self, v: ValueId) -> Option<Arc<Vec<u64>>>;
     /// The operand whose masked value is the result's, element by element.
     fn value_of(&self, v: ValueId) -> Option<usize>;
-    /// The masked value of a node that is computed, from those of its operands.
-    fn eval(&mut self, v: ValueId, values: &Values) -> Result<Vec<u64>, EvalError>;
+    /// The masked value of a node that is computed, from those of its operands: all its openings are begun, and all but the last are done.
+    fn eval(&mut self, v: ValueId, values: &Values) -> Result<Opened, EvalError>;
+    /// The masked value of which an opening was begun ([`crate::Exchange::receive`]).
+    fn receive(&mut self, value: Opened) -> Result<Vec<u64>, EvalError>;
     /// This party's additive share of a value, from the masked one ([`crate::unmask`]).
     fn share(&self, v: ValueId, ring: Ring, masked: &[u64]) -> Secret;
     /// Node v is done: masks that no later one asks for may go.
@@ -74,11 +76,18 @@ pub fn run(
     let mut together = NodeStats { rounds, seconds, ..NodeStats::default() };
     let last = last_use(plan);
     let mut values: Vec<Option<Arc<Vec<u64>>>> = vec![None; plan.nodes.len()];
+    // openings that nobody has waited for
+    let mut begun: BTreeMap<ValueId, Opened> = BTreeMap::new();
     let mut nodes = Vec::with_capacity(plan.nodes.len());
     for (v, node) in plan.nodes.iter().enumerate() {
         let start = Instant::now();
         side.enter(node);
         *side.stats() = NodeStats::default();
+        for i in &node.inputs {
+            if let Some(value) = begun.remove(i) {
+                values[*i] = Some(Arc::new(side.receive(value)?));
+            }
+        }
         values[v] = match &node.op {
             _ if is_static(plan, v) => side.static_value(v),
             Op::Input { name, .. } => Some(Arc::new(input(&mut inputs, v, name, node.ty.len())?)),
@@ -90,7 +99,13 @@ pub fn run(
             // Whatever it is: the family's table of gates has no default.
             _ => match side.value_of(v) {
                 Some(operand) => values[node.inputs[operand]].clone(),
-                None => Some(Arc::new(side.eval(v, &values)?)),
+                None => match side.eval(v, &values)? {
+                    Opened::Here(value) => Some(Arc::new(value)),
+                    sent => {
+                        begun.insert(v, sent);
+                        None
+                    }
+                },
             },
         };
         side.done(v);
@@ -100,6 +115,9 @@ pub fn run(
         side.stats().seconds += start.elapsed().as_secs_f64();
         nodes.push(*side.stats());
         progress(v);
+    }
+    for (v, value) in begun {
+        values[v] = Some(Arc::new(side.receive(value)?));
     }
     let share = |v: ValueId| {
         let masked = values[v].clone().unwrap_or_default();

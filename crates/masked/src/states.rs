@@ -35,12 +35,12 @@ pub fn open_states(
         }
         exchange.enter(&node.layer);
         let before = exchange.stats.sent_bytes;
-        let opening = exchange.send_masked(&format!("state `{name}`"), ring, masked.expose())?;
+        let opening = exchange.open_masked(&format!("state `{name}`"), ring, masked.expose())?;
         sent.insert(v, (opening, exchange.stats.sent_bytes - before));
     }
     let mut opened = BTreeMap::new();
     for (v, (opening, bytes)) in sent {
-        opened.insert(v, (exchange.receive_masked(opening)?, bytes));
+        opened.insert(v, (exchange.receive(opening)?, bytes));
     }
     Ok(opened)
 }

@@ -28,16 +28,26 @@ fn summands_add_up_at_every_party_and_every_byte_is_counted() {
             let ring = Ring::new(bits);
             let given: Vec<_> = (0..parties).map(|_| (words(ring, 7), words(Ring::R64, 3))).collect();
             let values: Vec<_> = given.iter().map(|(a, _)| a.clone()).collect();
+            let summed = sums(Ring::R64, &given.iter().map(|(_, p)| p.clone()).collect::<Vec<_>>());
             let planes = (0..3).map(|i| given.iter().fold(0, |all, (_, p)| all ^ p[i])).collect::<Vec<_>>();
             let opened = Mesh::new(parties).run_with(given, |links, (value, planes)| {
                 let mut exchange = Exchange::new(peers(links));
                 exchange.enter("layer");
                 let one = exchange.open_masked("value", ring, value.clone()).unwrap();
-                let [first, second] =
-                    exchange.open_both([("a", ring, value), ("b", Ring::R64, planes.clone())]).unwrap();
-                assert_eq!(one, first);
+                let one = exchange.receive(one).unwrap();
+                // both are on their way, and what is waited for first was sent last
+                let first = exchange.open_masked("a", ring, value).unwrap();
+                let second = exchange.open_masked("b", Ring::R64, planes.clone()).unwrap();
+                let second = exchange.receive(second.then(|sum| vec![sum[1], sum[0]])).unwrap();
+                assert_eq!(exchange.stats.rounds, 2);
+                // one that nobody has waited for shares the round of the planes
+                let late = exchange.open_masked("late", Ring::R64, planes.clone()).unwrap();
                 let planes = exchange.open_masked_planes("planes", planes).unwrap();
-                let bytes = 2 * ring.packed_bytes(7) + 2 * 24;
+                assert_eq!(exchange.stats.rounds, 3);
+                assert_eq!(one, exchange.receive(first).unwrap());
+                let late = exchange.receive(late).unwrap();
+                assert_eq!(second, [late[1], late[0]]);
+                let bytes = 2 * ring.packed_bytes(7) + 3 * 24;
                 assert_eq!(exchange.stats.sent_bytes, (bytes * (parties - 1)) as u64);
                 assert_eq!(exchange.stats.rounds, 3);
                 let steps: Vec<_> = exchange.openings().iter().map(|o| (o.step, &*o.what, o.bits)).collect();
@@ -46,13 +56,15 @@ fn summands_add_up_at_every_party_and_every_byte_is_counted() {
                     (1, "layer / value", bits),
                     (2, "layer / a", bits),
                     (3, "layer / b", 192),
-                    (4, "layer / planes", 192),
+                    (4, "layer / late", 192),
+                    (5, "layer / planes", 192),
                 ];
                 assert_eq!(steps, wanted);
-                (one, second, planes)
+                (one, late, planes)
             });
-            for (value, _, bits) in opened {
+            for (value, late, bits) in opened {
                 assert_eq!(value, sums(ring, &values), "{parties} parties, {bits:?}");
+                assert_eq!(late, summed);
                 assert_eq!(bits, planes);
             }
         }

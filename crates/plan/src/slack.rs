@@ -24,6 +24,8 @@ pub fn slack_within(plan: &Plan, units: u64) -> Vec<Option<u64>> {
         let times = |n: u64| of(0).and_then(|s: u64| s.checked_mul(n));
         let slack = match &node.op {
             Op::Input { .. } | Op::Weight { .. } | Op::State { .. } | Op::Public { .. } => Some(0),
+            // zero, whatever it is
+            Op::Sub if node.inputs[0] == node.inputs[1] => Some(0),
             Op::Add | Op::Sub => of(0).zip(of(1)).and_then(|(a, b)| a.checked_add(b)),
             Op::MulConst { value } => times(value.unsigned_abs()),
             Op::Mix { rows } => {

@@ -6,7 +6,7 @@ use crate::masks::{Mask, MaskCache, Masks};
 use crate::prepare::Static;
 use crate::seeds::{PartySeed, Public};
 use crate::shares::{Seats, Words};
-use crate::{Eval, EvalError};
+use crate::{Eval, EvalError, Opened};
 use privet_family::{NodeStats, Secret, States, Wire};
 use privet_kernels::Device;
 use privet_masked::{Done, Given, Side, StaticValues, Values, unmask};
@@ -124,13 +124,17 @@ impl Side for Running<'_, '_, '_> {
         }
     }
 
-    fn eval(&mut self, v: ValueId, values: &Values) -> Result<Vec<u64>, EvalError> {
+    fn eval(&mut self, v: ValueId, values: &Values) -> Result<Opened, EvalError> {
         let at = At { plan: self.plan, id: v };
         let held = Held { at, weights: self.weights, cache: &self.cache, values };
         match kind(&at.node().op) {
             Kind::Gate(gate) => gate.eval(self.cx, &held),
             Kind::Shared(_) | Kind::Public => unreachable!("nothing computes it"),
         }
+    }
+
+    fn receive(&mut self, value: Opened) -> Result<Vec<u64>, EvalError> {
+        self.cx.receive(value)
     }
 
     fn share(&self, v: ValueId, ring: Ring, masked: &[u64]) -> Secret {

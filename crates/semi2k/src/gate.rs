@@ -3,6 +3,7 @@
 //! The preprocessing, the parties, the masks and the list of openings walk a plan and ask each node's gate; none of them knows
 //! an operation. A new gate is one file in [`crate::gates`] and its line in [`kind`], which does not compile without it.
 
+use crate::Opened;
 use crate::compare::Comparison;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -61,7 +62,7 @@ pub(crate) trait Gate {
     fn prepare(&self, cx: &mut dyn Preprocess, x: &Given) -> Result<(), PrepareError>;
 
     /// A party's side of the run: from the operands' masked values to the result's, with the record's frames in their order.
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError>;
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError>;
 
     /// What it compares, if it does; operand 0 has `from` bits.
     fn compares(&self, from: u32) -> Option<Comparison> {

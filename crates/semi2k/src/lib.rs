@@ -57,6 +57,7 @@ pub use prepare::{mask_coins, prepare, static_masks};
 pub use preprocess::{
     BitUse, BitsAt, BitwiseMask, Factor, Kept, MaskOf, PrepareError, Preprocess, static_operand,
 };
+pub(crate) use privet_masked::Opened;
 pub use privet_masked::{Done, Given};
 pub use record::{RecordSink, frame};
 pub use seeds::{PartySeed, Public, all_seeds};

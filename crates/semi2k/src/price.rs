@@ -205,6 +205,10 @@ impl Prices for Semi2k {
         self.parties.div_ceil(2) as u64
     }
 
+    fn overlaps(&self) -> bool {
+        true
+    }
+
     fn operation(&self, operation: &Operation<'_>) -> Cost {
         let (masked, peers) =
             (packed(operation.elements(), operation.result_bits()), self.parties as u64 - 1);

@@ -5,7 +5,7 @@ mod common;
 
 use common::{RecordCoins, Seeds, World, in_every_form, sources, that_it_has};
 use privet_family::{Class, Forecast, NodeStats, Opening, OpeningKind, When, Wire};
-use privet_plan::cost::{Cost, Operation, Prices, known};
+use privet_plan::cost::{Cost, OnTheWay, Operation, Prices, known};
 use privet_plan::ir::{Op, Rounding};
 use privet_plan::suite::{
     Case, cases, exponential_cases, gate, joined_cases, optional_cases, training_cases,
@@ -74,12 +74,15 @@ fn declared_equals_counted(case: &Case, family: &Semi2k, counted: &[NodeStats]) 
     // All states are opened in one round: it is the whole run's, and counted at the first of them.
     let first = nodes.iter().position(|node| matches!(node.op, Op::State { .. }));
     let (run, known) = (family.run(&case.plan), known(&case.plan));
+    let mut sent = OnTheWay::default();
     assert_eq!(run, Cost { rounds: first.is_some() as u64, ..Cost::default() }, "{}", case.name);
     for (v, node) in nodes.iter().enumerate() {
         if node.op.is_local() || matches!(node.op, Op::Input { .. } | Op::Weight { .. }) {
+            sent.pass(v, node, 0);
             continue;
         }
         let mut declared = family.operation(&Operation::of(&case.plan, v, &known));
+        declared.rounds = sent.pass(v, node, declared.rounds);
         declared.rounds += if first == Some(v) { run.rounds } else { 0 };
         assert!(declared.offline.is_nothing(), "a helper prepares");
         let found = &counted[v];

@@ -10,11 +10,12 @@ use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks, owned};
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::tournament::{self, Tournament};
 use privet_ring::Ring;
+use std::rc::Rc;
 
 /// Wires of level l: the value's table and the index's table (the comparison is on the value's wire).
 fn wires(wire: Wire, l: usize) -> (Wire, Wire) {
@@ -44,33 +45,36 @@ fn deal(
     Ok(())
 }
 
-/// Evaluate on masked values, `r` being this evaluator's share of their masks; `positions` are the public indices. Three
+/// Evaluate on masked values, `r` being this evaluator's share of their masks; `positions` are the public indices. Two
 /// rounds a level, beside the comparison's.
 fn eval(
     cx: &mut Eval,
     wire: Wire,
     ring: Ring,
     index: Ring,
-    tournament: &Tournament,
-    (mut xh, mut r): (Vec<u64>, Secret),
-    mut positions: Vec<u64>,
-) -> Result<Vec<u64>, EvalError> {
+    tournament: Tournament,
+    (xh, mut r): (Vec<u64>, Secret),
+    positions: Vec<u64>,
+) -> Result<Opened, EvalError> {
     let mut ri = Secret::new(vec![0; r.len()]);
-    for (l, level) in tournament.levels.iter().enumerate() {
+    let (mut xh, mut positions) = (Opened::Here(xh), Opened::Here(positions));
+    for (l, level) in tournament.levels.into_iter().map(Rc::new).enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
-        let [right, iright] = [level.right(&xh), level.right(&positions)];
-        let diff = difference(ring, &level.left(&xh), &right);
-        let idiff = difference(index, &level.left(&positions), &iright);
+        let (x, places) = (cx.receive(xh)?, cx.receive(positions)?);
+        let [right, iright] = [level.right(&x), level.right(&places)];
+        let diff = difference(ring, &level.left(&x), &right);
+        let idiff = difference(index, &level.left(&places), &iright);
         let e = relu::eval_sign(cx, value_wire, ring, &diff)?;
-        let masks = Masked::of(level, ring, &r);
+        let masks = Masked::of(&level, ring, &r);
         let value = relu::eval_select(cx, value_wire, "larger", ring, &e, (&diff, &masks.difference))?;
-        r = masks.winners(level, ring, &r, &cx.mask_share(value_wire, ring, diff.len()));
-        let masks = Masked::of(level, index, &ri);
+        r = masks.winners(&level, ring, &r, &cx.mask_share(value_wire, ring, diff.len()));
+        let masks = Masked::of(&level, index, &ri);
         let place =
             relu::eval_select(cx, index_wire, "index of larger", index, &e, (&idiff, &masks.difference))?;
-        ri = masks.winners(level, index, &ri, &cx.mask_share(index_wire, index, diff.len()));
-        xh = level.assemble(&sum(ring, &right, &value), &xh);
-        positions = level.assemble(&sum(index, &iright, &place), &positions);
+        ri = masks.winners(&level, index, &ri, &cx.mask_share(index_wire, index, diff.len()));
+        let same = Rc::clone(&level);
+        xh = value.then(move |more| level.assemble(&sum(ring, &right, &more), &x));
+        positions = place.then(move |more| same.assemble(&sum(index, &iright, &more), &places));
     }
     Ok(positions)
 }
@@ -110,10 +114,10 @@ impl Gate for Argmax {
         deal(cx, x.at.wire(), x.at.from(), x.at.to(), &self.games(&x.at), r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let positions = tournament::positions(&x.at.operand(0).shape, self.dim);
         let (games, given) = (self.games(&x.at), (x.value(0).to_vec(), owned(x.mask(cx, 0))));
-        eval(cx, x.at.wire(), x.at.from(), x.at.to(), &games, given, positions)
+        eval(cx, x.at.wire(), x.at.from(), x.at.to(), games, given, positions)
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {
@@ -126,9 +130,11 @@ impl Gate for Argmax {
     }
 
     fn price(&self, of: &Operation<'_>) -> Cost {
-        // one bit selects the value, then the index
+        // one bit selects the value and the index, in the same round
         let games = tournament::argmax(&of.operands[0].ty.shape, self.dim);
         let (bits, index) = (of.operand_bits(), of.result_bits());
-        price::games(&games, |n| price::sum([price::max(of.form, n, bits), price::opened(n, 2, index)]))
+        price::games(&games, |n| {
+            price::sum([price::max(of.form, n, bits), Cost { rounds: 0, ..price::opened(n, 2, index) }])
+        })
     }
 }

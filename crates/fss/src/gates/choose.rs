@@ -7,7 +7,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Opened, Wire};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
@@ -25,7 +25,7 @@ pub(super) fn eval(
     ring: Ring,
     bh: &[u64],
     (xh, r): (&[u64], &[u64]),
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     relu::eval_select(cx, wire, "chosen", ring, &bits(bh.iter().copied()), (xh, r))
 }
 
@@ -47,7 +47,7 @@ impl Gate for Choose {
         deal(cx, x.at.wire(), x.at.to(), &m, &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let r = x.mask(cx, 1);
         eval(cx, x.at.wire(), x.at.to(), &x.value(0), (&x.value(1), &r))
     }

@@ -9,7 +9,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, entries};
+use crate::{Deal, Eval, EvalError, Opened, Secret, entries};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use std::ops::Deref;
@@ -50,7 +50,7 @@ impl Gate for ChooseEvery {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (m, wire, ring, n) = (bits(&x.at), x.at.wire(), x.at.to(), x.at.len());
         let (at, xh) = (numbers(n, (0..m).map(|j| x.value(j))), x.value(m));
         let mut y = vec![0; n];

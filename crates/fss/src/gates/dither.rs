@@ -21,7 +21,7 @@ use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
 use crate::price;
 use crate::public::Public;
-use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
@@ -69,7 +69,7 @@ fn eval_widening(
     [from, to]: [Ring; 2],
     shift: u32,
     xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
     let mut y = vec![0; xh.len()];
     tables::eval(cx, wire, to, xh.len(), |range, [base, wrapped]| {
@@ -147,7 +147,7 @@ impl Gate for Dither {
         tables::deal(cx, wire, to, r.len(), |i| [from.wrap(r[i]) >> self.shift])
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (wire, rings) = (x.at.wire(), [x.at.from(), x.at.to()]);
         let xh = self.value(cx.public(), wire, &x.value(0));
         if self.widens(&x.at) {
@@ -157,7 +157,7 @@ impl Gate for Dither {
         let mut share = Secret::new(vec![0; xh.len()]);
         tables::eval(cx, wire, to, xh.len(), |range, [words]| share[range].copy_from_slice(words))?;
         x.keep_mask(share);
-        Ok(high(from, self.shift, &xh))
+        Ok(Opened::Here(high(from, self.shift, &xh)))
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {

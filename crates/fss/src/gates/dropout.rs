@@ -5,7 +5,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
-use crate::{Deal, Eval, EvalError, Secret};
+use crate::{Deal, Eval, EvalError, Opened, Secret};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 
@@ -28,8 +28,8 @@ impl Gate for Dropout {
         Ok(())
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        Ok(cx.public().keep(self.stream, self.keep, &x.value(0)))
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
+        Ok(Opened::Here(cx.public().keep(self.stream, self.keep, &x.value(0))))
     }
 
     fn openings(&self, _: &At, _: &mut OpeningList) {}

@@ -8,7 +8,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
@@ -25,13 +25,7 @@ pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -
 }
 
 /// Evaluate; gives the masked 0/1 result in `to`. Two rounds: one bit, then k' bits.
-pub(super) fn eval(
-    cx: &mut Eval,
-    wire: Wire,
-    from: Ring,
-    to: Ring,
-    xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Opened, EvalError> {
     let what = Comparison::equal(from.bits());
     let ch = compare::eval(cx, wire, "equality bit", what, xh.len(), |i| from.wrap(xh[i]))?;
     let y = bit_to_ring(cx, wire, to, &ch)?;
@@ -59,7 +53,7 @@ impl Gate for Equal {
         deal(cx, x.at.wire(), from, x.at.to(), &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let from = x.at.from();
         eval(cx, x.at.wire(), from, x.at.to(), &difference(from, &x.value(0), &x.value(1)))
     }

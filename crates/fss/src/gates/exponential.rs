@@ -11,7 +11,7 @@ use crate::keys::KeyError;
 use crate::masks::Mask;
 use crate::price;
 use crate::public::Public;
-use crate::{Deal, Eval, EvalError, Wire, entries};
+use crate::{Deal, Eval, EvalError, Opened, Wire, entries};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::tables::Exponential;
@@ -37,7 +37,7 @@ pub(super) fn eval(
     to: Ring,
     e: &Exponential,
     xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let (n, count) = (e.entries(), xh.len());
     let mut y = cx.result_mask_share(wire, to, e.rows() * count);
     entries::eval(cx, wire, to, count, n * e.rows(), |i, words| {
@@ -75,7 +75,7 @@ impl Gate for Exponentials<'_> {
         deal(cx, x.at.wire(), x.at.to(), &e, &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let e = self.of(&x.at).map_err(EvalError::Missing)?;
         eval(cx, x.at.wire(), x.at.to(), &e, &x.value(0))
     }

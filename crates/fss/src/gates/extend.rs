@@ -10,7 +10,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
@@ -29,13 +29,7 @@ pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -
 }
 
 /// Evaluate; gives the masked result in `to`. Two rounds: one bit, then k' bits.
-pub(super) fn eval(
-    cx: &mut Eval,
-    wire: Wire,
-    from: Ring,
-    to: Ring,
-    xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Opened, EvalError> {
     let (n, half) = (xh.len(), 1u64 << (from.bits() - 1));
     let uh = |i: usize| from.wrap(xh[i].wrapping_add(half));
     let ch = compare::eval(cx, wire, "carry bit", Comparison::less(from.bits()), n, uh)?;
@@ -56,7 +50,7 @@ impl Gate for Extend {
         deal(cx, x.at.wire(), x.at.from(), x.at.to(), &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
     }
 

@@ -10,7 +10,7 @@ use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::owned;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire, tables};
 use privet_family::{OpeningList, spread_bias};
 use privet_family::{Prepared, Products};
 use privet_plan::cost::{Cost, Operation};
@@ -70,7 +70,7 @@ fn eval(
     (xh, rx): (&[u64], Secret),
     w: &Operand,
     start: Vec<u64>,
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
     let mut x_share = rx;
     for (share, xh) in x_share.iter_mut().zip(xh) {
@@ -125,7 +125,7 @@ impl Gate for Linear<'_> {
         deal(cx, x.at.wire(), to, products, &rx, &rw)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (products, to, start) = (products(&x.at), x.at.to(), bias_share(cx, x));
         let rx = owned(x.mask(cx, 0));
         let w = match x.prepared() {

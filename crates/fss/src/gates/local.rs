@@ -6,7 +6,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
-use crate::{Deal, Eval, EvalError, Secret};
+use crate::{Deal, Eval, EvalError, Opened, Secret};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::ir::Op;
@@ -54,8 +54,8 @@ impl Gate for Local<'_> {
         Ok(())
     }
 
-    fn eval(&self, _: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        Ok(apply(&x.at, Affine::Full, |i| x.value(i)))
+    fn eval(&self, _: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
+        Ok(Opened::Here(apply(&x.at, Affine::Full, |i| x.value(i))))
     }
 
     fn openings(&self, _: &At, _: &mut OpeningList) {}

@@ -16,7 +16,7 @@ use crate::masks::Mask;
 use crate::mutation;
 use crate::price;
 use crate::public::Public;
-use crate::{Deal, Eval, EvalError, Secret, Wire};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire};
 use privet_family::OpeningList;
 use privet_kernels::{LookupShape, Read};
 use privet_plan::cost::{Cost, Operation};
@@ -95,7 +95,7 @@ fn eval(
     [from, to]: [Ring; 2],
     tables: &[Vec<i64>],
     xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let points: Vec<u64> = xh.iter().map(|&x| from.wrap(x)).collect();
     let by_element = eval_keys(cx, wire, table_shape(from), &points, |_, _| Read::Tables(tables))?;
     let mut y = cx.result_mask_share(wire, to, tables.len() * xh.len());
@@ -122,7 +122,7 @@ fn eval_pieces(
     to: Ring,
     pieces: &Pieces,
     xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let (points, low): (Vec<u64>, Vec<u64>) =
         xh.iter().map(|&x| pieces.split(x)).map(|(i, l)| (i as u64, l)).unzip();
     let read = |start: usize, count: usize| Read::Quadratics(pieces.pieces, &low[start..start + count]);
@@ -142,7 +142,7 @@ impl Gate for Tables<'_> {
         deal(cx, x.at.wire(), x.at.from(), &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         eval(cx, x.at.wire(), [x.at.from(), x.at.to()], self.0, &x.value(0))
     }
 
@@ -174,7 +174,7 @@ impl Gate for Quadratics<'_> {
         deal_pieces(cx, x.at.wire(), &self.pieces(), &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         eval_pieces(cx, x.at.wire(), x.at.to(), &self.pieces(), &x.value(0))
     }
 

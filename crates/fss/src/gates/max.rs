@@ -11,7 +11,7 @@ use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks, owned};
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::tournament::{self, Level, Tournament};
@@ -64,21 +64,21 @@ fn eval_tournament(
     wire: Wire,
     first: usize,
     ring: Ring,
-    tournament: &Tournament,
-    (mut xh, mut r): (Vec<u64>, Secret),
-) -> Result<(Vec<u64>, Secret), EvalError> {
-    for (l, level) in tournament.levels.iter().enumerate() {
-        let (wire, masks) = (wire.inner(first + l), Masked::of(level, ring, &r));
-        let won = match level.pair_len() {
-            0 => Vec::new(),
-            _ => {
-                let right = level.right(&xh);
-                let diff = difference(ring, &level.left(&xh), &right);
-                sum(ring, &right, &relu::eval(cx, wire, ring, ring, &diff, &masks.difference)?)
-            }
-        };
-        xh = level.assemble(&won, &xh);
-        r = masks.winners(level, ring, &r, &cx.mask_share(wire, ring, level.pair_len()));
+    tournament: Tournament,
+    (mut xh, mut r): (Opened, Secret),
+) -> Result<(Opened, Secret), EvalError> {
+    for (l, level) in tournament.levels.into_iter().enumerate() {
+        let (wire, masks) = (wire.inner(first + l), Masked::of(&level, ring, &r));
+        r = masks.winners(&level, ring, &r, &cx.mask_share(wire, ring, level.pair_len()));
+        if level.pair_len() == 0 {
+            xh = xh.then(move |xh| level.assemble(&[], &xh));
+            continue;
+        }
+        let before = cx.receive(xh)?;
+        let right = level.right(&before);
+        let diff = difference(ring, &level.left(&before), &right);
+        let more = relu::eval(cx, wire, ring, ring, &diff, &masks.difference)?;
+        xh = more.then(move |more| level.assemble(&sum(ring, &right, &more), &before));
     }
     Ok((xh, r))
 }
@@ -124,11 +124,11 @@ impl Gate for Max {
         relu::deal(cx, x.at.wire(), x.at.to(), x.at.to(), &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (ring, yh) = (x.at.to(), x.value(1));
         let r = Secret::new(difference(ring, &x.mask(cx, 0), &x.mask(cx, 1)));
         let diff = difference(ring, &x.value(0), &yh);
-        Ok(sum(ring, &yh, &relu::eval(cx, x.at.wire(), ring, ring, &diff, &r)?))
+        Ok(relu::eval(cx, x.at.wire(), ring, ring, &diff, &r)?.then(move |more| sum(ring, &yh, &more)))
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {
@@ -176,10 +176,10 @@ impl Gate for Pool<'_> {
         Ok(())
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        let mut given = (x.value(0).to_vec(), owned(x.mask(cx, 0)));
-        for (first, games) in &self.tournaments(&x.at) {
-            given = eval_tournament(cx, x.at.wire(), *first, x.at.to(), games, given)?;
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
+        let mut given = (Opened::Here(x.value(0).to_vec()), owned(x.mask(cx, 0)));
+        for (first, games) in self.tournaments(&x.at) {
+            given = eval_tournament(cx, x.at.wire(), first, x.at.to(), games, given)?;
         }
         Ok(given.0)
     }

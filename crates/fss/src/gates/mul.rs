@@ -5,7 +5,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Opened, Wire, tables};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
@@ -23,7 +23,7 @@ pub(super) fn eval(
     ring: Ring,
     (xh, rx): (&[u64], &[u64]),
     (yh, ry): (&[u64], &[u64]),
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
     let mut z = vec![0; xh.len()];
     tables::eval(cx, wire, ring, xh.len(), |range, [c]| {
@@ -44,7 +44,7 @@ impl Gate for Product {
         deal(cx, x.at.wire(), x.at.to(), &rx, &ry)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (rx, ry) = (x.mask(cx, 0), x.mask(cx, 1));
         eval(cx, x.at.wire(), x.at.to(), (&x.value(0), &rx), (&x.value(1), &ry))
     }

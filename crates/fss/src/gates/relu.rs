@@ -15,7 +15,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire, tables};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire, tables};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
@@ -87,7 +87,7 @@ pub(crate) fn eval_select(
     ring: Ring,
     e: &BitVec,
     (xh, r): (&[u64], &[u64]),
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
     let mut y = cx.mask_share(out, ring, xh.len());
     tables::eval(cx, out, ring, xh.len(), |range, [a0, b0]| {
@@ -139,7 +139,7 @@ pub(super) fn eval(
     to: Ring,
     xh: &[u64],
     r: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let e = eval_sign(cx, wire, from, xh)?;
     if from == to {
         return eval_select(cx, wire, "relu", from, &e, (xh, r));
@@ -180,7 +180,7 @@ impl Gate for Relu {
         deal(cx, x.at.wire(), x.at.from(), x.at.to(), &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let r = x.mask(cx, 0);
         eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0), &r)
     }

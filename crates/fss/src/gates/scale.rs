@@ -6,7 +6,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Wire};
+use crate::{Deal, Eval, EvalError, Opened, Wire};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
@@ -18,7 +18,7 @@ pub(super) fn eval(
     ring: Ring,
     (xh, rx): (&[u64], &[u64]),
     p: u64,
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
     let mut y = cx.result_mask_share(wire, ring, xh.len());
     for (y, (xh, r)) in y.iter_mut().zip(xh.iter().zip(rx)) {
@@ -35,7 +35,7 @@ impl Gate for Scale {
         Ok(())
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let rx = x.mask(cx, 0);
         eval(cx, x.at.wire(), x.at.to(), (&x.value(0), &rx), x.value(1)[0])
     }

@@ -8,7 +8,7 @@ use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::masks::{Mask, Masks};
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 
@@ -36,13 +36,13 @@ impl Gate for Select {
         mul::deal(cx, picked(&x.at), to, &rc, &rd)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let to = x.at.to();
         let rc = x.mask(cx, 0);
         let rd = Secret::new(difference(to, &x.mask(cx, 1), &x.mask(cx, 2)));
         let d = difference(to, &x.value(1), &x.value(2));
-        let product = mul::eval(cx, picked(&x.at), to, (&x.value(0), &rc), (&d, &rd))?;
-        Ok(sum(to, &x.value(2), &product))
+        let (product, y) = (mul::eval(cx, picked(&x.at), to, (&x.value(0), &rc), (&d, &rd))?, x.value(2));
+        Ok(product.then(move |product| sum(to, &y, &product)))
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {

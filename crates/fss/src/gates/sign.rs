@@ -1,7 +1,6 @@
 //! `1{x < 0}` in k' bits: the opened selector of ReLU turned into a number, `T(e) = T0 + e * S`; in one bit by the
 //! opening of the comparison itself.
 
-use super::choose::bits;
 use super::relu;
 use crate::compare::{self, Comparison};
 use crate::dealer::Dealt;
@@ -9,10 +8,10 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Wire, tables};
+use crate::{Deal, Eval, EvalError, Opened, Wire, tables};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
-use privet_ring::{BitVec, Ring};
+use privet_ring::Ring;
 
 /// The ring of bits.
 const BIT: u32 = 1;
@@ -32,13 +31,7 @@ pub(super) fn deal(cx: &mut Deal, wire: Wire, from: Ring, to: Ring, r: &[u64]) -
 }
 
 /// Evaluate; gives the masked 0/1 result in `to`. Two rounds: one bit, then k' bits; with k' = 1 the first alone.
-pub(super) fn eval(
-    cx: &mut Eval,
-    wire: Wire,
-    from: Ring,
-    to: Ring,
-    xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+pub(super) fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Opened, EvalError> {
     if to.bits() == BIT {
         return eval_bit(cx, wire, from, to, xh);
     }
@@ -49,21 +42,17 @@ pub(super) fn eval(
 
 /// `MSB(x) = MSB(xh) ^ MSB(r) ^ c`: the evaluators have XOR shares of c from the keys and of MSB(r) from a dealt bit, add
 /// those of the wire's own mask, and so open the result under it.
-fn eval_bit(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Vec<u64>, EvalError> {
-    let (low, what) = (relu::low(from), relu::sign_of(from.bits()));
-    let mut msb = BitVec::zeros(xh.len());
+fn eval_bit(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) -> Result<Opened, EvalError> {
+    let (low, what, leads) = (relu::low(from), relu::sign_of(from.bits()), u64::from(cx.leads()));
     let keys = compare::walk(cx, wire, "sign bit", what, xh.len(), |i| low.wrap(xh[i]))?;
-    tables::eval(cx, wire, to, xh.len(), |range, [share]| {
-        // frames begin at whole words
-        for (w, share) in msb.words_mut()[range.start / 64..].iter_mut().zip(share.chunks(64)) {
-            *w = share.iter().enumerate().fold(0, |acc, (j, s)| acc | s << j);
-        }
+    let mut share = cx.mask_share(wire, to, xh.len());
+    for (i, (share, xh)) in share.iter_mut().zip(xh).enumerate() {
+        *share ^= keys.get(i) ^ (leads & from.msb(*xh));
+    }
+    tables::eval(cx, wire, to, xh.len(), |range, [msb]| {
+        share[range].iter_mut().zip(msb).for_each(|(share, msb)| *share ^= msb);
     })?;
-    let mut share = bits(cx.mask_share(wire, to, xh.len()).iter().copied());
-    share.xor_assign(&keys);
-    share.xor_assign(&msb);
-    let opened = cx.open_masked_bits("sign bit", share)?;
-    Ok(xh.iter().enumerate().map(|(i, &x)| opened.get(i) ^ from.msb(x)).collect())
+    cx.open_masked("sign bit", to, share.expose())
 }
 
 /// [`privet_plan::ir::Op::IsNegative`].
@@ -75,7 +64,7 @@ impl Gate for Sign {
         deal(cx, x.at.wire(), x.at.from(), x.at.to(), &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         eval(cx, x.at.wire(), x.at.from(), x.at.to(), &x.value(0))
     }
 

@@ -14,7 +14,7 @@ use crate::evaluator::Held;
 use crate::gate::{At, Gate};
 use crate::keys::KeyError;
 use crate::price;
-use crate::{Deal, Eval, EvalError, Secret, Wire, mutation, tables};
+use crate::{Deal, Eval, EvalError, Opened, Secret, Wire, mutation, tables};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::{BitVec, Ring};
@@ -48,7 +48,7 @@ pub(super) fn eval(
     [from, to]: [Ring; 2],
     shift: u32,
     xh: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let (n, low) = (xh.len(), Ring::new(shift));
     let ch = compare::eval(cx, wire, "carry bit", Comparison::less(shift), n, |i| low.wrap(xh[i]))?;
     let ch = if mutation::active("carry-dropped") { BitVec::zeros(n) } else { ch };
@@ -86,7 +86,7 @@ impl Gate for Truncate {
         deal(cx, x.at.wire(), [x.at.from(), x.at.to()], self.shift, &r)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         eval(cx, x.at.wire(), [x.at.from(), x.at.to()], self.shift, &x.value(0))
     }
 

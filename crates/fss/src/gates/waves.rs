@@ -10,7 +10,7 @@ use crate::keys::KeyError;
 use crate::masks::Mask;
 use crate::price;
 use crate::public::Public;
-use crate::{Deal, Eval, EvalError, entries};
+use crate::{Deal, Eval, EvalError, Opened, entries};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::waves::Waves;
@@ -40,7 +40,7 @@ impl Gate for Sum<'_> {
         entries::deal(cx, x.at.wire(), x.at.to(), r.len(), waves.terms(), |i, words| waves.words(r[i], words))
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let waves = self.of(&x.at).map_err(EvalError::Missing)?;
         let (wire, to, xh) = (x.at.wire(), x.at.to(), x.value(0));
         let mut y = cx.result_mask_share(wire, to, xh.len());

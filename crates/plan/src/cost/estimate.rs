@@ -1,8 +1,8 @@
 //! The cost of a plan: prices of its nodes, added up.
 
 use super::{
-    Alternative, Cost, Known, Network, Offline, Operation, Preparation, PreparationUnits, Prices, Rates,
-    Security, Units, alternatives, known, preparations,
+    Alternative, Cost, Known, Network, Offline, OnTheWay, Operation, Preparation, PreparationUnits, Prices,
+    Rates, Security, Units, alternatives, known, preparations,
 };
 use crate::ir::{Op, Plan};
 use serde::Serialize;
@@ -98,7 +98,13 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
         preparations: Vec::new(),
     };
     let known = known(plan);
-    let costs: Vec<Cost> = (0..plan.nodes.len()).map(|id| price(plan, id, &known, prices)).collect();
+    let mut costs: Vec<Cost> = (0..plan.nodes.len()).map(|id| price(plan, id, &known, prices)).collect();
+    if prices.overlaps() {
+        let mut sent = OnTheWay::default();
+        for (id, (node, cost)) in plan.nodes.iter().zip(&mut costs).enumerate() {
+            cost.rounds = sent.pass(id, node, cost.rounds);
+        }
+    }
     let rates = rates.for_keys(costs.iter().map(|cost| cost.key_bytes).sum());
     for (id, (node, cost)) in plan.nodes.iter().zip(costs).enumerate() {
         if let Op::Weight { .. } = node.op {

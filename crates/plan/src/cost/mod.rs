@@ -8,6 +8,7 @@ mod estimate;
 mod machine;
 mod network;
 mod operation;
+mod overlap;
 mod rates;
 mod security;
 
@@ -16,6 +17,7 @@ pub use estimate::{Estimate, LayerCost, NodeCost, estimate};
 pub use machine::{MACHINE_VERSION, Machine};
 pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};
+pub use overlap::{OnTheWay, rounds_of};
 pub use rates::{PreparationUnits, Rates, Units};
 pub use security::Security;
 
@@ -134,6 +136,10 @@ pub trait Prices {
     /// the way where that is more than one.
     fn units(&self) -> u64 {
         1
+    }
+    /// Whether parties go on while the last opening of a gate is on its way, until a node needs it ([`OnTheWay`]).
+    fn overlaps(&self) -> bool {
+        false
     }
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;

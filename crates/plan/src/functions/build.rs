@@ -1,6 +1,7 @@
 use super::Function;
 use crate::cost::{Aim, Network, Prices, choose_forms, estimate};
 use crate::ir::{Node, Op, PLAN_VERSION, Plan, Rounding, Type, ValueId};
+use crate::lower::overlapped;
 
 /// Adds nodes to a plan on behalf of one layer.
 pub struct Build<'p> {
@@ -11,6 +12,8 @@ pub struct Build<'p> {
 
 /// One of several ways to make a value of another one.
 pub(super) type Way<'w> = dyn Fn(&mut Build<'_>, Value) -> Value + 'w;
+/// One of several ways to make a value of others.
+pub(super) type WayOf<'w> = dyn Fn(&mut Build<'_>, &[Value]) -> Value + 'w;
 
 /// A plan value and its numbers: ring bits and fraction bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,27 +47,41 @@ impl<'p> Build<'p> {
 
     /// What the cheapest way makes of x; the first of those that cost the same.
     pub(super) fn cheapest(&mut self, x: Value, ways: &[&Way<'_>]) -> Value {
-        let cost = |way: &&Way<'_>| {
-            self.prices.map_or(0.0, |(prices, network)| self.seconds(x, way, prices, network))
+        fn of_one<'w>(way: &'w Way<'_>) -> impl Fn(&mut Build<'_>, &[Value]) -> Value + 'w {
+            move |b, xs| way(b, xs[0])
+        }
+        let ways: Vec<_> = ways.iter().map(|way| of_one(*way)).collect();
+        let ways: Vec<&WayOf<'_>> = ways.iter().map(|way| way as &WayOf<'_>).collect();
+        self.cheapest_of(&[x], &ways)
+    }
+
+    /// The same of several values.
+    pub(super) fn cheapest_of(&mut self, xs: &[Value], ways: &[&WayOf<'_>]) -> Value {
+        let cost = |way: &&WayOf<'_>| {
+            self.prices.map_or(0.0, |(prices, network)| self.seconds(xs, way, prices, network))
         };
         let costs: Vec<f64> = ways.iter().map(cost).collect();
         let best = (0..ways.len()).reduce(|best, i| if costs[i] < costs[best] { i } else { best });
-        ways[best.unwrap_or(0)](self, x)
+        ways[best.unwrap_or(0)](self, xs)
     }
 
     /// Predicted seconds of a way, alone; infinite where the family does not have all of its operations.
-    fn seconds(&self, x: Value, way: &Way<'_>, prices: &dyn Prices, network: Network) -> f64 {
-        let op = Op::Input { name: String::new(), owner: String::new(), limit: 1.0 };
-        let ty = self.plan.nodes[x.id].ty.clone();
-        let nodes = vec![Node { op, inputs: vec![], ty, layer: String::new(), form: None }];
-        let (version, name) = (PLAN_VERSION, String::new());
+    fn seconds(&self, xs: &[Value], way: &WayOf<'_>, prices: &dyn Prices, network: Network) -> f64 {
+        let operand = |x: &Value| {
+            let op = Op::Input { name: String::new(), owner: String::new(), limit: 1.0 };
+            let ty = self.plan.nodes[x.id].ty.clone();
+            Node { op, inputs: vec![], ty, layer: String::new(), form: None }
+        };
+        let (version, name, nodes) = (PLAN_VERSION, String::new(), xs.iter().map(operand).collect());
         let mut plan = Plan { version, name, batch: 1, nodes, outputs: vec![], updates: vec![] };
-        way(&mut Build::new(&mut plan, "").priced(prices, network), Value { id: 0, ..x });
+        let given: Vec<Value> = xs.iter().enumerate().map(|(id, x)| Value { id, ..*x }).collect();
+        way(&mut Build::new(&mut plan, "").priced(prices, network), &given);
         if !plan.nodes.iter().all(|node| prices.has(&node.op)) {
             return f64::INFINITY;
         }
         // without a cap on keys any choice is one
         let _ = choose_forms(&mut plan, prices, &Aim { network, max_key_bytes: None });
+        let plan = overlapped(plan, prices);
         estimate(&plan, prices, &prices.rates(), &network).seconds
     }
 

@@ -5,8 +5,8 @@
 //! at most `2^(e + 2)`, so `|d|` is at most `2^(e/2 + 1)`, and d times a mantissa times `2^((most - e) / 2)` fits.
 
 use super::Function;
-use super::build::{Build, Value};
-use super::powers::{How, ROOT_FRAC, by_prices, root};
+use super::build::{Build, Value, WayOf};
+use super::powers::{How, ROOT_FRAC, root};
 use crate::ir::Op;
 
 /// A factor of the mantissa's values is at least this: they keep 20 bits.
@@ -70,19 +70,50 @@ pub(crate) fn normalised(b: &mut Build<'_>, x: Value, lines: Lines, wanted: u32)
     let sum = b.node(Op::MatMul, &[row, column], &[count, 1, 1], bits, 2 * x.frac);
     let sum = b.reshape(sum, &[count]);
     let sum = b.add_const(sum, lines.added(2 * x.frac) as i64);
-    let scale = lines.scale(bits, frac);
-    let root = by_prices(b, sum, |b, sum, how: How| {
-        let whole = b.read(sum, 0);
-        let (mantissa, power, _) = root(b, whole, false, &super::mantissa::RSQRT, scale, how);
-        b.muls(&[(mantissa, power)])[0]
+    let (scale, frac) = (lines.scale(bits, frac), frac - x.frac);
+    let ways = How::ALL.into_iter().flat_map(|how| {
+        [false, true].map(|early| {
+            move |b: &mut Build<'_>, given: &[Value]| {
+                divided(b, given[0], given[1], (scale, frac), how, early)
+            }
+        })
     });
-    let root = b.resize(root, bits);
-    let root = b.read(root, frac - x.frac);
-    let root = b.reshape(root, &[count, 1]);
-    let root = b.node(Op::Expand, &[root], &[count, n], bits, frac - x.frac);
-    let y = b.mul(x, root);
+    let ways: Vec<_> = ways.collect();
+    let ways: Vec<&WayOf<'_>> = ways.iter().map(|way| way as &WayOf<'_>).collect();
+    let y = b.cheapest_of(&[sum, x], &ways);
     let y = b.approximates(Function::Normalise { eps }, x, y);
     b.reshape(y, &shape)
+}
+
+/// Lines times `scale` by the roots of `sum`, with `frac` fraction bits more; `early`: times the power of two before the mantissa is
+/// there, which takes one product more and waits for one less.
+fn divided(
+    b: &mut Build<'_>,
+    sum: Value,
+    line: Value,
+    (scale, frac): (f64, u32),
+    how: How,
+    early: bool,
+) -> Value {
+    let &[count, n] = b.shape(line) else { unreachable!("lines") };
+    let spread = |b: &mut Build<'_>, x: Value| {
+        let x = b.resize(x, line.bits);
+        let x = b.reshape(x, &[count, 1]);
+        b.node(Op::Expand, &[x], &[count, n], line.bits, x.frac)
+    };
+    let whole = b.read(sum, 0);
+    let (mantissa, power, _) = root(b, whole, false, &super::mantissa::RSQRT, scale, how);
+    let y = if early {
+        let power = spread(b, power);
+        let raised = b.mul(line, power);
+        let mantissa = spread(b, mantissa);
+        b.mul(raised, mantissa)
+    } else {
+        let root = b.muls(&[(mantissa, power)])[0];
+        let root = spread(b, root);
+        b.mul(line, root)
+    };
+    b.read(y, line.frac + frac)
 }
 
 /// x in lines less their means, which are off by a unit and a half. With `digits` fraction bits more a mean must fit twice.

@@ -1,6 +1,6 @@
 //! Reciprocal, square root, its inverse, and logarithm: `x = m 2^e`, a function of m, powers of two of e.
 
-use super::build::{Build, Value, WORD};
+use super::build::{Build, Value, WORD, Way};
 use super::cubic::{self, cubic};
 use super::exp::clamp;
 use super::mantissa::{LOG, OfMantissa, RECIPROCAL, RSQRT, SQRT, Table};
@@ -14,8 +14,8 @@ const KEPT: u32 = 20;
 /// How a function is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct How {
-    search: Search,
-    table: Table,
+    pub search: Search,
+    pub table: Table,
 }
 
 impl How {
@@ -23,11 +23,13 @@ impl How {
         How { search, table }
     }
 
-    const ALL: [How; 4] = [
+    pub const ALL: [How; 6] = [
         How::new(Search::Halving, Table::Pieces),
         How::new(Search::AtOnce, Table::Pieces),
         How::new(Search::Halving, Table::Waves),
         How::new(Search::AtOnce, Table::Waves),
+        How::new(Search::Choosing, Table::Pieces),
+        How::new(Search::Choosing, Table::Waves),
     ];
 }
 
@@ -37,11 +39,12 @@ pub(super) fn by_prices(
     x: Value,
     make: impl Fn(&mut Build<'_>, Value, How) -> Value,
 ) -> Value {
-    let [a, c, d, e] = How::ALL.map(|how| {
+    let ways = How::ALL.map(|how| {
         let make = &make;
         move |b: &mut Build<'_>, x: Value| make(b, x, how)
     });
-    b.cheapest(x, &[&a, &c, &d, &e])
+    let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
+    b.cheapest(x, &ways)
 }
 
 /// `1 / x`, as `Function::Reciprocal` says.
@@ -65,7 +68,7 @@ fn reciprocal_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) ->
     let e = exponent(b, size, 1, true, search);
     let skip = many(e.most(0)) as usize;
     let powers = e.powers(b, &[(0, 1, false), (skip, 1, false)]);
-    let w = whole_mantissa(b, size, powers[0], e.most(0), 1);
+    let w = whole_mantissa(b, size, (&e, powers[0]), e.most(0), 1);
     let m = reciprocal_of_mantissa(b, w, KEPT, damped, how.table);
     let scaled = b.muls(&[(m, powers[1])])[0];
 
@@ -140,7 +143,7 @@ fn sqrt_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Value
             let m = signs.into_iter().fold(m, |m, sign| b.choose(sign, m));
             b.muls(&[(m, power)])[0]
         }
-        Search::AtOnce => root_at_once(b, whole, true, &SQRT, odd, how.table).0,
+        Search::AtOnce | Search::Choosing => root_at_once(b, whole, true, &SQRT, odd, how).0,
     };
     let scale = ROOT_FRAC as i64 + x.frac.div_ceil(2) as i64 - frac as i64;
     let most = (x.bits / 2 + frac + 1).min(62);
@@ -158,7 +161,9 @@ fn rsqrt_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Valu
     let odd = if x.frac % 2 == 1 { SQRT_2 } else { 1.0 };
     let top = x.frac as f64 / 2.0 + frac as f64;
     let (y, most) = match how.search {
-        Search::AtOnce if excess(top, bits) < 0.0 => root_at_once(b, whole, false, &RSQRT, odd, how.table),
+        Search::AtOnce | Search::Choosing if excess(top, bits) < 0.0 => {
+            root_at_once(b, whole, false, &RSQRT, odd, how)
+        }
         _ => {
             let (size, _) = at_least_one(b, whole);
             let (size, damped) = bounded_below(b, size, top, bits, 2.0, ROOT_FRAC);
@@ -193,7 +198,7 @@ pub(super) fn root(
 ) -> (Value, Value, u32) {
     let e = exponent(b, x, 2, false, how.search);
     let powers = e.powers(b, &[(0, 1, false), (0, 2, up)]);
-    let w = whole_mantissa(b, x, powers[0], e.most(0), 2);
+    let w = whole_mantissa(b, x, (&e, powers[0]), e.most(0), 2);
     (whole_of_mantissa(b, function, w, ROOT_FRAC, scale, how.table), powers[1], e.most(0))
 }
 
@@ -207,9 +212,9 @@ fn root_at_once(
     up: bool,
     function: &OfMantissa,
     scale: f64,
-    table: Table,
+    how: How,
 ) -> (Value, u32) {
-    let (e, signs) = signed_exponent(b, x, 2);
+    let (e, signs) = signed_exponent(b, x, 2, how.search);
     let most = e.most(0);
     let powers = e.powers(b, &[(0, 1, false), (0, 2, up)]);
     let smallest = if up { 1 } else { 1i64 << (most / 2) };
@@ -220,8 +225,8 @@ fn root_at_once(
         true => b.muls(&[(not_negative, from_one)]),
         false => b.muls(&[(not_negative, from_one), (not_negative, not_below)]),
     };
-    let w = whole_mantissa(b, x, powers[0], most, 2);
-    let m = whole_of_mantissa(b, function, w, ROOT_FRAC, scale, table);
+    let w = whole_mantissa(b, x, (&e, powers[0]), most, 2);
+    let m = whole_of_mantissa(b, function, w, ROOT_FRAC, scale, how.table);
     let y = b.muls(&[(m, kept[0])])[0];
     let [_, positive] = kept[..] else { return (y, most) };
     let of_one = (scale * (function.f)(1.0) * 2f64.powi(ROOT_FRAC as i32)).round_ties_even() as i64;
@@ -240,7 +245,7 @@ fn log_by(b: &mut Build<'_>, x: Value, bits: u32, frac: u32, how: How) -> Value 
     let (size, _) = at_least_one(b, whole);
     let e = exponent(b, size, 1, false, how.search);
     let power = e.powers(b, &[(0, 1, false)])[0];
-    let w = whole_mantissa(b, size, power, e.most(0), 1);
+    let w = whole_mantissa(b, size, (&e, power), e.most(0), 1);
     let fraction = log_of_mantissa(b, w, how.table);
     let y = log_of(b, &e, fraction, -(x.frac as i64));
     // |ln| < 45

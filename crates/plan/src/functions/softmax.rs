@@ -1,10 +1,10 @@
 //! Softmax: `e^(x - m) / sum`, m being within 1 of the maximum, with more fraction bits inside than outside.
 
-use super::build::{Build, Value};
+use super::build::{Build, Value, Way};
 use super::exp;
 use super::largest::largest;
 use super::mantissa::Table;
-use super::normalise::{Exponent, whole_mantissa};
+use super::normalise::{Exponent, Search, whole_mantissa};
 use super::powers::{log_of, log_of_mantissa, reciprocal_in_cubics, reciprocal_of_mantissa};
 use super::quartic::{Narrow, narrow};
 use super::quintic::truncated;
@@ -89,11 +89,44 @@ pub(super) fn softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, frac: 
 
 /// A softmax with everything in words.
 fn in_words(b: &mut Build<'_>, below: &Below, bits: u32, frac: u32) -> Value {
-    let s = sums(b, below, (TOGETHER + BELOW - KEPT - thresholds(below.classes)).min(30));
-    let reciprocal = reciprocal(b, &s);
-    let spread = below.spread(b, reciprocal);
-    let y = b.mul(s.exponentials, spread);
+    let terms = exponentials(b, below, (TOGETHER + BELOW - KEPT - thresholds(below.classes)).min(30));
+    let ways = [Search::AtOnce, Search::Choosing].into_iter().flat_map(|search| {
+        [Table::Pieces, Table::Waves].into_iter().flat_map(move |table| {
+            [false, true]
+                .map(|early| move |b: &mut Build<'_>, x: Value| quotient(b, below, x, (search, table), early))
+        })
+    });
+    let ways: Vec<_> = ways.collect();
+    let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
+    let y = b.cheapest(terms, &ways);
     b.nearly(y, y.frac - frac, bits)
+}
+
+/// Exponentials by their sum; `early`: times the power of two of its reciprocal while the mantissa is not there yet, which takes one
+/// product more and waits for one less.
+fn quotient(
+    b: &mut Build<'_>,
+    below: &Below,
+    exponentials: Value,
+    (search, table): (Search, Table),
+    early: bool,
+) -> Value {
+    let sums = below.sums(b, exponentials);
+    let (e, power, w) = normalised(b, sums, below.classes, search);
+    let m = reciprocal_of_mantissa(b, w, KEPT, 1.0, table);
+    // a sum is w times two to the power of e - BELOW
+    let frac = KEPT + e.most(0) - BELOW;
+    if early {
+        let power = below.spread(b, power);
+        let raised = b.mul(exponentials, power);
+        let m = below.spread(b, m);
+        let y = b.mul(raised, m);
+        return b.read(y, exponentials.frac + frac);
+    }
+    let reciprocal = b.muls(&[(m, power)])[0];
+    let reciprocal = b.read(reciprocal, frac);
+    let reciprocal = below.spread(b, reciprocal);
+    b.mul(exponentials, reciprocal)
 }
 
 /// A softmax of few fraction bits, each part of it in as narrow a ring as it needs.
@@ -114,9 +147,9 @@ fn in_few_bits(b: &mut Build<'_>, below: &Below, bits: u32, of: Narrow) -> Value
 /// The reciprocals of sums for factors of few bits.
 fn narrow_reciprocal(b: &mut Build<'_>, sums: Value, of: Narrow) -> Value {
     let least = sums.frac - BELOW;
-    let e = Exponent::between(b, sums, least, thresholds(of.classes));
+    let e = Exponent::between(b, sums, least, thresholds(of.classes), Search::AtOnce);
     let power = e.powers(b, &[(0, 1, false)])[0];
-    let w = whole_mantissa(b, sums, power, least + e.most(0), 1);
+    let w = whole_mantissa(b, sums, (&e, power), least + e.most(0), 1);
     let kept = of.frac + MANTISSA;
     let m = reciprocal_in_cubics(b, w, kept);
     // below 2, times a power of two up to `most`
@@ -137,11 +170,22 @@ pub(super) fn log_softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, fr
         return b.resize(zero, bits);
     }
     let below = below(b, x, dim);
-    let s = sums(b, &below, LOG_FRAC);
+    let terms = exponentials(b, &below, LOG_FRAC);
+    let sums = below.sums(b, terms);
     let x = b.fit(below.value, bits, frac);
-    let (e, _, w) = normalised(b, &s);
-    let fraction = by_table(b, w, log_of_mantissa);
-    let log = log_of(b, &e, fraction, -i64::from(BELOW));
+    let ways = [Search::AtOnce, Search::Choosing].into_iter().flat_map(|search| {
+        let classes = below.classes;
+        [Table::Pieces, Table::Waves].map(|table| {
+            move |b: &mut Build<'_>, sums: Value| {
+                let (e, _, w) = normalised(b, sums, classes, search);
+                let fraction = log_of_mantissa(b, w, table);
+                log_of(b, &e, fraction, -i64::from(BELOW))
+            }
+        })
+    });
+    let ways: Vec<_> = ways.collect();
+    let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
+    let log = b.cheapest(sums, &ways);
     let log = b.dither(log, log.frac - frac, bits);
     let log = below.spread(b, log);
     let y = b.sub(x, log);
@@ -153,47 +197,20 @@ fn thresholds(classes: u32) -> u32 {
     classes + 2 * BELOW
 }
 
-/// Exponentials of lines, and their sums, in words.
-struct Sums {
-    exponentials: Value,
-    sums: Value,
-    classes: u32,
-}
-
-/// The reciprocals of the sums, in words.
-fn reciprocal(b: &mut Build<'_>, s: &Sums) -> Value {
-    let (e, power, w) = normalised(b, s);
-    let m = by_table(b, w, |b, w, table| reciprocal_of_mantissa(b, w, KEPT, 1.0, table));
-    let product = b.muls(&[(m, power)])[0];
-    // a sum is w times two to the power of e - BELOW
-    b.read(product, KEPT + e.most(0) - BELOW)
-}
-
 /// Exponents of the sums, counted from -[`BELOW`]; powers of two that make mantissas of them; mantissas.
-fn normalised(b: &mut Build<'_>, s: &Sums) -> (Exponent, Value, Value) {
-    let least = s.sums.frac - BELOW;
-    let e = Exponent::between(b, s.sums, least, thresholds(s.classes));
+fn normalised(b: &mut Build<'_>, sums: Value, classes: u32, by: Search) -> (Exponent, Value, Value) {
+    let least = sums.frac - BELOW;
+    let e = Exponent::between(b, sums, least, thresholds(classes), by);
     let power = e.powers(b, &[(0, 1, false)])[0];
-    let w = whole_mantissa(b, s.sums, power, least + e.most(0), 1);
+    let w = whole_mantissa(b, sums, (&e, power), least + e.most(0), 1);
     (e, power, w)
 }
 
-/// What the cheaper table makes of a mantissa.
-fn by_table(b: &mut Build<'_>, w: Value, make: impl Fn(&mut Build<'_>, Value, Table) -> Value) -> Value {
-    let by = |table| {
-        let make = &make;
-        move |b: &mut Build<'_>, w: Value| make(b, w, table)
-    };
-    b.cheapest(w, &[&by(Table::Pieces), &by(Table::Waves)])
-}
-
-/// `frac`: fraction bits of the exponentials.
-fn sums(b: &mut Build<'_>, below: &Below, frac: u32) -> Sums {
+/// Exponentials of lines with so many fraction bits, in words.
+fn exponentials(b: &mut Build<'_>, below: &Below, frac: u32) -> Value {
     let flat = b.reshape(below.value, &[below.len()]);
     let exponentials = exp::below_one(b, flat, frac);
-    let exponentials = b.reshape(exponentials, &below.shape);
-    let sums = below.sums(b, exponentials);
-    Sums { exponentials, sums, classes: below.classes }
+    b.reshape(exponentials, &below.shape)
 }
 
 fn below(b: &mut Build<'_>, x: Value, dim: usize) -> Below {

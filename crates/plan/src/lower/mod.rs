@@ -17,6 +17,7 @@ mod guard;
 mod infer;
 mod inner;
 mod norm;
+mod overlap;
 mod precision;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod rebatch;
@@ -32,6 +33,7 @@ mod uses;
 
 pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use guard::GUARD;
+pub use overlap::overlapped;
 pub use precision::{GuardMode, LayerPrecision, Precision, RoundingMode};
 pub use report::{CheckReport, Problem};
 #[cfg(feature = "suite")]
@@ -110,6 +112,7 @@ pub fn lower_for(
     notes.push(formats.note());
     let mut plan = rounds::joined(share::shared(plan));
     notes.extend(choose_forms(&mut plan, target, aim)?);
+    let plan = overlapped(plan, target);
     let prepared = target.on(&aim.network);
     notes.extend(
         prepared.map(|(set, _)| {

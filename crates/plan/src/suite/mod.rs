@@ -28,6 +28,7 @@ pub use view::{View, unseen};
 use crate::cost::{Cost, Network, Operation, Prices, Security};
 use crate::functions::{Build, Function, emit};
 use crate::ir::{MOST_CHOSEN_BY, Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type, Update};
+pub use crate::lower::overlapped;
 use crate::waves::MOST_COEFFICIENT;
 use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
 use std::collections::BTreeMap;

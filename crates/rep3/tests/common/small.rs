@@ -55,6 +55,7 @@ pub fn gates() -> Vec<Case> {
     ]);
     all.extend(from_suite(&[
         "choose by a sign, 40 bits, 300 elements",
+        "choose by several bits, 13 bits, 100 elements",
         "look-up in 3 tables of 4 bits to 20, 130 elements",
         "quadratics on 3 and 0 bits to 40, 70 elements",
     ]));

@@ -3,6 +3,7 @@
 
 use super::max::{Paired, difference, sum};
 use super::relu::{self, eval_sign, prepare_sign, signed};
+use crate::Opened;
 use crate::compare::{Comparison, Linked};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -16,6 +17,7 @@ use privet_family::{MaskFrom, OpeningList, Wire};
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::tournament::{self, Tournament};
 use privet_ring::Ring;
+use std::rc::Rc;
 
 /// Wires of level l: the value's and the index's (the comparison is on the value's wire).
 fn wires(wire: Wire, l: usize) -> (Wire, Wire) {
@@ -60,21 +62,18 @@ fn prepare(
 }
 
 /// Evaluate on masked values; `positions` are the public indices. Two rounds a level, beside the comparison's.
-fn eval(
-    cx: &mut Eval,
-    x: &Held,
-    tournament: &Tournament,
-    mut positions: Vec<u64>,
-) -> Result<Vec<u64>, EvalError> {
+fn eval(cx: &mut Eval, x: &Held, tournament: Tournament, positions: Vec<u64>) -> Result<Opened, EvalError> {
     let (ring, index, wire) = (x.at.from(), x.at.to(), x.at.wire());
-    let (mut xh, mut lambda) = (x.value(0).to_vec(), x.mask(cx, 0).as_ref().clone());
+    let (mut xh, mut positions) = (Opened::Here(x.value(0).to_vec()), Opened::Here(positions));
+    let mut lambda = x.mask(cx, 0).as_ref().clone();
     let mut places = Words::zeros(lambda.seats(), index, lambda.len());
-    for (l, level) in tournament.levels.iter().enumerate() {
+    for (l, level) in tournament.levels.into_iter().map(Rc::new).enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
-        let [right, place_right] = [level.right(&xh), level.right(&positions)];
-        let diff = difference(ring, &level.left(&xh), &right);
-        let place_diff = difference(index, &level.left(&positions), &place_right);
-        let [values, indices] = [Paired::of(level, &lambda), Paired::of(level, &places)];
+        let (before, numbers) = (cx.receive(xh)?, cx.receive(positions)?);
+        let [right, place_right] = [level.right(&before), level.right(&numbers)];
+        let diff = difference(ring, &level.left(&before), &right);
+        let place_diff = difference(index, &level.left(&numbers), &place_right);
+        let [values, indices] = [Paired::of(&level, &lambda), Paired::of(&level, &places)];
         let (e, read) = eval_sign(cx, &link(value_wire, ring, index), &diff)?;
         let [kappa, product, place_kappa, place_product] = read.words.as_slice() else {
             unreachable!("four words")
@@ -90,11 +89,13 @@ fn eval(
             let s = cx.result_mask(index_wire, index, n);
             relu::select(index, leads, &e, given, [place_kappa, place_product], s)
         };
-        let [value, place] = cx.open_both([("larger", ring, value), ("index of larger", index, place)])?;
-        lambda = values.winners(level, &lambda, &cx.mask(value_wire, ring, n));
-        places = indices.winners(level, &places, &cx.mask(index_wire, index, n));
-        xh = level.assemble(&sum(ring, &right, &value), &xh);
-        positions = level.assemble(&sum(index, &place_right, &place), &positions);
+        let value = cx.open_masked("larger", ring, value)?;
+        let place = cx.open_masked("index of larger", index, place)?;
+        lambda = values.winners(&level, &lambda, &cx.mask(value_wire, ring, n));
+        places = indices.winners(&level, &places, &cx.mask(index_wire, index, n));
+        let same = Rc::clone(&level);
+        xh = value.then(move |more| level.assemble(&sum(ring, &right, &more), &before));
+        positions = place.then(move |more| same.assemble(&sum(index, &place_right, &more), &numbers));
     }
     Ok(positions)
 }
@@ -134,9 +135,9 @@ impl Gate for Argmax {
         prepare(cx, x, &self.games(&x.at), lambda)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let positions = tournament::positions(&x.at.operand(0).shape, self.dim);
-        eval(cx, x, &self.games(&x.at), positions)
+        eval(cx, x, self.games(&x.at), positions)
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {

@@ -2,6 +2,7 @@
 //! No comparison, and no bit is opened.
 
 use super::relu;
+use crate::Opened;
 use crate::compare::{PIECE, pieces};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -38,7 +39,7 @@ fn eval(
     ring: Ring,
     bh: &[u64],
     (xh, lambda): (&[u64], &[u64]),
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let n = xh.len();
     let (mut kappa, mut product) = (Secret::new(Vec::with_capacity(n)), Secret::new(Vec::with_capacity(n)));
     for (_, range) in pieces(n, PIECE) {
@@ -67,7 +68,7 @@ impl Gate for Choose {
         prepare(cx, &m, &lambda)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let lambda = x.mask(cx, 1);
         eval(cx, x.at.wire(), x.at.to(), &x.value(0), (&x.value(1), lambda.own()))
     }
@@ -104,11 +105,12 @@ impl Gate for ChooseEvery {
         Ok(())
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (wires, ring, n) = (ChooseEvery::wires(&x.at), x.at.to(), x.at.len());
-        let (mut xh, mut lambda) = (x.value(wires.len()).to_vec(), x.mask(cx, wires.len()));
+        let (mut xh, mut lambda) = (Opened::Here(x.value(wires.len()).to_vec()), x.mask(cx, wires.len()));
         for (i, wire) in wires.into_iter().enumerate() {
-            xh = eval(cx, wire, ring, &x.value(i), (&xh, lambda.own()))?;
+            let given = cx.receive(xh)?;
+            xh = eval(cx, wire, ring, &x.value(i), (&given, lambda.own()))?;
             lambda = cx.mask(wire, ring, n).into();
         }
         Ok(xh)

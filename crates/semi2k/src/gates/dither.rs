@@ -8,6 +8,7 @@
 //! least 2^(k-1), so that u has its top bit cleared exactly if it wrapped. All bits of H are shared; words TR(H), and MSB(H)
 //! modulo 2^(k' - k + f).
 
+use crate::Opened;
 use crate::compare::{Linked, PIECE};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -72,12 +73,12 @@ impl Gate for Dither {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (rings, f, xh) = ([x.at.from(), x.at.to()], self.shift, x.value(0));
         let ([from, to], link, n) = (rings, link(x.at.wire(), rings, f), xh.len());
         if !widens(rings, f) {
             let read = link.read(cx, "", n, |i| xh[i])?;
-            return Ok(read.u.iter().map(|u| u >> f).collect());
+            return Ok(Opened::Here(read.u.iter().map(|u| u >> f).collect()));
         }
         let read = link.read(cx, "", n, |i| xh[i].wrapping_add(offset(from)))?;
         let mut y = cx.result_mask(x.at.wire(), to, n);

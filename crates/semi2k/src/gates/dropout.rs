@@ -1,5 +1,6 @@
 //! Dropout by public coins: masked values and masks are zero where a coin says so. Nothing is prepared and nothing opened.
 
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -29,8 +30,8 @@ impl Gate for Dropout {
         Ok(())
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        Ok(cx.public().keep(self.stream, self.keep, &x.value(0)))
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
+        Ok(Opened::Here(cx.public().keep(self.stream, self.keep, &x.value(0))))
     }
 
     fn openings(&self, _: &At, _: &mut OpeningList) {}

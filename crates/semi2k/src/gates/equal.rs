@@ -3,6 +3,7 @@
 
 use super::max::difference;
 use super::sign::bit_to_ring;
+use crate::Opened;
 use crate::compare::{Comparison, Linked};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -33,7 +34,7 @@ impl Gate for Equal {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (from, to) = (x.at.from(), x.at.to());
         let xh = difference(from, &x.value(0), &x.value(1));
         let mut read = link(x.at.wire(), from, to).read(cx, "equality bit", xh.len(), |i| xh[i])?;

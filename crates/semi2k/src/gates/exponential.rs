@@ -4,6 +4,7 @@
 //! a table of which one word is read, at a public place. Its product with the public factor is local.
 
 use super::dealt;
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -44,7 +45,7 @@ impl Gate for Exponentials<'_> {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (e, xh, to) = (self.of(&x.at).map_err(EvalError::Missing)?, x.value(0), x.at.to());
         let (n, count) = (e.entries(), xh.len());
         let mut y = cx.result_mask(x.at.wire(), to, e.rows() * count);

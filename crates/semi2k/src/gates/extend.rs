@@ -4,6 +4,7 @@
 //! 2^k` and `c = 1{u < H}` over k bits, opened as `c ^ kappa`. Words: H, and kappa modulo 2^(k' - k).
 
 use super::sign::bit_to_ring;
+use crate::Opened;
 use crate::compare::{Comparison, Linked};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -53,7 +54,7 @@ impl Gate for Extend {
         )
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (from, to, xh) = (x.at.from(), x.at.to(), x.value(0));
         let (n, half, leads) = (xh.len(), 1u64 << (from.bits() - 1), cx.leads() as u64);
         let link = link(x.at.wire(), from, to);

@@ -4,6 +4,7 @@
 //! `[x]_i wh - xh lambda_w,i + [lambda_x lambda_w + s]_i`. The sum over all is `x wh - xh lambda_w + lambda_x lambda_w + s = x w +
 //! s`. One word of the record an output element, one round of k bits.
 
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -83,7 +84,7 @@ impl Gate for Linear<'_> {
         words::keep(cx, &c.add(&s))
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (products, to, leads) = (products(&x.at), x.at.to(), cx.leads() as u64);
         let xh = x.value(0);
         let lambda = x.mask(cx, 0);

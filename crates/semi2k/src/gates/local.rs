@@ -1,6 +1,7 @@
 //! Local operations: the same linear map of masked values, and of masks without its constants. Nothing is prepared and nothing
 //! opened.
 
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -61,8 +62,8 @@ impl Gate for Local<'_> {
         Ok(())
     }
 
-    fn eval(&self, _: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        Ok(apply(&x.at, Affine::Full, |i| x.value(i)))
+    fn eval(&self, _: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
+        Ok(Opened::Here(apply(&x.at, Affine::Full, |i| x.value(i))))
     }
 
     fn openings(&self, _: &At, _: &mut OpeningList) {}

@@ -5,6 +5,7 @@
 //! so `t = u_low - d`. With words `o_v = 1{H_high = v}`, `o_v d` and `o_v d^2` the result `c0 + c1 t + c2 t^2` is linear in them,
 //! with public factors. So one opening is all there is.
 
+use crate::Opened;
 use crate::compare::{Linked, Piece};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -83,7 +84,7 @@ impl Gate for Tables<'_> {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (from, to, xh) = (x.at.from(), x.at.to(), x.value(0));
         let (tables, n) = (self.0, xh.len());
         let mut y = cx.result_mask(x.at.wire(), to, tables.len() * n);
@@ -179,7 +180,7 @@ impl Gate for Quadratics<'_> {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (from, to, xh) = (x.at.from(), x.at.to(), x.value(0));
         let (pieces, places, n) = (self.pieces(), self.pieces.len(), xh.len());
         let mut y = cx.result_mask(x.at.wire(), to, n);

@@ -4,6 +4,7 @@
 //! wire.
 
 use super::relu;
+use crate::Opened;
 use crate::compare::Comparison;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -66,21 +67,21 @@ fn eval_tournament(
     cx: &mut Eval,
     (wire, first): (Wire, usize),
     ring: Ring,
-    tournament: &Tournament,
-    (mut xh, mut lambda): (Vec<u64>, Words),
-) -> Result<(Vec<u64>, Words), EvalError> {
-    for (l, level) in tournament.levels.iter().enumerate() {
-        let (wire, pairs) = (wire.inner(first + l), Paired::of(level, &lambda));
-        let won = match level.pair_len() {
-            0 => Vec::new(),
-            _ => {
-                let right = level.right(&xh);
-                let diff = difference(ring, &level.left(&xh), &right);
-                sum(ring, &right, &relu::eval(cx, wire, [ring, ring], &diff, pairs.difference.own())?)
-            }
-        };
-        xh = level.assemble(&won, &xh);
-        lambda = pairs.winners(level, &lambda, &cx.mask(wire, ring, level.pair_len()));
+    tournament: Tournament,
+    (mut xh, mut lambda): (Opened, Words),
+) -> Result<(Opened, Words), EvalError> {
+    for (l, level) in tournament.levels.into_iter().enumerate() {
+        let (wire, pairs) = (wire.inner(first + l), Paired::of(&level, &lambda));
+        lambda = pairs.winners(&level, &lambda, &cx.mask(wire, ring, level.pair_len()));
+        if level.pair_len() == 0 {
+            xh = xh.then(move |xh| level.assemble(&[], &xh));
+            continue;
+        }
+        let before = cx.receive(xh)?;
+        let right = level.right(&before);
+        let diff = difference(ring, &level.left(&before), &right);
+        let more = relu::eval(cx, wire, [ring, ring], &diff, pairs.difference.own())?;
+        xh = more.then(move |more| level.assemble(&sum(ring, &right, &more), &before));
     }
     Ok((xh, lambda))
 }
@@ -125,11 +126,12 @@ impl Gate for Max {
         relu::prepare(cx, x.at.node().form, x.at.wire(), [x.at.to(), x.at.to()], &lambda)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (ring, yh) = (x.at.to(), x.value(1));
         let lambda = x.mask(cx, 0).sub(&x.mask(cx, 1));
         let diff = difference(ring, &x.value(0), &yh);
-        Ok(sum(ring, &yh, &relu::eval(cx, x.at.wire(), [ring, ring], &diff, lambda.own())?))
+        let more = relu::eval(cx, x.at.wire(), [ring, ring], &diff, lambda.own())?;
+        Ok(more.then(move |more| sum(ring, &yh, &more)))
     }
 
     fn compares(&self, from: u32) -> Option<Comparison> {
@@ -178,10 +180,10 @@ impl Gate for Pool<'_> {
         Ok(())
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
-        let mut given = (x.value(0).to_vec(), x.mask(cx, 0).as_ref().clone());
-        for (first, games) in &self.tournaments(&x.at) {
-            given = eval_tournament(cx, (x.at.wire(), *first), x.at.to(), games, given)?;
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
+        let mut given = (Opened::Here(x.value(0).to_vec()), x.mask(cx, 0).as_ref().clone());
+        for (first, games) in self.tournaments(&x.at) {
+            given = eval_tournament(cx, (x.at.wire(), first), x.at.to(), games, given)?;
         }
         Ok(given.0)
     }

@@ -1,5 +1,6 @@
 //! Elementwise product of two masked values: `z + s = (xh - lambda_x)(yh - lambda_y) + s`, one word an element.
 
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -33,7 +34,7 @@ pub(super) fn eval(
     ring: Ring,
     (xh, rx): (&[u64], &[u64]),
     (yh, ry): (&[u64], &[u64]),
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
     let mut z = vec![0; xh.len()];
     words::each(cx, ring, xh.len(), |range, c| {
@@ -59,7 +60,7 @@ impl Gate for Product {
         prepare(cx, x.at.wire(), &rx, Some(&ry))
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (rx, ry) = (x.mask(cx, 0), x.mask(cx, 1));
         eval(cx, x.at.to(), (&x.value(0), rx.own()), (&x.value(1), ry.own()))
     }

@@ -8,6 +8,7 @@
 //!   `y + s = d u - d H + 2^k (1 - MSB(u)) d MSB(H) + s`: words kappa, H, kappa H, and modulo 2^(k' - k) MSB(H) and
 //!   kappa MSB(H).
 
+use crate::Opened;
 use crate::compare::{Comparison, Linked, Piece};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -152,7 +153,7 @@ pub(super) fn eval(
     [from, to]: [Ring; 2],
     xh: &[u64],
     lambda: &[u64],
-) -> Result<Vec<u64>, EvalError> {
+) -> Result<Opened, EvalError> {
     let (e, read) = eval_sign(cx, &link(wire, from, to), xh)?;
     let s = cx.result_mask(wire, to, xh.len());
     if from == to {
@@ -182,7 +183,7 @@ impl Gate for Relu {
         prepare(cx, x.at.node().form, x.at.wire(), [x.at.from(), x.at.to()], &lambda)
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let lambda = x.mask(cx, 0);
         eval(cx, x.at.wire(), [x.at.from(), x.at.to()], &x.value(0), lambda.own())
     }

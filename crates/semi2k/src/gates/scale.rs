@@ -1,6 +1,7 @@
 //! Product with a public number p that is not known when a record is prepared: parties compute on their shares of x and open
 //! `p [x]_i + s_i`. Nothing is prepared.
 
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -18,7 +19,7 @@ impl Gate for Scale {
         Ok(())
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (lambda, xh, p, leads) = (x.mask(cx, 0), x.value(0), x.value(1)[0], cx.leads() as u64);
         let ring = x.at.to();
         let mut y = cx.result_mask(x.at.wire(), ring, xh.len());

@@ -1,6 +1,7 @@
 //! Selection `y + c (x - y)` by a secret 0/1 value c: one product. The result's mask is y's plus the product's.
 
 use super::mul;
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -34,12 +35,12 @@ impl Gate for Select {
         mul::prepare(cx, picked(&x.at), &c, Some(&d))
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (to, rc) = (x.at.to(), x.mask(cx, 0));
         let rd = x.mask(cx, 1).sub(&x.mask(cx, 2));
         let d = difference(to, &x.value(1), &x.value(2));
-        let product = mul::eval(cx, to, (&x.value(0), rc.own()), (&d, rd.own()))?;
-        Ok(sum(to, &x.value(2), &product))
+        let (product, y) = (mul::eval(cx, to, (&x.value(0), rc.own()), (&d, rd.own()))?, x.value(2));
+        Ok(product.then(move |product| sum(to, &y, &product)))
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {

@@ -3,6 +3,7 @@
 
 use super::choose::bits;
 use super::relu::{eval_sign, prepare_sign, sign_of, signed};
+use crate::Opened;
 use crate::compare::{Comparison, Linked};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -53,12 +54,15 @@ impl Gate for Sign {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (from, to, xh) = (x.at.from(), x.at.to(), x.value(0));
-        let (e, read) = eval_sign(cx, &link(x.at.wire(), from, to), &xh)?;
+        let (link, n) = (link(x.at.wire(), from, to), xh.len());
         if to.bits() == BIT {
-            return Ok((0..xh.len()).map(|i| e.get(i)).collect());
+            let (read, leads) = (link.read(cx, "sign bit", n, |i| xh[i])?, u64::from(cx.leads()));
+            let share = (0..n).map(|i| read.bits.get(i) ^ (leads & from.msb(read.u[i])));
+            return cx.open_masked("sign bit", to, share.collect());
         }
+        let (e, read) = eval_sign(cx, &link, &xh)?;
         let s = cx.result_mask(x.at.wire(), to, xh.len());
         let y = bit_to_ring(to, cx.leads(), &e, &read.words[0], s);
         cx.open_masked("sign", to, y.expose())

@@ -11,6 +11,7 @@
 
 use super::dither::{Dither, above, offset, widens};
 use super::sign::bit_to_ring;
+use crate::Opened;
 use crate::compare::{Comparison, Linked};
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
@@ -67,7 +68,7 @@ impl Gate for Truncate {
         })
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (rings, f, xh) = ([x.at.from(), x.at.to()], self.shift, x.value(0));
         let ([from, to], wire, n) = (rings, x.at.wire(), xh.len());
         let wide = widens(rings, f);
@@ -136,12 +137,14 @@ impl Gate for Within {
         self.dithers(&x.at).map_or(Ok(()), |dither| dither.prepare(cx, x))
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         if let Some(dither) = self.dithers(&x.at) {
             return dither.eval(cx, x);
         }
         let (from, to, centre) = (x.at.from(), x.at.to(), cx.parties() as u64 / 2);
-        Ok(x.value(0).iter().map(|xh| to.wrap((from.wrap(*xh) >> self.shift).wrapping_sub(centre))).collect())
+        let value = x.value(0);
+        let high = value.iter().map(|xh| to.wrap((from.wrap(*xh) >> self.shift).wrapping_sub(centre)));
+        Ok(Opened::Here(high.collect()))
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {

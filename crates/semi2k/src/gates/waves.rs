@@ -4,6 +4,7 @@
 //! public, and those of lambda, which the helper knows.
 
 use super::dealt;
+use crate::Opened;
 use crate::eval::{Eval, EvalError};
 use crate::evaluator::Held;
 use crate::gate::{At, Gate};
@@ -35,7 +36,7 @@ impl Gate for Sum<'_> {
         dealt::prepare(cx, &lambda, x.at.to(), waves.terms(), &|lambda, words| waves.words(lambda, words))
     }
 
-    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Vec<u64>, EvalError> {
+    fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let waves = self.of(&x.at).map_err(EvalError::Missing)?;
         let (to, xh) = (x.at.to(), x.value(0));
         let mut y = cx.result_mask(x.at.wire(), to, xh.len());
