@@ -6,8 +6,11 @@ mod vectors;
 
 use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use privet_kernels::bits::cpu::BitsPath;
+use privet_kernels::chunks::cpu::{self as chunked, ChunksPath};
+use privet_kernels::chunks::{Chunks, words};
 use privet_kernels::compare::{BLOCK, CompareShape, cpu, cpu::ComparePath};
-use privet_kernels::cuda::{Kernel, ProductArgs, StreamArgs, WalkArgs};
+use privet_kernels::cuda::{CombineArgs, Kernel, LeavesArgs, ProductArgs, Share, StreamArgs, WalkArgs};
 use privet_kernels::{LinearShape, linear};
 use privet_prg::{Domain, HashKeys, Prg, Seed, TreeHash};
 use privet_ring::{BitVec, Ring};
@@ -21,13 +24,13 @@ fn seed(index: u64) -> Seed {
     Seed::from_bytes([9; 16]).derive(Domain::Public, index)
 }
 
-/// Words at a multiple of 16 bytes, as allocations of a GPU are, and a poisoned pair behind.
+/// Words at a multiple of 16 bytes, as allocations of a GPU are, and poisoned ones behind, so many that known mistakes hit no others.
 struct Aligned(Vec<u128>, usize);
 
 impl Aligned {
     fn new(words: &[u64]) -> Aligned {
         let mut all = words.to_vec();
-        all.resize(words.len().next_multiple_of(2) + 2, POISON);
+        all.resize(words.len().next_multiple_of(2) + (1 << 14), POISON);
         Aligned(all.chunks(2).map(|p| (p[1] as u128) << 64 | p[0] as u128).collect(), words.len())
     }
 
@@ -66,9 +69,9 @@ fn walk(
     let [lt, eq] = &mut out;
     let addresses = [keys.address(), points.address(), lt.address(), if want_eq { eq.address() } else { 0 }];
     let args = WalkArgs::new(hash, shape, addresses);
-    let blocks = Kernel::walk(WALK[0], WALK[1]).blocks(shape.count, 2);
+    let [blocks, threads] = Kernel::walk(WALK[0], WALK[1]).spread(shape.count, 2);
     // SAFETY: buffers of a batch of this shape.
-    unsafe { shim.launch([blocks, 1, 1], order, &args)? };
+    unsafe { shim.launch([blocks, 1, 1], threads, order, &args)? };
     Ok(out.map(|o| o.words()))
 }
 
@@ -154,7 +157,7 @@ fn streams_as_the_cpu(shim: &mut Shim) -> Result<(), String> {
         let mut out = Aligned::new(&vec![POISON; words]);
         let args = StreamArgs::new(&seed, first, ring.mask(), out.address(), words);
         // SAFETY: a buffer of so many words.
-        unsafe { shim.launch([2, 1, 1], i as u64 % 3, &args)? };
+        unsafe { shim.launch([2, 1, 1], 64, i as u64 % 3, &args)? };
         let aes = Aes128Enc::new(seed.expose().into());
         let block = |i: u64| {
             let mut block = ((first + i) as u128).to_le_bytes().into();
@@ -187,7 +190,7 @@ fn streams_as_prg() {
 /// Whether products of awkward sizes come out as the plain definition.
 fn multiplies_as_the_cpu(shim: &mut Shim, kernel: &Kernel, bits: u32) -> Result<(), String> {
     let mut prg = seed(3).stream();
-    let sizes = [[1, 1, 1], [3, 8, 5], [64, 40, 64], [65, 17, 130], [130, 9, 1], [2, 300, 67]];
+    let sizes = [[1, 1, 1], [3, 8, 5], [64, 40, 64], [65, 17, 130], [130, 34, 1], [2, 300, 67]];
     for (i, ([m, k, n], transposed)) in sizes.into_iter().flat_map(|s| [(s, false), (s, true)]).enumerate() {
         let ring = Ring::new(bits);
         let mut draw = |len| {
@@ -203,17 +206,10 @@ fn multiplies_as_the_cpu(shim: &mut Shim, kernel: &Kernel, bits: u32) -> Result<
             before.iter().zip(product).map(|(b, p)| ring.wrap(b.wrapping_add(p))).collect();
         let (mut x, mut w, mut out) = (Aligned::new(&x), Aligned::new(&w), Aligned::new(&before));
         let sizes = [m, k, n].map(|s| s as u32);
-        let (grid, deep) = kernel.share(sizes, 2);
-        let args = ProductArgs {
-            x: x.address(),
-            w: w.address(),
-            out: out.address(),
-            sizes,
-            transposed: transposed as u32,
-            deep,
-        };
+        let share = kernel.share(sizes, 2);
+        let args = ProductArgs::new(sizes, transposed, &share, [x.address(), w.address(), out.address()]);
         // SAFETY: buffers of matrices of these sizes.
-        unsafe { shim.launch(grid, i as u64 % 3, &args)? };
+        unsafe { shim.launch(share.grid, kernel.threads, i as u64 % 3, &args)? };
         let found: Vec<u64> = out.words().iter().map(|&v| ring.wrap(v)).collect();
         if found != expected {
             return Err(format!("{m} x {k} x {n}, transposed: {transposed}"));
@@ -233,8 +229,15 @@ fn multiplies_as_the_plain_definition() {
 
 #[test]
 fn tensor_cores_multiply_as_the_plain_definition() {
-    for (limbs, down) in [(8, 1), (8, 2), (5, 1), (4, 2)] {
-        let kernel = Kernel::limbs(limbs, down);
+    let sizes = [
+        (8, [64, 64], [2, 2]),
+        (8, [64, 64], [1, 2]),
+        (5, [64, 32], [2, 2]),
+        (4, [128, 64], [2, 4]),
+        (4, [64, 128], [2, 4]),
+    ];
+    for (limbs, tile, warp) in sizes {
+        let kernel = Kernel::limbs(limbs, tile, warp, 1);
         let Some(mut shim) = Shim::new(kernel.clone()) else { return };
         multiplies_as_the_cpu(&mut shim, &kernel, 8 * limbs).unwrap();
     }
@@ -243,18 +246,73 @@ fn tensor_cores_multiply_as_the_plain_definition() {
 /// As many of the largest bytes as a block adds up.
 #[test]
 fn sums_of_bytes_do_not_wrap() {
-    let kernel = Kernel::limbs(8, 1);
+    let kernel = Kernel::limbs(8, [64, 64], [2, 2], 1);
     let Some(mut shim) = Shim::new(kernel.clone()) else { return };
     let k = kernel.tile[2] as usize;
     let [mut x, mut w] = [(); 2].map(|()| Aligned::new(&vec![u64::MAX; k]));
     let mut out = Aligned::new(&[0]);
     let (sizes, [x, w]) = ([1, k as u32, 1], [x.address(), w.address()]);
-    let args = ProductArgs { x, w, out: out.address(), sizes, transposed: 0, deep: k as u32 };
+    let share = Share { grid: [1; 3], deep: k as u32, rows_first: true };
+    let args = ProductArgs::new(sizes, false, &share, [x, w, out.address()]);
     // SAFETY: buffers of these sizes.
-    unsafe { shim.launch([1, 1, 1], 0, &args).unwrap() };
+    unsafe { shim.launch(share.grid, kernel.threads, 0, &args).unwrap() };
     // (-1)^2, so many times
     assert_eq!(out.words(), [k as u64]);
-    assert!((1..1000).all(|mp| kernel.share([1, 1 << 20, 1], mp).1 <= kernel.tile[2]));
+    assert!((1..1000).all(|mp| kernel.share([1, 1 << 20, 1], mp).deep <= kernel.tile[2]));
+}
+
+/// Whether both steps of comparisons by chunks come out as on the CPU.
+fn chunks_as_the_cpu(leaves: &mut Shim, combine: &mut Shim) -> Result<(), String> {
+    let mut prg = seed(4).stream();
+    let shapes = [(63, 4, 4, 700), (64, 1, 3, 512), (24, 7, 4, 65), (8, 8, 2, 1), (40, 2, 4, 1025)];
+    for (i, (bits, width, fan, n)) in shapes.into_iter().enumerate() {
+        for equal in [false, true] {
+            let (chunks, leads) = (Chunks::new(bits, width, fan, equal), i % 2 == 0);
+            let mut random = |planes: usize| prg.elements(Ring::R64, words(planes, n));
+            let tables = random(chunks.tables());
+            let mut expected = vec![0; words(chunks.leaves(), n)];
+            let levels: Vec<_> = chunks
+                .levels
+                .iter()
+                .map(|l| [l.opened(), l.products(), l.opened()].map(&mut random))
+                .collect();
+            let x = prg.elements(Ring::new(bits), n);
+            let path = (ChunksPath::Portable, BitsPath::Portable);
+            chunked::leaves(path, &chunks, leads, &x, &tables, &mut expected);
+            let mut out = Aligned::new(&vec![POISON; expected.len()]);
+            let mut buffers = [Aligned::new(&x), Aligned::new(&tables)];
+            let [x, tables] = buffers.each_mut().map(Aligned::address);
+            let args = LeavesArgs::new(&chunks, leads, n, [x, tables, out.address()]);
+            // SAFETY: buffers of so many comparisons by these chunks.
+            unsafe { leaves.launch([2, 1, 1], 64, i as u64, &args)? };
+            if out.words() != expected {
+                return Err(format!("leaves of {chunks:?}"));
+            }
+            for (level, [opened, products, masks]) in chunks.levels.iter().zip(levels) {
+                let mut expected = vec![0; words(level.results(), n)];
+                chunked::combine(path.0, level, leads, [&opened, &products, &masks], &mut expected);
+                let mut out = Aligned::new(&vec![POISON; expected.len()]);
+                let mut buffers = [opened, products, masks].map(|b| Aligned::new(&b));
+                let [opened, products, masks] = buffers.each_mut().map(Aligned::address);
+                let args = CombineArgs::new(level, leads, n, [opened, products, masks, out.address()]);
+                // SAFETY: as above.
+                unsafe { combine.launch([3, 1, 1], 32, i as u64, &args)? };
+                if out.words() != expected {
+                    return Err(format!("{level:?}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn chunks_as_the_definition() {
+    for fan in [4, 9] {
+        let (leaves, combine) = (Shim::new(Kernel::leaves()), Shim::new(Kernel::combine(fan)));
+        let (Some(mut leaves), Some(mut combine)) = (leaves, combine) else { return };
+        chunks_as_the_cpu(&mut leaves, &mut combine).unwrap();
+    }
 }
 
 /// `text` with the occurrence `index` of `from` replaced.
@@ -264,9 +322,15 @@ fn mutant(text: &str, from: &str, to: &str, index: usize) -> String {
     format!("{}{to}{}", &text[..at], &text[at + from.len()..])
 }
 
+/// Mistakes to make: a few of them, all with `PRIVET_NIGHTLY=1`, because each one is compiled.
+fn mistakes<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    let few = if std::env::var_os("PRIVET_NIGHTLY").is_some() { usize::MAX } else { 4 };
+    all.into_iter().take(few)
+}
+
 /// Every barrier, and every constant that a slip of the pen could change, is seen by the checks above.
 #[test]
-fn known_mistakes_are_found() {
+fn known_mistakes_of_walks_are_found() {
     let walk = Kernel::walk(WALK[0], WALK[1]).text;
     let barrier = "__syncthreads();";
     let of_aes = [
@@ -295,7 +359,7 @@ fn known_mistakes_are_found() {
         ("at < 96", "at < 95", 0),
     ];
     let shapes = [(20, 3 * BLOCK + 7), (64, 70), (7, 128)];
-    for (from, to, index) in of_aes.into_iter().chain(of_walk) {
+    for (from, to, index) in mistakes(of_aes).chain(mistakes(of_walk)) {
         let Some(mut shim) = walker(&mutant(walk, from, to, index)) else { return };
         assert!(walks_as_the_cpu(&mut shim, &shapes).is_err(), "`{from}` as `{to}` is not found");
     }
@@ -308,6 +372,12 @@ fn known_mistakes_are_found() {
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| streams_as_the_cpu(&mut shim)));
         assert!(!matches!(found, Ok(Ok(()))), "`{from}` as `{to}` is not found");
     }
+}
+
+/// As above, of both products.
+#[test]
+fn known_mistakes_of_products_are_found() {
+    let barrier = "__syncthreads();";
     let of_product = [
         (barrier, ""),
         ("step % 2 * STAGE", "step % 1 * STAGE"),
@@ -320,11 +390,13 @@ fn known_mistakes_are_found() {
     ];
     let of_limbs = [
         (barrier, ""),
-        ("step % 2 * (2 * OPERAND)", "0"),
+        ("step % 2 * STAGE", "0"),
         ("0x5140", "0x5410"),
         ("0x7362", "0x7326"),
-        ("i < 4; i++) {\n        unit.element[i] = row", "i < 3; i++) {\n        unit.element[i] = row"),
-        ("of % ROWS / 8 + quarter / 4 * 2", "of % ROWS / 8 * 2 + quarter / 4"),
+        ("low.y", "low.x"),
+        ("at + 4 <= end", "at + 2 <= end"),
+        ("p.line % ROWS / 8 + p.quarter / 4 * 2", "p.line % ROWS / 8 * 2 + p.quarter / 4"),
+        ("p.quarter / 4 * 32", "p.quarter % 2 * 32"),
         ("l + o < LIMBS", "l + o < LIMBS - 1"),
         ("<< (8 * l)", "<< (4 * l)"),
         ("part / 2 * 8", "part % 2 * 8"),
@@ -332,8 +404,8 @@ fn known_mistakes_are_found() {
         ("blockIdx.z * a.deep", "0"),
     ];
     let product = of_product.map(|m| (Kernel::product([64, 64], 1), m));
-    let limbs = of_limbs.map(|m| (Kernel::limbs(8, 1), m));
-    for (kernel, (from, to)) in product.into_iter().chain(limbs) {
+    let limbs = of_limbs.map(|m| (Kernel::limbs(8, [64, 64], [2, 2], 1), m));
+    for (kernel, (from, to)) in mistakes(product).chain(mistakes(limbs)) {
         let text = mutant(kernel.text, from, to, 0);
         let Some(mut shim) = Shim::of(kernel.clone(), &text) else { return };
         assert!(multiplies_as_the_cpu(&mut shim, &kernel, 64).is_err(), "`{from}` as `{to}` is not found");
@@ -354,6 +426,39 @@ fn every_look_up_stays_in_the_bank_of_its_lane() {
     let Some(mut shim) = walker(&mutant(&walk, "lane = 4 * number", "lane = 0", 0)) else { return };
     let error = walks_as_the_cpu(&mut shim, &[(20, BLOCK)]);
     assert_eq!(error, Err("a lane reads another one's bank".to_owned()));
+}
+
+/// As above, of both steps by chunks.
+#[test]
+fn known_mistakes_of_chunks_are_found() {
+    let of_leaves = [
+        ("x < last ?", "true ?"),
+        ("(x - 1) * side", "x * side"),
+        (": a.leads", ": 0"),
+        ("i < a.count ? a.points[i] : 0", "a.points[i < a.count ? i : 0]"),
+        ("2 * (u32)(words - first)", "2 * SIDE"),
+        ("c + 1 < a.chunks", "true"),
+    ];
+    let of_combine = [
+        ("f[1u << j] =", "f[j + 1] ="),
+        ("(q & w[set]) ^ w", "q & w[set] & w"),
+        ("LAST && !EQUAL ? G - 1", "EQUAL ? G - 1"),
+        ("2 * (u32)(a.words - first)", "2 * SIDE"),
+        ("leads ? ~0u : 0", "0"),
+        ("EQUAL || !LAST", "!LAST && !EQUAL"),
+    ];
+    let kernels = [Kernel::leaves(), Kernel::combine(4)];
+    let all = mistakes(of_leaves).map(|m| (0, m)).chain(mistakes(of_combine).map(|m| (1, m)));
+    for (which, (from, to)) in all {
+        let mut texts = kernels.each_ref().map(|k| k.text.to_owned());
+        texts[which] = mutant(&texts[which], from, to, 0);
+        let [leaves, combine] = [0, 1].map(|i| Shim::of(kernels[i].clone(), &texts[i]));
+        let (Some(mut leaves), Some(mut combine)) = (leaves, combine) else { return };
+        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            chunks_as_the_cpu(&mut leaves, &mut combine)
+        }));
+        assert!(!matches!(found, Ok(Ok(()))), "`{from}` as `{to}` is not found");
+    }
 }
 
 /// A kernel of its own, of 64 threads.
@@ -380,7 +485,7 @@ fn the_shim_tells_what_a_gpu_would_not() {
         let mut out = 0u64;
         let address = &raw mut out as u64;
         // SAFETY: one word, and the kernel's one argument is its address.
-        assert_eq!(unsafe { shim.launch([1, 1, 1], 0, &address) }, Err(error.to_owned()), "{body}");
+        assert_eq!(unsafe { shim.launch([1, 1, 1], 64, 0, &address) }, Err(error.to_owned()), "{body}");
     }
     let votes = "unsigned v = __ballot_sync(~0u, threadIdx.x % 3 == 0); if (threadIdx.x == 63) out[0] = v;";
     for order in [0, 1, 2, 77] {
@@ -388,7 +493,7 @@ fn the_shim_tells_what_a_gpu_would_not() {
         let mut out = 0u64;
         let address = &raw mut out as u64;
         // SAFETY: as above.
-        unsafe { shim.launch([1, 1, 1], order, &address).unwrap() };
+        unsafe { shim.launch([1, 1, 1], 64, order, &address).unwrap() };
         let expected = (0..32u64).filter(|l| (l + 32) % 3 == 0).fold(0, |v, l| v | 1 << l);
         assert_eq!(out, expected);
     }

@@ -1,5 +1,6 @@
 //! Every kernel against the CPU, on fresh random inputs.
 
+use crate::chunks;
 use privet_kernels::compare::{CompareShape, cpu, cpu::ComparePath};
 use privet_kernels::cuda::{Gpu, GpuError, ProductPath};
 use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare};
@@ -13,7 +14,8 @@ pub fn all(gpu: &Gpu, small: bool) -> Result<(), GpuError> {
     walks(gpu, &mut prg, small)?;
     streams(gpu, small)?;
     products(gpu, &mut prg, small)?;
-    eprintln!("walk, stream and both products: as the CPU");
+    chunks::check(gpu, &mut prg, if small { 700 } else { 100_003 })?;
+    eprintln!("walk, stream, both products, both steps by chunks: as the CPU");
     Ok(())
 }
 

@@ -36,12 +36,13 @@ pub fn describe(gpu: &Gpu, report: &mut Report) -> Result<(), GpuError> {
     let kernels: Vec<_> = gpu.resources()?.into_iter().map(kernel).collect();
     report.add("kernels", format!("[{}]", kernels.join(",")));
     report.add("at_rest", state());
-    // Two seconds of walks, asked in their midst.
+    // Five seconds of walks, asked in their midst.
     let mut walk = Walk::new(gpu, 63, 1 << 20)?;
     let on = context.default_stream();
-    for _ in 0..800 {
+    for _ in 0..4000 {
         walk.run(gpu, &on)?;
     }
+    std::thread::sleep(std::time::Duration::from_secs(2));
     report.add("walking", state());
     on.synchronize()?;
     Ok(())

@@ -5,6 +5,7 @@
 //! `check` compares only, `small` less of it for a sanitizer. `walk` and `product` launch one kernel a few times, for a profiler. NVRTC has to be on the loader's path.
 
 mod check;
+mod chunks;
 mod feed;
 mod limits;
 mod machine;
@@ -29,6 +30,7 @@ fn main() -> Result<(), GpuError> {
             machine::describe(&gpu, &mut report)?;
             walks::measure(&gpu, &mut report)?;
             limits::measure(&gpu, &mut report)?;
+            chunks::measure(&gpu, &mut report)?;
             feed::measure(&gpu, &mut report)?;
             products::measure(&gpu, &mut report)?;
             report.print();

@@ -29,6 +29,93 @@ const SHAPES: [(&str, [u32; 3]); 11] = [
     ("VGG-16 first dense layer", [4096, 25088, 1]),
 ];
 
+/// Limbs, tiles, what a warp makes of them, blocks of a multiprocessor: sizes that fit registers.
+const LIMBS: [(u32, [u32; 2], [u32; 2], u32); 11] = [
+    (8, [64, 64], [1, 2], 1),
+    (8, [64, 64], [2, 2], 1),
+    (8, [64, 32], [2, 2], 2),
+    (8, [32, 64], [2, 2], 2),
+    (5, [64, 64], [2, 2], 1),
+    (5, [64, 32], [2, 2], 2),
+    (4, [64, 64], [2, 2], 2),
+    (4, [64, 64], [2, 4], 2),
+    (4, [128, 64], [2, 4], 1),
+    (4, [128, 64], [2, 2], 1),
+    (4, [64, 128], [2, 4], 1),
+];
+
+/// Layers, and how many there are of each.
+type Layers = &'static [([u32; 3], u32)];
+/// All linear layers of a network on one image.
+const NETWORKS: [(&str, Layers); 2] = [
+    (
+        "ResNet-50",
+        &[
+            ([64, 147, 12544], 1),
+            ([64, 64, 3136], 1),
+            ([64, 576, 3136], 3),
+            ([256, 64, 3136], 4),
+            ([64, 256, 3136], 2),
+            ([128, 256, 3136], 1),
+            ([128, 1152, 784], 4),
+            ([512, 128, 784], 4),
+            ([512, 256, 784], 1),
+            ([128, 512, 784], 3),
+            ([256, 512, 784], 1),
+            ([256, 2304, 196], 6),
+            ([1024, 256, 196], 6),
+            ([1024, 512, 196], 1),
+            ([256, 1024, 196], 5),
+            ([512, 1024, 196], 1),
+            ([512, 4608, 49], 3),
+            ([2048, 512, 49], 3),
+            ([2048, 1024, 49], 1),
+            ([512, 2048, 49], 2),
+            ([1000, 2048, 1], 1),
+        ],
+    ),
+    (
+        "VGG-16",
+        &[
+            ([64, 27, 50176], 1),
+            ([64, 576, 50176], 1),
+            ([128, 576, 12544], 1),
+            ([128, 1152, 12544], 1),
+            ([256, 1152, 3136], 1),
+            ([256, 2304, 3136], 2),
+            ([512, 2304, 784], 1),
+            ([512, 4608, 784], 2),
+            ([512, 4608, 196], 3),
+            ([4096, 25088, 1], 1),
+            ([4096, 4096, 1], 1),
+            ([1000, 4096, 1], 1),
+        ],
+    ),
+];
+
+/// Seconds of all layers, one launch after the other.
+fn network(gpu: &Gpu, layers: Layers, path: ProductPath, bits: u32) -> Result<String, GpuError> {
+    let on = gpu.context().default_stream();
+    let mut buffers = Vec::new();
+    for &(sizes, times) in layers {
+        let [m, k, n] = sizes.map(|s| s as usize);
+        for _ in 0..times {
+            buffers.push((sizes, random(gpu, m * k)?, random(gpu, k * n)?, random(gpu, m * n)?));
+        }
+    }
+    let ring = Ring::new(bits);
+    let times = timed(&on, REPEATS, |on| {
+        buffers.iter_mut().try_for_each(|(s, x, w, out)| gpu.product(on, path, ring, *s, false, x, w, out))
+    })?;
+    let products: f64 = buffers.iter().map(|(s, ..)| s.iter().map(|&s| s as f64).product::<f64>()).sum();
+    Ok(format!(
+        "\"path\":\"{path:?}\",\"bits\":{bits},\"layers\":{},\"products\":{products:.0},\"seconds\":{},\"products_per_s\":{}",
+        buffers.len(),
+        number(times.median()),
+        number(products / times.median())
+    ))
+}
+
 fn rate(
     gpu: &Gpu,
     path: ProductPath,
@@ -70,11 +157,15 @@ pub fn measure(gpu: &Gpu, report: &mut Report) -> Result<(), GpuError> {
             "{{\"path\":\"words\",\"tile\":{tile:?},\"blocks\":{resident},\"products_per_s\":{rates}}}"
         ));
     }
-    for down in [1, 2] {
-        let tuned = Tuning { limbs: vec![(8, Kernel::limbs(8, down))], ..Tuning::default() };
+    for (limbs, tile, warp, resident) in LIMBS {
+        let tuned =
+            Tuning { limbs: vec![(limbs, Kernel::limbs(limbs, tile, warp, resident))], ..Tuning::default() };
         let gpu = Gpu::with_tuning(0, tuned)?;
-        let (rates, _) = rate(&gpu, ProductPath::Limbs, 64, [4096; 3], false)?;
-        tunings.push(format!("{{\"path\":\"limbs\",\"down\":{down},\"products_per_s\":{rates}}}"));
+        let (rates, _) = rate(&gpu, ProductPath::Limbs, 8 * limbs, [4096; 3], false)?;
+        tunings.push(format!(
+            "{{\"path\":\"limbs\",\"bits\":{},\"tile\":{tile:?},\"warp\":{warp:?},\"blocks\":{resident},\"products_per_s\":{rates}}}",
+            8 * limbs
+        ));
     }
     report.add("product_tunings", format!("[{}]", tunings.join(",")));
     let mut found = Vec::new();
@@ -94,6 +185,13 @@ pub fn measure(gpu: &Gpu, report: &mut Report) -> Result<(), GpuError> {
     }
     let (rates, _) = rate(gpu, ProductPath::Limbs, 64, [4096; 3], true)?;
     report.add("transposed_4096_limbs_products_per_s", rates);
+    let mut networks = Vec::new();
+    for (name, layers) in NETWORKS {
+        for (path, bits) in [(ProductPath::Words, 64), (ProductPath::Limbs, 64), (ProductPath::Limbs, 40)] {
+            networks.push(format!("{{\"name\":{name:?},{}}}", network(gpu, layers, path, bits)?));
+        }
+    }
+    report.add("networks", format!("[{}]", networks.join(",")));
     report.add("products", format!("[\n{}]", found.join(",\n")));
     Ok(())
 }

@@ -35,7 +35,7 @@ pub fn number(v: f64) -> String {
     }
     let digits = 3 - v.abs().log10().floor() as i32;
     let unit = 10f64.powi(digits);
-    format!("{}", (v * unit).round() / unit)
+    format!("{:.*}", digits.max(0) as usize, (v * unit).round() / unit)
 }
 
 /// Seconds on the device of `repeats` calls, after two that do not count: events before and behind each.

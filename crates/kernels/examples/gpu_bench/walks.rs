@@ -1,7 +1,7 @@
 //! The walk and the stream of a seed: AES by tables.
 
-use crate::report::{REPEATS, Report, clocked, number, timed};
-use cudarc::driver::{CudaSlice, CudaStream};
+use crate::report::{REPEATS, Report, Times, clocked, number, timed};
+use cudarc::driver::{CudaSlice, CudaStream, sys};
 use privet_kernels::CpuCap;
 use privet_kernels::compare::{BLOCK, CompareShape, cpu, cpu::ComparePath};
 use privet_kernels::cuda::{Gpu, GpuError, Kernel, Tuning};
@@ -68,12 +68,13 @@ impl Walk {
     }
 }
 
-/// One walk of random keys and one of zeros.
+/// Walks of random keys, of others, and of zeros; and a stream.
 pub fn once(gpu: &Gpu) -> Result<(), GpuError> {
     let on = gpu.context().default_stream();
     let mut walk = Walk::new(gpu, 63, 1 << 20)?;
     on.synchronize()?;
     walk.run(gpu, &on)?;
+    Walk::new(gpu, 63, 1 << 20)?.run(gpu, &on)?;
     on.memset_zeros(&mut walk.keys)?;
     walk.run(gpu, &on)?;
     Ok(on.synchronize()?)
@@ -81,6 +82,10 @@ pub fn once(gpu: &Gpu) -> Result<(), GpuError> {
 
 pub fn measure(gpu: &Gpu, report: &mut Report) -> Result<(), GpuError> {
     let on = gpu.context().default_stream();
+    // An AES takes 160 look-ups of a lane, and a multiprocessor does 32 a clock.
+    let clock = gpu.context().attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?;
+    let limit = gpu.multiprocessors() as f64 * clock as f64 * 1e3 * 32.0 / 160.0;
+    report.add("aes_per_s_limit_of_shared_memory", number(limit));
     let mut tunings = Vec::new();
     for [threads, resident] in [[1024, 2], [1024, 1], [768, 2], [512, 4], [512, 3], [512, 2], [256, 3]] {
         let gpu = Gpu::with_tuning(
@@ -126,10 +131,11 @@ pub fn measure(gpu: &Gpu, report: &mut Report) -> Result<(), GpuError> {
         walk.check(&on)?;
         let aes = walk.aes() / times.median();
         shapes.push(format!(
-            "{{\"bits\":{bits},\"keys\":{count},\"seconds\":{},\"keys_per_s\":{},\"aes_per_s\":{},\"of_bound\":{},\"of_plan\":{},\"key_bytes_per_s\":{}}}",
+            "{{\"bits\":{bits},\"keys\":{count},\"seconds\":{},\"keys_per_s\":{},\"aes_per_s\":{},\"of_limit\":{},\"of_plans_bound\":{},\"of_plan\":{},\"key_bytes_per_s\":{}}}",
             number(times.median()),
             times.rates(count as f64),
             times.rates(walk.aes()),
+            number(aes / limit),
             number(aes / BOUND),
             number(aes / PLANNED),
             number(walk.shape.key_bytes() as f64 / times.median()),
@@ -137,21 +143,24 @@ pub fn measure(gpu: &Gpu, report: &mut Report) -> Result<(), GpuError> {
     }
     report.add("walks", format!("[{}]", shapes.join(",")));
 
-    // Whether the time tells anything of keys: the same points, keys of one byte each.
-    let mut walk = Walk::new(gpu, 63, 1 << 22)?;
-    let mut secrets = Vec::new();
-    for (name, byte) in [("random", None), ("zeros", Some(0u8)), ("ones", Some(0xff)), ("random again", None)]
-    {
-        if let Some(byte) = byte {
-            let bytes = vec![byte; walk.keys.len()];
-            on.memcpy_htod(&bytes, &mut walk.keys)?;
-        } else {
-            walk = Walk::new(gpu, 63, 1 << 22)?;
+    // Whether the time tells anything of keys: launches by turns, so that nothing else differs.
+    let names = ["random", "other random", "zeros", "ones"];
+    let mut walks = names.map(|_| Walk::new(gpu, 63, 1 << 21)).into_iter().collect::<Result<Vec<_>, _>>()?;
+    on.memset_zeros(&mut walks[2].keys)?;
+    let ones = vec![0xffu8; walks[3].keys.len()];
+    on.memcpy_htod(&ones, &mut walks[3].keys)?;
+    let mut seconds = names.map(|_| Vec::new());
+    for _ in 0..50 {
+        for (walk, seconds) in walks.iter_mut().zip(&mut seconds) {
+            seconds.push(timed(&on, 1, |on| walk.run(gpu, on))?.median());
         }
-        let times = timed(&on, 2 * REPEATS, |on| walk.run(gpu, on))?;
-        secrets.push(format!("{name:?}:{}", times.rates(walk.aes())));
     }
-    report.add("walk_aes_per_s_by_keys", format!("{{{}}}", secrets.join(",")));
+    let rates = names
+        .iter()
+        .zip(seconds)
+        .map(|(name, s)| format!("{name:?}:{}", Times::new(s).rates(walks[0].aes())));
+    report.add("walk_aes_per_s_by_keys", format!("{{{}}}", rates.collect::<Vec<_>>().join(",")));
+    drop(walks);
 
     let mut words = on.alloc_zeros::<u64>(1 << 28)?;
     let times = timed(&on, REPEATS, |on| gpu.stream(on, &Seed::random(), 0, Ring::R64, &mut words))?;

@@ -1,6 +1,7 @@
 //! A GPU: kernels compiled by NVRTC, launched through the driver. Both are loaded when a GPU is opened.
 
-use super::{Kernel, ProductArgs, StreamArgs, WalkArgs};
+use super::{CombineArgs, Kernel, LeavesArgs, ProductArgs, StreamArgs, WalkArgs};
+use crate::chunks::{Chunks, Level, words};
 use crate::{CompareOut, CompareShape};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DriverError,
@@ -52,10 +53,14 @@ impl Default for Tuning {
     /// The fastest of those that docs/gpu.md compares.
     fn default() -> Tuning {
         Tuning {
-            walk: Kernel::walk(1024, 2),
+            walk: Kernel::walk(512, 2),
             stream: Kernel::stream(1024, 2),
-            product: Kernel::product([128, 64], 2),
-            limbs: [4, 5, 8].map(|l| (l, Kernel::limbs(l, 1))).into(),
+            product: Kernel::product([64, 64], 3),
+            limbs: vec![
+                (4, Kernel::limbs(4, [64, 64], [2, 2], 2)),
+                (5, Kernel::limbs(5, [64, 64], [2, 2], 1)),
+                (8, Kernel::limbs(8, [64, 32], [2, 2], 2)),
+            ],
         }
     }
 }
@@ -73,6 +78,9 @@ pub struct Gpu {
     stream: Loaded,
     product: Loaded,
     limbs: Vec<(u32, Loaded)>,
+    leaves: Loaded,
+    /// For groups of so many items, fewest first.
+    combine: Vec<(usize, Loaded)>,
 }
 
 // SAFETY: `repr(C)` of integers alone, as the kernels' parameters are declared.
@@ -81,6 +89,10 @@ unsafe impl DeviceRepr for WalkArgs {}
 unsafe impl DeviceRepr for StreamArgs {}
 // SAFETY: as above.
 unsafe impl DeviceRepr for ProductArgs {}
+// SAFETY: as above.
+unsafe impl DeviceRepr for LeavesArgs {}
+// SAFETY: as above.
+unsafe impl DeviceRepr for CombineArgs {}
 
 /// A buffer of secrets in the device's memory, cleared before it is given back.
 struct Secret<T: DeviceRepr + ValidAsZeroBits>(CudaSlice<T>);
@@ -125,6 +137,11 @@ impl Gpu {
                 .limbs
                 .into_iter()
                 .map(|(l, k)| Ok((l, load(k)?)))
+                .collect::<Result<_, GpuError>>()?,
+            leaves: load(Kernel::leaves())?,
+            combine: [4, 9]
+                .map(|f| Ok((f, load(Kernel::combine(f as u32))?)))
+                .into_iter()
                 .collect::<Result<_, GpuError>>()?,
             multiprocessors,
             context,
@@ -177,9 +194,9 @@ impl Gpu {
         let (eq, _eq) = eq.map(|e| e.device_ptr_mut(on)).unzip();
         assert!(keys % 16 == 0, "keys lie at a multiple of 16 bytes");
         let args = WalkArgs::new(hash, shape, [keys, points, lt, eq.unwrap_or(0)]);
-        let blocks = self.walk.kernel.blocks(shape.count, self.multiprocessors);
+        let [blocks, threads] = self.walk.kernel.spread(shape.count, self.multiprocessors);
         // SAFETY: arguments of this kernel, whose buffers are as long as it reads and writes, as just checked.
-        unsafe { launch(on, &self.walk, [blocks, 1, 1], &args) }
+        unsafe { launch(on, &self.walk, [blocks, 1, 1], threads, &args) }
     }
 
     /// Words of a seed's stream from block `first` on, modulo 2^k, into the device's memory, asynchronously: those of
@@ -199,9 +216,9 @@ impl Gpu {
         let (out, _out) = out.device_ptr_mut(on);
         assert!(out % 16 == 0, "words lie at a multiple of 16 bytes");
         let args = StreamArgs::new(seed, first, ring.mask(), out, words);
-        let blocks = self.stream.kernel.blocks(words.div_ceil(2), self.multiprocessors);
+        let [blocks, threads] = self.stream.kernel.spread(words.div_ceil(2), self.multiprocessors);
         // SAFETY: as above.
-        unsafe { launch(on, &self.stream, [blocks, 1, 1], &args) }
+        unsafe { launch(on, &self.stream, [blocks, 1, 1], threads, &args) }
     }
 
     /// `out += x w` modulo 2^k in the device's memory, asynchronously; `sizes` are m, k and n, `x` is `[m, k]`, and `w`
@@ -232,10 +249,69 @@ impl Gpu {
         let (x, _x) = x.device_ptr(on);
         let (w, _w) = w.device_ptr(on);
         let (out, _out) = out.device_ptr_mut(on);
-        let (grid, deep) = loaded.kernel.share(sizes, self.multiprocessors);
-        let args = ProductArgs { x, w, out, sizes, transposed: transposed as u32, deep };
+        let share = loaded.kernel.share(sizes, self.multiprocessors);
+        let args = ProductArgs::new(sizes, transposed, &share, [x, w, out]);
         // SAFETY: as above.
-        unsafe { launch(on, loaded, grid, &args) }
+        unsafe { launch(on, loaded, share.grid, loaded.kernel.threads, &args) }
+    }
+
+    /// [`crate::Device::chunk_leaves`] in the device's memory, asynchronously.
+    pub fn chunk_leaves(
+        &self,
+        on: &CudaStream,
+        chunks: &Chunks,
+        leads: bool,
+        x: &impl DevicePtr<u64>,
+        tables: &impl DevicePtr<u64>,
+        out: &mut impl DevicePtrMut<u64>,
+    ) -> Result<(), GpuError> {
+        let count = x.len();
+        assert!(tables.len() == words(chunks.tables(), count), "planes of tables");
+        assert!(out.len() == words(chunks.leaves(), count), "planes of results");
+        if count == 0 {
+            return Ok(());
+        }
+        let (x, _x) = x.device_ptr(on);
+        let (tables, _tables) = tables.device_ptr(on);
+        let (out, _out) = out.device_ptr_mut(on);
+        let args = LeavesArgs::new(chunks, leads, count, [x, tables, out]);
+        let lanes = count.next_multiple_of(64);
+        let [blocks, threads] = self.leaves.kernel.spread(lanes, self.multiprocessors);
+        // SAFETY: arguments of this kernel, whose buffers are as long as it reads and writes, as just checked.
+        unsafe { launch(on, &self.leaves, [blocks, 1, 1], threads, &args) }
+    }
+
+    /// [`crate::Device::chunk_combine`] of `count` comparisons in the device's memory, asynchronously.
+    #[expect(clippy::too_many_arguments, reason = "one call a level; each is a plain buffer")]
+    pub fn chunk_combine(
+        &self,
+        on: &CudaStream,
+        level: &Level,
+        leads: bool,
+        count: usize,
+        opened: &impl DevicePtr<u64>,
+        products: &impl DevicePtr<u64>,
+        masks: &impl DevicePtr<u64>,
+        out: &mut impl DevicePtrMut<u64>,
+    ) -> Result<(), GpuError> {
+        let planes = words(level.opened(), count);
+        assert!(opened.len() == planes && masks.len() == planes, "planes of items");
+        assert!(products.len() == words(level.products(), count), "planes of products");
+        assert!(out.len() == words(level.results(), count), "planes of results");
+        if count == 0 {
+            return Ok(());
+        }
+        let most = level.groups.iter().max().expect("a level has groups");
+        let (_, loaded) =
+            self.combine.iter().find(|(fan, _)| fan >= most).expect("groups have at most nine items");
+        let (opened, _opened) = opened.device_ptr(on);
+        let (products, _products) = products.device_ptr(on);
+        let (masks, _masks) = masks.device_ptr(on);
+        let (out, _out) = out.device_ptr_mut(on);
+        let args = CombineArgs::new(level, leads, count, [opened, products, masks, out]);
+        let [blocks, threads] = loaded.kernel.spread(2 * count.div_ceil(64), self.multiprocessors);
+        // SAFETY: as above.
+        unsafe { launch(on, loaded, [blocks, 1, 1], threads, &args) }
     }
 
     /// [`crate::Device::compare_eval`] of keys and points of the host, waiting for the result.
@@ -312,16 +388,17 @@ fn load(context: &Arc<CudaContext>, kernel: Kernel) -> Result<Loaded, GpuError> 
 }
 
 /// # Safety
-/// `args` are the kernel's, and its buffers as long as the kernel reads and writes.
+/// `args` are the kernel's, `threads` not more than its own, and its buffers as long as the kernel reads and writes.
 unsafe fn launch(
     on: &CudaStream,
     loaded: &Loaded,
     grid: [u32; 3],
+    threads: u32,
     args: &impl DeviceRepr,
 ) -> Result<(), GpuError> {
     let config = LaunchConfig {
         grid_dim: grid.into(),
-        block_dim: (loaded.kernel.threads, 1, 1),
+        block_dim: (threads, 1, 1),
         shared_mem_bytes: loaded.kernel.shared,
     };
     // SAFETY: the caller's promise.

@@ -4,14 +4,14 @@
 // Products with the same i + j are added up in one word of 32 bits. Below i + j = 4 this must not wrap: 4 * 255^2 * 8192 is
 // less than 2^32, so a block takes at most 8192 elements of k. From there on what wraps is a multiple of 2^64.
 //
-// A block makes 64 x 64 elements. No step depends on values.
+// A block makes TILE_M x TILE_N elements. No step depends on values.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
 extern __shared__ u32 shared_memory[];
 
-// As for `product`; `deep` is a multiple of STEP.
+// As for `product`, which says what is what; `deep` is a multiple of STEP.
 struct ProductArgs {
     const u64 *x;
     const u64 *w;
@@ -19,22 +19,22 @@ struct ProductArgs {
     u32 m, k, n;
     u32 transposed;
     u32 deep;
+    u32 rows_first;
 };
 
-#define TILE 64
 // Elements of k of one multiplication of the tensor cores, and how many rows of x and columns of w it takes.
 #define STEP 32
 #define ROWS 16
 #define COLUMNS 8
-// A warp makes DOWN of these below each other, two side by side.
-#define ACROSS 2
-#define WARPS_ACROSS (TILE / (COLUMNS * ACROSS))
-#define WARPS (WARPS_ACROSS * (TILE / (ROWS * DOWN)))
-#define THREADS (32 * WARPS)
-// Units of four elements of k, of each operand, that a thread brings in for a step.
-#define UNITS (TILE * STEP / 4 / THREADS)
-// Words of one operand's tile: registers of a warp, limb by limb.
-#define OPERAND (TILE * STEP * LIMBS / 4)
+// A warp makes DOWN of these below each other and ACROSS side by side.
+#define WARPS_ACROSS (TILE_N / (COLUMNS * ACROSS))
+#define THREADS (32 * WARPS_ACROSS * (TILE_M / (ROWS * DOWN)))
+// Units of four elements of k that a thread brings in for a step, of each operand.
+#define UNITS_X (TILE_M * STEP / 4 / THREADS)
+#define UNITS_W (TILE_N * STEP / 4 / THREADS)
+// Words of a step's tiles: registers of a warp, limb by limb.
+#define WORDS_X (TILE_M * STEP * LIMBS / 4)
+#define STAGE (WORDS_X + TILE_N * STEP * LIMBS / 4)
 
 #ifndef SHIM
 // c += a b for 16 x 32 and 32 x 8 bytes and 16 x 8 words; a warp holds them together, as PTX defines for m16n8k32.
@@ -45,7 +45,7 @@ __device__ void multiply_bytes(u32 (&c)[4], const uint4 &a, const uint2 &b) {
 }
 #endif
 
-// Four elements of k of one row of x or column of w, and where they go.
+// Four elements of k of one row of x or column of w.
 struct Unit {
     u64 element[4];
 };
@@ -68,17 +68,38 @@ __device__ void cut(u32 (&limbs)[8], const Unit &unit) {
     }
 }
 
-// Row and quarter (four elements of k) of a unit. Rows r and r + 8 go to neighbouring registers: side by side in a warp, their
-// writes do not meet in a bank.
-__device__ u32 row_of(u32 unit) { return unit / 128 * ROWS + unit / 16 % 8 + unit / 8 % 2 * 8; }
-__device__ u32 quarter_of(u32 unit) { return unit % 8; }
+// Which unit a thread brings in: its row or column, and which four elements of k. What a warp reads together is one piece or
+// few, and what it writes together lies in different banks.
+struct Place {
+    u32 line, quarter;
+};
 
-// A unit of a matrix whose rows have `k` elements one behind the other.
-__device__ Unit read_row(const u64 *from, u32 row, u32 rows, u32 at, u32 end, u32 k) {
+__device__ Place of_x(u32 unit) {
+    Place p = {unit / 128 * ROWS + unit / 16 % 8 + unit / 8 % 2 * 8, unit % 8};
+    return p;
+}
+
+__device__ Place of_w(u32 unit, u32 transposed) {
+    Place by_rows = {unit / 64 * 8 + unit / 4 % 8, unit % 4 + unit / 32 % 2 * 4};
+    Place by_columns = {unit / 64 * 8 + unit % 8, unit / 8 % 8};
+    return transposed ? by_rows : by_columns;
+}
+
+// A unit of a matrix whose rows have `k` elements one behind the other; `wide` if pairs lie at multiples of 16 bytes.
+__device__ Unit read_row(const u64 *from, u32 row, u32 rows, u32 at, u32 end, u32 k, bool wide) {
     Unit unit;
+    from += (u64)row * k + at;
+    if (wide && row < rows && at + 4 <= end) {
+        ulonglong2 low = ((const ulonglong2 *)from)[0], high = ((const ulonglong2 *)from)[1];
+        unit.element[0] = low.x;
+        unit.element[1] = low.y;
+        unit.element[2] = high.x;
+        unit.element[3] = high.y;
+        return unit;
+    }
 #pragma unroll
     for (u32 i = 0; i < 4; i++) {
-        unit.element[i] = row < rows && at + i < end ? from[(u64)row * k + at + i] : 0;
+        unit.element[i] = row < rows && at + i < end ? from[i] : 0;
     }
     return unit;
 }
@@ -93,34 +114,42 @@ __device__ Unit read_column(const u64 *from, u32 column, u32 n, u32 at, u32 end)
     return unit;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) limbs(const __grid_constant__ ProductArgs a) {
+extern "C" __global__ void __launch_bounds__(THREADS, LIMBS_BLOCKS) limbs(const __grid_constant__ ProductArgs a) {
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u32 across = warp % WARPS_ACROSS * ACROSS, down = warp / WARPS_ACROSS * DOWN;
-    u32 row = blockIdx.y * TILE, column = blockIdx.x * TILE;
+    u32 row = (a.rows_first ? blockIdx.x : blockIdx.y) * TILE_M;
+    u32 column = (a.rows_first ? blockIdx.y : blockIdx.x) * TILE_N;
     u32 begin = blockIdx.z * a.deep, end = a.k - begin < a.deep ? a.k : begin + a.deep;
     u32 steps = (end - begin + STEP - 1) / STEP;
+    bool wide_x = a.k % 2 == 0 && (u64)a.x % 16 == 0, wide_w = a.k % 2 == 0 && (u64)a.w % 16 == 0;
     u32 sum[DOWN][ACROSS][LIMBS][4] = {};
-    Unit x[UNITS], w[UNITS];
+    Unit x[UNITS_X], w[UNITS_W];
     for (u32 step = 0; step <= steps; step++) {
         if (step < steps) {
             u32 at = begin + step * STEP;
 #pragma unroll
-            for (u32 i = 0; i < UNITS; i++) {
-                u32 unit = threadIdx.x + i * THREADS;
-                x[i] = read_row(a.x, row + row_of(unit), a.m, at + 4 * quarter_of(unit), end, a.k);
-                w[i] = a.transposed ? read_row(a.w, column + unit / 8, a.n, at + 4 * (unit % 8), end, a.k)
-                                    : read_column(a.w, column + unit % TILE, a.n, at + 4 * (unit / TILE), end);
+            for (u32 i = 0; i < UNITS_X; i++) {
+                Place p = of_x(threadIdx.x + i * THREADS);
+                x[i] = read_row(a.x, row + p.line, a.m, at + 4 * p.quarter, end, a.k, wide_x);
+            }
+#pragma unroll
+            for (u32 i = 0; i < UNITS_W; i++) {
+                Place p = of_w(threadIdx.x + i * THREADS, a.transposed);
+                w[i] = a.transposed ? read_row(a.w, column + p.line, a.n, at + 4 * p.quarter, end, a.k, wide_w)
+                                    : read_column(a.w, column + p.line, a.n, at + 4 * p.quarter, end);
             }
         }
         if (step > 0) {
             // What the step before wrote, while this one's elements are on their way.
-            const u32 *xs = shared_memory + (step - 1) % 2 * (2 * OPERAND), *ws = xs + OPERAND;
+            const u32 *xs = shared_memory + (step - 1) % 2 * STAGE, *ws = xs + WORDS_X;
             uint2 r[ACROSS][LIMBS];
 #pragma unroll
             for (u32 j = 0; j < ACROSS; j++) {
 #pragma unroll
                 for (u32 l = 0; l < LIMBS; l++) {
-                    r[j][l] = ((const uint2 *)ws)[((across + j) * LIMBS + l) * 32 + lane];
+                    const u32 *from = ws + ((across + j) * LIMBS + l) * 64 + lane;
+                    r[j][l].x = from[0];
+                    r[j][l].y = from[32];
                 }
             }
 #pragma unroll
@@ -140,24 +169,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) limbs(const __grid_cons
         }
         if (step < steps) {
             // The other half of the memory: who is late may still read this one.
-            u32 *xs = shared_memory + step % 2 * (2 * OPERAND), *ws = xs + OPERAND;
+            u32 *xs = shared_memory + step % 2 * STAGE, *ws = xs + WORDS_X;
 #pragma unroll
-            for (u32 i = 0; i < UNITS; i++) {
-                u32 unit = threadIdx.x + i * THREADS, limbs[8];
+            for (u32 i = 0; i < UNITS_X; i++) {
+                Place p = of_x(threadIdx.x + i * THREADS);
+                u32 holder = p.line % 8 * 4 + p.quarter % 4, place = p.line % ROWS / 8 + p.quarter / 4 * 2, limbs[8];
                 cut(limbs, x[i]);
-                u32 of = row_of(unit), quarter = quarter_of(unit);
-                u32 holder = of % 8 * 4 + quarter % 4, place = of % ROWS / 8 + quarter / 4 * 2;
 #pragma unroll
                 for (u32 l = 0; l < LIMBS; l++) {
-                    xs[((of / ROWS * LIMBS + l) * 32 + holder) * 4 + place] = limbs[l];
+                    xs[((p.line / ROWS * LIMBS + l) * 32 + holder) * 4 + place] = limbs[l];
                 }
+            }
+#pragma unroll
+            for (u32 i = 0; i < UNITS_W; i++) {
+                Place p = of_w(threadIdx.x + i * THREADS, a.transposed);
+                u32 holder = p.line % 8 * 4 + p.quarter % 4, limbs[8];
                 cut(limbs, w[i]);
-                of = a.transposed ? unit / 8 : unit % TILE;
-                quarter = a.transposed ? unit % 8 : unit / TILE;
-                holder = of % 8 * 4 + quarter % 4;
 #pragma unroll
                 for (u32 l = 0; l < LIMBS; l++) {
-                    ws[((of / COLUMNS * LIMBS + l) * 32 + holder) * 2 + quarter / 4] = limbs[l];
+                    ws[(p.line / COLUMNS * LIMBS + l) * 64 + p.quarter / 4 * 32 + holder] = limbs[l];
                 }
             }
         }

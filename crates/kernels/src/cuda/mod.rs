@@ -13,6 +13,7 @@ pub use gpu::{Gpu, GpuError, ProductPath, Tuning};
 pub use schedule::Schedule;
 
 use crate::CompareShape;
+use crate::chunks::{Chunks, Level};
 use privet_prg::{Seed, TreeHash};
 
 /// A kernel's text, and constants that it is compiled with.
@@ -78,35 +79,81 @@ impl Kernel {
         }
     }
 
-    /// The matrix product modulo 2^(8 `limbs`) by tensor cores, [`ProductArgs`]; a warp makes `down` (1 or 2) times 16 rows.
-    pub fn limbs(limbs: u32, down: u32) -> Kernel {
+    /// The matrix product modulo 2^(8 `limbs`) by tensor cores, [`ProductArgs`], in tiles of `rows` and `columns`; a warp makes
+    /// `down` times 16 rows and `across` times 8 columns.
+    pub fn limbs(limbs: u32, [rows, columns]: [u32; 2], [down, across]: [u32; 2], resident: u32) -> Kernel {
+        let sizes = [("TILE_M", rows), ("TILE_N", columns), ("DOWN", down), ("ACROSS", across)];
         Kernel {
             name: "limbs",
             text: include_str!("limbs.cu"),
-            constants: vec![("LIMBS", limbs), ("DOWN", down)],
-            threads: 512 / down,
-            resident: 1,
+            constants: [("LIMBS", limbs), ("LIMBS_BLOCKS", resident)].into_iter().chain(sizes).collect(),
+            threads: 32 * (rows / (16 * down)) * (columns / (8 * across)),
+            resident,
             // two steps of 32 elements of k of both operands
-            shared: 2 * 2 * 64 * 32 * limbs,
+            shared: 2 * 32 * limbs * (rows + columns),
             // 4 * 255^2 * 8192 < 2^32: sums of bytes' products do not wrap
-            tile: [64, 64, 8192],
+            tile: [rows, columns, 8192],
         }
     }
 
-    /// The grid of a product of m, k and n on a device of `multiprocessors`, and how many elements of k a block takes:
-    /// blocks share k where tiles alone would leave multiprocessors idle.
-    pub fn share(&self, [m, k, n]: [u32; 3], multiprocessors: u32) -> ([u32; 3], u32) {
-        let [columns, rows] = [n.div_ceil(self.tile[1]), m.div_ceil(self.tile[0])];
-        let wanted = (2 * multiprocessors * self.resident).div_ceil(columns * rows);
-        let deep = k.div_ceil(wanted).max(256).next_multiple_of(32).min(self.tile[2]);
-        ([columns, rows, k.div_ceil(deep).max(1)], deep)
+    /// The first step of comparisons by chunks, [`LeavesArgs`]: 32 threads a word of 32 comparisons.
+    pub fn leaves() -> Kernel {
+        Kernel {
+            name: "leaves",
+            text: include_str!("leaves.cu"),
+            constants: vec![("PLANES_THREADS", 256)],
+            threads: 256,
+            resident: 8,
+            shared: 0,
+            tile: [0; 3],
+        }
     }
 
-    /// Blocks for `items`, one a thread, of which threads take more when the device of `multiprocessors` is full.
-    pub fn blocks(&self, items: usize, multiprocessors: u32) -> u32 {
-        let all = items.div_ceil(self.threads as usize);
-        all.min((multiprocessors * self.resident) as usize) as u32
+    /// A level of comparisons by chunks, [`CombineArgs`]: a thread a word of 32 comparisons. Groups have at most `fan` items;
+    /// more than five of them go through memory.
+    pub fn combine(fan: u32) -> Kernel {
+        Kernel {
+            name: "combine",
+            text: include_str!("combine.cu"),
+            constants: vec![("FAN", fan), ("PLANES_THREADS", 256)],
+            threads: 256,
+            resident: 8,
+            shared: 0,
+            tile: [0; 3],
+        }
     }
+
+    /// How a product of m, k and n is shared among blocks on a device of `multiprocessors`. Blocks share k where tiles alone
+    /// would leave multiprocessors idle. The shorter side of the grid comes first, so that what a whole row or column of tiles
+    /// reads again is still in the cache.
+    pub fn share(&self, [m, k, n]: [u32; 3], multiprocessors: u32) -> Share {
+        let [columns, rows] = [n.div_ceil(self.tile[1]), m.div_ceil(self.tile[0])];
+        let wanted = (2 * multiprocessors * self.resident).div_ceil(columns * rows);
+        let deep = k.div_ceil(wanted).max(128).next_multiple_of(32).min(self.tile[2]);
+        let rows_first = rows < columns;
+        let [first, second] = if rows_first { [rows, columns] } else { [columns, rows] };
+        Share { grid: [first, second, k.div_ceil(deep).max(1)], deep, rows_first }
+    }
+
+    /// Blocks and their threads for `items`, of which a thread takes more than one when all `multiprocessors` are full. Where
+    /// they would not be, blocks are smaller, so that more multiprocessors have one.
+    pub fn spread(&self, items: usize, multiprocessors: u32) -> [u32; 2] {
+        let each = items.div_ceil(multiprocessors as usize).next_multiple_of(32);
+        let threads = each.clamp(128.min(self.threads as usize), self.threads as usize);
+        let full = multiprocessors * self.resident;
+        [items.div_ceil(threads).min(full as usize) as u32, threads as u32]
+    }
+}
+
+/// Of [`Kernel::share`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Elements of k that a block takes.
+    pub deep: u32,
+    /// Blocks side by side are those of one column of tiles.
+    pub rows_first: bool,
 }
 
 /// Arguments of the walk.
@@ -170,16 +217,101 @@ impl StreamArgs {
 #[repr(C)]
 #[derive(Debug)]
 pub struct ProductArgs {
-    /// Address of `[m, k]` words.
-    pub x: u64,
-    /// Address of `[k, n]` words, or `[n, k]` if transposed.
-    pub w: u64,
-    /// Address of `[m, n]` words.
-    pub out: u64,
-    /// m, k and n.
-    pub sizes: [u32; 3],
-    /// 1 if w is transposed, as torch's `Linear` keeps its weights.
-    pub transposed: u32,
-    /// Elements of k that a block takes, of [`Kernel::share`].
-    pub deep: u32,
+    x: u64,
+    w: u64,
+    out: u64,
+    sizes: [u32; 3],
+    transposed: u32,
+    deep: u32,
+    rows_first: u32,
+}
+
+impl ProductArgs {
+    /// Of m, k and n: addresses of x `[m, k]`, w `[k, n]` or, if transposed as torch's `Linear` keeps its weights, `[n, k]`,
+    /// and out `[m, n]`.
+    pub fn new(sizes: [u32; 3], transposed: bool, share: &Share, [x, w, out]: [u64; 3]) -> ProductArgs {
+        let Share { deep, rows_first, .. } = *share;
+        let [transposed, rows_first] = [transposed, rows_first].map(u32::from);
+        ProductArgs { x, w, out, sizes, transposed, deep, rows_first }
+    }
+}
+
+/// Arguments of the first step of comparisons by chunks ([`crate::Device::chunk_leaves`]).
+#[repr(C)]
+#[derive(Debug)]
+pub struct LeavesArgs {
+    points: u64,
+    tables: u64,
+    out: u64,
+    count: u64,
+    planes: [u32; 2],
+    chunks: u32,
+    bits: u32,
+    leads: u32,
+    equal: u32,
+    sizes: [u8; 64],
+}
+
+impl LeavesArgs {
+    /// Of `count` comparisons: addresses of points, shares of tables, and results.
+    pub fn new(chunks: &Chunks, leads: bool, count: usize, [points, tables, out]: [u64; 3]) -> LeavesArgs {
+        LeavesArgs {
+            points,
+            tables,
+            out,
+            count: count as u64,
+            planes: [chunks.tables() as u32, chunks.leaves() as u32],
+            chunks: chunks.sizes.len() as u32,
+            bits: chunks.bits(),
+            leads: leads as u32,
+            equal: chunks.equal as u32,
+            sizes: bytes(chunks.sizes.iter().map(|&s| s as u8)),
+        }
+    }
+}
+
+/// Arguments of a level of comparisons by chunks ([`crate::Device::chunk_combine`]).
+#[repr(C)]
+#[derive(Debug)]
+pub struct CombineArgs {
+    opened: u64,
+    products: u64,
+    masks: u64,
+    out: u64,
+    words: u64,
+    planes: [u32; 3],
+    groups: u32,
+    leads: u32,
+    equal: u32,
+    sizes: [u8; 64],
+}
+
+impl CombineArgs {
+    /// Of `count` comparisons: addresses of what was opened, of shares of products and masks, and of results.
+    pub fn new(
+        level: &Level,
+        leads: bool,
+        count: usize,
+        [opened, products, masks, out]: [u64; 4],
+    ) -> CombineArgs {
+        CombineArgs {
+            opened,
+            products,
+            masks,
+            out,
+            words: count.div_ceil(64) as u64,
+            planes: [level.opened(), level.products(), level.results()].map(|p| p as u32),
+            groups: level.groups.len() as u32,
+            leads: leads as u32,
+            equal: level.is_equal() as u32,
+            sizes: bytes(level.groups.iter().map(|&g| g as u8)),
+        }
+    }
+}
+
+/// At most 64 of them, zeros behind.
+fn bytes(all: impl Iterator<Item = u8>) -> [u8; 64] {
+    let mut out = [0; 64];
+    all.enumerate().for_each(|(i, v)| out[i] = v);
+    out
 }

@@ -10,6 +10,7 @@ typedef unsigned long long u64;
 extern __shared__ u64 shared_memory[];
 
 // `x` is [m, k], `out` [m, n]; `w` is [k, n], or [n, k] if `transposed`. All row by row. A block takes `deep` elements of k.
+// Blocks side by side in the grid are those of one column of tiles if `rows_first`, else of one row.
 struct ProductArgs {
     const u64 *x;
     const u64 *w;
@@ -17,6 +18,7 @@ struct ProductArgs {
     u32 m, k, n;
     u32 transposed;
     u32 deep;
+    u32 rows_first;
 };
 
 #define SIDE 16
@@ -79,7 +81,8 @@ __device__ u64 multiplied(u64 sum, u64 a, u64 b) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, PRODUCT_BLOCKS) product(const __grid_constant__ ProductArgs a) {
     u32 across = threadIdx.x % SIDE, down = threadIdx.x / SIDE;
-    u32 row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
+    u32 row = (a.rows_first ? blockIdx.x : blockIdx.y) * TILE_M;
+    u32 column = (a.rows_first ? blockIdx.y : blockIdx.x) * TILE_N;
     u64 sum[2 * PAIRS_M][2 * PAIRS_N] = {};
     u64 x[TILE_M * DEEP / THREADS], w[TILE_N * DEEP / THREADS];
     u32 begin = blockIdx.z * a.deep, end = a.k - begin < a.deep ? a.k : begin + a.deep;

@@ -8,25 +8,27 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Schedule([u32; 44]);
 
-/// The product in GF(2^8), without a branch or a place in memory that depends on a byte: keys of streams are secret.
+/// Four products in GF(2^8), byte by byte, without a branch or a place in memory that depends on a byte: keys of streams are
+/// secret.
 fn product(mut a: u32, b: u32) -> u32 {
+    let ones = |v: u32| (v & 0x01010101) * 0xff;
     let mut sum = 0;
     for i in 0..8 {
-        sum ^= (b >> i & 1).wrapping_neg() & a;
-        a = a << 1 ^ ((a >> 7).wrapping_neg() & 0x11b);
+        sum ^= ones(b >> i) & a;
+        a = (a & 0x7f7f7f7f) << 1 ^ (ones(a >> 7) & 0x1b1b1b1b);
     }
     sum
 }
 
-/// The S-box: the inverse `v^254`, and an affine map.
-fn substitute(v: u8) -> u8 {
-    let (mut inverse, mut square) = (1, v as u32);
+/// The S-box on four bytes: the inverse `v^254`, and an affine map.
+fn substitute(v: u32) -> u32 {
+    let (mut inverse, mut square) = (0x01010101, v);
     for _ in 0..7 {
         square = product(square, square);
         inverse = product(inverse, square);
     }
-    let b = inverse as u8;
-    b ^ b.rotate_left(1) ^ b.rotate_left(2) ^ b.rotate_left(3) ^ b.rotate_left(4) ^ 0x63
+    let map = |b: u8| b ^ b.rotate_left(1) ^ b.rotate_left(2) ^ b.rotate_left(3) ^ b.rotate_left(4) ^ 0x63;
+    u32::from_le_bytes(inverse.to_le_bytes().map(map))
 }
 
 impl Schedule {
@@ -40,7 +42,7 @@ impl Schedule {
         for i in 4..44 {
             let mut last = words[i - 1];
             if i % 4 == 0 {
-                last = u32::from_le_bytes(last.rotate_right(8).to_le_bytes().map(substitute)) ^ round;
+                last = substitute(last.rotate_right(8)) ^ round;
                 round = product(round, 2);
             }
             words[i] = words[i - 4] ^ last;

@@ -1,4 +1,4 @@
-// The walk of comparison keys (half-tree, Guo et al., EUROCRYPT 2023; docs/fss.md): a thread a key, a bit a key out.
+// The walk of comparison keys (half-tree, Guo et al., EUROCRYPT 2023; src/compare): a thread a key, a bit a key out.
 //
 // Secrets are seeds, correction words and what is computed of them. They choose masks and table entries (aes.cuh), never
 // a branch or a place in memory of other lanes. Points, shapes and hash keys are public.

@@ -64,12 +64,18 @@ impl Shim {
         Some(Shim { kernel, launch })
     }
 
-    /// Launch a grid. `order` 0 runs threads forwards, 1 backwards, others shuffled.
+    /// Launch a grid of blocks of `threads`. `order` 0 runs threads forwards, 1 backwards, others shuffled.
     ///
     /// # Safety
     /// `args` are the kernel's, and hold addresses of buffers as long as it reads and writes.
-    pub unsafe fn launch<A>(&mut self, grid: [u32; 3], order: u64, args: &A) -> Result<(), String> {
-        let dims = [grid[0], grid[1], grid[2], self.kernel.threads, 1, 1];
+    pub unsafe fn launch<A>(
+        &mut self,
+        grid: [u32; 3],
+        threads: u32,
+        order: u64,
+        args: &A,
+    ) -> Result<(), String> {
+        let dims = [grid[0], grid[1], grid[2], threads, 1, 1];
         let arguments = [(args as *const A).cast::<c_void>()];
         // SAFETY: the caller's promise. Exclusive, as the library keeps the state of a launch.
         unsafe {
