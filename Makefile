@@ -42,6 +42,7 @@ lint-rust:
 	scripts/tools.sh rust cc
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked $(CLEAR) -- -D warnings
+	cargo clippy -p privet-kernels --all-targets --locked --features cuda -- -D warnings
 
 lint-targets: ## the kernels compile for other processors, where their targets can be had
 	scripts/tools.sh rust

@@ -12,7 +12,7 @@ pub enum DeviceKind {
     /// The processor, best paths chosen at run time.
     #[default]
     Cpu,
-    /// An NVIDIA GPU. This version has no kernels for it: [`open`] says so.
+    /// An NVIDIA GPU. Its kernels ([`crate::cuda`]) are no [`Device`] yet: [`open`] says so.
     Cuda,
 }
 
@@ -22,8 +22,8 @@ pub enum DeviceError {
     /// `PRIVET_CPU` holds no level.
     #[error("{0}")]
     Cap(#[from] CpuCapError),
-    /// No GPU kernels.
-    #[error("this version has no CUDA kernels: set `device = \"cpu\"` in the node file, or remove the key")]
+    /// No device of a GPU.
+    #[error("this version runs nothing on GPUs: set `device = \"cpu\"` in the node file, or remove the key")]
     NoCuda,
     /// A word that names no device.
     #[error("`{0}` is no device: write \"cpu\" or \"cuda\"")]

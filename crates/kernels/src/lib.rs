@@ -10,6 +10,7 @@ pub mod bits;
 mod choice;
 pub mod chunks;
 pub mod compare;
+pub mod cuda;
 pub mod device;
 mod device_cpu;
 pub mod fold;

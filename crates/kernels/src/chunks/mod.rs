@@ -100,6 +100,11 @@ impl Level {
         items(self.groups.len(), self.equal)
     }
 
+    /// Whether equality is computed.
+    pub fn is_equal(&self) -> bool {
+        self.equal
+    }
+
     fn work(&self) -> usize {
         self.each().map(|g| if self.equal { 1 << g.size } else { 4 << g.size } - g.last as usize).sum()
     }
