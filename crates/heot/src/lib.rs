@@ -53,7 +53,7 @@ pub use context::{Cx, RunError, Side};
 pub use evaluator::{Given, Outcome, run};
 pub use forecast::{FACTS, Heot, PACKING, link, suiting};
 pub use hints::{Hints, most_runs};
-pub use material::{Keep, make_material};
+pub use material::{Keep, MaterialMaker};
 pub use privet_he::torus::{Link, PackingAim};
 pub use refusals::refusals;
 pub use session::Session;

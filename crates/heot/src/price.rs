@@ -16,6 +16,7 @@ use privet_family::Products;
 use privet_he::torus::{Link, PackingAim, TorusCost};
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
+use privet_ot::params::B12;
 use privet_plan::Plan;
 use privet_plan::Spread;
 use privet_plan::cost::{
@@ -60,10 +61,10 @@ fn alone(of: &Operation<'_>) -> Plan {
 }
 
 /// Material and messages of a gate.
-fn used(uses: Uses) -> Cost {
+fn used(uses: Uses, link: Link) -> Cost {
     let [server, client] = uses.transfers().map(|n| n as u64);
     // by Ferret the side that has both strings sends
-    let (sent, made) = (|transfers: u64| transfers * BITS / 80, uses.made());
+    let (sent, made) = (|transfers: u64| transfers * fewest_bits(link) / 80, uses.made());
     let wire_bytes = (sent(server) + made.bytes[0]).max(sent(client) + made.bytes[1]);
     let (transfers, values, rounds) = (server + client + made.words / WORDS, made.values, made.steps);
     let offline = Offline { transfers, values, wire_bytes, rounds, ..Offline::default() };
@@ -87,6 +88,16 @@ const QUADRATIC: u64 = 16;
 const BASE: u64 = 2 * 128;
 /// Bits of a transfer by Ferret, in tenths.
 const BITS: u64 = 7;
+/// The same where a run has very many of them, and the sides are distant.
+const BITS_OF_MANY: u64 = 4;
+
+/// Bits of a transfer over such a link, in tenths, at least: a run with fewer transfers has the rest as its own cost.
+fn fewest_bits(link: Link) -> u64 {
+    match link {
+        Link::Near => BITS,
+        Link::Distant => BITS_OF_MANY,
+    }
+}
 
 /// A layer with a hint: the client sends all.
 fn layer(at: &At<'_>, cost: &TorusCost) -> Cost {
@@ -136,7 +147,7 @@ impl Prices for Heot {
             packing(&at, at.operand(1).frac + LEAST_SPARE, self.aim())
                 .map_or(Cost::default(), |(_, _, cost)| layer(&at, &cost))
         } else {
-            used(gate.uses(&at))
+            used(gate.uses(&at), self.aim().link)
         };
         let is_exponential = matches!(operation.op, Op::Exponential { .. });
         let read = if is_exponential { QUADRATIC * operation.result.len() as u64 } else { 0 };
@@ -156,12 +167,19 @@ impl Prices for Heot {
     fn run(&self, plan: &Plan) -> Cost {
         let needs = needs(plan);
         let [server, client] = transfers(&needs);
-        let first = match source(server + client) {
+        let first = match source(server + client, self.aim().link) {
             Source::SoftSpoken(_) => 0,
             Source::Ferret(p) => (p.reserve() as u64).div_ceil(8192) * 15_360,
         };
+        let link = self.aim().link;
+        let more = match source(server + client, link) {
+            Source::Ferret(B12) => 0,
+            Source::Ferret(_) | Source::SoftSpoken(_) => {
+                server.max(client) as u64 * (BITS - fewest_bits(link)) / 80
+            }
+        };
         let coins = if needs.iter().any(|need| need.of.is_encrypted()) { COINS_BYTES as u64 } else { 0 };
-        let wire_bytes = START_BYTES as u64 + first + coins;
+        let wire_bytes = START_BYTES as u64 + first + more + coins;
         let offline = Offline { base: BASE, wire_bytes, rounds: 2, ..Offline::default() };
         Cost { offline, ..Cost::default() }
     }

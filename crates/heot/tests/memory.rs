@@ -2,7 +2,7 @@
 //! messages take: counted at the allocator, one test alone in its process.
 
 use privet_family::keys::{KeyError, KeySource, MemoryKeys};
-use privet_heot::{Cx, Given, Hints, Link, PackingAim, Session, Side, Spool, Weights, make_material};
+use privet_heot::{Cx, Given, Hints, Link, MaterialMaker, PackingAim, Session, Side, Spool, Weights};
 use privet_plan::Plan;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, ValueId};
 use privet_prg::Seed;
@@ -62,7 +62,9 @@ fn making(n: usize) -> usize {
     let made = most(|| {
         Mesh::new(2).run(|links| {
             let side = Side::ALL[links.me()];
-            make_material(&plan, side, 1, links.to(1 - links.me()), &mut |_| Ok(())).unwrap();
+            let channel = links.to(1 - links.me());
+            let mut maker = MaterialMaker::start(&plan, (side, Link::Near), 1, 1, channel).unwrap();
+            maker.run(channel, &mut |_| Ok(())).unwrap();
         });
     });
     made.0
@@ -91,7 +93,8 @@ fn running(n: usize) -> usize {
             frames.push(frame.to_vec());
             Ok(())
         };
-        make_material(&plan, Side::ALL[links.me()], 1, links.to(1 - links.me()), keep).unwrap();
+        let (at, channel) = ((Side::ALL[links.me()], Link::Near), links.to(1 - links.me()));
+        MaterialMaker::start(&plan, at, 1, 1, channel).unwrap().run(channel, keep).unwrap();
         Mutex::new(Record { frames, read: 0 })
     });
     let shares = [0, 1].map(|_| Mutex::new(Seed::random().stream().elements(RING, n)));

@@ -3,11 +3,11 @@
 use super::*;
 use crate::material::Correlation;
 use crate::product::Factors;
+use privet_ot::params::{B11, B12};
 
-/// Material of many rounds and many chunks: two widths of comparison, so that rounds begin within nodes.
-#[test]
-fn material_by_ferret_is_read_as_it_was_made() {
-    let ty = |bits| Type { shape: vec![20_000], bits, frac: 0 };
+/// Two ReLUs and a maximum, in two widths of comparison.
+fn of_relus(n: usize) -> Plan {
+    let ty = |bits| Type { shape: vec![n], bits, frac: 0 };
     let node = |op, inputs: &[ValueId], bits| {
         let (inputs, layer) = (inputs.to_vec(), format!("{bits} bits"));
         Node { op, inputs, ty: ty(bits), layer, form: None }
@@ -17,18 +17,28 @@ fn material_by_ferret_is_read_as_it_was_made() {
     let nodes = [vec![node(input, &[], 25)], relus.to_vec(), vec![node(Op::Max, &[2, 2], 64)]].concat();
     let outputs = vec![Output { value: 3, name: "y".into(), to: "receiver".into() }];
     let (name, updates) = ("many".into(), Vec::new());
-    let plan = Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates };
-    let both: usize = transfers(&needs(&plan)).iter().sum();
-    assert!(matches!(source(both), Source::Ferret(p) if both > p.usable()), "{both} transfers");
-    let ring = Ring::new(25);
-    let x = Seed::random().stream().elements(ring, 20_000);
-    let operands =
-        [[("x".to_owned(), Tensor::new(vec![20_000], x.clone()).unwrap())].into(), Operands::new()];
-    let seed = Seed::random();
-    let ran = Mesh::new(2).run(|links| party(links, &plan, &operands, &seed));
-    let found = ran[0].outcome.outputs[0].iter().zip(ran[1].outcome.outputs[0].iter());
-    for ((a, b), x) in found.zip(&x) {
-        assert_eq!(a.wrapping_add(*b), ring.signed(*x).max(0) as u64);
+    Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }
+}
+
+/// Material of many rounds and many chunks, so that rounds begin within nodes. Of very many transfers by the set of distant sides.
+#[test]
+fn material_by_ferret_is_read_as_it_was_made() {
+    for (n, link, wanted) in
+        [(20_000, Link::Near, B11), (20_000, Link::Distant, B11), (82_000, Link::Distant, B12)]
+    {
+        let plan = of_relus(n);
+        let both: usize = transfers(&needs(&plan)).iter().sum();
+        let found = source(both, link);
+        assert!(matches!(found, Source::Ferret(p) if p == wanted && both > p.usable()), "{both} transfers");
+        let ring = Ring::new(25);
+        let x = Seed::random().stream().elements(ring, n);
+        let operands = [[("x".to_owned(), Tensor::new(vec![n], x.clone()).unwrap())].into(), Operands::new()];
+        let seed = Seed::random();
+        let ran = Mesh::new(2).run(|links| party_over(link, links, &plan, &operands, &seed));
+        let found = ran[0].outcome.outputs[0].iter().zip(ran[1].outcome.outputs[0].iter());
+        for ((a, b), x) in found.zip(&x) {
+            assert_eq!(a.wrapping_add(*b), ring.signed(*x).max(0) as u64);
+        }
     }
 }
 
@@ -153,22 +163,24 @@ fn products_of_rows_are_right_in_every_ring() {
     }
 }
 
-/// What two runs use up has nothing alike: words of A, of B, of factors.
+/// What two runs of one preparation use up has nothing alike: words of A, of B, of factors, of leaves.
 #[test]
 fn material_of_two_runs_differs() {
     let of_matrices = of_matrices(37, [2, 20, 30, 10]);
     assert!(needs(&of_matrices).iter().any(|need| need.of.is_encrypted()));
-    for plan in [of_matrices, of_rows(64, &[9, 1], &[9, 300], false)] {
+    for plan in [of_matrices, of_rows(64, &[9, 1], &[9, 300], false), of_relus(9000)] {
         differs(&plan);
     }
 }
 
 fn differs(plan: &Plan) {
     let drawn = Mesh::new(2).run(|links| {
-        let (side, peer) = (Side::ALL[links.me()], 1 - links.me());
-        let make =
-            |links: &mut Links| kept(|keep| make_material(plan, side, 1, links.to(peer), keep).unwrap());
-        [0, 1].map(|_| make(links).frames().map(<[u8]>::to_vec).collect::<Vec<_>>())
+        let (at, peer) = ((Side::ALL[links.me()], Link::Near), 1 - links.me());
+        let mut maker = MaterialMaker::start(plan, at, 1, 2, links.to(peer)).unwrap();
+        [0, 1].map(|_| {
+            let made = kept(|keep| maker.run(links.to(peer), keep).unwrap());
+            made.frames().map(<[u8]>::to_vec).collect::<Vec<_>>()
+        })
     });
     for [first, second] in drawn {
         let words = |frames: &[Vec<u8>]| -> Vec<u64> {

@@ -1,7 +1,7 @@
 //! The shared suite, against the interpreter; what is declared against what is counted; and the tables of docs/heot.md.
 
 use crate::coins::Drawn;
-use crate::context::Cx;
+use crate::context::{Cx, RunError};
 use crate::evaluator::walk;
 use crate::gate::{At, Kind, kind};
 use crate::hints::Life;
@@ -9,12 +9,12 @@ use crate::leaf::{self, Leaves, Wanted};
 use crate::material::{Stock, needs, source, transfers};
 use crate::product::{self, Second};
 use crate::{
-    Given, Heot, Hints, Link, Outcome, PackingAim, Session, Side, Spool, Uses, Weights, compare,
-    make_material, most_runs, mux, planes, refusals,
+    Given, Heot, Hints, Link, MaterialMaker, Outcome, PackingAim, Session, Side, Spool, Uses, Weights,
+    compare, most_runs, mux, planes, refusals,
 };
 use privet_family::keys::{KeyError, MemoryKeys};
 use privet_family::{Forecast, is_static};
-use privet_net::Step;
+use privet_net::{Channel, Step};
 use privet_ot::{Pair, Source, Width};
 use privet_plan::Plan;
 use privet_plan::cost::{Operation, Prices, known};
@@ -124,9 +124,24 @@ fn session(
     }
 }
 
+/// A run's material, alone.
+fn make_material(
+    plan: &Plan,
+    at: (Side, Link),
+    channel: &mut dyn Channel,
+    keep: crate::Keep<'_>,
+) -> Result<(), RunError> {
+    MaterialMaker::start(plan, at, 1, 1, channel)?.run(channel, keep)
+}
+
 fn party(links: &mut Links, plan: &Plan, operands: &[Operands; 2], seed: &Seed) -> Ran {
+    party_over(Link::Near, links, plan, operands, seed)
+}
+
+/// The same with material made for such a link.
+fn party_over(link: Link, links: &mut Links, plan: &Plan, operands: &[Operands; 2], seed: &Seed) -> Ran {
     let side = Side::ALL[links.me()];
-    let mut made = kept(|keep| make_material(plan, side, 1, links.to(1 - links.me()), keep).unwrap());
+    let mut made = kept(|keep| make_material(plan, (side, link), links.to(1 - links.me()), keep).unwrap());
     let stored = made.bytes() as u64;
     let (mut masks, w) = (MemoryKeys::default(), weights(&operands[1]));
     let mut keep = |message: &[u8]| {

@@ -1,6 +1,6 @@
 //! A party's part in a preparation: material for so many runs, and, of a session that is open, their masks.
 
-use super::session::{Kind, masks_name};
+use super::session::{Kind, link, masks_name};
 use super::{Heot, HeotError};
 use crate::events::{Bytes, Count, Event};
 use crate::session::family::records::{Agreed, Pending, channels};
@@ -10,7 +10,8 @@ use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::format::Header;
 use crate::store::{SessionFile, SessionId, Shelf};
-use privet_heot::{Keep, Session, Side, make_material};
+use privet_family::Parameters;
+use privet_heot::{Keep, MaterialMaker, Session, Side};
 use privet_net::Channel;
 use privet_plan::Plan;
 use privet_prg::Seed;
@@ -25,6 +26,8 @@ pub(in crate::session) struct Maker {
     side: Side,
     /// That encryption computes with.
     threads: usize,
+    /// What the deployment says.
+    chosen: Parameters,
     id: SessionId,
     plan: Arc<Plan>,
     shelf: Shelf,
@@ -49,6 +52,7 @@ impl Maker {
         Ok(Maker {
             side: family.side,
             threads: family.links.config.node.thread_count(),
+            chosen: family.links.config.deployment.parameters.clone(),
             id: family.session_id(what.session.unwrap_or(what.deal)),
             plan: family.plan.clone(),
             shelf: family.store.shelf().map_err(HeotError::from)?,
@@ -75,10 +79,11 @@ impl Maker {
             Some(_) => self.shelf.further_records(&file, &indices),
         };
         shelved.map_err(HeotError::from)?;
+        let mut maker = self.begin(agreed.numbers.len(), work)?;
         let mut bytes = 0;
         for runs in agreed.numbers.chunks(TOGETHER) {
             for run in runs {
-                bytes += self.material(&agreed, *run, work)?;
+                bytes += self.material(&agreed, *run, &mut maker, work)?;
                 work.progress.came();
             }
             if let Some((name, session)) = &self.open {
@@ -90,8 +95,23 @@ impl Maker {
         Ok(bytes)
     }
 
+    /// Begin the material of so many runs.
+    fn begin(&self, runs: usize, work: &mut Work<'_>) -> Result<MaterialMaker, JobError> {
+        let mut all = channels(work);
+        let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
+        let link = link(&self.chosen, *peer)?;
+        let maker = MaterialMaker::start(&self.plan, (self.side, link), self.threads, runs, *peer);
+        Ok(maker.map_err(HeotError::from)?)
+    }
+
     /// Makes the material of a run; gives its bytes.
-    fn material(&self, agreed: &Agreed, run: u64, work: &mut Work<'_>) -> Result<u64, JobError> {
+    fn material(
+        &self,
+        agreed: &Agreed,
+        run: u64,
+        maker: &mut MaterialMaker,
+        work: &mut Work<'_>,
+    ) -> Result<u64, JobError> {
         let index = Kind::Material.index(run);
         // nothing follows from the seed: what transfers follow from is drawn afresh, and is not kept
         let seed = Seed::random();
@@ -101,7 +121,7 @@ impl Maker {
         let mut all = channels(work);
         let peer = all.first_mut().ok_or(JobError::OtherRequest)?;
         let keep = &mut |frame: &[u8]| record.counted(frame, &progress);
-        make_material(&self.plan, self.side, self.threads, *peer, keep).map_err(HeotError::from)?;
+        maker.run(*peer, keep).map_err(HeotError::from)?;
         record.whole(all)
     }
 }
