@@ -61,6 +61,10 @@ struct Awaited {
     share: Vec<u64>,
 }
 
+/// Most bytes of a party's summands on their way over a connection, so that two parties that send never fill both directions (a
+/// connection holds 1 GiB of what was not sent). What is sent next waits, and takes a round of its own. AGREEMENT.
+const MOST_ON_THE_WAY: usize = 256 << 20;
+
 /// One party's connections to all others in a run, with an account of what is opened over them.
 ///
 /// Whoever opens vouches for the mask: uniform, fresh for this wire and this record, with a summand that the receivers do not
@@ -76,6 +80,9 @@ pub struct Exchange<'a> {
     awaited: VecDeque<Awaited>,
     /// What was opened on the way to something else, by step.
     arrived: BTreeMap<u32, Vec<u64>>,
+    /// Bytes of what is awaited, and the most there may be.
+    on_the_way: usize,
+    most: usize,
     /// Whether something was sent since this party waited last: what is sent next takes no round more.
     sending: bool,
 }
@@ -91,8 +98,15 @@ impl<'a> Exchange<'a> {
             openings: Vec::new(),
             awaited: VecDeque::new(),
             arrived: BTreeMap::new(),
+            on_the_way: 0,
+            most: MOST_ON_THE_WAY,
             sending: false,
         }
+    }
+
+    /// The same with so many bytes on their way at most; at all parties the same.
+    pub fn holding(self, most: usize) -> Exchange<'a> {
+        Exchange { most, ..self }
     }
 
     /// How many parties there are.
@@ -116,6 +130,7 @@ impl<'a> Exchange<'a> {
         pack(ring, &share, &mut payload);
         let step = self.send(what, payload, share.len() as u64 * u64::from(ring.bits()))?;
         let id = step.id;
+        self.on_the_way += ring.packed_bytes(share.len());
         self.awaited.push_back(Awaited { step, ring, share });
         Ok(Opened::Sent(Sent { step: id, then: Box::new(|opened| opened) }))
     }
@@ -135,7 +150,7 @@ impl<'a> Exchange<'a> {
 
     /// Wait for everything that is on its way.
     pub fn receive_all(&mut self) -> Result<(), EvalError> {
-        self.sending = false;
+        (self.sending, self.on_the_way) = (false, 0);
         while let Some(Awaited { step, ring, mut share }) = self.awaited.pop_front() {
             for peer in &mut self.peers {
                 let theirs = peer.recv(&step, ring.packed_bytes(share.len()))?;
@@ -179,6 +194,9 @@ impl<'a> Exchange<'a> {
 
     /// The same message to every other party.
     fn send(&mut self, what: &str, payload: Vec<u8>, bits: u64) -> Result<Step, EvalError> {
+        if self.on_the_way > 0 && self.on_the_way + payload.len() > self.most {
+            self.receive_all()?;
+        }
         self.step += 1;
         self.stats.rounds += u64::from(!std::mem::replace(&mut self.sending, true));
         let name = format!("{} / {what}", self.layer);

@@ -71,6 +71,24 @@ fn summands_add_up_at_every_party_and_every_byte_is_counted() {
     }
 }
 
+/// Two parties that send far more than a connection takes before either receives.
+#[test]
+fn what_is_on_its_way_is_bounded() {
+    let opened = Mesh::new(2).run(|links| {
+        let mut exchange = Exchange::new(peers(links)).holding(100);
+        let begun: Vec<_> = (0..10)
+            .map(|i| {
+                exchange.open_masked("words", Ring::R64, vec![i; [4, 4, 20, 1][i as usize % 4]]).unwrap()
+            })
+            .collect();
+        // 32 + 32 bytes, then 160 alone, then 8 + 32 + 32, and so on
+        assert_eq!(exchange.stats.rounds, 5);
+        begun.into_iter().map(|value| exchange.receive(value).unwrap()[0]).collect::<Vec<_>>()
+    });
+    let wanted: Vec<u64> = (0..10).map(|i| 2 * i).collect();
+    assert_eq!(opened, [wanted.clone(), wanted]);
+}
+
 #[test]
 fn bits_past_the_end_are_refused_and_their_sender_is_named() {
     let mut links = Mesh::new(3).into_links();
