@@ -25,7 +25,18 @@ fn inputs(salt: usize) -> Tensors {
 
 /// Files of a server and so many clients.
 fn deployed(plan: &Plan, weights: &Tensors, clients: &[&str], network: &'static str) -> Nodes {
-    let mut more = vec!["--each-client"];
+    deployed_with(&[], plan, weights, clients, network)
+}
+
+/// The same with further words to `init`.
+fn deployed_with(
+    more: &[&str],
+    plan: &Plan,
+    weights: &Tensors,
+    clients: &[&str],
+    network: &'static str,
+) -> Nodes {
+    let mut more = [&["--each-client"], more].concat();
     clients.iter().for_each(|client| more.extend(["--client", client]));
     Nodes::of(HEOT, plan, Some(weights), network, &more)
 }
@@ -46,12 +57,8 @@ fn start(nodes: &mut Nodes, node: &'static str, network: &str) {
 
 /// The server and its clients, all running.
 fn started(clients: &[&'static str]) -> Nodes {
-    let mut nodes = deployed(&small(), &weights(), clients, "lan");
-    // a way that a busy machine measures may seem a long one, and then there are two sets of hints
-    for node in clients.iter().chain([&SERVER]) {
-        let file = nodes.path(node).join("node.toml");
-        fs::write(&file, format!("heot.packing = \"near\"\n{}", fs::read_to_string(&file).unwrap())).unwrap();
-    }
+    // a busy machine may measure a long way to one client and a short one to another, which makes two sets of hints
+    let mut nodes = deployed_with(&["--set", "packing=near"], &small(), &weights(), clients, "lan");
     start(&mut nodes, SERVER, "lan");
     clients.iter().for_each(|client| start(&mut nodes, client, "lan"));
     nodes
