@@ -11,6 +11,9 @@ use thiserror::Error;
 /// Between two looks whether room is still wanted.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// Bytes by which journals may grow while a record that had room is written: runs go on and are marked meanwhile.
+const JOURNAL_ROOM: u64 = 4096;
+
 /// The budget of a store is used up.
 #[derive(Clone, Copy, Debug, Error)]
 #[error(
@@ -117,7 +120,7 @@ impl Space {
         fits
     }
 
-    /// Wait for room for a record of `bytes`; says where, memory first. None once it is not `wanted`, which is asked again
+    /// Wait for room for a record of `bytes`, on disk with [`JOURNAL_ROOM`] beside it; says where, memory first. None once it is not `wanted`, which is asked again
     /// and again, and at once after [`Space::wake`].
     pub(crate) fn await_room(&self, bytes: u64, wanted: &dyn Fn() -> bool) -> Option<Place> {
         let mut used = self.lock();
@@ -126,7 +129,7 @@ impl Space {
                 return None;
             } else if self.memory_left(&used) >= bytes {
                 return Some(Place::Memory);
-            } else if self.disk_left(&used) >= bytes {
+            } else if self.disk_left(&used) >= bytes.saturating_add(JOURNAL_ROOM) {
                 return Some(Place::Disk);
             }
             used = self.freed.wait_timeout(used, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
