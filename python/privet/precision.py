@@ -21,7 +21,7 @@ class Precision:
         weight_fraction: Fraction bits of weights; f where not given.
         rounding: How truncations round: ``nearest``, ``floor``, ``stochastic`` (up with the probability of the
             fraction, so without bias), or ``one_ulp`` (``nearest`` give or take one unit in the last place: costs
-            nothing with ``rep3``).
+            no comparison with ``fss``, and nothing with ``rep3``).
         layers: Other bits and fraction for single layers by module name, which covers the layers below it:
             ``{"conv1": Precision(bits=32, fraction=12)}``.
         headroom: Bits kept free above the calibrated ranges where bits are chosen automatically.
