@@ -47,8 +47,7 @@ pub(crate) trait Gate {
     }
 
     /// Whether [`Gate::mask`] reads operands' or inner wires' masks: not just the fresh one of the node's wire.
-    fn derives_mask(&self, at: &At) -> bool {
-        let _ = at;
+    fn derives_mask(&self, _: &At) -> bool {
         false
     }
 

@@ -177,10 +177,15 @@ fn differs(plan: &Plan) {
     let drawn = Mesh::new(2).run(|links| {
         let (at, peer) = ((Side::ALL[links.me()], Link::Near), 1 - links.me());
         let mut maker = MaterialMaker::start(plan, at, 1, 2, links.to(peer)).unwrap();
-        [0, 1].map(|_| {
+        let made = [0, 1].map(|_| {
             let made = kept(|keep| maker.run(links.to(peer), keep).unwrap());
             made.frames().map(<[u8]>::to_vec).collect::<Vec<_>>()
-        })
+        });
+        if transfers(&needs(plan)) != [0; 2] {
+            let error = maker.run(links.to(peer), &mut |_| Ok(())).unwrap_err().to_string();
+            assert!(error.contains("more runs than were begun"), "{error}");
+        }
+        made
     });
     for [first, second] in drawn {
         let words = |frames: &[Vec<u8>]| -> Vec<u64> {

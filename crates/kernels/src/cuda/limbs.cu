@@ -6,21 +6,9 @@
 //
 // A block makes TILE_M x TILE_N elements. No step depends on values.
 
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
 extern __shared__ u32 shared_memory[];
 
-// As for `product`, which says what is what; `deep` is a multiple of STEP.
-struct ProductArgs {
-    const u64 *x;
-    const u64 *w;
-    u64 *out;
-    u32 m, k, n;
-    u32 transposed;
-    u32 deep;
-    u32 rows_first;
-};
+// `deep` of the arguments (product.cuh) is a multiple of STEP.
 
 // Elements of k of one multiplication of the tensor cores, and how many rows of x and columns of w it takes.
 #define STEP 32

@@ -69,7 +69,7 @@ impl Kernel {
     pub fn product([rows, columns]: [u32; 2], resident: u32) -> Kernel {
         Kernel {
             name: "product",
-            text: include_str!("product.cu"),
+            text: concat!(include_str!("product.cuh"), include_str!("product.cu")),
             constants: vec![("TILE_M", rows), ("TILE_N", columns), ("PRODUCT_BLOCKS", resident)],
             threads: 256,
             resident,
@@ -85,7 +85,7 @@ impl Kernel {
         let sizes = [("TILE_M", rows), ("TILE_N", columns), ("DOWN", down), ("ACROSS", across)];
         Kernel {
             name: "limbs",
-            text: include_str!("limbs.cu"),
+            text: concat!(include_str!("product.cuh"), include_str!("limbs.cu")),
             constants: [("LIMBS", limbs), ("LIMBS_BLOCKS", resident)].into_iter().chain(sizes).collect(),
             threads: 32 * (rows / (16 * down)) * (columns / (8 * across)),
             resident,

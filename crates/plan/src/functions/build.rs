@@ -55,6 +55,16 @@ impl<'p> Build<'p> {
         self.cheapest_of(&[x], &ways)
     }
 
+    /// The same of ways that differ in what they were made with.
+    pub(super) fn cheapest_among<W>(&mut self, x: Value, ways: impl IntoIterator<Item = W>) -> Value
+    where
+        W: Fn(&mut Build<'_>, Value) -> Value,
+    {
+        let ways: Vec<W> = ways.into_iter().collect();
+        let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
+        self.cheapest(x, &ways)
+    }
+
     /// The same of several values.
     pub(super) fn cheapest_of(&mut self, xs: &[Value], ways: &[&WayOf<'_>]) -> Value {
         let cost = |way: &&WayOf<'_>| {

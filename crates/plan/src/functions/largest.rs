@@ -103,8 +103,7 @@ fn with_rest(b: &mut Build<'_>, y: Value, x: Value, rest: usize) -> Value {
 fn winner(b: &mut Build<'_>, xs: &[Value]) -> Value {
     let players = b.stack(xs);
     let ways = TOGETHER.map(|together| move |b: &mut Build<'_>, xs: Value| winner_by(b, xs, together));
-    let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
-    b.cheapest(players, &ways)
+    b.cheapest_among(players, ways)
 }
 
 /// The same of the rows of `[players, n]`, multiplying up to `together` bits at once.

@@ -1,6 +1,6 @@
 //! Reciprocal, square root, its inverse, and logarithm: `x = m 2^e`, a function of m, powers of two of e.
 
-use super::build::{Build, Value, WORD, Way};
+use super::build::{Build, Value, WORD};
 use super::cubic::{self, cubic};
 use super::exp::clamp;
 use super::mantissa::{LOG, OfMantissa, RECIPROCAL, RSQRT, SQRT, Table};
@@ -14,8 +14,8 @@ const KEPT: u32 = 20;
 /// How a function is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct How {
-    pub search: Search,
-    pub table: Table,
+    search: Search,
+    table: Table,
 }
 
 impl How {
@@ -43,8 +43,7 @@ pub(super) fn by_prices(
         let make = &make;
         move |b: &mut Build<'_>, x: Value| make(b, x, how)
     });
-    let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
-    b.cheapest(x, &ways)
+    b.cheapest_among(x, ways)
 }
 
 /// `1 / x`, as `Function::Reciprocal` says.

@@ -1,6 +1,6 @@
 //! Softmax: `e^(x - m) / sum`, m being within 1 of the maximum, with more fraction bits inside than outside.
 
-use super::build::{Build, Value, Way};
+use super::build::{Build, Value};
 use super::exp;
 use super::largest::largest;
 use super::mantissa::Table;
@@ -96,9 +96,7 @@ fn in_words(b: &mut Build<'_>, below: &Below, bits: u32, frac: u32) -> Value {
                 .map(|early| move |b: &mut Build<'_>, x: Value| quotient(b, below, x, (search, table), early))
         })
     });
-    let ways: Vec<_> = ways.collect();
-    let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
-    let y = b.cheapest(terms, &ways);
+    let y = b.cheapest_among(terms, ways);
     b.nearly(y, y.frac - frac, bits)
 }
 
@@ -183,9 +181,7 @@ pub(super) fn log_softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, fr
             }
         })
     });
-    let ways: Vec<_> = ways.collect();
-    let ways: Vec<&Way<'_>> = ways.iter().map(|way| way as &Way<'_>).collect();
-    let log = b.cheapest(sums, &ways);
+    let log = b.cheapest_among(sums, ways);
     let log = b.dither(log, log.frac - frac, bits);
     let log = below.spread(b, log);
     let y = b.sub(x, log);
