@@ -92,7 +92,7 @@ impl SenderRound {
         let mut message = Vec::with_capacity(parameters.message_bytes());
         let mut parents = Wiped::zeros(parameters.group_outputs() / 2);
         for (roots, base) in roots.iter().zip(base.chunks(parameters.depth as usize)) {
-            sums(Path::detect(), &round.trees, delta.block(), roots, &mut parents, |level, sum| {
+            sums(&round.trees, delta.block(), roots, &mut parents, |level, sum| {
                 message.extend(masked(sum, &base[level]).iter().flat_map(|c| c.to_le_bytes()));
             });
         }
@@ -103,7 +103,7 @@ impl SenderRound {
     pub fn produce(&mut self, out: &mut [u128]) -> bool {
         let Some(group) = self.round.next(out) else { return false };
         let path = Path::detect();
-        expand(path, &self.round.trees, self.delta.block(), &self.roots[group], out);
+        expand(&self.round.trees, self.delta.block(), &self.roots[group], out);
         if mutation::active("noise-left-out") {
             out.fill(0);
         }

@@ -8,7 +8,7 @@
 //! `sigma(l || r) = (l ^ r || l)`. Both are arguments in the ideal-cipher model; docs/ot.md counts what a search costs.
 
 use crate::mutation;
-use privet_prg::{Domain, HashKeys, Seed, TreeHash};
+use privet_prg::{Domain, HashKeys, Seed, TREES, TreeHash};
 
 /// Transfers that share a tweak of [`Pads`]. AGREEMENT: both parties cut alike. SECURITY: a search tests so many at once.
 pub const TWEAK_RUN: u64 = 1 << 12;
@@ -25,6 +25,16 @@ impl Trees {
     /// `ccr` on every block, in place.
     pub fn ccr(&self, blocks: &mut [u128]) {
         self.0.inner(blocks);
+    }
+
+    /// A level of half-trees side by side to the next one, both sides added up ([`TreeHash::children`]).
+    pub fn children(&self, left: &mut [u128], right: &mut [u128], kept: u128, sums: &mut [[u128; TREES]; 2]) {
+        self.0.children(left, right, kept, sums);
+    }
+
+    /// Adds `ccr` of every node to the sum of its tree ([`TreeHash::sum`]).
+    pub fn sum(&self, nodes: &[u128], sums: &mut [u128; TREES]) {
+        self.0.sum(nodes, sums);
     }
 
     /// `ccr` under the second key: the right child of a tree whose children are two hashes.

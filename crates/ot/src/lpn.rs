@@ -14,6 +14,9 @@ pub(crate) const INDEX_BITS: u32 = 19;
 const STREAM_WORDS: usize = 3;
 /// Outputs whose places are drawn at a time.
 const TILE: usize = 64;
+/// So many rows ahead blocks are asked for: a table lies in second-level caches at best, and what follows a row is too much work for
+/// the processor to see that far by itself. LOCAL.
+const AHEAD: usize = 8;
 
 /// The rows of the code, one after the other.
 pub(crate) struct Rows {
@@ -51,6 +54,21 @@ fn places(words: &[u64; STREAM_WORDS], mask: u64) -> [usize; GATHERS] {
     [a, d, e, b, f, g, c, h, i, last].map(|p| (p & mask << BLOCK) as usize)
 }
 
+/// Has a row's blocks brought to the first-level cache.
+#[inline(always)]
+fn ask_for(table: &[u128], row: &[u64; STREAM_WORDS], mask: u64) {
+    for place in places(row, mask) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: any address may be asked for; this one lies in the table.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(table.as_ptr().byte_add(place).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (table, place);
+    }
+}
+
 by_path! {
     fn gather(table: &[u128], drawn: &[u64; STREAM_WORDS * TILE], mask: u64, out: &mut [u128; TILE]) = gather_body
 }
@@ -58,7 +76,12 @@ by_path! {
 #[inline(always)]
 fn gather_body(table: &[u128], drawn: &[u64; STREAM_WORDS * TILE], mask: u64, out: &mut [u128; TILE]) {
     assert!(table.len() as u64 > mask);
-    for (out, words) in out.iter_mut().zip(drawn.as_chunks::<STREAM_WORDS>().0) {
+    let rows = drawn.as_chunks::<STREAM_WORDS>().0;
+    rows[..AHEAD].iter().for_each(|row| ask_for(table, row, mask));
+    for (i, (out, words)) in out.iter_mut().zip(rows).enumerate() {
+        if let Some(row) = rows.get(i + AHEAD) {
+            ask_for(table, row, mask);
+        }
         for place in places(words, mask) {
             // SAFETY: a whole number of blocks, at most `mask`, which is below the length, as asserted.
             *out ^= unsafe { *table.as_ptr().byte_add(place) };

@@ -84,7 +84,7 @@ impl SenderCots {
     #[must_use = "the receiver must get the message"]
     pub fn into_seeds(self, width: u32, prg: &mut Prg) -> (Wiped<u128>, Vec<u8>) {
         let grove = Grove::new(width, self.len(), self.first, &self.hash);
-        let (path, delta, trees) = (Path::detect(), self.delta.block(), grove.trees);
+        let (delta, trees) = (self.delta.block(), grove.trees);
         let mut seeds = Wiped::zeros(trees << width);
         let mut message = vec![0; message_bytes(width, trees)];
         let mut parents = Wiped::zeros(LANES << (width - 1));
@@ -96,12 +96,12 @@ impl SenderCots {
                 *roots = [1; LANES];
             }
             let base = grove.levels(&self.blocks, at);
-            sums(path, &hash, delta, &roots, &mut parents, |level, sum| {
+            sums(&hash, delta, &roots, &mut parents, |level, sum| {
                 let sums = masked(sum, &base[level]);
                 let out = message[BLOCK * (level * trees + at)..].chunks_mut(BLOCK);
                 out.zip(sums).take(trees - at).for_each(|(out, sum)| out.copy_from_slice(&sum.to_le_bytes()));
             });
-            expand(path, &hash, delta, &roots, &mut leaves);
+            expand(&hash, delta, &roots, &mut leaves);
             grove.put(&leaves, at, &mut seeds);
         }
         grove.hashed(&mut seeds);

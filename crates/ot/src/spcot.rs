@@ -10,26 +10,23 @@
 //! The receiver expands the missing path as any other, from some value, and repairs the sibling below it on every level:
 //! a scan with masks, so that neither branch nor address depends on the path.
 
-use crate::cpu::{Path, by_path, words};
+use crate::cpu::{Path, words};
 use crate::delta::{mask, wide};
 use crate::hash::Trees;
 use crate::mutation;
 
-/// Trees side by side: four blocks are a 512-bit register. AGREEMENT.
-pub(crate) const LANES: usize = 4;
+/// Trees side by side. AGREEMENT.
+pub(crate) const LANES: usize = privet_prg::TREES;
 /// A node of each tree.
 pub(crate) type Quad = [u128; LANES];
 
-/// Nodes hashed at a time, while they are in the first-level cache.
-const TILE: usize = 256;
-
 /// The sender: all leaves of four trees into `leaves`, lowest bits cleared.
-pub(crate) fn expand(path: Path, hash: &Trees, delta: u128, roots: &Quad, leaves: &mut [u128]) {
+pub(crate) fn expand(hash: &Trees, delta: u128, roots: &Quad, leaves: &mut [u128]) {
     start(delta, roots, leaves);
     let depth = (leaves.len() / LANES).trailing_zeros() as usize;
     for level in 1..depth {
         let width = LANES << level;
-        children(path, hash, &mut leaves[..2 * width], &Repair::NONE, level + 1 == depth);
+        children(hash, &mut leaves[..2 * width], kept(level + 1 == depth));
     }
     if depth == 1 {
         leaves.iter_mut().for_each(|leaf| *leaf &= !1);
@@ -39,7 +36,6 @@ pub(crate) fn expand(path: Path, hash: &Trees, delta: u128, roots: &Quad, leaves
 /// The sender's message of four trees: each level's sum of left nodes, from the first. `nodes` has room for the last level's parents,
 /// whose children nobody needs.
 pub(crate) fn sums(
-    path: Path,
     hash: &Trees,
     delta: u128,
     roots: &Quad,
@@ -54,15 +50,17 @@ pub(crate) fn sums(
     start(delta, roots, nodes);
     for level in 1..depth {
         let width = LANES << level;
-        let [left, _] = children(path, hash, &mut nodes[..2 * width], &Repair::NONE, false);
+        let [left, _] = children(hash, &mut nodes[..2 * width], u128::MAX);
         sum(level, left);
     }
-    let mut left = [[0; LANES]; 2];
-    for nodes in nodes.chunks_mut(TILE) {
-        hash.ccr(nodes);
-        add(path, nodes, &mut left);
-    }
-    sum(depth, left[0]);
+    let mut left = [0; LANES];
+    hash.sum(nodes, &mut left);
+    sum(depth, left);
+}
+
+/// The bits that nodes keep: of leaves all but the lowest one.
+fn kept(leaves: bool) -> u128 {
+    if leaves { !1 } else { u128::MAX }
 }
 
 /// The first level of four trees.
@@ -72,26 +70,26 @@ fn start(delta: u128, roots: &Quad, nodes: &mut [u128]) {
 }
 
 /// What is XORed into one node of each tree.
+#[derive(Clone, Copy)]
 pub(crate) struct Repair {
     at: [u64; LANES],
     by: Quad,
-}
-
-impl Repair {
-    const NONE: Repair = Repair { at: [0; LANES], by: [0; LANES] };
 }
 
 /// The receiver: all leaves but the missing one of each tree, in whose place it puts the leaf XOR Delta. Lowest bits are
 /// 1 there and 0 elsewhere. Each level has the base COTs' blocks `t`, choices in the lowest bits, and the message's words.
 pub(crate) fn punctured(path: Path, hash: &Trees, base: &[Quad], message: &[Quad], leaves: &mut [u128]) {
     leaves[..2 * LANES].fill(0);
-    let (mut missing, mut repair, mut total) = ([0u64; LANES], Repair::NONE, [0; LANES]);
+    let (mut missing, mut total) = ([0u64; LANES], [0; LANES]);
+    let mut repair = Repair { at: missing, by: total };
     for (level, (t, c)) in base.iter().zip(message).enumerate() {
         let width = LANES << level;
         let [left, right] = match level {
             0 => [[0; LANES]; 2],
-            // what the level above lacks is repaired on the way
-            _ => children(path, hash, &mut leaves[..2 * width], &repair, false),
+            _ => {
+                correct(path, &mut leaves[..width], &[repair]);
+                children(hash, &mut leaves[..2 * width], kept(level + 1 == base.len()))
+            }
         };
         for l in 0..LANES {
             let bit = t[l] as u64 & 1;
@@ -104,99 +102,75 @@ pub(crate) fn punctured(path: Path, hash: &Trees, base: &[Quad], message: &[Quad
             missing[l] |= (bit ^ 1) << level;
         }
     }
-    finish(path, leaves, &repair, &Repair { at: missing, by: total });
+    // leaves have lowest bits of 0, and the missing one's place has 1
+    repair.by = repair.by.map(|by| by & !1);
+    correct(path, leaves, &[repair, Repair { at: missing, by: total.map(|by| by | 1) }]);
 }
 
-/// From the nodes in the lower half, repaired, to their children in both; gives both sides' sums. `last` clears lowest bits.
-fn children(path: Path, hash: &Trees, nodes: &mut [u128], repair: &Repair, last: bool) -> [Quad; 2] {
+/// From the nodes in the lower half to their children in both, of which the bits of `kept` stay; gives both sides' sums.
+fn children(hash: &Trees, nodes: &mut [u128], kept: u128) -> [Quad; 2] {
     let (left, right) = nodes.split_at_mut(nodes.len() / 2);
     let mut sums = [[0; LANES]; 2];
-    let kept = if last { !1 } else { u64::MAX };
-    for (i, (left, right)) in left.chunks_mut(TILE).zip(right.chunks_mut(TILE)).enumerate() {
-        repaired(path, left, right, (i * TILE / LANES) as u64, repair);
-        hash.ccr(left);
-        split(path, left, right, kept, &mut sums);
-    }
+    hash.children(left, right, kept, &mut sums);
     sums
 }
 
-by_path! {
-    /// Repairs nodes, the first of which has number `first`, and copies them.
-    fn repaired(nodes: &mut [u128], copy: &mut [u128], first: u64, repair: &Repair) = repaired_body
-}
-
-#[inline(always)]
-fn repaired_body(nodes: &mut [u128], copy: &mut [u128], first: u64, repair: &Repair) {
-    let (at, by) = of_words(repair);
-    let copies = words(copy).as_chunks_mut::<8>().0;
-    for (j, (node, copy)) in words(nodes).as_chunks_mut::<8>().0.iter_mut().zip(copies).enumerate() {
-        for i in 0..8 {
-            node[i] ^= by[i] & ((at[i] == first + j as u64) as u64).wrapping_neg();
-        }
-        *copy = *node;
+/// XORs one block into one node of each tree, once for each entry: a scan, as places are secret.
+fn correct<const N: usize>(path: Path, nodes: &mut [u128], by: &[Repair; N]) {
+    let of = by.each_ref().map(of_words);
+    let nodes = words(nodes).as_chunks_mut::<WORDS>().0;
+    match path {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Path::of` gives this path only where the machine has it.
+        Path::Avx512 => unsafe { avx512(nodes, &of) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Path::Avx2 => unsafe { avx2(nodes, &of) },
+        _ => correct_body(nodes, &of),
     }
 }
 
-/// A repair word by word.
-#[inline(always)]
-fn of_words(repair: &Repair) -> ([u64; 8], [u64; 8]) {
+/// Words of a node of each tree.
+const WORDS: usize = 2 * LANES;
+/// A repair word by word: places and blocks.
+type Words = [[u64; WORDS]; 2];
+
+fn of_words(repair: &Repair) -> Words {
     let half = |i: usize| (repair.by[i / 2] >> (64 * (i % 2))) as u64;
-    (std::array::from_fn(|i| repair.at[i / 2]), std::array::from_fn(half))
-}
-
-by_path! {
-    /// `right ^= left`, and both are added to the sums; of each block the lower half is kept where `kept` has ones.
-    fn split(left: &mut [u128], right: &mut [u128], kept: u64, sums: &mut [Quad; 2]) = split_body
+    [std::array::from_fn(|i| repair.at[i / 2]), std::array::from_fn(half)]
 }
 
 #[inline(always)]
-fn split_body(left: &mut [u128], right: &mut [u128], kept: u64, sums: &mut [Quad; 2]) {
-    let kept: [u64; 8] = std::array::from_fn(|i| if i % 2 == 0 { kept } else { u64::MAX });
-    let (left, right) = (words(left).as_chunks_mut::<8>().0, words(right).as_chunks_mut::<8>().0);
-    let (mut of_left, mut of_right) = ([0; 8], [0; 8]);
-    for (left, right) in left.iter_mut().zip(right) {
-        for i in 0..8 {
-            let other = right[i] ^ left[i];
-            of_left[i] ^= left[i];
-            of_right[i] ^= other;
-            (left[i], right[i]) = (left[i] & kept[i], other & kept[i]);
+fn correct_body<const N: usize>(nodes: &mut [[u64; WORDS]], by: &[Words; N]) {
+    for (j, node) in nodes.iter_mut().enumerate() {
+        for [at, by] in by {
+            for i in 0..WORDS {
+                node[i] ^= by[i] & ((at[i] == j as u64) as u64).wrapping_neg();
+            }
         }
     }
-    for (sum, of) in sums.iter_mut().zip([of_left, of_right]) {
-        words(sum).iter_mut().zip(of).for_each(|(s, o)| *s ^= o);
-    }
 }
 
-by_path! {
-    /// Adds nodes to the first sum.
-    fn add(nodes: &mut [u128], sums: &mut [Quad; 2]) = add_body
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2<const N: usize>(nodes: &mut [[u64; WORDS]], by: &[Words; N]) {
+    correct_body(nodes, by);
 }
 
-#[inline(always)]
-fn add_body(nodes: &mut [u128], sums: &mut [Quad; 2]) {
-    let mut sum = [0; 8];
-    for node in words(nodes).as_chunks::<8>().0 {
-        (0..8).for_each(|i| sum[i] ^= node[i]);
-    }
-    words(&mut sums[0]).iter_mut().zip(sum).for_each(|(s, o)| *s ^= o);
-}
-
-by_path! {
-    /// The last level: its repair, and what stands in the missing node's place. Lowest bits are 1 there, 0 elsewhere.
-    fn finish(nodes: &mut [u128], repair: &Repair, missing: &Repair) = finish_body
-}
-
-#[inline(always)]
-fn finish_body(nodes: &mut [u128], repair: &Repair, missing: &Repair) {
-    let ((at, by), (place, total)) = (of_words(repair), of_words(missing));
-    for (j, node) in words(nodes).as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        for i in 0..8 {
-            let here = (place[i] == j as u64) as u64;
-            let value = node[i]
-                ^ by[i] & ((at[i] == j as u64) as u64).wrapping_neg()
-                ^ total[i] & here.wrapping_neg();
-            node[i] = if i % 2 == 0 { (value & !1) | here } else { value };
+/// Left to itself, the compiler takes eight nodes at a time: it gathers and scatters words.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn avx512<const N: usize>(nodes: &mut [[u64; WORDS]], by: &[Words; N]) {
+    use std::arch::x86_64::*;
+    // SAFETY: of this and of all below: a register's words.
+    let of = by.each_ref().map(|by| by.each_ref().map(|w| unsafe { _mm512_loadu_epi64(w.as_ptr().cast()) }));
+    for (j, node) in nodes.iter_mut().enumerate() {
+        let (place, here) = (_mm512_set1_epi64(j as i64), node.as_mut_ptr().cast());
+        let mut node = unsafe { _mm512_loadu_epi64(here) };
+        for [at, by] in of {
+            node = _mm512_mask_xor_epi64(node, _mm512_cmpeq_epi64_mask(at, place), node, by);
         }
+        unsafe { _mm512_storeu_epi64(here, node) };
     }
 }
 
@@ -231,9 +205,9 @@ mod tests {
             for path in Path::all() {
                 let (mut all, mut found) = (vec![0; LANES << depth], vec![0; LANES << depth]);
                 let mut message = vec![[0; LANES]; depth];
-                expand(path, &hash, delta, &roots, &mut all);
+                expand(&hash, delta, &roots, &mut all);
                 let mut parents = vec![0; (LANES << depth) / 2];
-                sums(path, &hash, delta, &roots, &mut parents, |level, sum| {
+                sums(&hash, delta, &roots, &mut parents, |level, sum| {
                     message[level] = masked(sum, &q[level])
                 });
                 punctured(path, &hash, &t, &message, &mut found);

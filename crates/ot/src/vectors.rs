@@ -44,8 +44,8 @@ fn trees() {
         for path in Path::all() {
             let (mut out, mut parents) = (vec![0; 4 << depth], vec![0; 2 << depth]);
             let mut sent = Vec::new();
-            sums(path, &hash, delta, &roots, &mut parents, |level, sum| sent.push(masked(sum, &q[level])));
-            expand(path, &hash, delta, &roots, &mut out);
+            sums(&hash, delta, &roots, &mut parents, |level, sum| sent.push(masked(sum, &q[level])));
+            expand(&hash, delta, &roots, &mut out);
             assert!(sent == quads(message[0]) && out == blocks(leaves[0]), "{path:?}, depth {depth}");
             punctured(path, &hash, &t, &sent, &mut out);
             assert!(out == blocks(found[0]), "{path:?}, depth {depth}");

@@ -1,4 +1,5 @@
 use crate::ctr;
+use crate::hash::{Level, TREES, sum_by_hash};
 use crate::seed::STREAM;
 #[cfg(target_arch = "x86_64")]
 use crate::{CpuCap, x86};
@@ -39,6 +40,24 @@ impl Cipher {
             #[cfg(target_arch = "x86_64")]
             Cipher::Wide(rounds) => rounds.hash(blocks),
             Cipher::Any(aes) => ctr::hash(aes, blocks),
+        }
+    }
+
+    /// A level of half-trees.
+    pub fn children(&self, level: Level<'_>) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(rounds) => rounds.children(level),
+            Cipher::Any(aes) => level.by_hash(|blocks| ctr::hash(aes, blocks)),
+        }
+    }
+
+    /// Hashes of nodes of half-trees added up.
+    pub fn sum(&self, nodes: &[u128], sums: &mut [u128; TREES]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(rounds) => rounds.sum(nodes, sums),
+            Cipher::Any(aes) => sum_by_hash(nodes, sums, |blocks| ctr::hash(aes, blocks)),
         }
     }
 }

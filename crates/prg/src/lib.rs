@@ -13,6 +13,6 @@ pub mod wiped;
 mod x86;
 
 pub use cap::{CPU_VARIABLE, CpuCap, CpuCapError};
-pub use hash::{HashKeys, TreeHash};
+pub use hash::{HashKeys, TREES, TreeHash};
 pub use seed::{Domain, Prg, Seed};
 pub use wiped::Wiped;

@@ -1,6 +1,6 @@
 //! Known answers from `vectors/generate.py`, an implementation that shares no code with this crate.
 
-use privet_prg::{Domain, HashKeys, Seed, TreeHash};
+use privet_prg::{Domain, HashKeys, Seed, TREES, TreeHash};
 
 const VECTORS: &str = include_str!("../../../vectors/prg.txt");
 
@@ -76,4 +76,38 @@ fn the_two_hashes_use_their_own_key() {
     assert_eq!(run(&|b| hash.inner(b)), run(&|b| swapped.leaf(b)));
     assert_eq!(run(&|b| hash.leaf(b)), run(&|b| swapped.inner(b)));
     assert_ne!(run(&|b| hash.inner(b)), run(&|b| hash.leaf(b)));
+}
+
+#[test]
+fn children_of_half_trees_are_hashes_and_what_makes_them_nodes() {
+    let hash = TreeHash::new(HashKeys { inner: [3; 16], leaf: [4; 16] });
+    for n in [4, 8, 64, 1024] {
+        let mut nodes = vec![0u128; n];
+        Seed::from_bytes([9; 16]).stream().fill_blocks(&mut nodes);
+        let mut hashes = nodes.clone();
+        hash.inner(&mut hashes);
+        let (mut left, mut right, mut sums) = (nodes.clone(), vec![1; n], [[0; TREES]; 2]);
+        hash.children(&mut left, &mut right, u128::MAX, &mut sums);
+        let mut alone = [0; TREES];
+        hash.sum(&nodes, &mut alone);
+        for (tree, sum) in alone.into_iter().enumerate() {
+            let of = |of: &[u128]| of.iter().skip(tree).step_by(TREES).fold(0, |a, b| a ^ b);
+            assert_eq!([sum, sum ^ of(&nodes)], [of(&hashes), of(&right)]);
+            assert_eq!(sums.map(|sums| sums[tree]), [of(&left), of(&right)]);
+        }
+        let (kept, all) = (u128::MAX << 1, left.clone());
+        assert_eq!(left, hashes);
+        assert!(left.iter().zip(&right).zip(&nodes).all(|((left, right), node)| left ^ right == *node));
+        left.copy_from_slice(&nodes);
+        hash.children(&mut left, &mut right, kept, &mut sums);
+        assert!(left.iter().zip(&all).all(|(left, all)| *left == all & kept));
+        assert!(right.iter().all(|right| right & 1 == 0));
+    }
+}
+
+#[test]
+#[should_panic(expected = "a level of 4 trees")]
+fn trees_that_lack_a_node_are_no_level() {
+    let hash = TreeHash::new(HashKeys { inner: [3; 16], leaf: [4; 16] });
+    hash.sum(&[1; 5], &mut [0; TREES]);
 }

@@ -27,6 +27,7 @@ pub(super) trait Lanes: Copy {
     /// To fewer blocks, the first ones.
     unsafe fn store_part(self, to: *mut u128, blocks: usize);
     unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn and(self, other: Self) -> Self;
     /// A round of AES.
     unsafe fn round(self, key: Self) -> Self;
     /// The last round of AES.
@@ -79,6 +80,11 @@ impl Lanes for __m128i {
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         unsafe { _mm_xor_si128(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        unsafe { _mm_and_si128(self, other) }
     }
 
     #[inline(always)]
@@ -153,6 +159,11 @@ impl Lanes for __m256i {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        unsafe { _mm256_and_si256(self, other) }
+    }
+
+    #[inline(always)]
     unsafe fn round(self, key: Self) -> Self {
         unsafe { _mm256_aesenc_epi128(self, key) }
     }
@@ -219,6 +230,11 @@ impl Lanes for __m512i {
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         unsafe { _mm512_xor_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        unsafe { _mm512_and_si512(self, other) }
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@
 mod lanes;
 
 use crate::CpuCap;
+use crate::hash::{Level, TREES};
 use lanes::Lanes;
 use std::arch::x86_64::*;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -78,6 +79,30 @@ impl Rounds {
             }
         }
     }
+
+    /// A level of half-trees, see [`crate::TreeHash::children`].
+    pub fn children(&self, level: Level<'_>) {
+        // SAFETY: as above.
+        unsafe {
+            match self.width {
+                Width::One => children_of_one(&self.keys, level),
+                Width::Two => children_of_two(&self.keys, level),
+                Width::Four => children_of_four(&self.keys, level),
+            }
+        }
+    }
+
+    /// Hashes of nodes of half-trees added up, see [`crate::TreeHash::sum`].
+    pub fn sum(&self, nodes: &[u128], sums: &mut [u128; TREES]) {
+        // SAFETY: as above.
+        unsafe {
+            match self.width {
+                Width::One => sum_of_one(&self.keys, nodes, sums),
+                Width::Two => sum_of_two(&self.keys, nodes, sums),
+                Width::Four => sum_of_four(&self.keys, nodes, sums),
+            }
+        }
+    }
 }
 
 #[target_feature(enable = "aes,avx")]
@@ -118,6 +143,42 @@ fn hash_of_two(keys: &Schedule, blocks: &mut [u128]) {
 fn hash_of_four(keys: &Schedule, blocks: &mut [u128]) {
     // SAFETY: enabled here.
     unsafe { hash::<__m512i>(keys, blocks) }
+}
+
+#[target_feature(enable = "aes,avx")]
+fn children_of_one(keys: &Schedule, level: Level<'_>) {
+    // SAFETY: enabled here.
+    unsafe { children::<__m128i>(keys, level) }
+}
+
+#[target_feature(enable = "avx2,vaes")]
+fn children_of_two(keys: &Schedule, level: Level<'_>) {
+    // SAFETY: enabled here.
+    unsafe { children::<__m256i>(keys, level) }
+}
+
+#[target_feature(enable = "avx512f,vaes")]
+fn children_of_four(keys: &Schedule, level: Level<'_>) {
+    // SAFETY: enabled here.
+    unsafe { children::<__m512i>(keys, level) }
+}
+
+#[target_feature(enable = "aes,avx")]
+fn sum_of_one(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
+    // SAFETY: enabled here.
+    unsafe { sum::<__m128i>(keys, nodes, sums) }
+}
+
+#[target_feature(enable = "avx2,vaes")]
+fn sum_of_two(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
+    // SAFETY: enabled here.
+    unsafe { sum::<__m256i>(keys, nodes, sums) }
+}
+
+#[target_feature(enable = "avx512f,vaes")]
+fn sum_of_four(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
+    // SAFETY: enabled here.
+    unsafe { sum::<__m512i>(keys, nodes, sums) }
 }
 
 #[target_feature(enable = "aes,avx")]
@@ -176,14 +237,8 @@ unsafe fn hash<L: Lanes>(keys: &Schedule, blocks: &mut [u128]) {
         let mut steps = blocks.chunks_exact_mut(STEP * L::BLOCKS);
         for step in &mut steps {
             let at = step.as_mut_ptr();
-            let mut masked = [keys[0]; STEP];
-            for (j, m) in masked.iter_mut().enumerate() {
-                *m = L::load(at.add(j * L::BLOCKS)).sigma();
-            }
-            let mut y = masked;
-            encrypt(&keys, &mut y);
-            for (j, (y, m)) in y.into_iter().zip(masked).enumerate() {
-                y.xor(m).store(at.add(j * L::BLOCKS));
+            for (j, hash) in hashes::<L, STEP>(&keys, at).into_iter().enumerate() {
+                hash.store(at.add(j * L::BLOCKS));
             }
         }
         for part in steps.into_remainder().chunks_mut(L::BLOCKS) {
@@ -194,6 +249,112 @@ unsafe fn hash<L: Lanes>(keys: &Schedule, blocks: &mut [u128]) {
             let y = y[0].xor(m);
             if n == L::BLOCKS { y.store(at) } else { y.store_part(at, n) }
         }
+    }
+}
+
+/// Sums tree by tree: a register has some of the trees, the next one the others.
+struct Sums<L>([L; TREES]);
+
+impl<L: Lanes> Sums<L> {
+    #[inline(always)]
+    unsafe fn zero(of: L) -> Sums<L> {
+        unsafe { Sums([of.xor(of); TREES]) }
+    }
+
+    /// Adds the j-th register of nodes.
+    #[inline(always)]
+    unsafe fn add(&mut self, j: usize, nodes: L) {
+        let at = j % (TREES / L::BLOCKS);
+        unsafe { self.0[at] = self.0[at].xor(nodes) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_to(self, sums: &mut [u128; TREES]) {
+        for (sum, of) in sums.chunks_exact_mut(L::BLOCKS).zip(self.0) {
+            unsafe { L::load(sum.as_ptr()).xor(of).store(sum.as_mut_ptr()) }
+        }
+    }
+}
+
+/// Hashes of N registers.
+#[inline(always)]
+unsafe fn hashes<L: Lanes, const N: usize>(keys: &[L; 11], at: *const u128) -> [L; N] {
+    unsafe {
+        let mut masked = [keys[0]; N];
+        for (j, m) in masked.iter_mut().enumerate() {
+            *m = L::load(at.add(j * L::BLOCKS)).sigma();
+        }
+        let mut y = masked;
+        encrypt(keys, &mut y);
+        for (y, m) in y.iter_mut().zip(masked) {
+            *y = y.xor(m);
+        }
+        y
+    }
+}
+
+/// From nodes to their children, both of which are added up tree by tree.
+#[inline(always)]
+unsafe fn children<L: Lanes>(keys: &Schedule, level: Level<'_>) {
+    let Level { left, right, kept, sums: [of_left, of_right] } = level;
+    assert!(left.len() == right.len() && left.len().is_multiple_of(TREES));
+    unsafe {
+        let keys = broadcast::<L>(keys);
+        let kept = L::load([kept; TREES].as_ptr());
+        let mut sums = [Sums::zero(keys[0]), Sums::zero(keys[0])];
+        let (from, to, whole) = (left.as_mut_ptr(), right.as_mut_ptr(), STEP * L::BLOCKS);
+        let steps = left.len() / whole * whole;
+        for at in (0..steps).step_by(whole) {
+            part::<L, STEP>(&keys, [from.add(at), to.add(at)], kept, &mut sums, 0);
+        }
+        for (j, at) in (steps..left.len()).step_by(L::BLOCKS).enumerate() {
+            part::<L, 1>(&keys, [from.add(at), to.add(at)], kept, &mut sums, j);
+        }
+        let [left, right] = sums;
+        left.add_to(of_left);
+        right.add_to(of_right);
+    }
+}
+
+/// N registers of nodes, the first of which is number `first`.
+#[inline(always)]
+unsafe fn part<L: Lanes, const N: usize>(
+    keys: &[L; 11],
+    [from, to]: [*mut u128; 2],
+    kept: L,
+    [of_left, of_right]: &mut [Sums<L>; 2],
+    first: usize,
+) {
+    unsafe {
+        for (j, left) in hashes::<L, N>(keys, from).into_iter().enumerate() {
+            let right = left.xor(L::load(from.add(j * L::BLOCKS)));
+            of_left.add(first + j, left);
+            of_right.add(first + j, right);
+            left.and(kept).store(from.add(j * L::BLOCKS));
+            right.and(kept).store(to.add(j * L::BLOCKS));
+        }
+    }
+}
+
+/// Hashes of nodes added up tree by tree.
+#[inline(always)]
+unsafe fn sum<L: Lanes>(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
+    assert!(nodes.len().is_multiple_of(TREES));
+    unsafe {
+        let keys = broadcast::<L>(keys);
+        let mut all = Sums::zero(keys[0]);
+        let (from, whole) = (nodes.as_ptr(), STEP * L::BLOCKS);
+        let steps = nodes.len() / whole * whole;
+        for at in (0..steps).step_by(whole) {
+            for (j, hash) in hashes::<L, STEP>(&keys, from.add(at)).into_iter().enumerate() {
+                all.add(j, hash);
+            }
+        }
+        for (j, at) in (steps..nodes.len()).step_by(L::BLOCKS).enumerate() {
+            let [hash] = hashes::<L, 1>(&keys, from.add(at));
+            all.add(j, hash);
+        }
+        all.add_to(sums);
     }
 }
 
@@ -233,6 +394,7 @@ unsafe fn keystream<L: Lanes>(keys: &Schedule, first: u64, out: &mut [[u8; 16]])
 mod tests {
     use super::*;
     use crate::ctr;
+    use crate::hash::sum_by_hash;
     use aes::Aes128Enc;
     use aes::cipher::{Array, KeyInit};
 
@@ -266,6 +428,32 @@ mod tests {
                 rounds.hash(&mut found[..n]);
                 ctr::hash(&aes, &mut right[..n]);
                 assert_eq!(found, right, "{n} blocks, {:?}", rounds.width);
+            }
+        }
+    }
+
+    /// Levels of few nodes and of many, both sides and all sums, with bits that do not stay.
+    #[test]
+    fn levels_of_half_trees_are_the_ciphers() {
+        let block = |i: usize| (i as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        for (rounds, aes) in all() {
+            for n in [0, 4, 8, 12, 28, 32, 36, 68, 300] {
+                for kept in [u128::MAX, !1, 0] {
+                    let nodes: Vec<u128> = (0..n).map(block).collect();
+                    let (mut found, mut right) = (nodes.clone(), nodes.clone());
+                    let (mut found_beside, mut right_beside) = (vec![3; n], vec![5; n]);
+                    let mut sums = [[[7, 8, 9, 10], [11, 12, 13, 14]]; 2];
+                    let [of, by_hash] = &mut sums;
+                    rounds.children(Level { left: &mut found, right: &mut found_beside, kept, sums: of });
+                    let level = Level { left: &mut right, right: &mut right_beside, kept, sums: by_hash };
+                    level.by_hash(|blocks| ctr::hash(&aes, blocks));
+                    assert_eq!((found, found_beside), (right, right_beside), "{n} nodes, {:?}", rounds.width);
+                    assert_eq!(sums[0], sums[1], "{n} nodes, {:?}", rounds.width);
+                    let mut alone = [[7, 8, 9, 10]; 2];
+                    rounds.sum(&nodes, &mut alone[0]);
+                    sum_by_hash(&nodes, &mut alone[1], |blocks| ctr::hash(&aes, blocks));
+                    assert_eq!(alone, [sums[0][0]; 2], "{n} nodes, {:?}", rounds.width);
+                }
             }
         }
     }
