@@ -16,7 +16,7 @@ const STREAM_WORDS: usize = 3;
 const TILE: usize = 64;
 /// So many rows ahead blocks are asked for: a table lies in second-level caches at best, and what follows a row is too much work for
 /// the processor to see that far by itself. LOCAL.
-const AHEAD: usize = 8;
+const AHEAD: usize = 6;
 
 /// The rows of the code, one after the other.
 pub(crate) struct Rows {

@@ -14,15 +14,13 @@ pub enum BitsPath {
     Portable,
     /// Compiled for AVX2.
     Avx2,
-    /// Compiled for AVX-512.
-    Avx512,
     /// Bytes and 8x8 bit matrices on 512-bit registers.
     Gfni,
 }
 
 impl BitsPath {
     /// Every path, slowest first.
-    pub const ALL: [BitsPath; 4] = [BitsPath::Portable, BitsPath::Avx2, BitsPath::Avx512, BitsPath::Gfni];
+    pub const ALL: [BitsPath; 3] = [BitsPath::Portable, BitsPath::Avx2, BitsPath::Gfni];
 
     /// Whether this machine can run the path.
     pub fn available(self) -> bool {
@@ -30,8 +28,6 @@ impl BitsPath {
             BitsPath::Portable => true,
             #[cfg(target_arch = "x86_64")]
             BitsPath::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(target_arch = "x86_64")]
-            BitsPath::Avx512 => is_x86_feature_detected!("avx512f"),
             #[cfg(target_arch = "x86_64")]
             BitsPath::Gfni => crate::avx512::available(),
             #[cfg(not(target_arch = "x86_64"))]
@@ -49,7 +45,7 @@ impl BitsPath {
         match self {
             BitsPath::Portable => CpuCap::Portable,
             BitsPath::Avx2 => CpuCap::Avx2,
-            BitsPath::Avx512 | BitsPath::Gfni => CpuCap::Avx512,
+            BitsPath::Gfni => CpuCap::Avx512,
         }
     }
 
@@ -64,9 +60,6 @@ impl BitsPath {
             BitsPath::Avx2 => unsafe { avx2(values, places, out) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: available, as just checked.
-            BitsPath::Avx512 => unsafe { avx512(values, places, out) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: available, as just checked.
             BitsPath::Gfni => unsafe { gfni::planes(values, places, out) },
             #[cfg(not(target_arch = "x86_64"))]
             _ => unreachable!("not available"),
@@ -79,7 +72,6 @@ impl fmt::Display for BitsPath {
         f.write_str(match self {
             BitsPath::Portable => "portable bits",
             BitsPath::Avx2 => "AVX2 bits",
-            BitsPath::Avx512 => "AVX-512 bits",
             BitsPath::Gfni => "GFNI bits",
         })
     }
@@ -91,13 +83,7 @@ fn avx2(values: &[u64], places: &[usize], out: &mut [u64]) {
     planes(values, places, out);
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn avx512(values: &[u64], places: &[usize], out: &mut [u64]) {
-    planes(values, places, out);
-}
-
-/// Blocks turned round side by side: one 512-bit register a row.
+/// Blocks turned round side by side: whole registers a row.
 const SIDE: usize = 8;
 
 type Rows = [[u64; SIDE]; 64];
