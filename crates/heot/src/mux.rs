@@ -1,14 +1,14 @@
 //! Bits and ring elements multiplied: choices, bits as elements, and shares that wrap.
 //!
-//! *Before a run*, random transfers of elements ([`Offers`]): the sender has p0 and p1, the receiver a random bit and the one of them that
-//! it says. *In the run* the receiver sends its choice b XORed with its random bit; where that is 1, the sender exchanges p0 and p1. It
-//! sends `p0 - p1 + x`. The receiver gets `p0 + b x`, and the sender's share of `b x` is `-p0`. The message is masked by the element
-//! that the receiver lacks.
+//! *Before a run*, random transfers of elements ([`Offers`]): the sender has p0 and p1, the receiver a random bit r and the one of them that
+//! it says. *In the run* the receiver sends its choice b XORed with r, and at the same time the sender `x - (p1 - p0)`. The receiver gets
+//! `p0 + r x` of the element that it has, and the sender's share of `r x` is `-p0`. With `f = b ^ r` a choice is `b = f + (1 - 2 f) r`, so both
+//! make shares of `b x` of theirs. Either message is masked by what its receiver lacks: r, and one of p0 and p1.
 
 use crate::context::{Cx, RunError, Side};
 use crate::material::{Correlation, Frame, Maker, Shape};
 use crate::mutation;
-use crate::planes::{self, Plane, bit, mask, swap};
+use crate::planes::{self, Plane, bit, mask};
 use crate::uses::{Uses, plane_bytes, word_bytes};
 use crate::wire::{Incoming, Outgoing};
 use privet_prg::Wiped;
@@ -71,7 +71,7 @@ impl Offers {
     }
 }
 
-/// `b`, as a factor of what the peer chooses by: `1 - 2 b`.
+/// x where b is 0, `-x` where it is 1.
 fn flipped(b: u64, x: u64) -> u64 {
     (x ^ b.wrapping_neg()).wrapping_add(b)
 }
@@ -84,41 +84,39 @@ pub(crate) fn masked(frame: &Frame, random: usize, choices: &[u64], place: usize
     message.put(place, frame.first, &masked);
 }
 
-/// A chunk of x offered to the peer's choices, which came in a plane of a message: the first two elements of the frame are p0 and p1.
-/// The entries are appended to the message; `share(i, s)` gets the share of element i's product, not reduced.
-pub(crate) fn offer(
-    ring: Ring,
-    frame: &Frame,
-    (theirs, plane): (&Incoming, usize),
-    x: impl Fn(usize) -> u64,
-    message: &mut Vec<u8>,
-    mut share: impl FnMut(usize, u64),
-) {
+/// A chunk of x offered to the peer's choices, appended to a message. The first two elements of the frame are p0 and p1.
+fn offer(ring: Ring, frame: &Frame, x: impl Fn(usize) -> u64, message: &mut Vec<u8>) {
     let [mut zero, one] = [0, 1].map(|i| frame.elements(i));
-    let exchanged = theirs.chunk(plane..plane + 1, frame.first, frame.n);
     let open = if mutation::active("products-in-clear") { 0 } else { u64::MAX };
     for (i, (zero, one)) in zero.iter_mut().zip(one.iter()).enumerate() {
-        let mut one = *one;
-        swap(zero, &mut one, mask(&exchanged, i));
-        share(frame.first + i, zero.wrapping_neg());
-        *zero = (zero.wrapping_sub(one) & open).wrapping_add(x(frame.first + i));
+        *zero = (zero.wrapping_sub(*one) & open).wrapping_add(x(frame.first + i));
     }
     pack(ring, &zero, message);
 }
 
-/// A chunk received: element `at` of the frame, and the entries where the choice is 1; not reduced.
-pub(crate) fn take(
+/// The sender's shares of a chunk, not reduced, once the peer's masked choices came in a plane: `f x - (1 - 2 f) p0`.
+fn offered(frame: &Frame, theirs: &Incoming, x: impl Fn(usize) -> u64, mut share: impl FnMut(usize, u64)) {
+    let (zero, theirs) = (frame.elements(0), theirs.chunk(0..1, frame.first, frame.n));
+    for (i, zero) in zero.iter().enumerate() {
+        let own = flipped(bit(&theirs, i), zero.wrapping_neg());
+        share(frame.first + i, own.wrapping_add(x(frame.first + i) & mask(&theirs, i)));
+    }
+}
+
+/// The receiver's shares of a chunk, not reduced: `(1 - 2 f) (p_r + r e)` for element `at` of the frame and what came for it.
+fn take(
     cx: &Cx,
     ring: Ring,
     frame: &Frame,
     at: usize,
     choices: &[u64],
-    entries: &[u8],
+    theirs: &[u8],
 ) -> Result<Wiped<u64>, RunError> {
-    let entries = elements(cx, ring, frame, entries)?;
-    let (mut got, choices) = (frame.elements(at), &choices[frame.first / 64..]);
-    for (i, (got, entry)) in got.iter_mut().zip(entries).enumerate() {
-        *got = got.wrapping_add(entry & mask(choices, i));
+    let theirs = elements(cx, ring, frame, theirs)?;
+    let (mut got, random, choices) = (frame.elements(at), frame.plane(0), &choices[frame.first / 64..]);
+    for (i, (got, e)) in got.iter_mut().zip(theirs).enumerate() {
+        let product = got.wrapping_add(e & mask(random, i));
+        *got = flipped(bit(choices, i) ^ bit(random, i), product);
     }
     Ok(got)
 }
@@ -131,24 +129,27 @@ pub(crate) fn elements(cx: &Cx, ring: Ring, frame: &Frame, packed: &[u8]) -> Res
     unpack(ring, here, frame.n).map_err(|e| cx.wrong(e))
 }
 
-/// Shares of `d x` modulo 2^k; d is XOR-shared, x additively. Each side offers its share of x to the other's of d.
+/// Shares of `d x` modulo 2^k; d is XOR-shared, x additively. Each side offers its share of x to the other's of d, and both messages pass at
+/// once.
 pub(crate) fn choose(cx: &mut Cx, ring: Ring, d: &Plane, x: &[u64]) -> Result<Vec<u64>, RunError> {
     let (n, of) = (x.len(), Offers { ring, by: By::Both });
     let material = cx.take(of, n)?;
-    let mut message = Outgoing::new(1, n);
-    material.frames().for_each(|frame| masked(frame, 0, d, 0, &mut message));
-    let theirs = cx.exchange("choices", message.bytes(), plane_bytes(n) as usize)?;
-    let theirs = cx.incoming(n, theirs)?;
-    let mut entries = Vec::with_capacity(ring.packed_bytes(n));
-    let mut share = vec![0; n];
+    let own = |i: usize| flipped(bit(d, i), x[i]);
+    let (mut choices, mut packed) = (Outgoing::new(1, n), Vec::with_capacity(ring.packed_bytes(n)));
     for frame in material.frames() {
-        let offered = |i: usize| flipped(bit(d, i), x[i]);
-        offer(ring, frame, (&theirs, 0), offered, &mut entries, |i, own| share[i] = own);
+        masked(frame, 0, d, 0, &mut choices);
+        offer(ring, frame, own, &mut packed);
     }
-    let len = entries.len();
-    let theirs = cx.exchange("chosen", entries, len)?;
+    let mut message = choices.bytes();
+    message.append(&mut packed);
+    let due = message.len();
+    let mut theirs = cx.exchange("choices", message, due)?;
+    let packed = theirs.split_off(plane_bytes(n) as usize);
+    let theirs = cx.incoming(n, theirs)?;
+    let mut share = vec![0; n];
     for frame in material {
-        let got = take(cx, ring, &frame, of.taken(cx.side), d, &theirs)?;
+        offered(&frame, &theirs, own, |i, own| share[i] = own);
+        let got = take(cx, ring, &frame, of.taken(cx.side), d, &packed)?;
         for (i, got) in (frame.first..).zip(got.iter()) {
             share[i] = ring.wrap(share[i].wrapping_add(*got).wrapping_add(x[i] & mask(d, i)));
         }
@@ -159,11 +160,10 @@ pub(crate) fn choose(cx: &mut Cx, ring: Ring, d: &Plane, x: &[u64]) -> Result<Ve
 /// What [`choose`] of n elements uses.
 pub(crate) fn choose_uses(bits: u32, n: usize) -> Uses {
     let of = Offers { ring: Ring::new(bits), by: By::Both };
-    Uses::of(of, n, [plane_bytes(n) + word_bytes(bits, n); 2], 2)
+    Uses::of(of, n, [plane_bytes(n) + word_bytes(bits, n); 2], 1)
 }
 
-/// Shares modulo 2^l of the product of the client's bit and the server's. The server chooses: so the client's share is there when it
-/// has answered, and the message that it sends next passes with the answer.
+/// Shares modulo 2^l of the product of the client's bit and the server's, in one step: the server chooses what the client offers.
 pub(crate) fn both(cx: &mut Cx, bits: u32, own: &Plane, n: usize) -> Result<Vec<u64>, RunError> {
     let mut share = vec![0; n];
     if bits == 0 {
@@ -174,19 +174,18 @@ pub(crate) fn both(cx: &mut Cx, bits: u32, own: &Plane, n: usize) -> Result<Vec<
     let material = cx.take(of, n)?;
     match cx.side {
         Side::Client => {
-            let theirs = cx.exchange("bits", Vec::new(), plane_bytes(n) as usize)?;
-            let (theirs, mut message) = (cx.incoming(n, theirs)?, Vec::with_capacity(ring.packed_bytes(n)));
+            let mut message = Vec::with_capacity(ring.packed_bytes(n));
+            material.frames().for_each(|frame| offer(ring, frame, |i| bit(own, i), &mut message));
+            let theirs = cx.exchange("bits", message, plane_bytes(n) as usize)?;
+            let theirs = cx.incoming(n, theirs)?;
             for frame in material {
-                let set = |i: usize, own: u64| share[i] = ring.wrap(own);
-                offer(ring, &frame, (&theirs, 0), |i| bit(own, i), &mut message, set);
+                offered(&frame, &theirs, |i| bit(own, i), |i, own| share[i] = ring.wrap(own));
             }
-            cx.exchange("products of bits", message, 0)?;
         }
         Side::Server => {
             let mut message = Outgoing::new(1, n);
             material.frames().for_each(|frame| masked(frame, 0, own, 0, &mut message));
-            cx.exchange("bits", message.bytes(), 0)?;
-            let theirs = cx.exchange("products of bits", Vec::new(), word_bytes(bits, n) as usize)?;
+            let theirs = cx.exchange("bits", message.bytes(), word_bytes(bits, n) as usize)?;
             for frame in material {
                 let got = take(cx, ring, &frame, of.taken(cx.side), own, &theirs)?;
                 (frame.first..).zip(got.iter()).for_each(|(i, got)| share[i] = ring.wrap(*got));
@@ -202,7 +201,7 @@ pub(crate) fn both_uses(bits: u32, n: usize) -> Uses {
         return Uses::default();
     }
     let of = Offers { ring: Ring::new(bits), by: By::Client };
-    Uses::of(of, n, [plane_bytes(n), word_bytes(bits, n)], 2)
+    Uses::of(of, n, [plane_bytes(n), word_bytes(bits, n)], 1)
 }
 
 /// A shared bit as shares modulo 2^l: `b + b' - 2 b b'`, whose product is needed modulo 2^(l-1).
