@@ -5,7 +5,7 @@ use crate::gates::{argmax, choose, compare, exponential, linear, local, max, mul
 use crate::uses::Uses;
 use privet_family::Secret;
 use privet_plan::ir::{Node, Op, Plan, Type, ValueId};
-use privet_plan::ops;
+use privet_plan::{Cut, ops};
 use privet_ring::Ring;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -61,6 +61,11 @@ impl<'a> At<'a> {
     /// Elements of the result.
     pub fn len(&self) -> usize {
         self.node().ty.len()
+    }
+
+    /// The truncation and the ReLU that it is part of: one gate takes both.
+    pub fn cut(&self) -> Option<Cut> {
+        Cut::of(self.plan, self.id)
     }
 
     /// Whether the server knows an operand in clear.

@@ -75,31 +75,40 @@ impl Digit {
 pub(crate) struct Leaves {
     /// Bits of the number.
     pub bits: u32,
+    /// Lowest bits that are compared by themselves as well: no digit has bits of both parts.
+    pub low: u32,
     /// Shares that an entry has.
     pub wanted: Wanted,
 }
 
 impl Leaves {
-    /// From the lowest.
-    fn digits(self) -> impl Iterator<Item = Digit> {
-        (0..self.bits).step_by(DIGIT as usize).map(move |first| Digit {
-            bits: first as usize..self.bits.min(first + DIGIT) as usize,
-            less: self.wanted == Wanted::Less,
-            equal: self.wanted == Wanted::Equal || first > 0,
-        })
+    /// Of all bits of a number.
+    pub fn whole(bits: u32, wanted: Wanted) -> Leaves {
+        Leaves { bits, low: 0, wanted }
     }
 
-    /// Number of digits.
-    pub fn count(self) -> usize {
-        self.bits.div_ceil(DIGIT) as usize
+    /// From the lowest.
+    fn digits(self) -> impl Iterator<Item = Digit> {
+        let part = move |(from, to): (u32, u32)| {
+            (from..to).step_by(DIGIT as usize).map(move |first| Digit {
+                bits: first as usize..to.min(first + DIGIT) as usize,
+                less: self.wanted == Wanted::Less,
+                equal: self.wanted == Wanted::Equal || first > 0,
+            })
+        };
+        [(0, self.low), (self.low, self.bits)].into_iter().flat_map(part)
+    }
+
+    /// Digits of the low part, and of the other one.
+    pub fn counts(self) -> [usize; 2] {
+        [self.low, self.bits - self.low].map(|bits| bits.div_ceil(DIGIT) as usize)
     }
 }
 
 /// What leaves of n numbers use.
-pub(crate) fn uses(bits: u32, n: usize, wanted: Wanted) -> Uses {
-    let of = Leaves { bits, wanted };
+pub(crate) fn uses(of: Leaves, n: usize) -> Uses {
     let sent: usize = of.digits().map(|digit| digit.pads() - digit.shares()).sum();
-    Uses::of(of, n, [sent as u64 * plane_bytes(n), u64::from(bits) * plane_bytes(n)], 2)
+    Uses::of(of, n, [sent as u64 * plane_bytes(n), u64::from(of.bits) * plane_bytes(n)], 2)
 }
 
 impl Correlation for Leaves {
@@ -212,14 +221,7 @@ fn chosen(
 }
 
 /// Shares of all digits' comparisons; `own` are the planes of u at the server, of v at the client.
-pub(crate) fn leaves(
-    cx: &mut Cx,
-    own: &Planes,
-    bits: u32,
-    n: usize,
-    wanted: Wanted,
-) -> Result<Vec<Leaf>, RunError> {
-    let of = Leaves { bits, wanted };
+pub(crate) fn leaves(cx: &mut Cx, of: Leaves, own: &Planes, n: usize) -> Result<Vec<Leaf>, RunError> {
     let material = cx.take(of, n)?;
     match cx.side {
         Side::Server => offer(cx, of, material, own, n),
@@ -345,7 +347,7 @@ fn choose(
         }
     }
     cx.exchange("digits", message.bytes(), 0)?;
-    let due = uses(of.bits, n, of.wanted).bytes[Side::Server as usize] as usize;
+    let due = uses(of, n).bytes[Side::Server as usize] as usize;
     let theirs = cx.exchange("entries", Vec::new(), due)?;
     let (theirs, mut leaves) = (cx.incoming(n, theirs)?, blank(of, n));
     for frame in material {

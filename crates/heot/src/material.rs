@@ -622,7 +622,7 @@ mod tests {
             assert!(all.iter().enumerate().all(|(i, (first, n))| *first == i * CHUNK && *n > 0));
         }
         let need = |of: Kind, n| Need { of, n };
-        let leaves = need(Leaves { bits: 36, wanted: crate::leaf::Wanted::Less }.into(), 2 * CHUNK);
+        let leaves = need(Leaves::whole(36, crate::leaf::Wanted::Less).into(), 2 * CHUNK);
         // 8 entries of one bit, and 11 times of two; 3 bits of a choice and the pads of it
         assert_eq!(Side::ALL.map(|side| leaves.bytes(side)), [184, 59].map(|bits| bits * CHUNK as u64 / 4));
     }

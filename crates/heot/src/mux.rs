@@ -6,7 +6,7 @@
 //! make shares of `b x` of theirs. Either message is masked by what its receiver lacks: r, and one of p0 and p1.
 
 use crate::context::{Cx, RunError, Side};
-use crate::material::{Correlation, Frame, Maker, Shape};
+use crate::material::{Correlation, Frame, Maker, Material, Shape};
 use crate::mutation;
 use crate::planes::{self, Plane, bit, mask};
 use crate::uses::{Uses, plane_bytes, word_bytes};
@@ -165,34 +165,72 @@ pub(crate) fn choose_uses(bits: u32, n: usize) -> Uses {
 
 /// Shares modulo 2^l of the product of the client's bit and the server's, in one step: the server chooses what the client offers.
 pub(crate) fn both(cx: &mut Cx, bits: u32, own: &Plane, n: usize) -> Result<Vec<u64>, RunError> {
-    let mut share = vec![0; n];
     if bits == 0 {
-        return Ok(share);
+        return Ok(vec![0; n]);
     }
-    let ring = Ring::new(bits);
-    let of = Offers { ring, by: By::Client };
-    let material = cx.take(of, n)?;
-    match cx.side {
-        Side::Client => {
-            let mut message = Vec::with_capacity(ring.packed_bytes(n));
-            material.frames().for_each(|frame| offer(ring, frame, |i| bit(own, i), &mut message));
-            let theirs = cx.exchange("bits", message, plane_bytes(n) as usize)?;
-            let theirs = cx.incoming(n, theirs)?;
-            for frame in material {
-                offered(&frame, &theirs, |i| bit(own, i), |i, own| share[i] = ring.wrap(own));
+    let products = Both::begin(cx, bits, own, n)?;
+    let (message, due) = (products.message(cx.side), products.due(cx.side));
+    let theirs = cx.exchange("bits", message, due)?;
+    products.finish(cx, theirs)
+}
+
+/// Products of both sides' bits on their way, whose messages may pass with other ones.
+struct Both<'a> {
+    ring: Ring,
+    own: &'a Plane,
+    n: usize,
+    material: Material<Offers>,
+}
+
+impl<'a> Both<'a> {
+    /// Modulo 2^l, l > 0.
+    fn begin(cx: &mut Cx, bits: u32, own: &'a Plane, n: usize) -> Result<Both<'a>, RunError> {
+        let ring = Ring::new(bits);
+        Ok(Both { ring, own, n, material: cx.take(Offers { ring, by: By::Client }, n)? })
+    }
+
+    fn message(&self, side: Side) -> Vec<u8> {
+        match side {
+            Side::Client => {
+                let mut message = Vec::with_capacity(self.ring.packed_bytes(self.n));
+                for frame in self.material.frames() {
+                    offer(self.ring, frame, |i| bit(self.own, i), &mut message);
+                }
+                message
+            }
+            Side::Server => {
+                let mut message = Outgoing::new(1, self.n);
+                self.material.frames().for_each(|frame| masked(frame, 0, self.own, 0, &mut message));
+                message.bytes()
             }
         }
-        Side::Server => {
-            let mut message = Outgoing::new(1, n);
-            material.frames().for_each(|frame| masked(frame, 0, own, 0, &mut message));
-            let theirs = cx.exchange("bits", message.bytes(), word_bytes(bits, n) as usize)?;
-            for frame in material {
-                let got = take(cx, ring, &frame, of.taken(cx.side), own, &theirs)?;
-                (frame.first..).zip(got.iter()).for_each(|(i, got)| share[i] = ring.wrap(*got));
+    }
+
+    /// Bytes of the other side's message.
+    fn due(&self, side: Side) -> usize {
+        both_uses(self.ring.bits(), self.n).bytes[side.other() as usize] as usize
+    }
+
+    fn finish(self, cx: &mut Cx, theirs: Vec<u8>) -> Result<Vec<u64>, RunError> {
+        let Both { ring, own, n, material } = self;
+        let mut share = vec![0; n];
+        match cx.side {
+            Side::Client => {
+                let theirs = cx.incoming(n, theirs)?;
+                for frame in material {
+                    offered(&frame, &theirs, |i| bit(own, i), |i, own| share[i] = ring.wrap(own));
+                }
+            }
+            Side::Server => {
+                let at = Offers { ring, by: By::Client }.taken(cx.side);
+                for frame in material {
+                    let got = take(cx, ring, &frame, at, own, &theirs)?;
+                    (frame.first..).zip(got.iter()).for_each(|(i, got)| share[i] = ring.wrap(*got));
+                }
             }
         }
+        Ok(share)
     }
-    Ok(share)
 }
 
 /// What [`both`] of n elements uses.
@@ -207,8 +245,38 @@ pub(crate) fn both_uses(bits: u32, n: usize) -> Uses {
 /// A shared bit as shares modulo 2^l: `b + b' - 2 b b'`, whose product is needed modulo 2^(l-1).
 pub(crate) fn element(cx: &mut Cx, ring: Ring, b: &Plane, n: usize) -> Result<Vec<u64>, RunError> {
     let product = both(cx, ring.bits() - 1, b, n)?;
+    Ok(of_product(ring, b, &product))
+}
+
+fn of_product(ring: Ring, b: &Plane, product: &[u64]) -> Vec<u64> {
     let of = |(i, p): (usize, &u64)| ring.wrap(bit(b, i).wrapping_sub(p << 1));
-    Ok(product.iter().enumerate().map(of).collect())
+    product.iter().enumerate().map(of).collect()
+}
+
+/// A shared bit on its way to an element, as [`element`] makes it.
+pub(crate) struct Element<'a>(Both<'a>);
+
+impl<'a> Element<'a> {
+    /// Modulo 2^l, l > 1.
+    pub fn begin(cx: &mut Cx, ring: Ring, b: &'a Plane, n: usize) -> Result<Element<'a>, RunError> {
+        Ok(Element(Both::begin(cx, ring.bits() - 1, b, n)?))
+    }
+
+    /// This side's message.
+    pub fn message(&self, side: Side) -> Vec<u8> {
+        self.0.message(side)
+    }
+
+    /// Bytes of the other side's message.
+    pub fn due(&self, side: Side) -> usize {
+        self.0.due(side)
+    }
+
+    /// The element, with the other side's message.
+    pub fn finish(self, cx: &mut Cx, theirs: Vec<u8>) -> Result<Vec<u64>, RunError> {
+        let (ring, b) = (Ring::new(self.0.ring.bits() + 1), self.0.own);
+        Ok(of_product(ring, b, &self.0.finish(cx, theirs)?))
+    }
 }
 
 /// What [`element`] of n bits uses.

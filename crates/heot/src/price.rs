@@ -18,11 +18,11 @@ use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
 use privet_ot::params::B12;
 use privet_plan::Plan;
-use privet_plan::Spread;
 use privet_plan::cost::{
     Cost, Known, Network, Offline, Operand, Operation, PreparationUnits, Prices, Rates, Security, Units,
 };
-use privet_plan::ir::{Node, Op, PLAN_VERSION, Type, ValueId};
+use privet_plan::ir::{Node, Op, PLAN_VERSION, Rounding, Type, ValueId};
+use privet_plan::{Cut, Spread};
 use privet_ring::Ring;
 
 /// Runs that an estimate's packings are for.
@@ -32,8 +32,8 @@ fn packed(ty: &Type) -> u64 {
     Ring::new(ty.bits).packed_bytes(ty.len()) as u64
 }
 
-/// An operation as the only one of a plan, so that gates can be asked: what the server knows is a weight there.
-fn alone(of: &Operation<'_>) -> Plan {
+/// An operation as a node of a plan that has nothing else, so that gates can be asked: what the server knows is a weight there.
+fn alone(of: &Operation<'_>) -> (Plan, ValueId) {
     let node = |op, inputs, ty: &Type| Node { op, inputs, ty: ty.clone(), layer: String::new(), form: None };
     let operand = |x: &Operand<'_>| {
         let name = String::new();
@@ -55,9 +55,23 @@ fn alone(of: &Operation<'_>) -> Plan {
         nodes.push(node(Op::Reshape, vec![nodes.len() - 1], x.ty));
         inputs.iter_mut().filter(|input| **input == i).for_each(|input| *input = nodes.len() - 1);
     }
+    if let (Op::Relu, Some(cut)) = (of.op, of.cut) {
+        let before = Type { bits: cut.bits, ..nodes[0].ty.clone() };
+        let after = std::mem::replace(&mut nodes[0].ty, before);
+        nodes.push(node(truncation(cut), inputs, &after));
+        inputs = vec![nodes.len() - 1];
+    }
     nodes.push(node(of.op.clone(), inputs, of.result));
+    let id = nodes.len() - 1;
+    if let (Op::Truncate { .. }, Some(_)) = (of.op, of.cut) {
+        nodes.push(node(Op::Relu, vec![id], of.result));
+    }
     let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
-    Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }
+    (Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }, id)
+}
+
+fn truncation(cut: Cut) -> Op {
+    Op::Truncate { shift: cut.shift, rounding: Rounding::Floor }
 }
 
 /// Material and messages of a gate.
@@ -139,8 +153,8 @@ impl Prices for Heot {
             Kind::Weight { .. } | Kind::Public | Kind::Lacks(_) => return Cost::default(),
             Kind::Gate(gate) => gate,
         };
-        let plan = alone(operation);
-        let at = At { plan: &plan, id: plan.nodes.len() - 1 };
+        let (plan, id) = alone(operation);
+        let at = At { plan: &plan, id };
         let macs = Products::of(&plan, at.node()).map_or(0, |products| products.macs());
         let cost = if linear::has_hint(&at) {
             // a layer without a packing is refused

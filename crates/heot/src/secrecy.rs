@@ -4,7 +4,7 @@
 //! Hints, and the client's masks and masked operands, are in `privet_he`: `torus/tests.rs` does the same for them.
 
 use crate::context::Cx;
-use crate::gates::relu::relu;
+use crate::gates::relu::{relu, relu_of_cut};
 use crate::material::Stock;
 use crate::matrices::{self, Matrices};
 use crate::product::{self, Second};
@@ -13,6 +13,7 @@ use crate::table::{self, Entries};
 use crate::{Side, compare, multiples, mux, planes};
 use privet_net::Step;
 use privet_ot::{Pair, Source, Width, ideal};
+use privet_plan::Cut;
 use privet_plan::suite::{View, unseen};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
@@ -84,6 +85,17 @@ fn relus_into_larger_rings_tell_neither_side_anything() {
     let client = ["digits", "comparison", "choices", "bits"];
     both(&server, &client, |cx, x| {
         relu(cx, [Ring::new(5), Ring::new(9)], x).unwrap();
+    });
+}
+
+/// Of values that are cut to three bits.
+#[test]
+fn relus_of_what_is_cut_tell_neither_side_anything() {
+    let server = ["entries", "comparison", "comparison and carry", "choices", "bits"];
+    let client = ["digits", "comparison", "comparison and carry", "choices", "bits"];
+    both(&server, &client, |cx, x| {
+        let cut = Cut { truncation: 0, relu: 1, bits: 7, shift: 4 };
+        relu_of_cut(cx, cut, [Ring::new(3), Ring::new(6)], x).unwrap();
     });
 }
 

@@ -7,7 +7,7 @@
 
 use crate::context::{Cx, RunError, Side};
 use crate::leaf::Leaf;
-use crate::material::{Correlation, Frame, Maker, Shape};
+use crate::material::{Correlation, Frame, Maker, Material, Shape};
 use crate::mutation;
 use crate::planes::{self, Plane, xor};
 use crate::uses::{Uses, plane_bytes};
@@ -77,99 +77,173 @@ struct Products<'a> {
     of: Vec<&'a Plane>,
 }
 
-impl Products<'_> {
+impl<'a> Products<'a> {
+    /// Of two neighbours.
+    fn of(low: &'a Leaf, high: &'a Leaf) -> Products<'a> {
+        let factor = high.equal.as_ref().expect("all but the lowest digit have it");
+        Products { factor, of: low.less.iter().chain(&low.equal).collect() }
+    }
+
     /// In the order in which they are opened.
     fn opened(&self) -> impl Iterator<Item = &Plane> {
         std::iter::once(self.factor).chain(self.of.iter().copied())
     }
 }
 
-/// What a tree over so many digits uses for n numbers, where the lowest digit has both bits or one.
-pub(crate) fn uses(digits: usize, n: usize, lowest: usize, others: usize) -> Uses {
-    let (mut level, mut total) = (digits, Uses::default());
-    while level > 1 {
-        let others = if level / 2 > 1 { others } else { 0 };
-        let of = Triples { nodes: level / 2, lowest, others };
+impl Leaf {
+    /// Both neighbours' comparison from the products of their node.
+    fn of(low: &Leaf, high: &Leaf, products: Vec<Plane>) -> Leaf {
+        let mut made = products.into_iter();
+        let less = low.less.as_ref().map(|_| {
+            let mut less = made.next().expect("a product");
+            high.less.iter().for_each(|high| xor(&mut less, high));
+            less
+        });
+        Leaf { less, equal: made.next() }
+    }
+}
+
+/// What trees use for n numbers, over digits of their low part and over those of the other one: the lowest digit of all has both bits or
+/// one, and so have all others.
+pub(crate) fn uses(mut parts: [usize; 2], n: usize, lowest: usize, others: usize) -> Uses {
+    let mut total = Uses::default();
+    while parts.iter().any(|digits| *digits > 1) {
+        let nodes = parts.iter().map(|digits| digits / 2).sum();
+        // the low part may have no node while the other one still has some
+        let first = if parts[0] == 1 { others } else { lowest };
+        let of = Triples { nodes, lowest: first, others: if nodes > 1 { others } else { 0 } };
         total = total.then(Uses::of(of, n, [of.opened() as u64 * plane_bytes(n); 2], 1));
-        level = level.div_ceil(2);
+        parts = parts.map(|digits| digits.div_ceil(2));
     }
     total
 }
 
 /// The comparison of the whole number from those of its digits, the lowest first.
-pub(crate) fn join(cx: &mut Cx, mut level: Vec<Leaf>, n: usize) -> Result<Leaf, RunError> {
-    while level.len() > 1 {
-        let pairs = level.chunks_exact(2);
-        let products: Vec<Products> = pairs
-            .clone()
-            .map(|pair| {
-                let factor = pair[1].equal.as_ref().expect("all but the lowest digit have it");
-                Products { factor, of: pair[0].less.iter().chain(&pair[0].equal).collect() }
-            })
-            .collect();
-        let mut made = multiply(cx, &products, n)?.into_iter();
-        let odd = pairs.remainder().to_vec();
-        let mut next: Vec<Leaf> = pairs
-            .map(|pair| {
-                let mut made = made.next().expect("one for each pair").into_iter();
-                let less = pair[0].less.as_ref().map(|_| {
-                    let mut less = made.next().expect("a product");
-                    pair[1].less.iter().for_each(|high| xor(&mut less, high));
-                    less
-                });
-                Leaf { less, equal: made.next() }
-            })
-            .collect();
-        next.extend(odd);
-        level = next;
-    }
-    Ok(level.pop().unwrap_or_default())
+pub(crate) fn join(cx: &mut Cx, leaves: Vec<Leaf>, n: usize) -> Result<Leaf, RunError> {
+    let [_, whole] = join_parts(cx, [Vec::new(), leaves], n)?;
+    Ok(whole)
 }
 
-/// Shares of `factor y` for each y of each node, in one step.
-fn multiply(cx: &mut Cx, nodes: &[Products], n: usize) -> Result<Vec<Vec<Plane>>, RunError> {
-    let of = |node: Option<&Products>| node.map_or(0, |node| node.of.len());
-    let of = Triples { nodes: nodes.len(), lowest: of(nodes.first()), others: of(nodes.get(1)) };
-    let triples = cx.take(of, n)?;
-    let mut message = Outgoing::new(of.opened(), n);
-    for frame in triples.frames() {
-        let (first, each) = (frame.first / 64, planes::words(frame.n));
-        let (mut at, mut place) = (0, 0);
-        for node in nodes {
-            for (i, secret) in node.opened().enumerate() {
-                let mut masked = secret[first..][..each].to_vec();
-                xor(&mut masked, frame.plane(at + i));
-                message.put(place, frame.first, &masked);
-                place += 1;
-            }
-            at += 1 + 2 * node.of.len();
-        }
+/// Comparisons of two parts of a number from those of their digits, the lower part first. Levels of both take the same steps.
+pub(crate) fn join_parts(cx: &mut Cx, mut parts: [Vec<Leaf>; 2], n: usize) -> Result<[Leaf; 2], RunError> {
+    while parts.iter().any(|part| part.len() > 1) {
+        let pairs = parts.iter().flat_map(|part| part.chunks_exact(2));
+        let opening = Opening::begin(cx, pairs.map(|pair| Products::of(&pair[0], &pair[1])), n)?;
+        let (message, due) = (opening.message(), opening.due());
+        let theirs = cx.exchange("comparison", message, due)?;
+        let mut made = opening.finish(cx, theirs)?.into_iter();
+        parts = parts.map(|part| {
+            let pairs = part.chunks_exact(2);
+            let odd = pairs.remainder().to_vec();
+            let joined = pairs.map(|pair| Leaf::of(&pair[0], &pair[1], made.next().expect("one for each")));
+            joined.chain(odd).collect()
+        });
     }
-    let mine = message.bytes();
-    let theirs = cx.exchange("comparison", mine.clone(), mine.len())?;
-    let (mine, theirs) = (cx.incoming(n, mine)?, cx.incoming(n, theirs)?);
-    // whose share has the product of what is opened
-    let leads = if cx.side == Side::Server { u64::MAX } else { 0 };
-    let mut all: Vec<Vec<Plane>> =
-        nodes.iter().map(|node| vec![vec![0; planes::words(n)]; node.of.len()]).collect();
-    for frame in triples {
-        let (first, each) = (frame.first / 64, planes::words(frame.n));
-        let mut opened = mine.chunk(0..of.opened(), frame.first, frame.n);
-        xor(&mut opened, &theirs.chunk(0..of.opened(), frame.first, frame.n));
-        let mut opened = opened.chunks_exact(each);
-        let mut next = || opened.next().expect("as many as were sent");
-        let mut at = 0;
-        for shares in &mut all {
-            let (products, a, d) = (shares.len(), frame.plane(at), next());
-            for (i, share) in shares.iter_mut().enumerate() {
-                let (e, b, ab) = (next(), frame.plane(at + 1 + i), frame.plane(at + 1 + products + i));
-                for (word, share) in share[first..][..each].iter_mut().enumerate() {
-                    let (d, e) = (d[word], e[word]);
-                    *share = ab[word] ^ d & b[word] ^ e & a[word] ^ d & e & leads;
+    Ok(parts.map(|mut part| part.pop().unwrap_or_default()))
+}
+
+/// Both parts' comparison joined: the last node of a tree, whose message may pass with another one.
+pub(crate) struct Last {
+    parts: [Leaf; 2],
+    opening: Opening,
+}
+
+impl Last {
+    /// What it opens.
+    pub fn begin(cx: &mut Cx, parts: [Leaf; 2], n: usize) -> Result<Last, RunError> {
+        let opening = Opening::begin(cx, [Products::of(&parts[0], &parts[1])].into_iter(), n)?;
+        Ok(Last { parts, opening })
+    }
+
+    /// This side's message.
+    pub fn message(&self) -> Vec<u8> {
+        self.opening.message()
+    }
+
+    /// The whole number's comparison, with the other side's message.
+    pub fn finish(self, cx: &mut Cx, theirs: Vec<u8>) -> Result<Leaf, RunError> {
+        let products = self.opening.finish(cx, theirs)?.swap_remove(0);
+        Ok(Leaf::of(&self.parts[0], &self.parts[1], products))
+    }
+
+    /// What it uses, where the lower part's comparison has one bit.
+    pub fn uses(n: usize) -> Uses {
+        let of = Triples { nodes: 1, lowest: 1, others: 0 };
+        Uses::of(of, n, [of.opened() as u64 * plane_bytes(n); 2], 1)
+    }
+}
+
+/// Products of a level's nodes on their way: `factor y` for each y of each node, in one step.
+struct Opening {
+    of: Triples,
+    n: usize,
+    triples: Material<Triples>,
+    mine: Vec<u8>,
+}
+
+impl Opening {
+    fn begin<'a>(
+        cx: &mut Cx,
+        nodes: impl Iterator<Item = Products<'a>>,
+        n: usize,
+    ) -> Result<Opening, RunError> {
+        let nodes: Vec<Products> = nodes.collect();
+        let of = |node: Option<&Products>| node.map_or(0, |node| node.of.len());
+        let of = Triples { nodes: nodes.len(), lowest: of(nodes.first()), others: of(nodes.get(1)) };
+        let triples = cx.take(of, n)?;
+        let mut message = Outgoing::new(of.opened(), n);
+        for frame in triples.frames() {
+            let (first, each) = (frame.first / 64, planes::words(frame.n));
+            let (mut at, mut place) = (0, 0);
+            for node in &nodes {
+                for (i, secret) in node.opened().enumerate() {
+                    let mut masked = secret[first..][..each].to_vec();
+                    xor(&mut masked, frame.plane(at + i));
+                    message.put(place, frame.first, &masked);
+                    place += 1;
                 }
+                at += 1 + 2 * node.of.len();
             }
-            at += 1 + 2 * products;
         }
+        Ok(Opening { of, n, triples, mine: message.bytes() })
     }
-    Ok(all)
+
+    fn message(&self) -> Vec<u8> {
+        self.mine.clone()
+    }
+
+    /// Bytes of the other side's message.
+    fn due(&self) -> usize {
+        self.mine.len()
+    }
+
+    /// Shares of the products.
+    fn finish(self, cx: &mut Cx, theirs: Vec<u8>) -> Result<Vec<Vec<Plane>>, RunError> {
+        let Opening { of, n, triples, mine } = self;
+        let (mine, theirs) = (cx.incoming(n, mine)?, cx.incoming(n, theirs)?);
+        // whose share has the product of what is opened
+        let leads = if cx.side == Side::Server { u64::MAX } else { 0 };
+        let mut all: Vec<Vec<Plane>> =
+            of.products().map(|products| vec![vec![0; planes::words(n)]; products]).collect();
+        for frame in triples {
+            let (first, each) = (frame.first / 64, planes::words(frame.n));
+            let mut opened = mine.chunk(0..of.opened(), frame.first, frame.n);
+            xor(&mut opened, &theirs.chunk(0..of.opened(), frame.first, frame.n));
+            let mut opened = opened.chunks_exact(each);
+            let mut next = || opened.next().expect("as many as were sent");
+            let mut at = 0;
+            for shares in &mut all {
+                let (products, a, d) = (shares.len(), frame.plane(at), next());
+                for (i, share) in shares.iter_mut().enumerate() {
+                    let (e, b, ab) = (next(), frame.plane(at + 1 + i), frame.plane(at + 1 + products + i));
+                    for (word, share) in share[first..][..each].iter_mut().enumerate() {
+                        let (d, e) = (d[word], e[word]);
+                        *share = ab[word] ^ d & b[word] ^ e & a[word] ^ d & e & leads;
+                    }
+                }
+                at += 1 + 2 * products;
+            }
+        }
+        Ok(all)
+    }
 }

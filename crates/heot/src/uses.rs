@@ -28,6 +28,12 @@ impl Uses {
         Uses { needs: self.needs, bytes, steps: self.steps + next.steps }
     }
 
+    /// In the same steps.
+    pub fn beside(self, next: Uses) -> Uses {
+        let steps = self.steps.max(next.steps);
+        Uses { steps, ..self.then(next) }
+    }
+
     /// Correlated OTs that the material is made of: in which the server has both strings, and in which the client has.
     pub fn transfers(&self) -> [usize; 2] {
         transfers(&self.needs)

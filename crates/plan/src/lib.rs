@@ -11,6 +11,7 @@ pub mod check;
 pub mod codec;
 #[deny(clippy::wildcard_enum_match_arm)]
 pub mod cost;
+pub mod cut;
 pub mod element;
 #[deny(clippy::wildcard_enum_match_arm)]
 pub mod encode;
@@ -44,6 +45,7 @@ pub mod waves;
 
 pub use check::PlanError;
 pub use cost::{Aim, Estimate, Network, Prices, Rates, estimate};
+pub use cut::Cut;
 pub use encode::{EncodeError, decode_outputs, encode_inputs, encode_publics, encode_states, encode_weights};
 pub use float::FloatTensor;
 pub use form::Form;

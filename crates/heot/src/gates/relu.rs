@@ -5,19 +5,49 @@ use crate::gate::{At, Gate, Held};
 use crate::planes::Plane;
 use crate::uses::Uses;
 use crate::{compare, mutation, mux, planes};
+use privet_plan::Cut;
 use privet_ring::Ring;
 
-/// [`privet_plan::ir::Op::Relu`]: a sign, a choice, and a larger ring.
+/// [`privet_plan::ir::Op::Relu`]: a sign, a choice, and a larger ring. Of a truncation that nobody else reads it makes the carry, too.
 pub(crate) struct Relu;
 
 impl Gate for Relu {
     fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
-        relu(cx, [x.at.from(), x.at.to()], &x.share(0))
+        let rings = [x.at.from(), x.at.to()];
+        match x.at.cut() {
+            Some(cut) => relu_of_cut(cx, cut, rings, &x.share(0)),
+            None => relu(cx, rings, &x.share(0)),
+        }
     }
 
     fn uses(&self, at: &At) -> Uses {
-        relu_uses([at.from().bits(), at.to().bits()], at.len())
+        let rings = [at.from().bits(), at.to().bits()];
+        match at.cut() {
+            Some(cut) => relu_of_cut_uses(cut, rings, at.len()),
+            None => relu_uses(rings, at.len()),
+        }
     }
+}
+
+/// The same of a value that is to be cut to `from`; x are shares of what it is before.
+pub(crate) fn relu_of_cut(
+    cx: &mut Cx,
+    cut: Cut,
+    [from, to]: [Ring; 2],
+    x: &[u64],
+) -> Result<Vec<u64>, RunError> {
+    let (carry, negative) = compare::carry_and_sign(cx, Ring::new(cut.bits), cut.shift, x)?;
+    let forgotten = mutation::active("low-part-forgotten");
+    let sum =
+        |(x, carry): (&u64, u64)| from.wrap((x >> cut.shift).wrapping_add(if forgotten { 0 } else { carry }));
+    let value: Vec<u64> = x.iter().zip(carry).map(sum).collect();
+    let chosen = mux::choose(cx, from, &complement(cx.side, negative, x.len()), &value)?;
+    mux::widen(cx, [from, to], chosen)
+}
+
+pub(crate) fn relu_of_cut_uses(cut: Cut, [from, to]: [u32; 2], n: usize) -> Uses {
+    let compared = compare::carry_and_sign_uses(Ring::new(cut.bits), cut.shift, n);
+    compared.then(mux::choose_uses(from, n)).then(mux::widen_uses([from, to], n))
 }
 
 /// Shares of x where it is positive and of 0 elsewhere.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::rows::{self, Rows};
+use privet_plan::Cut;
 
 /// The bits of docs/heot.md, of both sides, counted.
 #[test]
@@ -20,7 +21,10 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     assert_eq!(bits(relu(25, 37)), (230, 41, 7));
     assert_eq!(bits(relu(25, 25)), (217, 40, 6));
     assert_eq!(bits(relu(37, 37)), (331, 60, 7));
-    assert_eq!(bits(leaf::uses(24, n, Wanted::Less)), (129, 24, 2));
+    let cut = |bits, shift| Cut { truncation: 0, relu: 1, bits, shift };
+    let relu_of_cut = |of: Cut, to| crate::gates::relu::relu_of_cut_uses(of, [of.bits - of.shift, to], n);
+    assert_eq!(bits(relu_of_cut(cut(37, 12), 37)), (347, 62, 8));
+    assert_eq!(bits(leaf::uses(Leaves::whole(24, Wanted::Less), n)), (129, 24, 2));
     let stored = |uses: Uses| uses.stored().map(|bytes| 8 * bytes / n as u64);
     assert_eq!(stored(compare::carry_uses(24, n)), [149, 68]);
     assert_eq!(stored(compare::carry_uses(36, n)), [231, 106]);
@@ -92,6 +96,24 @@ fn carries_and_signs_of_all_small_shares_are_right() {
             assert_eq!(of(0), (s[i] + c[i]) >> bits, "carry of {} and {}", s[i], c[i]);
             assert_eq!(of(1), ring.msb(s[i] + c[i]), "sign of {} and {}", s[i], c[i]);
             assert_eq!(of(2), u64::from(ring.wrap(s[i] + c[i]) == 0), "{} and {}", s[i], c[i]);
+        }
+    }
+}
+
+/// The same of carries out of low parts together with signs: all shares, and every place where a ring of six bits is cut.
+#[test]
+fn carries_and_signs_of_one_comparison_are_right() {
+    let (ring, n) = (Ring::new(6), 1 << 12);
+    let own = |side: Side| -> Vec<u64> { (0..n).map(|i| ring.wrap(i >> (6 * side as u32))).collect() };
+    for low in 1..5 {
+        let found = both(|cx, _| compare::carry_and_sign(cx, ring, low, &own(cx.side)).unwrap());
+        let (s, c, part) = (own(Side::Server), own(Side::Client), Ring::new(low));
+        for i in 0..n as usize {
+            let carry = found.iter().fold(0, |sum, (carry, _)| sum + carry[i]);
+            let sign = found.iter().fold(0, |sum, (_, sign)| sum ^ planes::bit(sign, i));
+            let expected = (part.wrap(s[i]) + part.wrap(c[i])) >> low;
+            assert_eq!(Ring::new(6 - low).wrap(carry), expected, "{} and {} cut by {low}", s[i], c[i]);
+            assert_eq!(sign, ring.msb(s[i] + c[i]), "{} and {} cut by {low}", s[i], c[i]);
         }
     }
 }

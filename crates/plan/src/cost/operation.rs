@@ -1,5 +1,6 @@
 //! One operation as a price sees it: types, and who knows an operand in clear.
 
+use crate::cut::Cut;
 use crate::form::Form;
 use crate::ir::{Op, Plan, Type, ValueId};
 use crate::ops;
@@ -67,6 +68,8 @@ pub struct Operation<'a> {
     pub result: &'a Type,
     /// How it compares, where the plan says so.
     pub form: Option<Form>,
+    /// The truncation and the ReLU that it is part of, where nobody else reads what is between.
+    pub cut: Option<Cut>,
     /// Its node in the plan; 0 outside of one. A family may treat nodes in turn, so that its parties have equal parts.
     pub node: ValueId,
 }
@@ -83,6 +86,7 @@ impl<'a> Operation<'a> {
             is_square: matches!(node.inputs[..], [a, b] if a == b),
             result: &node.ty,
             form: node.form,
+            cut: Cut::of(plan, id),
             node: id,
         }
     }
@@ -91,7 +95,7 @@ impl<'a> Operation<'a> {
     pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
         let nobody = |&ty: &&'a Type| Operand { ty, known: Known::Nobody, spread: None };
         let operands = operands.iter().map(nobody).collect();
-        Operation { op, operands, is_square: false, result, form: None, node: 0 }
+        Operation { op, operands, is_square: false, result, form: None, cut: None, node: 0 }
     }
 
     /// Elements of the result.

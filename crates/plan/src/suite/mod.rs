@@ -5,6 +5,7 @@
 //! [`cases`]. Here is also what tests of secrecy share: fixed inputs, and what judges whether messages are uniform.
 
 mod chi;
+mod cuts;
 mod joined;
 mod lowered;
 mod numbers;
@@ -228,6 +229,7 @@ pub fn cases() -> Vec<Case> {
         exponential(29, 24, 25, &[(-30, 34)], 300),
         exponential(15, 9, 18, &[(-32, 29), (10, 5)], 70),
     ]);
+    all.extend(cuts::cuts());
     all
 }
 
