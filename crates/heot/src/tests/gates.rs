@@ -30,6 +30,7 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     assert_eq!(stored(compare::carry_uses(36, n)), [231, 106]);
     assert_eq!(stored(relu(37, 37)), [343, 218]);
     assert_eq!(stored(relu(25, 37)), [238, 168]);
+    assert_eq!(stored(relu_of_cut(cut(37, 12), 37)), [347, 256]);
 }
 
 /// The same of products before a run and in it: bytes of both sides before, transfers, bits in the run, steps, and bits of the records.
