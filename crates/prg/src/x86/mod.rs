@@ -2,6 +2,9 @@
 //! batches go through memory and calls, which costs several times what the AES does.
 
 mod lanes;
+#[cfg(test)]
+mod tests;
+mod trees;
 
 use crate::CpuCap;
 use crate::hash::{Level, TREES};
@@ -85,9 +88,9 @@ impl Rounds {
         // SAFETY: as above.
         unsafe {
             match self.width {
-                Width::One => children_of_one(&self.keys, level),
-                Width::Two => children_of_two(&self.keys, level),
-                Width::Four => children_of_four(&self.keys, level),
+                Width::One => trees::children_of_one(&self.keys, level),
+                Width::Two => trees::children_of_two(&self.keys, level),
+                Width::Four => trees::children_of_four(&self.keys, level),
             }
         }
     }
@@ -97,9 +100,9 @@ impl Rounds {
         // SAFETY: as above.
         unsafe {
             match self.width {
-                Width::One => sum_of_one(&self.keys, nodes, sums),
-                Width::Two => sum_of_two(&self.keys, nodes, sums),
-                Width::Four => sum_of_four(&self.keys, nodes, sums),
+                Width::One => trees::sum_of_one(&self.keys, nodes, sums),
+                Width::Two => trees::sum_of_two(&self.keys, nodes, sums),
+                Width::Four => trees::sum_of_four(&self.keys, nodes, sums),
             }
         }
     }
@@ -143,42 +146,6 @@ fn hash_of_two(keys: &Schedule, blocks: &mut [u128]) {
 fn hash_of_four(keys: &Schedule, blocks: &mut [u128]) {
     // SAFETY: enabled here.
     unsafe { hash::<__m512i>(keys, blocks) }
-}
-
-#[target_feature(enable = "aes,avx")]
-fn children_of_one(keys: &Schedule, level: Level<'_>) {
-    // SAFETY: enabled here.
-    unsafe { children::<__m128i>(keys, level) }
-}
-
-#[target_feature(enable = "avx2,vaes")]
-fn children_of_two(keys: &Schedule, level: Level<'_>) {
-    // SAFETY: enabled here.
-    unsafe { children::<__m256i>(keys, level) }
-}
-
-#[target_feature(enable = "avx512f,vaes")]
-fn children_of_four(keys: &Schedule, level: Level<'_>) {
-    // SAFETY: enabled here.
-    unsafe { children::<__m512i>(keys, level) }
-}
-
-#[target_feature(enable = "aes,avx")]
-fn sum_of_one(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
-    // SAFETY: enabled here.
-    unsafe { sum::<__m128i>(keys, nodes, sums) }
-}
-
-#[target_feature(enable = "avx2,vaes")]
-fn sum_of_two(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
-    // SAFETY: enabled here.
-    unsafe { sum::<__m256i>(keys, nodes, sums) }
-}
-
-#[target_feature(enable = "avx512f,vaes")]
-fn sum_of_four(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
-    // SAFETY: enabled here.
-    unsafe { sum::<__m512i>(keys, nodes, sums) }
 }
 
 #[target_feature(enable = "aes,avx")]
@@ -252,30 +219,6 @@ unsafe fn hash<L: Lanes>(keys: &Schedule, blocks: &mut [u128]) {
     }
 }
 
-/// Sums tree by tree: a register has some of the trees, the next one the others.
-struct Sums<L>([L; TREES]);
-
-impl<L: Lanes> Sums<L> {
-    #[inline(always)]
-    unsafe fn zero(of: L) -> Sums<L> {
-        unsafe { Sums([of.xor(of); TREES]) }
-    }
-
-    /// Adds the j-th register of nodes.
-    #[inline(always)]
-    unsafe fn add(&mut self, j: usize, nodes: L) {
-        let at = j % (TREES / L::BLOCKS);
-        unsafe { self.0[at] = self.0[at].xor(nodes) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_to(self, sums: &mut [u128; TREES]) {
-        for (sum, of) in sums.chunks_exact_mut(L::BLOCKS).zip(self.0) {
-            unsafe { L::load(sum.as_ptr()).xor(of).store(sum.as_mut_ptr()) }
-        }
-    }
-}
-
 /// Hashes of N registers.
 #[inline(always)]
 unsafe fn hashes<L: Lanes, const N: usize>(keys: &[L; 11], at: *const u128) -> [L; N] {
@@ -290,71 +233,6 @@ unsafe fn hashes<L: Lanes, const N: usize>(keys: &[L; 11], at: *const u128) -> [
             *y = y.xor(m);
         }
         y
-    }
-}
-
-/// From nodes to their children, both of which are added up tree by tree.
-#[inline(always)]
-unsafe fn children<L: Lanes>(keys: &Schedule, level: Level<'_>) {
-    let Level { left, right, kept, sums: [of_left, of_right] } = level;
-    assert!(left.len() == right.len() && left.len().is_multiple_of(TREES));
-    unsafe {
-        let keys = broadcast::<L>(keys);
-        let kept = L::load([kept; TREES].as_ptr());
-        let mut sums = [Sums::zero(keys[0]), Sums::zero(keys[0])];
-        let (from, to, whole) = (left.as_mut_ptr(), right.as_mut_ptr(), STEP * L::BLOCKS);
-        let steps = left.len() / whole * whole;
-        for at in (0..steps).step_by(whole) {
-            part::<L, STEP>(&keys, [from.add(at), to.add(at)], kept, &mut sums, 0);
-        }
-        for (j, at) in (steps..left.len()).step_by(L::BLOCKS).enumerate() {
-            part::<L, 1>(&keys, [from.add(at), to.add(at)], kept, &mut sums, j);
-        }
-        let [left, right] = sums;
-        left.add_to(of_left);
-        right.add_to(of_right);
-    }
-}
-
-/// N registers of nodes, the first of which is number `first`.
-#[inline(always)]
-unsafe fn part<L: Lanes, const N: usize>(
-    keys: &[L; 11],
-    [from, to]: [*mut u128; 2],
-    kept: L,
-    [of_left, of_right]: &mut [Sums<L>; 2],
-    first: usize,
-) {
-    unsafe {
-        for (j, left) in hashes::<L, N>(keys, from).into_iter().enumerate() {
-            let right = left.xor(L::load(from.add(j * L::BLOCKS)));
-            of_left.add(first + j, left);
-            of_right.add(first + j, right);
-            left.and(kept).store(from.add(j * L::BLOCKS));
-            right.and(kept).store(to.add(j * L::BLOCKS));
-        }
-    }
-}
-
-/// Hashes of nodes added up tree by tree.
-#[inline(always)]
-unsafe fn sum<L: Lanes>(keys: &Schedule, nodes: &[u128], sums: &mut [u128; TREES]) {
-    assert!(nodes.len().is_multiple_of(TREES));
-    unsafe {
-        let keys = broadcast::<L>(keys);
-        let mut all = Sums::zero(keys[0]);
-        let (from, whole) = (nodes.as_ptr(), STEP * L::BLOCKS);
-        let steps = nodes.len() / whole * whole;
-        for at in (0..steps).step_by(whole) {
-            for (j, hash) in hashes::<L, STEP>(&keys, from.add(at)).into_iter().enumerate() {
-                all.add(j, hash);
-            }
-        }
-        for (j, at) in (steps..nodes.len()).step_by(L::BLOCKS).enumerate() {
-            let [hash] = hashes::<L, 1>(&keys, from.add(at));
-            all.add(j, hash);
-        }
-        all.add_to(sums);
     }
 }
 
@@ -386,90 +264,6 @@ unsafe fn keystream<L: Lanes>(keys: &Schedule, first: u64, out: &mut [[u8; 16]])
                 y[0].store_part(at, n)
             }
             counter = counter.ahead(L::BLOCKS as u64);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ctr;
-    use crate::hash::sum_by_hash;
-    use aes::Aes128Enc;
-    use aes::cipher::{Array, KeyInit};
-
-    /// Every width of this machine, under three keys, beside the cipher.
-    fn all() -> impl Iterator<Item = (Rounds, Aes128Enc)> {
-        let widths = [CpuCap::Aesni, CpuCap::Vaes, CpuCap::Avx512].into_iter().filter_map(Width::detect);
-        widths.flat_map(|width| {
-            let keys = [[0; 16], [0xff; 16], std::array::from_fn(|i| 17 * i as u8)];
-            // SAFETY: detected.
-            keys.map(|key| (unsafe { Rounds::new(width, &key) }, Aes128Enc::new(&Array(key))))
-        })
-    }
-
-    const LENGTHS: [usize; 15] = [0, 1, 2, 3, 4, 5, 15, 16, 17, 19, 31, 32, 33, 67, 500];
-
-    #[test]
-    fn a_lower_cap_takes_narrower_registers() {
-        assert_eq!(Width::detect(CpuCap::Portable), None);
-        assert!(matches!(Width::detect(CpuCap::Avx2), None | Some(Width::One)));
-        assert_ne!(Width::detect(CpuCap::Vaes), Some(Width::Four));
-    }
-
-    #[test]
-    fn the_hash_is_the_ciphers() {
-        for (rounds, aes) in all() {
-            for n in LENGTHS {
-                let blocks =
-                    |i: usize| (i as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-                let mut found: Vec<u128> = (0..n + 1).map(blocks).collect();
-                let mut right = found.clone();
-                rounds.hash(&mut found[..n]);
-                ctr::hash(&aes, &mut right[..n]);
-                assert_eq!(found, right, "{n} blocks, {:?}", rounds.width);
-            }
-        }
-    }
-
-    /// Levels of few nodes and of many, both sides and all sums, with bits that do not stay.
-    #[test]
-    fn levels_of_half_trees_are_the_ciphers() {
-        let block = |i: usize| (i as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        for (rounds, aes) in all() {
-            for n in [0, 4, 8, 12, 28, 32, 36, 68, 300] {
-                for kept in [u128::MAX, !1, 0] {
-                    let nodes: Vec<u128> = (0..n).map(block).collect();
-                    let (mut found, mut right) = (nodes.clone(), nodes.clone());
-                    let (mut found_beside, mut right_beside) = (vec![3; n], vec![5; n]);
-                    let mut sums = [[[7, 8, 9, 10], [11, 12, 13, 14]]; 2];
-                    let [of, by_hash] = &mut sums;
-                    rounds.children(Level { left: &mut found, right: &mut found_beside, kept, sums: of });
-                    let level = Level { left: &mut right, right: &mut right_beside, kept, sums: by_hash };
-                    level.by_hash(|blocks| ctr::hash(&aes, blocks));
-                    assert_eq!((found, found_beside), (right, right_beside), "{n} nodes, {:?}", rounds.width);
-                    assert_eq!(sums[0], sums[1], "{n} nodes, {:?}", rounds.width);
-                    let mut alone = [[7, 8, 9, 10]; 2];
-                    rounds.sum(&nodes, &mut alone[0]);
-                    sum_by_hash(&nodes, &mut alone[1], |blocks| ctr::hash(&aes, blocks));
-                    assert_eq!(alone, [sums[0][0]; 2], "{n} nodes, {:?}", rounds.width);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_stream_is_the_ciphers() {
-        for (rounds, aes) in all() {
-            for n in LENGTHS {
-                for first in [0, 7, u64::MAX - 3, u64::MAX - 2, 1 << 40] {
-                    let mut found = vec![[9; 16]; n + 1];
-                    let mut right = found.clone();
-                    rounds.keystream(first, &mut found[..n]);
-                    ctr::keystream(&aes, 0, first, &mut right[..n]);
-                    assert_eq!(found, right, "{n} blocks from {first}, {:?}", rounds.width);
-                }
-            }
         }
     }
 }
