@@ -94,7 +94,7 @@ fn relus_of_what_is_cut_tell_neither_side_anything() {
     let server = ["entries", "comparison", "comparison and carry", "choices", "bits"];
     let client = ["digits", "comparison", "comparison and carry", "choices", "bits"];
     both(&server, &client, |cx, x| {
-        let cut = Cut { truncation: 0, relu: 1, bits: 7, shift: 4 };
+        let cut = Cut { bits: 7, shift: 4 };
         relu_of_cut(cx, cut, [Ring::new(3), Ring::new(6)], x).unwrap();
     });
 }

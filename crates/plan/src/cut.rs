@@ -6,10 +6,6 @@ use crate::ir::{Op, Plan, Rounding, ValueId};
 /// one comparison of the value before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The truncation.
-    pub truncation: ValueId,
-    /// The ReLU.
-    pub relu: ValueId,
     /// Ring bits before the truncation.
     pub bits: u32,
     /// How many of them are cut off; the ReLU reads all others.
@@ -30,7 +26,7 @@ impl Cut {
         let bits = plan.nodes[plan.nodes[truncation].inputs[0]].ty.bits;
         let is_whole = plan.nodes[truncation].ty.bits + shift == bits;
         let is_one = plan.nodes[relu].op == Op::Relu && only_reader(plan, truncation) == Some(relu);
-        (is_whole && is_one).then_some(Cut { truncation, relu, bits, shift })
+        (is_whole && is_one).then_some(Cut { bits, shift })
     }
 }
 

@@ -21,7 +21,7 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     assert_eq!(bits(relu(25, 37)), (230, 41, 7));
     assert_eq!(bits(relu(25, 25)), (217, 40, 6));
     assert_eq!(bits(relu(37, 37)), (331, 60, 7));
-    let cut = |bits, shift| Cut { truncation: 0, relu: 1, bits, shift };
+    let cut = |bits, shift| Cut { bits, shift };
     let relu_of_cut = |of: Cut, to| crate::gates::relu::relu_of_cut_uses(of, [of.bits - of.shift, to], n);
     assert_eq!(bits(relu_of_cut(cut(37, 12), 37)), (347, 62, 8));
     assert_eq!(bits(leaf::uses(Leaves::whole(24, Wanted::Less), n)), (129, 24, 2));
