@@ -19,11 +19,11 @@ use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
 use privet_ot::params::B12;
 use privet_plan::Plan;
+use privet_plan::Spread;
 use privet_plan::cost::{
     Cost, Known, Network, Offline, Operand, Operation, PreparationUnits, Prices, Rates, Security, Units,
 };
 use privet_plan::ir::{Node, Op, PLAN_VERSION, Rounding, Type, ValueId};
-use privet_plan::{Cut, Spread};
 use privet_ring::Ring;
 
 /// Runs that an estimate's packings are for.
@@ -59,7 +59,8 @@ fn alone(of: &Operation<'_>) -> (Plan, ValueId) {
     if let (Op::Relu, Some(cut)) = (of.op, of.cut) {
         let before = Type { bits: cut.bits, ..nodes[0].ty.clone() };
         let after = std::mem::replace(&mut nodes[0].ty, before);
-        nodes.push(node(truncation(cut), inputs, &after));
+        let op = Op::Truncate { shift: cut.shift, rounding: Rounding::Floor };
+        nodes.push(node(op, inputs, &after));
         inputs = vec![nodes.len() - 1];
     }
     nodes.push(node(of.op.clone(), inputs, of.result));
@@ -69,10 +70,6 @@ fn alone(of: &Operation<'_>) -> (Plan, ValueId) {
     }
     let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
     (Plan { version: PLAN_VERSION, name, batch: 1, nodes, outputs, updates }, id)
-}
-
-fn truncation(cut: Cut) -> Op {
-    Op::Truncate { shift: cut.shift, rounding: Rounding::Floor }
 }
 
 /// Material and messages of a gate.
@@ -182,16 +179,16 @@ impl Prices for Heot {
         Cost { client_bytes: packed(ty), rounds: 1, ..Cost::default() }
     }
 
-    /// What begins a run's transfers.
+    /// What begins a run's transfers, as if both sides measured how far they are: where a deployment sets `packing` they do not.
     fn run(&self, plan: &Plan) -> Cost {
-        let needs = needs(plan);
+        let (needs, link) = (needs(plan), self.aim().link);
         let [server, client] = transfers(&needs);
-        let (first, once) = match source(server + client, self.aim().link) {
+        let source = source(server + client, link);
+        let (first, once) = match source {
             Source::SoftSpoken(_) => (0, 0),
             Source::Ferret(p) => ((p.reserve() as u64).div_ceil(8192) * 15_360, 1),
         };
-        let link = self.aim().link;
-        let more = match source(server + client, link) {
+        let more = match source {
             Source::Ferret(B12) => 0,
             Source::Ferret(_) | Source::SoftSpoken(_) => {
                 server.max(client) as u64 * (BITS - fewest_bits(link)) / 80

@@ -14,8 +14,8 @@ pub(crate) const INDEX_BITS: u32 = 19;
 const STREAM_WORDS: usize = 3;
 /// Outputs whose places are drawn at a time.
 const TILE: usize = 64;
-/// So many rows ahead blocks are asked for: a table lies in second-level caches at best, and what follows a row is too much work for
-/// the processor to see that far by itself. LOCAL.
+/// Blocks are asked for so many rows ahead. A table lies in second-level caches at best, and the window in which a processor looks
+/// ahead by itself holds few rows. LOCAL.
 const AHEAD: usize = 6;
 
 /// The rows of the code, one after the other.

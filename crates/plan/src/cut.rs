@@ -17,7 +17,7 @@ impl Cut {
     pub fn of(plan: &Plan, id: ValueId) -> Option<Cut> {
         let (truncation, relu) = match &plan.nodes[id].op {
             Op::Relu => (plan.nodes[id].inputs[0], id),
-            Op::Truncate { .. } => (id, only_reader(plan, id)?),
+            Op::Truncate { .. } => (id, only_reader(plan, id).filter(|&v| plan.nodes[v].op == Op::Relu)?),
             _ => return None,
         };
         let Op::Truncate { shift, rounding: Rounding::Floor } = plan.nodes[truncation].op else {
@@ -25,8 +25,7 @@ impl Cut {
         };
         let bits = plan.nodes[plan.nodes[truncation].inputs[0]].ty.bits;
         let is_whole = plan.nodes[truncation].ty.bits + shift == bits;
-        let is_one = plan.nodes[relu].op == Op::Relu && only_reader(plan, truncation) == Some(relu);
-        (is_whole && is_one).then_some(Cut { bits, shift })
+        (is_whole && only_reader(plan, truncation) == Some(relu)).then_some(Cut { bits, shift })
     }
 }
 
