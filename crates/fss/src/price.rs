@@ -199,6 +199,7 @@ impl Prices for Fss {
         let common = Rates::default();
         let seconds = Units {
             wide_macs: 8e-11,
+            window_macs: 8e-11,
             table_entries: 8.4e-10,
             aes: 1.1e-9,
             chunked_bits: 1.56e-10,

@@ -239,6 +239,7 @@ impl Prices for Heot {
         let macs = 8e-11;
         let seconds = Units {
             wide_macs: macs,
+            window_macs: macs,
             narrow_macs: macs,
             table_entries: 0.0,
             aes: 3e-9,

@@ -103,6 +103,54 @@ proptest! {
     }
 }
 
+/// Windows of 3 x 3 over enough pixels and channels are made in fewer multiplications, in patches of 3 x 3 outputs: of all
+/// remainders of patches, of tiles of patches and of channels, and with padding on any side.
+fn windows() -> impl Strategy<Value = Conv2d> {
+    let paddings = [0usize..=2, 0..=2, 0..=2, 0..=2];
+    (1usize..=3, 16usize..=35, 16usize..=27, [12usize..=23, 12..=23], paddings).prop_map(
+        |(batch, in_channels, out_channels, input, padding)| Conv2d {
+            batch,
+            in_channels,
+            input,
+            out_channels,
+            kernel: [3, 3],
+            stride: [1, 1],
+            padding,
+            dilation: [1, 1],
+            groups: 1,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn windows_of_three(ring in ring(), conv in windows(), threads in 1usize..4, data: [u8; 16]) {
+        check(ring, LinearShape::Conv2d(conv), threads, data);
+    }
+}
+
+#[test]
+fn windows_of_three_over_many_channels() {
+    let conv = Conv2d {
+        batch: 1,
+        in_channels: 530,
+        input: [14, 13],
+        out_channels: 17,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [1, 1, 1, 1],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    for bits in [31, 52, 64] {
+        check(Ring::new(bits), LinearShape::Conv2d(conv), 1, [bits as u8; 16]);
+        let wide = Conv2d { batch: 2, in_channels: 16, input: [9, 301], ..conv };
+        check(Ring::new(bits), LinearShape::Conv2d(wide), 2, [bits as u8; 16]);
+    }
+}
+
 #[test]
 fn every_ring_on_shapes_of_one_and_primes() {
     for bits in 1..=64 {

@@ -239,6 +239,7 @@ impl Prices for Semi2k {
         let common = Rates::default();
         let seconds = Units {
             wide_macs: 4.1e-11,
+            window_macs: 4.1e-11,
             table_entries: 2.2e-9,
             chunked_bits: 1.3e-10,
             key_bytes: 1.9e-10,

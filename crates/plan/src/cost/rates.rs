@@ -51,7 +51,10 @@ units! {
     Units {
         /// Multiplications of linear layers in rings of more than 32 bits.
         wide_macs,
-        /// The same in rings of at most 32 bits.
+        /// The same of convolutions that are made in patches, with as many more as their additions take the time of
+        /// ([`privet_ring::Conv2d::work_in_patches`]).
+        window_macs,
+        /// Multiplications in rings of at most 32 bits.
         narrow_macs,
         /// Numbers that look-ups of all kinds read or make: of an element, all entries of its tables, and both factors of each wave.
         table_entries,
@@ -104,6 +107,9 @@ impl PreparationUnits {
     }
 }
 
+/// Multiplications of 64 bits in a cycle, on machines with AVX-512.
+const WIDE_MACS_PER_CYCLE: usize = 8;
+
 impl Units {
     /// What an operation takes, of which the price is `cost`.
     pub(super) fn of(operation: &Operation<'_>, cost: &Cost) -> Units {
@@ -124,15 +130,20 @@ impl Units {
             ops!(local) => Units { local_elements: elements + read, ..Units::default() },
             ops!(table) => Units { table_entries: read * entries(operation), elements, ..counted },
             ops!(bilinear) | ops!(comparison) | ops!(rounding) | ops!(public) => {
-                let local_elements = if let Op::Conv2d { geometry } = operation.op {
-                    macs / (geometry.out_channels / geometry.groups).max(1) as f64
-                } else {
-                    0.0
+                let counted = Units { elements, chunked_bits, ..counted };
+                let wide = operation.result_bits() > 32;
+                let Op::Conv2d { geometry } = operation.op else {
+                    return match wide {
+                        true => Units { wide_macs: macs, ..counted },
+                        false => Units { narrow_macs: macs, ..counted },
+                    };
                 };
-                let counted = Units { elements, chunked_bits, local_elements, ..counted };
-                match operation.result_bits() > 32 {
-                    true => Units { wide_macs: macs, ..counted },
-                    false => Units { narrow_macs: macs, ..counted },
+                let local_elements = macs / (geometry.out_channels / geometry.groups).max(1) as f64;
+                let work = geometry.work_in_patches(WIDE_MACS_PER_CYCLE);
+                match work.map(|work| work as f64 / geometry.macs() as f64).filter(|part| *part < 1.0) {
+                    Some(part) if wide => Units { window_macs: macs * part, ..counted },
+                    _ if wide => Units { wide_macs: macs, local_elements, ..counted },
+                    _ => Units { narrow_macs: macs, local_elements, ..counted },
                 }
             }
         }
@@ -197,6 +208,7 @@ impl Default for Rates {
     fn default() -> Self {
         let seconds = Units {
             wide_macs: 7e-11,
+            window_macs: 7e-11,
             narrow_macs: 3.6e-11,
             table_entries: 1e-9,
             aes: 1.1e-9,

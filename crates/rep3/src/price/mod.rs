@@ -174,6 +174,7 @@ impl Prices for Rep3 {
         let seconds = match self.security {
             Security::SemiHonest => Units {
                 wide_macs: 6.2e-11,
+                window_macs: 6.2e-11,
                 table_entries: 3.3e-9,
                 wire_bytes: 1.75e-9,
                 elements: 2.5e-9,
@@ -183,6 +184,7 @@ impl Prices for Rep3 {
             },
             Security::Malicious => Units {
                 wide_macs: 7.1e-11,
+                window_macs: 7.1e-11,
                 wire_bytes: 9e-10,
                 elements: 3.8e-9,
                 local_elements: 9e-10,

@@ -92,6 +92,7 @@ impl Kernel for Amx {
     const DEPTH: usize = DEPTH;
     const BLOCK_STEPS: usize = 16;
     const BLOCK_TILES: usize = 8;
+    const FEWER: Option<usize> = None;
 
     fn a_step(&self) -> usize {
         self.limbs * TILE
@@ -120,11 +121,27 @@ impl Kernel for Amx {
         }
     }
 
+    fn put_a(&self, _words: &[u64], _out: &mut [u8]) {
+        unreachable!("limbs are not put word by word");
+    }
+
+    fn put_b(&self, _words: &[u64], _at: usize, _out: &mut [u8]) {
+        unreachable!("limbs are not put word by word");
+    }
+
     fn enter(&self, rows: usize) -> impl Sized {
         Configured::new(rows)
     }
 
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile) {
+    fn multiply(
+        &self,
+        [rows, _]: [usize; 2],
+        a: &[u8],
+        b: &[u8],
+        steps: usize,
+        ahead: &[u8],
+        tile: &mut Tile,
+    ) {
         let sums = self.sums(a, b, steps, ahead);
         // SAFETY: a pass has stored as many accumulators as there are slots of diagonals.
         unsafe { self.fold::<false>(&sums, tile.rows(rows)) }

@@ -29,6 +29,7 @@ impl Kernel for Wide {
     const DEPTH: usize = DEPTH;
     const BLOCK_STEPS: usize = 32;
     const BLOCK_TILES: usize = 32;
+    const FEWER: Option<usize> = Some(2);
 
     fn a_step(&self) -> usize {
         WIDE_ROWS * DEPTH * 8
@@ -46,9 +47,33 @@ impl Kernel for Wide {
         words::pack_b::<u64, WIDE_COLS>(block, stride, out);
     }
 
+    #[inline(always)]
+    fn put_a(&self, words: &[u64], out: &mut [u8]) {
+        words::put::<u64>(words, 0, out);
+    }
+
+    #[inline(always)]
+    fn put_b(&self, words: &[u64], at: usize, out: &mut [u8]) {
+        words::put::<u64>(words, at, out);
+    }
+
+    #[inline(always)]
+    fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: this kernel is only made where AVX2 is.
+        unsafe { within(f) }
+    }
+
     fn enter(&self, _rows: usize) -> impl Sized {}
 
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
+    fn multiply(
+        &self,
+        [rows, _]: [usize; 2],
+        a: &[u8],
+        b: &[u8],
+        steps: usize,
+        _ahead: &[u8],
+        tile: &mut Tile,
+    ) {
         let (a, b) = (words::view(a), words::view(b));
         // SAFETY: this kernel is only made where AVX2 is.
         unsafe {
@@ -58,6 +83,11 @@ impl Kernel for Wide {
             }
         }
     }
+}
+
+#[target_feature(enable = "avx2")]
+fn within<R>(f: impl FnOnce() -> R) -> R {
+    f()
 }
 
 /// x*y = x0*y0 + 2^32 (x0*y1 + x1*y0) modulo 2^64, with the middle sums kept apart until the end.
@@ -97,6 +127,7 @@ impl Kernel for Narrow {
     const DEPTH: usize = DEPTH;
     const BLOCK_STEPS: usize = 64;
     const BLOCK_TILES: usize = 32;
+    const FEWER: Option<usize> = None;
 
     fn a_step(&self) -> usize {
         NARROW_ROWS * DEPTH * 4
@@ -114,9 +145,25 @@ impl Kernel for Narrow {
         words::pack_b::<u32, NARROW_COLS>(block, stride, out);
     }
 
+    fn put_a(&self, _words: &[u64], _out: &mut [u8]) {
+        unreachable!("products of 32 bits are fast enough");
+    }
+
+    fn put_b(&self, _words: &[u64], _at: usize, _out: &mut [u8]) {
+        unreachable!("products of 32 bits are fast enough");
+    }
+
     fn enter(&self, _rows: usize) -> impl Sized {}
 
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
+    fn multiply(
+        &self,
+        [rows, _]: [usize; 2],
+        a: &[u8],
+        b: &[u8],
+        steps: usize,
+        _ahead: &[u8],
+        tile: &mut Tile,
+    ) {
         let (a, b) = (words::view(a), words::view(b));
         // SAFETY: this kernel is only made where AVX2 is.
         unsafe {

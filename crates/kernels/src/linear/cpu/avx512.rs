@@ -40,6 +40,7 @@ impl<W: Word, const IFMA: bool> Kernel for Avx512<W, IFMA> {
     const DEPTH: usize = DEPTH;
     const BLOCK_STEPS: usize = 32;
     const BLOCK_TILES: usize = 8;
+    const FEWER: Option<usize> = Some(8);
 
     fn a_step(&self) -> usize {
         ROWS * DEPTH * 8
@@ -57,40 +58,83 @@ impl<W: Word, const IFMA: bool> Kernel for Avx512<W, IFMA> {
         words::pack_b::<W, COLS>(block, stride, out);
     }
 
+    #[inline(always)]
+    fn put_a(&self, words: &[u64], out: &mut [u8]) {
+        words::put::<u64>(words, 0, out);
+    }
+
+    #[inline(always)]
+    fn put_b(&self, words: &[u64], at: usize, out: &mut [u8]) {
+        words::put::<W>(words, at, out);
+    }
+
+    #[inline(always)]
+    fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        #[target_feature(enable = "avx512f,avx512dq")]
+        fn inner<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        // SAFETY: this kernel is only made where the extensions are there.
+        unsafe { inner(f) }
+    }
+
     fn enter(&self, _rows: usize) -> impl Sized {}
 
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
+    fn multiply(
+        &self,
+        [rows, columns]: [usize; 2],
+        a: &[u8],
+        b: &[u8],
+        steps: usize,
+        _ahead: &[u8],
+        tile: &mut Tile,
+    ) {
         let (a, b) = (words::view(a), words::view(b));
-        // SAFETY: this kernel is only made where the extensions are there.
-        unsafe {
-            match (IFMA, rows) {
-                (true, 1) => ifma::<W, 1>(a, b, steps, tile),
-                (true, 2) => ifma::<W, 2>(a, b, steps, tile),
-                (true, 3) => ifma::<W, 3>(a, b, steps, tile),
-                (true, 4) => ifma::<W, 4>(a, b, steps, tile),
-                (true, 5) => ifma::<W, 5>(a, b, steps, tile),
-                (true, 6) => ifma::<W, 6>(a, b, steps, tile),
-                (true, 7) => ifma::<W, 7>(a, b, steps, tile),
-                (true, _) => ifma::<W, 8>(a, b, steps, tile),
-                (false, 1) => full::<W, 1>(a, b, steps, tile),
-                (false, 2) => full::<W, 2>(a, b, steps, tile),
-                (false, 3) => full::<W, 3>(a, b, steps, tile),
-                (false, 4) => full::<W, 4>(a, b, steps, tile),
-                (false, 5) => full::<W, 5>(a, b, steps, tile),
-                (false, 6) => full::<W, 6>(a, b, steps, tile),
-                (false, 7) => full::<W, 7>(a, b, steps, tile),
-                (false, _) => full::<W, 8>(a, b, steps, tile),
-            }
+        match columns.div_ceil(8) {
+            ..=1 => product::<W, IFMA, 1>(rows, a, b, steps, tile),
+            2 => product::<W, IFMA, 2>(rows, a, b, steps, tile),
+            _ => product::<W, IFMA, VECTORS>(rows, a, b, steps, tile),
+        }
+    }
+}
+
+/// Columns are `V` vectors of the `VECTORS` that are packed.
+fn product<W: Word, const IFMA: bool, const V: usize>(
+    rows: usize,
+    a: &[u64],
+    b: &[W],
+    steps: usize,
+    tile: &mut Tile,
+) {
+    // SAFETY: the kernel is only made where the extensions are there.
+    unsafe {
+        match (IFMA, rows) {
+            (true, 1) => ifma::<W, 1, V>(a, b, steps, tile),
+            (true, 2) => ifma::<W, 2, V>(a, b, steps, tile),
+            (true, 3) => ifma::<W, 3, V>(a, b, steps, tile),
+            (true, 4) => ifma::<W, 4, V>(a, b, steps, tile),
+            (true, 5) => ifma::<W, 5, V>(a, b, steps, tile),
+            (true, 6) => ifma::<W, 6, V>(a, b, steps, tile),
+            (true, 7) => ifma::<W, 7, V>(a, b, steps, tile),
+            (true, _) => ifma::<W, 8, V>(a, b, steps, tile),
+            (false, 1) => full::<W, 1, V>(a, b, steps, tile),
+            (false, 2) => full::<W, 2, V>(a, b, steps, tile),
+            (false, 3) => full::<W, 3, V>(a, b, steps, tile),
+            (false, 4) => full::<W, 4, V>(a, b, steps, tile),
+            (false, 5) => full::<W, 5, V>(a, b, steps, tile),
+            (false, 6) => full::<W, 6, V>(a, b, steps, tile),
+            (false, 7) => full::<W, 7, V>(a, b, steps, tile),
+            (false, _) => full::<W, 8, V>(a, b, steps, tile),
         }
     }
 }
 
 /// 52-bit products; the low 52 bits of every sum are right.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn ifma<W: Word, const R: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
-    let mut acc = [[_mm512_setzero_si512(); VECTORS]; R];
+fn ifma<W: Word, const R: usize, const V: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
+    let mut acc = [[_mm512_setzero_si512(); V]; R];
     for (a, b) in a.chunks_exact(ROWS).zip(b.as_chunks::<COLS>().0).take(steps * DEPTH) {
-        let b = columns(b);
+        let b = columns::<W, V>(b);
         for (acc, a) in acc.iter_mut().zip(a) {
             let a = _mm512_set1_epi64(*a as i64);
             for (acc, b) in acc.iter_mut().zip(b) {
@@ -103,10 +147,10 @@ fn ifma<W: Word, const R: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Ti
 
 /// 64-bit products.
 #[target_feature(enable = "avx512f,avx512dq")]
-fn full<W: Word, const R: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
-    let mut acc = [[_mm512_setzero_si512(); VECTORS]; R];
+fn full<W: Word, const R: usize, const V: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
+    let mut acc = [[_mm512_setzero_si512(); V]; R];
     for (a, b) in a.chunks_exact(ROWS).zip(b.as_chunks::<COLS>().0).take(steps * DEPTH) {
-        let b = columns(b);
+        let b = columns::<W, V>(b);
         for (acc, a) in acc.iter_mut().zip(a) {
             let a = _mm512_set1_epi64(*a as i64);
             for (acc, b) in acc.iter_mut().zip(b) {
@@ -119,8 +163,8 @@ fn full<W: Word, const R: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Ti
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn columns<W: Word>(b: &[W; COLS]) -> [__m512i; VECTORS] {
-    let mut out = [_mm512_setzero_si512(); VECTORS];
+fn columns<W: Word, const V: usize>(b: &[W; COLS]) -> [__m512i; V] {
+    let mut out = [_mm512_setzero_si512(); V];
     for (v, words) in out.iter_mut().zip(b.as_chunks::<8>().0) {
         // SAFETY: eight words of 8 bytes, or of 4.
         *v = unsafe {
@@ -136,7 +180,7 @@ fn columns<W: Word>(b: &[W; COLS]) -> [__m512i; VECTORS] {
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn store<const R: usize>(acc: [[__m512i; VECTORS]; R], tile: &mut Tile) {
+fn store<const R: usize, const V: usize>(acc: [[__m512i; V]; R], tile: &mut Tile) {
     for (acc, row) in acc.iter().zip(tile.0.as_chunks_mut::<COLS>().0) {
         for (v, out) in acc.iter().zip(row.as_chunks_mut::<8>().0) {
             // SAFETY: eight words.

@@ -150,8 +150,9 @@ impl ConvGemm {
                     for (t, b) in block.clone().zip(packed.chunks(panel)) {
                         let (i, n) = (t - block.start, block.len());
                         let ahead = ahead(weights, next, depth.len() * kernel.a_step(), i, n);
-                        kernel.multiply(rows.each, a, b, depth.len(), ahead, tile);
-                        for run in patches.runs(cols.range(t)) {
+                        let columns = cols.range(t);
+                        kernel.multiply([rows.each, columns.len()], a, b, depth.len(), ahead, tile);
+                        for run in patches.runs(columns) {
                             // SAFETY: these channels and pixels belong to this part.
                             unsafe { self.add(tile, K::COLS, group, rows.range(r), run, out) };
                         }

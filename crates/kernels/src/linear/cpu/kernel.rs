@@ -36,6 +36,9 @@ pub(super) trait Kernel: Copy + Send + Sync {
     /// Tiles of activations that are packed at a time and stay in the second-level cache.
     const BLOCK_TILES: usize;
 
+    /// Multiplications of 64 bits in about a cycle, where fewer of them may pay for additions ([`super::karatsuba`]).
+    const FEWER: Option<usize>;
+
     /// Bytes of one packed step of A; a multiple of 64.
     fn a_step(&self) -> usize;
 
@@ -48,16 +51,29 @@ pub(super) trait Kernel: Copy + Send + Sync {
     /// Pack `DEPTH` rows of `COLS` elements; row `i` starts at `i * stride`.
     fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]);
 
+    /// Write words of A, packed for a step as they come: of each position of the depth one of every row. Only where
+    /// [`Kernel::FEWER`] is given.
+    fn put_a(&self, words: &[u64], out: &mut [u8]);
+
+    /// Write words of B from word `at` of a packed step on. Only where [`Kernel::FEWER`] is given.
+    fn put_b(&self, words: &[u64], at: usize, out: &mut [u8]);
+
+    /// `f`, compiled for the extensions that this kernel has as far as `f` is inlined.
+    #[inline(always)]
+    fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
     /// Make ready to multiply tiles of `rows` rows on this thread; the state ends when the guard drops.
     fn enter(&self, rows: usize) -> impl Sized;
 
-    /// `tile = a * b` over `steps` steps for the first `rows` rows. `ahead` is wanted soon: a kernel may bring it
-    /// into the cache meanwhile.
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile);
+    /// `tile = a * b` over `steps` steps, for so many rows and columns at least; what lies past them in the tile means nothing.
+    /// `ahead` is wanted soon: a kernel may bring it into the cache meanwhile.
+    fn multiply(&self, size: [usize; 2], a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile);
 
     /// [`Kernel::multiply`], added to `out` a row and all columns at a time.
     fn multiply_add(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile, out: Rows) {
-        self.multiply(out.count, a, b, steps, ahead, tile);
+        self.multiply([out.count, Self::COLS], a, b, steps, ahead, tile);
         for (i, values) in tile.0.chunks(Self::COLS).take(out.count).enumerate() {
             // SAFETY: row i is there, by the contract of `Rows`.
             let out = unsafe { std::slice::from_raw_parts_mut(out.start.add(i * out.stride), Self::COLS) };

@@ -119,7 +119,7 @@ impl MatMul {
                             kernel.multiply_add(a, b, depth.len(), ahead, tile, out);
                             continue;
                         }
-                        kernel.multiply(rows.each, a, b, depth.len(), ahead, tile);
+                        kernel.multiply([rows.each, columns.len()], a, b, depth.len(), ahead, tile);
                         for (i, values) in rows.range(t).zip(tile.0.chunks(K::COLS)) {
                             // SAFETY: row i and these columns belong to this part.
                             unsafe { out.add(i * self.n + columns.start, &values[..columns.len()]) };

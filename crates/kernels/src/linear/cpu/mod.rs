@@ -13,6 +13,7 @@ mod buffer;
 mod column;
 mod conv;
 mod direct;
+mod karatsuba;
 mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod limbs;
@@ -28,6 +29,7 @@ use crate::CpuCap;
 use avx512::Avx512;
 use buffer::Buffer;
 use conv::ConvGemm;
+use karatsuba::Karatsuba;
 use kernel::Kernel;
 use matmul::MatMul;
 use portable::Portable;
@@ -248,7 +250,10 @@ impl WithKernel for Pack<'_> {
                     out.copy_from_slice(&w[l * n..][columns]);
                 })
             }
-            LinearShape::Conv2d(c) => ConvGemm::new(c).pack_weights(kernel, threads, w),
+            LinearShape::Conv2d(c) => match Karatsuba::of::<K>(c) {
+                Some(convolution) => convolution.pack_weights(kernel, threads, w),
+                None => ConvGemm::new(c).pack_weights(kernel, threads, w),
+            },
         }
     }
 }
@@ -270,7 +275,10 @@ impl WithKernel for Run<'_> {
             LinearShape::MatMulT { m, k, n } | LinearShape::MatMul { m, k, n } => {
                 MatMul { m, k, n }.run(kernel, threads, x, weights, out);
             }
-            LinearShape::Conv2d(c) => ConvGemm::new(c).run(kernel, threads, x, weights, out),
+            LinearShape::Conv2d(c) => match Karatsuba::of::<K>(c) {
+                Some(convolution) => convolution.run(kernel, threads, x, weights, out),
+                None => ConvGemm::new(c).run(kernel, threads, x, weights, out),
+            },
         }
     }
 }

@@ -15,6 +15,7 @@ impl Kernel for Portable {
     const DEPTH: usize = DEPTH;
     const BLOCK_STEPS: usize = 32;
     const BLOCK_TILES: usize = 16;
+    const FEWER: Option<usize> = Some(1);
 
     fn a_step(&self) -> usize {
         ROWS * DEPTH * 8
@@ -32,9 +33,19 @@ impl Kernel for Portable {
         words::pack_b::<u64, COLS>(block, stride, out);
     }
 
+    #[inline(always)]
+    fn put_a(&self, words: &[u64], out: &mut [u8]) {
+        words::put::<u64>(words, 0, out);
+    }
+
+    #[inline(always)]
+    fn put_b(&self, words: &[u64], at: usize, out: &mut [u8]) {
+        words::put::<u64>(words, at, out);
+    }
+
     fn enter(&self, _rows: usize) -> impl Sized {}
 
-    fn multiply(&self, _rows: usize, a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
+    fn multiply(&self, _size: [usize; 2], a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
         let (a, b) = (words::view::<u64>(a), words::view::<u64>(b));
         let mut acc = [[0u64; COLS]; ROWS];
         for (a, b) in a.chunks_exact(ROWS).zip(b.chunks_exact(COLS)).take(steps * DEPTH) {

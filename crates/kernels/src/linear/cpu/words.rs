@@ -8,12 +8,14 @@ pub(super) trait Word: Copy + Send + Sync {
 }
 
 impl Word for u64 {
+    #[inline(always)]
     fn truncate(x: u64) -> u64 {
         x
     }
 }
 
 impl Word for u32 {
+    #[inline(always)]
     fn truncate(x: u64) -> u32 {
         x as u32
     }
@@ -27,7 +29,8 @@ pub(super) fn view<W: Word>(bytes: &[u8]) -> &[W] {
     words
 }
 
-fn view_mut<W: Word>(bytes: &mut [u8]) -> &mut [W] {
+#[inline(always)]
+pub(super) fn view_mut<W: Word>(bytes: &mut [u8]) -> &mut [W] {
     // SAFETY: as for `view`.
     let (before, words, _) = unsafe { bytes.align_to_mut::<W>() };
     assert!(before.is_empty(), "panels start on a cache line");
@@ -49,5 +52,13 @@ pub(super) fn pack_b<W: Word, const COLS: usize>(block: &[u64], stride: usize, o
         for (word, v) in words.iter_mut().zip(&block[l * stride..][..COLS]) {
             *word = W::truncate(*v);
         }
+    }
+}
+
+/// Write words from word `at` of a packed step on.
+#[inline(always)]
+pub(super) fn put<W: Word>(words: &[u64], at: usize, out: &mut [u8]) {
+    for (word, v) in view_mut::<W>(out)[at..at + words.len()].iter_mut().zip(words) {
+        *word = W::truncate(*v);
     }
 }

@@ -26,6 +26,7 @@ impl Kernel for AmxBytes {
     const DEPTH: usize = DEPTH;
     const BLOCK_STEPS: usize = Amx::BLOCK_STEPS;
     const BLOCK_TILES: usize = Amx::BLOCK_TILES;
+    const FEWER: Option<usize> = None;
 
     fn a_step(&self) -> usize {
         self.0.a_step()
@@ -46,11 +47,27 @@ impl Kernel for AmxBytes {
         }
     }
 
+    fn put_a(&self, _words: &[u64], _out: &mut [u8]) {
+        unreachable!("limbs are not put word by word");
+    }
+
+    fn put_b(&self, _words: &[u64], _at: usize, _out: &mut [u8]) {
+        unreachable!("limbs are not put word by word");
+    }
+
     fn enter(&self, rows: usize) -> impl Sized {
         self.0.enter(rows)
     }
 
-    fn multiply(&self, rows: usize, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile) {
+    fn multiply(
+        &self,
+        [rows, _]: [usize; 2],
+        a: &[u8],
+        b: &[u8],
+        steps: usize,
+        ahead: &[u8],
+        tile: &mut Tile,
+    ) {
         let sums = self.sums(a, b, steps, ahead);
         // SAFETY: the passes have stored an accumulator a limb.
         unsafe { self.fold::<false>(&sums, tile.rows(rows)) }
