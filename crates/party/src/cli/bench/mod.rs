@@ -253,11 +253,11 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
         Ok(Some((each(seconds), Preparation { runs: together, sent_bytes, received_bytes, rounds, cpu_s })))
     };
     let (first, mut preparation) = prepare(&mut client, &mut cluster)?.unzip();
-    let idle_cpu = cluster.cpu_seconds();
+    let stream = |client: &mut Client, cluster: &mut Cluster, runs: u32| {
+        client.prepare_stream(ONLY_PLAN, u64::from(runs)).map_err(|e| failed(e, cluster))
+    };
     if args.stream {
-        let first =
-            client.prepare_stream(ONLY_PLAN, args.runs as u64 + 1).map_err(|e| failed(e, &mut cluster))?;
-        offline.push(first.seconds);
+        stream(&mut client, &mut cluster, 1)?;
     }
     let start = Instant::now();
     let begun = match args.train {
@@ -278,6 +278,16 @@ fn measure(args: &Args, work: &Workload, dir: &Path) -> Result<Measured, CliErro
     let mut last = run(&mut client, &mut cluster)?;
     let error = Error::of(work, &last.outputs);
     progress.advance(1);
+    let mut idle_cpu = Vec::new();
+    if args.stream {
+        // A record at a time, as it is dealt into files, and then a stream of them beside the runs.
+        for _ in 0..args.runs {
+            offline.push(stream(&mut client, &mut cluster, 1)?.seconds);
+            run(&mut client, &mut cluster)?;
+        }
+        idle_cpu = cluster.cpu_seconds();
+        stream(&mut client, &mut cluster, args.runs)?;
+    }
     let streaming = args.stream.then(|| (Instant::now(), client.status()));
     for _ in 0..args.runs {
         if let Some(deal) = cluster.deal()? {
