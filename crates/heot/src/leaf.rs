@@ -10,6 +10,11 @@
 //!
 //! *In the run* the client sends its digit XORed with its place, and the server masks entry j by the pad of that XORed with j. Entry 0 is
 //! not sent: its pad is the server's share's complement to it, and all shares follow.
+//!
+//! *Fewer entries.* A digit that is not the lowest is compared without its lowest bit: entry j has shares of `[2 j < u]`. Where both digits
+//! are equal that is u's lowest bit, the *tie*, which the server knows. The node above takes it off (`tree.rs`). Equality holds for one
+//! entry of all. So the XOR of its entries is public, and where that of the pads is 0 the last entry need not be sent either. Such a
+//! pad is a sum over sets of all bits of the place but one ([`Part`]): each summand stands in two pads.
 
 use crate::context::{Cx, RunError, Side};
 use crate::material::{Correlation, Frame, Maker, Material, Shape};
@@ -30,10 +35,12 @@ const ENTRIES: usize = 1 << DIGIT;
 /// Shares of a comparison of digits, or of several digits together; what nobody needs is not there.
 #[derive(Clone, Default)]
 pub(crate) struct Leaf {
-    /// Of `v < u`.
+    /// Of `v < u`, XORed with [`Leaf::tie`] where `v = u`.
     pub less: Option<Plane>,
     /// Of `v = u`.
     pub equal: Option<Plane>,
+    /// The server's alone: nothing is 0.
+    pub tie: Option<Plane>,
 }
 
 /// Which shares a digit's leaf has.
@@ -53,21 +60,101 @@ struct Digit {
     equal: bool,
 }
 
+/// The entries of one of a digit's shares. The client's place among them are some of the digit's bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Table {
+    /// Of `v = u`, or of `v < u`.
+    equal: bool,
+    /// Lowest bits of the digit that the place has not.
+    skip: usize,
+    /// Bits of the place.
+    width: usize,
+}
+
 impl Digit {
     /// Bits.
     fn len(&self) -> usize {
         self.bits.len()
     }
 
-    /// Shares that are wanted.
-    fn shares(&self) -> usize {
-        usize::from(self.less) + usize::from(self.equal)
+    /// Whether there is no digit below.
+    fn is_lowest(&self) -> bool {
+        self.bits.start == 0
     }
 
-    /// Entries times shares.
-    fn pads(&self) -> usize {
-        self.shares() << self.len()
+    /// One for each share that is wanted.
+    fn tables(&self) -> impl Iterator<Item = Table> + use<> {
+        let (len, skip) = (self.len(), usize::from(!self.is_lowest()));
+        let less = self.less.then_some(Table { equal: false, skip, width: len - skip });
+        less.into_iter().chain(self.equal.then_some(Table { equal: true, skip: 0, width: len }))
     }
+
+    /// Shares that are wanted.
+    fn shares(&self) -> usize {
+        self.tables().count()
+    }
+
+    /// Entries of all tables.
+    fn pads(&self) -> usize {
+        self.tables().map(Table::entries).sum()
+    }
+
+    /// Entries that are sent.
+    fn sent(&self) -> usize {
+        self.tables().map(Table::sent).sum()
+    }
+
+    /// What pads are sums of: one bit of a string after the other.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (share, table) in self.tables().enumerate() {
+            for of in table.sets() {
+                let places = (0..1 << self.len()).filter(|place| place & !of == 0);
+                parts.extend(places.map(|place| Part { share, of, place }));
+            }
+        }
+        parts
+    }
+}
+
+impl Table {
+    fn entries(self) -> usize {
+        1 << self.width
+    }
+
+    /// Whether the last entry follows from the others. Of one bit it would be the only one, and shares without a pad.
+    fn last_follows(self) -> bool {
+        self.equal && self.width > 1
+    }
+
+    /// Entries that are sent: neither the first, nor what follows.
+    fn sent(self) -> usize {
+        self.entries() - 1 - usize::from(self.last_follows())
+    }
+
+    /// Bits of the digit of which pads have a summand for each of their values.
+    fn sets(self) -> Vec<usize> {
+        let all = (self.entries() - 1) << self.skip;
+        let but_one = || (0..self.width).map(|bit| all ^ 1 << self.skip << bit);
+        match (self.last_follows(), self.width) {
+            (true, _) if mutation::active("pads-of-one-set") => but_one().take(1).collect(),
+            (true, _) => but_one().collect(),
+            // one entry, which is not sent
+            (false, 0) => Vec::new(),
+            (false, _) => vec![all],
+        }
+    }
+}
+
+/// A summand of pads, which has one bit of the string of each of some bits of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    /// Whose pads: of the first table, or the second.
+    share: usize,
+    /// Bits of the place that it depends on.
+    of: usize,
+    /// These bits: it is a part of every pad whose place has them.
+    place: usize,
 }
 
 /// Random transfers of one of eight for every digit of a number: the server's pads, the client's places.
@@ -107,7 +194,7 @@ impl Leaves {
 
 /// What leaves of n numbers use.
 pub(crate) fn uses(of: Leaves, n: usize) -> Uses {
-    let sent: usize = of.digits().map(|digit| digit.pads() - digit.shares()).sum();
+    let sent: usize = of.digits().map(|digit| digit.sent()).sum();
     Uses::of(of, n, [sent as u64 * plane_bytes(n), u64::from(of.bits) * plane_bytes(n)], 2)
 }
 
@@ -116,7 +203,7 @@ impl Correlation for Leaves {
         [self.bits as usize, 0]
     }
 
-    /// Digit by digit: of the server all pads, those of a place beside each other; of the client its place, and its pads.
+    /// Digit by digit: of the server all pads, table by table; of the client its place, and its pads.
     fn shape(&self, side: Side) -> Shape {
         let of = |digit: Digit| match side {
             Side::Server => digit.pads(),
@@ -130,26 +217,38 @@ impl Correlation for Leaves {
         let each = planes::words(frame.n);
         let mut at = 0;
         for digit in self.digits() {
-            let pads = digit.pads();
+            let parts = digit.parts();
+            let mut of_parts = Wiped::zeros(parts.len() * each);
             match side {
                 Side::Server => {
-                    let sums = all_pads(&digit, pair, frame.n)?;
-                    planes::split(&sums, frame.planes_mut(at, pads));
-                    at += pads;
+                    planes::split(&all_parts(&digit, &parts, pair, frame.n)?, &mut of_parts);
+                    for (share, table) in digit.tables().enumerate() {
+                        for (part, of_part) in parts.iter().zip(of_parts.chunks_exact(each)) {
+                            let of = |j: &usize| (j << table.skip) & part.of == part.place;
+                            for j in (0..table.entries()).filter(of).filter(|_| part.share == share) {
+                                planes::xor(frame.plane_mut(at + j), of_part);
+                            }
+                        }
+                        at += table.entries();
+                    }
                 }
                 Side::Client => {
-                    let (place, sums) = own_pads(&digit, pair, frame.n)?;
-                    let mut of_places = Wiped::zeros(pads * each);
-                    planes::split(&sums, &mut of_places);
+                    let (place, sums) = own_parts(&digit, &parts, pair, frame.n)?;
+                    planes::split(&sums, &mut of_parts);
                     place.iter().enumerate().for_each(|(i, bits)| {
                         frame.plane_mut(at + i).copy_from_slice(bits);
                     });
                     at += digit.len();
-                    for share in 0..digit.shares() {
-                        let pad =
-                            |j: usize, word: usize| of_places[(digit.shares() * j + share) * each + word];
-                        let place = |i: usize, word: usize| place[i][word];
-                        chosen(digit.len(), pad, place, frame.plane_mut(at + share));
+                    for (part, of_part) in parts.iter().zip(of_parts.chunks_exact(each)) {
+                        let pad = frame.plane_mut(at + part.share);
+                        for (word, (pad, of_part)) in pad.iter_mut().zip(of_part).enumerate() {
+                            let bits = (0..digit.len()).filter(|bit| part.of >> bit & 1 == 1);
+                            let here = bits.fold(u64::MAX, |here, bit| {
+                                let flip = if part.place >> bit & 1 == 1 { 0 } else { u64::MAX };
+                                here & (place[bit][word] ^ flip)
+                            });
+                            *pad ^= of_part & here;
+                        }
                     }
                     at += digit.shares();
                 }
@@ -159,22 +258,25 @@ impl Correlation for Leaves {
     }
 }
 
-/// Which of a digit's pads the 1 of a bit serves: bit `shares j + share` of the mask where j has the bit.
-fn with_one(digit: &Digit, bit: usize) -> u64 {
-    let shares = digit.shares();
-    (0..digit.pads()).filter(|pad| (pad / shares) >> bit & 1 == 1).fold(0, |mask, pad| mask | 1 << pad)
+/// Which parts have a bit of the string of a bit of the place, where that is 0 and where it is 1.
+fn which(parts: &[Part], bit: usize) -> [u64; 2] {
+    let of = |value: usize| {
+        let has = |part: &Part| part.of >> bit & 1 == 1 && part.place >> bit & 1 == value;
+        parts.iter().enumerate().filter(|(_, part)| has(part)).fold(0, |mask, (i, _)| mask | 1 << i)
+    };
+    [of(0), of(1)]
 }
 
-/// The server's pads of n elements: bit `shares j + share` is that of place j.
-fn all_pads(digit: &Digit, pair: &mut Pair, n: usize) -> Result<Wiped<u64>, Short> {
+/// The parts of all of the server's pads, of n elements.
+fn all_parts(digit: &Digit, parts: &[Part], pair: &mut Pair, n: usize) -> Result<Wiped<u64>, Short> {
     let mut sums = Wiped::zeros(n);
     for bit in 0..digit.len() {
         let [mut zero, mut one] = pair.sender.take(n)?.into_pads().strings;
-        let ones = with_one(digit, bit);
         // one string of each bit's transfer, whichever the place takes
-        let zeros = if mutation::active("pads-of-ones-alone") { 0 } else { !ones };
-        zero.words_into(ring(digit), &mut sums, |sum, zero| *sum ^= zero & zeros);
-        one.words_into(ring(digit), &mut sums, |sum, one| *sum ^= one & ones);
+        let [zeros, ones] = which(parts, bit);
+        let zeros = if mutation::active("pads-of-ones-alone") { 0 } else { zeros };
+        zero.words_into(ring(parts), &mut sums, |sum, zero| *sum ^= zero & zeros);
+        one.words_into(ring(parts), &mut sums, |sum, one| *sum ^= one & ones);
     }
     if mutation::active("pads-constant") {
         sums.fill(0);
@@ -182,13 +284,19 @@ fn all_pads(digit: &Digit, pair: &mut Pair, n: usize) -> Result<Wiped<u64>, Shor
     Ok(sums)
 }
 
-/// The client's place, a plane for each bit, and sums of strings of which those at its place are its pads.
-fn own_pads(digit: &Digit, pair: &mut Pair, n: usize) -> Result<(Vec<Wiped<u64>>, Wiped<u64>), Short> {
+/// The client's place, a plane for each bit, and sums of strings of which those at its place are parts of its pads.
+fn own_parts(
+    digit: &Digit,
+    parts: &[Part],
+    pair: &mut Pair,
+    n: usize,
+) -> Result<(Vec<Wiped<u64>>, Wiped<u64>), Short> {
     let (mut place, mut sums) = (Vec::with_capacity(digit.len()), Wiped::zeros(n));
     for bit in 0..digit.len() {
         let mut received = pair.receiver.take(n)?.into_pads();
-        let ones = if mutation::active("pads-of-ones-alone") { with_one(digit, bit) } else { u64::MAX };
-        received.strings.words_into(ring(digit), &mut sums, |sum, string| *sum ^= string & ones);
+        let [zeros, ones] = which(parts, bit);
+        let all = if mutation::active("pads-of-ones-alone") { ones } else { zeros | ones };
+        received.strings.words_into(ring(parts), &mut sums, |sum, string| *sum ^= string & all);
         place.push(received.choices);
     }
     if mutation::active("pads-constant") {
@@ -197,9 +305,9 @@ fn own_pads(digit: &Digit, pair: &mut Pair, n: usize) -> Result<(Vec<Wiped<u64>>
     Ok((place, sums))
 }
 
-/// As many bits of a string as a digit has pads: each is used once.
-fn ring(digit: &Digit) -> Ring {
-    Ring::new(digit.pads() as u32)
+/// As many bits of a string as there are parts: each is used once.
+fn ring(parts: &[Part]) -> Ring {
+    Ring::new(parts.len() as u32)
 }
 
 /// Word by word, the entry at a number that is given by the planes of its bits.
@@ -213,6 +321,7 @@ fn chosen(
         let mut entries = [0; ENTRIES];
         entries.iter_mut().take(1 << bits).enumerate().for_each(|(j, e)| *e = entry(j, word));
         *out = match bits {
+            0 => entries[0],
             1 => select(entries, [number(0, word)]),
             2 => select(entries, [number(0, word), number(1, word)]),
             _ => select(entries, [number(0, word), number(1, word), number(2, word)]),
@@ -232,7 +341,7 @@ pub(crate) fn leaves(cx: &mut Cx, of: Leaves, own: &Planes, n: usize) -> Result<
 /// Shares of n numbers, to be filled in.
 fn blank(of: Leaves, n: usize) -> Vec<Leaf> {
     let plane = |wanted: bool| wanted.then(|| vec![0; planes::words(n)]);
-    of.digits().map(|digit| Leaf { less: plane(digit.less), equal: plane(digit.equal) }).collect()
+    of.digits().map(|digit| Leaf { less: plane(digit.less), equal: plane(digit.equal), tie: None }).collect()
 }
 
 impl Leaf {
@@ -251,26 +360,26 @@ fn offer(
 ) -> Result<Vec<Leaf>, RunError> {
     let theirs = cx.exchange("digits", Vec::new(), of.bits as usize * plane_bytes(n) as usize)?;
     let (theirs, mut leaves) = (cx.incoming(n, theirs)?, blank(of, n));
-    let sent = of.digits().map(|digit| digit.pads() - digit.shares()).sum();
-    let mut message = Outgoing::new(sent, n);
+    let mut message = Outgoing::new(of.digits().map(|digit| digit.sent()).sum(), n);
     for frame in material {
         let (first, each) = (frame.first / 64, planes::words(frame.n));
         let (mut pad_at, mut sent_at) = (0, 0);
         for (digit, leaf) in of.digits().zip(&mut leaves) {
             let places = theirs.chunk(digit.bits.clone(), frame.first, frame.n);
-            let (shares, entries) = (digit.shares(), 1 << digit.len());
-            let mut masked = vec![0; digit.pads() * each];
-            for word in 0..each {
-                let hot = one_hot(digit.len(), |i| own.get(digit.bits.start + i)[first + word]);
-                for share in 0..shares {
+            for (table, share) in digit.tables().zip(leaf.shares_mut()) {
+                let share = &mut share[first..][..each];
+                let mut masked = vec![0; table.sent() * each];
+                for (word, share) in share.iter_mut().enumerate() {
+                    let hot = one_hot(digit.len(), |i| own.get(digit.bits.start + i)[first + word]);
+                    let values = if table.equal { hot } else { above(hot) };
                     let mut pads = [0; ENTRIES];
-                    for (j, pad) in pads.iter_mut().take(entries).enumerate() {
-                        *pad = frame.plane(pad_at + shares * j + share)[word];
+                    for (j, pad) in pads.iter_mut().take(table.entries()).enumerate() {
+                        *pad = frame.plane(pad_at + j)[word];
                     }
                     // entry j takes the pad of j XORed with what came
-                    for i in 0..digit.len() {
-                        let by = places[i * each + word];
-                        for j in (0..entries).filter(|j| j >> i & 1 == 0) {
+                    for i in 0..table.width {
+                        let by = places[(table.skip + i) * each + word];
+                        for j in (0..table.entries()).filter(|j| j >> i & 1 == 0) {
                             let (low, high) = pads.split_at_mut(j + 1);
                             swap(&mut low[j], &mut high[(1 << i) - 1], by);
                         }
@@ -278,23 +387,23 @@ fn offer(
                     if mutation::active("entries-unmasked") {
                         pads.fill(0);
                     }
-                    let of_entry = if share == 0 && digit.less { above(hot) } else { hot };
-                    let zero = pads[0] ^ of_entry[0];
-                    masked[share * each + word] = zero;
-                    for j in 1..entries {
-                        masked[(shares * j + share) * each + word] = pads[j] ^ of_entry[j] ^ zero;
+                    *share = pads[0] ^ values[0];
+                    for (j, masked) in (1..).zip(masked.iter_mut().skip(word).step_by(each)) {
+                        *masked = pads[j] ^ values[j << table.skip] ^ *share;
                     }
                 }
+                planes::tidy(share, frame.n);
+                for (i, entry) in masked.chunks_exact(each).enumerate() {
+                    message.put(sent_at + i, frame.first, entry);
+                }
+                pad_at += table.entries();
+                sent_at += table.sent();
             }
-            let mut masked = masked.chunks_exact(each);
-            for (share, own) in leaf.shares_mut().zip(&mut masked) {
-                share[first..][..each].copy_from_slice(own);
-                planes::tidy(&mut share[first..][..each], frame.n);
-            }
-            masked.enumerate().for_each(|(i, entry)| message.put(sent_at + i, frame.first, entry));
-            pad_at += digit.pads();
-            sent_at += digit.pads() - shares;
         }
+    }
+    for (digit, leaf) in of.digits().zip(&mut leaves) {
+        let tie = digit.less && !digit.is_lowest() && !mutation::active("ties-forgotten");
+        leaf.tie = tie.then(|| own.get(digit.bits.start).to_vec());
     }
     cx.exchange("entries", message.bytes(), 0)?;
     Ok(leaves)
@@ -354,23 +463,24 @@ fn choose(
         let (first, each) = (frame.first / 64, planes::words(frame.n));
         let (mut at, mut came) = (0, 0);
         for (digit, leaf) in of.digits().zip(&mut leaves) {
-            let (shares, sent) = (digit.shares(), digit.pads() - digit.shares());
-            let entries = theirs.chunk(came..came + sent, frame.first, frame.n);
             at += digit.len();
-            for (share, out) in leaf.shares_mut().enumerate() {
+            for (table, out) in digit.tables().zip(leaf.shares_mut()) {
                 let out = &mut out[first..][..each];
                 // entry 0 is its pad
-                let entry = |j: usize, word: usize| match j {
-                    0 => 0,
-                    _ => entries[(shares * (j - 1) + share) * each + word],
-                };
-                let digit_of = |i: usize, word: usize| own.get(digit.bits.start + i)[first + word];
-                chosen(digit.len(), entry, digit_of, out);
-                planes::xor(out, frame.plane(at + share));
+                let mut entries = vec![0; each];
+                entries.extend(theirs.chunk(came..came + table.sent(), frame.first, frame.n));
+                if table.last_follows() {
+                    let mut last = vec![u64::MAX; each];
+                    entries.chunks_exact(each).for_each(|entry| planes::xor(&mut last, entry));
+                    entries.extend(last);
+                }
+                let place = |i: usize, word: usize| own.get(digit.bits.start + table.skip + i)[first + word];
+                chosen(table.width, |j, word| entries[j * each + word], place, out);
+                planes::xor(out, frame.plane(at));
                 planes::tidy(out, frame.n);
+                at += 1;
+                came += table.sent();
             }
-            at += shares;
-            came += sent;
         }
     }
     Ok(leaves)

@@ -7,6 +7,8 @@ use crate::material::Frame;
 privet_mutation::mutations! {
     "entries-unmasked",
     "pads-of-ones-alone",
+    "pads-of-one-set",
+    "ties-forgotten",
     "openings-unmasked",
     "choices-of-another-digit",
     "products-in-clear",

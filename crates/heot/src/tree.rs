@@ -1,6 +1,10 @@
 //! Comparisons of digits joined in a tree: `less = less_high ^ equal_high less_low`, `equal = equal_high equal_low`
 //! (Garay, Schoenmakers, Villegas, PKC 2007).
 //!
+//! Digits but the lowest have `less ^ tie equal` in place of `less`, for a bit `tie` that the server knows. So has a node, with the tie of
+//! its low side: `less = (less_high ^ tie_high equal_high) ^ equal_high (less_low ^ tie_high)`, and what `less_low` has too much,
+//! `tie_low equal_low`, becomes `tie_low equal`. The server takes `tie_high` off its share, and nothing is sent for it.
+//!
 //! Both products of a node have the factor `equal_high`, and take one correlated triple `(a; b, b'; a b, a b')` ([`Triples`]). It comes
 //! from two random transfers, one in each direction, without a correction: a party's choice bit is its share of a, the XOR of the
 //! two strings that it has are its shares of b and b'.
@@ -91,6 +95,13 @@ impl<'a> Products<'a> {
 }
 
 impl Leaf {
+    /// Take off the higher neighbour's tie, before products.
+    fn take_tie(&mut self, high: &mut Leaf) {
+        if let (Some(less), Some(tie)) = (&mut self.less, high.tie.take()) {
+            xor(less, &tie);
+        }
+    }
+
     /// Both neighbours' comparison from the products of their node.
     fn of(low: &Leaf, high: &Leaf, products: Vec<Plane>) -> Leaf {
         let mut made = products.into_iter();
@@ -99,7 +110,7 @@ impl Leaf {
             high.less.iter().for_each(|high| xor(&mut less, high));
             less
         });
-        Leaf { less, equal: made.next() }
+        Leaf { less, equal: made.next(), tie: low.tie.clone() }
     }
 }
 
@@ -127,6 +138,12 @@ pub(crate) fn join(cx: &mut Cx, leaves: Vec<Leaf>, n: usize) -> Result<Leaf, Run
 /// Comparisons of two parts of a number from those of their digits, the lower part first. Levels of both take the same steps.
 pub(crate) fn join_parts(cx: &mut Cx, mut parts: [Vec<Leaf>; 2], n: usize) -> Result<[Leaf; 2], RunError> {
     while parts.iter().any(|part| part.len() > 1) {
+        for part in &mut parts {
+            for pair in part.chunks_exact_mut(2) {
+                let [low, high] = pair else { unreachable!("pairs") };
+                low.take_tie(high);
+            }
+        }
         let pairs = parts.iter().flat_map(|part| part.chunks_exact(2));
         let opening = Opening::begin(cx, pairs.map(|pair| Products::of(&pair[0], &pair[1])), n)?;
         let (message, due) = (opening.message(), opening.due());
@@ -150,7 +167,9 @@ pub(crate) struct Last {
 
 impl Last {
     /// What it opens.
-    pub fn begin(cx: &mut Cx, parts: [Leaf; 2], n: usize) -> Result<Last, RunError> {
+    pub fn begin(cx: &mut Cx, mut parts: [Leaf; 2], n: usize) -> Result<Last, RunError> {
+        let [low, high] = &mut parts;
+        low.take_tie(high);
         let opening = Opening::begin(cx, [Products::of(&parts[0], &parts[1])].into_iter(), n)?;
         Ok(Last { parts, opening })
     }

@@ -75,12 +75,6 @@ impl Frame {
         &mut self.words[i * each..][..each]
     }
 
-    /// So many planes from plane i on, to be filled in.
-    pub fn planes_mut(&mut self, i: usize, count: usize) -> &mut [u64] {
-        let each = self.each();
-        &mut self.words[i * each..][..count * each]
-    }
-
     /// Where the i-th ring element of all lies.
     fn place(&self, i: usize) -> (Ring, usize, std::ops::Range<usize>) {
         let sizes = self.shape.elements.iter().map(|(ring, each)| packed_words(*ring, each * self.n));

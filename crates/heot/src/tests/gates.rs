@@ -12,25 +12,25 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
         let total: u64 = uses.bytes.iter().sum();
         (8 * total / n as u64, uses.transfers().iter().sum::<usize>() / n, uses.steps)
     };
-    assert_eq!(bits(compare::carry_uses(24, n)), (165, 38, 5));
-    assert_eq!(bits(compare::carry_uses(36, n)), (255, 58, 6));
-    assert_eq!(bits(compare::carry_uses(40, n)), (287, 66, 6));
-    assert_eq!(bits(compare::carry_uses(63, n)), (460, 103, 7));
+    assert_eq!(bits(compare::carry_uses(24, n)), (130, 38, 5));
+    assert_eq!(bits(compare::carry_uses(36, n)), (200, 58, 6));
+    assert_eq!(bits(compare::carry_uses(40, n)), (226, 66, 6));
+    assert_eq!(bits(compare::carry_uses(63, n)), (360, 103, 7));
     assert_eq!(bits(compare::carry_uses(12, n)).1, 18);
     let relu = |from, to| crate::gates::relu::relu_uses([from, to], n);
-    assert_eq!(bits(relu(25, 37)), (230, 41, 7));
-    assert_eq!(bits(relu(25, 25)), (217, 40, 6));
-    assert_eq!(bits(relu(37, 37)), (331, 60, 7));
+    assert_eq!(bits(relu(25, 37)), (195, 41, 7));
+    assert_eq!(bits(relu(25, 25)), (182, 40, 6));
+    assert_eq!(bits(relu(37, 37)), (276, 60, 7));
     let cut = |bits, shift| Cut { bits, shift };
     let relu_of_cut = |of: Cut, to| crate::gates::relu::relu_of_cut_uses(of, [of.bits - of.shift, to], n);
-    assert_eq!(bits(relu_of_cut(cut(37, 12), 37)), (347, 62, 8));
-    assert_eq!(bits(leaf::uses(Leaves::whole(24, Wanted::Less), n)), (129, 24, 2));
+    assert_eq!(bits(relu_of_cut(cut(37, 12), 37)), (292, 62, 8));
+    assert_eq!(bits(leaf::uses(Leaves::whole(24, Wanted::Less), n)), (94, 24, 2));
     let stored = |uses: Uses| uses.stored().map(|bytes| 8 * bytes / n as u64);
-    assert_eq!(stored(compare::carry_uses(24, n)), [149, 68]);
-    assert_eq!(stored(compare::carry_uses(36, n)), [231, 106]);
-    assert_eq!(stored(relu(37, 37)), [343, 218]);
-    assert_eq!(stored(relu(25, 37)), [238, 168]);
-    assert_eq!(stored(relu_of_cut(cut(37, 12), 37)), [347, 256]);
+    assert_eq!(stored(compare::carry_uses(24, n)), [121, 68]);
+    assert_eq!(stored(compare::carry_uses(36, n)), [187, 106]);
+    assert_eq!(stored(relu(37, 37)), [299, 218]);
+    assert_eq!(stored(relu(25, 37)), [210, 168]);
+    assert_eq!(stored(relu_of_cut(cut(37, 12), 37)), [303, 256]);
 }
 
 /// The same of products before a run and in it: bytes of both sides before, transfers, bits in the run, steps, and bits of the records.
