@@ -3,6 +3,7 @@
 //! Without the feature `mutations` every hook is the identity and compiles to nothing.
 
 privet_mutation::mutations! {
+    "tie-forgotten",
     "reshare-unmasked",
     "and-unmasked",
     "deal-unmasked",

@@ -1,22 +1,35 @@
 //! Trees over the bits of two summands (docs/rep3.md, section 3): the carry of their addition, and whether all bits differ.
 //!
 //! The first level takes two bits at a time and is a split, not an AND: with a dealt and b known, and with the products
-//! `a_1 a_0` dealt and `b_1 b_0` local, two bits generate `a_1 b_1 + (a_1 a_0) b_0 + a_0 (b_1 b_0)` and propagate
-//! `(a_1 + b_1)(a_0 + b_0) = a_1 a_0 + a_1 b_0 + a_0 b_1 + b_1 b_0`. That is a level less, and 7/3 bits a party for two bits
-//! instead of 4.
+//! `a_1 a_0` dealt and `b_1 b_0` local, two bits propagate `(a_1 + b_1)(a_0 + b_0) = a_1 a_0 + a_1 b_0 + a_0 b_1 + b_1 b_0`. That is
+//! a level less, and 7/3 bits a party for two bits instead of 4.
+//!
+//! A block's carry is `generate + propagate c` for a carry c that comes in. If c is its bit `a_0`, the *tie*, the lower place has
+//! that bit twice among its three, so it carries a_0 whatever b_0 is. The upper one then carries `a_1 a_0 + b_1 (a_1 + a_0)`: one
+//! product, where `generate` takes three. So blocks have `carries = generate + propagate tie`, and c gives
+//! `carries + propagate (c + tie)`.
 
 use crate::adder::Summands;
 use crate::context::Party;
 use crate::moves::{And, Dealt, Known, Pieces, Split};
 use crate::planes::Words;
-use crate::proof::Algebra;
-use crate::{PartyId, Planes, RunError};
+use crate::proof::{Algebra, Column};
+use crate::{PartyId, Planes, RunError, mutation};
 
-/// Some neighbouring bits: whether they carry by themselves, and whether they hand a carry on.
+/// Some neighbouring bits: what they carry if what comes in is a bit that is shared, and whether they hand on what comes in.
 #[derive(Clone)]
 struct Block {
-    generate: Words,
+    carries: Words,
     propagate: Words,
+    tie: Words,
+}
+
+impl Block {
+    /// What is carried out of it, with a carry that comes in.
+    fn over(&self, carry: &Words) -> And {
+        let y = if mutation::active("tie-forgotten") { carry.clone() } else { carry.xor(&self.tie) };
+        And { x: self.propagate.clone(), y, plus: Some(self.carries.clone()) }
+    }
 }
 
 /// The carry out of all bits of `a + b`; one plane. One round for pairs of bits, and one for each level above them.
@@ -26,62 +39,73 @@ pub(crate) fn carry(cx: &mut Party, bits: &Summands) -> Result<Planes, RunError>
         let words = n.div_ceil(64);
         return Ok(Planes::new(n, 1, vec![0; words], vec![0; words]));
     }
-    // the lowest block only generates: nothing comes in
+    // nothing comes in to the lowest block, so that it has a carry
     let (mut lowest, mut blocks) = pairs(cx, bits)?;
     while !blocks.is_empty() {
         let mut gates = Vec::with_capacity(blocks.len());
-        let over = |high: &Block, low: &Words| And {
-            x: high.propagate.clone(),
-            y: low.clone(),
-            plus: Some(high.generate.clone()),
-        };
-        gates.push(over(&blocks[0], &lowest));
+        gates.push(blocks[0].over(&lowest));
         for pair in blocks[1..].chunks_exact(2) {
             let (low, high) = (&pair[0], &pair[1]);
-            gates.push(over(high, &low.generate));
+            gates.push(high.over(&low.carries));
             gates.push(And { x: high.propagate.clone(), y: low.propagate.clone(), plus: None });
         }
         let mut made = cx.and("carry", &gates)?.into_iter();
-        let unpaired = blocks[1..].chunks_exact(2).remainder().to_vec();
         lowest = made.next().unwrap_or(lowest);
+        let pairs = blocks[1..].chunks_exact(2);
+        let unpaired = pairs.remainder().to_vec();
+        // what a pair's carries suppose to come in is what its low block's do
+        let ties: Vec<Words> = pairs.map(|pair| pair[0].tie.clone()).collect();
         blocks.clear();
-        while let (Some(generate), Some(propagate)) = (made.next(), made.next()) {
-            blocks.push(Block { generate, propagate });
+        for tie in ties {
+            if let (Some(carries), Some(propagate)) = (made.next(), made.next()) {
+                blocks.push(Block { carries, propagate, tie });
+            }
         }
         blocks.extend(unpaired);
     }
     Ok(lowest.plane(n))
 }
 
-/// The lowest block of two bits, and those above it; the highest has one bit where their number is odd.
+/// What the lowest two bits carry, and the blocks above them; the highest has one bit where their number is odd.
 fn pairs(cx: &mut Party, bits: &Summands) -> Result<(Words, Vec<Block>), RunError> {
     let (pairs, single) = (bits.bits() / 2, bits.bits() % 2);
     // nothing comes in to the lowest pair
-    let above = pairs.saturating_sub(1);
-    let ((even_a, even_b), (product_a, product_b)) = (bits.even(0, pairs), bits.product(0, pairs));
-    let splits = [
-        split(bits, pairs, vec![bits.odd(0, pairs), (product_a, even_b), (even_a, product_b)]),
-        split(bits, single, vec![bits.even(pairs, single)]),
-        propagation(bits, 1.min(pairs), above),
-    ];
-    let [generate, highest, mut propagate] = cx.split("generate and propagate", splits)?;
-    add(&mut propagate, bits.product(1.min(pairs), above));
+    let (lowest, above) = (1.min(pairs), pairs.saturating_sub(1));
+    let ((even_a, even_b), (product_a, product_b)) = (bits.even(0, lowest), bits.product(0, lowest));
+    let generate = match pairs {
+        0 => split(bits, single, vec![bits.even(0, single)]),
+        _ => split(bits, 1, vec![bits.odd(0, 1), (product_a, even_b), (even_a, product_b)]),
+    };
+    let ((even, _), (odd, odd_b)) = (bits.even(lowest, above), bits.odd(lowest, above));
+    let differs = even.zip(&odd, |even, odd| even.iter().zip(odd).map(|(even, odd)| even ^ odd).collect());
+    let splits = [generate, split(bits, above, vec![(differs, odd_b)]), propagation(bits, lowest, above)];
+    let [generate, mut carries, mut propagate] = cx.split("generate and propagate", splits)?;
+    let product = bits.product(lowest, above);
+    carries.add_dealt(Algebra::Bits, &product.0);
+    add(&mut propagate, product);
 
     let (id, parts) = (cx.id, bits.parts);
-    let generate = generate.join_planes(id, &parts, pairs);
+    let generate = generate.join_planes(id, &parts, 1);
+    let carries = carries.join_planes(id, &parts, above);
     let propagate = propagate.join_planes(id, &parts, above);
+    let ties = alone(&even).join_planes(id, &parts, above);
+    let plane = |of: &Planes, t: usize| of.range(t..t + 1);
     let mut blocks: Vec<Block> = (0..above)
-        .map(|t| Block { generate: generate.range(t + 1..t + 2), propagate: propagate.range(t..t + 1) })
+        .map(|t| Block { carries: plane(&carries, t), propagate: plane(&propagate, t), tie: plane(&ties, t) })
         .collect();
-    let highest = highest.join_planes(id, &parts, single);
-    if pairs == 0 {
-        return Ok((highest.all(), blocks));
+    if pairs > 0 && single == 1 {
+        // one bit carries what comes in if that equals it
+        let highest = bits.even(pairs, 1);
+        let tie = alone(&highest.0).join_planes(id, &parts, 1).all();
+        blocks.push(Block { carries: tie.clone(), propagate: sum(id, bits, highest).all(), tie });
     }
-    if single == 1 {
-        let propagate = sum(id, bits, bits.even(pairs, 1));
-        blocks.push(Block { generate: highest.all(), propagate: propagate.all() });
-    }
-    Ok((generate.range(0..1), blocks))
+    Ok((generate.all(), blocks))
+}
+
+/// A dealt value by itself.
+pub(crate) fn alone(a: &Dealt) -> Pieces {
+    let zeros = |c: &Column| vec![0; c.len()].into();
+    Pieces::of(a, &Known { before: zeros(&a.before), after: zeros(&a.after) })
 }
 
 /// Whether every bit of a differs from that of b; one plane. Rounds as for a carry.

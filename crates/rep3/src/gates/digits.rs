@@ -50,52 +50,44 @@ pub(crate) fn bits(cx: &mut Party, n: u32, x: &Share) -> Result<Vec<Words>, RunE
     }
     let operands = (x, n, Top::None);
     let summands = Summands::deal(cx, "digits", operands, |b| b)?;
-    let place = |l: usize, count: usize| match l {
-        0 => summands.even(0, count),
-        _ => summands.odd(0, count),
+    // Nothing comes in to the lowest bit. Each other one carries what comes in if that is the bit of a, its tie (`tree.rs`).
+    let split = Split { terms: vec![summands.even(0, 1)], words: summands.words };
+    let [lowest] = cx.split("digits generate", [split])?;
+    let of_bit = |l: usize| match l % 2 {
+        0 => summands.even(l / 2, 1),
+        _ => summands.odd(l / 2, 1),
     };
-    // nothing is carried out of the highest
-    let counts = [n / 2, (n - 1) / 2];
-    let split = |odd: usize| Split {
-        terms: vec![place(odd, counts[odd])],
-        words: summands.words.map(|words| counts[odd] * words),
-    };
-    let made = cx.split("digits generate", [split(0), split(1)])?;
-    let mut made = made.into_iter().zip(counts).map(|(made, n)| made.join_planes(id, &summands.parts, n));
-    let [even, odd] =
-        std::array::from_fn(|_| made.next().unwrap_or_else(|| unreachable!("even and odd ones")));
-    let plane = |l: usize| {
-        if l.is_multiple_of(2) { even.range(l / 2..l / 2 + 1) } else { odd.range(l / 2..l / 2 + 1) }
-    };
-    let mut generate: Vec<Words> = (0..n - 1).map(plane).collect();
-    let sums: Vec<Words> = (0..n)
-        .map(|l| match l % 2 {
-            0 => tree::sum(id, &summands, summands.even(l / 2, 1)).all(),
-            _ => tree::sum(id, &summands, summands.odd(l / 2, 1)).all(),
-        })
-        .collect();
+    let tie = |l: usize| tree::alone(&of_bit(l).0).join_planes(id, &summands.parts, 1).all();
+    let mut carries = vec![lowest.join_planes(id, &summands.parts, 1).all()];
+    carries.extend((1..n - 1).map(tie));
+    let mut ties: Vec<Option<Words>> = carries.iter().cloned().map(Some).collect();
+    ties[0] = None;
+    let sums: Vec<Words> = (0..n).map(|l| tree::sum(id, &summands, of_bit(l)).all()).collect();
     let mut propagate = sums.clone();
     for level in levels(n - 1) {
         let gates: Vec<And> = level
             .iter()
             .flat_map(|&(from, to, hands_on)| {
                 let x = propagate[to].clone();
-                let carries =
-                    And { x: x.clone(), y: generate[from].clone(), plus: Some(generate[to].clone()) };
+                let y = match &ties[to] {
+                    Some(tie) => carries[from].xor(tie),
+                    None => carries[from].clone(),
+                };
+                let carries = And { x: x.clone(), y, plus: Some(carries[to].clone()) };
                 let hands = hands_on.then(|| And { x, y: propagate[from].clone(), plus: None });
                 std::iter::once(carries).chain(hands)
             })
             .collect();
         let mut made = cx.and("digits carry", &gates)?.into_iter();
-        for (_, to, hands_on) in level {
+        for (from, to, hands_on) in level {
             let mut next = || made.next().unwrap_or_else(|| unreachable!("one for each gate"));
-            generate[to] = next();
+            (carries[to], ties[to]) = (next(), ties[from].clone());
             if hands_on {
                 propagate[to] = next();
             }
         }
     }
-    let carried = sums[1..].iter().zip(&generate).map(|(sum, carry)| sum.xor(carry));
+    let carried = sums[1..].iter().zip(&carries).map(|(sum, carry)| sum.xor(carry));
     Ok(std::iter::once(sums[0].clone()).chain(carried).collect())
 }
 

@@ -100,8 +100,8 @@ impl Parts {
         let pairs = m / 2;
         // the lowest block of those that are left does not propagate
         let ands = |blocks: u64| 1 + 2 * (blocks / 2 - 1);
-        self.split_planes(&[(pairs, 3), (m % 2, 1), (pairs.saturating_sub(1), 2)])
-            .then(self.tree(m.div_ceil(2), ands))
+        let (lowest, above) = (if pairs == 0 { (m, 1) } else { (1, 3) }, pairs.saturating_sub(1));
+        self.split_planes(&[lowest, (above, 1), (above, 2)]).then(self.tree(m.div_ceil(2), ands))
     }
 
     /// The sign bit of k bits.
@@ -300,7 +300,7 @@ impl Setting {
         }
         let (parts, carried) = (Parts::of(n), bits as u64 - 1);
         let summands = parts.bits(bits as u64, 0, true);
-        let generated = parts.split_planes(&[(bits as u64 / 2, 1), (carried / 2, 1)]);
+        let generated = parts.split_planes(&[(1, 1)]);
         summands.then(generated).then(self.ands(n, levels(carried as usize).into_iter()))
     }
 
