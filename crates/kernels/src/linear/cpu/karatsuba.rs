@@ -54,12 +54,12 @@ pub(super) struct Karatsuba {
     patches: [usize; 2],
 }
 
-/// Patches of a block that lie in one row of patches of an image.
+/// Those of some patches that lie in one row of an image.
 struct Row {
     image: usize,
-    /// The first patch's place in its image, counted in patches.
+    /// The first one's place in its image, counted in patches.
     at: [usize; 2],
-    /// The first patch's place in its block.
+    /// The first one's place among all.
     first: usize,
     count: usize,
 }
@@ -74,7 +74,7 @@ struct Working<'a> {
 }
 
 impl Karatsuba {
-    /// Of convolutions that take less time so.
+    /// Of a convolution that takes less time so.
     pub(super) fn of<K: Kernel>(conv: Conv2d) -> Option<Karatsuba> {
         let one = Conv2d { batch: 1, ..conv };
         one.work_in_patches(K::FEWER?).filter(|work| *work < one.macs())?;
@@ -339,7 +339,8 @@ impl Lines {
                 out.chunks_mut(K::COLS).for_each(|out| out[..row.count].fill(0));
                 continue;
             }
-            let source = &plane[y * width + start + left - pad..][..end - start];
+            let source =
+                if start < end { &plane[y * width + start + left - pad..][..end - start] } else { &[] };
             let line = if source.len() == len {
                 source
             } else {
