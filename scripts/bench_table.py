@@ -213,10 +213,16 @@ TABLES: dict[str, Callable[[list[Result]], str]] = {
 
 
 def workload(result: Result) -> str:
-    """Its name, whether it is a step of training, and the batch where there is one."""
+    """Its name, whether it is a step of training, the batch where there is one, and what is not the default."""
     batch = result.get("batch", 1)
-    training = ", a step of training" if result.get("train") else ""
-    return f"{result['workload']}{training}" + (f", batch {batch}" if batch != 1 else "")
+    parts = [
+        result["workload"],
+        "a step of training" if result.get("train") else "",
+        f"batch {batch}" if batch != 1 else "",
+        "`one_ulp`" if result.get("rounding") == "one_ulp" else "",
+        f"weights of {result['model_owner']}" if result.get("model_owner") else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def against(result: Result) -> str:
