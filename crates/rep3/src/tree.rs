@@ -77,7 +77,9 @@ fn pairs(cx: &mut Party, bits: &Summands) -> Result<(Words, Vec<Block>), RunErro
         _ => split(bits, 1, vec![bits.odd(0, 1), (product_a, even_b), (even_a, product_b)]),
     };
     let ((even, _), (odd, odd_b)) = (bits.even(lowest, above), bits.odd(lowest, above));
-    let differs = even.zip(&odd, |even, odd| even.iter().zip(odd).map(|(even, odd)| even ^ odd).collect());
+    let proves = cx.transcript.is_some();
+    let differs =
+        even.operand(&odd, proves, |even, odd| even.iter().zip(odd).map(|(even, odd)| even ^ odd).collect());
     let splits = [generate, split(bits, above, vec![(differs, odd_b)]), propagation(bits, lowest, above)];
     let [generate, mut carries, mut propagate] = cx.split("generate and propagate", splits)?;
     let product = bits.product(lowest, above);

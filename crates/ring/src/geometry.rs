@@ -64,17 +64,22 @@ impl Conv2d {
         suits.then(|| self.output().map(|extent| extent.div_ceil(3)))
     }
 
-    /// Multiplications by [`Conv2d::patches`], with as many more as could be made in the time of all else. `speed` is how many of
-    /// them take a cycle. Registers hold eight pixels.
+    /// Multiplications by [`Conv2d::patches`], with as many more as could be made in the time of all else, where these are fewer
+    /// than [`Conv2d::macs`] for one image: weights serve every batch. `speed` is how many of them take a cycle. Registers hold eight
+    /// pixels.
     pub fn work_in_patches(&self, speed: usize) -> Option<u64> {
         // Cycles for each input channel of a patch, each of its output channels, and each pair of channels: of a Zen 4.
         const INPUT: usize = 110;
         const OUTPUT: usize = 60;
         const PAIR: usize = 32;
         let [height, width] = self.patches()?;
-        let (patches, pairs) = (self.batch * height * width, self.in_channels * self.out_channels);
-        let additions = patches * (INPUT * self.in_channels + OUTPUT * self.out_channels) + PAIR * pairs;
-        Some((36 * pairs * patches.next_multiple_of(8) + speed * additions) as u64)
+        let pairs = self.in_channels * self.out_channels;
+        let work = |batch: usize| {
+            let patches = batch * height * width;
+            let additions = patches * (INPUT * self.in_channels + OUTPUT * self.out_channels) + PAIR * pairs;
+            (36 * pairs * patches.next_multiple_of(8) + speed * additions) as u64
+        };
+        (work(1) < Conv2d { batch: 1, ..*self }.macs()).then(|| work(self.batch))
     }
 }
 

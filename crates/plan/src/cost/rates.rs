@@ -140,8 +140,11 @@ impl Units {
                 };
                 let local_elements = macs / (geometry.out_channels / geometry.groups).max(1) as f64;
                 let work = geometry.work_in_patches(WIDE_MACS_PER_CYCLE);
-                match work.map(|work| work as f64 / geometry.macs() as f64).filter(|part| *part < 1.0) {
-                    Some(part) if wide => Units { window_macs: macs * part, ..counted },
+                match work {
+                    Some(work) if wide => {
+                        let passes = macs / geometry.macs().max(1) as f64;
+                        Units { window_macs: passes * work as f64, ..counted }
+                    }
                     _ if wide => Units { wide_macs: macs, local_elements, ..counted },
                     _ => Units { narrow_macs: macs, local_elements, ..counted },
                 }

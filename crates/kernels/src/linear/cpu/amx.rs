@@ -121,14 +121,6 @@ impl Kernel for Amx {
         }
     }
 
-    fn put_a(&self, _words: &[u64], _out: &mut [u8]) {
-        unreachable!("limbs are not put word by word");
-    }
-
-    fn put_b(&self, _words: &[u64], _at: usize, _out: &mut [u8]) {
-        unreachable!("limbs are not put word by word");
-    }
-
     fn enter(&self, rows: usize) -> impl Sized {
         Configured::new(rows)
     }

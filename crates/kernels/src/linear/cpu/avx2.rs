@@ -145,14 +145,6 @@ impl Kernel for Narrow {
         words::pack_b::<u32, NARROW_COLS>(block, stride, out);
     }
 
-    fn put_a(&self, _words: &[u64], _out: &mut [u8]) {
-        unreachable!("products of 32 bits are fast enough");
-    }
-
-    fn put_b(&self, _words: &[u64], _at: usize, _out: &mut [u8]) {
-        unreachable!("products of 32 bits are fast enough");
-    }
-
     fn enter(&self, _rows: usize) -> impl Sized {}
 
     fn multiply(

@@ -76,8 +76,7 @@ struct Working<'a> {
 impl Karatsuba {
     /// Of a convolution that takes less time so.
     pub(super) fn of<K: Kernel>(conv: Conv2d) -> Option<Karatsuba> {
-        let one = Conv2d { batch: 1, ..conv };
-        one.work_in_patches(K::FEWER?).filter(|work| *work < one.macs())?;
+        conv.work_in_patches(K::FEWER?)?;
         Some(Karatsuba { conv, patches: conv.patches()? })
     }
 

@@ -53,10 +53,14 @@ pub(super) trait Kernel: Copy + Send + Sync {
 
     /// Write words of A, packed for a step as they come: of each position of the depth one of every row. Only where
     /// [`Kernel::FEWER`] is given.
-    fn put_a(&self, words: &[u64], out: &mut [u8]);
+    fn put_a(&self, _words: &[u64], _out: &mut [u8]) {
+        unreachable!("only kernels of words are asked to")
+    }
 
     /// Write words of B from word `at` of a packed step on. Only where [`Kernel::FEWER`] is given.
-    fn put_b(&self, words: &[u64], at: usize, out: &mut [u8]);
+    fn put_b(&self, _words: &[u64], _at: usize, _out: &mut [u8]) {
+        unreachable!("only kernels of words are asked to")
+    }
 
     /// `f`, compiled for the extensions that this kernel has as far as `f` is inlined.
     #[inline(always)]

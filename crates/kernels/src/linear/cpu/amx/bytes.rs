@@ -47,14 +47,6 @@ impl Kernel for AmxBytes {
         }
     }
 
-    fn put_a(&self, _words: &[u64], _out: &mut [u8]) {
-        unreachable!("limbs are not put word by word");
-    }
-
-    fn put_b(&self, _words: &[u64], _at: usize, _out: &mut [u8]) {
-        unreachable!("limbs are not put word by word");
-    }
-
     fn enter(&self, rows: usize) -> impl Sized {
         self.0.enter(rows)
     }
