@@ -2,6 +2,7 @@
 
 use crate::context::{Cx, RunError};
 use crate::gates::{argmax, choose, compare, exponential, linear, local, max, mul, relu, table, truncate};
+use crate::leaf::Digits;
 use crate::uses::Uses;
 use privet_family::Secret;
 use privet_plan::ir::{Node, Op, Plan, Type, ValueId};
@@ -61,6 +62,11 @@ impl<'a> At<'a> {
     /// Elements of the result.
     pub fn len(&self) -> usize {
         self.node().ty.len()
+    }
+
+    /// How it cuts what it compares.
+    pub fn digits(&self) -> Digits {
+        Digits::of(self.node().form)
     }
 
     /// The truncation and the ReLU that it is part of: one gate takes both.

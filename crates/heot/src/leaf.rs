@@ -1,10 +1,10 @@
-//! Digits of at most three bits compared by a transfer of one of eight entries: CrypTFlow2 (Rathee and others, CCS 2020,
-//! section 3.1) with random transfers of bits in place of transfers of one of eight strings.
+//! Digits of two or three bits compared by a transfer of one of their entries: CrypTFlow2 (Rathee and others, CCS 2020,
+//! section 3.1) with random transfers of bits in place of transfers of strings.
 //!
 //! The server knows u and the client v. The client's digit chooses among the server's entries: entry j has shares of `[j < u]`
 //! and `[j = u]`.
 //!
-//! *Before a run*, random transfers of one of eight ([`Leaves`]): the server has a pad for each place, the client a random place and
+//! *Before a run*, random transfers of one of eight, or four ([`Leaves`]): the server has a pad for each place, the client a random place and
 //! its pad. A place's pad is the sum of one string of each bit's transfer, from a segment of the strings that serves this
 //! place alone. So of every other place the client lacks a summand that no other pad has.
 //!
@@ -23,14 +23,40 @@ use crate::planes::{self, Plane, Planes, select, swap};
 use crate::uses::{Uses, plane_bytes};
 use crate::wire::Outgoing;
 use privet_ot::{Pair, Short};
+use privet_plan::Form;
 use privet_prg::Wiped;
 use privet_ring::Ring;
 use std::ops::Range;
 
-/// Bits of a digit.
-const DIGIT: u32 = 3;
-/// Entries of a digit of so many bits, at most.
-const ENTRIES: usize = 1 << DIGIT;
+/// Entries of a digit, at most.
+const ENTRIES: usize = 1 << Digits::Three.bits();
+
+/// How numbers are cut: by what the plan says of a comparison. AGREEMENT class: both sides make and read material for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Digits {
+    /// To digits of two bits: the fewest bytes, and a level of the tree more.
+    Two,
+    /// To digits of three bits.
+    Three,
+}
+
+impl Digits {
+    /// Both, as plans state them.
+    pub const FORMS: [Form; 2] = [Form::Chunks { width: 2, fan: 2 }, Form::Chunks { width: 3, fan: 2 }];
+
+    /// As a plan states it; three bits where it states nothing, or what is for other families.
+    pub fn of(form: Option<Form>) -> Digits {
+        if form == Some(Digits::FORMS[0]) { Digits::Two } else { Digits::Three }
+    }
+
+    /// Bits of a digit.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Digits::Two => 2,
+            Digits::Three => 3,
+        }
+    }
+}
 
 /// Shares of a comparison of digits, or of several digits together; what nobody needs is not there.
 #[derive(Clone, Default)]
@@ -157,7 +183,7 @@ struct Part {
     place: usize,
 }
 
-/// Random transfers of one of eight for every digit of a number: the server's pads, the client's places.
+/// Random transfers of one of a digit's entries for every digit of a number: the server's pads, the client's places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leaves {
     /// Bits of the number.
@@ -166,19 +192,22 @@ pub(crate) struct Leaves {
     pub low: u32,
     /// Shares that an entry has.
     pub wanted: Wanted,
+    /// How both parts are cut.
+    pub digits: Digits,
 }
 
 impl Leaves {
     /// Of all bits of a number.
-    pub fn whole(bits: u32, wanted: Wanted) -> Leaves {
-        Leaves { bits, low: 0, wanted }
+    pub fn whole(bits: u32, wanted: Wanted, digits: Digits) -> Leaves {
+        Leaves { bits, low: 0, wanted, digits }
     }
 
     /// From the lowest.
-    fn digits(self) -> impl Iterator<Item = Digit> {
+    fn each(self) -> impl Iterator<Item = Digit> {
         let part = move |(from, to): (u32, u32)| {
-            (from..to).step_by(DIGIT as usize).map(move |first| Digit {
-                bits: first as usize..to.min(first + DIGIT) as usize,
+            let each = self.digits.bits();
+            (from..to).step_by(each as usize).map(move |first| Digit {
+                bits: first as usize..to.min(first + each) as usize,
                 less: self.wanted == Wanted::Less,
                 equal: self.wanted == Wanted::Equal || first > 0,
             })
@@ -188,13 +217,13 @@ impl Leaves {
 
     /// Digits of the low part, and of the other one.
     pub fn counts(self) -> [usize; 2] {
-        [self.low, self.bits - self.low].map(|bits| bits.div_ceil(DIGIT) as usize)
+        [self.low, self.bits - self.low].map(|bits| bits.div_ceil(self.digits.bits()) as usize)
     }
 }
 
 /// What leaves of n numbers use.
 pub(crate) fn uses(of: Leaves, n: usize) -> Uses {
-    let sent: usize = of.digits().map(|digit| digit.sent()).sum();
+    let sent: usize = of.each().map(|digit| digit.sent()).sum();
     Uses::of(of, n, [sent as u64 * plane_bytes(n), u64::from(of.bits) * plane_bytes(n)], 2)
 }
 
@@ -209,14 +238,14 @@ impl Correlation for Leaves {
             Side::Server => digit.pads(),
             Side::Client => digit.len() + digit.shares(),
         };
-        Shape::of(self.digits().map(of).sum(), Vec::new())
+        Shape::of(self.each().map(of).sum(), Vec::new())
     }
 
     fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
         let (side, pair) = (maker.side, &mut *maker.pair);
         let each = planes::words(frame.n);
         let mut at = 0;
-        for digit in self.digits() {
+        for digit in self.each() {
             let parts = digit.parts();
             let mut of_parts = Wiped::zeros(parts.len() * each);
             match side {
@@ -341,7 +370,7 @@ pub(crate) fn leaves(cx: &mut Cx, of: Leaves, own: &Planes, n: usize) -> Result<
 /// Shares of n numbers, to be filled in.
 fn blank(of: Leaves, n: usize) -> Vec<Leaf> {
     let plane = |wanted: bool| wanted.then(|| vec![0; planes::words(n)]);
-    of.digits().map(|digit| Leaf { less: plane(digit.less), equal: plane(digit.equal), tie: None }).collect()
+    of.each().map(|digit| Leaf { less: plane(digit.less), equal: plane(digit.equal), tie: None }).collect()
 }
 
 impl Leaf {
@@ -360,11 +389,11 @@ fn offer(
 ) -> Result<Vec<Leaf>, RunError> {
     let theirs = cx.exchange("digits", Vec::new(), of.bits as usize * plane_bytes(n) as usize)?;
     let (theirs, mut leaves) = (cx.incoming(n, theirs)?, blank(of, n));
-    let mut message = Outgoing::new(of.digits().map(|digit| digit.sent()).sum(), n);
+    let mut message = Outgoing::new(of.each().map(|digit| digit.sent()).sum(), n);
     for frame in material {
         let (first, each) = (frame.first / 64, planes::words(frame.n));
         let (mut pad_at, mut sent_at) = (0, 0);
-        for (digit, leaf) in of.digits().zip(&mut leaves) {
+        for (digit, leaf) in of.each().zip(&mut leaves) {
             let places = theirs.chunk(digit.bits.clone(), frame.first, frame.n);
             for (table, share) in digit.tables().zip(leaf.shares_mut()) {
                 let share = &mut share[first..][..each];
@@ -401,7 +430,7 @@ fn offer(
             }
         }
     }
-    for (digit, leaf) in of.digits().zip(&mut leaves) {
+    for (digit, leaf) in of.each().zip(&mut leaves) {
         let tie = digit.less && !digit.is_lowest() && !mutation::active("ties-forgotten");
         leaf.tie = tie.then(|| own.get(digit.bits.start).to_vec());
     }
@@ -445,7 +474,7 @@ fn choose(
     let mut message = Outgoing::new(of.bits as usize, n);
     for frame in material.frames() {
         let (first, each, mut at) = (frame.first / 64, planes::words(frame.n), 0);
-        for digit in of.digits() {
+        for digit in of.each() {
             for (i, bit) in digit.bits.clone().enumerate() {
                 let bit = if mutation::active("choices-of-another-digit") { bit / 2 } else { bit };
                 let mut masked = own.get(bit)[first..][..each].to_vec();
@@ -462,7 +491,7 @@ fn choose(
     for frame in material {
         let (first, each) = (frame.first / 64, planes::words(frame.n));
         let (mut at, mut came) = (0, 0);
-        for (digit, leaf) in of.digits().zip(&mut leaves) {
+        for (digit, leaf) in of.each().zip(&mut leaves) {
             at += digit.len();
             for (table, out) in digit.tables().zip(leaf.shares_mut()) {
                 let out = &mut out[first..][..each];

@@ -9,6 +9,7 @@ use crate::forecast::{Heot, PACKINGS, owns_weights, suiting};
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
 use crate::hints::LEAST_SPARE;
+use crate::leaf::Digits;
 use crate::material::{needs, source, transfers};
 use crate::packing::packing;
 use crate::uses::Uses;
@@ -18,12 +19,11 @@ use privet_net::DISTANCE_ROUNDS;
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
 use privet_ot::params::B12;
-use privet_plan::Plan;
-use privet_plan::Spread;
 use privet_plan::cost::{
     Cost, Known, Network, Offline, Operand, Operation, PreparationUnits, Prices, Rates, Security, Units,
 };
 use privet_plan::ir::{Node, Op, PLAN_VERSION, Rounding, Type, ValueId};
+use privet_plan::{Form, Plan, Spread};
 use privet_ring::Ring;
 
 /// Runs that an estimate's packings are for.
@@ -63,7 +63,7 @@ fn alone(of: &Operation<'_>) -> (Plan, ValueId) {
         nodes.push(node(op, inputs, &after));
         inputs = vec![nodes.len() - 1];
     }
-    nodes.push(node(of.op.clone(), inputs, of.result));
+    nodes.push(Node { form: of.form, ..node(of.op.clone(), inputs, of.result) });
     let id = nodes.len() - 1;
     if let (Op::Truncate { .. }, Some(_)) = (of.op, of.cut) {
         nodes.push(node(Op::Relu, vec![id], of.result));
@@ -172,6 +172,16 @@ impl Prices for Heot {
 
     fn has(&self, op: &Op) -> bool {
         !matches!(kind(op), Kind::Lacks(_))
+    }
+
+    /// Digits of two bits send less, and take a step more. A truncation whose ReLU makes its carry compares nothing.
+    fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {
+        let compares = match operation.op {
+            Op::Truncate { rounding: Rounding::OneUlp, .. } => false,
+            Op::Truncate { .. } => operation.cut.is_none(),
+            op => Form::applies(op),
+        };
+        if compares { Digits::FORMS.to_vec() } else { Vec::new() }
     }
 
     /// Each side sends the receiver its share.

@@ -5,6 +5,7 @@
 
 use crate::context::Cx;
 use crate::gates::relu::{relu, relu_of_cut};
+use crate::leaf::Digits;
 use crate::material::Stock;
 use crate::matrices::{self, Matrices};
 use crate::product::{self, Second};
@@ -83,9 +84,11 @@ fn both_in(rows: usize, server: &[&str], client: &[&str], program: impl Fn(&mut 
 fn relus_into_larger_rings_tell_neither_side_anything() {
     let server = ["entries", "comparison", "choices", "bits"];
     let client = ["digits", "comparison", "choices", "bits"];
-    both(&server, &client, |cx, x| {
-        relu(cx, [Ring::new(5), Ring::new(9)], x).unwrap();
-    });
+    for digits in [Digits::Two, Digits::Three] {
+        both(&server, &client, |cx, x| {
+            relu(cx, digits, [Ring::new(5), Ring::new(9)], x).unwrap();
+        });
+    }
 }
 
 /// Of values that are cut to three bits.
@@ -95,15 +98,21 @@ fn relus_of_what_is_cut_tell_neither_side_anything() {
     let client = ["digits", "comparison", "comparison and carry", "choices", "bits"];
     both(&server, &client, |cx, x| {
         let cut = Cut { bits: 7, shift: 4 };
-        relu_of_cut(cx, cut, [Ring::new(3), Ring::new(6)], x).unwrap();
+        relu_of_cut(cx, Digits::Three, cut, [Ring::new(3), Ring::new(6)], x).unwrap();
     });
 }
 
 #[test]
 fn equality_and_bits_as_elements_tell_neither_side_anything() {
     let steps = ["entries", "comparison", "bits"];
-    both(&steps, &["digits", "comparison", "bits"], |cx, x| {
-        let bits = compare::zero(cx, Ring::new(5), x).unwrap();
+    let client = ["digits", "comparison", "bits"];
+    both(&steps, &client, |cx, x| {
+        let bits = compare::zero(cx, Digits::Three, Ring::new(5), x).unwrap();
+        mux::element(cx, Ring::new(6), &bits, N).unwrap();
+    });
+    // four bits: one node
+    both(&steps, &client, |cx, x| {
+        let bits = compare::zero(cx, Digits::Two, Ring::new(4), x).unwrap();
         mux::element(cx, Ring::new(6), &bits, N).unwrap();
     });
 }

@@ -34,7 +34,7 @@ impl Gate for Argmax {
                 let (right, right_place) = (level.right(&values), level.right(&places));
                 let lead = difference(ring, &level.left(&values), &right);
                 let step = difference(index, &level.left(&places), &right_place);
-                let keep = compare::negative(cx, ring, &lead)?;
+                let keep = compare::negative(cx, x.at.digits(), ring, &lead)?;
                 let keep = complement(cx.side, keep, lead.len());
                 won = sum(ring, &right, &mux::choose(cx, ring, &keep, &lead)?);
                 place = sum(index, &right_place, &mux::choose(cx, index, &keep, &step)?);
@@ -50,7 +50,7 @@ impl Gate for Argmax {
         let pairs = games.levels.iter().map(|level| level.pair_len()).filter(|n| *n > 0);
         pairs.fold(Uses::default(), |total, n| {
             let choices = mux::choose_uses(bits, n).then(mux::choose_uses(index, n));
-            total.then(compare::carry_uses(bits - 1, n)).then(choices)
+            total.then(compare::carry_uses(at.digits(), bits - 1, n)).then(choices)
         })
     }
 }

@@ -20,12 +20,12 @@ pub(crate) struct Sign;
 
 impl Gate for Sign {
     fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
-        let bits = compare::negative(cx, x.at.from(), &x.share(0))?;
+        let bits = compare::negative(cx, x.at.digits(), x.at.from(), &x.share(0))?;
         element(cx, x.at.to(), &bits, x.at.len())
     }
 
     fn uses(&self, at: &At) -> Uses {
-        let bits = compare::carry_uses(at.from().bits() - 1, at.len());
+        let bits = compare::carry_uses(at.digits(), at.from().bits() - 1, at.len());
         bits.then(mux::element_uses(at.to().bits(), at.len()))
     }
 }
@@ -39,12 +39,12 @@ impl Gate for Equal {
         let pairs = x.share(0);
         let difference: Vec<u64> =
             pairs.iter().zip(x.share(1).iter()).map(|(x, y)| ring.wrap(x.wrapping_sub(*y))).collect();
-        let bits = compare::zero(cx, ring, &difference)?;
+        let bits = compare::zero(cx, x.at.digits(), ring, &difference)?;
         element(cx, x.at.to(), &bits, x.at.len())
     }
 
     fn uses(&self, at: &At) -> Uses {
-        let bits = compare::zero_uses(at.from().bits(), at.len());
+        let bits = compare::zero_uses(at.digits(), at.from().bits(), at.len());
         bits.then(mux::element_uses(at.to().bits(), at.len()))
     }
 }

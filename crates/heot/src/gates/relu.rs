@@ -2,6 +2,7 @@
 
 use crate::context::{Cx, RunError, Side};
 use crate::gate::{At, Gate, Held};
+use crate::leaf::Digits;
 use crate::planes::Plane;
 use crate::uses::Uses;
 use crate::{compare, mutation, mux, planes};
@@ -13,18 +14,18 @@ pub(crate) struct Relu;
 
 impl Gate for Relu {
     fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
-        let rings = [x.at.from(), x.at.to()];
+        let (digits, rings) = (x.at.digits(), [x.at.from(), x.at.to()]);
         match x.at.cut() {
-            Some(cut) => relu_of_cut(cx, cut, rings, &x.share(0)),
-            None => relu(cx, rings, &x.share(0)),
+            Some(cut) => relu_of_cut(cx, digits, cut, rings, &x.share(0)),
+            None => relu(cx, digits, rings, &x.share(0)),
         }
     }
 
     fn uses(&self, at: &At) -> Uses {
-        let rings = [at.from().bits(), at.to().bits()];
+        let (digits, rings) = (at.digits(), [at.from().bits(), at.to().bits()]);
         match at.cut() {
-            Some(cut) => relu_of_cut_uses(cut, rings, at.len()),
-            None => relu_uses(rings, at.len()),
+            Some(cut) => relu_of_cut_uses(digits, cut, rings, at.len()),
+            None => relu_uses(digits, rings, at.len()),
         }
     }
 }
@@ -32,11 +33,12 @@ impl Gate for Relu {
 /// The same of a value that is to be cut to `from`; x are shares of what it is before.
 pub(crate) fn relu_of_cut(
     cx: &mut Cx,
+    digits: Digits,
     cut: Cut,
     [from, to]: [Ring; 2],
     x: &[u64],
 ) -> Result<Vec<u64>, RunError> {
-    let (carry, negative) = compare::carry_and_sign(cx, Ring::new(cut.bits), cut.shift, x)?;
+    let (carry, negative) = compare::carry_and_sign(cx, digits, Ring::new(cut.bits), cut.shift, x)?;
     let forgotten = mutation::active("low-part-forgotten");
     let sum =
         |(x, carry): (&u64, u64)| from.wrap((x >> cut.shift).wrapping_add(if forgotten { 0 } else { carry }));
@@ -45,14 +47,19 @@ pub(crate) fn relu_of_cut(
     mux::widen(cx, [from, to], chosen)
 }
 
-pub(crate) fn relu_of_cut_uses(cut: Cut, [from, to]: [u32; 2], n: usize) -> Uses {
-    let compared = compare::carry_and_sign_uses(Ring::new(cut.bits), cut.shift, n);
+pub(crate) fn relu_of_cut_uses(digits: Digits, cut: Cut, [from, to]: [u32; 2], n: usize) -> Uses {
+    let compared = compare::carry_and_sign_uses(digits, Ring::new(cut.bits), cut.shift, n);
     compared.then(mux::choose_uses(from, n)).then(mux::widen_uses([from, to], n))
 }
 
 /// Shares of x where it is positive and of 0 elsewhere.
-pub(crate) fn relu(cx: &mut Cx, [from, to]: [Ring; 2], x: &[u64]) -> Result<Vec<u64>, RunError> {
-    let negative = compare::negative(cx, from, x)?;
+pub(crate) fn relu(
+    cx: &mut Cx,
+    digits: Digits,
+    [from, to]: [Ring; 2],
+    x: &[u64],
+) -> Result<Vec<u64>, RunError> {
+    let negative = compare::negative(cx, digits, from, x)?;
     let chosen = mux::choose(cx, from, &complement(cx.side, negative, x.len()), x)?;
     mux::widen(cx, [from, to], chosen)
 }
@@ -63,8 +70,9 @@ pub(crate) fn complement(side: Side, bits: Plane, n: usize) -> Plane {
 }
 
 /// What [`relu`] of n elements uses.
-pub(crate) fn relu_uses([from, to]: [u32; 2], n: usize) -> Uses {
-    compare::carry_uses(from - 1, n).then(mux::choose_uses(from, n)).then(mux::widen_uses([from, to], n))
+pub(crate) fn relu_uses(digits: Digits, [from, to]: [u32; 2], n: usize) -> Uses {
+    let compared = compare::carry_uses(digits, from - 1, n);
+    compared.then(mux::choose_uses(from, n)).then(mux::widen_uses([from, to], n))
 }
 
 /// [`privet_plan::ir::Op::Extend`]: with 2^(m-1) added it is no sign that is extended, and what is above 2^m is a carry.
@@ -73,13 +81,14 @@ pub(crate) struct Extend;
 impl Gate for Extend {
     fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
         let (from, to, n) = (x.at.from(), x.at.to(), x.at.len());
-        let x = x.share(0);
+        let own = x.share(0);
         if from == to {
-            return Ok(x.to_vec());
+            return Ok(own.to_vec());
         }
         let half = 1u64 << (from.bits() - 1);
-        let shifted: Vec<u64> = x.iter().map(|x| from.wrap(x.wrapping_add(cx.side.constant(half)))).collect();
-        let carry = compare::carry(cx, from.bits(), &shifted)?;
+        let shifted: Vec<u64> =
+            own.iter().map(|x| from.wrap(x.wrapping_add(cx.side.constant(half)))).collect();
+        let carry = compare::carry(cx, x.at.digits(), from.bits(), &shifted)?;
         let above = mux::element(cx, Ring::new(to.bits() - from.bits()), &carry, n)?;
         let own = shifted.iter().zip(above);
         Ok(own
@@ -95,6 +104,6 @@ impl Gate for Extend {
         if from == to {
             return Uses::default();
         }
-        compare::carry_uses(from, at.len()).then(mux::element_uses(to - from, at.len()))
+        compare::carry_uses(at.digits(), from, at.len()).then(mux::element_uses(to - from, at.len()))
     }
 }

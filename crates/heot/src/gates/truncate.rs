@@ -68,7 +68,7 @@ impl Gate for Truncate {
                 (*x, *out) = (low.wrap(sum), to.wrap(out.wrapping_add(sum >> self.shift)));
             }
         }
-        let carry = compare::carry(cx, self.shift, &lows)?;
+        let carry = compare::carry(cx, x.at.digits(), self.shift, &lows)?;
         let carry = match to.bits() {
             1 => (0..n).map(|i| planes::bit(&carry, i)).collect(),
             _ => mux::element(cx, to, &carry, n)?,
@@ -87,7 +87,7 @@ impl Gate for Truncate {
         if self.rounding == Rounding::OneUlp {
             return high;
         }
-        let carry = compare::carry_uses(self.shift, at.len());
+        let carry = compare::carry_uses(at.digits(), self.shift, at.len());
         high.then(carry).then(mux::element_uses(at.to().bits(), at.len()))
     }
 

@@ -260,7 +260,8 @@ mod tests {
             assert!(all.iter().enumerate().all(|(i, (first, n))| *first == i * CHUNK && *n > 0));
         }
         let need = |of: Kind, n| Need { of, n };
-        let leaves = need(Leaves::whole(36, crate::leaf::Wanted::Less).into(), 2 * CHUNK);
+        let leaves =
+            need(Leaves::whole(36, crate::leaf::Wanted::Less, crate::leaf::Digits::Three).into(), 2 * CHUNK);
         // the lowest digit has 8 entries, the 11 others 4 and 8; 3 bits of a choice and the pads of it
         assert_eq!(Side::ALL.map(|side| leaves.bytes(side)), [140, 59].map(|bits| bits * CHUNK as u64 / 4));
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::rows::{self, Rows};
 use privet_plan::Cut;
 
-/// The bits of docs/heot.md, of both sides, counted.
+/// The bits of docs/heot.md, of both sides, counted: by digits of three bits, and of two.
 #[test]
 fn comparisons_and_choices_cost_what_the_tables_say() {
     let n = 640;
@@ -12,25 +12,55 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
         let total: u64 = uses.bytes.iter().sum();
         (8 * total / n as u64, uses.transfers().iter().sum::<usize>() / n, uses.steps)
     };
-    assert_eq!(bits(compare::carry_uses(24, n)), (130, 38, 5));
-    assert_eq!(bits(compare::carry_uses(36, n)), (200, 58, 6));
-    assert_eq!(bits(compare::carry_uses(40, n)), (226, 66, 6));
-    assert_eq!(bits(compare::carry_uses(63, n)), (360, 103, 7));
-    assert_eq!(bits(compare::carry_uses(12, n)).1, 18);
-    let relu = |from, to| crate::gates::relu::relu_uses([from, to], n);
-    assert_eq!(bits(relu(25, 37)), (195, 41, 7));
-    assert_eq!(bits(relu(25, 25)), (182, 40, 6));
-    assert_eq!(bits(relu(37, 37)), (276, 60, 7));
-    let cut = |bits, shift| Cut { bits, shift };
-    let relu_of_cut = |of: Cut, to| crate::gates::relu::relu_of_cut_uses(of, [of.bits - of.shift, to], n);
-    assert_eq!(bits(relu_of_cut(cut(37, 12), 37)), (292, 62, 8));
-    assert_eq!(bits(leaf::uses(Leaves::whole(24, Wanted::Less), n)), (94, 24, 2));
     let stored = |uses: Uses| uses.stored().map(|bytes| 8 * bytes / n as u64);
-    assert_eq!(stored(compare::carry_uses(24, n)), [121, 68]);
-    assert_eq!(stored(compare::carry_uses(36, n)), [187, 106]);
-    assert_eq!(stored(relu(37, 37)), [299, 218]);
-    assert_eq!(stored(relu(25, 37)), [210, 168]);
-    assert_eq!(stored(relu_of_cut(cut(37, 12), 37)), [303, 256]);
+    let said = |digits: Digits| {
+        let carry = |k| compare::carry_uses(digits, k, n);
+        let relu = |from, to| crate::gates::relu::relu_uses(digits, [from, to], n);
+        let cut = Cut { bits: 37, shift: 12 };
+        let of_cut = crate::gates::relu::relu_of_cut_uses(digits, cut, [25, 37], n);
+        let all = [
+            carry(12),
+            carry(24),
+            carry(36),
+            carry(40),
+            carry(63),
+            relu(25, 37),
+            relu(37, 37),
+            relu(25, 25),
+            of_cut,
+        ];
+        all.map(|uses| (bits(uses.clone()), stored(uses)))
+    };
+    assert_eq!(
+        said(Digits::Three),
+        [
+            ((60, 18, 4), [55, 30]),
+            ((130, 38, 5), [121, 68]),
+            ((200, 58, 6), [187, 106]),
+            ((226, 66, 6), [212, 124]),
+            ((360, 103, 7), [338, 194]),
+            ((195, 41, 7), [210, 168]),
+            ((276, 60, 7), [299, 218]),
+            ((182, 40, 6), [197, 144]),
+            ((292, 62, 8), [303, 256]),
+        ]
+    );
+    assert_eq!(
+        said(Digits::Two),
+        [
+            ((54, 22, 5), [53, 42]),
+            ((118, 46, 6), [117, 94]),
+            ((182, 70, 7), [181, 146]),
+            ((204, 78, 7), [203, 164]),
+            ((333, 125, 7), [332, 271]),
+            ((183, 49, 8), [206, 194]),
+            ((258, 72, 8), [293, 258]),
+            ((170, 48, 7), [193, 170]),
+            ((274, 74, 9), [297, 296]),
+        ]
+    );
+    let leaves = Leaves::whole(24, Wanted::Less, Digits::Three);
+    assert_eq!(bits(leaf::uses(leaves, n)), (94, 24, 2));
 }
 
 /// The same of products before a run and in it: bytes of both sides before, transfers, bits in the run, steps, and bits of the records.
@@ -79,7 +109,10 @@ fn both<T: Send>(program: impl Fn(&mut Cx, &mut Prg) -> T + Sync) -> Vec<T> {
 /// All pairs of shares of small rings: no case is left out.
 #[test]
 fn carries_and_signs_of_all_small_shares_are_right() {
-    for bits in [1, 2, 3, 4, 6] {
+    let both_cuts = [Digits::Two, Digits::Three].into_iter();
+    for (bits, digits) in
+        [1, 2, 3, 4, 6].into_iter().flat_map(|bits| both_cuts.clone().map(move |cut| (bits, cut)))
+    {
         let n = 1usize << (2 * bits);
         let ring = Ring::new(bits);
         let own = |side: Side| -> Vec<u64> {
@@ -87,9 +120,9 @@ fn carries_and_signs_of_all_small_shares_are_right() {
         };
         let found = both(|cx, _| {
             let x = own(cx.side);
-            let carry = compare::carry(cx, bits, &x).unwrap();
-            let negative = compare::negative(cx, ring, &x).unwrap();
-            [carry, negative, compare::zero(cx, ring, &x).unwrap()]
+            let carry = compare::carry(cx, digits, bits, &x).unwrap();
+            let negative = compare::negative(cx, digits, ring, &x).unwrap();
+            [carry, negative, compare::zero(cx, digits, ring, &x).unwrap()]
         });
         let (s, c) = (own(Side::Server), own(Side::Client));
         for i in 0..n {
@@ -106,8 +139,9 @@ fn carries_and_signs_of_all_small_shares_are_right() {
 fn carries_and_signs_of_one_comparison_are_right() {
     let (ring, n) = (Ring::new(6), 1 << 12);
     let own = |side: Side| -> Vec<u64> { (0..n).map(|i| ring.wrap(i >> (6 * side as u32))).collect() };
-    for low in 1..5 {
-        let found = both(|cx, _| compare::carry_and_sign(cx, ring, low, &own(cx.side)).unwrap());
+    let both_cuts = [Digits::Two, Digits::Three].into_iter();
+    for (low, digits) in (1..5).flat_map(|low| both_cuts.clone().map(move |cut| (low, cut))) {
+        let found = both(|cx, _| compare::carry_and_sign(cx, digits, ring, low, &own(cx.side)).unwrap());
         let (s, c, part) = (own(Side::Server), own(Side::Client), Ring::new(low));
         for i in 0..n as usize {
             let carry = found.iter().fold(0, |sum, (carry, _)| sum + carry[i]);
@@ -141,10 +175,13 @@ fn gates_are_right_at_the_ends_of_every_kind_of_ring() {
     for (from, to) in [(2, 2), (2, 3), (2, 64), (6, 7), (33, 64), (63, 64), (64, 64)] {
         let [from, to] = [from, to].map(Ring::new);
         let x = ends(from, &mut prg);
-        let found = both(|cx, _| crate::gates::relu::relu(cx, [from, to], &x[cx.side as usize]).unwrap());
         let positive = |x: &u64| to.wrap(from.signed(*x).max(0) as u64);
         let truth: Vec<u64> = sums(from, &x).iter().map(positive).collect();
-        assert_eq!(sums(to, &found), truth, "{from} to {to}");
+        for digits in [Digits::Two, Digits::Three] {
+            let relu =
+                |cx: &mut Cx| crate::gates::relu::relu(cx, digits, [from, to], &x[cx.side as usize]).unwrap();
+            assert_eq!(sums(to, &both(|cx, _| relu(cx))), truth, "{from} to {to}, {digits:?}");
+        }
     }
     for k in [1, 2, 3, 63, 64] {
         let ring = Ring::new(k);
@@ -182,7 +219,8 @@ fn messages_are_uniform_whatever_the_operands_are() {
         let stock = Stock::fresh(pair(links, [1 << 20; 2]), Seed::random().stream(), 0);
         let channel = links.to(1 - links.me());
         let mut cx = Cx::with(side, channel, stock, Seed::random(), 1);
-        let row = |_| crate::gates::relu::relu(&mut cx, [from, to], &x[side as usize]).unwrap();
+        let row =
+            |_| crate::gates::relu::relu(&mut cx, Digits::Three, [from, to], &x[side as usize]).unwrap();
         (0..rows).map(row).collect::<Vec<_>>()
     });
     let run = |sent: Vec<Sent>| sent.into_iter().filter(|s| s.step.id > 0).collect();

@@ -5,7 +5,7 @@ use crate::context::{Cx, RunError};
 use crate::evaluator::walk;
 use crate::gate::{At, Kind, kind};
 use crate::hints::Life;
-use crate::leaf::{self, Leaves, Wanted};
+use crate::leaf::{self, Digits, Leaves, Wanted};
 use crate::material::{Stock, needs, source, transfers};
 use crate::product::{self, Second};
 use crate::{
@@ -20,7 +20,9 @@ use privet_plan::Plan;
 use privet_plan::cost::{Operation, Prices, known};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, ValueId};
-use privet_plan::suite::{Case, Operands, View, cases, joined_cases, optional_cases, training_cases, unseen};
+use privet_plan::suite::{
+    Case, Operands, View, cases, in_form, joined_cases, optional_cases, training_cases, unseen,
+};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::{Ring, Tensor};
 use privet_testkit::{Links, Mesh, Sent, record};
@@ -274,6 +276,11 @@ fn prices(case: &Case, ran: &[Ran]) {
 fn protocol_equals_interpreter_on_the_suite() {
     let joined = joined_cases().into_iter().map(|[_, after]| after);
     let all = cases().into_iter().chain(optional_cases()).chain(training_cases()).chain(joined);
+    // comparisons in both forms, one after the other
+    let both = Digits::FORMS.into_iter().cycle();
+    let all = all
+        .zip(both)
+        .map(|(case, form)| Case { plan: in_form(&case.plan, form).unwrap_or(case.plan), ..case });
     let (given, refused): (Vec<Case>, Vec<Case>) = all.partition(|case| refusals(&case.plan).is_empty());
     let lacked = ["waves", "dropout", "states", "matrices"];
     for case in &refused {

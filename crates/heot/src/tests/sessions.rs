@@ -33,7 +33,7 @@ fn wrong_messages_sessions_and_records_are_refused_with_their_reason() {
         let mut none = |_: &[u8]| Err(KeyError::Corrupt("the disk is full".into()));
         said.push(make_material(plan, (side, Link::Near), channel, &mut none).unwrap_err_text());
         let mut cx = Cx::new(side, channel, &mut cut, Seed::from_bytes([9; 16]), 1);
-        let of = Leaves::whole(3, Wanted::Less);
+        let of = Leaves::whole(3, Wanted::Less, Digits::Three);
         said.push(cx.take(of, 8).unwrap_err_text());
         said.push(cx.take(of, 8).unwrap_err_text());
         // three elements in a byte: nothing may be past them
