@@ -6,7 +6,7 @@
 //! and those with the fewest bytes. Seconds are processor time of both sides, and of bytes what the link takes for them.
 
 use privet_he::layout::{Blocks, ConvLayout, Matmul, MatmulLayout};
-use privet_he::torus::{Filters, HintId, Link, Packing, PackingAim, TorusLayer};
+use privet_he::torus::{Filters, HintId, Keys, Link, Packing, PackingAim, TorusLayer, Zeros};
 use privet_prg::Seed;
 use privet_ring::{Conv2d, Ring};
 use std::collections::BTreeMap;
@@ -78,8 +78,8 @@ fn measure(packing: &Packing) -> Measured {
     let (hinting, (hinted, _factors, message)) =
         timed(|| layer.hint(&filters, &mut prg).expect("a small norm"));
     let (reading, hint) = timed(|| layer.read_hint(&message).expect("a hint"));
-    let (client, (_mask, prepared)) = timed(|| hint.prepare(&mut prg));
-    let (server, masked) = timed(|| hinted.prepare(&prepared));
+    let (client, (_mask, prepared)) = timed(|| hint.prepare(&mut Keys::new(Seed::random().stream())));
+    let (server, masked) = timed(|| hinted.prepare(&mut Zeros::default(), &prepared));
     drop(masked.expect("a mask"));
     Measured {
         once: hinting + reading,

@@ -17,6 +17,7 @@ privet_mutation::mutations! {
     "coarser-than-stated",
     "torus-publics-repeat",
     "torus-keys-repeat",
+    "torus-layers-alike",
     "torus-mask-without-error",
     "torus-operand-unmasked",
     "torus-hint-not-hidden",

@@ -4,7 +4,9 @@
 mod plain;
 
 use privet_he::layout::{ConvLayout, Layout, Matmul, MatmulLayout, Windowed};
-use privet_he::torus::{Filters, HintId, Link, NoTorus, PackingAim, TorusLayer, TorusParameters};
+use privet_he::torus::{
+    Filters, HintId, Keys, Link, NoTorus, PackingAim, TorusLayer, TorusParameters, Zeros,
+};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
@@ -39,9 +41,9 @@ fn check(
     for (i, x) in operands(ring, layer.layout().input_len(), &mut prg).iter().enumerate() {
         let x0 = prg.elements(ring, x.len());
         let x1: Vec<u64> = x.iter().zip(&x0).map(|(x, x0)| ring.wrap(x.wrapping_sub(*x0))).collect();
-        let (mask, prepared) = hint.prepare(&mut prg);
+        let (mask, prepared) = hint.prepare(&mut Keys::new(Seed::random().stream()));
         assert_eq!(prepared.len(), layer.prepare_bytes(), "{name}");
-        let masked = hinted.prepare(&prepared).unwrap();
+        let masked = hinted.prepare(&mut Zeros::default(), &prepared).unwrap();
         let (body, y0) = mask.run(&x0);
         assert_eq!(body.len(), layer.run_bytes(), "{name}");
         let y1 = masked.run(&hinted, &body, &x1).unwrap();

@@ -103,7 +103,7 @@ impl Header {
 
 /// What both sides name a set of hints by: this, and then a digest of each layer's.
 pub(crate) fn named(header: &[u8]) -> blake3::Hasher {
-    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v3");
+    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v4");
     hash.update(header);
     hash
 }

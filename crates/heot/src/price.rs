@@ -14,7 +14,7 @@ use crate::material::{needs, source, transfers};
 use crate::packing::packing;
 use crate::uses::Uses;
 use privet_family::Products;
-use privet_he::torus::{Link, PackingAim, TorusCost};
+use privet_he::torus::{Link, PackingAim, TorusCost, TorusParameters};
 use privet_net::DISTANCE_ROUNDS;
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
@@ -117,19 +117,34 @@ fn fewest_bits(link: Link) -> u64 {
 /// A layer with a hint: the client sends all.
 fn layer(at: &At<'_>, cost: &TorusCost) -> Cost {
     let (run, kept) = (cost.run_bytes as u64, packed(&at.node().ty));
-    let (values, wire_bytes) = (cost.prepare_values as u64, cost.prepare_bytes as u64);
+    let (values, wire_bytes) = (cost.prepare_values as u64, (cost.prepare_bytes - cost.zero_bytes) as u64);
     Cost {
         wire_bytes: run,
         rounds: 1,
         key_bytes: kept,
         key_bytes_other: run + kept,
-        // the client's masks go out layer by layer, and nothing comes back
+        // the client's masks go out layer by layer, and nothing comes back; encryptions of 0 are the run's (`zeros`)
         offline: Offline { values, wire_bytes, ..Offline::default() },
         ..Cost::default()
     }
 }
 
 impl Heot {
+    /// Bytes of encryptions of 0 before a run, under keys that layers share: of each kind as many as the layer with the most needs.
+    fn zeros(&self, plan: &Plan) -> u64 {
+        let mut kinds: Vec<(TorusParameters, usize)> = Vec::new();
+        for at in (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint) {
+            let Ok((p, _, cost)) = packing(&at, at.operand(1).frac + LEAST_SPARE, self.aim()) else {
+                continue;
+            };
+            match kinds.iter_mut().find(|(known, _)| known.shares_keys(&p)) {
+                Some((_, bytes)) => *bytes = cost.zero_bytes.max(*bytes),
+                None => kinds.push((p, cost.zero_bytes)),
+            }
+        }
+        kinds.iter().map(|(_, bytes)| *bytes as u64).sum()
+    }
+
     /// What packings are for, where nobody knows better: sides that are near.
     fn aim(&self) -> PackingAim {
         PackingAim { runs: PLANNED_RUNS, link: self.link.unwrap_or(Link::Near) }
@@ -176,11 +191,12 @@ impl Prices for Heot {
 
     /// Digits of two bits send less, and take a step more. A truncation whose ReLU makes its carry compares nothing.
     fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {
-        let compares = match operation.op {
-            Op::Truncate { rounding: Rounding::OneUlp, .. } => false,
-            Op::Truncate { .. } => operation.cut.is_none(),
-            op => Form::applies(op),
+        let free = if let Op::Truncate { rounding, .. } = operation.op {
+            *rounding == Rounding::OneUlp || operation.cut.is_some()
+        } else {
+            false
         };
+        let compares = Form::applies(operation.op) && !free;
         if compares { Digits::FORMS.to_vec() } else { Vec::new() }
     }
 
@@ -189,7 +205,7 @@ impl Prices for Heot {
         Cost { client_bytes: packed(ty), rounds: 1, ..Cost::default() }
     }
 
-    /// What begins a run's transfers, as if both sides measured how far they are: where a deployment sets `packing` they do not.
+    /// What begins a run's transfers, and keys that layers share; as if both sides measured how far they are: where a deployment sets `packing` they do not.
     fn run(&self, plan: &Plan) -> Cost {
         let (needs, link) = (needs(plan), self.aim().link);
         let [server, client] = transfers(&needs);
@@ -205,7 +221,7 @@ impl Prices for Heot {
             }
         };
         let coins = if needs.iter().any(|need| need.of.is_encrypted()) { COINS_BYTES as u64 } else { 0 };
-        let wire_bytes = START_BYTES as u64 + first + more + coins;
+        let wire_bytes = START_BYTES as u64 + first + more + coins + self.zeros(plan);
         let rounds = 2 + once + AGREED + DISTANCE_ROUNDS;
         let offline = Offline { base: BASE, wire_bytes, rounds, ..Offline::default() };
         Cost { offline, ..Cost::default() }

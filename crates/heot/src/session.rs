@@ -8,11 +8,11 @@ use crate::mutation;
 use crate::spool::{Resting, Spool};
 use privet_family::Secret;
 use privet_family::keys::KeySource;
-use privet_he::torus::{ClientHint, Hinted, TorusLayer};
+use privet_he::torus::{ClientHint, Hinted, Keys, TorusLayer, Zeros};
 use privet_net::{Channel, Step};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;
-use privet_prg::{Prg, Seed};
+use privet_prg::Seed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,10 +50,10 @@ fn malformed(plan: &Plan, v: ValueId, channel: &mut dyn Channel, e: impl ToStrin
     RunError::Form { step, peer, what: e.to_string() }
 }
 
-/// The client's coins for the masks of a run: drawn for it, and gone when they are made.
-fn coins() -> Prg {
+/// The client's keys and coins for the masks of a run: drawn for it, and gone when they are made.
+fn keys() -> Keys {
     let seed = if mutation::active("masks-repeat") { Seed::from_bytes([0; 16]) } else { Seed::random() };
-    seed.stream()
+    Keys::new(seed.stream())
 }
 
 /// The client's masks of a layer, run by run.
@@ -61,31 +61,32 @@ fn draw_masks(
     plan: &Plan,
     v: ValueId,
     hint: &ClientHint,
-    coins: &mut [Prg],
+    keys: &mut [Keys],
     masks: &mut [Keep<'_>],
     channel: &mut dyn Channel,
 ) -> Result<(), RunError> {
-    for (keep, coins) in masks.iter_mut().zip(coins) {
-        let (mask, message) = hint.prepare(coins);
+    for (keep, keys) in masks.iter_mut().zip(keys) {
+        let (mask, message) = hint.prepare(keys);
         channel.send(&step(plan, v, "mask"), message)?;
         keep(&mask.keep())?;
     }
     Ok(())
 }
 
-/// What the server makes of a layer's masks, run by run.
+/// What the server makes of a layer's masks, run by run, with what came for each run before.
 fn take_masks(
     plan: &Plan,
     v: ValueId,
     hinted: &Hinted,
+    zeros: &mut [Zeros],
     masks: &mut [Keep<'_>],
     channel: &mut dyn Channel,
 ) -> Result<(), RunError> {
     // of all runs: they are transformed once
     let _factors = (!masks.is_empty()).then(|| hinted.factors());
-    for keep in masks {
-        let message = channel.recv(&step(plan, v, "mask"), hinted.layer().prepare_bytes())?;
-        let masked = hinted.prepare(&message).map_err(|e| malformed(plan, v, channel, e))?;
+    for (keep, zeros) in masks.iter_mut().zip(zeros) {
+        let message = channel.recv(&step(plan, v, "mask"), zeros.prepare_bytes(&hinted.layer()))?;
+        let masked = hinted.prepare(zeros, &message).map_err(|e| malformed(plan, v, channel, e))?;
         keep(&masked.keep())?;
     }
     Ok(())
@@ -102,16 +103,17 @@ impl Session {
         channel: &mut dyn Channel,
     ) -> Result<Session, RunError> {
         channel.send(&announced(), hints.announcement())?;
+        let mut zeros: Vec<Zeros> = masks.iter().map(|_| Zeros::default()).collect();
         let mut before = None;
         for v in hinted(plan) {
             let (made, factors) = hints.layer(plan, v)?;
             channel.send(&step(plan, v, "hint"), hints.message(made)?)?;
             if let Some((v, hinted, _factors)) = before.replace((v, &made.hinted, factors)) {
-                take_masks(plan, v, hinted, masks, channel)?;
+                take_masks(plan, v, hinted, &mut zeros, masks, channel)?;
             }
         }
         if let Some((v, hinted, _factors)) = before {
-            take_masks(plan, v, hinted, masks, channel)?;
+            take_masks(plan, v, hinted, &mut zeros, masks, channel)?;
         }
         let name = *hints.name();
         Ok(Session { side: Sided::Server { hints }, name })
@@ -130,14 +132,14 @@ impl Session {
         let mut name = named(&announcement);
         let header = Header::decode(&announcement)
             .ok_or_else(|| RunError::Missing("the server announced hints that nobody can read".into()))?;
-        let mut coins: Vec<Prg> = masks.iter().map(|_| coins()).collect();
+        let mut keys: Vec<Keys> = masks.iter().map(|_| keys()).collect();
         let mut layers = BTreeMap::new();
         for v in hinted(plan) {
             let layer = header.layer(plan, v, threads)?;
             let bytes = channel.recv(&step(plan, v, "hint"), layer.hint_bytes())?;
             name.update(blake3::hash(&bytes).as_bytes());
             let hint = layer.read_hint(&bytes).map_err(|e| malformed(plan, v, channel, e))?;
-            draw_masks(plan, v, &hint, &mut coins, masks, channel)?;
+            draw_masks(plan, v, &hint, &mut keys, masks, channel)?;
             layers.insert(v, (layer, spool.put(bytes)?));
         }
         let life = Life::of(most_runs(plan));
@@ -185,16 +187,17 @@ impl Session {
     ) -> Result<(), RunError> {
         match &self.side {
             Sided::Client { layers, spool, .. } => {
-                let mut coins: Vec<Prg> = masks.iter().map(|_| coins()).collect();
+                let mut keys: Vec<Keys> = masks.iter().map(|_| keys()).collect();
                 for (v, (layer, resting)) in layers {
                     let hint = layer.read_hint(&spool.get(resting)?);
                     let hint = hint.map_err(|e| malformed(plan, *v, channel, e))?;
-                    draw_masks(plan, *v, &hint, &mut coins, masks, channel)?;
+                    draw_masks(plan, *v, &hint, &mut keys, masks, channel)?;
                 }
             }
             Sided::Server { hints } => {
+                let mut zeros: Vec<Zeros> = masks.iter().map(|_| Zeros::default()).collect();
                 for (v, hinted) in hints.layers() {
-                    take_masks(plan, v, hinted, masks, channel)?;
+                    take_masks(plan, v, hinted, &mut zeros, masks, channel)?;
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The client: it knows a hint, draws masks before its input is known, and uses each once.
 
 use super::digits::{Cut, gather, put_digits};
+use super::keys::Keys;
 use super::layer::{Shape, TorusLayer};
 use super::wide::{self, Wide, Wides};
 use crate::context::Points;
@@ -10,12 +11,13 @@ use crate::sample::{self, OFFSET};
 use crate::wire::WireError;
 use privet_prg::Prg;
 use privet_ring::{pack, unpack};
+use std::ops::Range;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A server's hint for a layer: pseudo-random, the same for all clients and runs.
 pub struct ClientHint {
-    shape: Arc<Shape>,
+    pub(super) shape: Arc<Shape>,
     cut: Cut,
     /// For each group and each answer of a tile, the hint's digits: rows are digits, columns the key's polynomials.
     answers: Vec<Panel>,
@@ -89,22 +91,18 @@ impl TorusLayer {
 }
 
 impl ClientHint {
-    /// Draws a mask for a run under fresh keys, one a tile; the message is for the server. `prg` is the client's own.
+    /// Draws a mask for a run under the run's keys, one a tile; the message is for the server.
     ///
-    /// The keys end here: what is kept are the masks and the client's share of the product.
-    pub fn prepare(&self, prg: &mut Prg) -> (Mask, Vec<u8>) {
+    /// What is kept are the masks and the client's share of the product. Panics where the keys met this layer before.
+    pub fn prepare(&self, of_run: &mut Keys) -> (Mask, Vec<u8>) {
         let s = &*self.shape;
         let (p, b) = (&s.parameters, s.layout.blocks());
-        let keys: Vec<Vec<Points>> = (0..b.tiles).map(|_| self.key(prg)).collect();
-        let keys = if mutation::active("torus-keys-repeat") {
-            let first = &keys[0];
-            keys.iter().map(|_| first.iter().map(|v| Points { words: v.words.clone() }).collect()).collect()
-        } else {
-            keys
-        };
-        let keys = s.rows(&keys);
+        of_run.meet(s.number);
+        let there = of_run.send(s.kind, b.tiles);
+        let keys: Vec<Vec<Points>> = (0..b.tiles).map(|tile| of_run.key(&s.kind, tile, &s.context)).collect();
+        let (keys, prg, dropped) = (s.rows(&keys), &mut of_run.prg, p.operand_dropped());
         let mut message = Vec::new();
-        for b0 in self.encryptions_of_zero(&keys, prg) {
+        for b0 in self.encryptions_of_zero(&keys, there.min(b.tiles)..b.tiles, prg) {
             wide::put(p.kept_bits(), &b0, &mut message);
         }
         let mut masks = vec![Zeroizing::default(); s.layout.queries()];
@@ -113,26 +111,22 @@ impl ClientHint {
             for input in 0..b.inputs {
                 let operands = self.hidden(&s.public(group, input), &keys, prg);
                 for (tile, operand) in operands.into_iter().enumerate() {
+                    let operand: Wides =
+                        Zeroizing::new(operand.iter().map(|v| v.rounded_to_even(dropped)).collect());
                     let query = (group * b.tiles + tile) * b.inputs + input;
                     let held = s.held(query).iter().map(|held| &operand[held.coefficient()]);
                     masks[query] = Zeroizing::new(held.clone().map(|v| s.nearest(v)).collect::<Vec<u64>>());
-                    let low: Wides = Zeroizing::new(held.map(|v| v.part(0, p.step_bits())).collect());
-                    wide::put(p.step_bits(), &low, &mut prepared[query]);
+                    let low: Wides = Zeroizing::new(held.map(|v| v.part(dropped, p.step_bits())).collect());
+                    wide::put(p.low_bits(), &low, &mut prepared[query]);
                     // no operand is added there: what the run would send is known now
-                    let blanks = s.blanks(query).map(|at| operand[at].part(0, p.modulus_bits()));
-                    wide::put(p.modulus_bits(), &blanks.collect::<Vec<_>>(), &mut prepared[query]);
+                    let blanks = s.blanks(query).map(|at| operand[at].part(dropped, p.modulus_bits()));
+                    wide::put(p.blank_bits(), &blanks.collect::<Vec<_>>(), &mut prepared[query]);
                 }
             }
         }
         prepared.iter().for_each(|of_query| message.extend_from_slice(of_query));
         let share = self.share(&keys);
         (Mask { shape: Arc::clone(&self.shape), masks, share }, message)
-    }
-
-    fn key(&self, prg: &mut Prg) -> Vec<Points> {
-        let context = &self.shape.context;
-        let poly = |_| context.points(context.small(&sample::ternary(prg, context.degree())));
-        (0..self.shape.parameters.rank()).map(poly).collect()
     }
 
     /// `a s + e` for each key, a row of a public matrix.
@@ -142,17 +136,16 @@ impl ClientHint {
         for (column, poly) in row.iter().enumerate() {
             put_digits(context, &mut panel, [0, column], poly, cut);
         }
-        self.times(&panel, keys, prg)
+        self.times(&panel, keys, 0..keys.rows(), prg)
     }
 
-    /// The same of a row that is there as digits.
-    fn times(&self, digits: &Panel, keys: &Panel, prg: &mut Prg) -> Vec<Wides> {
-        let (context, n) = (&self.shape.context, self.shape.parameters.degree());
-        let tiles = self.shape.layout.blocks().tiles;
-        let mut out: Vec<Wides> = (0..tiles).map(|_| self.errors(prg)).collect();
-        let sums = digits.times(context, keys, 0..tiles);
+    /// The same of a row that is there as digits, for some of the keys.
+    fn times(&self, digits: &Panel, keys: &Panel, some: Range<usize>, prg: &mut Prg) -> Vec<Wides> {
+        let (context, n, count) = (&self.shape.context, self.shape.parameters.degree(), some.len());
+        let mut out: Vec<Wides> = (0..count).map(|_| self.errors(prg)).collect();
+        let sums = digits.times(context, keys, some);
         for (i, sum) in sums.into_iter().enumerate() {
-            let (digit, tile) = divide(i, tiles);
+            let (digit, tile) = divide(i, count);
             gather(context, sum, self.cut.below(digit), 0..n, &mut out[tile]);
         }
         out
@@ -164,13 +157,16 @@ impl ClientHint {
         Zeroizing::new(errors.iter().map(|e| small(*e)).collect())
     }
 
-    /// `A0 s + e0` for each key, rounded: r polynomials a tile, tile by tile.
-    fn encryptions_of_zero(&self, keys: &Panel, prg: &mut Prg) -> Vec<Vec<Wide>> {
-        let p = &self.shape.parameters;
-        let rows: Vec<Vec<Wides>> = self.zeros.iter().map(|row| self.times(row, keys, prg)).collect();
+    /// `A0 s + e0` for some of the keys, rounded: r polynomials a key, key by key.
+    fn encryptions_of_zero(&self, keys: &Panel, some: Range<usize>, prg: &mut Prg) -> Vec<Vec<Wide>> {
+        if some.is_empty() {
+            return Vec::new();
+        }
+        let (p, count) = (&self.shape.parameters, some.len());
+        let rows: Vec<Vec<Wides>> =
+            self.zeros.iter().map(|row| self.times(row, keys, some.clone(), prg)).collect();
         let round = |b0: &Wides| b0.iter().map(|v| v.rounded(p.dropped_bits(), p.modulus_bits())).collect();
-        let tiles = self.shape.layout.blocks().tiles;
-        (0..tiles).flat_map(|tile| rows.iter().map(move |row| round(&row[tile]))).collect()
+        (0..count).flat_map(|key| rows.iter().map(move |row| round(&row[key]))).collect()
     }
 
     /// `floor(-(H s) / delta)` at all outputs.

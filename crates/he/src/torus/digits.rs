@@ -4,6 +4,7 @@
 //! below p / 2 in magnitude, and so the integer itself, but for a probability of at most 2^-129 (Hoeffding's inequality; the
 //! argument and what it needs of digits are in docs/he.md, 6.2).
 
+use super::params::MOST_DROPPED;
 use super::wide::{Wide, Wides};
 use crate::context::{Coeff, Context, Points};
 use crate::modulus::PRIME_BITS;
@@ -29,8 +30,8 @@ impl Cut {
     /// up to at most `squares`. None where no digit is short enough.
     pub(crate) fn for_squares(bits: u32, squares: f64, terms: usize) -> Option<Cut> {
         let most = 2f64.powi(PRIME_BITS as i32 - 1);
-        // digits have means of at most a half in magnitude
-        let mean = 0.5 * (terms as f64 * squares).sqrt();
+        // digits have means of at most a half in magnitude, the lowest ones of operands of half of what is dropped there
+        let mean = 2f64.powi(MOST_DROPPED as i32 - 1) * (terms as f64 * squares).sqrt();
         let fits = |digit: &u32| {
             let far = (2.0 * squares.max(1.0)).sqrt() * 2f64.powf(f64::from(digit - 1) + EXPONENT_BITS / 2.0);
             mean + far <= most
@@ -173,7 +174,7 @@ mod tests {
             for log in 0..120 {
                 let squares = 2f64.powi(log);
                 let far = |bits: u32| {
-                    let spare = half - 0.5 * (terms as f64 * squares).sqrt();
+                    let spare = half - 2.0 * (terms as f64 * squares).sqrt();
                     // -ln of the bound
                     if spare < 0.0 {
                         0.0

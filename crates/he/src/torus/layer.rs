@@ -1,6 +1,7 @@
 //! What both sides of a layer hold alike: parameters, packing, public polynomials, and which coefficients are sent.
 
 use super::digits::Cut;
+use super::keys::Kind;
 use super::params::TorusParameters;
 use super::wide::{self, Wide};
 use crate::context::{Context, Points};
@@ -49,6 +50,11 @@ pub(crate) struct Shape {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) parameters: TorusParameters,
     pub(crate) layout: Arc<dyn Windowed>,
+    /// Which of the layers that share a set of hints it is.
+    pub(crate) number: (HintId, u64),
+    /// Layers that it shares keys with.
+    pub(crate) kind: Kind,
+    /// What public rows follow from: the layer's own, and those of its kind.
     public: [Seed; 2],
     pub(crate) places: Arc<Places>,
 }
@@ -89,10 +95,10 @@ impl Place {
     }
 }
 
-/// What public polynomials of a layer follow from.
-fn public(id: HintId, number: u64) -> [Seed; 2] {
-    let seed = Seed::from_bytes(id.0).derive(Domain::Public, number);
-    [0, 1].map(|use_of| seed.derive(Domain::Public, use_of))
+/// What public polynomials of a layer follow from: its own, and those of its kind.
+fn public((id, number): (HintId, u64), kind: &Kind) -> [Seed; 2] {
+    let number = if mutation::active("torus-layers-alike") { 0 } else { number };
+    [Seed::from_bytes(id.0).derive(Domain::Public, number), kind.rows()]
 }
 
 impl TorusLayer {
@@ -113,19 +119,24 @@ impl TorusLayer {
         let needed = needed(parameters.degree(), &*layout, &outputs);
         let held = held(parameters.degree(), &*layout, &needed);
         let (device, places) = (try_cpu(threads)?, Arc::new(Places { needed, held, outputs }));
-        let public = public(id, number);
-        Ok(TorusLayer { shape: Arc::new(Shape { context, device, parameters, layout, public, places }) })
+        let (number, kind) = ((id, number), Kind::of(id, &parameters));
+        let public = public(number, &kind);
+        let shape = Shape { context, device, parameters, layout, number, kind, public, places };
+        Ok(TorusLayer { shape: Arc::new(shape) })
     }
 
     /// Layer `number` of the same ones, with the same parameters and layout.
     pub fn alike(&self, id: HintId, number: u64) -> TorusLayer {
         let s = &*self.shape;
+        let (number, kind) = ((id, number), Kind::of(id, &s.parameters));
         let shape = Shape {
             context: Arc::clone(&s.context),
             device: Arc::clone(&s.device),
             parameters: s.parameters,
             layout: Arc::clone(&s.layout),
-            public: public(id, number),
+            number,
+            kind,
+            public: public(number, &kind),
             places: Arc::clone(&s.places),
         };
         TorusLayer { shape: Arc::new(shape) }
@@ -152,14 +163,20 @@ impl TorusLayer {
         b.groups * b.outputs * self.shape.vector_bytes()
     }
 
-    /// Bytes of what prepares one run.
+    /// Bytes of what prepares one run, with the encryptions of 0 under all of its keys.
     pub fn prepare_bytes(&self) -> usize {
+        self.prepare_bytes_after(0)
+    }
+
+    /// The same where the server has those under so many keys.
+    pub(crate) fn prepare_bytes_after(&self, there: usize) -> usize {
         let (s, p, b) = (&*self.shape, &self.shape.parameters, self.layout().blocks());
         let operand = |query: usize| {
             let (held, blanks) = (s.held(query).len(), s.blanks(query).count());
-            wide::bytes(p.step_bits(), held) + wide::bytes(p.modulus_bits(), blanks)
+            wide::bytes(p.low_bits(), held) + wide::bytes(p.blank_bits(), blanks)
         };
-        b.tiles * s.vector_bytes() + (0..self.layout().queries()).map(operand).sum::<usize>()
+        let zeros = b.tiles.saturating_sub(there) * s.vector_bytes();
+        zeros + (0..self.layout().queries()).map(operand).sum::<usize>()
     }
 
     /// Bytes of a mask that is kept for its run.

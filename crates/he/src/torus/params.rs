@@ -14,6 +14,14 @@ pub const SPARE_BITS: u32 = 66;
 /// The norm that LQ is for at least, in bits: with smaller weights the noise is that of what hides hints and encryptions of 0.
 pub const LEAST_NORM_BITS: u32 = 9;
 
+/// Lowest bits of operands' polynomials that are not sent, at most: [`super::wide::Wide::rounded_to_even`] leaves none of them, and what
+/// it changes is below errors.
+pub const MOST_DROPPED: u32 = 2;
+/// Variance of that rounding by so many bits, of a uniform element: by nothing; by 0 or 1; by 0, 1, 1 or 2.
+const ROUNDING: [f64; MOST_DROPPED as usize + 1] = [0.0, 0.5, 1.5];
+/// The least dimension where one bit less is dropped: with longer keys roundings of hints leave less room.
+const LONG_KEYS: usize = 8192;
+
 /// Bits of the probability that a share of one output is wrong: 2^-40 for 2^24 outputs.
 pub const SHARE_BITS: f64 = 64.0;
 
@@ -179,15 +187,31 @@ impl TorusParameters {
         self.modulus_bits - self.dropped_bits()
     }
 
+    /// Lowest bits of operands' polynomials that are not sent.
+    pub fn operand_dropped(&self) -> u32 {
+        if self.dimension() < LONG_KEYS { MOST_DROPPED } else { 1 }
+    }
+
+    /// Bits that are sent of an operand's low part.
+    pub fn low_bits(&self) -> u32 {
+        self.step_bits() - self.operand_dropped()
+    }
+
+    /// Bits that are sent where no operand stands.
+    pub fn blank_bits(&self) -> u32 {
+        self.modulus_bits - self.operand_dropped()
+    }
+
     pub(crate) fn set(&self) -> &'static Set {
         self.set
     }
 
-    /// Standard deviation, from above, of `E = sum of w e + u e0 - e1 s` and of the roundings of b0 and hints, whatever the
+    /// Standard deviation, from above, of `E = sum of w e + u e0 - e1 s` and of the roundings of operands, b0 and hints, whatever the
     /// weights are.
     pub fn deviation(&self) -> f64 {
         let n = self.dimension() as f64;
-        let products = 4f64.powi(self.norm_bits as i32) * ERROR_VARIANCE;
+        let rounded = ROUNDING[self.operand_dropped() as usize];
+        let products = 4f64.powi(self.norm_bits as i32) * (ERROR_VARIANCE + rounded);
         let zeros = 2.0 * n * TERNARY_VARIANCE * ERROR_VARIANCE;
         // uniform in [-2^(b-1), 2^(b-1)): mean square below 4^b / 12 + 1
         let rounding = 4f64.powi(self.dropped_bits() as i32) / 12.0 + 1.0;

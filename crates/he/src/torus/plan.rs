@@ -67,8 +67,10 @@ const DRAWN: u64 = 570;
 pub struct TorusCost {
     /// Once, from server to client.
     pub hint_bytes: usize,
-    /// Before each run, from client to server.
+    /// Before each run, from client to server: all, as if no other layer shared keys with this one.
     pub prepare_bytes: usize,
+    /// Of these, encryptions of 0 under the layer's keys.
+    pub zero_bytes: usize,
     /// Values of polynomials that the server transforms before each run; products of values count by what they take beside.
     pub prepare_values: usize,
     /// In each run, from client to server.
@@ -90,13 +92,14 @@ impl TorusCost {
     fn of(p: &TorusParameters, b: Blocks, read: usize, held: usize) -> TorusCost {
         let vector = p.rank() * wide::bytes(p.kept_bits(), p.degree());
         let (held, blanks) = (held.min(read), read.saturating_sub(held));
-        let operands = wide::bytes(p.step_bits(), held) + wide::bytes(p.modulus_bits(), blanks);
+        let operands = wide::bytes(p.low_bits(), held) + wide::bytes(p.blank_bits(), blanks);
         let columns = b.inputs + p.rank();
         let polynomials = columns + b.outputs + (b.outputs * columns).div_ceil(PRODUCTS);
         let digits = p.modulus_bits().div_ceil(DIGIT) as usize;
         TorusCost {
             hint_bytes: b.groups * b.outputs * vector,
             prepare_bytes: b.tiles * vector + operands,
+            zero_bytes: b.tiles * vector,
             prepare_values: b.groups * b.tiles * digits * polynomials * p.degree(),
             run_bytes: p.ring().packed_bytes(held),
             hint_work: hint_work(p, b),

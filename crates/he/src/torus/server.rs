@@ -4,6 +4,7 @@ use super::client::small;
 use super::digits::{digits, put_digits};
 use super::factors::{Cuts, Factors};
 use super::filters::{Filters, TooHeavy, within_norm};
+use super::keys::Zeros;
 use super::layer::{Shape, TorusLayer};
 use super::wide::{self, Wide, Wides};
 use crate::context::Points;
@@ -142,27 +143,29 @@ impl Hinted {
         message
     }
 
-    /// Takes a client's preparation of one run, of exactly [`TorusLayer::prepare_bytes`] bytes.
-    pub fn prepare(&self, message: &[u8]) -> Result<Masked, WireError> {
+    /// Takes a client's preparation of one run, of exactly [`Zeros::prepare_bytes`] bytes, with what came for the run before.
+    pub fn prepare(&self, of_run: &mut Zeros, message: &[u8]) -> Result<Masked, WireError> {
         let (s, context) = (&*self.shape, &self.shape.context);
         let (p, b) = (&s.parameters, s.layout.blocks());
-        let expected = self.layer().prepare_bytes();
+        let expected = of_run.prepare_bytes(&self.layer());
         if message.len() != expected {
             return Err(WireError::Length { expected, found: message.len() });
         }
-        let (rank, cut, mut from) = (p.rank(), self.cuts.operand, message);
+        let (rank, dropped, cut, mut from) = (p.rank(), p.operand_dropped(), self.cuts.operand, message);
         let factors = self.factors();
-        // of each tile: digits of each polynomial that encrypts 0
-        let mut zeros: Vec<Vec<Vec<Points>>> = Vec::with_capacity(b.tiles);
-        for _ in 0..b.tiles {
-            let mut of_tile = Vec::with_capacity(rank);
+        let came = of_run.of(s.kind);
+        while came.len() < b.tiles {
+            let mut of_key = Vec::with_capacity(rank);
             for _ in 0..rank {
                 let kept = wide::take(p.kept_bits(), p.degree(), &mut from)?;
-                let poly: Vec<Wide> = kept.iter().map(|v| v.up(p.dropped_bits())).collect();
-                of_tile.push(digits(context, &poly, cut).collect());
+                of_key.push(kept.iter().map(|v| v.up(p.dropped_bits())).collect());
             }
-            zeros.push(of_tile);
+            came.push(of_key);
         }
+        // of each tile: digits of each polynomial that encrypts 0
+        let cut_up = |poly: &Vec<Wide>| digits(context, poly, cut).collect();
+        let zeros: Vec<Vec<Vec<Points>>> =
+            came[..b.tiles].iter().map(|of_key| of_key.iter().map(cut_up).collect()).collect();
         let mut corrections = Zeroizing::new(vec![0; s.layout.output_len()]);
         let mut poly = vec![Wide::default(); p.degree()];
         for group in 0..b.groups {
@@ -172,12 +175,12 @@ impl Hinted {
                     let query = (group * b.tiles + tile) * b.inputs + input;
                     let (held, blanks) = (s.held(query), s.blanks(query));
                     poly.fill(Wide::default());
-                    for (held, low) in held.iter().zip(wide::take(p.step_bits(), held.len(), &mut from)?) {
-                        poly[held.coefficient()] = s.low(&low);
+                    for (held, low) in held.iter().zip(wide::take(p.low_bits(), held.len(), &mut from)?) {
+                        poly[held.coefficient()] = s.low(&low.up(dropped));
                     }
-                    let whole = wide::take(p.modulus_bits(), s.blanks(query).count(), &mut from)?;
+                    let whole = wide::take(p.blank_bits(), s.blanks(query).count(), &mut from)?;
                     if !mutation::active("torus-blanks-forgotten") {
-                        blanks.zip(whole).for_each(|(at, whole)| poly[at] = whole);
+                        blanks.zip(whole).for_each(|(at, whole)| poly[at] = whole.up(dropped));
                     }
                     put_digits(context, &mut operand, [0, input], &poly, cut);
                 }

@@ -15,8 +15,13 @@ fn prg(seed: u8) -> Prg {
 }
 
 fn layer(p: TorusParameters, shape: Matmul, block: [usize; 3]) -> TorusLayer {
+    numbered(3, p, shape, block)
+}
+
+/// One of the layers that share a set of hints.
+fn numbered(number: u64, p: TorusParameters, shape: Matmul, block: [usize; 3]) -> TorusLayer {
     let layout = MatmulLayout::with_blocks(shape, p.degree(), block);
-    TorusLayer::new(p, Arc::new(layout), HintId::from_bytes([7; 16]), 3, 2).unwrap()
+    TorusLayer::new(p, Arc::new(layout), HintId::from_bytes([7; 16]), number, 2).unwrap()
 }
 
 /// A hint at weights. What it was made with is gone: masks are taken with what is made again.
@@ -39,8 +44,16 @@ struct Run {
 }
 
 fn run(hint: &ClientHint, hinted: &Hinted, x: [&[u64]; 2], client: &mut Prg) -> Run {
-    let (mask, prepared) = hint.prepare(client);
-    let masked = hinted.prepare(&prepared).unwrap();
+    run_with(hint, hinted, x, &mut (Keys::new(client.seed().stream()), Zeros::default()))
+}
+
+/// The same with what both sides have of the run.
+fn run_with(hint: &ClientHint, hinted: &Hinted, x: [&[u64]; 2], of_run: &mut (Keys, Zeros)) -> Run {
+    let (keys, zeros) = of_run;
+    let due = zeros.prepare_bytes(&hinted.layer());
+    let (mask, prepared) = hint.prepare(keys);
+    assert_eq!(prepared.len(), due);
+    let masked = hinted.prepare(zeros, &prepared).unwrap();
     // as a record keeps both
     let (layer, mask, masked) = (hinted.layer(), mask.keep(), masked.keep());
     assert!(layer.kept(&mask[1..]).is_err() && hinted.kept(&masked[1..]).is_err());
@@ -144,6 +157,82 @@ fn messages_are_redrawn_with_their_senders_randomness() {
     }
 }
 
+/// Layers that share a run's keys: with more tiles than one before, with fewer, and one whose keys are of another kind.
+fn sharing() -> Vec<(TorusLayer, Hinted, ClientHint, Vec<u64>)> {
+    let ring = Ring::new(16);
+    let layers = [(4, 10, 512), (8, 10, 512), (2, 10, 512), (2, 10, 1024), (8, 12, 512)];
+    let of = |(number, (m, norm, degree)): (u64, (usize, u32, usize))| {
+        let p = TorusParameters::exact(ring, norm, degree).unwrap();
+        let layer = numbered(number, p, Matmul { groups: 1, m, k: 6, o: 2 }, [2, 6, 1]);
+        let weights: Vec<u64> = (0..12).map(|i| ring.wrap((i * i + number).wrapping_sub(40))).collect();
+        let (hinted, message) = hinted_at(&layer, &weights, &mut Seed::random().stream()).unwrap();
+        let hint = layer.read_hint(&message).unwrap();
+        (layer, hinted, hint, weights)
+    };
+    (0..).zip(layers).map(of).collect()
+}
+
+/// Products are right whatever of the keys' encryptions of 0 came with a layer before, and each comes once.
+#[test]
+fn layers_of_a_run_share_keys() {
+    let (layers, ring) = (sharing(), Ring::new(16));
+    let sent: Vec<usize> = {
+        let mut zeros = Zeros::default();
+        let mut keys = Keys::new(Seed::random().stream());
+        let of = |(layer, hinted, hint, weights): &(TorusLayer, Hinted, ClientHint, Vec<u64>)| {
+            let mut own = Seed::random().stream();
+            let x = [0, 1].map(|_| own.elements(ring, layer.layout().input_len()));
+            let mut of_run = (
+                std::mem::replace(&mut keys, Keys::new(Seed::random().stream())),
+                std::mem::take(&mut zeros),
+            );
+            let ran = run_with(hint, hinted, [&x[0], &x[1]], &mut of_run);
+            (keys, zeros) = of_run;
+            let x: Vec<u64> = x[0].iter().zip(&x[1]).map(|(a, b)| a.wrapping_add(*b)).collect();
+            for (i, row) in x.chunks_exact(6).enumerate() {
+                for o in 0..2 {
+                    let truth =
+                        (0..6).fold(0u64, |sum, k| sum.wrapping_add(row[k].wrapping_mul(weights[2 * k + o])));
+                    let found = ran.shares[0][2 * i + o].wrapping_add(ran.shares[1][2 * i + o]);
+                    assert_eq!(ring.wrap(found), ring.wrap(truth), "{:?}, row {i}", layer.parameters());
+                }
+            }
+            let less = layer.prepare_bytes() - ran.prepared.len();
+            assert_eq!(less.checked_rem(layer.shape.vector_bytes()), Some(0));
+            less.div_euclid(layer.shape.vector_bytes())
+        };
+        layers.iter().map(of).collect()
+    };
+    // tiles of two rows: 2 of its own; 4, of which 2 are there; 1, which is there; another ring; another modulus
+    assert_eq!(sent, [0, 2, 1, 0, 0]);
+}
+
+#[test]
+#[should_panic(expected = "keys meet a layer once")]
+fn keys_meet_no_layer_twice() {
+    let (layers, mut keys) = (sharing(), Keys::new(Seed::random().stream()));
+    let _first = layers[0].2.prepare(&mut keys);
+    let _second = layers[0].2.prepare(&mut keys);
+}
+
+/// What two layers send under one key has no relation to each other: their public rows differ.
+#[test]
+fn layers_that_share_keys_are_hidden_by_themselves() {
+    let layers = sharing();
+    let found = unseen(|| {
+        let mut keys = Keys::new(Seed::random().stream());
+        let mut view = View::default();
+        for (_, _, hint, _) in &layers[..2] {
+            let (mask, prepared) = hint.prepare(&mut keys);
+            let (body, _) = mask.run(&vec![0; hint.shape.layout.input_len()]);
+            view.bytes("low parts".into(), &prepared[prepared.len() - 30..]);
+            view.bytes("masked operand".into(), &body[..12]);
+        }
+        view
+    });
+    assert_eq!(found, Ok(()), "the server learns something");
+}
+
 /// Two hints of the same weights have nothing in common: what hides them is drawn anew, and so are errors.
 #[test]
 fn nothing_of_a_hint_serves_another() {
@@ -209,18 +298,19 @@ fn wrong_answers_are_refused_with_their_reason() {
         assert_eq!(layer.read_hint(&bytes).map(|_| ()).unwrap_err(), length(layer.hint_bytes(), found));
     }
     let hint = layer.read_hint(&message).unwrap();
-    let (mask, prepared) = hint.prepare(&mut prg(2));
+    let (mask, prepared) = hint.prepare(&mut Keys::new(prg(2)));
     for found in [0, prepared.len() - 1, prepared.len() + 1] {
         let mut bytes = prepared.clone();
         bytes.resize(found, 0);
-        let error = hinted.prepare(&bytes).map(|_| ()).unwrap_err();
+        let error = hinted.prepare(&mut Zeros::default(), &bytes).map(|_| ()).unwrap_err();
         assert_eq!(error, length(layer.prepare_bytes(), found));
     }
     let (body, _) = mask.run(&[0; 4]);
     for found in [0, body.len() - 1, body.len() + 1] {
         let mut bytes = body.clone();
         bytes.resize(found, 0);
-        let error = hinted.prepare(&prepared).unwrap().run(&hinted, &bytes, &[0; 4]).unwrap_err();
+        let masked = hinted.prepare(&mut Zeros::default(), &prepared).unwrap();
+        let error = masked.run(&hinted, &bytes, &[0; 4]).unwrap_err();
         assert_eq!(error, length(layer.run_bytes(), found));
     }
 }

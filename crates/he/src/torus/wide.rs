@@ -101,6 +101,16 @@ impl Wide {
     }
 }
 
+impl Wide {
+    /// The multiple of 2^shift that is nearest, shift at least 1; of two, the even one. So its difference has the mean 0 where the element
+    /// is uniform.
+    pub(crate) fn rounded_to_even(&self, shift: u32) -> Wide {
+        let mut sum = *self;
+        sum.add_shifted((1 << (shift - 1)) - 1 + self.bits(shift, 1) as i64, 0);
+        sum.part(shift, MOST_BITS).up(shift)
+    }
+}
+
 /// Uniform elements below 2^bits.
 pub(crate) fn uniform(prg: &mut Prg, bits: u32, n: usize) -> Vec<Wide> {
     let limbs: Vec<Vec<u64>> = planes(bits).map(|plane| prg.elements(plane, n)).collect();
@@ -173,6 +183,12 @@ mod tests {
             assert_eq!(u128::from(sum.bits(shift, 20)), plain >> shift & ((1 << 20) - 1));
             assert_eq!(value(&sum.part(shift, 110)), (plain & ((1 << 110) - 1)) >> shift);
             let half = if shift > 0 { 1 << (shift - 1) } else { 0 };
+            if (1..60).contains(&shift) {
+                let rounded = value(&sum.rounded_to_even(shift));
+                let (below, odd) = (plain & ((1 << shift) - 1), plain >> shift & 1);
+                let up = below > half || below == half && odd == 1;
+                assert_eq!(rounded, (plain - below).wrapping_add(u128::from(up) << shift));
+            }
             assert_eq!(
                 value(&sum.rounded(shift, 110)),
                 (plain.wrapping_add(half) & ((1 << 110) - 1)) >> shift
