@@ -189,6 +189,11 @@ impl Prices for Heot {
         !matches!(kind(op), Kind::Lacks(_))
     }
 
+    /// The client masks what a layer reads.
+    fn sends_operands(&self) -> bool {
+        true
+    }
+
     /// Digits of two bits send less, and take a step more. A truncation whose ReLU makes its carry compares nothing.
     fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {
         let free = if let Op::Truncate { rounding, .. } = operation.op {

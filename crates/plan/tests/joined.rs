@@ -30,6 +30,9 @@ fn a_plan_and_its_like_have_the_gates_of_one() {
         match before.name.as_str() {
             "three linear layers of one operand" => assert_eq!((many, few), (7, 3)),
             // convolutions and pools stay apart
+            "windows of 1 x 1 and 3 x 3 of one value" => assert_eq!((many, few), (2, 1)),
+            "convolutions of one value that move by one and by two" => assert_eq!((many, few), (3, 2)),
+            "three convolutions of one value" => assert_eq!((many, few), (3, 1)),
             name if name.contains("network") => assert!(few < many),
             name => assert_eq!(few, many / 2, "{name}"),
         }

@@ -141,6 +141,10 @@ pub trait Prices {
     fn overlaps(&self) -> bool {
         false
     }
+    /// Whether a layer of weights sends the value that it reads, so that layers of one value had better be one.
+    fn sends_operands(&self) -> bool {
+        false
+    }
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
     /// The forms that an operation may sensibly have: none is worse than another one in key bytes, rounds and work at once.

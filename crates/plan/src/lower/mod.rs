@@ -20,6 +20,7 @@ mod norm;
 mod overlap;
 mod precision;
 #[deny(clippy::wildcard_enum_match_arm)]
+mod readers;
 mod rebatch;
 pub mod remedies;
 mod report;
@@ -35,6 +36,8 @@ pub use forms::{DATA_OWNER, MODEL_OWNER, RECEIVER};
 pub use guard::GUARD;
 pub use overlap::overlapped;
 pub use precision::{GuardMode, LayerPrecision, Precision, RoundingMode};
+#[cfg(feature = "suite")]
+pub(crate) use readers::joined as joined_readers;
 pub use report::{CheckReport, Problem};
 #[cfg(feature = "suite")]
 pub(crate) use rounds::joined;
@@ -110,7 +113,9 @@ pub fn lower_for(
             }
         };
     notes.push(formats.note());
-    let mut plan = rounds::joined(share::shared(plan));
+    let shared = share::shared(plan);
+    let shared = if target.sends_operands() { readers::joined(shared) } else { shared };
+    let mut plan = rounds::joined(shared);
     notes.extend(choose_forms(&mut plan, target, aim)?);
     let plan = overlapped(plan, target);
     let prepared = target.on(&aim.network);

@@ -127,7 +127,7 @@ fn is_gate(op: &Op) -> bool {
 }
 
 /// Whether a value depends on weights alone.
-fn of_weights(plan: &Plan) -> Vec<bool> {
+pub(super) fn of_weights(plan: &Plan) -> Vec<bool> {
     let mut fixed: Vec<bool> = Vec::with_capacity(plan.nodes.len());
     for node in &plan.nodes {
         let local = node.op.is_local() && node.inputs.iter().all(|&i| fixed[i]);

@@ -2,7 +2,8 @@
 
 use super::{Builder, Case, batched_matmul, binary, network, select, unary};
 use crate::ir::{Op, Plan, Rounding};
-use crate::lower::joined;
+use crate::lower::{joined, joined_readers};
+use privet_ring::Conv2d;
 
 /// Plans before gates are joined, and after it. Operands have the same names and outputs the same order.
 pub fn joined_cases() -> Vec<[Case; 2]> {
@@ -19,12 +20,13 @@ pub fn joined_cases() -> Vec<[Case; 2]> {
     ];
     let mut before: Vec<Case> = gates.into_iter().map(twice).collect();
     before.push(projections());
-    let after = |case: Case| {
+    let after = |case: Case, joined: fn(Plan) -> Plan| {
         let name = format!("{}, joined", case.name);
         let plan = joined(Plan { name: name.clone(), ..case.plan.clone() });
         [case, Case { name, plan }]
     };
-    before.into_iter().map(after).collect()
+    let of_one_value = convolutions().into_iter().map(|case| after(case, joined_readers));
+    before.into_iter().map(|case| after(case, joined)).chain(of_one_value).collect()
 }
 
 /// The same operations on other operands as well.
@@ -65,4 +67,59 @@ fn projections() -> Case {
     let sum = b.add(Op::Add, &[q, k], &[5, 4], 40);
     let relu = b.add(Op::Relu, &[sum], &[5, 4], 40);
     b.done(&[relu, v])
+}
+
+/// Convolutions of one value: windows of different sizes and paddings; one that moves by two, with one that no other one fits; and three,
+/// of which nobody has a bias.
+fn convolutions() -> Vec<Case> {
+    let conv = |out_channels, kernel, stride, padding| Conv2d {
+        batch: 2,
+        in_channels: 3,
+        input: [5, 6],
+        out_channels,
+        kernel,
+        stride,
+        padding,
+        dilation: [1; 2],
+        groups: 1,
+    };
+    let fire = [conv(4, [1, 1], [1, 1], [0; 4]), conv(5, [3, 3], [1, 1], [1; 4])];
+    let down = [
+        conv(4, [1, 1], [1, 1], [0; 4]),
+        conv(6, [1, 1], [2, 2], [0; 4]),
+        conv(2, [2, 3], [2, 3], [0, 0, 1, 0]),
+    ];
+    let three = [
+        conv(2, [2, 3], [1, 1], [1, 0, 2, 0]),
+        conv(3, [3, 2], [1, 1], [0, 2, 1, 0]),
+        conv(1, [2, 2], [2, 1], [1, 1, 0, 1]),
+    ];
+    let case = |name: &str, all: &[Conv2d], biased: bool| {
+        let mut b = Builder::new(name);
+        let x = b.input(&[2, 3, 5, 6], 40);
+        b.frac(x, 8);
+        let ends: Vec<usize> = all
+            .iter()
+            .map(|g| {
+                let [rows, columns] = g.output();
+                let w = b.weight(&[g.out_channels, 3, g.kernel[0], g.kernel[1]], 40);
+                b.frac(w, 8);
+                let mut inputs = vec![x, w];
+                if biased {
+                    let bias = b.weight(&[g.out_channels], 40);
+                    b.frac(bias, 16);
+                    inputs.push(bias);
+                }
+                let y = b.add(Op::Conv2d { geometry: *g }, &inputs, &[2, g.out_channels, rows, columns], 40);
+                b.frac(y, 16);
+                y
+            })
+            .collect();
+        b.done(&ends)
+    };
+    vec![
+        case("windows of 1 x 1 and 3 x 3 of one value", &fire, true),
+        case("convolutions of one value that move by one and by two", &down, true),
+        case("three convolutions of one value", &three, false),
+    ]
 }
