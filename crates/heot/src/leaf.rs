@@ -82,6 +82,8 @@ pub(crate) enum Wanted {
 #[derive(Clone)]
 struct Digit {
     bits: Range<usize>,
+    /// Whether there is no digit below it in what it is a part of.
+    is_lowest: bool,
     less: bool,
     equal: bool,
 }
@@ -103,14 +105,9 @@ impl Digit {
         self.bits.len()
     }
 
-    /// Whether there is no digit below.
-    fn is_lowest(&self) -> bool {
-        self.bits.start == 0
-    }
-
     /// One for each share that is wanted.
     fn tables(&self) -> impl Iterator<Item = Table> + use<> {
-        let (len, skip) = (self.len(), usize::from(!self.is_lowest()));
+        let (len, skip) = (self.len(), usize::from(!self.is_lowest));
         let less = self.less.then_some(Table { equal: false, skip, width: len - skip });
         less.into_iter().chain(self.equal.then_some(Table { equal: true, skip: 0, width: len }))
     }
@@ -190,6 +187,8 @@ pub(crate) struct Leaves {
     pub bits: u32,
     /// Lowest bits that are compared by themselves as well: no digit has bits of both parts.
     pub low: u32,
+    /// Whether the other bits are compared by themselves too, and nothing is wanted of the whole number.
+    pub apart: bool,
     /// Shares that an entry has.
     pub wanted: Wanted,
     /// How both parts are cut.
@@ -199,17 +198,21 @@ pub(crate) struct Leaves {
 impl Leaves {
     /// Of all bits of a number.
     pub fn whole(bits: u32, wanted: Wanted, digits: Digits) -> Leaves {
-        Leaves { bits, low: 0, wanted, digits }
+        Leaves { bits, low: 0, apart: false, wanted, digits }
     }
 
     /// From the lowest.
     fn each(self) -> impl Iterator<Item = Digit> {
         let part = move |(from, to): (u32, u32)| {
             let each = self.digits.bits();
-            (from..to).step_by(each as usize).map(move |first| Digit {
-                bits: first as usize..to.min(first + each) as usize,
-                less: self.wanted == Wanted::Less,
-                equal: self.wanted == Wanted::Equal || first > 0,
+            (from..to).step_by(each as usize).map(move |first| {
+                let is_lowest = first == 0 || self.apart && first == self.low;
+                Digit {
+                    bits: first as usize..to.min(first + each) as usize,
+                    is_lowest,
+                    less: self.wanted == Wanted::Less,
+                    equal: self.wanted == Wanted::Equal || !is_lowest,
+                }
             })
         };
         [(0, self.low), (self.low, self.bits)].into_iter().flat_map(part)
@@ -431,7 +434,7 @@ fn offer(
         }
     }
     for (digit, leaf) in of.each().zip(&mut leaves) {
-        let tie = digit.less && !digit.is_lowest() && !mutation::active("ties-forgotten");
+        let tie = digit.less && !digit.is_lowest && !mutation::active("ties-forgotten");
         leaf.tie = tie.then(|| own.get(digit.bits.start).to_vec());
     }
     cx.exchange("entries", message.bytes(), 0)?;

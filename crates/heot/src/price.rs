@@ -194,6 +194,10 @@ impl Prices for Heot {
         true
     }
 
+    fn cuts_promised(&self) -> bool {
+        true
+    }
+
     /// Digits of two bits send less, and take a step more. A truncation whose ReLU makes its carry compares nothing.
     fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {
         let free = if let Op::Truncate { rounding, .. } = operation.op {

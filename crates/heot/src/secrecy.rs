@@ -97,8 +97,17 @@ fn relus_of_what_is_cut_tell_neither_side_anything() {
     let server = ["entries", "comparison", "comparison and carry", "choices", "bits"];
     let client = ["digits", "comparison", "comparison and carry", "choices", "bits"];
     both(&server, &client, |cx, x| {
-        let cut = Cut { bits: 7, shift: 4 };
-        relu_of_cut(cx, Digits::Three, cut, [Ring::new(3), Ring::new(6)], x).unwrap();
+        let cut = Cut { bits: 7, shift: 4, promised: false };
+        relu_of_cut(cx, Digits::Three, cut, Ring::new(6), x).unwrap();
+    });
+    // a low part of two digits, and a high one of two
+    let (server, client) = (
+        ["entries", "comparison", "comparison and carry", "choices", "bits"],
+        ["digits", "comparison", "comparison and carry", "choices", "bits"],
+    );
+    both(&server, &client, |cx, x| {
+        let cut = Cut { bits: 9, shift: 4, promised: true };
+        relu_of_cut(cx, Digits::Two, cut, Ring::new(6), x).unwrap();
     });
 }
 

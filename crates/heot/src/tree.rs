@@ -17,21 +17,28 @@ use crate::planes::{self, Plane, xor};
 use crate::uses::{Uses, plane_bytes};
 use crate::wire::Outgoing;
 
-/// A triple of bits for every node of a level.
+/// Parts of numbers that trees join side by side, at most.
+const PARTS: usize = 3;
+
+/// A triple of bits for every node of a level, part by part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Triples {
-    /// Nodes.
-    nodes: usize,
-    /// Products of the lowest node.
+pub(crate) struct Triples([Nodes; PARTS]);
+
+/// Nodes of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Nodes {
+    count: usize,
+    /// Products of the lowest one.
     lowest: usize,
-    /// Products of each other node, if there is one.
+    /// Products of each other one, if there is one.
     others: usize,
 }
 
 impl Triples {
     /// Products of each node.
     fn products(self) -> impl Iterator<Item = usize> {
-        (0..self.nodes).map(move |node| if node == 0 { self.lowest } else { self.others })
+        let of = |part: Nodes| (0..part.count).map(move |at| if at == 0 { part.lowest } else { part.others });
+        self.0.into_iter().flat_map(of)
     }
 
     /// Planes that each side opens: every factor, and what it multiplies.
@@ -42,7 +49,7 @@ impl Triples {
 
 impl Correlation for Triples {
     fn transfers(&self) -> [usize; 2] {
-        [self.nodes; 2]
+        [self.products().count(); 2]
     }
 
     /// Node by node a share of a, those of each b, and of each product.
@@ -88,6 +95,11 @@ impl<'a> Products<'a> {
         Products { factor, of: low.less.iter().chain(&low.equal).collect() }
     }
 
+    /// Of all neighbours of a part.
+    fn of_level(part: &[Leaf]) -> Vec<Products<'_>> {
+        part.chunks_exact(2).map(|pair| Products::of(&pair[0], &pair[1])).collect()
+    }
+
     /// In the order in which they are opened.
     fn opened(&self) -> impl Iterator<Item = &Plane> {
         std::iter::once(self.factor).chain(self.of.iter().copied())
@@ -114,29 +126,63 @@ impl Leaf {
     }
 }
 
-/// What trees use for n numbers, over digits of their low part and over those of the other one: the lowest digit of all has both bits or
-/// one, and so have all others.
-pub(crate) fn uses(mut parts: [usize; 2], n: usize, lowest: usize, others: usize) -> Uses {
+/// A part of a number, by what a tree over it takes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Part {
+    /// Digits.
+    pub digits: usize,
+    /// Products of a node that has the lowest one.
+    pub lowest: usize,
+    /// Products of each other node.
+    pub others: usize,
+}
+
+impl Part {
+    /// Of which `v < u` is wanted alone, with or without digits below it.
+    pub fn less(digits: usize, is_lowest: bool) -> Part {
+        Part { digits, lowest: if is_lowest { 1 } else { 2 }, others: 2 }
+    }
+
+    /// Of which `v = u` is wanted alone.
+    pub fn equal(digits: usize) -> Part {
+        Part { digits, lowest: 1, others: 1 }
+    }
+
+    fn nodes(self) -> Nodes {
+        let count = self.digits / 2;
+        let of = |least: usize, products: usize| if count > least { products } else { 0 };
+        Nodes { count, lowest: of(0, self.lowest), others: of(1, self.others) }
+    }
+}
+
+/// What trees use for n numbers, over the digits of each part.
+pub(crate) fn uses(mut parts: [Part; PARTS], n: usize) -> Uses {
     let mut total = Uses::default();
-    while parts.iter().any(|digits| *digits > 1) {
-        let nodes = parts.iter().map(|digits| digits / 2).sum();
-        // the low part may have no node while the other one still has some
-        let first = if parts[0] == 1 { others } else { lowest };
-        let of = Triples { nodes, lowest: first, others: if nodes > 1 { others } else { 0 } };
+    while parts.iter().any(|part| part.digits > 1) {
+        let of = Triples(parts.map(Part::nodes));
         total = total.then(Uses::of(of, n, [of.opened() as u64 * plane_bytes(n); 2], 1));
-        parts = parts.map(|digits| digits.div_ceil(2));
+        parts.iter_mut().for_each(|part| part.digits = part.digits.div_ceil(2));
     }
     total
 }
 
 /// The comparison of the whole number from those of its digits, the lowest first.
 pub(crate) fn join(cx: &mut Cx, leaves: Vec<Leaf>, n: usize) -> Result<Leaf, RunError> {
-    let [_, whole] = join_parts(cx, [Vec::new(), leaves], n)?;
+    let [whole, ..] = join_parts(cx, [leaves, Vec::new(), Vec::new()], n)?;
     Ok(whole)
 }
 
-/// Comparisons of two parts of a number from those of their digits, the lower part first. Levels of both take the same steps.
-pub(crate) fn join_parts(cx: &mut Cx, mut parts: [Vec<Leaf>; 2], n: usize) -> Result<[Leaf; 2], RunError> {
+/// How many of a part's digits the last node has on its low side.
+pub(crate) fn low_side(digits: usize) -> usize {
+    (digits.next_power_of_two() / 2).max(1)
+}
+
+/// Comparisons of parts of a number from those of their digits, the lowest part first. Levels of all take the same steps.
+pub(crate) fn join_parts(
+    cx: &mut Cx,
+    mut parts: [Vec<Leaf>; PARTS],
+    n: usize,
+) -> Result<[Leaf; PARTS], RunError> {
     while parts.iter().any(|part| part.len() > 1) {
         for part in &mut parts {
             for pair in part.chunks_exact_mut(2) {
@@ -144,8 +190,7 @@ pub(crate) fn join_parts(cx: &mut Cx, mut parts: [Vec<Leaf>; 2], n: usize) -> Re
                 low.take_tie(high);
             }
         }
-        let pairs = parts.iter().flat_map(|part| part.chunks_exact(2));
-        let opening = Opening::begin(cx, pairs.map(|pair| Products::of(&pair[0], &pair[1])), n)?;
+        let opening = Opening::begin(cx, parts.each_ref().map(|part| Products::of_level(part)), n)?;
         let (message, due) = (opening.message(), opening.due());
         let theirs = cx.exchange("comparison", message, due)?;
         let mut made = opening.finish(cx, theirs)?.into_iter();
@@ -170,7 +215,8 @@ impl Last {
     pub fn begin(cx: &mut Cx, mut parts: [Leaf; 2], n: usize) -> Result<Last, RunError> {
         let [low, high] = &mut parts;
         low.take_tie(high);
-        let opening = Opening::begin(cx, [Products::of(&parts[0], &parts[1])].into_iter(), n)?;
+        let node = vec![Products::of(&parts[0], &parts[1])];
+        let opening = Opening::begin(cx, [node, Vec::new(), Vec::new()], n)?;
         Ok(Last { parts, opening })
     }
 
@@ -187,7 +233,7 @@ impl Last {
 
     /// What it uses, where the lower part's comparison has one bit.
     pub fn uses(n: usize) -> Uses {
-        let of = Triples { nodes: 1, lowest: 1, others: 0 };
+        let of = Triples([Part::less(2, true).nodes(), Nodes::default(), Nodes::default()]);
         Uses::of(of, n, [of.opened() as u64 * plane_bytes(n); 2], 1)
     }
 }
@@ -201,14 +247,15 @@ struct Opening {
 }
 
 impl Opening {
-    fn begin<'a>(
-        cx: &mut Cx,
-        nodes: impl Iterator<Item = Products<'a>>,
-        n: usize,
-    ) -> Result<Opening, RunError> {
-        let nodes: Vec<Products> = nodes.collect();
+    fn begin(cx: &mut Cx, parts: [Vec<Products<'_>>; PARTS], n: usize) -> Result<Opening, RunError> {
         let of = |node: Option<&Products>| node.map_or(0, |node| node.of.len());
-        let of = Triples { nodes: nodes.len(), lowest: of(nodes.first()), others: of(nodes.get(1)) };
+        let nodes = |part: &Vec<Products>| Nodes {
+            count: part.len(),
+            lowest: of(part.first()),
+            others: of(part.get(1)),
+        };
+        let of = Triples(parts.each_ref().map(nodes));
+        let nodes: Vec<&Products> = parts.iter().flatten().collect();
         let triples = cx.take(of, n)?;
         let mut message = Outgoing::new(of.opened(), n);
         for frame in triples.frames() {

@@ -10,6 +10,8 @@ pub struct Cut {
     pub bits: u32,
     /// How many of them are cut off; the ReLU reads all others.
     pub shift: u32,
+    /// Whether the plan promises a value of a quarter of the ring at most: the truncation has more bits than are left.
+    pub promised: bool,
 }
 
 impl Cut {
@@ -24,8 +26,15 @@ impl Cut {
             return None;
         };
         let bits = plan.nodes[plan.nodes[truncation].inputs[0]].ty.bits;
-        let is_whole = plan.nodes[truncation].ty.bits + shift == bits;
-        (is_whole && only_reader(plan, truncation) == Some(relu)).then_some(Cut { bits, shift })
+        let promised = plan.nodes[truncation].ty.bits + shift > bits;
+        let cut = Cut { bits, shift, promised };
+        let fits = plan.nodes[relu].ty.bits >= cut.chosen_bits() && cut.chosen_bits() > 1;
+        (fits && only_reader(plan, truncation) == Some(relu)).then_some(cut)
+    }
+
+    /// Bits of the ring in which the ReLU's result is chosen: of a promised value one fewer than are left, as it is below a quarter of that.
+    pub fn chosen_bits(&self) -> u32 {
+        self.bits - self.shift - u32::from(self.promised)
     }
 }
 

@@ -16,7 +16,7 @@ impl Gate for Relu {
     fn eval(&self, cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
         let (digits, rings) = (x.at.digits(), [x.at.from(), x.at.to()]);
         match x.at.cut() {
-            Some(cut) => relu_of_cut(cx, digits, cut, rings, &x.share(0)),
+            Some(cut) => relu_of_cut(cx, digits, cut, x.at.to(), &x.share(0)),
             None => relu(cx, digits, rings, &x.share(0)),
         }
     }
@@ -24,21 +24,22 @@ impl Gate for Relu {
     fn uses(&self, at: &At) -> Uses {
         let (digits, rings) = (at.digits(), [at.from().bits(), at.to().bits()]);
         match at.cut() {
-            Some(cut) => relu_of_cut_uses(digits, cut, rings, at.len()),
+            Some(cut) => relu_of_cut_uses(digits, cut, at.to().bits(), at.len()),
             None => relu_uses(digits, rings, at.len()),
         }
     }
 }
 
-/// The same of a value that is to be cut to `from`; x are shares of what it is before.
+/// The same of a value that is to be cut; x are shares of what it is before.
 pub(crate) fn relu_of_cut(
     cx: &mut Cx,
     digits: Digits,
     cut: Cut,
-    [from, to]: [Ring; 2],
+    to: Ring,
     x: &[u64],
 ) -> Result<Vec<u64>, RunError> {
-    let (carry, negative) = compare::carry_and_sign(cx, digits, Ring::new(cut.bits), cut.shift, x)?;
+    let from = Ring::new(cut.chosen_bits());
+    let (carry, negative) = compare::carry_and_sign(cx, digits, cut, x)?;
     let forgotten = mutation::active("low-part-forgotten");
     let sum =
         |(x, carry): (&u64, u64)| from.wrap((x >> cut.shift).wrapping_add(if forgotten { 0 } else { carry }));
@@ -47,8 +48,9 @@ pub(crate) fn relu_of_cut(
     mux::widen(cx, [from, to], chosen)
 }
 
-pub(crate) fn relu_of_cut_uses(digits: Digits, cut: Cut, [from, to]: [u32; 2], n: usize) -> Uses {
-    let compared = compare::carry_and_sign_uses(digits, Ring::new(cut.bits), cut.shift, n);
+pub(crate) fn relu_of_cut_uses(digits: Digits, cut: Cut, to: u32, n: usize) -> Uses {
+    let from = cut.chosen_bits();
+    let compared = compare::carry_and_sign_uses(digits, cut, n);
     compared.then(mux::choose_uses(from, n)).then(mux::widen_uses([from, to], n))
 }
 

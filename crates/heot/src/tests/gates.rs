@@ -16,8 +16,10 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
     let said = |digits: Digits| {
         let carry = |k| compare::carry_uses(digits, k, n);
         let relu = |from, to| crate::gates::relu::relu_uses(digits, [from, to], n);
-        let cut = Cut { bits: 37, shift: 12 };
-        let of_cut = crate::gates::relu::relu_of_cut_uses(digits, cut, [25, 37], n);
+        let of_cut = |promised| {
+            let cut = Cut { bits: 37, shift: 12, promised };
+            crate::gates::relu::relu_of_cut_uses(digits, cut, 37, n)
+        };
         let all = [
             carry(12),
             carry(24),
@@ -27,7 +29,8 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
             relu(25, 37),
             relu(37, 37),
             relu(25, 25),
-            of_cut,
+            of_cut(false),
+            of_cut(true),
         ];
         all.map(|uses| (bits(uses.clone()), stored(uses)))
     };
@@ -43,6 +46,7 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
             ((276, 60, 7), [299, 218]),
             ((182, 40, 6), [197, 144]),
             ((292, 62, 8), [303, 256]),
+            ((278, 60, 7), [287, 243]),
         ]
     );
     assert_eq!(
@@ -57,6 +61,7 @@ fn comparisons_and_choices_cost_what_the_tables_say() {
             ((258, 72, 8), [293, 258]),
             ((170, 48, 7), [193, 170]),
             ((274, 74, 9), [297, 296]),
+            ((260, 72, 8), [281, 281]),
         ]
     );
     let leaves = Leaves::whole(24, Wanted::Less, Digits::Three);
@@ -141,7 +146,8 @@ fn carries_and_signs_of_one_comparison_are_right() {
     let own = |side: Side| -> Vec<u64> { (0..n).map(|i| ring.wrap(i >> (6 * side as u32))).collect() };
     let both_cuts = [Digits::Two, Digits::Three].into_iter();
     for (low, digits) in (1..5).flat_map(|low| both_cuts.clone().map(move |cut| (low, cut))) {
-        let found = both(|cx, _| compare::carry_and_sign(cx, digits, ring, low, &own(cx.side)).unwrap());
+        let cut = Cut { bits: 6, shift: low, promised: false };
+        let found = both(|cx, _| compare::carry_and_sign(cx, digits, cut, &own(cx.side)).unwrap());
         let (s, c, part) = (own(Side::Server), own(Side::Client), Ring::new(low));
         for i in 0..n as usize {
             let carry = found.iter().fold(0, |sum, (carry, _)| sum + carry[i]);
@@ -149,6 +155,35 @@ fn carries_and_signs_of_one_comparison_are_right() {
             let expected = (part.wrap(s[i]) + part.wrap(c[i])) >> low;
             assert_eq!(Ring::new(6 - low).wrap(carry), expected, "{} and {} cut by {low}", s[i], c[i]);
             assert_eq!(sign, ring.msb(s[i] + c[i]), "{} and {} cut by {low}", s[i], c[i]);
+        }
+    }
+}
+
+/// ReLUs of what is cut, into a larger ring: all shares of all values of seven bits, and of those that a plan may promise.
+#[test]
+fn relus_of_what_is_cut_are_right_for_all_shares() {
+    let (ring, to) = (Ring::new(7), Ring::new(9));
+    let both_cuts = [Digits::Two, Digits::Three].into_iter();
+    let kinds = (1..6).flat_map(|shift| [false, true].map(|promised| (shift, promised)));
+    for ((shift, promised), digits) in kinds.flat_map(|kind| both_cuts.clone().map(move |cut| (kind, cut))) {
+        let cut = Cut { bits: 7, shift, promised };
+        if cut.chosen_bits() < 2 {
+            continue;
+        }
+        let most = if promised { 1i64 << 5 } else { 1 << 6 };
+        let values = (-most..most).flat_map(|x| (0..1 << 7).map(move |s| (x, s)));
+        let shares: Vec<(i64, [u64; 2])> =
+            values.map(|(x, s)| (x, [s, ring.wrap((x as u64).wrapping_sub(s))])).collect();
+        let found = both(|cx, _| {
+            let own: Vec<u64> = shares.iter().map(|(_, own)| own[cx.side as usize]).collect();
+            crate::gates::relu::relu_of_cut(cx, digits, cut, to, &own).unwrap()
+        });
+        for (found, (x, [s, _])) in sums(to, &found).iter().zip(&shares) {
+            assert_eq!(
+                *found,
+                to.wrap((x >> shift).max(0) as u64),
+                "{x} with {s} at the server, {cut:?}, {digits:?}"
+            );
         }
     }
 }

@@ -145,6 +145,10 @@ pub trait Prices {
     fn sends_operands(&self) -> bool {
         false
     }
+    /// Whether a ReLU of a truncation takes less where the plan promises a value away from the ring's ends ([`crate::Cut::promised`]).
+    fn cuts_promised(&self) -> bool {
+        false
+    }
     /// Revealing a value to a receiver outside the parties.
     fn output(&self, ty: &Type) -> Cost;
     /// The forms that an operation may sensibly have: none is worse than another one in key bytes, rounds and work at once.

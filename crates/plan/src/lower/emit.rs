@@ -68,7 +68,10 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
         },
         GraphOp::MulScalar { value } => mul_scalar(e, v, *value),
         GraphOp::Relu => {
-            let x = e.at_most(n.inputs[0], format.m(), format.f);
+            let x = match e.promised_cut(n.inputs[0], format, e.wide[v]) {
+                Some(cut) => cut,
+                None => e.at_most(n.inputs[0], format.m(), format.f),
+            };
             let bits = e.wide[v].unwrap_or(x.bits).max(x.bits);
             Ok(e.unary(v, Op::Relu, x, bits, x.frac))
         }

@@ -314,6 +314,21 @@ impl<'a> Emitter<'a> {
         self.unary(v, Op::Truncate { shift, rounding }, x, bits, x.frac - shift)
     }
 
+    /// What a ReLU alone reads of `v`, cut with a bit more than is left: so the plan promises that it stays away from the ring's ends. For a family
+    /// that makes sign and carry together and needs less for such values ([`crate::cost::Prices::cuts_promised`]), and where the ReLU's result
+    /// has so many bits.
+    pub fn promised_cut(&mut self, v: usize, format: Format, wide: Option<u32>) -> Option<Form> {
+        let is_exact = matches!(self.rounding, RoundingMode::Floor | RoundingMode::Nearest);
+        if !self.prices.cuts_promised() || !is_exact || self.is_parameter(v) || self.uses[v] != 1 {
+            return None;
+        }
+        let native = self.native(v);
+        let shift = native.frac.checked_sub(format.f).filter(|shift| *shift > 0)?;
+        let bits = (native.bits - shift + 1).max(4);
+        let is_apt = native.bits - shift == format.m() && wide.is_some_and(|wide| wide >= bits);
+        (is_apt && self.may_keep(v, native)).then(|| self.truncate(v, native, shift, bits))
+    }
+
     /// Half a unit of what will be left after dropping `shift` bits.
     fn add_half(&mut self, v: usize, x: Form, shift: u32) -> Form {
         self.unary(v, Op::AddConst { value: 1 << (shift - 1) }, x, x.bits, x.frac)
