@@ -189,9 +189,13 @@ impl Prices for Heot {
         !matches!(kind(op), Kind::Lacks(_))
     }
 
-    /// The client masks what a layer reads.
-    fn sends_operands(&self) -> bool {
-        true
+    /// The client masks what a layer reads. Filters that move by one where half of their results are read make more hints: that is for
+    /// distant sides.
+    fn joined_macs(&self, network: &Network) -> Option<usize> {
+        Some(match self.link.unwrap_or_else(|| suiting(network.rtt)) {
+            Link::Near => 2,
+            Link::Distant => 3,
+        })
     }
 
     fn cuts_promised(&self) -> bool {

@@ -141,9 +141,10 @@ pub trait Prices {
     fn overlaps(&self) -> bool {
         false
     }
-    /// Whether a layer of weights sends the value that it reads, so that layers of one value had better be one.
-    fn sends_operands(&self) -> bool {
-        false
+    /// Where a layer of weights sends the value that it reads, so that convolutions of one value had better be one: how many times the
+    /// multiplications of all of them that one may take on this network.
+    fn joined_macs(&self, _network: &Network) -> Option<usize> {
+        None
     }
     /// Whether a ReLU of a truncation takes less where the plan promises a value away from the ring's ends ([`crate::Cut::promised`]).
     fn cuts_promised(&self) -> bool {

@@ -114,7 +114,10 @@ pub fn lower_for(
         };
     notes.push(formats.note());
     let shared = share::shared(plan);
-    let shared = if target.sends_operands() { readers::joined(shared) } else { shared };
+    let shared = match target.joined_macs(&aim.network) {
+        Some(most) => readers::joined(shared, most),
+        None => shared,
+    };
     let mut plan = rounds::joined(shared);
     notes.extend(choose_forms(&mut plan, target, aim)?);
     let plan = overlapped(plan, target);

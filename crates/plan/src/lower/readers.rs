@@ -1,5 +1,5 @@
 //! Convolutions that read one value become one, for a family whose layers send what they read
-//! ([`crate::cost::Prices::sends_operands`]): it is masked and sent once.
+//! ([`crate::cost::Prices::joined_macs`]): it is masked and sent once.
 //!
 //! The filters of all stand in a window that holds each of theirs, with zeros around; results are its channels. A 1 x 1 convolution beside
 //! one of 3 x 3 becomes the middle of nine taps, and one that moves by two every second result of one that moves by one.
@@ -9,12 +9,10 @@ use super::share::renumbered;
 use crate::ir::{Node, Op, Plan, Type};
 use privet_ring::Conv2d;
 
-/// Most multiplications of the one convolution, over those of all by themselves.
-const MOST: usize = 3;
-
-/// The plan with such convolutions joined; all else keeps its order.
-pub(crate) fn joined(plan: Plan) -> Plan {
-    let groups = groups(&plan);
+/// The plan with such convolutions joined, where one has at most so many times the multiplications of all by themselves; all else keeps its
+/// order.
+pub(crate) fn joined(plan: Plan, most: usize) -> Plan {
+    let groups = groups(&plan, most);
     if groups.is_empty() {
         return plan;
     }
@@ -33,7 +31,7 @@ pub(crate) fn joined(plan: Plan) -> Plan {
 }
 
 /// Groups of two convolutions or more.
-fn groups(plan: &Plan) -> Vec<Vec<usize>> {
+fn groups(plan: &Plan, most: usize) -> Vec<Vec<usize>> {
     let fixed = of_weights(plan);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (id, node) in plan.nodes.iter().enumerate() {
@@ -44,7 +42,7 @@ fn groups(plan: &Plan) -> Vec<Vec<usize>> {
         }
         let fits = |group: &&mut Vec<usize>| {
             let all: Vec<Conv2d> = group.iter().chain([&id]).map(|&id| geometry_of(plan, id)).collect();
-            numbers(plan, group[0]) == numbers(plan, id) && Joint::of(&all).is_some()
+            numbers(plan, group[0]) == numbers(plan, id) && Joint::of(&all, most).is_some()
         };
         match groups.iter_mut().find(fits) {
             Some(group) => group.push(id),
@@ -84,7 +82,7 @@ struct Joint {
 
 impl Joint {
     /// None where it would multiply too much.
-    fn of(members: &[Conv2d]) -> Option<Joint> {
+    fn of(members: &[Conv2d], most: usize) -> Option<Joint> {
         let mut geometry = members[0];
         geometry.out_channels = members.iter().map(|g| g.out_channels).sum();
         let (mut before, mut step) = (vec![[0; 2]; members.len()], vec![[0; 2]; members.len()]);
@@ -108,7 +106,7 @@ impl Joint {
                 (stride, first, last);
         }
         let alone: usize = members.iter().map(macs).sum();
-        (macs(&geometry) <= MOST * alone).then_some(Joint { geometry, before, step })
+        (macs(&geometry) <= most.saturating_mul(alone)).then_some(Joint { geometry, before, step })
     }
 }
 
@@ -143,7 +141,7 @@ impl Rebuilt<'_> {
     fn join(&mut self, group: &[usize]) {
         let plan = self.plan;
         let members: Vec<Conv2d> = group.iter().map(|&id| geometry_of(plan, id)).collect();
-        let Joint { geometry, before, step } = Joint::of(&members).expect("a group fits");
+        let Joint { geometry, before, step } = Joint::of(&members, usize::MAX).expect("a group fits");
         let first = &plan.nodes[group[0]];
         let layer = format!("{} and {} more", first.layer, group.len() - 1);
         let mut inputs = vec![self.keep(first.inputs[0])];

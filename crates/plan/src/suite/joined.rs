@@ -25,7 +25,7 @@ pub fn joined_cases() -> Vec<[Case; 2]> {
         let plan = joined(Plan { name: name.clone(), ..case.plan.clone() });
         [case, Case { name, plan }]
     };
-    let of_one_value = convolutions().into_iter().map(|case| after(case, joined_readers));
+    let of_one_value = convolutions().into_iter().map(|case| after(case, |plan| joined_readers(plan, 3)));
     before.into_iter().map(|case| after(case, joined)).chain(of_one_value).collect()
 }
 
