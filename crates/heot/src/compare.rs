@@ -68,21 +68,14 @@ pub(crate) fn carry_and_sign(
     let top = if cut.promised { high.split_off(tree::low_side(high.len())) } else { Vec::new() };
     let [low, high, top] = tree::join_parts(cx, [low, high, top], n)?;
     let carry = low.less.clone().unwrap_or_default();
-    let last = match (cut.promised, &top.less) {
-        (false, _) => Some(Last::begin(cx, [low, high.clone()], n)?),
-        (true, Some(_)) => Some(Last::begin(cx, [high.clone(), top], n)?),
-        // one digit
-        (true, None) => None,
-    };
+    let last = Last::begin(cx, if cut.promised { [high, top] } else { [low, high] }, n)?;
     let element = Element::begin(cx, Ring::new(cut.chosen_bits()), &carry, n)?;
-    let (mut message, of_element) =
-        (last.as_ref().map_or_else(Vec::new, Last::message), element.message(cx.side));
+    let (mut message, of_element) = (last.message(), element.message(cx.side));
     let (first, due) = (message.len(), message.len() + element.due(cx.side));
     message.extend(of_element);
     let mut theirs = cx.exchange("comparison and carry", message, due)?;
     let of_element = theirs.split_off(first);
-    let signs = last.map_or(Ok(high), |last| last.finish(cx, theirs))?;
-    let mut sign = signs.less.unwrap_or_default();
+    let mut sign = last.finish(cx, theirs)?.less.unwrap_or_default();
     let carry = element.finish(cx, of_element)?;
     planes::xor(&mut sign, &planes::plane(x, cut.bits - 1));
     Ok((carry, sign))
@@ -104,11 +97,8 @@ pub(crate) fn carry_and_sign_uses(digits: Digits, cut: Cut, n: usize) -> Uses {
         }
     };
     let element = mux::element_uses(cut.chosen_bits(), n);
-    let last = if parts[1].digits + parts[2].digits > 1 || !cut.promised {
-        Last::uses(n).beside(element)
-    } else {
-        element
-    };
+    let is_one_digit = cut.promised && high == 1;
+    let last = if is_one_digit { element } else { Last::uses(n).beside(element) };
     leaf::uses(of, n).then(tree::uses(parts, n)).then(last)
 }
 

@@ -41,7 +41,10 @@ pub(crate) enum Digits {
 }
 
 impl Digits {
-    /// Both, as plans state them.
+    /// Both.
+    #[cfg(test)]
+    pub const ALL: [Digits; 2] = [Digits::Two, Digits::Three];
+    /// As plans state them.
     pub const FORMS: [Form; 2] = [Form::Chunks { width: 2, fan: 2 }, Form::Chunks { width: 3, fan: 2 }];
 
     /// As a plan states it; three bits where it states nothing, or what is for other families.

@@ -11,10 +11,10 @@ use crate::gates::linear;
 use crate::hints::LEAST_SPARE;
 use crate::leaf::Digits;
 use crate::material::{needs, source, transfers};
-use crate::packing::packing;
+use crate::packing::{Packing, packing};
 use crate::uses::Uses;
 use privet_family::Products;
-use privet_he::torus::{Link, PackingAim, TorusCost, TorusParameters};
+use privet_he::torus::{Link, NoTorus, PackingAim, TorusCost, TorusParameters};
 use privet_net::DISTANCE_ROUNDS;
 use privet_ot::Source;
 use privet_ot::channel::START_BYTES;
@@ -134,7 +134,7 @@ impl Heot {
     fn zeros(&self, plan: &Plan) -> u64 {
         let mut kinds: Vec<(TorusParameters, usize)> = Vec::new();
         for at in (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint) {
-            let Ok((p, _, cost)) = packing(&at, at.operand(1).frac + LEAST_SPARE, self.aim()) else {
+            let Ok((p, _, cost)) = self.packing(&at) else {
                 continue;
             };
             match kinds.iter_mut().find(|(known, _)| known.shares_keys(&p)) {
@@ -143,6 +143,11 @@ impl Heot {
             }
         }
         kinds.iter().map(|(_, bytes)| *bytes as u64).sum()
+    }
+
+    /// The packing of a layer with a hint, of weights whose norms do not exceed their fraction by more than the least.
+    fn packing(&self, at: &At<'_>) -> Result<Packing, NoTorus> {
+        packing(at, at.operand(1).frac + LEAST_SPARE, self.aim())
     }
 
     /// What packings are for, where nobody knows better: sides that are near.
@@ -175,8 +180,7 @@ impl Prices for Heot {
         let macs = Products::of(&plan, at.node()).map_or(0, |products| products.macs());
         let cost = if linear::has_hint(&at) {
             // a layer without a packing is refused
-            packing(&at, at.operand(1).frac + LEAST_SPARE, self.aim())
-                .map_or(Cost::default(), |(_, _, cost)| layer(&at, &cost))
+            self.packing(&at).map_or(Cost::default(), |(_, _, cost)| layer(&at, &cost))
         } else {
             used(gate.uses(&at), self.aim().link)
         };
@@ -191,7 +195,7 @@ impl Prices for Heot {
 
     /// The client masks what a layer reads. Filters that move by one where half of their results are read make more hints: that is for
     /// distant sides.
-    fn joined_macs(&self, network: &Network) -> Option<usize> {
+    fn joined_macs(&self, network: &Network) -> Option<u64> {
         Some(match self.link.unwrap_or_else(|| suiting(network.rtt)) {
             Link::Near => 2,
             Link::Distant => 3,
@@ -242,10 +246,7 @@ impl Prices for Heot {
 
     /// Hints, from the server.
     fn session(&self, plan: &Plan) -> Cost {
-        let hint = |at: At<'_>| {
-            let found = packing(&at, at.operand(1).frac + LEAST_SPARE, self.aim());
-            found.map_or(0, |(_, _, cost)| cost.hint_bytes as u64)
-        };
+        let hint = |at: At<'_>| self.packing(&at).map_or(0, |(_, _, cost)| cost.hint_bytes as u64);
         let layers = (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint);
         let wire_bytes = layers.map(hint).sum();
         Cost { wire_bytes, rounds: u64::from(wire_bytes > 0), ..Cost::default() }

@@ -84,7 +84,7 @@ fn both_in(rows: usize, server: &[&str], client: &[&str], program: impl Fn(&mut 
 fn relus_into_larger_rings_tell_neither_side_anything() {
     let server = ["entries", "comparison", "choices", "bits"];
     let client = ["digits", "comparison", "choices", "bits"];
-    for digits in [Digits::Two, Digits::Three] {
+    for digits in Digits::ALL {
         both(&server, &client, |cx, x| {
             relu(cx, digits, [Ring::new(5), Ring::new(9)], x).unwrap();
         });
@@ -101,10 +101,6 @@ fn relus_of_what_is_cut_tell_neither_side_anything() {
         relu_of_cut(cx, Digits::Three, cut, Ring::new(6), x).unwrap();
     });
     // a low part of two digits, and a high one of two
-    let (server, client) = (
-        ["entries", "comparison", "comparison and carry", "choices", "bits"],
-        ["digits", "comparison", "comparison and carry", "choices", "bits"],
-    );
     both(&server, &client, |cx, x| {
         let cut = Cut { bits: 9, shift: 4, promised: true };
         relu_of_cut(cx, Digits::Two, cut, Ring::new(6), x).unwrap();

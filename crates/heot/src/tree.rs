@@ -204,31 +204,37 @@ pub(crate) fn join_parts(
     Ok(parts.map(|mut part| part.pop().unwrap_or_default()))
 }
 
-/// Both parts' comparison joined: the last node of a tree, whose message may pass with another one.
+/// Both parts' comparison joined: the last node of a tree, whose message may pass with another one. Where there is no higher part there is no
+/// node, and nothing is sent.
 pub(crate) struct Last {
     parts: [Leaf; 2],
-    opening: Opening,
+    opening: Option<Opening>,
 }
 
 impl Last {
     /// What it opens.
     pub fn begin(cx: &mut Cx, mut parts: [Leaf; 2], n: usize) -> Result<Last, RunError> {
         let [low, high] = &mut parts;
+        if high.less.is_none() {
+            return Ok(Last { parts, opening: None });
+        }
         low.take_tie(high);
-        let node = vec![Products::of(&parts[0], &parts[1])];
-        let opening = Opening::begin(cx, [node, Vec::new(), Vec::new()], n)?;
+        let node = vec![Products::of(low, high)];
+        let opening = Some(Opening::begin(cx, [node, Vec::new(), Vec::new()], n)?);
         Ok(Last { parts, opening })
     }
 
     /// This side's message.
     pub fn message(&self) -> Vec<u8> {
-        self.opening.message()
+        self.opening.as_ref().map_or_else(Vec::new, Opening::message)
     }
 
     /// The whole number's comparison, with the other side's message.
     pub fn finish(self, cx: &mut Cx, theirs: Vec<u8>) -> Result<Leaf, RunError> {
-        let products = self.opening.finish(cx, theirs)?.swap_remove(0);
-        Ok(Leaf::of(&self.parts[0], &self.parts[1], products))
+        let [low, high] = self.parts;
+        let Some(opening) = self.opening else { return Ok(low) };
+        let products = opening.finish(cx, theirs)?.swap_remove(0);
+        Ok(Leaf::of(&low, &high, products))
     }
 
     /// What it uses, where the lower part's comparison has one bit.

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 /// A server's hint for a layer: pseudo-random, the same for all clients and runs.
 pub struct ClientHint {
-    pub(super) shape: Arc<Shape>,
+    shape: Arc<Shape>,
     cut: Cut,
     /// For each group and each answer of a tile, the hint's digits: rows are digits, columns the key's polynomials.
     answers: Vec<Panel>,

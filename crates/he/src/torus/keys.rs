@@ -6,7 +6,6 @@
 
 use super::layer::{HintId, TorusLayer};
 use super::params::TorusParameters;
-use super::wide::Wide;
 use crate::context::{Context, Points};
 use crate::mutation;
 use crate::sample;
@@ -98,30 +97,29 @@ impl Keys {
     }
 }
 
-/// The same at the server: encryptions of 0 that came for one run, a vector of polynomials for each key.
+/// The same at the server: encryptions of 0 that came for one run, of each key as it came.
 #[derive(Default)]
 pub struct Zeros {
-    came: Vec<(Kind, Vec<Vec<Vec<Wide>>>)>,
+    came: Vec<(Kind, Vec<Vec<u8>>)>,
 }
 
 impl Zeros {
-    /// How many of a kind came.
-    pub(crate) fn count(&self, kind: &Kind) -> usize {
-        self.came.iter().find(|(known, _)| known == kind).map_or(0, |(_, came)| came.len())
+    /// Those of a kind.
+    pub(crate) fn of(&self, kind: &Kind) -> &[Vec<u8>] {
+        self.came.iter().find(|(known, _)| known == kind).map_or(&[], |(_, came)| came)
     }
 
-    /// All of a kind, to which more may be added.
-    pub(crate) fn of(&mut self, kind: Kind) -> &mut Vec<Vec<Vec<Wide>>> {
-        let at = self.came.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.came.push((kind, Vec::new()));
-            self.came.len() - 1
-        });
-        &mut self.came[at].1
+    /// More of a kind.
+    pub(crate) fn add(&mut self, kind: Kind, more: impl Iterator<Item = Vec<u8>>) {
+        match self.came.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, came)) => came.extend(more),
+            None => self.came.push((kind, more.collect())),
+        }
     }
 
     /// Bytes of a preparation of this layer.
     pub fn prepare_bytes(&self, layer: &TorusLayer) -> usize {
-        layer.prepare_bytes_after(self.count(&layer.shape.kind))
+        layer.prepare_bytes_after(self.of(&layer.shape.kind).len())
     }
 }
 

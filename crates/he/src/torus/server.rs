@@ -153,19 +153,21 @@ impl Hinted {
         }
         let (rank, dropped, cut, mut from) = (p.rank(), p.operand_dropped(), self.cuts.operand, message);
         let factors = self.factors();
-        let came = of_run.of(s.kind);
-        while came.len() < b.tiles {
-            let mut of_key = Vec::with_capacity(rank);
-            for _ in 0..rank {
-                let kept = wide::take(p.kept_bits(), p.degree(), &mut from)?;
-                of_key.push(kept.iter().map(|v| v.up(p.dropped_bits())).collect());
-            }
-            came.push(of_key);
-        }
+        let due = b.tiles.saturating_sub(of_run.of(&s.kind).len()) * s.vector_bytes();
+        let (new, rest) = from.split_at(due);
+        from = rest;
+        of_run.add(s.kind, new.chunks_exact(s.vector_bytes()).map(<[u8]>::to_vec));
         // of each tile: digits of each polynomial that encrypts 0
-        let cut_up = |poly: &Vec<Wide>| digits(context, poly, cut).collect();
-        let zeros: Vec<Vec<Vec<Points>>> =
-            came[..b.tiles].iter().map(|of_key| of_key.iter().map(cut_up).collect()).collect();
+        let cut_up = |mut came: &[u8]| -> Result<Vec<Vec<Points>>, WireError> {
+            let mut poly = || {
+                let kept = wide::take(p.kept_bits(), p.degree(), &mut came)?;
+                let poly: Vec<Wide> = kept.iter().map(|v| v.up(p.dropped_bits())).collect();
+                Ok(digits(context, &poly, cut).collect())
+            };
+            (0..rank).map(|_| poly()).collect()
+        };
+        let of_tiles = &of_run.of(&s.kind)[..b.tiles];
+        let zeros = of_tiles.iter().map(|came| cut_up(came)).collect::<Result<Vec<_>, _>>()?;
         let mut corrections = Zeroizing::new(vec![0; s.layout.output_len()]);
         let mut poly = vec![Wide::default(); p.degree()];
         for group in 0..b.groups {

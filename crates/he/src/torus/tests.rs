@@ -222,9 +222,9 @@ fn layers_that_share_keys_are_hidden_by_themselves() {
     let found = unseen(|| {
         let mut keys = Keys::new(Seed::random().stream());
         let mut view = View::default();
-        for (_, _, hint, _) in &layers[..2] {
+        for (layer, _, hint, _) in &layers[..2] {
             let (mask, prepared) = hint.prepare(&mut keys);
-            let (body, _) = mask.run(&vec![0; hint.shape.layout.input_len()]);
+            let (body, _) = mask.run(&vec![0; layer.layout().input_len()]);
             view.bytes("low parts".into(), &prepared[prepared.len() - 30..]);
             view.bytes("masked operand".into(), &body[..12]);
         }

@@ -114,9 +114,7 @@ fn both<T: Send>(program: impl Fn(&mut Cx, &mut Prg) -> T + Sync) -> Vec<T> {
 /// All pairs of shares of small rings: no case is left out.
 #[test]
 fn carries_and_signs_of_all_small_shares_are_right() {
-    let both_cuts = [Digits::Two, Digits::Three].into_iter();
-    for (bits, digits) in
-        [1, 2, 3, 4, 6].into_iter().flat_map(|bits| both_cuts.clone().map(move |cut| (bits, cut)))
+    for (bits, digits) in [1, 2, 3, 4, 6].into_iter().flat_map(|bits| Digits::ALL.map(move |cut| (bits, cut)))
     {
         let n = 1usize << (2 * bits);
         let ring = Ring::new(bits);
@@ -144,8 +142,7 @@ fn carries_and_signs_of_all_small_shares_are_right() {
 fn carries_and_signs_of_one_comparison_are_right() {
     let (ring, n) = (Ring::new(6), 1 << 12);
     let own = |side: Side| -> Vec<u64> { (0..n).map(|i| ring.wrap(i >> (6 * side as u32))).collect() };
-    let both_cuts = [Digits::Two, Digits::Three].into_iter();
-    for (low, digits) in (1..5).flat_map(|low| both_cuts.clone().map(move |cut| (low, cut))) {
+    for (low, digits) in (1..5).flat_map(|low| Digits::ALL.map(move |cut| (low, cut))) {
         let cut = Cut { bits: 6, shift: low, promised: false };
         let found = both(|cx, _| compare::carry_and_sign(cx, digits, cut, &own(cx.side)).unwrap());
         let (s, c, part) = (own(Side::Server), own(Side::Client), Ring::new(low));
@@ -163,9 +160,8 @@ fn carries_and_signs_of_one_comparison_are_right() {
 #[test]
 fn relus_of_what_is_cut_are_right_for_all_shares() {
     let (ring, to) = (Ring::new(7), Ring::new(9));
-    let both_cuts = [Digits::Two, Digits::Three].into_iter();
     let kinds = (1..6).flat_map(|shift| [false, true].map(|promised| (shift, promised)));
-    for ((shift, promised), digits) in kinds.flat_map(|kind| both_cuts.clone().map(move |cut| (kind, cut))) {
+    for ((shift, promised), digits) in kinds.flat_map(|kind| Digits::ALL.map(move |cut| (kind, cut))) {
         let cut = Cut { bits: 7, shift, promised };
         if cut.chosen_bits() < 2 {
             continue;
@@ -212,7 +208,7 @@ fn gates_are_right_at_the_ends_of_every_kind_of_ring() {
         let x = ends(from, &mut prg);
         let positive = |x: &u64| to.wrap(from.signed(*x).max(0) as u64);
         let truth: Vec<u64> = sums(from, &x).iter().map(positive).collect();
-        for digits in [Digits::Two, Digits::Three] {
+        for digits in Digits::ALL {
             let relu =
                 |cx: &mut Cx| crate::gates::relu::relu(cx, digits, [from, to], &x[cx.side as usize]).unwrap();
             assert_eq!(sums(to, &both(|cx, _| relu(cx))), truth, "{from} to {to}, {digits:?}");

@@ -143,7 +143,7 @@ pub trait Prices {
     }
     /// Where a layer of weights sends the value that it reads, so that convolutions of one value had better be one: how many times the
     /// multiplications of all of them that one may take on this network.
-    fn joined_macs(&self, _network: &Network) -> Option<usize> {
+    fn joined_macs(&self, _network: &Network) -> Option<u64> {
         None
     }
     /// Whether a ReLU of a truncation takes less where the plan promises a value away from the ring's ends ([`crate::Cut::promised`]).

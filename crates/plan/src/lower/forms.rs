@@ -324,7 +324,7 @@ impl<'a> Emitter<'a> {
         }
         let native = self.native(v);
         let shift = native.frac.checked_sub(format.f).filter(|shift| *shift > 0)?;
-        let bits = (native.bits - shift + 1).max(4);
+        let bits = native.bits - shift + 1;
         let is_apt = native.bits - shift == format.m() && wide.is_some_and(|wide| wide >= bits);
         (is_apt && self.may_keep(v, native)).then(|| self.truncate(v, native, shift, bits))
     }

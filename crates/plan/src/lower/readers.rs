@@ -4,14 +4,14 @@
 //! The filters of all stand in a window that holds each of theirs, with zeros around; results are its channels. A 1 x 1 convolution beside
 //! one of 3 x 3 becomes the middle of nine taps, and one that moves by two every second result of one that moves by one.
 
-use super::rounds::of_weights;
+use super::rounds::{common_layer, of_weights};
 use super::share::renumbered;
 use crate::ir::{Node, Op, Plan, Type};
 use privet_ring::Conv2d;
 
 /// The plan with such convolutions joined, where one has at most so many times the multiplications of all by themselves; all else keeps its
 /// order.
-pub(crate) fn joined(plan: Plan, most: usize) -> Plan {
+pub(crate) fn joined(plan: Plan, most: u64) -> Plan {
     let groups = groups(&plan, most);
     if groups.is_empty() {
         return plan;
@@ -27,11 +27,11 @@ pub(crate) fn joined(plan: Plan, most: usize) -> Plan {
     }
     let Rebuilt { map, nodes, .. } = out;
     let map: Vec<usize> = map.into_iter().map(|new| new.expect("every node is kept or joined")).collect();
-    renumbered(Plan { nodes, ..plan.clone() }, &map)
+    renumbered(Plan { nodes, ..plan }, &map)
 }
 
 /// Groups of two convolutions or more.
-fn groups(plan: &Plan, most: usize) -> Vec<Vec<usize>> {
+fn groups(plan: &Plan, most: u64) -> Vec<Vec<usize>> {
     let fixed = of_weights(plan);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (id, node) in plan.nodes.iter().enumerate() {
@@ -66,11 +66,6 @@ fn numbers(plan: &Plan, id: usize) -> (usize, Vec<[u32; 2]>) {
     (node.inputs[0], operands.chain([of(&node.ty)]).collect())
 }
 
-/// Multiplications.
-fn macs(g: &Conv2d) -> usize {
-    g.output().iter().chain(&g.kernel).product::<usize>() * g.in_channels * g.out_channels
-}
-
 /// The convolution that has others in it.
 struct Joint {
     geometry: Conv2d,
@@ -82,7 +77,7 @@ struct Joint {
 
 impl Joint {
     /// None where it would multiply too much.
-    fn of(members: &[Conv2d], most: usize) -> Option<Joint> {
+    fn of(members: &[Conv2d], most: u64) -> Option<Joint> {
         let mut geometry = members[0];
         geometry.out_channels = members.iter().map(|g| g.out_channels).sum();
         let (mut before, mut step) = (vec![[0; 2]; members.len()], vec![[0; 2]; members.len()]);
@@ -105,8 +100,8 @@ impl Joint {
             (geometry.stride[axis], geometry.padding[2 * axis], geometry.padding[2 * axis + 1]) =
                 (stride, first, last);
         }
-        let alone: usize = members.iter().map(macs).sum();
-        (macs(&geometry) <= most.saturating_mul(alone)).then_some(Joint { geometry, before, step })
+        let alone: u64 = members.iter().map(Conv2d::macs).sum();
+        (geometry.macs() <= most.saturating_mul(alone)).then_some(Joint { geometry, before, step })
     }
 }
 
@@ -141,9 +136,9 @@ impl Rebuilt<'_> {
     fn join(&mut self, group: &[usize]) {
         let plan = self.plan;
         let members: Vec<Conv2d> = group.iter().map(|&id| geometry_of(plan, id)).collect();
-        let Joint { geometry, before, step } = Joint::of(&members, usize::MAX).expect("a group fits");
+        let Joint { geometry, before, step } = Joint::of(&members, u64::MAX).expect("a group fits");
         let first = &plan.nodes[group[0]];
-        let layer = format!("{} and {} more", first.layer, group.len() - 1);
+        let layer = common_layer(plan, group);
         let mut inputs = vec![self.keep(first.inputs[0])];
         let [high, wide] = geometry.kernel;
         let filters: Vec<usize> = (0..group.len())

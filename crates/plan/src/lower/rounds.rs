@@ -323,7 +323,7 @@ fn with_extent(ty: &Type, dim: usize, extent: usize) -> Type {
 }
 
 /// The layer of all, or how many there are and the first of them.
-fn common_layer(plan: &Plan, members: &[usize]) -> String {
+pub(super) fn common_layer(plan: &Plan, members: &[usize]) -> String {
     let layers: BTreeSet<&str> = members.iter().map(|&id| plan.nodes[id].layer.as_str()).collect();
     let first = plan.nodes[members[0]].layer.clone();
     if layers.len() == 1 { first } else { format!("{first} and {} more", layers.len() - 1) }
