@@ -87,7 +87,7 @@ gelu-1000             gelu-1000 --runs 3
 softmax-128-1536      softmax-128 --batch 1536 --bits 37 --fraction 12 --runs 3
 resnet50-1            resnet50 --batch 1 --bits 37 --fraction 12 --runs 1
 bert-small-1          bert-small --batch 1 --bits 37 --fraction 12 --runs 5
-bert-base-1           bert-base --batch 1 --bits 37 --fraction 12 --runs 1 --threads 2
+bert-base-1           bert-base --batch 1 --bits 37 --fraction 12 --runs 1
 '
 
 # run WANTED NAME ARGUMENT...: one workload, unless names were given and NAME is not among them.

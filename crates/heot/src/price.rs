@@ -117,14 +117,14 @@ fn fewest_bits(link: Link) -> u64 {
 /// A layer with a hint: the client sends all.
 fn layer(at: &At<'_>, cost: &TorusCost) -> Cost {
     let (run, kept) = (cost.run_bytes as u64, packed(&at.node().ty));
-    let (values, wire_bytes) = (cost.prepare_values as u64, (cost.prepare_bytes - cost.zero_bytes) as u64);
+    let wire_bytes = (cost.prepare_bytes - cost.zero_bytes) as u64;
     Cost {
         wire_bytes: run,
         rounds: 1,
         key_bytes: kept,
         key_bytes_other: run + kept,
-        // the client's masks go out layer by layer, and nothing comes back; encryptions of 0 are the run's (`zeros`)
-        offline: Offline { values, wire_bytes, ..Offline::default() },
+        // the client's masks go out layer by layer, and nothing comes back; encryptions of 0 are the run's (`zeros`), and so is work (`values`)
+        offline: Offline { wire_bytes, ..Offline::default() },
         ..Cost::default()
     }
 }
@@ -143,6 +143,21 @@ impl Heot {
             }
         }
         kinds.iter().map(|(_, bytes)| *bytes as u64).sum()
+    }
+
+    /// What masks of layers take before a run, in values that are transformed. The client draws those of a layer while the server computes with
+    /// those of layers before.
+    fn values(&self, plan: &Plan) -> u64 {
+        let (mut client, mut server) = (0, 0);
+        for at in (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint) {
+            let Ok((_, _, cost)) = self.packing(&at) else {
+                continue;
+            };
+            let work = cost.prepare_values();
+            client += work.reading + work.client;
+            server = client.max(server + work.factors) + work.server;
+        }
+        server
     }
 
     /// The packing of a layer with a hint, of weights whose norms do not exceed their fraction by more than the least.
@@ -240,7 +255,8 @@ impl Prices for Heot {
         let coins = if needs.iter().any(|need| need.of.is_encrypted()) { COINS_BYTES as u64 } else { 0 };
         let wire_bytes = START_BYTES as u64 + first + more + coins + self.zeros(plan);
         let rounds = 2 + once + AGREED + DISTANCE_ROUNDS;
-        let offline = Offline { base: BASE, wire_bytes, rounds, ..Offline::default() };
+        let values = self.values(plan);
+        let offline = Offline { base: BASE, values, wire_bytes, rounds, ..Offline::default() };
         Cost { offline, ..Cost::default() }
     }
 

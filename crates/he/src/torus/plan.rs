@@ -71,47 +71,60 @@ pub struct TorusCost {
     pub prepare_bytes: usize,
     /// Of these, encryptions of 0 under the layer's keys.
     pub zero_bytes: usize,
-    /// Values of polynomials that the server transforms before each run; products of values count by what they take beside.
-    pub prepare_values: usize,
     /// In each run, from client to server.
     pub run_bytes: usize,
     /// Hundredths of a nanosecond that both sides compute, once.
     hint_work: u64,
-    /// The same before each run.
-    prepare_work: u64,
+    /// What both sides compute before each run.
+    prepare_work: PrepareWork,
+}
+
+/// What both sides compute before a run. As [`TorusCost::prepare_values`] has it, in values of polynomials: so many transforms take as long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrepareWork {
+    /// The client, which reads its hint where it rests.
+    pub reading: u64,
+    /// The client, then: until its message leaves.
+    pub client: u64,
+    /// The server, which transforms weights and hidings. It waits for nobody.
+    pub factors: u64,
+    /// The server, once it has these and the client's message.
+    pub server: u64,
 }
 
 /// Bits of a digit of wide polynomials, nearly: of products with weights, and with ternary polynomials.
 const DIGIT: u32 = 30;
 const TERNARY_DIGIT: u32 = 40;
-/// Products of values that take as long as transforming one.
-const PRODUCTS: usize = 16;
-
 impl TorusCost {
     /// With so many coefficients of all operand polynomials that are read, and operands at `held` of them.
     fn of(p: &TorusParameters, b: Blocks, read: usize, held: usize) -> TorusCost {
         let vector = p.rank() * wide::bytes(p.kept_bits(), p.degree());
         let (held, blanks) = (held.min(read), read.saturating_sub(held));
         let operands = wide::bytes(p.low_bits(), held) + wide::bytes(p.blank_bits(), blanks);
-        let columns = b.inputs + p.rank();
-        let polynomials = columns + b.outputs + (b.outputs * columns).div_ceil(PRODUCTS);
-        let digits = p.modulus_bits().div_ceil(DIGIT) as usize;
         TorusCost {
             hint_bytes: b.groups * b.outputs * vector,
             prepare_bytes: b.tiles * vector + operands,
             zero_bytes: b.tiles * vector,
-            prepare_values: b.groups * b.tiles * digits * polynomials * p.degree(),
             run_bytes: p.ring().packed_bytes(held),
             hint_work: hint_work(p, b),
             prepare_work: prepare_work(p, b),
         }
     }
 
-    /// What both sides take for a run together, in hundredths of a nanosecond: work, and bytes on their way.
+    /// What both sides compute before each run, in values that are transformed.
+    pub fn prepare_values(&self) -> PrepareWork {
+        let PrepareWork { reading, client, factors, server } = self.prepare_work;
+        let [reading, client, factors, server] =
+            [reading, client, factors, server].map(|work| work.div_ceil(TRANSFORM));
+        PrepareWork { reading, client, factors, server }
+    }
+
+    /// What both sides take for a run together, whose hints and factors are there, in hundredths of a nanosecond: work, and bytes on their way.
     pub fn a_run(&self, aim: PackingAim) -> u64 {
         let taken = |bytes: usize, work: u64| bytes as u64 * aim.link.byte() + work;
         let once = taken(self.hint_bytes, self.hint_work);
-        taken(self.prepare_bytes + self.run_bytes, self.prepare_work) + once.div_ceil(aim.runs.max(1) as u64)
+        let PrepareWork { client, server, .. } = self.prepare_work;
+        taken(self.prepare_bytes + self.run_bytes, client + server) + once.div_ceil(aim.runs.max(1) as u64)
     }
 }
 
@@ -135,15 +148,21 @@ fn hint_work(p: &TorusParameters, b: Blocks) -> u64 {
     taken(p, [publics, transforms, sums * columns].map(|n| b.groups * n))
 }
 
-/// What both sides prepare for a run.
-fn prepare_work(p: &TorusParameters, b: Blocks) -> u64 {
+/// What both sides prepare for a run, in hundredths of a nanosecond.
+fn prepare_work(p: &TorusParameters, b: Blocks) -> PrepareWork {
     let ([digits, ternary], rank) = (digits(p), p.rank());
     let (columns, rows) = (b.inputs + rank, b.groups * (b.inputs + b.outputs) + rank);
     let (publics, keys) = (b.groups * b.inputs * rank, b.tiles * rank);
     let client = [publics, keys + ternary * (publics + b.tiles * rows), ternary * keys * rows];
     let operands = b.groups * b.tiles * digits;
     let server = [0, operands * (columns + b.outputs), operands * b.outputs * columns];
-    taken(p, client) + taken(p, server)
+    let hints = b.groups * b.outputs * rank * ternary;
+    PrepareWork {
+        reading: taken(p, [0, hints, 0]),
+        client: taken(p, client),
+        factors: taken(p, [0, b.groups * b.outputs * columns, 0]),
+        server: taken(p, server),
+    }
 }
 
 /// A layer's packing, and what it costs.
