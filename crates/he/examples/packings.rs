@@ -75,11 +75,10 @@ fn measure(packing: &Packing) -> Measured {
         prg.elements(narrow, weights).iter().map(|w| p.ring().wrap(narrow.signed(*w) as u64)).collect();
     let layer = TorusLayer::new(p, layout, HintId::random(), 0, 1).expect("PRIVET_CPU");
     let filters = Arc::new(Filters::new(p.ring(), p.norm_bits(), &w));
-    let (hinting, (hinted, _factors, message)) =
-        timed(|| layer.hint(&filters, &mut prg).expect("a small norm"));
+    let (hinting, (hinted, message)) = timed(|| layer.hint(&filters, &mut prg).expect("a small norm"));
     let (reading, hint) = timed(|| layer.read_hint(&message).expect("a hint"));
     let (client, (_mask, prepared)) = timed(|| hint.prepare(&mut Keys::new(Seed::random().stream())));
-    let (server, masked) = timed(|| hinted.prepare(&mut Zeros::default(), &prepared));
+    let (server, masked) = timed(|| hinted.multiplier().prepare(&mut Zeros::default(), &prepared));
     drop(masked.expect("a mask"));
     Measured {
         once: hinting + reading,

@@ -26,7 +26,8 @@ privet_mutation::mutations! {
     "torus-hint-without-error",
     "torus-floors-without-a-unit",
     "torus-blanks-forgotten",
-    "torus-lows-without-sign",
+    "torus-wraps-without-sign",
+    "torus-digits-too-long",
 }
 
 /// Words that are drawn, unless this fault makes them all the same.

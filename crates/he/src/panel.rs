@@ -66,11 +66,6 @@ impl Panel {
         Part { words, rows: self.rows, columns: self.columns }
     }
 
-    /// Bytes that it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&self.words[..])
-    }
-
     /// Rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows

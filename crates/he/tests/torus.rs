@@ -35,7 +35,7 @@ fn check(
     let (ring, mut prg) = (p.ring(), Seed::random().stream());
     let layer = TorusLayer::new(p, Arc::new(layout), HintId::random(), 0, 2).unwrap();
     let filters = Arc::new(Filters::new(ring, p.norm_bits(), w));
-    let (hinted, _, message) = layer.hint(&filters, &mut prg).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let (hinted, message) = layer.hint(&filters, &mut prg).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(message.len(), layer.hint_bytes(), "{name}");
     let hint = layer.read_hint(&message).unwrap();
     for (i, x) in operands(ring, layer.layout().input_len(), &mut prg).iter().enumerate() {
@@ -43,7 +43,7 @@ fn check(
         let x1: Vec<u64> = x.iter().zip(&x0).map(|(x, x0)| ring.wrap(x.wrapping_sub(*x0))).collect();
         let (mask, prepared) = hint.prepare(&mut Keys::new(Seed::random().stream()));
         assert_eq!(prepared.len(), layer.prepare_bytes(), "{name}");
-        let masked = hinted.prepare(&mut Zeros::default(), &prepared).unwrap();
+        let masked = hinted.multiplier().prepare(&mut Zeros::default(), &prepared).unwrap();
         let (body, y0) = mask.run(&x0);
         assert_eq!(body.len(), layer.run_bytes(), "{name}");
         let y1 = masked.run(&hinted, &body, &x1).unwrap();
@@ -92,6 +92,16 @@ fn matrix_products_of_random_shapes_are_exact() {
         let w = weights(ring, bits, layout.weight_len());
         check(&format!("{shape:?} {block:?} {ring}"), p, layout, &w, |x| plain::matmul(shape, x, &w));
     }
+}
+
+/// The words' products with the highest digits are multiples of 2^256, and more of the modulus.
+#[test]
+fn weights_with_room_for_a_far_larger_norm_are_exact() {
+    let (ring, shape) = (Ring::new(64), Matmul { groups: 1, m: 2, k: 33, o: 3 });
+    let layout = MatmulLayout::with_blocks(shape, 512, [1, 17, 2]);
+    let p = TorusParameters::exact(ring, 110, 512).unwrap();
+    let w = weights(ring, 64, layout.weight_len());
+    check("a norm of 2^110", p, layout, &w, |x| plain::matmul(shape, x, &w));
 }
 
 #[test]

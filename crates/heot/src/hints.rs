@@ -8,12 +8,12 @@ use crate::packing::packing;
 use crate::spool::{Resting, Spool};
 use crate::weights::Weights;
 use privet_family::Secret;
-use privet_he::torus::{Factors, HintId, Hinted, Link, PackingAim, TorusLayer};
+use privet_he::torus::{HintId, Hinted, Link, PackingAim, TorusLayer};
 use privet_plan::Plan;
 use privet_plan::ir::ValueId;
 use privet_prg::Seed;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Bytes of what announces hints: the set's random name, the norm's bits, and what packings are for: the link and the runs.
@@ -103,7 +103,7 @@ impl Header {
 
 /// What both sides name a set of hints by: this, and then a digest of each layer's.
 pub(crate) fn named(header: &[u8]) -> blake3::Hasher {
-    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v4");
+    let mut hash = blake3::Hasher::new_derive_key("privet heot: a set of hints v5");
     hash.update(header);
     hash
 }
@@ -113,9 +113,6 @@ pub(crate) fn hinted(plan: &Plan) -> impl Iterator<Item = ValueId> {
     (0..plan.nodes.len()).filter(move |v| linear::has_hint(&At { plan, id: *v }))
 }
 
-/// Bytes of transformed weights that a set keeps, as far as whole layers fit: small networks need none made again.
-const KEPT: usize = 32 << 20;
-
 /// A layer's hint.
 pub(crate) struct Made {
     pub hinted: Hinted,
@@ -123,8 +120,6 @@ pub(crate) struct Made {
     message: Resting,
     bytes: usize,
     digest: [u8; 32],
-    /// If they fit into what a set keeps.
-    _factors: Option<Arc<Factors>>,
 }
 
 /// A layer's place in a set.
@@ -143,8 +138,6 @@ pub struct Hints {
     /// Each made once, when a session first needs it: others that need it at the same time wait.
     layers: BTreeMap<ValueId, Layer>,
     spool: Spool,
-    /// Bytes of [`KEPT`] that are left.
-    room: AtomicUsize,
     name: OnceLock<[u8; 32]>,
     life: Life,
     threads: usize,
@@ -156,34 +149,31 @@ impl Hints {
     pub fn new(plan: &Plan, weights: Arc<Weights>, aim: PackingAim, threads: usize, spool: Spool) -> Hints {
         let header = Header::new(HintId::random(), weights.spare(), aim);
         let layers = hinted(plan).map(|v| (v, Layer::default())).collect();
-        let (name, life, room) = (OnceLock::new(), Life::of(most_runs(plan)), AtomicUsize::new(KEPT));
-        Hints { weights, header, layers, spool, room, name, life, threads }
+        let (name, life) = (OnceLock::new(), Life::of(most_runs(plan)));
+        Hints { weights, header, layers, spool, name, life, threads }
     }
 
-    /// The hint of a node that has one; and, if it was made just now, what it was made with: masks need it next.
-    pub(crate) fn layer(&self, plan: &Plan, v: ValueId) -> Result<(&Made, Option<Arc<Factors>>), RunError> {
+    /// The hint of a node that has one.
+    pub(crate) fn layer(&self, plan: &Plan, v: ValueId) -> Result<&Made, RunError> {
         let layer = self.layers.get(&v);
         let layer = layer.ok_or_else(|| RunError::Missing("a layer of another plan".into()))?;
         let _making = layer.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = layer.made.get() {
-            return Ok((made, None));
+            return Ok(made);
         }
-        let (made, factors) = self.make(plan, v)?;
-        Ok((layer.made.get_or_init(|| made), Some(factors)))
+        let made = self.make(plan, v)?;
+        Ok(layer.made.get_or_init(|| made))
     }
 
-    fn make(&self, plan: &Plan, v: ValueId) -> Result<(Made, Arc<Factors>), RunError> {
+    fn make(&self, plan: &Plan, v: ValueId) -> Result<Made, RunError> {
         let layer = self.header.layer(plan, v, self.threads)?;
         let missing = || RunError::Missing("a layer of another plan".into());
         let made = layer.hint(self.weights.filters(v).ok_or_else(missing)?, &mut Seed::random().stream());
         let named = |e| RunError::Refused(format!("{}: {e}", plan.nodes[v].layer));
-        let (hinted, factors, message) = made.map_err(named)?;
+        let (hinted, message) = made.map_err(named)?;
         let (bytes, digest) = (message.len(), *blake3::hash(&message).as_bytes());
         let message = self.spool.put(message)?;
-        let less = |room: usize| room.checked_sub(factors.bytes());
-        let fits = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
-        let kept = fits.then(|| Arc::clone(&factors));
-        Ok((Made { hinted, message, bytes, digest, _factors: kept }, factors))
+        Ok(Made { hinted, message, bytes, digest })
     }
 
     /// What every client is sent for a layer.

@@ -154,8 +154,8 @@ impl Heot {
                 continue;
             };
             let work = cost.prepare_values();
-            client += work.reading + work.client;
-            server = client.max(server + work.factors) + work.server;
+            client += work.client;
+            server = client.max(server + work.multiplier) + work.server;
         }
         server
     }

@@ -82,11 +82,14 @@ fn take_masks(
     masks: &mut [Keep<'_>],
     channel: &mut dyn Channel,
 ) -> Result<(), RunError> {
-    // of all runs: they are transformed once
-    let _factors = (!masks.is_empty()).then(|| hinted.factors());
+    if masks.is_empty() {
+        return Ok(());
+    }
+    // of all runs: it is made once
+    let multiplier = hinted.multiplier();
     for (keep, zeros) in masks.iter_mut().zip(zeros) {
         let message = channel.recv(&step(plan, v, "mask"), zeros.prepare_bytes(&hinted.layer()))?;
-        let masked = hinted.prepare(zeros, &message).map_err(|e| malformed(plan, v, channel, e))?;
+        let masked = multiplier.prepare(zeros, &message).map_err(|e| malformed(plan, v, channel, e))?;
         keep(&masked.keep())?;
     }
     Ok(())
@@ -106,13 +109,13 @@ impl Session {
         let mut zeros: Vec<Zeros> = masks.iter().map(|_| Zeros::default()).collect();
         let mut before = None;
         for v in hinted(plan) {
-            let (made, factors) = hints.layer(plan, v)?;
+            let made = hints.layer(plan, v)?;
             channel.send(&step(plan, v, "hint"), hints.message(made)?)?;
-            if let Some((v, hinted, _factors)) = before.replace((v, &made.hinted, factors)) {
+            if let Some((v, hinted)) = before.replace((v, &made.hinted)) {
                 take_masks(plan, v, hinted, &mut zeros, masks, channel)?;
             }
         }
-        if let Some((v, hinted, _factors)) = before {
+        if let Some((v, hinted)) = before {
             take_masks(plan, v, hinted, &mut zeros, masks, channel)?;
         }
         let name = *hints.name();

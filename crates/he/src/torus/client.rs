@@ -115,7 +115,7 @@ impl ClientHint {
                         Zeroizing::new(operand.iter().map(|v| v.rounded_to_even(dropped)).collect());
                     let query = (group * b.tiles + tile) * b.inputs + input;
                     let held = s.held(query).iter().map(|held| &operand[held.coefficient()]);
-                    masks[query] = Zeroizing::new(held.clone().map(|v| s.nearest(v)).collect::<Vec<u64>>());
+                    masks[query] = Zeroizing::new(held.clone().map(|v| s.share(v)).collect::<Vec<u64>>());
                     let low: Wides = Zeroizing::new(held.map(|v| v.part(dropped, p.step_bits())).collect());
                     wide::put(p.low_bits(), &low, &mut prepared[query]);
                     // no operand is added there: what the run would send is known now

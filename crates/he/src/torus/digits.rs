@@ -103,6 +103,17 @@ pub(crate) fn signed_digits(words: &[u64], cut: Cut) -> Vec<Zeroizing<Vec<u64>>>
     (0..cut.count).map(&mut digit).collect()
 }
 
+/// Digit i of integers that are below half of the whole, in two's complement of 64 bits: balanced digits, of which the last one has what is
+/// left.
+pub(super) fn integer_digits(integers: &[Wide], cut: Cut, i: usize) -> Vec<u64> {
+    // what lower digits lack to be positive is a carry into higher ones
+    let mut halves = Wide::default();
+    (1..cut.count).for_each(|i| halves.add_shifted(1, cut.below(i) - 1));
+    let half = if i + 1 == cut.count { 0 } else { 1 << (cut.bits - 1) };
+    let at = cut.below(i);
+    integers.iter().map(|v| v.plus(&halves).bits(at, cut.bits).wrapping_sub(half)).collect()
+}
+
 /// Adds `2^shift` times the integers of a sum's coefficients to these sums.
 pub(crate) fn gather(
     context: &Context,
@@ -163,6 +174,31 @@ mod tests {
             for (sum, v) in sums.iter().zip(&poly) {
                 assert_eq!(sum.part(0, whole), v.part(0, whole), "{whole} bits by {bits}");
             }
+        }
+    }
+
+    /// Of the least and the largest numbers below half of the whole, and of random ones.
+    #[test]
+    fn digits_of_integers_add_up_within_their_bounds() {
+        for (whole, bits) in [(82, 41), (119, 41), (119, 63), (79, 44), (31, 31), (5, 2)] {
+            let mut poly = wide::uniform(&mut Seed::random().stream(), whole - 1, 100);
+            poly[0] = Wide::default();
+            poly[1] = Wide::default();
+            poly[1].add_shifted(1, whole - 1);
+            poly[1].add_shifted(-1, 0);
+            let cut = Cut::of(whole, bits);
+            let mut sums = vec![Wide::default(); poly.len()];
+            for i in 0..cut.count {
+                for (sum, digit) in sums.iter_mut().zip(integer_digits(&poly, cut, i)) {
+                    let digit = digit as i64;
+                    assert!(
+                        digit >= -(1 << (bits - 1)) && digit <= 1 << (bits - 1),
+                        "{digit} of {bits} bits"
+                    );
+                    sum.add_shifted(digit, cut.below(i));
+                }
+            }
+            assert!(sums == poly, "{whole} bits by {bits}");
         }
     }
 

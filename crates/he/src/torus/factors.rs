@@ -1,9 +1,8 @@
-//! What a server multiplies hints' polynomials and preparations with: transformed weights and hidings. They take many times the room of
-//! the weights, and are made again from these and the hidings' seed whenever somebody needs them.
+//! What a server makes a hint with: transformed weights and hidings. They take many times the room of the weights, and are there for some
+//! answers at a time.
 
 use super::client::divide;
-use super::digits::{Cut, gather, signed_digits};
-use super::filters::Filters;
+use super::digits::{Cut, gather};
 use super::layer::Shape;
 use super::wide::Wides;
 use crate::context::Points;
@@ -42,86 +41,65 @@ impl Cuts {
     }
 }
 
-/// Answers whose sums are made together: the operand is read once for all of them.
+/// Answers whose sums are made together: what they are multiplied with is read once for all of them.
 const ANSWERS: usize = 12;
 
-/// A layer's weights and hidings, transformed; wiped on drop. As secret as both.
-pub struct Factors {
-    cuts: Cuts,
-    /// For each group, some answers at a time: rows are digits of the weights of each answer, columns operand polynomials; then, beside the
-    /// lowest digit, what hides the answer's hint.
-    panels: Vec<Vec<Panel>>,
+/// The answers of a group some at a time.
+pub(super) fn parts(outputs: usize) -> Vec<Range<usize>> {
+    (0..outputs).step_by(ANSWERS).map(|first| first..outputs.min(first + ANSWERS)).collect()
 }
 
-/// The answers of a group that stand in its panel `i`.
-fn answers(outputs: usize, i: usize) -> Range<usize> {
-    i * ANSWERS..outputs.min((i + 1) * ANSWERS)
+/// Weights and hidings of some answers of a group, transformed; wiped on drop. As secret as both.
+pub(super) struct Factors {
+    weights: Cut,
+    /// Rows are digits of the weights of each answer, columns operand polynomials; then, beside the lowest digit, what hides the
+    /// answer's hint.
+    panel: Panel,
 }
 
 impl Factors {
-    /// `hidings` is the seed of this layer's hint and of no other one.
-    pub(super) fn new(s: &Shape, cuts: Cuts, filters: &Filters, hidings: &Seed) -> Factors {
-        let (b, context, count) = (s.layout.blocks(), &s.context, cuts.weights.count);
-        let words = signed_digits(&filters.signed(), cuts.weights);
-        let packed = |group: usize, some: Range<usize>| {
-            let mut panel = Panel::new(context, some.len() * count, b.inputs + s.parameters.rank());
-            let mut poly = Zeroizing::new(vec![0; s.parameters.degree()]);
-            for (at, answer) in some.map(|answer| group * b.outputs + answer).enumerate() {
-                for (digit, words) in words.iter().enumerate() {
-                    for input in 0..b.inputs {
-                        poly.fill(0);
-                        s.layout.pack_weights(answer * b.inputs + input, words, &mut poly);
-                        panel.put(at * count + digit, input, &context.signed_points(&poly));
-                    }
-                }
-                let again = if mutation::active("torus-hidings-repeat") { 0 } else { answer };
-                for (column, hiding) in ternary(s, hidings, again).iter().enumerate() {
-                    panel.put(at * count, b.inputs + column, hiding);
+    /// `words` are the weights' digits, and `hidings` the seed of this layer's hint and of no other one.
+    pub fn new(
+        s: &Shape,
+        weights: Cut,
+        words: &[Zeroizing<Vec<u64>>],
+        hidings: &Seed,
+        group: usize,
+        some: Range<usize>,
+    ) -> Factors {
+        let (b, context, count) = (s.layout.blocks(), &s.context, weights.count);
+        let mut panel = Panel::new(context, some.len() * count, b.inputs + s.parameters.rank());
+        let mut poly = Zeroizing::new(vec![0; s.parameters.degree()]);
+        for (at, answer) in some.map(|answer| group * b.outputs + answer).enumerate() {
+            for (digit, words) in words.iter().enumerate() {
+                for input in 0..b.inputs {
+                    poly.fill(0);
+                    s.layout.pack_weights(answer * b.inputs + input, words, &mut poly);
+                    panel.put(at * count + digit, input, &context.signed_points(&poly));
                 }
             }
-            panel
-        };
-        let parts = b.outputs.div_ceil(ANSWERS);
-        let of_group = |group| context.each(parts, |i| packed(group, answers(b.outputs, i)));
-        Factors { cuts, panels: (0..b.groups).map(of_group).collect() }
+            for (column, hiding) in ternary(s, hidings, answer).iter().enumerate() {
+                panel.put(at * count, b.inputs + column, hiding);
+            }
+        }
+        Factors { weights, panel }
     }
 
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> usize {
-        self.panels.iter().flatten().map(Panel::bytes).sum()
-    }
-
-    /// What is made of some answers of a group at a time, in order.
-    pub(super) fn each<T: Send>(
-        &self,
-        s: &Shape,
-        group: usize,
-        of: impl Fn(Range<usize>, &Panel) -> T + Sync,
-    ) -> Vec<T> {
-        let (panels, outputs) = (&self.panels[group], s.layout.blocks().outputs);
-        s.context.each(panels.len(), |i| of(answers(outputs, i), &panels[i]))
-    }
-
-    /// Adds `sum of w v + u b` of the answers of a panel, at these coefficients of each; rows of `digits` are the digits of all v and b.
-    pub(super) fn weigh<C: Iterator<Item = usize>>(
-        &self,
-        s: &Shape,
-        [digits, panel]: [&Panel; 2],
-        coefficients: impl Fn(usize) -> C,
-        into: &mut [Wides],
-    ) {
-        let (context, rows) = (&s.context, panel.rows());
-        for (i, sum) in digits.times(context, panel, 0..rows).into_iter().enumerate() {
+    /// `sum of w A + u A0` of each answer, added to `into`; rows of `digits` are the digits of all A and A0, cut like this.
+    pub fn weigh(&self, s: &Shape, digits: &Panel, operand: Cut, into: &mut [Wides]) {
+        let (context, rows) = (&s.context, self.panel.rows());
+        for (i, sum) in digits.times(context, &self.panel, 0..rows).into_iter().enumerate() {
             let (digit, row) = divide(i, rows);
-            let (answer, word) = divide(row, self.cuts.weights.count);
-            let shift = self.cuts.operand.below(digit) + self.cuts.weights.below(word);
-            gather(context, sum, shift, coefficients(answer), &mut into[answer]);
+            let (answer, word) = divide(row, self.weights.count);
+            let shift = operand.below(digit) + self.weights.below(word);
+            gather(context, sum, shift, 0..s.parameters.degree(), &mut into[answer]);
         }
     }
 }
 
-/// What hides an answer's hint: a ternary key that follows from the seed.
-fn ternary(s: &Shape, hidings: &Seed, answer: usize) -> Vec<Points> {
+/// What hides an answer's hint: a ternary key that follows from the seed. Answers of all groups count.
+pub(super) fn ternary(s: &Shape, hidings: &Seed, answer: usize) -> Vec<Points> {
+    let answer = if mutation::active("torus-hidings-repeat") { 0 } else { answer };
     let mut prg = hidings.derive(Domain::Mask, answer as u64).stream();
     let mut poly = || {
         let mut u = sample::ternary(&mut prg, s.parameters.degree());
@@ -129,10 +107,4 @@ fn ternary(s: &Shape, hidings: &Seed, answer: usize) -> Vec<Points> {
         s.context.points(s.context.small(&u))
     };
     (0..s.parameters.rank()).map(|_| poly()).collect()
-}
-
-impl std::fmt::Debug for Factors {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Factors(..)")
-    }
 }

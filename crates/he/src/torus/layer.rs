@@ -61,6 +61,8 @@ pub(crate) struct Shape {
 
 /// What follows from parameters and layout: layers that are alike share it.
 pub(crate) struct Places {
+    /// Of a group's operand polynomials of a tile: coefficients of the weights that they meet.
+    taps: Vec<Box<[u32]>>,
     /// Coefficients that products read of each operand polynomial of a group, tile by tile.
     needed: Vec<Arc<[u32]>>,
     /// Of these, those of each operand polynomial where operands stand.
@@ -116,9 +118,10 @@ impl TorusLayer {
         let place = |o: &Output| Place::new(o.coefficient, o.index);
         let outputs: Vec<Box<[Place]>> =
             (0..layout.answers()).map(|answer| layout.outputs(answer).iter().map(place).collect()).collect();
-        let needed = needed(parameters.degree(), &*layout, &outputs);
+        let taps = taps(parameters.degree(), &*layout);
+        let needed = needed(parameters.degree(), &*layout, &taps, &outputs);
         let held = held(parameters.degree(), &*layout, &needed);
-        let (device, places) = (try_cpu(threads)?, Arc::new(Places { needed, held, outputs }));
+        let (device, places) = (try_cpu(threads)?, Arc::new(Places { taps, needed, held, outputs }));
         let (number, kind) = ((id, number), Kind::of(id, &parameters));
         let public = public(number, &kind);
         let shape = Shape { context, device, parameters, layout, number, kind, public, places };
@@ -221,6 +224,16 @@ impl Shape {
         self.needed(query).iter().filter(blank).map(|at| *at as usize)
     }
 
+    /// For each operand polynomial of a tile the coefficients where a weight may stand that meets it, the same for all answers.
+    pub(crate) fn taps(&self) -> &[Box<[u32]>] {
+        &self.places.taps
+    }
+
+    /// Whether products read coefficients where no operand stands.
+    pub(crate) fn has_blanks(&self) -> bool {
+        (0..self.layout.queries()).any(|query| self.needed(query).len() > self.held(query).len())
+    }
+
     /// Outputs of an answer of a group's tile.
     pub(crate) fn outputs(&self, [group, tile, answer]: [usize; 3]) -> &[Place] {
         let b = self.layout.blocks();
@@ -264,43 +277,32 @@ impl Shape {
     pub(crate) fn share(&self, sum: &Wide) -> u64 {
         sum.bits(self.parameters.step_bits(), self.parameters.ring().bits())
     }
+}
 
-    /// The multiple of delta that is nearest to an element of a mask, over delta, modulo 2^k. What is left has its mean near 0, so
-    /// its digits have: [`Shape::low`] takes it so.
-    pub(crate) fn nearest(&self, element: &Wide) -> u64 {
-        let mut sum = *element;
-        if !mutation::active("torus-lows-without-sign") {
-            sum.add_shifted(1, self.parameters.step_bits() - 1);
-        }
-        self.share(&sum)
-    }
-
-    /// What [`Shape::nearest`] leaves, in [-delta / 2, delta / 2), of its lowest bits.
-    pub(crate) fn low(&self, bits: &Wide) -> Wide {
-        let (mut low, step) = (*bits, self.parameters.step_bits());
-        let negative = if mutation::active("torus-lows-without-sign") { 0 } else { bits.bits(step - 1, 1) };
-        low.add_shifted(-(negative as i64), step);
-        low
-    }
+/// For each input of a tile: coefficients of weights. The first answer has as many output channels as any, at the same places.
+fn taps(degree: usize, layout: &dyn Windowed) -> Vec<Box<[u32]>> {
+    let ones = vec![1; layout.weight_len()];
+    let of = |input| {
+        let mut any = vec![0; degree];
+        layout.pack_weights(input, &ones, &mut any);
+        (0..degree as u32).filter(|at| any[*at as usize] != 0).collect()
+    };
+    (0..layout.blocks().inputs).map(of).collect()
 }
 
 /// For each tile and input of a group: all `t - a` with t an output and a a tap, modulo X^d + 1. All of these are read, as
 /// the polynomials that hide are dense; the packing's zeros are values like others.
-fn needed(degree: usize, layout: &dyn Windowed, outputs: &[Box<[Place]>]) -> Vec<Arc<[u32]>> {
+fn needed(
+    degree: usize,
+    layout: &dyn Windowed,
+    taps: &[Box<[u32]>],
+    outputs: &[Box<[Place]>],
+) -> Vec<Arc<[u32]>> {
     let b = layout.blocks();
-    let ones = vec![1; layout.weight_len()];
-    let taps: Vec<Vec<usize>> = (0..b.inputs)
-        .map(|input| {
-            let mut any = vec![0; degree];
-            // the first answer has as many output channels as any, at the same places
-            layout.pack_weights(input, &ones, &mut any);
-            (0..degree).filter(|at| any[*at] != 0).collect()
-        })
-        .collect();
-    let read_at = |places: &[usize], taps: &[usize]| -> Arc<[u32]> {
+    let read_at = |places: &[usize], taps: &[u32]| -> Arc<[u32]> {
         let mut read = vec![false; degree];
         for t in places {
-            taps.iter().for_each(|a| read[(t + degree - a) & (degree - 1)] = true);
+            taps.iter().for_each(|a| read[(t + degree - *a as usize) & (degree - 1)] = true);
         }
         (0..degree as u32).filter(|at| read[*at as usize]).collect()
     };

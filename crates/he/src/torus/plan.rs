@@ -1,9 +1,8 @@
 //! Which ring, and how many output channels a polynomial: the least time for the runs that are planned, on the way between both sides.
 //!
 //! One output channel a polynomial makes the operand's polynomials shortest and hints most; c of them divide the hints by c
-//! and multiply the operand by about c. Near sides have fewer bytes to wait for than work: they take rings of more coefficients, with fewer polynomials.
-//! Where many rows of a matrix share a polynomial, the server's transformed weights take as many times the
-//! room. Beyond [`WEIGHTS_ROOM`] that counts as bytes too.
+//! and multiply the operand, and the server's multiplications, by about c. Near sides have fewer bytes to wait for than work: they take
+//! rings of more coefficients, with fewer polynomials.
 
 use super::digits::bits_of;
 use super::params::{NoTorus, RINGS, TorusParameters};
@@ -11,18 +10,6 @@ use super::wide;
 use crate::layout::{Blocks, ConvLayout, Matmul, MatmulLayout, Windowed, sizes};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
-
-/// Bytes of a layer's transformed weights that a packing may keep at the server for nothing: models have some fifty layers.
-const WEIGHTS_ROOM: usize = 32 << 20;
-/// So many bytes beyond are worth one that is sent.
-const ROOM_FOR_A_BYTE: usize = 64;
-
-/// What a packing keeps of transformed weights beyond [`WEIGHTS_ROOM`], as the time of bytes that are sent.
-fn crowding(b: Blocks, degree: usize, link: Link) -> u64 {
-    let words = b.groups * b.outputs * b.inputs * degree;
-    let bytes = (words * size_of::<u64>()).saturating_sub(WEIGHTS_ROOM).div_ceil(ROOM_FOR_A_BYTE);
-    bytes as u64 * link.byte()
-}
 
 /// The way between both sides, as far as packings depend on it. AGREEMENT class: both sides derive packings from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,10 +44,15 @@ pub struct PackingAim {
 
 /// Hundredths of a nanosecond on an Intel Xeon of 2.3 GHz with AVX-512, fitted to some 250 packings as
 /// `cargo run --release -p privet-he --example packings` measures them. Transforming a value, with cutting polynomials to digits and putting
-/// them together again; a product of two values; a public coefficient that is drawn.
+/// them together again; a product of two values; a public coefficient that is drawn; a weight times a digit; a digit that a window has; a
+/// weight that is put into a row; a coefficient that one side writes and the other one reads, at each.
 const TRANSFORM: u64 = 730;
 const PRODUCT: u64 = 30;
 const DRAWN: u64 = 570;
+const WEIGHED: u64 = 6;
+const WINDOW: u64 = 200;
+const WEIGHT: u64 = 1000;
+const COEFFICIENT: u64 = 2500;
 
 /// Bytes of a layer and work before a run, nearly. [`super::TorusLayer`] has the exact numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,22 +74,28 @@ pub struct TorusCost {
 /// What both sides compute before a run. As [`TorusCost::prepare_values`] has it, in values of polynomials: so many transforms take as long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrepareWork {
-    /// The client, which reads its hint where it rests.
-    pub reading: u64,
-    /// The client, then: until its message leaves.
+    /// The client, until its message leaves: it reads its hint where that rests.
     pub client: u64,
-    /// The server, which transforms weights and hidings. It waits for nobody.
-    pub factors: u64,
-    /// The server, once it has these and the client's message.
+    /// The server, which makes what it multiplies with. It waits for nobody.
+    pub multiplier: u64,
+    /// The server, once it has this and the client's message.
     pub server: u64,
 }
 
-/// Bits of a digit of wide polynomials, nearly: of products with weights, and with ternary polynomials.
+impl PrepareWork {
+    fn sum(self) -> u64 {
+        self.client + self.multiplier + self.server
+    }
+}
+
+/// Bits of a digit of wide polynomials, nearly: of products of values with weights, and with ternary polynomials; of integers with weights.
 const DIGIT: u32 = 30;
 const TERNARY_DIGIT: u32 = 40;
+const INTEGER_DIGIT: u32 = 41;
 impl TorusCost {
     /// With so many coefficients of all operand polynomials that are read, and operands at `held` of them.
-    fn of(p: &TorusParameters, b: Blocks, read: usize, held: usize) -> TorusCost {
+    fn of(p: &TorusParameters, layout: &dyn Windowed, read: usize, held: usize) -> TorusCost {
+        let b = layout.blocks();
         let vector = p.rank() * wide::bytes(p.kept_bits(), p.degree());
         let (held, blanks) = (held.min(read), read.saturating_sub(held));
         let operands = wide::bytes(p.low_bits(), held) + wide::bytes(p.blank_bits(), blanks);
@@ -107,24 +105,23 @@ impl TorusCost {
             zero_bytes: b.tiles * vector,
             run_bytes: p.ring().packed_bytes(held),
             hint_work: hint_work(p, b),
-            prepare_work: prepare_work(p, b),
+            prepare_work: prepare_work(p, layout, [held, blanks]),
         }
     }
 
     /// What both sides compute before each run, in values that are transformed.
     pub fn prepare_values(&self) -> PrepareWork {
-        let PrepareWork { reading, client, factors, server } = self.prepare_work;
-        let [reading, client, factors, server] =
-            [reading, client, factors, server].map(|work| work.div_ceil(TRANSFORM));
-        PrepareWork { reading, client, factors, server }
+        let PrepareWork { client, multiplier, server } = self.prepare_work;
+        let [client, multiplier, server] = [client, multiplier, server].map(|work| work.div_ceil(TRANSFORM));
+        PrepareWork { client, multiplier, server }
     }
 
-    /// What both sides take for a run together, whose hints and factors are there, in hundredths of a nanosecond: work, and bytes on their way.
+    /// What both sides take for a run together, in hundredths of a nanosecond: work, and bytes on their way.
     pub fn a_run(&self, aim: PackingAim) -> u64 {
         let taken = |bytes: usize, work: u64| bytes as u64 * aim.link.byte() + work;
         let once = taken(self.hint_bytes, self.hint_work);
-        let PrepareWork { client, server, .. } = self.prepare_work;
-        taken(self.prepare_bytes + self.run_bytes, client + server) + once.div_ceil(aim.runs.max(1) as u64)
+        taken(self.prepare_bytes + self.run_bytes, self.prepare_work.sum())
+            + once.div_ceil(aim.runs.max(1) as u64)
     }
 }
 
@@ -133,35 +130,45 @@ fn taken(p: &TorusParameters, [drawn, transforms, products]: [usize; 3]) -> u64 
     p.degree() as u64 * (drawn as u64 * DRAWN + transforms as u64 * TRANSFORM + products as u64 * PRODUCT)
 }
 
-/// Digits of a wide polynomial that meets weights, and that meets ternary ones.
-fn digits(p: &TorusParameters) -> [usize; 2] {
-    [DIGIT, TERNARY_DIGIT].map(|bits| p.modulus_bits().div_ceil(bits) as usize)
+/// Digits of so many bits that a polynomial is cut to.
+fn digits(p: &TorusParameters, bits: u32) -> usize {
+    p.modulus_bits().div_ceil(bits) as usize
 }
 
 /// What makes and reads a hint.
 fn hint_work(p: &TorusParameters, b: Blocks) -> u64 {
-    let ([digits, ternary], rank) = (digits(p), p.rank());
+    let (digits, rank) = (digits(p, DIGIT), p.rank());
     let (columns, answers) = (b.inputs + rank, b.outputs);
     let publics = columns * rank;
     let sums = answers * rank * digits;
-    let transforms = publics * digits + answers * columns + sums + answers * rank * ternary;
-    taken(p, [publics, transforms, sums * columns].map(|n| b.groups * n))
+    let transforms = publics * digits + answers * columns + sums;
+    taken(p, [publics, transforms, sums * columns].map(|n| b.groups * n)) + reading(p, b)
+}
+
+/// What a client takes to read a hint.
+fn reading(p: &TorusParameters, b: Blocks) -> u64 {
+    taken(p, [0, b.groups * b.outputs * p.rank() * digits(p, TERNARY_DIGIT), 0])
 }
 
 /// What both sides prepare for a run, in hundredths of a nanosecond.
-fn prepare_work(p: &TorusParameters, b: Blocks) -> PrepareWork {
-    let ([digits, ternary], rank) = (digits(p), p.rank());
-    let (columns, rows) = (b.inputs + rank, b.groups * (b.inputs + b.outputs) + rank);
+fn prepare_work(p: &TorusParameters, layout: &dyn Windowed, [held, blanks]: [usize; 2]) -> PrepareWork {
+    let (b, rank, ternary) = (layout.blocks(), p.rank(), digits(p, TERNARY_DIGIT));
+    let rows = b.groups * (b.inputs + b.outputs) + rank;
     let (publics, keys) = (b.groups * b.inputs * rank, b.tiles * rank);
     let client = [publics, keys + ternary * (publics + b.tiles * rows), ternary * keys * rows];
-    let operands = b.groups * b.tiles * digits;
-    let server = [0, operands * (columns + b.outputs), operands * b.outputs * columns];
-    let hints = b.groups * b.outputs * rank * ternary;
+    let (answers, zeros) = (b.groups * b.outputs, b.groups * b.tiles * ternary);
+    let server = [0, zeros * (rank + b.outputs), zeros * b.outputs * rank];
+    // where no operand stands, coefficients have bits above their low part; and a sign
+    let bits = 1 + if blanks > 0 { p.modulus_bits() } else { p.step_bits() };
+    let integers = u64::from(bits.div_ceil(INTEGER_DIGIT));
+    let (taps, outputs) = (layout.coefficients(), layout.output_len());
+    let weighed = integers * WEIGHED * (outputs * taps) as u64;
+    let windows = integers * WINDOW * (outputs.div_ceil(b.outputs) * taps) as u64;
+    let handled = COEFFICIENT * (held + blanks) as u64;
     PrepareWork {
-        reading: taken(p, [0, hints, 0]),
-        client: taken(p, client),
-        factors: taken(p, [0, b.groups * b.outputs * columns, 0]),
-        server: taken(p, server),
+        client: reading(p, b) + taken(p, client) + handled,
+        multiplier: taken(p, [0, answers * rank, 0]) + WEIGHT * (answers * taps) as u64,
+        server: taken(p, server) + weighed + windows + handled,
     }
 }
 
@@ -210,11 +217,11 @@ impl<T: Reads> Candidate<T> {
     }
 
     fn cost(&self, p: &TorusParameters) -> TorusCost {
-        TorusCost::of(p, self.layout.blocks(), self.layout.read(p.degree()), self.held)
+        TorusCost::of(p, &self.layout, self.layout.read(p.degree()), self.held)
     }
 }
 
-/// The layout with the least time a run, [`crowding`] included, of filters, each of which is an output channel.
+/// The layout with the least time a run, of filters, each of which is an output channel.
 fn cheapest<T: Reads, I: Iterator<Item = Candidate<T>>>(
     ring: Ring,
     norm_bits: u32,
@@ -232,14 +239,13 @@ fn cheapest<T: Reads, I: Iterator<Item = Candidate<T>>>(
                     continue;
                 }
             };
-            let (b, least) = (candidate.layout.blocks(), best.as_ref().map_or(u64::MAX, |best| best.0));
-            let crowding = crowding(b, degree, aim.link);
+            let least = best.as_ref().map_or(u64::MAX, |best| best.0);
             // most have too many hints or tiles, whatever they read of the operand: that takes longest to find
-            if TorusCost::of(&p, b, 0, 0).a_run(aim) + crowding >= least {
+            if TorusCost::of(&p, &candidate.layout, 0, 0).a_run(aim) >= least {
                 continue;
             }
             let cost = candidate.cost(&p);
-            let taken = cost.a_run(aim) + crowding;
+            let taken = cost.a_run(aim);
             if taken < least {
                 best = Some((taken, p, candidate.layout, cost));
             }
@@ -367,7 +373,7 @@ mod tests {
         TorusCost { hint_bytes, prepare_bytes, run_bytes: layer.run_bytes(), ..cost }.a_run(aim)
     }
 
-    /// The choice beside those that come next by what is reckoned and crowd the server no more: none of them takes less, but for a twentieth:
+    /// The choice beside those that come next by what is reckoned: none of them takes less, but for a twentieth:
     /// where many output channels share a polynomial, a tile at an edge reads coefficients twice that are reckoned apart.
     fn is_best<T: Reads + Clone + std::fmt::Debug + 'static, I: Iterator<Item = Candidate<T>>>(
         name: &str,
@@ -377,12 +383,8 @@ mod tests {
     ) {
         let (p, found, cost) = chosen;
         let mut next = Vec::new();
-        let most = crowding(found.blocks(), p.degree(), aim.link);
         for degree in RINGS.iter().map(|set| set.degree) {
             for candidate in candidates(degree) {
-                if crowding(candidate.layout.blocks(), degree, aim.link) > most {
-                    continue;
-                }
                 let p = candidate.parameters(p.ring(), NORM_BITS, degree).unwrap();
                 let cost = candidate.cost(&p);
                 next.push((cost.a_run(aim), p, candidate.layout, cost));

@@ -1,13 +1,11 @@
 //! The server: it knows the weights, hints at them once, prepares with every client, and multiplies.
 
 use super::client::small;
-use super::digits::{digits, put_digits};
-use super::factors::{Cuts, Factors};
+use super::digits::{digits, signed_digits};
+use super::factors::{Cuts, Factors, parts};
 use super::filters::{Filters, TooHeavy, within_norm};
-use super::keys::Zeros;
 use super::layer::{Shape, TorusLayer};
 use super::wide::{self, Wide, Wides};
-use crate::context::Points;
 use crate::mutation;
 use crate::panel::Panel;
 use crate::sample::{self, OFFSET};
@@ -15,19 +13,15 @@ use crate::wire::WireError;
 use privet_kernels::Weights;
 use privet_prg::{Prg, Seed, Wiped};
 use privet_ring::{pack, unpack};
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// The server's weights of a layer, hinted at; wiped on drop.
 pub struct Hinted {
-    shape: Arc<Shape>,
-    filters: Arc<Filters>,
+    pub(super) shape: Arc<Shape>,
+    pub(super) filters: Arc<Filters>,
     /// What hides the hint follows from it, and nothing else does. As secret as the weights.
-    hidings: Seed,
-    cuts: Cuts,
-    /// While somebody uses them.
-    factors: Mutex<Weak<Factors>>,
+    pub(super) hidings: Seed,
     /// The weights once more, for the products of runs.
     products: Vec<Arc<dyn Weights>>,
     /// Where the layer's outputs are among those of the products, if elsewhere.
@@ -43,17 +37,13 @@ pub struct Masked {
 }
 
 impl TorusLayer {
-    /// Hints at weights in the layout's order. The hint, the last of what it gives, may go to any number of clients, and serves any number
-    /// of runs. Its hidings follow from a seed that is drawn here, and its errors are drawn here and kept nowhere: no other hint is ever
-    /// made with either. `prg` is the server's own. [`Factors`] are what the hint was made with; masks need them too.
+    /// Hints at weights in the layout's order. The message may go to any number of clients, and serves any number of runs. Its hidings
+    /// follow from a seed that is drawn here, and its errors are drawn here and kept nowhere: no other hint is ever made with
+    /// either. `prg` is the server's own.
     ///
     /// Fails where a packed filter's norm exceeds the bound; nothing has left then. Panics where the number of weights is
     /// another.
-    pub fn hint(
-        &self,
-        filters: &Arc<Filters>,
-        prg: &mut Prg,
-    ) -> Result<(Hinted, Arc<Factors>, Vec<u8>), TooHeavy> {
+    pub fn hint(&self, filters: &Arc<Filters>, prg: &mut Prg) -> Result<(Hinted, Vec<u8>), TooHeavy> {
         let s = &*self.shape;
         assert_eq!(filters.len(), s.layout.weight_len(), "number of weights");
         within_norm(s, &filters.signed())?;
@@ -64,14 +54,11 @@ impl TorusLayer {
             shape: Arc::clone(&self.shape),
             filters: Arc::clone(filters),
             hidings: prg.seed(),
-            cuts: Cuts::of(s),
-            factors: Mutex::default(),
             products: s.device.prepare_each(ring, product, count, &weights),
             places: s.layout.output_places(),
         };
-        let factors = hinted.factors();
-        let message = hinted.message(&factors, prg);
-        Ok((hinted, factors, message))
+        let message = hinted.message(prg);
+        Ok((hinted, message))
     }
 }
 
@@ -87,24 +74,13 @@ impl Hinted {
         TorusLayer { shape: Arc::clone(&self.shape) }
     }
 
-    /// The transformed weights: those that are in use, or made again. Whoever takes several preparations in a row holds them meanwhile.
-    pub fn factors(&self) -> Arc<Factors> {
-        let mut known = self.factors.lock().unwrap_or_else(PoisonError::into_inner);
-        known.upgrade().unwrap_or_else(|| {
-            let other = mutation::active("torus-hidings-redrawn").then(Seed::random);
-            let hidings = other.as_ref().unwrap_or(&self.hidings);
-            let again = Arc::new(Factors::new(&self.shape, self.cuts, &self.filters, hidings));
-            *known = Arc::downgrade(&again);
-            again
-        })
-    }
-
     /// `H_j = sum of w_ji A_i + u_j A0 + e1_j` of each answer, without its lowest bits. SECURITY: once for a seed of hidings. A second one
     /// would have other errors, and the difference of both would tell them.
-    fn message(&self, factors: &Factors, prg: &mut Prg) -> Vec<u8> {
+    fn message(&self, prg: &mut Prg) -> Vec<u8> {
         let (s, context) = (&*self.shape, &self.shape.context);
-        let (p, b) = (&s.parameters, s.layout.blocks());
-        let (n, rank, cut) = (p.degree(), p.rank(), self.cuts.operand);
+        let (p, b, cuts) = (&s.parameters, s.layout.blocks(), Cuts::of(s));
+        let (n, rank, cut) = (p.degree(), p.rank(), cuts.operand);
+        let words = signed_digits(&self.filters.signed(), cuts.weights);
         let mut message = Vec::with_capacity(self.layer().hint_bytes());
         for group in 0..b.groups {
             let row = |input: usize| match input.checked_sub(b.inputs) {
@@ -122,12 +98,15 @@ impl Hinted {
                 }
             }
             let seeds: Vec<Seed> = (0..b.outputs).map(|_| prg.seed()).collect();
-            let bytes_of = |answers: Range<usize>, panel: &Panel| {
+            let parts = parts(b.outputs);
+            let bytes_of = |i: usize| {
+                let answers = parts[i].clone();
+                let factors = Factors::new(s, cuts.weights, &words, &self.hidings, group, answers.clone());
                 let mut streams: Vec<Prg> = seeds[answers].iter().map(Seed::stream).collect();
                 let mut hints: Vec<Vec<Wides>> = streams.iter().map(|_| Vec::with_capacity(rank)).collect();
                 for public in &publics {
                     let mut sums: Vec<Wides> = streams.iter_mut().map(|prg| errors(prg, n)).collect();
-                    factors.weigh(s, [public, panel], |_| 0..n, &mut sums);
+                    factors.weigh(s, public, cut, &mut sums);
                     hints.iter_mut().zip(sums).for_each(|(hint, sum)| hint.push(sum));
                 }
                 let mut bytes = Vec::with_capacity(hints.len() * s.vector_bytes());
@@ -138,78 +117,9 @@ impl Hinted {
                 }
                 bytes
             };
-            factors.each(s, group, bytes_of).iter().for_each(|bytes| message.extend_from_slice(bytes));
+            context.each(parts.len(), bytes_of).iter().for_each(|bytes| message.extend_from_slice(bytes));
         }
         message
-    }
-
-    /// Takes a client's preparation of one run, of exactly [`Zeros::prepare_bytes`] bytes, with what came for the run before.
-    pub fn prepare(&self, of_run: &mut Zeros, message: &[u8]) -> Result<Masked, WireError> {
-        let (s, context) = (&*self.shape, &self.shape.context);
-        let (p, b) = (&s.parameters, s.layout.blocks());
-        let expected = of_run.prepare_bytes(&self.layer());
-        if message.len() != expected {
-            return Err(WireError::Length { expected, found: message.len() });
-        }
-        let (rank, dropped, cut, mut from) = (p.rank(), p.operand_dropped(), self.cuts.operand, message);
-        let factors = self.factors();
-        let due = b.tiles.saturating_sub(of_run.of(&s.kind).len()) * s.vector_bytes();
-        let (new, rest) = from.split_at(due);
-        from = rest;
-        of_run.add(s.kind, new.chunks_exact(s.vector_bytes()).map(<[u8]>::to_vec));
-        // of each tile: digits of each polynomial that encrypts 0
-        let cut_up = |mut came: &[u8]| -> Result<Vec<Vec<Points>>, WireError> {
-            let mut poly = || {
-                let kept = wide::take(p.kept_bits(), p.degree(), &mut came)?;
-                let poly: Vec<Wide> = kept.iter().map(|v| v.up(p.dropped_bits())).collect();
-                Ok(digits(context, &poly, cut).collect())
-            };
-            (0..rank).map(|_| poly()).collect()
-        };
-        let of_tiles = &of_run.of(&s.kind)[..b.tiles];
-        let zeros = of_tiles.iter().map(|came| cut_up(came)).collect::<Result<Vec<_>, _>>()?;
-        let mut corrections = Zeroizing::new(vec![0; s.layout.output_len()]);
-        let mut poly = vec![Wide::default(); p.degree()];
-        for group in 0..b.groups {
-            for (tile, zero) in zeros.iter().enumerate() {
-                let mut operand = Panel::new(context, cut.count, b.inputs + rank);
-                for input in 0..b.inputs {
-                    let query = (group * b.tiles + tile) * b.inputs + input;
-                    let (held, blanks) = (s.held(query), s.blanks(query));
-                    poly.fill(Wide::default());
-                    for (held, low) in held.iter().zip(wide::take(p.low_bits(), held.len(), &mut from)?) {
-                        poly[held.coefficient()] = s.low(&low.up(dropped));
-                    }
-                    let whole = wide::take(p.blank_bits(), s.blanks(query).count(), &mut from)?;
-                    if !mutation::active("torus-blanks-forgotten") {
-                        blanks.zip(whole).for_each(|(at, whole)| poly[at] = whole.up(dropped));
-                    }
-                    put_digits(context, &mut operand, [0, input], &poly, cut);
-                }
-                for (column, digits) in zero.iter().enumerate() {
-                    for (row, digit) in digits.iter().enumerate() {
-                        operand.put(row, b.inputs + column, digit);
-                    }
-                }
-                let outputs = |answer: usize| s.outputs([group, tile, answer]);
-                let sums = factors.each(s, group, |answers, panel| {
-                    let of = |at: usize| outputs(answers.start + at);
-                    let zeros = |at| Zeroizing::new(vec![Wide::default(); of(at).len()]);
-                    let mut sums: Vec<Wides> = (0..answers.len()).map(zeros).collect();
-                    let places = |at| of(at).iter().map(|o| o.coefficient());
-                    factors.weigh(s, [&operand, panel], places, &mut sums);
-                    sums
-                });
-                for (answer, sums) in sums.iter().flatten().enumerate() {
-                    for (output, sum) in outputs(answer).iter().zip(sums.iter()) {
-                        // the client's share is a floor too: without the unit half of all sums are one too small
-                        let unit = u64::from(!mutation::active("torus-floors-without-a-unit"));
-                        corrections[output.index()] = s.share(sum).wrapping_add(unit);
-                    }
-                }
-            }
-        }
-        Ok(Masked { shape: Arc::clone(&self.shape), corrections })
     }
 }
 
@@ -226,6 +136,10 @@ impl Hinted {
 }
 
 impl Masked {
+    pub(super) fn new(shape: Arc<Shape>, corrections: Zeroizing<Vec<u64>>) -> Masked {
+        Masked { shape, corrections }
+    }
+
     /// What [`Hinted::kept`] makes the preparation of again. A secret.
     pub fn keep(self) -> Zeroizing<Vec<u8>> {
         let bytes = TorusLayer { shape: Arc::clone(&self.shape) }.masked_bytes();

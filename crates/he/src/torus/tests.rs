@@ -24,16 +24,16 @@ fn numbered(number: u64, p: TorusParameters, shape: Matmul, block: [usize; 3]) -
     TorusLayer::new(p, Arc::new(layout), HintId::from_bytes([7; 16]), number, 2).unwrap()
 }
 
-/// A hint at weights. What it was made with is gone: masks are taken with what is made again.
+/// A hint at weights.
 fn hinted_at(layer: &TorusLayer, w: &[u64], prg: &mut Prg) -> Result<(Hinted, Vec<u8>), TooHeavy> {
     let p = layer.parameters();
     let filters = Arc::new(Filters::new(p.ring(), p.norm_bits(), w));
-    layer.hint(&filters, prg).map(|(hinted, _, message)| (hinted, message))
+    layer.hint(&filters, prg)
 }
 
 /// Whether products read a coefficient where no operand stands.
 fn has_blanks(layer: &TorusLayer) -> bool {
-    (0..layer.layout().queries()).any(|query| layer.shape.blanks(query).next().is_some())
+    layer.shape.has_blanks()
 }
 
 /// The shares of a run, and what it sent.
@@ -53,7 +53,7 @@ fn run_with(hint: &ClientHint, hinted: &Hinted, x: [&[u64]; 2], of_run: &mut (Ke
     let due = zeros.prepare_bytes(&hinted.layer());
     let (mask, prepared) = hint.prepare(keys);
     assert_eq!(prepared.len(), due);
-    let masked = hinted.prepare(zeros, &prepared).unwrap();
+    let masked = hinted.multiplier().prepare(zeros, &prepared).unwrap();
     // as a record keeps both
     let (layer, mask, masked) = (hinted.layer(), mask.keep(), masked.keep());
     assert!(layer.kept(&mask[1..]).is_err() && hinted.kept(&masked[1..]).is_err());
@@ -63,11 +63,45 @@ fn run_with(hint: &ClientHint, hinted: &Hinted, x: [&[u64]; 2], of_run: &mut (Ke
     Run { prepared, body, shares: [mine.to_vec(), theirs.to_vec()] }
 }
 
+/// Weights of one sign, as heavy as the bound allows, and operands' polynomials whose digits are the largest and the smallest: the server's
+/// correction is the integer that it should be.
+#[test]
+fn sums_of_the_largest_digits_do_not_overflow() {
+    let ring = Ring::new(37);
+    for norm in [12, 15, 16, 18, 27] {
+        let p = TorusParameters::exact(ring, norm, 512).unwrap();
+        let terms = 1 << 14;
+        let layer = layer(p, Matmul { groups: 1, m: 1, k: terms, o: 1 }, [1, 512, 1]);
+        assert!(!has_blanks(&layer));
+        for sign in [1, -1i64] {
+            let weights = vec![ring.wrap((sign << (norm - 7)) as u64); terms];
+            let (hinted, _) = hinted_at(&layer, &weights, &mut Seed::random().stream()).unwrap();
+            let multiplier = hinted.multiplier();
+            for at in 24..48 {
+                for low in [(1u128 << at) - 1, 1 << at, (1 << p.low_bits()) - (1 << at)] {
+                    // an encryption of 0 that is 0, so that hidings are multiplied with nothing
+                    let mut message = vec![0; layer.shape.vector_bytes()];
+                    let mut v = wide::Wide::default();
+                    v.add_shifted(low as u64 as i64 & i64::MAX, 0);
+                    v.add_shifted((low >> 63) as i64, 63);
+                    let lows = vec![v; 512];
+                    (0..layer.layout().queries()).for_each(|_| wide::put(p.low_bits(), &lows, &mut message));
+                    let masked = multiplier.prepare(&mut Zeros::default(), &message).unwrap();
+                    let body = vec![0; layer.run_bytes()];
+                    let found = masked.run(&hinted, &body, &vec![0; terms]).unwrap();
+                    let sum = i128::from(sign) * ((low << p.operand_dropped()) << (norm - 7 + 14)) as i128;
+                    let expected = ring.wrap(((sum >> p.step_bits()) as u64).wrapping_add(1));
+                    assert_eq!(found[0], expected, "2^{norm}, {low:x}");
+                }
+            }
+        }
+    }
+}
+
 /// Weights of one sign, as heavy as the bound allows: sums of digits whose mean is not 0 would leave a prime's range.
 #[test]
 fn weights_of_one_sign_do_not_overflow() {
     let ring = Ring::new(37);
-    // of 2^27, a low part's last digit has 17 of 19 bits
     for norm in [12, 15, 18, 27] {
         let p = TorusParameters::exact(ring, norm, 512).unwrap();
         let (terms, outs) = (1 << 14, 2);
@@ -302,14 +336,14 @@ fn wrong_answers_are_refused_with_their_reason() {
     for found in [0, prepared.len() - 1, prepared.len() + 1] {
         let mut bytes = prepared.clone();
         bytes.resize(found, 0);
-        let error = hinted.prepare(&mut Zeros::default(), &bytes).map(|_| ()).unwrap_err();
+        let error = hinted.multiplier().prepare(&mut Zeros::default(), &bytes).map(|_| ()).unwrap_err();
         assert_eq!(error, length(layer.prepare_bytes(), found));
     }
     let (body, _) = mask.run(&[0; 4]);
     for found in [0, body.len() - 1, body.len() + 1] {
         let mut bytes = body.clone();
         bytes.resize(found, 0);
-        let masked = hinted.prepare(&mut Zeros::default(), &prepared).unwrap();
+        let masked = hinted.multiplier().prepare(&mut Zeros::default(), &prepared).unwrap();
         let error = masked.run(&hinted, &bytes, &[0; 4]).unwrap_err();
         assert_eq!(error, length(layer.run_bytes(), found));
     }

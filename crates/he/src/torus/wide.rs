@@ -25,13 +25,14 @@ impl Zeroize for Wide {
 pub(crate) type Wides = Zeroizing<Vec<Wide>>;
 
 impl Wide {
-    /// Add `value 2^shift`.
+    /// Add `value 2^shift`; nothing where that is a multiple of 2^256.
     #[inline(always)]
     pub(crate) fn add_shifted(&mut self, value: i64, shift: u32) {
         let value = i128::from(value);
         let added = match shift {
             0..128 => [value << shift, (value >> (127 - shift)) >> 1],
-            _ => [0, value << (shift - 128)],
+            128..256 => [0, value << (shift - 128)],
+            _ => return,
         };
         let [low, high] = self.halves();
         let (low, carry) = low.overflowing_add(added[0] as u128);
