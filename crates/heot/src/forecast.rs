@@ -21,6 +21,25 @@ use privet_plan::{Plan, Refusal, Target, shown};
 pub struct Heot {
     /// The way between both sides, which packings are for; none: as they find it.
     pub link: Option<Link>,
+    /// Runs that a session begins with, which packings are for; none: [`PLANNED_RUNS`].
+    pub runs: Option<usize>,
+}
+
+/// Runs that an estimate's packings are for, where nobody says how many a session begins with.
+pub const PLANNED_RUNS: usize = 10;
+
+/// Runs of a client that packings are chosen for. Each takes a set of hints of its own: a server holds so many sets of a plan for each
+/// kind of link, and earlier ones whose sessions are still open.
+pub const PACKED_FOR: [usize; 3] = [1, 10, 100];
+
+/// Which of [`PACKED_FOR`] a session is given that begins with so many runs: the next one by their ratio.
+pub fn packed_for(runs: usize) -> usize {
+    let [one, some, many] = PACKED_FOR;
+    match runs {
+        0..=3 => one,
+        4..=31 => some,
+        _ => many,
+    }
 }
 
 /// What packings are for.

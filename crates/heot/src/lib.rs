@@ -51,7 +51,7 @@ mod wire;
 
 pub use context::{Cx, RunError, Side};
 pub use evaluator::{Given, Outcome, run};
-pub use forecast::{FACTS, Heot, PACKING, link, suiting};
+pub use forecast::{FACTS, Heot, PACKED_FOR, PACKING, link, packed_for, suiting};
 pub use hints::{Hints, most_runs};
 pub use material::{Keep, MaterialMaker};
 pub use privet_he::torus::{Link, PackingAim};

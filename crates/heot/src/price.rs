@@ -2,10 +2,10 @@
 //!
 //! A party's bytes are those of the side that sends more at the operation: gates are the server's, linear layers the client's. What
 //! is stored is the record of material, exactly, and that of masks. What is done before is an estimate: transfers by Ferret, what makes products
-//! of random numbers, and masks of linear layers. Hints are once a session ([`Prices::session`]), of packings for [`PLANNED_RUNS`] runs.
+//! of random numbers, and masks of linear layers. Hints are once a session ([`Prices::session`]), of packings for the runs that a session begins with.
 
 use crate::encryption::COINS_BYTES;
-use crate::forecast::{Heot, PACKINGS, owns_weights, suiting};
+use crate::forecast::{Heot, PACKINGS, PLANNED_RUNS, owns_weights, packed_for, suiting};
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
 use crate::hints::LEAST_SPARE;
@@ -25,9 +25,6 @@ use privet_plan::cost::{
 use privet_plan::ir::{Node, Op, PLAN_VERSION, Rounding, Type, ValueId};
 use privet_plan::{Form, Plan, Spread};
 use privet_ring::Ring;
-
-/// Runs that an estimate's packings are for.
-pub(crate) const PLANNED_RUNS: usize = 10;
 
 fn packed(ty: &Type) -> u64 {
     Ring::new(ty.bits).packed_bytes(ty.len()) as u64
@@ -167,7 +164,8 @@ impl Heot {
 
     /// What packings are for, where nobody knows better: sides that are near.
     fn aim(&self) -> PackingAim {
-        PackingAim { runs: PLANNED_RUNS, link: self.link.unwrap_or(Link::Near) }
+        let runs = packed_for(self.runs.unwrap_or(PLANNED_RUNS));
+        PackingAim { runs, link: self.link.unwrap_or(Link::Near) }
     }
 }
 
@@ -274,11 +272,13 @@ impl Prices for Heot {
         }
         let link = suiting(network.rtt);
         let (set, _) = PACKINGS.into_iter().find(|(_, other)| *other == link)?;
-        Some((set, Box::new(Heot { link: Some(link) })))
+        Some((set, Box::new(Heot { link: Some(link), ..*self })))
     }
 
     fn preparations(&self) -> Vec<(&'static str, Box<dyn Prices>)> {
-        PACKINGS.map(|(set, link)| (set, Box::new(Heot { link: Some(link) }) as Box<dyn Prices>)).into()
+        PACKINGS
+            .map(|(set, link)| (set, Box::new(Heot { link: Some(link), ..*self }) as Box<dyn Prices>))
+            .into()
     }
 
     /// A word an element: a share.

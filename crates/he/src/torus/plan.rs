@@ -88,10 +88,14 @@ impl PrepareWork {
     }
 }
 
-/// Bits of a digit of wide polynomials, nearly: of products of values with weights, and with ternary polynomials; of integers with weights.
+/// Bits of a digit of wide polynomials, nearly: of products of values with weights, and with ternary polynomials.
 const DIGIT: u32 = 30;
 const TERNARY_DIGIT: u32 = 40;
-const INTEGER_DIGIT: u32 = 41;
+
+/// The same of integers that meet weights: as many as 64 bits have room for beside a filter's weights, where these are not cut themselves.
+fn integer_digit(p: &TorusParameters, taps: usize) -> u32 {
+    63u32.saturating_sub(p.norm_bits() + bits_of(taps).div_ceil(2)).max(DIGIT >> 1)
+}
 impl TorusCost {
     /// With so many coefficients of all operand polynomials that are read, and operands at `held` of them.
     fn of(p: &TorusParameters, layout: &dyn Windowed, read: usize, held: usize) -> TorusCost {
@@ -160,8 +164,8 @@ fn prepare_work(p: &TorusParameters, layout: &dyn Windowed, [held, blanks]: [usi
     let server = [0, zeros * (rank + b.outputs), zeros * b.outputs * rank];
     // where no operand stands, coefficients have bits above their low part; and a sign
     let bits = 1 + if blanks > 0 { p.modulus_bits() } else { p.step_bits() };
-    let integers = u64::from(bits.div_ceil(INTEGER_DIGIT));
     let (taps, outputs) = (layout.coefficients(), layout.output_len());
+    let integers = u64::from(bits.div_ceil(integer_digit(p, taps)));
     let weighed = integers * WEIGHED * (outputs * taps) as u64;
     let windows = integers * WINDOW * (outputs.div_ceil(b.outputs) * taps) as u64;
     let handled = COEFFICIENT * (held + blanks) as u64;

@@ -2,25 +2,11 @@
 
 use super::HeotError;
 use crate::events::{Bytes, Count, Event, Events, Name};
-use privet_heot::{Hints, Link, PackingAim, Spool, Weights};
+use privet_heot::{Hints, Link, PackingAim, Spool, Weights, packed_for};
 use privet_plan::Plan;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// Runs of a client that packings are chosen for. Each takes a set of hints of its own: a server holds so many sets of a plan for each
-/// kind of link, and earlier ones whose sessions are still open.
-const PACKINGS: [usize; 3] = [1, 10, 100];
-
-/// The packing for so many runs: the next one by their ratio.
-fn packing(runs: usize) -> usize {
-    let [one, some, many] = PACKINGS;
-    match runs {
-        0..=3 => one,
-        4..=31 => some,
-        _ => many,
-    }
-}
 
 /// Hints that memory does not hold rest in a store's folder, in a file that has no name: it is gone with the process.
 pub(super) fn spool(store: &Path) -> Spool {
@@ -72,7 +58,7 @@ impl Pool {
     /// made by the session that first comes to it, and others wait for that.
     pub fn hints(&self, runs: usize, link: Link) -> Result<Arc<Hints>, HeotError> {
         let weights = self.weights.get().ok_or(HeotError::NoWeights)?;
-        let packing = PackingAim { runs: packing(runs), link };
+        let packing = PackingAim { runs: packed_for(runs), link };
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((hints, _)) = sets.get(&packing).filter(|(hints, _)| hints.runs_left() >= runs as u64) {
             return Ok(Arc::clone(hints));
@@ -100,6 +86,7 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::session::testing::recorded;
+    use privet_heot::PACKED_FOR;
     use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type};
 
     fn plan(outputs: usize) -> Plan {
@@ -142,7 +129,7 @@ mod tests {
         for (runs, packing) in [(1, 1), (3, 1), (4, 10), (32, 100), (1 << 20, 100)] {
             assert_eq!(ask(runs).packed_for().runs, packing, "{runs} runs");
         }
-        assert_eq!(seen.lock().unwrap().len(), PACKINGS.len(), "one event a set");
+        assert_eq!(seen.lock().unwrap().len(), PACKED_FOR.len(), "one event a set");
     }
 
     #[test]

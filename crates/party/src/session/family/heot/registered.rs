@@ -21,7 +21,9 @@ use std::sync::Arc;
 /// The family.
 pub(crate) static REGISTERED: Registered = Registered {
     facts: &privet_heot::FACTS,
-    forecast: |chosen| Box::new(privet_heot::Heot { link: privet_heot::link(&chosen.parameters) }),
+    forecast: |chosen| {
+        Box::new(privet_heot::Heot { link: privet_heot::link(&chosen.parameters), runs: chosen.together })
+    },
     serve,
     serve_clients: Some(serve_clients),
     outside: &HeotOutside,
