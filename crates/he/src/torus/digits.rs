@@ -86,12 +86,12 @@ pub(crate) fn put_digits(
 }
 
 /// Balanced digits of signed words: for digit i, all words' digits in two's complement. The last one has what is left.
-pub(crate) fn signed_digits(words: &[u64], cut: Cut) -> Vec<Zeroizing<Vec<u64>>> {
-    let mut rest = Zeroizing::new(words.to_vec());
+pub(crate) fn signed_digits(words: Zeroizing<Vec<u64>>, cut: Cut) -> Vec<Zeroizing<Vec<u64>>> {
+    let mut rest = words;
     let spare = 64 - cut.bits;
     let mut digit = |i| {
         if i + 1 == cut.count {
-            return rest.clone();
+            return std::mem::take(&mut rest);
         }
         let low: Vec<u64> = rest.iter().map(|w| (((w << spare) as i64) >> spare) as u64).collect();
         for (rest, low) in rest.iter_mut().zip(&low) {

@@ -95,7 +95,7 @@ impl Hinted {
     pub fn multiplier(&self) -> Multiplier<'_> {
         let s = &*self.shape;
         let (b, cuts, blocks) = (s.layout.blocks(), Cuts::of(s), blocks(s));
-        let words = signed_digits(&self.filters.signed(), cuts.weights);
+        let words = signed_digits(self.filters.signed(), cuts.weights);
         let other = mutation::active("torus-hidings-redrawn").then(Seed::random);
         let seed = other.as_ref().unwrap_or(&self.hidings);
         let weights = |group| -> Vec<_> {

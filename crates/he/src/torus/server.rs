@@ -80,7 +80,7 @@ impl Hinted {
         let (s, context) = (&*self.shape, &self.shape.context);
         let (p, b, cuts) = (&s.parameters, s.layout.blocks(), Cuts::of(s));
         let (n, rank, cut) = (p.degree(), p.rank(), cuts.operand);
-        let words = signed_digits(&self.filters.signed(), cuts.weights);
+        let words = signed_digits(self.filters.signed(), cuts.weights);
         let mut message = Vec::with_capacity(self.layer().hint_bytes());
         for group in 0..b.groups {
             let row = |input: usize| match input.checked_sub(b.inputs) {
