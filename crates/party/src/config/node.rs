@@ -81,7 +81,7 @@ pub struct MetricsSettings {
     pub anywhere: bool,
 }
 
-/// A size in bytes: an integer, or text with a unit (`"50 GB"`, `"512MiB"`).
+/// A size in bytes: an integer, or text with a unit (`"50 GB"`, `"1.5 GB"`, `"512MiB"`). Parts of a byte are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
@@ -92,8 +92,7 @@ impl std::str::FromStr for Bytes {
         let wrong =
             || format!("`{}` is not a size; write for example \"50 GB\" or \"512 MiB\"", s.escape_debug());
         let s = s.trim();
-        let split = s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
-        let number: u64 = s[..split].parse().map_err(|_| wrong())?;
+        let split = s.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(s.len());
         let unit: u64 = match s[split..].trim() {
             "" | "B" => 1,
             "kB" | "KB" => 1_000,
@@ -106,7 +105,16 @@ impl std::str::FromStr for Bytes {
             "TiB" => 1 << 40,
             _ => return Err(wrong()),
         };
-        number.checked_mul(unit).map(Bytes).ok_or_else(wrong)
+        let number = &s[..split];
+        if unit == 1 && number.contains('.') {
+            return Err(wrong());
+        }
+        let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+        let parsed = |digits: &str| digits.parse::<u64>().map(u128::from).map_err(|_| wrong());
+        let scale = 10u128.checked_pow(part.len() as u32).ok_or_else(wrong)?;
+        let beside = parsed(part)? * u128::from(unit) / scale;
+        let bytes = parsed(whole)? * u128::from(unit) + beside;
+        u64::try_from(bytes).map(Bytes).map_err(|_| wrong())
     }
 }
 

@@ -310,12 +310,25 @@ fn what_the_log_says_and_where_metrics_are_is_in_tables() {
 
 #[test]
 fn sizes_have_units() {
-    for (text, bytes) in
-        [("0", 0), ("7", 7), ("1kB", 1000), ("2 MiB", 2 << 20), ("18446744073709551615", u64::MAX)]
-    {
+    for (text, bytes) in [
+        ("0", 0),
+        ("7", 7),
+        ("1kB", 1000),
+        ("2 MiB", 2 << 20),
+        ("1.5 GB", 1_500_000_000),
+        ("0.0625KiB", 64),
+        ("0.0001 kB", 0),
+        ("18446744073709551615", u64::MAX),
+    ] {
         assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
     }
-    for text in ["", "GB", "-1", "1.5 GB", "18446744073709551616", "18446744073709551615 kB", "1 gb"] {
+    let zeros = format!("1.{:0>41} GB", 1);
+    for text in
+        ["", "GB", "-1", ".5 GB", "1. GB", "1.5", "1.0 B", "1.2.3 GB", "1e3 GB", "1 gb", zeros.as_str()]
+    {
+        assert!(text.parse::<Bytes>().is_err(), "{text}");
+    }
+    for text in ["18446744073709551616", "18446744073709551615 kB", "18446744073709551615.5 kB"] {
         assert!(text.parse::<Bytes>().is_err(), "{text}");
     }
 }
