@@ -289,7 +289,7 @@ impl Prices for Heot {
     /// Fitted by hand to ReLU of 10^6 elements, LeNet of 1 and 128 rows, SqueezeNet, GELU and a softmax: both parties on two cores of one AMD EPYC
     /// (Zen 5) with AVX-512, over loopback. Multiplications are plain ones of one side. A block of AES is one of a table's pads, with what is computed
     /// beside: entries that are turned, masked and packed. Its rate is no fit to that machine: a Zen 3 with AVX2 alone takes 5.2e-9 by its
-    /// calibration, and 1.4 to 2.1 times as long online for ReLU, LeNet and SqueezeNet.
+    /// calibration, and 1.4 to 2.1 times as long online for ReLU, LeNet and SqueezeNet. The rate of values is a Zen 4's, by its calibration.
     fn rates(&self) -> Rates {
         let default = Rates::default();
         let macs = 8e-11;
@@ -307,6 +307,7 @@ impl Prices for Heot {
         let before = PreparationUnits {
             transfers: 1.45e-8,
             base: 1.6e-4,
+            values: 5e-9,
             wire_bytes: 2.7e-9,
             rounds: 2e-4,
             ..default.before

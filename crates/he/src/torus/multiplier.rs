@@ -152,11 +152,6 @@ fn weight_rows(
 }
 
 impl Multiplier<'_> {
-    /// The layer's weights.
-    pub fn hinted(&self) -> &Hinted {
-        self.hinted
-    }
-
     /// Takes a client's preparation of one run, of exactly [`Zeros::prepare_bytes`] bytes, with what came for the run before.
     pub fn prepare(&self, of_run: &mut Zeros, message: &[u8]) -> Result<Masked, WireError> {
         let s = &*self.hinted.shape;
