@@ -13,34 +13,6 @@ use privet_prg::{Domain, Seed};
 use std::ops::Range;
 use zeroize::Zeroizing;
 
-/// How weights are cut, and how what they are multiplied with is. LOCAL: no message follows from it.
-#[derive(Clone, Copy)]
-pub(super) struct Cuts {
-    pub weights: Cut,
-    pub operand: Cut,
-}
-
-impl Cuts {
-    /// Those with the fewest products: of weights as they are, or of words of them.
-    pub fn of(shape: &Shape) -> Cuts {
-        let p = &shape.parameters;
-        let (taps, hiding) = (shape.layout.coefficients(), p.dimension() as f64);
-        let bits = (p.norm_bits() + 1).min(p.ring().bits());
-        let cut = |words: u32| {
-            let weights = Cut::of(bits, bits.div_ceil(words));
-            let squares = match weights.count {
-                1 => 4f64.powi(p.norm_bits() as i32),
-                // the last word may be one more than others by a carry
-                _ => taps as f64 * (2f64.powi(weights.bits as i32 - 1) + 1.0).powi(2),
-            };
-            let operand = Cut::for_squares(p.modulus_bits(), squares + hiding, taps + p.dimension())?;
-            Some(Cuts { weights, operand })
-        };
-        let cuts = (1..=bits).filter_map(cut);
-        cuts.min_by_key(|cuts| cuts.weights.count * cuts.operand.count).expect("words of a bit are small")
-    }
-}
-
 /// Answers whose sums are made together: what they are multiplied with is read once for all of them.
 const ANSWERS: usize = 12;
 

@@ -6,6 +6,7 @@
 //! the functionality, the argument and the parameters' evidence.
 
 mod client;
+mod cuts;
 mod digits;
 mod factors;
 mod filters;
@@ -23,7 +24,7 @@ pub use keys::{Keys, Zeros};
 pub use layer::{HintId, TorusLayer};
 pub use multiplier::Multiplier;
 pub use params::{DIMENSIONS, LEAST_NORM_BITS, NoTorus, SHARE_BITS, SPARE_BITS, TorusParameters};
-pub use plan::{Link, Packing, PackingAim, TorusCost};
+pub use plan::{Link, Packing, PackingAim, PrepareWork, TorusCost};
 pub use server::{Hinted, Masked};
 
 #[cfg(test)]

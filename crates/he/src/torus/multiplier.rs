@@ -7,7 +7,8 @@
 //! (v2, v1), and `a v0 - b v3` at 1. Hidings are dense, and meet encryptions of 0 transformed.
 
 use super::client::divide;
-use super::digits::{Cut, gather, integer_digits, put_digits, signed_digits};
+use super::cuts::Cuts;
+use super::digits::{gather, integer_digits, put_digits, signed_digits};
 use super::factors::{parts, ternary};
 use super::keys::Zeros;
 use super::layer::{Place, Shape};
@@ -22,41 +23,6 @@ use privet_ring::Ring;
 use std::ops::Range;
 use std::sync::Arc;
 use zeroize::Zeroizing;
-
-/// How weights are cut to words and operands to digits, for sums of products that 64 bits hold.
-#[derive(Clone, Copy)]
-struct Cuts {
-    weights: Cut,
-    operand: Cut,
-}
-
-/// More than roundings of `sizes`, as bits.
-const ROUNDINGS: f64 = 1e-6;
-
-impl Cuts {
-    /// Those with the fewest products. Whatever an operand holds: no sum reaches 2^63.
-    fn of(s: &Shape) -> Cuts {
-        let p = &s.parameters;
-        let taps = s.layout.coefficients() as f64;
-        let bits = (p.norm_bits() + 1).min(p.ring().bits());
-        // and a sign
-        let whole = 1 + if s.has_blanks() { p.modulus_bits() } else { p.step_bits() };
-        let cut = |words: u32| {
-            let weights = Cut::of(bits, bits.div_ceil(words));
-            // magnitudes of a filter's words, added: Cauchy and Schwarz, where words are weights
-            let sizes = match weights.count {
-                1 => 2f64.powi(p.norm_bits() as i32) * taps.sqrt(),
-                _ => taps * (2f64.powi(weights.bits as i32 - 1) + 1.0),
-            };
-            // of digits that are 2^(digit - 1) at most
-            let more = if mutation::active("torus-digits-too-long") { 2.0 } else { 0.0 };
-            let digit = (64.0 + more - ROUNDINGS - sizes.log2()).floor() as u32;
-            (digit > 1).then(|| Cuts { weights, operand: Cut::of(whole, digit.min(63)) })
-        };
-        let cuts = (1..=bits).filter_map(cut);
-        cuts.min_by_key(|cuts| cuts.weights.count * cuts.operand.count).expect("words of a bit are small")
-    }
-}
 
 /// Taps of windows that are multiplied at a time, nearly, and words of these windows: both they and their weights stay in a cache.
 const TAPS: usize = 1 << 10;
@@ -94,7 +60,7 @@ impl Hinted {
     /// What preparations are multiplied with.
     pub fn multiplier(&self) -> Multiplier<'_> {
         let s = &*self.shape;
-        let (b, cuts, blocks) = (s.layout.blocks(), Cuts::of(s), blocks(s));
+        let (b, cuts, blocks) = (s.layout.blocks(), Cuts::of_integers(s), blocks(s));
         let words = signed_digits(self.filters.signed(), cuts.weights);
         let other = mutation::active("torus-hidings-redrawn").then(Seed::random);
         let seed = other.as_ref().unwrap_or(&self.hidings);

@@ -44,8 +44,8 @@ pub struct PackingAim {
 
 /// Hundredths of a nanosecond on an Intel Xeon of 2.3 GHz with AVX-512, fitted to some 250 packings as
 /// `cargo run --release -p privet-he --example packings` measures them. Transforming a value, with cutting polynomials to digits and putting
-/// them together again; a product of two values; a public coefficient that is drawn; a weight times a digit; a digit that a window has; a
-/// weight that is put into a row; a coefficient that one side writes and the other one reads, at each.
+/// them together again; a product of two values; a public coefficient that is drawn. Likewise on a shared Zen 4: a weight times a digit; a
+/// digit that a window has; a weight that is put into a row; a coefficient that one side writes and the other one reads, at each.
 const TRANSFORM: u64 = 730;
 const PRODUCT: u64 = 30;
 const DRAWN: u64 = 570;

@@ -1,8 +1,9 @@
 //! The server: it knows the weights, hints at them once, prepares with every client, and multiplies.
 
 use super::client::small;
+use super::cuts::Cuts;
 use super::digits::{digits, signed_digits};
-use super::factors::{Cuts, Factors, parts};
+use super::factors::{Factors, parts};
 use super::filters::{Filters, TooHeavy, within_norm};
 use super::layer::{Shape, TorusLayer};
 use super::wide::{self, Wide, Wides};
@@ -78,7 +79,7 @@ impl Hinted {
     /// would have other errors, and the difference of both would tell them.
     fn message(&self, prg: &mut Prg) -> Vec<u8> {
         let (s, context) = (&*self.shape, &self.shape.context);
-        let (p, b, cuts) = (&s.parameters, s.layout.blocks(), Cuts::of(s));
+        let (p, b, cuts) = (&s.parameters, s.layout.blocks(), Cuts::of_values(s));
         let (n, rank, cut) = (p.degree(), p.rank(), cuts.operand);
         let words = signed_digits(self.filters.signed(), cuts.weights);
         let mut message = Vec::with_capacity(self.layer().hint_bytes());
