@@ -15,6 +15,7 @@ mod context;
 mod encode;
 mod factor;
 mod field;
+pub mod galois;
 mod key;
 mod lane;
 pub mod layout;
