@@ -7,6 +7,7 @@
 //! SECURITY: docs/heot.md, section 3.2.
 
 use crate::context::{RunError, Side};
+use crate::gathered::Gathering;
 use crate::material::{Made, Maker};
 use privet_he::layout::{Cost, Layout, Matmul, MatmulLayout, Roles, cost};
 use privet_he::{
@@ -34,13 +35,22 @@ pub(crate) struct Encryption {
     products: u64,
     contexts: Vec<Arc<Context>>,
     slots: Vec<(Ring, Arc<Slots>)>,
-    threads: usize,
+    /// Keys of gathered products, once there were some.
+    pub gathering: Option<Gathering>,
+    pub threads: usize,
 }
 
 impl Encryption {
     /// Nothing is said until the first product.
     pub fn new(threads: usize) -> Encryption {
-        Encryption { public: None, products: 0, contexts: Vec::new(), slots: Vec::new(), threads }
+        Encryption {
+            public: None,
+            products: 0,
+            contexts: Vec::new(),
+            slots: Vec::new(),
+            gathering: None,
+            threads,
+        }
     }
 
     fn context(&mut self, set: &'static Set) -> Result<Arc<Context>, RunError> {
@@ -100,7 +110,7 @@ fn taken(cost: &Cost, set: &Set, steps: u64) -> Made {
 const PRODUCTS: usize = 16;
 
 /// The seed of the next product's public polynomials. Both sides toss the one that all follow from: one step, before the first.
-fn public(maker: &mut Maker<'_>) -> Result<Seed, RunError> {
+pub(crate) fn public(maker: &mut Maker<'_>) -> Result<Seed, RunError> {
     if maker.encryption.public.is_none() {
         let own = maker.prg.seed();
         let theirs =

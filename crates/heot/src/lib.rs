@@ -23,6 +23,7 @@ mod evaluator;
 mod forecast;
 mod gate;
 mod gates;
+mod gathered;
 mod hints;
 mod keys;
 mod leaf;

@@ -1,12 +1,13 @@
 //! Shared matrices multiplied: random ones are multiplied before a run, by encryption, and their products turned to those of the
 //! operands in it (Beaver, CRYPTO 1991).
 //!
-//! *Before a run* each side draws shares of A and B, and [`crate::encryption`] gives it a share of `C = A B`. *In the run* each side
+//! *Before a run* each side draws shares of A and B, and [`crate::encryption`] or [`crate::gathered`] gives it a share of `C = A B`. *In the run* each side
 //! opens its operands less its shares of A and B, all of a node at once. With `E = X - A` and `F = Y - B` the product is
 //! `C + A F + E B + E F`, of which the server adds the last term.
 
 use crate::context::{Cx, RunError, Side};
 use crate::encryption;
+use crate::gathered;
 use crate::material::{Correlation, Frame, Made, Maker, Material, Shape};
 use crate::mutation;
 use crate::uses::{Uses, word_bytes};
@@ -24,6 +25,16 @@ pub(crate) struct Matrices {
     pub m: usize,
     pub k: usize,
     pub o: usize,
+    pub way: Way,
+}
+
+/// How products of random matrices are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Operands with gaps and a hint for each product: [`encryption`]. In every ring.
+    Blocks,
+    /// With few bytes, and keys that all products of a preparation share: [`gathered`]. In rings of up to some 40 bits.
+    Gathered,
 }
 
 /// Ring elements of products that are made together. AGREEMENT. They share keys; their ciphertexts take some 40 MB.
@@ -50,6 +61,13 @@ impl Matrices {
     pub fn fits(&self) -> Result<(), NoSet> {
         encryption::plan(self.ring, self.shape_of(self.chunk())).map(drop)
     }
+
+    /// The same made the other way, where that has a packing.
+    pub fn gathered(self) -> Option<Matrices> {
+        gathered::plan(self.ring, self.shape_of(self.chunk()))?;
+        gathered::plan(self.ring, self.shape_of(1))?;
+        Some(Matrices { way: Way::Gathered, ..self })
+    }
 }
 
 impl Correlation for Matrices {
@@ -66,12 +84,19 @@ impl Correlation for Matrices {
     }
 
     fn made(&self, n: usize) -> Made {
-        encryption::made(self.ring, self.shape_of(n))
+        match self.way {
+            Way::Blocks => encryption::made(self.ring, self.shape_of(n)),
+            Way::Gathered => gathered::made(self.ring, self.shape_of(n)),
+        }
     }
 
     fn make(&self, maker: &mut Maker<'_>, frame: &mut Frame) -> Result<(), RunError> {
         let [a, b] = [0, 1].map(|i| Wiped::new(maker.prg.elements(self.ring, frame.n * self.sizes()[i])));
-        let c = encryption::product(maker, self.ring, self.shape_of(frame.n), &a, &b)?;
+        let shape = self.shape_of(frame.n);
+        let c = match self.way {
+            Way::Blocks => encryption::product(maker, self.ring, shape, &a, &b)?,
+            Way::Gathered => gathered::product(maker, self.ring, shape, &a, &b)?,
+        };
         [a, b, c].iter().enumerate().for_each(|(i, of)| frame.set_elements(i, of));
         Ok(())
     }

@@ -8,6 +8,7 @@ use crate::encryption::COINS_BYTES;
 use crate::forecast::{Heot, PACKINGS, PLANNED_RUNS, owns_weights, packed_for, suiting};
 use crate::gate::{At, Kind, kind};
 use crate::gates::linear;
+use crate::gathered::keys_made;
 use crate::hints::LEAST_SPARE;
 use crate::leaf::Digits;
 use crate::material::{needs, source, transfers};
@@ -251,9 +252,10 @@ impl Prices for Heot {
             }
         };
         let coins = if needs.iter().any(|need| need.of.is_encrypted()) { COINS_BYTES as u64 } else { 0 };
-        let wire_bytes = START_BYTES as u64 + first + more + coins + self.zeros(plan);
-        let rounds = 2 + once + AGREED + DISTANCE_ROUNDS;
-        let values = self.values(plan);
+        let keys = needs.iter().any(|need| need.of.is_gathered()).then(keys_made).unwrap_or_default();
+        let wire_bytes = START_BYTES as u64 + first + more + coins + keys.bytes[0] + self.zeros(plan);
+        let rounds = 2 + once + AGREED + DISTANCE_ROUNDS + keys.steps;
+        let values = self.values(plan) + keys.values;
         let offline = Offline { base: BASE, values, wire_bytes, rounds, ..Offline::default() };
         Cost { offline, ..Cost::default() }
     }

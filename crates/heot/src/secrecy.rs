@@ -7,7 +7,7 @@ use crate::context::Cx;
 use crate::gates::relu::{relu, relu_of_cut};
 use crate::leaf::Digits;
 use crate::material::Stock;
-use crate::matrices::{self, Matrices};
+use crate::matrices::{self, Matrices, Way};
 use crate::product::{self, Second};
 use crate::rows::{self, Rows};
 use crate::table::{self, Entries};
@@ -219,7 +219,7 @@ fn products_of_matrices_tell_neither_side_anything() {
     let steps = ["masked matrices"; 2];
     both(&steps, &steps, |cx, x| {
         for _ in 0..2 {
-            let of = Matrices { ring: Ring::new(5), m: 2, k: 4, o: 2 };
+            let of = Matrices { ring: Ring::new(5), m: 2, k: 4, o: 2, way: Way::Blocks };
             matrices::multiply(cx, of, 1, x, x).unwrap();
         }
     });

@@ -110,9 +110,9 @@ impl Galois {
         2 * bodies() * wire::poly_bytes(wide_set(), None) + wire::poly_bytes(set(), None)
     }
 
-    /// Transforms of a prime's N values that making keys takes.
-    pub fn key_transforms() -> usize {
-        (2 * bodies() + 4) * wide_set().primes.len()
+    /// Values that making keys transforms.
+    pub fn key_values() -> usize {
+        (2 * bodies() + 4) * wide_set().primes.len() * DEGREE
     }
 
     /// The other side's keys, from exactly [`Galois::key_bytes`] bytes.

@@ -3,8 +3,9 @@
 
 use crate::context::{Cx, RunError, Side};
 use crate::gate::{At, Gate, Held};
+use crate::gathered;
 use crate::material::Need;
-use crate::matrices::{self, Matrices};
+use crate::matrices::{self, Matrices, Way};
 use crate::product::{self, Second};
 use crate::uses::Uses;
 use privet_family::{Products, spread_bias};
@@ -120,18 +121,25 @@ pub(crate) fn matrices(at: &At) -> Option<(Matrices, usize)> {
     let products = Products::of(at.plan, at.node()).filter(|_| !has_hint(at))?;
     match products.shape {
         LinearShape::MatMul { m, k, n: o } | LinearShape::MatMulT { m, k, n: o } => {
-            Some((Matrices { ring: at.to(), m, k, o }, products.count))
+            Some((Matrices { ring: at.to(), m, k, o, way: Way::Blocks }, products.count))
         }
         LinearShape::Conv2d(_) => None,
     }
 }
 
-/// Whether encrypted matrices take less than elements for it. AGREEMENT.
+/// Products of a plan that are thought to share a preparation's keys. AGREEMENT.
+const SHARING: u64 = 4;
+
+/// Whether encrypted matrices take less than elements for it, and made which way. AGREEMENT.
 fn is_encrypted(at: &At) -> Option<(Matrices, usize)> {
     let (of, count) = matrices(at).filter(|(of, _)| of.fits().is_ok())?;
     let weight = |uses: Uses| uses.needs.iter().map(Need::weight).sum::<u64>();
-    let of_elements = product::uses(at.to().bits(), terms(at).0, second(at));
-    (weight(matrices::uses(of, count)) < weight(of_elements)).then_some((of, count))
+    let of_elements = weight(product::uses(at.to().bits(), terms(at).0, second(at)));
+    let in_blocks = (weight(matrices::uses(of, count)), of);
+    let gathered = |of| (weight(matrices::uses(of, count)) + gathered::keys_made().weight() / SHARING, of);
+    let ways = [in_blocks].into_iter().chain(of.gathered().map(gathered));
+    let (least, of) = ways.min_by_key(|(weight, _)| *weight)?;
+    (least < of_elements).then_some((of, count))
 }
 
 /// A product of two matrices that neither side knows, or of which the server knows the first.
@@ -150,7 +158,7 @@ fn secret_product(cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
 /// The same for small ones, each product of elements by itself.
 fn of_elements(cx: &mut Cx, x: &Held) -> Result<Vec<u64>, RunError> {
     let refused = || RunError::Refused("a convolution with a filter that the server does not know".into());
-    let (Matrices { ring, m, k, o }, count) = matrices(&x.at).ok_or_else(refused)?;
+    let (Matrices { ring, m, k, o, .. }, count) = matrices(&x.at).ok_or_else(refused)?;
     let (a, b, total) = (x.share(0), in_order(&x.at, &x.share(1)), count * m * k * o);
     let (mut left, mut right) = (Vec::with_capacity(total), Vec::with_capacity(total));
     for row in 0..count * m {

@@ -70,8 +70,8 @@ pub struct MaterialMaker {
     pair: Pair,
     /// Transfers of all runs that are not made yet.
     left: [usize; 2],
-    /// That encryption computes with; it has public coins of its own in each run.
-    threads: usize,
+    /// Public coins and keys of encrypted products, of all runs.
+    encryption: Encryption,
 }
 
 /// What a record's making is called in errors.
@@ -95,7 +95,7 @@ impl MaterialMaker {
         let left = transfers(&needs).map(|each| each.saturating_mul(runs));
         let source = source(left[0].saturating_add(left[1]), link);
         let pair = Pair::start(channel, &step(), source, &Seed::random())?;
-        Ok(MaterialMaker { needs, side, pair, left, threads })
+        Ok(MaterialMaker { needs, side, pair, left, encryption: Encryption::new(threads) })
     }
 
     /// The next run's material: this side's own goes to `keep`, frame by frame, and is the record that one run reads.
@@ -103,8 +103,8 @@ impl MaterialMaker {
     /// # Errors
     /// The peer's messages, the way to it, what `keep` says, or a run more than it was started for.
     pub fn run(&mut self, channel: &mut dyn Channel, keep: Keep<'_>) -> Result<(), RunError> {
-        let MaterialMaker { needs, side, pair, left, threads } = self;
-        let (side, mut prg, mut encryption) = (*side, coins(), Encryption::new(*threads));
+        let MaterialMaker { needs, side, pair, left, encryption } = self;
+        let (side, mut prg) = (*side, coins());
         let of_run = transfers(needs);
         if left.iter().zip(of_run).any(|(left, due)| *left < due) {
             return Err(RunError::Missing("material of more runs than were begun".into()));
@@ -122,7 +122,7 @@ impl MaterialMaker {
                     pair.prepare(channel, &step(), send, receive)?;
                 }
                 *left = [0, 1].map(|i| left[i] - due[i]);
-                let (prg, encryption) = (&mut prg, &mut encryption);
+                let (prg, encryption) = (&mut prg, &mut *encryption);
                 let mut maker = Maker { side, pair, channel: &mut *channel, step: 1, prg, encryption };
                 keep(&make(&need.of, &mut maker, first, n)?.bytes())?;
             }

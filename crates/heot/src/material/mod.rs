@@ -17,7 +17,7 @@ use crate::context::{RunError, Side};
 use crate::encryption::Encryption;
 use crate::keys::Keys;
 use crate::leaf::Leaves;
-use crate::matrices::Matrices;
+use crate::matrices::{Matrices, Way};
 use crate::multiples::Multiples;
 use crate::mux::Offers;
 use crate::product::{Factors, Second, Slotted};
@@ -49,6 +49,11 @@ impl Made {
         let bytes = [0, 1].map(|i| self.bytes[i] + next.bytes[i]);
         let (values, words) = (self.values + next.values, self.words + next.words);
         Made { bytes, values, words, steps: self.steps + next.steps }
+    }
+
+    /// What it takes, as bytes of a link of 1 Gbit/s: what a side sends, and its work.
+    pub fn weight(&self) -> u64 {
+        self.bytes[0].max(self.bytes[1]) + (self.values + self.words) / VALUES
     }
 
     /// So many times.
@@ -135,6 +140,11 @@ impl Kind {
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Kind::Slotted(_) | Kind::Matrices(_))
     }
+
+    /// Whether it takes keys that a preparation's products share.
+    pub fn is_gathered(&self) -> bool {
+        matches!(self, Kind::Matrices(Matrices { way: Way::Gathered, .. }))
+    }
 }
 
 /// What takes as long as a byte of a link of 1 Gbit/s, 8 ns: a transfer takes as long as so many, with all that follows from it; so many
@@ -179,9 +189,7 @@ impl Need {
     /// What making it takes, as bytes of a link of 1 Gbit/s: what a side sends, its work on transfers, and that on polynomials.
     pub fn weight(&self) -> u64 {
         let (made, transfers) = (self.made(), self.transfers());
-        made.bytes[0].max(made.bytes[1])
-            + (made.values + made.words) / VALUES
-            + TRANSFER * (transfers[0] + transfers[1]) as u64
+        made.weight() + TRANSFER * (transfers[0] + transfers[1]) as u64
     }
 
     /// What both sides open of operands under these as masks: what it is, ring elements, and their bits. The other kinds mask what goes to

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::material::Correlation;
+use crate::matrices::{Matrices, Way};
 use crate::product::Factors;
 use privet_ot::params::{B11, B12};
 
@@ -66,15 +67,19 @@ fn of_matrices(bits: u32, [count, m, k, o]: [usize; 4]) -> Plan {
 /// Products of matrices that both sides share, several side by side: by encryption in several chunks, and by transfers.
 #[test]
 fn products_of_secret_matrices_are_right_in_every_ring() {
-    for (bits, [count, m, k, o], encrypted) in [
-        (37, [5, 128, 64, 128], true),
-        (64, [2, 9, 70, 20], true),
-        (45, [3, 40, 1, 40], true),
-        (20, [1, 2, 3, 2], false),
+    for (bits, [count, m, k, o], encrypted, gathered) in [
+        (37, [5, 128, 64, 128], true, true),
+        (37, [3, 70, 128, 64], true, true),
+        (37, [2, 9, 70, 20], true, false),
+        (64, [2, 9, 70, 20], true, false),
+        (45, [3, 40, 1, 40], true, false),
+        (20, [1, 2, 3, 2], false, false),
     ] {
         let plan = of_matrices(bits, [count, m, k, o]);
         plan.check().unwrap();
-        let is_encrypted = needs(&plan).iter().any(|need| need.of.is_encrypted());
+        let needs = needs(&plan);
+        let is_encrypted = needs.iter().any(|need| need.of.is_encrypted());
+        assert_eq!(needs.iter().any(|need| need.of.is_gathered()), gathered, "{bits} bits");
         assert_eq!(is_encrypted, encrypted, "{bits} bits");
         check(&Case { name: plan.name.clone(), plan }, &Seed::random());
     }
@@ -85,7 +90,7 @@ fn products_of_secret_matrices_are_right_in_every_ring() {
 fn products_of_matrices_have_parameters_in_every_ring() {
     for bits in 1..=64 {
         for (m, k, o) in [(1, 1, 1), (128, 64, 128), (128, 128, 64), (1024, 64, 1024), (1024, 1024, 64)] {
-            let of = crate::matrices::Matrices { ring: Ring::new(bits), m, k, o };
+            let of = Matrices { ring: Ring::new(bits), m, k, o, way: Way::Blocks };
             assert!(of.fits().is_ok(), "{bits} bits, {m} x {k} x {o}: {:?}", of.fits());
         }
     }

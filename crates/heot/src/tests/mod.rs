@@ -233,11 +233,12 @@ fn openings(case: &Case, sent: &[Vec<Sent>; 2]) {
     }
 }
 
-/// Bytes of messages that make material, beside those of transfers and of the public coins.
+/// Bytes of messages that make material, beside those of transfers, public coins, and keys that products share.
 fn before(sent: &[Sent]) -> u64 {
     let is_one = |sent: &&Sent| {
         let name = &*sent.step.name;
-        name == "corrections" || name.starts_with("encrypted") && !name.ends_with("public coins")
+        let is_encrypted = name.starts_with("encrypted") || name.starts_with("gathered");
+        name == "corrections" || is_encrypted && !name.ends_with("public coins") && !name.ends_with("keys")
     };
     sent.iter().filter(is_one).map(|sent| sent.bytes.len() as u64).sum()
 }
