@@ -139,7 +139,9 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         }
         Op::Dither { shift } => Box::new(truncate::Dither { shift: *shift }),
         Op::Piecewise { shift, pieces } => Box::new(table::Quadratics { shift: *shift, pieces }),
-        Op::Exponential { first, rows } => Box::new(exponential::Exponentials { first: *first, rows }),
+        Op::Exponential { first, rows, scale } => {
+            Box::new(exponential::Exponentials { first: *first, rows, scale: *scale })
+        }
         Op::Lookup { tables } => Box::new(table::Tables { tables }),
         Op::Relu => Box::new(relu::Relu),
         Op::Extend => Box::new(relu::Extend),

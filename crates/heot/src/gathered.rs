@@ -1,4 +1,4 @@
-//! Products of matrices that both sides share, by encryption with few bytes ([`privet_he::galois`], docs/he.md, section 5).
+//! Products of matrices that both sides share, by encryption with few bytes ([`privet_he::galois`], docs/he.md, section 7).
 //!
 //! `A B` is `A_s B_s + A_c B_c + A_s B_c + A_c B_s`. Each side computes its own product in clear, and is encryptor of the one of the others and
 //! multiplier of the other: it encrypts its A, multiplies the peer's A by its B, and takes a fresh share off. Keys that switch are sent

@@ -280,13 +280,16 @@ pub enum Op {
         /// One number for each value of x in each.
         tables: Vec<Vec<i64>>,
     },
-    /// e^x in rows along a new first dimension, as [`crate::tables::Exponential`] says: exact integers once coins are given,
-    /// near e^x whatever they are. x is a number modulo `2^(k - f)`, from the first row's first whole number on.
+    /// e^(x 2^scale) in rows along a new first dimension, as [`crate::tables::Exponential`] says: exact integers once coins are given,
+    /// near that whatever they are. x is a number modulo `2^(k - f)`, from the first row's first whole number on.
     Exponential {
         /// Fraction bits of the factor that x's fraction gives.
         first: u32,
         /// Where a row begins, in increasing order, and the fraction bits of its other factor; elsewhere it is 0.
         rows: Vec<(i32, u32)>,
+        /// 0 or 1: larger steps of x's whole number make shorter tables, and a first factor of more bits.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        scale: u32,
     },
     /// A sum of cosines and sines of multiples of the angle `2 pi step x / 2^k`, in whole numbers as [`crate::waves::Waves`]
     /// says: exact once coins are given, near the sum whatever they are. The result has `30 + digits` fraction bits.
@@ -399,6 +402,10 @@ macro_rules! ops {
             | $crate::ir::Op::Exponential { .. }
             | $crate::ir::Op::Waves { .. }
     };
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// Most bits of [`Op::ChooseEvery`]: a family that deals a table has an entry for every value of all.

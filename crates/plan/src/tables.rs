@@ -64,7 +64,7 @@ pub fn quadratic_near(
     [fixed(rest + slope * back + curve * back * back, frac), c1, c2]
 }
 
-/// `e^x = e^f e^(e - d)`: `x + d` is the whole number e and the fraction f.
+/// `e^x = e^f e^(e - d)`: `x + d` is the whole number e and the fraction f. With a scale of 1 it is `e^2` in place of e.
 ///
 /// The first factor is a function of `x + d` and the second one of e and d, so that where one is public and d is a
 /// mask, the second one is a table of as many entries as there are whole numbers. Results come in rows: large and small
@@ -74,6 +74,8 @@ pub struct Exponential {
     frac: u32,
     whole: u32,
     first: u32,
+    /// Fraction bits of a quadratic's result.
+    wide: u32,
     rows: Vec<(i32, u32)>,
     rising: Vec<[i64; 3]>,
     falling: Vec<[i64; 3]>,
@@ -84,7 +86,7 @@ pub struct Exponential {
 
 /// log2 of the number of pieces of `[0, 1)`.
 const PIECES: u32 = 7;
-/// Fraction bits of a quadratic's result.
+/// Bits of a quadratic's result that a sign and the whole part of e leave; with e^2 it is one less.
 const WIDE: u32 = 61;
 
 impl Exponential {
@@ -92,7 +94,7 @@ impl Exponential {
     ///
     /// # Errors
     /// When the numbers are outside what can be computed.
-    pub fn new(x: &Type, first: u32, rows: &[(i32, u32)]) -> Result<Exponential, String> {
+    pub fn new(x: &Type, first: u32, rows: &[(i32, u32)], scale: u32) -> Result<Exponential, String> {
         let whole = x.bits.saturating_sub(x.frac);
         if !(8..=26).contains(&x.frac) || !(1..=6).contains(&whole) {
             let bits = x.bits;
@@ -105,22 +107,26 @@ impl Exponential {
         let sound =
             |&(from, digits): &(i32, u32)| (-64..=64).contains(&from) && digits <= 40 && first + digits <= 63;
         let few = (1..=4).contains(&rows.len()) && (8..=40).contains(&first);
-        if !(few && rows.iter().all(sound) && rows.is_sorted()) {
-            return Err(format!("an exponential with {first} fraction bits and the rows {rows:?}"));
+        if !(few && rows.iter().all(sound) && rows.is_sorted() && scale <= 1) {
+            return Err(format!(
+                "an exponential with {first} fraction bits, the rows {rows:?} and the scale {scale}"
+            ));
         }
-        let fit = |f: fn(f64) -> f64| {
+        let (wide, times) = (WIDE - scale, f64::from(1 << scale));
+        let fit = |sign: f64| {
+            let f = |x: f64| libm::exp(sign * times * x);
             let half = 2f64.powi(-(PIECES as i32) - 1);
             let piece = |i: u32| {
                 let first = 2.0 * half * i as f64;
-                quadratic_near(f, [first + half, half, first], x.frac, WIDE)
+                quadratic_near(f, [first + half, half, first], x.frac, wide)
             };
             (0..1 << PIECES).map(piece).collect()
         };
         let power = |row: usize, index: i32| {
             let e = least + (index - least).rem_euclid(1 << whole);
             let ((begins, digits), ends) = (rows[row], rows.get(row + 1).map_or(i32::MAX, |next| next.0));
-            let (mantissa, exponent) = libm::frexp(libm::exp(e as f64));
-            match WIDE as i32 - digits as i32 - (exponent - 63) {
+            let (mantissa, exponent) = libm::frexp(libm::exp(e as f64 * times));
+            match wide as i32 - digits as i32 - (exponent - 63) {
                 shift @ 1..=126 if (begins..ends).contains(&e) => {
                     ((mantissa * 2f64.powi(63)) as u64, shift as u32)
                 }
@@ -132,9 +138,10 @@ impl Exponential {
             frac: x.frac,
             whole,
             first,
+            wide,
             rows: rows.to_vec(),
-            rising: fit(libm::exp),
-            falling: fit(|x| libm::exp(-x)),
+            rising: fit(1.0),
+            falling: fit(-1.0),
             powers: powers.map(|(row, index)| power(row, index)).collect(),
         })
     }
@@ -175,14 +182,14 @@ impl Exponential {
         quadratic(&own, f & ((1 << low) - 1))
     }
 
-    /// The pieces of e^f, results of 61 fraction bits, and the bits below their index: for protocols in which f is secret.
+    /// The pieces of e^f, results of 61 fraction bits or of 60, and the bits below their index: for protocols in which f is secret.
     pub fn rising(&self) -> Pieces<'_> {
         Pieces { shift: self.frac - PIECES, pieces: &self.rising }
     }
 
     /// Bits that the first factor has less than [`Exponential::rising`].
     pub fn dropped(&self) -> u32 {
-        WIDE - self.first
+        self.wide - self.first
     }
 
     /// The first factor: e^f.
@@ -230,7 +237,7 @@ mod tests {
     use super::*;
 
     fn exponential() -> Exponential {
-        Exponential::new(&Type { shape: vec![1], bits: 29, frac: 24 }, 29, &[(-29, 30)]).unwrap()
+        Exponential::new(&Type { shape: vec![1], bits: 29, frac: 24 }, 29, &[(-29, 30)], 0).unwrap()
     }
 
     #[test]
@@ -240,6 +247,23 @@ mod tests {
         for f in near {
             assert_eq!(e.first_of_secret(f), e.first(f), "{f}");
             assert_eq!(e.coin_of_secret(f), e.coin(f), "{f}");
+        }
+    }
+
+    #[test]
+    fn exponentials_of_twice_x_are_near_for_every_coin() {
+        let ty = Type { shape: vec![1], bits: 17, frac: 13 };
+        let e = Exponential::new(&ty, 14, &[(-14, 24)], 1).unwrap();
+        let ring = Ring::new(17);
+        // from -14 to 1/2
+        for signed in -14i64 << 13..1 << 12 {
+            for d in [0, 1, 0xfff, 0x1000, 0x1fff, signed.unsigned_abs().wrapping_mul(2654435761) & 0x1fff] {
+                let (x, exact) = (ring.wrap(signed as u64), libm::exp(signed as f64 * 2f64.powi(-12)));
+                let found = e.at(0, x, d) as f64 * 2f64.powi(-38);
+                // the first factor is rounded down, the second to the nearest
+                let bound = exact * 1.01 * 2f64.powi(-14) + 4.0 * 2f64.powi(-24);
+                assert!((found - exact).abs() <= bound, "{signed} with {d}: {found}, not {exact}");
+            }
         }
     }
 

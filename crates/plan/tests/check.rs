@@ -135,7 +135,7 @@ fn tables_mixtures_and_bits_are_checked() {
     one(piecewise(2, 4), &x, &ty(&[3, 2], 30, 1));
     one(piecewise(32, 4), &ty(&[1], 34, 0), &ty(&[1], 34, 0));
     let e = ty(&[3], 20, 16);
-    let rows = |first, rows: &[(i32, u32)]| Op::Exponential { first, rows: rows.to_vec() };
+    let rows = |first, rows: &[(i32, u32)]| Op::Exponential { first, rows: rows.to_vec(), scale: 0 };
     accepted(rows(20, &[(-8, 30), (0, 5)]), std::slice::from_ref(&e), ty(&[2, 3], 64, 0));
     for op in [
         rows(20, &[]),
@@ -204,7 +204,7 @@ fn operands_are_counted() {
         Op::Dither { shift: 1 },
         Op::Piecewise { shift: 1, pieces: vec![] },
         Op::Lookup { tables: vec![] },
-        Op::Exponential { first: 1, rows: vec![] },
+        Op::Exponential { first: 1, rows: vec![], scale: 0 },
         Op::Relu,
         Op::Extend,
         Op::MaxPool2d { window },

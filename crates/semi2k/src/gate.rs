@@ -134,7 +134,9 @@ pub(crate) fn kind(op: &Op) -> Kind<'_> {
         Op::Argmax { dim } => Box::new(Argmax { dim: *dim }),
         Op::Lookup { tables } => Box::new(Tables(tables)),
         Op::Piecewise { shift, pieces } => Box::new(Quadratics { shift: *shift, pieces }),
-        Op::Exponential { first, rows } => Box::new(Exponentials { first: *first, rows }),
+        Op::Exponential { first, rows, scale } => {
+            Box::new(Exponentials { first: *first, rows, scale: *scale })
+        }
         Op::Waves { step, digits, waves } => Box::new(Sum { step: *step, digits: *digits, waves }),
     })
 }

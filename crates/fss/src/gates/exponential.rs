@@ -55,11 +55,12 @@ pub(super) fn eval(
 pub(crate) struct Exponentials<'a> {
     pub first: u32,
     pub rows: &'a [(i32, u32)],
+    pub scale: u32,
 }
 
 impl Exponentials<'_> {
     fn of(&self, at: &At) -> Result<Exponential, String> {
-        Exponential::new(at.operand(0), self.first, self.rows)
+        Exponential::new(at.operand(0), self.first, self.rows, self.scale)
     }
 }
 

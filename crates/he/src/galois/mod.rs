@@ -4,7 +4,7 @@
 //! shares of `X W`: for each of a group of automorphisms it turns X, multiplies by what stands for W there, and adds up. What is no
 //! output cancels, so every coefficient of an answer is one. No key is encrypted under itself. Shares are exact modulo 2^k.
 //!
-//! `docs/he.md`, section 5, has the formulas and the argument for both sides.
+//! `docs/he.md`, section 7, has the formulas and the argument for both sides.
 
 mod kernels;
 mod keys;

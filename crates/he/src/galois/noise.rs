@@ -1,5 +1,5 @@
-//! What noise an answer has, in units of 1 modulo q: a bound on everything for decryption, a mean square for secrecy. `docs/he.md`, 5.2 and
-//! 5.3, has the terms one by one; tests measure them.
+//! What noise an answer has, in units of 1 modulo q: a bound on everything for decryption, a mean square for secrecy. `docs/he.md`, 7.2 and
+//! 7.3, has the terms one by one; tests measure them.
 
 use super::keys::special;
 use super::{DEGREE, GaloisLayout, HOP, set};
@@ -49,15 +49,16 @@ pub(super) fn variance(layout: &GaloisLayout) -> f64 {
     // the operand's error, rounding included, K times
     let fresh = blocks * k * k * k * weights * (ERROR_VARIANCE + 0.25);
     let p = special() as f64;
-    // digits times a key's errors, over P: of the first hop times all that stands for weights, of the second as they are
-    let switched = set().primes.len() as f64 * n * digits().1 * ERROR_VARIANCE / (p * p);
+    // digits times a key's errors, over P, of the first hop times all that stands for weights
+    let switched = |digits: f64| set().primes.len() as f64 * n * digits * ERROR_VARIANCE / (p * p);
+    let (largest, uniform) = digits();
+    let first = blocks * spread(layout.width) * weights * switched(uniform);
     // masks divided by P are rounded by half a unit a coefficient at most
     let rounded = n * TERNARY_VARIANCE * 0.25;
-    let hops =
-        blocks * spread(layout.width) * weights * switched + HOP as f64 * blocks * (switched + rounded);
+    let second = HOP as f64 * blocks * (switched(largest * largest) + rounded);
     let zeros = 2.0 * n * TERNARY_VARIANCE * ERROR_VARIANCE + rounded;
     // share, body and what is divided by P are rounded
-    ((fresh + hops + zeros).sqrt() + 3.0).powi(2)
+    ((fresh + first + second + zeros).sqrt() + 3.0).powi(2)
 }
 
 /// The largest that an answer's coefficient can be off before it is drowned.
@@ -67,7 +68,7 @@ fn bound(layout: &GaloisLayout) -> f64 {
     let weights = blocks * k * k * most(layout);
     let switched = set().primes.len() as f64 * n * digits().0 * error / special() as f64;
     let again = HOP as f64 * blocks * (switched + n);
-    weights * (error + 1.0) * k + k * weights * switched + again + n * (2.0 * error + 1.0) + 3.0
+    weights * (error + 1.0) + k * weights * switched + again + n * (2.0 * error + 1.0) + 3.0
 }
 
 /// Whether decryption cannot fail, whatever anybody draws.

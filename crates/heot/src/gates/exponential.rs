@@ -14,6 +14,7 @@ use privet_ring::Ring;
 pub(crate) struct Exponentials<'a> {
     pub first: u32,
     pub rows: &'a [(i32, u32)],
+    pub scale: u32,
 }
 
 /// Rings and bits of what is multiplied.
@@ -26,7 +27,7 @@ struct Widths {
 
 impl Exponentials<'_> {
     fn functions(&self, at: &At) -> tables::Exponential {
-        tables::Exponential::new(at.operand(0), self.first, self.rows).expect("plans are checked")
+        tables::Exponential::new(at.operand(0), self.first, self.rows, self.scale).expect("plans are checked")
     }
 
     fn widths(&self, at: &At, e: &tables::Exponential) -> Widths {
@@ -36,10 +37,11 @@ impl Exponentials<'_> {
         let largest = places.map(|(row, index)| e.second(row, index, coin)).max().unwrap_or(0);
         // below half of its ring
         let bits = (u64::BITS - largest.leading_zeros() + 1).min(at.to().bits());
-        Widths { rings: [Ring::new(bits), at.to()], factor: self.first + 1 }
+        let largest = e.first((1 << at.operand(0).frac) - 1) - self.least();
+        Widths { rings: [Ring::new(bits), at.to()], factor: u64::BITS - largest.leading_zeros() }
     }
 
-    /// A number below all first factors: these are from 1 on, nearly, and less than 2 from this.
+    /// A number below all first factors: these are from 1 on, nearly.
     fn least(&self) -> u64 {
         (1 << self.first) - (1 << (self.first - 3))
     }

@@ -90,7 +90,7 @@ fn products_cost_what_the_tables_say() {
     let node =
         |op, inputs: &[usize], ty| Node { op, inputs: inputs.to_vec(), ty, layer: String::new(), form: None };
     let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
-    let e = Op::Exponential { first: 14, rows: vec![(-30, 24)] };
+    let e = Op::Exponential { first: 14, rows: vec![(-30, 24)], scale: 0 };
     let nodes = vec![node(input, &[], ty(&[n], 17, 12)), node(e, &[0], ty(&[1, n], 41, 0))];
     let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
     let plan = Plan { version: PLAN_VERSION, name, batch: n, nodes, outputs, updates };

@@ -12,7 +12,7 @@ use crate::ir::Op;
 /// Coefficients of a piece.
 const COEFFICIENTS: usize = 4;
 /// Fraction bits of sums beyond the result's: two truncations are off by a unit each.
-const SPARE: u32 = 4;
+const SPARE: u32 = 3;
 /// Ring bits above the fraction of a product of 1 or less: a truncation that keeps its ring takes numbers below a quarter of it.
 const ABOVE: u32 = 2;
 /// What sums of coefficients that are looked up may be beyond them, in units in the last place: each is rounded, and two products are truncated

@@ -47,13 +47,8 @@ pub(super) fn exp(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
 /// [`Op::Exponential`] of `[n]` numbers, `[rows, n]` read as whole ones; of other operations where the family lacks it.
 fn in_rows(b: &mut Build<'_>, x: Value, first: u32, rows: Vec<(i32, u32)>) -> Value {
     let shape = [rows.len(), b.shape(x)[0]];
-    let op = Op::Exponential { first, rows };
-    match op {
-        Op::Exponential { first, rows } if !b.has(&Op::Exponential { first, rows: rows.clone() }) => {
-            in_parts(b, x, first, &rows)
-        }
-        op => b.node(op, &[x], &shape, WORD, 0),
-    }
+    let op = Op::Exponential { first, rows: rows.clone(), scale: 0 };
+    if b.has(&op) { b.node(op, &[x], &shape, WORD, 0) } else { in_parts(b, x, first, &rows) }
 }
 
 /// Bits of the fraction that the table of [`in_parts`] takes; pieces of what is left, one bit of which it leaves unused.
@@ -155,14 +150,15 @@ fn as_product(b: &mut Build<'_>, x: Value) -> Value {
 }
 
 /// `e^x` for x < 1 by [`Op::Exponential`], of x below -28 nearly 0: its factors have so many fraction bits. Less e / 2 it is below a quarter of the
-/// result's ring.
-pub(super) fn by_parts(b: &mut Build<'_>, x: Value, first: u32, second: u32) -> Value {
+/// result's ring. With a scale of 1 whole numbers are those of x / 2: half as many, and a first factor from 1 to e^2.
+pub(super) fn by_parts(b: &mut Build<'_>, x: Value, [first, second]: [u32; 2], scale: u32) -> Value {
     let kept = (x.bits > x.frac + RANGE).then(|| kept(b, x));
     let x = with_fraction(b, x);
     let whole = (x.bits - x.frac).min(RANGE);
     let x = b.resize(x, whole + x.frac);
-    // with x + d below 2
-    let least = 2 - (1 << whole);
+    // x / 2^scale and a coin are below 2 together
+    let x = b.read(x, x.frac + scale);
+    let least = 2 - (1 << (whole - scale));
     let x = match kept {
         Some(kept) => {
             let above = b.add_const(x, -(i64::from(least) << x.frac));
@@ -171,7 +167,7 @@ pub(super) fn by_parts(b: &mut Build<'_>, x: Value, first: u32, second: u32) -> 
         }
         None => x,
     };
-    let op = Op::Exponential { first, rows: vec![(least, second)] };
+    let op = Op::Exponential { first, rows: vec![(least, second)], scale };
     let shape = [1, b.shape(x)[0]];
     let y = b.node(op, &[x], &shape, first + second + 3, 0);
     let y = b.row(y, 0);

@@ -5,7 +5,7 @@
 //! coefficients are public. Divided by the highest one it is `(y^2 + y + a) (y^2 + 3 y + b) + c`: two products (Knuth, *The Art of
 //! Computer Programming*, volume 2, section 4.6.4). What it was divided by is in the table.
 
-use super::build::{Build, Value};
+use super::build::{Build, Value, Way};
 use super::exp::by_parts;
 use super::quintic::truncated;
 use super::sextic::power_of_e;
@@ -16,6 +16,8 @@ const MOST: u32 = 14;
 /// coefficients are 1 to 4. `(a, b, c)` follow from it.
 const K: f64 = 0.042_401_657_880_975_57;
 const P: [f64; 3] = [0.999_996_491_796_129_5, 0.999_795_858_490_246_9, 0.499_983_208_305_227_6];
+/// Fewest bits of x before its fraction for pairs of whole numbers: those from 2 down reach as far as x.
+const LEAST_WHOLE: u32 = 3;
 /// Fewest fraction bits of a first factor of [`by_parts`].
 const LEAST_FIRST: u32 = 8;
 /// What `e^y / K` lies around: it is less than 16 away from that.
@@ -73,8 +75,11 @@ impl Narrow {
 /// `e^x` of `[n]` numbers x < 1, of x below -30 nearly 0: as terms of a sum, and as factors. They are within what [`Narrow`] says.
 pub(super) fn narrow(b: &mut Build<'_>, x: Value, of: Narrow) -> [Value; 2] {
     let polynomial = |b: &mut Build<'_>, x: Value| quartic(b, x, of);
-    let by_parts = |b: &mut Build<'_>, x: Value| by_parts(b, x, of.digits().max(LEAST_FIRST), of.term().0);
-    let product = b.cheapest(x, &[&polynomial, &by_parts]);
+    let parts = [of.digits().max(LEAST_FIRST), of.term().0];
+    let by_units = |b: &mut Build<'_>, x: Value| by_parts(b, x, parts, 0);
+    let by_twos = |b: &mut Build<'_>, x: Value| by_parts(b, x, parts, 1);
+    let ways: [&Way<'_>; 3] = [&polynomial, &by_units, &by_twos];
+    let product = b.cheapest(x, &ways[..if x.bits >= x.frac + LEAST_WHOLE { 3 } else { 2 }]);
     // both sides of 0
     let half = |frac: u32| (std::f64::consts::E / 2.0 * 2f64.powi(frac as i32)) as i64;
     let centred = b.add_const(product, -half(product.frac));

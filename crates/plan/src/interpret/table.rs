@@ -34,8 +34,8 @@ pub(super) fn apply<E: Element>(
         Op::Lookup { tables } => {
             tables.iter().flat_map(|t| x.iter().map(|&x| t[x as usize] as u64)).collect()
         }
-        Op::Exponential { first, rows } => {
-            let e = Exponential::new(from, *first, rows).expect("plans are checked");
+        Op::Exponential { first, rows, scale } => {
+            let e = Exponential::new(from, *first, rows, *scale).expect("plans are checked");
             let drawn = drawn(from.frac);
             let row = |row: usize| x.iter().zip(&drawn).map(move |(&x, &d)| (row, x, d));
             (0..rows.len()).flat_map(row).map(|(row, x, d)| e.at(row, x, d)).collect()

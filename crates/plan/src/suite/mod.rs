@@ -226,8 +226,9 @@ pub fn cases() -> Vec<Case> {
     all.extend([lookup(2, 1, 64, 70), lookup(4, 3, 20, 130), lookup(8, 2, 64, 300)]);
     all.extend([piecewise(3, 0, 40, 70), piecewise(1, 5, 64, 64), piecewise(7, 20, 64, 300)]);
     all.extend([
-        exponential(29, 24, 25, &[(-30, 34)], 300),
-        exponential(15, 9, 18, &[(-32, 29), (10, 5)], 70),
+        exponential([29, 24], 25, &[(-30, 34)], 0, 300),
+        exponential([15, 9], 18, &[(-32, 29), (10, 5)], 0, 70),
+        exponential([17, 13], 14, &[(-14, 24)], 1, 100),
     ]);
     all.extend(cuts::cuts());
     all
@@ -313,11 +314,12 @@ fn piecewise(index: u32, shift: u32, to: u32, n: usize) -> Case {
     b.done(&[y])
 }
 
-fn exponential(k: u32, frac: u32, first: u32, rows: &[(i32, u32)], n: usize) -> Case {
-    let mut b = Builder::new(&format!("exponentials in {} rows of {k} bits, {n} elements", rows.len()));
+fn exponential([k, frac]: [u32; 2], first: u32, rows: &[(i32, u32)], scale: u32, n: usize) -> Case {
+    let what = if scale == 0 { "exponentials" } else { "exponentials of twice x" };
+    let mut b = Builder::new(&format!("{what} in {} rows of {k} bits, {n} elements", rows.len()));
     let x = b.input(&[n], k);
     b.frac(x, frac);
-    let op = Op::Exponential { first, rows: rows.to_vec() };
+    let op = Op::Exponential { first, rows: rows.to_vec(), scale };
     let y = b.add(op, &[x], &[rows.len(), n], 64);
     b.done(&[y])
 }

@@ -188,7 +188,7 @@ pub fn small_plans() -> Vec<Plan> {
         dropout(),
         table("look-up", Op::Lookup { tables }, [2, 0], Some(2)),
         table("quadratics", Op::Piecewise { shift: 3, pieces }, [4, 0], None),
-        table("exponential", Op::Exponential { first: 20, rows: vec![(-1, 20)] }, [9, 8], Some(1)),
+        table("exponential", Op::Exponential { first: 20, rows: vec![(-1, 20)], scale: 0 }, [9, 8], Some(1)),
         unary("waves", Op::Waves { step: 1, digits: 4, waves: vec![[9, -5], [2, 3]] }, [6, 0], [9, 0]),
         linear(),
         convolution(),

@@ -176,11 +176,12 @@ impl Gate for Quadratics<'_> {
 pub(crate) struct Exponentials<'a> {
     pub first: u32,
     pub rows: &'a [(i32, u32)],
+    pub scale: u32,
 }
 
 impl Gate for Exponentials<'_> {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
-        let e = Exponential::new(x.ty(0), self.first, self.rows).map_err(RunError::Missing)?;
+        let e = Exponential::new(x.ty(0), self.first, self.rows, self.scale).map_err(RunError::Missing)?;
         Ok(exponentials(cx, [x.from(), x.to()], &e, &x.share(0))?.into())
     }
 
@@ -189,10 +190,11 @@ impl Gate for Exponentials<'_> {
         let (n, whole) = (of.elements() / rows, of.operand_bits() - frac);
         match setting.security {
             Security::Malicious => {
-                let pieces = Exponential::new(of.operands[0].ty, self.first, self.rows).map_or(0, |e| {
-                    let rising = e.rising();
-                    Quadratics { shift: rising.shift, pieces: rising.pieces }.groups()
-                });
+                let pieces =
+                    Exponential::new(of.operands[0].ty, self.first, self.rows, self.scale).map_or(0, |e| {
+                        let rising = e.rising();
+                        Quadratics { shift: rising.shift, pieces: rising.pieces }.groups()
+                    });
                 setting.exponential(n, [whole, frac], self.first, [rows, pieces])
             }
             Security::SemiHonest => {
@@ -235,10 +237,13 @@ mod tests {
 
     #[test]
     fn exponentials_are_those_of_the_interpreter() {
-        for (bits, frac, rows) in
-            [(29, 24, vec![(-30, 35)]), (30, 24, vec![(-32, 29), (10, 5)]), (11, 9, vec![(-2, 30)])]
-        {
-            let e = Exponential::new(&Type { shape: vec![1], bits, frac }, 18, &rows).unwrap();
+        for (bits, frac, rows, scale) in [
+            (29, 24, vec![(-30, 35)], 0),
+            (30, 24, vec![(-32, 29), (10, 5)], 0),
+            (11, 9, vec![(-2, 30)], 0),
+            (17, 13, vec![(-14, 24)], 1),
+        ] {
+            let e = Exponential::new(&Type { shape: vec![1], bits, frac }, 18, &rows, scale).unwrap();
             let from = Ring::new(bits);
             let x = edges(from, 200);
             for to in [40, 64].map(Ring::new) {

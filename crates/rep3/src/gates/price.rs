@@ -135,8 +135,8 @@ fn declared_is_counted_in_look_ups() {
         for (whole, frac, first, rows) in [(5, 24, 25, vec![(-30, 35)]), (6, 9, 18, vec![(-32, 29), (10, 5)])]
         {
             let (x, y) = (of(&[n], whole + frac, frac), of(&[rows.len(), n], 64, 0));
-            let (ring, e) = (Ring::new(x.bits), Exponential::new(&x, first, &rows).unwrap());
-            counted(&Op::Exponential { first, rows: rows.clone() }, &[&x], &y, |cx| {
+            let (ring, e) = (Ring::new(x.bits), Exponential::new(&x, first, &rows, 0).unwrap());
+            counted(&Op::Exponential { first, rows: rows.clone(), scale: 0 }, &[&x], &y, |cx| {
                 pieces::exponentials(cx, [ring, Ring::R64], &e, &share(cx.id, ring, &edges(ring, n)))
                     .unwrap();
             });

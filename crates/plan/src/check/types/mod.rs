@@ -64,7 +64,7 @@ pub(super) fn check_node(op: &Op, xs: &[&Type], y: &Type) -> Checked {
 
         Op::Piecewise { shift, pieces } => tables::piecewise(take(xs)?, y, *shift, pieces.len()),
         Op::Lookup { tables } => tables::lookup(take(xs)?, y, tables),
-        Op::Exponential { first, rows } => tables::exponential(take(xs)?, y, *first, rows),
+        Op::Exponential { first, rows, scale } => tables::exponential(take(xs)?, y, *first, rows, *scale),
         Op::Waves { step, digits, waves } => tables::waves(take(xs)?, y, *step, *digits, waves),
     }
 }

@@ -29,8 +29,8 @@ pub(super) fn lookup([x]: [&Type; 1], y: &Type, tables: &[Vec<i64>]) -> Checked 
     shape_is(y, &[&[tables.len()], &x.shape[..]].concat())
 }
 
-pub(super) fn exponential([x]: [&Type; 1], y: &Type, first: u32, rows: &[(i32, u32)]) -> Checked {
-    Exponential::new(x, first, rows).map(drop)?;
+pub(super) fn exponential([x]: [&Type; 1], y: &Type, first: u32, rows: &[(i32, u32)], scale: u32) -> Checked {
+    Exponential::new(x, first, rows, scale).map(drop)?;
     shape_is(y, &[&[rows.len()], &x.shape[..]].concat())
 }
 
