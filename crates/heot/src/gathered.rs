@@ -9,6 +9,7 @@
 use crate::context::{RunError, Side};
 use crate::encryption::public;
 use crate::material::{Made, Maker};
+use crate::mutation;
 use privet_family::Products;
 use privet_he::galois::{Galois, GaloisLayout, Secret, SwitchKeys};
 use privet_he::layout::Matmul;
@@ -86,6 +87,9 @@ pub(crate) fn product(
     let operand = galois.encrypt(secret, &layout, a, maker.prg);
     let theirs = maker.exchange("gathered matrices / operands", operand, layout.operand_bytes())?;
     let mut share = Wiped::new(maker.prg.elements(ring, shape.groups * shape.m * shape.o));
+    if mutation::active("gathered-share-forgotten") {
+        share.fill(0);
+    }
     let answer = galois.multiply(keys, &layout, &theirs, b, &share, maker.prg);
     let answer = answer.map_err(|e| maker.wrong("gathered matrices / operands", e))?;
     drop(theirs);

@@ -31,6 +31,7 @@ privet_mutation::mutations! {
     "rows-at-the-client-too",
     "matrices-in-clear",
     "matrices-at-the-client-too",
+    "gathered-share-forgotten",
     "material-repeats",
     "hints-change-at-rest",
 }

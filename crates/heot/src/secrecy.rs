@@ -4,14 +4,17 @@
 //! Hints, and the client's masks and masked operands, are in `privet_he`: `torus/tests.rs` does the same for them.
 
 use crate::context::Cx;
+use crate::encryption::Encryption;
 use crate::gates::relu::{relu, relu_of_cut};
+use crate::gathered;
 use crate::leaf::Digits;
-use crate::material::Stock;
+use crate::material::{Maker, Stock};
 use crate::matrices::{self, Matrices, Way};
 use crate::product::{self, Second};
 use crate::rows::{self, Rows};
 use crate::table::{self, Entries};
 use crate::{Side, compare, multiples, mux, planes};
+use privet_he::layout::Matmul;
 use privet_net::Step;
 use privet_ot::{Pair, Source, Width, ideal};
 use privet_plan::Cut;
@@ -53,7 +56,9 @@ fn check(rows: usize, holder: Side, steps: &[&str], program: impl Fn(&mut Cx, &[
         }
     });
     // ciphertexts are megabytes: `privet_he` looks at views of its own products
-    let is_looked_at = |s: &Sent| s.step.id > 0 && !s.step.name.starts_with("encrypted");
+    let is_looked_at = |s: &Sent| {
+        s.step.id > 0 && !["encrypted", "gathered"].iter().any(|kind| s.step.name.starts_with(kind))
+    };
     let sent: Vec<Sent> = log.of(holder.other() as usize).into_iter().filter(is_looked_at).collect();
     assert_eq!(sent.len(), steps.len() * rows, "messages to the {holder:?}");
     let mut runs = sent.chunks_exact(steps.len());
@@ -211,6 +216,39 @@ fn exponentials_tell_neither_side_anything() {
         let entries = Entries::Own { tables: 2, of: &own };
         table::look_up(cx, 3, Ring::new(5), &entries, x).unwrap();
     });
+}
+
+/// A side's share of gathered products, whose operands are always the same on both sides: new whenever the peer's coins are.
+#[test]
+fn shares_of_gathered_products_tell_neither_side_anything() {
+    let (ring, shape) = (Ring::new(5), Matmul { groups: 1, m: 2, k: 1, o: 4 });
+    for holder in Side::ALL {
+        let (kept, others) = (Seed::random(), Seed::random());
+        let shares = Mesh::new(2).run(|links| {
+            let me = links.me();
+            let channel = links.to(1 - me);
+            let source = Source::SoftSpoken(Width::Four);
+            let mut pair = Pair::start(channel, &Step::new(0, "transfers"), source, &Seed::random()).unwrap();
+            let mut encryption = Encryption::new(1);
+            let (a, b) = OPERANDS[me].split_at(2);
+            let row = |row: usize| {
+                let drawn = others.derive(Domain::Mask, row as u64);
+                let coins = if me == holder as usize { &kept } else { &drawn };
+                let prg = &mut coins.derive(Domain::Public, 0).stream();
+                let (side, pair, encryption) = (Side::ALL[me], &mut pair, &mut encryption);
+                let mut maker = Maker { side, pair, channel: &mut *channel, step: 1, prg, encryption };
+                gathered::product(&mut maker, ring, shape, a, &b[..4]).unwrap().to_vec()
+            };
+            (0..ROWS).map(row).collect::<Vec<_>>()
+        });
+        let mut rows = shares[holder as usize].iter();
+        let found = unseen(|| {
+            let mut view = View::default();
+            view.elements("share".into(), ring, rows.next().expect("runs enough"));
+            view
+        });
+        assert_eq!(found, Ok(()), "what the {holder:?} has");
+    }
 }
 
 /// Both operands of two products: no mask serves two.

@@ -2,11 +2,12 @@
 
 use super::Fields;
 use crate::Target;
+use privet_he::galois::{Galois, GaloisLayout, Secret, SwitchKeys};
 use privet_he::layout::{Layout, Matmul, MatmulLayout};
 use privet_he::{Context, Message, Parameters, Partial, Product, SETS, Zero};
 use privet_prg::Seed;
 use privet_ring::Ring;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Every message of an encrypted product: of any length, and of the right length with any words.
 pub const ENCRYPTED: Target = Target { name: "encrypted", run: encrypted, seeds, words: &[] };
@@ -45,6 +46,40 @@ fn encrypted(data: &[u8]) {
         if let Ok(partial) = Partial::decode(&product, 0, tiles, &b) {
             assert_eq!(partial.encode(product.parameters()).len(), b.len());
         }
+    }
+}
+
+/// Every message of a gathered product, likewise: keys, operands and answers.
+pub const GATHERED: Target = Target { name: "gathered", run: gathered, seeds, words: &[] };
+
+static GALOIS: LazyLock<(Galois, Secret, Mutex<SwitchKeys>)> = LazyLock::new(|| {
+    let galois = Galois::new(Seed::from_bytes([2; 16]), 1).expect("PRIVET_CPU");
+    let (secret, message) = galois.keys(0, &mut Seed::from_bytes([3; 16]).stream());
+    let keys = galois.read_keys(0, &message).expect("its own message");
+    (galois, secret, Mutex::new(keys))
+});
+
+fn gathered(data: &[u8]) {
+    let mut fields = Fields(data);
+    let (kind, exact) = (fields.byte(), fields.byte() & 1 == 0);
+    let (galois, secret, keys) = &*GALOIS;
+    let layout =
+        GaloisLayout::plan(Matmul { groups: 1, m: 2, k: 1, o: 3 }, Ring::new(24), 1).expect("it fits");
+    let bytes = |len: usize| if exact { stretched(fields.0, len) } else { fields.0.to_vec() };
+    match kind % 3 {
+        0 => {
+            let b = bytes(layout.answer_bytes());
+            assert!(galois.open(secret, &layout, &b).is_err() || b.len() == layout.answer_bytes());
+        }
+        1 => {
+            let mut keys = keys.lock().unwrap_or_else(PoisonError::into_inner);
+            let b = bytes(layout.operand_bytes());
+            let prg = &mut Seed::from_bytes([4; 16]).stream();
+            if let Ok(answer) = galois.multiply(&mut keys, &layout, &b, &[1; 3], &[2; 6], prg) {
+                assert_eq!(answer.encode().len(), layout.answer_bytes());
+            }
+        }
+        _ => assert!(galois.read_keys(0, &bytes(Galois::key_bytes())).is_err() || exact),
     }
 }
 

@@ -33,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     control::CONTROL,
     control::REPORT,
     he::ENCRYPTED,
+    he::GATHERED,
     ot::MESSAGES,
     ot::SESSION,
     sharing::SHARING,

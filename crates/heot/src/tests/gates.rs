@@ -90,13 +90,16 @@ fn products_cost_what_the_tables_say() {
     let node =
         |op, inputs: &[usize], ty| Node { op, inputs: inputs.to_vec(), ty, layer: String::new(), form: None };
     let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
-    let e = Op::Exponential { first: 14, rows: vec![(-30, 24)], scale: 0 };
-    let nodes = vec![node(input, &[], ty(&[n], 17, 12)), node(e, &[0], ty(&[1, n], 41, 0))];
-    let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
-    let plan = Plan { version: PLAN_VERSION, name, batch: n, nodes, outputs, updates };
-    let Kind::Gate(gate) = kind(&plan.nodes[1].op) else { panic!("a gate") };
-    let found = of(gate.uses(&At { plan: &plan, id: 1 }), n);
-    assert_eq!((found.0, found.1, found.2, found.3), (58.6, 21.0, 114.1, 4));
+    for (scale, least, cost) in [(0, -30, (58.6, 21.0, 114.1, 4)), (1, -14, (65.0, 22.0, 62.0, 4))] {
+        let e = Op::Exponential { first: 14, rows: vec![(least, 24)], scale };
+        let from = ty(&[n], 17, 12 + scale);
+        let nodes = vec![node(input.clone(), &[], from), node(e, &[0], ty(&[1, n], 41, 0))];
+        let (name, outputs, updates) = (String::new(), Vec::new(), Vec::new());
+        let plan = Plan { version: PLAN_VERSION, name, batch: n, nodes, outputs, updates };
+        let Kind::Gate(gate) = kind(&plan.nodes[1].op) else { panic!("a gate") };
+        let found = of(gate.uses(&At { plan: &plan, id: 1 }), n);
+        assert_eq!((found.0, found.1, found.2, found.3), cost, "scale {scale}");
+    }
 }
 
 /// A program of one step at both sides, with transfers enough.
