@@ -3,7 +3,7 @@
 //!     cargo run --release -p privet-he --example packings [LAYER [near|distant]]
 //!
 //! LAYER: only layers in whose name this occurs. For 1, 10 and 100 runs a client: the choice, beside the packings that should take least
-//! and those with the fewest bytes. Seconds are processor time of both sides, and of bytes what the link takes for them.
+//! and those with the fewest bytes. Seconds are both sides' in one thread each, and of bytes what the link takes for them.
 
 use privet_he::layout::{Blocks, ConvLayout, Matmul, MatmulLayout};
 use privet_he::torus::{Filters, HintId, Keys, Link, Packing, PackingAim, TorusLayer, Zeros};
@@ -11,6 +11,7 @@ use privet_prg::Seed;
 use privet_ring::{Conv2d, Ring};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 const NORM_BITS: u32 = 15;
 const RING_BITS: u32 = 37;
@@ -45,24 +46,21 @@ impl Measured {
     }
 }
 
-fn cpu() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    stat.split(' ').next().and_then(|n| n.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
-}
-
-/// Seconds of processor time, of many calls: the system counts it in steps of some milliseconds.
+/// Seconds of the fastest of several calls: others on the machine make some of them slower, and none faster.
 fn timed<T>(mut work: impl FnMut() -> T) -> (f64, T) {
-    const STEPS: f64 = 0.05;
-    let before = cpu();
-    let mut calls = 0.0;
-    loop {
+    /// Until so much time has gone, and so many calls; one that takes long is called thrice.
+    const SECONDS: f64 = 0.3;
+    const CALLS: usize = 40;
+    let (start, mut fastest) = (Instant::now(), f64::MAX);
+    for call in 1.. {
+        let before = Instant::now();
         let done = work();
-        calls += 1.0;
-        let seconds = cpu() - before;
-        if seconds >= STEPS || calls >= 20.0 {
-            return (seconds / calls, done);
+        fastest = fastest.min(before.elapsed().as_secs_f64());
+        if call >= CALLS || (call >= 3 && start.elapsed().as_secs_f64() >= SECONDS) {
+            return (fastest, done);
         }
     }
+    unreachable!("calls end")
 }
 
 fn measure(packing: &Packing) -> Measured {

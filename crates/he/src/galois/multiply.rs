@@ -4,7 +4,7 @@ use super::kernels::sum_of_products;
 use super::keys::{Hop, digits, special};
 use super::operand::Ready;
 use super::turn;
-use super::{DEGREE, Galois, GaloisLayout, Secret, SwitchKeys, noise};
+use super::{DEGREE, Galois, GaloisLayout, HOP, Secret, SwitchKeys, noise};
 use crate::context::{Coeff, Points};
 use crate::encode::{self, wrap};
 use crate::mutation;
@@ -14,6 +14,7 @@ use crate::sample::{self, OFFSET};
 use crate::wire::{self, WireError};
 use privet_prg::wiped::zeros;
 use privet_prg::{Prg, Seed, Wiped};
+use std::ops::Range;
 
 /// Answers as they are sent: rounded bodies and masks, pseudo-random to all but the encryptor.
 pub struct Answer {
@@ -69,42 +70,58 @@ impl Galois {
         signed: &[u64],
     ) -> Vec<Gathered> {
         let wide = &self.wide;
-        let (rows, inners, columns) = (layout.row_blocks(), layout.inner_blocks(), layout.column_blocks());
-        let [firsts, seconds] = [0, 1].map(|hop| turn::keys_of(layout.width, hop));
+        let (rows, columns) = (layout.row_blocks(), layout.column_blocks());
         let mut sums: Vec<Gathered> = (0..rows * columns).map(|_| [wide.zero(), wide.zero()]).collect();
-        let mut standing = Wiped::zeros(DEGREE);
         for part in layout.inner_parts() {
-            // of each row: block by block of what is summed, key by key
-            let terms = || part.clone().flat_map(|inner| firsts.clone().map(move |t| (inner, t)));
-            let switched = |row: usize, (inner, t): (usize, usize)| {
-                let of = &ready[(group * rows + row) * inners + inner];
-                self.switched(&keys.hops[0], t, &of.digits, &of.body)
-            };
-            let turned: Vec<Vec<Gathered>> =
-                (0..rows).map(|row| terms().map(|term| switched(row, term)).collect()).collect();
+            let turned = self.first_hop(keys, layout, ready, group, &part);
             for column in 0..columns {
                 let blocks: Vec<_> =
                     part.clone().map(|inner| layout.weights(group, inner, column, signed)).collect();
-                for second in seconds.clone() {
-                    let weights = |(inner, first): (usize, usize)| {
-                        let turns = [turn::of_hop(0, first), turn::of_hop(1, second)];
-                        turn::weights(&blocks[inner - part.start], layout.width, turns, &mut standing);
-                        wide.signed_points(&standing)
-                    };
-                    let weights: Vec<Points> = terms().map(weights).collect();
+                for second in turn::keys_of(layout.width, 1) {
+                    let weights = self.standing(layout, &blocks, second);
                     for (row, turned) in turned.iter().enumerate() {
                         let [body, mask] = [0, 1].map(|of| self.weighed(turned, of, &weights));
                         let digits = self.digits(&self.divided(mask));
                         let again = self.switched(&keys.hops[1], second, &digits, &body);
-                        let sum = &mut sums[row * columns + column];
-                        sum.iter_mut()
-                            .zip(&again)
-                            .for_each(|(sum, of)| wide.add(&mut sum.words, &of.words, false));
+                        let sum = sums[row * columns + column].iter_mut();
+                        sum.zip(&again).for_each(|(sum, of)| wide.add(&mut sum.words, &of.words, false));
                     }
                 }
             }
         }
         sums
+    }
+
+    /// Of each row of a group what the first hop makes of a part of it: block by block of what is summed, key by key.
+    fn first_hop(
+        &self,
+        keys: &SwitchKeys,
+        layout: &GaloisLayout,
+        ready: &[Ready],
+        group: usize,
+        part: &Range<usize>,
+    ) -> Vec<Vec<Gathered>> {
+        let (rows, inners) = (layout.row_blocks(), layout.inner_blocks());
+        let of_block = |row: usize, inner: usize| {
+            let of = &ready[(group * rows + row) * inners + inner];
+            let switched = move |t: usize| self.switched(&keys.hops[0], t, &of.digits, &of.body);
+            turn::keys_of(layout.width, 0).map(switched)
+        };
+        (0..rows).map(|row| part.clone().flat_map(|inner| of_block(row, inner)).collect()).collect()
+    }
+
+    /// What stands for blocks of weights in the order of [`Galois::first_hop`], for a key of the second hop.
+    fn standing(&self, layout: &GaloisLayout, blocks: &[Wiped<u64>], second: usize) -> Vec<Points> {
+        let mut room = Wiped::zeros(DEGREE);
+        let mut all = Vec::with_capacity(blocks.len() * HOP);
+        for block in blocks {
+            for first in turn::keys_of(layout.width, 0) {
+                let turns = [turn::of_hop(0, first), turn::of_hop(1, second)];
+                turn::weights(block, layout.width, turns, &mut room);
+                all.push(self.wide.signed_points(&room));
+            }
+        }
+        all
     }
 
     /// A ciphertext under the next key, and turned by key t of a hop. Its body is given times P, modulo as many primes as it is not 0 for, and

@@ -126,7 +126,7 @@ pub(crate) fn exponential(
         let (fraction, number) = bits.split_at(rising.index_bits() as usize);
 
         let first = quadratic(cx, fraction, word, rising.pieces, &t)?;
-        // below a quarter of what is left of the ring
+        // below half of what is left of the ring: e is below 4, and e^2 below 8 with a bit less dropped
         let short = Ring::new(word.bits() - e.dropped());
         let first = truncate::eval(cx, (word, short), e.dropped(), Rounding::Floor, &first)?;
         let first = extend::non_negative(cx, short, word, &first)?;
@@ -190,12 +190,13 @@ impl Gate for Exponentials<'_> {
         let (n, whole) = (of.elements() / rows, of.operand_bits() - frac);
         match setting.security {
             Security::Malicious => {
-                let pieces =
-                    Exponential::new(of.operands[0].ty, self.first, self.rows, self.scale).map_or(0, |e| {
-                        let rising = e.rising();
-                        Quadratics { shift: rising.shift, pieces: rising.pieces }.groups()
-                    });
-                setting.exponential(n, [whole, frac], self.first, [rows, pieces])
+                let e = Exponential::new(of.operands[0].ty, self.first, self.rows, self.scale);
+                // a plan whose exponential is none is refused
+                let (dropped, pieces) = e.map_or((1, 0), |e| {
+                    let rising = e.rising();
+                    (e.dropped(), Quadratics { shift: rising.shift, pieces: rising.pieces }.groups())
+                });
+                setting.exponential(n, [whole, frac], dropped, [rows, pieces])
             }
             Security::SemiHonest => {
                 setting.masked(n, [of.operand_bits(), of.result_bits()], 1 << whole, rows)

@@ -8,9 +8,8 @@ use crate::gates::digits;
 pub(crate) const VALUES: usize = 64;
 /// Most values of one digit that are turned into numbers.
 const MOST: u64 = 63;
-/// Ring bits and fraction bits of an exponential's quadratic, and log2 of the number of its pieces.
+/// Ring bits of an exponential's quadratic, and log2 of the number of its pieces.
 const WORD: u32 = 64;
-const WIDE: u32 = 61;
 const PIECES: u32 = 7;
 
 /// Bits of the low digit and of the high one, of which there may be none, for an index of so many bits into so many tables, of which
@@ -85,15 +84,14 @@ impl Setting {
         }
     }
 
-    /// Of numbers of `whole` and `frac` bits; the first factor has `first` fraction bits, and so many of its pieces differ.
+    /// Of numbers of `whole` and `frac` bits; so many bits of the first factor are dropped, and so many of its pieces differ.
     pub fn exponential(
         &self,
         n: u64,
         [whole, frac]: [u32; 2],
-        first: u32,
+        dropped: u32,
         [rows, pieces]: [u64; 2],
     ) -> Moves {
-        let dropped = WIDE - first;
         self.look_ups(n, |n| {
             self.carries(n, frac - PIECES, WORD)
                 .then(self.bits_of(n, PIECES + whole))
