@@ -23,7 +23,7 @@ const WEIGHTS_ROOM: usize = 1 << 28;
 /// Bytes of an operand's values that are worked on at a time.
 const OPERAND_ROOM: usize = 96 << 20;
 /// Calls of which distances stay below 2^-40 together: a run has fewer. SECURITY.
-const CALLS: usize = 1 << 12;
+pub(crate) const CALLS: usize = 1 << 12;
 /// Bits by which a share hides a product of elements: 2^24 of them are within 2^-56. SECURITY.
 const SPARE: u32 = 80;
 /// Both sides take part.

@@ -7,7 +7,7 @@
 //! SECURITY: docs/heot.md, section 3.2.
 
 use crate::context::{RunError, Side};
-use crate::encryption::public;
+use crate::encryption::{CALLS, public};
 use crate::material::{Made, Maker};
 use crate::mutation;
 use privet_family::Products;
@@ -16,9 +16,6 @@ use privet_he::layout::Matmul;
 use privet_kernels::{LinearShape, cpu};
 use privet_prg::Wiped;
 use privet_ring::Ring;
-
-/// Calls of which distances stay below 2^-40 together: a run has fewer. SECURITY.
-const CALLS: usize = 1 << 12;
 
 /// What gathered products of a preparation share: this side's keys as an encryptor, and the peer's.
 pub(crate) struct Gathering {

@@ -5,7 +5,7 @@
 //! modulo q P, where `s [j]` is s modulo p_j and 0 modulo all other primes. So a polynomial is switched first and turned then, and its digits
 //! are made once for all t. The second hop leads from s' to s'' likewise.
 
-use super::turn::{self, Turn};
+use super::turn;
 use super::{DEGREE, Galois, HOP, Public, set, wide_set};
 use crate::context::{Context, Points};
 use crate::mutation;
@@ -55,8 +55,8 @@ impl Hop {
     }
 
     /// The automorphism of key t.
-    pub fn turn(&self, t: usize) -> Turn {
-        Turn::new(turn::of_hop(self.number, t))
+    pub fn turn(&self, t: usize) -> usize {
+        turn::of_hop(self.number, t)
     }
 }
 
@@ -94,7 +94,7 @@ impl Galois {
         let bodies = wide.each(HOP, |t| {
             let mut prg = seeds[t].stream();
             let mut back = wide.zero();
-            Turn::new(turn::inverse(turn::of_hop(hop, t))).values(&to.words, &mut back.words);
+            turn::values(turn::inverse(turn::of_hop(hop, t)), &to.words, &mut back.words);
             let key = |digit: usize| {
                 let mut body = hide(wide, &wide.uniform(&public, number(hop, t, digit)), &back, &mut prg);
                 add_special(wide, digit, &from, &mut body);

@@ -127,7 +127,7 @@ impl Galois {
     /// A ciphertext under the next key, and turned by key t of a hop. Its body is given times P, modulo as many primes as it is not 0 for, and
     /// so is what comes of it, modulo q P.
     fn switched(&self, hop: &Hop, t: usize, mask: &[Points], body: &Points) -> Gathered {
-        let (wide, keys, turn) = (&self.wide, hop.of(t), hop.turn(t));
+        let (wide, keys) = (&self.wide, hop.of(t));
         let mut room = wide.zero();
         [0, 1].map(|part| {
             for prime in wide.primes() {
@@ -141,7 +141,7 @@ impl Galois {
                 sum_of_products(wide.path(), wide.modulus(prime), body, &terms, &mut room.words[range]);
             }
             let mut out = wide.zero();
-            turn.values(&room.words, &mut out.words);
+            turn::values(hop.turn(t), &room.words, &mut out.words);
             out
         })
     }
@@ -249,11 +249,11 @@ impl Galois {
             let at: Vec<usize> = layout.outputs(i).map(|(at, _)| at).collect();
             let product = encode::switch(q, &picked(&product, &at), bits);
             let sum = |(c, b): (u128, &u128)| plain.decode(wrap(c.wrapping_add(*b), bits), bits);
-            product.into_iter().zip(body).map(sum).collect::<Vec<_>>()
+            product.into_iter().zip(body).map(sum).collect::<Wiped<u64>>()
         });
         let mut out = Wiped::zeros(layout.shape.groups * layout.shape.m * layout.shape.o);
         for (number, phases) in phases.iter().enumerate() {
-            layout.outputs(number).zip(phases).for_each(|((_, place), phase)| out[place] = *phase);
+            layout.outputs(number).zip(phases.iter()).for_each(|((_, place), phase)| out[place] = *phase);
         }
         Ok(out)
     }

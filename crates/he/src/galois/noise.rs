@@ -1,5 +1,5 @@
-//! What noise an answer has, in units of 1 modulo q: a bound on everything for decryption, a mean square for secrecy. `docs/he.md`, 7.2 and
-//! 7.3, has the terms one by one; tests measure them.
+//! What noise an answer has, in units of 1 modulo q: a bound on everything for decryption, a mean square for secrecy. `docs/he.md`, 7.1 and
+//! 7.2, has the terms one by one; tests measure them.
 
 use super::keys::special;
 use super::{DEGREE, GaloisLayout, HOP, set};

@@ -273,7 +273,7 @@ fn turned_values_are_those_of_the_turned_polynomial() {
         }
         let from = wide.points(small.clone());
         let mut values = wide.zero();
-        turn::Turn::new(t).values(&from.words, &mut values.words);
+        turn::values(t, &from.words, &mut values.words);
         assert!(values == wide.points(turned), "{t}");
     }
 }

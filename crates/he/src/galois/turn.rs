@@ -34,32 +34,30 @@ pub(super) fn keys_of(width: usize, hop: usize) -> impl Iterator<Item = usize> +
     (0..HOP).step_by(1 << step)
 }
 
-/// Which values the turned polynomial's are: in each run of 64 values, one after the other.
-pub(super) struct Turn {
-    /// For each shift of h, whose value comes to each place.
-    places: Vec<[u8; WIDTH]>,
-    t: usize,
-}
-
-impl Turn {
-    /// One of 64.
-    pub fn new(t: usize) -> Turn {
-        let place =
-            |shift: usize, at: usize| reversed((reversed(at, WIDTH) + shift) & (WIDTH - 1), WIDTH) as u8;
-        let places = (0..WIDTH).map(|shift| std::array::from_fn(|at| place(shift, at))).collect();
-        Turn { places, t }
+/// For each shift of h, whose value comes to each place of a run of 64 values.
+const PLACES: [[u8; WIDTH]; WIDTH] = {
+    let mut places = [[0; WIDTH]; WIDTH];
+    let mut shift = 0;
+    while shift < WIDTH {
+        let mut at = 0;
+        while at < WIDTH {
+            places[shift][at] = reversed((reversed(at, WIDTH) + shift) & (WIDTH - 1), WIDTH) as u8;
+            at += 1;
+        }
+        shift += 1;
     }
+    places
+};
 
-    /// The turned values of one prime, or of several.
-    pub fn values(&self, from: &[u64], to: &mut [u64]) {
-        let runs = DEGREE >> WIDTH.trailing_zeros();
-        for (from, to) in from.chunks_exact(DEGREE).zip(to.chunks_exact_mut(DEGREE)) {
-            let pairs = from.chunks_exact(WIDTH).zip(to.chunks_exact_mut(WIDTH));
-            for (run, (from, to)) in pairs.enumerate() {
-                let rho = reversed(run, runs);
-                let places = &self.places[(self.t * (2 * rho + 1)) & (WIDTH - 1)];
-                to.iter_mut().zip(places).for_each(|(to, place)| *to = from[usize::from(*place)]);
-            }
+/// Values of one prime, or of several, turned by a number.
+pub(super) fn values(t: usize, from: &[u64], to: &mut [u64]) {
+    let runs = DEGREE >> WIDTH.trailing_zeros();
+    for (from, to) in from.chunks_exact(DEGREE).zip(to.chunks_exact_mut(DEGREE)) {
+        let pairs = from.chunks_exact(WIDTH).zip(to.chunks_exact_mut(WIDTH));
+        for (run, (from, to)) in pairs.enumerate() {
+            let rho = reversed(run, runs);
+            let places = &PLACES[(t * (2 * rho + 1)) & (WIDTH - 1)];
+            to.iter_mut().zip(places).for_each(|(to, place)| *to = from[usize::from(*place)]);
         }
     }
 }
