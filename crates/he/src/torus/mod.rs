@@ -17,6 +17,7 @@ mod params;
 mod plan;
 mod server;
 mod wide;
+mod work;
 
 pub use client::{ClientHint, Mask};
 pub use filters::{Filters, TooHeavy};
@@ -24,8 +25,9 @@ pub use keys::{Keys, Zeros};
 pub use layer::{HintId, TorusLayer};
 pub use multiplier::Multiplier;
 pub use params::{DIMENSIONS, LEAST_NORM_BITS, NoTorus, SHARE_BITS, SPARE_BITS, TorusParameters};
-pub use plan::{Link, Packing, PackingAim, PrepareWork, TorusCost};
+pub use plan::{Link, Packing, PackingAim, TorusCost};
 pub use server::{Hinted, Masked};
+pub use work::PrepareWork;
 
 #[cfg(test)]
 #[path = "tests.rs"]

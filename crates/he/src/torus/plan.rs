@@ -7,7 +7,8 @@
 use super::digits::bits_of;
 use super::params::{NoTorus, RINGS, TorusParameters};
 use super::wide;
-use crate::layout::{Blocks, ConvLayout, Matmul, MatmulLayout, Windowed, sizes};
+use super::work::{self, PrepareWork};
+use crate::layout::{ConvLayout, Matmul, MatmulLayout, Windowed, sizes};
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
 
@@ -42,18 +43,6 @@ pub struct PackingAim {
     pub link: Link,
 }
 
-/// Hundredths of a nanosecond on an Intel Xeon of 2.3 GHz with AVX-512, fitted to some 250 packings as
-/// `cargo run --release -p privet-he --example packings` measures them. Transforming a value, with cutting polynomials to digits and putting
-/// them together again; a product of two values; a public coefficient that is drawn. Likewise on a shared Zen 4: a weight times a digit; a
-/// digit that a window has; a weight that is put into a row; a coefficient that one side writes and the other one reads, at each.
-const TRANSFORM: u64 = 730;
-const PRODUCT: u64 = 30;
-const DRAWN: u64 = 570;
-const WEIGHED: u64 = 6;
-const WINDOW: u64 = 200;
-const WEIGHT: u64 = 1000;
-const COEFFICIENT: u64 = 2500;
-
 /// Bytes of a layer and work before a run, nearly. [`super::TorusLayer`] has the exact numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TorusCost {
@@ -65,37 +54,12 @@ pub struct TorusCost {
     pub zero_bytes: usize,
     /// In each run, from client to server.
     pub run_bytes: usize,
-    /// Hundredths of a nanosecond that both sides compute, once.
+    /// Hundredths of a nanosecond that the server computes, once.
     hint_work: u64,
-    /// What both sides compute before each run.
+    /// Those that both sides compute before each run.
     prepare_work: PrepareWork,
 }
 
-/// What both sides compute before a run. As [`TorusCost::prepare_values`] has it, in values of polynomials: so many transforms take as long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PrepareWork {
-    /// The client, until its message leaves: it reads its hint where that rests.
-    pub client: u64,
-    /// The server, which makes what it multiplies with. It waits for nobody.
-    pub multiplier: u64,
-    /// The server, once it has this and the client's message.
-    pub server: u64,
-}
-
-impl PrepareWork {
-    fn sum(self) -> u64 {
-        self.client + self.multiplier + self.server
-    }
-}
-
-/// Bits of a digit of wide polynomials, nearly: of products of values with weights, and with ternary polynomials.
-const DIGIT: u32 = 30;
-const TERNARY_DIGIT: u32 = 40;
-
-/// The same of integers that meet weights: as many as 64 bits have room for beside a filter's weights, where these are not cut themselves.
-fn integer_digit(p: &TorusParameters, taps: usize) -> u32 {
-    63u32.saturating_sub(p.norm_bits() + bits_of(taps).div_ceil(2)).max(DIGIT >> 1)
-}
 impl TorusCost {
     /// With so many coefficients of all operand polynomials that are read, and operands at `held` of them.
     fn of(p: &TorusParameters, layout: &dyn Windowed, read: usize, held: usize) -> TorusCost {
@@ -108,16 +72,14 @@ impl TorusCost {
             prepare_bytes: b.tiles * vector + operands,
             zero_bytes: b.tiles * vector,
             run_bytes: p.ring().packed_bytes(held),
-            hint_work: hint_work(p, b),
-            prepare_work: prepare_work(p, layout, [held, blanks]),
+            hint_work: work::of_hint(p, b),
+            prepare_work: PrepareWork::of(p, layout, [held, blanks]),
         }
     }
 
-    /// What both sides compute before each run, in values that are transformed.
+    /// What both sides compute before each run, in values that are cut and transformed: so many take as long.
     pub fn prepare_values(&self) -> PrepareWork {
-        let PrepareWork { client, multiplier, server } = self.prepare_work;
-        let [client, multiplier, server] = [client, multiplier, server].map(|work| work.div_ceil(TRANSFORM));
-        PrepareWork { client, multiplier, server }
+        self.prepare_work.in_values()
     }
 
     /// What both sides take for a run together, in hundredths of a nanosecond: work, and bytes on their way.
@@ -126,53 +88,6 @@ impl TorusCost {
         let once = taken(self.hint_bytes, self.hint_work);
         taken(self.prepare_bytes + self.run_bytes, self.prepare_work.sum())
             + once.div_ceil(aim.runs.max(1) as u64)
-    }
-}
-
-/// What polynomials take: public ones that are drawn, transforms, and products of two.
-fn taken(p: &TorusParameters, [drawn, transforms, products]: [usize; 3]) -> u64 {
-    p.degree() as u64 * (drawn as u64 * DRAWN + transforms as u64 * TRANSFORM + products as u64 * PRODUCT)
-}
-
-/// Digits of so many bits that a polynomial is cut to.
-fn digits(p: &TorusParameters, bits: u32) -> usize {
-    p.modulus_bits().div_ceil(bits) as usize
-}
-
-/// What makes and reads a hint.
-fn hint_work(p: &TorusParameters, b: Blocks) -> u64 {
-    let (digits, rank) = (digits(p, DIGIT), p.rank());
-    let (columns, answers) = (b.inputs + rank, b.outputs);
-    let publics = columns * rank;
-    let sums = answers * rank * digits;
-    let transforms = publics * digits + answers * columns + sums;
-    taken(p, [publics, transforms, sums * columns].map(|n| b.groups * n)) + reading(p, b)
-}
-
-/// What a client takes to read a hint.
-fn reading(p: &TorusParameters, b: Blocks) -> u64 {
-    taken(p, [0, b.groups * b.outputs * p.rank() * digits(p, TERNARY_DIGIT), 0])
-}
-
-/// What both sides prepare for a run, in hundredths of a nanosecond.
-fn prepare_work(p: &TorusParameters, layout: &dyn Windowed, [held, blanks]: [usize; 2]) -> PrepareWork {
-    let (b, rank, ternary) = (layout.blocks(), p.rank(), digits(p, TERNARY_DIGIT));
-    let rows = b.groups * (b.inputs + b.outputs) + rank;
-    let (publics, keys) = (b.groups * b.inputs * rank, b.tiles * rank);
-    let client = [publics, keys + ternary * (publics + b.tiles * rows), ternary * keys * rows];
-    let (answers, zeros) = (b.groups * b.outputs, b.groups * b.tiles * ternary);
-    let server = [0, zeros * (rank + b.outputs), zeros * b.outputs * rank];
-    // where no operand stands, coefficients have bits above their low part; and a sign
-    let bits = 1 + if blanks > 0 { p.modulus_bits() } else { p.step_bits() };
-    let (taps, outputs) = (layout.coefficients(), layout.output_len());
-    let integers = u64::from(bits.div_ceil(integer_digit(p, taps)));
-    let weighed = integers * WEIGHED * (outputs * taps) as u64;
-    let windows = integers * WINDOW * (outputs.div_ceil(b.outputs) * taps) as u64;
-    let handled = COEFFICIENT * (held + blanks) as u64;
-    PrepareWork {
-        client: reading(p, b) + taken(p, client) + handled,
-        multiplier: taken(p, [0, answers * rank, 0]) + WEIGHT * (answers * taps) as u64,
-        server: taken(p, server) + weighed + windows + handled,
     }
 }
 
