@@ -77,7 +77,7 @@ impl TorusCost {
         }
     }
 
-    /// What both sides compute before each run, in values that are cut and transformed: so many take as long.
+    /// What both sides compute before each run, in values of small polynomials that are transformed: so many take as long.
     pub fn prepare_values(&self) -> PrepareWork {
         self.prepare_work.in_values()
     }

@@ -68,7 +68,7 @@ pub(super) fn of_hint(p: &TorusParameters, Blocks { groups, inputs, outputs, .. 
         )
 }
 
-/// What both sides compute before a run: hundredths of a nanosecond, or values that are cut and transformed.
+/// What both sides compute before a run: hundredths of a nanosecond, or values of small polynomials that are transformed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrepareWork {
     /// The client, until its message leaves: it reads its hint where that rests.
@@ -116,10 +116,10 @@ impl PrepareWork {
         self.client + self.multiplier + self.server
     }
 
-    /// In values that are cut and transformed.
+    /// In values of small polynomials that are transformed: so many take as long. Estimates count other products' transforms with them.
     pub(super) fn in_values(self) -> PrepareWork {
         let PrepareWork { client, multiplier, server } = self;
-        let [client, multiplier, server] = [client, multiplier, server].map(|work| work.div_ceil(CUT));
+        let [client, multiplier, server] = [client, multiplier, server].map(|work| work.div_ceil(TERNARY));
         PrepareWork { client, multiplier, server }
     }
 }
