@@ -55,17 +55,14 @@ pub(super) fn of_hint(p: &TorusParameters, Blocks { groups, inputs, outputs, .. 
     let (digits, rank) = (digits(p.modulus_bits(), value_digit(p)), p.rank());
     let (columns, sums) = (inputs + rank, outputs * rank * digits);
     let publics = columns * rank * digits;
-    groups as u64
-        * taken(
-            p,
-            [
-                (publics, CUT),
-                (outputs * inputs, WEIGHTS),
-                (outputs * rank, TERNARY),
-                (sums * columns, PRODUCT),
-                (sums, GATHERED),
-            ],
-        )
+    let polynomials = [
+        (publics, CUT),
+        (outputs * inputs, WEIGHTS),
+        (outputs * rank, TERNARY),
+        (sums * columns, PRODUCT),
+        (sums, GATHERED),
+    ];
+    groups as u64 * taken(p, polynomials)
 }
 
 /// What both sides compute before a run: hundredths of a nanosecond, or values of small polynomials that are transformed.
