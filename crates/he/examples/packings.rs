@@ -110,7 +110,7 @@ fn shown(packing: &Packing) -> String {
 const NEIGHBOURS: usize = 6;
 
 /// How much slower a choice may seem than the best without being measured again, and how often it is.
-const NEAR: f64 = 1.1;
+const WITHIN: f64 = 1.1;
 const AGAIN: usize = 3;
 
 /// Packings of a layer that were measured, by what is shown of them.
@@ -152,7 +152,7 @@ fn compared(name: &str, all: &[Packing], known: &mut Known, aim: PackingAim, cho
     };
     let (own, mut first) = (shown(chosen), best(known));
     for _ in 0..AGAIN {
-        if seconds(known, &own) <= NEAR * seconds(known, &first) {
+        if seconds(known, &own) <= WITHIN * seconds(known, &first) {
             break;
         }
         [chosen, beside[&first]].into_iter().for_each(|packing| measure_again(known, packing));
@@ -219,6 +219,6 @@ fn main() {
         };
         ratios.extend(compare(name, &all, choose));
     }
-    let near = ratios.iter().filter(|ratio| **ratio <= NEAR).count();
+    let near = ratios.iter().filter(|ratio| **ratio <= WITHIN).count();
     println!("{near} of {} choices take at most a tenth more than the best", ratios.len());
 }

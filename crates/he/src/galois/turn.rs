@@ -35,7 +35,7 @@ pub(super) fn keys_of(width: usize, hop: usize) -> impl Iterator<Item = usize> +
 }
 
 /// For each shift of h, whose value comes to each place of a run of 64 values.
-const PLACES: [[u8; WIDTH]; WIDTH] = {
+static PLACES: [[u8; WIDTH]; WIDTH] = {
     let mut places = [[0; WIDTH]; WIDTH];
     let mut shift = 0;
     while shift < WIDTH {
