@@ -19,6 +19,9 @@ const MOST_READ: u32 = 24;
 /// Most fraction bits of coefficients: with those of a cosine they leave results room up to 16.
 const MOST_DIGITS: u32 = 29;
 
+/// Waves are near a bump from this much before 0 on.
+const BEFORE: f64 = 1.0 / 128.0;
+
 /// How a function is made of its bump.
 struct Shape {
     bump: fn(f64) -> f64,
@@ -83,7 +86,7 @@ fn waves_of(function: Function, shape: &Shape) -> Arc<Fit> {
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     let Span { end, whole, step, count } = shape.waves;
     let period = (1u64 << whole) as f64 / step as f64;
-    let near = || Arc::new(Fit::near(shape.bump, |a| bound(function, a), end, period, count));
+    let near = || Arc::new(Fit::near(shape.bump, |a| bound(function, a), [-BEFORE, end], period, count));
     found.entry(function.name()).or_insert_with(near).clone()
 }
 
@@ -168,8 +171,76 @@ fn of_bump(
 }
 
 /// Whether a function is relu(x) - bump(|x|).
-fn is_ramp(function: Function) -> bool {
+pub(crate) fn is_ramp(function: Function) -> bool {
     matches!(function, Function::Gelu | Function::GeluTanh | Function::Silu)
+}
+
+/// Fraction bits beyond those of the result that a ramp keeps of a product until the end.
+pub(crate) const INSIDE: u32 = 3;
+
+/// A ramp less its bump of a product x of more fraction bits: `whole` bits before the fraction hold it, and it stays a quarter of its ring
+/// away from wrapping. With `out` fraction bits, which are `frac` or [`INSIDE`] more, within what is said of `frac`.
+///
+/// x is rounded once, with bits to spare. Of waves it may have the wrong sign where it is nearly 0: a bump goes on beyond 0, such
+/// that `x - bump(x)` and `-bump(-x)` are the same.
+pub(super) fn of_product(
+    b: &mut Build<'_>,
+    function: Function,
+    x: Value,
+    whole: u32,
+    [bits, frac, out]: [u32; 3],
+) -> Value {
+    let shape = shape_of(function);
+    let inside = frac + INSIDE;
+    let read = Value { bits: whole + inside, frac: inside, ..x };
+    let made = |b: &mut Build<'_>, x: Value, coarse: bool, bump: &dyn Fn(&mut Build<'_>, Value) -> Bump| {
+        let wide = b.nearly(x, x.frac - inside, bits);
+        let negative = match coarse {
+            true => coarsely_negative(b, x, whole),
+            false => {
+                let narrow = b.resize(wide, read.bits);
+                b.is_negative(narrow, 1)
+            }
+        };
+        let not_negative = b.add_const(negative, 1);
+        let positive = b.choose(not_negative, wide);
+        let size = size_of(b, wide, positive);
+        let size = b.resize(size, read.bits);
+        let bump = bump_inside(b, size, [bits, inside], bump);
+        let y = b.sub(positive, bump);
+        b.dither(y, inside - out, bits)
+    };
+    let rounded = |b: &mut Build<'_>, x: Value| {
+        let x = b.round(x, frac);
+        let x = b.resize(x, whole + frac);
+        let y = bounded(b, function, x, bits, frac);
+        b.fit(y, bits, out)
+    };
+    let pieces = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_pieces(b, a, &shape));
+    let found = waves_of(function, &shape);
+    let waves = |b: &mut Build<'_>, x| made(b, x, true, &|b, a| in_waves(b, a, &shape.waves, &found));
+    let few = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_few(b, a, &shape));
+    let narrow = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_narrow(b, a, &shape, frac));
+    let mut ways: Vec<&Way<'_>> = vec![&rounded, &pieces];
+    if whole >= shape.waves.whole && x.frac > COARSE {
+        ways.push(&waves);
+    }
+    if shape.has_few(read) {
+        ways.push(&few);
+    }
+    if shape.has_narrow(read, frac) {
+        ways.push(&narrow);
+    }
+    b.cheapest(x, &ways)
+}
+
+/// The bit that x is negative, which it may miss where |x| is less than [`BEFORE`].
+fn coarsely_negative(b: &mut Build<'_>, x: Value, whole: u32) -> Value {
+    let shift = x.frac - COARSE;
+    // off by a unit and a half
+    let coarse = b.nearly(x, shift, x.bits - shift);
+    let coarse = b.resize(coarse, whole + COARSE);
+    b.is_negative(coarse, 1)
 }
 
 /// |x| from x and max(x, 0).
@@ -334,7 +405,8 @@ mod tests {
             let Span { end, whole, step, .. } = shape.waves;
             let (found, period) = (waves_of(function, &shape), (1u64 << whole) as f64 / step as f64);
             let error = |x: f64| (found.at(x, period) - (shape.bump)(x)).abs() / bound(function, x);
-            let worst = (0..=20_000).map(|i| error(i as f64 / 20_000.0 * end)).fold(0.0, f64::max);
+            let place = |i: i32| (end + BEFORE) * i as f64 / 20_000.0 - BEFORE;
+            let worst = (0..=20_000).map(|i| error(place(i))).fold(0.0, f64::max);
             let sum: f64 = found.waves.as_flattened().iter().map(|c| c.abs()).sum();
             println!("{} {worst:.3}, coefficients {:.2} sum {sum:.2}", function.name(), found.largest());
             assert!(worst < 0.5, "{}: {worst}", function.name());

@@ -20,19 +20,20 @@ const ROUNDS: usize = 12;
 const WEIGHT: f64 = 0.5;
 
 impl Fit {
-    /// `count` waves near `f` on `[0, end]`; errors are in units of `bound`, and nearly the smallest possible at their largest.
+    /// `count` waves near `f` between two ends; errors are in units of `bound`, and nearly the smallest possible at their largest.
     ///
     /// Least squares by Householder reflections, weighted again by the errors that are left (Lawson).
     pub fn near(
         f: impl Fn(f64) -> f64,
         bound: impl Fn(f64) -> f64,
-        end: f64,
+        [start, end]: [f64; 2],
         period: f64,
         count: usize,
     ) -> Fit {
         let (n, points) = (2 * count + 1, POINTS * (2 * count + 1));
         // denser towards the ends
-        let place = |i: usize| end / 2.0 * (1.0 - libm::cos((i as f64 + 0.5) / points as f64 * PI));
+        let half = (end - start) / 2.0;
+        let place = |i: usize| start + half * (1.0 - libm::cos((i as f64 + 0.5) / points as f64 * PI));
         let rows: Vec<Vec<f64>> = (0..points)
             .map(|i| {
                 let (x, unit) = (place(i), bound(place(i)));

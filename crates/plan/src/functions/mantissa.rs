@@ -128,7 +128,7 @@ impl OfMantissa {
         let mut all = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
         let (f, bound, end) =
             (|a: f64| (self.f)(1.0 + a), |a: f64| (self.bound)(1.0 + a), self.period() - 1.0);
-        let near = || Arc::new(Fit::near(f, bound, end, self.period(), self.waves));
+        let near = || Arc::new(Fit::near(f, bound, [0.0, end], self.period(), self.waves));
         all.entry(self.name).or_insert_with(near).clone()
     }
 }

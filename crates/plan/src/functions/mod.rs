@@ -23,6 +23,7 @@ mod sextic;
 mod softmax;
 
 pub use build::{Build, Value};
+pub(crate) use bounded::{INSIDE, is_ramp};
 pub(crate) use norm::{Lines, normalised};
 
 use serde::{Deserialize, Serialize};
@@ -105,23 +106,7 @@ pub fn emit(
     if matches!(function, Function::Normalise { .. }) {
         return Err("a normalisation is found where its parts are captured, with their ranges".into());
     }
-    for (what, bits, frac) in [("operand", x.bits, x.frac), ("result", bits, frac)] {
-        if !(2..=MOST_FRACTION).contains(&frac) || bits < frac + 3 || bits > 64 {
-            return Err(format!(
-                "a function's {what} of {bits} ring bits and {frac} fraction bits; these must be 2 to {MOST_FRACTION} fraction bits and 3 to {} more",
-                64 - frac.min(64)
-            ));
-        }
-    }
-    let need = frac + function.before_fraction(x.bits - x.frac);
-    if bits < need {
-        return Err(format!(
-            "{} of numbers of {} ring bits and {} fraction bits needs {need} ring bits for {frac} fraction bits, not {bits}",
-            function.name(),
-            x.bits,
-            x.frac
-        ));
-    }
+    check_types(function, [x.bits, x.frac], [bits, frac])?;
     let result = match function {
         Function::Softmax { dim } => softmax::softmax(build, x, dim, bits, frac),
         Function::LogSoftmax { dim } => softmax::log_softmax(build, x, dim, bits, frac),
@@ -142,6 +127,46 @@ pub fn emit(
     };
     let result = build.fit(result, bits, frac);
     Ok(build.approximates(function, x, result))
+}
+
+/// Ring bits and fraction bits of an operand and of a result.
+fn check_types(function: Function, operand: [u32; 2], result: [u32; 2]) -> Result<(), String> {
+    for (what, [bits, frac]) in [("operand", operand), ("result", result)] {
+        if !(2..=MOST_FRACTION).contains(&frac) || bits < frac + 3 || bits > 64 {
+            return Err(format!(
+                "a function's {what} of {bits} ring bits and {frac} fraction bits; these must be 2 to {MOST_FRACTION} fraction bits and 3 to {} more",
+                64 - frac.min(64)
+            ));
+        }
+    }
+    let ([from, before], [bits, frac]) = (operand, result);
+    let need = frac + function.before_fraction(from - before);
+    if bits < need {
+        return Err(format!(
+            "{} of numbers of {from} ring bits and {before} fraction bits needs {need} ring bits for {frac} fraction bits, not {bits}",
+            function.name(),
+        ));
+    }
+    Ok(())
+}
+
+/// [`emit`] of a ramp ([`is_ramp`]) for a product x that it alone reads, in its ring, of which it leaves a quarter at each end: `whole` bits before
+/// the fraction hold it. The result has `out` fraction bits, and is as near to the function of x itself as one with `frac` is.
+///
+/// # Errors
+/// As for [`emit`].
+pub(crate) fn emit_of_product(
+    build: &mut Build<'_>,
+    function: Function,
+    (x, whole): (Value, u32),
+    [bits, frac, out]: [u32; 3],
+) -> Result<Value, String> {
+    check_types(function, [whole + frac, frac], [bits, out])?;
+    let shape = build.shape(x).to_vec();
+    let flat = build.reshape(x, &[shape.iter().product()]);
+    let y = bounded::of_product(build, function, flat, whole, [bits, frac, out]);
+    let y = build.reshape(y, &shape);
+    Ok(build.approximates(function, x, y))
 }
 
 /// Most fraction bits of operands and results.

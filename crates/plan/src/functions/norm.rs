@@ -23,6 +23,8 @@ pub(crate) struct Lines {
     pub eps: f64,
     /// Fraction bits of the constant `1 / n` by which a mean is found that is taken off first, if one is.
     pub centred: Option<u32>,
+    /// Low bits that are dropped before squaring, so that a sum of squares has room: an even number.
+    pub coarse: u32,
 }
 
 impl Lines {
@@ -52,24 +54,25 @@ impl Lines {
         (self.n as f64).sqrt()
     }
 
-    /// log2 of the largest result in units, were the factor 1.
+    /// log2 of the largest result in units, were the factor 1: a root is of so many bits less, and times lines of all bits.
     fn largest(&self, bits: u32) -> i32 {
-        ((bits - 2) / 2 + ROOT_FRAC) as i32
+        ((bits - self.coarse - 2) / 2 + ROOT_FRAC + self.coarse) as i32
     }
 }
 
 /// The normalised lines of x, in its shape and ring, with [`Lines::frac`] fraction bits. The sum of a line's squares, [`Lines::added`]
 /// included, must be below `2^(k - 1)` units of x's fraction twice over; a result must fit into x's ring.
 pub(crate) fn normalised(b: &mut Build<'_>, x: Value, lines: Lines, wanted: u32) -> Value {
-    let Lines { count, n, eps, centred } = lines;
+    let Lines { count, n, eps, centred, coarse } = lines;
     let (shape, bits) = (b.shape(x).to_vec(), x.bits);
     let frac = lines.frac(bits, wanted);
     let x = b.reshape(x, &[count, n]);
     let x = centred.map_or(x, |digits| less_mean(b, x, digits));
-    let (row, column) = (b.reshape(x, &[count, 1, n]), b.reshape(x, &[count, n, 1]));
-    let sum = b.node(Op::MatMul, &[row, column], &[count, 1, 1], bits, 2 * x.frac);
+    let squared = b.nearly(x, coarse, bits - coarse);
+    let (row, column) = (b.reshape(squared, &[count, 1, n]), b.reshape(squared, &[count, n, 1]));
+    let sum = b.node(Op::MatMul, &[row, column], &[count, 1, 1], squared.bits, 2 * squared.frac);
     let sum = b.reshape(sum, &[count]);
-    let sum = b.add_const(sum, lines.added(2 * x.frac) as i64);
+    let sum = b.add_const(sum, lines.added(sum.frac) as i64);
     let (scale, frac) = (lines.scale(bits, frac), frac - x.frac);
     let ways = How::ALL.into_iter().flat_map(|how| {
         [false, true].map(|early| {

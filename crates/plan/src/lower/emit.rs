@@ -5,10 +5,11 @@ use super::forms::{DATA_OWNER, Emitter, Form, RECEIVER};
 use super::infer::geometry;
 use super::inner;
 use super::norm;
+use super::operand::Dropped;
 use super::precision::Format;
 use super::report::Problem;
 use super::training;
-use crate::functions::{self, Build, Function, MOST_FRACTION};
+use crate::functions::{self, Function, MOST_FRACTION};
 use crate::graph::GraphOp;
 use crate::ir::{Op, Output};
 
@@ -221,13 +222,16 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     let finer = matches!(function, Function::Rsqrt | Function::Sqrt | Function::Log | Function::Reciprocal)
         && native.frac > f
         && native.frac <= MOST_FRACTION;
-    // a softmax is of the products that it reads; how they are rounded on the way is its own business
-    let rounds = matches!(function, Function::Softmax { .. })
-        && !e.is_parameter(x)
-        && e.uses[x] == 1
-        && native.frac > f
-        && native.bits - (native.frac - f) <= format.m();
-    let x = if finer || rounds { native } else { e.at_most(x, format.m(), f) };
+    if let Some((product, out)) = ramp(e, v, function) {
+        return of_product(e, v, function, product, out);
+    }
+    // as many bits before the fraction as functions take, and no more than an activation has
+    let whole = LEAST_WHOLE..=format.m() - f;
+    let x = match dropped(e, v, function).filter(|d| whole.contains(&d.whole())) {
+        _ if finer => native,
+        Some(dropped) => dropped.taken(e, v, dropped.left()),
+        None => e.at_most(x, format.m(), f),
+    };
     // an exact factor leaves small values in fewer bits than functions take
     let x = if x.bits < x.frac + LEAST_WHOLE {
         e.obtain(e.node(v).inputs[0], x.frac + LEAST_WHOLE, x.frac)
@@ -237,20 +241,60 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     let need = f + function.before_fraction(x.bits - x.frac);
     let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
     let layer = e.node(v).layer.clone();
-    let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
-    let operand = match build.value(x.id) {
-        x if rounds => build.nearly(x, x.frac - f, x.bits - (x.frac - f)),
-        x => x,
-    };
     // the operand is not inside: a guard has to see its bound
     let before = e.plan.nodes.len();
-    let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
+    let mut build = e.build(&layer);
+    let operand = build.value(x.id);
     match functions::emit(&mut build, function, operand, bits, f) {
         Ok(y) => {
             e.inside.push(before..y.id);
             Ok(Form { id: y.id, bits: y.bits, frac: y.frac })
         }
-        Err(what) => Err(e.problem(v, what, "use from 2 to 30 fraction bits, and at most 60 ring bits")),
+        Err(what) => Err(e.problem(v, what, TYPES)),
+    }
+}
+
+/// The product that a ramp alone reads and rounds by itself, where it stays away from the ends of its ring; and the fraction bits of the result:
+/// more than those of activations where a layer with weights is all that reads them and has room for them.
+fn ramp(e: &Emitter<'_>, v: usize, function: Function) -> Option<(Form, u32)> {
+    let (x, Format { k, f, g, .. }) = (e.node(v).inputs[0], e.format(v));
+    let dropped = Dropped::nearer(e, x, f, 1).filter(|_| functions::is_ramp(function))?;
+    let product = dropped.product;
+    let apt = product.bits == k && e.wide[v] == Some(k) && product.frac > f + functions::INSIDE;
+    let reader = e.draft.graph.nodes.iter().position(|n| n.inputs.first() == Some(&v));
+    let room = reader.filter(|&r| e.uses[v] == 1 && matches!(e.node(r).op, GraphOp::Linear | GraphOp::Conv2d { .. }));
+    let room = room.is_some_and(|r| f + functions::INSIDE + g + e.need(r) <= k);
+    let out = if room { f + functions::INSIDE } else { f };
+    (apt && e.may_keep(x, product)).then_some((product, out))
+}
+
+/// A ramp of a product, in the product's ring.
+fn of_product(e: &mut Emitter<'_>, v: usize, function: Function, product: Form, out: u32) -> Emitted {
+    let (format, before) = (e.format(v), e.plan.nodes.len());
+    let layer = e.node(v).layer.clone();
+    let mut build = e.build(&layer);
+    let x = build.value(product.id);
+    let whole = format.m() - format.f;
+    match functions::emit_of_product(&mut build, function, (x, whole), [format.k, format.f, out]) {
+        Ok(y) => {
+            e.inside.push(before..y.id);
+            Ok(Form { id: y.id, bits: y.bits, frac: y.frac })
+        }
+        Err(what) => Err(e.problem(v, what, TYPES)),
+    }
+}
+
+/// What a function with other numbers would take.
+const TYPES: &str = "use from 2 to 30 fraction bits, and at most 60 ring bits";
+
+/// What a function that alone reads a product drops of it. A softmax needs no more than what activations have, however they are rounded; the next
+/// whole number below has to be that of what others would read.
+fn dropped(e: &Emitter<'_>, v: usize, function: Function) -> Option<Dropped> {
+    let (x, f) = (e.node(v).inputs[0], e.format(v).f.min(MOST_FRACTION));
+    match function {
+        Function::Softmax { .. } => Dropped::to(e, x, f, 1),
+        Function::Floor => None,
+        _ => Dropped::nearer(e, x, f, 1),
     }
 }
 
@@ -341,12 +385,12 @@ fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Forma
     let natives: Vec<Form> = values.iter().map(|&x| e.native(x)).collect();
     let bits = natives[0].bits;
     let frac = natives.iter().map(|n| n.frac).max().unwrap_or(f);
-    // truncations before the operation may be of fewer elements than one behind it
+    // a truncation before the operation may be of fewer elements than one behind it; what others read as well is truncated for them
     let len = |x: usize| e.node(x).shape.iter().product::<usize>();
-    let finer = values.iter().zip(&natives).filter(|(_, n)| n.frac > f).map(|(&x, _)| len(x));
-    let grows = len(v) > finer.sum();
-    let alone = |(&x, n): (&usize, &Form)| n.frac <= f || (e.uses[x] == 1 && !grows);
-    let lazily = natives.iter().all(|n| n.bits == bits) && values.iter().zip(&natives).all(alone);
+    let finer = values.iter().zip(&natives).any(|(_, n)| n.frac > f);
+    let alone = values.iter().zip(&natives).filter(|(x, n)| n.frac > f && e.uses[**x] == 1);
+    let saved = alone.map(|(&x, _)| len(x)).sum::<usize>();
+    let lazily = natives.iter().all(|n| n.bits == bits) && (!finer || len(v) <= saved);
     if lazily && frac >= f && frac + e.need(v) <= bits {
         return (bits, frac);
     }

@@ -12,6 +12,7 @@ use super::precision::{Format, Formats, RoundingMode, compared, op_name, range_b
 use super::report::Problem;
 use crate::cost::{Network, Prices};
 use crate::float::FloatTensor;
+use crate::functions::Build;
 use crate::graph::{GraphNode, GraphOp};
 use crate::ir::{Node, Op, Plan, Rounding, Type, ValueId};
 use std::collections::{BTreeMap, HashMap};
@@ -95,6 +96,11 @@ impl<'a> Emitter<'a> {
             parameters: BTreeMap::new(),
             weights: HashMap::new(),
         }
+    }
+
+    /// Adds nodes that belong to `layer`, by the family's prices.
+    pub fn build(&mut self, layer: &str) -> Build<'_> {
+        Build::new(&mut self.plan, layer).priced(self.prices, self.network)
     }
 
     pub fn node(&self, v: usize) -> &'a GraphNode {
@@ -254,7 +260,7 @@ impl<'a> Emitter<'a> {
 
     /// Whether `x`, a form of `v`, stays a quarter of its ring away from wrapping, headroom included: what a truncation asks for
     /// whose result has more bits than are left. Without a calibrated range nothing is known.
-    fn may_keep(&self, v: usize, x: Form) -> bool {
+    pub fn may_keep(&self, v: usize, x: Form) -> bool {
         let spare = self.formats.headroom + self.compared[v] as u32;
         self.range(v).is_some_and(|range| x.frac + range_bits(range, spare) < x.bits)
     }

@@ -17,6 +17,7 @@ mod guard;
 mod infer;
 mod inner;
 mod norm;
+mod operand;
 mod overlap;
 mod precision;
 #[deny(clippy::wildcard_enum_match_arm)]

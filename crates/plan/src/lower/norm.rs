@@ -2,8 +2,9 @@
 
 use super::draft::affine_range;
 use super::forms::{Emitter, Form};
-use super::precision::{Formats, range_bits};
-use crate::functions::{Build, Function, Lines, normalised as emit};
+use super::operand::{Dropped, FINER};
+use super::precision::{Format, Formats, range_bits};
+use crate::functions::{Function, Lines, normalised as emit};
 use crate::graph::{Graph, GraphNode, GraphOp};
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ pub(super) fn norms(graph: &Graph, formats: &Formats, uses: &[usize]) -> BTreeMa
         return BTreeMap::new();
     }
     let parts = Parts { graph, formats, uses };
-    let found = |v: usize| Some((v, parts.norm(v).filter(|norm| fits(graph, norm, v, formats))?));
+    let found = |v: usize| Some((v, parts.norm(v).filter(|norm| fits(graph, norm, v, formats, formats.of(&graph.nodes[v].layer).f))?));
     (0..graph.nodes.len()).filter_map(found).collect()
 }
 
@@ -85,7 +86,7 @@ impl<'a> Parts<'a> {
             return None;
         }
         let count = self.graph.nodes[x].shape.iter().product::<usize>() / n;
-        let lines = Lines { count, n, eps, centred: None };
+        let lines = Lines { count, n, eps, centred: None, coarse: 0 };
         Some(Norm { x, lines, shifted, parts: vec![squares, sum, mean, shifted, root] })
     }
 
@@ -118,28 +119,47 @@ impl<'a> Parts<'a> {
 /// Bits of `1 / n` behind its leading one, at least.
 const LEAST_DIGITS: u32 = 16;
 
-/// Whether the sum of squares and the result have room, by their calibrated ranges.
-fn fits(graph: &Graph, norm: &Norm, v: usize, formats: &Formats) -> bool {
-    let format = formats.of(&graph.nodes[v].layer);
+/// Whether the sum of squares of lines with `read` fraction bits and the result have room, by their calibrated ranges.
+fn fits(graph: &Graph, norm: &Norm, v: usize, formats: &Formats, read: u32) -> bool {
+    let Format { k, f, g, .. } = formats.of(&graph.nodes[v].layer);
     let (Some([lo, hi]), Some(range)) = (graph.nodes[norm.shifted].range, graph.nodes[v].range) else {
         return false;
     };
     let sum = [lo * norm.lines.n as f64, hi * norm.lines.n as f64];
-    let frac = norm.lines.frac(format.k, format.f + format.g);
-    2 * format.f + range_bits(sum, formats.headroom) < format.k
-        && norm.lines.added(2 * format.f) < 2f64.powi(format.k as i32 - 2)
-        && norm.lines.suits(format.k, frac)
+    let (squared, ring) = (2 * (read - norm.lines.coarse), k - norm.lines.coarse);
+    let frac = norm.lines.frac(k, f + g);
+    squared + range_bits(sum, formats.headroom) < ring
+        && norm.lines.added(squared) < 2f64.powi(ring as i32 - 2)
+        && norm.lines.suits(k, frac)
         && frac <= super::forms::MOST_FRACTION
-        && frac + range_bits(range, formats.headroom) < format.k
+        && frac + range_bits(range, formats.headroom) < k
 }
 
 /// The normalisation that product `v` ends, with the fraction bits of a product or more.
 pub(super) fn normalised(e: &mut Emitter<'_>, v: usize, norm: &Norm) -> Form {
     let format = e.format(v);
-    let x = e.obtain(norm.x, format.k, format.f);
+    let (x, lines) = match nearer(e, v, norm) {
+        Some((dropped, lines)) => (dropped.taken(e, v, format.k), lines),
+        None => (e.obtain(norm.x, format.k, format.f), norm.lines),
+    };
     let layer = e.node(v).layer.clone();
-    let mut build = Build::new(&mut e.plan, &layer).priced(e.prices, e.network);
+    let mut build = e.build(&layer);
     let operand = build.value(x.id);
-    let y = emit(&mut build, operand, norm.lines, format.f + format.g);
+    let y = emit(&mut build, operand, lines, format.f + format.g);
     Form { id: y.id, bits: y.bits, frac: y.frac }
+}
+
+/// What a normalisation drops of the product that it alone reads, and its lines: squares are of fewer bits, where so many have no room.
+fn nearer(e: &Emitter<'_>, v: usize, norm: &Norm) -> Option<(Dropped, Lines)> {
+    let format = e.format(v);
+    // a mean and what it is taken off, or two factors of a square and one of the result
+    let reads = if norm.lines.centred.is_some() { 2 } else { 3 };
+    let dropped = Dropped::nearer(e, norm.x, format.f, reads)?;
+    let read = format.f + FINER;
+    let coarse = (0..=2 * FINER).step_by(2).find(|&coarse| {
+        let lines = Lines { coarse, ..norm.lines };
+        fits(&e.draft.graph, &Norm { lines, ..norm.clone() }, v, e.formats, read)
+    })?;
+    let apt = dropped.product.bits == format.k && e.may_keep(norm.x, dropped.product);
+    apt.then_some((dropped, Lines { coarse, ..norm.lines }))
 }
