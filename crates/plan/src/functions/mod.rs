@@ -4,6 +4,7 @@
 //! accuracy and cost are in `docs/functions.md`.
 
 mod angles;
+mod attention;
 mod bounded;
 mod build;
 mod chebyshev;
@@ -22,8 +23,9 @@ mod quintic;
 mod sextic;
 mod softmax;
 
-pub use build::{Build, Value};
+pub(crate) use attention::{Weighted, attention};
 pub(crate) use bounded::{INSIDE, is_ramp};
+pub use build::{Build, Value};
 pub(crate) use norm::{Lines, normalised};
 
 use serde::{Deserialize, Serialize};

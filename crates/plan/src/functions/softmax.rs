@@ -16,22 +16,22 @@ pub(super) const MOST_CLASSES: usize = 1 << 16;
 /// Fraction bits of exponentials and reciprocal together: their product is at most 1, in a ring of 64 bits.
 const TOGETHER: u32 = 61;
 /// Fraction bits of a mantissa of the reciprocal of the sum.
-const KEPT: u32 = 20;
+pub(super) const KEPT: u32 = 20;
 /// Fraction bits of exponentials of which only the logarithm of the sum is wanted.
 const LOG_FRAC: u32 = 34;
 /// Sums are at least `2^-BELOW` (the largest term is more than 1/e), and less than `2^BELOW` times the number of classes.
-const BELOW: u32 = 2;
+pub(super) const BELOW: u32 = 2;
 
 /// Fraction bits of the mantissa of a reciprocal beyond those of the result, where that has few.
 const MANTISSA: u32 = 5;
 
 /// A line of classes less what is within 1 of its largest: `[outer, classes, inner]`.
 #[derive(Clone)]
-struct Below {
-    value: Value,
+pub(super) struct Below {
+    pub value: Value,
     shape: Vec<usize>,
     /// 2^classes is at least the number of classes.
-    classes: u32,
+    pub classes: u32,
 }
 
 impl Below {
@@ -46,7 +46,7 @@ impl Below {
     }
 
     /// The sum of each line, `[lines]`.
-    fn sums(&self, b: &mut Build<'_>, terms: Value) -> Value {
+    pub fn sums(&self, b: &mut Build<'_>, terms: Value) -> Value {
         let terms = b.reshape(terms, &self.shape);
         let sums = b.node(
             Op::Sum { dims: vec![1] },
@@ -189,12 +189,17 @@ pub(super) fn log_softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, fr
 }
 
 /// Powers of two that a sum is compared with.
-fn thresholds(classes: u32) -> u32 {
+pub(super) fn thresholds(classes: u32) -> u32 {
     classes + 2 * BELOW
 }
 
 /// Exponents of the sums, counted from -[`BELOW`]; powers of two that make mantissas of them; mantissas.
-fn normalised(b: &mut Build<'_>, sums: Value, classes: u32, by: Search) -> (Exponent, Value, Value) {
+pub(super) fn normalised(
+    b: &mut Build<'_>,
+    sums: Value,
+    classes: u32,
+    by: Search,
+) -> (Exponent, Value, Value) {
     let least = sums.frac - BELOW;
     let e = Exponent::between(b, sums, least, thresholds(classes), by);
     let power = e.powers(b, &[(0, 1, false)])[0];
@@ -203,13 +208,13 @@ fn normalised(b: &mut Build<'_>, sums: Value, classes: u32, by: Search) -> (Expo
 }
 
 /// Exponentials of lines with so many fraction bits, in words.
-fn exponentials(b: &mut Build<'_>, below: &Below, frac: u32) -> Value {
+pub(super) fn exponentials(b: &mut Build<'_>, below: &Below, frac: u32) -> Value {
     let flat = b.reshape(below.value, &[below.len()]);
     let exponentials = exp::below_one(b, flat, frac);
     b.reshape(exponentials, &below.shape)
 }
 
-fn below(b: &mut Build<'_>, x: Value, dim: usize) -> Below {
+pub(super) fn below(b: &mut Build<'_>, x: Value, dim: usize) -> Below {
     let (outer, extent, inner) = strided::split(b.shape(x), dim);
     let shape = vec![outer, extent, inner];
     let classes = usize::BITS - (extent - 1).leading_zeros();

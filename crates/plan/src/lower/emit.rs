@@ -1,5 +1,6 @@
 //! One plan operation (or a few) for every captured operation.
 
+use super::attention::attention;
 use super::demand::{halvings, small_integer};
 use super::forms::{DATA_OWNER, Emitter, Form, RECEIVER};
 use super::infer::geometry;
@@ -62,7 +63,10 @@ fn node(e: &mut Emitter<'_>, v: usize) -> Emitted {
             Ok(product(e, v, Op::Conv2d { geometry }, shape))
         }
         GraphOp::Linear => Ok(linear(e, v)),
-        GraphOp::MatMul => Ok(product(e, v, Op::MatMul, shape)),
+        GraphOp::MatMul => match e.softmaxes.remove(&v) {
+            Some(softmax) => attention(e, v, softmax),
+            None => Ok(product(e, v, Op::MatMul, shape)),
+        },
         GraphOp::Mul => match e.norms.remove(&v) {
             Some(found) => Ok(norm::normalised(e, v, &found)),
             None => Ok(product(e, v, Op::Mul, shape)),
@@ -213,31 +217,13 @@ fn mul_scalar(e: &mut Emitter<'_>, v: usize, value: f64) -> Emitted {
     Ok(e.unary(v, Op::Rescale, y, x.bits, x.frac + gc))
 }
 
-/// A smooth function of an activation, in the ring that its readers want. An inverse square root reads as many fraction
-/// bits as there are: that of a small variance has few others.
+/// A smooth function of an activation, in the ring that its readers want.
 fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
-    let (x, format) = (e.node(v).inputs[0], e.format(v));
-    let f = format.f.min(MOST_FRACTION);
-    let native = e.native(x);
-    let finer = matches!(function, Function::Rsqrt | Function::Sqrt | Function::Log | Function::Reciprocal)
-        && native.frac > f
-        && native.frac <= MOST_FRACTION;
     if let Some((product, out)) = ramp(e, v, function) {
         return of_product(e, v, function, product, out);
     }
-    // as many bits before the fraction as functions take, and no more than an activation has
-    let whole = LEAST_WHOLE..=format.m() - f;
-    let x = match dropped(e, v, function).filter(|d| whole.contains(&d.whole())) {
-        _ if finer => native,
-        Some(dropped) => dropped.taken(e, v, dropped.left()),
-        None => e.at_most(x, format.m(), f),
-    };
-    // an exact factor leaves small values in fewer bits than functions take
-    let x = if x.bits < x.frac + LEAST_WHOLE {
-        e.obtain(e.node(v).inputs[0], x.frac + LEAST_WHOLE, x.frac)
-    } else {
-        x
-    };
+    let (format, x) = (e.format(v), operand(e, v, function));
+    let f = format.f.min(MOST_FRACTION);
     let need = f + function.before_fraction(x.bits - x.frac);
     let bits = e.wide[v].unwrap_or(format.m()).max(need.min(64));
     let layer = e.node(v).layer.clone();
@@ -254,6 +240,28 @@ fn smooth(e: &mut Emitter<'_>, v: usize, function: Function) -> Emitted {
     }
 }
 
+/// What function `v` reads. An inverse square root reads as many fraction bits as there are: that of a small variance has few others.
+pub(super) fn operand(e: &mut Emitter<'_>, v: usize, function: Function) -> Form {
+    let (x, format) = (e.node(v).inputs[0], e.format(v));
+    let f = format.f.min(MOST_FRACTION);
+    let native = e.native(x);
+    let finer = matches!(function, Function::Rsqrt | Function::Sqrt | Function::Log | Function::Reciprocal)
+        && native.frac > f
+        && native.frac <= MOST_FRACTION;
+    // as many bits before the fraction as functions take, and no more than an activation has
+    let whole = LEAST_WHOLE..=format.m() - f;
+    let form = match dropped(e, v, function).filter(|d| whole.contains(&d.whole())) {
+        _ if finer => native,
+        Some(dropped) => dropped.taken(e, v, dropped.left()),
+        None => e.at_most(x, format.m(), f),
+    };
+    // an exact factor leaves small values in fewer bits than functions take
+    match form.bits < form.frac + LEAST_WHOLE {
+        true => e.obtain(x, form.frac + LEAST_WHOLE, form.frac),
+        false => form,
+    }
+}
+
 /// The product that a ramp alone reads and rounds by itself, where it stays away from the ends of its ring; and the fraction bits of the result:
 /// more than those of activations where a layer with weights is all that reads them and has room for them.
 fn ramp(e: &Emitter<'_>, v: usize, function: Function) -> Option<(Form, u32)> {
@@ -262,7 +270,8 @@ fn ramp(e: &Emitter<'_>, v: usize, function: Function) -> Option<(Form, u32)> {
     let product = dropped.product;
     let apt = product.bits == k && e.wide[v] == Some(k) && product.frac > f + functions::INSIDE;
     let reader = e.draft.graph.nodes.iter().position(|n| n.inputs.first() == Some(&v));
-    let room = reader.filter(|&r| e.uses[v] == 1 && matches!(e.node(r).op, GraphOp::Linear | GraphOp::Conv2d { .. }));
+    let room = reader
+        .filter(|&r| e.uses[v] == 1 && matches!(e.node(r).op, GraphOp::Linear | GraphOp::Conv2d { .. }));
     let room = room.is_some_and(|r| f + functions::INSIDE + g + e.need(r) <= k);
     let out = if room { f + functions::INSIDE } else { f };
     (apt && e.may_keep(x, product)).then_some((product, out))

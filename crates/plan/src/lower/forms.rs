@@ -4,6 +4,7 @@
 //! first is the one its operation made; others are made when a reader asks and then kept. So truncations and
 //! extensions appear where they are needed, once.
 
+use super::attention::softmaxes;
 use super::draft::Draft;
 use super::fine::{Fine, fine};
 use super::inner::{Inner, inner};
@@ -47,6 +48,8 @@ pub(super) struct Emitter<'a> {
     pub inner: BTreeMap<usize, Inner>,
     /// Normalisations that are one function, by the products that end them.
     pub norms: BTreeMap<usize, Norm>,
+    /// Softmaxes that one product alone reads, by these products.
+    pub softmaxes: BTreeMap<usize, usize>,
     compared: Vec<bool>,
     /// Nodes that a smooth function is made of, but for the one that has its value.
     pub inside: Vec<Range<ValueId>>,
@@ -77,6 +80,7 @@ impl<'a> Emitter<'a> {
             wide,
             inner: inner(&draft.graph, formats, &uses),
             norms: norms(&draft.graph, formats, &uses),
+            softmaxes: softmaxes(&draft.graph, formats, &uses),
             uses,
             fine: fine(&draft.graph),
             compared: compared(&draft.graph),
@@ -130,6 +134,7 @@ impl<'a> Emitter<'a> {
     pub fn is_part(&self, v: usize) -> bool {
         self.inner.values().any(|inner| inner.product == v)
             || self.norms.values().any(|n| n.parts.contains(&v))
+            || self.softmaxes.values().any(|&softmax| softmax == v)
     }
 
     /// The range of value `v`, calibrated or known from its reader.

@@ -5,6 +5,7 @@
 //! happen in m bits, or before the truncation where that saves one. How each value gets the numbers that
 //! its readers want is told in `forms.rs`.
 
+mod attention;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod demand;
 mod draft;

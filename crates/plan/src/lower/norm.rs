@@ -27,7 +27,14 @@ pub(super) fn norms(graph: &Graph, formats: &Formats, uses: &[usize]) -> BTreeMa
         return BTreeMap::new();
     }
     let parts = Parts { graph, formats, uses };
-    let found = |v: usize| Some((v, parts.norm(v).filter(|norm| fits(graph, norm, v, formats, formats.of(&graph.nodes[v].layer).f))?));
+    let found = |v: usize| {
+        Some((
+            v,
+            parts
+                .norm(v)
+                .filter(|norm| fits(graph, norm, v, formats, formats.of(&graph.nodes[v].layer).f))?,
+        ))
+    };
     (0..graph.nodes.len()).filter_map(found).collect()
 }
 
