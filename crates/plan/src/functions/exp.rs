@@ -121,10 +121,7 @@ const RANGE: u32 = 5;
 
 /// `e^x` for x < 1, in [`WORD`] bits with `frac` fraction bits; of x below -24 possibly, below -30 certainly 0.
 pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
-    let product = |b: &mut Build<'_>, x: Value| {
-        let y = as_product(b, x);
-        b.nearly(y, y.frac - frac, WORD)
-    };
+    let product = |b: &mut Build<'_>, x: Value| as_product(b, x, frac);
     let polynomial = |b: &mut Build<'_>, x: Value| {
         let y = sextic(b, x);
         b.nearly(y, y.frac - frac, WORD)
@@ -133,8 +130,8 @@ pub(super) fn below_one(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     b.cheapest(x, &ways[..if suits(x) { 2 } else { 1 }])
 }
 
-/// The same with as many fraction bits as [`Op::Exponential`] gives.
-fn as_product(b: &mut Build<'_>, x: Value) -> Value {
+/// The same by [`Op::Exponential`].
+fn as_product(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     let kept = (x.bits > x.frac + RANGE).then(|| kept(b, x));
     let x = with_fraction(b, x);
     let whole = (x.bits - x.frac).min(RANGE);
@@ -143,6 +140,8 @@ fn as_product(b: &mut Build<'_>, x: Value) -> Value {
     let y = in_rows(b, x, 25, vec![(2 - (1 << whole), 34)]);
     let y = b.read(y, 59);
     let y = b.row(y, 0);
+    // rounded while the bit is not there yet
+    let y = b.nearly(y, y.frac - frac, WORD);
     match kept {
         Some(kept) => b.choose(kept, y),
         None => y,

@@ -2,7 +2,7 @@
 //!
 //! Gates of different kinds cannot be joined, but what one sends may travel with what another one sends, if neither needs the
 //! other. So the next gate is one that waits for nothing that is on its way, if there is any: of those, and else of all, one that most
-//! rounds depend on. Local operations stand before the first gate that needs them, as they would make a party wait.
+//! rounds depend on, and of these one that opens least often: what it sent is there when one that opens twice has opened once. Local operations stand before the first gate that needs them, as they would make a party wait.
 
 use super::share::renumbered;
 use crate::cost::{Operation, Prices, known, rounds_of};
@@ -42,6 +42,9 @@ fn rounds(plan: &Plan, prices: &dyn Prices) -> Vec<u64> {
     plan.nodes.iter().enumerate().map(of).collect()
 }
 
+/// What is next first: rounds from a gate on to the end, its own, the gate.
+type Urgency = (Reverse<u64>, u64, ValueId);
+
 /// A plan on its way into an order.
 struct Order<'a> {
     plan: &'a Plan,
@@ -53,7 +56,7 @@ struct Order<'a> {
     readers: Vec<Vec<ValueId>>,
     /// Gates that are not there yet, of those that a gate needs.
     missing: Vec<usize>,
-    ready: BTreeSet<(Reverse<u64>, ValueId)>,
+    ready: BTreeSet<Urgency>,
     emitted: Vec<bool>,
     order: Vec<ValueId>,
 }
@@ -79,7 +82,7 @@ impl<'a> Order<'a> {
                 readers[i].push(v);
             }
         }
-        let ready = gates().filter(|&v| missing[v] == 0).map(|v| (Reverse(ranks[v]), v)).collect();
+        let ready = gates().filter(|&v| missing[v] == 0).map(|v| (Reverse(ranks[v]), rounds[v], v)).collect();
         let (emitted, order) = (vec![false; n], Vec::with_capacity(n));
         Order { plan, rounds, needs, ranks, readers, missing, ready, emitted, order }
     }
@@ -99,11 +102,11 @@ impl<'a> Order<'a> {
                 sent.clear();
             }
             sent.push(v);
-            self.ready.remove(&(Reverse(self.ranks[v]), v));
+            self.ready.remove(&self.urgency(v));
             for reader in std::mem::take(&mut self.readers[v]) {
                 self.missing[reader] -= 1;
                 if self.missing[reader] == 0 {
-                    self.ready.insert((Reverse(self.ranks[reader]), reader));
+                    self.ready.insert(self.urgency(reader));
                 }
             }
         }
@@ -111,10 +114,14 @@ impl<'a> Order<'a> {
         self.order
     }
 
+    fn urgency(&self, v: ValueId) -> Urgency {
+        (Reverse(self.ranks[v]), self.rounds[v], v)
+    }
+
     /// The next gate while the results of `sent` are on their way.
     fn next(&self, sent: &[ValueId]) -> Option<ValueId> {
         let free = |v: &ValueId| !self.needs[*v].iter().any(|i| sent.contains(i));
-        let all = || self.ready.iter().map(|&(_, v)| v);
+        let all = || self.ready.iter().map(|&(_, _, v)| v);
         all().find(free).or_else(|| all().next())
     }
 
