@@ -1,76 +1,12 @@
 //! Smooth functions against double precision, within the bounds that docs/functions.md states.
 
-use privet_plan::cost::{Cost, Operation, Prices, Security};
+mod common;
+
+use common::ways::{Drawn, Having, lines_of_classes, off_by, operands, run, words};
+use privet_plan::cost::Prices;
 use privet_plan::functions::{Build, Function, emit};
-use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
-use privet_plan::{Coins, interpret};
-use privet_ring::{Ring, Tensor};
+use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Type};
 use std::collections::BTreeMap;
-
-/// A family by whose prices functions are made in one of their ways.
-#[derive(Clone, Copy, Debug, Default)]
-struct Having {
-    /// Waves, and no pieces; else pieces, and no waves.
-    waves: bool,
-    /// Pieces alone: neither waves nor exponentials.
-    tables: bool,
-    /// Neither waves nor quadratic pieces: few pieces of degree 5, and with `tables` one polynomial of degree 6.
-    quintic: bool,
-    /// Neither waves nor quadratic pieces, nor six coefficients: pieces of degree 3 where results have few fraction bits.
-    cubic: bool,
-    /// Exponentials are of twice their operand.
-    twice: bool,
-    /// A gate costs something: few gates are best.
-    few: bool,
-    /// A truncation within one unit costs less than one by coins.
-    near: bool,
-}
-
-impl Prices for Having {
-    fn protocol(&self) -> &'static str {
-        "none"
-    }
-    fn security(&self) -> Security {
-        Security::SemiHonest
-    }
-    fn has(&self, op: &Op) -> bool {
-        if let Op::Exponential { scale, .. } = op {
-            return !self.tables && (*scale == 1) == self.twice;
-        }
-        match op.kind().as_str() {
-            "waves" => self.waves,
-            "piecewise" => !self.waves && !self.quintic && !self.cubic,
-            "lookup" => !self.cubic || !matches!(op, Op::Lookup { tables } if tables.len() == 6),
-            _ => true,
-        }
-    }
-    fn operation(&self, of: &Operation<'_>) -> Cost {
-        let dearer = self.near && matches!(of.op, Op::Dither { .. });
-        Cost { rounds: u64::from(self.few) + u64::from(dearer), ..Cost::default() }
-    }
-    fn output(&self, _: &Type) -> Cost {
-        Cost::default()
-    }
-}
-
-/// The plan with every truncation that may be off by a unit off by it.
-fn off_by(plan: Plan, unit: i64) -> Plan {
-    let (mut map, mut nodes) = (Vec::new(), Vec::new());
-    for mut node in plan.nodes {
-        node.inputs.iter_mut().for_each(|i| *i = map[*i]);
-        let loose = matches!(node.op, Op::Truncate { rounding: Rounding::OneUlp, .. });
-        let (ty, layer) = (node.ty.clone(), node.layer.clone());
-        nodes.push(node);
-        if loose {
-            let (op, inputs) = (Op::AddConst { value: unit }, vec![nodes.len() - 1]);
-            nodes.push(Node { op, inputs, ty, layer, form: None });
-        }
-        map.push(nodes.len() - 1);
-    }
-    let moved = |o: Output| Output { value: map[o.value], ..o };
-    let outputs = plan.outputs.into_iter().map(moved).collect();
-    Plan { nodes, outputs, ..plan }
-}
 
 /// A plan of `function` on an input of the given shape and type, `[bits, frac]`, of what every family has.
 fn plan(function: Function, shape: &[usize], x: [u32; 2], y: [u32; 2]) -> Result<Plan, String> {
@@ -124,79 +60,6 @@ fn plan_with(
     plan.batch = shape[0];
     plan.check().map_err(|e| e.to_string())?;
     Ok(plan)
-}
-
-/// What coins a run may meet.
-#[derive(Clone, Copy)]
-enum Drawn {
-    None,
-    Least,
-    Most,
-    Random(u64),
-}
-
-impl Coins for Drawn {
-    fn draw(&mut self, node: usize, count: usize, bits: u32) -> Option<Vec<u64>> {
-        let mask = Ring::new(bits).mask();
-        match self {
-            Drawn::None => None,
-            Drawn::Least => Some(vec![0; count]),
-            Drawn::Most => Some(vec![mask; count]),
-            Drawn::Random(seed) => {
-                let mut next = words(*seed ^ (node as u64) << 32);
-                Some((0..count).map(|_| next() & mask).collect())
-            }
-        }
-    }
-}
-
-/// The signed integers that the plan makes of signed integers.
-fn run(plan: &Plan, x: &[i64], mut coins: Drawn) -> Vec<i64> {
-    let ty = &plan.nodes[0].ty;
-    let ring = Ring::new(ty.bits);
-    let data = x.iter().map(|&v| ring.wrap(v as u64)).collect();
-    let inputs = BTreeMap::from([("x".to_string(), Tensor::new(ty.shape.clone(), data).unwrap())]);
-    let out = interpret(plan, &inputs, &BTreeMap::new(), &mut coins).unwrap();
-    let ring = Ring::new(plan.nodes[plan.outputs[0].value].ty.bits);
-    out[0].data().iter().map(|&v| ring.signed(v)).collect()
-}
-
-/// A reproducible stream of words.
-fn words(mut state: u64) -> impl FnMut() -> u64 {
-    move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
-/// Every binade and its edges, multiples of 2^-9 near zero (each `skip`-th of them) and their neighbours, the ends of the type, random numbers of
-/// every size.
-fn operands(bits: u32, frac: u32, random: usize, skip: usize) -> Vec<i64> {
-    let ring = Ring::new(bits);
-    let most = (ring.mask() >> 1) as i64;
-    let mut all = vec![0, most, most - 1, -most, -most - 1];
-    let both = |all: &mut Vec<i64>, v: i64| all.extend([v - 1, v, v + 1, 1 - v, -v, -v - 1]);
-    for e in 0..bits - 1 {
-        for quarter in 4..8 {
-            both(&mut all, ((quarter as i128) << e >> 2) as i64);
-        }
-    }
-    for knot in (0..40 * 512i64).step_by(skip) {
-        both(&mut all, knot << frac >> 9);
-    }
-    // where sums of waves end
-    for end in [5.6, 6.0, 16.8, 19.9] {
-        let end = (end * 2f64.powi(frac as i32)).ceil() as i64;
-        (end - 3..=end + 3).for_each(|v| both(&mut all, v));
-    }
-    let mut next = words(7);
-    for i in 0..random {
-        let size = 2 + i as u32 % (bits - 1);
-        all.push(Ring::new(size).signed(Ring::new(size).wrap(next())));
-    }
-    all.into_iter().filter(|v| (-most - 1..=most).contains(v)).collect()
 }
 
 /// The largest error in units of the bound: the largest of two units in the last place, 2^-23, and 2^-16 of the result.
@@ -430,39 +293,6 @@ fn softmax_is_within_2_to_the_minus_18_for_a_thousand_classes() {
             }
         }
     }
-}
-
-/// Lines of classes that a softmax may find hard: all equal, a few large ones, one beside many that count together or just do not, every unit
-/// interval and its ends, anything.
-fn lines_of_classes(rows: usize, classes: usize, most: f64) -> Vec<f64> {
-    let mut next = words(classes as u64);
-    let mut all = Vec::new();
-    for row in 0..rows {
-        let depth = (row / 8 % 20) as f64;
-        let shift = (next() as f64 / 2f64.powi(64) - 0.5) * most;
-        for class in 0..classes {
-            let u = next() as f64 / 2f64.powi(64) * 2.0 - 1.0;
-            let v = match row % 8 {
-                0 => 0.0,
-                1 if class % 100 == 7 => most / 2.0,
-                1 => -most / 2.0,
-                // one, and all others a given way below it
-                2 if class == row % classes => 0.0,
-                2 => -depth,
-                3 if class == row % classes => 0.0,
-                3 => -depth - 0.5 + u / 8.0,
-                // two that share, in different parts of their unit intervals
-                4 if class == 0 => 0.49,
-                4 if class == 1 => u / 2.0,
-                4 => -most / 4.0,
-                5 => 4.0 * u,
-                6 => -f64::min(class as f64, most) / 2.0,
-                _ => u * most / 2.0,
-            };
-            all.push(v + if row % 3 == 0 { 0.0 } else { shift / 2.0 });
-        }
-    }
-    all
 }
 
 /// The largest error of a softmax in units in the last place.

@@ -11,12 +11,14 @@ use super::softmax::{BELOW, KEPT, below, exponentials, normalised, softmax, thre
 use super::{Function, MOST_FRACTION};
 use crate::ir::Op;
 
-/// Fewest fraction bits of exponentials: a weight is then within 2^-20 of that of a softmax.
-const LEAST_TERM: u32 = 22;
+/// Fewest fraction bits of exponentials of 2^0 classes. A sum of 2^c of them, each off by a unit up or down, is off by some `2^(c/2)` units, and it
+/// is more than 1/e: so c/2 bits more keep all weights together within 2^-18.
+const LEAST_TERM: u32 = 20;
 
 /// The values that softmaxes weigh: `[..., classes, n]`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weighted {
+pub struct Weighted {
+    /// The values.
     pub values: Value,
     /// Bits before the fraction that hold them, the sign's included.
     pub whole: u32,
@@ -38,12 +40,12 @@ impl Weighted {
         let term = (bits - 1).checked_sub(frac + self.whole + classes + BELOW)?.min(MOST_FRACTION);
         let reciprocal = KEPT + thresholds(classes) - BELOW;
         let sum = (bits - 1).checked_sub(self.whole + reciprocal)?.min(term + frac);
-        (term >= LEAST_TERM && sum >= frac + 2).then_some(Digits { term, sum })
+        (term >= LEAST_TERM + classes.div_ceil(2) && sum >= frac + 2).then_some(Digits { term, sum })
     }
 }
 
 /// Softmaxes along the last dimension of x, `[..., m, classes]`, times the values: `[..., m, n]`, of `frac` fraction bits more than values have.
-pub(crate) fn attention(b: &mut Build<'_>, x: Value, of: Weighted, frac: u32) -> Value {
+pub fn attention(b: &mut Build<'_>, x: Value, of: Weighted, frac: u32) -> Value {
     let dim = b.shape(x).len() - 1;
     let before = |b: &mut Build<'_>, given: &[Value]| {
         let weights = softmax(b, given[0], dim, given[1].bits, frac);

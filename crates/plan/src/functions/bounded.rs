@@ -171,12 +171,12 @@ fn of_bump(
 }
 
 /// Whether a function is relu(x) - bump(|x|).
-pub(crate) fn is_ramp(function: Function) -> bool {
+pub fn is_ramp(function: Function) -> bool {
     matches!(function, Function::Gelu | Function::GeluTanh | Function::Silu)
 }
 
 /// Fraction bits beyond those of the result that a ramp keeps of a product until the end.
-pub(crate) const INSIDE: u32 = 3;
+pub const INSIDE: u32 = 3;
 
 /// A ramp less its bump of a product x of more fraction bits: `whole` bits before the fraction hold it, and it stays a quarter of its ring
 /// away from wrapping. With `out` fraction bits, which are `frac` or [`INSIDE`] more, within what is said of `frac`.

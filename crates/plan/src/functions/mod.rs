@@ -23,10 +23,10 @@ mod quintic;
 mod sextic;
 mod softmax;
 
-pub(crate) use attention::{Weighted, attention};
-pub(crate) use bounded::{INSIDE, is_ramp};
+pub use attention::{Weighted, attention};
+pub use bounded::{INSIDE, is_ramp};
 pub use build::{Build, Value};
-pub(crate) use norm::{Lines, normalised};
+pub use norm::{Lines, normalised};
 
 use serde::{Deserialize, Serialize};
 
@@ -157,7 +157,7 @@ fn check_types(function: Function, operand: [u32; 2], result: [u32; 2]) -> Resul
 ///
 /// # Errors
 /// As for [`emit`].
-pub(crate) fn emit_of_product(
+pub fn emit_of_product(
     build: &mut Build<'_>,
     function: Function,
     (x, whole): (Value, u32),

@@ -14,7 +14,7 @@ const LEAST_SCALE: f64 = 1.0 / 16.0;
 
 /// x in lines of n elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Lines {
+pub struct Lines {
     /// Lines.
     pub count: usize,
     /// Elements of each.
@@ -62,7 +62,7 @@ impl Lines {
 
 /// The normalised lines of x, in its shape and ring, with [`Lines::frac`] fraction bits. The sum of a line's squares, [`Lines::added`]
 /// included, must be below `2^(k - 1)` units of x's fraction twice over; a result must fit into x's ring.
-pub(crate) fn normalised(b: &mut Build<'_>, x: Value, lines: Lines, wanted: u32) -> Value {
+pub fn normalised(b: &mut Build<'_>, x: Value, lines: Lines, wanted: u32) -> Value {
     let Lines { count, n, eps, centred, coarse } = lines;
     let (shape, bits) = (b.shape(x).to_vec(), x.bits);
     let frac = lines.frac(bits, wanted);

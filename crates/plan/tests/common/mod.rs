@@ -5,6 +5,7 @@ pub mod build;
 pub mod gradients;
 pub mod reference;
 pub mod training;
+pub mod ways;
 
 pub use privet_plan::suite::Numbers;
 
