@@ -7,7 +7,7 @@ use super::build::{Build, Value, WayOf};
 use super::mantissa::Table;
 use super::normalise::Search;
 use super::powers::reciprocal_of_mantissa;
-use super::softmax::{BELOW, KEPT, below, exponentials, normalised, softmax, thresholds};
+use super::softmax::{BELOW, Below, KEPT, below, exponentials, normalised, of_below, softmax, thresholds};
 use super::{Function, MOST_FRACTION};
 use crate::ir::Op;
 
@@ -46,30 +46,28 @@ impl Weighted {
 
 /// Softmaxes along the last dimension of x, `[..., m, classes]`, times the values: `[..., m, n]`, of `frac` fraction bits more than values have.
 pub fn attention(b: &mut Build<'_>, x: Value, of: Weighted, frac: u32) -> Value {
-    let dim = b.shape(x).len() - 1;
-    let before = |b: &mut Build<'_>, given: &[Value]| {
-        let weights = softmax(b, given[0], dim, given[1].bits, frac);
-        let weights = b.approximates(Function::Softmax { dim }, given[0], weights);
-        product(b, weights, given[1])
+    let shape = b.shape(x).to_vec();
+    let dim = shape.len() - 1;
+    if shape[dim] == 1 {
+        let weights = softmax(b, x, dim, of.values.bits, frac);
+        let weights = b.approximates(Function::Softmax { dim }, x, weights);
+        return product(b, weights, of.values);
+    }
+    let below = below(b, x, dim);
+    let given = |value: Value| Below { value, ..below.clone() };
+    let before = |b: &mut Build<'_>, of: &[Value]| {
+        let weights = of_below(b, &given(of[0]), of[1].bits, frac);
+        let weights = b.reshape(weights, &shape);
+        let weights = b.approximates(Function::Softmax { dim }, of[2], weights);
+        product(b, weights, of[1])
     };
-    let classes = b.shape(x)[dim];
-    let digits = of.digits(usize::BITS - (classes - 1).leading_zeros()).filter(|_| classes > 1);
-    let at_the_end = digits.map(|digits| {
-        let tables = [Search::AtOnce, Search::Choosing].into_iter().flat_map(|search| {
-            [Table::Pieces, Table::Waves]
-                .into_iter()
-                .flat_map(move |table| [false, true].map(|early| (search, table, early)))
-        });
-        tables.map(move |how| {
-            move |b: &mut Build<'_>, given: &[Value]| {
-                divided(b, given[0], Weighted { values: given[1], ..of }, digits, how, frac)
-            }
-        })
-    });
-    let at_the_end: Vec<_> = at_the_end.into_iter().flatten().collect();
-    let mut ways: Vec<&WayOf<'_>> = vec![&before];
-    ways.extend(at_the_end.iter().map(|way| way as &WayOf<'_>));
-    b.cheapest_of(&[x, of.values], &ways)
+    let all = [below.value, of.values, x];
+    let Some(digits) = of.digits(below.classes) else { return before(b, &all) };
+    let after = |b: &mut Build<'_>, all: &[Value]| {
+        divided(b, &given(all[0]), (Weighted { values: all[1], ..of }, &shape), digits, frac)
+    };
+    let ways: [&WayOf<'_>; 2] = [&before, &after];
+    b.cheapest_of(&all, &ways)
 }
 
 fn product(b: &mut Build<'_>, weights: Value, values: Value) -> Value {
@@ -80,46 +78,65 @@ fn product(b: &mut Build<'_>, weights: Value, values: Value) -> Value {
     b.node(Op::MatMul, &[weights, values], &shape, values.bits, weights.frac + values.frac)
 }
 
-/// Sums of values by exponentials, divided by the sum of these; `early`: times the power of two of its reciprocal while the mantissa is not
-/// there yet.
+/// Sums of values by exponentials, divided by the sum of these; x has `shape`.
 fn divided(
     b: &mut Build<'_>,
-    x: Value,
-    of: Weighted,
+    below: &Below,
+    (of, shape): (Weighted, &[usize]),
     digits: Digits,
-    (search, table, early): (Search, Table, bool),
     frac: u32,
 ) -> Value {
-    let (shape, ring) = (b.shape(x).to_vec(), of.values.bits);
-    let below = below(b, x, shape.len() - 1);
-    let terms = exponentials(b, &below, digits.term);
+    let ring = of.values.bits;
+    let terms = exponentials(b, below, digits.term);
     let terms = b.approximates(Function::Exp, below.value, terms);
-    let weights = b.reshape(terms, &shape);
+    let weights = b.reshape(terms, shape);
     let weights = b.resize(weights, ring);
     let sum = product(b, weights, of.values);
     let sum = b.nearly(sum, sum.frac - digits.sum, ring);
+    let of_all = below.sums(b, terms);
 
-    let sums = below.sums(b, terms);
-    let (e, power, w) = normalised(b, sums, below.classes, search);
+    let quotients = [Search::AtOnce, Search::Choosing].into_iter().flat_map(|search| {
+        [Table::Pieces, Table::Waves].into_iter().flat_map(move |table| {
+            [false, true].map(|early| {
+                move |b: &mut Build<'_>, given: &[Value]| {
+                    quotient(b, [given[0], given[1]], below.classes, (search, table), early)
+                }
+            })
+        })
+    });
+    let quotients: Vec<_> = quotients.collect();
+    let ways: Vec<&WayOf<'_>> = quotients.iter().map(|way| way as &WayOf<'_>).collect();
+    let y = b.cheapest_of(&[sum, of_all], &ways);
+    let more = y.frac.saturating_sub(of.values.frac + frac);
+    b.nearly(y, more, y.bits - more)
+}
+
+/// Results by the sums of all exponentials of their lines; `early`: times the power of two of its reciprocal while the mantissa is not there
+/// yet.
+fn quotient(
+    b: &mut Build<'_>,
+    [results, sums]: [Value; 2],
+    classes: u32,
+    (search, table): (Search, Table),
+    early: bool,
+) -> Value {
+    let (e, power, w) = normalised(b, sums, classes, search);
     let m = reciprocal_of_mantissa(b, w, KEPT, 1.0, table);
     let m = b.read(m, KEPT);
     let m = b.approximates(Function::Reciprocal, w, m);
     let m = b.read(m, 0);
-    // a sum is w times two to the power of e - BELOW
-    let reciprocal = KEPT + e.most(0) - BELOW;
     let y = if early {
-        let power = spread(b, power, sum);
-        let raised = b.mul(sum, power);
-        let m = spread(b, m, sum);
+        let power = spread(b, power, results);
+        let raised = b.mul(results, power);
+        let m = spread(b, m, results);
         b.mul(raised, m)
     } else {
         let whole = b.muls(&[(m, power)])[0];
-        let whole = spread(b, whole, sum);
-        b.mul(sum, whole)
+        let whole = spread(b, whole, results);
+        b.mul(results, whole)
     };
-    let y = b.read(y, sum.frac + reciprocal);
-    let more = y.frac.saturating_sub(of.values.frac + frac);
-    b.nearly(y, more, y.bits - more)
+    // a sum is w times two to the power of e - BELOW
+    b.read(y, results.frac + KEPT + e.most(0) - BELOW)
 }
 
 /// A number of each line at all of its results, in their ring.

@@ -29,7 +29,7 @@ const MANTISSA: u32 = 5;
 #[derive(Clone)]
 pub(super) struct Below {
     pub value: Value,
-    shape: Vec<usize>,
+    pub shape: Vec<usize>,
     /// 2^classes is at least the number of classes.
     pub classes: u32,
 }
@@ -76,15 +76,20 @@ pub(super) fn softmax(b: &mut Build<'_>, x: Value, dim: usize, bits: u32, frac: 
         return b.add_const(zero, 1 << frac);
     }
     let below = below(b, x, dim);
+    let y = of_below(b, &below, bits, frac);
+    b.reshape(y, &shape)
+}
+
+/// The softmax of lines of which something near their largest was subtracted, in their shape.
+pub(super) fn of_below(b: &mut Build<'_>, below: &Below, bits: u32, frac: u32) -> Value {
     let wide = |b: &mut Build<'_>, x: Value| in_words(b, &Below { value: x, ..below.clone() }, bits, frac);
     let narrow = Narrow { frac, classes: below.classes };
     let in_few_bits =
         |b: &mut Build<'_>, x: Value| in_few_bits(b, &Below { value: x, ..below.clone() }, bits, narrow);
-    let y = match narrow.suits(below.value) {
+    match narrow.suits(below.value) {
         true => b.rounded(below.value, &wide, &in_few_bits),
         false => wide(b, below.value),
-    };
-    b.reshape(y, &shape)
+    }
 }
 
 /// A softmax with everything in words.
