@@ -6,8 +6,8 @@ use common::build::Model;
 use common::lower;
 use privet_plan::functions::Function;
 use privet_plan::graph::GraphOp;
-use privet_plan::ir::{Op, Plan};
-use privet_plan::lower::Lowered;
+use privet_plan::ir::{Op, Plan, Rounding};
+use privet_plan::lower::{Lowered, RoundingMode};
 use privet_plan::{
     FloatTensor, NoCoins, Precision, decode_outputs, encode_inputs, encode_weights, interpret, interpret_real,
 };
@@ -105,9 +105,7 @@ fn normalisations_are_one_function_of_their_lines() {
             assert_eq!(count(&plan, normalises), 1);
             // sums of squares and roots as products left them, and what is normalised as well, where nothing else reads it; what is left
             // is the result
-            let cut = count(&plan, |op| {
-                matches!(op, Op::Truncate { rounding: privet_plan::ir::Rounding::Floor, .. })
-            });
+            let cut = count(&plan, |op| rounds_exactly(op));
             assert_eq!(cut, 1 + 2 * usize::from(read_twice), "{eps} {centred} {read_twice}");
         }
     }
@@ -145,5 +143,90 @@ fn functions_are_written_as_the_front_end_writes_them() {
         let op = GraphOp::Smooth { function };
         assert_eq!(serde_json::to_string(&op).unwrap(), json);
         assert_eq!(serde_json::from_str::<GraphOp>(json).unwrap(), op);
+    }
+}
+
+fn rounds_exactly(op: &Op) -> bool {
+    matches!(op, Op::Truncate { rounding: Rounding::Floor, .. })
+}
+
+/// A function rounds the product that it alone reads, by coins and with bits to spare; what others read as well is the nearest for all, as is
+/// what a jump is taken of. Other roundings stay what the user asked for.
+#[test]
+fn products_that_a_function_alone_reads_are_not_rounded_to_the_nearest() {
+    use Function::*;
+    let nearest = Precision { bits: Some(64), fraction: Some(24), ..Precision::default() };
+    let one_ulp = Precision { rounding: RoundingMode::OneUlp, ..nearest.clone() };
+    for function in [Exp, Sigmoid, Tanh, Erf] {
+        let model = |read_twice: bool| {
+            let mut m = Model::new(7, 4);
+            let x = m.input(&[4, 6]);
+            let x = m.linear(x, 5);
+            let y = m.map(GraphOp::Smooth { function }, x);
+            let y = if read_twice { m.op(GraphOp::Add, &[x, y], &[4, 5]) } else { y };
+            (m, y)
+        };
+        let (mut m, y) = model(false);
+        let plan = agrees(&mut m, y, &nearest, 3e-5);
+        assert_eq!(count(&plan, rounds_exactly), 0, "{}", function.name());
+        let approximated = plan.nodes.iter().find(|n| matches!(n.op, Op::Approximates { .. })).unwrap();
+        assert_eq!(plan.nodes[approximated.inputs[0]].ty.frac, 26, "{}", function.name());
+        let (mut m, y) = model(true);
+        let plan = agrees(&mut m, y, &nearest, 3e-5);
+        assert_eq!(count(&plan, rounds_exactly), 1, "{}", function.name());
+        let (mut m, y) = model(false);
+        let plan = agrees(&mut m, y, &one_ulp, 3e-5);
+        let approximated = plan.nodes.iter().find(|n| matches!(n.op, Op::Approximates { .. })).unwrap();
+        assert_eq!(plan.nodes[approximated.inputs[0]].ty.frac, 24, "{}", function.name());
+    }
+    let mut m = Model::new(7, 4);
+    let x = m.input(&[4, 6]);
+    let x = m.linear(x, 5);
+    let y = m.map(GraphOp::Smooth { function: Floor }, x);
+    let plan = agrees(&mut m, y, &nearest, 3e-5);
+    assert!(count(&plan, rounds_exactly) > 0, "a jump");
+}
+
+/// Ramps of products, and what reads them: a layer with weights with more fraction bits, others with those of activations.
+#[test]
+fn ramps_of_products_are_lowered() {
+    let precision = Precision { bits: Some(64), fraction: Some(24), ..Precision::default() };
+    for function in [Function::Gelu, Function::GeluTanh, Function::Silu] {
+        for then_linear in [true, false] {
+            let mut m = Model::new(9, 4);
+            let x = m.input(&[4, 6]);
+            let x = m.linear(x, 8);
+            let y = m.map(GraphOp::Smooth { function }, x);
+            let y = if then_linear { m.linear(y, 5) } else { m.op(GraphOp::Mul, &[y, y], &[4, 8]) };
+            let plan = agrees(&mut m, y, &precision, 2e-6);
+            let ramp = plan.nodes.iter().find(|n| matches!(n.op, Op::Approximates { .. })).unwrap();
+            // of the product itself
+            assert_eq!(plan.nodes[ramp.inputs[0]].ty.frac, 48, "{}", function.name());
+            assert_eq!(ramp.ty.frac, if then_linear { 27 } else { 24 }, "{}", function.name());
+        }
+    }
+}
+
+/// One head, with the softmax read once or twice.
+#[test]
+fn attention_is_lowered() {
+    let precision = Precision { bits: Some(64), fraction: Some(24), ..Precision::default() };
+    for read_twice in [false, true] {
+        let mut m = Model::new(13, 10);
+        let x = m.input(&[10, 6]);
+        let [q, k, v] = [0; 3].map(|_| m.linear(x, 4));
+        let k = m.op(GraphOp::Permute { dims: vec![1, 0] }, &[k], &[4, 10]);
+        let scores = m.op(GraphOp::MatMul, &[q, k], &[10, 10]);
+        let weights = m.map(GraphOp::Smooth { function: Function::Softmax { dim: 1 } }, scores);
+        let y = m.op(GraphOp::MatMul, &[weights, v], &[10, 4]);
+        let y = match read_twice {
+            true => {
+                let other = m.op(GraphOp::MatMul, &[weights, x], &[10, 6]);
+                let other = m.linear(other, 4);
+                m.op(GraphOp::Add, &[y, other], &[10, 4])
+            }
+            false => y,
+        };
+        agrees(&mut m, y, &precision, 3e-5);
     }
 }
