@@ -105,7 +105,7 @@ fn normalisations_are_one_function_of_their_lines() {
             assert_eq!(count(&plan, normalises), 1);
             // sums of squares and roots as products left them, and what is normalised as well, where nothing else reads it; what is left
             // is the result
-            let cut = count(&plan, |op| rounds_exactly(op));
+            let cut = count(&plan, rounds_exactly);
             assert_eq!(cut, 1 + 2 * usize::from(read_twice), "{eps} {centred} {read_twice}");
         }
     }

@@ -9,6 +9,7 @@ use super::cubic::{self, cubic};
 use super::fit::Fit;
 use super::quadratic::{End, piecewise};
 use super::quintic::{quintic, suits};
+use super::ramp::is_ramp;
 use crate::ir::Op;
 use crate::waves::{MOST_COEFFICIENT, TURN};
 use std::collections::BTreeMap;
@@ -20,10 +21,10 @@ const MOST_READ: u32 = 24;
 const MOST_DIGITS: u32 = 29;
 
 /// Waves are near a bump from this much before 0 on.
-const BEFORE: f64 = 1.0 / 128.0;
+pub(super) const BEFORE: f64 = 1.0 / 128.0;
 
 /// How a function is made of its bump.
-struct Shape {
+pub(super) struct Shape {
     bump: fn(f64) -> f64,
     /// As pieces, the bump vanishes from 2^domain on.
     domain: u32,
@@ -31,15 +32,15 @@ struct Shape {
     per_unit: u32,
     /// The same of pieces of degree 5.
     few: i32,
-    waves: Span,
+    pub waves: Span,
 }
 
 /// The bump as waves.
-struct Span {
+pub(super) struct Span {
     /// It vanishes from here on.
     end: f64,
     /// The period is `2^whole / step`.
-    whole: u32,
+    pub whole: u32,
     step: u32,
     count: usize,
 }
@@ -50,7 +51,7 @@ impl Span {
     }
 }
 
-fn shape_of(function: Function) -> Shape {
+pub(super) fn shape_of(function: Function) -> Shape {
     let shape = |bump, domain, [per_unit, few]: [i32; 2], waves| Shape {
         bump,
         domain,
@@ -81,7 +82,7 @@ fn bound(function: Function, a: f64) -> f64 {
 }
 
 /// The waves of a function's bump: found once.
-fn waves_of(function: Function, shape: &Shape) -> Arc<Fit> {
+pub(super) fn waves_of(function: Function, shape: &Shape) -> Arc<Fit> {
     static FOUND: Mutex<BTreeMap<&str, Arc<Fit>>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     let Span { end, whole, step, count } = shape.waves;
@@ -115,7 +116,7 @@ pub(super) fn bounded(b: &mut Build<'_>, function: Function, x: Value, bits: u32
 }
 
 /// The bump of a = |x|, and the bit that a is where it holds, unless it holds everywhere.
-type Bump = (Value, Option<Value>);
+pub(super) type Bump = (Value, Option<Value>);
 
 fn of_bump(
     b: &mut Build<'_>,
@@ -170,87 +171,14 @@ fn of_bump(
     }
 }
 
-/// Whether a function is relu(x) - bump(|x|).
-pub fn is_ramp(function: Function) -> bool {
-    matches!(function, Function::Gelu | Function::GeluTanh | Function::Silu)
-}
-
-/// Fraction bits beyond those of the result that a ramp keeps of a product until the end.
-pub const INSIDE: u32 = 3;
-
-/// A ramp less its bump of a product x of more fraction bits: `whole` bits before the fraction hold it, and it stays a quarter of its ring
-/// away from wrapping. With `out` fraction bits, which are `frac` or [`INSIDE`] more, within what is said of `frac`.
-///
-/// x is rounded once, with bits to spare. Of waves it may have the wrong sign where it is nearly 0: a bump goes on beyond 0, such
-/// that `x - bump(x)` and `-bump(-x)` are the same.
-pub(super) fn of_product(
-    b: &mut Build<'_>,
-    function: Function,
-    x: Value,
-    whole: u32,
-    [bits, frac, out]: [u32; 3],
-) -> Value {
-    let shape = shape_of(function);
-    let inside = frac + INSIDE;
-    let read = Value { bits: whole + inside, frac: inside, ..x };
-    let made = |b: &mut Build<'_>, x: Value, coarse: bool, bump: &dyn Fn(&mut Build<'_>, Value) -> Bump| {
-        let wide = b.nearly(x, x.frac - inside, bits);
-        let negative = match coarse {
-            true => coarsely_negative(b, x, whole),
-            false => {
-                let narrow = b.resize(wide, read.bits);
-                b.is_negative(narrow, 1)
-            }
-        };
-        let not_negative = b.add_const(negative, 1);
-        let positive = b.choose(not_negative, wide);
-        let size = size_of(b, wide, positive);
-        let size = b.resize(size, read.bits);
-        let bump = bump_inside(b, size, [bits, inside], bump);
-        let y = b.sub(positive, bump);
-        b.dither(y, inside - out, bits)
-    };
-    let rounded = |b: &mut Build<'_>, x: Value| {
-        let x = b.round(x, frac);
-        let x = b.resize(x, whole + frac);
-        let y = bounded(b, function, x, bits, frac);
-        b.fit(y, bits, out)
-    };
-    let pieces = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_pieces(b, a, &shape));
-    let found = waves_of(function, &shape);
-    let waves = |b: &mut Build<'_>, x| made(b, x, true, &|b, a| in_waves(b, a, &shape.waves, &found));
-    let few = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_few(b, a, &shape));
-    let narrow = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_narrow(b, a, &shape, frac));
-    let mut ways: Vec<&Way<'_>> = vec![&rounded, &pieces];
-    if whole >= shape.waves.whole && x.frac > COARSE {
-        ways.push(&waves);
-    }
-    if shape.has_few(read) {
-        ways.push(&few);
-    }
-    if shape.has_narrow(read, frac) {
-        ways.push(&narrow);
-    }
-    b.cheapest(x, &ways)
-}
-
-/// The bit that x is negative, which it may miss where |x| is less than [`BEFORE`].
-fn coarsely_negative(b: &mut Build<'_>, x: Value, whole: u32) -> Value {
-    let shift = x.frac - COARSE;
-    // off by a unit and a half
-    let coarse = b.nearly(x, shift, x.bits - shift);
-    let coarse = b.resize(coarse, whole + COARSE);
-    b.is_negative(coarse, 1)
-}
-
 /// |x| from x and max(x, 0).
-fn size_of(b: &mut Build<'_>, x: Value, positive: Value) -> Value {
+pub(super) fn size_of(b: &mut Build<'_>, x: Value, positive: Value) -> Value {
     let twice = b.mul_const(positive, 2);
     b.sub(twice, x)
 }
 
 /// The bump of a = |x|, 0 where it does not hold, in the given numbers.
-fn bump_inside(
+pub(super) fn bump_inside(
     b: &mut Build<'_>,
     a: Value,
     [bits, frac]: [u32; 2],
@@ -294,7 +222,7 @@ fn within(b: &mut Build<'_>, a: Value, shape: &Shape, domain: u32) -> (Value, Op
 }
 
 /// The bump up to the first number of its last piece, 61 fraction bits in [`WORD`].
-fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
+pub(super) fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
     let (a, inside) = within(b, a, shape, shape.domain);
     // a piece has at least four units
     let per_unit = shape.per_unit.min(a.frac - 2);
@@ -308,7 +236,7 @@ impl Shape {
     }
 
     /// Whether there are such pieces for |x|.
-    fn has_few(&self, x: Value) -> bool {
+    pub fn has_few(&self, x: Value) -> bool {
         let (frac, domain) = (x.frac.min(MOST_READ), self.domain.min(x.bits - x.frac));
         suits(Value { bits: domain + frac, frac, ..x }, self.index(domain))
     }
@@ -328,26 +256,26 @@ impl Shape {
     }
 
     /// Whether there are pieces of degree 3 for |x|, for results of `frac` fraction bits.
-    fn has_narrow(&self, x: Value, frac: u32) -> bool {
+    pub fn has_narrow(&self, x: Value, frac: u32) -> bool {
         let (read, domain) = (x.frac.min(MOST_READ), self.narrow_domain(x.frac, frac).min(x.bits - x.frac));
         cubic::suits(domain + read, cubic::index(domain, frac), frac)
     }
 }
 
 /// The bump in pieces of degree 3, for results of `frac` fraction bits.
-fn in_narrow(b: &mut Build<'_>, a: Value, shape: &Shape, frac: u32) -> Bump {
+pub(super) fn in_narrow(b: &mut Build<'_>, a: Value, shape: &Shape, frac: u32) -> Bump {
     let (a, inside) = within(b, a, shape, shape.narrow_domain(a.frac, frac));
     (cubic(b, a, cubic::index(a.bits - a.frac, frac), frac, shape.bump), inside)
 }
 
 /// The bump in few pieces of degree 5.
-fn in_few(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
+pub(super) fn in_few(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
     let (a, inside) = within(b, a, shape, shape.domain);
     (quintic(b, a, shape.index(a.bits - a.frac), shape.bump), inside)
 }
 
 /// Fraction bits that tell near enough whether a number is inside: up to 3 units of them less than the end.
-const COARSE: u32 = 8;
+pub(super) const COARSE: u32 = 8;
 
 /// The bit that a is below `end`, which it may miss where a is near below.
 fn before(b: &mut Build<'_>, a: Value, end: i64) -> Value {
@@ -369,7 +297,7 @@ fn before(b: &mut Build<'_>, a: Value, end: i64) -> Value {
 }
 
 /// The bump as a sum of waves, 58 or 59 fraction bits in [`WORD`], up to the end of the span.
-fn in_waves(b: &mut Build<'_>, a: Value, span: &Span, found: &Fit) -> Bump {
+pub(super) fn in_waves(b: &mut Build<'_>, a: Value, span: &Span, found: &Fit) -> Bump {
     let end = (span.end * 2f64.powi(a.frac as i32)).ceil();
     let inside = (end < 2f64.powi(a.bits as i32 - 1)).then(|| before(b, a, end as i64));
     let a = window(b, a, span.whole);

@@ -20,13 +20,14 @@ mod powers;
 mod quadratic;
 mod quartic;
 mod quintic;
+mod ramp;
 mod sextic;
 mod softmax;
 
 pub use attention::{Weighted, attention};
-pub use bounded::{INSIDE, is_ramp};
 pub use build::{Build, Value};
 pub use norm::{Lines, normalised};
+pub use ramp::{INSIDE, is_ramp};
 
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +167,7 @@ pub fn emit_of_product(
     check_types(function, [whole + frac, frac], [bits, out])?;
     let shape = build.shape(x).to_vec();
     let flat = build.reshape(x, &[shape.iter().product()]);
-    let y = bounded::of_product(build, function, flat, whole, [bits, frac, out]);
+    let y = ramp::of_product(build, function, flat, whole, [bits, frac, out]);
     let y = build.reshape(y, &shape);
     Ok(build.approximates(function, x, y))
 }

@@ -1,8 +1,9 @@
 //! Products of a softmax, along its last dimension, that nothing else reads: the values of attention, weighted.
 
-use super::emit::{Emitted, operand};
+use super::emit::Emitted;
 use super::forms::{Emitter, Form};
 use super::precision::Formats;
+use super::smooth::operand;
 use crate::functions::{Function, Weighted, attention as emit};
 use crate::graph::{Graph, GraphOp};
 use std::collections::BTreeMap;

@@ -31,6 +31,7 @@ mod rounds;
 mod rules;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod share;
+mod smooth;
 mod training;
 mod uses;
 
