@@ -11,7 +11,16 @@ use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{FloatTensor, interpret_real};
 use std::collections::BTreeMap;
 
-const COINS: [Drawn; 4] = [Drawn::None, Drawn::Least, Drawn::Most, Drawn::Random(9)];
+const COINS: [Drawn; 8] = [
+    Drawn::None,
+    Drawn::Least,
+    Drawn::Most,
+    Drawn::Random(9),
+    Drawn::Ends(1),
+    Drawn::Ends(2),
+    Drawn::Ends(3),
+    Drawn::Ends(4),
+];
 
 /// A plan of inputs of these types, `x0` and on, by these prices.
 fn plan_of(

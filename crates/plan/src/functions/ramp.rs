@@ -2,7 +2,8 @@
 
 use super::Function;
 use super::bounded::{
-    Bump, COARSE, bounded, bump_inside, in_few, in_narrow, in_pieces, in_waves, shape_of, size_of, waves_of,
+    BEFORE, Bump, COARSE, bounded, bump_inside, in_few, in_narrow, in_pieces, in_waves, shape_of, size_of,
+    waves_of,
 };
 use super::build::{Build, Value, Way};
 
@@ -70,10 +71,12 @@ pub(super) fn of_product(
     b.cheapest(x, &ways)
 }
 
-/// The bit that x is negative, which it may miss where |x| is less than [`super::bounded::BEFORE`].
+/// A sign that is wrong is that of a number of which waves know: a rounded one is off by a unit and a half.
+const _: () = assert!(1.5 <= BEFORE * (1u64 << COARSE) as f64);
+
+/// The bit that x is negative, which it may miss where |x| is less than [`BEFORE`].
 fn coarsely_negative(b: &mut Build<'_>, x: Value, whole: u32) -> Value {
     let shift = x.frac - COARSE;
-    // off by a unit and a half
     let coarse = b.nearly(x, shift, x.bits - shift);
     let coarse = b.resize(coarse, whole + COARSE);
     b.is_negative(coarse, 1)

@@ -85,6 +85,8 @@ pub enum Drawn {
     None,
     Least,
     Most,
+    /// The least for some nodes and the most for others.
+    Ends(u64),
     Random(u64),
 }
 
@@ -95,6 +97,10 @@ impl Coins for Drawn {
             Drawn::None => None,
             Drawn::Least => Some(vec![0; count]),
             Drawn::Most => Some(vec![mask; count]),
+            Drawn::Ends(seed) => {
+                let most = words(*seed ^ (node as u64) << 32)() % 2 == 1;
+                Some(vec![if most { mask } else { 0 }; count])
+            }
             Drawn::Random(seed) => {
                 let mut next = words(*seed ^ (node as u64) << 32);
                 Some((0..count).map(|_| next() & mask).collect())
