@@ -33,12 +33,14 @@ def plan_values(plan: Mapping[str, Any]) -> dict[Key, list[tuple[int, str]]]:
     return values
 
 
-def model_values(graph: Graph) -> dict[Key, int]:
+def model_values(graph: Graph, plan: Mapping[str, Any]) -> dict[Key, int]:
     """The node of the model that each layer and shape of the plan stands for.
 
     The planner folds a BatchNorm into the convolution before it, which then gives the BatchNorm's value; and it
-    pools before a ReLU where the model pools after it, so that the ReLU gives the pooled value.
+    pools before a ReLU where the model pools after it, so that the ReLU gives the pooled value. Where attention divides
+    at the end there are no weights, and the value of their shape is what they would be of.
     """
+    weighed = softmaxes(plan)
     users: dict[int, list[int]] = {}
     for i, node in enumerate(graph.nodes):
         for operand in node.inputs:
@@ -53,9 +55,22 @@ def model_values(graph: Graph) -> dict[Key, int]:
             values[node.layer, tuple(node.shape)] = follower
         elif node.kind in INCREASING and follower is not None and after[0].kind == "max_pool2d":
             values[node.layer, tuple(after[0].shape)] = follower
+        elif is_softmax(node.op) and (node.layer, tuple(node.shape)) not in weighed:
+            continue
         elif not (node.kind == "max_pool2d" and only_activation(graph, users, node.inputs[0])):
             values[node.layer, tuple(node.shape)] = i
     return values
+
+
+def softmaxes(plan: Mapping[str, Any]) -> set[Key]:
+    """Layers and shapes of the softmaxes in a plan."""
+    return {(n["layer"], tuple(n["ty"]["shape"])) for n in plan["nodes"] if is_softmax(n["op"])}
+
+
+def is_softmax(op: Mapping[str, Any]) -> bool:
+    """Whether an operation of a graph or a plan is a softmax, or stands for one."""
+    function = op.get("function")
+    return isinstance(function, Mapping) and "softmax" in function
 
 
 def only_activation(graph: Graph, users: Mapping[int, list[int]], node: int) -> bool:

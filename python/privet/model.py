@@ -245,7 +245,7 @@ class PrivateModel:
         """
         owner, plan = self._require_owner(), json.loads(self.plan)
         graph = owner.captured.graph
-        ours_at, theirs_at = matching.plan_values(plan), matching.model_values(graph)
+        ours_at, theirs_at = matching.plan_values(plan), matching.model_values(graph, plan)
         matched = {key: (ours_at[key], theirs_at[key]) for key in ours_at if key in theirs_at}
         layers: dict[matching.Key, dict[int, LayerDifference]] = {key: {} for key in matched}
         outputs: dict[str, LayerDifference] = {}
