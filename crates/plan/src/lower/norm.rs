@@ -28,12 +28,8 @@ pub(super) fn norms(graph: &Graph, formats: &Formats, uses: &[usize]) -> BTreeMa
     }
     let parts = Parts { graph, formats, uses };
     let found = |v: usize| {
-        Some((
-            v,
-            parts
-                .norm(v)
-                .filter(|norm| fits(graph, norm, v, formats, formats.of(&graph.nodes[v].layer).f))?,
-        ))
+        let (norm, read) = (parts.norm(v)?, formats.of(&graph.nodes[v].layer).f);
+        fits(graph, &norm, v, formats, read).then_some((v, norm))
     };
     (0..graph.nodes.len()).filter_map(found).collect()
 }

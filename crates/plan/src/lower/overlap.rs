@@ -2,7 +2,8 @@
 //!
 //! Gates of different kinds cannot be joined, but what one sends may travel with what another one sends, if neither needs the
 //! other. So the next gate is one that waits for nothing that is on its way, if there is any: of those, and else of all, one that most
-//! rounds depend on, and of these one that opens least often: what it sent is there when one that opens twice has opened once. Local operations stand before the first gate that needs them, as they would make a party wait.
+//! rounds depend on, and of these one that opens least often: what it sent is there when one that opens twice has opened once.
+//! Local operations stand before the first gate that needs them, as they would make a party wait.
 
 use super::share::renumbered;
 use crate::cost::{Operation, Prices, known, rounds_of};
