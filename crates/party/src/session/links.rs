@@ -1,5 +1,7 @@
 //! Connections of a deployment: who may connect, and how this node dials the others.
 
+use super::idle::Idle;
+use super::preparing::MOST_PREPARATIONS;
 use super::probe;
 use crate::config::{Loaded, Place};
 use privet_net::tcp::Incoming;
@@ -54,6 +56,8 @@ pub struct Links {
     pub network: NetworkProfile,
     security: Protection,
     program: [u8; 32],
+    /// Connections to the dealer, between deals.
+    to_dealer: Idle,
 }
 
 impl Links {
@@ -63,7 +67,7 @@ impl Links {
             true => Protection::InsecurePlain,
             false => Protection::Tls(Identity::load(&config.node.certificate, &config.node.key)?),
         };
-        Ok(Links { config, network, security, program: program.hash() })
+        Ok(Links::within(config, security, program.hash(), network))
     }
 
     /// The side of a node whose identity is loaded already, in one of its deployments of a program.
@@ -73,7 +77,7 @@ impl Links {
         program: [u8; 32],
         network: NetworkProfile,
     ) -> Links {
-        Links { config, network, security, program }
+        Links { config, network, security, program, to_dealer: Idle::new(MOST_PREPARATIONS) }
     }
 
     /// Whether connections are mutual TLS.
@@ -162,6 +166,16 @@ impl Links {
     /// Dial a party or the dealer, waiting for it to come up until the deployment's connect timeout.
     pub fn dial(&self, place: &Place, purpose: Purpose) -> Result<TcpChannel, NetError> {
         self.dial_within(place, purpose, self.config.deployment.timeouts.connect)
+    }
+
+    /// A connection for a deal: one that an earlier deal has left, or a new one.
+    pub fn to_dealer(&self) -> Result<TcpChannel, NetError> {
+        self.to_dealer.take().map_or_else(|| self.dial(&Place::Dealer, Purpose::Keys), Ok)
+    }
+
+    /// Keep a connection on which a deal has ended well for the next deal. The dealer keeps its side.
+    pub fn keep_to_dealer(&self, channel: TcpChannel) {
+        self.to_dealer.keep(channel);
     }
 
     /// The same with another timeout.

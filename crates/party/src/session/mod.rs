@@ -9,6 +9,7 @@ mod door;
 mod engine;
 pub mod family;
 mod follow;
+mod idle;
 pub(crate) mod job;
 pub mod kept;
 mod lead;

@@ -34,7 +34,8 @@ struct Counts {
     came: AtomicU64,
     expected: AtomicU64,
     bytes: AtomicU64,
-    meters: Mutex<Vec<Arc<Meter>>>,
+    /// Of its connections, with what had passed over each before.
+    meters: Mutex<Vec<(Arc<Meter>, PhaseCount)>>,
 }
 
 impl Progress {
@@ -90,18 +91,21 @@ impl Progress {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// What passes over a channel belongs to it.
+    /// What passes over a channel from here on belongs to it.
     pub fn count(&self, channel: &dyn Channel) {
-        self.0.meters.lock().unwrap_or_else(PoisonError::into_inner).push(channel.meter());
+        let meter = channel.meter();
+        let before = meter.total();
+        self.0.meters.lock().unwrap_or_else(PoisonError::into_inner).push((meter, before));
     }
 
     /// What passed over all channels.
     pub fn traffic(&self) -> PhaseCount {
         let meters = self.0.meters.lock().unwrap_or_else(PoisonError::into_inner);
-        meters.iter().map(|m| m.total()).fold(PhaseCount::default(), |sum, c| PhaseCount {
-            sent: sum.sent + c.sent,
-            received: sum.received + c.received,
-            rounds: sum.rounds + c.rounds,
+        let passed = meters.iter().map(|(meter, before)| (meter.total(), before));
+        passed.fold(PhaseCount::default(), |sum, (now, before)| PhaseCount {
+            sent: sum.sent + now.sent - before.sent,
+            received: sum.received + now.received - before.received,
+            rounds: sum.rounds + now.rounds - before.rounds,
             ..sum
         })
     }
@@ -372,6 +376,9 @@ mod tests {
     #[test]
     fn a_silent_source_is_named_and_what_comes_counts() {
         let [(here, mut there), (mut source, mut source_there)] = lines();
+        // What passed before is of another preparation.
+        source_there.send(&Talk::Keys.step(), vec![1; 5]).unwrap();
+        source.recv(&Talk::Keys.step(), 5).unwrap();
         let mut others = others(here);
         let mut work = Work::new(&mut others, Progress::new(job_events()), PATIENCE);
         source_there.send(&Talk::Keys.step(), vec![1; 9]).unwrap();

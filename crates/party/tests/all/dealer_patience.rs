@@ -35,9 +35,13 @@ fn dial(nodes: &Nodes, party: &str) -> TcpChannel {
 
 /// Both parties ask for so many records; gives their connections, once they have the session's keys.
 fn asked(nodes: &Nodes, runs: u64) -> [TcpChannel; 2] {
+    asked_on(["party0", "party1"].map(|party| dial(nodes, party)), runs)
+}
+
+/// The same on connections that are there.
+fn asked_on(mut both: [TcpChannel; 2], runs: u64) -> [TcpChannel; 2] {
     let request =
         DealRequest { deal: Id::fresh(), plan: hex(&small().hash()), session: None, runs, checks: 0 };
-    let mut both = ["party0", "party1"].map(|party| dial(nodes, party));
     both.iter_mut().for_each(|c| say(c, Talk::Deal, &request).unwrap());
     for channel in &mut both {
         assert!(matches!(hear(channel, Talk::Deal).unwrap(), DealReply::Dealing { .. }));
@@ -120,6 +124,32 @@ fn between_two_records_parties_take_their_time_and_the_end_of_one_ends_both() {
     let [mut silent, other] = both;
     drop(other);
     ended(&mut silent, "party:1");
+}
+
+#[test]
+fn one_connection_serves_deal_after_deal_and_nobody_is_hurried_between_them() {
+    let nodes = dealer();
+    let mut both = asked(&nodes, 1);
+    for _ in 0..2 {
+        both.iter_mut().for_each(room);
+        both.iter_mut().for_each(stored);
+        std::thread::sleep(STEP + Duration::from_secs(1));
+        both = asked_on(both, 1);
+    }
+    both.iter_mut().for_each(room);
+    both.iter_mut().for_each(stored);
+    // One party goes on where it was, the other calls anew.
+    let [left, kept] = both;
+    drop(left);
+    let both = asked_on([dial(&nodes, "party0"), kept], 1);
+    // In a deal a party that goes ends it for both, as ever.
+    let [gone, mut other] = both;
+    drop(gone);
+    ended(&mut other, "party:0");
+    nodes.until("three deals and one that failed", |n| {
+        n.told("dealer", "deal_done").len() == 3 && n.told("dealer", "deal_failed").len() == 1
+    });
+    assert!(nodes.told("dealer", "connection_broken").is_empty(), "a party may go between two deals");
 }
 
 #[test]

@@ -258,6 +258,39 @@ fn a_live_dealer_that_falls_silent_between_two_records_is_given_up_and_named() {
 }
 
 #[test]
+fn deals_follow_each_other_on_one_connection_until_the_dealer_ends_it() {
+    let mut nodes = Nodes::of(FSS, &small(), Some(&weights()), "lan", &[]);
+    PARTIES.iter().for_each(|party| nodes.start(party));
+    let dealer = Played::new(&nodes);
+    // A new session each: none is open.
+    let answer = |request: &DealRequest| {
+        let (keys, indices) = (dealt(), (0..request.runs).collect());
+        Answer { session: Id(keys.session), indices, keys: [keys.clone(), keys], set: None }
+    };
+    let mut held: Option<Vec<_>> = None;
+    for (life, stream) in [false, true, false, true].into_iter().enumerate() {
+        if life == 3 {
+            held = None;
+        }
+        let mut client = nodes.client("client");
+        let line = held.take();
+        held = std::thread::scope(|scope| {
+            let deal = scope.spawn(|| match line {
+                None => dealer.deliver(answer, usize::MAX).1,
+                Some(both) => Played::deliver_on(both, answer, usize::MAX).1,
+            });
+            match stream {
+                true => client.prepare_stream(ONLY_PLAN, 2).map(drop),
+                false => client.prepare(ONLY_PLAN, 2, 0).map(drop),
+            }
+            .unwrap();
+            Some(deal.join().unwrap())
+        });
+        (stream && life == 1).then(|| until(&mut client, "the end of the stream", |s| s.to_come == 0));
+    }
+}
+
+#[test]
 fn a_new_stream_continues_an_open_session() {
     let nodes = started("ahead = 2");
     let mut client = nodes.client("client");

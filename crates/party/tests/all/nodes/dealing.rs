@@ -50,29 +50,43 @@ impl Played {
         answer: impl Fn(&DealRequest) -> Answer,
         records: usize,
     ) -> (DealRequest, Vec<TcpChannel>) {
-        let mut both: BTreeMap<u8, (TcpChannel, DealRequest)> = BTreeMap::new();
+        let mut both = BTreeMap::new();
         while both.len() < 2 {
             let caller = self.listener.accept(Duration::from_secs(30)).unwrap();
-            let (mut channel, place, _) = self.links.welcome(caller).unwrap();
-            let Place::Party(party) = place else { panic!("{place} called the dealer") };
-            let request = hear(&mut channel, Talk::Deal).unwrap();
-            both.insert(party, (channel, request));
+            let (channel, place, _) = self.links.welcome(caller).unwrap();
+            both.insert(place, channel);
         }
-        let request = both[&0].1.clone();
-        assert_eq!(request, both[&1].1);
+        let order: Vec<Place> = both.keys().cloned().collect();
+        assert_eq!(order, [0, 1].map(Place::Party));
+        Played::deliver_on(both.into_values().collect(), answer, records)
+    }
+
+    /// The same on the parties' connections, in their order.
+    pub fn deliver_on(
+        mut both: Vec<TcpChannel>,
+        answer: impl Fn(&DealRequest) -> Answer,
+        records: usize,
+    ) -> (DealRequest, Vec<TcpChannel>) {
+        let asked = |channel: &mut TcpChannel| {
+            channel.set_patience(Some(Duration::from_secs(30)));
+            hear(channel, Talk::Deal).unwrap()
+        };
+        let requests: Vec<DealRequest> = both.iter_mut().map(asked).collect();
+        let request = requests[0].clone();
+        assert_eq!(request, requests[1]);
         let Answer { session, indices, keys, set } = answer(&request);
-        for (party, (channel, _)) in &mut both {
-            let dealt = &keys[usize::from(*party)];
-            let id = SessionId { session: session.0, party: *party, plan: small().hash() };
-            let file = dealt.files().swap_remove(usize::from(*party));
+        for (party, channel) in (0..).zip(&mut both) {
+            let dealt = &keys[usize::from(party)];
+            let id = SessionId { session: session.0, party, plan: small().hash() };
+            let file = dealt.files().swap_remove(usize::from(party));
             let reply = DealReply::Dealing { session, indices: indices.clone() };
             let _ = say(channel, Talk::Deal, &reply);
             let file = SessionFile { id, ..file };
             let _ = channel.send(&Talk::Keys.step(), file.encode().to_vec());
             for &index in indices.iter().take(records) {
-                let Header { set: own, seed, .. } = dealt.headers(index).swap_remove(usize::from(*party));
+                let Header { set: own, seed, .. } = dealt.headers(index).swap_remove(usize::from(party));
                 let header = Header { id: id.record(index), set: set.unwrap_or(own), seed };
-                let mut one = One { party: *party, record: RecordWriter::new(Vec::new(), &header).unwrap() };
+                let mut one = One { party, record: RecordWriter::new(Vec::new(), &header).unwrap() };
                 dealt.frames(index, &mut one, &mut |_| {}).unwrap();
                 let bytes = one.record.finish().unwrap();
                 let mut deliver = || {
@@ -86,7 +100,7 @@ impl Played {
                 }
             }
         }
-        (request, both.into_values().map(|(channel, _)| channel).collect())
+        (request, both)
     }
 }
 

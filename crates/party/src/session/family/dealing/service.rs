@@ -5,26 +5,41 @@ use super::messages::{DealReply, DealRequest};
 use super::sending::send_session;
 use super::{Deals, Session};
 use crate::config::{Place, Timeouts};
-use crate::events::{Count, Event, Events, Job, JobEvents, PlanName, Reason, Secs, Told, Why, reason};
+use crate::events::{
+    Count, Event, Events, Job, JobEvents, Number, PlanName, Reason, Secs, Told, Why, reason,
+};
 use crate::session::control::{Id, Talk, TalkError, hear, say};
 use crate::session::links::{Links, Purpose};
 use crate::session::party::{TURN, started};
 use crate::session::threads::aside;
 use crate::store::hex;
 use privet_kernels::Device;
-use privet_net::{Channel, Liveness, NetError, TcpChannel, wait_patiently};
+use privet_net::{Channel, Liveness, NetError, TcpChannel, wait_any, wait_patiently};
 use privet_plan::program::NamedPlan;
 use privet_plan::{Plan, Program};
 use privet_prg::Seed;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Records that one request may ask for.
 pub const MAX_RUNS: u64 = 1 << 20;
 
+/// The name of the threads that serve a connection.
+const THREAD: &str = "privet-deal";
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy)]
+struct Asker {
+    party: u8,
+    connection: Number,
+}
+
 /// Parties that wait for the others, by deal.
-type Waiting = HashMap<Id, BTreeMap<u8, (TcpChannel, DealRequest)>>;
+type Waiting = HashMap<Id, (DealRequest, BTreeMap<u8, (Asker, TcpChannel)>)>;
+
+/// All parties of a deal, their connections in the same order, and what they ask for.
+type Met = (Vec<Asker>, Vec<TcpChannel>, DealRequest);
 
 /// What a dealer deals for, by hash of the plan, and has dealt.
 struct Desk<D> {
@@ -33,6 +48,9 @@ struct Desk<D> {
     device: Arc<dyn Device>,
     sessions: Known<D>,
     timeouts: Timeouts,
+    waiting: Mutex<Waiting>,
+    /// Of `waiting`, when a deal has left it.
+    left: Condvar,
 }
 
 /// Serve until the process ends.
@@ -54,10 +72,11 @@ pub fn serve<D: Deals>(
     };
     let plans = program.plans.iter().map(named);
     let plans = plans.collect();
-    let waiting: Arc<Mutex<Waiting>> = Arc::default();
     let parties = links.config.deployment.parties.len();
     let timeouts = links.config.deployment.timeouts.clone();
-    let desk = Arc::new(Desk::<D> { plans, parties, sessions: Known::new(device.clone()), device, timeouts });
+    let (waiting, left) = (Mutex::default(), Condvar::new());
+    let sessions = Known::new(device.clone());
+    let desk = Arc::new(Desk::<D> { plans, parties, sessions, device, timeouts, waiting, left });
     loop {
         let caller = match listener.accept(Duration::from_secs(3600)) {
             Ok(caller) => caller,
@@ -67,94 +86,109 @@ pub fn serve<D: Deals>(
                 continue;
             }
         };
-        let (links, told) = (links.clone(), events.clone());
-        let (waiting, desk) = (waiting.clone(), desk.clone());
+        let (links, desk, told) = (links.clone(), desk.clone(), events.clone());
         let connection = events.connection();
         // Of what deals share there are only tables, which are whole between two calls: a panic ends its own deal.
-        aside("privet-deal", &events, move || {
+        aside(THREAD, &events, move || {
             let events = told;
             let Some(caller) = links.without_doctors(caller) else { return };
-            let all = links.welcome(caller).map_err(TalkError::from).and_then(|(channel, place, purpose)| {
-                match (place, purpose) {
-                    (Place::Party(party), Purpose::Keys) => {
-                        let Timeouts { connect, step, .. } = links.config.deployment.timeouts;
-                        meet(&waiting, (party, desk.parties), channel, connect, step)
-                    }
-                    (place, purpose) => {
-                        let reason = reason!("access.not_admitted", "the dealer serves the parties alone");
-                        events.emit(Event::Refused { connection, place, purpose, reason });
-                        Ok(None)
-                    }
+            match links.welcome(caller) {
+                Ok((channel, Place::Party(party), Purpose::Keys)) => {
+                    desk.attend(Asker { party, connection }, channel, events);
                 }
-            });
-            match all {
+                Ok((_, place, purpose)) => {
+                    let reason = reason!("access.not_admitted", "the dealer serves the parties alone");
+                    events.emit(Event::Refused { connection, place, purpose, reason });
+                }
                 Err(e) => events.emit(Event::Broken { connection, reason: e.why() }),
-                Ok(None) => {}
-                Ok(Some((channels, request))) => desk.deal(channels, &request, &events),
             }
         });
     }
 }
 
-/// Keep the parties of a deal waiting, but none for longer than `patience`; with the last of them, give all
-/// channels in order. From here on a party that lets the dealer wait for longer than `step` in one step ends the deal.
-fn meet(
-    waiting: &Mutex<Waiting>,
-    (party, parties): (u8, usize),
-    mut channel: TcpChannel,
-    patience: Duration,
-    step: Duration,
-) -> Result<Option<(Vec<TcpChannel>, DealRequest)>, TalkError> {
-    channel.set_patience(Some(step));
-    let request: DealRequest = hear(&mut channel, Talk::Deal)?;
-    let deal = request.deal;
-    let lock = || waiting.lock().unwrap_or_else(|e| e.into_inner());
-    let mut present = lock();
-    let there = present.entry(deal).or_default();
-    let differs = there.contains_key(&party) || there.values().any(|(_, theirs)| *theirs != request);
-    if differs {
-        let others = present.remove(&deal).unwrap_or_default();
-        drop(present);
-        let reason = "the parties asked for different deals".to_owned();
-        let all = others.into_values().map(|(channel, _)| channel).chain([channel]);
-        for mut channel in all {
-            say(&mut channel, Talk::Deal, &DealReply::Refused { reason: reason.clone() })?;
-        }
-        return Ok(None);
-    }
-    there.insert(party, (channel, request.clone()));
-    if there.len() == parties {
-        let all = present.remove(&deal).unwrap_or_default();
-        return Ok(Some((all.into_values().map(|(channel, _)| channel).collect(), request)));
-    }
-    drop(present);
-    std::thread::sleep(patience);
-    let mut present = lock();
-    let Some(there) = present.get_mut(&deal) else { return Ok(None) };
-    let missing = (0..parties as u8).find(|party| !there.contains_key(party)).unwrap_or_default();
-    let own = there.remove(&party);
-    if there.is_empty() {
-        present.remove(&deal);
-    }
-    drop(present);
-    if let Some((mut channel, _)) = own {
-        let seconds = patience.as_secs();
-        let reason = format!("party {missing} did not ask for this deal within {seconds} s");
-        let reason = format!("{reason}: see its log, and `privet doctor` there");
-        say(&mut channel, Talk::Deal, &DealReply::Refused { reason })?;
-    }
-    Ok(None)
-}
-
 impl<D: Deals> Desk<D> {
-    /// Carry out a deal that all parties asked for.
-    fn deal(&self, mut channels: Vec<TcpChannel>, request: &DealRequest, events: &Events) {
+    /// Carry out one deal after the other that a party asks for on its connection, until it ends that. The last party that asks
+    /// for a deal carries it out on all connections. From then on each of them has a thread of its own again.
+    fn attend(self: Arc<Self>, asker: Asker, channel: TcpChannel, events: Events) {
+        let (askers, mut channels, request) = match self.meet(asker, channel) {
+            Ok(Some(all)) => all,
+            Ok(None) => return,
+            Err(e) => {
+                let (connection, reason) = (asker.connection, e.why());
+                return events.emit(Event::Broken { connection, reason });
+            }
+        };
+        if !self.deal(&mut channels, &request, &events) {
+            return;
+        }
+        for (asker, mut channel) in askers.into_iter().zip(channels) {
+            let (desk, told) = (self.clone(), events.clone());
+            aside(THREAD, &events, move || {
+                if asks_again(&mut channel) {
+                    desk.attend(asker, channel, told);
+                }
+            });
+        }
+    }
+
+    /// Hear what a party asks for, and keep it waiting for the others, but for no longer than `timeouts.connect`. With the last
+    /// of them, give all of them in order. From here on a party that lets the dealer wait for longer than `timeouts.step` in one
+    /// step ends the deal.
+    fn meet(&self, asker: Asker, mut channel: TcpChannel) -> Result<Option<Met>, TalkError> {
+        channel.set_patience(Some(self.timeouts.step));
+        let request: DealRequest = hear(&mut channel, Talk::Deal)?;
+        let (deal, party) = (request.deal, asker.party);
+        let mut present = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, there) = present.entry(deal).or_insert_with(|| (request.clone(), BTreeMap::new()));
+        if *first != request || there.contains_key(&party) {
+            let (_, others) = present.remove(&deal).unwrap_or((request, BTreeMap::new()));
+            drop(present);
+            self.left.notify_all();
+            let reason = "the parties asked for different deals".to_owned();
+            let all = others.into_values().map(|(_, channel)| channel).chain([channel]);
+            for mut channel in all {
+                say(&mut channel, Talk::Deal, &DealReply::Refused { reason: reason.clone() })?;
+            }
+            return Ok(None);
+        }
+        there.insert(party, (asker, channel));
+        if there.len() == self.parties {
+            let all = present.remove(&deal).map_or(BTreeMap::new(), |(_, all)| all);
+            self.left.notify_all();
+            let (askers, channels) = all.into_values().unzip();
+            return Ok(Some((askers, channels, request)));
+        }
+        let patience = self.timeouts.connect;
+        let waits = |all: &mut Waiting| all.contains_key(&deal);
+        let waited = self.left.wait_timeout_while(present, patience, waits);
+        let mut present = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let Some((_, there)) = present.get_mut(&deal) else { return Ok(None) };
+        let missing = (0..self.parties as u8).find(|party| !there.contains_key(party)).unwrap_or_default();
+        let own = there.remove(&party);
+        if there.is_empty() {
+            present.remove(&deal);
+        }
+        drop(present);
+        if let Some((_, mut channel)) = own {
+            let seconds = patience.as_secs();
+            let reason = format!("party {missing} did not ask for this deal within {seconds} s");
+            let reason = format!("{reason}: see its log, and `privet doctor` there");
+            say(&mut channel, Talk::Deal, &DealReply::Refused { reason })?;
+        }
+        Ok(None)
+    }
+
+    /// Carry out a deal that all parties asked for. Whether it was dealt, so that connections are good for another.
+    fn deal(&self, channels: &mut [TcpChannel], request: &DealRequest, events: &Events) -> bool {
         let plan = self.plans.get(&request.plan).map(|(name, _)| name.clone());
         let job = JobEvents::new(events.clone(), Job::deal(request.deal, plan));
         let (runs, checks) = (Count::of(request.runs), Count::of(request.checks));
         job.emit(|job| Event::DealBegan { job, runs, checks });
-        match self.serve(&mut channels, request, &job) {
-            Ok(None) => job.emit(|of| Event::DealDone { job: of, runs, took: Secs::of(job.elapsed()) }),
+        match self.serve(channels, request, &job) {
+            Ok(None) => {
+                job.emit(|of| Event::DealDone { job: of, runs, took: Secs::of(job.elapsed()) });
+                return true;
+            }
             Ok(Some(reason)) => job.emit(|job| Event::DealRefused { job, reason }),
             Err(e) => {
                 job.emit(|job| Event::DealFailed { job, reason: e.why() });
@@ -162,6 +196,7 @@ impl<D: Deals> Desk<D> {
                 channels.iter_mut().for_each(|c| c.abort(&reason));
             }
         }
+        false
     }
 
     /// Gives why nothing was dealt, where that is so.
@@ -205,6 +240,13 @@ impl<D: Deals> Desk<D> {
         }
         Ok(None)
     }
+}
+
+/// Wait until a party asks for another deal on its connection; false once it has ended that. It may be silent for any time: its
+/// heartbeats show that it stands.
+fn asks_again(channel: &mut TcpChannel) -> bool {
+    wait_any([&mut *channel], None);
+    channel.is_open()
 }
 
 fn refusal<D: Deals>(request: &DealRequest) -> Option<&'static str> {

@@ -3,14 +3,13 @@
 use super::checks::{Both, CheckError, Checker};
 use super::stream::{AwaitError, Stream};
 use super::{FssError, hex};
-use crate::config::Place;
 use crate::events::{Bytes, Count, Event};
 use crate::session::control::{Amount, Id, Talk, say};
 use crate::session::family::dealing::fetch::{self, FetchError, fetch};
 use crate::session::family::dealing::messages::DealRequest;
 use crate::session::family::{Made, Preparer};
 use crate::session::job::JobError;
-use crate::session::links::{Links, Purpose};
+use crate::session::links::Links;
 use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::{Shelf, Store, StoreError};
@@ -98,21 +97,19 @@ impl Dealt {
     }
 
     fn get(&self, request: &DealRequest, work: &mut Work<'_>) -> Result<(Keep, u64), Failure> {
-        let mut dealer = self.links.dial(&Place::Dealer, Purpose::Keys).map_err(FetchError::from)?;
+        let mut dealer = self.links.to_dealer().map_err(FetchError::from)?;
         let keep = Keep { stream: None, forgotten: None };
         let got = match request.checks {
             0 if self.what.amount.stream => return self.begin_stream(dealer, request, work),
             0 => self.fetch(&mut dealer, request, work).map_err(Failure::Fetch),
             _ => self.fetch_checked(&mut dealer, request, work).map_err(Failure::Check),
         };
-        if let Err(e) = &got {
+        match &got {
+            Ok(_) => self.links.keep_to_dealer(dealer),
             // The dealer tells the other party, which may wait for it.
-            let reason = match e {
-                Failure::Fetch(e) => e.to_string(),
-                Failure::Check(e) => e.to_string(),
-                Failure::Stream(e) => e.to_string(),
-            };
-            dealer.abort(&reason);
+            Err(Failure::Fetch(e)) => dealer.abort(&e.to_string()),
+            Err(Failure::Check(e)) => dealer.abort(&e.to_string()),
+            Err(Failure::Stream(e)) => dealer.abort(&e.to_string()),
         }
         got.map(|bytes| (keep, bytes))
     }
@@ -155,9 +152,7 @@ impl Dealt {
             say(&mut dealer, Talk::Deal, request).map_err(FetchError::from)?;
             fetch::begin(&mut dealer, &shelf, self.party, &self.plan.hash(), request)?
         };
-        let (ahead, progress) = (self.links.config.node.ahead, work.progress.clone());
-        let turn = self.links.config.deployment.timeouts.turn();
-        let stream = Stream::begin(dealer, shelf, deal, ahead, turn, progress);
+        let stream = Stream::begin(dealer, &self.links, shelf, deal, work.progress.clone());
         let bytes = stream.await_first(work).map_err(Failure::Stream)?;
         Ok((Keep { stream: Some(stream), forgotten: None }, bytes))
     }

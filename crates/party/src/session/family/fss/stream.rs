@@ -6,6 +6,7 @@
 use crate::events::{Event, Why};
 use crate::session::control::{Id, KeyStream};
 use crate::session::family::dealing::fetch::{Accepted, FetchError, record, stored};
+use crate::session::links::Links;
 use crate::session::party::TURN;
 use crate::session::work::{Progress, Work};
 use crate::store::Shelf;
@@ -110,30 +111,33 @@ impl Stream {
     /// Receive the records of `deal` from here on, on a thread of its own. At most `ahead` (over 0) are there that no run
     /// has asked for, counting the one that is coming, and only while the store has room. The first is part of a preparation,
     /// and `channel` has that one's patience. For the others the dealer waits until both parties have room, which may take any
-    /// time; a dealer that has no turn for as long as `turn` meanwhile is given up.
+    /// time; a dealer that has no turn for as long as `turn` meanwhile is given up. With the last one `channel` is kept.
     pub fn begin(
         channel: TcpChannel,
+        links: &Arc<Links>,
         shelf: Shelf,
         deal: Accepted,
-        ahead: usize,
-        turn: Duration,
         progress: Progress,
     ) -> Stream {
+        let (ahead, turn) = (links.config.node.ahead, links.config.deployment.timeouts.turn());
         let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
         let shared = Arc::new(StreamState { state, changed, stop });
         let shelf = Arc::new(shelf);
         let Accepted { session, indices } = deal;
         let stream =
             Stream { session, indices: indices.clone(), shared: shared.clone(), shelf: shelf.clone() };
-        let told = shared.clone();
+        let (told, links) = (shared.clone(), links.clone());
         let receive = move || {
             // Whoever waits is told even if this thread panics.
             let _ended = Ended(&shared);
             let mut channel = channel;
             let result = pump(&mut channel, &shelf, session, &indices, (ahead, turn), &progress, &shared);
-            if let Err(e) = &result {
-                progress.emit(|job| Event::StreamEnded { job, reason: e.why() });
-                channel.abort(&e.to_string());
+            match &result {
+                Ok(()) => links.keep_to_dealer(channel),
+                Err(e) => {
+                    progress.emit(|job| Event::StreamEnded { job, reason: e.why() });
+                    channel.abort(&e.to_string());
+                }
             }
             shared.lock().ended = Some(result.err().map(|e| e.to_string()));
         };

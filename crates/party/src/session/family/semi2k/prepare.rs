@@ -3,14 +3,13 @@
 use super::joint::Together;
 use super::session::By;
 use super::{Semi2k, Semi2kError};
-use crate::config::Place;
 use crate::events::{Bytes, Count, Event};
 use crate::session::control::{Amount, Id};
 use crate::session::family::dealing::fetch::{FetchError, fetch};
 use crate::session::family::dealing::messages::DealRequest;
 use crate::session::family::{Made, Preparer};
 use crate::session::job::JobError;
-use crate::session::links::{Links, Purpose};
+use crate::session::links::Links;
 use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::hex;
@@ -79,12 +78,13 @@ impl Maker {
 
     fn fetch(&self, request: &DealRequest, work: &mut Work<'_>) -> Result<(Id, u64), FetchError> {
         let Together { shelf, id, .. } = &self.together;
-        let mut dealer = self.links.dial(&Place::Dealer, Purpose::Keys)?;
+        let mut dealer = self.links.to_dealer()?;
         let progress = work.progress.clone();
         let got = fetch(&mut work.attend(&mut dealer), shelf, id.party, &id.plan, request, &progress);
-        if let Err(e) = &got {
+        match &got {
+            Ok(_) => self.links.keep_to_dealer(dealer),
             // The dealer tells the other parties, which may wait for it.
-            dealer.abort(&e.to_string());
+            Err(e) => dealer.abort(&e.to_string()),
         }
         got
     }
