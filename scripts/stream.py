@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What it costs that keys come over TLS: scripts/stream.py OUT.json [NAME...].
 
-Deals the keys of `fss` for one run into files of this machine, and over TLS into the parties' stores, in turns. Prints the medians of
-both and their ratio. Ends with status 1 where it is above 2.
+Deals the keys of `fss` for one run into files of this machine, and over TLS into the parties' stores, in turns.
+Prints the medians of both and their ratio. Ends with status 1 where it is above 2.
 """
 
 import json
