@@ -8,7 +8,7 @@ use crate::gate::{Gate, Held};
 use crate::linear::dots;
 use crate::local::{difference, sum};
 use crate::planes::Words;
-use crate::price::lookup::{VALUES, sizes};
+use crate::price::lookup::{sizes, width};
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{RunError, Share};
@@ -17,15 +17,15 @@ use privet_plan::cost::Operation;
 use privet_ring::Ring;
 use std::ops::Range;
 
-/// A function of a vector of any length that gives so many columns, [`VALUES`] times as few elements at a time as a gate takes.
+/// A function of a vector of any length that gives so many columns, `width` times as few elements at a time as a gate takes.
 pub(super) fn in_blocks(
     cx: &mut Party,
     x: &Share,
-    columns: usize,
+    [columns, width]: [usize; 2],
     mut function: impl FnMut(&mut Party, Range<usize>, &Share) -> Result<Share, RunError>,
 ) -> Result<Share, RunError> {
     let n = x.len();
-    let limits = cx.limits.over(VALUES);
+    let limits = cx.limits.over(width);
     if n <= limits.block {
         return function(cx, 0..n, x);
     }
@@ -228,7 +228,8 @@ pub(crate) fn tables(
     tables: &[Vec<i64>],
     x: &Share,
 ) -> Result<Share, RunError> {
-    in_blocks(cx, x, tables.len(), |cx, _, x| {
+    let width = width(from.bits(), tables.len() as u64, groups(tables).len() as u64);
+    in_blocks(cx, x, [tables.len(), width], |cx, _, x| {
         let bits = digits::bits(cx, from.bits(), x)?;
         Ok(joined(read(cx, &bits, x.len(), to, &Entries::Alike(tables))?.iter()))
     })

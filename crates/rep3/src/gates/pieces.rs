@@ -10,6 +10,7 @@ use crate::linear::{self, dots};
 use crate::local::{plus_public, sum};
 use crate::moves::Masked;
 use crate::planes::Words;
+use crate::price::lookup::{exponential_width, quadratic_width};
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{RunError, Security, Share};
@@ -46,6 +47,13 @@ fn quadratic(
     Ok(sum(to, &coefficients[0], &terms))
 }
 
+/// How many pieces differ, in what is read of them.
+pub(super) fn different(pieces: &Pieces) -> u64 {
+    let read = if pieces.shift == 0 { 1 } else { 3 };
+    let columns = (0..read).map(|c| pieces.pieces.iter().map(|piece| piece[c]).collect());
+    groups(&columns.collect::<Vec<Vec<i64>>>()).len() as u64
+}
+
 /// A piecewise quadratic.
 pub(crate) fn piecewise(
     cx: &mut Party,
@@ -59,7 +67,7 @@ pub(crate) fn piecewise(
         return tables(cx, [from, to], &columns, x);
     }
     let coins = cx.coins(pieces.shift, x.len())?;
-    in_blocks(cx, x, 1, |cx, block, x| {
+    in_blocks(cx, x, [1, quadratic_width(bits, different(pieces))], |cx, block, x| {
         let coins = &coins[block];
         let x = plus_public(cx.id, from, x, |i| coins[i]);
         let [index, low] = split(cx, &x, pieces.shift, Ring::new(bits), to)?;
@@ -118,7 +126,8 @@ pub(crate) fn exponential(
 ) -> Result<Share, RunError> {
     let (word, whole, rising) = (Ring::R64, e.entries().trailing_zeros(), e.rising());
     let coins = cx.coins(from.bits() - whole, x.len())?;
-    in_blocks(cx, x, e.rows(), |cx, block, x| {
+    let width = exponential_width(whole, [e.rows() as u64, different(&rising)]);
+    in_blocks(cx, x, [e.rows(), width], |cx, block, x| {
         let coins = &coins[block];
         let x = plus_public(cx.id, from, x, |i| coins[i]);
         let [index, t] = split(cx, &x, rising.shift, Ring::new(whole + rising.index_bits()), word)?;
@@ -147,15 +156,6 @@ pub(crate) struct Quadratics<'a> {
     pub pieces: &'a [[i64; 3]],
 }
 
-impl Quadratics<'_> {
-    /// How many pieces differ, in what is read of them.
-    fn groups(&self) -> u64 {
-        let read = if self.shift == 0 { 1 } else { 3 };
-        let columns = (0..read).map(|c| self.pieces.iter().map(|piece| piece[c]).collect());
-        groups(&columns.collect::<Vec<Vec<i64>>>()).len() as u64
-    }
-}
-
 impl Gate for Quadratics<'_> {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
         let pieces = Pieces { shift: self.shift, pieces: self.pieces };
@@ -163,8 +163,9 @@ impl Gate for Quadratics<'_> {
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        let pieces = Pieces { shift: self.shift, pieces: self.pieces };
         let index = of.operand_bits() - self.shift;
-        setting.piecewise(of.elements(), index, self.shift, self.groups(), of.result_bits())
+        setting.piecewise(of.elements(), index, self.shift, different(&pieces), of.result_bits())
     }
 
     fn draws_coins(&self) -> bool {
@@ -192,10 +193,7 @@ impl Gate for Exponentials<'_> {
             Security::Malicious => {
                 let e = Exponential::new(of.operands[0].ty, self.first, self.rows, self.scale);
                 // a plan whose exponential is none is refused
-                let (dropped, pieces) = e.map_or((1, 0), |e| {
-                    let rising = e.rising();
-                    (e.dropped(), Quadratics { shift: rising.shift, pieces: rising.pieces }.groups())
-                });
+                let (dropped, pieces) = e.map_or((1, 1), |e| (e.dropped(), different(&e.rising())));
                 setting.exponential(n, [whole, frac], dropped, [rows, pieces])
             }
             Security::SemiHonest => {

@@ -1,9 +1,11 @@
 //! What the gates send, and remember to prove, is what the cost model declares, for every party, of either security.
 
 use super::{argmax, choose, equal, extend, lookup, max, pieces, relu, sign, truncate};
+use crate::limits::Limits;
 use crate::linear::{self, Operand};
 use crate::price::Stated;
-use crate::testing::{edges, keys, share, three};
+use crate::price::lookup::{exponential_width, quadratic_width, width};
+use crate::testing::{edges, keys, share, three, value};
 use crate::{Party, PartyId, Planes, Rep3, Security, Share, Talk, hidden_coins};
 use privet_family::Products;
 use privet_kernels::LinearShape;
@@ -142,6 +144,44 @@ fn declared_is_counted_in_look_ups() {
             });
         }
     }
+}
+
+/// As many elements as are read at a time, and some more: gates and prices cut them alike, and results are the same.
+#[test]
+fn long_look_ups_are_read_in_blocks() {
+    let of = |n: usize, bits: u32| Type { shape: vec![n], bits, frac: 0 };
+    let longer = |width: usize| {
+        assert!(width > 8, "elements that take much");
+        Limits::default().over(width).block + 65
+    };
+    let table: Vec<i64> = (0..64).map(|i| i * i % 67).collect();
+    let (n, rings) = (longer(width(6, 1, 64)), [6, 9].map(Ring::new));
+    let places: Vec<u64> = (0..n as u64).map(|i| i % 64).collect();
+    counted(&Op::Lookup { tables: vec![table.clone()] }, &[&of(n, 6)], &of(n, 9), |cx| {
+        let x = share(cx.id, rings[0], &places);
+        lookup::tables(cx, rings, &[table.clone()], &x).unwrap();
+    });
+    let found = value(rings[1], |cx| {
+        lookup::tables(cx, rings, &[table.clone()], &share(cx.id, rings[0], &places)).unwrap()
+    });
+    assert!(found.iter().zip(&places).all(|(y, x)| *y == table[*x as usize] as u64));
+
+    let pieces: Vec<[i64; 3]> = (0..8).map(|i| [i, 3 * i, 1]).collect();
+    let (n, rings) = (longer(quadratic_width(3, 8)), [5, 20].map(Ring::new));
+    counted(&Op::Piecewise { shift: 2, pieces: pieces.clone() }, &[&of(n, 5)], &of(n, 20), |cx| {
+        let x = share(cx.id, rings[0], &edges(rings[0], n));
+        pieces::piecewise(cx, rings, &Pieces { shift: 2, pieces: &pieces }, &x).unwrap();
+    });
+
+    let x = Type { shape: vec![1], bits: 14, frac: 9 };
+    let rows = vec![(-32, 29), (10, 5)];
+    let e = Exponential::new(&x, 18, &rows, 0).unwrap();
+    let n = longer(exponential_width(5, [2, pieces::different(&e.rising())]));
+    let (x, y) = (Type { shape: vec![n], ..x }, Type { shape: vec![2, n], bits: 64, frac: 0 });
+    counted(&Op::Exponential { first: 18, rows: rows.clone(), scale: 0 }, &[&x], &y, |cx| {
+        let x = share(cx.id, Ring::new(14), &edges(Ring::new(14), n));
+        pieces::exponentials(cx, [Ring::new(14), Ring::R64], &e, &x).unwrap();
+    });
 }
 
 #[test]

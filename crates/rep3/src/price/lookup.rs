@@ -4,8 +4,6 @@ use super::Setting;
 use super::claims::Moves;
 use crate::gates::digits;
 
-/// More bits than are turned into numbers for an element.
-pub(crate) const VALUES: usize = 64;
 /// Most values of one digit that are turned into numbers.
 const MOST: u64 = 63;
 /// Ring bits of an exponential's quadratic, and log2 of the number of its pieces.
@@ -13,8 +11,18 @@ const WORD: u32 = 64;
 const PIECES: u32 = 7;
 
 /// Bits of the low digit and of the high one, of which there may be none, for an index of so many bits into so many tables, of which
-/// so many groups of entries differ. What is proved decides: a bit made a number is three words, a product in an inner product three elements.
+/// so many groups of entries differ. What is proved decides.
 pub(crate) fn sizes(bits: u32, columns: u64, groups: u64) -> [u32; 2] {
+    proved(bits, columns, groups).1
+}
+
+/// How much is proved of an element while that is read, but 1 at least: so many times as few elements are read at a time as a gate takes.
+pub(crate) fn width(bits: u32, columns: u64, groups: u64) -> usize {
+    proved(bits, columns, groups).0.max(1) as usize
+}
+
+/// What is proved of an element by digits of which sizes: a bit made a number weighs two, and a product in an inner product three.
+fn proved(bits: u32, columns: u64, groups: u64) -> (u64, [u32; 2]) {
     let (number, product) = (2, 3);
     let values = |bits: u32| (1u64 << bits) - 1;
     let one = (groups - 1 <= MOST).then_some((number * (groups - 1), [bits, 0]));
@@ -24,8 +32,17 @@ pub(crate) fn sizes(bits: u32, columns: u64, groups: u64) -> [u32; 2] {
         // of two digits that cost the same, the more equal ones
         (cost, [low, high])
     });
-    let best = one.into_iter().chain(two).min();
-    best.map_or([bits, 0], |(_, sizes)| sizes)
+    one.into_iter().chain(two).min().unwrap_or((0, [bits, 0]))
+}
+
+/// The same of a piecewise quadratic, with its two products of coefficients.
+pub(crate) fn quadratic_width(bits: u32, groups: u64) -> usize {
+    width(bits, 3, groups) + 6
+}
+
+/// The same of an exponential by so many pieces that differ, and by entries of `whole` bits.
+pub(crate) fn exponential_width(whole: u32, [rows, pieces]: [u64; 2]) -> usize {
+    quadratic_width(PIECES, pieces).max(width(whole, rows, 1 << whole))
 }
 
 impl Setting {
@@ -53,16 +70,17 @@ impl Setting {
         }
     }
 
-    /// Block after block of n, as they are looked up.
-    fn look_ups(&self, n: u64, block: impl Fn(u64) -> Moves) -> Moves {
-        let mut blocks = self.limits.over(VALUES).blocks(n as usize).map(|range| block(range.len() as u64));
+    /// Block after block of n, as they are looked up, of each of whose elements so much is proved.
+    fn look_ups(&self, n: u64, width: usize, block: impl Fn(u64) -> Moves) -> Moves {
+        let mut blocks = self.limits.over(width).blocks(n as usize).map(|range| block(range.len() as u64));
         let first = blocks.next().unwrap_or_default();
         blocks.fold(first, Moves::then_if_verified)
     }
 
     /// `columns` tables with so many groups of entries, read at n places of `bits` bits.
     pub fn tables(&self, n: u64, bits: u32, of: [u64; 2], to: u32) -> Moves {
-        self.look_ups(n, |n| self.bits_of(n, bits).then(self.read(n, bits, of, to)))
+        let width = width(bits, of[0], of[1]);
+        self.look_ups(n, width, |n| self.bits_of(n, bits).then(self.read(n, bits, of, to)))
     }
 
     /// Coefficients by an index of `bits` bits, and their sum with powers of t.
@@ -76,7 +94,7 @@ impl Setting {
     pub fn piecewise(&self, n: u64, bits: u32, shift: u32, groups: u64, to: u32) -> Moves {
         match shift {
             0 => self.tables(n, bits, [1, groups], to),
-            _ => self.look_ups(n, |n| {
+            _ => self.look_ups(n, quadratic_width(bits, groups), |n| {
                 self.carries(n, shift, bits.max(to))
                     .then(self.bits_of(n, bits))
                     .then(self.quadratic(n, bits, groups, to))
@@ -92,7 +110,7 @@ impl Setting {
         dropped: u32,
         [rows, pieces]: [u64; 2],
     ) -> Moves {
-        self.look_ups(n, |n| {
+        self.look_ups(n, exponential_width(whole, [rows, pieces]), |n| {
             self.carries(n, frac - PIECES, WORD)
                 .then(self.bits_of(n, PIECES + whole))
                 .then(self.quadratic(n, PIECES, pieces, WORD))
