@@ -154,17 +154,16 @@ fn long_look_ups_are_read_in_blocks() {
         assert!(width > 8, "elements that take much");
         Limits::default().over(width).block + 65
     };
-    let table: Vec<i64> = (0..64).map(|i| i * i % 67).collect();
+    let tables = [(0..64).map(|i| i * i % 67).collect::<Vec<i64>>()];
     let (n, rings) = (longer(width(6, 1, 64)), [6, 9].map(Ring::new));
     let places: Vec<u64> = (0..n as u64).map(|i| i % 64).collect();
-    counted(&Op::Lookup { tables: vec![table.clone()] }, &[&of(n, 6)], &of(n, 9), |cx| {
+    counted(&Op::Lookup { tables: tables.to_vec() }, &[&of(n, 6)], &of(n, 9), |cx| {
         let x = share(cx.id, rings[0], &places);
-        lookup::tables(cx, rings, &[table.clone()], &x).unwrap();
+        lookup::tables(cx, rings, &tables, &x).unwrap();
     });
-    let found = value(rings[1], |cx| {
-        lookup::tables(cx, rings, &[table.clone()], &share(cx.id, rings[0], &places)).unwrap()
-    });
-    assert!(found.iter().zip(&places).all(|(y, x)| *y == table[*x as usize] as u64));
+    let found =
+        value(rings[1], |cx| lookup::tables(cx, rings, &tables, &share(cx.id, rings[0], &places)).unwrap());
+    assert!(found.iter().zip(&places).all(|(y, x)| *y == tables[0][*x as usize] as u64));
 
     let pieces: Vec<[i64; 3]> = (0..8).map(|i| [i, 3 * i, 1]).collect();
     let (n, rings) = (longer(quadratic_width(3, 8)), [5, 20].map(Ring::new));
