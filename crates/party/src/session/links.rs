@@ -1,14 +1,16 @@
 //! Connections of a deployment: who may connect, and how this node dials the others.
 
+use super::control::Talk;
 use super::idle::Idle;
 use super::preparing::MOST_PREPARATIONS;
 use super::probe;
 use crate::config::{Loaded, Place};
 use privet_net::tcp::Incoming;
 use privet_net::{
-    Hello, Identity, Listener, NetError, NetworkProfile, Options, Pin, Protection, TcpChannel, dial,
+    Channel, Hello, Identity, Listener, NetError, NetworkProfile, Options, Pin, Protection, TcpChannel, dial,
 };
 use privet_plan::Program;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// What a connection is for.
@@ -58,6 +60,14 @@ pub struct Links {
     program: [u8; 32],
     /// Connections to the dealer, between deals.
     to_dealer: Idle,
+}
+
+/// Whether a connection has ended without a reason from its peer, as where that is no more.
+fn is_gone(channel: &mut TcpChannel) -> bool {
+    let ended = |e: &NetError| {
+        matches!(e, NetError::Closed { .. } | NetError::Ended { .. } | NetError::Silent { .. })
+    };
+    !channel.is_open() && channel.recv(&Talk::Deal.step(), 0).is_err_and(|e| ended(&e))
 }
 
 impl Links {
@@ -168,9 +178,30 @@ impl Links {
         self.dial_within(place, purpose, self.config.deployment.timeouts.connect)
     }
 
-    /// A connection for a deal: one that an earlier deal has left, or a new one.
-    pub fn to_dealer(&self) -> Result<TcpChannel, NetError> {
-        self.to_dealer.take().map_or_else(|| self.dial(&Place::Dealer, Purpose::Keys), Ok)
+    /// Have a deal on a connection that an earlier deal has left, or on a new one; gives the connection as well. The dealer is told
+    /// why a deal failed. A connection that was left may be gone although this side has not heard of it. Where it ends without
+    /// a byte from the dealer, nothing was dealt, and the deal is asked for anew on a new one.
+    pub fn with_dealer<T, E: From<NetError> + Display>(
+        &self,
+        mut deal: impl FnMut(&mut TcpChannel) -> Result<T, E>,
+    ) -> Result<(T, TcpChannel), E> {
+        let left = self.to_dealer.take();
+        let may_be_gone = left.is_some();
+        let new = || self.dial(&Place::Dealer, Purpose::Keys);
+        let mut dealer = left.map_or_else(new, Ok)?;
+        let before = dealer.meter().total().received;
+        let mut got = deal(&mut dealer);
+        if may_be_gone && got.is_err() && dealer.meter().total().received == before && is_gone(&mut dealer) {
+            dealer = new()?;
+            got = deal(&mut dealer);
+        }
+        match got {
+            Ok(dealt) => Ok((dealt, dealer)),
+            Err(e) => {
+                dealer.abort(&e.to_string());
+                Err(e)
+            }
+        }
     }
 
     /// Keep a connection on which a deal has ended well for the next deal. The dealer keeps its side.

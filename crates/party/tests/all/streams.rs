@@ -4,9 +4,10 @@
 use crate::nodes::dealing::{Answer, Played, dealt};
 use crate::nodes::learning::{School, batch, first_states, rate};
 use crate::nodes::{FSS, Family, Nodes, PARTIES, REP3, cut, named, numbers, small, truth};
+use privet_net::{Channel, TcpChannel};
 use privet_party::session::client::{Client, ClientError, Publics};
-use privet_party::session::control::{Id, KeyStream};
-use privet_party::session::family::dealing::messages::DealRequest;
+use privet_party::session::control::{Id, KeyStream, Talk, hear, say};
+use privet_party::session::family::dealing::messages::{DealReply, DealRequest};
 use privet_party::store::hex;
 use privet_party::tensors::Tensors;
 use privet_plan::program::ONLY_PLAN;
@@ -257,16 +258,75 @@ fn a_live_dealer_that_falls_silent_between_two_records_is_given_up_and_named() {
     nodes.used_once();
 }
 
+/// Time for parties that have said that all is stored to put their connections away.
+fn put_away() {
+    std::thread::sleep(Duration::from_millis(300));
+}
+
+/// A new session each time: none is open.
+fn answer(request: &DealRequest) -> Answer {
+    let (keys, indices) = (dealt(), (0..request.runs).collect());
+    Answer { session: Id(keys.session), indices, keys: [keys.clone(), keys], set: None }
+}
+
+#[test]
+fn a_connection_that_is_gone_unheard_is_dialled_anew() {
+    let answers = |both: &mut [TcpChannel]| {
+        let reply = DealReply::Dealing { session: Id::fresh(), indices: vec![0] };
+        both.iter_mut().for_each(|channel| say(channel, Talk::Deal, &reply).unwrap());
+        // Taken in before the end is.
+        std::thread::sleep(Duration::from_millis(300));
+        both.iter_mut().for_each(Channel::sever);
+    };
+    // How a dealer ends a connection that it has kept once it has heard the next request, and what that is to the parties.
+    let ends: [(fn(&mut [TcpChannel]), _); 3] = [
+        (|both| both.iter_mut().for_each(Channel::sever), None),
+        (answers, Some("closed the connection")),
+        (|both| both.iter_mut().for_each(|c| c.abort("on purpose")), Some("gave up: on purpose")),
+    ];
+    for stream in [false, true] {
+        let mut nodes = Nodes::of(FSS, &small(), Some(&weights()), "lan", &[]);
+        PARTIES.iter().for_each(|party| nodes.start(party));
+        let (dealer, mut client) = (Played::new(&nodes), nodes.client("client"));
+        let mut prepare = || match stream {
+            true => client.prepare_stream(ONLY_PLAN, 1).map(drop),
+            false => client.prepare(ONLY_PLAN, 1, 0).map(drop),
+        };
+        for (end, says) in ends {
+            std::thread::scope(|scope| {
+                let first = scope.spawn(|| dealer.deliver(answer, usize::MAX).1);
+                prepare().unwrap();
+                let both = first.join().unwrap();
+                put_away();
+                let second = scope.spawn(|| {
+                    let heard = both.into_iter().map(|mut channel| {
+                        channel.set_patience(Some(Duration::from_secs(30)));
+                        let _: DealRequest = hear(&mut channel, Talk::Deal).unwrap();
+                        channel
+                    });
+                    let mut heard: Vec<_> = heard.collect();
+                    end(&mut heard);
+                    says.is_none().then(|| dealer.deliver(answer, usize::MAX))
+                });
+                let result = prepare();
+                second.join().unwrap();
+                match says {
+                    None => result.unwrap(),
+                    Some(says) => {
+                        let error = result.unwrap_err().to_string();
+                        assert!(error.contains(says), "`{says}` is not in: {error}");
+                    }
+                }
+            });
+        }
+    }
+}
+
 #[test]
 fn deals_follow_each_other_on_one_connection_until_the_dealer_ends_it() {
     let mut nodes = Nodes::of(FSS, &small(), Some(&weights()), "lan", &[]);
     PARTIES.iter().for_each(|party| nodes.start(party));
     let dealer = Played::new(&nodes);
-    // A new session each: none is open.
-    let answer = |request: &DealRequest| {
-        let (keys, indices) = (dealt(), (0..request.runs).collect());
-        Answer { session: Id(keys.session), indices, keys: [keys.clone(), keys], set: None }
-    };
     let mut held: Option<Vec<_>> = None;
     for (life, stream) in [false, true, false, true].into_iter().enumerate() {
         if life == 3 {
@@ -286,7 +346,7 @@ fn deals_follow_each_other_on_one_connection_until_the_dealer_ends_it() {
             .unwrap();
             Some(deal.join().unwrap())
         });
-        (stream && life == 1).then(|| until(&mut client, "the end of the stream", |s| s.to_come == 0));
+        put_away();
     }
 }
 

@@ -14,9 +14,10 @@ use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::{Shelf, Store, StoreError};
 use privet_kernels::Device;
-use privet_net::{Channel, TcpChannel};
+use privet_net::{NetError, TcpChannel};
 use privet_plan::Plan;
 use std::sync::{Arc, Mutex, PoisonError};
+use thiserror::Error;
 
 /// The preparation of keys that a dealer deals.
 pub(in crate::session) struct Dealt {
@@ -65,9 +66,13 @@ impl Preparer for Dealt {
 }
 
 /// Why there are no keys.
+#[derive(Debug, Error)]
 enum Failure {
+    #[error("{0}")]
     Fetch(FetchError),
+    #[error("{0}")]
     Check(CheckError),
+    #[error("{0}")]
     Stream(AwaitError),
 }
 
@@ -91,27 +96,27 @@ impl From<FetchError> for Failure {
     }
 }
 
+impl From<NetError> for Failure {
+    fn from(e: NetError) -> Failure {
+        Failure::Fetch(e.into())
+    }
+}
+
 impl Dealt {
     fn shelf(&self) -> Result<Shelf, StoreError> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner).shelf()
     }
 
     fn get(&self, request: &DealRequest, work: &mut Work<'_>) -> Result<(Keep, u64), Failure> {
-        let mut dealer = self.links.to_dealer().map_err(FetchError::from)?;
-        let keep = Keep { stream: None, forgotten: None };
-        let got = match request.checks {
-            0 if self.what.amount.stream => return self.begin_stream(dealer, request, work),
-            0 => self.fetch(&mut dealer, request, work).map_err(Failure::Fetch),
-            _ => self.fetch_checked(&mut dealer, request, work).map_err(Failure::Check),
-        };
-        match &got {
-            Ok(_) => self.links.keep_to_dealer(dealer),
-            // The dealer tells the other party, which may wait for it.
-            Err(Failure::Fetch(e)) => dealer.abort(&e.to_string()),
-            Err(Failure::Check(e)) => dealer.abort(&e.to_string()),
-            Err(Failure::Stream(e)) => dealer.abort(&e.to_string()),
+        if self.what.amount.stream && request.checks == 0 {
+            return self.begin_stream(request, work);
         }
-        got.map(|bytes| (keep, bytes))
+        let (bytes, dealer) = self.links.with_dealer(|dealer| match request.checks {
+            0 => self.fetch(dealer, request, work).map_err(Failure::Fetch),
+            _ => self.fetch_checked(dealer, request, work).map_err(Failure::Check),
+        })?;
+        self.links.keep_to_dealer(dealer);
+        Ok((Keep { stream: None, forgotten: None }, bytes))
     }
 
     fn fetch(
@@ -140,18 +145,13 @@ impl Dealt {
     }
 
     /// Have keys come while runs use them up; gives the bytes of the first record, once it is there.
-    fn begin_stream(
-        &self,
-        mut dealer: TcpChannel,
-        request: &DealRequest,
-        work: &mut Work<'_>,
-    ) -> Result<(Keep, u64), Failure> {
+    fn begin_stream(&self, request: &DealRequest, work: &mut Work<'_>) -> Result<(Keep, u64), Failure> {
         let shelf = self.shelf().map_err(FetchError::from)?;
-        let deal = {
-            let mut dealer = work.attend(&mut dealer);
+        let (deal, dealer) = self.links.with_dealer(|dealer| {
+            let mut dealer = work.attend(dealer);
             say(&mut dealer, Talk::Deal, request).map_err(FetchError::from)?;
-            fetch::begin(&mut dealer, &shelf, self.party, &self.plan.hash(), request)?
-        };
+            fetch::begin(&mut dealer, &shelf, self.party, &self.plan.hash(), request).map_err(Failure::Fetch)
+        })?;
         let stream = Stream::begin(dealer, &self.links, shelf, deal, work.progress.clone());
         let bytes = stream.await_first(work).map_err(Failure::Stream)?;
         Ok((Keep { stream: Some(stream), forgotten: None }, bytes))

@@ -13,7 +13,6 @@ use crate::session::links::Links;
 use crate::session::order::Preparation;
 use crate::session::work::Work;
 use crate::store::hex;
-use privet_net::Channel;
 use privet_semi2k::source;
 use std::sync::Arc;
 
@@ -78,15 +77,12 @@ impl Maker {
 
     fn fetch(&self, request: &DealRequest, work: &mut Work<'_>) -> Result<(Id, u64), FetchError> {
         let Together { shelf, id, .. } = &self.together;
-        let mut dealer = self.links.to_dealer()?;
         let progress = work.progress.clone();
-        let got = fetch(&mut work.attend(&mut dealer), shelf, id.party, &id.plan, request, &progress);
-        match &got {
-            Ok(_) => self.links.keep_to_dealer(dealer),
-            // The dealer tells the other parties, which may wait for it.
-            Err(e) => dealer.abort(&e.to_string()),
-        }
-        got
+        let (got, dealer) = self.links.with_dealer(|dealer| {
+            fetch(&mut work.attend(dealer), shelf, id.party, &id.plan, request, &progress)
+        })?;
+        self.links.keep_to_dealer(dealer);
+        Ok(got)
     }
 }
 
