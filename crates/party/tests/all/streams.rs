@@ -269,6 +269,9 @@ fn answer(request: &DealRequest) -> Answer {
     Answer { session: Id(keys.session), indices, keys: [keys.clone(), keys], set: None }
 }
 
+/// How a dealer ends its connections.
+type End = fn(&mut [TcpChannel]);
+
 #[test]
 fn a_connection_that_is_gone_unheard_is_dialled_anew() {
     let answers = |both: &mut [TcpChannel]| {
@@ -278,8 +281,8 @@ fn a_connection_that_is_gone_unheard_is_dialled_anew() {
         std::thread::sleep(Duration::from_millis(300));
         both.iter_mut().for_each(Channel::sever);
     };
-    // How a dealer ends a connection that it has kept once it has heard the next request, and what that is to the parties.
-    let ends: [(fn(&mut [TcpChannel]), _); 3] = [
+    // Once it has heard the next request on those that were kept, and what that is to the parties.
+    let ends: [(End, _); 3] = [
         (|both| both.iter_mut().for_each(Channel::sever), None),
         (answers, Some("closed the connection")),
         (|both| both.iter_mut().for_each(|c| c.abort("on purpose")), Some("gave up: on purpose")),
