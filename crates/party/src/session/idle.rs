@@ -35,8 +35,10 @@ impl Idle {
         channel.set_patience(None);
         let mut channels = self.lock();
         if channels.len() < self.most {
-            channels.push(channel);
+            return channels.push(channel);
         }
+        // Its end waits for the peer, and nobody is to wait for that here.
+        drop(channels);
     }
 }
 

@@ -178,6 +178,18 @@ impl Links {
         self.dial_within(place, purpose, self.config.deployment.timeouts.connect)
     }
 
+    /// The same with another timeout.
+    pub fn dial_within(
+        &self,
+        place: &Place,
+        purpose: Purpose,
+        timeout: Duration,
+    ) -> Result<TcpChannel, NetError> {
+        let address = self.config.deployment.address(place).map(|a| a.to_string()).unwrap_or_default();
+        let (hello, options) = (self.hello(purpose), self.options(purpose));
+        Ok(dial(&address, &self.security, &self.pin(place), &hello, options, timeout)?.0)
+    }
+
     /// Have a deal on a connection that an earlier deal has left, or on a new one; gives the connection as well. The dealer is told
     /// why a deal failed. A connection that was left may be gone although this side has not heard of it. Where it ends without
     /// a byte from the dealer, nothing was dealt, and the deal is asked for anew on a new one.
@@ -207,17 +219,5 @@ impl Links {
     /// Keep a connection on which a deal has ended well for the next deal. The dealer keeps its side.
     pub fn keep_to_dealer(&self, channel: TcpChannel) {
         self.to_dealer.keep(channel);
-    }
-
-    /// The same with another timeout.
-    pub fn dial_within(
-        &self,
-        place: &Place,
-        purpose: Purpose,
-        timeout: Duration,
-    ) -> Result<TcpChannel, NetError> {
-        let address = self.config.deployment.address(place).map(|a| a.to_string()).unwrap_or_default();
-        let (hello, options) = (self.hello(purpose), self.options(purpose));
-        Ok(dial(&address, &self.security, &self.pin(place), &hello, options, timeout)?.0)
     }
 }
