@@ -2,8 +2,8 @@
 
 use super::Function;
 use super::build::{Build, Value, WORD};
+use super::polynomials::SIX;
 use super::quadratic::{End, piecewise};
-use super::quintic::quintic;
 use crate::ir::Op;
 use crate::waves::TURN;
 use std::f64::consts::TAU;
@@ -14,8 +14,8 @@ const PARTS: u32 = 28;
 const MOST_BITS: u32 = WORD - 1;
 /// log2 of the pieces of a turn: their error is below 2^-26.
 const PIECES: u32 = 10;
-/// The same of pieces of degree 5.
-const FEW: u32 = 4;
+/// The same of pieces of degree 6.
+const FEW: u32 = 3;
 /// Fraction bits of a wave's height.
 const DIGITS: u32 = 29;
 
@@ -31,7 +31,7 @@ pub(super) fn wave(b: &mut Build<'_>, function: Function, x: Value, bits: u32, f
         };
         b.like(Op::Waves { step: 1, digits: DIGITS, waves: vec![height] }, &[part], WORD, TURN + DIGITS)
     };
-    let few = |b: &mut Build<'_>, part| quintic(b, part, FEW, |t| function.at(TAU * t));
+    let few = |b: &mut Build<'_>, part| SIX.pieces(b, part, FEW, |t| function.at(TAU * t));
     let y = b.cheapest(part, &[&pieces, &waves, &few]);
     b.dither(y, y.frac - frac, bits)
 }

@@ -1,14 +1,14 @@
 //! Functions that are simple but on a bounded range: sigmoid, tanh, erf, GELU, SiLU.
 //!
 //! Each is a step, a ramp or a sign of x plus a bump that depends on |x| alone and vanishes (or, for tanh and erf, is 1) beyond
-//! some |x|; the bump is a piecewise quadratic, or pieces of degree 5 or a sum of waves where a family has them for less.
+//! some |x|; the bump is a piecewise quadratic, or pieces of degree 5 or 6 or a sum of waves where a family has them for less.
 
 use super::Function;
 use super::build::{Build, Value, WORD, Way};
 use super::cubic::{self, cubic};
 use super::fit::Fit;
+use super::polynomials::{Degree, FIVE, SIX};
 use super::quadratic::{End, piecewise};
-use super::quintic::{quintic, suits};
 use super::ramp::is_ramp;
 use crate::ir::Op;
 use crate::waves::{MOST_COEFFICIENT, TURN};
@@ -30,8 +30,8 @@ pub(super) struct Shape {
     domain: u32,
     /// log2 of the number of segments a unit.
     per_unit: u32,
-    /// The same of pieces of degree 5.
-    few: i32,
+    /// The same of pieces of a higher degree.
+    few: (i32, &'static Degree),
     pub waves: Span,
 }
 
@@ -52,25 +52,21 @@ impl Span {
 }
 
 pub(super) fn shape_of(function: Function) -> Shape {
-    let shape = |bump, domain, [per_unit, few]: [i32; 2], waves| Shape {
-        bump,
-        domain,
-        per_unit: per_unit as u32,
-        few,
-        waves,
-    };
+    let shape = |bump, domain, per_unit, few, waves| Shape { bump, domain, per_unit, few, waves };
     match function {
-        Function::Sigmoid => shape(|a| Function::Sigmoid.at(-a), 4, [5, 0], Span::new(16.8, 7, 5, 14)),
-        Function::Tanh => shape(libm::tanh, 3, [7, 2], Span::new(6.0, 5, 3, 10)),
-        Function::Erf => shape(libm::erf, 2, [7, 2], Span::new(4.0, 6, 9, 11)),
-        Function::Gelu => shape(|a| -Function::Gelu.at(-a), 3, [6, 2], Span::new(5.6, 6, 5, 8)),
-        Function::GeluTanh => shape(|a| -Function::GeluTanh.at(-a), 3, [6, 2], Span::new(5.6, 6, 5, 9)),
-        Function::GeluGrad => shape(|a| Function::GeluGrad.at(-a), 3, [7, 2], Span::new(6.0, 6, 5, 9)),
+        Function::Sigmoid => shape(|a| Function::Sigmoid.at(-a), 4, 5, (0, &FIVE), Span::new(16.8, 7, 5, 14)),
+        Function::Tanh => shape(libm::tanh, 3, 7, (1, &SIX), Span::new(6.0, 5, 3, 10)),
+        Function::Erf => shape(libm::erf, 2, 7, (1, &SIX), Span::new(4.0, 6, 9, 11)),
+        Function::Gelu => shape(|a| -Function::Gelu.at(-a), 3, 6, (1, &SIX), Span::new(5.6, 6, 5, 8)),
+        Function::GeluTanh => shape(|a| -Function::GeluTanh.at(-a), 3, 6, (1, &SIX), Span::new(5.6, 6, 5, 9)),
+        Function::GeluGrad => shape(|a| Function::GeluGrad.at(-a), 3, 7, (1, &SIX), Span::new(6.0, 6, 5, 9)),
         Function::GeluTanhGrad => {
-            shape(|a| Function::GeluTanhGrad.at(-a), 3, [7, 2], Span::new(6.0, 6, 5, 11))
+            shape(|a| Function::GeluTanhGrad.at(-a), 3, 7, (1, &SIX), Span::new(6.0, 6, 5, 11))
         }
-        Function::SiluGrad => shape(|a| Function::SiluGrad.at(-a), 5, [6, 1], Span::new(19.9, 7, 5, 21)),
-        _ => shape(|a| -Function::Silu.at(-a), 5, [6, 1], Span::new(19.9, 5, 1, 17)),
+        Function::SiluGrad => {
+            shape(|a| Function::SiluGrad.at(-a), 5, 6, (1, &FIVE), Span::new(19.9, 7, 5, 21))
+        }
+        _ => shape(|a| -Function::Silu.at(-a), 5, 6, (1, &FIVE), Span::new(19.9, 5, 1, 17)),
     }
 }
 
@@ -196,56 +192,61 @@ pub(super) fn bump_inside(
     }
 }
 
-/// a modulo 2^domain, with as many fraction bits as tables read.
-fn window(b: &mut Build<'_>, a: Value, domain: u32) -> Value {
+/// a modulo 2^domain, with as many fraction bits as are read.
+fn window(b: &mut Build<'_>, a: Value, domain: u32, most: u32) -> Value {
     let (frac, a) = (a.frac, b.resize(a, a.frac + domain));
-    match frac > MOST_READ {
-        true => b.dither(a, frac - MOST_READ, a.bits - (frac - MOST_READ)),
+    match frac > most {
+        true => b.dither(a, frac - most, a.bits - (frac - most)),
         false => a,
     }
 }
 
 /// What the bump is read of as pieces: |x| modulo 2^domain, which it is less by a quarter of a unit at most where the bit says so, unless
 /// it always is.
-fn within(b: &mut Build<'_>, a: Value, shape: &Shape, domain: u32) -> (Value, Option<Value>) {
+fn within(b: &mut Build<'_>, a: Value, shape: &Shape, [domain, most]: [u32; 2]) -> (Value, Option<Value>) {
     let frac = a.frac;
     // a ring that ends earlier: |x| is at most 2^(k - 1)
     let (inside, domain) = match a.bits - 1 > frac + domain {
         true => {
             let end = (1i64 << (frac + domain)) - (1i64 << frac >> shape.per_unit.min(frac - 2));
-            let distance = b.add_const(a, -end);
-            (Some(b.is_negative(distance, 1)), domain)
+            (Some(before(b, a, end)), domain)
         }
         false => (None, a.bits - frac),
     };
-    (window(b, a, domain), inside)
+    (window(b, a, domain, most), inside)
 }
 
 /// The bump up to the first number of its last piece, 61 fraction bits in [`WORD`].
 pub(super) fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
-    let (a, inside) = within(b, a, shape, shape.domain);
+    let (a, inside) = within(b, a, shape, [shape.domain, MOST_READ]);
     // a piece has at least four units
     let per_unit = shape.per_unit.min(a.frac - 2);
     (piecewise(b, a, a.bits - a.frac + per_unit, 61, End::Unused, shape.bump), inside)
 }
 
 impl Shape {
-    /// Bits of an index of |x|, of so many bits before the fraction, into pieces of degree 5.
+    /// Bits of an index of |x|, of so many bits before the fraction, into few pieces.
     fn index(&self, domain: u32) -> u32 {
-        (domain as i32 + self.few).max(1) as u32
+        (domain as i32 + self.few.0).max(1) as u32
+    }
+
+    /// Fraction bits of |x| that these read.
+    fn few_read(&self) -> u32 {
+        self.few.1.most_read(self.few.0)
     }
 
     /// Whether there are such pieces for |x|.
     pub fn has_few(&self, x: Value) -> bool {
-        let (frac, domain) = (x.frac.min(MOST_READ), self.domain.min(x.bits - x.frac));
-        suits(Value { bits: domain + frac, frac, ..x }, self.index(domain))
+        let (frac, domain) = (x.frac.min(self.few_read()), self.domain.min(x.bits - x.frac));
+        self.few.1.suits(Value { bits: domain + frac, frac, ..x }, self.index(domain))
     }
 }
 
 impl Shape {
     /// How far before `2^domain` a bump may end that is read of |x| with so many fraction bits.
     fn margin(&self, read: u32) -> f64 {
-        2f64.powi(-(self.per_unit.min(read - 2) as i32))
+        let missed = if read > COARSE { 3.0 * 2f64.powi(-(COARSE as i32)) } else { 0.0 };
+        2f64.powi(-(self.per_unit.min(read - 2) as i32)) + missed
     }
 
     /// The least domain beyond which the bump is less than a unit in the last of `frac` places: it is taken for 0 there, and nothing is rounded.
@@ -264,14 +265,14 @@ impl Shape {
 
 /// The bump in pieces of degree 3, for results of `frac` fraction bits.
 pub(super) fn in_narrow(b: &mut Build<'_>, a: Value, shape: &Shape, frac: u32) -> Bump {
-    let (a, inside) = within(b, a, shape, shape.narrow_domain(a.frac, frac));
+    let (a, inside) = within(b, a, shape, [shape.narrow_domain(a.frac, frac), MOST_READ]);
     (cubic(b, a, cubic::index(a.bits - a.frac, frac), frac, shape.bump), inside)
 }
 
-/// The bump in few pieces of degree 5.
+/// The bump in few pieces.
 pub(super) fn in_few(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
-    let (a, inside) = within(b, a, shape, shape.domain);
-    (quintic(b, a, shape.index(a.bits - a.frac), shape.bump), inside)
+    let (a, inside) = within(b, a, shape, [shape.domain, shape.few_read()]);
+    (shape.few.1.pieces(b, a, shape.index(a.bits - a.frac), shape.bump), inside)
 }
 
 /// Fraction bits that tell near enough whether a number is inside: up to 3 units of them less than the end.
@@ -300,7 +301,7 @@ fn before(b: &mut Build<'_>, a: Value, end: i64) -> Value {
 pub(super) fn in_waves(b: &mut Build<'_>, a: Value, span: &Span, found: &Fit) -> Bump {
     let end = (span.end * 2f64.powi(a.frac as i32)).ceil();
     let inside = (end < 2f64.powi(a.bits as i32 - 1)).then(|| before(b, a, end as i64));
-    let a = window(b, a, span.whole);
+    let a = window(b, a, span.whole, MOST_READ);
     // room for results below 16, and for coefficients
     let unit = |digits: u32| 2f64.powi(digits as i32);
     let digits =

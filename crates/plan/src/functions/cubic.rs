@@ -6,7 +6,7 @@
 
 use super::build::{Build, Value, WORD};
 use super::chebyshev::polynomial_near;
-use super::quintic::truncated;
+use super::polynomials::truncated;
 use crate::ir::Op;
 
 /// Coefficients of a piece.

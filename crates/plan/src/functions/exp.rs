@@ -9,14 +9,14 @@ use std::f64::consts::LN_2;
 
 /// Fewest fraction bits of the result inside; results are below `2^(63 - LEAST)`.
 const LEAST: u32 = 24;
-/// Fraction bits of operands: those that the operation takes.
-const READ: std::ops::RangeInclusive<u32> = 8..=26;
+/// Fraction bits of operands: those that the operation takes, of half of them as well.
+const READ: std::ops::RangeInclusive<u32> = 8..=25;
 /// Fraction bits of the first factor, and of the second one below and from [`LARGE`] on: products of both stay below
 /// 2^62, and are near to a relative 2^-17 where that is more than 2^-28.
 const DIGITS: (u32, u32, u32) = (18, 29, 5);
-/// Bits before the fraction of what [`Op::Exponential`] takes for [`exp`].
+/// Bits before the fraction of x in [`exp`]: one more than [`Op::Exponential`] takes of x / 2.
 const WINDOW: u32 = 6;
-/// Whole numbers from which on results are large.
+/// Whole numbers of x from which on results are large.
 const LARGE: i32 = 10;
 
 /// `e^x` for x of any size, in [`WORD`] bits with at least `frac` fraction bits. Beyond what `bits` ring bits with `frac` hold,
@@ -31,11 +31,11 @@ pub(super) fn exp(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     let (high, low) = ((largest * unit).floor() as i64, (least * unit).ceil() as i64);
     let x = clamp(b, x, low, high);
     let x = with_fraction(b, x);
-    // all of x and a coin more
+    // all of x and a coin more, and of x / 2
     let window = WINDOW.min(x.bits - x.frac + 1);
     let x = b.resize(x, window + x.frac);
     let (first, small, large) = DIGITS;
-    let rows = vec![(-(1 << (window - 1)), small), (LARGE, large)];
+    let rows = |scale: u32| vec![(-(1 << (window - 1 - scale)), small), (LARGE >> scale, large)];
     let y = in_rows(b, x, first, rows);
     let (low, high) = (b.row(y, 0), b.row(y, 1));
     let (low, high) = (b.read(low, first + small), b.read(high, first + large));
@@ -44,11 +44,17 @@ pub(super) fn exp(b: &mut Build<'_>, x: Value, bits: u32, frac: u32) -> Value {
     b.add(low, high)
 }
 
-/// [`Op::Exponential`] of `[n]` numbers, `[rows, n]` read as whole ones; of other operations where the family lacks it.
-fn in_rows(b: &mut Build<'_>, x: Value, first: u32, rows: Vec<(i32, u32)>) -> Value {
-    let shape = [rows.len(), b.shape(x)[0]];
-    let op = Op::Exponential { first, rows: rows.clone(), scale: 0 };
-    if b.has(&op) { b.node(op, &[x], &shape, WORD, 0) } else { in_parts(b, x, first, &rows) }
+/// [`Op::Exponential`] of `[n]` numbers, `[rows, n]` read as whole ones; of other operations where the family lacks it. The operation is of x / 2,
+/// which has half as many whole numbers: of these it takes time and keys. `rows(scale)` are those for `x / 2^scale`.
+fn in_rows(b: &mut Build<'_>, x: Value, first: u32, rows: impl Fn(u32) -> Vec<(i32, u32)>) -> Value {
+    let whole = rows(0);
+    let shape = [whole.len(), b.shape(x)[0]];
+    let op = Op::Exponential { first, rows: rows(1), scale: 1 };
+    if !b.has(&op) {
+        return in_parts(b, x, first, &whole);
+    }
+    let x = b.read(x, x.frac + 1);
+    b.node(op, &[x], &shape, WORD, 0)
 }
 
 /// Bits of the fraction that the table of [`in_parts`] takes; pieces of what is left, one bit of which it leaves unused.
@@ -116,6 +122,8 @@ pub(super) fn clamp(b: &mut Build<'_>, x: Value, low: i64, high: i64) -> Value {
     b.add(bound, kept)
 }
 
+/// Fraction bits of both factors for [`below_one`]: of x below 4, which numbers that wrapped may seem to be, products are below 2^62.
+const BELOW_ONE: (u32, u32) = (22, 34);
 /// Bits before the fraction of what [`Op::Exponential`] takes for [`below_one`].
 const RANGE: u32 = 5;
 
@@ -136,9 +144,10 @@ fn as_product(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
     let x = with_fraction(b, x);
     let whole = (x.bits - x.frac).min(RANGE);
     let x = b.resize(x, whole + x.frac);
-    // with x + d below 2, and results below 2^62 whatever x is
-    let y = in_rows(b, x, 25, vec![(2 - (1 << whole), 34)]);
-    let y = b.read(y, 59);
+    // with x + d or x / 2 + d below 2
+    let (first, second) = BELOW_ONE;
+    let y = in_rows(b, x, first, |scale| vec![(2 - (1 << (whole - scale)), second)]);
+    let y = b.read(y, first + second);
     let y = b.row(y, 0);
     // rounded while the bit is not there yet
     let y = b.nearly(y, y.frac - frac, WORD);

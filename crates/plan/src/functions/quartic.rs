@@ -7,7 +7,7 @@
 
 use super::build::{Build, Value, Way};
 use super::exp::by_parts;
-use super::quintic::truncated;
+use super::polynomials::truncated;
 use super::sextic::power_of_e;
 
 /// Most fraction bits of results: for more the polynomial is not near enough.

@@ -6,8 +6,8 @@
 //! up has fraction bits enough, and is truncated once.
 
 use super::build::{Build, Value, WORD};
-use super::chebyshev::polynomial_near;
-use super::quintic::word;
+use super::chebyshev::rounded;
+use super::polynomials::word;
 use crate::ir::Op;
 
 /// Coefficients.
@@ -73,7 +73,7 @@ pub(super) fn power_of_e(b: &mut Build<'_>, place: Value, scale: f64, frac: u32,
 
 /// `e^y` with [`FACTOR`] fraction bits.
 fn polynomial(b: &mut Build<'_>, y: Value) -> Value {
-    let [c0, c1, c2, c3, c4, c5, c6] = coefficients(libm::exp, places(y.frac));
+    let [c0, c1, c2, c3, c4, c5, c6] = coefficients(places(y.frac));
     let square = b.mul(y, y);
     let square = word(b, square, SQUARE);
     let cube = b.mul(y, square);
@@ -92,6 +92,12 @@ fn places(of_y: u32) -> [u32; COEFFICIENTS] {
     [SUM, SUM - of_y, SUM - SQUARE, INNER, INNER - of_y, INNER - SQUARE, INNER - CUBE]
 }
 
+/// Coefficients of `e^y` for y in `[-1/2, 1/2]`.
+fn coefficients(places: [u32; COEFFICIENTS]) -> [i64; COEFFICIENTS] {
+    let fixed = rounded(libm::exp, 0.5, &places);
+    std::array::from_fn(|k| fixed[k])
+}
+
 /// A sum of values, each times a number, and one number more, with `frac` fraction bits.
 fn weighted(b: &mut Build<'_>, constant: i64, terms: &[(Value, i64)], frac: u32) -> Value {
     let products = terms.iter().map(|(x, weight)| {
@@ -104,23 +110,6 @@ fn weighted(b: &mut Build<'_>, constant: i64, terms: &[(Value, i64)], frac: u32)
     b.add_const(sum, constant)
 }
 
-/// Coefficients for a function of y in `[-1/2, 1/2]` as whole numbers, coefficient k with `places[k]` fraction bits. The highest is
-/// rounded first, and those below it are near to what that leaves.
-fn coefficients(f: impl Fn(f64) -> f64, places: [u32; COEFFICIENTS]) -> [i64; COEFFICIENTS] {
-    let (mut fixed, mut rounded) = ([0; COEFFICIENTS], [0.0; COEFFICIENTS]);
-    for k in (0..COEFFICIENTS).rev() {
-        let left = |y: f64| {
-            let above = (k + 1..COEFFICIENTS).rev().fold(0.0, |sum, i| (sum + rounded[i]) * y);
-            f(y) - (0..k).fold(above, |term, _| term * y)
-        };
-        let highest = polynomial_near(left, 0.0, 0.5, k + 1)[k] * 2f64.powi(k as i32);
-        let unit = 2f64.powi(places[k] as i32);
-        let nearest = (highest * unit).round_ties_even();
-        (fixed[k], rounded[k]) = (nearest as i64, nearest / unit);
-    }
-    fixed
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,7 +118,7 @@ mod tests {
     fn powers_of_e_are_near() {
         for digits in [13, 20, 24] {
             let places = places(digits);
-            let fixed = coefficients(libm::exp, places);
+            let fixed = coefficients(places);
             let at = |y: f64| {
                 let terms = fixed.iter().zip(places).rev();
                 terms.fold(0.0, |sum, (c, places)| sum * y + *c as f64 / 2f64.powi(places as i32))

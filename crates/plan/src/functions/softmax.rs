@@ -5,9 +5,9 @@ use super::exp;
 use super::largest::largest;
 use super::mantissa::Table;
 use super::normalise::{Exponent, Search, whole_mantissa};
+use super::polynomials::truncated;
 use super::powers::{log_of, log_of_mantissa, reciprocal_in_cubics, reciprocal_of_mantissa};
 use super::quartic::{Narrow, narrow};
-use super::quintic::truncated;
 use crate::ir::Op;
 use crate::strided;
 

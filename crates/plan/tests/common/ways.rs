@@ -43,7 +43,7 @@ impl Prices for Having {
         match op.kind().as_str() {
             "waves" => self.waves,
             "piecewise" => !self.waves && !self.quintic && !self.cubic,
-            "lookup" => !self.cubic || !matches!(op, Op::Lookup { tables } if tables.len() == 6),
+            "lookup" => !self.cubic || !matches!(op, Op::Lookup { tables } if tables.len() >= 6),
             _ => true,
         }
     }
