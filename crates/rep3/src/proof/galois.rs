@@ -10,12 +10,11 @@ use super::products::Combined;
 use super::words::FoldedWords;
 use crate::price::proofs;
 use privet_family::Secret;
+use privet_kernels::Device;
 use privet_kernels::fold::{gr_reduce, points};
-use privet_kernels::{Device, LinearShape, Weights as Prepared};
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// Coefficients of an element.
 pub(super) const DEGREE: usize = 64;
@@ -85,13 +84,6 @@ pub(super) fn of_ring<T>(rings: &mut Vec<(Ring, T)>, ring: Ring, make: impl FnOn
     &mut rings[place].1
 }
 
-/// A matrix of elements of the exceptional set, one a row.
-fn exceptional(device: &dyn Device, ring: Ring, bits: &[u64]) -> Arc<dyn Prepared> {
-    let matrix: Vec<Gr> = bits.iter().map(|&b| Gr::embed(b)).collect();
-    let shape = LinearShape::MatMul { m: 1, k: bits.len(), n: DEGREE };
-    device.prepare_bytes(ring, shape, matrix.as_flattened())
-}
-
 impl Extension for Gr {
     const ZERO: Gr = [0; DEGREE];
     const BYTES: usize = proofs::Extension::Ring.bytes();
@@ -153,7 +145,6 @@ impl Extension for Gr {
             sums.resize(points << second, Gr::ZERO);
             for (b, s) in weights.of(batches).filter(|(b, _)| b.ring == ring) {
                 for (j, s) in s.chunks(BLOCKS).enumerate() {
-                    let matrix = exceptional(device, ring, s);
                     let piece = j * BLOCKS * block..b.words.min((j + 1) * BLOCKS * block);
                     let terms: Vec<_> = b.factors().collect();
                     for terms in terms.chunks(TERMS) {
@@ -177,10 +168,8 @@ impl Extension for Gr {
                                 (s.len(), block),
                                 &mut scratch,
                                 &mut |e, values| {
-                                    let m = values.len() / s.len();
-                                    let shape = LinearShape::MatMul { m, k: s.len(), n: DEGREE };
-                                    let out = sums[e..e + m].as_flattened_mut();
-                                    device.linear_acc(ring, shape, values, matrix.as_ref(), out);
+                                    let out = &mut sums[e..e + values.len() / s.len()];
+                                    device.fold().rows_combine(values, [1, s.len()], s, out);
                                 },
                             );
                         }
