@@ -3,7 +3,7 @@
 use privet_family::keys::KeyError;
 use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_net::{Channel, NetError, Step};
-use privet_ring::{BitVec, PackError, Ring, pack, unpack};
+use privet_ring::{BitVec, PackError, Ring, add_packed, pack, unpack};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thiserror::Error;
@@ -154,10 +154,7 @@ impl<'a> Exchange<'a> {
         while let Some(Awaited { step, ring, mut share }) = self.awaited.pop_front() {
             for peer in &mut self.peers {
                 let theirs = peer.recv(&step, ring.packed_bytes(share.len()))?;
-                let theirs = unpack(ring, &theirs, share.len())?;
-                for (a, b) in share.iter_mut().zip(theirs) {
-                    *a = ring.wrap(a.wrapping_add(b));
-                }
+                add_packed(ring, &theirs, &mut share)?;
             }
             self.arrived.insert(step.id, share);
         }

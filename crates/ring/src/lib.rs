@@ -12,6 +12,6 @@ mod tensor;
 pub use bits::BitVec;
 pub use fixed::{FixedError, FixedPoint};
 pub use geometry::{Conv2d, Pool2d};
-pub use pack::{PackError, element, pack, packed_len, unpack};
+pub use pack::{PackError, add_packed, element, pack, packed_len, unpack};
 pub use ring::Ring;
 pub use tensor::{Tensor, TensorError};

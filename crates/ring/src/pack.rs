@@ -70,14 +70,43 @@ fn pack_words(values: &[u64], out: &mut Vec<u8>) {
 /// The inverse of [`pack`]: exactly `n` elements from exactly [`packed_len`] bytes, of which each list of elements has one form:
 /// bits past the last element must be zero.
 pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError> {
-    let (bits, expected) = (ring.bits(), ring.packed_bytes(n));
-    if bytes.len() != expected {
-        return Err(PackError::Length { elements: n, bits, expected, found: bytes.len() });
-    }
-    if bits == 64 {
+    check_len(ring, bytes, n)?;
+    if ring.bits() == 64 {
         return Ok(bytes.as_chunks::<8>().0.iter().map(|c| u64::from_le_bytes(*c)).collect());
     }
     let mut out = Vec::with_capacity(n);
+    each(ring, bytes, n, |x| out.push(x))?;
+    Ok(out)
+}
+
+/// Add packed elements to as many sums of the same ring, modulo 2^k. After an error the sums mean nothing.
+pub fn add_packed(ring: Ring, bytes: &[u8], sums: &mut [u64]) -> Result<(), PackError> {
+    check_len(ring, bytes, sums.len())?;
+    if ring.bits() == 64 {
+        let words = bytes.as_chunks::<8>().0;
+        sums.iter_mut().zip(words).for_each(|(sum, x)| *sum = sum.wrapping_add(u64::from_le_bytes(*x)));
+        return Ok(());
+    }
+    let n = sums.len();
+    let mut sums = sums.iter_mut();
+    each(ring, bytes, n, |x| {
+        if let Some(sum) = sums.next() {
+            *sum = ring.wrap(sum.wrapping_add(x));
+        }
+    })
+}
+
+fn check_len(ring: Ring, bytes: &[u8], n: usize) -> Result<(), PackError> {
+    match ring.packed_bytes(n) {
+        expected if expected == bytes.len() => Ok(()),
+        expected => Err(PackError::Length { elements: n, bits: ring.bits(), expected, found: bytes.len() }),
+    }
+}
+
+/// Every one of n packed elements in order.
+#[inline]
+fn each(ring: Ring, bytes: &[u8], n: usize, mut of: impl FnMut(u64)) -> Result<(), PackError> {
+    let bits = ring.bits();
     let (mut acc, mut have) = (0u128, 0u32);
     let (words, tail) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
@@ -89,15 +118,15 @@ pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError>
             acc |= (u64::from_le_bytes(w) as u128) << have;
             have += 64;
         }
-        out.push(ring.wrap(acc as u64));
+        of(ring.wrap(acc as u64));
         acc >>= bits;
         have -= bits;
     }
     // what is left of the last word
-    if acc != 0 {
-        return Err(PackError::Padding { elements: n, bits });
+    match acc {
+        0 => Ok(()),
+        _ => Err(PackError::Padding { elements: n, bits }),
     }
-    Ok(out)
 }
 
 /// Element `i` of packed ones: what [`unpack`] gives at its place, without the others.

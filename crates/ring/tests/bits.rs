@@ -1,6 +1,6 @@
 //! Bit vectors and packed elements: round trips, layout and refused bytes.
 
-use privet_ring::{BitVec, PackError, Ring, element, pack, packed_len, unpack};
+use privet_ring::{BitVec, PackError, Ring, add_packed, element, pack, packed_len, unpack};
 use proptest::prelude::*;
 
 fn from_bools(bits: &[bool]) -> BitVec {
@@ -83,6 +83,10 @@ proptest! {
         for (i, v) in want.iter().enumerate() {
             prop_assert_eq!(element(ring, packed, i), *v, "element {}", i);
         }
+        let mut sums: Vec<u64> = (0..want.len() as u64).map(|i| ring.wrap(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let expected: Vec<u64> = sums.iter().zip(&want).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect();
+        prop_assert_eq!(add_packed(ring, packed, &mut sums), Ok(()));
+        prop_assert_eq!(sums, expected);
         prop_assert_eq!(unpack(ring, packed, values.len()), Ok(want));
     }
 
@@ -95,6 +99,8 @@ proptest! {
         for bit in used..8 {
             let mut other = bytes.clone();
             *other.last_mut().unwrap() |= 1 << bit;
+            let err = PackError::Padding { elements: n, bits: k };
+            prop_assert_eq!(add_packed(ring, &other, &mut vec![0; n]), Err(err));
             prop_assert_eq!(unpack(ring, &other, n), Err(PackError::Padding { elements: n, bits: k }));
         }
     }
@@ -106,6 +112,7 @@ proptest! {
         let err = |found| Err(PackError::Length { elements: n, bits: k, expected, found });
         prop_assert_eq!(unpack(ring, &vec![0; expected + extra], n), err(expected + extra));
         if let Some(short) = expected.checked_sub(extra) {
+            prop_assert_eq!(add_packed(ring, &vec![0; short], &mut vec![0; n]), Err(PackError::Length { elements: n, bits: k, expected, found: short }));
             prop_assert_eq!(unpack(ring, &vec![0; short], n), err(short));
         }
     }

@@ -61,11 +61,11 @@ impl Patches {
         let x = &x[channel * c.input[0] * c.input[1]..];
         let mut done = 0;
         for p in pieces {
-            row[done..p.column].fill(0);
+            clear(&mut row[done..p.column]);
             done = p.column + p.len;
             let (row, source) = (&mut row[p.column..done], &x[p.source..]);
             if c.stride[1] == 1 {
-                row.copy_from_slice(&source[..p.len]);
+                copy(row, &source[..p.len]);
             } else {
                 for (v, x) in row.iter_mut().zip(source.iter().step_by(c.stride[1])) {
                     *v = *x;
@@ -84,6 +84,38 @@ impl Patches {
             p += len;
             (len > 0).then_some(Run { image, pixel, column, len })
         })
+    }
+}
+
+/// Words that two eights hold, which may overlap.
+const SHORT: std::ops::RangeInclusive<usize> = 8..=16;
+/// The same of four.
+const MEDIUM: std::ops::RangeInclusive<usize> = 17..=32;
+
+/// Copy a line of an image: most lines are short, and a call of `memcpy` takes longer than they do.
+#[inline]
+fn copy(to: &mut [u64], from: &[u64]) {
+    let eight = |to: &mut [u64], at: usize| {
+        let from: &[u64; 8] = from[at..].first_chunk().expect("eight words");
+        *to[at..].first_chunk_mut().expect("eight words") = *from;
+    };
+    let n = to.len();
+    match n {
+        _ if SHORT.contains(&n) => [0, n - 8].into_iter().for_each(|at| eight(to, at)),
+        _ if MEDIUM.contains(&n) => [0, 8, n - 16, n - 8].into_iter().for_each(|at| eight(to, at)),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Clear the border between two lines, of a few words at most.
+#[inline]
+fn clear(border: &mut [u64]) {
+    match border {
+        [] => {}
+        [a] => *a = 0,
+        [a, b] => (*a, *b) = (0, 0),
+        [a, b, c, d] => (*a, *b, *c, *d) = (0, 0, 0, 0),
+        border => border.fill(0),
     }
 }
 
