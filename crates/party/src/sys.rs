@@ -119,15 +119,16 @@ fn cpuinfo(key: &str) -> Option<String> {
 /// Have the allocator keep what is freed instead of giving it back to the system each time.
 ///
 /// A run allocates and frees tensors of the same sizes over and over; fresh pages cost a fault and zeroing
-/// by the kernel each, which is as much time as many gates take. Peak memory stays the same.
+/// by the kernel each, which is as much time as many gates take. Peak memory stays the same. All threads share one heap: what one
+/// freed another may have, where heaps of their own took a party 100 MB more of 2 GB.
 pub fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: tuning parameters of the C allocator, set before other threads start.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 30);
         libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
-        // threads other than the first allocate in pieces of 64 MiB, which go back when they are empty but for this
         libc::mallopt(libc::M_TOP_PAD, 64 << 20);
+        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 

@@ -20,8 +20,10 @@ fn ways(function: Function, shape: &[usize], x: [u32; 2], y: [u32; 2]) -> Vec<Pl
     let mut all: Vec<Plan> =
         [has(false, false, false), has(true, false, false), has(false, true, false)].map(made).into();
     let default = Having::default();
-    let sextic = Having { tables: true, quintic: true, ..default };
-    all.extend([Having { tables: true, ..default }, Having { quintic: true, ..default }, sextic].map(made));
+    let sextic = Having { tables: true, polynomials: true, ..default };
+    all.extend(
+        [Having { tables: true, ..default }, Having { polynomials: true, ..default }, sextic].map(made),
+    );
     all.push(made(Having { twice: true, ..default }));
     let narrow = matches!(function, Function::Gelu | Function::GeluTanh | Function::Silu) && y[1] <= 17;
     for unit in [-1, 1] {
@@ -142,7 +144,7 @@ fn bounds_hold_for_every_input() {
     let (x, y) = ([40, 20], [40, 20]);
     let (pieces, few, near) = (Having::default(), true, true);
     let waves = Having { waves: true, few, near, ..pieces };
-    for having in [pieces, waves, Having { quintic: true, ..pieces }] {
+    for having in [pieces, waves, Having { polynomials: true, ..pieces }] {
         for block in 0..64 {
             let all: Vec<i64> = (0..1 << 18).map(|i| (block << 18 | i) - (1 << 23)).collect();
             let plan = plan_with(&having, Function::Gelu, &[all.len()], x, y).unwrap();

@@ -63,7 +63,7 @@ fn ramps_of_products_keep_the_bound_of_the_function_of_the_product() {
     let all = [
         Having { waves: true, ..default },
         Having { tables: true, ..default },
-        Having { tables: true, quintic: true, ..default },
+        Having { tables: true, polynomials: true, ..default },
         Having { tables: true, cubic: true, ..default },
     ];
     for ([bits, product, frac], whole) in [([64, 48, 24], 16), ([64, 40, 16], 24), ([37, 24, 12], 13)] {

@@ -18,7 +18,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { block: Rep3::BLOCK, statements: 128 << 20 }
+        Limits { block: Rep3::BLOCK, statements: 192 << 20 }
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         {
             let products = Products { shape: LinearShape::MatMul { m, k, n }, count: 1 };
             let whole = product_statements(&products);
-            for statements in [1, whole / 3, whole / 2, 128 << 20] {
+            for statements in [1, whole / 3, whole / 2, 192 << 20] {
                 let limits = Limits { block: 64, statements };
                 let parts = limits.parts(Security::Malicious, &products);
                 let stated: Vec<u64> =

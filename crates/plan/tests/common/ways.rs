@@ -13,8 +13,8 @@ pub struct Having {
     pub waves: bool,
     /// Pieces alone: neither waves nor exponentials.
     pub tables: bool,
-    /// Neither waves nor quadratic pieces: few pieces of degree 5, and with `tables` one polynomial of degree 6.
-    pub quintic: bool,
+    /// Neither waves nor quadratic pieces: few pieces of a higher degree, and with `tables` one polynomial of degree 6.
+    pub polynomials: bool,
     /// Neither waves nor quadratic pieces, nor six coefficients: pieces of degree 3 where results have few fraction bits.
     pub cubic: bool,
     /// Exponentials are of twice their operand.
@@ -42,7 +42,7 @@ impl Prices for Having {
         }
         match op.kind().as_str() {
             "waves" => self.waves,
-            "piecewise" => !self.waves && !self.quintic && !self.cubic,
+            "piecewise" => !self.waves && !self.polynomials && !self.cubic,
             "lookup" => !self.cubic || !matches!(op, Op::Lookup { tables } if tables.len() >= 6),
             _ => true,
         }
