@@ -182,8 +182,8 @@ fn a_large_run_is_verified_in_between() {
         Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None }
     };
     let mut nodes = vec![node(Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 }, &[])];
-    nodes.extend((0..4).map(|i| node(Op::Mul, &[i, 0])));
-    let outputs = vec![Output { value: 4, name: "y".into(), to: "receiver".into() }];
+    nodes.extend((0..6).map(|i| node(Op::Mul, &[i, 0])));
+    let outputs = vec![Output { value: 6, name: "y".into(), to: "receiver".into() }];
     let plan =
         Plan { version: PLAN_VERSION, name: "large".into(), batch: 1, nodes, outputs, updates: vec![] };
     plan.check().unwrap();
