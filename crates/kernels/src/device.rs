@@ -111,12 +111,6 @@ pub trait Device: Send + Sync {
     /// Bring the weights of a linear layer into the device's own layout, once a session.
     fn prepare(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights>;
 
-    /// [`Device::prepare`] for weights below 256 (not checked: what is larger gives wrong products). The caller says so
-    /// and the device does not look, as weights may be secret.
-    fn prepare_bytes(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights> {
-        self.prepare(ring, shape, weights)
-    }
-
     /// `out += linear(x, weights)` modulo 2^k, with `weights` from [`Device::prepare`] of the same ring and shape
     /// (the batch, `m` of a product, may differ). Panics on weights of another device, ring or shape.
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]);

@@ -212,11 +212,6 @@ impl Device for Cpu {
         linear::prepare(self.linear, self.threads, ring, shape, weights)
     }
 
-    fn prepare_bytes(&self, ring: Ring, shape: LinearShape, weights: &[u64]) -> Arc<dyn Weights> {
-        check("weights", weights.len(), shape.weight_len());
-        linear::prepare_bytes(self.linear, self.threads, ring, shape, weights)
-    }
-
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]) {
         check("inputs", x.len(), shape.input_len());
         check("outputs", out.len(), shape.output_len());

@@ -1,7 +1,7 @@
 //! Every path of the linear layers against the plain definition.
 
 use privet_kernels::LinearShape;
-use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare, prepare_bytes};
+use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare};
 use privet_kernels::linear::reference;
 use privet_prg::Seed;
 use privet_ring::{Conv2d, Ring};
@@ -257,50 +257,5 @@ fn empty_layers_change_nothing() {
             );
         }
         assert!(path.missing().is_none());
-    }
-}
-
-/// Weights that are bytes, in every ring, against the plain definition.
-#[test]
-fn weights_below_256() {
-    let mut prg = Seed::from_bytes([9; 16]).stream();
-    for bits in 1..=64 {
-        let ring = Ring::new(bits);
-        for (m, k, n) in [(1, 1, 1), (17, 64, 16), (40, 300, 70), (16, 1100, 5)] {
-            for shape in [LinearShape::MatMul { m, k, n }, LinearShape::MatMulT { m, k, n }] {
-                let x = prg.elements(Ring::R64, shape.input_len());
-                let mut w = prg.elements(Ring::new(8), shape.weight_len());
-                w[0] = 255;
-                let want = reference(ring, shape, &x, &w);
-                for path in paths() {
-                    let weights = prepare_bytes(path, 1, ring, shape, &w);
-                    let mut out = vec![0; shape.output_len()];
-                    linear_acc(path, 1, ring, shape, &x, weights.as_ref(), &mut out);
-                    assert!(
-                        out.iter().map(|o| ring.wrap(*o)).eq(want.iter().copied()),
-                        "{path}, {ring}, {shape:?}"
-                    );
-                }
-            }
-        }
-    }
-    let conv = Conv2d {
-        batch: 1,
-        in_channels: 2,
-        input: [5, 5],
-        out_channels: 6,
-        kernel: [3, 3],
-        stride: [1, 1],
-        padding: [1; 4],
-        dilation: [1, 1],
-        groups: 1,
-    };
-    let shape = LinearShape::Conv2d(conv);
-    let (x, w) = (prg.elements(Ring::R64, shape.input_len()), prg.elements(Ring::new(1), shape.weight_len()));
-    for path in paths() {
-        let weights = prepare_bytes(path, 1, Ring::R64, shape, &w);
-        let mut out = vec![0; shape.output_len()];
-        linear_acc(path, 1, Ring::R64, shape, &x, weights.as_ref(), &mut out);
-        assert_eq!(out, reference(Ring::R64, shape, &x, &w), "{path}");
     }
 }

@@ -5,12 +5,10 @@
 //! A step is 64 deep; packed, each limb of it is one tile of 1024 bytes (A: 16 rows of 64 positions; B: 16 rows of
 //! 16 columns of 4 positions, as TDPBUUD wants it).
 
-mod bytes;
 mod pass;
 
 use super::kernel::{Kernel, Rows, Tile};
 use super::limbs;
-pub(super) use bytes::AmxBytes;
 use pass::{Ahead, Step};
 use std::arch::asm;
 use std::arch::x86_64::*;

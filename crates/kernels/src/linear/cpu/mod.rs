@@ -130,8 +130,6 @@ struct Packed {
     path: LinearPath,
     ring: Ring,
     shape: LinearShape,
-    /// Whether the weights of a matrix product were said to be below 256, which some kernels make use of.
-    bytes: bool,
     data: Data,
 }
 
@@ -153,8 +151,7 @@ trait WithKernel {
     fn call<K: Kernel>(self, kernel: K) -> Self::Output;
 }
 
-/// `bytes`: see [`Packed::bytes`].
-fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, bytes: bool, f: F) -> F::Output {
+fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, f: F) -> F::Output {
     match path {
         LinearPath::Portable => f.call(Portable),
         #[cfg(target_arch = "x86_64")]
@@ -171,11 +168,9 @@ fn with_kernel<F: WithKernel>(path: LinearPath, ring: Ring, bytes: bool, f: F) -
         #[cfg(not(target_arch = "x86_64"))]
         LinearPath::Avx2 | LinearPath::Avx512 => unreachable!("missing on this target"),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        LinearPath::Amx if bytes => f.call(amx::AmxBytes::new(ring.bits())),
-        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         LinearPath::Amx => f.call(amx::Amx::new(ring.bits())),
         #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-        LinearPath::Amx => unreachable!("missing on this target, {ring}, {bytes}"),
+        LinearPath::Amx => unreachable!("missing on this target, {ring}"),
     }
 }
 
@@ -291,36 +286,12 @@ pub fn prepare(
     shape: LinearShape,
     weights: &[u64],
 ) -> Arc<dyn Weights> {
-    pack(path, threads, ring, shape, weights, false)
-}
-
-/// See [`crate::Device::prepare_bytes`].
-pub fn prepare_bytes(
-    path: LinearPath,
-    threads: usize,
-    ring: Ring,
-    shape: LinearShape,
-    weights: &[u64],
-) -> Arc<dyn Weights> {
-    debug_assert!(weights.iter().all(|&w| w < 256), "weights below 256");
-    // of a convolution the weights are A, which keeps its limbs
-    pack(path, threads, ring, shape, weights, !matches!(shape, LinearShape::Conv2d(_)))
-}
-
-fn pack(
-    path: LinearPath,
-    threads: usize,
-    ring: Ring,
-    shape: LinearShape,
-    w: &[u64],
-    bytes: bool,
-) -> Arc<dyn Weights> {
     path.require();
     let data = match untiled(shape) {
-        Some(_) => Data::Plain(w.to_vec()),
-        None => Data::Tiles(with_kernel(path, ring, bytes, Pack { threads, shape, w })),
+        Some(_) => Data::Plain(weights.to_vec()),
+        None => Data::Tiles(with_kernel(path, ring, Pack { threads, shape, w: weights })),
     };
-    Arc::new(Packed { path, ring, shape, bytes, data })
+    Arc::new(Packed { path, ring, shape, data })
 }
 
 /// See [`crate::Device::linear_acc`].
@@ -345,9 +316,7 @@ pub fn linear_acc(
     let work = (shape.macs() / MACS_PER_THREAD).max((shape.weight_len() / WEIGHTS_PER_THREAD) as u64);
     let threads = threads.min(usize::try_from(work).unwrap_or(usize::MAX)).max(1);
     match (&packed.data, untiled(shape)) {
-        (Data::Tiles(weights), _) => {
-            with_kernel(path, ring, packed.bytes, Run { threads, shape, x, weights, out })
-        }
+        (Data::Tiles(weights), _) => with_kernel(path, ring, Run { threads, shape, x, weights, out }),
         (Data::Plain(w), Some(Untiled::Convolution(conv))) => {
             direct::run(conv, threads, x, w, out, add_row(path));
         }

@@ -100,13 +100,6 @@ macro_rules! passes {
 }
 
 passes! {
-    /// Two limbs of A, one of B.
-    byte_2: accumulators [0 1], b!(0), a!(6, 0), mul!(0, 6), a!(5, 1), mul!(1, 5);
-    /// Three limbs of A, one of B.
-    byte_3: accumulators [0 1 2], b!(0), a!(6, 0), mul!(0, 6), a!(5, 1), mul!(1, 5), a!(6, 2), mul!(2, 6);
-    /// Four limbs of A, one of B.
-    byte_4: accumulators [0 1 2 3],
-        b!(0), a!(6, 0), mul!(0, 6), a!(5, 1), mul!(1, 5), a!(6, 2), mul!(2, 6), a!(5, 3), mul!(3, 5);
     /// Diagonal 0 of one limb.
     low_1: accumulators [0], a!(6, 0), b!(0), mul!(0, 6);
     /// Diagonals 0, 1, 1.
