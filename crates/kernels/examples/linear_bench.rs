@@ -39,6 +39,20 @@ fn shapes() -> Vec<(&'static str, LinearShape)> {
             groups: 1,
         })
     };
+    // The gradient of such a layer's inputs.
+    let inputs = |batch, channels: [usize; 2], size| {
+        LinearShape::Conv2d(Conv2d {
+            batch,
+            in_channels: channels[0],
+            input: [size, size],
+            out_channels: channels[1],
+            kernel: [5, 5],
+            stride: [1, 1],
+            padding: [4; 4],
+            dilation: [1, 1],
+            groups: 1,
+        })
+    };
     // The gradient of a layer's weights: its channels are the batch, its batch the channels, and what was its output's
     // gradient is the kernel.
     let weights = |batch, channels: [usize; 2], size, kernel: usize| {
@@ -77,6 +91,7 @@ fn shapes() -> Vec<(&'static str, LinearShape)> {
         ("conv5x5-1x20-28-batch128", plain(128, [1, 20], 28)),
         ("conv5x5-20x50-12-batch128", plain(128, [20, 50], 12)),
         ("conv5x5-50x20-16-batch128", plain(128, [50, 20], 16)),
+        ("inputs-conv5x5-50x20-8-batch128", inputs(128, [50, 20], 8)),
         ("gradient-conv5x5-1x20-28-batch128", weights(128, [1, 20], 28, 24)),
         ("gradient-conv5x5-20x50-12-batch128", weights(128, [20, 50], 12, 8)),
         ("gradient-conv3x3-64x64-34-batch32", weights(32, [64, 64], 34, 32)),

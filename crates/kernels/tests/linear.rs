@@ -131,6 +131,81 @@ proptest! {
     }
 }
 
+/// Convolutions with more outputs than inputs are scattered: padding of any width on any side, also such that the definition takes
+/// less; taps that reach past the outputs; lines shorter and longer than a tile's columns.
+fn padded() -> impl Strategy<Value = Conv2d> {
+    let pair = |r: std::ops::RangeInclusive<usize>| [r.clone(), r];
+    let paddings = [0usize..=9, 0..=9, 0..=9, 0..=9];
+    let channels = (1usize..=2, 8usize..=37, 1usize..=5);
+    (1usize..=4, channels, pair(1..=11), pair(1..=6), paddings, pair(1..=3))
+        .prop_map(|(batch, (groups, ci, co), input, kernel, padding, dilation)| Conv2d {
+            batch,
+            in_channels: ci * groups,
+            input,
+            out_channels: (co + 3) * groups,
+            kernel,
+            stride: [1; 2],
+            padding,
+            dilation,
+            groups,
+        })
+        .prop_filter("an output", |c| c.output_len() > 0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn scattered(ring in ring(), conv in padded(), threads in 1usize..6, data: [u8; 16]) {
+        check(ring, LinearShape::Conv2d(conv), threads, data);
+    }
+}
+
+/// A gradient by the inputs of a layer of 5 x 5 taps, on as many threads as there are images and on more.
+#[test]
+fn scattered_on_many_threads() {
+    let conv = Conv2d {
+        batch: 3,
+        in_channels: 50,
+        input: [8, 8],
+        out_channels: 20,
+        kernel: [5, 5],
+        stride: [1, 1],
+        padding: [4; 4],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    assert!(conv.work_scattered().is_some_and(|work| 2 * work < conv.macs()), "worth it");
+    for threads in [1, 3, 7] {
+        check(Ring::R64, LinearShape::Conv2d(Conv2d { batch: 3, ..conv }), threads, [9; 16]);
+        check(Ring::new(37), LinearShape::Conv2d(Conv2d { batch: 40, ..conv }), threads, [7; 16]);
+        // one image: threads share its channels, and a tile has taps of two of them
+        let deep = Conv2d { batch: 1, in_channels: 400, ..conv };
+        check(Ring::R64, LinearShape::Conv2d(deep), threads, [5; 16]);
+    }
+}
+
+/// A thread's working memory keeps what products before have left in it, also beside an odd number of channels.
+#[test]
+fn what_other_products_left_changes_nothing() {
+    let conv = |in_channels| Conv2d {
+        batch: 2,
+        in_channels,
+        input: [17, 19],
+        out_channels: 72,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [1; 4],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    assert!(conv(65).work_in_patches(8).is_some(), "made in patches");
+    for channels in [95, 67, 83, 65] {
+        check(Ring::R64, LinearShape::Conv2d(conv(channels)), 1, [channels as u8; 16]);
+        check(Ring::R64, LinearShape::MatMul { m: 40, k: channels, n: 50 }, 1, [channels as u8; 16]);
+    }
+}
+
 #[test]
 fn windows_of_three_over_many_channels() {
     let conv = Conv2d {

@@ -81,6 +81,20 @@ impl Conv2d {
         };
         (work(1) < Conv2d { batch: 1, ..*self }.macs()).then(|| work(self.batch))
     }
+
+    /// Multiplications where every input meets every tap once and products are added to the outputs that they belong to, with as many
+    /// more as could be made in the time of these additions (`scattered.rs` of `privet-kernels`). `None` where outputs' windows
+    /// take no more, for one image.
+    pub fn work_scattered(&self) -> Option<u64> {
+        // Multiplications in the time of an addition to an output in memory: of a Zen 4.
+        const ADDITION: usize = 6;
+        if self.stride != [1; 2] {
+            return None;
+        }
+        let products = self.input[0] * self.input[1] * self.out_channels * self.kernel[0] * self.kernel[1];
+        let work = |batch: usize| (batch * products * (self.in_channels / self.groups + ADDITION)) as u64;
+        (work(1) < Conv2d { batch: 1, ..*self }.macs()).then(|| work(self.batch))
+    }
 }
 
 /// A two-dimensional pooling window over NCHW.

@@ -49,7 +49,8 @@ macro_rules! units {
 units! {
     /// One number for each thing that takes a party time: how many of it ([`Units::of`]), or the seconds of one ([`Rates`]).
     Units {
-        /// Multiplications of linear layers in rings of more than 32 bits.
+        /// Multiplications of linear layers in rings of more than 32 bits. Of a convolution that is scattered, as many as it makes
+        /// and could make in the time of its additions ([`privet_ring::Conv2d::work_scattered`]).
         wide_macs,
         /// The same of convolutions that are made in patches, with as many more as their additions take the time of
         /// ([`privet_ring::Conv2d::work_in_patches`]).
@@ -138,13 +139,13 @@ impl Units {
                         false => Units { narrow_macs: macs, ..counted },
                     };
                 };
-                let local_elements = macs / (geometry.out_channels / geometry.groups).max(1) as f64;
-                let work = geometry.work_in_patches(WIDE_MACS_PER_CYCLE);
-                match work {
-                    Some(work) if wide => {
-                        let passes = macs / geometry.macs().max(1) as f64;
-                        Units { window_macs: passes * work as f64, ..counted }
-                    }
+                let passes = macs / geometry.macs().max(1) as f64;
+                let (macs, local_elements) = match geometry.work_scattered() {
+                    Some(work) => (passes * work as f64, passes * geometry.input_len() as f64),
+                    None => (macs, macs / (geometry.out_channels / geometry.groups).max(1) as f64),
+                };
+                match geometry.work_in_patches(WIDE_MACS_PER_CYCLE) {
+                    Some(work) if wide => Units { window_macs: passes * work as f64, ..counted },
                     _ if wide => Units { wide_macs: macs, local_elements, ..counted },
                     _ => Units { narrow_macs: macs, local_elements, ..counted },
                 }

@@ -7,7 +7,7 @@
 
 mod pass;
 
-use super::kernel::{Kernel, Rows, Tile};
+use super::kernel::{Kernel, Panel, Rows, Tile};
 use super::limbs;
 use pass::{Ahead, Step};
 use std::arch::asm;
@@ -126,19 +126,19 @@ impl Kernel for Amx {
     fn multiply(
         &self,
         [rows, _]: [usize; 2],
-        a: &[u8],
-        b: &[u8],
-        steps: usize,
+        a: Panel,
+        b: Panel,
+        depth: usize,
         ahead: &[u8],
         tile: &mut Tile,
     ) {
-        let sums = self.sums(a, b, steps, ahead);
+        let sums = self.sums(a.words, b.words, depth.div_ceil(DEPTH), ahead);
         // SAFETY: a pass has stored as many accumulators as there are slots of diagonals.
         unsafe { self.fold::<false>(&sums, tile.rows(rows)) }
     }
 
-    fn multiply_add(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], _tile: &mut Tile, out: Rows) {
-        let sums = self.sums(a, b, steps, ahead);
+    fn multiply_add(&self, a: Panel, b: Panel, depth: usize, ahead: &[u8], _tile: &mut Tile, out: Rows) {
+        let sums = self.sums(a.words, b.words, depth.div_ceil(DEPTH), ahead);
         // SAFETY: as for `multiply`.
         unsafe { self.fold::<true>(&sums, out) }
     }

@@ -1,6 +1,7 @@
-//! Words on AVX2, which has 32-bit products only: three make a 64-bit one modulo 2^64.
+//! Words on AVX2, which has 32-bit products only. Modulo 2^64 a product is `x0 y0 + 2^32 (x0 y1 + x1 y0)`: one product of 64
+//! bits, and both low halves of 32 bits that `vpmulld` gives at once.
 
-use super::kernel::{Kernel, Tile};
+use super::kernel::{Kernel, MAX_COLS, Own, Panel, Tile};
 use super::words;
 use super::{column, direct};
 use std::arch::x86_64::*;
@@ -30,6 +31,7 @@ impl Kernel for Wide {
     const BLOCK_STEPS: usize = 32;
     const BLOCK_TILES: usize = 32;
     const FEWER: Option<usize> = Some(2);
+    const PAIRS: Option<usize> = Some(4 * WIDE_ROWS);
 
     fn a_step(&self) -> usize {
         WIDE_ROWS * DEPTH * 8
@@ -68,20 +70,33 @@ impl Kernel for Wide {
     fn multiply(
         &self,
         [rows, _]: [usize; 2],
-        a: &[u8],
-        b: &[u8],
-        steps: usize,
+        a: Panel,
+        b: Panel,
+        depth: usize,
         _ahead: &[u8],
         tile: &mut Tile,
     ) {
-        let (a, b) = (words::view(a), words::view(b));
+        let own = a.own.zip(b.own);
+        let (a, b) = (words::view(a.words), words::view(b.words));
         // SAFETY: this kernel is only made where AVX2 is.
         unsafe {
-            match rows {
-                1 => wide::<1>(a, b, steps, tile),
-                _ => wide::<WIDE_ROWS>(a, b, steps, tile),
+            match (own, rows) {
+                (Some(own), 1) => pairs::<1>(a, b, own, depth, tile),
+                (Some(own), _) => pairs::<WIDE_ROWS>(a, b, own, depth, tile),
+                (None, 1) => one_by_one::<1>(a, b, depth, tile),
+                (None, _) => one_by_one::<WIDE_ROWS>(a, b, depth, tile),
             }
         }
+    }
+
+    fn own_a(&self, words: &[u8], depth: usize) -> Own {
+        // SAFETY: this kernel is only made where AVX2 is.
+        unsafe { own::<WIDE_ROWS>(words::view(words), depth) }
+    }
+
+    fn own_b(&self, words: &[u8], depth: usize) -> Own {
+        // SAFETY: this kernel is only made where AVX2 is.
+        unsafe { own::<WIDE_COLS>(words::view(words), depth) }
     }
 }
 
@@ -90,32 +105,108 @@ fn within<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// x*y = x0*y0 + 2^32 (x0*y1 + x1*y0) modulo 2^64, with the middle sums kept apart until the end.
+/// Sums of products of four words, the halves kept apart until the end.
+#[derive(Clone, Copy)]
+struct Sum {
+    /// Of `x0 y0`, in 64 bits.
+    low: __m256i,
+    /// Of `x0 y1` and of `x1 y0`, in 32 bits each.
+    middle: __m256i,
+}
+
+impl Sum {
+    #[target_feature(enable = "avx2")]
+    fn zero() -> Sum {
+        Sum { low: _mm256_setzero_si256(), middle: _mm256_setzero_si256() }
+    }
+
+    /// `turned` is y with its halves exchanged.
+    #[target_feature(enable = "avx2")]
+    fn add(&mut self, x: __m256i, y: __m256i, turned: __m256i) {
+        self.low = _mm256_add_epi64(self.low, _mm256_mul_epu32(x, y));
+        self.middle = _mm256_add_epi32(self.middle, _mm256_mullo_epi32(x, turned));
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn all(self) -> __m256i {
+        let both = _mm256_add_epi32(self.middle, turned(self.middle));
+        _mm256_add_epi64(self.low, _mm256_slli_epi64::<32>(both))
+    }
+}
+
+/// Words with their halves exchanged.
 #[target_feature(enable = "avx2")]
-fn wide<const R: usize>(a: &[u64], b: &[u64], steps: usize, tile: &mut Tile) {
-    let mut low = [[_mm256_setzero_si256(); 2]; R];
-    let mut middle = [[_mm256_setzero_si256(); 2]; R];
-    for (a, b) in a.chunks_exact(WIDE_ROWS).zip(b.as_chunks::<WIDE_COLS>().0).take(steps * DEPTH) {
+fn turned(x: __m256i) -> __m256i {
+    _mm256_shuffle_epi32::<0b10_11_00_01>(x)
+}
+
+#[target_feature(enable = "avx2")]
+fn four(words: &[u64; 4]) -> __m256i {
+    // SAFETY: four words.
+    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2")]
+fn one_by_one<const R: usize>(a: &[u64], b: &[u64], depth: usize, tile: &mut Tile) {
+    let mut sums = [[Sum::zero(); WIDE_COLS / 4]; R];
+    for (a, b) in a.as_chunks::<WIDE_ROWS>().0.iter().zip(b.as_chunks::<WIDE_COLS>().0).take(depth) {
         for (v, b) in b.as_chunks::<4>().0.iter().enumerate() {
-            // SAFETY: four words.
-            let b0 = unsafe { _mm256_loadu_si256(b.as_ptr().cast()) };
-            let b1 = _mm256_srli_epi64::<32>(b0);
-            for i in 0..R {
-                let a0 = _mm256_set1_epi64x(a[i] as i64);
-                let a1 = _mm256_srli_epi64::<32>(a0);
-                let cross = _mm256_add_epi64(_mm256_mul_epu32(a0, b1), _mm256_mul_epu32(a1, b0));
-                low[i][v] = _mm256_add_epi64(low[i][v], _mm256_mul_epu32(a0, b0));
-                middle[i][v] = _mm256_add_epi64(middle[i][v], cross);
+            let b = four(b);
+            let other = turned(b);
+            for (sums, a) in sums.iter_mut().zip(a) {
+                sums[v].add(_mm256_set1_epi64x(*a as i64), b, other);
             }
         }
     }
-    for (i, row) in tile.0.as_chunks_mut::<WIDE_COLS>().0.iter_mut().take(R).enumerate() {
-        for (v, out) in row.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            let sum = _mm256_add_epi64(low[i][v], _mm256_slli_epi64::<32>(middle[i][v]));
-            // SAFETY: four words.
-            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sum) };
+    store(sums.map(|sums| sums.map(|sum| sum.all())), tile);
+}
+
+#[target_feature(enable = "avx2")]
+fn pairs<const R: usize>(a: &[u64], b: &[u64], own: (&Own, &Own), depth: usize, tile: &mut Tile) {
+    let mut sums = [[Sum::zero(); WIDE_COLS / 4]; R];
+    let (a, b) = (a.as_chunks::<{ 2 * WIDE_ROWS }>().0, b.as_chunks::<WIDE_COLS>().0.as_chunks::<2>().0);
+    for (a, [b0, b1]) in a.iter().zip(b).take(depth.div_ceil(2)) {
+        let (b0, b1) = (b0.as_chunks::<4>().0, b1.as_chunks::<4>().0);
+        for v in 0..WIDE_COLS / 4 {
+            let (b0, b1) = (four(&b0[v]), four(&b1[v]));
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let [a0, a1] = [a[i], a[WIDE_ROWS + i]].map(|a| _mm256_set1_epi64x(a as i64));
+                let y = _mm256_add_epi64(a1, b0);
+                sums[v].add(_mm256_add_epi64(a0, b1), y, turned(y));
+            }
         }
     }
+    let mut out = sums.map(|sums| sums.map(|sum| sum.all()));
+    for (out, of_a) in out.iter_mut().zip(own.0.0) {
+        for (out, of_b) in out.iter_mut().zip(own.1.0.as_chunks::<4>().0) {
+            let less = _mm256_add_epi64(_mm256_set1_epi64x(of_a as i64), four(of_b));
+            *out = _mm256_sub_epi64(*out, less);
+        }
+    }
+    store(out, tile);
+}
+
+#[target_feature(enable = "avx2")]
+fn store<const R: usize>(sums: [[__m256i; WIDE_COLS / 4]; R], tile: &mut Tile) {
+    for (sums, row) in sums.iter().zip(tile.0.as_chunks_mut::<WIDE_COLS>().0) {
+        for (sum, out) in sums.iter().zip(row.as_chunks_mut::<4>().0) {
+            // SAFETY: four words.
+            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), *sum) };
+        }
+    }
+}
+
+/// [`Own`] of a panel of `N` words for each position of the depth.
+#[target_feature(enable = "avx2")]
+fn own<const N: usize>(words: &[u64], depth: usize) -> Own {
+    const { assert!(DEPTH.is_multiple_of(2), "no pair lies in two steps") };
+    let mut out = Own([0; MAX_COLS]);
+    for [x, y] in words.as_chunks::<N>().0.as_chunks::<2>().0.iter().take(depth.div_ceil(2)) {
+        for (out, (x, y)) in out.0.iter_mut().zip(x.iter().zip(y)) {
+            *out = out.wrapping_add(x.wrapping_mul(*y));
+        }
+    }
+    out
 }
 
 const NARROW_ROWS: usize = 4;
@@ -150,29 +241,29 @@ impl Kernel for Narrow {
     fn multiply(
         &self,
         [rows, _]: [usize; 2],
-        a: &[u8],
-        b: &[u8],
-        steps: usize,
+        a: Panel,
+        b: Panel,
+        depth: usize,
         _ahead: &[u8],
         tile: &mut Tile,
     ) {
-        let (a, b) = (words::view(a), words::view(b));
+        let (a, b) = (words::view(a.words), words::view(b.words));
         // SAFETY: this kernel is only made where AVX2 is.
         unsafe {
             match rows {
-                1 => narrow::<1>(a, b, steps, tile),
-                2 => narrow::<2>(a, b, steps, tile),
-                3 => narrow::<3>(a, b, steps, tile),
-                _ => narrow::<NARROW_ROWS>(a, b, steps, tile),
+                1 => narrow::<1>(a, b, depth, tile),
+                2 => narrow::<2>(a, b, depth, tile),
+                3 => narrow::<3>(a, b, depth, tile),
+                _ => narrow::<NARROW_ROWS>(a, b, depth, tile),
             }
         }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn narrow<const R: usize>(a: &[u32], b: &[u32], steps: usize, tile: &mut Tile) {
+fn narrow<const R: usize>(a: &[u32], b: &[u32], depth: usize, tile: &mut Tile) {
     let mut acc = [[_mm256_setzero_si256(); 2]; R];
-    for (a, b) in a.chunks_exact(NARROW_ROWS).zip(b.as_chunks::<NARROW_COLS>().0).take(steps * DEPTH) {
+    for (a, b) in a.chunks_exact(NARROW_ROWS).zip(b.as_chunks::<NARROW_COLS>().0).take(depth) {
         for (v, b) in b.as_chunks::<8>().0.iter().enumerate() {
             // SAFETY: eight words of 4 bytes.
             let b = unsafe { _mm256_loadu_si256(b.as_ptr().cast()) };

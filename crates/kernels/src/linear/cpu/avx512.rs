@@ -1,16 +1,15 @@
 //! Words on AVX-512: 52-bit multiply-add where the ring fits it, else full 64-bit products.
 
-use super::kernel::{Kernel, Tile};
+use super::kernel::{Kernel, MAX_COLS, Own, Panel, Tile};
 use super::words::{self, Word};
 use super::{column, direct};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-const ROWS: usize = 8;
+const ROWS: usize = 6;
 const VECTORS: usize = 3;
 const COLS: usize = 8 * VECTORS;
 const DEPTH: usize = 16;
-
 /// Columns of words `W`; products by IFMA (rings of at most 52 bits) or by `vpmullq`.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512<W, const IFMA: bool>(PhantomData<W>);
@@ -41,6 +40,7 @@ impl<W: Word, const IFMA: bool> Kernel for Avx512<W, IFMA> {
     const BLOCK_STEPS: usize = 32;
     const BLOCK_TILES: usize = 8;
     const FEWER: Option<usize> = Some(8);
+    const PAIRS: Option<usize> = Some(ROWS + 1);
 
     fn a_step(&self) -> usize {
         ROWS * DEPTH * 8
@@ -83,57 +83,77 @@ impl<W: Word, const IFMA: bool> Kernel for Avx512<W, IFMA> {
     fn multiply(
         &self,
         [rows, columns]: [usize; 2],
-        a: &[u8],
-        b: &[u8],
-        steps: usize,
+        a: Panel,
+        b: Panel,
+        depth: usize,
         _ahead: &[u8],
         tile: &mut Tile,
     ) {
-        let (a, b) = (words::view(a), words::view(b));
         match columns.div_ceil(8) {
-            ..=1 => product::<W, IFMA, 1>(rows, a, b, steps, tile),
-            2 => product::<W, IFMA, 2>(rows, a, b, steps, tile),
-            _ => product::<W, IFMA, VECTORS>(rows, a, b, steps, tile),
+            ..=1 => product::<W, IFMA, 1>(rows, a, b, depth, tile),
+            2 => product::<W, IFMA, 2>(rows, a, b, depth, tile),
+            _ => product::<W, IFMA, VECTORS>(rows, a, b, depth, tile),
         }
+    }
+
+    fn own_a(&self, words: &[u8], depth: usize) -> Own {
+        // SAFETY: this kernel is only made where the extensions are there.
+        unsafe { own::<u64, ROWS>(words::view(words), depth) }
+    }
+
+    fn own_b(&self, words: &[u8], depth: usize) -> Own {
+        // SAFETY: as above.
+        unsafe { own::<W, COLS>(words::view(words), depth) }
     }
 }
 
 /// Columns are `V` vectors of the `VECTORS` that are packed.
 fn product<W: Word, const IFMA: bool, const V: usize>(
     rows: usize,
-    a: &[u64],
-    b: &[W],
-    steps: usize,
+    a: Panel,
+    b: Panel,
+    depth: usize,
     tile: &mut Tile,
 ) {
+    match rows {
+        1 => rows_of::<W, IFMA, 1, V>(a, b, depth, tile),
+        2 => rows_of::<W, IFMA, 2, V>(a, b, depth, tile),
+        3 => rows_of::<W, IFMA, 3, V>(a, b, depth, tile),
+        4 => rows_of::<W, IFMA, 4, V>(a, b, depth, tile),
+        5 => rows_of::<W, IFMA, 5, V>(a, b, depth, tile),
+        _ => rows_of::<W, IFMA, ROWS, V>(a, b, depth, tile),
+    }
+}
+
+fn rows_of<W: Word, const IFMA: bool, const R: usize, const V: usize>(
+    a: Panel,
+    b: Panel,
+    depth: usize,
+    tile: &mut Tile,
+) {
+    let own = a.own.zip(b.own);
+    let (a, b) = (words::view(a.words), words::view(b.words));
     // SAFETY: the kernel is only made where the extensions are there.
     unsafe {
-        match (IFMA, rows) {
-            (true, 1) => ifma::<W, 1, V>(a, b, steps, tile),
-            (true, 2) => ifma::<W, 2, V>(a, b, steps, tile),
-            (true, 3) => ifma::<W, 3, V>(a, b, steps, tile),
-            (true, 4) => ifma::<W, 4, V>(a, b, steps, tile),
-            (true, 5) => ifma::<W, 5, V>(a, b, steps, tile),
-            (true, 6) => ifma::<W, 6, V>(a, b, steps, tile),
-            (true, 7) => ifma::<W, 7, V>(a, b, steps, tile),
-            (true, _) => ifma::<W, 8, V>(a, b, steps, tile),
-            (false, 1) => full::<W, 1, V>(a, b, steps, tile),
-            (false, 2) => full::<W, 2, V>(a, b, steps, tile),
-            (false, 3) => full::<W, 3, V>(a, b, steps, tile),
-            (false, 4) => full::<W, 4, V>(a, b, steps, tile),
-            (false, 5) => full::<W, 5, V>(a, b, steps, tile),
-            (false, 6) => full::<W, 6, V>(a, b, steps, tile),
-            (false, 7) => full::<W, 7, V>(a, b, steps, tile),
-            (false, _) => full::<W, 8, V>(a, b, steps, tile),
+        match (own, IFMA) {
+            (Some(own), true) => pairs_ifma::<W, R, V>(a, b, own, depth, tile),
+            (Some(own), false) => pairs::<W, R, V>(a, b, own, depth, tile),
+            (None, true) => one_by_one_ifma::<W, R, V>(a, b, depth, tile),
+            (None, false) => one_by_one::<W, R, V>(a, b, depth, tile),
         }
     }
 }
 
 /// 52-bit products; the low 52 bits of every sum are right.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn ifma<W: Word, const R: usize, const V: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
+fn one_by_one_ifma<W: Word, const R: usize, const V: usize>(
+    a: &[u64],
+    b: &[W],
+    depth: usize,
+    tile: &mut Tile,
+) {
     let mut acc = [[_mm512_setzero_si512(); V]; R];
-    for (a, b) in a.chunks_exact(ROWS).zip(b.as_chunks::<COLS>().0).take(steps * DEPTH) {
+    for (a, b) in a.as_chunks::<ROWS>().0.iter().zip(b.as_chunks::<COLS>().0).take(depth) {
         let b = columns::<W, V>(b);
         for (acc, a) in acc.iter_mut().zip(a) {
             let a = _mm512_set1_epi64(*a as i64);
@@ -147,9 +167,9 @@ fn ifma<W: Word, const R: usize, const V: usize>(a: &[u64], b: &[W], steps: usiz
 
 /// 64-bit products.
 #[target_feature(enable = "avx512f,avx512dq")]
-fn full<W: Word, const R: usize, const V: usize>(a: &[u64], b: &[W], steps: usize, tile: &mut Tile) {
+fn one_by_one<W: Word, const R: usize, const V: usize>(a: &[u64], b: &[W], depth: usize, tile: &mut Tile) {
     let mut acc = [[_mm512_setzero_si512(); V]; R];
-    for (a, b) in a.chunks_exact(ROWS).zip(b.as_chunks::<COLS>().0).take(steps * DEPTH) {
+    for (a, b) in a.as_chunks::<ROWS>().0.iter().zip(b.as_chunks::<COLS>().0).take(depth) {
         let b = columns::<W, V>(b);
         for (acc, a) in acc.iter_mut().zip(a) {
             let a = _mm512_set1_epi64(*a as i64);
@@ -161,21 +181,123 @@ fn full<W: Word, const R: usize, const V: usize>(a: &[u64], b: &[W], steps: usiz
     store(acc, tile);
 }
 
+/// [`one_by_one_ifma`] in pairs: a product's operands are sums, of which it takes the low 52 bits.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn pairs_ifma<W: Word, const R: usize, const V: usize>(
+    a: &[u64],
+    b: &[W],
+    own: (&Own, &Own),
+    depth: usize,
+    tile: &mut Tile,
+) {
+    let mut acc = less::<R, V>(own);
+    let (a, b) = (a.as_chunks::<{ 2 * ROWS }>().0, b.as_chunks::<COLS>().0.as_chunks::<2>().0);
+    for (a, [b0, b1]) in a.iter().zip(b).take(depth.div_ceil(2)) {
+        let (b0, b1) = (columns::<W, V>(b0), columns::<W, V>(b1));
+        for i in 0..R {
+            let (a0, a1) = (_mm512_set1_epi64(a[i] as i64), _mm512_set1_epi64(a[ROWS + i] as i64));
+            for v in 0..V {
+                let (x, y) = (_mm512_add_epi64(a0, b1[v]), _mm512_add_epi64(a1, b0[v]));
+                acc[i][v] = _mm512_madd52lo_epu64(acc[i][v], x, y);
+            }
+        }
+    }
+    store(acc, tile);
+}
+
+/// [`one_by_one`] in pairs.
+#[target_feature(enable = "avx512f,avx512dq")]
+fn pairs<W: Word, const R: usize, const V: usize>(
+    a: &[u64],
+    b: &[W],
+    own: (&Own, &Own),
+    depth: usize,
+    tile: &mut Tile,
+) {
+    let mut acc = less::<R, V>(own);
+    let (a, b) = (a.as_chunks::<{ 2 * ROWS }>().0, b.as_chunks::<COLS>().0.as_chunks::<2>().0);
+    for (a, [b0, b1]) in a.iter().zip(b).take(depth.div_ceil(2)) {
+        let (b0, b1) = (columns::<W, V>(b0), columns::<W, V>(b1));
+        for i in 0..R {
+            let (a0, a1) = (_mm512_set1_epi64(a[i] as i64), _mm512_set1_epi64(a[ROWS + i] as i64));
+            for v in 0..V {
+                let (x, y) = (_mm512_add_epi64(a0, b1[v]), _mm512_add_epi64(a1, b0[v]));
+                acc[i][v] = _mm512_add_epi64(acc[i][v], _mm512_mullo_epi64(x, y));
+            }
+        }
+    }
+    store(acc, tile);
+}
+
+/// What both panels' pairs add by themselves, negated: where sums of pairs begin.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn less<const R: usize, const V: usize>((a, b): (&Own, &Own)) -> [[__m512i; V]; R] {
+    let mut acc = [[_mm512_setzero_si512(); V]; R];
+    for (acc, a) in acc.iter_mut().zip(a.0) {
+        let a = _mm512_set1_epi64(a.wrapping_neg() as i64);
+        for (acc, b) in acc.iter_mut().zip(b.0.as_chunks::<8>().0) {
+            // SAFETY: eight words.
+            *acc = _mm512_sub_epi64(a, unsafe { _mm512_loadu_si512(b.as_ptr().cast()) });
+        }
+    }
+    acc
+}
+
+/// [`Own`] of a panel of `N` words for each position of the depth.
+#[target_feature(enable = "avx512f,avx512dq")]
+fn own<W: Word, const N: usize>(words: &[W], depth: usize) -> Own {
+    const { assert!(DEPTH.is_multiple_of(2), "no pair lies in two steps") };
+    let mut sums = [_mm512_setzero_si512(); MAX_COLS / 8];
+    for [x, y] in words.as_chunks::<N>().0.as_chunks::<2>().0.iter().take(depth.div_ceil(2)) {
+        for (sum, (x, y)) in sums.iter_mut().zip(x.chunks(8).zip(y.chunks(8))) {
+            *sum = _mm512_add_epi64(*sum, _mm512_mullo_epi64(some(x), some(y)));
+        }
+    }
+    let mut out = Own([0; MAX_COLS]);
+    for (sum, out) in sums.into_iter().zip(out.0.as_chunks_mut::<8>().0) {
+        // SAFETY: eight words.
+        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sum) };
+    }
+    out
+}
+
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn columns<W: Word, const V: usize>(b: &[W; COLS]) -> [__m512i; V] {
     let mut out = [_mm512_setzero_si512(); V];
     for (v, words) in out.iter_mut().zip(b.as_chunks::<8>().0) {
-        // SAFETY: eight words of 8 bytes, or of 4.
-        *v = unsafe {
-            if size_of::<W>() == 8 {
-                _mm512_loadu_si512(words.as_ptr().cast())
-            } else {
-                _mm512_cvtepu32_epi64(_mm256_loadu_si256(words.as_ptr().cast()))
-            }
-        };
+        *v = eight(words);
     }
     out
+}
+
+/// Up to eight words as 64-bit numbers, and zeros.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn some<W: Word>(words: &[W]) -> __m512i {
+    match words.first_chunk() {
+        Some(words) => eight(words),
+        None => {
+            let mut padded = [W::truncate(0); 8];
+            padded[..words.len()].copy_from_slice(words);
+            eight(&padded)
+        }
+    }
+}
+
+/// Eight words as 64-bit numbers.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn eight<W: Word>(words: &[W; 8]) -> __m512i {
+    // SAFETY: eight words of 8 bytes, or of 4.
+    unsafe {
+        if size_of::<W>() == 8 {
+            _mm512_loadu_si512(words.as_ptr().cast())
+        } else {
+            _mm512_cvtepu32_epi64(_mm256_loadu_si256(words.as_ptr().cast()))
+        }
+    }
 }
 
 #[target_feature(enable = "avx512f")]

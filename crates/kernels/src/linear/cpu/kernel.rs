@@ -20,6 +20,26 @@ impl Tile {
     }
 }
 
+/// What a panel's own pairs add to each row of A or column of B: `sum over l of x_(2l) x_(2l+1)` of its packed words.
+///
+/// A kernel may multiply the depth in pairs (Winograd, *A New Algorithm for Inner Product*, IEEE Transactions on Computers, 1968):
+///
+/// ```text
+/// a_0 b_0 + a_1 b_1 = (a_0 + b_1) (a_1 + b_0) - a_0 a_1 - b_0 b_1
+/// ```
+///
+/// One multiplication of two becomes two additions. What is subtracted depends on one operand alone: a row's or a column's share of
+/// it serves all tiles that this meets. It is exact modulo any power of two.
+#[derive(Clone)]
+pub(super) struct Own(pub(super) [u64; MAX_COLS]);
+
+/// A tile's packed steps, and what their pairs add by themselves. Without it they are multiplied one by one.
+#[derive(Clone, Copy)]
+pub(super) struct Panel<'a> {
+    pub(super) words: &'a [u8],
+    pub(super) own: Option<&'a Own>,
+}
+
 /// An inner kernel: the product of one tile of rows of A by one tile of columns of B, both packed.
 ///
 /// The depth is cut into steps of [`Kernel::DEPTH`], padded with zeros; a packed tile is its steps one after
@@ -38,6 +58,9 @@ pub(super) trait Kernel: Copy + Send + Sync {
 
     /// Multiplications of 64 bits in about a cycle, where fewer of them may pay for additions ([`super::karatsuba`]).
     const FEWER: Option<usize>;
+
+    /// Rows of A from which a tile of B is better multiplied in pairs: with fewer, its own ones cost what pairs save.
+    const PAIRS: Option<usize> = None;
 
     /// Bytes of one packed step of A; a multiple of 64.
     fn a_step(&self) -> usize;
@@ -62,6 +85,16 @@ pub(super) trait Kernel: Copy + Send + Sync {
         unreachable!("only kernels of words are asked to")
     }
 
+    /// [`Own`] of the first `depth` positions of packed steps of A. Only where [`Kernel::PAIRS`] is given.
+    fn own_a(&self, _words: &[u8], _depth: usize) -> Own {
+        unreachable!("only kernels that multiply in pairs are asked to")
+    }
+
+    /// [`Own`] of the first `depth` positions of packed steps of B. Only where [`Kernel::PAIRS`] is given.
+    fn own_b(&self, _words: &[u8], _depth: usize) -> Own {
+        unreachable!("only kernels that multiply in pairs are asked to")
+    }
+
     /// `f`, compiled for the extensions that this kernel has as far as `f` is inlined.
     #[inline(always)]
     fn within<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -71,19 +104,29 @@ pub(super) trait Kernel: Copy + Send + Sync {
     /// Make ready to multiply tiles of `rows` rows on this thread; the state ends when the guard drops.
     fn enter(&self, rows: usize) -> impl Sized;
 
-    /// `tile = a * b` over `steps` steps, for so many rows and columns at least; what lies past them in the tile means nothing.
+    /// `tile = a * b` over the first `depth` positions of whole packed steps, for so many rows and columns at least; what lies past them in the tile means nothing.
     /// `ahead` is wanted soon: a kernel may bring it into the cache meanwhile.
-    fn multiply(&self, size: [usize; 2], a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile);
+    fn multiply(&self, size: [usize; 2], a: Panel, b: Panel, depth: usize, ahead: &[u8], tile: &mut Tile);
 
     /// [`Kernel::multiply`], added to `out` a row and all columns at a time.
-    fn multiply_add(&self, a: &[u8], b: &[u8], steps: usize, ahead: &[u8], tile: &mut Tile, out: Rows) {
-        self.multiply([out.count, Self::COLS], a, b, steps, ahead, tile);
+    fn multiply_add(&self, a: Panel, b: Panel, depth: usize, ahead: &[u8], tile: &mut Tile, out: Rows) {
+        self.multiply([out.count, Self::COLS], a, b, depth, ahead, tile);
         for (i, values) in tile.0.chunks(Self::COLS).take(out.count).enumerate() {
             // SAFETY: row i is there, by the contract of `Rows`.
             let out = unsafe { std::slice::from_raw_parts_mut(out.start.add(i * out.stride), Self::COLS) };
             out.iter_mut().zip(values).for_each(|(o, v)| *o = o.wrapping_add(*v));
         }
     }
+}
+
+/// Positions in these steps of a depth of `all`.
+pub(super) fn positions<K: Kernel>(steps: &std::ops::Range<usize>, all: usize) -> usize {
+    (steps.end * K::DEPTH).min(all) - steps.start * K::DEPTH
+}
+
+/// Whether `rows` rows of A, all of them together, are multiplied in pairs.
+pub(super) fn in_pairs<K: Kernel>(rows: usize) -> bool {
+    K::PAIRS.is_some_and(|least| rows >= least)
 }
 
 /// Where a tile's product is added: `count` rows, each of as many words as a kernel has columns, `stride` words apart. Whoever

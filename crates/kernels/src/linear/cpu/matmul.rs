@@ -1,5 +1,5 @@
 use super::buffer::Buffer;
-use super::kernel::{Kernel, Shared, Tiling, ahead, blocks};
+use super::kernel::{Kernel, Own, Panel, Shared, Tiling, ahead, blocks, in_pairs, positions};
 use super::scratch::Scratch;
 use crate::threads::{in_parallel, split};
 use std::ops::Range;
@@ -99,16 +99,23 @@ impl MatMul {
         let (packed, tile) = scratch.parts(len);
         for depth in blocks(0..steps, K::BLOCK_STEPS) {
             let panel = depth.len() * kernel.a_step();
+            let deep = positions::<K>(&depth, self.k);
             for block in blocks(row_tiles.clone(), K::BLOCK_TILES) {
                 for (t, out) in block.clone().zip(packed.chunks_mut(panel)) {
                     self.pack_rows(kernel, x, rows.range(t), depth.start, out);
                 }
+                let panels = || packed.chunks(panel).take(block.len());
+                let owns: Option<Vec<Own>> = in_pairs::<K>(rows.each * block.len())
+                    .then(|| panels().map(|a| kernel.own_a(a, deep)).collect());
                 for c in col_tiles.clone() {
                     let columns = cols.range(c);
-                    let b = &weights[(c * steps + depth.start) * kernel.b_step()..];
+                    let words = &weights[(c * steps + depth.start) * kernel.b_step()..];
+                    let own = owns.as_ref().map(|_| kernel.own_b(words, deep));
+                    let b = Panel { words, own: own.as_ref() };
                     let next = ((c + 1) * steps + depth.start) * kernel.b_step();
-                    for (t, a) in block.clone().zip(packed.chunks(panel)) {
-                        let (i, n) = (t - block.start, block.len());
+                    for (i, words) in panels().enumerate() {
+                        let a = Panel { words, own: owns.as_ref().map(|owns| &owns[i]) };
+                        let (t, n) = (block.start + i, block.len());
                         rows.range(t).for_each(|i| out.soon(i * self.n + columns.start, columns.len()));
                         let ahead = ahead(weights, next, depth.len() * kernel.b_step(), i, n);
                         if columns.len() == K::COLS {
@@ -116,10 +123,10 @@ impl MatMul {
                                 (rows.range(t).start * self.n + columns.start, rows.range(t).len());
                             // SAFETY: these rows and columns belong to this part.
                             let out = unsafe { out.rows(at, self.n, count, K::COLS) };
-                            kernel.multiply_add(a, b, depth.len(), ahead, tile, out);
+                            kernel.multiply_add(a, b, deep, ahead, tile, out);
                             continue;
                         }
-                        kernel.multiply([rows.each, columns.len()], a, b, depth.len(), ahead, tile);
+                        kernel.multiply([rows.range(t).len(), columns.len()], a, b, deep, ahead, tile);
                         for (i, values) in rows.range(t).zip(tile.0.chunks(K::COLS)) {
                             // SAFETY: row i and these columns belong to this part.
                             unsafe { out.add(i * self.n + columns.start, &values[..columns.len()]) };

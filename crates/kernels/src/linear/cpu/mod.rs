@@ -20,6 +20,7 @@ mod limbs;
 mod matmul;
 mod patches;
 mod portable;
+mod scattered;
 mod scratch;
 mod words;
 

@@ -1,4 +1,4 @@
-use super::kernel::{Kernel, Tile};
+use super::kernel::{Kernel, Panel, Tile};
 use super::words;
 
 /// Plain 64-bit multiplications over panels that the compiler can vectorise.
@@ -45,10 +45,10 @@ impl Kernel for Portable {
 
     fn enter(&self, _rows: usize) -> impl Sized {}
 
-    fn multiply(&self, _size: [usize; 2], a: &[u8], b: &[u8], steps: usize, _ahead: &[u8], tile: &mut Tile) {
-        let (a, b) = (words::view::<u64>(a), words::view::<u64>(b));
+    fn multiply(&self, _size: [usize; 2], a: Panel, b: Panel, depth: usize, _ahead: &[u8], tile: &mut Tile) {
+        let (a, b) = (words::view::<u64>(a.words), words::view::<u64>(b.words));
         let mut acc = [[0u64; COLS]; ROWS];
-        for (a, b) in a.chunks_exact(ROWS).zip(b.chunks_exact(COLS)).take(steps * DEPTH) {
+        for (a, b) in a.chunks_exact(ROWS).zip(b.chunks_exact(COLS)).take(depth) {
             for (acc, a) in acc.iter_mut().zip(a) {
                 for (acc, b) in acc.iter_mut().zip(b) {
                     *acc = acc.wrapping_add(a.wrapping_mul(*b));

@@ -19,7 +19,8 @@ pub(super) fn apply(draft: &mut Draft<'_>) {
 }
 
 /// `dx[i] = sum over o, j with o s + j d - p = i of g[o] w[j]`: g with `s - 1` zeros between neighbours and `d (K - 1) - p` before
-/// it, convolved with w whose taps are reversed and whose channels have changed places.
+/// it, convolved with w whose taps are reversed and whose channels have changed places. As many zeros before g as behind it are the
+/// convolution's padding, which families need not multiply.
 fn input(
     graph: &mut Rewrite<'_>,
     node: &GraphNode,
@@ -27,13 +28,18 @@ fn input(
 ) -> usize {
     let (w, mut g) = (node.inputs[0], node.inputs[1]);
     let [co, per, kh, kw] = shape(graph, w)[..] else { unreachable!("shapes are checked") };
+    let mut around = [0; 2];
     for (axis, kernel) in [kh, kw].into_iter().enumerate() {
         let (dim, reach) = (2 + axis, dilation[axis] * (kernel - 1));
         g = stretched(graph, node, g, dim, stride[axis]);
         let before = reach as isize - padding[axis] as isize;
-        g = placed(graph, node, g, dim, before, node.shape[dim] + reach).unwrap_or_else(|| {
+        let extent = node.shape[dim] + reach;
+        let after = extent as isize - before - graph.nodes[g].shape[dim] as isize;
+        around[axis] = usize::try_from(before.min(after)).unwrap_or(0);
+        let (before, extent) = (before - around[axis] as isize, extent - 2 * around[axis]);
+        g = placed(graph, node, g, dim, before, extent).unwrap_or_else(|| {
             // nothing of the image is seen by a kernel
-            zeros(graph, node, g, dim, node.shape[dim] + reach)
+            zeros(graph, node, g, dim, extent)
         });
     }
     let w = reshape(graph, node, w, &[groups, co / groups, per, kh, kw]);
@@ -41,7 +47,7 @@ fn input(
     let flipped = vec![groups * per, co / groups, kh, kw];
     let w = reshape(graph, node, w, &flipped);
     let w = graph.add(node, GraphOp::Reverse { dims: vec![2, 3] }, vec![w], flipped, None);
-    let op = GraphOp::Conv2d { stride: [1, 1], padding: [0, 0], dilation, groups };
+    let op = GraphOp::Conv2d { stride: [1, 1], padding: around, dilation, groups };
     graph.add(node, op, vec![g, w], node.shape.clone(), node.range)
 }
 

@@ -13,11 +13,14 @@
 //! Lavin and Gray nest such methods (CVPR 2016), it is 6 x 6 products for a patch of 3 x 3 outputs. Each of them is a matrix
 //! product over the channels: sums of taps are A, sums of inputs B.
 
+mod inputs;
+
 use super::buffer::Buffer;
-use super::kernel::{Kernel, Shared, Tile, Tiling, blocks};
+use super::kernel::{Kernel, Own, Panel, Shared, Tile, Tiling, blocks, in_pairs, positions};
 use super::scratch::Scratch;
 use super::words;
 use crate::threads::{in_parallel, split};
+use inputs::Lines;
 use privet_ring::Conv2d;
 use std::ops::Range;
 
@@ -177,13 +180,34 @@ impl Karatsuba {
             outputs: Buffer::zeros(tiles * TAPS * TAPS * K::ROWS * K::COLS * size_of::<u64>()),
             tile,
         };
+        let channels = rows.range(row_tiles.end - 1).end - rows.range(row_tiles.start).start;
         let _state = kernel.enter(K::ROWS);
         for block in blocks(patches, tiles * K::COLS) {
             self.sum_inputs(kernel, x, block.clone(), inputs);
+            let tiles = PRODUCTS * PRODUCTS * block.len().div_ceil(K::COLS);
+            let panels = inputs.chunks(panel).take(tiles);
+            let panels = panels.flat_map(|b| depths::<K>(steps).map(move |depth| (b, depth)));
+            let owns: Option<Vec<Own>> = in_pairs::<K>(channels).then(|| {
+                panels
+                    .map(|(b, depth)| {
+                        kernel.own_b(
+                            &b[depth.start * kernel.b_step()..],
+                            positions::<K>(&depth, self.conv.in_channels),
+                        )
+                    })
+                    .collect()
+            });
             for r in row_tiles.clone() {
                 let channels = rows.range(r);
                 let taps = &words::view(weights)[r * steps * TAPS * TAPS * K::DEPTH * K::ROWS..];
-                self.multiply(kernel, channels.len(), block.len(), taps, inputs, &mut working);
+                self.multiply(
+                    kernel,
+                    channels.len(),
+                    block.len(),
+                    taps,
+                    (inputs, owns.as_deref()),
+                    &mut working,
+                );
                 // SAFETY: these patches and channels belong to this part.
                 unsafe { self.add_outputs(kernel, &working.outputs, block.clone(), channels, out) };
             }
@@ -197,7 +221,7 @@ impl Karatsuba {
         rows: usize,
         count: usize,
         taps: &[u64],
-        inputs: &[u8],
+        (inputs, owns): (&[u8], Option<&[Own]>),
         working: &mut Working,
     ) {
         let Working { taps: factor, outputs, tile } = working;
@@ -210,11 +234,24 @@ impl Karatsuba {
             let (i, j) = (p / PRODUCTS, p % PRODUCTS);
             let (parts, count) = parts(i, j);
             sum_taps(kernel, taps, &parts[..count], factor);
+            let of_factor: Option<Vec<Own>> = owns.map(|_| {
+                depths::<K>(steps)
+                    .map(|depth| {
+                        kernel.own_a(
+                            &factor[depth.start * kernel.a_step()..],
+                            positions::<K>(&depth, self.conv.in_channels),
+                        )
+                    })
+                    .collect()
+            });
             for (t, b) in inputs.chunks(steps * kernel.b_step()).enumerate() {
-                for depth in blocks(0..steps, K::BLOCK_STEPS) {
-                    let a = &factor[depth.start * kernel.a_step()..];
-                    let b = &b[depth.start * kernel.b_step()..];
-                    kernel.multiply([rows, cols.range(t).len()], a, b, depth.len(), &[], tile);
+                for (d, depth) in depths::<K>(steps).enumerate() {
+                    let own = of_factor.as_ref().map(|owns| &owns[d]);
+                    let a = Panel { words: &factor[depth.start * kernel.a_step()..], own };
+                    let own = owns.map(|owns| &owns[(p * cols.tiles + t) * depths::<K>(steps).count() + d]);
+                    let b = Panel { words: &b[depth.start * kernel.b_step()..], own };
+                    let deep = positions::<K>(&depth, self.conv.in_channels);
+                    kernel.multiply([rows, cols.range(t).len()], a, b, deep, &[], tile);
                     let (len, values) = (K::ROWS * K::COLS, &tile.0[..rows * K::COLS]);
                     let outputs = &mut outputs[t * TAPS * TAPS * len..][..TAPS * TAPS * len];
                     kernel.within(
@@ -299,110 +336,9 @@ impl Karatsuba {
     }
 }
 
-/// What a tile of patches reads of a channel, and sums of it. Of each place a line of all patches.
-struct Lines {
-    /// `[INPUTS, INPUTS, K::COLS]`.
-    read: Vec<u64>,
-    /// One product's sums along the columns: `[INPUTS, K::COLS]`.
-    lines: Vec<u64>,
-    /// And along the rows.
-    line: Vec<u64>,
-    /// A line of the input with the padding around it.
-    padded: Vec<u64>,
-}
-
-impl Lines {
-    fn new<K: Kernel>() -> Lines {
-        Lines {
-            read: vec![0; INPUTS * INPUTS * K::COLS],
-            lines: vec![0; INPUTS * K::COLS],
-            line: vec![0; K::COLS],
-            padded: vec![0; TAPS * (K::COLS - 1) + INPUTS],
-        }
-    }
-
-    /// Read channel `l` for a row of patches; zeros outside of the image.
-    fn read<K: Kernel>(&mut self, of: Karatsuba, x: &[u64], row: &Row, l: usize) {
-        let c = &of.conv;
-        let [height, width] = c.input;
-        let plane = &x[(row.image * c.in_channels + l) * height * width..][..height * width];
-        let (left, pad) = (row.at[1] * TAPS, c.padding[2]);
-        let len = TAPS * (row.count - 1) + INPUTS;
-        // Places of the line that lie in the image.
-        let start = pad.saturating_sub(left).min(len);
-        let end = len.min((width + pad).saturating_sub(left)).max(start);
-        for (dy, out) in self.read.chunks_mut(INPUTS * K::COLS).enumerate() {
-            let y = (row.at[0] * TAPS + dy).wrapping_sub(c.padding[0]);
-            let out = &mut out[row.first..];
-            if y >= height {
-                out.chunks_mut(K::COLS).for_each(|out| out[..row.count].fill(0));
-                continue;
-            }
-            let source =
-                if start < end { &plane[y * width + start + left - pad..][..end - start] } else { &[] };
-            let line = if source.len() == len {
-                source
-            } else {
-                self.padded[..len].fill(0);
-                self.padded[start..end].copy_from_slice(source);
-                &self.padded[..len]
-            };
-            for (dx, out) in out.chunks_mut(K::COLS).enumerate() {
-                let every_third = line[dx..].iter().step_by(TAPS);
-                out[..row.count].iter_mut().zip(every_third).for_each(|(out, v)| *out = *v);
-            }
-        }
-    }
-
-    /// Give the sums of all products.
-    #[inline(always)]
-    fn sum<K: Kernel>(&mut self, mut give: impl FnMut(usize, &[u64])) {
-        let all = INPUTS * K::COLS;
-        let y = |i: usize| &self.read[i * all..(i + 1) * all];
-        for (i, factor) in FACTORS.iter().enumerate() {
-            let lines = match *factor {
-                Factor::Less(a, b, c) => {
-                    less_both(y(a), y(b), y(c), &mut self.lines);
-                    &self.lines
-                }
-                Factor::As(a) => y(a),
-            };
-            let x = |j: usize| &lines[j * K::COLS..(j + 1) * K::COLS];
-            for (j, factor) in FACTORS.iter().enumerate() {
-                match *factor {
-                    Factor::Less(a, b, c) => {
-                        less_both(x(a), x(b), x(c), &mut self.line);
-                        give(i * PRODUCTS + j, &self.line[..K::COLS]);
-                    }
-                    Factor::As(a) => give(i * PRODUCTS + j, x(a)),
-                }
-            }
-        }
-    }
-}
-
-/// What a product takes of inputs along an axis.
-#[derive(Clone, Copy)]
-enum Factor {
-    /// The first less both others.
-    Less(usize, usize, usize),
-    As(usize),
-}
-
-const FACTORS: [Factor; PRODUCTS] = [
-    Factor::Less(0, 1, 2),
-    Factor::Less(2, 1, 3),
-    Factor::Less(4, 2, 3),
-    Factor::As(1),
-    Factor::As(2),
-    Factor::As(3),
-];
-
-#[inline(always)]
-fn less_both(a: &[u64], b: &[u64], c: &[u64], out: &mut [u64]) {
-    for (out, (a, (b, c))) in out.iter_mut().zip(a.iter().zip(b.iter().zip(c))) {
-        *out = a.wrapping_sub(*b).wrapping_sub(*c);
-    }
+/// Steps of the depth that are multiplied at a time.
+fn depths<K: Kernel>(steps: usize) -> impl Iterator<Item = Range<usize>> {
+    blocks(0..steps, K::BLOCK_STEPS)
 }
 
 /// The factor of a product that is made of taps, packed as A.
