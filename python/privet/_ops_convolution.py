@@ -180,17 +180,24 @@ def turned(weight: torch.Tensor, groups: int) -> torch.Tensor:
 
 @op("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
 def conv_transpose(lo: Lowering, a: Args) -> Value:
-    """Zeros between the pixels, then a convolution by the turned kernel."""
+    """By phases, or zeros between the pixels and then a convolution by the turned kernel."""
     weight = lo.tensor(a["weight"])
     if weight is None:
         raise Decline("transposed, by a weight that is computed or trained")
     dims = weight.dim() - 2
     name = f"{lo.name_of(weight)}.turned"
+    kernel = turned(weight, int(a["groups"])).contiguous()
     plain = dict(a)
-    plain["weight"] = lo.constant(turned(weight, int(a["groups"])).contiguous(), name)
     plain |= {"stride": [1] * dims, "padding": [0] * dims}
     stride, padding = several(a["stride"], dims), several(a["padding"], dims)
     dilation, beyond = several(a["dilation"], dims), several(a["output_padding"], dims)
+    spans = [-(-k // s) * s for k, s in zip(kernel.shape[2:], stride, strict=True)]
+    reach = [b + k - p for b, k, p in zip(beyond, kernel.shape[2:], padding, strict=True)]
+    within = all(k >= s and r <= e for k, s, r, e in zip(kernel.shape[2:], stride, reach, spans, strict=True))
+    known_bias = a["bias"] is None or lo.tensor(a["bias"]) is not None
+    if within and known_bias and max(stride) > 1 and max(dilation) == 1:
+        return batched(lo, a, dims, lambda x, shape: by_phases(lo, plain, x, shape, (kernel, name, stride, padding)))
+    plain["weight"] = lo.constant(kernel, name)
 
     def emit(x: int, shape: list[int]) -> int:
         amounts = [[0, 0], [0, 0]]
@@ -204,9 +211,51 @@ def conv_transpose(lo: Lowering, a: Args) -> Value:
         if any(map(any, amounts)):
             extents = [e + sum(p) for e, p in zip(lo.shape_at(x), amounts, strict=True)]
             x = lo.emit({"kind": "pad", "amounts": amounts}, [x], extents)
-        return {1: flat, 2: lambda lo, a, x, shape: convolve(lo, a, x, shape), 3: deep}[dims](lo, plain, x, shape)
+        return PLAIN[dims](lo, plain, x, shape)
 
     return batched(lo, a, dims, emit)
+
+
+PLAIN = {1: flat, 2: convolve, 3: deep}
+
+
+def by_phases(
+    lo: Lowering, a: dict[str, Any], x: int, shape: list[int], how: tuple[torch.Tensor, str, list[int], list[int]]
+) -> int:
+    """``y[s q + r - p] = sum over t of x[q - t] w[s t + r]``: every phase r is a convolution by each s-th tap.
+
+    No zeros lie between pixels, so none are multiplied. All phases are output channels of one convolution, and are then
+    laid between each other.
+    """
+    kernel, name, stride, padding = how
+    dims, (outputs, inputs) = len(stride), kernel.shape[:2]
+    taps = [-(-k // s) for k, s in zip(kernel.shape[2:], stride, strict=True)]
+    axes = list(range(dims))
+    # taps in their order, with zeros behind them up to whole phases
+    missing = [t * s - k for t, s, k in zip(taps, stride, kernel.shape[2:], strict=True)]
+    weight = kernel.flip([2 + i for i in axes])
+    weight = torch.nn.functional.pad(weight, [m for last in reversed(missing) for m in (0, last)])
+    weight = weight.reshape(outputs, inputs, *[e for t, s in zip(taps, stride, strict=True) for e in (t, s)])
+    weight = weight.permute(0, *[3 + 2 * i for i in axes], 1, *[2 + 2 * i for i in axes])
+    weight = weight.reshape(-1, inputs, *taps).flip([2 + i for i in axes])
+    a = dict(a)
+    a["weight"] = lo.constant(weight.contiguous(), f"{name}.phases")
+    phases = weight.shape[0] // outputs
+    known = None if a["bias"] is None else lo.tensor(a["bias"])
+    if known is not None:
+        a["bias"] = lo.constant(known.repeat_interleave(phases), f"{lo.name_of(known)}.phases")
+    a["padding"] = [t - 1 for t in taps]
+    n, extents = shape[0], [e + t - 1 for e, t in zip(lo.shape_at(x)[2:], taps, strict=True)]
+    y = PLAIN[dims](lo, a, x, [n, outputs * phases, *extents])
+    y = permute(
+        lo,
+        reshape_to(lo, y, [n, outputs, *stride, *extents]),
+        [0, 1, *[2 + i + dims * inner for i in axes for inner in (1, 0)]],
+    )
+    y = reshape_to(lo, y, [n, outputs, *[e * s for e, s in zip(extents, stride, strict=True)]])
+    for i in axes:
+        y = cut(lo, y, 2 + i, padding[i], padding[i] + shape[2 + i])
+    return y
 
 
 @op("aten.convolution.default")

@@ -346,6 +346,15 @@ LAYERS = {
     "conv3d": (nn.Conv3d(4, 6, (2, 3, 3), (1, 2, 1), (1, 0, 1), groups=2), (1, 4, 4, 6, 6)),
     "conv transposed": (nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2, dilation=2), (2, 4, 5, 5)),
     "conv transposed of lines": (nn.ConvTranspose1d(4, 6, 2, 3), (2, 4, 5)),
+    "conv transposed by phases": (nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2), (2, 4, 5, 3)),
+    "conv transposed by phases, sides apart": (nn.ConvTranspose2d(4, 3, (4, 3), (2, 3), (1, 0), bias=False), (4, 5, 3)),
+    "conv transposed, whole windows": (nn.ConvTranspose2d(4, 2, 2, 2), (2, 4, 3, 4)),
+    "conv transposed of lines by phases": (nn.ConvTranspose1d(4, 6, 5, 3, 2), (2, 4, 5)),
+    "conv transposed of volumes by phases": (
+        nn.ConvTranspose3d(2, 3, (3, 2, 2), (2, 2, 1), (1, 0, 0)),
+        (1, 2, 3, 3, 2),
+    ),
+    "conv transposed beyond phases": (nn.ConvTranspose2d(2, 3, 2, 2, 0, 1), (1, 2, 3, 3)),
     "conv without batch": (nn.Conv2d(4, 6, 3), (4, 6, 6)),
     "max pool 3d": (nn.MaxPool3d(3, 2, 1), (1, 2, 6, 6, 6)),
     "average pool 3d": (nn.AvgPool3d(2, padding=1), (1, 2, 6, 6, 6)),
@@ -371,6 +380,13 @@ def test_layers(name):
     else:
         model = Function(lambda x: layer(x)[0]) if name in ("lstm", "gru") else layer
         near(model, torch.randn(shape, generator=torch.Generator().manual_seed(4)))
+
+
+def test_transposed_convolutions_multiply_no_zeros_between_pixels():
+    captured = capture(nn.ConvTranspose2d(4, 2, 2, 2), torch.randn(1, 4, 3, 5))
+    (convolution,) = (n for n in captured.graph.nodes if n.kind == "conv2d")
+    assert captured.graph.nodes[convolution.inputs[0]].shape == [1, 4, 3, 5]
+    assert convolution.shape == [1, 8, 3, 5]
 
 
 class Mixed(nn.Module):

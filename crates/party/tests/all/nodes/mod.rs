@@ -419,12 +419,15 @@ impl Nodes {
         self.told(party, "run_began").iter().map(run).collect()
     }
 
-    /// Wait until something is true.
+    /// Wait until something is true. Where it never is, everybody's log is shown: whoever is waited for says why.
     #[track_caller]
     pub fn until(&self, what: &str, condition: impl Fn(&Nodes) -> bool) {
         let started = Instant::now();
         while !condition(self) {
-            assert!(started.elapsed() < HARNESS, "waited in vain for {what}: {}", self.log("party0"));
+            if started.elapsed() >= HARNESS {
+                let logs = self.family.services().map(|name| format!("== {name}\n{}", self.log(name)));
+                panic!("waited in vain for {what}\n{}", logs.collect::<String>());
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
