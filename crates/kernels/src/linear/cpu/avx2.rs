@@ -1,7 +1,7 @@
 //! Words on AVX2, which has 32-bit products only. Modulo 2^64 a product is `x0 y0 + 2^32 (x0 y1 + x1 y0)`: one product of 64
 //! bits, and both low halves of 32 bits that `vpmulld` gives at once.
 
-use super::kernel::{Kernel, MAX_COLS, Own, Panel, Tile};
+use super::kernel::{Kernel, Own, Panel, Tile};
 use super::words;
 use super::{column, direct};
 use std::arch::x86_64::*;
@@ -90,13 +90,17 @@ impl Kernel for Wide {
     }
 
     fn own_a(&self, words: &[u8], depth: usize) -> Own {
-        // SAFETY: this kernel is only made where AVX2 is.
-        unsafe { own::<WIDE_ROWS>(words::view(words), depth) }
+        self.within(
+            #[inline(always)]
+            || words::own::<WIDE_ROWS>(words::view(words), depth),
+        )
     }
 
     fn own_b(&self, words: &[u8], depth: usize) -> Own {
-        // SAFETY: this kernel is only made where AVX2 is.
-        unsafe { own::<WIDE_COLS>(words::view(words), depth) }
+        self.within(
+            #[inline(always)]
+            || words::own::<WIDE_COLS>(words::view(words), depth),
+        )
     }
 }
 
@@ -194,19 +198,6 @@ fn store<const R: usize>(sums: [[__m256i; WIDE_COLS / 4]; R], tile: &mut Tile) {
             unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), *sum) };
         }
     }
-}
-
-/// [`Own`] of a panel of `N` words for each position of the depth.
-#[target_feature(enable = "avx2")]
-fn own<const N: usize>(words: &[u64], depth: usize) -> Own {
-    const { assert!(DEPTH.is_multiple_of(2), "no pair lies in two steps") };
-    let mut out = Own([0; MAX_COLS]);
-    for [x, y] in words.as_chunks::<N>().0.as_chunks::<2>().0.iter().take(depth.div_ceil(2)) {
-        for (out, (x, y)) in out.0.iter_mut().zip(x.iter().zip(y)) {
-            *out = out.wrapping_add(x.wrapping_mul(*y));
-        }
-    }
-    out
 }
 
 const NARROW_ROWS: usize = 4;

@@ -2,6 +2,8 @@
 //!
 //! A packed step of A holds, for each position of the depth, one word of every row; of B, of every column.
 
+use super::kernel::{MAX_COLS, Own};
+
 /// What a panel is made of: `u64`, or `u32` for rings of at most 32 bits.
 pub(super) trait Word: Copy + Send + Sync {
     fn truncate(x: u64) -> Self;
@@ -61,4 +63,16 @@ pub(super) fn put<W: Word>(words: &[u64], at: usize, out: &mut [u8]) {
     for (word, v) in view_mut::<W>(out)[at..at + words.len()].iter_mut().zip(words) {
         *word = W::truncate(*v);
     }
+}
+
+/// [`Own`] of the first `depth` positions of a panel of `N` words each.
+#[inline(always)]
+pub(super) fn own<const N: usize>(words: &[u64], depth: usize) -> Own {
+    let mut out = Own([0; MAX_COLS]);
+    for [x, y] in words.as_chunks::<N>().0.as_chunks::<2>().0.iter().take(depth.div_ceil(2)) {
+        for (out, (x, y)) in out.0.iter_mut().zip(x.iter().zip(y)) {
+            *out = out.wrapping_add(x.wrapping_mul(*y));
+        }
+    }
+    out
 }

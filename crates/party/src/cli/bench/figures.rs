@@ -37,6 +37,9 @@ pub struct Figures {
     pub network: String,
     /// The network that the plan was compiled for.
     pub compiled_for: String,
+    /// Most key bytes that the plan was allowed, where it was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_key_bytes: Option<u64>,
     /// How many comparisons have which form, where the plan states them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparisons_by: Option<String>,

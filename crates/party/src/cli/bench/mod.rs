@@ -382,6 +382,7 @@ fn figures(
         settings: args.family.settings().to_vec(),
         network: args.network.clone(),
         compiled_for: args.aim()?.network.to_string(),
+        max_key_bytes: args.aim()?.max_key_bytes,
         comparisons_by: summary(&work.plan),
         runs: args.runs,
         predicted_s: estimated.seconds,
