@@ -4,8 +4,8 @@ Reads what `privet bench --json` wrote. Its `predicted_s` goes by the machine's 
 --calibrate` has measured one. `--profile FILE` predicts anew by a profile that was kept with the results, with
 `target/release/privet`. Ends with status 1 where a ratio is outside 0.7 to 1.4.
 
-Bytes, keys and rounds of a plan are exact. A result that has others is of an older version, which made another plan
-of the workload: it is shown as such, and not counted.
+Rounds of a plan are exact, and bytes and keys nearly. A result that has others is of an older version, which made
+another plan of the workload: it is shown as such, and not counted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import subprocess
 from pathlib import Path
 
 LEAST, MOST = 0.7, 1.4
-# What bytes may differ by and still be of one plan: what a client sends, and frames. An estimate of `heot` adds up each
-# node's larger sender, who is not always the same side.
-SAME_PLAN = {"heot": 0.25}
-# A client's steps, which estimates have and runs have not.
-CLIENT_ROUNDS = 2
+# What bytes may differ by and still be of one plan: estimates add up each node's larger sender, runs have the busiest.
+SAME_PLAN = 0.25
+# Steps of clients and states, which estimates have and runs have not.
+CLIENT_ROUNDS = range(6)
 PRIVET = Path(__file__).parent.parent / "target" / "release" / "privet"
 
 
@@ -46,9 +45,8 @@ def predict(data: dict, profile: Path) -> dict:
 def of_this_plan(said: dict, data: dict) -> bool:
     """Whether the results' bytes and keys are those of the plan that is made today."""
     pairs = [(said[name], data[name]) for name in ("bytes_sent", "key_bytes")]
-    most = SAME_PLAN.get(data["protocol"], 0.02)
-    rounds = abs(said["rounds"] - data["rounds"]) <= CLIENT_ROUNDS
-    return rounds and all(abs(now - then) <= most * then for now, then in pairs)
+    rounds = said["rounds"] - data["rounds"] in CLIENT_ROUNDS
+    return rounds and all(abs(now - then) <= SAME_PLAN * then for now, then in pairs)
 
 
 def cells(predicted: float | None, measured: float, today: bool) -> tuple[list[str], list[float]]:
