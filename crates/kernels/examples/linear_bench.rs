@@ -26,7 +26,8 @@ fn shapes() -> Vec<(&'static str, LinearShape)> {
         })
     };
     let fc = |m, k, n| LinearShape::MatMulT { m, k, n };
-    let plain = |batch, channels: [usize; 2], size| {
+    // Padded, it is the gradient of a layer's inputs.
+    let five = |batch, channels: [usize; 2], size, pad| {
         LinearShape::Conv2d(Conv2d {
             batch,
             in_channels: channels[0],
@@ -34,21 +35,7 @@ fn shapes() -> Vec<(&'static str, LinearShape)> {
             out_channels: channels[1],
             kernel: [5, 5],
             stride: [1, 1],
-            padding: [0; 4],
-            dilation: [1, 1],
-            groups: 1,
-        })
-    };
-    // The gradient of such a layer's inputs.
-    let inputs = |batch, channels: [usize; 2], size| {
-        LinearShape::Conv2d(Conv2d {
-            batch,
-            in_channels: channels[0],
-            input: [size, size],
-            out_channels: channels[1],
-            kernel: [5, 5],
-            stride: [1, 1],
-            padding: [4; 4],
+            padding: [pad; 4],
             dilation: [1, 1],
             groups: 1,
         })
@@ -88,10 +75,10 @@ fn shapes() -> Vec<(&'static str, LinearShape)> {
         ("conv1x1-256x64-56", conv([256, 64], 56, 1, 1, 1)),
         ("conv3x3-depthwise-96-112", conv([96, 96], 112, 3, 1, 96)),
         ("conv3x3-32groups-256-28", conv([256, 256], 28, 3, 1, 32)),
-        ("conv5x5-1x20-28-batch128", plain(128, [1, 20], 28)),
-        ("conv5x5-20x50-12-batch128", plain(128, [20, 50], 12)),
-        ("conv5x5-50x20-16-batch128", plain(128, [50, 20], 16)),
-        ("inputs-conv5x5-50x20-8-batch128", inputs(128, [50, 20], 8)),
+        ("conv5x5-1x20-28-batch128", five(128, [1, 20], 28, 0)),
+        ("conv5x5-20x50-12-batch128", five(128, [20, 50], 12, 0)),
+        ("conv5x5-50x20-16-batch128", five(128, [50, 20], 16, 0)),
+        ("inputs-conv5x5-50x20-8-batch128", five(128, [50, 20], 8, 4)),
         ("gradient-conv5x5-1x20-28-batch128", weights(128, [1, 20], 28, 24)),
         ("gradient-conv5x5-20x50-12-batch128", weights(128, [20, 50], 12, 8)),
         ("gradient-conv3x3-64x64-34-batch32", weights(32, [64, 64], 34, 32)),

@@ -193,7 +193,7 @@ impl ConvGemm {
                         let columns = cols.range(t);
                         kernel.multiply([rows.range(r).len(), columns.len()], a, b, deep, ahead, tile);
                         for run in patches.runs(pixels(columns)) {
-                            let rows = Rows { group, all: rows.range(r), mine: &part.rows };
+                            let rows = TileRows { group, all: rows.range(r), mine: &part.rows };
                             // SAFETY: the outputs of these channels and pixels belong to this part.
                             unsafe { self.add(kernel, tile, rows, run, out) };
                         }
@@ -205,7 +205,7 @@ impl ConvGemm {
 
     /// # Safety
     /// As for [`ConvGemm::part`].
-    unsafe fn add<K: Kernel>(self, kernel: K, tile: &Tile, rows: Rows, run: Run, out: Shared) {
+    unsafe fn add<K: Kernel>(self, kernel: K, tile: &Tile, rows: TileRows, run: Run, out: Shared) {
         let Run { image, pixel, column, len } = run;
         let values = rows.all.clone().zip(tile.0.chunks(K::COLS)).filter(|(i, _)| rows.mine.contains(i));
         let values = values.map(|(i, values)| (rows.group * self.rows + i, &values[column..column + len]));
@@ -228,7 +228,7 @@ impl ConvGemm {
 }
 
 /// Rows of a tile.
-struct Rows<'a> {
+struct TileRows<'a> {
     group: usize,
     all: Range<usize>,
     /// The thread's: others of the tile are left out.

@@ -30,7 +30,6 @@ impl Tile {
 ///
 /// One multiplication of two becomes two additions. What is subtracted depends on one operand alone: a row's or a column's share of
 /// it serves all tiles that this meets. It is exact modulo any power of two.
-#[derive(Clone)]
 pub(super) struct Own(pub(super) [u64; MAX_COLS]);
 
 /// A tile's packed steps, and what their pairs add by themselves. Without it they are multiplied one by one.
@@ -104,7 +103,8 @@ pub(super) trait Kernel: Copy + Send + Sync {
     /// Make ready to multiply tiles of `rows` rows on this thread; the state ends when the guard drops.
     fn enter(&self, rows: usize) -> impl Sized;
 
-    /// `tile = a * b` over the first `depth` positions of whole packed steps, for so many rows and columns at least; what lies past them in the tile means nothing.
+    /// `tile = a * b` over the first `depth` positions of whole packed steps, for so many rows and columns at least; what lies past
+    /// them in the tile means nothing.
     /// `ahead` is wanted soon: a kernel may bring it into the cache meanwhile.
     fn multiply(&self, size: [usize; 2], a: Panel, b: Panel, depth: usize, ahead: &[u8], tile: &mut Tile);
 
