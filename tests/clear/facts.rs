@@ -1,7 +1,7 @@
 //! What `clear` says of plans.
 
 use privet_family::{Class, Dealing, Facts, Forecast, PlannedOpening, When};
-use privet_plan::cost::{Cost, Offline, Operation, Security};
+use privet_plan::cost::{Cost, Offline, Operation, PerParty, Security};
 use privet_plan::ir::{Op, Type};
 use privet_plan::{Plan, Refusal, Target};
 use privet_ring::Ring;
@@ -64,9 +64,9 @@ impl privet_plan::Prices for Prices {
 
     fn run(&self, _: &Plan) -> Cost {
         let wire_bytes = WORD * self.others();
-        let key_bytes = WORD * self.parties as u64;
+        let key_bytes = PerParty::alike(WORD * self.parties as u64);
         let offline = Offline { wire_bytes, rounds: 1, ..Offline::default() };
-        Cost { wire_bytes, rounds: 2, key_bytes, key_bytes_other: key_bytes, offline, ..Cost::default() }
+        Cost { wire_bytes: PerParty::alike(wire_bytes), rounds: 2, key_bytes, offline, ..Cost::default() }
     }
 }
 

@@ -3,8 +3,7 @@
 //! A gate on a comparison bit takes two rounds: open the masked bit, then open the masked result. Masks come from seeds
 //! and cost nothing. Of a dealt word or plane one evaluator's share comes from a seed too; which one's alternates from key
 //! frame to key frame, from part to part and from node to node ([`crate::wire::Turns`]). Terms count for an
-//! even node, which begins with evaluator 0; `key_bytes` are evaluator 1's. All counts are for a
-//! whole tensor, elements packed bit by bit.
+//! even node, which begins with evaluator 0. All counts are for a whole tensor, elements packed bit by bit.
 //!
 //! What a gate costs, it says itself ([`crate::gate::Gate::price`]), in the terms of this file.
 
@@ -16,7 +15,7 @@ use crate::gates::relu::sign_of;
 use crate::keys::frame_elements;
 use privet_kernels::Chunks;
 use privet_kernels::chunks::{Level, words};
-use privet_plan::cost::{Cost, Operation, Prices, Rates, Security, Units};
+use privet_plan::cost::{Cost, Operation, PerParty, Prices, Rates, Security, Units};
 use privet_plan::ir::{Op, Type};
 use privet_plan::tournament::Tournament;
 use privet_plan::{Form, Plan};
@@ -40,10 +39,17 @@ pub(crate) fn packed(elements: u64, bits: u32) -> u64 {
     (elements * bits as u64).div_ceil(8)
 }
 
-/// Key bytes of `words` dealt words of `bits` bits for each of `elements`: of evaluator 1 and of evaluator 0.
-fn table(elements: u64, words: u64, bits: u32) -> (u64, u64) {
+/// Elements of which each evaluator sends its share to the other one.
+pub(crate) fn sent(elements: u64, bits: u32) -> Cost {
+    Cost { wire_bytes: PerParty::alike(packed(elements, bits)), rounds: 1, ..Cost::default() }
+}
+
+/// Key bytes of `words` dealt words of `bits` bits for each of `elements`.
+pub(crate) fn dealt(elements: u64, words: u64, bits: u32) -> Cost {
     let chunk = frame_elements((words * bits as u64 / 8) as usize) as u64;
-    in_turn(elements / chunk, packed(chunk * words, bits), packed(elements % chunk * words, bits))
+    let (even, odd) =
+        in_turn(elements / chunk, packed(chunk * words, bits), packed(elements % chunk * words, bits));
+    Cost { key_bytes: [odd, even].into(), ..Cost::default() }
 }
 
 /// Bytes of the even ones and of the odd ones of `full` frames and a rest.
@@ -58,20 +64,19 @@ fn planes(elements: u64, planes: usize, part: usize) -> Cost {
     let bytes = |n: usize| 8 * words(planes, n) as u64;
     let (even, odd) = in_turn((n / chunk) as u64, bytes(chunk), bytes(n % chunk));
     // part 0 of a node is its table words, which begin with evaluator 0
-    let [key_bytes, key_bytes_other] = if part.is_multiple_of(2) { [odd, even] } else { [even, odd] };
-    Cost { key_bytes, key_bytes_other, ..Cost::default() }
+    let keys = if part.is_multiple_of(2) { [even, odd] } else { [odd, even] };
+    Cost { key_bytes: keys.into(), ..Cost::default() }
 }
 
 /// `elements` comparisons by chunks, their masked results opened.
 fn chunked(elements: u64, chunks: &Chunks) -> Cost {
     let level = |(l, level): (usize, &Level)| Cost {
-        wire_bytes: 8 * words(level.opened(), elements as usize) as u64,
+        wire_bytes: PerParty::alike(8 * words(level.opened(), elements as usize) as u64),
         rounds: 1,
         ..planes(elements, level.products(), 1 + l)
     };
     let levels = sum(chunks.levels.iter().enumerate().map(level));
-    let result =
-        Cost { comparisons: elements, wire_bytes: packed(elements, 1), rounds: 1, ..Cost::default() };
+    let result = Cost { comparisons: elements, ..sent(elements, 1) };
     sum([planes(elements, chunks.tables(), 0), levels, result])
 }
 
@@ -89,23 +94,14 @@ fn trees(elements: u64, n: u32) -> Cost {
     Cost {
         comparisons: elements,
         aes: elements * comparison_aes(n),
-        key_bytes: keys,
-        key_bytes_other: keys,
-        wire_bytes: packed(elements, 1),
-        rounds: 1,
-        ..Cost::default()
+        key_bytes: PerParty::alike(keys),
+        ..sent(elements, 1)
     }
 }
 
 /// A result of `elements` elements of `bits` bits computed from `words` dealt words each and opened under its mask.
 pub(crate) fn opened(elements: u64, words: u64, bits: u32) -> Cost {
-    Cost { wire_bytes: packed(elements, bits), rounds: 1, ..dealt(elements, words, bits) }
-}
-
-/// Key bytes of `words` dealt words of `bits` bits for each of `elements`.
-pub(crate) fn dealt(elements: u64, words: u64, bits: u32) -> Cost {
-    let (key_bytes, key_bytes_other) = table(elements, words, bits);
-    Cost { key_bytes, key_bytes_other, ..Cost::default() }
+    sum([dealt(elements, words, bits), sent(elements, bits)])
 }
 
 /// A comparison for each element of a result, then `words` table words of its bits.
@@ -131,11 +127,8 @@ pub(crate) fn looked_up(elements: u64, n: u32, words: u64, results: u64, bits: u
     Cost {
         aes: elements * (leaves - 1 + leaves * leaf_words.div_ceil(2)),
         macs: 2 * leaves * if words == 1 { results } else { 6 * elements },
-        key_bytes: keys,
-        key_bytes_other: keys,
-        wire_bytes: packed(results, bits),
-        rounds: 1,
-        ..Cost::default()
+        key_bytes: PerParty::alike(keys),
+        ..sent(results, bits)
     }
 }
 
@@ -172,14 +165,13 @@ impl Prices for Fss {
                 Cost { client_bytes: 2 * masked, rounds: 1, ..Cost::default() }
             }
             // shares of the masked value to each other; the round is the run's, for all states together
-            Kind::Shared(Source::State) => Cost { wire_bytes: masked, ..Cost::default() },
+            Kind::Shared(Source::State) => Cost { wire_bytes: PerParty::alike(masked), ..Cost::default() },
             Kind::Public => Cost::default(),
             Kind::Gate(gate) => {
                 let cost = gate.price(operation);
-                let [first, other] = [cost.key_bytes, cost.key_bytes_other];
                 match operation.node.is_multiple_of(2) {
                     true => cost,
-                    false => Cost { key_bytes: other, key_bytes_other: first, ..cost },
+                    false => Cost { key_bytes: cost.key_bytes.exchanged(), ..cost },
                 }
             }
         }

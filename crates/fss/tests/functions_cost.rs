@@ -32,7 +32,7 @@ fn row(name: &str, function: Function, shape: &[usize], bits: u32) -> String {
     let (mut comparisons, mut keys, mut rounds) = (0, 0, 0);
     for node in layer {
         comparisons += node.cost.comparisons;
-        keys += (node.cost.key_bytes + node.cost.key_bytes_other) / 2;
+        keys += (node.cost.key_bytes.most() + node.cost.key_bytes.least()) / 2;
         rounds += node.cost.rounds;
     }
     let products: usize =

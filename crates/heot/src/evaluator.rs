@@ -2,6 +2,7 @@
 
 use crate::context::{Cx, RunError};
 use crate::gate::{At, Held, Kind, kind};
+use crate::gates::linear::Prepared;
 use crate::session::Session;
 use crate::uses::Uses;
 use privet_family::keys::KeySource;
@@ -72,9 +73,10 @@ pub(crate) fn walk(
             Kind::Public => None,
             Kind::Lacks(what) => return Err(RunError::Refused(format!("heot has no gate for {what}"))),
             Kind::Gate(gate) => {
-                let layer = RefCell::new(session.prepared(given.masks, v)?);
+                let layer = session.prepared(given.masks, v)?;
+                cx.stats.key_bytes += layer.as_ref().map_or(0, Prepared::stored);
                 let at = At { plan, id: v };
-                let held = Held { at, values: &values, publics: &given.publics, layer };
+                let held = Held { at, values: &values, publics: &given.publics, layer: RefCell::new(layer) };
                 let value = if node.ty.is_empty() { Vec::new() } else { gate.eval(cx, &held)? };
                 Some(Arc::new(Secret::new(value)))
             }

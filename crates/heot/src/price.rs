@@ -78,12 +78,10 @@ fn used(uses: Uses, link: Link) -> Cost {
     let wire_bytes = (sent(server) + made.bytes[0]).max(sent(client) + made.bytes[1]);
     let (transfers, values, rounds) = (server + client + made.words / WORDS, made.values, made.steps);
     let offline = Offline { transfers, values, wire_bytes, rounds, ..Offline::default() };
-    let [key_bytes, key_bytes_other] = uses.stored();
     Cost {
-        wire_bytes: uses.bytes[0].max(uses.bytes[1]),
+        wire_bytes: uses.bytes.into(),
         rounds: uses.steps,
-        key_bytes,
-        key_bytes_other,
+        key_bytes: uses.stored().into(),
         aes: uses.blocks(),
         offline,
         ..Cost::default()
@@ -117,10 +115,9 @@ fn layer(at: &At<'_>, cost: &TorusCost) -> Cost {
     let (run, kept) = (cost.run_bytes as u64, packed(&at.node().ty));
     let wire_bytes = (cost.prepare_bytes - cost.zero_bytes) as u64;
     Cost {
-        wire_bytes: run,
+        wire_bytes: [0, run].into(),
         rounds: 1,
-        key_bytes: kept,
-        key_bytes_other: run + kept,
+        key_bytes: [kept, run + kept].into(),
         // the client's masks go out layer by layer, and nothing comes back; encryptions of 0 are the run's (`zeros`), and so is work (`values`)
         offline: Offline { wire_bytes, ..Offline::default() },
         ..Cost::default()
@@ -264,8 +261,8 @@ impl Prices for Heot {
     fn session(&self, plan: &Plan) -> Cost {
         let hint = |at: At<'_>| self.packing(&at).map_or(0, |(_, _, cost)| cost.hint_bytes as u64);
         let layers = (0..plan.nodes.len()).map(|id| At { plan, id }).filter(linear::has_hint);
-        let wire_bytes = layers.map(hint).sum();
-        Cost { wire_bytes, rounds: u64::from(wire_bytes > 0), ..Cost::default() }
+        let wire_bytes: u64 = layers.map(hint).sum();
+        Cost { wire_bytes: [wire_bytes, 0].into(), rounds: u64::from(wire_bytes > 0), ..Cost::default() }
     }
 
     fn on(&self, network: &Network) -> Option<(&'static str, Box<dyn Prices>)> {

@@ -37,7 +37,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (id, node) in plan.nodes.iter().enumerate() {
         let cost = Fss.operation(&Operation::of(&plan, id, &known));
         let sum = kinds.entry(node.op.kind()).or_default();
-        *sum = (sum.0 + 1, sum.1 + node.ty.len() as u64, sum.2 + cost.key_bytes, sum.3 + cost.wire_bytes);
+        *sum = (
+            sum.0 + 1,
+            sum.1 + node.ty.len() as u64,
+            sum.2 + cost.key_bytes.most(),
+            sum.3 + cost.wire_bytes.most(),
+        );
     }
     for (kind, (nodes, elements, keys, wire)) in kinds {
         println!("{kind:20} {nodes:6} nodes {elements:12} elements {keys:14} key bytes {wire:12} wire bytes");

@@ -4,7 +4,7 @@ mod common;
 
 use common::build::Model;
 use privet_plan::cost::{
-    Aim, Cost, Network, Operation, Prices, Security, TooManyKeys, alternatives, choose_forms,
+    Aim, Cost, Network, Operation, PerParty, Prices, Security, TooManyKeys, alternatives, choose_forms,
 };
 use privet_plan::form::summary;
 use privet_plan::graph::GraphOp;
@@ -35,8 +35,8 @@ impl Prices for Chunky {
             Some(MIDDLE) => (8, 1),
             Some(Form::Chunks { .. }) => (16, 2),
         };
-        let key_bytes = tree.key_bytes / part;
-        Cost { key_bytes, key_bytes_other: key_bytes, aes: 0, rounds: tree.rounds + rounds, ..tree }
+        let key_bytes = PerParty::alike(tree.key_bytes.most() / part);
+        Cost { key_bytes, aes: 0, rounds: tree.rounds + rounds, ..tree }
     }
 
     fn output(&self, ty: &Type) -> Cost {
@@ -86,7 +86,7 @@ fn cost(plan: &Plan) -> Cost {
 fn distant_parties_get_fewer_rounds_and_near_ones_fewer_keys() {
     let m = model(24);
     let [lan, wan] = [Network::LAN, Network::WAN].map(|n| compiled(&m, &aim(n, None)).unwrap());
-    let of = |l: &Lowered| (cost(&l.plan).rounds, cost(&l.plan).key_bytes);
+    let of = |l: &Lowered| (cost(&l.plan).rounds, cost(&l.plan).key_bytes.most());
     let (near, far) = (of(&lan), of(&wan));
     assert!(far.0 < near.0 && far.1 > near.1, "{near:?} {far:?}");
     // exactly the comparisons state a form
@@ -118,12 +118,18 @@ fn keys_keep_to_the_cap_and_a_cap_that_is_too_small_is_told_the_least() {
     let refused = compiled(&m, &aim(Network::WAN, Some(1000))).unwrap_err();
     let LowerError::Keys(TooManyKeys { least, most: 1000 }) = refused else { panic!("{refused}") };
     assert!(refused.to_string().contains(&format!("at least {least} bytes")), "{refused}");
-    assert!(least < free.key_bytes / 8);
+    assert!(least < free.key_bytes.most() / 8);
     let mut rounds = free.rounds;
-    for most in [free.key_bytes, free.key_bytes - 1, free.key_bytes / 3, free.key_bytes / 10, least] {
+    for most in [
+        free.key_bytes.most(),
+        free.key_bytes.most() - 1,
+        free.key_bytes.most() / 3,
+        free.key_bytes.most() / 10,
+        least,
+    ] {
         let capped = compiled(&m, &aim(Network::WAN, Some(most))).unwrap();
         let found = cost(&capped.plan);
-        assert!(found.key_bytes <= most, "{} for {most}", found.key_bytes);
+        assert!(found.key_bytes.most() <= most, "{} for {most}", found.key_bytes.most());
         assert!(found.rounds >= rounds, "fewer keys take more rounds");
         rounds = found.rounds;
         let says = format!("at most {most} bytes of keys");
@@ -141,7 +147,7 @@ fn one_way_needs_no_choice() {
     let plan = of(&Aim::default()).unwrap();
     assert_eq!(plan.plan.hash(), of(&aim(Network::WAN, None)).unwrap().plan.hash());
     assert!(!plan.notes.iter().any(|n| n.starts_with("comparisons")));
-    let keys = cost(&plan.plan).key_bytes;
+    let keys = cost(&plan.plan).key_bytes.most();
     assert!(of(&aim(Network::LAN, Some(keys))).is_ok());
     let LowerError::Keys(refused) = of(&aim(Network::LAN, Some(keys - 1))).unwrap_err() else { panic!() };
     assert_eq!(refused, TooManyKeys { least: keys, most: keys - 1 });
@@ -160,7 +166,7 @@ fn forms_are_kept_in_files_programs_and_other_batches() {
     let mut old = plan.clone();
     old.nodes.iter_mut().for_each(|n| n.form = None);
     assert!(!String::from_utf8(old.to_json()).unwrap().contains("form"));
-    assert!(cost(&old).key_bytes > cost(&plan).key_bytes && old.hash() != plan.hash());
+    assert!(cost(&old).key_bytes.most() > cost(&plan).key_bytes.most() && old.hash() != plan.hash());
     // another batch is chosen for by its own sizes
     let one = m.graph.with_batch(1).unwrap();
     let tall = lower_for(&one, &m.params, &precision(), &Chunky, &aim(Network::LAN, None)).unwrap();

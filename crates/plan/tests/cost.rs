@@ -4,7 +4,7 @@ mod common;
 
 use common::build::Model;
 use common::{lower, single, ty};
-use privet_plan::cost::{Cost, Known, Network, Offline, Operation, Security, known};
+use privet_plan::cost::{Cost, Known, Network, Offline, Operation, PerParty, Security, known};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Type};
 use privet_plan::suite::Toll;
@@ -63,13 +63,13 @@ fn a_step_of_training_has_an_estimate() {
     let states = |e: &Estimate| e.session.client_bytes;
     assert!(states(&plain) >= 8 * 300 && states(&momentum) >= 2 * states(&plain));
     // momentum and gradient are added before one truncation
-    assert!(momentum.total.wire_bytes >= plain.total.wire_bytes);
+    assert!(momentum.total.wire_bytes.most() >= plain.total.wire_bytes.most());
     assert_eq!(momentum.total.comparisons, plain.total.comparisons);
     assert!(momentum.memory_bytes >= plain.memory_bytes + 16 * 300);
     assert!(plain.total.rounds > 0 && plain.total.macs >= 2 * 8 * 30 * 10);
     assert_eq!(of(20, false).total.macs, 2 * plain.total.macs);
-    let keys = of(10, false).total.key_bytes;
-    let more = of(20, false).total.key_bytes;
+    let keys = of(10, false).total.key_bytes.most();
+    let more = of(20, false).total.key_bytes.most();
     assert!(keys > 0 && more.abs_diff(2 * keys) < keys / 20, "{keys} {more}");
 }
 
@@ -155,7 +155,7 @@ impl Prices for Talkative {
             wire_bytes: 1_250_000,
             rounds: 2,
         };
-        Cost { rounds: 1, key_bytes: 64, key_bytes_other: 64, offline, ..Cost::default() }
+        Cost { rounds: 1, key_bytes: PerParty::alike(64), offline, ..Cost::default() }
     }
 
     fn output(&self, _: &Type) -> Cost {
@@ -193,7 +193,7 @@ fn what_parties_prepare_among_themselves_is_estimated_apart() {
         wire_bytes: 2_500_000,
         rounds: 4,
     };
-    assert_eq!((found.total.offline, found.total.key_bytes, found.total.rounds), (two, 128, 4));
+    assert_eq!((found.total.offline, found.total.key_bytes.most(), found.total.rounds), (two, 128, 4));
     // 22 ns a transfer, 10 ns more where a code makes it, 90 us where a public key does, 3 ns a value; two rounds of 0.15 ms, and what a round
     // takes of a processor, with 1.25 MB at 10 Gbit/s
     let seconds = 2.0 * (2.2e-3 + 0.1e-3 + 0.9e-3 + 2.7e-3 + 1e-3 + 0.3e-3 + 2.0 * rates.seconds.rounds);
@@ -205,4 +205,18 @@ fn what_parties_prepare_among_themselves_is_estimated_apart() {
     // where nothing is prepared nothing is said of it
     let json = serde_json::to_value(estimate(&plan, &Toll, &Rates::default(), &Network::LAN)).unwrap();
     assert!(json.get("offline_seconds").is_none() && json["total"].get("offline").is_none());
+}
+
+/// Party 0 sends at one node, party 1 at the next: no party sends both, and the busiest one's are what JSON shows.
+#[test]
+fn bytes_are_added_party_by_party() {
+    let mut sum = PerParty::from([10, 1]);
+    sum += PerParty::from([2, 8]);
+    assert_eq!((sum, sum.most(), sum.least()), (PerParty::from([12, 9]), 12, 9));
+    assert_eq!(sum.exchanged(), PerParty::from([9, 12]));
+    assert_eq!(serde_json::to_value(sum).unwrap(), 12);
+    sum += PerParty::alike(5);
+    sum -= PerParty::from([16, 0]);
+    assert_eq!((sum.most(), sum.least()), (14, 1));
+    assert_eq!(PerParty::from([3, 5, 4]).least(), 3);
 }

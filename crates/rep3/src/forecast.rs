@@ -92,7 +92,7 @@ impl Forecast for Rep3 {
             }
         }
         if self.security == Security::Malicious {
-            let bits = 8 * self.run(plan).wire_bytes;
+            let bits = 8 * self.run(plan).wire_bytes.most();
             list.masked_run("proofs of all messages", bits / 64, bits);
         }
         list.outputs(plan);

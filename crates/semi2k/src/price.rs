@@ -20,7 +20,8 @@ use privet_family::Products;
 use privet_kernels::chunks::words as planes;
 use privet_ot::Source as Transfers;
 use privet_plan::cost::{
-    Cost, Known, Network, Offline, Operation, PreparationUnits, Prices, Rates, Security, Units, known,
+    Cost, Known, Network, Offline, Operation, PerParty, PreparationUnits, Prices, Rates, Security, Units,
+    known,
 };
 use privet_plan::ir::{Op, Type, ValueId};
 use privet_plan::tournament::Tournament;
@@ -39,7 +40,7 @@ pub(crate) fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
 
 /// Of the record.
 fn stored(bytes: u64) -> Cost {
-    Cost { key_bytes: bytes, key_bytes_other: bytes, ..Cost::default() }
+    Cost { key_bytes: PerParty::alike(bytes), ..Cost::default() }
 }
 
 /// Done before a run, of so many oblivious transfers between a party and a peer, either way, that carry so many bits
@@ -58,9 +59,14 @@ pub(crate) fn words(elements: u64, words: u64, bits: u32) -> Cost {
     stored(words * packed(elements, bits))
 }
 
+/// Sent in one round to each other party.
+fn sent(bytes: u64) -> Cost {
+    Cost { wire_bytes: PerParty::alike(bytes), rounds: 1, ..Cost::default() }
+}
+
 /// A result of so many elements opened under its mask.
 pub(crate) fn opened(elements: u64, bits: u32) -> Cost {
-    Cost { wire_bytes: packed(elements, bits), rounds: 1, ..Cost::default() }
+    sent(packed(elements, bits))
 }
 
 /// Making kappa a word, and times a word.
@@ -103,7 +109,7 @@ pub(crate) fn linked(form: Option<Form>, link: &Linked, elements: u64) -> Cost {
         // of an item's masks with products of those before it
         products += level.products() as u64;
         groups = groups.max(level.groups.iter().map(|size| size - 1).max().unwrap_or(0));
-        cost += Cost { wire_bytes: 8 * planes(level.opened(), n) as u64, rounds: 1, ..Cost::default() };
+        cost += sent(8 * planes(level.opened(), n) as u64);
     }
     // all levels together
     cost += ands(elements, products, groups as u64);
@@ -218,13 +224,16 @@ impl Prices for Semi2k {
                 Cost { client_bytes: (peers + 1) * masked, rounds: 1, ..Cost::default() }
             }
             // shares of the masked value to all others; the round is the run's, for all states together
-            Kind::Shared(Source::State) => Cost { wire_bytes: peers * masked, ..Cost::default() },
+            Kind::Shared(Source::State) => {
+                Cost { wire_bytes: PerParty::alike(peers * masked), ..Cost::default() }
+            }
             Kind::Public => Cost::default(),
             Kind::Gate(gate) => {
                 let cost = gate.price(operation);
                 let cost = Cost { offline: self.products(operation).unwrap_or(cost.offline), ..cost };
                 let offline = if self.helper { Offline::default() } else { self.offline(cost.offline) };
-                Cost { wire_bytes: peers * cost.wire_bytes, offline, ..cost }
+                let wire_bytes = PerParty::alike(peers * cost.wire_bytes.most());
+                Cost { wire_bytes, offline, ..cost }
             }
         }
     }

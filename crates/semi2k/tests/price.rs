@@ -23,20 +23,30 @@ fn prices_of_gates_by_hand() {
     // chunks of 63 bits: 31 pairs and one bit, 94 planes; 31 nodes in 5 levels, two products each but for the lowest of a level
     let relu = price(&of(2), Op::Relu, std::slice::from_ref(&x), x.clone());
     assert_eq!((relu.comparisons, relu.rounds), (6400, 7));
-    assert_eq!(relu.key_bytes, 6400 / 8 * (64 + 94 + (2 * 31 - 5) + 1 + 2 * 64));
-    assert_eq!(relu.key_bytes.div_ceil(6400), 43, "at most 60 bytes a ReLU");
-    assert_eq!(relu.key_bytes, relu.key_bytes_other, "all records are alike");
+    assert_eq!(relu.key_bytes.most(), 6400 / 8 * (64 + 94 + (2 * 31 - 5) + 1 + 2 * 64));
+    assert_eq!(relu.key_bytes.most().div_ceil(6400), 43, "at most 60 bytes a ReLU");
+    assert_eq!(relu.key_bytes.most(), relu.key_bytes.least(), "all records are alike");
     let five = price(&of(5), Op::Relu, std::slice::from_ref(&x), x.clone());
-    assert_eq!((five.wire_bytes, five.key_bytes, five.rounds), (4 * relu.wire_bytes, relu.key_bytes, 7));
+    assert_eq!(
+        (five.wire_bytes.most(), five.key_bytes.most(), five.rounds),
+        (4 * relu.wire_bytes.most(), relu.key_bytes.most(), 7)
+    );
     // free, or an offset alone
     for (rounding, bytes) in [(Rounding::OneUlp, 0), (Rounding::Stochastic, 8 * 6400)] {
         let op = Op::Truncate { shift: 16, rounding };
         let cost = price(&of(3), op, std::slice::from_ref(&x), ty(&[6400], 48, 0));
-        assert_eq!((cost.key_bytes, cost.wire_bytes, cost.rounds), (bytes, 0, 0), "{rounding:?}");
+        assert_eq!(
+            (cost.key_bytes.most(), cost.wire_bytes.most(), cost.rounds),
+            (bytes, 0, 0),
+            "{rounding:?}"
+        );
     }
     let w = [ty(&[4, 30], 64, 16), ty(&[10, 30], 64, 16)];
     let linear = price(&of(3), Op::Linear, &w, ty(&[4, 10], 64, 32));
-    assert_eq!((linear.macs, linear.wire_bytes, linear.key_bytes, linear.rounds), (1200, 640, 320, 1));
+    assert_eq!(
+        (linear.macs, linear.wire_bytes.most(), linear.key_bytes.most(), linear.rounds),
+        (1200, 640, 320, 1)
+    );
     let window =
         Pool2d { kernel: [3, 3], stride: [2, 2], padding: [0, 0], dilation: [1, 1], ceil_mode: false };
     let op = Op::MaxPool2d { window };
@@ -45,7 +55,10 @@ fn prices_of_gates_by_hand() {
     // without a helper the parties prepare among themselves, which is no part of the run
     let alone = price(&Semi2k::alone(2), Op::Relu, std::slice::from_ref(&x), x.clone());
     assert!(alone.offline.wire_bytes > 0 && alone.offline.transfers > 0 && relu.offline.is_nothing());
-    assert_eq!((alone.key_bytes, alone.wire_bytes), (relu.key_bytes, relu.wire_bytes));
+    assert_eq!(
+        (alone.key_bytes.most(), alone.wire_bytes.most()),
+        (relu.key_bytes.most(), relu.wire_bytes.most())
+    );
 }
 
 #[test]
@@ -113,7 +126,7 @@ fn forms_trade_bytes_for_rounds() {
         family.operation(&of)
     };
     let [few, many] = [price(&forms[0]), price(forms.last().unwrap())];
-    assert!(few.key_bytes < many.key_bytes && few.rounds > many.rounds, "{few:?} {many:?}");
+    assert!(few.key_bytes.most() < many.key_bytes.most() && few.rounds > many.rounds, "{few:?} {many:?}");
     assert!(family.forms(&Operation::of_types(&Op::Mul, &[&x, &x], &x)).is_empty());
 }
 

@@ -88,6 +88,6 @@ impl Gate for Exponentials<'_> {
     fn price(&self, of: &Operation<'_>) -> Cost {
         let (n, to, rows) = (of.elements(), of.result_bits(), self.rows.len() as u64);
         let entries = 1 << (of.operand_bits() - of.operands[0].ty.frac);
-        Cost { wire_bytes: price::packed(n, to), ..price::opened(n / rows, rows * entries, to) }
+        price::sum([price::dealt(n / rows, rows * entries, to), price::sent(n, to)])
     }
 }

@@ -46,7 +46,6 @@ impl Gate for Scale {
 
     fn price(&self, of: &Operation<'_>) -> Cost {
         // on shares of the operand; nothing is dealt
-        let wire_bytes = price::packed(of.elements(), of.result_bits());
-        Cost { wire_bytes, rounds: 1, ..Cost::default() }
+        price::sent(of.elements(), of.result_bits())
     }
 }

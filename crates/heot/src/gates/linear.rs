@@ -19,6 +19,17 @@ pub(crate) enum Prepared<'a> {
     Client(&'a TorusLayer, Mask),
 }
 
+impl Prepared<'_> {
+    /// Bytes that this side stored for it.
+    pub(crate) fn stored(&self) -> u64 {
+        let bytes = match self {
+            Prepared::Server(hinted, _) => hinted.layer().masked_bytes(),
+            Prepared::Client(layer, _) => layer.mask_bytes(),
+        };
+        bytes as u64
+    }
+}
+
 /// [`Op::Linear`], [`Op::MatMul`] and [`Op::Conv2d`].
 pub(crate) struct Linear;
 

@@ -17,7 +17,7 @@ use privet_family::{Forecast, is_static};
 use privet_net::{Channel, Step};
 use privet_ot::{Pair, Source, Width};
 use privet_plan::Plan;
-use privet_plan::cost::{Operation, Prices, known};
+use privet_plan::cost::{Operation, PerParty, Prices, known};
 use privet_plan::interpret_step;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Type, ValueId};
 use privet_plan::suite::{
@@ -201,7 +201,7 @@ fn check(case: &Case, seed: &Seed) {
     let hints = log.of(0).into_iter().filter(|sent| sent.step.name.ends_with(" / hint"));
     let hints = record::bytes(&hints.collect::<Vec<_>>()) as f64;
     // norms may be larger than a price assumes, and other packings best for them
-    let said = Heot::default().session(&case.plan).wire_bytes as f64;
+    let said = Heot::default().session(&case.plan).wire_bytes.most() as f64;
     let near = (0.4 * hints..=2.5 * hints).contains(&said);
     assert!(near, "{}: {hints} bytes of hints, {said} said", case.name);
     openings(case, &[0, 1].map(|side| log.of(side)));
@@ -253,21 +253,23 @@ fn prices(case: &Case, ran: &[Ran]) {
         }
         let cost = Heot::default().operation(&Operation::of(&case.plan, v, &known));
         let used = &ran[0].outcome.used[v];
-        let sent = used.bytes[0].max(used.bytes[1]);
+        let sent = PerParty::from(used.bytes);
         assert_eq!(cost.rounds, used.steps, "{}: steps of node {v}", case.name);
+        let read = [0, 1].map(|side: usize| ran[side].outcome.nodes[v].key_bytes);
         if crate::gates::linear::has_hint(&At { plan: &case.plan, id: v }) {
-            let off = cost.wire_bytes as f64 / sent as f64;
-            assert!((0.4..2.5).contains(&off), "{}: node {v} sent {sent}, {cost:?}", case.name);
+            let off = cost.wire_bytes.most() as f64 / sent.most() as f64;
+            assert!((0.4..2.5).contains(&off), "{}: node {v} sent {sent:?}, {cost:?}", case.name);
+            // both keep a share of the result, and the client what it sends
+            let kept = cost.key_bytes.least();
+            assert_eq!(read, [kept, kept + sent.most()], "{}: what node {v} read of its masks", case.name);
         } else {
             assert_eq!(cost.wire_bytes, sent, "{}: bytes of node {v}", case.name);
-            let stored = [cost.key_bytes, cost.key_bytes_other];
-            assert_eq!(stored, used.stored(), "{}: bytes of the records of node {v}", case.name);
+            assert_eq!(read, used.stored(), "{}: what node {v} read of the records", case.name);
+            assert_eq!(cost.key_bytes, read.into(), "{}: bytes of the records of node {v}", case.name);
             let made = used.made();
             let offline = [cost.offline.wire_bytes, cost.offline.values];
             assert!(offline[0] >= made.bytes[0].max(made.bytes[1]), "{}: node {v}", case.name);
             assert_eq!(offline[1], made.values, "{}: transforms of node {v}", case.name);
-            let read = [0, 1].map(|side: usize| ran[side].outcome.nodes[v].key_bytes);
-            assert_eq!(read, stored, "{}: what node {v} read of the records", case.name);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The form of every comparison, by prices: what a network makes fast, and how many key bytes a run may use up.
 
 use super::estimate::{offline_seconds, price, seconds};
-use super::{Estimate, Network, Operation, Prices, Rates, Units, estimate, known};
+use super::{Estimate, Network, Operation, PerParty, Prices, Rates, Units, estimate, known};
 use crate::form::{Form, summary};
 use crate::ir::Plan;
 use serde::Serialize;
@@ -38,16 +38,8 @@ pub struct TooManyKeys {
 #[derive(Clone, Copy)]
 struct Way {
     form: Form,
-    /// Key bytes of either party ([`Cost::key_bytes`], [`Cost::key_bytes_other`]).
-    keys: [u64; 2],
+    keys: PerParty,
     seconds: f64,
-}
-
-impl Way {
-    /// Of the party with more.
-    fn most(&self) -> u64 {
-        self.keys[0].max(self.keys[1])
-    }
 }
 
 /// State the form of every comparison of which the family knows several: the fastest ones of which the keys are few enough.
@@ -61,7 +53,7 @@ pub fn choose_forms(plan: &mut Plan, prices: &dyn Prices, aim: &Aim) -> Result<O
     let rates = prices.rates();
     let mut chosen = comparisons(plan, prices, &rates, &aim.network);
     state(plan, &chosen);
-    let from_disk = rates.for_keys(larger(keys(plan, prices)));
+    let from_disk = rates.for_keys(keys(plan, prices).most());
     if from_disk != rates {
         chosen = comparisons(plan, prices, &from_disk, &aim.network);
         state(plan, &chosen);
@@ -94,7 +86,7 @@ fn comparisons(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Networ
             // what parties prepare among themselves takes their time as well
             let before = offline_seconds(&cost.offline, rates, network);
             let seconds = before + seconds(&cost, &Units::of(&operation, &cost), rates, network);
-            Way { form, keys: [cost.key_bytes, cost.key_bytes_other], seconds }
+            Way { form, keys: cost.key_bytes, seconds }
         };
         let ways = hull(prices.forms(&operation).into_iter().map(way).collect());
         (!ways.is_empty()).then_some(Comparison { node, ways, at: 0 })
@@ -104,10 +96,10 @@ fn comparisons(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Networ
 
 /// The lower hull of keys over seconds, fastest first: the ways that are best for some worth of a key byte.
 fn hull(mut ways: Vec<Way>) -> Vec<Way> {
-    ways.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(a.most().cmp(&b.most())));
+    ways.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(a.keys.most().cmp(&b.keys.most())));
     let mut hull: Vec<Way> = Vec::new();
     for way in ways {
-        if hull.last().is_some_and(|last| way.most() >= last.most()) {
+        if hull.last().is_some_and(|last| way.keys.most() >= last.keys.most()) {
             continue;
         }
         while let [.., a, b] = hull[..]
@@ -122,12 +114,12 @@ fn hull(mut ways: Vec<Way>) -> Vec<Way> {
 
 /// Key bytes saved for a second more.
 fn saved(fast: &Way, small: &Way) -> f64 {
-    (fast.most() - small.most()) as f64 / (small.seconds - fast.seconds)
+    (fast.keys.most() - small.keys.most()) as f64 / (small.seconds - fast.seconds)
 }
 
-/// Take the steps that save most key bytes for a second until `used`, of either party, is at most `most`. The error is the
+/// Take the steps that save most key bytes for a second until `used` is at most `most` at every party. The error is the
 /// least possible.
-fn shrink(chosen: &mut [Comparison], mut used: [u64; 2], most: u64) -> Result<(), u64> {
+fn shrink(chosen: &mut [Comparison], mut used: PerParty, most: u64) -> Result<(), u64> {
     let mut steps: Vec<(f64, usize)> = Vec::new();
     for (at, c) in chosen.iter().enumerate() {
         steps.extend(c.ways.windows(2).map(|pair| (saved(&pair[0], &pair[1]), at)));
@@ -135,26 +127,23 @@ fn shrink(chosen: &mut [Comparison], mut used: [u64; 2], most: u64) -> Result<()
     // stable: the steps of one comparison are taken in their order, since each is worth less than the one before
     steps.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (_, at) in steps {
-        if larger(used) <= most {
+        if used.most() <= most {
             return Ok(());
         }
         let c = &mut chosen[at];
-        let (before, after) = (c.ways[c.at].keys, c.ways[c.at + 1].keys);
-        used = [0, 1].map(|i| used[i] - before[i] + after[i]);
+        used += c.ways[c.at + 1].keys;
+        used -= c.ways[c.at].keys;
         c.at += 1;
     }
-    if larger(used) <= most { Ok(()) } else { Err(larger(used)) }
+    if used.most() <= most { Ok(()) } else { Err(used.most()) }
 }
 
-fn larger(keys: [u64; 2]) -> u64 {
-    keys[0].max(keys[1])
-}
-
-/// Key bytes of a run, of either party.
-fn keys(plan: &Plan, prices: &dyn Prices) -> [u64; 2] {
+/// Key bytes of a run.
+fn keys(plan: &Plan, prices: &dyn Prices) -> PerParty {
     let known = known(plan);
-    let costs = (0..plan.nodes.len()).map(|id| price(plan, id, &known, prices));
-    costs.fold([0, 0], |[a, b], cost| [a + cost.key_bytes, b + cost.key_bytes_other])
+    let mut keys = PerParty::default();
+    (0..plan.nodes.len()).for_each(|id| keys += price(plan, id, &known, prices).key_bytes);
+    keys
 }
 
 /// What a plan would cost if its comparisons had the forms that a network asks for.
@@ -182,7 +171,7 @@ pub fn alternatives(plan: &Plan, prices: &dyn Prices, rates: &Rates) -> Vec<Alte
         Alternative {
             compiled_for,
             comparisons: summary(plan).unwrap_or_else(|| "the protocol's own way".into()),
-            key_bytes: lan.total.key_bytes,
+            key_bytes: lan.total.key_bytes.most(),
             rounds: lan.total.rounds,
             lan_s: lan.seconds,
             wan_s: wan.seconds,

@@ -1,8 +1,8 @@
 //! The cost of a plan: prices of its nodes, added up.
 
 use super::{
-    Alternative, Cost, Known, Network, Offline, OnTheWay, Operation, Preparation, PreparationUnits, Prices,
-    Rates, Security, Units, alternatives, known, preparations,
+    Alternative, Cost, Known, Network, Offline, OnTheWay, Operation, PerParty, Preparation, PreparationUnits,
+    Prices, Rates, Security, Units, alternatives, known, preparations,
 };
 use crate::ir::{Op, Plan};
 use serde::Serialize;
@@ -105,7 +105,9 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
             cost.rounds = sent.pass(id, node, cost.rounds);
         }
     }
-    let rates = rates.for_keys(costs.iter().map(|cost| cost.key_bytes).sum());
+    let mut keys = PerParty::default();
+    costs.iter().for_each(|cost| keys += cost.key_bytes);
+    let rates = rates.for_keys(keys.most());
     for (id, (node, cost)) in plan.nodes.iter().zip(costs).enumerate() {
         if let Op::Weight { .. } = node.op {
             out.session += cost;
@@ -133,9 +135,6 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
         out.total.offline.rounds = rounds;
     }
     out.offline_seconds = offline_seconds(&out.total.offline, &rates, network);
-    // only now: sums are of the same party
-    let costs = out.nodes.iter_mut().map(|n| &mut n.cost).chain(out.layers.iter_mut().map(|l| &mut l.cost));
-    costs.chain([&mut out.total]).for_each(|cost| *cost = cost.larger_first());
     out
 }
 
@@ -179,7 +178,7 @@ impl Estimate {
 }
 
 pub(super) fn seconds(cost: &Cost, work: &Units, rates: &Rates, network: &Network) -> f64 {
-    rates.seconds(work) + network.seconds(cost.rounds, cost.wire_bytes + cost.client_bytes)
+    rates.seconds(work) + network.seconds(cost.rounds, cost.wire_bytes.most() + cost.client_bytes)
 }
 
 /// What parties take among themselves before a run, where nothing else is done meanwhile.
@@ -207,7 +206,7 @@ fn memory(plan: &Plan, prices: &dyn Prices) -> u64 {
             continue;
         }
         alive += bytes;
-        let keys = price(plan, id, &known, prices).larger_first().key_bytes;
+        let keys = price(plan, id, &known, prices).key_bytes.most();
         peak = peak.max(alive + keys);
         let mut operands = node.inputs.clone();
         operands.sort_unstable();

@@ -9,6 +9,7 @@ mod machine;
 mod network;
 mod operation;
 mod overlap;
+mod per_party;
 mod rates;
 mod security;
 
@@ -18,6 +19,7 @@ pub use machine::{MACHINE_VERSION, Machine};
 pub use network::{Network, NetworkError};
 pub use operation::{Known, Operand, Operation, known};
 pub use overlap::{OnTheWay, rounds_of};
+pub use per_party::PerParty;
 pub use rates::{PreparationUnits, Rates, Units};
 pub use security::Security;
 
@@ -26,7 +28,7 @@ use crate::ir::{Op, Plan, Type};
 use serde::Serialize;
 use std::ops::AddAssign;
 
-/// The price of something. Bytes and calls are those of one party; where parties differ, of the one with more.
+/// The price of something. Calls are those of one party; where parties differ, of the one with more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// Multiplications of the cleartext linear algebra (a party does a small multiple of them).
@@ -35,13 +37,10 @@ pub struct Cost {
     pub comparisons: u64,
     /// AES calls of the online phase, one party.
     pub aes: u64,
-    /// Bytes of what is stored before a run and used up by it (keys, correlations), of one party: the same one in all
-    /// operations of a plan, so that sums are exact. Estimates have the party with more of them here.
-    pub key_bytes: u64,
-    /// The same of the party with the fewest, or of the other one of two.
-    pub key_bytes_other: u64,
-    /// Bytes that one party sends to the others, all of them together, in the run itself.
-    pub wire_bytes: u64,
+    /// Bytes of what is stored before a run and used up by it (keys, correlations).
+    pub key_bytes: PerParty,
+    /// Bytes that a party sends to the others, all of them together, in the run itself.
+    pub wire_bytes: PerParty,
     /// Bytes that an owner sends to share, or that one party sends a receiver.
     pub client_bytes: u64,
     /// Message rounds of the run itself.
@@ -102,21 +101,12 @@ impl AddAssign for Cost {
         self.comparisons += other.comparisons;
         self.aes += other.aes;
         self.key_bytes += other.key_bytes;
-        self.key_bytes_other += other.key_bytes_other;
         self.wire_bytes += other.wire_bytes;
         self.client_bytes += other.client_bytes;
         self.rounds += other.rounds;
         self.proved_bytes += other.proved_bytes;
         self.proved_ring_bytes += other.proved_ring_bytes;
         self.offline += other.offline;
-    }
-}
-
-impl Cost {
-    /// The same, the party with more key bytes first.
-    pub fn larger_first(self) -> Cost {
-        let (key_bytes, other) = (self.key_bytes, self.key_bytes_other);
-        Cost { key_bytes: key_bytes.max(other), key_bytes_other: key_bytes.min(other), ..self }
     }
 }
 

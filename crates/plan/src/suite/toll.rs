@@ -1,7 +1,7 @@
 //! Prices of no family: what tests of the plan's own rules go by, where any family's would do.
 
 use crate::Plan;
-use crate::cost::{Cost, Operation, Prices, Security};
+use crate::cost::{Cost, Operation, PerParty, Prices, Security};
 use crate::ir::{Op, Type};
 use crate::ops;
 use crate::target::{Refusal, Target};
@@ -16,13 +16,14 @@ fn bytes(elements: u64, bits: u32) -> u64 {
 }
 
 fn opened(result: &Type) -> Cost {
-    Cost { wire_bytes: bytes(result.len() as u64, result.bits), rounds: 1, ..Cost::default() }
+    let sent = bytes(result.len() as u64, result.bits);
+    Cost { wire_bytes: PerParty::alike(sent), rounds: 1, ..Cost::default() }
 }
 
 fn compared(elements: u64, bits: u32, result: &Type) -> Cost {
     let keys = elements * 16 * (2 + u64::from(bits.max(7) - 7));
     let aes = elements * (1 + u64::from(bits.max(7) - 7));
-    Cost { comparisons: elements, aes, key_bytes: keys, key_bytes_other: keys, ..opened(result) }
+    Cost { comparisons: elements, aes, key_bytes: PerParty::alike(keys), ..opened(result) }
 }
 
 impl Prices for Toll {

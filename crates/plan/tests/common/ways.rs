@@ -1,6 +1,6 @@
 //! Functions made in one way or another, and what a plan of one makes of integers under coins of every kind.
 
-use privet_plan::cost::{Cost, Operation, Prices, Security};
+use privet_plan::cost::{Cost, Operation, PerParty, Prices, Security};
 use privet_plan::ir::{Node, Op, Output, Plan, Rounding, Type};
 use privet_plan::{Coins, interpret};
 use privet_ring::{Ring, Tensor};
@@ -53,7 +53,7 @@ impl Prices for Having {
         let rounds = u64::from(self.few) + u64::from(dearer) + 1000 * u64::from(exact);
         let sized = self.sized && *of.op == Op::Mul;
         let wire_bytes = if sized { 1_000_000 * of.elements() } else { 0 };
-        Cost { rounds, wire_bytes, ..Cost::default() }
+        Cost { rounds, wire_bytes: PerParty::alike(wire_bytes), ..Cost::default() }
     }
     fn output(&self, _: &Type) -> Cost {
         Cost::default()

@@ -88,10 +88,11 @@ impl Talk {
         let sent = std::array::from_fn(|i| self.sent[i] + other.sent[i]);
         Talk { sent, rounds: self.rounds.max(other.rounds) }
     }
+}
 
-    /// The bytes of the party that sends most.
-    fn most(&self) -> u64 {
-        self.sent.into_iter().max().unwrap_or(0)
+impl From<Talk> for Cost {
+    fn from(Talk { sent, rounds }: Talk) -> Cost {
+        Cost { wire_bytes: sent.into(), rounds, ..Cost::default() }
     }
 }
 
@@ -151,8 +152,7 @@ impl Prices for Rep3 {
             Kind::State { .. } | Kind::Public => Cost::default(),
             Kind::Gate(gate) => {
                 let Moves { talk, macs, pieces } = gate.price(&self.setting(), operation);
-                let (wire_bytes, rounds) = (talk.most(), talk.rounds);
-                let cost = Cost { macs, wire_bytes, rounds, ..Cost::default() };
+                let cost = Cost { macs, ..Cost::from(talk) };
                 if self.security == Security::SemiHonest {
                     return cost;
                 }
@@ -197,8 +197,7 @@ impl Prices for Rep3 {
 
     /// [`Rep3::verification`].
     fn run(&self, plan: &Plan) -> Cost {
-        let talk = self.verification(plan);
-        Cost { wire_bytes: talk.most(), rounds: talk.rounds, ..Cost::default() }
+        self.verification(plan).into()
     }
 }
 

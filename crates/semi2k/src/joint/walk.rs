@@ -119,7 +119,7 @@ fn small(
         ops!(source) | ops!(local) => return Some([0, 0]),
         ops!(public) | ops!(rounding) | ops!(comparison) | Op::Lookup { .. } => cost.offline.transfers,
     };
-    (2 * transfers <= room).then_some([transfers, cost.key_bytes])
+    (2 * transfers <= room).then_some([transfers, cost.key_bytes.most()])
 }
 
 /// Frames of a node, until it is its turn.

@@ -473,9 +473,9 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         comparisons_by: summary(&work.plan),
         predicted_s: estimate.seconds,
         predicted_offline_s,
-        bytes_sent: estimate.total.wire_bytes,
+        bytes_sent: estimate.total.wire_bytes.most(),
         rounds: estimate.total.rounds,
-        key_bytes: estimate.total.key_bytes,
+        key_bytes: estimate.total.key_bytes.most(),
         work: estimate.work,
         work_before: predicted_offline_s.map(|_| PreparationUnits::of(&estimate.total.offline)),
         rates_from: estimate.rates_from,
@@ -502,7 +502,7 @@ fn predict(args: &Args, work: &Workload, out: &mut Out) -> Result<(), CliError> 
         out.line(format_args!("  prepared in {predicted:.4} s, {sent} sent in {rounds} rounds"))?;
     }
     for node in found.nodes.into_iter().flatten() {
-        let (sent, rounds) = (bytes(node.cost.wire_bytes), node.cost.rounds);
+        let (sent, rounds) = (bytes(node.cost.wire_bytes.most()), node.cost.rounds);
         out.line(format_args!(
             "  {:<40} {:<16} {:>9.4} s  {sent:>10}  {rounds:>3} rounds",
             node.layer, node.op, node.seconds

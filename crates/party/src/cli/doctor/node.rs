@@ -41,7 +41,7 @@ pub(super) fn examine(patient: &mut Patient, findings: &mut Findings) {
     let estimate = both.and_then(|(program, f)| {
         let of = |p: &NamedPlan| estimate(&p.plan, &*f, &f.rates(), &Network::LAN);
         // The plan whose runs need most.
-        program.plans.iter().map(of).max_by_key(|e| (e.total.key_bytes, e.memory_bytes))
+        program.plans.iter().map(of).max_by_key(|e| (e.total.key_bytes.most(), e.memory_bytes))
     });
     store(&patient.node, estimate.as_ref(), findings);
     patient.estimate = estimate;
@@ -158,7 +158,7 @@ fn store(node: &Node, estimate: Option<&Estimate>, findings: &mut Findings) {
         Ok(()) => {
             findings.ok("store", format!("{shown} is writable"));
             if let (true, Some(free)) = (matches!(node.me, Place::Party(_)), sys::disk_free_bytes(there)) {
-                room(node, free, estimate.map(|e| e.total.key_bytes), findings);
+                room(node, free, estimate.map(|e| e.total.key_bytes.most()), findings);
             }
         }
         Err(e) => findings.fail(

@@ -38,7 +38,7 @@ pub(super) fn of(plan: &Plan, family: &dyn Forecast) -> Listed {
         masked_bits_per_preparation: total(&|o| o.class == Class::Masked && o.when == When::Preparation),
         masked_bits_per_run: total(&|o| o.class == Class::Masked && o.when == When::Run),
         revealed_bits_per_run: total(&|o| o.class != Class::Masked),
-        stored_bytes_per_run: [run.key_bytes, run.key_bytes_other],
+        stored_bytes_per_run: [run.key_bytes.most(), run.key_bytes.least()],
         openings,
     }
 }

@@ -85,7 +85,8 @@ fn show(args: &Args, listed: &Listed, out: &mut Out) -> Result<(), CliError> {
 }
 
 fn line(name: &str, width: usize, c: &Cost, s: f64) -> String {
-    let (sent, keys, comparisons) = (bytes(c.wire_bytes), bytes(c.key_bytes), count(c.comparisons));
+    let (sent, keys, comparisons) =
+        (bytes(c.wire_bytes.most()), bytes(c.key_bytes.most()), count(c.comparisons));
     format!(
         "{name:<width$}  {sent:>10} {:>7} {keys:>10} {comparisons:>12} {:>10}",
         count(c.rounds),
@@ -94,7 +95,7 @@ fn line(name: &str, width: usize, c: &Cost, s: f64) -> String {
 }
 
 fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -> Result<(), CliError> {
-    let (keys, other) = (bytes(e.total.key_bytes), bytes(e.total.key_bytes_other));
+    let (keys, other) = (bytes(e.total.key_bytes.most()), bytes(e.total.key_bytes.least()));
     out.line(format_args!(
         "\ntime          {} on a LAN, {} on a WAN (70 ms round trip, 40 MB/s)",
         seconds(*lan_s),
@@ -107,13 +108,13 @@ fn show_rest(Listed { estimate: e, lan_s, wan_s, .. }: &Listed, out: &mut Out) -
             "preparation   {sent} a party, {rounds} rounds, {time} for each run, before it"
         ))?;
     }
-    if e.total.key_bytes > 0 {
+    if e.total.key_bytes.most() > 0 {
         out.line(format_args!("keys a run    {keys} at one party, {other} at each other one"))?;
     }
     out.line(format_args!("clients       {} a run", bytes(e.total.client_bytes)))?;
     out.line(format_args!("weights       {} once a session", bytes(e.session.client_bytes)))?;
-    if e.session.wire_bytes > 0 {
-        let sent = bytes(e.session.wire_bytes);
+    if e.session.wire_bytes.most() > 0 {
+        let sent = bytes(e.session.wire_bytes.most());
         out.line(format_args!("session       {sent} between the parties, once, before its first run"))?;
     }
     out.line(format_args!("memory        about {} a party", bytes(e.memory_bytes)))?;
