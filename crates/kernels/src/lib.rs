@@ -16,6 +16,8 @@ mod device_cpu;
 pub mod fold;
 pub mod linear;
 pub mod lookup;
+#[cfg(target_arch = "x86_64")]
+mod near;
 pub mod probe;
 mod secret;
 mod threads;

@@ -6,6 +6,7 @@ use super::lanes::{LANES, load};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
 use crate::fold::cpu::portable;
 use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
+use crate::near::ahead;
 use std::arch::x86_64::*;
 
 /// # Safety
@@ -99,6 +100,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
                 &last
             }
         };
+        words.chunks_exact(8).for_each(ahead);
         let mut items = [0; GROUP];
         fold_group(words, tables, &mut items);
         if let Some(s) = weights {
@@ -230,6 +232,7 @@ fn interleave(y: [V; 8]) -> [V; 8] {
 pub(in crate::fold::cpu) unsafe fn words_combine(words: &[u64], weights: &[u64], sums: &mut [u64; GROUP]) {
     let mut acc = [_mm_setzero_si128(); GROUP];
     for (words, s) in words.chunks(GROUP).zip(weights) {
+        words.chunks(8).for_each(ahead);
         let s = load_two(&[*s, 0]);
         let (pairs, last) = words.as_chunks::<2>();
         for (acc, pair) in acc.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {

@@ -2,6 +2,7 @@
 
 use super::V;
 use crate::fold::{Element, GROUP};
+use crate::near::ahead;
 use std::arch::x86_64::*;
 
 /// Groups at a time.
@@ -39,7 +40,11 @@ pub(super) fn transpose([a, b, c, d]: [V; 4]) -> [V; 4] {
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn lanes(words: &[u64], stride: usize, i: usize) -> [V; 4] {
-    let row = |j: usize| load(words[j * stride + 4 * i..].first_chunk().expect("whole groups"));
+    let row = |j: usize| {
+        let row: &[u64; LANES] = words[j * stride + 4 * i..].first_chunk().expect("whole groups");
+        ahead(row);
+        load(row)
+    };
     transpose([row(0), row(1), row(2), row(3)])
 }
 

@@ -8,6 +8,7 @@ use crate::avx512::{columns, interleave, lanes_in_order};
 use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks};
 use crate::fold::cpu::portable;
 use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
+use crate::near::ahead;
 use std::arch::x86_64::*;
 
 /// The weights of eight groups, 0 after the last.
@@ -30,7 +31,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     // linear in the terms, so a long sum may be cut
     let cut = batches.iter().flat_map(|b| b.terms.chunks(MAX_OPERANDS / 2).map(move |terms| (terms, b)));
     for (terms, WordTerms { words, weights, .. }) in cut {
-        upper.resize(2 * terms.len(), [[0; LANES]; 8 * CUBE]);
+        upper.resize(2 * terms.len(), [zero; 8 * CUBE]);
         for at in (0..*words).step_by(GROUP * LANES) {
             let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
             for (upper, operand) in upper.iter_mut().zip(operands) {
@@ -140,6 +141,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
         // a byte for every lane: its bits of eight words
         let mut x = [_mm512_setzero_si512(); 8];
         for (x, words) in x.iter_mut().zip(words.as_chunks::<8>().0) {
+            ahead(words);
             *x = lanes_in_order(columns(load(words)));
         }
         // byte q of every lane
@@ -190,6 +192,7 @@ pub(in crate::fold::cpu) unsafe fn words_combine(words: &[u64], weights: &[u64],
     blocks::<GROUP>(words.len(), &[words], |at, operands| {
         let s = _mm512_set1_epi64(weights[at / GROUP] as i64);
         for (i, words) in operands[0].as_chunks::<8>().0.iter().enumerate() {
+            ahead(words);
             let words = load(words);
             even[i] = _mm512_xor_si512(even[i], _mm512_clmulepi64_epi128::<0x00>(words, s));
             odd[i] = _mm512_xor_si512(odd[i], _mm512_clmulepi64_epi128::<0x11>(words, s));

@@ -93,7 +93,7 @@ fn sixteens(u: &[u64], v: &[u64], sums: &mut [u64]) {
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 fn sixty_fours(u: &[u64], v: &[u64], sums: &mut [u64]) {
     let mut acc = vec![_mm512_setzero_si512(); points(WORD_VARS)];
-    let mut upper = vec![[[0; LANES]; 8 * CUBE]; 2];
+    let mut upper = vec![[_mm512_setzero_si512(); 8 * CUBE]; 2];
     blocks::<{ GROUP * LANES }>(u.len(), &[u, v], |_, operands| {
         for (upper, items) in upper.iter_mut().zip(operands) {
             extend_upper::<false>(items, GROUP, upper);

@@ -3,20 +3,19 @@
 use super::V;
 pub(super) use crate::avx512::{load, store, transpose};
 use crate::fold::{Element, GROUP};
+use crate::near::ahead;
 use std::arch::x86_64::*;
 
 /// Groups at a time.
 pub(super) const LANES: usize = 8;
 
-/// Word `8 i + l` of eight groups of `stride` words, one group a lane. The next eight groups' words are brought near
-/// meanwhile: many operands are read at once, more than the processor foresees.
+/// Word `8 i + l` of eight groups of `stride` words, one group a lane.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) fn lanes(words: &[u64], stride: usize, i: usize) -> [V; 8] {
     let row = |j: usize| {
         let row: &[u64; 8] = words[j * stride + 8 * i..].first_chunk().expect("whole groups");
-        // prefetching is harmless at any address
-        _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().wrapping_add(LANES * stride).cast());
+        ahead(row);
         load(row)
     };
     transpose([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])

@@ -1,7 +1,7 @@
 //! Values of polynomials where every variable is 0, 1 or infinity: additions alone.
 
 use super::V;
-use super::lanes::{LANES, lanes, load, store};
+use super::lanes::lanes;
 use std::arch::x86_64::*;
 
 /// Values of a polynomial in three variables.
@@ -56,17 +56,17 @@ pub(super) fn nine<const RING: bool>(c0: V, c1: V, c2: V, c3: V) -> [V; NINE] {
 /// [`nine`] of eight coefficients in three variables, where the upper one is 0, 1 or infinity (`top` 0, 1 or 2).
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub(super) fn extend_nine<const RING: bool>(c: &[[u64; LANES]], top: usize) -> [V; NINE] {
-    let c: &[[u64; LANES]; 8] = c.first_chunk().expect("eight coefficients");
+pub(super) fn extend_nine<const RING: bool>(c: &[V], top: usize) -> [V; NINE] {
+    let c: &[V; 8] = c.first_chunk().expect("eight coefficients");
     match top {
-        0 => nine::<RING>(load(&c[0]), load(&c[1]), load(&c[2]), load(&c[3])),
+        0 => nine::<RING>(c[0], c[1], c[2], c[3]),
         1 => nine::<RING>(
-            sum::<RING>(load(&c[0]), load(&c[4])),
-            sum::<RING>(load(&c[1]), load(&c[5])),
-            sum::<RING>(load(&c[2]), load(&c[6])),
-            sum::<RING>(load(&c[3]), load(&c[7])),
+            sum::<RING>(c[0], c[4]),
+            sum::<RING>(c[1], c[5]),
+            sum::<RING>(c[2], c[6]),
+            sum::<RING>(c[3], c[7]),
         ),
-        _ => nine::<RING>(load(&c[4]), load(&c[5]), load(&c[6]), load(&c[7])),
+        _ => nine::<RING>(c[4], c[5], c[6], c[7]),
     }
 }
 
@@ -87,19 +87,19 @@ pub(super) fn sixteen<const RING: bool>(items: &[u64], stride: usize, out: &mut 
 /// `upper[8 e + l]` for point e and place l.
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub(super) fn extend_upper<const RING: bool>(words: &[u64], stride: usize, upper: &mut [[u64; LANES]]) {
-    let upper: &mut [[u64; LANES]; 8 * CUBE] = upper.first_chunk_mut().expect("as many values");
-    let mut places = [[[0; LANES]; 8]; 8];
+pub(super) fn extend_upper<const RING: bool>(words: &[u64], stride: usize, upper: &mut [V]) {
+    let upper: &mut [V; 8 * CUBE] = upper.first_chunk_mut().expect("as many values");
+    let mut places = [[_mm512_setzero_si512(); 8]; 8];
     for i in 0..8 {
         for (place, value) in places.iter_mut().zip(lanes(words, stride, i)) {
-            store(&mut place[i], value);
+            place[i] = value;
         }
     }
     for (l, place) in places.iter().enumerate() {
         for top in 0..3 {
             let values = extend_nine::<RING>(place, top);
             for (i, value) in values.into_iter().enumerate() {
-                store(&mut upper[8 * (NINE * top + i) + l], value);
+                upper[8 * (NINE * top + i) + l] = value;
             }
         }
     }

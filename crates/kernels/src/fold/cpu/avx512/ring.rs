@@ -78,19 +78,22 @@ fn sixty_fours(
 ) {
     let (operands, zero) = (2 * terms.len(), _mm512_setzero_si512());
     // of eight groups and one operand: values in the upper three variables for each place in the lower three
-    const UPPER: usize = CUBE * 8 * LANES;
+    const UPPER: usize = CUBE * 8;
     let upper = groups.div_ceil(LANES) * operands * UPPER;
-    if scratch.len() < upper + CUBE * groups {
-        scratch.resize(upper + CUBE * groups, 0);
+    let words = CUBE * groups + LANES * (upper + 1);
+    if scratch.len() < words {
+        scratch.resize(words, 0);
     }
-    let (upper, values) = scratch.split_at_mut(upper);
-    let values = &mut values[..CUBE * groups];
+    let (values, registers) = scratch.split_at_mut(CUBE * groups);
+    // SAFETY: any words are a register. Those that begin where a line of the cache does are written in half the time.
+    let (_, registers, _) = unsafe { registers.align_to_mut::<V>() };
+    let upper = &mut registers[..upper];
     for (some, terms) in terms.chunks(MAX_OPERANDS / 2).enumerate() {
         let columns: Vec<&[u64]> = terms.iter().flat_map(|(u, v)| [*u, *v]).collect();
         strided::<GROUP, LANES>((groups, stride), &columns, |g, columns, stride| {
             let first = g / LANES * operands + some * MAX_OPERANDS;
             for (words, out) in columns.iter().zip(upper[first * UPPER..].chunks_exact_mut(UPPER)) {
-                extend_upper::<true>(words, stride, out.as_chunks_mut().0);
+                extend_upper::<true>(words, stride, out);
             }
         });
     }
@@ -100,7 +103,7 @@ fn sixty_fours(
                 let mut z = [zero; NINE];
                 for pair in operands.chunks_exact(2 * UPPER) {
                     let (u, v) = pair.split_at(UPPER);
-                    let (u, v) = (&u.as_chunks().0[8 * e..], &v.as_chunks().0[8 * e..]);
+                    let (u, v) = (&u[8 * e..], &v[8 * e..]);
                     let [u0, u1, u2, u3, u4, u5, u6, u7, u8] = extend_nine::<true>(u, top);
                     let [v0, v1, v2, v3, v4, v5, v6, v7, v8] = extend_nine::<true>(v, top);
                     let more = |z, u, v| _mm512_add_epi64(z, _mm512_mullo_epi64(u, v));
