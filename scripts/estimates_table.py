@@ -17,8 +17,8 @@ import subprocess
 from pathlib import Path
 
 LEAST, MOST = 0.7, 1.4
-# What bytes and keys may differ by and still be of one plan. Layers with hints are packed by their weights, which estimates
-# do not see, and the forms of comparisons may change. Of keys older results leave out what is kept for layers with hints.
+# What bytes and keys may differ by and still be of one plan. Layers with hints are packed by their weights, which the
+# estimates do not see, and forms of comparisons may change. Older results' keys leave out what is kept for hints.
 SAME_PLAN = {"bytes_sent": 0.05, "key_bytes": 0.25}
 # Steps of clients and states, which estimates have and runs have not.
 CLIENT_ROUNDS = range(6)

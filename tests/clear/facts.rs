@@ -52,7 +52,7 @@ impl privet_plan::Prices for Prices {
             Op::Input { .. } | Op::Weight { .. } | Op::State { .. } => {
                 let each = bytes(operation.result);
                 let client_bytes = each * self.parties as u64;
-                Cost { client_bytes, wire_bytes: each * self.others(), ..Cost::default() }
+                Cost { client_bytes, wire_bytes: PerParty::alike(each * self.others()), ..Cost::default() }
             }
             _ => Cost::default(),
         }
