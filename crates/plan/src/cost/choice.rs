@@ -141,9 +141,7 @@ fn shrink(chosen: &mut [Comparison], mut used: PerParty, most: u64) -> Result<()
 /// Key bytes of a run.
 fn keys(plan: &Plan, prices: &dyn Prices) -> PerParty {
     let known = known(plan);
-    let mut keys = PerParty::default();
-    (0..plan.nodes.len()).for_each(|id| keys += price(plan, id, &known, prices).key_bytes);
-    keys
+    (0..plan.nodes.len()).map(|id| price(plan, id, &known, prices).key_bytes).sum()
 }
 
 /// What a plan would cost if its comparisons had the forms that a network asks for.

@@ -105,8 +105,7 @@ pub fn estimate(plan: &Plan, prices: &dyn Prices, rates: &Rates, network: &Netwo
             cost.rounds = sent.pass(id, node, cost.rounds);
         }
     }
-    let mut keys = PerParty::default();
-    costs.iter().for_each(|cost| keys += cost.key_bytes);
+    let keys: PerParty = costs.iter().map(|cost| cost.key_bytes).sum();
     let rates = rates.for_keys(keys.most());
     for (id, (node, cost)) in plan.nodes.iter().zip(costs).enumerate() {
         if let Op::Weight { .. } = node.op {

@@ -1,6 +1,7 @@
 //! Bytes of every party, so that those of the busiest one are known of sums as well.
 
 use serde::{Serialize, Serializer};
+use std::iter::Sum;
 use std::ops::{AddAssign, SubAssign};
 
 /// Bytes that each party sends, or that are stored for it. Parties differ in families of two and of three alone. In JSON it is
@@ -52,6 +53,14 @@ impl From<[u64; 3]> for PerParty {
 impl AddAssign for PerParty {
     fn add_assign(&mut self, other: PerParty) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, bytes)| *sum += bytes);
+    }
+}
+
+impl Sum for PerParty {
+    fn sum<I: Iterator<Item = PerParty>>(all: I) -> PerParty {
+        let mut sum = PerParty::default();
+        all.for_each(|bytes| sum += bytes);
+        sum
     }
 }
 
