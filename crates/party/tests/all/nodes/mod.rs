@@ -13,8 +13,10 @@ use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::{FloatTensor, Program, decode_outputs, encode_inputs, encode_weights, interpret};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -164,6 +166,27 @@ pub struct Nodes {
 
 pub const PARTIES: [&str; 2] = ["party0", "party1"];
 
+/// The text with ports that no other deployment of this process has, and that the system gives to no connection: between two lives of a
+/// node its port is free, and must be so when it comes back.
+fn with_own_ports(text: &str) -> String {
+    const HOST: &str = "127.0.0.1:";
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // another process's tests begin elsewhere
+    let first = 12_000 + std::process::id() as u16 % 64 * 256;
+    let next = || loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    };
+    let mut parts = text.split(HOST);
+    let mut changed = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        changed += &format!("{HOST}{}{}", next(), part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    changed
+}
+
 impl Nodes {
     /// Files of a deployment whose model party 1 owns; nobody runs yet.
     pub fn new(plan: &Plan, weights: &Tensors, network: &'static str) -> Nodes {
@@ -225,7 +248,7 @@ impl Nodes {
         let file = nodes.path("deployment.toml");
         let text = fs::read_to_string(&file).unwrap();
         let text = text.replace("connect = 30", "connect = 4").replace("heartbeat = 5", "heartbeat = 1");
-        fs::write(&file, text).unwrap();
+        fs::write(&file, with_own_ports(&text)).unwrap();
         nodes
     }
 
