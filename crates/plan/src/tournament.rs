@@ -4,7 +4,7 @@
 //! and every protocol family walk the same levels, so that they agree even where a difference wraps.
 
 use crate::strided;
-use privet_ring::Pool2d;
+use privet_ring::{Pool2d, Ring};
 use std::collections::HashMap;
 
 /// Levels to apply in order; the last one's result is the answer.
@@ -18,7 +18,7 @@ pub struct Tournament {
 
 /// One level over candidates laid out as `[outer, from, inner]`: the same pairs meet on every line.
 ///
-/// Usage: `d = left - right`, `w = right + relu(d)` for all pairs at once, then [`Level::assemble`].
+/// Usage: [`Level::differences`] of all pairs at once, their ReLU, then [`Level::winners`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// Lines before the axis.
@@ -70,42 +70,68 @@ impl Level {
         self.outer * self.slots.len() * self.inner
     }
 
-    /// The left ones of all pairs, `[outer, pairs, inner]`.
-    pub fn left<T: Copy>(&self, current: &[T]) -> Vec<T> {
-        self.pick(current, |p| p.0)
+    /// What the left one of every pair is more than the right one, modulo 2^k; `[outer, pairs, inner]`.
+    pub fn differences(&self, ring: Ring, current: &[u64]) -> Vec<u64> {
+        self.meet(current, |left, right| ring.wrap(left.wrapping_sub(right)))
     }
 
-    /// The right ones of all pairs, `[outer, pairs, inner]`.
-    pub fn right<T: Copy>(&self, current: &[T]) -> Vec<T> {
-        self.pick(current, |p| p.1)
+    /// The next candidates: of every pair the right one plus `more` of it (`[outer, pairs, inner]`), modulo 2^k.
+    pub fn winners(&self, ring: Ring, current: &[u64], more: &[u64]) -> Vec<u64> {
+        self.next(current, more, |right, more| ring.wrap(right.wrapping_add(more)))
     }
 
-    fn pick<T: Copy>(&self, current: &[T], side: impl Fn(&(u32, u32)) -> u32) -> Vec<T> {
+    /// A function of the left and the right one of every pair, `[outer, pairs, inner]`.
+    pub fn meet<T: Copy, U>(&self, current: &[T], f: impl Fn(T, T) -> U) -> Vec<U> {
         debug_assert_eq!(current.len(), self.input_len());
         let mut out = Vec::with_capacity(self.pair_len());
-        for o in 0..self.outer {
-            for pair in &self.pairs {
-                let at = (o * self.from + side(pair) as usize) * self.inner;
-                out.extend_from_slice(&current[at..at + self.inner]);
+        for line in current.chunks(self.line()) {
+            let at = |p: u32| p as usize * self.inner;
+            if self.inner == 1 {
+                out.extend(self.pairs.iter().map(|(left, right)| f(line[at(*left)], line[at(*right)])));
+                continue;
+            }
+            for (left, right) in &self.pairs {
+                let right = &line[at(*right)..][..self.inner];
+                out.extend(line[at(*left)..].iter().zip(right).map(|(left, right)| f(*left, *right)));
             }
         }
         out
     }
 
-    /// The next candidates from the winners (`[outer, pairs, inner]`) and the current candidates.
-    pub fn assemble<T: Copy>(&self, winners: &[T], current: &[T]) -> Vec<T> {
-        debug_assert_eq!(winners.len(), self.pair_len());
+    /// The next candidates: of every pair a function of its right one and of its result (`[outer, pairs, inner]`).
+    pub fn next<T: Copy>(&self, current: &[T], results: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
+        debug_assert_eq!((current.len(), results.len()), (self.input_len(), self.pair_len()));
         let mut out = Vec::with_capacity(self.output_len());
-        for o in 0..self.outer {
+        // lines without a pair have no results
+        let mut results = results.chunks((self.pairs.len() * self.inner).max(1));
+        for line in current.chunks(self.line()) {
+            let results = results.next().unwrap_or(&[]);
+            let right = |i: u32| self.pairs[i as usize].1 as usize * self.inner;
+            if self.inner == 1 {
+                out.extend(self.slots.iter().map(|slot| match *slot {
+                    Slot::Winner(i) => f(line[right(i)], results[i as usize]),
+                    Slot::Copy(i) => line[i as usize],
+                }));
+                continue;
+            }
             for slot in &self.slots {
-                let (from, at) = match *slot {
-                    Slot::Winner(i) => (winners, (o * self.pairs.len() + i as usize) * self.inner),
-                    Slot::Copy(i) => (current, (o * self.from + i as usize) * self.inner),
-                };
-                out.extend_from_slice(&from[at..at + self.inner]);
+                match *slot {
+                    Slot::Winner(i) => {
+                        let results = &results[i as usize * self.inner..][..self.inner];
+                        out.extend(
+                            line[right(i)..].iter().zip(results).map(|(right, result)| f(*right, *result)),
+                        );
+                    }
+                    Slot::Copy(i) => out.extend_from_slice(&line[i as usize * self.inner..][..self.inner]),
+                }
             }
         }
         out
+    }
+
+    /// Elements of a line before the level: those of no candidates are in lines of none.
+    fn line(&self) -> usize {
+        (self.from * self.inner).max(1)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Index of the largest element: the tournament of max, in which one opened selector moves both the value
 //! and the index. Ties keep the left candidate, whose index is smaller, because `relu` selects at x >= 0.
 
-use super::max::{Masked, difference, sum};
 use super::relu;
 use crate::compare::Comparison;
 use crate::dealer::Dealt;
@@ -35,12 +34,13 @@ fn deal(
     let mut ri = Secret::new(vec![0; r.len()]);
     for (l, level) in tournament.levels.iter().enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
-        let [values, indices] = [Masked::of(level, ring, &r), Masked::of(level, index, &ri)];
-        let kappa = relu::deal_sign(cx, value_wire, ring, &values.difference)?;
-        relu::deal_select(cx, value_wire, ring, &kappa, &values.difference)?;
-        relu::deal_select(cx, index_wire, index, &kappa, &indices.difference)?;
-        r = values.winners(level, ring, &r, &cx.fresh_mask(value_wire, ring, kappa.len()));
-        ri = indices.winners(level, index, &ri, &cx.fresh_mask(index_wire, index, kappa.len()));
+        let [lead, step] =
+            [(ring, &r), (index, &ri)].map(|(ring, r)| Secret::new(level.differences(ring, r)));
+        let kappa = relu::deal_sign(cx, value_wire, ring, &lead)?;
+        relu::deal_select(cx, value_wire, ring, &kappa, &lead)?;
+        relu::deal_select(cx, index_wire, index, &kappa, &step)?;
+        r = Secret::new(level.winners(ring, &r, &cx.fresh_mask(value_wire, ring, kappa.len())));
+        ri = Secret::new(level.winners(index, &ri, &cx.fresh_mask(index_wire, index, kappa.len())));
     }
     Ok(())
 }
@@ -61,20 +61,17 @@ fn eval(
     for (l, level) in tournament.levels.into_iter().map(Rc::new).enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
         let (x, places) = (cx.receive(xh)?, cx.receive(positions)?);
-        let [right, iright] = [level.right(&x), level.right(&places)];
-        let diff = difference(ring, &level.left(&x), &right);
-        let idiff = difference(index, &level.left(&places), &iright);
-        let e = relu::eval_sign(cx, value_wire, ring, &diff)?;
-        let masks = Masked::of(&level, ring, &r);
-        let value = relu::eval_select(cx, value_wire, "larger", ring, &e, (&diff, &masks.difference))?;
-        r = masks.winners(&level, ring, &r, &cx.mask_share(value_wire, ring, diff.len()));
-        let masks = Masked::of(&level, index, &ri);
-        let place =
-            relu::eval_select(cx, index_wire, "index of larger", index, &e, (&idiff, &masks.difference))?;
-        ri = masks.winners(&level, index, &ri, &cx.mask_share(index_wire, index, diff.len()));
+        let [lead, step] = [level.differences(ring, &x), level.differences(index, &places)];
+        let e = relu::eval_sign(cx, value_wire, ring, &lead)?;
+        let masks = Secret::new(level.differences(ring, &r));
+        let value = relu::eval_select(cx, value_wire, "larger", ring, &e, (&lead, &masks))?;
+        r = Secret::new(level.winners(ring, &r, &cx.mask_share(value_wire, ring, lead.len())));
+        let masks = Secret::new(level.differences(index, &ri));
+        let place = relu::eval_select(cx, index_wire, "index of larger", index, &e, (&step, &masks))?;
+        ri = Secret::new(level.winners(index, &ri, &cx.mask_share(index_wire, index, lead.len())));
         let same = Rc::clone(&level);
-        xh = value.then(move |more| level.assemble(&sum(ring, &right, &more), &x));
-        positions = place.then(move |more| same.assemble(&sum(index, &iright, &more), &places));
+        xh = value.then(move |more| level.winners(ring, &x, &more));
+        positions = place.then(move |more| same.winners(index, &places, &more));
     }
     Ok(positions)
 }
@@ -84,7 +81,7 @@ fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> 
     let mut r = Secret::new(vec![0; tournament.input_len]);
     for (l, level) in tournament.levels.iter().enumerate() {
         let s = masks.fresh(wires(wire, l).1, index, level.pair_len());
-        r = Masked::of(level, index, &r).winners(level, index, &r, &s);
+        r = Secret::new(level.winners(index, &r, &s));
     }
     r
 }

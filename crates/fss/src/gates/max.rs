@@ -14,28 +14,8 @@ use crate::price;
 use crate::{Deal, Eval, EvalError, Opened, Secret, Wire};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
-use privet_plan::tournament::{self, Level, Tournament};
+use privet_plan::tournament::{self, Tournament};
 use privet_ring::{Pool2d, Ring};
-
-/// The masks of a level's pairs, or one evaluator's shares of them.
-pub(super) struct Masked {
-    right: Secret,
-    pub difference: Secret,
-}
-
-impl Masked {
-    /// Of pairs among values with masks `r`.
-    pub fn of(level: &Level, ring: Ring, r: &[u64]) -> Masked {
-        let right = Secret::new(level.right(r));
-        let difference = Secret::new(difference(ring, &Secret::new(level.left(r)), &right));
-        Masked { right, difference }
-    }
-
-    /// The masks after the level, `s` being the fresh one of its games.
-    pub fn winners(&self, level: &Level, ring: Ring, r: &[u64], s: &[u64]) -> Secret {
-        Secret::new(level.assemble(&Secret::new(sum(ring, &self.right, s)), r))
-    }
-}
 
 /// Deal a tournament over values with masks `r`; level l uses inner wire `first + l` of `wire`. Gives the
 /// masks of the winners.
@@ -48,12 +28,12 @@ fn deal_tournament(
     mut r: Secret,
 ) -> Result<Secret, KeyError> {
     for (l, level) in tournament.levels.iter().enumerate() {
-        let (wire, masks) = (wire.inner(first + l), Masked::of(level, ring, &r));
+        let wire = wire.inner(first + l);
         // A level without a pair only moves candidates: nothing to deal, nothing to open.
         if level.pair_len() > 0 {
-            relu::deal(cx, wire, ring, ring, &masks.difference)?;
+            relu::deal(cx, wire, ring, ring, &Secret::new(level.differences(ring, &r)))?;
         }
-        r = masks.winners(level, ring, &r, &cx.fresh_mask(wire, ring, level.pair_len()));
+        r = Secret::new(level.winners(ring, &r, &cx.fresh_mask(wire, ring, level.pair_len())));
     }
     Ok(r)
 }
@@ -68,17 +48,16 @@ fn eval_tournament(
     (mut xh, mut r): (Opened, Secret),
 ) -> Result<(Opened, Secret), EvalError> {
     for (l, level) in tournament.levels.into_iter().enumerate() {
-        let (wire, masks) = (wire.inner(first + l), Masked::of(&level, ring, &r));
-        r = masks.winners(&level, ring, &r, &cx.mask_share(wire, ring, level.pair_len()));
+        let (wire, before) = (wire.inner(first + l), r);
+        r = Secret::new(level.winners(ring, &before, &cx.mask_share(wire, ring, level.pair_len())));
         if level.pair_len() == 0 {
-            xh = xh.then(move |xh| level.assemble(&[], &xh));
+            xh = xh.then(move |xh| level.winners(ring, &xh, &[]));
             continue;
         }
-        let before = cx.receive(xh)?;
-        let right = level.right(&before);
-        let diff = difference(ring, &level.left(&before), &right);
-        let more = relu::eval(cx, wire, ring, ring, &diff, &masks.difference)?;
-        xh = more.then(move |more| level.assemble(&sum(ring, &right, &more), &before));
+        let x = cx.receive(xh)?;
+        let masks = Secret::new(level.differences(ring, &before));
+        let more = relu::eval(cx, wire, ring, ring, &level.differences(ring, &x), &masks)?;
+        xh = more.then(move |more| level.winners(ring, &x, &more));
     }
     Ok((xh, r))
 }
@@ -94,7 +73,7 @@ fn tournament_mask(
 ) -> Secret {
     for (l, level) in tournament.levels.iter().enumerate() {
         let s = masks.fresh(wire.inner(first + l), ring, level.pair_len());
-        r = Masked::of(level, ring, &r).winners(level, ring, &r, &s);
+        r = Secret::new(level.winners(ring, &r, &s));
     }
     r
 }

@@ -7,19 +7,10 @@ use crate::gates::relu::complement;
 use crate::uses::Uses;
 use crate::{compare, mux};
 use privet_plan::tournament;
-use privet_ring::Ring;
 
 /// [`privet_plan::ir::Op::Argmax`].
 pub(crate) struct Argmax {
     pub dim: usize,
-}
-
-fn difference(ring: Ring, x: &[u64], y: &[u64]) -> Vec<u64> {
-    x.iter().zip(y).map(|(x, y)| ring.wrap(x.wrapping_sub(*y))).collect()
-}
-
-fn sum(ring: Ring, x: &[u64], y: &[u64]) -> Vec<u64> {
-    x.iter().zip(y).map(|(x, y)| ring.wrap(x.wrapping_add(*y))).collect()
 }
 
 impl Gate for Argmax {
@@ -29,17 +20,15 @@ impl Gate for Argmax {
         let positions = tournament::positions(shape, self.dim);
         let mut places: Vec<u64> = positions.into_iter().map(|p| index.wrap(cx.side.constant(p))).collect();
         for level in &tournament::argmax(shape, self.dim).levels {
-            let (mut won, mut place) = (Vec::new(), Vec::new());
+            let (mut more, mut place) = (Vec::new(), Vec::new());
             if level.pair_len() > 0 {
-                let (right, right_place) = (level.right(&values), level.right(&places));
-                let lead = difference(ring, &level.left(&values), &right);
-                let step = difference(index, &level.left(&places), &right_place);
+                let [lead, step] = [level.differences(ring, &values), level.differences(index, &places)];
                 let keep = compare::negative(cx, x.at.digits(), ring, &lead)?;
                 let keep = complement(cx.side, keep, lead.len());
-                won = sum(ring, &right, &mux::choose(cx, ring, &keep, &lead)?);
-                place = sum(index, &right_place, &mux::choose(cx, index, &keep, &step)?);
+                more = mux::choose(cx, ring, &keep, &lead)?;
+                place = mux::choose(cx, index, &keep, &step)?;
             }
-            (values, places) = (level.assemble(&won, &values), level.assemble(&place, &places));
+            (values, places) = (level.winners(ring, &values, &more), level.winners(index, &places, &place));
         }
         Ok(places)
     }

@@ -24,11 +24,11 @@ fn play(
     mut x: Vec<u64>,
 ) -> Result<Vec<u64>, RunError> {
     for level in &games.levels {
-        let won = match level.pair_len() {
+        let more = match level.pair_len() {
             0 => Vec::new(),
-            _ => larger(cx, digits, ring, [&level.left(&x), &level.right(&x)])?,
+            _ => relu(cx, digits, [ring; 2], &level.differences(ring, &x))?,
         };
-        x = level.assemble(&won, &x);
+        x = level.winners(ring, &x, &more);
     }
     Ok(x)
 }

@@ -42,9 +42,8 @@ pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&
 
 fn play<E: Element>(tournament: &Tournament, mut current: Vec<E>, ring: Ring) -> Vec<E> {
     for level in &tournament.levels {
-        let (left, right) = (level.left(&current), level.right(&current));
-        let winners: Vec<E> = left.iter().zip(&right).map(|(&a, &b)| E::max(a, b, ring)).collect();
-        current = level.assemble(&winners, &current);
+        let winners = level.meet(&current, |left, right| E::max(left, right, ring));
+        current = level.next(&current, &winners, |_, winner| winner);
     }
     current
 }
@@ -53,13 +52,10 @@ fn play<E: Element>(tournament: &Tournament, mut current: Vec<E>, ring: Ring) ->
 fn argmax<E: Element>(mut values: Vec<E>, shape: &[usize], dim: usize, ring: Ring) -> Vec<E> {
     let mut indices = tournament::positions(shape, dim);
     for level in &tournament::argmax(shape, dim).levels {
-        let (a, b) = (level.left(&values), level.right(&values));
-        let (i, j) = (level.left(&indices), level.right(&indices));
-        let right: Vec<bool> = a.iter().zip(&b).map(|(a, b)| a.sub(*b).is_negative(ring)).collect();
-        let pick = |n: usize| if right[n] { (b[n], j[n]) } else { (a[n], i[n]) };
-        let (v, w): (Vec<E>, Vec<u64>) = (0..right.len()).map(pick).unzip();
-        values = level.assemble(&v, &values);
-        indices = level.assemble(&w, &indices);
+        let both: Vec<(E, u64)> = values.into_iter().zip(indices).collect();
+        let winners =
+            level.meet(&both, |left, right| if left.0.sub(right.0).is_negative(ring) { right } else { left });
+        (values, indices) = level.next(&both, &winners, |_, winner| winner).into_iter().unzip();
     }
     indices.into_iter().map(E::whole).collect()
 }

@@ -2,12 +2,11 @@
 //! the left candidate, whose index is smaller: the bit is that of x >= y.
 
 use super::in_blocks_of;
-use super::max::{assemble, players};
+use super::max::{differences, winners};
 use super::sign;
 use super::times::bit_times;
 use crate::context::Party;
 use crate::gate::{Gate, Held};
-use crate::local::{difference, sum};
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{RunError, Share};
@@ -27,19 +26,15 @@ pub(crate) fn eval(
     let zero = Share::new(vec![0; positions.len()], vec![0; positions.len()]);
     let mut places = crate::local::plus_public(cx.id, index, &zero, |i| positions[i]);
     for level in &tournament.levels {
-        let (mut won, mut place) = (Share::default(), Share::default());
+        let mut more = [Share::default(), Share::default()];
         if level.pair_len() > 0 {
-            let [left, right] = players(level, &x);
-            let [left_place, right_place] = players(level, &places);
-            let lead = difference(ring, &left, &right);
-            let step = difference(index, &left_place, &right_place);
-            let [lead, step] = in_blocks_of(cx, [&lead, &step], |cx, _, [lead, step]| {
+            let [lead, step] = [differences(level, ring, &x), differences(level, index, &places)];
+            more = in_blocks_of(cx, [&lead, &step], |cx, _, [lead, step]| {
                 let keep = sign::msb(cx, ring, lead)?.not(cx.id);
                 bit_times(cx, &keep, [(ring, lead), (index, step)])
             })?;
-            (won, place) = (sum(ring, &right, &lead), sum(index, &right_place, &step));
         }
-        (x, places) = (assemble(level, &won, &x), assemble(level, &place, &places));
+        (x, places) = (winners(level, ring, &x, &more[0]), winners(level, index, &places, &more[1]));
     }
     Ok(places)
 }

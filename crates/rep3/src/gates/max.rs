@@ -26,29 +26,23 @@ pub(crate) fn tournament(
 ) -> Result<Share, RunError> {
     for level in &tournament.levels {
         // a level without a pair only moves candidates
-        let won = match level.pair_len() {
+        let more = match level.pair_len() {
             0 => Share::default(),
-            _ => {
-                let [left, right] = players(level, &x);
-                eval(cx, ring, &left, &right)?
-            }
+            _ => relu::eval(cx, ring, ring, &differences(level, ring, &x))?,
         };
-        x = assemble(level, &won, &x);
+        x = winners(level, ring, &x, &more);
     }
     Ok(x)
 }
 
-/// The left and the right ones of all pairs.
-pub(super) fn players(level: &Level, x: &Share) -> [Share; 2] {
-    [
-        Share::new(level.left(&x.own), level.left(&x.next)),
-        Share::new(level.right(&x.own), level.right(&x.next)),
-    ]
+/// [`Level::differences`].
+pub(super) fn differences(level: &Level, ring: Ring, x: &Share) -> Share {
+    Share::new(level.differences(ring, &x.own), level.differences(ring, &x.next))
 }
 
-/// The next candidates.
-pub(super) fn assemble(level: &Level, won: &Share, x: &Share) -> Share {
-    Share::new(level.assemble(&won.own, &x.own), level.assemble(&won.next, &x.next))
+/// [`Level::winners`].
+pub(super) fn winners(level: &Level, ring: Ring, x: &Share, more: &Share) -> Share {
+    Share::new(level.winners(ring, &x.own, &more.own), level.winners(ring, &x.next, &more.next))
 }
 
 /// [`privet_plan::ir::Op::Max`].

@@ -1,7 +1,7 @@
 //! Index of the largest element: the tournament of max, in which one opened selector moves both the value
 //! and the index. Ties keep the left candidate, whose index is smaller, because `relu` selects at x >= 0.
 
-use super::max::{Paired, difference, sum};
+use super::max::{differences, winners};
 use super::relu::{self, eval_sign, prepare_sign, signed};
 use crate::Opened;
 use crate::compare::{Comparison, Linked};
@@ -42,21 +42,21 @@ fn prepare(
     let mut places = Words::zeros(lambda.seats(), index, lambda.len());
     for (l, level) in tournament.levels.iter().enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
-        let [values, indices] = [Paired::of(level, &lambda), Paired::of(level, &places)];
+        let [lead, step] = [differences(level, &lambda), differences(level, &places)];
         let link = link(value_wire, ring, index);
         let kappa = |cx: &dyn Preprocess, piece: &crate::compare::Piece| piece.result_bits(cx);
         let form = x.at.node().form;
-        prepare_sign(cx, form, &link, &values.difference, (ring, &[]), kappa, |cx, piece, kappa, _| {
+        prepare_sign(cx, form, &link, &lead, (ring, &[]), kappa, |cx, piece, kappa, _| {
             let bit = cx.to_words(&[kappa], piece.len(), wide)?.swap_remove(0);
-            let moved = indices.difference.slice(piece.range.clone());
+            let moved = step.slice(piece.range.clone());
             let products = cx.times(&[(kappa, vec![piece.lambda, &moved])])?;
             cx.keep(Kept::Words(&bit.reduced(ring)))?;
             cx.keep(Kept::Words(&products[0][0]))?;
             cx.keep(Kept::Words(&bit.reduced(index)))?;
             cx.keep(Kept::Words(&products[0][1]))
         })?;
-        lambda = values.winners(level, &lambda, &cx.mask(value_wire, ring, level.pair_len()));
-        places = indices.winners(level, &places, &cx.mask(index_wire, index, level.pair_len()));
+        lambda = winners(level, &lambda, &cx.mask(value_wire, ring, level.pair_len()));
+        places = winners(level, &places, &cx.mask(index_wire, index, level.pair_len()));
     }
     Ok(())
 }
@@ -70,32 +70,29 @@ fn eval(cx: &mut Eval, x: &Held, tournament: Tournament, positions: Vec<u64>) ->
     for (l, level) in tournament.levels.into_iter().map(Rc::new).enumerate() {
         let (value_wire, index_wire) = wires(wire, l);
         let (before, numbers) = (cx.receive(xh)?, cx.receive(positions)?);
-        let [right, place_right] = [level.right(&before), level.right(&numbers)];
-        let diff = difference(ring, &level.left(&before), &right);
-        let place_diff = difference(index, &level.left(&numbers), &place_right);
-        let [values, indices] = [Paired::of(&level, &lambda), Paired::of(&level, &places)];
-        let (e, read) = eval_sign(cx, &link(value_wire, ring, index), &diff)?;
+        let [lead, step] = [level.differences(ring, &before), level.differences(index, &numbers)];
+        let [values, indices] = [differences(&level, &lambda), differences(&level, &places)];
+        let (e, read) = eval_sign(cx, &link(value_wire, ring, index), &lead)?;
         let [kappa, product, place_kappa, place_product] = read.words.as_slice() else {
             unreachable!("four words")
         };
-        let (leads, n) = (cx.leads(), diff.len());
+        let (leads, n) = (cx.leads(), lead.len());
         let value = {
-            let (given, s) =
-                ((&diff[..], values.difference.own().as_slice()), cx.result_mask(value_wire, ring, n));
+            let (given, s) = ((&lead[..], values.own().as_slice()), cx.result_mask(value_wire, ring, n));
             relu::select(ring, leads, &e, given, [kappa, product], s)
         };
         let place = {
-            let given = (&place_diff[..], indices.difference.own().as_slice());
+            let given = (&step[..], indices.own().as_slice());
             let s = cx.result_mask(index_wire, index, n);
             relu::select(index, leads, &e, given, [place_kappa, place_product], s)
         };
         let value = cx.open_masked("larger", ring, value)?;
         let place = cx.open_masked("index of larger", index, place)?;
-        lambda = values.winners(&level, &lambda, &cx.mask(value_wire, ring, n));
-        places = indices.winners(&level, &places, &cx.mask(index_wire, index, n));
+        lambda = winners(&level, &lambda, &cx.mask(value_wire, ring, n));
+        places = winners(&level, &places, &cx.mask(index_wire, index, n));
         let same = Rc::clone(&level);
-        xh = value.then(move |more| level.assemble(&sum(ring, &right, &more), &before));
-        positions = place.then(move |more| same.assemble(&sum(index, &place_right, &more), &numbers));
+        xh = value.then(move |more| level.winners(ring, &before, &more));
+        positions = place.then(move |more| same.winners(index, &numbers, &more));
     }
     Ok(positions)
 }
@@ -105,7 +102,7 @@ fn mask(masks: &dyn Masks, wire: Wire, index: Ring, tournament: &Tournament) -> 
     let mut places = Words::zeros(masks.seats(), index, tournament.input_len);
     for (l, level) in tournament.levels.iter().enumerate() {
         let s = masks.fresh(wires(wire, l).1, index, level.pair_len());
-        places = Paired::of(level, &places).winners(level, &places, &s);
+        places = winners(level, &places, &s);
     }
     places
 }

@@ -20,25 +20,14 @@ use privet_plan::cost::{Cost, Operation};
 use privet_plan::tournament::{self, Level, Tournament};
 use privet_ring::{Pool2d, Ring};
 
-/// The masks of a level's pairs.
-pub(super) struct Paired {
-    right: Words,
-    pub difference: Words,
+/// The masks of the differences of a level's pairs, among values with masks `lambda`.
+pub(super) fn differences(level: &Level, lambda: &Words) -> Words {
+    lambda.map(lambda.ring(), |x| level.differences(lambda.ring(), x))
 }
 
-impl Paired {
-    /// Of pairs among values with masks `lambda`.
-    pub fn of(level: &Level, lambda: &Words) -> Paired {
-        let right = lambda.map(lambda.ring(), |x| level.right(x));
-        let difference = lambda.map(lambda.ring(), |x| level.left(x)).sub(&right);
-        Paired { right, difference }
-    }
-
-    /// The masks after the level, `s` being the fresh one of its games.
-    pub fn winners(&self, level: &Level, lambda: &Words, s: &Words) -> Words {
-        let won = self.right.add(s);
-        Words::map_all(&[&won, lambda], lambda.ring(), |x| level.assemble(x[0], x[1]))
-    }
+/// The masks after the level, `s` being the fresh one of its games.
+pub(super) fn winners(level: &Level, lambda: &Words, s: &Words) -> Words {
+    Words::map_all(&[lambda, s], lambda.ring(), |x| level.winners(lambda.ring(), x[0], x[1]))
 }
 
 /// Prepare a tournament over values with masks `lambda`; level l uses inner wire `first + l` of `wire`. Gives the masks of the
@@ -52,12 +41,12 @@ fn prepare_tournament(
     mut lambda: Words,
 ) -> Result<Words, PrepareError> {
     for (l, level) in tournament.levels.iter().enumerate() {
-        let (wire, pairs) = (wire.inner(first + l), Paired::of(level, &lambda));
+        let wire = wire.inner(first + l);
         // A level without a pair only moves candidates: nothing to prepare, nothing to open.
         if level.pair_len() > 0 {
-            relu::prepare(cx, form, wire, [ring, ring], &pairs.difference)?;
+            relu::prepare(cx, form, wire, [ring, ring], &differences(level, &lambda))?;
         }
-        lambda = pairs.winners(level, &lambda, &cx.mask(wire, ring, level.pair_len()));
+        lambda = winners(level, &lambda, &cx.mask(wire, ring, level.pair_len()));
     }
     Ok(lambda)
 }
@@ -71,17 +60,16 @@ fn eval_tournament(
     (mut xh, mut lambda): (Opened, Words),
 ) -> Result<(Opened, Words), EvalError> {
     for (l, level) in tournament.levels.into_iter().enumerate() {
-        let (wire, pairs) = (wire.inner(first + l), Paired::of(&level, &lambda));
-        lambda = pairs.winners(&level, &lambda, &cx.mask(wire, ring, level.pair_len()));
+        let (wire, before) = (wire.inner(first + l), lambda);
+        lambda = winners(&level, &before, &cx.mask(wire, ring, level.pair_len()));
         if level.pair_len() == 0 {
-            xh = xh.then(move |xh| level.assemble(&[], &xh));
+            xh = xh.then(move |xh| level.winners(ring, &xh, &[]));
             continue;
         }
-        let before = cx.receive(xh)?;
-        let right = level.right(&before);
-        let diff = difference(ring, &level.left(&before), &right);
-        let more = relu::eval(cx, wire, [ring, ring], &diff, pairs.difference.own())?;
-        xh = more.then(move |more| level.assemble(&sum(ring, &right, &more), &before));
+        let x = cx.receive(xh)?;
+        let masks = differences(&level, &before);
+        let more = relu::eval(cx, wire, [ring, ring], &level.differences(ring, &x), masks.own())?;
+        xh = more.then(move |more| level.winners(ring, &x, &more));
     }
     Ok((xh, lambda))
 }
@@ -96,7 +84,7 @@ fn tournament_mask(
 ) -> Words {
     for (l, level) in tournament.levels.iter().enumerate() {
         let s = masks.fresh(wire.inner(first + l), ring, level.pair_len());
-        lambda = Paired::of(level, &lambda).winners(level, &lambda, &s);
+        lambda = winners(level, &lambda, &s);
     }
     lambda
 }
