@@ -2,6 +2,7 @@
 
 mod batch;
 mod column;
+mod convolution;
 mod extension;
 mod field;
 mod fold;

@@ -13,6 +13,7 @@
 
 use super::batch::Role;
 use super::column::Column;
+use super::convolution::{self, Rows};
 use super::extension::Extension;
 use super::galois::{Gr, inner, reduce_to, shift};
 use crate::price::proofs::{Shape, Shapes, depth};
@@ -20,9 +21,8 @@ use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
 use privet_prg::{Prg, Seed};
-use privet_ring::{Conv2d, Ring};
+use privet_ring::Ring;
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// Statements about everybody's reshare of one node's products, as one party sees them.
 pub(crate) struct ProductClaim {
@@ -37,10 +37,6 @@ pub(crate) struct ProductClaim {
     /// `-F` of the message of the party before this one.
     pub after: Column,
 }
-
-/// Rows and positions of a convolution's first operand gathered at a time: 256 KiB.
-const ROWS: usize = 512;
-const POSITIONS: usize = 64;
 
 /// [`ProductClaim`] in the proof of one prover.
 pub(super) struct Product {
@@ -66,14 +62,19 @@ impl ProductClaim {
 
 /// The random coefficients of one product: rows (of a convolution: images and places) and columns (output channels).
 struct Coefficients {
-    rows: Vec<u64>,
+    rows: Rows,
     columns: Vec<u64>,
 }
 
 impl Coefficients {
     fn draw(shape: LinearShape, prg: &mut Prg) -> Coefficients {
-        let (rows, columns) = extent(shape);
-        Coefficients { rows: prg.elements(Ring::R64, rows), columns: prg.elements(Ring::R64, columns) }
+        let (rows, columns) = match shape {
+            LinearShape::MatMulT { m, n, .. } | LinearShape::MatMul { m, n, .. } => {
+                (Rows::Each(prg.elements(Ring::R64, m)), n)
+            }
+            LinearShape::Conv2d(c) => (Rows::draw(&c, prg), c.out_channels),
+        };
+        Coefficients { rows, columns: prg.elements(Ring::R64, columns) }
     }
 }
 
@@ -244,64 +245,16 @@ impl Product {
     }
 }
 
-/// Rows and columns of the result as a matrix.
-fn extent(shape: LinearShape) -> (usize, usize) {
-    match shape {
-        LinearShape::MatMulT { m, n, .. } | LinearShape::MatMul { m, n, .. } => (m, n),
-        LinearShape::Conv2d(c) => (c.batch * c.output().iter().product::<usize>(), c.out_channels),
-    }
-}
-
 /// The first operand's rows combined: for every place of the inner dimension, the sum of `a_r X_r`, added to what stands there.
-fn first(device: &dyn Device, shape: LinearShape, x: &[u64], bits: &[u64], out: &mut [Gr]) {
-    match shape {
-        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => {
+fn first(device: &dyn Device, shape: LinearShape, x: &[u64], rows: &Rows, out: &mut [Gr]) {
+    match (shape, rows) {
+        (LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. }, Rows::Each(bits)) => {
             device.fold().rows_combine(x, [k, 1], bits, out);
         }
-        LinearShape::Conv2d(c) => {
-            let mut words = vec![0; ROWS.min(bits.len()) * POSITIONS.min(out.len())];
-            for (i, bits) in bits.chunks(ROWS).enumerate() {
-                let rows = i * ROWS..i * ROWS + bits.len();
-                for (j, out) in out.chunks_mut(POSITIONS).enumerate() {
-                    for (position, words) in words.chunks_mut(bits.len()).take(out.len()).enumerate() {
-                        patches(&c, x, j * POSITIONS + position, rows.clone(), words);
-                    }
-                    device.fold().rows_combine(&words, [1, bits.len()], bits, out);
-                }
-            }
+        (LinearShape::Conv2d(c), rows) => convolution::first(device, &c, x, rows, out),
+        (LinearShape::MatMulT { .. } | LinearShape::MatMul { .. }, Rows::Tensor(_)) => {
+            unreachable!("a row of a matrix has a coefficient of its own")
         }
-    }
-}
-
-/// What is multiplied with the weights at one `position`, an input channel and a place in the kernel, for the outputs `rows`; 0 in
-/// the padding.
-fn patches(c: &Conv2d, x: &[u64], position: usize, rows: Range<usize>, out: &mut [u64]) {
-    let ([height, width], [kh, kw]) = (c.output(), c.kernel);
-    let (channel, ky, kx) = (position / (kh * kw), position / kw % kh, position % kw);
-    // the column that output 0 of a line reads, padding included; and the outputs that read no padding
-    let (from, step) = (kx * c.dilation[1], c.stride[1]);
-    let before = |end: usize| end.saturating_sub(from).div_ceil(step).min(width);
-    let there = before(c.padding[2])..before(c.padding[2] + c.input[1]);
-    let mut row = rows.start;
-    let mut out = out;
-    while row < rows.end {
-        let (image, oy, ox) = (row / (height * width), row / width % height, row % width);
-        let len = (width - ox).min(rows.end - row);
-        let (line, rest) = out.split_at_mut(len);
-        // padding
-        line.fill(0);
-        let y = (oy * c.stride[0] + ky * c.dilation[0]).checked_sub(c.padding[0]);
-        let (first, end) = (there.start.max(ox), there.end.min(ox + len));
-        if let (Some(y), true) = (y.filter(|&y| y < c.input[0]), first < end) {
-            let start = ((image * c.in_channels + channel) * c.input[0] + y) * c.input[1];
-            let read = &x[start + first * step + from - c.padding[2]..];
-            let line = &mut line[first - ox..end - ox];
-            match step {
-                1 => line.copy_from_slice(&read[..line.len()]),
-                _ => line.iter_mut().zip(read.iter().step_by(step)).for_each(|(out, word)| *out = *word),
-            }
-        }
-        (row, out) = (row + len, rest);
     }
 }
 
@@ -323,66 +276,15 @@ fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64], out:
 /// The result's elements combined.
 fn result(device: &dyn Device, shape: LinearShape, s: &[u64], c: &Coefficients) -> Gr {
     let mut columns = vec![Gr::ZERO; c.columns.len()];
-    match shape {
-        LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => {
-            device.fold().rows_combine(s, [n, 1], &c.rows, &mut columns);
+    match (shape, &c.rows) {
+        (LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. }, Rows::Each(bits)) => {
+            device.fold().rows_combine(s, [n, 1], bits, &mut columns);
         }
-        LinearShape::Conv2d(conv) => {
-            let area = conv.output().iter().product::<usize>();
-            for (s, rows) in s.chunks(area * conv.out_channels).zip(c.rows.chunks(area)) {
-                device.fold().rows_combine(s, [1, area], rows, &mut columns);
-            }
+        (LinearShape::Conv2d(conv), rows) => convolution::result(device, &conv, s, rows, &mut columns),
+        (LinearShape::MatMulT { .. } | LinearShape::MatMul { .. }, Rows::Tensor(_)) => {
+            unreachable!("a row of a matrix has a coefficient of its own")
         }
     }
     device.fold().weigh(&mut columns, &c.columns);
     columns.into_iter().fold(Gr::ZERO, Gr::add)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::extension::Extension;
-    use super::*;
-    use privet_prg::Seed;
-
-    /// More outputs, and more places of kernels, than are gathered at a time; also with a stride, and with kernels that
-    /// meet nothing but padding.
-    #[test]
-    fn convolutions_of_many_pieces() {
-        let device = privet_kernels::cpu(1);
-        let mut prg = Seed::from_bytes([6; 16]).stream();
-        for (stride, padding, dilation) in
-            [([1, 1], [1, 1, 1, 1], [1, 1]), ([1, 2], [2, 0, 3, 6], [2, 1]), ([2, 1], [0, 0, 15, 20], [1, 4])]
-        {
-            let c = Conv2d {
-                batch: 5,
-                in_channels: 8,
-                input: [17, 13],
-                out_channels: 2,
-                kernel: [3, 3],
-                stride,
-                padding,
-                dilation,
-                groups: 2,
-            };
-            let (shape, [height, width]) = (LinearShape::Conv2d(c), c.output());
-            let x = prg.elements(Ring::R64, shape.input_len());
-            let bits = prg.elements(Ring::R64, extent(shape).0);
-            assert!(bits.len() > ROWS && depth(shape) > POSITIONS);
-            let mut found = vec![Gr::ZERO; depth(shape)];
-            first(device.as_ref(), shape, &x, &bits, &mut found);
-            for (position, found) in found.iter().enumerate() {
-                let (channel, ky, kx) = (position / 9, position / 3 % 3, position % 3);
-                let mut expected = Gr::ZERO;
-                for (row, bits) in bits.iter().enumerate() {
-                    let (image, oy, ox) = (row / (height * width), row / width % height, row % width);
-                    let y = (oy * stride[0] + ky * dilation[0]).checked_sub(padding[0]);
-                    let x_at = (ox * stride[1] + kx * dilation[1]).checked_sub(padding[2]);
-                    let (Some(y @ ..17), Some(x_at @ ..13)) = (y, x_at) else { continue };
-                    let word = x[((image * 8 + channel) * 17 + y) * 13 + x_at];
-                    expected = expected.add(Gr::embed(*bits).map(|c| c * word));
-                }
-                assert_eq!(*found, expected, "stride {stride:?}, position {position}");
-            }
-        }
-    }
 }

@@ -2,11 +2,13 @@
 
 use crate::linear::{Operand, products};
 use crate::proof::ProductClaim;
+use crate::proof::convolution::Rows;
 use crate::testing::{edges, open, share, three};
 use crate::{Party, PartyId, RunError, Security, Share};
 use privet_family::Products;
 use privet_kernels::LinearShape;
 use privet_kernels::linear::reference;
+use privet_prg::Seed;
 use privet_ring::{Conv2d, Ring};
 use std::sync::Arc;
 
@@ -34,7 +36,17 @@ fn shapes() -> Vec<Products> {
         Products { shape: LinearShape::MatMul { m: 2, k: 3, n: 5 }, count: 4 },
         one(conv(1, [1, 1], [1, 1, 0, 2], [1, 1])),
         one(conv(2, [2, 1], [2, 0, 1, 1], [1, 2])),
+        one(many_images()),
     ]
+}
+
+/// A convolution whose rows have three coefficients each.
+fn many_images() -> LinearShape {
+    let shape = conv(1, [1, 2], [1, 0, 0, 2], [1, 1]);
+    let LinearShape::Conv2d(c) = shape else { unreachable!("a convolution") };
+    let c = Conv2d { batch: 300, ..c };
+    assert!(Rows::draw(&c, &mut Seed::from_bytes([1; 16]).stream()).are_products());
+    LinearShape::Conv2d(c)
 }
 
 /// What is proved element by element.
@@ -130,6 +142,35 @@ fn no_wrong_product_passes() {
                 }
                 attempt += 1;
             }
+        }
+    }
+}
+
+/// Two lies about a result that add up to nothing but for what their rows, and their columns, are multiplied with.
+#[test]
+fn lies_that_cancel_without_coefficients_are_found() {
+    let (several, matrix) =
+        (conv(1, [1, 2], [1, 0, 0, 2], [1, 1]), LinearShape::MatMulT { m: 3, k: 5, n: 4 });
+    for shape in [many_images(), several, matrix] {
+        // how far apart elements are that differ in one place of the result alone
+        let apart = match shape {
+            LinearShape::Conv2d(c) => {
+                let [height, width] = c.output();
+                vec![1, width, height * width, c.out_channels * height * width]
+            }
+            LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => vec![1, n],
+        };
+        for apart in apart {
+            let results = three(Security::Malicious, |party| {
+                multiply(party, Ring::R64, Products { shape, count: 1 });
+                if party.id == PartyId::ALL[1] {
+                    let claims = &mut party.transcript.as_mut().unwrap().products;
+                    spoil(&mut claims[0], 4, 0, 1);
+                    spoil(&mut claims[0], 4, apart, u64::MAX);
+                }
+                party.verify()
+            });
+            assert!(results.iter().all(Result::is_err), "{shape:?}, {apart} apart");
         }
     }
 }
