@@ -2,9 +2,12 @@ use super::{Args, Draft, Setting, copy_plan, node_text, private_dir, refuse_exis
 use crate::cli::{CliError, Out, certs};
 use crate::config::{Address, Card, Place};
 use crate::sys;
+use privet_prg::Seed;
+use privet_ring::Ring;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const HOST: &str = "127.0.0.1";
@@ -115,8 +118,16 @@ fn folder(place: &Place) -> String {
     }
 }
 
+/// Ports of nodes: below those that systems give to connections, as a node's port must be free when it comes back after its process
+/// has ended.
+const PORTS: Range<u16> = 20_500..32_000;
+
+/// A free port at random, so that deployments which do not run yet have others. The system's choice where many are taken.
 fn free_port() -> Result<(TcpListener, u16), CliError> {
-    let listener = TcpListener::bind((HOST, 0));
+    let drawn = Seed::random().stream().elements(Ring::new(16), 100);
+    let mut ports = drawn.iter().map(|x| PORTS.start + *x as u16 % (PORTS.end - PORTS.start));
+    let found = ports.find_map(|port| TcpListener::bind((HOST, port)).ok());
+    let listener = found.map_or_else(|| TcpListener::bind((HOST, 0)), Ok);
     listener.and_then(|l| l.local_addr().map(|a| (l, a.port()))).map_err(|e| {
         CliError::failed(format!("no free port on {HOST}: {e}"), "check that the loopback interface is up")
     })

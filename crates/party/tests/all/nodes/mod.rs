@@ -171,8 +171,8 @@ pub const PARTIES: [&str; 2] = ["party0", "party1"];
 fn with_own_ports(text: &str) -> String {
     const HOST: &str = "127.0.0.1:";
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // another process's tests begin elsewhere
-    let first = 12_000 + std::process::id() as u16 % 64 * 256;
+    // another process's tests begin elsewhere, and `privet init` chooses others
+    let first = 12_000 + std::process::id() as u16 % 32 * 256;
     let next = || loop {
         let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
