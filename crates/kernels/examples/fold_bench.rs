@@ -48,6 +48,13 @@ fn main() {
             path.words_fold(&basis).append(&columns[0], None, &mut out);
         });
         line(name.clone(), "words_fold, word", t, WORDS);
+        let (twice, mut scratch) =
+            (path.words_fold_twice(&basis, basis.first_chunk().expect("sixteen")), vec![]);
+        let t = best(|| {
+            out.clear();
+            twice.append(&columns[0], &mut scratch, &mut out);
+        });
+        line(name.clone(), "words_fold_twice, word", t, WORDS);
         let t = best(|| {
             out.clear();
             path.words_fold(&basis).append(&columns[0], Some(&weights), &mut out);

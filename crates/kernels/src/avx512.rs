@@ -73,7 +73,7 @@ const LANE_ORDER: [u8; 64] = {
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn bytes(index: &[u8; 64]) -> V {
+pub(crate) fn bytes(index: &[u8; 64]) -> V {
     // SAFETY: 64 bytes.
     unsafe { _mm512_loadu_si512(index.as_ptr().cast()) }
 }
@@ -84,6 +84,31 @@ fn bytes(index: &[u8; 64]) -> V {
 pub(crate) fn columns(words: V) -> V {
     let identity = _mm512_set1_epi64(0x8040_2010_0804_0201u64 as i64);
     _mm512_gf2p8affine_epi64_epi8::<0>(identity, _mm512_permutexvar_epi8(bytes(&BYTES_OF_WORDS), words))
+}
+
+/// The 8x8 matrices that take eight bits to the sum of the words at its ones: word p of the result for byte p of the sum.
+#[target_feature(enable = "avx512f,avx512vbmi,gfni")]
+#[inline]
+pub(crate) fn matrices_of(words: V) -> V {
+    // rows are reversed in a matrix
+    let reversed = _mm512_set1_epi64(0x0102_0408_1020_4080);
+    _mm512_gf2p8affine_epi64_epi8::<0>(reversed, _mm512_permutexvar_epi8(bytes(&BYTES_OF_WORDS), words))
+}
+
+/// Byte p of word k of the result is byte k of word p.
+#[target_feature(enable = "avx512f,avx512vbmi")]
+#[inline]
+pub(crate) fn byte_by_byte(words: V) -> V {
+    const ORDER: [u8; 64] = {
+        let mut index = [0; 64];
+        let mut i = 0;
+        while i < 64 {
+            index[i] = (8 * (i % 8) + i / 8) as u8;
+            i += 1;
+        }
+        index
+    };
+    _mm512_permutexvar_epi8(bytes(&ORDER), words)
 }
 
 /// A byte for every lane as [`interleave`] takes them.

@@ -1,6 +1,6 @@
 //! Every path of the folds against the plain definitions.
 
-use privet_kernels::fold::{FoldPath, GROUP, Strided, WordTerms, Words, diagonal, points, spec};
+use privet_kernels::fold::{FoldPath, GROUP, LANES_TWICE, Strided, WordTerms, Words, diagonal, points, spec};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
@@ -82,6 +82,18 @@ fn words() {
                 assert_eq!(found[..3], [1; 3], "{path}: what was there");
                 assert_eq!(found[3..], expected, "{path}: fold of {n} words, weights {}", s.is_some());
             }
+        }
+        let second: [u64; LANES_TWICE] = draw(LANES_TWICE).try_into().expect("as many as drawn");
+        let mut lanes = vec![0; n.next_multiple_of(GROUP)];
+        spec::words_fold(&columns[0], basis, None, &mut lanes);
+        let mut expected = vec![0; lanes.len() / LANES_TWICE];
+        spec::field_fold(&lanes, &second, &mut expected);
+        for path in paths() {
+            let (fold, mut found) = (path.words_fold_twice(basis, &second), vec![1; 3]);
+            // whatever the scratch has
+            fold.append(&columns[0], &mut vec![9; 5], &mut found);
+            assert_eq!(found[..3], [1; 3], "{path}: what was there");
+            assert_eq!(found[3..], expected, "{path}: both folds of {n} words");
         }
         let mut expected = [7; GROUP];
         spec::words_combine(&columns[0], &weights, &mut expected);

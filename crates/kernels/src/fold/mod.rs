@@ -12,7 +12,7 @@ mod field;
 mod galois;
 pub mod spec;
 
-pub use cpu::{FoldPath, WordsFold};
+pub use cpu::{FoldPath, WordsFold, WordsFoldTwice};
 pub use field::{clmul, gf_mul, gf_reduce};
 pub use galois::{Element, Strided, Wide, gr_reduce, gr_times_bits};
 
@@ -21,6 +21,9 @@ pub const WORD_VARS: u32 = 6;
 
 /// Words of a group; also the lanes of a word.
 pub const GROUP: usize = 64;
+
+/// Lanes that a second fold of words makes one item of, where both folds are made at once.
+pub const LANES_TWICE: usize = 16;
 
 /// An operand of a term.
 #[derive(Clone, Copy, Debug)]

@@ -8,13 +8,15 @@ use super::tensor::basis;
 use crate::price::proofs;
 use privet_family::Secret;
 use privet_kernels::Device;
-use privet_kernels::fold::{GROUP, WORD_VARS, WordTerms, Words, WordsFold, gf_mul, points};
+use privet_kernels::fold::{
+    GROUP, LANES_TWICE, WORD_VARS, WordTerms, Words, WordsFold, WordsFoldTwice, gf_mul, points,
+};
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::ops::Range;
 
 // the device's kernels are made for these groups
-const _: () = assert!(proofs::OF_BITS[0] == WORD_VARS);
+const _: () = assert!(proofs::OF_BITS[0] == WORD_VARS && LANES == LANES_TWICE);
 
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
@@ -45,7 +47,7 @@ fn fold_factors<'a>(
                 }
                 Some(operand) => {
                     let at = items.len();
-                    let fold = |operand: &Operand, items: &mut Vec<Gf>| both.fold(device, operand, items);
+                    let fold = |operand: &Operand, items: &mut Vec<Gf>| both.fold(operand, items);
                     folded.append(operand, factor, fold, &mut items);
                     if let Some(s) = s {
                         let weights: Vec<Gf> = s.iter().flat_map(|s| of_items(*s)).collect();
@@ -55,7 +57,7 @@ fn fold_factors<'a>(
             }
         }
     }
-    both.lanes(device, &numbers, &both.second, &mut items);
+    both.numbers(device, &numbers, &mut items);
     items
 }
 
@@ -67,35 +69,36 @@ const ITEMS: usize = GROUP / LANES;
 struct BothFolds {
     first: First,
     second: Vec<Gf>,
-    /// The same for lanes. Of left factors, lane i of an item is multiplied by Y^i besides, so that what is left of the
+    /// Of words of bits. Of left factors, lane i of an item is multiplied by Y^i besides, so that what is left of the
     /// weights is one for an item.
-    of_lanes: Vec<Gf>,
+    words: WordsFoldTwice,
 }
 
 impl BothFolds {
     fn new(device: &dyn Device, points: [&[u64]; 2], factor: Factor) -> BothFolds {
         let [first, second] = points.map(|r| basis::<Gf>(device, r));
-        let mut of_lanes = second.clone();
+        let mut of_lanes: [Gf; LANES] = second[..].try_into().expect("an element for every lane of an item");
         if factor == Factor::Left {
             of_lanes.iter_mut().enumerate().for_each(|(i, b)| *b = gf_mul(*b, 1 << i));
         }
-        BothFolds { first: First::new(device, &first), second, of_lanes }
+        let first = First::new(device, &first);
+        let words = device.fold().words_fold_twice(&first.powers, &of_lanes);
+        BothFolds { first, second, words }
     }
 
     /// Append the items of words of bits.
-    fn fold(&self, device: &dyn Device, operand: &Operand, items: &mut Vec<Gf>) {
-        let (mut lanes, mut scratch) = (Vec::with_capacity(PIECE), Secret::default());
+    fn fold(&self, operand: &Operand, items: &mut Vec<Gf>) {
+        let (mut lanes, mut scratch) = (vec![], Secret::default());
         for piece in pieces(operand.len(), PIECE) {
-            lanes.clear();
-            self.first.words.append(operand.words(piece, &mut scratch), None, &mut lanes);
-            self.lanes(device, &lanes, &self.of_lanes, items);
+            self.words.append(operand.words(piece, &mut scratch), &mut lanes, items);
         }
     }
 
-    fn lanes(&self, device: &dyn Device, lanes: &[Gf], second: &[Gf], items: &mut Vec<Gf>) {
+    /// Append what the second fold makes of numbers after the first one.
+    fn numbers(&self, device: &dyn Device, numbers: &[Gf], items: &mut Vec<Gf>) {
         let at = items.len();
-        items.resize(at + lanes.len().div_ceil(second.len()), 0);
-        device.fold().field_fold(lanes, second, &mut items[at..]);
+        items.resize(at + numbers.len().div_ceil(self.second.len()), 0);
+        device.fold().field_fold(numbers, &self.second, &mut items[at..]);
     }
 }
 

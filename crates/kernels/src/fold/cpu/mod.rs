@@ -10,7 +10,7 @@ mod folds;
 mod pieces;
 mod portable;
 
-use super::{Element, GROUP, Strided, WORD_VARS, Wide, WordTerms, points};
+use super::{Element, GROUP, LANES_TWICE, Strided, WORD_VARS, Wide, WordTerms, points};
 use crate::CpuCap;
 use std::fmt;
 
@@ -101,6 +101,16 @@ impl FoldPath {
             FoldPath::Avx512 => WordsFold::Avx512(avx512::matrices(basis)),
             #[cfg(not(target_arch = "x86_64"))]
             _ => unreachable!("not available"),
+        }
+    }
+
+    /// A fold of words with the first basis, and of sixteen lanes of what that makes with the second.
+    pub fn words_fold_twice(self, first: &[u64; GROUP], second: &[u64; LANES_TWICE]) -> WordsFoldTwice {
+        match self.checked() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as just checked.
+            FoldPath::Avx512 => WordsFoldTwice::Avx512(unsafe { avx512::twice_matrices(first, second) }),
+            path => WordsFoldTwice::Steps(path, Box::new(self.words_fold(first)), *second),
         }
     }
 
@@ -228,6 +238,35 @@ impl WordsFold {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: available, as whoever made it checked.
             WordsFold::Avx512(matrices) => unsafe { avx512::words_fold(words, matrices, weights, out) },
+        }
+    }
+}
+
+/// Two folds of words, prepared for many pieces of them.
+pub enum WordsFoldTwice {
+    /// One after the other: the first fold, and the second basis.
+    Steps(FoldPath, Box<WordsFold>, [u64; LANES_TWICE]),
+    /// Bit matrices for both, made where they can be used alone.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Box<avx512::TwiceMatrices>),
+}
+
+impl WordsFoldTwice {
+    /// For every group of 64 words and every sixteen lanes of it, in this order, append `sum over i of second_i sum over l of first_l (bit i of
+    /// these lanes of word l)` to `out`. What the first fold alone makes goes to `scratch`, which is for the next call.
+    pub fn append(&self, words: &[u64], scratch: &mut Vec<u64>, out: &mut Vec<u64>) {
+        out.reserve(words.len().div_ceil(GROUP) * (GROUP / LANES_TWICE));
+        match self {
+            WordsFoldTwice::Steps(path, first, second) => {
+                scratch.clear();
+                first.append(words, None, scratch);
+                let at = out.len();
+                out.resize(at + scratch.len() / LANES_TWICE, 0);
+                path.field_fold(scratch, second, &mut out[at..]);
+            }
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: available, as whoever made it checked.
+            WordsFoldTwice::Avx512(matrices) => unsafe { avx512::words_fold_twice(words, matrices, out) },
         }
     }
 }

@@ -10,6 +10,7 @@ mod points;
 mod products;
 mod ring;
 mod rows;
+mod twice;
 
 use crate::avx512::V;
 pub(super) use bits::{Matrices, bits_fold, matrices, words_combine, words_fold, words_message};
@@ -18,6 +19,7 @@ pub(super) use folds::ring_fold;
 pub(super) use products::{products, products_of_some};
 pub(super) use ring::{ring_values, weigh};
 pub(super) use rows::rows_combine;
+pub(super) use twice::{TwiceMatrices, twice_matrices, words_fold_twice};
 
 /// Whether this machine can run these functions.
 pub(super) fn available() -> bool {
