@@ -6,6 +6,7 @@
 
 use super::extension::Extension;
 use super::galois::{DEGREE, Gr, reduce};
+use privet_family::Secret;
 use privet_kernels::Device;
 use privet_prg::Prg;
 use privet_ring::{Conv2d, Ring};
@@ -34,6 +35,14 @@ impl Rows {
         match Tensor::is_cheaper(c) {
             true => Rows::Tensor(Tensor { images: some(c.batch), lines: some(height), columns: some(width) }),
             false => Rows::Each(some(c.batch * height * width)),
+        }
+    }
+
+    /// One for each row, as a matrix has.
+    pub fn each(&self) -> &[u64] {
+        match self {
+            Rows::Each(bits) => bits,
+            Rows::Tensor(_) => unreachable!("a row of a matrix has a coefficient of its own"),
         }
     }
 
@@ -144,19 +153,24 @@ fn met(
     (items, step): (&[Gr], usize),
     weights: &[u64],
 ) -> Gr {
-    let (stride, padding, from) = (c.stride[axis], c.padding[2 * axis], k * c.dilation[axis]);
-    let before = |end: usize| end.saturating_sub(from).div_ceil(stride).min(weights.len());
-    let outputs = before(padding)..before(padding + c.input[axis]);
+    let outputs = reading(c, axis, k);
     if outputs.is_empty() {
         return Gr::ZERO;
     }
-    let first = outputs.start * stride + from - padding;
-    combined(device, &items[first * step..], stride * step, &weights[outputs])
+    let first = outputs.start * c.stride[axis] + k * c.dilation[axis] - c.padding[2 * axis];
+    combined(device, &items[first * step..], c.stride[axis] * step, &weights[outputs])
+}
+
+/// The outputs along an axis for which place `k` of the kernel reads no padding.
+fn reading(c: &Conv2d, axis: usize, k: usize) -> Range<usize> {
+    let (from, padding) = (k * c.dilation[axis], c.padding[2 * axis]);
+    let before = |end: usize| end.saturating_sub(from).div_ceil(c.stride[axis]).min(c.output()[axis]);
+    before(padding)..before(padding + c.input[axis])
 }
 
 /// Some rows and positions at a time.
 fn first_of_each(device: &dyn Device, c: &Conv2d, x: &[u64], bits: &[u64], out: &mut [Gr]) {
-    let mut words = vec![0; ROWS.min(bits.len()) * POSITIONS.min(out.len())];
+    let mut words = Secret::new(vec![0; ROWS.min(bits.len()) * POSITIONS.min(out.len())]);
     for (i, bits) in bits.chunks(ROWS).enumerate() {
         let rows = i * ROWS..i * ROWS + bits.len();
         for (j, out) in out.chunks_mut(POSITIONS).enumerate() {
@@ -174,9 +188,7 @@ fn patches(c: &Conv2d, x: &[u64], position: usize, rows: Range<usize>, out: &mut
     let ([height, width], [kh, kw]) = (c.output(), c.kernel);
     let (channel, ky, kx) = (position / (kh * kw), position / kw % kh, position % kw);
     // the column that output 0 of a line reads, padding included; and the outputs that read no padding
-    let (from, step) = (kx * c.dilation[1], c.stride[1]);
-    let before = |end: usize| end.saturating_sub(from).div_ceil(step).min(width);
-    let there = before(c.padding[2])..before(c.padding[2] + c.input[1]);
+    let (from, step, there) = (kx * c.dilation[1], c.stride[1], reading(c, 1, kx));
     let mut row = rows.start;
     let mut out = out;
     while row < rows.end {

@@ -247,14 +247,11 @@ impl Product {
 
 /// The first operand's rows combined: for every place of the inner dimension, the sum of `a_r X_r`, added to what stands there.
 fn first(device: &dyn Device, shape: LinearShape, x: &[u64], rows: &Rows, out: &mut [Gr]) {
-    match (shape, rows) {
-        (LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. }, Rows::Each(bits)) => {
-            device.fold().rows_combine(x, [k, 1], bits, out);
+    match shape {
+        LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => {
+            device.fold().rows_combine(x, [k, 1], rows.each(), out);
         }
-        (LinearShape::Conv2d(c), rows) => convolution::first(device, &c, x, rows, out),
-        (LinearShape::MatMulT { .. } | LinearShape::MatMul { .. }, Rows::Tensor(_)) => {
-            unreachable!("a row of a matrix has a coefficient of its own")
-        }
+        LinearShape::Conv2d(c) => convolution::first(device, &c, x, rows, out),
     }
 }
 
@@ -276,14 +273,11 @@ fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64], out:
 /// The result's elements combined.
 fn result(device: &dyn Device, shape: LinearShape, s: &[u64], c: &Coefficients) -> Gr {
     let mut columns = vec![Gr::ZERO; c.columns.len()];
-    match (shape, &c.rows) {
-        (LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. }, Rows::Each(bits)) => {
-            device.fold().rows_combine(s, [n, 1], bits, &mut columns);
+    match shape {
+        LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => {
+            device.fold().rows_combine(s, [n, 1], c.rows.each(), &mut columns);
         }
-        (LinearShape::Conv2d(conv), rows) => convolution::result(device, &conv, s, rows, &mut columns),
-        (LinearShape::MatMulT { .. } | LinearShape::MatMul { .. }, Rows::Tensor(_)) => {
-            unreachable!("a row of a matrix has a coefficient of its own")
-        }
+        LinearShape::Conv2d(conv) => convolution::result(device, &conv, s, &c.rows, &mut columns),
     }
     device.fold().weigh(&mut columns, &c.columns);
     columns.into_iter().fold(Gr::ZERO, Gr::add)
