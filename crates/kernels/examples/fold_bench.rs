@@ -41,6 +41,11 @@ fn main() {
         line(name.clone(), "words_message, word and term", t, 2 * WORDS);
         let t = best(|| path.words_message(&selected, &mut sums));
         line(name.clone(), "words_message of words and bits, word and term", t, 2 * WORDS);
+        for (what, operand) in [("words", whole(1)), ("bits", bits)] {
+            let one = [WordTerms { words: WORDS, terms: vec![(whole(0), operand)], weights: &weights }];
+            let t = best(|| path.words_message(&one, &mut sums));
+            line(name.clone(), &format!("words_message of words and {what}, one term, word"), t, WORDS);
+        }
         let t = best(|| drop(path.bits_fold(&columns[0], &basis)));
         line(name.clone(), "bits_fold, group", t, WORDS);
         let t = best(|| {

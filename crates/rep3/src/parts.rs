@@ -12,7 +12,7 @@ pub(crate) struct Parts {
 }
 
 /// Something for each part, named by what this party is in it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Roles<T> {
     /// The part that this party deals.
     pub mine: T,

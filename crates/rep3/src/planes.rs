@@ -1,7 +1,7 @@
 //! Bits, 64 to a word, and their way from and to elements.
 
 use crate::context::Party;
-use crate::moves::{Dealt, Known, Pieces};
+use crate::moves::{Dealt, Known};
 use crate::parts::Parts;
 use crate::proof::Column;
 use crate::{PartyId, Planes};
@@ -142,24 +142,6 @@ pub(crate) fn elements(plane: &[u64], range: Range<usize>) -> Vec<u64> {
 pub(crate) fn packed(bits: &[u64]) -> Vec<u64> {
     let word = |bits: &[u64]| bits.iter().enumerate().fold(0, |word, (e, bit)| word | bit << e);
     bits.chunks(64).map(word).collect()
-}
-
-impl Pieces {
-    /// The planes of which these are the words, part by part.
-    pub fn join_planes(self, id: PartyId, parts: &Parts, count: usize) -> Planes {
-        let words = parts.len().div_ceil(64);
-        let [own, next] = [0, 1].map(|side| {
-            let mut out = Vec::with_capacity(count * words);
-            for plane in 0..count {
-                for pieces in self.in_order(id).map(|pieces| &pieces[side]) {
-                    let words = pieces.len() / count;
-                    out.extend_from_slice(&pieces[plane * words..(plane + 1) * words]);
-                }
-            }
-            out
-        });
-        Planes::new(parts.len(), count, own, next)
-    }
 }
 
 /// Places that put the even bits of `count` first and the odd ones behind them.

@@ -114,7 +114,7 @@ pub fn check_claims(transcripts: [&Transcript; 3]) {
             Kind::Bits | Kind::Numbers => Algebra::Bits,
             Kind::Ring(ring) => Algebra::Ring(ring),
         };
-        let mut sums = algebra.sum(s_before, s_after);
+        let mut sums = algebra.sum(&s_before.to_vec(kind), &s_after.to_vec(kind));
         for t in 0..p.terms.len() {
             let [left, right] = [0, 1].map(|of| {
                 let found = factor(p, t, of).expect("the prover has all factors");

@@ -13,7 +13,7 @@ use crate::adder::Summands;
 use crate::context::Party;
 use crate::moves::{And, Dealt, Known, Pieces, Split};
 use crate::planes::Words;
-use crate::proof::{Algebra, Column};
+use crate::proof::Algebra;
 use crate::{PartyId, Planes, RunError, mutation};
 
 /// Some neighbouring bits: what they carry if what comes in is a bit that is shared, and whether they hand on what comes in.
@@ -83,7 +83,7 @@ fn pairs(cx: &mut Party, bits: &Summands) -> Result<(Words, Vec<Block>), RunErro
     let splits = [generate, split(bits, above, vec![(differs, odd_b)]), propagation(bits, lowest, above)];
     let [generate, mut carries, mut propagate] = cx.split("generate and propagate", splits)?;
     let product = bits.product(lowest, above);
-    carries.add_dealt(Algebra::Bits, &product.0);
+    carries.add_dealt(&product.0);
     add(&mut propagate, product);
 
     let (id, parts) = (cx.id, bits.parts);
@@ -106,8 +106,7 @@ fn pairs(cx: &mut Party, bits: &Summands) -> Result<(Words, Vec<Block>), RunErro
 
 /// A dealt value by itself.
 pub(crate) fn alone(a: &Dealt) -> Pieces {
-    let zeros = |c: &Column| vec![0; c.len()].into();
-    Pieces::of(a, &Known { before: zeros(&a.before), after: zeros(&a.after) })
+    Pieces::dealt(Algebra::Bits, a)
 }
 
 /// Whether every bit of a differs from that of b; one plane. Rounds as for a carry.
@@ -144,13 +143,15 @@ fn split(bits: &Summands, planes: usize, terms: Vec<(Dealt, Known)>) -> Split {
 }
 
 fn add(pieces: &mut Pieces, (a, b): (Dealt, Known)) {
-    pieces.add_dealt(Algebra::Bits, &a);
-    pieces.add_known(Algebra::Bits, &b);
+    pieces.add_dealt(&a);
+    pieces.add_known(&b);
 }
 
 /// One plane `a + b`, of what is shared and known already.
 pub(crate) fn sum(id: PartyId, bits: &Summands, (a, b): (Dealt, Known)) -> Planes {
-    Pieces::of(&a, &b).join_planes(id, &bits.parts, 1)
+    let mut pieces = Pieces::dealt(Algebra::Bits, &a);
+    pieces.add_known(&b);
+    pieces.join_planes(id, &bits.parts, 1)
 }
 
 #[cfg(test)]

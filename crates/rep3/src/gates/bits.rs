@@ -31,14 +31,14 @@ pub(super) fn sum_less_product(
     (sum, u, v, weight): (&Dealt, &Dealt, &Known, u64),
     parts: &Parts,
 ) -> Result<Share, RunError> {
-    let (algebra, proves) = (Algebra::Ring(ring), cx.transcript.is_some());
+    let proves = cx.transcript.is_some();
     let words = parts.elements(cx.id).map(|part| part.len());
     let minus = u.operand(u, proves, |u, _| {
         u.iter().map(|u| ring.wrap(u.wrapping_mul(weight).wrapping_neg())).collect()
     });
     let [mut product] =
         cx.select(what, [Select { ring, chosen: vec![(minus, v.clone())], turned: None, words }])?;
-    product.add_dealt(algebra, sum);
-    product.add_known(algebra, v);
+    product.add_dealt(sum);
+    product.add_known(v);
     Ok(product.join(cx.id, parts))
 }

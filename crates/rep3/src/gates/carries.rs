@@ -119,9 +119,9 @@ pub(super) fn count_less_wraps(
     let w = Known::summand(cx.id, &parts, u).map(|b| b.iter().map(|b| b >> (k - 1) & 1).collect::<Vec<_>>());
     let chosen = vec![(minus_2l, v.clone()), (lifted, w.clone())];
     let [mut out] = cx.select("carries and wraps", [Select { ring: to, chosen, turned: None, words }])?;
-    out.add_dealt(algebra, &sum);
-    out.add_known(algebra, &v);
-    out.add_known_times(algebra, &w, (1u64 << m).wrapping_neg());
+    out.add_dealt(&sum);
+    out.add_known(&v);
+    out.add_known_times(&w, (1u64 << m).wrapping_neg());
     Ok(out)
 }
 

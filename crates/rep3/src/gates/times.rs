@@ -93,9 +93,8 @@ pub(crate) fn bit_times<const N: usize>(
     let pieces = cx.select_all("select", selects)?;
     let mut out = values.map(|_| Share::default());
     for (i, mut product) in pieces.into_iter().enumerate() {
-        let algebra = Algebra::Ring(factors[i].ring);
-        product.add_dealt(algebra, &dealt[2 * i + 1]);
-        product.add_known_product(algebra, &v, &factors[i].b);
+        product.add_dealt(&dealt[2 * i + 1]);
+        product.add_known_product(&v, &factors[i].b);
         out[i] = product.join(cx.id, &parts);
     }
     Ok(out)
@@ -149,9 +148,9 @@ impl Factor {
 }
 
 /// The dealer's side of y: R, which depends on no bit of the other side, and its own bit c_(j+1), on which the other side's number does.
-fn r_of<'a>(r: &'a [u64], bit: &Column) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + use<'a>> {
+fn r_of<'a>(r: &'a Column, bit: &Column) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + use<'a>> {
     let numbers = |range: Range<usize>, _, to: &mut [u64]| to.copy_from_slice(&r[range]);
-    Side { bits: vec![bit.clone()], numbers }
+    Side { bits: vec![bit.clone()], numbers, at_none: Some(r.clone()) }
 }
 
 /// The side of y of party j + 2: `c_(j+1) b - D` for both choices of c_(j+1).
@@ -160,7 +159,7 @@ fn c_b_less_d<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(Range<usize>, usiz
         let (known, c) = (b[range.clone()].iter().zip(&d[range]), ones(c as u64));
         to.iter_mut().zip(known).for_each(|(to, (b, d))| *to = (b & c).wrapping_sub(*d));
     };
-    Side { bits: vec![], numbers }
+    Side { bits: vec![], numbers, at_none: None }
 }
 
 /// The side of q of the holder of the components j: `u x_j - q_j` for both choices of c_(j+1), and its own bit c_j.
@@ -176,7 +175,7 @@ fn of_first<'a>(
             *to = (x & ones(bit ^ c as u64)).wrapping_sub(*q);
         }
     };
-    Side { bits: vec![spread.clone()], numbers }
+    Side { bits: vec![spread.clone()], numbers, at_none: None }
 }
 
 /// The side of q of the holder of the components j + 1: `q_(j+1) - u x_(j+1) + 2 c_j R` for both choices of c_j, and its own bit c_(j+1).
@@ -195,7 +194,7 @@ fn of_second<'a>(
             *to = q.wrapping_sub(selected).wrapping_add(r.wrapping_mul(2) & ones(c as u64));
         }
     };
-    Side { bits: vec![spread.clone()], numbers }
+    Side { bits: vec![spread.clone()], numbers, at_none: None }
 }
 
 /// A bit in every place.

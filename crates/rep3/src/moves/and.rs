@@ -3,7 +3,7 @@ use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::Role;
 use crate::planes::Words;
-use crate::proof::{Algebra, Column, Kind, Operand, View};
+use crate::proof::{Algebra, Column, Kind, Operand, Rest, View};
 use crate::{PartyId, RunError, mutation};
 use privet_ring::{Ring, pack};
 
@@ -72,11 +72,11 @@ impl Party<'_> {
 
     /// Remember to prove every z_i: the first row of the table in docs/rep3.md, section 6. `came` is z_(i+1), and the masks
     /// are F_i and F_(i+1).
-    fn claim_and(&mut self, And { x, y, .. }: &And, came: &[u64], (mut own, mut next): (Vec<u64>, Vec<u64>)) {
+    fn claim_and(&mut self, And { x, y, .. }: &And, came: &[u64], (own, mut next): (Vec<u64>, Vec<u64>)) {
         let Some(transcript) = &mut self.transcript else { return };
         Algebra::Bits.add(&mut next, came);
-        Algebra::Bits.subtract_product(&mut own, &x.own, &y.own);
-        let (own, next) = (Column::from(own), Column::from(next));
+        let own = Rest::new(own.into(), vec![[x.own.clone(), y.own.clone()]]);
+        let next = Column::from(next);
         let sum = |factor: &Words| Operand::Sum([factor.own.clone(), factor.next.clone()]);
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {

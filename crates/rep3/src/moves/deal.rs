@@ -233,13 +233,13 @@ impl Party<'_> {
                         .for_each(|(to, bit)| *to = to.wrapping_add(weight.wrapping_mul(bit ^ x)));
                 }
             };
-            Side { bits: vec![], numbers }
+            Side { bits: vec![], numbers, at_none: None }
         };
         let after = |component: fn(&Dealt) -> &Column| {
-            let u = &component(u)[..];
+            let u = component(u);
             let bits = bits.iter().map(|(_, c)| spread(ring, component(c)));
             let numbers = |range: Range<usize>, _: usize, to: &mut [u64]| to.copy_from_slice(&u[range]);
-            Side { bits: bits.collect(), numbers }
+            Side { bits: bits.collect(), numbers, at_none: Some(u.clone()) }
         };
         for prover in PartyId::ALL {
             let (len, sides) = match Role::of(self.id, prover) {

@@ -100,8 +100,8 @@ impl Party<'_> {
                 products = what.products(&dealt, block);
             }
             let Some(Block { parts, .. }) = before else { continue };
-            for ((own, next), Exchanged { pieces, .. }) in rows.iter_mut().zip(found) {
-                let share = pieces.join(self.id, parts);
+            for ((own, next), exchanged) in rows.iter_mut().zip(found) {
+                let share = exchanged.total().join(self.id, parts);
                 own.extend_from_slice(&share.own);
                 next.extend_from_slice(&share.next);
             }

@@ -6,6 +6,7 @@
 mod and;
 mod deal;
 mod masked;
+mod pieces;
 mod same;
 mod select;
 mod split;
@@ -16,9 +17,10 @@ pub(crate) use and::And;
 pub(crate) use deal::{Deal, DealMasks, Dealt, Product};
 pub(crate) use masked::Masked;
 pub use masked::masked_block;
+pub(crate) use pieces::Pieces;
 pub(crate) use same::{Side, Sides, spread};
 pub(crate) use select::{Select, Turned};
-pub(crate) use split::{Known, Pieces, Split};
+pub(crate) use split::{Known, Split};
 
 use crate::PartyId;
 use crate::proof::{Algebra, Kind, Transcript, View};

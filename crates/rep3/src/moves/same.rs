@@ -9,7 +9,7 @@ use crate::PartyId;
 use crate::context::Party;
 use crate::planes::packed;
 use crate::price::proofs::alone;
-use crate::proof::{Algebra, Column, Kind, View};
+use crate::proof::{Algebra, Column, Kind, Rest, View};
 use privet_ring::Ring;
 use std::ops::Range;
 
@@ -20,6 +20,8 @@ pub(crate) struct Side<F> {
     /// `numbers(range, choice, to)` puts this side's numbers of a range of elements into `to`, over what stands there, for one choice of
     /// the other side's bits: bit t of `choice` is the other's bit t. What is above the bits of the ring does not count.
     pub numbers: F,
+    /// The numbers where none of the other side's bits is 1, of k bits each, where the side has a column of them.
+    pub at_none: Option<Column>,
 }
 
 /// One party's view of both sides.
@@ -85,18 +87,18 @@ fn is_of(set: usize, bits: usize) -> bool {
 impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
     /// The view of the verifier with this side, where the other side has `others` bits.
     fn view(&self, ring: Ring, n: usize, others: usize) -> View {
+        let at_none = self.at_none.as_ref().filter(|_| alone(ring.bits()));
         // that of the empty set comes first
-        let mut words = differences(ring, n, &[(&self.numbers, others)], 0).into_iter();
-        let mut rest = words.next().unwrap_or_else(|| unreachable!("the numbers at no bit"));
-        let terms = sets(self.bits.len(), others).map(|set| {
-            let (left, right) = (words.next(), self.product(set));
-            if let (Some(left), Some(right)) = (&left, &right) {
-                add_chosen(ring, &mut rest, left, right);
-            }
-            [left.map(Column::from), right]
-        });
-        let terms = terms.collect();
-        View::Verifier { terms, rest: rest.into() }
+        let words = differences(ring, n, &[(&self.numbers, others)], usize::from(at_none.is_some()));
+        let mut words = words.into_iter().map(Column::from);
+        let at_none = at_none.cloned().or_else(|| words.next());
+        let at_none = at_none.unwrap_or_else(|| unreachable!("the numbers at no bit"));
+        let terms: Vec<_> =
+            sets(self.bits.len(), others).map(|set| [words.next(), self.product(set)]).collect();
+        // what the prover's terms have too much of
+        let own = terms.iter().filter_map(|[left, right]| Some([left.clone()?, right.clone()?]));
+        let rest = Rest::new(at_none, own.collect());
+        View::Verifier { terms, rest }
     }
 
     /// The product of a set of this side's bits; none where it has not all of them.
@@ -111,18 +113,6 @@ impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
                 all.iter().zip(&bit[..]).map(|(a, b)| a & b).collect::<Vec<_>>().into()
             }),
         )
-    }
-}
-
-/// Add words where a bit is 1; the bits are laid out as [`spread`] does.
-fn add_chosen(ring: Ring, to: &mut [u64], words: &[u64], bits: &[u64]) {
-    if !alone(ring.bits()) {
-        return Algebra::Bits.add_product(to, words, bits);
-    }
-    for ((to, words), bits) in to.chunks_mut(64).zip(words.chunks(64)).zip(bits) {
-        for (i, (to, word)) in to.iter_mut().zip(words).enumerate() {
-            *to ^= word & (bits >> i & 1).wrapping_neg();
-        }
     }
 }
 

@@ -54,33 +54,31 @@ impl Party<'_> {
         for (select, exchanged) in selects.iter().zip(&exchanged) {
             self.claim_select(select, exchanged);
         }
-        Ok(exchanged.into_iter().map(|exchanged| exchanged.pieces).collect())
+        Ok(exchanged.iter().map(Exchanged::total).collect())
     }
 
     /// Remember to prove both messages: the last rows of the table in docs/rep3.md, section 6. The holders of component
     /// j + 1 of what was dealt know `-F - sum of A v` but for v, and the two others know `c + y c_(j+1)` but for the bit.
-    fn claim_select(&mut self, select: &Select, Exchanged { pieces, c, c2 }: &Exchanged) {
+    fn claim_select(&mut self, select: &Select, exchanged: &Exchanged) {
         if self.transcript.is_none() {
             return;
         }
-        let (ring, words, Pieces(pieces)) = (select.ring, select.words, pieces);
+        let (ring, words) = (select.ring, select.words);
+        let Exchanged { mine: [own, next], before, after, c, c2, .. } = exchanged;
         let (chosen, turned) = (select.chosen.len(), usize::from(select.turned.is_some()));
         let v: Vec<Known> = select.chosen.iter().map(|(_, v)| v.map(|v| spread(ring, v))).collect();
         for j in PartyId::ALL {
             match Role::of(self.id, j) {
                 Role::Mine => {
-                    let [own, next] = &pieces.mine;
                     let first = select.dealt(next, |a| &a.next);
                     self.claim_same(ring, j.next(), words.mine, Sides::<_, Unseen>::Before(first, chosen));
                     let second = select.dealt(own, |a| &a.own);
                     self.claim_same(ring, j.prev(), words.mine, Sides::<Unseen, _>::After(second, chosen));
                 }
                 Role::Before => {
-                    let mask = &pieces.before[0];
-                    let sent = less(ring, &pieces.before[1], c2);
                     let first = Sides::Both(
-                        select.dealt(mask, |a| &a.before),
-                        select.known(&sent, &v, |b| &b.before, |turned| &turned.after),
+                        select.dealt(&before.mask, |a| &a.before),
+                        select.known(&before.message, &v, |b| &b.before, |turned| &turned.after),
                     );
                     self.claim_same(ring, j.next(), words.before, first);
                     let second = select.known(c2, &v, |b| &b.before, |turned| &turned.before);
@@ -89,11 +87,9 @@ impl Party<'_> {
                 Role::After => {
                     let first = select.known(c, &v, |b| &b.after, |turned| &turned.after);
                     self.claim_same(ring, j.next(), words.after, Sides::<Unseen, _>::After(first, turned));
-                    let mask = &pieces.after[1];
-                    let sent = less(ring, &pieces.after[0], c);
                     let second = Sides::Both(
-                        select.known(&sent, &v, |b| &b.after, |turned| &turned.before),
-                        select.dealt(mask, |a| &a.after),
+                        select.known(&after.message, &v, |b| &b.after, |turned| &turned.before),
+                        select.dealt(&after.mask, |a| &a.after),
                     );
                     self.claim_same(ring, j.prev(), words.after, second);
                 }
@@ -126,7 +122,7 @@ impl Select {
     /// `-F - sum of A v` of one component, for every choice of the bits v.
     fn dealt<'a>(
         &'a self,
-        mask: &'a [u64],
+        mask: &'a Column,
         component: fn(&Dealt) -> &Column,
     ) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + 'a> {
         debug_assert!(self.chosen.len() <= 2);
@@ -139,13 +135,13 @@ impl Select {
             }
         };
         let bits = self.turned.iter().filter_map(|turned| turned.spread.as_ref());
-        Side { bits: bits.map(|bit| component(bit).clone()).collect(), numbers }
+        Side { bits: bits.map(|bit| component(bit).clone()).collect(), numbers, at_none: Some(mask.clone()) }
     }
 
     /// A message and what its sender's bit times y was taken off for, for both values of that bit.
     fn known<'a>(
         &'a self,
-        message: &'a [u64],
+        message: &'a Column,
         v: &[Known],
         part: fn(&Known) -> &Column,
         number: fn(&Turned) -> &Known,
@@ -157,11 +153,6 @@ impl Select {
                 to.iter_mut().zip(&y[range]).for_each(|(to, y)| *to = to.wrapping_add(*y));
             }
         };
-        Side { bits: v.iter().map(|v| part(v).clone()).collect(), numbers }
+        Side { bits: v.iter().map(|v| part(v).clone()).collect(), numbers, at_none: Some(message.clone()) }
     }
-}
-
-/// `-x - y`: one message from the sum of both.
-fn less(ring: Ring, x: &[u64], y: &[u64]) -> Vec<u64> {
-    x.iter().zip(y).map(|(x, y)| ring.wrap(x.wrapping_add(*y).wrapping_neg())).collect()
 }

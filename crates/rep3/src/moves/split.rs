@@ -1,8 +1,8 @@
-use super::{Dealt, PIECE};
+use super::{Dealt, PIECE, Pieces};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
-use crate::proof::{Algebra, Column, Kind, Operand, View};
+use crate::proof::{Algebra, Column, Kind, Operand, Rest, View};
 use crate::{PartyId, RunError, Share, mutation};
 use privet_prg::Prg;
 use privet_ring::{Ring, pack};
@@ -36,9 +36,6 @@ pub(crate) struct Split {
     pub words: Roles<usize>,
 }
 
-/// A replicated value part by part: this party's components i and i + 1 in each.
-pub(crate) struct Pieces(pub Roles<[Vec<u64>; 2]>);
-
 /// The two messages of every part: a sum of products each, of what their sender knows.
 pub(super) struct Exchange {
     pub algebra: Algebra,
@@ -52,12 +49,26 @@ pub(super) struct Exchange {
 
 /// What an exchange gave.
 pub(super) struct Exchanged {
-    /// The total. Its components in the own part are `-F` of key i and of key i + 1.
-    pub pieces: Pieces,
+    algebra: Algebra,
+    /// `-F` of the own part, of key i and of key i + 1.
+    pub mine: [Column; 2],
+    /// `c`, which was sent for the part of the party before.
+    pub before: Sent,
+    /// `c'`, which was sent for the part of the party after.
+    pub after: Sent,
     /// `c`, which came for the part of the party after.
-    pub c: Vec<u64>,
+    pub c: Column,
     /// `c'`, which came for the part of the party before.
-    pub c2: Vec<u64>,
+    pub c2: Column,
+}
+
+/// A message of an exchange.
+#[derive(Clone)]
+pub(super) struct Sent {
+    /// `-F`.
+    pub mask: Column,
+    /// `-F` less the products.
+    pub message: Column,
 }
 
 /// Exchanges before their round.
@@ -73,11 +84,9 @@ pub(super) struct Exchanging {
 pub(super) struct Begun {
     algebra: Algebra,
     words: Roles<usize>,
-    /// `-F` of the own part, of key i and of key i + 1.
-    mine: [Vec<u64>; 2],
-    /// `-F` of what is sent, and what is sent.
-    before: (Vec<u64>, Vec<u64>),
-    after: (Vec<u64>, Vec<u64>),
+    mine: [Column; 2],
+    before: Sent,
+    after: Sent,
 }
 
 impl Party<'_> {
@@ -97,9 +106,9 @@ impl Party<'_> {
             words: *words,
         });
         let exchanged = self.exchange(what, exchanges.into())?;
-        let pieces = exchanged.into_iter().zip(splits).map(|(Exchanged { pieces, c, c2 }, split)| {
-            self.claim_split(split, &pieces, c, c2);
-            pieces
+        let pieces = exchanged.into_iter().zip(splits).map(|(exchanged, split)| {
+            self.claim_split(split, &exchanged);
+            exchanged.total()
         });
         Ok(pieces.collect::<Vec<_>>().try_into().unwrap_or_else(|_| unreachable!("one for each")))
     }
@@ -124,10 +133,10 @@ impl Party<'_> {
         for Exchange { algebra, before, after, words } in exchanges {
             let ring = algebra.ring();
             // Both holders of a key take first the piece for the part of its number, then that for the part before.
-            let own_mine = masked(&mut key, algebra, words.mine, &[], &mut vec![]).0;
+            let own_mine = masked(&mut key, algebra, words.mine, &[], &mut vec![]).mask;
             let before = masked(&mut key, algebra, words.before, &before, &mut out.next);
             let after = masked(&mut next_key, algebra, words.after, &after, &mut out.prev);
-            let next_mine = masked(&mut next_key, algebra, words.mine, &[], &mut vec![]).0;
+            let next_mine = masked(&mut next_key, algebra, words.mine, &[], &mut vec![]).mask;
             next += ring.packed_bytes(words.before);
             prev += ring.packed_bytes(words.after);
             open.push(Begun { algebra, words, mine: [own_mine, next_mine], before, after });
@@ -143,40 +152,30 @@ impl Party<'_> {
         [mut from_prev, mut from_next]: [&[u8]; 2],
     ) -> Result<Vec<Exchanged>, RunError> {
         let mut exchanged = Vec::with_capacity(open.len());
-        for open in open {
-            let (ring, words) = (open.algebra.ring(), open.words);
+        for Begun { algebra, words, mine, before, after } in open {
+            let ring = algebra.ring();
             let c = take(&mut from_prev, ring, words.after);
             let c2 = take(&mut from_next, ring, words.before);
             let c = self.unpack(what, ring, c, words.after, self.id.prev())?;
             let c2 = self.unpack(what, ring, c2, words.before, self.id.next())?;
-            exchanged.push(open.close(c, c2));
+            exchanged.push(Exchanged { algebra, mine, before, after, c: c.into(), c2: c2.into() });
         }
         Ok(exchanged)
     }
 
     /// Remember to prove c and c': the rows of the table in docs/rep3.md, section 6.
-    fn claim_split(&mut self, split: Split, pieces: &Pieces, c: Vec<u64>, c2: Vec<u64>) {
+    fn claim_split(&mut self, split: Split, Exchanged { mine: [own, next], c, c2, .. }: &Exchanged) {
         let Some(transcript) = &mut self.transcript else { return };
         let (a, b): (Vec<Dealt>, Vec<Known>) = split.terms.into_iter().unzip();
         let of = |f: fn(&Dealt) -> &Column| a.iter().map(|a| f(a).clone()).collect::<Vec<_>>();
         let known = |f: fn(&Known) -> &Column| b.iter().map(|b| f(b).clone()).collect::<Vec<_>>();
-        // what a verifier adds alone; it is this party's in one proof each
-        let [mut own, mut next] = pieces.0.mine.clone();
-        let (mut c, mut c2) = (c, c2);
         for j in PartyId::ALL {
             let views = match Role::of(self.id, j) {
-                Role::Mine => [
-                    before(of(|a| &a.next), std::mem::take(&mut next)),
-                    after(of(|a| &a.own), std::mem::take(&mut own)),
-                ],
-                Role::Before => [
-                    prover(of(|a| &a.before), known(|b| &b.before)),
-                    before(known(|b| &b.before), std::mem::take(&mut c2)),
-                ],
-                Role::After => [
-                    after(known(|b| &b.after), std::mem::take(&mut c)),
-                    prover(known(|b| &b.after), of(|a| &a.after)),
-                ],
+                Role::Mine => [before(of(|a| &a.next), next), after(of(|a| &a.own), own)],
+                Role::Before => {
+                    [prover(of(|a| &a.before), known(|b| &b.before)), before(known(|b| &b.before), c2)]
+                }
+                Role::After => [after(known(|b| &b.after), c), prover(known(|b| &b.after), of(|a| &a.after))],
             };
             for (prover, view) in [j.next(), j.prev()].into_iter().zip(views) {
                 super::remember(transcript, Kind::Bits, prover, view);
@@ -197,45 +196,37 @@ fn prover(u: Vec<Column>, v: Vec<Column>) -> View {
 }
 
 /// The same as the party before the prover sees it.
-fn before(u: Vec<Column>, rest: Vec<u64>) -> View {
+fn before(u: Vec<Column>, rest: &Column) -> View {
     verifier(u, rest, |u| [Some(u[0].clone()), u.get(1).cloned()])
 }
 
 /// As the party after it does.
-fn after(v: Vec<Column>, rest: Vec<u64>) -> View {
+fn after(v: Vec<Column>, rest: &Column) -> View {
     verifier(v, rest, |v| [v.get(1).cloned(), Some(v[0].clone())])
 }
 
 /// Of what it knows alone, with what [`prover`]'s factors have too much of it taken off.
-fn verifier(own: Vec<Column>, mut rest: Vec<u64>, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
+fn verifier(own: Vec<Column>, rest: &Column, term: fn(&[Column]) -> [Option<Column>; 2]) -> View {
     let terms = own.chunks(2).map(term).collect();
-    for [a, b] in own.as_chunks::<2>().0 {
-        Algebra::Bits.subtract_product(&mut rest, a, b);
-    }
-    View::Verifier { terms, rest: rest.into() }
+    let products = own.as_chunks::<2>().0.to_vec();
+    View::Verifier { terms, rest: Rest::new(rest.clone(), products) }
 }
 
-impl Begun {
-    /// The total from what came: `c` of the part of the party after, `c2` (that is, c') of the part of the party before.
-    fn close(self, c: Vec<u64>, c2: Vec<u64>) -> Exchanged {
-        let Begun { algebra, mine, before: (before, mut sent), after: (after, mut sent2), .. } = self;
-        for (sent, came) in [(&mut sent, &c2), (&mut sent2, &c)] {
-            algebra.add(sent, came);
-            algebra.negate(sent);
-        }
-        let pieces = Pieces(Roles { mine, before: [before, sent], after: [sent2, after] });
-        Exchanged { pieces, c, c2 }
+impl Exchanged {
+    /// The total of both sums. Its components in the own part are `-F` of key i and of key i + 1.
+    pub fn total(&self) -> Pieces {
+        let Exchanged { algebra, mine: [own, next], before, after, c, c2 } = self;
+        let (own, next, c, c2) = (own.clone(), next.clone(), c.clone(), c2.clone());
+        let masks = Dealt { own, next, before: before.mask.clone(), after: after.mask.clone() };
+        let mut pieces = Pieces::dealt(*algebra, &masks);
+        pieces.subtract_known(&Known { before: before.message.clone(), after: after.message.clone() });
+        pieces.subtract_known(&Known { before: c2, after: c });
+        pieces
     }
 }
 
 /// `-F`, and `-F` less products, which is appended to a message: in pieces that stay in the first-level cache.
-fn masked(
-    key: &mut Prg,
-    algebra: Algebra,
-    n: usize,
-    terms: &[[Column; 2]],
-    message: &mut Vec<u8>,
-) -> (Vec<u64>, Vec<u64>) {
+fn masked(key: &mut Prg, algebra: Algebra, n: usize, terms: &[[Column; 2]], message: &mut Vec<u8>) -> Sent {
     let ring = algebra.ring();
     let (mut masks, mut sum, mut buffer) = (Vec::with_capacity(n), Vec::new(), [0; PIECE]);
     if !terms.is_empty() {
@@ -257,7 +248,7 @@ fn masked(
             pack(ring, words, message);
         }
     }
-    (masks, sum)
+    Sent { mask: masks.into(), message: sum.into() }
 }
 
 /// Cut what `n` elements take off the front of a message.
@@ -265,77 +256,4 @@ fn take<'a>(rest: &mut &'a [u8], ring: Ring, n: usize) -> &'a [u8] {
     let (message, later) = rest.split_at(ring.packed_bytes(n));
     *rest = later;
     message
-}
-
-impl Pieces {
-    /// A dealt value and one that the two others know.
-    pub fn of(a: &Dealt, b: &Known) -> Pieces {
-        Pieces(Roles {
-            mine: [a.own.to_vec(), a.next.to_vec()],
-            before: [a.before.to_vec(), b.before.to_vec()],
-            after: [b.after.to_vec(), a.after.to_vec()],
-        })
-    }
-
-    /// Add a dealt value.
-    pub fn add_dealt(&mut self, algebra: Algebra, a: &Dealt) {
-        algebra.add(&mut self.0.mine[0], &a.own);
-        algebra.add(&mut self.0.mine[1], &a.next);
-        algebra.add(&mut self.0.before[0], &a.before);
-        algebra.add(&mut self.0.after[1], &a.after);
-    }
-
-    /// Add a value that the two others know.
-    pub fn add_known(&mut self, algebra: Algebra, b: &Known) {
-        algebra.add(&mut self.0.before[1], &b.before);
-        algebra.add(&mut self.0.after[0], &b.after);
-    }
-
-    /// Add a public number times a value that the two others know.
-    pub fn add_known_times(&mut self, algebra: Algebra, b: &Known, factor: u64) {
-        algebra.add_times(&mut self.0.before[1], &b.before, factor);
-        algebra.add_times(&mut self.0.after[0], &b.after, factor);
-    }
-
-    /// Add the product of two values that the two others know.
-    pub fn add_known_product(&mut self, algebra: Algebra, a: &Known, b: &Known) {
-        algebra.add_product(&mut self.0.before[1], &a.before, &b.before);
-        algebra.add_product(&mut self.0.after[0], &a.after, &b.after);
-    }
-
-    /// The whole vector of ring elements.
-    pub fn join(self, id: PartyId, parts: &Parts) -> Share {
-        let [own, next] = [0, 1].map(|side| {
-            let mut out = Vec::with_capacity(parts.len());
-            for pieces in self.in_order(id) {
-                out.extend_from_slice(&pieces[side]);
-            }
-            out
-        });
-        Share::new(own, next)
-    }
-
-    /// [`Pieces::join`], and what comes after it at once: `finish` is given elements of a component while they are in the
-    /// first-level cache, whose component it is, and the first one's place.
-    pub fn join_with(self, id: PartyId, parts: &Parts, finish: impl Fn(PartyId, usize, &mut [u64])) -> Share {
-        let [own, next] = [(0, id), (1, id.next())].map(|(side, holder)| {
-            let mut out = Vec::with_capacity(parts.len());
-            for piece in self.in_order(id).into_iter().flat_map(|pieces| pieces[side].chunks(PIECE)) {
-                let start = out.len();
-                out.extend_from_slice(piece);
-                finish(holder, start, &mut out[start..]);
-            }
-            out
-        });
-        Share::new(own, next)
-    }
-
-    /// Of part 0, 1 and 2.
-    pub fn in_order(&self, id: PartyId) -> [&[Vec<u64>; 2]; 3] {
-        PartyId::ALL.map(|j| match Role::of(id, j) {
-            Role::Mine => &self.0.mine,
-            Role::Before => &self.0.before,
-            Role::After => &self.0.after,
-        })
-    }
 }

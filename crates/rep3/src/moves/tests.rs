@@ -175,20 +175,22 @@ fn compared(ring: Ring, error: u64) {
     fn side<'a>(
         bits: Vec<Column>,
         of: &'a [Vec<u64>],
+        at_none: bool,
     ) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + 'a> {
         Side {
             bits,
             numbers: |range: Range<usize>, x: usize, to: &mut [u64]| to.copy_from_slice(&of[x][range]),
+            at_none: at_none.then(|| of[0].clone().into()),
         }
     }
-    let before = || side(vec![spread(ring, &bits[0])], &first);
-    let after = || side(vec![spread(ring, &bits[1]), spread(ring, &bits[2])], &second);
+    let before = |at_none| side(vec![spread(ring, &bits[0])], &first, at_none);
+    let after = |at_none| side(vec![spread(ring, &bits[1]), spread(ring, &bits[2])], &second, at_none);
     let transcripts = three(Security::Malicious, |cx| {
-        for prover in PartyId::ALL {
+        for (at_none, prover) in [false, true].into_iter().flat_map(|of| PartyId::ALL.map(|id| (of, id))) {
             let sides = match Role::of(cx.id, prover) {
-                Role::Mine => Sides::Both(before(), after()),
-                Role::After => Sides::Before(before(), 2),
-                Role::Before => Sides::After(after(), 1),
+                Role::Mine => Sides::Both(before(at_none), after(at_none)),
+                Role::After => Sides::Before(before(at_none), 2),
+                Role::Before => Sides::After(after(at_none), 1),
             };
             cx.claim_same(ring, prover, n, sides);
         }

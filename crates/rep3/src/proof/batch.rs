@@ -1,13 +1,14 @@
 //! Batches of statements as the folds want them, and their random coefficients.
 
 use super::products::{Product, ProductClaim};
-use super::{Claim, Column, Kind, Operand};
+use super::{Claim, Column, Kind, Operand, Rest};
 use crate::price::proofs::{self, Shapes, Stated};
 use crate::{PartyId, mutation};
 use privet_family::Secret;
 use privet_kernels::fold::{GROUP, Words};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
+use std::ops::Range;
 
 /// Which factor of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +26,7 @@ pub(super) struct Batch {
     /// This party's summands of the left and right factor of every term; the prover has the factors.
     pub terms: Vec<[Option<Operand>; 2]>,
     /// What a verifier adds alone.
-    pub rest: Option<Column>,
+    rest: Option<Rest>,
     kind: Kind,
 }
 
@@ -66,6 +67,27 @@ impl Batch {
     /// Whether factors are sums of columns.
     pub fn has_sums(&self) -> bool {
         self.terms.iter().flatten().flatten().any(|operand| operand.column().is_none())
+    }
+
+    /// What a verifier adds alone, from the first word on: pieces of whole groups but for the last, and which words they are. None where
+    /// this party is no verifier.
+    pub fn rest_in_pieces(&self, mut see: impl FnMut(Range<usize>, &[u64])) -> Option<()> {
+        let rest = self.rest.as_ref()?;
+        if let Some(column) = rest.column() {
+            see(0..self.words, column);
+            return Some(());
+        }
+        let mut scratch = Secret::new(vec![0; PIECE.min(self.words)]);
+        for start in (0..self.words).step_by(PIECE) {
+            let range = start..self.words.min(start + PIECE);
+            see(range.clone(), rest.words(self.kind, range, &mut scratch));
+        }
+        Some(())
+    }
+
+    /// What a verifier adds alone in statements about elements of a ring.
+    pub fn rest_column(&self) -> Option<&Column> {
+        self.rest.as_ref()?.column()
     }
 
     /// Whether a word is one statement over GF(2^64), not 64 over GF(2).
@@ -113,6 +135,9 @@ impl Statements {
     }
 }
 
+/// Words of a sum that are made at a time: they stay in the first-level cache.
+const PIECE: usize = 16 * GROUP;
+
 /// Words of a batch of bits that is long enough to be worked on where it lies.
 const LONG: usize = 8 * GROUP;
 
@@ -123,28 +148,31 @@ fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
     }
     let words: usize = batches.iter().map(|b| b.words.next_multiple_of(GROUP)).sum();
     // zeros where the other verifier has all of a factor, unless it has all of all
-    let column = |of: &dyn Fn(&Batch) -> Option<Operand>| -> Option<Column> {
-        if batches.iter().all(|b| of(b).is_none()) {
-            return None;
-        }
-        let (mut all, mut scratch) = (Vec::with_capacity(words), Secret::new(vec![0; LONG]));
+    let column = |append: &dyn Fn(&Batch, &mut Vec<u64>) -> bool| -> Option<Column> {
+        let (mut all, mut any) = (Vec::with_capacity(words), false);
         for batch in &batches {
             let end = all.len() + batch.words.next_multiple_of(GROUP);
-            if let Some(operand) = of(batch) {
-                all.extend_from_slice(operand.words(0..batch.words, &mut scratch));
-            }
+            any |= append(batch, &mut all);
             all.resize(end, 0);
         }
-        Some(all.into())
+        any.then(|| all.into())
     };
     let first = &batches[0];
     let terms = 0..first.terms.len();
-    let operand = |t: usize, factor: usize| column(&|b| b.terms[t][factor].clone()).map(Operand::from);
+    let operand = |t: usize, factor: usize| {
+        let append = |b: &Batch, all: &mut Vec<u64>| {
+            let operand = b.terms[t][factor].as_ref();
+            operand.inspect(|operand| operand.append(all)).is_some()
+        };
+        column(&append).map(Operand::from)
+    };
+    let rest =
+        |b: &Batch, all: &mut Vec<u64>| b.rest_in_pieces(|_, words| all.extend_from_slice(words)).is_some();
     Some(Batch {
         ring: first.ring,
         words,
         terms: terms.map(|t| [0, 1].map(|factor| operand(t, factor))).collect(),
-        rest: column(&|b| b.rest.clone().map(Operand::from)),
+        rest: column(&rest).map(Rest::from),
         kind: first.kind,
     })
 }

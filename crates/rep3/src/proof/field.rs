@@ -303,8 +303,14 @@ impl Extension for Gf {
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
         let mut sums = [0; GROUP];
         for (b, s) in weights.of(batches) {
-            let column = b.rest.as_ref().expect("a verifier's batch");
-            device.fold().words_combine(column, s, &mut sums);
+            let combine = |range: Range<usize>, words: &[u64]| {
+                device.fold().words_combine(
+                    words,
+                    &s[range.start / GROUP..range.end.div_ceil(GROUP)],
+                    &mut sums,
+                );
+            };
+            b.rest_in_pieces(combine).expect("a verifier's batch");
         }
         let terms = weights.rho.iter().zip(sums).map(|(rho, sum)| gf_mul(*rho, sum));
         terms.fold(0, |sum, term| sum ^ term)

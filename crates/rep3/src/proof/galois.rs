@@ -244,7 +244,7 @@ impl Extension for Gr {
         let block = 1usize << weights.vars.iter().sum::<u32>();
         let mut by_ring = vec![];
         for (b, s) in weights.of(batches) {
-            let column = b.rest.as_ref().expect("a verifier's batch");
+            let column = b.rest_column().expect("a verifier's batch");
             let sums = of_ring(&mut by_ring, b.ring, || vec![Gr::ZERO; block]);
             // the last block need not be whole
             let (words, last) = column.split_at(column.len() / block * block);

@@ -10,6 +10,7 @@ mod folded;
 mod galois;
 mod outer;
 mod products;
+mod rest;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::price::proofs::{batch_bytes, numbers_bytes, product_bytes};
 pub(crate) use column::{Column, Operand};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
+pub(crate) use rest::Rest;
 
 /// What a cheating prover does with its statements once it knows its coefficients' seed, for tests.
 #[cfg(test)]
@@ -89,7 +91,7 @@ pub(crate) enum View {
         /// Its summands of both factors of every term; none where the other verifier has all of a factor.
         terms: Vec<[Option<Column>; 2]>,
         /// What it adds alone: messages, masks, products of its own.
-        rest: Column,
+        rest: Rest,
     },
 }
 
@@ -100,8 +102,8 @@ impl View {
     }
 
     /// Of a verifier that has a summand of every factor.
-    pub fn verifier(terms: impl IntoIterator<Item = [Column; 2]>, rest: Column) -> View {
-        View::Verifier { terms: terms.into_iter().map(|term| term.map(Some)).collect(), rest }
+    pub fn verifier(terms: impl IntoIterator<Item = [Column; 2]>, rest: impl Into<Rest>) -> View {
+        View::Verifier { terms: terms.into_iter().map(|term| term.map(Some)).collect(), rest: rest.into() }
     }
 
     /// Words of statements.
@@ -135,7 +137,7 @@ pub(crate) struct Claim {
     /// See [`View`]; the prover has all factors.
     pub terms: Vec<[Option<Operand>; 2]>,
     /// The verifiers'.
-    pub rest: Option<Column>,
+    pub rest: Option<Rest>,
 }
 
 /// All claims since the last verification; every party has the same ones in the same order, each its own view.
@@ -155,8 +157,12 @@ impl Transcript {
     /// factor of ring elements.
     pub fn push(&mut self, kind: Kind, prover: PartyId, view: View) {
         let claim = view.into_claim(kind, prover);
-        let Claim { words, terms, .. } = &claim;
+        let Claim { words, terms, rest, .. } = &claim;
         assert!(!terms.is_empty(), "a statement without terms");
+        assert!(
+            rest.as_ref().is_none_or(|rest| rest.is_even(kind)),
+            "products as long as what they are added to"
+        );
         for [left, right] in terms {
             for (factor, words) in [(left, *words), (right, kind.right_words(*words))] {
                 let fits = match factor {

@@ -3,7 +3,7 @@ mod hidden;
 mod products;
 
 use super::batch::Role;
-use super::{Algebra, Column, Kind, View};
+use super::{Algebra, Column, Kind, Rest, View};
 use crate::planes::packed;
 use crate::price::proofs::{Stated, verification};
 use crate::testing::three;
@@ -99,11 +99,31 @@ impl Statement {
                 let of = |term: &[Factor; 2]| {
                     [0, 1].map(|f| term[f][side].as_ref().map(|summand| column(f, summand)))
                 };
-                let rest = self.rest[side].clone().into();
-                View::Verifier { terms: self.terms.iter().map(of).collect(), rest }
+                let terms: Vec<_> = self.terms.iter().map(of).collect();
+                View::Verifier { rest: self.rest(side, &terms), terms }
             }
         };
         party.transcript.as_mut().unwrap().push(self.kind, self.prover, view);
+    }
+
+    /// What a verifier adds alone; of bits and numbers as a column and the products of those of its summands that it has both of.
+    fn rest(&self, side: usize, terms: &[[Option<Column>; 2]]) -> Rest {
+        let mut column = self.rest[side].clone();
+        if matches!(self.kind, Kind::Ring(_)) {
+            return column.into();
+        }
+        let mut products = vec![];
+        for (whole, term) in self.terms.iter().zip(terms) {
+            let ([Some(left), Some(right)], [Some(l), Some(r)]) =
+                (whole.each_ref().map(|of| &of[side]), term)
+            else {
+                continue;
+            };
+            let product = |(l, r): (&u64, &u64)| if self.kind == Kind::Numbers { l * r } else { l & r };
+            column.iter_mut().zip(left.iter().zip(right).map(product)).for_each(|(sum, more)| *sum ^= more);
+            products.push([l.clone(), r.clone()]);
+        }
+        Rest::new(column.into(), products)
     }
 }
 

@@ -191,7 +191,7 @@ fn no_wrong_element_passes() {
                     for claim in transcript.claims.iter_mut().filter(|claim| claim.prover == liar) {
                         let Some(s) = &mut claim.rest else { continue };
                         if party.id == if side == "before" { liar.prev() } else { liar.next() } {
-                            let mut words = s.to_vec();
+                            let mut words = s.to_vec(claim.kind);
                             let at = attempt % words.len();
                             words[at] = words[at].wrapping_add(1 << (attempt as u32 % bits));
                             *s = words.into();
