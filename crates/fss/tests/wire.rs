@@ -6,12 +6,11 @@
 mod common;
 
 use common::{in_every_form, transcript};
-use privet_plan::suite::{cases, training_cases};
+use privet_plan::suite::{cases, repository, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Sent, record};
 use std::fmt::Write;
-use std::path::Path;
 
 const VECTORS: &str = include_str!("../../../vectors/wire.txt");
 const HEAD: &str = "# case: BLAKE3 (16 bytes) of steps and payloads that party 0 sent, party 1 sent, and of the key frames\n";
@@ -36,6 +35,6 @@ fn bytes_on_the_wire_are_as_recorded() {
             digest(t.frames.iter().enumerate().flat_map(|(b, f)| f.iter().map(move |f| (b as u32, &f[..]))));
         writeln!(found, "{}: {} {} {keys}", case.name, sent(&t.sent[0]), sent(&t.sent[1])).unwrap();
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire.txt");
+    let path = repository().join("vectors/wire.txt");
     record::as_recorded(&path, VECTORS, &found);
 }

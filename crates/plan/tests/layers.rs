@@ -26,7 +26,7 @@ fn naming(folder: &Path, found: &mut Vec<String>) -> usize {
 
 #[test]
 fn plans_and_what_families_share_name_no_family() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = privet_plan::suite::repository().join("crates");
     for folder in ["plan", "ot", "he", "family"] {
         let mut found = Vec::new();
         assert!(naming(&crates.join(folder).join("src"), &mut found) > 3, "{folder} has files");

@@ -6,13 +6,12 @@
 mod common;
 
 use common::World;
-use privet_plan::suite::{cases, training_cases};
+use privet_plan::suite::{cases, repository, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_rep3::Security;
 use privet_ring::Ring;
 use privet_testkit::record;
 use std::fmt::Write;
-use std::path::Path;
 
 const VECTORS: &str = include_str!("../../../vectors/wire-rep3.txt");
 const HEAD: &str = "# case: BLAKE3 (8 bytes) of steps, receivers and payloads that parties 0, 1 and 2 sent; semi-honest, then malicious\n";
@@ -41,6 +40,6 @@ fn bytes_on_the_wire_are_as_recorded() {
             .map(|security| digests(&World::new(&case.plan, security, &operands, &base)).join(" "));
         writeln!(found, "{}: {}; {}", case.name, both[0], both[1]).unwrap();
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire-rep3.txt");
+    let path = repository().join("vectors/wire-rep3.txt");
     record::as_recorded(&path, VECTORS, &found);
 }

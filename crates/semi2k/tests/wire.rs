@@ -6,12 +6,11 @@
 mod common;
 
 use common::{Seeds, in_every_form, that_it_has, transcript};
-use privet_plan::suite::{cases, optional_cases, training_cases};
+use privet_plan::suite::{cases, optional_cases, repository, training_cases};
 use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use privet_testkit::{Sent, record};
 use std::fmt::Write;
-use std::path::Path;
 
 const VECTORS: &str = include_str!("../../../vectors/semi2k.txt");
 const HEAD: &str = "# case, parties: BLAKE3 (16 bytes) of receivers, steps and payloads that each party sent, and of all parties' frames\n";
@@ -36,6 +35,6 @@ fn bytes_on_the_wire_and_in_records_are_as_recorded() {
         let frames = &record::digest(frames).to_hex()[..32];
         writeln!(found, "{}, {parties}: {sent} {frames}", case.name).unwrap();
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/semi2k.txt");
+    let path = repository().join("vectors/semi2k.txt");
     record::as_recorded(&path, VECTORS, &found);
 }

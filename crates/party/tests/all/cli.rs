@@ -483,7 +483,7 @@ fn plans_are_estimated_and_audited_for_three_parties() {
 #[test]
 fn estimates_go_by_this_machine_by_the_profile_that_is_named_or_by_the_shipped_one() {
     let dir = tempfile::tempdir().unwrap();
-    let profile = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches").join(name);
+    let profile = |name: &str| privet_plan::suite::repository().join("benches").join(name);
     let another = profile("results-intel-avx512/profile.json");
     // the profile of a machine that is not this one lies where this machine's would
     let cache = dir.path().join("privet");

@@ -61,10 +61,12 @@ pub struct LoweredStep {
 pub fn lowered_steps() -> Vec<LoweredStep> {
     let second = BTreeMap::from([("second".to_owned(), [0.0, 0.25])]);
     let mut steps = vec![LoweredStep { case: lowered_step(), ranges: second }];
-    for name in ["lines", "curves"] {
-        let path = format!("{}/src/suite/steps/{name}.graph.json", env!("CARGO_MANIFEST_DIR"));
-        let json = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-        let graph = Graph::from_json(&json).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let captured = [
+        ("lines", &include_bytes!("steps/lines.graph.json")[..]),
+        ("curves", &include_bytes!("steps/curves.graph.json")[..]),
+    ];
+    for (name, json) in captured {
+        let graph = Graph::from_json(json).unwrap_or_else(|e| panic!("{name}: {e}"));
         let range = |node: &GraphNode| match &node.op {
             GraphOp::Input { name, .. } | GraphOp::State { name, .. } => Some((name.clone(), node.range?)),
             _ => None,

@@ -33,6 +33,17 @@ pub use crate::lower::overlapped;
 use crate::waves::MOST_COEFFICIENT;
 use privet_ring::{Conv2d, Pool2d, Ring, Tensor};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The repository, two folders above the crate that cargo runs. It is known when a test runs and not before: what was built in one
+/// checkout may run in another.
+///
+/// # Panics
+/// Where neither cargo nor `scripts/test-rust.sh` runs the program.
+pub fn repository() -> PathBuf {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo or scripts/test-rust.sh runs tests");
+    Path::new(&here).join("../..")
+}
 
 /// One plan of the suite.
 pub struct Case {
