@@ -25,8 +25,9 @@ fn with_parameters(
     mut tensor: impl FnMut(&[usize], Option<[f64; 2]>) -> FloatTensor,
 ) -> (Graph, BTreeMap<String, FloatTensor>) {
     let path = super::repository().join(format!("benches/workloads/{name}.graph.json"));
+    let json = std::fs::read(&path);
     let path = path.display();
-    let json = std::fs::read(path.to_string()).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let json = json.unwrap_or_else(|e| panic!("{path}: {e}"));
     let graph = Graph::from_json(&json).and_then(|graph| graph.with_batch(batch));
     let graph = graph.unwrap_or_else(|e| panic!("{path}: {e}"));
     let params = graph.nodes.iter().filter_map(|node| match &node.op {

@@ -161,8 +161,9 @@ fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
     let terms = 0..first.terms.len();
     let operand = |t: usize, factor: usize| {
         let append = |b: &Batch, all: &mut Vec<u64>| {
-            let operand = b.terms[t][factor].as_ref();
-            operand.inspect(|operand| operand.append(all)).is_some()
+            let Some(operand) = &b.terms[t][factor] else { return false };
+            all.extend_from_slice(operand.words(0..b.words, &mut Secret::default()));
+            true
         };
         column(&append).map(Operand::from)
     };

@@ -109,15 +109,6 @@ impl Operand {
         words
     }
 
-    /// Append all words.
-    pub fn append(&self, to: &mut Vec<u64>) {
-        match self {
-            Operand::Whole(column) => to.extend_from_slice(column),
-            Operand::Sum([a, b]) => to.extend(a.iter().zip(&b[..]).map(|(a, b)| a ^ b)),
-            Operand::Total([a, b]) => to.extend(a.iter().zip(&b[..]).map(|(a, b)| a.wrapping_add(*b))),
-        }
-    }
-
     /// All words.
     #[cfg(test)]
     pub fn to_vec(&self) -> Vec<u64> {
