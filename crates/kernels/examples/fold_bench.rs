@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p privet-kernels --example fold_bench`
 
-use privet_kernels::fold::{FoldPath, GROUP, WordTerms, Words, points};
+use privet_kernels::fold::{Chosen, FoldPath, GROUP, NumberTerms, WordTerms, points};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::time::Instant;
@@ -24,12 +24,15 @@ fn main() {
     let columns: Vec<_> = (0..4).map(|_| prg.elements(Ring::R64, WORDS)).collect();
     let weights = prg.elements(Ring::R64, WORDS / GROUP);
     let basis: [u64; GROUP] = std::array::from_fn(|_| prg.elements(Ring::R64, 1)[0]);
-    let whole = |i: usize| Words::Whole(&columns[i]);
-    let terms = vec![(whole(0), whole(1)), (whole(2), whole(3))];
-    let batches = [WordTerms { words: WORDS, terms, weights: &weights }];
-    let bits = Words::Bits(&columns[1][..WORDS / GROUP]);
-    let selected =
-        [WordTerms { words: WORDS, terms: vec![(whole(0), bits), (bits, whole(2))], weights: &weights }];
+    let words = |terms: usize| {
+        let terms = columns.as_chunks::<2>().0[..terms].iter().map(|[u, v]| (&u[..], &v[..])).collect();
+        [WordTerms { words: WORDS, terms, weights: &weights }]
+    };
+    let bits = &columns[1][..WORDS / GROUP];
+    let numbers = |terms: usize| {
+        let terms = columns[..terms].iter().map(|numbers| Chosen { numbers, bits }).collect();
+        [NumberTerms { numbers: WORDS, terms, weights: &columns[3][..WORDS / 8] }]
+    };
     let mut out = vec![0; WORDS];
     let line = |path: String, what: &str, seconds: f64, per: usize| {
         println!("{{\"path\":\"{path}\",\"what\":\"{what}\",\"ns\":{:.3}}}", seconds * 1e9 / per as f64);
@@ -37,17 +40,30 @@ fn main() {
     for path in FoldPath::ALL.into_iter().filter(|p| p.available()) {
         let name = path.to_string();
         let mut sums = vec![0; points(6)];
-        let t = best(|| path.words_message(&batches, &mut sums));
-        line(name.clone(), "words_message, word and term", t, 2 * WORDS);
-        let t = best(|| path.words_message(&selected, &mut sums));
-        line(name.clone(), "words_message of words and bits, word and term", t, 2 * WORDS);
-        for (what, operand) in [("words", whole(1)), ("bits", bits)] {
-            let one = [WordTerms { words: WORDS, terms: vec![(whole(0), operand)], weights: &weights }];
-            let t = best(|| path.words_message(&one, &mut sums));
-            line(name.clone(), &format!("words_message of words and {what}, one term, word"), t, WORDS);
+        for terms in [1, 2] {
+            let t = best(|| path.words_message(&words(terms), &mut sums));
+            line(name.clone(), &format!("words_message of {terms}, word and term"), t, terms * WORDS);
+            let t = best(|| path.numbers_message(&numbers(terms), &mut sums[..points(3)]));
+            line(name.clone(), &format!("numbers_message of {terms}, number and term"), t, terms * WORDS);
         }
-        let t = best(|| drop(path.bits_fold(&columns[0], &basis)));
-        line(name.clone(), "bits_fold, group", t, WORDS);
+        let powers = basis.first_chunk().expect("eight");
+        let t = best(|| {
+            out.clear();
+            path.bits_fold(bits, powers, &mut out);
+        });
+        line(name.clone(), "bits_fold, bit", t, WORDS);
+        for (what, s) in [("", None), (" with weights", Some(&columns[3][..WORDS / 8]))] {
+            let t = best(|| {
+                out.clear();
+                path.numbers_fold(&columns[0], powers, s, &mut out);
+            });
+            line(name.clone(), &format!("numbers_fold{what}, number"), t, WORDS);
+        }
+        let one = Chosen { numbers: &columns[1], bits };
+        for more in [&[][..], &[one]] {
+            let t = best(|| path.numbers_combine(&columns[0], more, &columns[3][..WORDS / 8], &mut [0; 8]));
+            line(name.clone(), &format!("numbers_combine and {} products, number", more.len()), t, WORDS);
+        }
         let t = best(|| {
             out.clear();
             path.words_fold(&basis).append(&columns[0], None, &mut out);

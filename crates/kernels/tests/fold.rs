@@ -1,6 +1,9 @@
 //! Every path of the folds against the plain definitions.
 
-use privet_kernels::fold::{FoldPath, GROUP, LANES_TWICE, Strided, WordTerms, Words, diagonal, points, spec};
+use privet_kernels::fold::{
+    Chosen, FoldPath, GROUP, LANES_TWICE, NUMBER_GROUP, NumberTerms, Strided, WordTerms, diagonal,
+    number_weights, points, spec,
+};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 
@@ -40,7 +43,7 @@ fn words() {
             spec::words_message(&terms, &weights, &mut expected);
             let some = |range: std::ops::Range<usize>| WordTerms {
                 words: n,
-                terms: terms[range].iter().map(|(u, v)| (Words::Whole(u), Words::Whole(v))).collect(),
+                terms: terms[range].to_vec(),
                 weights: &weights,
             };
             for path in paths() {
@@ -48,26 +51,16 @@ fn words() {
                 path.words_message(&[some(0..count)], &mut found);
                 assert_eq!(found, expected, "{path}: message of {n} words, {count} terms");
             }
-            // together with others, also with none, and with words that are a bit in all places
-            let bits = draw(n.div_ceil(GROUP));
-            let bits = masked(&bits, n);
-            let spread = spec::spread(&bits, n);
+            // together with others, also with none
             spec::words_message(&terms[..1], &weights, &mut expected);
-            spec::words_message(&[(&spread, terms[0].1), terms[0]], &weights, &mut expected);
-            spec::words_message(&[(terms[0].1, &spread)], &weights, &mut expected);
             for path in paths() {
                 let mut found = start.clone();
                 let none = WordTerms { words: 0, terms: vec![], weights: &[] };
-                let [mut third, mut fourth] = [some(0..1), some(0..0)];
-                third.terms.insert(0, (Words::Bits(&bits), Words::Whole(terms[0].1)));
-                fourth.terms.push((Words::Whole(terms[0].1), Words::Bits(&bits)));
-                path.words_message(&[some(0..count), none, some(0..1), third, fourth], &mut found);
+                path.words_message(&[some(0..count), none, some(0..1)], &mut found);
                 assert_eq!(found, expected, "{path}: message of several batches, {n} words, {count} terms");
             }
         }
-        let bits = draw(n);
         for path in paths() {
-            assert_eq!(path.bits_fold(&bits, basis), spec::bits_fold(&bits, basis), "{path}: fold of bits");
             let (mut found, mut expected) = (columns[0].clone(), columns[0].clone());
             path.field_weigh(&mut found, &columns[1]);
             spec::field_weigh(&mut expected, &columns[1]);
@@ -101,6 +94,57 @@ fn words() {
             let mut found = [7; GROUP];
             path.words_combine(&columns[0], &weights, &mut found);
             assert_eq!(found, expected, "{path}: combination of {n} words");
+        }
+    }
+}
+
+#[test]
+fn numbers() {
+    for n in WORDS {
+        let mut prg = stream(n);
+        let mut draw = |n| prg.elements(Ring::R64, n);
+        let columns: Vec<_> = (0..3).map(|_| draw(n)).collect();
+        let bits: Vec<_> = (0..3).map(|_| masked(&draw(n.div_ceil(GROUP)), n)).collect();
+        let (weights, basis, start) = (draw(number_weights(n)), draw(NUMBER_GROUP), draw(points(3)));
+        let basis: &[u64; NUMBER_GROUP] = basis[..].try_into().unwrap();
+        let terms: Vec<_> = columns.iter().zip(&bits).map(|(u, v)| (&u[..], &v[..])).collect();
+        let chosen: Vec<_> = terms.iter().map(|(numbers, bits)| Chosen { numbers, bits }).collect();
+        for count in 0..=3 {
+            let some =
+                |count: usize| NumberTerms { numbers: n, terms: chosen[..count].to_vec(), weights: &weights };
+            let mut expected = start.clone();
+            spec::numbers_message(&terms[..count], &weights, &mut expected);
+            spec::numbers_message(&terms[..1], &weights, &mut expected);
+            let mut combined = [7; NUMBER_GROUP];
+            spec::numbers_combine(&columns[0], &weights, &mut combined);
+            for (numbers, bits) in &terms[..count] {
+                let chosen: Vec<_> =
+                    spec::spread(bits, n).iter().zip(*numbers).map(|(bit, word)| bit & word).collect();
+                spec::numbers_combine(&chosen, &weights, &mut combined);
+            }
+            for path in paths() {
+                let mut found = start.clone();
+                let none = NumberTerms { numbers: 0, terms: vec![], weights: &[] };
+                path.numbers_message(&[some(count), none, some(1)], &mut found);
+                assert_eq!(found, expected, "{path}: message of {n} numbers, {count} terms");
+                let mut found = [7; NUMBER_GROUP];
+                path.numbers_combine(&columns[0], &chosen[..count], &weights, &mut found);
+                assert_eq!(found, combined, "{path}: combination of {n} numbers and {count} products");
+            }
+        }
+        let ones: Vec<_> = spec::spread(&bits[0], n).iter().map(|bit| bit & 1).collect();
+        for path in paths() {
+            for s in [None, Some(&weights[..])] {
+                let mut found = vec![1; 3];
+                path.numbers_fold(&columns[0], basis, s, &mut found);
+                assert_eq!(found[..3], [1; 3], "{path}: what was there");
+                let expected = spec::numbers_fold(&columns[0], basis, s);
+                assert_eq!(found[3..], expected, "{path}: fold of {n} numbers, weights {}", s.is_some());
+            }
+            let mut found = vec![1; 3];
+            path.bits_fold(&bits[0], basis, &mut found);
+            assert_eq!(found[..3], [1; 3], "{path}: what was there");
+            assert_eq!(found[3..], spec::numbers_fold(&ones, basis, None), "{path}: fold of {n} bits");
         }
     }
 }

@@ -13,7 +13,9 @@ use privet_kernels::bits::cpu::BitsPath;
 use privet_kernels::chunks::cpu::ChunksPath;
 use privet_kernels::chunks::{self, BLOCK, Chunks, words};
 use privet_kernels::compare::cpu::{ComparePath, eval, generate};
-use privet_kernels::fold::{FoldPath, GROUP, WordTerms, Words, points};
+use privet_kernels::fold::{
+    Chosen, FoldPath, GROUP, NUMBER_GROUP, NumberTerms, WordTerms, number_weights, points,
+};
 use privet_kernels::{CompareShape, LinearShape, LookupShape, Read, cpu};
 use privet_prg::{HashKeys, Prg, Seed, TreeHash};
 use privet_ring::Ring;
@@ -277,17 +279,27 @@ fn folds() {
         let weights = prg().elements(ring, n / GROUP);
         let mut sums = vec![0; points(6)];
         let mut words = |u: &[u64]| {
-            let terms = vec![(Words::Whole(u), Words::Whole(u))];
-            path.words_message(
-                &[WordTerms { words: u.len(), terms, weights: &weights }],
-                black_box(&mut sums),
-            );
+            let batch = WordTerms { words: u.len(), terms: vec![(u, u)], weights: &weights };
+            path.words_message(&[batch], black_box(&mut sums));
         };
         let draw = |n| prg().elements(ring, n);
         assert_constant(&format!("words_message, {path}"), || measure(vec![0; n], |_| draw(n), &mut words));
-        let basis: [u64; GROUP] = draw(GROUP).try_into().expect("64 words");
+        let (weights, mut sums) = (prg().elements(ring, number_weights(n)), vec![0; points(3)]);
+        let mut numbers = |u: &[u64]| {
+            let terms = vec![Chosen { numbers: u, bits: &u[..n / GROUP] }];
+            path.numbers_message(
+                &[NumberTerms { numbers: n, terms, weights: &weights }],
+                black_box(&mut sums),
+            );
+        };
+        assert_constant(&format!("numbers_message, {path}"), || {
+            measure(vec![0; n], |_| draw(n), &mut numbers)
+        });
+        let basis = draw(NUMBER_GROUP).try_into().expect("as many as drawn");
         let mut bits = |u: &[u64]| {
-            black_box(path.bits_fold(u, &basis));
+            let mut items = vec![];
+            path.bits_fold(u, &basis, &mut items);
+            black_box(items);
         };
         assert_constant(&format!("bits_fold, {path}"), || measure(vec![0; 512], |_| draw(512), &mut bits));
         let weights = draw(512);

@@ -25,23 +25,42 @@ pub const GROUP: usize = 64;
 /// Lanes that a second fold of words makes one item of, where both folds are made at once.
 pub const LANES_TWICE: usize = 16;
 
-/// An operand of a term.
+/// Variables of a group of numbers.
+pub const NUMBER_VARS: u32 = 3;
+
+/// Numbers of a group; also the groups of a block, which are 64 numbers. Group h of a block has its numbers h, 8 + h, .., 56 + h, so
+/// that a register has a number of each.
+pub const NUMBER_GROUP: usize = 8;
+
+/// Numbers that count where a bit is 1.
 #[derive(Clone, Copy, Debug)]
-pub enum Words<'a> {
-    /// As they are.
-    Whole(&'a [u64]),
-    /// Each a bit in all of its places: 64 to a word, and the last word's other bits are 0.
-    Bits(&'a [u64]),
+pub struct Chosen<'a> {
+    /// A word each.
+    pub numbers: &'a [u64],
+    /// 64 to a word; the last word's other bits are 0.
+    pub bits: &'a [u64],
 }
 
-impl Words<'_> {
-    /// Whether it is an operand of so many words.
-    pub fn needs(self, words: usize) -> bool {
-        match self {
-            Words::Whole(w) => w.len() == words,
-            Words::Bits(w) => w.len() == words.div_ceil(GROUP),
-        }
+impl Chosen<'_> {
+    /// Whether there are so many numbers, and a bit for each.
+    pub fn has(self, numbers: usize) -> bool {
+        self.numbers.len() == numbers && self.bits.len() == numbers.div_ceil(GROUP)
     }
+}
+
+/// Sums of numbers that bits choose, and a weight for every group of them.
+pub struct NumberTerms<'a> {
+    /// Numbers of every term.
+    pub numbers: usize,
+    /// The terms.
+    pub terms: Vec<Chosen<'a>>,
+    /// Eight for every block; the last block need not be whole.
+    pub weights: &'a [u64],
+}
+
+/// Weights of so many numbers.
+pub const fn number_weights(numbers: usize) -> usize {
+    NUMBER_GROUP * numbers.div_ceil(GROUP)
 }
 
 /// Sums of products of words, and a weight for every group of them.
@@ -49,7 +68,7 @@ pub struct WordTerms<'a> {
     /// Words of every operand.
     pub words: usize,
     /// Both operands of every term.
-    pub terms: Vec<(Words<'a>, Words<'a>)>,
+    pub terms: Vec<(&'a [u64], &'a [u64])>,
     /// As many as there are groups; a last group need not be whole.
     pub weights: &'a [u64],
 }

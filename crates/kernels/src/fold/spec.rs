@@ -40,10 +40,40 @@ pub fn spread(bits: &[u64], words: usize) -> Vec<u64> {
     (0..words).map(|i| (bits[i / 64] >> (i % 64) & 1).wrapping_neg()).collect()
 }
 
-/// See [`super::FoldPath::bits_fold`].
-pub fn bits_fold(bits: &[u64], basis: &[u64; GROUP]) -> Vec<u64> {
-    let item = |word: &u64| (0..GROUP).filter(|l| word >> l & 1 == 1).fold(0, |sum, l| sum ^ basis[l]);
-    bits.iter().map(item).collect()
+/// Group h of block b.
+fn numbers_of(numbers: &[u64], b: usize, h: usize) -> Vec<u64> {
+    (0..8).map(|l| word(numbers, GROUP * b + 8 * l + h)).collect()
+}
+
+/// See [`super::FoldPath::numbers_message`].
+pub fn numbers_message(terms: &[(&[u64], &[u64])], weights: &[u64], sums: &mut [u64]) {
+    for (g, &s) in weights.iter().enumerate() {
+        for (numbers, bits) in terms {
+            let bit = |l: usize| (bits[g / 8] >> (8 * l + g % 8) & 1).wrapping_neg();
+            let (u, v) = (numbers_of(numbers, g / 8, g % 8), (0..8).map(bit).collect::<Vec<_>>());
+            for (e, sum) in sums.iter_mut().enumerate() {
+                let xor = |a, b| a ^ b;
+                *sum ^= gf_mul(s, value(&u, 3, e, xor) & value(&v, 3, e, xor));
+            }
+        }
+    }
+}
+
+/// See [`super::FoldPath::numbers_fold`].
+pub fn numbers_fold(numbers: &[u64], basis: &[u64; 8], weights: Option<&[u64]>) -> Vec<u64> {
+    let item = |g: usize| {
+        let group = numbers_of(numbers, g / 8, g % 8);
+        let sum = group.iter().zip(basis).fold(0, |sum, (a, b)| sum ^ gf_mul(*a, *b));
+        weights.map_or(sum, |s| gf_mul(s[g], sum))
+    };
+    (0..8 * numbers.len().div_ceil(GROUP)).map(item).collect()
+}
+
+/// See [`super::FoldPath::numbers_combine`].
+pub fn numbers_combine(numbers: &[u64], weights: &[u64], sums: &mut [u64; 8]) {
+    for (i, number) in numbers.iter().enumerate() {
+        sums[i % GROUP / 8] ^= gf_mul(weights[i / GROUP * 8 + i % 8], *number);
+    }
 }
 
 /// See [`super::FoldPath::field_weigh`].

@@ -10,7 +10,7 @@ pub fn batch_bytes(words: usize, terms: usize) -> u64 {
 }
 
 /// Whether a number of so many bits has a word of its own in statements about numbers. Shorter ones share words, from three to a word on:
-/// a word alone leaves one element of GF(2^64) to be folded, but lanes as many as it has bits.
+/// eight such words leave one element of GF(2^64) to be folded, words of bits as many as they are.
 pub const fn alone(bits: u32) -> bool {
     64 / bits < 3
 }
@@ -100,6 +100,9 @@ fn fewest(mut items: usize) -> Vec<u32> {
 /// Statements in a word of bits, whose lanes become coefficients.
 const LANES: usize = 64;
 
+/// Items that the first fold leaves of as many numbers as a group has words.
+pub const NUMBERS: usize = 8;
+
 /// Groups of 2^vars words, of all terms.
 fn groups(batches: &[(usize, usize)], vars: u32) -> usize {
     batches.iter().map(|(words, terms)| words.div_ceil(1 << vars) * terms).sum()
@@ -177,10 +180,10 @@ pub struct Shape {
 
 impl Shape {
     /// Of what is stated about bits and numbers: two folds of words, and as many of items as it takes to bring them and one mask into
-    /// one group. A word of bits leaves an item for every lane, a number's word one.
+    /// one group. A group of words of bits leaves an item for every lane, as many numbers eight.
     fn bits(stated: &Stated) -> Shape {
         let (extension, [first, second]) = (Extension::Bits, OF_BITS);
-        let items = LANES * groups(&stated.bits, first) + groups(&stated.numbers, first);
+        let items = LANES * groups(&stated.bits, first) + NUMBERS * groups(&stated.numbers, first);
         if items == 0 {
             return Shape { extension, vars: vec![], of_words: 0 };
         }

@@ -5,7 +5,7 @@ use super::{Claim, Column, Kind, Operand, Rest};
 use crate::price::proofs::{self, Shapes, Stated};
 use crate::{PartyId, mutation};
 use privet_family::Secret;
-use privet_kernels::fold::{GROUP, Words};
+use privet_kernels::fold::{GROUP, number_weights};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 use std::ops::Range;
@@ -31,14 +31,6 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Words of a left or a right factor as what they are.
-    pub fn words_of<'a>(&self, factor: Factor, words: &'a [u64]) -> Words<'a> {
-        match factor {
-            Factor::Right if self.of_numbers() => Words::Bits(words),
-            Factor::Left | Factor::Right => Words::Whole(words),
-        }
-    }
-
     /// Left or right factors, term by term, or what this party has of them.
     pub fn operands(&self, factor: Factor) -> impl Iterator<Item = Option<&Operand>> {
         self.terms.iter().map(move |term| term[factor as usize].as_ref())
@@ -69,7 +61,7 @@ impl Batch {
         self.terms.iter().flatten().flatten().any(|operand| operand.column().is_none())
     }
 
-    /// What a verifier adds alone, from the first word on: pieces of whole groups but for the last, and which words they are. None where
+    /// What a verifier adds alone in statements about words of bits, from the first word on: pieces of whole groups but for the last, and which words they are. None where
     /// this party is no verifier.
     pub fn rest_in_pieces(&self, mut see: impl FnMut(Range<usize>, &[u64])) -> Option<()> {
         let rest = self.rest.as_ref()?;
@@ -80,14 +72,25 @@ impl Batch {
         let mut scratch = Secret::new(vec![0; PIECE.min(self.words)]);
         for start in (0..self.words).step_by(PIECE) {
             let range = start..self.words.min(start + PIECE);
-            see(range.clone(), rest.words(self.kind, range, &mut scratch));
+            see(range.clone(), rest.words(range, &mut scratch));
         }
         Some(())
+    }
+
+    /// What a verifier adds alone in statements about numbers: a column, and products of words and bits.
+    pub fn rest_of_numbers(&self) -> Option<(&Column, &[[Column; 2]])> {
+        debug_assert!(self.of_numbers(), "bits for right factors");
+        self.rest.as_ref().map(Rest::summands)
     }
 
     /// What a verifier adds alone in statements about elements of a ring.
     pub fn rest_column(&self) -> Option<&Column> {
         self.rest.as_ref()?.column()
+    }
+
+    /// Its coefficients s, where blocks have 2^vars words.
+    fn coefficients(&self, vars: u32) -> usize {
+        if self.of_numbers() { number_weights(self.words) } else { self.words.div_ceil(1 << vars) }
     }
 
     /// Whether a word is one statement over GF(2^64), not 64 over GF(2).
@@ -230,7 +233,8 @@ impl Batches {
 }
 
 /// The random coefficients of one prover's statements about words: of ring elements, word l of group i of block b has `s_b sigma_i rho_l`, where
-/// a block is what becomes one item; of words of bits, word l of group b has `s_b rho_l`, and its lanes powers of Y beside.
+/// a block is what becomes one item; of words of bits, word l of group b has `s_b rho_l`, and its lanes powers of Y beside. So has number l
+/// of a group, of which eight stand side by side in 64 numbers.
 /// Elements of the exceptional set by their coefficients; `rho_0` and `sigma_0` are 1.
 pub(super) struct Weights {
     /// Variables of the two folds of words.
@@ -257,7 +261,7 @@ impl Weights {
             proofs::Extension::Ring => (first + second, prg.elements(Ring::R64, 1 << second)),
         };
         sigma[0] = 1;
-        let blocks = statements.batches.iter().map(|b| b.words.div_ceil(1 << block)).sum();
+        let blocks = statements.batches.iter().map(|b| b.coefficients(block)).sum();
         let s = prg.elements(Ring::R64, blocks);
         Weights { vars: statements.vars, rho, sigma, block, s }
     }
@@ -273,7 +277,7 @@ impl Weights {
     pub fn of<'a>(&'a self, batches: &'a [Batch]) -> impl Iterator<Item = (&'a Batch, &'a [u64])> {
         let mut rest = &self.s[..];
         batches.iter().map(move |b| {
-            let (s, after) = rest.split_at(b.words.div_ceil(1 << self.block));
+            let (s, after) = rest.split_at(b.coefficients(self.block));
             rest = after;
             (b, s)
         })

@@ -1,22 +1,24 @@
-//! Bits: lane i of a word is the coefficient of Y^i in GF(2^64).
+//! GF(2^64): bits, of which lane i of a word is the coefficient of Y^i, and numbers that have words of their own.
 
 use super::batch::{Batch, Factor, Weights};
 use super::column::Operand;
-use super::extension::Extension;
+use super::extension::{Extension, Kept};
 use super::folded::Folded;
+use super::numbers;
 use super::tensor::basis;
 use crate::price::proofs;
 use privet_family::Secret;
 use privet_kernels::Device;
 use privet_kernels::fold::{
-    GROUP, LANES_TWICE, WORD_VARS, WordTerms, Words, WordsFold, WordsFoldTwice, gf_mul, points,
+    GROUP, LANES_TWICE, NUMBER_GROUP, WORD_VARS, WordTerms, WordsFoldTwice, gf_mul, number_weights, points,
 };
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::ops::Range;
 
 // the device's kernels are made for these groups
-const _: () = assert!(proofs::OF_BITS[0] == WORD_VARS && LANES == LANES_TWICE);
+const _: () =
+    assert!(proofs::OF_BITS[0] == WORD_VARS && LANES == LANES_TWICE && proofs::NUMBERS == NUMBER_GROUP);
 
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
@@ -34,16 +36,14 @@ fn fold_factors<'a>(
     folded: &mut Folded,
 ) -> Vec<Gf> {
     let both = BothFolds::new(device, points, factor);
-    let (mut numbers, mut items, mut scratch) = (vec![], vec![], Secret::default());
+    let (mut numbers, mut items) = (vec![], vec![]);
     for (batch, s) in batches {
-        let groups = batch.words.div_ceil(GROUP);
         for operand in batch.operands(factor) {
             match operand {
-                None if batch.of_numbers() => numbers.resize(numbers.len() + groups, 0),
-                None => items.resize(items.len() + groups * ITEMS, 0),
+                None if batch.of_numbers() => numbers.resize(numbers.len() + number_weights(batch.words), 0),
+                None => items.resize(items.len() + batch.words.div_ceil(GROUP) * ITEMS, 0),
                 Some(operand) if batch.of_numbers() => {
-                    let words = operand.words(0..operand.len(), &mut scratch);
-                    both.first.number(device, batch.words_of(factor, words), s, &mut numbers);
+                    both.numbers.append(device, factor, operand, s, &mut numbers);
                 }
                 Some(operand) => {
                     let at = items.len();
@@ -57,7 +57,7 @@ fn fold_factors<'a>(
             }
         }
     }
-    both.numbers(device, &numbers, &mut items);
+    items.extend(Gf::fold(device, &numbers, points[1]));
     items
 }
 
@@ -65,10 +65,9 @@ fn fold_factors<'a>(
 const LANES: usize = 1 << proofs::OF_BITS[1];
 const ITEMS: usize = GROUP / LANES;
 
-/// Both folds of words, at one point each.
+/// Both folds of words, at one point each, and the first one of numbers.
 struct BothFolds {
-    first: First,
-    second: Vec<Gf>,
+    numbers: numbers::First,
     /// Of words of bits. Of left factors, lane i of an item is multiplied by Y^i besides, so that what is left of the
     /// weights is one for an item.
     words: WordsFoldTwice,
@@ -81,9 +80,8 @@ impl BothFolds {
         if factor == Factor::Left {
             of_lanes.iter_mut().enumerate().for_each(|(i, b)| *b = gf_mul(*b, 1 << i));
         }
-        let first = First::new(device, &first);
-        let words = device.fold().words_fold_twice(&first.powers, &of_lanes);
-        BothFolds { first, second, words }
+        let words = device.fold().words_fold_twice(powers(&first), &of_lanes);
+        BothFolds { numbers: numbers::First::new(&first), words }
     }
 
     /// Append the items of words of bits.
@@ -93,13 +91,11 @@ impl BothFolds {
             self.words.append(operand.words(piece, &mut scratch), &mut lanes, items);
         }
     }
+}
 
-    /// Append what the second fold makes of numbers after the first one.
-    fn numbers(&self, device: &dyn Device, numbers: &[Gf], items: &mut Vec<Gf>) {
-        let at = items.len();
-        items.resize(at + numbers.len().div_ceil(self.second.len()), 0);
-        device.fold().field_fold(numbers, &self.second, &mut items[at..]);
-    }
+/// One for every word of a group.
+fn powers(basis: &[Gf]) -> &[Gf; GROUP] {
+    basis.try_into().expect("a power for every word of a group")
 }
 
 /// The weights of a group's items: `s Y^(16 q)` for item q.
@@ -111,35 +107,6 @@ fn of_items(s: u64) -> [Gf; ITEMS] {
         s = (s << LANES) ^ over ^ (over << 1) ^ (over << 3) ^ (over << 4);
         weight
     })
-}
-
-/// The first fold.
-struct First {
-    powers: [Gf; GROUP],
-    words: WordsFold,
-}
-
-impl First {
-    /// At the point with these powers.
-    fn new(device: &dyn Device, powers: &[Gf]) -> First {
-        let powers = powers.try_into().expect("a power for every word of a group");
-        First { powers, words: device.fold().words_fold(&powers) }
-    }
-
-    /// Append an item for each group of words that are one element each, or of bits that are 0 or 1, times its weight.
-    fn number(&self, device: &dyn Device, operand: Words, s: Option<&[u64]>, items: &mut Vec<Gf>) {
-        let at = items.len();
-        match operand {
-            Words::Whole(words) => {
-                items.resize(at + words.len().div_ceil(GROUP), 0);
-                device.fold().field_fold(words, &self.powers, &mut items[at..]);
-            }
-            Words::Bits(bits) => items.extend(device.fold().bits_fold(bits, &self.powers)),
-        }
-        if let Some(s) = s {
-            device.fold().field_weigh(&mut items[at..], s);
-        }
-    }
 }
 
 /// Lanes of left factors, and as many of right ones, whose products are added at a time: they stay in the second-level cache, and what is left to do for
@@ -167,10 +134,10 @@ fn of_piece(piece: &Range<usize>) -> Range<usize> {
 fn add_values_of_sums(device: &dyn Device, batch: &Batch, s: &[u64], sums: &mut [Gf]) {
     let mut scratch = vec![<[Secret; 2]>::default(); batch.terms.len()];
     for piece in pieces(batch.words, SUMMED) {
-        let terms = batch.factors().zip(&mut scratch).map(|((left, right), [l, r])| {
-            let (left, right) = (left.words(piece.clone(), l), right.words(piece.clone(), r));
-            (Words::Whole(left), Words::Whole(right))
-        });
+        let terms = batch
+            .factors()
+            .zip(&mut scratch)
+            .map(|((left, right), [l, r])| (left.words(piece.clone(), l), right.words(piece.clone(), r)));
         let weights = &s[of_piece(&piece)];
         let terms = WordTerms { words: piece.len(), terms: terms.collect(), weights };
         device.fold().words_message(&[terms], sums);
@@ -219,17 +186,18 @@ impl Extension for Gf {
 
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
-        let (of_sums, whole): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.has_sums());
+        let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
+        let (of_sums, whole): (Vec<_>, Vec<_>) = words.into_iter().partition(|(b, _)| b.has_sums());
         let whole: Vec<_> = whole
             .into_iter()
             .map(|(b, weights)| {
-                let factors = b.left_words().zip(b.right_words());
-                let terms = factors.map(|(l, r)| (Words::Whole(l), b.words_of(Factor::Right, r)));
-                WordTerms { words: b.words, terms: terms.collect(), weights }
+                let terms = b.left_words().zip(b.right_words()).collect();
+                WordTerms { words: b.words, terms, weights }
             })
             .collect();
         device.fold().words_message(&whole, &mut sums);
         of_sums.into_iter().for_each(|(b, s)| add_values_of_sums(device, b, s, &mut sums));
+        numbers::add_values(device, &of_numbers, &mut sums);
         sums
     }
 
@@ -239,27 +207,20 @@ impl Extension for Gf {
         weights: &Weights,
         first: &[u64],
         _folded: &mut Folded,
-    ) -> (Vec<Gf>, Option<[Vec<Gf>; 2]>) {
-        let (first, vars) = (First::new(device, &basis::<Gf>(device, first)), weights.vars[1]);
-        let (numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
-        let sum = |of: &[(&Batch, _)]| {
-            of.iter().map(|(b, _)| b.words.div_ceil(GROUP) * b.terms.len()).sum::<usize>()
-        };
-        let (lanes, others) = (GROUP * sum(&words), sum(&numbers));
+    ) -> (Vec<Gf>, Kept<Gf>) {
+        let (first, vars) = (basis::<Gf>(device, first), weights.vars[1]);
+        let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
+        let lanes: usize = words.iter().map(|(b, _)| b.words.next_multiple_of(GROUP) * b.terms.len()).sum();
         let keep = lanes <= KEPT;
-        let room = others + if keep { lanes } else { TOGETHER + PIECE };
+        let room = if keep { lanes } else { TOGETHER + PIECE };
         let (mut left, mut right) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let (mut sums, mut added) = (vec![0; points(vars)], 0);
-        let mut scratch = Secret::new(vec![0; PIECE]);
+        let (fold, mut scratch) = (device.fold().words_fold(powers(&first)), Secret::new(vec![0; PIECE]));
         let terms = words.iter().flat_map(|(b, s)| b.factors().map(move |f| (f, s)));
         for ((a, b), s) in terms {
             for piece in pieces(a.len(), PIECE) {
-                first.words.append(
-                    a.words(piece.clone(), &mut scratch),
-                    Some(&s[of_piece(&piece)]),
-                    &mut left,
-                );
-                first.words.append(b.words(piece, &mut scratch), None, &mut right);
+                fold.append(a.words(piece.clone(), &mut scratch), Some(&s[of_piece(&piece)]), &mut left);
+                fold.append(b.words(piece, &mut scratch), None, &mut right);
                 if left.len() - added >= TOGETHER {
                     device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
                     if !keep {
@@ -270,14 +231,10 @@ impl Extension for Gf {
                 }
             }
         }
-        for (b, s) in numbers {
-            for (number, bit) in b.left_words().zip(b.right_words()) {
-                first.number(device, Words::Whole(number), Some(s), &mut left);
-                first.number(device, Words::Bits(bit), None, &mut right);
-            }
-        }
         device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
-        (sums, keep.then_some([left, right]))
+        let numbers = numbers::First::new(&first).of(device, &of_numbers);
+        device.fold().field_message(&numbers[0], &numbers[1], vars, &mut sums);
+        (sums, Kept { words: keep.then_some([left, right]), numbers })
     }
 
     fn words_left(
@@ -303,12 +260,12 @@ impl Extension for Gf {
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Gf {
         let mut sums = [0; GROUP];
         for (b, s) in weights.of(batches) {
+            if b.of_numbers() {
+                numbers::combine(device, b, s, &mut sums);
+                continue;
+            }
             let combine = |range: Range<usize>, words: &[u64]| {
-                device.fold().words_combine(
-                    words,
-                    &s[range.start / GROUP..range.end.div_ceil(GROUP)],
-                    &mut sums,
-                );
+                device.fold().words_combine(words, &s[of_piece(&range)], &mut sums);
             };
             b.rest_in_pieces(combine).expect("a verifier's batch");
         }

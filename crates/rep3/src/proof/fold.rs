@@ -1,7 +1,7 @@
 //! One proof in one algebra, at the prover and at a verifier.
 
 use super::batch::{Batch, Role, Statements, Weights};
-use super::extension::Extension;
+use super::extension::{Extension, Kept};
 use super::products::Combined;
 use super::tensor::evaluate;
 use crate::mutation;
@@ -39,8 +39,8 @@ pub(super) struct Prover<E: Extension> {
     folded: E::Folded,
     /// The first point, until the words are folded.
     first: Vec<u64>,
-    /// What the first fold made of the words, if it was kept.
-    kept: Option<[Vec<E>; 2]>,
+    /// What was kept of what the first fold made of words.
+    kept: Kept<E>,
     /// Left and right factors.
     items: [Vec<E>; 2],
 }
@@ -53,7 +53,7 @@ impl<E: Extension> Prover<E> {
             weights,
             folded: E::Folded::default(),
             first: vec![],
-            kept: None,
+            kept: Kept::default(),
             items: [vec![], vec![]],
         }
     }
@@ -124,14 +124,18 @@ impl<E: Extension> Prover<E> {
             self.first = r.to_vec();
         } else if k < self.shape.of_words() {
             let batches = &self.statements.batches;
+            // those of numbers come last
+            let batches = &batches[..batches.partition_point(|batch| !batch.of_numbers())];
+            let kept = std::mem::take(&mut self.kept);
             // lanes are items like others
-            let mut items = match self.kept.take() {
-                Some(kept) => kept.map(|lanes| E::fold(device, &lanes, r)),
+            let mut items = match kept.words {
+                Some(words) => words.map(|lanes| E::fold(device, &lanes, r)),
                 None => {
                     let folded = folded.unwrap_or(&mut self.folded);
                     folded_words(device, batches, &self.weights, [&self.first, r], folded)
                 }
             };
+            join(&mut items, kept.numbers.map(|numbers| Cow::from(E::fold(device, &numbers, r))));
             self.folded = E::Folded::default();
             join(&mut items, E::products(products, Role::Prover));
             self.items = items;

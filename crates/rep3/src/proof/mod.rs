@@ -8,6 +8,7 @@ mod field;
 mod fold;
 mod folded;
 mod galois;
+mod numbers;
 mod outer;
 mod products;
 mod rest;

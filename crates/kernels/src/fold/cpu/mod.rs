@@ -10,7 +10,10 @@ mod folds;
 mod pieces;
 mod portable;
 
-use super::{Element, GROUP, LANES_TWICE, Strided, WORD_VARS, Wide, WordTerms, points};
+use super::{
+    Chosen, Element, GROUP, LANES_TWICE, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Strided, WORD_VARS, Wide,
+    WordTerms, number_weights, points,
+};
 use crate::CpuCap;
 use std::fmt;
 
@@ -86,7 +89,7 @@ impl FoldPath {
         assert_eq!(sums.len(), points(WORD_VARS), "number of sums");
         for WordTerms { words, terms, weights } in batches {
             assert_eq!(words.div_ceil(GROUP), weights.len(), "number of weights");
-            assert!(terms.iter().all(|(u, v)| u.needs(*words) && v.needs(*words)), "number of words");
+            assert!(terms.iter().all(|(u, v)| u.len() == *words && v.len() == *words), "number of words");
         }
         on_path!(self, words_message(batches, sums));
     }
@@ -114,11 +117,49 @@ impl FoldPath {
         }
     }
 
-    /// For each group of 64 bits, `sum over l of basis_l (bit l)`.
-    pub fn bits_fold(self, bits: &[u64], basis: &[u64; GROUP]) -> Vec<u64> {
-        let mut out = vec![0; bits.len()];
-        on_path!(self, bits_fold(bits, basis, &mut out));
-        out
+    /// Add to `sums` (27 elements of GF(2^64)) the values of `sum over groups g of s_g sum over terms of u_g v_g` of all batches, where
+    /// u_g are the numbers of group g and v_g their bits, as polynomials in 3 variables.
+    pub fn numbers_message(self, batches: &[NumberTerms], sums: &mut [u64]) {
+        assert_eq!(sums.len(), points(NUMBER_VARS), "number of sums");
+        for NumberTerms { numbers, terms, weights } in batches {
+            assert_eq!(number_weights(*numbers), weights.len(), "number of weights");
+            assert!(terms.iter().all(|term| term.has(*numbers)), "number of numbers");
+        }
+        on_path!(self, numbers_message(batches, sums));
+    }
+
+    /// For every group g of numbers, 0 after the last, append `sum over l of basis_l (number l)` in GF(2^64), times `s_g` where there are
+    /// weights.
+    pub fn numbers_fold(
+        self,
+        numbers: &[u64],
+        basis: &[u64; NUMBER_GROUP],
+        weights: Option<&[u64]>,
+        out: &mut Vec<u64>,
+    ) {
+        assert!(weights.is_none_or(|s| s.len() == number_weights(numbers.len())), "number of weights");
+        out.reserve(number_weights(numbers.len()));
+        on_path!(self, numbers_fold(numbers, basis, weights, out));
+    }
+
+    /// For every group of numbers that are bits, 64 in a word, append `sum over l of basis_l (bit l)`.
+    pub fn bits_fold(self, bits: &[u64], basis: &[u64; NUMBER_GROUP], out: &mut Vec<u64>) {
+        out.reserve(NUMBER_GROUP * bits.len());
+        on_path!(self, bits_fold(bits, basis, out));
+    }
+
+    /// Add to `sums[l]` the sum over groups of `s_g` times number l of the group, in GF(2^64). To every number those of `more` are added
+    /// before, where their bit is 1.
+    pub fn numbers_combine(
+        self,
+        numbers: &[u64],
+        more: &[Chosen],
+        weights: &[u64],
+        sums: &mut [u64; NUMBER_GROUP],
+    ) {
+        assert_eq!(number_weights(numbers.len()), weights.len(), "number of weights");
+        assert!(more.iter().all(|term| term.has(numbers.len())), "number of numbers");
+        on_path!(self, numbers_combine(numbers, more, weights, sums));
     }
 
     /// Every item times its weight, in GF(2^64).

@@ -1,8 +1,8 @@
 //! Plain Rust.
 
 use crate::fold::{
-    Element, GROUP, Strided, WORD_VARS, Wide, WordTerms, Words, clmul, gf_mul, gf_reduce, gr_times_bits,
-    points,
+    Chosen, Element, GROUP, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Strided, WORD_VARS, Wide, WordTerms,
+    clmul, gf_mul, gf_reduce, gr_times_bits, points,
 };
 
 /// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
@@ -51,8 +51,8 @@ pub(super) fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     for (terms, g, s) in groups {
         let mut z = [0; POINTS];
         for (u, v) in terms {
-            extend(&words(*u, g), &mut a, |a, b| a ^ b);
-            extend(&words(*v, g), &mut b, |a, b| a ^ b);
+            extend(&group::<GROUP>(u, g), &mut a, |a, b| a ^ b);
+            extend(&group::<GROUP>(v, g), &mut b, |a, b| a ^ b);
             for (z, (a, b)) in z.iter_mut().zip(a.iter().zip(&b)) {
                 *z ^= a & b;
             }
@@ -66,40 +66,98 @@ pub(super) fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     }
 }
 
-/// Words from word `at` on, in groups: those that are not there are 0, and bits in all of their places.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) fn padded(operand: Words, at: usize, out: &mut [u64]) {
-    for (g, out) in out.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
-        let g = at / GROUP + g;
-        *out = match operand {
-            Words::Bits(bits) if g >= bits.len() => [0; GROUP],
-            _ => words(operand, g),
-        };
-    }
+/// One of eight groups of numbers side by side.
+fn number_group(block: &[u64; GROUP], h: usize) -> [u64; NUMBER_GROUP] {
+    std::array::from_fn(|l| block[NUMBER_GROUP * l + h])
 }
 
-/// Group g.
-fn words(of: Words, g: usize) -> [u64; GROUP] {
-    match of {
-        Words::Whole(words) => group::<GROUP>(words, g),
-        Words::Bits(bits) => std::array::from_fn(|l| (bits[g] >> l & 1).wrapping_neg()),
-    }
+/// Numbers where their bits are 1.
+fn chosen(block: &[u64; GROUP], bits: u64) -> [u64; GROUP] {
+    std::array::from_fn(|i| block[i] & ones(bits >> i))
 }
 
-/// Also the fast path's, with more lanes.
-#[inline(always)]
-pub(super) fn bits_fold(bits: &[u64], basis: &[u64; GROUP], out: &mut [u64]) {
-    const LANES: usize = 8;
-    for (bits, out) in bits.chunks(LANES).zip(out.chunks_mut(LANES)) {
-        let (mut words, mut sums) = ([0; LANES], [0; LANES]);
-        words[..bits.len()].copy_from_slice(bits);
-        for (l, b) in basis.iter().enumerate() {
-            for (sum, word) in sums.iter_mut().zip(&words) {
-                *sum ^= b & (word >> l & 1).wrapping_neg();
+/// The lowest bit in all places.
+fn ones(bit: u64) -> u64 {
+    (bit & 1).wrapping_neg()
+}
+
+pub(super) fn numbers_message(batches: &[NumberTerms], sums: &mut [u64]) {
+    const POINTS: usize = points(NUMBER_VARS);
+    let mut wide = [0u128; POINTS];
+    let (mut a, mut b) = ([0; POINTS], [0; POINTS]);
+    for NumberTerms { terms, weights, .. } in batches {
+        for (g, s) in weights.iter().enumerate() {
+            let (block, h) = (g / NUMBER_GROUP, g % NUMBER_GROUP);
+            let mut z = [0; POINTS];
+            for Chosen { numbers, bits } in terms {
+                extend(&number_group(&group(numbers, block), h), &mut a, |a, b| a ^ b);
+                let bits = std::array::from_fn::<_, NUMBER_GROUP, _>(|l| {
+                    ones(bits[block] >> (NUMBER_GROUP * l + h))
+                });
+                extend(&bits, &mut b, |a, b| a ^ b);
+                for (z, (a, b)) in z.iter_mut().zip(a.iter().zip(&b)) {
+                    *z ^= a & b;
+                }
+            }
+            for (wide, z) in wide.iter_mut().zip(&z) {
+                *wide ^= clmul(*s, *z);
             }
         }
-        out.copy_from_slice(&sums[..out.len()]);
+    }
+    for (sum, wide) in sums.iter_mut().zip(wide) {
+        *sum ^= gf_reduce(wide);
+    }
+}
+
+pub(super) fn numbers_fold(
+    numbers: &[u64],
+    basis: &[u64; NUMBER_GROUP],
+    weights: Option<&[u64]>,
+    out: &mut Vec<u64>,
+) {
+    for b in 0..numbers.len().div_ceil(GROUP) {
+        let block = group(numbers, b);
+        for h in 0..NUMBER_GROUP {
+            let group = number_group(&block, h);
+            let item = gf_reduce(group.iter().zip(basis).fold(0, |sum, (a, b)| sum ^ clmul(*a, *b)));
+            out.push(weights.map_or(item, |s| gf_mul(item, s[NUMBER_GROUP * b + h])));
+        }
+    }
+}
+
+/// Also the fast paths', with more lanes.
+#[inline(always)]
+pub(super) fn bits_fold(bits: &[u64], basis: &[u64; NUMBER_GROUP], out: &mut Vec<u64>) {
+    for bits in bits {
+        let mut items = [0; NUMBER_GROUP];
+        for (byte, b) in bits.to_le_bytes().iter().zip(basis) {
+            for (h, item) in items.iter_mut().enumerate() {
+                *item ^= b & ones(u64::from(*byte) >> h);
+            }
+        }
+        out.extend_from_slice(&items);
+    }
+}
+
+pub(super) fn numbers_combine(
+    numbers: &[u64],
+    more: &[Chosen],
+    weights: &[u64],
+    sums: &mut [u64; NUMBER_GROUP],
+) {
+    let mut wide = [0u128; NUMBER_GROUP];
+    for (b, weights) in weights.as_chunks::<NUMBER_GROUP>().0.iter().enumerate() {
+        let mut block = group::<GROUP>(numbers, b);
+        for Chosen { numbers, bits } in more {
+            let chosen = chosen(&group(numbers, b), bits[b]);
+            block.iter_mut().zip(chosen).for_each(|(sum, number)| *sum ^= number);
+        }
+        for (wide, row) in wide.iter_mut().zip(block.as_chunks::<NUMBER_GROUP>().0) {
+            *wide = row.iter().zip(weights).fold(*wide, |sum, (a, s)| sum ^ clmul(*a, *s));
+        }
+    }
+    for (sum, wide) in sums.iter_mut().zip(wide) {
+        *sum ^= gf_reduce(wide);
     }
 }
 

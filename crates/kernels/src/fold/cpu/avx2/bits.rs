@@ -4,8 +4,8 @@ use super::V;
 use super::field::{Wide, halves, load_two, multiply_add, multiply_two, number, store_two, xor};
 use super::lanes::{LANES, load};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
-use crate::fold::cpu::portable;
-use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
+use crate::fold::cpu::pieces::some;
+use crate::fold::{GROUP, WORD_VARS, WordTerms, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
 
@@ -21,15 +21,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
         for at in (0..*words).step_by(GROUP * LANES) {
             let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
             for (upper, operand) in upper.iter_mut().zip(operands) {
-                let whole = match operand {
-                    Words::Whole(words) => words[at..].first_chunk::<{ GROUP * LANES }>(),
-                    Words::Bits(_) => None,
-                };
-                let words = whole.unwrap_or_else(|| {
-                    portable::padded(operand, at, &mut four_groups);
-                    &four_groups
-                });
-                extend_upper::<false>(words, GROUP, upper);
+                extend_upper::<false>(some(&operand[at..], &mut four_groups), GROUP, upper);
             }
             let mut s = [0; LANES];
             s.iter_mut().zip(&weights[at / GROUP..]).for_each(|(s, w)| *s = *w);
@@ -53,13 +45,6 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     for (sum, acc) in sums.iter_mut().zip(acc) {
         *sum ^= gf_reduce(number(acc));
     }
-}
-
-/// # Safety
-/// [`super::available`].
-#[target_feature(enable = "avx2")]
-pub(in crate::fold::cpu) unsafe fn bits_fold(bits: &[u64], basis: &[u64; GROUP], out: &mut [u64]) {
-    portable::bits_fold(bits, basis, out);
 }
 
 /// A basis as sums of four: for the words 16 p + 4 n .. of the lower half and 16 p + 4 n + 8 .. of the upper, byte q of all sixteen sums.

@@ -7,14 +7,16 @@ mod bits;
 mod field;
 mod folds;
 mod lanes;
+mod numbers;
 mod points;
 mod products;
 mod ring;
 mod rows;
 
-pub(super) use bits::{Tables, bits_fold, tables, words_combine, words_fold, words_message};
+pub(super) use bits::{Tables, tables, words_combine, words_fold, words_message};
 pub(super) use field::{field_fold, field_message, field_weigh};
 pub(super) use folds::ring_fold;
+pub(super) use numbers::{bits_fold, numbers_combine, numbers_fold, numbers_message};
 pub(super) use products::{products, products_of_some};
 pub(super) use ring::{ring_values, weigh};
 pub(super) use rows::rows_combine;

@@ -5,9 +5,8 @@ use super::field::{multiply, multiply_add, reduce, total};
 use super::lanes::{LANES, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
 use crate::avx512::{columns, interleave, lanes_in_order};
-use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks};
-use crate::fold::cpu::portable;
-use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
+use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks, some};
+use crate::fold::{GROUP, WORD_VARS, WordTerms, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
 
@@ -35,15 +34,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
         for at in (0..*words).step_by(GROUP * LANES) {
             let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
             for (upper, operand) in upper.iter_mut().zip(operands) {
-                let whole = match operand {
-                    Words::Whole(words) => words[at..].first_chunk::<{ GROUP * LANES }>(),
-                    Words::Bits(_) => None,
-                };
-                let words = whole.unwrap_or_else(|| {
-                    padded(operand, at, &mut eight_groups);
-                    &eight_groups
-                });
-                extend_upper::<false>(words, GROUP, upper);
+                extend_upper::<false>(some(&operand[at..], &mut eight_groups), GROUP, upper);
             }
             let s = eight(weights, at / GROUP);
             for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
@@ -73,37 +64,6 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     for (sum, acc) in sums.iter_mut().zip(acc) {
         *sum ^= gf_reduce(total(acc));
     }
-}
-
-/// Words from word `at` on: those that are not there are 0, and bits in all of their places.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn padded(operand: Words, at: usize, out: &mut [u64; GROUP * LANES]) {
-    match operand {
-        Words::Whole(words) => {
-            let words = &words[at..];
-            let there = words.len().min(out.len());
-            out[..there].copy_from_slice(&words[..there]);
-            out[there..].fill(0);
-        }
-        Words::Bits(bits) => {
-            let mut rest = &bits[at / GROUP..];
-            let (ones, zero) = (_mm512_set1_epi64(-1), _mm512_setzero_si512());
-            for group in out.as_chunks_mut::<GROUP>().0 {
-                let word = rest.split_off_first().copied().unwrap_or(0);
-                for (byte, words) in word.to_le_bytes().into_iter().zip(group.as_chunks_mut::<8>().0) {
-                    store(words, _mm512_mask_mov_epi64(zero, byte, ones));
-                }
-            }
-        }
-    }
-}
-
-/// # Safety
-/// [`super::available`].
-#[target_feature(enable = "avx512f")]
-pub(in crate::fold::cpu) unsafe fn bits_fold(bits: &[u64], basis: &[u64; GROUP], out: &mut [u64]) {
-    portable::bits_fold(bits, basis, out);
 }
 
 /// A basis as bit matrices: for byte q of a sum, and eight words after the other.
