@@ -40,10 +40,7 @@ impl<T: Wipe + Default> Secret<T> {
 
 impl<T: Wipe> Drop for Secret<T> {
     fn drop(&mut self) {
-        let words = self.0.words_mut();
-        words.fill(0);
-        // Zeros that nobody reads before memory is given back would be left out: here somebody may.
-        std::hint::black_box(words);
+        privet_prg::wiped::clear_far(self.0.words_mut());
     }
 }
 

@@ -28,7 +28,10 @@ impl<T> Default for Kept<T> {
 }
 
 /// A kind of word.
-pub trait Word: Copy + Default {
+///
+/// # Safety
+/// Any bytes are a word, and a word is nothing but its bytes.
+pub unsafe trait Word: Copy + Default {
     /// Bytes that a thread keeps.
     const KEPT: usize;
 
@@ -38,7 +41,8 @@ pub trait Word: Copy + Default {
 
 macro_rules! word {
     ($of:ty, $kept:expr) => {
-        impl Word for $of {
+        // SAFETY: an integer.
+        unsafe impl Word for $of {
             const KEPT: usize = $kept;
 
             fn with_kept<R>(with: impl FnOnce(&mut Kept<$of>) -> R) -> Option<R> {
@@ -71,15 +75,48 @@ pub fn clear<T: Word>(words: &mut [T]) {
     std::hint::black_box(words);
 }
 
+/// Bytes from which on zeros go past the caches.
+const FAR: usize = 128 << 10;
+
+/// Zero words in place that nobody takes again soon. Zeros of long ones go past the caches: what is overwritten need not be read first, and
+/// what is near stays there.
+pub fn clear_far<T: Word>(words: &mut [T]) {
+    if size_of_val(words) < FAR {
+        return clear(words);
+    }
+    stream_zeros(words);
+    std::hint::black_box(words);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn stream_zeros<T: Word>(words: &mut [T]) {
+    use std::arch::x86_64::{__m128i, _mm_setzero_si128, _mm_sfence, _mm_stream_si128};
+    // SAFETY: any bytes are words (`Word`), and any are such a register's.
+    let (first, registers, last) = unsafe { words.align_to_mut::<__m128i>() };
+    first.fill(T::default());
+    last.fill(T::default());
+    for register in registers {
+        // SAFETY: a register's place, which is aligned; every x86-64 has SSE2.
+        unsafe { _mm_stream_si128(register, _mm_setzero_si128()) };
+    }
+    // SAFETY: every x86-64 has SSE. These stores come before all that follow.
+    unsafe { _mm_sfence() };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn stream_zeros<T: Word>(words: &mut [T]) {
+    words.fill(T::default());
+}
+
 /// Zero all that the vector has room for; it may be kept for [`zeros`].
 pub fn wipe<T: Word>(mut words: Vec<T>) {
     // what was cut off lies behind
     words.resize(words.capacity(), T::default());
-    clear(&mut words);
     let bytes = size_of_val(&words[..]);
     if !SIZES.contains(&bytes) {
-        return;
+        return clear_far(&mut words);
     }
+    clear(&mut words);
     T::with_kept(|kept| {
         if kept.bytes + bytes <= T::KEPT {
             kept.bytes += bytes;
@@ -202,6 +239,24 @@ mod tests {
             (some.clone().expose(), some.iter().copied().collect::<Wiped<u64>>().len()),
             (vec![1, 2], 2)
         );
+    }
+
+    #[test]
+    fn long_words_are_cleared_wherever_they_begin() {
+        let mut words = vec![u64::MAX; FAR / 8 + 9];
+        for first in 0..5 {
+            words.fill(u64::MAX);
+            let end = words.len() - first % 3;
+            clear_far(&mut words[first..end]);
+            assert!(
+                words[..first].iter().chain(&words[end..]).all(|w| *w == u64::MAX),
+                "what is beside stays"
+            );
+            assert!(words[first..end].iter().all(|w| *w == 0), "from {first}");
+        }
+        let mut blocks = vec![u128::MAX; FAR / 16 + 1];
+        clear_far(&mut blocks[1..]);
+        assert!(blocks[0] == u128::MAX && blocks[1..].iter().all(|b| *b == 0));
     }
 
     #[test]
