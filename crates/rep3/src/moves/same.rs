@@ -139,33 +139,46 @@ type Numbers<'a> = (&'a dyn Fn(Range<usize>, usize, &mut [u64]), usize);
 /// The differences of all sets of bits from `first` on, the sums of all sides' that have such a set: modulo 2^k, each in a word or, where
 /// they are short, as many in one as go in.
 fn differences(ring: Ring, n: usize, sides: &[Numbers], first: usize) -> Vec<Vec<u64>> {
+    let of_side = |i: usize| sides[..i].iter().map(|(_, bits)| 1usize << bits).sum::<usize>();
+    // of a set, the numbers of all its subsets
+    let subsets = |set: usize| {
+        let of = |(i, (_, bits)): (usize, &Numbers)| {
+            let subsets = (0..=set).filter(|subset| subset & !set == 0);
+            let subsets = subsets.take(if is_of(set, *bits) { usize::MAX } else { 0 });
+            subsets.map(move |subset| of_side(i) + subset).collect::<Vec<_>>()
+        };
+        sides.iter().enumerate().flat_map(of).collect::<Vec<_>>()
+    };
     let sets = 1usize << sides.iter().map(|(_, bits)| *bits).max().unwrap_or(0);
+    let sums: Vec<_> = (first..sets).map(subsets).collect();
+    let mut words: Vec<_> = sums.iter().map(|_| Vec::with_capacity(n.div_ceil(lanes(ring)))).collect();
+    let mut numbers = vec![[0; PIECE]; of_side(sides.len())];
     let piece = PIECE / lanes(ring) * lanes(ring);
-    let mut words: Vec<_> = (first..sets).map(|_| Vec::with_capacity(n.div_ceil(lanes(ring)))).collect();
-    let (mut sums, mut more) = (vec![[0; PIECE]; sets], vec![[0; PIECE]; sets]);
     for start in (0..n).step_by(piece) {
         let range = start..n.min(start + piece);
-        for (i, (numbers, bits)) in sides.iter().enumerate() {
-            let of = if i == 0 { &mut sums } else { &mut more };
-            for (choice, of) in of.iter_mut().enumerate().take(1 << bits) {
-                numbers(range.clone(), choice, &mut of[..range.len()]);
-            }
-            // of a set, the sum of the numbers of all its subsets
-            for bit in 0..*bits {
-                for set in (0..1 << bits).filter(|set| set >> bit & 1 == 1) {
-                    let (before, from) = of.split_at_mut(set);
-                    Algebra::Bits.add(&mut from[0][..range.len()], &before[set ^ 1 << bit][..range.len()]);
-                }
-            }
-            if i == 0 {
-                sums[1 << bits..].iter_mut().for_each(|sum| sum.fill(0));
-            } else {
-                let sums = sums.iter_mut().zip(&more).take(1 << bits);
-                sums.for_each(|(sum, more)| Algebra::Bits.add(&mut sum[..range.len()], &more[..range.len()]));
+        for (i, (of_choice, bits)) in sides.iter().enumerate() {
+            for (choice, to) in numbers[of_side(i)..].iter_mut().enumerate().take(1 << bits) {
+                of_choice(range.clone(), choice, &mut to[..range.len()]);
             }
         }
-        for (words, sum) in words.iter_mut().zip(&sums[first..]) {
-            side_by_side(ring, &sum[..range.len()], words);
+        let some = |i: usize| &numbers[i][..range.len()];
+        for (words, sum) in words.iter_mut().zip(&sums) {
+            match sum[..] {
+                [a] => append(ring, some(a).iter().copied(), words),
+                [a, b] => append(ring, some(a).iter().zip(some(b)).map(|(a, b)| a ^ b), words),
+                [a, b, c, d] => {
+                    let first = some(a).iter().zip(some(b));
+                    let second = some(c).iter().zip(some(d));
+                    append(ring, first.zip(second).map(|((a, b), (c, d))| a ^ b ^ c ^ d), words);
+                }
+                ref all => {
+                    append(
+                        ring,
+                        (0..range.len()).map(|i| all.iter().fold(0, |sum, of| sum ^ numbers[*of][i])),
+                        words,
+                    );
+                }
+            }
         }
     }
     words
@@ -177,13 +190,14 @@ fn lanes(ring: Ring) -> usize {
 }
 
 /// Append numbers modulo 2^k, each in a word or as many in one as go in: of words that are not filled, none but the last.
-fn side_by_side(ring: Ring, numbers: &[u64], words: &mut Vec<u64>) {
+fn append(ring: Ring, mut numbers: impl ExactSizeIterator<Item = u64>, words: &mut Vec<u64>) {
     match lanes(ring) {
-        1 => words.extend(numbers.iter().map(|x| ring.wrap(*x))),
-        lanes => words.extend(
-            numbers
-                .chunks(lanes)
-                .map(|some| some.iter().rev().fold(0, |word, x| word << ring.bits() | ring.wrap(*x))),
-        ),
+        1 => words.extend(numbers.map(|x| ring.wrap(x))),
+        lanes => {
+            while numbers.len() > 0 {
+                let some = numbers.by_ref().take(lanes).enumerate();
+                words.push(some.fold(0, |word, (i, x)| word | ring.wrap(x) << (i as u32 * ring.bits())));
+            }
+        }
     }
 }

@@ -128,10 +128,17 @@ impl Select {
         debug_assert!(self.chosen.len() <= 2);
         let chosen = [0, 1].map(|t| self.chosen.get(t).map(|(a, _)| &component(a)[..mask.len()]));
         let numbers = move |range: Range<usize>, bits: usize, to: &mut [u64]| {
-            to.copy_from_slice(&mask[range.clone()]);
-            for (t, a) in chosen.iter().enumerate() {
-                let Some(a) = a.filter(|_| bits >> t & 1 == 1) else { continue };
-                to.iter_mut().zip(&a[range.clone()]).for_each(|(to, a)| *to = to.wrapping_sub(*a));
+            let of = |t: usize| chosen[t].filter(|_| bits >> t & 1 == 1).map(|a| &a[range.clone()]);
+            let mask = mask[range.clone()].iter();
+            match (of(0), of(1)) {
+                (None, None) => to.copy_from_slice(mask.as_slice()),
+                (Some(a), None) | (None, Some(a)) => {
+                    put(to, mask.zip(a).map(|(mask, a)| mask.wrapping_sub(*a)))
+                }
+                (Some(a), Some(b)) => {
+                    let both = |(mask, (a, b)): (&u64, (&u64, &u64))| mask.wrapping_sub(*a).wrapping_sub(*b);
+                    put(to, mask.zip(a.iter().zip(b)).map(both));
+                }
             }
         };
         let bits = self.turned.iter().filter_map(|turned| turned.spread.as_ref());
@@ -148,11 +155,18 @@ impl Select {
     ) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + 'a> {
         let y = self.turned.as_ref().map(|turned| &part(number(turned))[..message.len()]);
         let numbers = move |range: Range<usize>, bits: usize, to: &mut [u64]| {
-            to.copy_from_slice(&message[range.clone()]);
-            if let Some(y) = y.filter(|_| bits == 1) {
-                to.iter_mut().zip(&y[range]).for_each(|(to, y)| *to = to.wrapping_add(*y));
+            let message = &message[range.clone()];
+            match y.filter(|_| bits == 1) {
+                None => to.copy_from_slice(message),
+                Some(y) => {
+                    put(to, message.iter().zip(&y[range]).map(|(message, y)| message.wrapping_add(*y)))
+                }
             }
         };
         Side { bits: v.iter().map(|v| part(v).clone()).collect(), numbers, at_none: Some(message.clone()) }
     }
+}
+
+fn put(to: &mut [u64], numbers: impl Iterator<Item = u64>) {
+    to.iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
 }

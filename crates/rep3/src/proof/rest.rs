@@ -41,15 +41,15 @@ impl Rest {
 
     /// The words `range` of statements about words of bits; a sum is made in `scratch`, which is as secret as they are.
     pub fn words<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<u64>) -> &'a [u64] {
-        if self.products.is_empty() {
-            return &self.column[range];
-        }
+        let column = &self.column[range.clone()];
+        let Some(([left, right], more)) = self.products.split_first() else { return column };
         // never shorter again, so that all of it is wiped
         let n = range.len().max(scratch.len());
         scratch.resize(n, 0);
         let sum = &mut scratch[..range.len()];
-        sum.copy_from_slice(&self.column[range.clone()]);
-        for [left, right] in &self.products {
+        let first = left[range.clone()].iter().zip(&right[range.clone()]);
+        sum.iter_mut().zip(column.iter().zip(first)).for_each(|(sum, (word, (l, r)))| *sum = word ^ l & r);
+        for [left, right] in more {
             Algebra::Bits.add_product(sum, &left[range.clone()], &right[range.clone()]);
         }
         sum
