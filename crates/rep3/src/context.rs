@@ -209,31 +209,16 @@ impl<'a> Party<'a> {
     ) -> Result<(Share, Option<ReshareMasks>), RunError> {
         let n = summand.len();
         let mut streams = self.draw();
-        let masks = match self.transcript {
-            None => {
-                add_zero_share(ring, &mut streams, &mut summand);
-                None
-            }
-            Some(_) => {
-                let mut own = streams.own.elements(ring, n);
-                let mut next = streams.next.elements(ring, n);
-                mutation::mask("reshare-unmasked", [&mut own, &mut next]);
-                for (z, (a, b)) in summand.iter_mut().zip(own.iter_mut().zip(&next)) {
-                    *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
-                    *a = a.wrapping_neg();
-                }
-                Some(ReshareMasks { before: next, after: own })
-            }
-        };
+        let mut masks = self.transcript.as_ref().map(|_| ReshareMasks::of(n));
+        add_zero_share(ring, &mut streams, &mut summand, masks.as_mut());
         let mut payload = Vec::new();
         pack(ring, &summand, &mut payload);
         let len = payload.len();
         let got = self.talk(what, Messages { prev: payload, next: vec![] }, (0, len))?;
         let next = self.unpack(what, ring, &got.next, n, self.id.next())?;
-        let masks = masks.map(|mut masks| {
+        if let Some(masks) = &mut masks {
             masks.before.iter_mut().zip(&next).for_each(|(f, z)| *f = f.wrapping_sub(*z));
-            masks
-        });
+        }
         Ok((Share::new(summand, next), masks))
     }
 }
@@ -246,17 +231,33 @@ pub(crate) struct ReshareMasks {
     pub after: Vec<u64>,
 }
 
-/// Add `F_i - F_(i+1)` to a summand, in pieces that stay in the first-level cache.
-fn add_zero_share(ring: Ring, streams: &mut Streams, summand: &mut [u64]) {
+impl ReshareMasks {
+    /// Room for those of `n` elements.
+    fn of(n: usize) -> ReshareMasks {
+        ReshareMasks { before: Vec::with_capacity(n), after: Vec::with_capacity(n) }
+    }
+}
+
+/// Add `F_i - F_(i+1)` to a summand, in pieces that stay in the first-level cache; `F_(i+1)` and `-F_i` are appended to `masks`.
+fn add_zero_share(
+    ring: Ring,
+    streams: &mut Streams,
+    summand: &mut [u64],
+    mut masks: Option<&mut ReshareMasks>,
+) {
     const PIECE: usize = 1024;
     let (mut own, mut next) = ([0; PIECE], [0; PIECE]);
     for piece in summand.chunks_mut(PIECE) {
-        let n = piece.len();
-        streams.own.fill(ring, &mut own[..n]);
-        streams.next.fill(ring, &mut next[..n]);
-        mutation::mask("reshare-unmasked", [&mut own, &mut next]);
-        for (z, (a, b)) in piece.iter_mut().zip(own.iter().zip(&next)) {
+        let (own, next) = (&mut own[..piece.len()], &mut next[..piece.len()]);
+        streams.own.fill(ring, own);
+        streams.next.fill(ring, next);
+        mutation::mask("reshare-unmasked", [&mut *own, &mut *next]);
+        for (z, (a, b)) in piece.iter_mut().zip(own.iter().zip(&*next)) {
             *z = ring.wrap(z.wrapping_add(*a).wrapping_sub(*b));
+        }
+        if let Some(masks) = &mut masks {
+            masks.before.extend_from_slice(next);
+            masks.after.extend(own.iter().map(|a| a.wrapping_neg()));
         }
     }
 }

@@ -63,7 +63,7 @@ where
 {
     let (of_before, of_after) = (before.bits.len(), after.bits.len());
     // the numbers at no bit are the verifiers' alone
-    let left = differences(ring, n, &[(&before.numbers, of_after), (&after.numbers, of_before)], 1);
+    let left = differences(ring, n, &[before.of(of_after), after.of(of_before)], 1);
     let terms = sets(of_before, of_after).zip(left).map(|(set, left)| {
         let right = match [before.product(set), after.product(set)] {
             [Some(x), Some(y)] => Algebra::Bits.sum(&x, &y).into(),
@@ -89,7 +89,7 @@ impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
     fn view(&self, ring: Ring, n: usize, others: usize) -> View {
         let at_none = self.at_none.as_ref().filter(|_| alone(ring.bits()));
         // that of the empty set comes first
-        let words = differences(ring, n, &[(&self.numbers, others)], usize::from(at_none.is_some()));
+        let words = differences(ring, n, &[self.of(others)], usize::from(at_none.is_some()));
         let mut words = words.into_iter().map(Column::from);
         let at_none = at_none.cloned().or_else(|| words.next());
         let at_none = at_none.unwrap_or_else(|| unreachable!("the numbers at no bit"));
@@ -99,6 +99,11 @@ impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
         let own = terms.iter().filter_map(|[left, right]| Some([left.clone()?, right.clone()?]));
         let rest = Rest::new(at_none, own.collect());
         View::Verifier { terms, rest }
+    }
+
+    /// The numbers, where the other side has `others` bits.
+    fn of(&self, others: usize) -> Numbers<'_> {
+        Numbers { at: &self.numbers, others, at_none: self.at_none.as_deref() }
     }
 
     /// The product of a set of this side's bits; none where it has not all of them.
@@ -133,50 +138,71 @@ pub(crate) fn spread(ring: Ring, bits: &[u64]) -> Column {
 /// Numbers at a time: for every choice of bits they stay in the first-level cache.
 const PIECE: usize = 512;
 
-/// One side's numbers ([`Side::numbers`]), and how many bits the other side has.
-type Numbers<'a> = (&'a dyn Fn(Range<usize>, usize, &mut [u64]), usize);
+/// One side's numbers ([`Side::numbers`]), how many bits the other side has, and the numbers where none of them is 1, if there is such a column.
+struct Numbers<'a> {
+    at: &'a dyn Fn(Range<usize>, usize, &mut [u64]),
+    others: usize,
+    at_none: Option<&'a [u64]>,
+}
+
+impl Numbers<'_> {
+    fn choices(&self) -> usize {
+        1 << self.others
+    }
+}
+
+/// Which numbers the difference of a set is the sum of, of all sides' one after the other: those of all its subsets, of every side that has it.
+fn of_subsets(set: usize, sides: &[Numbers]) -> Vec<usize> {
+    let (mut all, mut at) = (vec![], 0);
+    for side in sides {
+        if is_of(set, side.others) {
+            all.extend((0..=set).filter(|subset| subset & !set == 0).map(|subset| at + subset));
+        }
+        at += side.choices();
+    }
+    all
+}
 
 /// The differences of all sets of bits from `first` on, the sums of all sides' that have such a set: modulo 2^k, each in a word or, where
 /// they are short, as many in one as go in.
 fn differences(ring: Ring, n: usize, sides: &[Numbers], first: usize) -> Vec<Vec<u64>> {
-    let of_side = |i: usize| sides[..i].iter().map(|(_, bits)| 1usize << bits).sum::<usize>();
-    // of a set, the numbers of all its subsets
-    let subsets = |set: usize| {
-        let of = |(i, (_, bits)): (usize, &Numbers)| {
-            let subsets = (0..=set).filter(|subset| subset & !set == 0);
-            let subsets = subsets.take(if is_of(set, *bits) { usize::MAX } else { 0 });
-            subsets.map(move |subset| of_side(i) + subset).collect::<Vec<_>>()
-        };
-        sides.iter().enumerate().flat_map(of).collect::<Vec<_>>()
-    };
-    let sets = 1usize << sides.iter().map(|(_, bits)| *bits).max().unwrap_or(0);
-    let sums: Vec<_> = (first..sets).map(subsets).collect();
+    let sets = sides.iter().map(Numbers::choices).max().unwrap_or(1);
+    let sums: Vec<_> = (first..sets).map(|set| of_subsets(set, sides)).collect();
+    let columns: Vec<_> = sides
+        .iter()
+        .flat_map(|side| (0..side.choices()).map(|choice| side.at_none.filter(|_| choice == 0)))
+        .collect();
     let mut words: Vec<_> = sums.iter().map(|_| Vec::with_capacity(n.div_ceil(lanes(ring)))).collect();
-    let mut numbers = vec![[0; PIECE]; of_side(sides.len())];
+    let mut numbers = vec![[0; PIECE]; columns.len()];
     let piece = PIECE / lanes(ring) * lanes(ring);
     for start in (0..n).step_by(piece) {
         let range = start..n.min(start + piece);
-        for (i, (of_choice, bits)) in sides.iter().enumerate() {
-            for (choice, to) in numbers[of_side(i)..].iter_mut().enumerate().take(1 << bits) {
-                of_choice(range.clone(), choice, &mut to[..range.len()]);
+        let mut rest = &mut numbers[..];
+        for side in sides {
+            let (of_side, others) = rest.split_at_mut(side.choices());
+            rest = others;
+            for (choice, to) in of_side.iter_mut().enumerate().skip(usize::from(side.at_none.is_some())) {
+                (side.at)(range.clone(), choice, &mut to[..range.len()]);
             }
         }
-        let some = |i: usize| &numbers[i][..range.len()];
+        let some = |i: usize| match columns[i] {
+            Some(column) => column[range.clone()].iter(),
+            None => numbers[i][..range.len()].iter(),
+        };
         for (words, sum) in words.iter_mut().zip(&sums) {
             match sum[..] {
-                [a] => append(ring, some(a).iter().copied(), words),
-                [a, b] => append(ring, some(a).iter().zip(some(b)).map(|(a, b)| a ^ b), words),
+                [a] => append(ring, some(a).copied(), words),
+                [a, b] => append(ring, some(a).zip(some(b)).map(|(a, b)| a ^ b), words),
                 [a, b, c, d] => {
-                    let first = some(a).iter().zip(some(b));
-                    let second = some(c).iter().zip(some(d));
+                    let (first, second) = (some(a).zip(some(b)), some(c).zip(some(d)));
                     append(ring, first.zip(second).map(|((a, b), (c, d))| a ^ b ^ c ^ d), words);
                 }
                 ref all => {
-                    append(
-                        ring,
-                        (0..range.len()).map(|i| all.iter().fold(0, |sum, of| sum ^ numbers[*of][i])),
-                        words,
-                    );
+                    let mut total = [0; PIECE];
+                    for of in all {
+                        total.iter_mut().zip(some(*of)).for_each(|(sum, number)| *sum ^= number);
+                    }
+                    append(ring, total[..range.len()].iter().copied(), words);
                 }
             }
         }
