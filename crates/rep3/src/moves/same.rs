@@ -140,10 +140,12 @@ const PIECE: usize = 512;
 
 /// One side's numbers ([`Side::numbers`]), how many bits the other side has, and the numbers where none of them is 1, if there is such a column.
 struct Numbers<'a> {
-    at: &'a dyn Fn(Range<usize>, usize, &mut [u64]),
+    at: &'a NumbersAt<'a>,
     others: usize,
     at_none: Option<&'a [u64]>,
 }
+
+type NumbersAt<'a> = dyn Fn(Range<usize>, usize, &mut [u64]) + 'a;
 
 impl Numbers<'_> {
     fn choices(&self) -> usize {

@@ -1,8 +1,8 @@
 //! Convolutions among the products: random coefficients for images and places, and what they make of inputs and outputs.
 //!
-//! A row of the product is an image and a place of the output. It has a coefficient of its own, or `a_n b_y c_x` for image n and place (y, x)
-//! where that is less work. Then the images are combined first, and all that follows is of one image. A product of a word and a
-//! coefficient takes about a nanosecond, one of an element of the Galois ring and a coefficient about a hundred: see `is_cheaper`.
+//! A row of the product is an image and a place of the output. It has a coefficient of its own, or `a_ny c_x` for image n and place (y, x) where that
+//! is less work. Then all images' lines are combined first, and all that follows is of one line. A product of a word and a coefficient takes
+//! about a nanosecond, one of an element of the Galois ring and a coefficient about a hundred: see `is_cheaper`.
 
 use super::extension::Extension;
 use super::galois::{DEGREE, Gr, reduce};
@@ -16,13 +16,15 @@ use std::ops::Range;
 pub(super) enum Rows {
     /// One for each.
     Each(Vec<u64>),
-    /// Products of three, of a convolution alone.
-    Tensor(Tensor),
+    /// Products of two, of a convolution alone.
+    Lines(Lines),
 }
 
-/// Coefficients of images, and of lines and columns of outputs.
-pub(super) struct Tensor {
-    images: Vec<u64>,
+/// Coefficients of all images' lines of outputs, and of a line's columns.
+pub(super) struct Lines {
+    images: usize,
+    height: usize,
+    /// Line by line those of all images, or, where there are more lines, image by image those of all lines.
     lines: Vec<u64>,
     columns: Vec<u64>,
 }
@@ -32,8 +34,13 @@ impl Rows {
     pub fn draw(c: &Conv2d, prg: &mut Prg) -> Rows {
         let [height, width] = c.output();
         let mut some = |n| prg.elements(Ring::R64, n);
-        match Tensor::is_cheaper(c) {
-            true => Rows::Tensor(Tensor { images: some(c.batch), lines: some(height), columns: some(width) }),
+        match Lines::is_cheaper(c) {
+            true => Rows::Lines(Lines {
+                images: c.batch,
+                height,
+                lines: some(c.batch * height),
+                columns: some(width),
+            }),
             false => Rows::Each(some(c.batch * height * width)),
         }
     }
@@ -42,29 +49,59 @@ impl Rows {
     pub fn each(&self) -> &[u64] {
         match self {
             Rows::Each(bits) => bits,
-            Rows::Tensor(_) => unreachable!("a row of a matrix has a coefficient of its own"),
+            Rows::Lines(_) => unreachable!("a row of a matrix has a coefficient of its own"),
         }
     }
 
-    /// Whether each is a product of three.
+    /// Whether each is a product of two.
     #[cfg(test)]
     pub fn are_products(&self) -> bool {
-        matches!(self, Rows::Tensor(_))
+        matches!(self, Rows::Lines(_))
     }
 }
 
-impl Tensor {
-    /// Whether three coefficients for a row are less work, which depends on the shape alone. Counted in nanoseconds for one component, of
-    /// which a party combines two; it combines two results as well.
+impl Lines {
+    /// Whether two coefficients for a row are less work by a quarter, which depends on the shape alone. Counted in nanoseconds for one component,
+    /// of which a party combines two; it combines two results as well.
     fn is_cheaper(c: &Conv2d) -> bool {
         let ([height, width], [kh, kw]) = (c.output(), c.kernel);
-        let combined = |n: usize| if n <= FEW { 190 * n } else { 1200 + 65 * n };
+        let combined = if width <= FEW { 190 * width } else { 1200 + 65 * width };
         // words are gathered, and combined
         let each = 2 * c.batch * height * width * c.in_channels * kh * kw;
-        let of_channel = kw * (c.input[0] * combined(width) + kh * combined(height));
-        let of_output = height * combined(width) + combined(height);
-        let words = c.batch * c.in_channels * c.input[0] * c.input[1];
-        words + c.in_channels * of_channel + c.out_channels * of_output < each
+        let lines = 300 * c.batch.min(height) + c.batch * height * c.input[1];
+        let two = c.in_channels * kh * (lines + kw * combined) + c.out_channels * combined;
+        4 * two < 3 * each
+    }
+
+    /// Add the lines `range` of all images, combined, to `out`. They begin at word 0 of `words`, so many words apart: `strides` of
+    /// images and of lines.
+    fn combine(
+        &self,
+        device: &dyn Device,
+        words: &[u64],
+        strides: [usize; 2],
+        range: Range<usize>,
+        out: &mut [Gr],
+    ) {
+        if self.are_by_image() {
+            for (n, bits) in self.lines.chunks(self.height).enumerate() {
+                device.fold().rows_combine(
+                    &words[n * strides[0]..],
+                    [strides[1], 1],
+                    &bits[range.clone()],
+                    out,
+                );
+            }
+        } else {
+            for (i, bits) in self.lines.chunks(self.images).skip(range.start).take(range.len()).enumerate() {
+                device.fold().rows_combine(&words[i * strides[1]..], [strides[0], 1], bits, out);
+            }
+        }
+    }
+
+    /// Whether lines of an image are combined at once, not a line of all images: whatever are more.
+    fn are_by_image(&self) -> bool {
+        self.images < self.height
     }
 }
 
@@ -76,7 +113,7 @@ const POSITIONS: usize = 64;
 pub(super) fn first(device: &dyn Device, c: &Conv2d, x: &[u64], rows: &Rows, out: &mut [Gr]) {
     match rows {
         Rows::Each(bits) => first_of_each(device, c, x, bits, out),
-        Rows::Tensor(tensor) => first_of_images(device, c, x, tensor, out),
+        Rows::Lines(lines) => first_of_lines(device, c, x, lines, out),
     }
 }
 
@@ -90,17 +127,12 @@ pub(super) fn result(device: &dyn Device, c: &Conv2d, s: &[u64], rows: &Rows, ou
                 device.fold().rows_combine(s, [1, area], bits, out);
             }
         }
-        Rows::Tensor(Tensor { images, lines, columns }) => {
+        Rows::Lines(lines) => {
             for (channel, out) in out.iter_mut().enumerate() {
-                let sums: Vec<Gr> = (0..height)
-                    .map(|y| {
-                        let mut line = vec![Gr::ZERO; width];
-                        let s = &s[channel * area + y * width..];
-                        device.fold().rows_combine(s, [c.out_channels * area, 1], images, &mut line);
-                        combined(device, &line, 1, columns)
-                    })
-                    .collect();
-                *out = out.add(combined(device, &sums, 1, lines));
+                let mut line = vec![Gr::ZERO; width];
+                let strides = [c.out_channels * area, width];
+                lines.combine(device, &s[channel * area..], strides, 0..height, &mut line);
+                *out = out.add(combined(device, &line, 1, &lines.columns));
             }
         }
     }
@@ -126,39 +158,29 @@ fn combined(device: &dyn Device, items: &[Gr], step: usize, weights: &[u64]) -> 
     reduce(wide)
 }
 
-/// A line of the input of all images at a time, met by every column of the kernel; then these by every line of it.
-fn first_of_images(device: &dyn Device, c: &Conv2d, x: &[u64], tensor: &Tensor, out: &mut [Gr]) {
+/// The lines of all images that a line of the kernel meets; then what its columns meet of them.
+fn first_of_lines(device: &dyn Device, c: &Conv2d, x: &[u64], lines: &Lines, out: &mut [Gr]) {
     let ([input_height, input_width], [kh, kw]) = (c.input, c.kernel);
-    let image = c.in_channels * input_height * input_width;
-    for (channel, out) in out.chunks_mut(kh * kw).enumerate() {
-        let mut lines = Vec::with_capacity(input_height * kw);
-        for y in channel * input_height..(channel + 1) * input_height {
-            let mut line = vec![Gr::ZERO; input_width];
-            device.fold().rows_combine(&x[y * input_width..], [image, 1], &tensor.images, &mut line);
-            lines.extend((0..kw).map(|kx| met(device, c, 1, kx, (&line, 1), &tensor.columns)));
-        }
-        for (position, out) in out.iter_mut().enumerate() {
-            let (ky, kx) = (position / kw, position % kw);
-            *out = out.add(met(device, c, 0, ky, (&lines[kx..], kw), &tensor.lines));
+    let strides = [c.in_channels * input_height * input_width, c.stride[0] * input_width];
+    for (i, out) in out.chunks_mut(kw).enumerate() {
+        let (channel, ky) = (i / kh, i % kh);
+        let Some((first, outputs)) = met(c, 0, ky) else { continue };
+        let mut line = vec![Gr::ZERO; input_width];
+        let x = &x[(channel * input_height + first) * input_width..];
+        lines.combine(device, x, strides, outputs, &mut line);
+        for (kx, out) in out.iter_mut().enumerate() {
+            if let Some((first, outputs)) = met(c, 1, kx) {
+                *out = out.add(combined(device, &line[first..], c.stride[1], &lines.columns[outputs]));
+            }
         }
     }
 }
 
-/// What place `k` of the kernel meets along an axis, of items that are `step` apart, combined by the coefficients of outputs; 0 in the padding.
-fn met(
-    device: &dyn Device,
-    c: &Conv2d,
-    axis: usize,
-    k: usize,
-    (items, step): (&[Gr], usize),
-    weights: &[u64],
-) -> Gr {
+/// What place `k` of the kernel meets along an axis: the first place of the input, and the outputs for which it reads no padding, if any.
+fn met(c: &Conv2d, axis: usize, k: usize) -> Option<(usize, Range<usize>)> {
     let outputs = reading(c, axis, k);
-    if outputs.is_empty() {
-        return Gr::ZERO;
-    }
-    let first = outputs.start * c.stride[axis] + k * c.dilation[axis] - c.padding[2 * axis];
-    combined(device, &items[first * step..], c.stride[axis] * step, &weights[outputs])
+    let first = (outputs.start * c.stride[axis] + k * c.dilation[axis]).checked_sub(c.padding[2 * axis]);
+    first.filter(|_| !outputs.is_empty()).map(|first| (first, outputs))
 }
 
 /// The outputs along an axis for which place `k` of the kernel reads no padding.
@@ -226,8 +248,9 @@ mod tests {
             let (image, oy, ox) = (row / (height * width), row / width % height, row % width);
             let coefficient = match rows {
                 Rows::Each(bits) => Gr::embed(bits[row]),
-                Rows::Tensor(t) => {
-                    Gr::embed(t.images[image]).mul(Gr::embed(t.lines[oy])).mul(Gr::embed(t.columns[ox]))
+                Rows::Lines(of) => {
+                    let line = if of.are_by_image() { image * height + oy } else { oy * of.images + image };
+                    Gr::embed(of.lines[line]).mul(Gr::embed(of.columns[ox]))
                 }
             };
             let times = |word: u64| coefficient.map(|a: u64| a.wrapping_mul(word));
@@ -249,16 +272,19 @@ mod tests {
     }
 
     /// More outputs, and more places of kernels, than are gathered at a time; also with a stride, and with kernels that
-    /// meet nothing but padding. With a coefficient for each row, and with three.
+    /// meet nothing but padding. With a coefficient for each row, and with two; few images, and many.
     #[test]
     fn rows_are_combined_either_way() {
         let device = privet_kernels::cpu(1);
         let mut prg = Seed::from_bytes([6; 16]).stream();
-        for (stride, padding, dilation) in
-            [([1, 1], [1, 1, 1, 1], [1, 1]), ([1, 2], [2, 0, 3, 6], [2, 1]), ([2, 1], [0, 0, 15, 20], [1, 4])]
-        {
+        let shapes = [
+            ([1, 1], [1, 1, 1, 1], [1, 1]),
+            ([1, 2], [2, 0, 3, 6], [2, 1]),
+            ([2, 1], [0, 0, 15, 20], [1, 4]),
+        ];
+        for ((stride, padding, dilation), batch) in shapes.into_iter().flat_map(|s| [(s, 5), (s, 23)]) {
             let c = Conv2d {
-                batch: 5,
+                batch,
                 in_channels: 8,
                 input: [17, 13],
                 out_channels: 2,
@@ -270,11 +296,12 @@ mod tests {
             };
             let [height, width] = c.output();
             let mut some = |n| prg.elements(Ring::R64, n);
-            let (x, s) = (some(5 * 8 * 17 * 13), some(5 * 2 * height * width));
-            let each = Rows::Each(some(5 * height * width));
-            let tensor = Tensor { images: some(5), lines: some(height), columns: some(width) };
-            assert!(5 * height * width > ROWS && 8 * 3 * 3 > POSITIONS);
-            for rows in [each, Rows::Tensor(tensor)] {
+            let (x, s) = (some(batch * 8 * 17 * 13), some(batch * 2 * height * width));
+            let each = Rows::Each(some(batch * height * width));
+            let lines = Lines { images: batch, height, lines: some(batch * height), columns: some(width) };
+            assert_eq!(lines.are_by_image(), batch == 5);
+            assert!(batch * height * width > ROWS && 8 * 3 * 3 > POSITIONS);
+            for rows in [each, Rows::Lines(lines)] {
                 let (mut inputs, mut outputs) = (vec![Gr::ZERO; 8 * 3 * 3], vec![Gr::ZERO; 2]);
                 // what stands there stays
                 inputs[0][0] = 1;
@@ -286,14 +313,13 @@ mod tests {
         }
     }
 
-    /// Many images have three coefficients a row, one image has one.
+    /// Many lines of outputs have coefficients of their own, a few have one a row.
     #[test]
-    fn many_images_have_coefficients_of_their_own() {
-        let of = |batch| {
+    fn many_lines_have_coefficients_of_their_own() {
+        let of = |batch, side, kernel| {
             let (in_channels, out_channels, padding) = (20, 50, [0; 4]);
-            let input = [12, 12];
-            let (kernel, stride, dilation, groups) = ([5, 5], [1, 1], [1, 1], 1);
-            Tensor::is_cheaper(&Conv2d {
+            let (input, kernel, stride, dilation, groups) = ([side; 2], [kernel; 2], [1, 1], [1, 1], 1);
+            Lines::is_cheaper(&Conv2d {
                 batch,
                 in_channels,
                 input,
@@ -305,6 +331,7 @@ mod tests {
                 groups,
             })
         };
-        assert!(of(128) && !of(1) && !of(0));
+        assert!(of(128, 12, 5) && of(1, 112, 3));
+        assert!(!of(1, 12, 5) && !of(0, 12, 5));
     }
 }

@@ -40,7 +40,7 @@ fn shapes() -> Vec<Products> {
     ]
 }
 
-/// A convolution whose rows have three coefficients each.
+/// A convolution whose rows have two coefficients each.
 fn many_images() -> LinearShape {
     let shape = conv(1, [1, 2], [1, 0, 0, 2], [1, 1]);
     let LinearShape::Conv2d(c) = shape else { unreachable!("a convolution") };
