@@ -51,12 +51,16 @@ fn words() {
                 path.words_message(&[some(0..count)], &mut found);
                 assert_eq!(found, expected, "{path}: message of {n} words, {count} terms");
             }
-            // together with others, also with none
+            // together with others, also with none, and with fewer words
+            let (m, of_half) = (n.div_ceil(2), &weights[..n.div_ceil(2).div_ceil(GROUP)]);
+            let half = [(&terms[0].0[..m], &terms[0].1[..m])];
             spec::words_message(&terms[..1], &weights, &mut expected);
+            spec::words_message(&half, of_half, &mut expected);
             for path in paths() {
                 let mut found = start.clone();
                 let none = WordTerms { words: 0, terms: vec![], weights: &[] };
-                path.words_message(&[some(0..count), none, some(0..1)], &mut found);
+                let half = WordTerms { words: m, terms: half.to_vec(), weights: of_half };
+                path.words_message(&[some(0..count), none, some(0..1), half], &mut found);
                 assert_eq!(found, expected, "{path}: message of several batches, {n} words, {count} terms");
             }
         }
