@@ -77,14 +77,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
 ) {
     let mut last = [0; GROUP];
     for g in 0..words.len().div_ceil(GROUP) {
-        let words = &words[g * GROUP..];
-        let words: &[u64; GROUP] = match words.first_chunk() {
-            Some(whole) => whole,
-            None => {
-                last[..words.len()].copy_from_slice(words);
-                &last
-            }
-        };
+        let words = some(&words[g * GROUP..], &mut last);
         words.chunks_exact(8).for_each(ahead);
         let mut items = [0; GROUP];
         fold_group(words, tables, &mut items);

@@ -90,14 +90,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
 ) {
     let mut last = [0; GROUP];
     for g in 0..words.len().div_ceil(GROUP) {
-        let words = &words[g * GROUP..];
-        let words: &[u64; GROUP] = match words.first_chunk() {
-            Some(whole) => whole,
-            None => {
-                last[..words.len()].copy_from_slice(words);
-                &last
-            }
-        };
+        let words = some(&words[g * GROUP..], &mut last);
         // a byte for every lane: its bits of eight words
         let mut x = [_mm512_setzero_si512(); 8];
         for (x, words) in x.iter_mut().zip(words.as_chunks::<8>().0) {

@@ -8,6 +8,7 @@ use super::V;
 use super::field::multiply;
 use super::lanes::{load, store, transpose};
 use crate::avx512::{byte_by_byte, bytes, matrices_of};
+use crate::fold::cpu::pieces::some;
 use crate::fold::{GROUP, LANES_TWICE};
 use crate::near::ahead;
 use std::arch::x86_64::*;
@@ -68,13 +69,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold_twice(
     let mut last = [0; 2 * GROUP];
     for words in words.chunks(2 * GROUP) {
         let items = ITEMS * words.len().div_ceil(GROUP);
-        let words: &[u64; 2 * GROUP] = match words.first_chunk() {
-            Some(whole) => whole,
-            None => {
-                last[..words.len()].copy_from_slice(words);
-                &last
-            }
-        };
+        let words = some(words, &mut last);
         let (a, b) = words.split_at(GROUP);
         // byte p of all eight items, summed up to the words that are eight apart
         let mut sums = [_mm512_setzero_si512(); 8];
