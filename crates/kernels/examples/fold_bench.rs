@@ -64,11 +64,10 @@ fn main() {
             let t = best(|| path.numbers_combine(&columns[0], more, &columns[3][..WORDS / 8], &mut [0; 8]));
             line(name.clone(), &format!("numbers_combine and {} products, number", more.len()), t, WORDS);
         }
-        let t = best(|| {
-            out.clear();
-            path.words_fold(&basis).append(&columns[0], None, &mut out);
-        });
-        line(name.clone(), "words_fold, word", t, WORDS);
+        let (second, mut scratch) = (path.second_values(&basis), [vec![], vec![]]);
+        let sums = &mut [0; points(4)];
+        let t = best(|| second.add(&columns[0], &columns[1], &weights, &mut scratch, sums));
+        line(name.clone(), "second_values, word and term", t, WORDS);
         let (twice, mut scratch) =
             (path.words_fold_twice(&basis, basis.first_chunk().expect("sixteen")), vec![]);
         let t = best(|| {
@@ -76,11 +75,6 @@ fn main() {
             twice.append(&columns[0], &mut scratch, &mut out);
         });
         line(name.clone(), "words_fold_twice, word", t, WORDS);
-        let t = best(|| {
-            out.clear();
-            path.words_fold(&basis).append(&columns[0], Some(&weights), &mut out);
-        });
-        line(name.clone(), "words_fold with weights, word", t, WORDS);
         let t = best(|| path.words_combine(&columns[0], &weights, &mut [0; GROUP]));
         line(name.clone(), "words_combine, word", t, WORDS);
         for vars in [2, 3, 4] {
@@ -105,11 +99,16 @@ fn main() {
         }
         let mut sums = vec![[0; GROUP]; 1024];
         for (rows, positions) in [(128, 128), (128, 784), (512, 1024), (4096, 32), (512, 10)] {
-            let (bits, n) = (&columns[1][..rows], rows * positions);
+            let n = rows * positions;
             for (what, strides) in [("row by row", [positions, 1]), ("position by position", [1, rows])] {
-                let t = best(|| path.rows_combine(&columns[0][..n], strides, bits, &mut sums[..positions]));
-                let what = format!("rows_combine {rows} x {positions} {what}, row and position");
-                line(name.clone(), &what, t, n);
+                for powers in [64, 48] {
+                    let bits: Vec<_> = columns[1][..rows].iter().map(|bits| bits >> (64 - powers)).collect();
+                    let t =
+                        best(|| path.rows_combine(&columns[0][..n], strides, &bits, &mut sums[..positions]));
+                    let what =
+                        format!("rows_combine {rows} x {positions} {what}, {powers} bits, row and position");
+                    line(name.clone(), &what, t, n);
+                }
             }
         }
         let items = &mut columns[0].clone();

@@ -70,15 +70,17 @@ fn words() {
             spec::field_weigh(&mut expected, &columns[1]);
             assert_eq!(found, expected, "{path}: items times their weights");
         }
-        for s in [None, Some(&weights[..])] {
-            let mut expected = vec![0; n.next_multiple_of(GROUP)];
-            spec::words_fold(&columns[0], basis, s, &mut expected);
-            for path in paths() {
-                let mut found = vec![1; 3];
-                path.words_fold(basis).append(&columns[0], s, &mut found);
-                assert_eq!(found[..3], [1; 3], "{path}: what was there");
-                assert_eq!(found[3..], expected, "{path}: fold of {n} words, weights {}", s.is_some());
-            }
+        let (mut left, mut right) = (vec![0; n.next_multiple_of(GROUP)], vec![0; n.next_multiple_of(GROUP)]);
+        spec::words_fold(&columns[0], basis, Some(&weights), &mut left);
+        spec::words_fold(&columns[1], basis, None, &mut right);
+        let mut expected = start[..points(4)].to_vec();
+        spec::field_message(&left, &right, 4, &mut expected);
+        for path in paths() {
+            let (values, mut found) = (path.second_values(basis), start[..points(4)].to_vec());
+            // whatever the scratch has
+            let mut scratch = [vec![9; 5], vec![8; 70]];
+            values.add(&columns[0], &columns[1], &weights, &mut scratch, &mut found);
+            assert_eq!(found, expected, "{path}: values of the second fold of {n} words");
         }
         let second: [u64; LANES_TWICE] = draw(LANES_TWICE).try_into().expect("as many as drawn");
         let mut lanes = vec![0; n.next_multiple_of(GROUP)];
@@ -207,10 +209,11 @@ fn ring() {
 
 #[test]
 fn rows() {
-    for rows in [0, 1, 3, 4, 5, 8, 11, 127, 128, 129, 300] {
-        for positions in [0, 1, 2, 7, 8, 9, 31] {
+    for (i, rows) in [0, 1, 3, 4, 5, 8, 11, 127, 128, 129, 300].into_iter().enumerate() {
+        for (j, positions) in [0, 1, 2, 7, 8, 9, 31].into_iter().enumerate() {
             let mut prg = stream(rows + positions);
-            let bits = prg.elements(Ring::R64, rows);
+            // also of elements that have few coefficients
+            let bits = prg.elements(Ring::new([64, 48, 49, 3][(i + j) % 4]), rows);
             // positions of a row, or rows of a position, side by side; or neither; also with others between them
             for strides in [[positions, 1], [positions + 3, 1], [1, rows], [1, rows + 5], [2 * positions, 2]]
             {

@@ -12,7 +12,7 @@ mod field;
 mod galois;
 pub mod spec;
 
-pub use cpu::{FoldPath, WordsFold, WordsFoldTwice};
+pub use cpu::{FoldPath, SecondValues, WordsFoldTwice};
 pub use field::{clmul, gf_mul, gf_reduce};
 pub use galois::{Element, Strided, Wide, gr_reduce, gr_times_bits};
 
@@ -22,8 +22,11 @@ pub const WORD_VARS: u32 = 6;
 /// Words of a group; also the lanes of a word.
 pub const GROUP: usize = 64;
 
-/// Lanes that a second fold of words makes one item of, where both folds are made at once.
-pub const LANES_TWICE: usize = 16;
+/// Variables of the second fold of words.
+pub const SECOND_VARS: u32 = 4;
+
+/// Lanes that it makes one item of.
+pub const LANES_TWICE: usize = 1 << SECOND_VARS;
 
 /// Variables of a group of numbers.
 pub const NUMBER_VARS: u32 = 3;

@@ -61,6 +61,15 @@ impl Extension {
             Extension::Ring => 8 * 64,
         }
     }
+
+    /// Powers of Y, from 1 on, that random coefficients of statements are sums of. A word times such a sum of powers takes three quarters of the
+    /// time in the larger ring that it takes with all of them, and 2^-46 is left of the error (docs/rep3.md, section 6).
+    pub const fn powers(self) -> u32 {
+        match self {
+            Extension::Bits => 64,
+            Extension::Ring => 48,
+        }
+    }
 }
 
 /// Variables of the two folds of words of bits: a group of the first has 2 to the power of that many words, one of the second as

@@ -251,18 +251,19 @@ pub(super) struct Weights {
 impl Weights {
     fn draw(prg: &mut Prg, statements: &Statements, algebra: proofs::Extension) -> Weights {
         let [first, second] = statements.vars;
-        let mut rho = prg.elements(Ring::R64, 1 << first);
+        let powers = Ring::new(algebra.powers());
+        let mut rho = prg.elements(powers, 1 << first);
         rho[0] = 1;
         if mutation::active("coefficients-alike") {
             rho.fill(1);
         }
         let (block, mut sigma) = match algebra {
             proofs::Extension::Bits => (first, vec![1; 1 << second]),
-            proofs::Extension::Ring => (first + second, prg.elements(Ring::R64, 1 << second)),
+            proofs::Extension::Ring => (first + second, prg.elements(powers, 1 << second)),
         };
         sigma[0] = 1;
         let blocks = statements.batches.iter().map(|b| b.coefficients(block)).sum();
-        let s = prg.elements(Ring::R64, blocks);
+        let s = prg.elements(powers, blocks);
         Weights { vars: statements.vars, rho, sigma, block, s }
     }
 

@@ -6,10 +6,11 @@
 
 use super::extension::Extension;
 use super::galois::{DEGREE, Gr, reduce};
+use super::products;
 use privet_family::Secret;
 use privet_kernels::Device;
 use privet_prg::Prg;
-use privet_ring::{Conv2d, Ring};
+use privet_ring::Conv2d;
 use std::ops::Range;
 
 /// The coefficients of a product's rows, elements of the exceptional set.
@@ -33,7 +34,7 @@ impl Rows {
     /// Of a convolution.
     pub fn draw(c: &Conv2d, prg: &mut Prg) -> Rows {
         let [height, width] = c.output();
-        let mut some = |n| prg.elements(Ring::R64, n);
+        let mut some = |n| products::some(prg, n);
         match Lines::is_cheaper(c) {
             true => Rows::Lines(Lines {
                 images: c.batch,
@@ -238,6 +239,7 @@ fn patches(c: &Conv2d, x: &[u64], position: usize, rows: Range<usize>, out: &mut
 mod tests {
     use super::*;
     use privet_prg::Seed;
+    use privet_ring::Ring;
 
     /// Products of a convolution's inputs and outputs with coefficients, one row after the other.
     fn expected(c: &Conv2d, x: &[u64], s: &[u64], rows: &Rows) -> [Vec<Gr>; 2] {

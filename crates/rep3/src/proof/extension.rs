@@ -33,15 +33,15 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     /// Values of the first fold's polynomial, for the prover's columns.
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Self>;
     /// Values of the second fold's polynomial, where the first fold was at `first`. What the first fold makes of words takes as much memory
-    /// as they do. It is kept in `folded`; of bits and numbers instead, with weights, as all left factors and all right ones. Of many words of
-    /// bits it is made a piece at a time, and again for the fold itself.
+    /// as they do. Of ring elements it is kept in `folded`. Of words of bits it is made a piece at a time, and again for the fold itself. Of
+    /// numbers, where it is an eighth of them, the prover keeps what is returned: left factors with their weights, and right ones.
     fn second_message(
         device: &dyn Device,
         batches: &[Batch],
         weights: &Weights,
         first: &[u64],
         folded: &mut Self::Folded,
-    ) -> (Vec<Self>, Kept<Self>);
+    ) -> (Vec<Self>, [Vec<Self>; 2]);
     /// What a party has of the left factors after both folds of words, at these two points, every item times its weight. `folded` has what
     /// is made of columns by now; where all three proofs are at these points, by the party's other roles too.
     fn words_left(
@@ -74,18 +74,4 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn message(device: &dyn Device, left: &[Self], right: &[Self], vars: u32) -> Vec<Self>;
     /// Groups of 2^(r.len()) items as polynomials, at the point `r`.
     fn fold(device: &dyn Device, items: &[Self], r: &[u64]) -> Vec<Self>;
-}
-
-/// What a prover keeps of what the first fold made of words until the second: left factors with their weights, and right ones.
-pub(super) struct Kept<E> {
-    /// Of all but numbers, if that is little.
-    pub words: Option<[Vec<E>; 2]>,
-    /// Of numbers, where it is an eighth of them.
-    pub numbers: [Vec<E>; 2],
-}
-
-impl<E> Default for Kept<E> {
-    fn default() -> Kept<E> {
-        Kept { words: None, numbers: [vec![], vec![]] }
-    }
 }

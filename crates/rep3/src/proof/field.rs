@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, Factor, Weights};
 use super::column::Operand;
-use super::extension::{Extension, Kept};
+use super::extension::Extension;
 use super::folded::Folded;
 use super::numbers;
 use super::tensor::basis;
@@ -10,15 +10,17 @@ use crate::price::proofs;
 use privet_family::Secret;
 use privet_kernels::Device;
 use privet_kernels::fold::{
-    GROUP, LANES_TWICE, NUMBER_GROUP, WORD_VARS, WordTerms, WordsFoldTwice, gf_mul, number_weights, points,
+    GROUP, LANES_TWICE, NUMBER_GROUP, SECOND_VARS, WORD_VARS, WordTerms, WordsFoldTwice, gf_mul,
+    number_weights, points,
 };
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::ops::Range;
 
 // the device's kernels are made for these groups
-const _: () =
-    assert!(proofs::OF_BITS[0] == WORD_VARS && LANES == LANES_TWICE && proofs::NUMBERS == NUMBER_GROUP);
+const _: () = assert!(
+    proofs::OF_BITS[0] == WORD_VARS && proofs::OF_BITS[1] == SECOND_VARS && proofs::NUMBERS == NUMBER_GROUP
+);
 
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
@@ -61,9 +63,8 @@ fn fold_factors<'a>(
     items
 }
 
-/// Lanes that the second fold makes one item of, and the items of a group.
-const LANES: usize = 1 << proofs::OF_BITS[1];
-const ITEMS: usize = GROUP / LANES;
+/// Items that both folds leave of a group.
+const ITEMS: usize = GROUP / LANES_TWICE;
 
 /// Both folds of words, at one point each, and the first one of numbers.
 struct BothFolds {
@@ -76,7 +77,8 @@ struct BothFolds {
 impl BothFolds {
     fn new(device: &dyn Device, points: [&[u64]; 2], factor: Factor) -> BothFolds {
         let [first, second] = points.map(|r| basis::<Gf>(device, r));
-        let mut of_lanes: [Gf; LANES] = second[..].try_into().expect("an element for every lane of an item");
+        let mut of_lanes: [Gf; LANES_TWICE] =
+            second[..].try_into().expect("an element for every lane of an item");
         if factor == Factor::Left {
             of_lanes.iter_mut().enumerate().for_each(|(i, b)| *b = gf_mul(*b, 1 << i));
         }
@@ -103,21 +105,14 @@ fn of_items(s: u64) -> [Gf; ITEMS] {
     let mut s = s;
     std::array::from_fn(|_| {
         let weight = s;
-        let over = s >> (64 - LANES);
-        s = (s << LANES) ^ over ^ (over << 1) ^ (over << 3) ^ (over << 4);
+        let over = s >> (64 - LANES_TWICE);
+        s = (s << LANES_TWICE) ^ over ^ (over << 1) ^ (over << 3) ^ (over << 4);
         weight
     })
 }
 
-/// Lanes of left factors, and as many of right ones, whose products are added at a time: they stay in the second-level cache, and what is left to do for
-/// every sum at the end is little against them.
-const TOGETHER: usize = 8 * PIECE;
-
-/// Most words of left factors whose first fold is kept until the second: 8 MiB, and little where tests are to see both ways.
-const KEPT: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
-
-/// Words of a sum of columns whose values are computed at a time: they stay in the second-level cache, and few enough calls are made that
-/// what is left to do for every value at the end is little.
+/// Words whose values are computed at a time, where they are sums of columns: they stay in the second-level cache, and few enough calls are
+/// made that what is left to do for every value at the end is little.
 const SUMMED: usize = if cfg!(test) { 4 * GROUP } else { 1 << 15 };
 
 /// `0..words` in pieces of whole groups.
@@ -207,34 +202,23 @@ impl Extension for Gf {
         weights: &Weights,
         first: &[u64],
         _folded: &mut Folded,
-    ) -> (Vec<Gf>, Kept<Gf>) {
-        let (first, vars) = (basis::<Gf>(device, first), weights.vars[1]);
+    ) -> (Vec<Gf>, [Vec<Gf>; 2]) {
+        let first = basis::<Gf>(device, first);
         let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
-        let lanes: usize = words.iter().map(|(b, _)| b.words.next_multiple_of(GROUP) * b.terms.len()).sum();
-        let keep = lanes <= KEPT;
-        let room = if keep { lanes } else { TOGETHER + PIECE };
-        let (mut left, mut right) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        let (mut sums, mut added) = (vec![0; points(vars)], 0);
-        let (fold, mut scratch) = (device.fold().words_fold(powers(&first)), Secret::new(vec![0; PIECE]));
+        let mut sums = vec![0; points(SECOND_VARS)];
+        let (values, mut lanes) = (device.fold().second_values(powers(&first)), [vec![], vec![]]);
+        let [mut left, mut right] = <[Secret; 2]>::default();
         let terms = words.iter().flat_map(|(b, s)| b.factors().map(move |f| (f, s)));
         for ((a, b), s) in terms {
-            for piece in pieces(a.len(), PIECE) {
-                fold.append(a.words(piece.clone(), &mut scratch), Some(&s[of_piece(&piece)]), &mut left);
-                fold.append(b.words(piece, &mut scratch), None, &mut right);
-                if left.len() - added >= TOGETHER {
-                    device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
-                    if !keep {
-                        left.clear();
-                        right.clear();
-                    }
-                    added = left.len();
-                }
+            for piece in pieces(a.len(), SUMMED) {
+                let s = &s[of_piece(&piece)];
+                let (a, b) = (a.words(piece.clone(), &mut left), b.words(piece, &mut right));
+                values.add(a, b, s, &mut lanes, &mut sums);
             }
         }
-        device.fold().field_message(&left[added..], &right[added..], vars, &mut sums);
         let numbers = numbers::First::new(&first).of(device, &of_numbers);
-        device.fold().field_message(&numbers[0], &numbers[1], vars, &mut sums);
-        (sums, Kept { words: keep.then_some([left, right]), numbers })
+        device.fold().field_message(&numbers[0], &numbers[1], SECOND_VARS, &mut sums);
+        (sums, numbers)
     }
 
     fn words_left(

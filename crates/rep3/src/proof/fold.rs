@@ -1,7 +1,7 @@
 //! One proof in one algebra, at the prover and at a verifier.
 
 use super::batch::{Batch, Role, Statements, Weights};
-use super::extension::{Extension, Kept};
+use super::extension::Extension;
 use super::products::Combined;
 use super::tensor::evaluate;
 use crate::mutation;
@@ -39,8 +39,8 @@ pub(super) struct Prover<E: Extension> {
     folded: E::Folded,
     /// The first point, until the words are folded.
     first: Vec<u64>,
-    /// What was kept of what the first fold made of words.
-    kept: Kept<E>,
+    /// What the first fold made of numbers, until the second.
+    numbers: [Vec<E>; 2],
     /// Left and right factors.
     items: [Vec<E>; 2],
 }
@@ -53,7 +53,7 @@ impl<E: Extension> Prover<E> {
             weights,
             folded: E::Folded::default(),
             first: vec![],
-            kept: Kept::default(),
+            numbers: [vec![], vec![]],
             items: [vec![], vec![]],
         }
     }
@@ -80,8 +80,9 @@ impl<E: Extension> Prover<E> {
             (0, 2) => E::first_message(device, batches, &self.weights),
             (1, 2) => {
                 let folded = folded.unwrap_or(&mut self.folded);
-                let (values, kept) = E::second_message(device, batches, &self.weights, &self.first, folded);
-                self.kept = kept;
+                let (values, numbers) =
+                    E::second_message(device, batches, &self.weights, &self.first, folded);
+                self.numbers = numbers;
                 values
             }
             _ => {
@@ -126,16 +127,10 @@ impl<E: Extension> Prover<E> {
             let batches = &self.statements.batches;
             // those of numbers come last
             let batches = &batches[..batches.partition_point(|batch| !batch.of_numbers())];
-            let kept = std::mem::take(&mut self.kept);
-            // lanes are items like others
-            let mut items = match kept.words {
-                Some(words) => words.map(|lanes| E::fold(device, &lanes, r)),
-                None => {
-                    let folded = folded.unwrap_or(&mut self.folded);
-                    folded_words(device, batches, &self.weights, [&self.first, r], folded)
-                }
-            };
-            join(&mut items, kept.numbers.map(|numbers| Cow::from(E::fold(device, &numbers, r))));
+            let folded = folded.unwrap_or(&mut self.folded);
+            let mut items = folded_words(device, batches, &self.weights, [&self.first, r], folded);
+            let numbers = std::mem::take(&mut self.numbers);
+            join(&mut items, numbers.map(|numbers| Cow::from(E::fold(device, &numbers, r))));
             self.folded = E::Folded::default();
             join(&mut items, E::products(products, Role::Prover));
             self.items = items;

@@ -4,7 +4,7 @@
 //! bits; sums of words chosen by random bits; products and folds of elements.
 
 use super::batch::{Batch, Factor, Role, Statements, Weights};
-use super::extension::{Extension, Kept};
+use super::extension::Extension;
 use super::outer::Sums;
 use super::products::Combined;
 use super::words::FoldedWords;
@@ -195,7 +195,7 @@ impl Extension for Gr {
         weights: &Weights,
         first: &[u64],
         folded: &mut FoldedWords,
-    ) -> (Vec<Gr>, Kept<Gr>) {
+    ) -> (Vec<Gr>, [Vec<Gr>; 2]) {
         let vars = weights.vars[1];
         let mut total = vec![Gr::ZERO; points(vars)];
         for ring in rings(batches) {
@@ -203,7 +203,7 @@ impl Extension for Gr {
             let values = folded.second_values(device, batches, first, vars, of_ring);
             total.iter_mut().zip(&values).for_each(|(total, value)| *total = total.add(shifted(value, ring)));
         }
-        (total, Kept::default())
+        (total, [vec![], vec![]])
     }
 
     fn words_left(

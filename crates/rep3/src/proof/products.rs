@@ -16,7 +16,7 @@ use super::column::Column;
 use super::convolution::{self, Rows};
 use super::extension::Extension;
 use super::galois::{Gr, inner, reduce_to, shift};
-use crate::price::proofs::{Shape, Shapes, depth};
+use crate::price::proofs::{self, Shape, Shapes, depth};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::{Device, LinearShape};
@@ -70,12 +70,17 @@ impl Coefficients {
     fn draw(shape: LinearShape, prg: &mut Prg) -> Coefficients {
         let (rows, columns) = match shape {
             LinearShape::MatMulT { m, n, .. } | LinearShape::MatMul { m, n, .. } => {
-                (Rows::Each(prg.elements(Ring::R64, m)), n)
+                (Rows::Each(some(prg, m)), n)
             }
             LinearShape::Conv2d(c) => (Rows::draw(&c, prg), c.out_channels),
         };
-        Coefficients { rows, columns: prg.elements(Ring::R64, columns) }
+        Coefficients { rows, columns: some(prg, columns) }
     }
+}
+
+/// So many coefficients.
+pub(super) fn some(prg: &mut Prg, n: usize) -> Vec<u64> {
+    prg.elements(Ring::new(proofs::Extension::Ring.powers()), n)
 }
 
 /// The folds of products' items that all three proofs do at the same points, by their variables. There a party folds each of its

@@ -9,6 +9,7 @@ mod folds;
 #[cfg(target_arch = "x86_64")]
 mod pieces;
 mod portable;
+mod words;
 
 use super::{
     Chosen, Element, GROUP, LANES_TWICE, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Strided, WORD_VARS, Wide,
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::CpuCap;
 use std::fmt;
+pub use words::{SecondValues, WordsFoldTwice};
 
 /// Which implementation runs; all give the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,27 +96,14 @@ impl FoldPath {
         on_path!(self, words_message(batches, sums));
     }
 
-    /// A fold of words with this basis.
-    pub fn words_fold(self, basis: &[u64; GROUP]) -> WordsFold {
-        match self.checked() {
-            FoldPath::Portable => WordsFold::Portable(*basis),
-            #[cfg(target_arch = "x86_64")]
-            FoldPath::Avx2 => WordsFold::Avx2(Box::new(avx2::tables(basis))),
-            #[cfg(target_arch = "x86_64")]
-            FoldPath::Avx512 => WordsFold::Avx512(avx512::matrices(basis)),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => unreachable!("not available"),
-        }
-    }
-
     /// A fold of words with the first basis, and of sixteen lanes of what that makes with the second.
     pub fn words_fold_twice(self, first: &[u64; GROUP], second: &[u64; LANES_TWICE]) -> WordsFoldTwice {
-        match self.checked() {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: available, as just checked.
-            FoldPath::Avx512 => WordsFoldTwice::Avx512(unsafe { avx512::twice_matrices(first, second) }),
-            path => WordsFoldTwice::Steps(path, Box::new(self.words_fold(first)), *second),
-        }
+        WordsFoldTwice::new(self.checked(), first, second)
+    }
+
+    /// The values of the second fold, where the first one has this basis.
+    pub fn second_values(self, basis: &[u64; GROUP]) -> SecondValues {
+        SecondValues::new(self.checked(), basis)
     }
 
     /// Add to `sums` (27 elements of GF(2^64)) the values of `sum over groups g of s_g sum over terms of u_g v_g` of all batches, where
@@ -209,7 +198,8 @@ impl FoldPath {
     }
 
     /// Add to element p of the Galois ring the sum over rows r of the one with coefficients 0 and 1 of `bits[r]`, which are
-    /// public, times the word of row r at position p. It stands at `r strides[0] + p strides[1]`; fastest where one stride is 1.
+    /// public, times the word of row r at position p. It stands at `r strides[0] + p strides[1]`; fastest where one stride is 1, and faster
+    /// where no row has a coefficient from Y^48 on.
     pub fn rows_combine(self, words: &[u64], strides: [usize; 2], bits: &[u64], out: &mut [Element]) {
         let (Some(row), Some(position)) = (bits.len().checked_sub(1), out.len().checked_sub(1)) else {
             return;
@@ -250,65 +240,6 @@ impl FoldPath {
             return;
         }
         on_path!(self, products(a, b, groups, sums));
-    }
-}
-
-/// A fold of words, prepared for many pieces of them.
-pub enum WordsFold {
-    /// The basis.
-    Portable([u64; GROUP]),
-    /// Sums of four elements of the basis, for look-ups in registers.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Box<avx2::Tables>),
-    /// The basis as bit matrices, made where they can be used alone.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(avx512::Matrices),
-}
-
-impl WordsFold {
-    /// For every group g of 64 words and every lane i, in this order, append `sum over l of basis_l (bit i of word l)` to
-    /// `out`, times `s_g Y^i` where there are weights.
-    pub fn append(&self, words: &[u64], weights: Option<&[u64]>, out: &mut Vec<u64>) {
-        assert!(weights.is_none_or(|s| s.len() == words.len().div_ceil(GROUP)), "number of weights");
-        out.reserve(words.len().next_multiple_of(GROUP));
-        match self {
-            WordsFold::Portable(basis) => portable::words_fold(words, basis, weights, out),
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: available, as whoever made it checked.
-            WordsFold::Avx2(tables) => unsafe { avx2::words_fold(words, tables, weights, out) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: available, as whoever made it checked.
-            WordsFold::Avx512(matrices) => unsafe { avx512::words_fold(words, matrices, weights, out) },
-        }
-    }
-}
-
-/// Two folds of words, prepared for many pieces of them.
-pub enum WordsFoldTwice {
-    /// One after the other: the first fold, and the second basis.
-    Steps(FoldPath, Box<WordsFold>, [u64; LANES_TWICE]),
-    /// Bit matrices for both, made where they can be used alone.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Box<avx512::TwiceMatrices>),
-}
-
-impl WordsFoldTwice {
-    /// For every group of 64 words and every sixteen lanes of it, in this order, append `sum over i of second_i sum over l of first_l (bit i of
-    /// these lanes of word l)` to `out`. What the first fold alone makes goes to `scratch`, which is for the next call.
-    pub fn append(&self, words: &[u64], scratch: &mut Vec<u64>, out: &mut Vec<u64>) {
-        out.reserve(words.len().div_ceil(GROUP) * (GROUP / LANES_TWICE));
-        match self {
-            WordsFoldTwice::Steps(path, first, second) => {
-                scratch.clear();
-                first.append(words, None, scratch);
-                let at = out.len();
-                out.resize(at + scratch.len() / LANES_TWICE, 0);
-                path.field_fold(scratch, second, &mut out[at..]);
-            }
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: available, as whoever made it checked.
-            WordsFoldTwice::Avx512(matrices) => unsafe { avx512::words_fold_twice(words, matrices, out) },
-        }
     }
 }
 

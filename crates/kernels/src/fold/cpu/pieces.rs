@@ -55,6 +55,11 @@ pub(super) fn strided<const N: usize, const LANES: usize>(
     }
 }
 
+/// How many coefficients of elements with these, bit i for that of Y^i, may be there: one more than the last of any.
+pub(super) fn coefficients(bits: &[u64]) -> usize {
+    (u64::BITS - bits.iter().fold(0, |all, bits| all | bits).leading_zeros()) as usize
+}
+
 /// The first `N` words where they stand, or, where there are fewer, in `room` with zeros behind them.
 #[inline(always)]
 pub(super) fn some<'a, const N: usize>(words: &'a [u64], room: &'a mut [u64; N]) -> &'a [u64; N] {

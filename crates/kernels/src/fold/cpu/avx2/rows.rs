@@ -4,6 +4,7 @@
 
 use super::V;
 use super::lanes::{LANES, load, store, transpose};
+use crate::fold::cpu::pieces::coefficients;
 use crate::fold::{Element, GROUP};
 use std::arch::x86_64::*;
 
@@ -28,6 +29,7 @@ pub(in crate::fold::cpu) unsafe fn rows_combine(
     bits: &[u64],
     out: &mut [Element],
 ) {
+    let fours = coefficients(bits).div_ceil(LANES);
     let mut tables = [[[_mm256_setzero_si256(); PARTS]; 1 << CHOICE]; TABLES];
     for (i, bits) in bits.chunks(ROWS).enumerate() {
         let words = &words[i * ROWS * strides[0]..];
@@ -39,7 +41,7 @@ pub(in crate::fold::cpu) unsafe fn rows_combine(
                 tabulate(&words[t * CHOICE * strides[0]..], strides, (rows, out.len()), table);
             }
             let tables = &tables[..bits.len().div_ceil(CHOICE)];
-            for (c, choices) in choices.as_chunks::<LANES>().0.iter().enumerate() {
+            for (c, choices) in choices.as_chunks::<LANES>().0[..fours].iter().enumerate() {
                 let sums = choices.map(|choices| look_up(tables, &choices));
                 for (part, out) in out.chunks_mut(LANES).enumerate() {
                     let by_position = transpose(sums.map(|sum| sum[part]));

@@ -1,10 +1,9 @@
 //! Words of bits, whose lanes are coefficients of elements of GF(2^64).
 
 use super::V;
-use super::field::{multiply, multiply_add, reduce, total};
+use super::field::{multiply_add, reduce, total};
 use super::lanes::{LANES, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
-use crate::avx512::{columns, interleave, lanes_in_order};
 use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks, some};
 use crate::fold::{GROUP, WORD_VARS, WordTerms, gf_reduce, points};
 use crate::near::ahead;
@@ -64,76 +63,6 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     for (sum, acc) in sums.iter_mut().zip(acc) {
         *sum ^= gf_reduce(total(acc));
     }
-}
-
-/// A basis as bit matrices: for byte q of a sum, and eight words after the other.
-pub(in crate::fold::cpu) type Matrices = [[i64; 8]; 8];
-
-pub(in crate::fold::cpu) fn matrices(basis: &[u64; GROUP]) -> Matrices {
-    std::array::from_fn(|q| std::array::from_fn(|o| matrix(basis, q, o)))
-}
-
-/// The 8x8 matrix that takes eight bits of a lane, of words `8 o ..`, to byte `q` of the sum of their basis elements.
-fn matrix(basis: &[u64; GROUP], q: usize, o: usize) -> i64 {
-    let row = |t: usize| (0..8).fold(0u64, |row, k| row | (basis[8 * o + k] >> (8 * q + t) & 1) << k);
-    (0..8).fold(0, |m, t| m | row(t) << (8 * (7 - t))) as i64
-}
-
-/// # Safety
-/// [`super::available`].
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
-pub(in crate::fold::cpu) unsafe fn words_fold(
-    words: &[u64],
-    matrices: &Matrices,
-    weights: Option<&[u64]>,
-    out: &mut Vec<u64>,
-) {
-    let mut last = [0; GROUP];
-    for g in 0..words.len().div_ceil(GROUP) {
-        let words = some(&words[g * GROUP..], &mut last);
-        // a byte for every lane: its bits of eight words
-        let mut x = [_mm512_setzero_si512(); 8];
-        for (x, words) in x.iter_mut().zip(words.as_chunks::<8>().0) {
-            ahead(words);
-            *x = lanes_in_order(columns(load(words)));
-        }
-        // byte q of every lane
-        let mut y = [_mm512_setzero_si512(); 8];
-        for (y, matrices) in y.iter_mut().zip(matrices) {
-            for (x, m) in x.iter().zip(matrices) {
-                let part = _mm512_gf2p8affine_epi64_epi8::<0>(*x, _mm512_set1_epi64(*m));
-                *y = _mm512_xor_si512(*y, part);
-            }
-        }
-        let mut items = [0; GROUP];
-        for (i, (item, out)) in interleave(y).into_iter().zip(items.as_chunks_mut::<8>().0).enumerate() {
-            let item = match weights {
-                Some(s) => multiply(item, powers(s[g], 8 * i as i64)),
-                None => item,
-            };
-            store(out, item);
-        }
-        out.extend_from_slice(&items);
-    }
-}
-
-/// `s Y^i` for i = first .. first + 8.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn powers(s: u64, first: i64) -> V {
-    let i = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
-    let s = _mm512_set1_epi64(s as i64);
-    let low = _mm512_sllv_epi64(s, i);
-    // shifts by 64 give 0
-    let high = _mm512_srlv_epi64(s, _mm512_sub_epi64(_mm512_set1_epi64(64), i));
-    let three = |a: V, b: V, c: V| _mm512_ternarylogic_epi64::<0x96>(a, b, c);
-    let times = |w: V| {
-        let more = three(w, _mm512_slli_epi64::<1>(w), _mm512_slli_epi64::<3>(w));
-        _mm512_xor_si512(more, _mm512_slli_epi64::<4>(w))
-    };
-    let again =
-        three(_mm512_srli_epi64::<60>(high), _mm512_srli_epi64::<61>(high), _mm512_srli_epi64::<63>(high));
-    three(low, times(high), times(again))
 }
 
 /// # Safety

@@ -11,6 +11,14 @@ use std::arch::x86_64::*;
 /// Y^64 = Y^4 + Y^3 + Y + 1.
 const FOLD: i64 = 0x1b;
 
+/// Words below Y^60 times Y^64.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn times_low(w: V) -> V {
+    let more = _mm512_ternarylogic_epi64::<0x96>(w, _mm512_slli_epi64::<1>(w), _mm512_slli_epi64::<3>(w));
+    _mm512_xor_si512(more, _mm512_slli_epi64::<4>(w))
+}
+
 /// `acc ^ a b` in the four even and four odd lanes, which are added up.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 #[inline]

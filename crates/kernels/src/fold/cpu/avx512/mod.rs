@@ -11,16 +11,18 @@ mod points;
 mod products;
 mod ring;
 mod rows;
+mod second;
 mod twice;
 
 use crate::avx512::V;
-pub(super) use bits::{Matrices, matrices, words_combine, words_fold, words_message};
+pub(super) use bits::{words_combine, words_message};
 pub(super) use field::{field_fold, field_message, field_weigh};
 pub(super) use folds::ring_fold;
 pub(super) use numbers::{bits_fold, numbers_combine, numbers_fold, numbers_message};
 pub(super) use products::{products, products_of_some};
 pub(super) use ring::{ring_values, weigh};
 pub(super) use rows::rows_combine;
+pub(super) use second::{SecondMatrices, second_matrices, second_values};
 pub(super) use twice::{TwiceMatrices, twice_matrices, words_fold_twice};
 
 /// Whether this machine can run these functions.

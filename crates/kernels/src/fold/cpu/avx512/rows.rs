@@ -5,6 +5,7 @@
 use super::V;
 use super::lanes::{LANES, load, store, transpose};
 use crate::avx512::columns;
+use crate::fold::cpu::pieces::coefficients;
 use crate::fold::{Element, GROUP};
 use std::arch::x86_64::*;
 
@@ -14,6 +15,8 @@ const CHOICE: usize = 4;
 const ROWS: usize = 128;
 /// Registers of an element.
 const PARTS: usize = GROUP / LANES;
+/// Positions between what is read and what is brought near meanwhile: rows may be far apart, so that memory takes long.
+const AHEAD: usize = 3 * LANES;
 
 /// # Safety
 /// [`super::available`].
@@ -24,6 +27,16 @@ pub(in crate::fold::cpu) unsafe fn rows_combine(
     bits: &[u64],
     out: &mut [Element],
 ) {
+    const MOST: usize = PARTS - 2;
+    match coefficients(bits).div_ceil(LANES) {
+        ..=MOST => combine::<MOST>(words, strides, bits, out),
+        _ => combine::<PARTS>(words, strides, bits, out),
+    }
+}
+
+/// The first `PARTS` registers of each element; no row has other coefficients.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn combine<const PARTS: usize>(words: &[u64], strides: [usize; 2], bits: &[u64], out: &mut [Element]) {
     let mut tile = [[0; LANES]; ROWS];
     let mut choices = [[_mm512_setzero_si512(); PARTS]; ROWS / CHOICE];
     for (i, bits) in bits.chunks(ROWS).enumerate() {
@@ -50,15 +63,16 @@ pub(in crate::fold::cpu) unsafe fn rows_combine(
 /// are not there have nothing.
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 #[inline]
-fn choices_of(bits: &[u64]) -> [[V; PARTS]; 2] {
+fn choices_of<const PARTS: usize>(bits: &[u64]) -> [[V; PARTS]; 2] {
     let mut rows = [0; LANES];
     rows[..bits.len()].copy_from_slice(bits);
     let by_coefficient = columns(load(&rows));
     store(&mut rows, by_coefficient);
     let mut choices = [[_mm512_setzero_si512(); PARTS]; 2];
-    for (j, eight) in rows.into_iter().enumerate() {
-        choices[0][j] = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(eight as i64));
-        choices[1][j] = _mm512_srli_epi64::<4>(choices[0][j]);
+    let [first, second] = &mut choices;
+    for ((first, second), eight) in first.iter_mut().zip(second).zip(rows) {
+        *first = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(eight as i64));
+        *second = _mm512_srli_epi64::<4>(*first);
     }
     choices
 }
@@ -78,8 +92,8 @@ fn fill(
     if positions == LANES && position == 1 {
         for (r, tile) in tile[..rows].iter_mut().enumerate() {
             let from = eight(r * row);
-            // more rows than the processor foresees; prefetching is harmless at any address
-            _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().wrapping_add(LANES).cast());
+            // more rows than the processor foresees, and than there is room for nearest to it; harmless at any address
+            _mm_prefetch::<_MM_HINT_T1>(from.as_ptr().wrapping_add(AHEAD).cast());
             store(tile, load(from));
         }
         rest = rows;
@@ -101,7 +115,7 @@ fn fill(
 /// Add the combinations of `N` positions from `first` on, which look up by the same choices.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn add<const N: usize>(
+fn add<const PARTS: usize, const N: usize>(
     tile: &[[u64; LANES]; ROWS],
     first: usize,
     choices: &[[V; PARTS]],
