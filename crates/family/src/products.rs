@@ -91,6 +91,25 @@ impl Products {
         self.count * self.shape.output_len()
     }
 
+    /// Columns of a result, which a bias has an element for: of a convolution its output channels.
+    pub fn columns(&self) -> usize {
+        match self.shape {
+            LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => n,
+            LinearShape::Conv2d(geometry) => geometry.out_channels,
+        }
+    }
+
+    /// A bias over all results.
+    pub fn spread(&self, bias: &[u64]) -> Vec<u64> {
+        match self.shape {
+            LinearShape::MatMulT { m, .. } | LinearShape::MatMul { m, .. } => bias.repeat(self.count * m),
+            LinearShape::Conv2d(geometry) => {
+                let [height, width] = geometry.output();
+                over_images(bias, height * width, self.count * geometry.batch)
+            }
+        }
+    }
+
     /// Ring multiplications of one pass.
     pub fn macs(&self) -> u64 {
         self.count as u64 * self.shape.macs()
@@ -112,9 +131,13 @@ impl Prepared {
 pub fn spread_bias(node: &Node, bias: &[u64]) -> Vec<u64> {
     let shape = &node.ty.shape;
     if let Op::Conv2d { .. } = node.op {
-        let plane = shape[2] * shape[3];
-        let image: Vec<u64> = bias.iter().flat_map(|&b| std::iter::repeat_n(b, plane)).collect();
-        return image.repeat(shape[0]);
+        return over_images(bias, shape[2] * shape[3], shape[0]);
     }
     bias.repeat(node.ty.len() / bias.len().max(1))
+}
+
+/// Each element over a plane, for every image.
+fn over_images(bias: &[u64], plane: usize, images: usize) -> Vec<u64> {
+    let image: Vec<u64> = bias.iter().flat_map(|&b| std::iter::repeat_n(b, plane)).collect();
+    image.repeat(images)
 }

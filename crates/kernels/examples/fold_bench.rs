@@ -25,7 +25,8 @@ fn main() {
     let weights = prg.elements(Ring::R64, WORDS / GROUP);
     let basis: [u64; GROUP] = std::array::from_fn(|_| prg.elements(Ring::R64, 1)[0]);
     let words = |terms: usize| {
-        let terms = columns.as_chunks::<2>().0[..terms].iter().map(|[u, v]| (&u[..], &v[..])).collect();
+        let terms =
+            columns.as_chunks::<2>().0[..terms].iter().map(|[u, v]| (u[..].into(), v[..].into())).collect();
         [WordTerms { words: WORDS, terms, weights: &weights }]
     };
     let bits = &columns[1][..WORDS / GROUP];
@@ -66,13 +67,14 @@ fn main() {
         }
         let (second, mut scratch) = (path.second_values(&basis), [vec![], vec![]]);
         let sums = &mut [0; points(4)];
-        let t = best(|| second.add(&columns[0], &columns[1], &weights, &mut scratch, sums));
+        let t =
+            best(|| second.add(columns[0][..].into(), columns[1][..].into(), &weights, &mut scratch, sums));
         line(name.clone(), "second_values, word and term", t, WORDS);
         let (twice, mut scratch) =
             (path.words_fold_twice(&basis, basis.first_chunk().expect("sixteen")), vec![]);
         let t = best(|| {
             out.clear();
-            twice.append(&columns[0], &mut scratch, &mut out);
+            twice.append(columns[0][..].into(), &mut scratch, &mut out);
         });
         line(name.clone(), "words_fold_twice, word", t, WORDS);
         let t = best(|| path.words_combine(&columns[0], &weights, &mut [0; GROUP]));

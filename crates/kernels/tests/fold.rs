@@ -1,7 +1,7 @@
 //! Every path of the folds against the plain definitions.
 
 use privet_kernels::fold::{
-    Chosen, FoldPath, GROUP, LANES_TWICE, NUMBER_GROUP, NumberTerms, Strided, WordTerms, diagonal,
+    Chosen, FoldPath, GROUP, LANES_TWICE, NUMBER_GROUP, NumberTerms, Strided, WordTerms, Words, diagonal,
     number_weights, points, spec,
 };
 use privet_prg::{Prg, Seed};
@@ -16,6 +16,11 @@ fn paths() -> impl Iterator<Item = FoldPath> {
 }
 
 const WORDS: [usize; 11] = [0, 1, 63, 64, 65, 511, 512, 513, 1024 + 17, 4096, 5000];
+
+/// Terms of words as they stand.
+fn words_of<'a>(terms: &[(&'a [u64], &'a [u64])]) -> Vec<(Words<'a>, Words<'a>)> {
+    terms.iter().map(|(u, v)| ((*u).into(), (*v).into())).collect()
+}
 
 /// As many of these bits.
 fn masked(bits: &[u64], n: usize) -> Vec<u64> {
@@ -43,7 +48,7 @@ fn words() {
             spec::words_message(&terms, &weights, &mut expected);
             let some = |range: std::ops::Range<usize>| WordTerms {
                 words: n,
-                terms: terms[range].to_vec(),
+                terms: words_of(&terms[range]),
                 weights: &weights,
             };
             for path in paths() {
@@ -59,7 +64,7 @@ fn words() {
             for path in paths() {
                 let mut found = start.clone();
                 let none = WordTerms { words: 0, terms: vec![], weights: &[] };
-                let half = WordTerms { words: m, terms: half.to_vec(), weights: of_half };
+                let half = WordTerms { words: m, terms: words_of(&half), weights: of_half };
                 path.words_message(&[some(0..count), none, some(0..1), half], &mut found);
                 assert_eq!(found, expected, "{path}: message of several batches, {n} words, {count} terms");
             }
@@ -79,20 +84,39 @@ fn words() {
             let (values, mut found) = (path.second_values(basis), start[..points(4)].to_vec());
             // whatever the scratch has
             let mut scratch = [vec![9; 5], vec![8; 70]];
-            values.add(&columns[0], &columns[1], &weights, &mut scratch, &mut found);
+            values.add(columns[0][..].into(), columns[1][..].into(), &weights, &mut scratch, &mut found);
             assert_eq!(found, expected, "{path}: values of the second fold of {n} words");
         }
-        let second: [u64; LANES_TWICE] = draw(LANES_TWICE).try_into().expect("as many as drawn");
+        let second_basis: [u64; LANES_TWICE] = draw(LANES_TWICE).try_into().expect("as many as drawn");
         let mut lanes = vec![0; n.next_multiple_of(GROUP)];
         spec::words_fold(&columns[0], basis, None, &mut lanes);
         let mut expected = vec![0; lanes.len() / LANES_TWICE];
-        spec::field_fold(&lanes, &second, &mut expected);
+        spec::field_fold(&lanes, &second_basis, &mut expected);
         for path in paths() {
-            let (fold, mut found) = (path.words_fold_twice(basis, &second), vec![1; 3]);
+            let (fold, mut found) = (path.words_fold_twice(basis, &second_basis), vec![1; 3]);
             // whatever the scratch has
-            fold.append(&columns[0], &mut vec![9; 5], &mut found);
+            fold.append(columns[0][..].into(), &mut vec![9; 5], &mut found);
             assert_eq!(found[..3], [1; 3], "{path}: what was there");
             assert_eq!(found[3..], expected, "{path}: both folds of {n} words");
+        }
+        // sums that are made where they are read
+        let [a, b] = [[0, 2], [3, 4]].map(|pair| pair.map(|i| &columns[i][..]));
+        let [u, v] = [a, b].map(|[a, b]| a.iter().zip(b).map(|(a, b)| a ^ b).collect::<Vec<_>>());
+        for path in paths() {
+            let of_both = |summed: bool| -> (Vec<u64>, Vec<u64>, Vec<u64>) {
+                let [u, v] = match summed {
+                    true => [Words::sum(a), Words::sum(b)],
+                    false => [(&u[..]).into(), (&v[..]).into()],
+                };
+                let (mut first, mut second, mut folded) =
+                    (start.clone(), start[..points(4)].to_vec(), vec![]);
+                let terms = vec![(u, v), (v, (&columns[5][..]).into())];
+                path.words_message(&[WordTerms { words: n, terms, weights: &weights }], &mut first);
+                path.second_values(basis).add(u, v, &weights, &mut [vec![], vec![]], &mut second);
+                path.words_fold_twice(basis, &second_basis).append(u, &mut vec![], &mut folded);
+                (first, second, folded)
+            };
+            assert!(of_both(true) == of_both(false), "{path}: sums of {n} words");
         }
         let mut expected = [7; GROUP];
         spec::words_combine(&columns[0], &weights, &mut expected);

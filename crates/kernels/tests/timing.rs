@@ -279,7 +279,7 @@ fn folds() {
         let weights = prg().elements(ring, n / GROUP);
         let mut sums = vec![0; points(6)];
         let mut words = |u: &[u64]| {
-            let batch = WordTerms { words: u.len(), terms: vec![(u, u)], weights: &weights };
+            let batch = WordTerms { words: u.len(), terms: vec![(u.into(), u.into())], weights: &weights };
             path.words_message(&[batch], black_box(&mut sums));
         };
         let draw = |n| prg().elements(ring, n);

@@ -132,6 +132,14 @@ impl Prg {
         }
     }
 
+    /// The same stream, `words` of 64 bits behind where this one stands: for who has to have them twice, and keeps none between. Panics
+    /// where that is within a block of two.
+    pub fn again(&self, words: usize) -> Prg {
+        assert!(words.is_multiple_of(2), "a block from its middle on");
+        let counter = self.counter.checked_add(words as u64 / 2).expect("2^64 blocks of one stream");
+        Prg { cipher: self.cipher.clone(), counter }
+    }
+
     fn next(&mut self, out: &mut [[u8; 16]]) {
         self.cipher.keystream(self.counter, out);
         self.counter = self.counter.checked_add(out.len() as u64).expect("2^64 blocks of one stream");

@@ -92,6 +92,19 @@ fn forms_of_one_stream_agree() {
 }
 
 #[test]
+fn words_of_a_stream_come_again() {
+    let mut stream = fixed().stream();
+    stream.elements(Ring::R64, 7);
+    let before = stream.again(0);
+    let drawn = stream.elements(Ring::R64, 3000);
+    for start in [0, 2, 1024, 2998, 3000] {
+        let found = before.again(start).elements(Ring::R64, 3000 - start);
+        assert_eq!(found, drawn[start..], "from word {start} on");
+    }
+    assert!(std::panic::catch_unwind(|| before.again(1)).is_err(), "from the middle of a block");
+}
+
+#[test]
 fn a_call_that_ends_within_a_block_drops_the_rest() {
     for n in [1, 15, 16, 17, 31] {
         let mut prg = fixed().stream();

@@ -10,13 +10,12 @@ use crate::price::{Moves, Setting};
 use crate::proof::{Algebra, Column, Kind, Operand as Factor, ProductClaim, View};
 use crate::value::Value;
 use crate::{Party, PartyId, RunError, Security, Share};
-use privet_family::{Prepared, Products, spread_bias};
+use privet_family::{Prepared, Products};
 use privet_kernels::{Device, LinearShape};
 use privet_plan::cost::Operation;
 use privet_ring::Ring;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The second operand of a matrix product or convolution at a party, prepared on its device.
 #[derive(Clone)]
@@ -44,15 +43,15 @@ impl Operand {
     }
 }
 
-/// Matrix products or a convolution, added to `start`, a share of what the result is added to. One round, one element a
-/// result; where the statements would be too many to be remembered, a round for every part ([`crate::limits::Limits::parts`]).
+/// Matrix products or a convolution, and a bias, if there is one: an element for every column ([`Products::columns`]). One round, one
+/// element a result; where the statements would be too many to be remembered, a round for every part ([`crate::limits::Limits::parts`]).
 pub(crate) fn products(
     cx: &mut Party,
     ring: Ring,
     products: Products,
     x: &Share,
     w: &Operand,
-    start: Share,
+    bias: Option<&Share>,
 ) -> Result<Share, RunError> {
     if products.shape.weight_len() == 0 && products.output_len() > 0 {
         // A reshare of masks alone: its statements would have no terms, and so no proof.
@@ -61,7 +60,7 @@ pub(crate) fn products(
     let security = if cx.transcript.is_some() { Security::Malicious } else { Security::SemiHonest };
     let parts: Vec<_> = cx.limits.parts(security, &products).collect();
     if parts.len() == 1 {
-        return part_of_products(cx, ring, products, x, w, start);
+        return part_of_products(cx, ring, products, x, w, bias);
     }
     let mut all = Joined::new(products.output_len());
     for units in parts {
@@ -69,40 +68,45 @@ pub(crate) fn products(
             cx.verify_if_large()?;
         }
         let of = |len: usize| units.start * (len / products.units())..units.end * (len / products.units());
-        let (x, start) = (x.part(of(products.input_len())), start.part(of(products.output_len())));
+        let x = x.part(of(products.input_len()));
         let w = match products.count {
             1 => Cow::Borrowed(w),
             _ => Cow::Owned(w.part(units.clone(), of(products.weight_len()))),
         };
-        all.push(&part_of_products(cx, ring, products.with_units(units.len()), &x, &w, start)?);
+        all.push(&part_of_products(cx, ring, products.with_units(units.len()), &x, &w, bias)?);
     }
     Ok(all.into())
 }
 
-/// `x_i (W_i + W_(i+1)) + x_(i+1) W_i`, two products on the device, added to `start`, and a reshare.
+/// `x_i (W_i + W_(i+1)) + x_(i+1) W_i`, two products on the device, added to the bias, and a reshare.
 fn part_of_products(
     cx: &mut Party,
     ring: Ring,
     products: Products,
     x: &Share,
     w: &Operand,
-    start: Share,
+    bias: Option<&Share>,
 ) -> Result<Share, RunError> {
-    let mut z = Arc::unwrap_or_clone(start.own).expose();
+    let mut z = match bias {
+        Some(bias) => products.spread(&bias.own),
+        None => vec![0; products.output_len()],
+    };
     products.accumulate(cx.device, ring, &x.own, &w.both, &mut z);
     products.accumulate(cx.device, ring, &x.next, &w.own, &mut z);
     cx.stats.macs += 2 * products.macs();
     let (z, masks) = cx.reshare("product", ring, z)?;
     if let (Some(transcript), Some(mut masks)) = (&mut cx.transcript, masks) {
-        for (rest, start) in masks.before.iter_mut().zip(start.next.iter()) {
-            *rest = rest.wrapping_add(*start);
-        }
         match by_place(products, x, &w.share) {
-            Some([x, w]) => claim(cx, ring, [&x, &w], masks),
+            Some([x, w]) => {
+                // of few results
+                let bias = bias.map(|bias| products.spread(&bias.next)).unwrap_or_default();
+                masks.before.iter_mut().zip(bias).for_each(|(rest, bias)| *rest = rest.wrapping_add(bias));
+                claim(cx, ring, [&x, &w], masks);
+            }
             None => {
                 let (before, after) = (masks.before.into(), masks.after.into());
-                let (x, w) = (x.clone(), w.share.clone());
-                transcript.push_products(ProductClaim { ring, products, x, w, before, after });
+                let (x, w, bias) = (x.clone(), w.share.clone(), bias.map(|bias| (&bias.next).into()));
+                transcript.push_products(ProductClaim { ring, products, x, w, bias, before, after });
             }
         }
     }
@@ -188,27 +192,15 @@ fn claim(cx: &mut Party, ring: Ring, [x, y]: [&[Share]; 2], mut masks: ReshareMa
 /// [`privet_plan::ir::Op::Linear`], [`privet_plan::ir::Op::MatMul`] and [`privet_plan::ir::Op::Conv2d`].
 pub(crate) struct Linear;
 
-/// The bias (the third operand) over the whole output.
-fn bias(cx: &Party, x: &Held) -> Share {
-    let (node, zeros) = (x.node(), || vec![0; x.node().ty.len()]);
-    if node.inputs.len() < 3 {
-        return Share::new(zeros(), zeros());
-    }
-    let bias = x.share(2);
-    // the second component is for proofs alone
-    let next = if cx.transcript.is_some() { spread_bias(node, &bias.next) } else { zeros() };
-    Share::new(spread_bias(node, &bias.own), next)
-}
-
 impl Gate for Linear {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
         let shape = Products::of(x.plan, x.node()).ok_or_else(|| x.missing("product"))?;
-        let start = bias(cx, x);
+        let bias = (x.node().inputs.len() > 2).then(|| x.share(2));
         let w = match x.prepared() {
             Some(w) => Cow::Borrowed(w),
             None => Cow::Owned(Operand::new(cx.device, x.to(), shape, &x.share(1))),
         };
-        Ok(products(cx, x.to(), shape, &x.share(0), &w, start)?.into())
+        Ok(products(cx, x.to(), shape, &x.share(0), &w, bias.as_ref())?.into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
@@ -274,13 +266,13 @@ mod tests {
             (LinearShape::Conv2d(geometry), 1),
         ] {
             let (ring, all) = (Ring::new(30), Products { shape, count });
-            let [x, w, start] = [all.input_len(), all.weight_len(), all.output_len()].map(|n| edges(ring, n));
+            let [x, w, bias] = [all.input_len(), all.weight_len(), all.columns()].map(|n| edges(ring, n));
             let run = |statements| {
                 let results = three(Security::Malicious, |cx| {
                     cx.limits = Limits { block: usize::MAX, statements };
-                    let [x, w, start] = [&x, &w, &start].map(|values| share(cx.id, ring, values));
+                    let [x, w, bias] = [&x, &w, &bias].map(|values| share(cx.id, ring, values));
                     let w = Operand::new(cx.device, ring, all, &w);
-                    let y = products(cx, ring, all, &x, &w, start).unwrap();
+                    let y = products(cx, ring, all, &x, &w, Some(&bias)).unwrap();
                     cx.verify().unwrap();
                     (y, cx.most_remembered(), cx.stats.rounds, cx.checks.rounds)
                 });
@@ -310,8 +302,7 @@ mod tests {
                 let (ring, shape) = (Ring::new(30), Products { shape, count: 2 });
                 let none = Share::default();
                 let w = Operand::new(cx.device, ring, shape, &none);
-                let start = Share::new(vec![0; 24], vec![0; 24]);
-                let error = products(cx, ring, shape, &none, &w, start).map(|_| ()).unwrap_err();
+                let error = products(cx, ring, shape, &none, &w, None).map(|_| ()).unwrap_err();
                 (error.to_string(), cx.place().0)
             });
             for (error, step) in found {

@@ -11,10 +11,12 @@ pub mod cpu;
 mod field;
 mod galois;
 pub mod spec;
+mod words;
 
 pub use cpu::{FoldPath, SecondValues, WordsFoldTwice};
 pub use field::{clmul, gf_mul, gf_reduce};
 pub use galois::{Element, Strided, Wide, gr_reduce, gr_times_bits};
+pub use words::Words;
 
 /// Variables of a group of words.
 pub const WORD_VARS: u32 = 6;
@@ -71,7 +73,7 @@ pub struct WordTerms<'a> {
     /// Words of every operand.
     pub words: usize,
     /// Both operands of every term.
-    pub terms: Vec<(&'a [u64], &'a [u64])>,
+    pub terms: Vec<(Words<'a>, Words<'a>)>,
     /// As many as there are groups; a last group need not be whole.
     pub weights: &'a [u64],
 }

@@ -3,9 +3,11 @@ use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::Role;
 use crate::planes::Words;
-use crate::proof::{Algebra, Column, Kind, Operand, Rest, View};
+use crate::proof::{Algebra, Column, Kind, Mask, Operand, Rest, View};
 use crate::{PartyId, RunError, mutation};
+use privet_prg::Prg;
 use privet_ring::{Ring, pack};
+use std::sync::Arc;
 
 /// `x y + plus` for words of bits.
 pub(crate) struct And {
@@ -20,30 +22,31 @@ impl Party<'_> {
     /// The reshare over Z_2: party i sends `z_i = x_i y_i ^ x_i y_(i+1) ^ x_(i+1) y_i ^ F_i ^ F_(i+1)`.
     pub(crate) fn and(&mut self, what: &str, gates: &[And]) -> Result<Vec<Words>, RunError> {
         let Streams { own: mut key, next: mut next_key } = self.draw();
-        let proves = self.transcript.is_some();
+        // the masks again, where they are proved
+        let streams = self.transcript.as_ref().map(|_| [&key, &next_key].map(|key| Arc::new(key.again(0))));
+        let mut start_of_gate = 0;
         let mut payload = Vec::with_capacity(gates.iter().map(|gate| 8 * gate.x.len()).sum());
         let mut sent = Vec::with_capacity(gates.len());
         let (mut own, mut next) = ([0; PIECE], [0; PIECE]);
         for And { x, y, .. } in gates {
             let n = x.len();
             let mut z = Vec::with_capacity(n);
-            let mut masks = proves.then(|| (Vec::with_capacity(n), Vec::with_capacity(n)));
+            let mask = |stream: &Arc<Prg>| Mask::of(stream, start_of_gate, n, "and-unmasked");
+            let masks = streams.as_ref().map(|streams| streams.each_ref().map(mask));
+            // draws are of whole blocks
+            start_of_gate += n.next_multiple_of(2);
             for start in (0..n).step_by(PIECE) {
                 let piece = start..n.min(start + PIECE);
                 let (own, next) = (&mut own[..piece.len()], &mut next[..piece.len()]);
                 key.fill(Ring::R64, own);
                 next_key.fill(Ring::R64, next);
                 mutation::mask("and-unmasked", [&mut *own, &mut *next]);
-                if let Some(masks) = &mut masks {
-                    masks.0.extend_from_slice(own);
-                    masks.1.extend_from_slice(next);
-                }
                 let x = x.own[piece.clone()].iter().zip(&x.next[piece.clone()]);
                 let y = y.own[piece.clone()].iter().zip(&y.next[piece.clone()]);
-                let masks = own.iter().zip(next.iter());
+                let drawn = own.iter().zip(next.iter());
                 z.extend(
                     x.zip(y)
-                        .zip(masks)
+                        .zip(drawn)
                         .map(|(((xi, xj), (yi, yj)), (f, g))| xi & (yi ^ yj) ^ xj & yi ^ f ^ g),
                 );
                 pack(Ring::R64, &z[piece], &mut payload);
@@ -57,26 +60,29 @@ impl Party<'_> {
         for (gate, (mut own, masks)) in gates.iter().zip(sent) {
             let (message, later) = rest.split_at(8 * own.len());
             rest = later;
-            let mut next = self.unpack(what, Ring::R64, message, own.len(), self.id.next())?;
+            let came = self.unpack(what, Ring::R64, message, own.len(), self.id.next())?;
+            let came = Column::from(came);
+            let next = match &gate.plus {
+                Some(plus) => {
+                    Algebra::Bits.add(&mut own, &plus.own);
+                    Algebra::Bits.sum(&came, &plus.next).into()
+                }
+                None => came.clone(),
+            };
             if let Some(masks) = masks {
-                self.claim_and(gate, &next, masks);
+                self.claim_and(gate, came, masks);
             }
-            if let Some(plus) = &gate.plus {
-                Algebra::Bits.add(&mut own, &plus.own);
-                Algebra::Bits.add(&mut next, &plus.next);
-            }
-            out.push(Words { own: own.into(), next: next.into() });
+            out.push(Words { own: own.into(), next });
         }
         Ok(out)
     }
 
     /// Remember to prove every z_i: the first row of the table in docs/rep3.md, section 6. `came` is z_(i+1), and the masks
     /// are F_i and F_(i+1).
-    fn claim_and(&mut self, And { x, y, .. }: &And, came: &[u64], (own, mut next): (Vec<u64>, Vec<u64>)) {
+    fn claim_and(&mut self, And { x, y, .. }: &And, came: Column, [own, next]: [Mask; 2]) {
         let Some(transcript) = &mut self.transcript else { return };
-        Algebra::Bits.add(&mut next, came);
-        let own = Rest::new(own.into(), vec![[x.own.clone(), y.own.clone()]]);
-        let next = Column::from(next);
+        let own = Rest::masked(own, None, vec![[x.own.clone(), y.own.clone()]]);
+        let next = Rest::masked(next, Some(came), vec![]);
         let sum = |factor: &Words| Operand::Sum([factor.own.clone(), factor.next.clone()]);
         for prover in PartyId::ALL {
             let view = match Role::of(self.id, prover) {

@@ -80,7 +80,7 @@ impl Batch {
     /// What a verifier adds alone in statements about numbers: a column, and products of words and bits.
     pub fn rest_of_numbers(&self) -> Option<(&Column, &[[Column; 2]])> {
         debug_assert!(self.of_numbers(), "bits for right factors");
-        self.rest.as_ref().map(Rest::summands)
+        self.rest.as_ref()?.summands()
     }
 
     /// What a verifier adds alone in statements about elements of a ring.

@@ -1,4 +1,5 @@
 use privet_family::Secret;
+use privet_kernels::fold::Words;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -89,6 +90,15 @@ impl Operand {
         match self {
             Operand::Whole(column) => std::slice::from_ref(column),
             Operand::Sum(columns) | Operand::Total(columns) => columns,
+        }
+    }
+
+    /// The words `range` of bits. A sum is made where it is read.
+    pub fn bits(&self, range: Range<usize>) -> Words<'_> {
+        match self {
+            Operand::Whole(column) => column[range].into(),
+            Operand::Sum([a, b]) => Words::sum([&a[range.clone()], &b[range]]),
+            Operand::Total(_) => unreachable!("a sum of ring elements among bits"),
         }
     }
 

@@ -54,6 +54,16 @@ impl Rows {
         }
     }
 
+    /// The sum of all.
+    pub fn total(&self, device: &dyn Device) -> Gr {
+        match self {
+            Rows::Each(bits) => products::total(device, bits),
+            Rows::Lines(lines) => {
+                products::total(device, &lines.lines).mul(products::total(device, &lines.columns))
+            }
+        }
+    }
+
     /// Whether each is a product of two.
     #[cfg(test)]
     pub fn are_products(&self) -> bool {

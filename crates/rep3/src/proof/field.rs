@@ -7,7 +7,6 @@ use super::folded::Folded;
 use super::numbers;
 use super::tensor::basis;
 use crate::price::proofs;
-use privet_family::Secret;
 use privet_kernels::Device;
 use privet_kernels::fold::{
     GROUP, LANES_TWICE, NUMBER_GROUP, SECOND_VARS, WORD_VARS, WordTerms, WordsFoldTwice, gf_mul,
@@ -24,9 +23,6 @@ const _: () = assert!(
 
 /// An element of GF(2^64).
 pub(super) type Gf = u64;
-
-/// Words at a time: what the first fold makes of them stays in the first-level cache.
-const PIECE: usize = 32 * GROUP;
 
 /// Factors after both folds, with the weights of their groups; zeros for those that a verifier has nothing of. The second fold is of
 /// lanes, and of what numbers leave.
@@ -88,10 +84,7 @@ impl BothFolds {
 
     /// Append the items of words of bits.
     fn fold(&self, operand: &Operand, items: &mut Vec<Gf>) {
-        let (mut lanes, mut scratch) = (vec![], Secret::default());
-        for piece in pieces(operand.len(), PIECE) {
-            self.words.append(operand.words(piece, &mut scratch), &mut lanes, items);
-        }
+        self.words.append(operand.bits(0..operand.len()), &mut vec![], items);
     }
 }
 
@@ -111,32 +104,9 @@ fn of_items(s: u64) -> [Gf; ITEMS] {
     })
 }
 
-/// Words whose values are computed at a time, where they are sums of columns: they stay in the second-level cache, and few enough calls are
-/// made that what is left to do for every value at the end is little.
-const SUMMED: usize = if cfg!(test) { 4 * GROUP } else { 1 << 15 };
-
-/// `0..words` in pieces of whole groups.
-fn pieces(words: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..words).step_by(each).map(move |start| start..words.min(start + each))
-}
-
 /// The weights of the groups of a piece.
 fn of_piece(piece: &Range<usize>) -> Range<usize> {
     piece.start / GROUP..piece.end.div_ceil(GROUP)
-}
-
-/// Add the values of a batch some of whose factors are sums, which are made piece by piece.
-fn add_values_of_sums(device: &dyn Device, batch: &Batch, s: &[u64], sums: &mut [Gf]) {
-    let mut scratch = vec![<[Secret; 2]>::default(); batch.terms.len()];
-    for piece in pieces(batch.words, SUMMED) {
-        let terms = batch
-            .factors()
-            .zip(&mut scratch)
-            .map(|((left, right), [l, r])| (left.words(piece.clone(), l), right.words(piece.clone(), r)));
-        let weights = &s[of_piece(&piece)];
-        let terms = WordTerms { words: piece.len(), terms: terms.collect(), weights };
-        device.fold().words_message(&[terms], sums);
-    }
 }
 
 impl Extension for Gf {
@@ -182,16 +152,12 @@ impl Extension for Gf {
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
         let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
-        let (of_sums, whole): (Vec<_>, Vec<_>) = words.into_iter().partition(|(b, _)| b.has_sums());
-        let whole: Vec<_> = whole
-            .into_iter()
-            .map(|(b, weights)| {
-                let terms = b.left_words().zip(b.right_words()).collect();
-                WordTerms { words: b.words, terms, weights }
-            })
-            .collect();
-        device.fold().words_message(&whole, &mut sums);
-        of_sums.into_iter().for_each(|(b, s)| add_values_of_sums(device, b, s, &mut sums));
+        let terms = words.iter().map(|(b, weights)| {
+            let all = 0..b.words;
+            let terms = b.factors().map(|(l, r)| (l.bits(all.clone()), r.bits(all.clone()))).collect();
+            WordTerms { words: b.words, terms, weights }
+        });
+        device.fold().words_message(&terms.collect::<Vec<_>>(), &mut sums);
         numbers::add_values(device, &of_numbers, &mut sums);
         sums
     }
@@ -207,13 +173,10 @@ impl Extension for Gf {
         let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
         let mut sums = vec![0; points(SECOND_VARS)];
         let (values, mut lanes) = (device.fold().second_values(powers(&first)), [vec![], vec![]]);
-        let [mut left, mut right] = <[Secret; 2]>::default();
-        let terms = words.iter().flat_map(|(b, s)| b.factors().map(move |f| (f, s)));
-        for ((a, b), s) in terms {
-            for piece in pieces(a.len(), SUMMED) {
-                let s = &s[of_piece(&piece)];
-                let (a, b) = (a.words(piece.clone(), &mut left), b.words(piece, &mut right));
-                values.add(a, b, s, &mut lanes, &mut sums);
+        for (b, s) in words {
+            let all = 0..b.words;
+            for (left, right) in b.factors() {
+                values.add(left.bits(all.clone()), right.bits(all.clone()), s, &mut lanes, &mut sums);
             }
         }
         let numbers = numbers::First::new(&first).of(device, &of_numbers);

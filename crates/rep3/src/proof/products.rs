@@ -4,7 +4,7 @@
 //! `x = sum over r of a_r X_r` and `w = sum over c of b_c W_c`, one item for each place of the inner dimension. The combined statement
 //! about prover i is
 //!
-//! `(x_i + x_(i+1))(w_i + w_(i+1)) - x_(i+1) w_(i+1) + sum over r, c of a_r b_c (start_i + F_i - F_(i+1) - z_i)_rc = 0`.
+//! `(x_i + x_(i+1))(w_i + w_(i+1)) - x_(i+1) w_(i+1) + sum over r, c of a_r b_c (bias_i,c + (F_i - F_(i+1) - z_i)_rc) = 0`.
 //!
 //! The first product's items join those that the folds of words leave. The party after the prover knows the second product. Each
 //! verifier knows a part of the sum.
@@ -32,7 +32,9 @@ pub(crate) struct ProductClaim {
     pub x: Share,
     /// Of the second operand.
     pub w: Share,
-    /// `start + F - z` of the message of the party after this one; the party's own products are left out.
+    /// Its next component of the bias, an element a column, if there is one.
+    pub bias: Option<Column>,
+    /// `F - z` of the message of the party after this one; the party's own products and the bias are left out.
     pub before: Column,
     /// `-F` of the message of the party before this one.
     pub after: Column,
@@ -45,18 +47,20 @@ pub(super) struct Product {
     role: Role,
     /// What this party, if it is a verifier, adds to the statements.
     rest: Option<Column>,
+    /// What it adds for every row beside.
+    bias: Option<Column>,
 }
 
 impl ProductClaim {
     /// What party `id` knows in the proof of `prover`.
     pub(super) fn about(&self, id: PartyId, prover: PartyId) -> Product {
         let role = Role::of(id, prover);
-        let rest = match role {
-            Role::Prover => None,
-            Role::Before => Some(self.before.clone()),
-            Role::After => Some(self.after.clone()),
+        let (rest, bias) = match role {
+            Role::Prover => (None, None),
+            Role::Before => (Some(self.before.clone()), self.bias.clone()),
+            Role::After => (Some(self.after.clone()), None),
         };
-        Product { products: self.products, role, rest }
+        Product { products: self.products, role, rest, bias }
     }
 }
 
@@ -76,6 +80,23 @@ impl Coefficients {
         };
         Coefficients { rows, columns: some(prg, columns) }
     }
+}
+
+impl Coefficients {
+    /// The sum of `a_r b_c` times what column c has in every row.
+    fn of_rows(&self, device: &dyn Device, columns: &[u64]) -> Gr {
+        let mut of_columns = [Gr::ZERO];
+        device.fold().rows_combine(columns, [1, 1], &self.columns, &mut of_columns);
+        of_columns[0].mul(self.rows.total(device))
+    }
+}
+
+/// The sum of elements of the exceptional set.
+pub(super) fn total(device: &dyn Device, elements: &[u64]) -> Gr {
+    let mut sum = [Gr::ZERO];
+    // as one word in every row
+    device.fold().rows_combine(&[1], [0, 1], elements, &mut sum);
+    sum[0]
 }
 
 /// So many coefficients.
@@ -230,6 +251,9 @@ impl Combined {
             let Some(rest) = &product.rest else { break };
             let (shape, len) = (product.products.shape, product.products.shape.output_len());
             let mut sum = result(device, shape, &rest[i * len..(i + 1) * len], coefficients);
+            if let Some(bias) = &product.bias {
+                sum = sum.add(coefficients.of_rows(device, bias));
+            }
             if product.role == Role::After {
                 // the prover's next component
                 let (x, w) = (&self.own.x[at..at + places], &self.own.w[at..at + places]);

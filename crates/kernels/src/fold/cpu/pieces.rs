@@ -59,16 +59,3 @@ pub(super) fn strided<const N: usize, const LANES: usize>(
 pub(super) fn coefficients(bits: &[u64]) -> usize {
     (u64::BITS - bits.iter().fold(0, |all, bits| all | bits).leading_zeros()) as usize
 }
-
-/// The first `N` words where they stand, or, where there are fewer, in `room` with zeros behind them.
-#[inline(always)]
-pub(super) fn some<'a, const N: usize>(words: &'a [u64], room: &'a mut [u64; N]) -> &'a [u64; N] {
-    match words.first_chunk() {
-        Some(whole) => whole,
-        None => {
-            room[..words.len()].copy_from_slice(words);
-            room[words.len()..].fill(0);
-            room
-        }
-    }
-}

@@ -2,7 +2,7 @@
 
 use crate::fold::{
     Chosen, Element, GROUP, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Strided, WORD_VARS, Wide, WordTerms,
-    clmul, gf_mul, gf_reduce, gr_times_bits, points,
+    Words, clmul, gf_mul, gf_reduce, gr_times_bits, points,
 };
 
 /// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
@@ -51,8 +51,8 @@ pub(super) fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     for (terms, g, s) in groups {
         let mut z = [0; POINTS];
         for (u, v) in terms {
-            extend(&group::<GROUP>(u, g), &mut a, |a, b| a ^ b);
-            extend(&group::<GROUP>(v, g), &mut b, |a, b| a ^ b);
+            extend(u.some(GROUP * g, &mut [0; GROUP]), &mut a, |a, b| a ^ b);
+            extend(v.some(GROUP * g, &mut [0; GROUP]), &mut b, |a, b| a ^ b);
             for (z, (a, b)) in z.iter_mut().zip(a.iter().zip(&b)) {
                 *z ^= a & b;
             }
@@ -165,9 +165,9 @@ pub(super) fn field_weigh(items: &mut [u64], weights: &[u64]) {
     items.iter_mut().zip(weights).for_each(|(item, s)| *item = gf_mul(*item, *s));
 }
 
-pub(super) fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut Vec<u64>) {
+pub(super) fn words_fold(words: Words, basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut Vec<u64>) {
     for g in 0..words.len().div_ceil(GROUP) {
-        let words = group::<GROUP>(words, g);
+        let words = *words.some(GROUP * g, &mut [0; GROUP]);
         let mut items = [0; GROUP];
         for (word, b) in words.iter().zip(basis) {
             for (i, item) in items.iter_mut().enumerate() {

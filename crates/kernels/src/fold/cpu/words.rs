@@ -3,7 +3,7 @@
 use super::{FoldPath, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
-use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, points};
+use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, Words, points};
 
 /// The first fold alone.
 enum First {
@@ -26,7 +26,7 @@ impl First {
 
     /// For every group g of 64 words and every lane i, in this order, append `sum over l of basis_l (bit i of word l)`, times `s_g Y^i`
     /// where there are weights.
-    fn append(&self, words: &[u64], weights: Option<&[u64]>, out: &mut Vec<u64>) {
+    fn append(&self, words: Words, weights: Option<&[u64]>, out: &mut Vec<u64>) {
         out.reserve(words.len().next_multiple_of(GROUP));
         match self {
             First::Portable(basis) => portable::words_fold(words, basis, weights, out),
@@ -48,6 +48,9 @@ impl Steps {
         Box::new(Steps { path, first: First::new(path, basis) })
     }
 }
+
+/// Words whose lanes are made at a time where a fold comes after the other: 128 KiB.
+const PIECE: usize = 64 * GROUP;
 
 /// Two folds of words.
 pub enum WordsFoldTwice {
@@ -71,15 +74,17 @@ impl WordsFoldTwice {
 
     /// For every group of 64 words and every sixteen lanes of it, in this order, append `sum over i of second_i sum over l of first_l (bit i of
     /// these lanes of word l)` to `out`. What the first fold alone makes goes to `scratch`, which is for the next call.
-    pub fn append(&self, words: &[u64], scratch: &mut Vec<u64>, out: &mut Vec<u64>) {
+    pub fn append(&self, words: Words, scratch: &mut Vec<u64>, out: &mut Vec<u64>) {
         out.reserve(words.len().div_ceil(GROUP) * (GROUP / LANES_TWICE));
         match self {
             WordsFoldTwice::Steps(steps, second) => {
-                scratch.clear();
-                steps.first.append(words, None, scratch);
-                let at = out.len();
-                out.resize(at + scratch.len() / LANES_TWICE, 0);
-                steps.path.field_fold(scratch, second, &mut out[at..]);
+                for start in (0..words.len()).step_by(PIECE) {
+                    scratch.clear();
+                    steps.first.append(words.part(start, PIECE), None, scratch);
+                    let at = out.len();
+                    out.resize(at + scratch.len() / LANES_TWICE, 0);
+                    steps.path.field_fold(scratch, second, &mut out[at..]);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             // SAFETY: available, as whoever made it checked.
@@ -87,9 +92,6 @@ impl WordsFoldTwice {
         }
     }
 }
-
-/// Words whose lanes are made at a time where a fold comes after the other: 128 KiB.
-const PIECE: usize = 64 * GROUP;
 
 /// Values of the second fold of words.
 pub enum SecondValues {
@@ -114,14 +116,14 @@ impl SecondValues {
     /// Add to `sums` (81 elements of GF(2^64)) the values of `sum over groups g of words and sixteen lanes of u v`, polynomials in 4
     /// variables. The coefficient of `v` for lane i is `sum over l of basis_l (bit i of word l)`, that of `u` the same times `s_g Y^i`.
     /// What the first fold makes goes to `scratch`, which is for the next call.
-    pub fn add(&self, u: &[u64], v: &[u64], weights: &[u64], scratch: &mut [Vec<u64>; 2], sums: &mut [u64]) {
+    pub fn add(&self, u: Words, v: Words, weights: &[u64], scratch: &mut [Vec<u64>; 2], sums: &mut [u64]) {
         assert_eq!(sums.len(), points(SECOND_VARS), "number of sums");
         assert_eq!(u.len(), v.len(), "number of words");
         assert_eq!(weights.len(), u.len().div_ceil(GROUP), "number of weights");
         match self {
             SecondValues::Steps(steps) => {
-                let pieces = u.chunks(PIECE).zip(v.chunks(PIECE)).zip(weights.chunks(PIECE / GROUP));
-                for ((u, v), s) in pieces {
+                for (i, s) in weights.chunks(PIECE / GROUP).enumerate() {
+                    let (u, v) = (u.part(i * PIECE, PIECE), v.part(i * PIECE, PIECE));
                     let [left, right] = &mut *scratch;
                     left.clear();
                     right.clear();

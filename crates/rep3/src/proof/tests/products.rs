@@ -60,16 +60,15 @@ fn few_results() -> Vec<Products> {
     ]
 }
 
-/// A product of shared values, with something added to it.
+/// A product of shared values, and a bias.
 fn multiply(party: &mut Party, ring: Ring, p: Products) -> Share {
-    let [x, w, start] = operands(ring, p).map(|values| share(party.id, ring, &values));
+    let [x, w, bias] = operands(ring, p).map(|values| share(party.id, ring, &values));
     let w = Operand::new(party.device, ring, p, &w);
-    products(party, ring, p, &x, &w, start).unwrap()
+    products(party, ring, p, &x, &w, Some(&bias)).unwrap()
 }
 
 fn operands(ring: Ring, p: Products) -> [Vec<u64>; 3] {
-    let lens = [p.shape.input_len(), p.shape.weight_len(), p.shape.output_len()];
-    lens.map(|n| edges(ring, n * p.count))
+    [p.input_len(), p.weight_len(), p.columns()].map(|n| edges(ring, n))
 }
 
 #[test]
@@ -82,7 +81,8 @@ fn products_pass() {
                 party.verify().unwrap_or_else(|e| panic!("{:?}, {bits} bits: {e}", p.shape));
                 z
             });
-            let [x, w, start] = operands(ring, p);
+            let [x, w, bias] = operands(ring, p);
+            let start = p.spread(&bias);
             let shape = p.shape;
             let expected: Vec<u64> = (0..p.count)
                 .flat_map(|i| {
@@ -99,7 +99,7 @@ fn products_pass() {
     }
 }
 
-/// Add `by` to one element of what a party knows: 0 and 1 components of x, 2 and 3 of w, 4 and 5 the verifiers' sums.
+/// Add `by` to one element of what a party knows: 0 and 1 components of x, 2 and 3 of w, 4 and 5 the verifiers' sums, 6 the bias.
 fn spoil(claim: &mut ProductClaim, what: usize, element: usize, by: u64) {
     let change = |words: &[u64]| {
         let mut words = words.to_vec();
@@ -113,6 +113,7 @@ fn spoil(claim: &mut ProductClaim, what: usize, element: usize, by: u64) {
         2 => claim.w.own = Arc::new(change(&claim.w.own).into()),
         3 => claim.w.next = Arc::new(change(&claim.w.next).into()),
         4 => claim.before = change(&claim.before).into(),
+        6 => claim.bias = claim.bias.as_deref().map(|bias| change(bias).into()),
         _ => claim.after = change(&claim.after).into(),
     }
 }
@@ -122,7 +123,7 @@ fn no_wrong_product_passes() {
     let mut attempt = 0;
     for p in shapes() {
         for bits in [1, 40, 64] {
-            for what in 0..6 {
+            for what in 0..7 {
                 let (ring, liar) = (Ring::new(bits), PartyId::ALL[attempt % 3]);
                 let results = three(Security::Malicious, |party| {
                     multiply(party, ring, p);

@@ -4,8 +4,7 @@ use super::V;
 use super::field::{Wide, halves, load_two, multiply_add, multiply_two, number, store_two, xor};
 use super::lanes::{LANES, load};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
-use crate::fold::cpu::pieces::some;
-use crate::fold::{GROUP, WORD_VARS, WordTerms, gf_reduce, points};
+use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
 
@@ -21,7 +20,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
         for at in (0..*words).step_by(GROUP * LANES) {
             let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
             for (upper, operand) in upper.iter_mut().zip(operands) {
-                extend_upper::<false>(some(&operand[at..], &mut four_groups), GROUP, upper);
+                extend_upper::<false>(operand.some(at, &mut four_groups), GROUP, upper);
             }
             let mut s = [0; LANES];
             s.iter_mut().zip(&weights[at / GROUP..]).for_each(|(s, w)| *s = *w);
@@ -70,14 +69,14 @@ pub(in crate::fold::cpu) fn tables(basis: &[u64; GROUP]) -> Tables {
 /// [`super::available`].
 #[target_feature(enable = "avx2,pclmulqdq")]
 pub(in crate::fold::cpu) unsafe fn words_fold(
-    words: &[u64],
+    words: Words,
     tables: &Tables,
     weights: Option<&[u64]>,
     out: &mut Vec<u64>,
 ) {
     let mut last = [0; GROUP];
     for g in 0..words.len().div_ceil(GROUP) {
-        let words = some(&words[g * GROUP..], &mut last);
+        let words = words.some(g * GROUP, &mut last);
         words.chunks_exact(8).for_each(ahead);
         let mut items = [0; GROUP];
         fold_group(words, tables, &mut items);

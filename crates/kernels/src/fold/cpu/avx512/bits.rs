@@ -4,7 +4,7 @@ use super::V;
 use super::field::{multiply_add, reduce, total};
 use super::lanes::{LANES, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
-use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks, some};
+use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks};
 use crate::fold::{GROUP, WORD_VARS, WordTerms, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
@@ -33,7 +33,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
         for at in (0..*words).step_by(GROUP * LANES) {
             let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
             for (upper, operand) in upper.iter_mut().zip(operands) {
-                extend_upper::<false>(some(&operand[at..], &mut eight_groups), GROUP, upper);
+                extend_upper::<false>(operand.some(at, &mut eight_groups), GROUP, upper);
             }
             let s = eight(weights, at / GROUP);
             for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {

@@ -4,7 +4,7 @@ use super::V;
 use super::field::{multiply, multiply_add, reduce, total};
 use super::lanes::{load, store};
 use super::points::{CUBE, NINE, extend_nine};
-use crate::fold::cpu::pieces::some;
+use crate::fold::words::some;
 use crate::fold::{Chosen, GROUP, NUMBER_GROUP, NumberTerms, gf_reduce};
 use crate::near::ahead;
 use std::arch::x86_64::*;

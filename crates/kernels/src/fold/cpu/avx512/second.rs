@@ -9,8 +9,7 @@ use super::field::{multiply, multiply_add, times_low, total};
 use super::lanes::{LANES, load, store, transpose};
 use super::points::{NINE, nine};
 use crate::avx512::{byte_by_byte, bytes, columns, matrices_of};
-use crate::fold::cpu::pieces::some;
-use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, gf_mul, gf_reduce, points};
+use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, Words, gf_mul, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
 
@@ -129,8 +128,8 @@ fn extend_upper_two(c: &[V; LANES_TWICE], upper: &mut [V; UPPER]) {
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512vbmi,vpclmulqdq,gfni")]
 pub(in crate::fold::cpu) unsafe fn second_values(
-    u: &[u64],
-    v: &[u64],
+    u: Words,
+    v: Words,
     matrices: &SecondMatrices,
     weights: &[u64],
     sums: &mut [u64],
@@ -142,11 +141,11 @@ pub(in crate::fold::cpu) unsafe fn second_values(
     let mut last = [0; 2 * GROUP];
     for (g, s) in weights.chunks(2).enumerate() {
         let at = 2 * g * GROUP;
-        let mut a = fold_two(some(&u[at..], &mut last), |h, o, q| load(&matrices.left[h][o][q]));
+        let mut a = fold_two(u.some(at, &mut last), |h, o, q| load(&matrices.left[h][o][q]));
         let s = weights_of(s);
         a.iter_mut().for_each(|a| *a = multiply(*a, s));
         extend_upper_two(&a, &mut left);
-        let b = fold_two(some(&v[at..], &mut last), |_, o, q| _mm512_set1_epi64(matrices.right[o][q] as i64));
+        let b = fold_two(v.some(at, &mut last), |_, o, q| _mm512_set1_epi64(matrices.right[o][q] as i64));
         extend_upper_two(&b, &mut right);
         let upper = left.as_chunks::<4>().0.iter().zip(right.as_chunks::<4>().0);
         for (acc, (a, b)) in acc.as_chunks_mut::<NINE>().0.iter_mut().zip(upper) {

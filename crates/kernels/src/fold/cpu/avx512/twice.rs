@@ -8,8 +8,7 @@ use super::V;
 use super::field::multiply;
 use super::lanes::{load, store, transpose};
 use crate::avx512::{byte_by_byte, bytes, matrices_of};
-use crate::fold::cpu::pieces::some;
-use crate::fold::{GROUP, LANES_TWICE};
+use crate::fold::{GROUP, LANES_TWICE, Words};
 use crate::near::ahead;
 use std::arch::x86_64::*;
 
@@ -59,7 +58,7 @@ const fn halves(upper: u8) -> [u8; 64] {
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 pub(in crate::fold::cpu) unsafe fn words_fold_twice(
-    words: &[u64],
+    words: Words,
     matrices: &TwiceMatrices,
     out: &mut Vec<u64>,
 ) {
@@ -67,10 +66,9 @@ pub(in crate::fold::cpu) unsafe fn words_fold_twice(
     const UPPER: [u8; 64] = halves(1);
     let (lower, upper) = (bytes(&LOWER), bytes(&UPPER));
     let mut last = [0; 2 * GROUP];
-    for words in words.chunks(2 * GROUP) {
-        let items = ITEMS * words.len().div_ceil(GROUP);
-        let words = some(words, &mut last);
-        let (a, b) = words.split_at(GROUP);
+    for at in (0..words.len()).step_by(2 * GROUP) {
+        let items = ITEMS * (words.len() - at).min(2 * GROUP).div_ceil(GROUP);
+        let (a, b) = words.some(at, &mut last).split_at(GROUP);
         // byte p of all eight items, summed up to the words that are eight apart
         let mut sums = [_mm512_setzero_si512(); 8];
         let rows = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);

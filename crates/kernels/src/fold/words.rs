@@ -1,0 +1,75 @@
+//! Words that kernels read, which may be sums that nobody has written down.
+
+/// Words of bits: as they stand, or the sum (xor) of two vectors of them.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    first: &'a [u64],
+    second: Option<&'a [u64]>,
+}
+
+impl<'a> Words<'a> {
+    /// The sum of two vectors. Panics where they are not equally long.
+    pub fn sum([first, second]: [&'a [u64]; 2]) -> Words<'a> {
+        assert_eq!(first.len(), second.len(), "number of words");
+        Words { first, second: Some(second) }
+    }
+
+    /// How many.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(self) -> usize {
+        self.first.len()
+    }
+
+    /// The words from `at` on, at most `n`.
+    pub(super) fn part(self, at: usize, n: usize) -> Words<'a> {
+        let part = |words: &'a [u64]| &words[at..words.len().min(at + n)];
+        Words { first: part(self.first), second: self.second.map(part) }
+    }
+
+    /// `N` words from `at` on, a multiple of 8: where they stand, or in `room`, with zeros behind the last.
+    #[inline(always)]
+    pub(super) fn some<'r, const N: usize>(self, at: usize, room: &'r mut [u64; N]) -> &'r [u64; N]
+    where
+        'a: 'r,
+    {
+        let first = &self.first[at..];
+        let Some(second) = self.second else { return some(first, room) };
+        let second = &second[at..];
+        match (first.first_chunk::<N>(), second.first_chunk::<N>()) {
+            (Some(first), Some(second)) => {
+                let rows = room.as_chunks_mut::<8>().0.iter_mut();
+                for ((sum, a), b) in rows.zip(first.as_chunks::<8>().0).zip(second.as_chunks::<8>().0) {
+                    #[cfg(target_arch = "x86_64")]
+                    for words in [a, b] {
+                        crate::near::ahead(words);
+                    }
+                    *sum = std::array::from_fn(|i| a[i] ^ b[i]);
+                }
+            }
+            _ => {
+                room.fill(0);
+                room.iter_mut().zip(first.iter().zip(second)).for_each(|(sum, (a, b))| *sum = a ^ b);
+            }
+        }
+        room
+    }
+}
+
+/// The first `N` words where they stand, or, where there are fewer, in `room` with zeros behind them.
+#[inline(always)]
+pub(super) fn some<'a, const N: usize>(words: &'a [u64], room: &'a mut [u64; N]) -> &'a [u64; N] {
+    match words.first_chunk() {
+        Some(whole) => whole,
+        None => {
+            room[..words.len()].copy_from_slice(words);
+            room[words.len()..].fill(0);
+            room
+        }
+    }
+}
+
+impl<'a> From<&'a [u64]> for Words<'a> {
+    fn from(first: &'a [u64]) -> Words<'a> {
+        Words { first, second: None }
+    }
+}
