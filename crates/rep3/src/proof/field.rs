@@ -34,12 +34,19 @@ fn fold_factors<'a>(
     folded: &mut Folded,
 ) -> Vec<Gf> {
     let both = BothFolds::new(device, points, factor);
-    let (mut numbers, mut items) = (vec![], vec![]);
+    let batches: Vec<_> = batches.collect();
+    let room = |of_numbers: bool, each: fn(usize) -> usize| -> usize {
+        let some = batches.iter().filter(|(batch, _)| batch.of_numbers() == of_numbers);
+        some.map(|(batch, _)| each(batch.words) * batch.terms.len()).sum()
+    };
+    let left_of_numbers = room(true, number_weights);
+    let mut numbers = Vec::with_capacity(left_of_numbers);
+    let mut items = Vec::with_capacity(room(false, items_of) + left_of_numbers.div_ceil(LANES_TWICE));
     for (batch, s) in batches {
         for operand in batch.operands(factor) {
             match operand {
                 None if batch.of_numbers() => numbers.resize(numbers.len() + number_weights(batch.words), 0),
-                None => items.resize(items.len() + batch.words.div_ceil(GROUP) * ITEMS, 0),
+                None => items.resize(items.len() + items_of(batch.words), 0),
                 Some(operand) if batch.of_numbers() => {
                     both.numbers.append(device, factor, operand, s, &mut numbers);
                 }
@@ -57,6 +64,11 @@ fn fold_factors<'a>(
     }
     items.extend(Gf::fold(device, &numbers, points[1]));
     items
+}
+
+/// Items that both folds leave of so many words.
+fn items_of(words: usize) -> usize {
+    words.div_ceil(GROUP) * ITEMS
 }
 
 /// Items that both folds leave of a group.

@@ -16,7 +16,9 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     let mut acc = vec![_mm_setzero_si128(); points(WORD_VARS)];
     let (mut upper, mut four_groups) = (vec![], [0; GROUP * LANES]);
     for WordTerms { words, terms, weights } in batches {
-        upper.resize(2 * terms.len(), [zero; 8 * CUBE]);
+        // never shorter again: what is there is written over
+        upper.resize(upper.len().max(2 * terms.len()), [zero; 8 * CUBE]);
+        let upper = &mut upper[..2 * terms.len()];
         for at in (0..*words).step_by(GROUP * LANES) {
             let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
             for (upper, operand) in upper.iter_mut().zip(operands) {

@@ -29,7 +29,9 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     // linear in the terms, so a long sum may be cut
     let cut = batches.iter().flat_map(|b| b.terms.chunks(MAX_OPERANDS / 2).map(move |terms| (terms, b)));
     for (terms, WordTerms { words, weights, .. }) in cut {
-        upper.resize(2 * terms.len(), [zero; 8 * CUBE]);
+        // never shorter again: what is there is written over
+        upper.resize(upper.len().max(2 * terms.len()), [zero; 8 * CUBE]);
+        let upper = &mut upper[..2 * terms.len()];
         for at in (0..*words).step_by(GROUP * LANES) {
             let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
             for (upper, operand) in upper.iter_mut().zip(operands) {
