@@ -47,6 +47,13 @@ fn main() {
             let t = best(|| path.numbers_message(&numbers(terms), &mut sums[..points(3)]));
             line(name.clone(), &format!("numbers_message of {terms}, number and term"), t, terms * WORDS);
         }
+        let by_first = |right: usize| WordTerms {
+            words: WORDS,
+            terms: vec![(columns[0][..].into(), columns[right][..].into())],
+            weights: &weights,
+        };
+        let t = best(|| path.words_message(&[by_first(1), by_first(2)], &mut sums));
+        line(name.clone(), "words_message of 2 with one left operand, word and term", t, 2 * WORDS);
         let powers = basis.first_chunk().expect("eight");
         let t = best(|| {
             out.clear();
@@ -67,9 +74,10 @@ fn main() {
         }
         let (second, mut scratch) = (path.second_values(&basis), [vec![], vec![]]);
         let sums = &mut [0; points(4)];
-        let t =
-            best(|| second.add(columns[0][..].into(), columns[1][..].into(), &weights, &mut scratch, sums));
+        let t = best(|| second.add(&words(1), &mut scratch, sums));
         line(name.clone(), "second_values, word and term", t, WORDS);
+        let t = best(|| second.add(&[by_first(1), by_first(2)], &mut scratch, sums));
+        line(name.clone(), "second_values with one left operand, word and term", t, 2 * WORDS);
         let (twice, mut scratch) =
             (path.words_fold_twice(&basis, basis.first_chunk().expect("sixteen")), vec![]);
         let t = best(|| {

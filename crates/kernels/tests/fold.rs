@@ -84,7 +84,8 @@ fn words() {
             let (values, mut found) = (path.second_values(basis), start[..points(4)].to_vec());
             // whatever the scratch has
             let mut scratch = [vec![9; 5], vec![8; 70]];
-            values.add(columns[0][..].into(), columns[1][..].into(), &weights, &mut scratch, &mut found);
+            let terms = words_of(&[(&columns[0], &columns[1])]);
+            values.add(&[WordTerms { words: n, terms, weights: &weights }], &mut scratch, &mut found);
             assert_eq!(found, expected, "{path}: values of the second fold of {n} words");
         }
         let second_basis: [u64; LANES_TWICE] = draw(LANES_TWICE).try_into().expect("as many as drawn");
@@ -111,12 +112,35 @@ fn words() {
                 let (mut first, mut second, mut folded) =
                     (start.clone(), start[..points(4)].to_vec(), vec![]);
                 let terms = vec![(u, v), (v, (&columns[5][..]).into())];
-                path.words_message(&[WordTerms { words: n, terms, weights: &weights }], &mut first);
-                path.second_values(basis).add(u, v, &weights, &mut [vec![], vec![]], &mut second);
+                let batch = [WordTerms { words: n, terms, weights: &weights }];
+                path.words_message(&batch, &mut first);
+                path.second_values(basis).add(&batch, &mut [vec![], vec![]], &mut second);
                 path.words_fold_twice(basis, &second_basis).append(u, &mut vec![], &mut folded);
                 (first, second, folded)
             };
             assert!(of_both(true) == of_both(false), "{path}: sums of {n} words");
+        }
+        // one left operand for several batches, which have weights of their own; and then another one
+        let others: Vec<_> = weights.iter().map(|s| s.rotate_left(7)).collect();
+        let of = |left: usize, right: usize, weights| WordTerms {
+            words: n,
+            terms: words_of(&[(&columns[left], &columns[right])]),
+            weights,
+        };
+        let batches = [of(0, 1, &weights), of(0, 2, &others), of(0, 3, &weights), of(4, 3, &others)];
+        for path in paths() {
+            let values = |batches: &[WordTerms]| {
+                let (mut first, mut second) = (vec![0; points(6)], vec![0; points(4)]);
+                path.words_message(batches, &mut first);
+                path.second_values(basis).add(batches, &mut [vec![], vec![]], &mut second);
+                [first, second].concat()
+            };
+            let mut expected = vec![0; points(6) + points(4)];
+            for batch in &batches {
+                let alone = values(std::slice::from_ref(batch));
+                expected.iter_mut().zip(alone).for_each(|(sum, value)| *sum ^= value);
+            }
+            assert!(values(&batches) == expected, "{path}: {n} words, a left operand of several batches");
         }
         let mut expected = [7; GROUP];
         spec::words_combine(&columns[0], &weights, &mut expected);

@@ -16,7 +16,7 @@ mod words;
 pub use cpu::{FoldPath, SecondValues, WordsFoldTwice};
 pub use field::{clmul, gf_mul, gf_reduce};
 pub use galois::{Element, Strided, Wide, gr_reduce, gr_times_bits};
-pub use words::Words;
+pub use words::{WordTerms, Words};
 
 /// Variables of a group of words.
 pub const WORD_VARS: u32 = 6;
@@ -66,16 +66,6 @@ pub struct NumberTerms<'a> {
 /// Weights of so many numbers.
 pub const fn number_weights(numbers: usize) -> usize {
     NUMBER_GROUP * numbers.div_ceil(GROUP)
-}
-
-/// Sums of products of words, and a weight for every group of them.
-pub struct WordTerms<'a> {
-    /// Words of every operand.
-    pub words: usize,
-    /// Both operands of every term.
-    pub terms: Vec<(Words<'a>, Words<'a>)>,
-    /// As many as there are groups; a last group need not be whole.
-    pub weights: &'a [u64],
 }
 
 /// Values of a product of polynomials in `vars` variables: 3^vars.

@@ -1,5 +1,7 @@
 //! Words that kernels read, which may be sums that nobody has written down.
 
+use super::GROUP;
+
 /// Words of bits: as they stand, or the sum (xor) of two vectors of them.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
@@ -18,6 +20,12 @@ impl<'a> Words<'a> {
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(self) -> usize {
         self.first.len()
+    }
+
+    /// Whether these are the same words, not others that are equal.
+    fn is(self, other: Words) -> bool {
+        let at = |words: &[u64]| (words.as_ptr(), words.len());
+        at(self.first) == at(other.first) && self.second.map(at) == other.second.map(at)
     }
 
     /// The words from `at` on, at most `n`.
@@ -65,6 +73,30 @@ pub(super) fn some<'a, const N: usize>(words: &'a [u64], room: &'a mut [u64; N])
             room[words.len()..].fill(0);
             room
         }
+    }
+}
+
+/// Sums of products of words, and a weight for every group of them.
+pub struct WordTerms<'a> {
+    /// Words of every operand.
+    pub words: usize,
+    /// Both operands of every term.
+    pub terms: Vec<(Words<'a>, Words<'a>)>,
+    /// As many as there are groups; a last group need not be whole.
+    pub weights: &'a [u64],
+}
+
+impl WordTerms<'_> {
+    /// Whether both have one term with the same left operand: kernels read it once for both.
+    pub(super) fn has_left_of(&self, other: &WordTerms) -> bool {
+        let ([(u, _)], [(v, _)]) = (&self.terms[..], &other.terms[..]) else { return false };
+        u.is(*v)
+    }
+
+    /// Whether operands are as long as they should be, and weights as many.
+    pub(super) fn is_even(&self) -> bool {
+        self.words.div_ceil(GROUP) == self.weights.len()
+            && self.terms.iter().all(|(u, v)| u.len() == self.words && v.len() == self.words)
     }
 }
 

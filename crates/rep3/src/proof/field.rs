@@ -121,6 +121,15 @@ fn of_piece(piece: &Range<usize>) -> Range<usize> {
     piece.start / GROUP..piece.end.div_ceil(GROUP)
 }
 
+/// A prover's batches of words of bits, as kernels read them.
+fn word_terms<'a>(batches: &[(&'a Batch, &'a [u64])]) -> Vec<WordTerms<'a>> {
+    let terms = batches.iter().map(|(b, weights)| {
+        let terms = b.factors().map(|(l, r)| (l.bits(0..b.words), r.bits(0..b.words))).collect();
+        WordTerms { words: b.words, terms, weights }
+    });
+    terms.collect()
+}
+
 impl Extension for Gf {
     const ZERO: Gf = 0;
     const BYTES: usize = proofs::Extension::Bits.bytes();
@@ -164,12 +173,7 @@ impl Extension for Gf {
     fn first_message(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Vec<Gf> {
         let mut sums = vec![0; points(WORD_VARS)];
         let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
-        let terms = words.iter().map(|(b, weights)| {
-            let all = 0..b.words;
-            let terms = b.factors().map(|(l, r)| (l.bits(all.clone()), r.bits(all.clone()))).collect();
-            WordTerms { words: b.words, terms, weights }
-        });
-        device.fold().words_message(&terms.collect::<Vec<_>>(), &mut sums);
+        device.fold().words_message(&word_terms(&words), &mut sums);
         numbers::add_values(device, &of_numbers, &mut sums);
         sums
     }
@@ -185,12 +189,7 @@ impl Extension for Gf {
         let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
         let mut sums = vec![0; points(SECOND_VARS)];
         let (values, mut lanes) = (device.fold().second_values(powers(&first)), [vec![], vec![]]);
-        for (b, s) in words {
-            let all = 0..b.words;
-            for (left, right) in b.factors() {
-                values.add(left.bits(all.clone()), right.bits(all.clone()), s, &mut lanes, &mut sums);
-            }
-        }
+        values.add(&word_terms(&words), &mut lanes, &mut sums);
         let numbers = numbers::First::new(&first).of(device, &of_numbers);
         device.fold().field_message(&numbers[0], &numbers[1], SECOND_VARS, &mut sums);
         (sums, numbers)

@@ -3,7 +3,7 @@
 use super::{FoldPath, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
-use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, Words, points};
+use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, WordTerms, Words, points};
 
 /// The first fold alone.
 enum First {
@@ -113,28 +113,30 @@ impl SecondValues {
         }
     }
 
-    /// Add to `sums` (81 elements of GF(2^64)) the values of `sum over groups g of words and sixteen lanes of u v`, polynomials in 4
-    /// variables. The coefficient of `v` for lane i is `sum over l of basis_l (bit i of word l)`, that of `u` the same times `s_g Y^i`.
-    /// What the first fold makes goes to `scratch`, which is for the next call.
-    pub fn add(&self, u: Words, v: Words, weights: &[u64], scratch: &mut [Vec<u64>; 2], sums: &mut [u64]) {
+    /// Add to `sums` (81 elements of GF(2^64)) the values of `sum over groups g of words and sixteen lanes of u v`, of all terms of all batches:
+    /// polynomials in 4 variables. The coefficient of `v` for lane i is `sum over l of basis_l (bit i of word l)`, that of `u` the same times
+    /// `s_g Y^i`. What the first fold makes goes to `scratch`, which is for the next call.
+    pub fn add(&self, batches: &[WordTerms], scratch: &mut [Vec<u64>; 2], sums: &mut [u64]) {
         assert_eq!(sums.len(), points(SECOND_VARS), "number of sums");
-        assert_eq!(u.len(), v.len(), "number of words");
-        assert_eq!(weights.len(), u.len().div_ceil(GROUP), "number of weights");
+        assert!(batches.iter().all(WordTerms::is_even), "number of words or weights");
         match self {
             SecondValues::Steps(steps) => {
-                for (i, s) in weights.chunks(PIECE / GROUP).enumerate() {
-                    let (u, v) = (u.part(i * PIECE, PIECE), v.part(i * PIECE, PIECE));
-                    let [left, right] = &mut *scratch;
-                    left.clear();
-                    right.clear();
-                    steps.first.append(u, Some(s), left);
-                    steps.first.append(v, None, right);
-                    steps.path.field_message(left, right, SECOND_VARS, sums);
+                let all = batches.iter().flat_map(|b| b.terms.iter().map(|(u, v)| (*u, *v, b.weights)));
+                for (u, v, weights) in all {
+                    for (i, s) in weights.chunks(PIECE / GROUP).enumerate() {
+                        let (u, v) = (u.part(i * PIECE, PIECE), v.part(i * PIECE, PIECE));
+                        let [left, right] = &mut *scratch;
+                        left.clear();
+                        right.clear();
+                        steps.first.append(u, Some(s), left);
+                        steps.first.append(v, None, right);
+                        steps.path.field_message(left, right, SECOND_VARS, sums);
+                    }
                 }
             }
             #[cfg(target_arch = "x86_64")]
             // SAFETY: available, as whoever made it checked.
-            SecondValues::Avx512(matrices) => unsafe { avx512::second_values(u, v, matrices, weights, sums) },
+            SecondValues::Avx512(matrices) => unsafe { avx512::second_values(batches, matrices, sums) },
         }
     }
 }

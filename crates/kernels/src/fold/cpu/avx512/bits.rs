@@ -18,6 +18,69 @@ fn eight(weights: &[u64], first: usize) -> V {
     load(&s)
 }
 
+/// Values in the upper three variables of eight groups of one operand.
+type Upper = [V; 8 * CUBE];
+
+/// Room for so many operands. It is never shorter again: what is there is written over.
+#[target_feature(enable = "avx512f")]
+fn room(upper: &mut Vec<Upper>, operands: usize) -> &mut [Upper] {
+    upper.resize(upper.len().max(operands), [_mm512_setzero_si512(); 8 * CUBE]);
+    &mut upper[..operands]
+}
+
+/// `z ^ (u & v)` at nine points; a function takes half as long again, as it would have them in memory.
+macro_rules! add_products {
+    ($z:expr, $u:expr, $v:expr) => {{
+        let z: [V; NINE] = $z;
+        let [u0, u1, u2, u3, u4, u5, u6, u7, u8] = $u;
+        let [v0, v1, v2, v3, v4, v5, v6, v7, v8] = $v;
+        let more = |z, u, v| _mm512_ternarylogic_epi64::<0x78>(z, u, v);
+        [
+            more(z[0], u0, v0),
+            more(z[1], u1, v1),
+            more(z[2], u2, v2),
+            more(z[3], u3, v3),
+            more(z[4], u4, v4),
+            more(z[5], u5, v5),
+            more(z[6], u6, v6),
+            more(z[7], u7, v7),
+            more(z[8], u8, v8),
+        ]
+    }};
+}
+
+/// Batches of one term that all have the same left operand.
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
+fn of_one_left(run: &[WordTerms], upper: &mut Vec<Upper>, acc: &mut [V]) {
+    let zero = _mm512_setzero_si512();
+    let (words, left) = (run[0].words, run[0].terms[0].0);
+    let mut eight_groups = [0; GROUP * LANES];
+    for run in run.chunks(MAX_OPERANDS - 1) {
+        let upper = room(upper, 1 + run.len());
+        for at in (0..words).step_by(GROUP * LANES) {
+            let operands = std::iter::once(left).chain(run.iter().map(|batch| batch.terms[0].1));
+            for (upper, operand) in upper.iter_mut().zip(operands) {
+                extend_upper::<false>(operand.some(at, &mut eight_groups), GROUP, upper);
+            }
+            let mut s = [zero; MAX_OPERANDS];
+            s.iter_mut().zip(run).for_each(|(s, batch)| *s = eight(batch.weights, at / GROUP));
+            for (i, acc) in acc.as_chunks_mut::<NINE>().0.iter_mut().enumerate() {
+                let (e, top) = (i / 3, i % 3);
+                let u = extend_nine::<false>(&upper[0][8 * e..], top);
+                let mut sums = *acc;
+                for (right, s) in upper[1..].iter().zip(&s) {
+                    let v = extend_nine::<false>(&right[8 * e..], top);
+                    let z = add_products!([zero; NINE], u, v);
+                    for (sum, z) in sums.iter_mut().zip(z) {
+                        *sum = multiply_add(*sum, z, *s);
+                    }
+                }
+                *acc = sums;
+            }
+        }
+    }
+}
+
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
@@ -26,39 +89,30 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     let zero = _mm512_setzero_si512();
     let mut acc = vec![zero; POINTS];
     let (mut upper, mut eight_groups) = (vec![], [0; GROUP * LANES]);
-    // linear in the terms, so a long sum may be cut
-    let cut = batches.iter().flat_map(|b| b.terms.chunks(MAX_OPERANDS / 2).map(move |terms| (terms, b)));
-    for (terms, WordTerms { words, weights, .. }) in cut {
-        // never shorter again: what is there is written over
-        upper.resize(upper.len().max(2 * terms.len()), [zero; 8 * CUBE]);
-        let upper = &mut upper[..2 * terms.len()];
-        for at in (0..*words).step_by(GROUP * LANES) {
-            let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
-            for (upper, operand) in upper.iter_mut().zip(operands) {
-                extend_upper::<false>(operand.some(at, &mut eight_groups), GROUP, upper);
-            }
-            let s = eight(weights, at / GROUP);
-            for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
-                let (e, top) = (i / 3, i % 3);
-                let mut z = [zero; NINE];
-                for pair in upper.chunks_exact(2) {
-                    let [u0, u1, u2, u3, u4, u5, u6, u7, u8] = extend_nine::<false>(&pair[0][8 * e..], top);
-                    let [v0, v1, v2, v3, v4, v5, v6, v7, v8] = extend_nine::<false>(&pair[1][8 * e..], top);
-                    // z ^ (u & v)
-                    let more = |z, u, v| _mm512_ternarylogic_epi64::<0x78>(z, u, v);
-                    z = [
-                        more(z[0], u0, v0),
-                        more(z[1], u1, v1),
-                        more(z[2], u2, v2),
-                        more(z[3], u3, v3),
-                        more(z[4], u4, v4),
-                        more(z[5], u5, v5),
-                        more(z[6], u6, v6),
-                        more(z[7], u7, v7),
-                        more(z[8], u8, v8),
-                    ];
+    for run in batches.chunk_by(WordTerms::has_left_of) {
+        let [WordTerms { words, terms, weights }] = run else {
+            of_one_left(run, &mut upper, &mut acc);
+            continue;
+        };
+        // linear in the terms, so a long sum may be cut
+        for terms in terms.chunks(MAX_OPERANDS / 2) {
+            let upper = room(&mut upper, 2 * terms.len());
+            for at in (0..*words).step_by(GROUP * LANES) {
+                let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
+                for (upper, operand) in upper.iter_mut().zip(operands) {
+                    extend_upper::<false>(operand.some(at, &mut eight_groups), GROUP, upper);
                 }
-                (0..NINE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
+                let s = eight(weights, at / GROUP);
+                for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
+                    let (e, top) = (i / 3, i % 3);
+                    let mut z = [zero; NINE];
+                    for pair in upper.chunks_exact(2) {
+                        let u = extend_nine::<false>(&pair[0][8 * e..], top);
+                        let v = extend_nine::<false>(&pair[1][8 * e..], top);
+                        z = add_products!(z, u, v);
+                    }
+                    (0..NINE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use super::field::{multiply, multiply_add, times_low, total};
 use super::lanes::{LANES, load, store, transpose};
 use super::points::{NINE, nine};
 use crate::avx512::{byte_by_byte, bytes, columns, matrices_of};
-use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, Words, gf_mul, gf_reduce, points};
+use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, WordTerms, Words, gf_mul, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
 
@@ -128,34 +128,56 @@ fn extend_upper_two(c: &[V; LANES_TWICE], upper: &mut [V; UPPER]) {
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512vbmi,vpclmulqdq,gfni")]
 pub(in crate::fold::cpu) unsafe fn second_values(
-    u: Words,
-    v: Words,
+    batches: &[WordTerms],
     matrices: &SecondMatrices,
-    weights: &[u64],
     sums: &mut [u64],
 ) {
     const { assert!(2 * POLYNOMIALS == LANES) };
-    let zero = _mm512_setzero_si512();
-    let mut acc = [zero; points(SECOND_VARS)];
-    let (mut left, mut right) = ([zero; UPPER], [zero; UPPER]);
-    let mut last = [0; 2 * GROUP];
-    for (g, s) in weights.chunks(2).enumerate() {
-        let at = 2 * g * GROUP;
-        let mut a = fold_two(u.some(at, &mut last), |h, o, q| load(&matrices.left[h][o][q]));
-        let s = weights_of(s);
-        a.iter_mut().for_each(|a| *a = multiply(*a, s));
-        extend_upper_two(&a, &mut left);
-        let b = fold_two(v.some(at, &mut last), |_, o, q| _mm512_set1_epi64(matrices.right[o][q] as i64));
-        extend_upper_two(&b, &mut right);
-        let upper = left.as_chunks::<4>().0.iter().zip(right.as_chunks::<4>().0);
-        for (acc, (a, b)) in acc.as_chunks_mut::<NINE>().0.iter_mut().zip(upper) {
-            let (a, b) = (nine::<false>(a[0], a[1], a[2], a[3]), nine::<false>(b[0], b[1], b[2], b[3]));
-            for (acc, (a, b)) in acc.iter_mut().zip(a.into_iter().zip(b)) {
-                *acc = multiply_add(*acc, a, b);
+    let mut acc = [_mm512_setzero_si512(); points(SECOND_VARS)];
+    for run in batches.chunk_by(WordTerms::has_left_of) {
+        match run {
+            [WordTerms { terms, weights, .. }] => {
+                terms.iter().for_each(|(u, v)| add_values(*u, &[(*v, *weights)], matrices, &mut acc));
+            }
+            run => {
+                let rights: Vec<_> = run.iter().map(|batch| (batch.terms[0].1, batch.weights)).collect();
+                add_values(run[0].terms[0].0, &rights, matrices, &mut acc);
             }
         }
     }
     for (sum, acc) in sums.iter_mut().zip(acc) {
         *sum ^= gf_reduce(total(acc));
+    }
+}
+
+/// Add the values of the products of one left operand with each of these, whose groups have weights.
+#[target_feature(enable = "avx512f,avx512vbmi,vpclmulqdq,gfni")]
+fn add_values(
+    u: Words,
+    rights: &[(Words, &[u64])],
+    matrices: &SecondMatrices,
+    acc: &mut [V; points(SECOND_VARS)],
+) {
+    let zero = _mm512_setzero_si512();
+    let (mut left, mut right) = ([zero; UPPER], [zero; UPPER]);
+    let mut last = [0; 2 * GROUP];
+    for at in (0..u.len()).step_by(2 * GROUP) {
+        let whole = fold_two(u.some(at, &mut last), |h, o, q| load(&matrices.left[h][o][q]));
+        for (v, weights) in rights {
+            let s = weights_of(&weights[at / GROUP..]);
+            let mut a = whole;
+            a.iter_mut().for_each(|a| *a = multiply(*a, s));
+            extend_upper_two(&a, &mut left);
+            let v = v.some(at, &mut last);
+            let b = fold_two(v, |_, o, q| _mm512_set1_epi64(matrices.right[o][q] as i64));
+            extend_upper_two(&b, &mut right);
+            let upper = left.as_chunks::<4>().0.iter().zip(right.as_chunks::<4>().0);
+            for (acc, (a, b)) in acc.as_chunks_mut::<NINE>().0.iter_mut().zip(upper) {
+                let (a, b) = (nine::<false>(a[0], a[1], a[2], a[3]), nine::<false>(b[0], b[1], b[2], b[3]));
+                for (acc, (a, b)) in acc.iter_mut().zip(a.into_iter().zip(b)) {
+                    *acc = multiply_add(*acc, a, b);
+                }
+            }
+        }
     }
 }
