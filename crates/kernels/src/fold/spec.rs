@@ -81,7 +81,8 @@ pub fn field_weigh(items: &mut [u64], weights: &[u64]) {
     items.iter_mut().zip(weights).for_each(|(item, s)| *item = gf_mul(*item, *s));
 }
 
-/// See [`super::FoldPath::words_fold`].
+/// The first fold of [`super::WordsFoldTwice`] and of [`super::SecondValues`]: for every group g and every lane i the inner product of its
+/// words' bits with the basis, times `s_g Y^i` where there are weights.
 pub fn words_fold(words: &[u64], basis: &[u64; GROUP], weights: Option<&[u64]>, out: &mut [u64]) {
     for (g, out) in out.chunks_mut(GROUP).enumerate() {
         for (i, out) in out.iter_mut().enumerate() {

@@ -23,6 +23,7 @@ impl<'a> Words<'a> {
     }
 
     /// Whether these are the same words, not others that are equal.
+    #[cfg(target_arch = "x86_64")]
     fn is(self, other: Words) -> bool {
         let at = |words: &[u64]| (words.as_ptr(), words.len());
         at(self.first) == at(other.first) && self.second.map(at) == other.second.map(at)
@@ -87,7 +88,8 @@ pub struct WordTerms<'a> {
 }
 
 impl WordTerms<'_> {
-    /// Whether both have one term with the same left operand: kernels read it once for both.
+    /// Whether both have one term with the same left operand: kernels for AVX-512 read it once for both.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn has_left_of(&self, other: &WordTerms) -> bool {
         let ([(u, _)], [(v, _)]) = (&self.terms[..], &other.terms[..]) else { return false };
         u.is(*v)

@@ -7,6 +7,7 @@ use super::points::{CUBE, NINE, extend_nine, extend_upper};
 use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
+use zeroize::Zeroizing;
 
 /// # Safety
 /// [`super::available`].
@@ -14,7 +15,7 @@ use std::arch::x86_64::*;
 pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
     let zero = _mm256_setzero_si256();
     let mut acc = vec![_mm_setzero_si128(); points(WORD_VARS)];
-    let (mut upper, mut four_groups) = (vec![], [0; GROUP * LANES]);
+    let (mut upper, mut four_groups) = (vec![], Zeroizing::new([0; GROUP * LANES]));
     for WordTerms { words, terms, weights } in batches {
         // never shorter again: what is there is written over
         upper.resize(upper.len().max(2 * terms.len()), [zero; 8 * CUBE]);
@@ -76,7 +77,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold(
     weights: Option<&[u64]>,
     out: &mut Vec<u64>,
 ) {
-    let mut last = [0; GROUP];
+    let mut last = Zeroizing::new([0; GROUP]);
     for g in 0..words.len().div_ceil(GROUP) {
         let words = words.some(g * GROUP, &mut last);
         words.chunks_exact(8).for_each(ahead);

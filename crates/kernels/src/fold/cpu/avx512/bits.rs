@@ -8,6 +8,7 @@ use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks};
 use crate::fold::{GROUP, WORD_VARS, WordTerms, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
+use zeroize::Zeroizing;
 
 /// The weights of eight groups, 0 after the last.
 #[target_feature(enable = "avx512f")]
@@ -54,7 +55,7 @@ macro_rules! add_products {
 fn of_one_left(run: &[WordTerms], upper: &mut Vec<Upper>, acc: &mut [V]) {
     let zero = _mm512_setzero_si512();
     let (words, left) = (run[0].words, run[0].terms[0].0);
-    let mut eight_groups = [0; GROUP * LANES];
+    let mut eight_groups = Zeroizing::new([0; GROUP * LANES]);
     for run in run.chunks(MAX_OPERANDS - 1) {
         let upper = room(upper, 1 + run.len());
         for at in (0..words).step_by(GROUP * LANES) {
@@ -88,7 +89,7 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     const POINTS: usize = points(WORD_VARS);
     let zero = _mm512_setzero_si512();
     let mut acc = vec![zero; POINTS];
-    let (mut upper, mut eight_groups) = (vec![], [0; GROUP * LANES]);
+    let (mut upper, mut eight_groups) = (vec![], Zeroizing::new([0; GROUP * LANES]));
     for run in batches.chunk_by(WordTerms::has_left_of) {
         let [WordTerms { words, terms, weights }] = run else {
             of_one_left(run, &mut upper, &mut acc);

@@ -12,6 +12,7 @@ use crate::avx512::{byte_by_byte, bytes, columns, matrices_of};
 use crate::fold::{GROUP, LANES_TWICE, SECOND_VARS, WordTerms, Words, gf_mul, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
+use zeroize::Zeroizing;
 
 /// Polynomials of a group.
 const POLYNOMIALS: usize = GROUP / LANES_TWICE;
@@ -160,7 +161,7 @@ fn add_values(
 ) {
     let zero = _mm512_setzero_si512();
     let (mut left, mut right) = ([zero; UPPER], [zero; UPPER]);
-    let mut last = [0; 2 * GROUP];
+    let mut last = Zeroizing::new([0; 2 * GROUP]);
     for at in (0..u.len()).step_by(2 * GROUP) {
         let whole = fold_two(u.some(at, &mut last), |h, o, q| load(&matrices.left[h][o][q]));
         for (v, weights) in rights {

@@ -11,6 +11,7 @@ use crate::avx512::{byte_by_byte, bytes, matrices_of};
 use crate::fold::{GROUP, LANES_TWICE, Words};
 use crate::near::ahead;
 use std::arch::x86_64::*;
+use zeroize::Zeroizing;
 
 /// Items of a group.
 const ITEMS: usize = GROUP / LANES_TWICE;
@@ -65,7 +66,7 @@ pub(in crate::fold::cpu) unsafe fn words_fold_twice(
     const LOWER: [u8; 64] = halves(0);
     const UPPER: [u8; 64] = halves(1);
     let (lower, upper) = (bytes(&LOWER), bytes(&UPPER));
-    let mut last = [0; 2 * GROUP];
+    let mut last = Zeroizing::new([0; 2 * GROUP]);
     for at in (0..words.len()).step_by(2 * GROUP) {
         let items = ITEMS * (words.len() - at).min(2 * GROUP).div_ceil(GROUP);
         let (a, b) = words.some(at, &mut last).split_at(GROUP);
