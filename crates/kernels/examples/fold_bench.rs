@@ -72,17 +72,16 @@ fn main() {
             let t = best(|| path.numbers_combine(&columns[0], more, &columns[3][..WORDS / 8], &mut [0; 8]));
             line(name.clone(), &format!("numbers_combine and {} products, number", more.len()), t, WORDS);
         }
-        let (second, mut scratch) = (path.second_values(&basis), [vec![], vec![]]);
+        let second = path.second_values(&basis);
         let sums = &mut [0; points(4)];
-        let t = best(|| second.add(&words(1), &mut scratch, sums));
+        let t = best(|| second.add(&words(1), sums));
         line(name.clone(), "second_values, word and term", t, WORDS);
-        let t = best(|| second.add(&[by_first(1), by_first(2)], &mut scratch, sums));
+        let t = best(|| second.add(&[by_first(1), by_first(2)], sums));
         line(name.clone(), "second_values with one left operand, word and term", t, 2 * WORDS);
-        let (twice, mut scratch) =
-            (path.words_fold_twice(&basis, basis.first_chunk().expect("sixteen")), vec![]);
+        let twice = path.words_fold_twice(&basis, basis.first_chunk().expect("sixteen"));
         let t = best(|| {
             out.clear();
-            twice.append(columns[0][..].into(), &mut scratch, &mut out);
+            twice.append(columns[0][..].into(), &mut out);
         });
         line(name.clone(), "words_fold_twice, word", t, WORDS);
         let t = best(|| path.words_combine(&columns[0], &weights, &mut [0; GROUP]));

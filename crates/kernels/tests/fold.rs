@@ -82,10 +82,8 @@ fn words() {
         spec::field_message(&left, &right, 4, &mut expected);
         for path in paths() {
             let (values, mut found) = (path.second_values(basis), start[..points(4)].to_vec());
-            // whatever the scratch has
-            let mut scratch = [vec![9; 5], vec![8; 70]];
             let terms = words_of(&[(&columns[0], &columns[1])]);
-            values.add(&[WordTerms { words: n, terms, weights: &weights }], &mut scratch, &mut found);
+            values.add(&[WordTerms { words: n, terms, weights: &weights }], &mut found);
             assert_eq!(found, expected, "{path}: values of the second fold of {n} words");
         }
         let second_basis: [u64; LANES_TWICE] = draw(LANES_TWICE).try_into().expect("as many as drawn");
@@ -95,8 +93,7 @@ fn words() {
         spec::field_fold(&lanes, &second_basis, &mut expected);
         for path in paths() {
             let (fold, mut found) = (path.words_fold_twice(basis, &second_basis), vec![1; 3]);
-            // whatever the scratch has
-            fold.append(columns[0][..].into(), &mut vec![9; 5], &mut found);
+            fold.append(columns[0][..].into(), &mut found);
             assert_eq!(found[..3], [1; 3], "{path}: what was there");
             assert_eq!(found[3..], expected, "{path}: both folds of {n} words");
         }
@@ -114,8 +111,8 @@ fn words() {
                 let terms = vec![(u, v), (v, (&columns[5][..]).into())];
                 let batch = [WordTerms { words: n, terms, weights: &weights }];
                 path.words_message(&batch, &mut first);
-                path.second_values(basis).add(&batch, &mut [vec![], vec![]], &mut second);
-                path.words_fold_twice(basis, &second_basis).append(u, &mut vec![], &mut folded);
+                path.second_values(basis).add(&batch, &mut second);
+                path.words_fold_twice(basis, &second_basis).append(u, &mut folded);
                 (first, second, folded)
             };
             assert!(of_both(true) == of_both(false), "{path}: sums of {n} words");
@@ -132,7 +129,7 @@ fn words() {
             let values = |batches: &[WordTerms]| {
                 let (mut first, mut second) = (vec![0; points(6)], vec![0; points(4)]);
                 path.words_message(batches, &mut first);
-                path.second_values(basis).add(batches, &mut [vec![], vec![]], &mut second);
+                path.second_values(basis).add(batches, &mut second);
                 [first, second].concat()
             };
             let mut expected = vec![0; points(6) + points(4)];

@@ -96,7 +96,7 @@ impl BothFolds {
 
     /// Append the items of words of bits.
     fn fold(&self, operand: &Operand, items: &mut Vec<Gf>) {
-        self.words.append(operand.bits(0..operand.len()), &mut vec![], items);
+        self.words.append(operand.bits(0..operand.len()), items);
     }
 }
 
@@ -188,8 +188,7 @@ impl Extension for Gf {
         let first = basis::<Gf>(device, first);
         let (of_numbers, words): (Vec<_>, Vec<_>) = weights.of(batches).partition(|(b, _)| b.of_numbers());
         let mut sums = vec![0; points(SECOND_VARS)];
-        let (values, mut lanes) = (device.fold().second_values(powers(&first)), [vec![], vec![]]);
-        values.add(&word_terms(&words), &mut lanes, &mut sums);
+        device.fold().second_values(powers(&first)).add(&word_terms(&words), &mut sums);
         let numbers = numbers::First::new(&first).of(device, &of_numbers);
         device.fold().field_message(&numbers[0], &numbers[1], SECOND_VARS, &mut sums);
         (sums, numbers)

@@ -73,17 +73,18 @@ impl WordsFoldTwice {
     }
 
     /// For every group of 64 words and every sixteen lanes of it, in this order, append `sum over i of second_i sum over l of first_l (bit i of
-    /// these lanes of word l)` to `out`. What the first fold alone makes goes to `scratch`, which is for the next call.
-    pub fn append(&self, words: Words, scratch: &mut Vec<u64>, out: &mut Vec<u64>) {
+    /// these lanes of word l)` to `out`.
+    pub fn append(&self, words: Words, out: &mut Vec<u64>) {
         out.reserve(words.len().div_ceil(GROUP) * (GROUP / LANES_TWICE));
         match self {
             WordsFoldTwice::Steps(steps, second) => {
+                let mut lanes = vec![];
                 for start in (0..words.len()).step_by(PIECE) {
-                    scratch.clear();
-                    steps.first.append(words.part(start, PIECE), None, scratch);
+                    lanes.clear();
+                    steps.first.append(words.part(start, PIECE), None, &mut lanes);
                     let at = out.len();
-                    out.resize(at + scratch.len() / LANES_TWICE, 0);
-                    steps.path.field_fold(scratch, second, &mut out[at..]);
+                    out.resize(at + lanes.len() / LANES_TWICE, 0);
+                    steps.path.field_fold(&lanes, second, &mut out[at..]);
                 }
             }
             #[cfg(target_arch = "x86_64")]
@@ -115,22 +116,22 @@ impl SecondValues {
 
     /// Add to `sums` (81 elements of GF(2^64)) the values of `sum over groups g of words and sixteen lanes of u v`, of all terms of all batches:
     /// polynomials in 4 variables. The coefficient of `v` for lane i is `sum over l of basis_l (bit i of word l)`, that of `u` the same times
-    /// `s_g Y^i`. What the first fold makes goes to `scratch`, which is for the next call.
-    pub fn add(&self, batches: &[WordTerms], scratch: &mut [Vec<u64>; 2], sums: &mut [u64]) {
+    /// `s_g Y^i`.
+    pub fn add(&self, batches: &[WordTerms], sums: &mut [u64]) {
         assert_eq!(sums.len(), points(SECOND_VARS), "number of sums");
         assert!(batches.iter().all(WordTerms::is_even), "number of words or weights");
         match self {
             SecondValues::Steps(steps) => {
+                let (mut left, mut right) = (vec![], vec![]);
                 let all = batches.iter().flat_map(|b| b.terms.iter().map(|(u, v)| (*u, *v, b.weights)));
                 for (u, v, weights) in all {
                     for (i, s) in weights.chunks(PIECE / GROUP).enumerate() {
                         let (u, v) = (u.part(i * PIECE, PIECE), v.part(i * PIECE, PIECE));
-                        let [left, right] = &mut *scratch;
                         left.clear();
                         right.clear();
-                        steps.first.append(u, Some(s), left);
-                        steps.first.append(v, None, right);
-                        steps.path.field_message(left, right, SECOND_VARS, sums);
+                        steps.first.append(u, Some(s), &mut left);
+                        steps.first.append(v, None, &mut right);
+                        steps.path.field_message(&left, &right, SECOND_VARS, sums);
                     }
                 }
             }

@@ -29,7 +29,7 @@ fn room(upper: &mut Vec<Upper>, operands: usize) -> &mut [Upper] {
     &mut upper[..operands]
 }
 
-/// `z ^ (u & v)` at nine points; a function takes half as long again, as it would have them in memory.
+/// `z ^ (u & v)` at nine points. A function would be given them in memory.
 macro_rules! add_products {
     ($z:expr, $u:expr, $v:expr) => {{
         let z: [V; NINE] = $z;
