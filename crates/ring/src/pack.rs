@@ -36,8 +36,8 @@ pub const fn packed_len(ring: Ring, n: usize) -> usize {
 /// Append `values` to `out`, `k` bits each, little endian, without gaps.
 pub fn pack(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
     let bits = ring.bits();
-    if bits == 64 {
-        return pack_words(values, out);
+    if bits.is_multiple_of(8) {
+        return pack_bytes(ring, values, out);
     }
     out.reserve(ring.packed_bytes(values.len()));
     let (mut acc, mut have) = (0u128, 0u32);
@@ -54,16 +54,21 @@ pub fn pack(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
     out.extend_from_slice(&acc.to_le_bytes()[..tail]);
 }
 
-/// Whole words, by way of a piece that stays in the first-level cache, as an iterator of bytes goes byte by byte.
-fn pack_words(values: &[u64], out: &mut Vec<u8>) {
+/// Elements of whole bytes, by way of a piece that stays in the first-level cache, as an iterator of bytes goes byte by byte.
+fn pack_bytes(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
     const PIECE: usize = 256;
+    let size = ring.packed_bytes(1);
     let mut bytes = [0; 8 * PIECE];
-    out.reserve(8 * values.len());
+    out.reserve(size * values.len());
     for piece in values.chunks(PIECE) {
-        for (to, v) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
-            *to = v.to_le_bytes();
+        // the zeros above an element are where the next one goes
+        let mut rest = &mut bytes[..];
+        for v in piece {
+            let Some(to) = rest.first_chunk_mut() else { break };
+            *to = ring.wrap(*v).to_le_bytes();
+            rest = &mut rest[size..];
         }
-        out.extend_from_slice(&bytes[..8 * piece.len()]);
+        out.extend_from_slice(&bytes[..size * piece.len()]);
     }
 }
 
@@ -74,9 +79,7 @@ pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError>
     if ring.bits() == 64 {
         return Ok(bytes.as_chunks::<8>().0.iter().map(|c| u64::from_le_bytes(*c)).collect());
     }
-    let mut out = Vec::with_capacity(n);
-    each(ring, bytes, n, |x| out.push(x))?;
-    Ok(out)
+    Ok(elements(ring, bytes, n)?.collect())
 }
 
 /// Add packed elements to as many sums of the same ring, modulo 2^k. After an error the sums mean nothing.
@@ -87,13 +90,9 @@ pub fn add_packed(ring: Ring, bytes: &[u8], sums: &mut [u64]) -> Result<(), Pack
         sums.iter_mut().zip(words).for_each(|(sum, x)| *sum = sum.wrapping_add(u64::from_le_bytes(*x)));
         return Ok(());
     }
-    let n = sums.len();
-    let mut sums = sums.iter_mut();
-    each(ring, bytes, n, |x| {
-        if let Some(sum) = sums.next() {
-            *sum = ring.wrap(sum.wrapping_add(x));
-        }
-    })
+    let found = elements(ring, bytes, sums.len())?;
+    sums.iter_mut().zip(found).for_each(|(sum, x)| *sum = ring.wrap(sum.wrapping_add(x)));
+    Ok(())
 }
 
 fn check_len(ring: Ring, bytes: &[u8], n: usize) -> Result<(), PackError> {
@@ -103,30 +102,27 @@ fn check_len(ring: Ring, bytes: &[u8], n: usize) -> Result<(), PackError> {
     }
 }
 
-/// Every one of n packed elements in order.
-#[inline]
-fn each(ring: Ring, bytes: &[u8], n: usize, mut of: impl FnMut(u64)) -> Result<(), PackError> {
-    let bits = ring.bits();
-    let (mut acc, mut have) = (0u128, 0u32);
-    let (words, tail) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    let mut words = words.iter().copied().chain(std::iter::once(last));
-    for _ in 0..n {
-        if have < bits {
-            let w = words.next().unwrap_or([0; 8]);
-            acc |= (u64::from_le_bytes(w) as u128) << have;
-            have += 64;
+/// The n packed elements, in order.
+fn elements(ring: Ring, bytes: &[u8], n: usize) -> Result<impl Iterator<Item = u64>, PackError> {
+    let bits = ring.bits() as usize;
+    if let (1.., Some(last)) = (n * bits % 8, bytes.last())
+        && last >> (n * bits % 8) != 0
+    {
+        return Err(PackError::Padding { elements: n, bits: ring.bits() });
+    }
+    // wherever in a byte such an element begins, one word from there on has all of it
+    let is_short = bits <= 57;
+    Ok((0..n).map(move |i| {
+        let at = i * bits;
+        let (rest, shift) = (bytes.get(at / 8..).unwrap_or_default(), at % 8);
+        if is_short && let Some(word) = rest.first_chunk() {
+            ring.wrap(u64::from_le_bytes(*word) >> shift)
+        } else if let Some(words) = rest.first_chunk() {
+            ring.wrap((u128::from_le_bytes(*words) >> shift) as u64)
+        } else {
+            element(ring, bytes, i)
         }
-        of(ring.wrap(acc as u64));
-        acc >>= bits;
-        have -= bits;
-    }
-    // what is left of the last word
-    match acc {
-        0 => Ok(()),
-        _ => Err(PackError::Padding { elements: n, bits }),
-    }
+    }))
 }
 
 /// Element `i` of packed ones: what [`unpack`] gives at its place, without the others.
