@@ -70,8 +70,8 @@ impl Planes {
         }
     }
 
-    /// One plane as the summands of section 3, one 0 or 1 an element: `c_j ^ c_(j+1)` and `c_(j+2)`.
-    pub(crate) fn summands(&self, cx: &Party, parts: &Parts) -> (Bit, Known) {
+    /// One plane as the summands of section 3: `c_j ^ c_(j+1)` and `c_(j+2)`.
+    pub(crate) fn summands(&self, cx: &Party, parts: &Parts) -> (Bit, Known<Bits>) {
         let mine = parts.words(cx.id).mine;
         let u: Vec<u64> = self.own[mine.clone()].iter().zip(&self.next[mine]).map(|(a, b)| a ^ b).collect();
         let values = elements(&u, 0..parts.elements(cx.id).mine.len());
@@ -79,34 +79,108 @@ impl Planes {
         (Bit { values, shared }, self.known(cx.id, parts))
     }
 
-    /// `c_j` and `c_(j+1)` of one plane, one 0 or 1 an element.
-    pub(crate) fn dealt(&self, id: PartyId, parts: &Parts) -> Dealt {
+    /// `c_j` and `c_(j+1)` of one plane.
+    pub(crate) fn dealt(&self, id: PartyId, parts: &Parts) -> Dealt<Bits> {
         debug_assert_eq!((self.count, self.n), (1, parts.len()));
         let part = parts.elements(id);
-        let bits = |words: &[u64], range| Column::from(elements(words, range));
         Dealt {
-            own: bits(&self.own, part.mine.clone()),
-            next: bits(&self.next, part.mine),
-            before: bits(&self.own, part.before),
-            after: bits(&self.next, part.after),
+            own: Bits::part(&self.own, part.mine.clone()),
+            next: Bits::part(&self.next, part.mine),
+            before: Bits::part(&self.own, part.before),
+            after: Bits::part(&self.next, part.after),
         }
     }
 
-    /// `c_(j+2)` of one plane, one 0 or 1 an element.
-    pub(crate) fn known(&self, id: PartyId, parts: &Parts) -> Known {
+    /// `c_(j+2)` of one plane.
+    pub(crate) fn known(&self, id: PartyId, parts: &Parts) -> Known<Bits> {
         debug_assert_eq!((self.count, self.n), (1, parts.len()));
         let part = parts.elements(id);
-        let bits = |words: &[u64], range| Column::from(elements(words, range));
-        Known { before: bits(&self.next, part.before), after: bits(&self.own, part.after) }
+        Known { before: Bits::part(&self.next, part.before), after: Bits::part(&self.own, part.after) }
     }
+}
+
+/// Bits of elements that stand side by side, 64 to a word; those behind the last one are 0.
+#[derive(Clone)]
+pub(crate) struct Bits {
+    words: Column,
+    n: usize,
+}
+
+impl Bits {
+    /// The first `n` bits of as many words as have them.
+    pub fn of(words: Column, n: usize) -> Bits {
+        debug_assert_eq!(words.len(), n.div_ceil(64));
+        if n.is_multiple_of(64) {
+            return Bits { words, n };
+        }
+        let mut words = words.to_vec();
+        words.iter_mut().skip(n / 64).for_each(|last| *last &= (1 << (n % 64)) - 1);
+        Bits { words: words.into(), n }
+    }
+
+    /// The elements `range` of a plane, of which the first one begins a word.
+    fn part(plane: &Arc<Secret>, range: Range<usize>) -> Bits {
+        debug_assert!(range.start.is_multiple_of(64) || range.is_empty());
+        let words = range.start.div_ceil(64)..range.end.div_ceil(64);
+        Bits::of(Column::slice(plane, words), range.len())
+    }
+
+    /// The bit `l` of every number.
+    pub fn of_numbers(numbers: &[u64], l: u32) -> Bits {
+        let word = |some: &[u64]| some.iter().rev().fold(0, |word, x| word << 1 | (x >> l & 1));
+        Bits { words: numbers.chunks(64).map(word).collect::<Vec<_>>().into(), n: numbers.len() }
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// The words.
+    pub fn words(&self) -> &Column {
+        &self.words
+    }
+
+    /// For every element of a range all ones where its bit is 1, and else 0.
+    pub fn masks(&self, range: Range<usize>, mut to: &mut [u64]) {
+        debug_assert!(range.len() == to.len() && range.end <= self.n);
+        let mut at = range.start;
+        while !to.is_empty() {
+            let word = self.words[at / 64] >> (at % 64);
+            let (some, later) = to.split_at_mut(to.len().min(64 - at % 64));
+            some.iter_mut().enumerate().for_each(|(e, mask)| *mask = mask_of(word, e));
+            at += some.len();
+            to = later;
+        }
+    }
+
+    /// Those of a range of numbers whose bit is 1, and 0 for the others.
+    pub fn choose(&self, range: Range<usize>, numbers: &[u64], to: &mut [u64]) {
+        self.masks(range.clone(), to);
+        to.iter_mut().zip(&numbers[range]).for_each(|(to, number)| *to &= number);
+    }
+
+    /// Every number by what its bit says: `of(mask, number)`, with a mask as of [`Bits::masks`].
+    pub fn with(&self, numbers: &[u64], of: impl Fn(u64, u64) -> u64) -> Vec<u64> {
+        debug_assert_eq!(numbers.len(), self.n);
+        let mut out = Vec::with_capacity(numbers.len());
+        for (word, some) in self.words.iter().zip(numbers.chunks(64)) {
+            out.extend(some.iter().enumerate().map(|(e, x)| of(mask_of(*word, e), *x)));
+        }
+        out
+    }
+}
+
+/// Bit e of a word in every place.
+pub(crate) fn mask_of(word: u64, e: usize) -> u64 {
+    (word >> e & 1).wrapping_neg()
 }
 
 /// A bit that the dealer of a part knows, for this party's own part, 0 or 1 an element.
 pub(crate) struct Bit {
     pub values: Vec<u64>,
-    /// The bit's sharing modulo 2, as elements 0 and 1, from which the dealt number is proved. None where every party
-    /// is trusted.
-    pub shared: Option<Dealt>,
+    /// The bit's sharing modulo 2, from which the dealt number is proved. None where every party is trusted.
+    pub shared: Option<Dealt<Bits>>,
 }
 
 impl Bit {
@@ -138,13 +212,59 @@ pub(crate) fn elements(plane: &[u64], range: Range<usize>) -> Vec<u64> {
     out
 }
 
-/// The plane of which these are the bits, 0 or 1 an element.
-pub(crate) fn packed(bits: &[u64]) -> Vec<u64> {
-    let word = |bits: &[u64]| bits.iter().enumerate().fold(0, |word, (e, bit)| word | bit << e);
-    bits.chunks(64).map(word).collect()
-}
-
 /// Places that put the even bits of `count` first and the odd ones behind them.
 pub(crate) fn evens_first(count: usize) -> Vec<usize> {
     (0..count).map(|l| l / 2 + (l % 2) * count.div_ceil(2)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bits against their definition, wherever a range begins; and what stands behind the last one is left out.
+    #[test]
+    fn bits_choose_among_numbers() {
+        for n in [0, 1, 63, 64, 65, 200] {
+            let numbers: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let ones = |l: u32| numbers.iter().map(|x| (x >> l & 1).wrapping_neg()).collect::<Vec<u64>>();
+            let bits = Bits::of_numbers(&numbers, 7);
+            assert_eq!(bits.len(), n);
+            for range in [0..n, n / 2..n, n.min(1)..n, n.min(64)..n, n..n] {
+                let mut masks = vec![3; range.len()];
+                bits.masks(range.clone(), &mut masks);
+                assert_eq!(masks, ones(7)[range.clone()], "{range:?} of {n}");
+                bits.choose(range.clone(), &numbers, &mut masks);
+                let chosen = ones(7).into_iter().zip(&numbers).map(|(mask, x)| mask & x);
+                assert_eq!(masks, chosen.collect::<Vec<_>>()[range.clone()], "{range:?} of {n}");
+            }
+            let with = bits.with(&numbers, |mask, x| mask.wrapping_add(x));
+            let sums = ones(7).into_iter().zip(&numbers).map(|(mask, x)| mask.wrapping_add(*x));
+            assert_eq!(with, sums.collect::<Vec<_>>(), "{n}");
+
+            // of a plane: what its last word has beyond the elements is a share of nothing
+            let plane = Arc::new(Secret::from(vec![u64::MAX; n.div_ceil(64)]));
+            for start in (0..=n).step_by(64) {
+                let part = Bits::part(&plane, start..n);
+                let ones: u32 = part.words().iter().map(|word| word.count_ones()).sum();
+                assert_eq!((part.len(), ones as usize), (n - start, n - start), "from {start} of {n}");
+            }
+        }
+    }
+
+    /// As they meet numbers: 64 in a word, or each in every place of a number.
+    #[test]
+    fn bits_in_every_place_of_numbers() {
+        let numbers: Vec<u64> = (0..130).map(|i| i / 3 % 2).collect();
+        let bits = Bits::of_numbers(&numbers, 0);
+        for ring in [1, 13, 21].map(Ring::new) {
+            let words = bits.spread(ring);
+            let lanes = 64 / ring.bits() as usize;
+            assert_eq!(words.len(), numbers.len().div_ceil(lanes));
+            for (i, bit) in numbers.iter().enumerate() {
+                let place = words[i / lanes] >> (i % lanes * ring.bits() as usize);
+                assert_eq!(ring.wrap(place), ring.wrap(bit.wrapping_neg()), "{i} of {ring}");
+            }
+        }
+        assert_eq!(bits.spread(Ring::R64)[..], bits.words()[..]);
+    }
 }

@@ -4,7 +4,7 @@
 use crate::context::Party;
 use crate::moves::{Deal, Dealt, Known, Select};
 use crate::parts::Parts;
-use crate::planes::elements;
+use crate::planes::{Bits, elements};
 use crate::proof::Algebra;
 use crate::{Planes, RunError, Share};
 use privet_ring::Ring;
@@ -28,7 +28,7 @@ pub(super) fn sum_less_product(
     cx: &mut Party,
     what: &str,
     ring: Ring,
-    (sum, u, v, weight): (&Dealt, &Dealt, &Known, u64),
+    (sum, u, v, weight): (&Dealt, &Dealt, &Known<Bits>, u64),
     parts: &Parts,
 ) -> Result<Share, RunError> {
     let proves = cx.transcript.is_some();
@@ -39,6 +39,6 @@ pub(super) fn sum_less_product(
     let [mut product] =
         cx.select(what, [Select { ring, chosen: vec![(minus, v.clone())], turned: None, words }])?;
     product.add_dealt(sum);
-    product.add_known(v);
+    product.add_known_times(v, 1);
     Ok(product.join(cx.id, parts))
 }

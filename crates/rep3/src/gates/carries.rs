@@ -6,7 +6,7 @@ use crate::adder::{Adder, Summands, Top};
 use crate::context::Party;
 use crate::moves::{Deal, Dealt, Known, Pieces, Select};
 use crate::parts::Parts;
-use crate::planes::{Bit, elements};
+use crate::planes::{Bit, Bits};
 use crate::proof::Algebra;
 use crate::{RunError, Share, tree};
 use privet_ring::Ring;
@@ -44,7 +44,7 @@ pub(super) fn count_below_half(cx: &mut Party, m: u32, to: Ring, x: &Share) -> R
         (u.shared, e.shared) = (proof(cx, &bits, m - 1), proof(cx, &bits, m));
     }
     let [u, sum] = claimed(cx, to, dealt, &u, &e);
-    let v = Known::summand(cx.id, &parts, x).map(|b| b.iter().map(|b| b >> (m - 1) & 1).collect::<Vec<_>>());
+    let v = Known::summand(cx.id, &parts, x).bit(m - 1);
     sum_less_product(cx, "carries", to, (&sum, &u, &v, 1), &parts)
 }
 
@@ -116,11 +116,11 @@ pub(super) fn count_less_wraps(
 
     let minus_2l =
         l.operand(&l, proves, |l, _| l.iter().map(|l| to.wrap(l.wrapping_mul(2).wrapping_neg())).collect());
-    let w = Known::summand(cx.id, &parts, u).map(|b| b.iter().map(|b| b >> (k - 1) & 1).collect::<Vec<_>>());
+    let w = Known::summand(cx.id, &parts, u).bit(k - 1);
     let chosen = vec![(minus_2l, v.clone()), (lifted, w.clone())];
     let [mut out] = cx.select("carries and wraps", [Select { ring: to, chosen, turned: None, words }])?;
     out.add_dealt(&sum);
-    out.add_known(&v);
+    out.add_known_times(&v, 1);
     out.add_known_times(&w, (1u64 << m).wrapping_neg());
     Ok(out)
 }
@@ -136,15 +136,15 @@ fn own_bit(cx: &Party, parts: &Parts, x: &Share, m: u32, l: u32) -> Vec<u64> {
     sums.map(|(sum, carry)| if l == 64 { u64::from(carry) } else { sum >> l & 1 }).collect()
 }
 
-/// The sharing of that bit modulo 2, as elements, where it is to be proved.
-fn proof(cx: &Party, bits: &Summands, l: u32) -> Option<Dealt> {
+/// The sharing of that bit modulo 2, where it is to be proved.
+fn proof(cx: &Party, bits: &Summands, l: u32) -> Option<Dealt<Bits>> {
     cx.transcript.as_ref()?;
     let (a, len) = (bits.bit(l as usize), bits.parts.elements(cx.id).map(|part| part.len()));
     Some(Dealt {
-        own: elements(&a.own, 0..len.mine).into(),
-        next: elements(&a.next, 0..len.mine).into(),
-        before: elements(&a.before, 0..len.before).into(),
-        after: elements(&a.after, 0..len.after).into(),
+        own: Bits::of(a.own, len.mine),
+        next: Bits::of(a.next, len.mine),
+        before: Bits::of(a.before, len.before),
+        after: Bits::of(a.after, len.after),
     })
 }
 

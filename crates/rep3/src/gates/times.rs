@@ -14,8 +14,9 @@
 //! Each term is now a bit times a number. One party knows both, or each end of one message knows one of them.
 
 use crate::context::Party;
-use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned, spread};
+use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned};
 use crate::parts::{Parts, Role};
+use crate::planes::{Bits, mask_of};
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, Planes, RunError, Share};
 use privet_ring::Ring;
@@ -50,7 +51,7 @@ pub(crate) fn bit_times<const N: usize>(
         let algebra = Algebra::Ring(factor.ring);
         let masks = cx.deal_masks(factor.ring, words.turned());
         let q = factor.q(&c, &masks);
-        let y = c.before.iter().zip(factor.b.before.iter()).map(|(c, b)| c * b).collect();
+        let y = c.before.with(&factor.b.before, |c, b| c & b);
         columns.push(Deal { algebra, values: y, words: words.turned(), masks: Some(masks) });
         columns.push(Deal { algebra, values: q, words, masks: None });
     }
@@ -59,17 +60,14 @@ pub(crate) fn bit_times<const N: usize>(
     let mut selects = Vec::with_capacity(N);
     for (factor, dealt) in factors.iter().zip(dealt.as_chunks::<2>().0) {
         let (ring, [y, q]) = (factor.ring, dealt);
-        let spread = proves.then(|| c.map(|bit| spread(ring, bit)));
+        let spread = proves.then(|| c.spread(ring));
         if let Some(spread) = &spread {
             factor.claim(cx, (&c, spread), dealt);
         }
         let less_twice = |a: &[u64], q: &[u64]| {
             a.iter().zip(q).map(|(a, q)| ring.wrap(a.wrapping_sub(q.wrapping_mul(2)))).collect::<Vec<u64>>()
         };
-        let signed = |v: &Column, b: &[u64]| {
-            let signed = |(v, b): (&u64, &u64)| ring.wrap((b ^ v.wrapping_neg()).wrapping_add(*v));
-            Column::from(v.iter().zip(b).map(signed).collect::<Vec<u64>>())
-        };
+        let signed = |v: &Bits, b: &[u64]| Column::from(v.with(b, |v, b| ring.wrap((b ^ v).wrapping_sub(v))));
         // A party computes what it sends, and what only proofs need where there are proofs.
         let (b, d) = (&factor.b, [&y.next, &y.before]);
         let unless = |needed: bool, column: &dyn Fn() -> Column| {
@@ -94,7 +92,7 @@ pub(crate) fn bit_times<const N: usize>(
     let mut out = values.map(|_| Share::default());
     for (i, mut product) in pieces.into_iter().enumerate() {
         product.add_dealt(&dealt[2 * i + 1]);
-        product.add_known_product(&v, &factors[i].b);
+        product.add_known_chosen(&v, &factors[i].b);
         out[i] = product.join(cx.id, &parts);
     }
     Ok(out)
@@ -102,18 +100,21 @@ pub(crate) fn bit_times<const N: usize>(
 
 impl Factor {
     /// `u a - 2 c_j R` of the own part.
-    fn q(&self, c: &Dealt, masks: &DealMasks) -> Vec<u64> {
-        let bits = c.own.iter().zip(c.next.iter());
-        let a = self.a.own.iter().zip(self.a.next.iter());
-        let q = bits.zip(a).zip(&masks.after).map(|(((cj, ck), (aj, ak)), r)| {
-            let selected = (cj ^ ck).wrapping_mul(aj.wrapping_add(*ak));
-            self.ring.wrap(selected.wrapping_sub(cj.wrapping_mul(r.wrapping_mul(2))))
-        });
-        q.collect()
+    fn q(&self, c: &Dealt<Bits>, masks: &DealMasks) -> Vec<u64> {
+        let mut q = Vec::with_capacity(c.own.len());
+        let bits = c.own.words().iter().zip(c.next.words().iter());
+        let a = self.a.own.chunks(64).zip(self.a.next.chunks(64));
+        for ((cj, ck), ((aj, ak), r)) in bits.zip(a.zip(masks.after.chunks(64))) {
+            q.extend(aj.iter().zip(ak).zip(r).enumerate().map(|(e, ((aj, ak), r))| {
+                let selected = mask_of(cj ^ ck, e) & aj.wrapping_add(*ak);
+                self.ring.wrap(selected.wrapping_sub(mask_of(*cj, e) & r.wrapping_mul(2)))
+            }));
+        }
+        q
     }
 
     /// Remember to prove y and q. `spread` are the bits c as they are multiplied with numbers.
-    fn claim(&self, cx: &mut Party, (c, spread): (&Dealt, &Dealt), [y, q]: &[Dealt; 2]) {
+    fn claim(&self, cx: &mut Party, (c, spread): (&Dealt<Bits>, &Dealt), [y, q]: &[Dealt; 2]) {
         for j in PartyId::ALL {
             let (a, b) = (&self.a, &self.b);
             // y, by the party after the dealer: R = c_(j+1) b - D
@@ -129,16 +130,16 @@ impl Factor {
             // q, by the dealer: u x_j - q_j = q_(j+1) - u x_(j+1) + 2 c_j R
             let (n, sides) = match Role::of(cx.id, j) {
                 Role::Mine => {
-                    let first = of_first([&c.own, &spread.own], &a.own, &q.own);
-                    let second = of_second([&c.next, &spread.next], &a.next, &q.next, &y.after);
+                    let first = of_first((&c.own, &spread.own), &a.own, &q.own);
+                    let second = of_second((&c.next, &spread.next), &a.next, &q.next, &y.after);
                     (q.own.len(), Sides::Both(first, second))
                 }
                 Role::Before => {
-                    let second = of_second([&c.before, &spread.before], &a.before, &q.before, &y.own);
+                    let second = of_second((&c.before, &spread.before), &a.before, &q.before, &y.own);
                     (q.before.len(), Sides::After(second, 1))
                 }
                 Role::After => {
-                    let first = of_first([&c.after, &spread.after], &a.after, &q.after);
+                    let first = of_first((&c.after, &spread.after), &a.after, &q.after);
                     (q.after.len(), Sides::Before(first, 1))
                 }
             };
@@ -163,35 +164,35 @@ fn c_b_less_d<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(Range<usize>, usiz
 }
 
 /// The side of q of the holder of the components j: `u x_j - q_j` for both choices of c_(j+1), and its own bit c_j.
-fn of_first<'a>(
-    [bit, spread]: [&'a Column; 2],
-    x: &'a [u64],
-    q: &'a [u64],
+fn of_first(
+    (bits, spread): (&Bits, &Column),
+    x: &[u64],
+    q: &[u64],
 ) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
-    let bit: &[u64] = bit;
     let numbers = move |range: Range<usize>, c: usize, to: &mut [u64]| {
-        let known = bit[range.clone()].iter().zip(&x[range.clone()]).zip(&q[range]);
-        for (to, ((bit, x), q)) in to.iter_mut().zip(known) {
-            *to = (x & ones(bit ^ c as u64)).wrapping_sub(*q);
+        let c = ones(c as u64);
+        bits.masks(range.clone(), to);
+        for (to, (x, q)) in to.iter_mut().zip(x[range.clone()].iter().zip(&q[range])) {
+            *to = (x & (*to ^ c)).wrapping_sub(*q);
         }
     };
     Side { bits: vec![spread.clone()], numbers, at_none: None }
 }
 
 /// The side of q of the holder of the components j + 1: `q_(j+1) - u x_(j+1) + 2 c_j R` for both choices of c_j, and its own bit c_(j+1).
-fn of_second<'a>(
-    [bit, spread]: [&'a Column; 2],
-    x: &'a [u64],
-    q: &'a [u64],
-    r: &'a [u64],
+fn of_second(
+    (bits, spread): (&Bits, &Column),
+    x: &[u64],
+    q: &[u64],
+    r: &[u64],
 ) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
-    let bit: &[u64] = bit;
     let numbers = move |range: Range<usize>, c: usize, to: &mut [u64]| {
-        let known = bit[range.clone()].iter().zip(&x[range.clone()]);
-        let dealt = q[range.clone()].iter().zip(&r[range]);
-        for (to, ((bit, x), (q, r))) in to.iter_mut().zip(known.zip(dealt)) {
-            let selected = x & ones(bit ^ c as u64);
-            *to = q.wrapping_sub(selected).wrapping_add(r.wrapping_mul(2) & ones(c as u64));
+        let c = ones(c as u64);
+        bits.masks(range.clone(), to);
+        let dealt = q[range.clone()].iter().zip(&r[range.clone()]);
+        for (to, (x, (q, r))) in to.iter_mut().zip(x[range].iter().zip(dealt)) {
+            let selected = x & (*to ^ c);
+            *to = q.wrapping_sub(selected).wrapping_add(r.wrapping_mul(2) & c);
         }
     };
     Side { bits: vec![spread.clone()], numbers, at_none: None }

@@ -1,8 +1,9 @@
 use super::PIECE;
-use super::same::{Side, Sides, spread};
+use super::same::{PIECE as CHOICES, Side, Sides};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
+use crate::planes::{Bits, mask_of};
 use crate::proof::{Algebra, Column, Kind, Operand, View};
 use crate::{PartyId, RunError, Share, mutation};
 use privet_ring::{Ring, pack};
@@ -29,15 +30,27 @@ pub(crate) struct DealMasks {
 
 /// A value with components j and j + 1 alone in every part j, as one party holds it: dealt, or `x_j + x_(j+1)`.
 #[derive(Clone)]
-pub(crate) struct Dealt {
+pub(crate) struct Dealt<C = Column> {
     /// Own part: component i.
-    pub own: Column,
+    pub own: C,
     /// Own part: component i + 1.
-    pub next: Column,
+    pub next: C,
     /// Part of the party before: component i, its second one.
-    pub before: Column,
+    pub before: C,
     /// Part of the party after: component i + 1, its first one.
-    pub after: Column,
+    pub after: C,
+}
+
+impl Dealt<Bits> {
+    /// As they meet numbers of a ring ([`Bits::spread`]).
+    pub fn spread(&self, ring: Ring) -> Dealt {
+        Dealt {
+            own: self.own.spread(ring),
+            next: self.next.spread(ring),
+            before: self.before.spread(ring),
+            after: self.after.spread(ring),
+        }
+    }
 }
 
 impl Dealt {
@@ -216,38 +229,62 @@ impl Party<'_> {
     }
 
     /// Remember to prove that a dealt number `u` is a sum of bits of the dealer's, each times a public weight; the bits are shared
-    /// modulo 2, as elements 0 and 1. With the bits c_j known to one verifier and c_(j+1) to the other, u_(j+1) is
+    /// modulo 2. With the bits c_j known to one verifier and c_(j+1) to the other, u_(j+1) is
     /// `sum of weights (c_j ^ c_(j+1)) - u_j`.
-    pub(crate) fn claim_bits<const N: usize>(&mut self, ring: Ring, bits: [(u64, &Dealt); N], u: &Dealt) {
+    pub(crate) fn claim_bits<const N: usize>(
+        &mut self,
+        ring: Ring,
+        bits: [(u64, &Dealt<Bits>); N],
+        u: &Dealt,
+    ) {
         if self.transcript.is_none() {
             return;
         }
-        let before = |component: fn(&Dealt) -> &Column| {
-            let (bits, u) = (bits.map(|(weight, c)| (weight, &component(c)[..])), &component(u)[..]);
-            let numbers = move |range: Range<usize>, x: usize, to: &mut [u64]| {
-                to.iter_mut().zip(&u[range.clone()]).for_each(|(to, u)| *to = u.wrapping_neg());
-                for (t, (weight, bit)) in bits.iter().enumerate() {
-                    let (x, bit) = (x as u64 >> t & 1, &bit[range.clone()]);
-                    to.iter_mut()
-                        .zip(bit)
-                        .for_each(|(to, bit)| *to = to.wrapping_add(weight.wrapping_mul(bit ^ x)));
-                }
-            };
-            Side { bits: vec![], numbers, at_none: None }
-        };
-        let after = |component: fn(&Dealt) -> &Column| {
-            let u = component(u);
-            let bits = bits.iter().map(|(_, c)| spread(ring, component(c)));
-            let numbers = |range: Range<usize>, _: usize, to: &mut [u64]| to.copy_from_slice(&u[range]);
-            Side { bits: bits.collect(), numbers, at_none: Some(u.clone()) }
-        };
         for prover in PartyId::ALL {
             let (len, sides) = match Role::of(self.id, prover) {
-                Role::Mine => (u.own.len(), Sides::Both(before(|c| &c.own), after(|c| &c.next))),
-                Role::After => (u.after.len(), Sides::Before(before(|c| &c.after), N)),
-                Role::Before => (u.before.len(), Sides::After(after(|c| &c.before), 0)),
+                Role::Mine => {
+                    let before = sum_less(bits.map(|(weight, c)| (weight, &c.own)), &u.own);
+                    let after = number_of(ring, bits.map(|(_, c)| &c.next), &u.next);
+                    (u.own.len(), Sides::Both(before, after))
+                }
+                Role::After => {
+                    let before = sum_less(bits.map(|(weight, c)| (weight, &c.after)), &u.after);
+                    (u.after.len(), Sides::Before(before, N))
+                }
+                Role::Before => {
+                    let after = number_of(ring, bits.map(|(_, c)| &c.before), &u.before);
+                    (u.before.len(), Sides::After(after, 0))
+                }
             };
             self.claim_same(ring, prover, len, sides);
         }
     }
+}
+
+/// The side of `sum of weights (c_j ^ c_(j+1)) - u_j`, for every choice of the bits c_(j+1).
+fn sum_less<const N: usize>(
+    bits: [(u64, &Bits); N],
+    u: &[u64],
+) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
+    let numbers = move |range: Range<usize>, x: usize, to: &mut [u64]| {
+        to.iter_mut().zip(&u[range.clone()]).for_each(|(to, u)| *to = u.wrapping_neg());
+        let mut masks = [0; CHOICES];
+        let masks = &mut masks[..to.len()];
+        for (t, (weight, bits)) in bits.iter().enumerate() {
+            let other = mask_of(x as u64, t);
+            bits.masks(range.clone(), masks);
+            to.iter_mut().zip(&*masks).for_each(|(to, mask)| *to = to.wrapping_add(weight & (mask ^ other)));
+        }
+    };
+    Side { bits: vec![], numbers, at_none: None }
+}
+
+/// The side of u_(j+1), with the bits c_(j+1).
+fn number_of<const N: usize>(
+    ring: Ring,
+    bits: [&Bits; N],
+    u: &Column,
+) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
+    let numbers = |range: Range<usize>, _: usize, to: &mut [u64]| to.copy_from_slice(&u[range]);
+    Side { bits: bits.map(|bits| bits.spread(ring)).into(), numbers, at_none: Some(u.clone()) }
 }

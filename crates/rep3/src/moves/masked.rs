@@ -4,7 +4,7 @@
 //! so that party j knows v, and deals the functions of v. The functions of d are known to the two others, and so is the rest a split.
 //! Nobody proves any of this: it is for parties that follow the protocol.
 
-use super::split::{Exchange, Exchanged, Exchanging};
+use super::split::{Exchange, Exchanged, Exchanging, Term};
 use super::{Deal, Dealt};
 use crate::context::{Messages, Party};
 use crate::parts::{Parts, Roles};
@@ -40,11 +40,12 @@ impl<F: Fn(u64, &mut [u64]), G: Fn(u64, &mut [u64])> Masked<F, G> {
 
     /// Their products with functions of d in the parts that the neighbours dealt, row after row.
     fn products(&self, dealt: &Dealt, Block { count, coins, .. }: &Block) -> Vec<Exchange> {
-        let terms_of = |dealt: &Column, coins: &[u64]| -> Vec<Vec<[Column; 2]>> {
+        let terms_of = |dealt: &Column, coins: &[u64]| -> Vec<Vec<Term>> {
             let words = Column::from(columns(coins, self.terms * self.rows, &self.words));
             let column = |c: &Column, i: usize| c.part(i * coins.len()..(i + 1) * coins.len());
             let row = |r: usize| {
-                (0..self.terms).map(|i| [column(dealt, i), column(&words, r * self.terms + i)]).collect()
+                let term = |i| [column(dealt, i), column(&words, r * self.terms + i)];
+                (0..self.terms).map(|i| Term::Words(term(i))).collect()
             };
             (0..self.rows).map(row).collect()
         };

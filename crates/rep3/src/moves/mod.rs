@@ -18,7 +18,7 @@ pub(crate) use deal::{Deal, DealMasks, Dealt, Product};
 pub(crate) use masked::Masked;
 pub use masked::masked_block;
 pub(crate) use pieces::Pieces;
-pub(crate) use same::{Side, Sides, spread};
+pub(crate) use same::{Side, Sides};
 pub(crate) use select::{Select, Turned};
 pub(crate) use split::{Known, Split};
 
@@ -97,13 +97,6 @@ impl Algebra {
                 words.for_each(|(a, (x, y))| *a = ring.wrap(a.wrapping_add(x.wrapping_mul(*y))))
             }
         }
-    }
-
-    /// `a <- a + factor b` of ring elements.
-    pub(crate) fn add_times(self, a: &mut [u64], b: &[u64], factor: u64) {
-        debug_assert_eq!(a.len(), b.len());
-        let ring = self.ring();
-        a.iter_mut().zip(b).for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(b.wrapping_mul(factor))));
     }
 
     /// `a <- -a`, word by word.

@@ -1,5 +1,6 @@
 use super::{Dealt, Known, PIECE};
 use crate::parts::{Parts, Role, Roles};
+use crate::planes::Bits;
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, Planes, Share};
 use std::ops::Range;
@@ -19,8 +20,10 @@ type Sum = Vec<Summand>;
 enum Summand {
     Plain(Column),
     Minus(Column),
-    Times(Column, u64),
-    Product([Column; 2]),
+    /// A public number where a bit is 1.
+    Times(Bits, u64),
+    /// A number where a bit is 1.
+    Chosen(Column, Bits),
 }
 
 impl Pieces {
@@ -42,27 +45,36 @@ impl Pieces {
 
     /// Add a value that the two others know.
     pub fn add_known(&mut self, b: &Known) {
-        self.add_to_known(|part| Summand::Plain(part(b)));
+        let [before, after] = self.of_known();
+        before.push(Summand::Plain(b.before.clone()));
+        after.push(Summand::Plain(b.after.clone()));
     }
 
     /// Take it off.
     pub fn subtract_known(&mut self, b: &Known) {
-        self.add_to_known(|part| Summand::Minus(part(b)));
+        let [before, after] = self.of_known();
+        before.push(Summand::Minus(b.before.clone()));
+        after.push(Summand::Minus(b.after.clone()));
     }
 
-    /// Add a public number times a value that the two others know, of ring elements.
-    pub fn add_known_times(&mut self, b: &Known, factor: u64) {
-        self.add_to_known(|part| Summand::Times(part(b), factor));
+    /// Add a public number times a bit that the two others know, of ring elements.
+    pub fn add_known_times(&mut self, bits: &Known<Bits>, factor: u64) {
+        let [before, after] = self.of_known();
+        before.push(Summand::Times(bits.before.clone(), factor));
+        after.push(Summand::Times(bits.after.clone(), factor));
     }
 
-    /// Add the product of two values that the two others know.
-    pub fn add_known_product(&mut self, a: &Known, b: &Known) {
-        self.add_to_known(|part| Summand::Product([part(a), part(b)]));
+    /// Add a number that the two others know, where a bit that they know is 1.
+    pub fn add_known_chosen(&mut self, bits: &Known<Bits>, b: &Known) {
+        let [before, after] = self.of_known();
+        before.push(Summand::Chosen(b.before.clone(), bits.before.clone()));
+        after.push(Summand::Chosen(b.after.clone(), bits.after.clone()));
     }
 
-    fn add_to_known(&mut self, summand: impl Fn(fn(&Known) -> Column) -> Summand) {
-        self.sums.before[1].push(summand(|b| b.before.clone()));
-        self.sums.after[0].push(summand(|b| b.after.clone()));
+    /// The component of the parts of the party before and the party after that what the two others know is a part of.
+    fn of_known(&mut self) -> [&mut Sum; 2] {
+        let Roles { before: [_, before], after: [after, _], .. } = &mut self.sums;
+        [before, after]
     }
 
     /// The whole vector of ring elements.
@@ -131,11 +143,20 @@ impl Pieces {
 
 impl Summand {
     fn add_to(&self, algebra: Algebra, words: &mut [u64], range: Range<usize>) {
+        let mut chosen = [0; PIECE];
+        let chosen = &mut chosen[..range.len()];
         match self {
             Summand::Plain(a) => algebra.add(words, &a[range]),
             Summand::Minus(a) => algebra.subtract(words, &a[range]),
-            Summand::Times(a, factor) => algebra.add_times(words, &a[range], *factor),
-            Summand::Product([a, b]) => algebra.add_product(words, &a[range.clone()], &b[range]),
+            Summand::Times(bits, factor) => {
+                bits.masks(range, chosen);
+                chosen.iter_mut().for_each(|mask| *mask &= factor);
+                algebra.add(words, chosen);
+            }
+            Summand::Chosen(a, bits) => {
+                bits.choose(range, a, chosen);
+                algebra.add(words, chosen);
+            }
         }
     }
 }

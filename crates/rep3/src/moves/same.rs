@@ -7,15 +7,16 @@
 
 use crate::PartyId;
 use crate::context::Party;
-use crate::planes::packed;
+use crate::planes::Bits;
 use crate::price::proofs::alone;
 use crate::proof::{Algebra, Column, Kind, Rest, View};
+use privet_family::Secret;
 use privet_ring::Ring;
 use std::ops::Range;
 
 /// What one verifier knows of the statement.
 pub(crate) struct Side<F> {
-    /// Its bits, on which the other side's number depends, as they are multiplied with numbers ([`spread`]).
+    /// Its bits, on which the other side's number depends, as they are multiplied with numbers ([`Bits::spread`]).
     pub bits: Vec<Column>,
     /// `numbers(range, choice, to)` puts this side's numbers of a range of elements into `to`, over what stands there, for one choice of
     /// the other side's bits: bit t of `choice` is the other's bit t. What is above the bits of the ring does not count.
@@ -121,22 +122,23 @@ impl<F: Fn(Range<usize>, usize, &mut [u64])> Side<F> {
     }
 }
 
-/// Bits, 0 or 1 an element, as they are multiplied with numbers of a ring: each in every place of a number, or, where a number
-/// has a word of its own, 64 in a word.
-pub(crate) fn spread(ring: Ring, bits: &[u64]) -> Column {
-    if alone(ring.bits()) {
-        return packed(bits).into();
+impl Bits {
+    /// As they are multiplied with numbers of a ring: each in every place of a number, or, where a number has a word of its own, 64 in a
+    /// word.
+    pub(crate) fn spread(&self, ring: Ring) -> Column {
+        if alone(ring.bits()) {
+            return self.words().clone();
+        }
+        let mut masks = Secret::new(vec![0; self.len()]);
+        self.masks(0..self.len(), &mut masks);
+        let mut words = Vec::with_capacity(masks.len().div_ceil(lanes(ring)));
+        append(ring, masks.iter().copied(), &mut words);
+        words.into()
     }
-    let mut words = Vec::with_capacity(bits.len().div_ceil(lanes(ring)));
-    for bits in bits.chunks(lanes(ring)) {
-        let some = bits.iter().rev();
-        words.push(some.fold(0, |word, bit| word << ring.bits() | ring.wrap(bit.wrapping_neg())));
-    }
-    words.into()
 }
 
 /// Numbers at a time: for every choice of bits they stay in the first-level cache.
-const PIECE: usize = 512;
+pub(super) const PIECE: usize = 512;
 
 /// One side's numbers ([`Side::numbers`]), how many bits the other side has, and the numbers where none of them is 1, if there is such a column.
 struct Numbers<'a> {

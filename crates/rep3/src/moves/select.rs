@@ -1,11 +1,12 @@
 //! Bits times numbers: what an exchange multiplies in a ring is always a number and a bit, so that both its messages are proved as
 //! words of bits.
 
-use super::same::{Side, Sides, spread};
-use super::split::{Exchange, Exchanged};
+use super::same::{Side, Sides};
+use super::split::{Exchange, Exchanged, Term};
 use super::{Dealt, Known, Pieces};
 use crate::context::Party;
 use crate::parts::{Role, Roles};
+use crate::planes::Bits;
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, RunError};
 use privet_ring::Ring;
@@ -15,7 +16,7 @@ use std::ops::Range;
 pub(crate) struct Select {
     pub ring: Ring,
     /// At most two dealt numbers, each where a bit that the two others know is 1.
-    pub chosen: Vec<(Dealt, Known)>,
+    pub chosen: Vec<(Dealt, Known<Bits>)>,
     /// Numbers that the two others know, where a component of a bit that the dealer knows is 1.
     pub turned: Option<Turned>,
     /// Elements of every part.
@@ -24,9 +25,9 @@ pub(crate) struct Select {
 
 /// Two numbers that the two others know, one for each component of the dealer's bit.
 pub(crate) struct Turned {
-    /// Components j and j + 1 modulo 2, as elements 0 and 1.
-    pub bit: Dealt,
-    /// The same components as they meet numbers ([`spread`]), where the messages are to be proved.
+    /// Components j and j + 1 modulo 2.
+    pub bit: Dealt<Bits>,
+    /// The same components as they meet numbers, where the messages are to be proved.
     pub spread: Option<Dealt>,
     /// Where component j + 1 is 1: what the party after the dealer adds.
     pub after: Known,
@@ -66,7 +67,7 @@ impl Party<'_> {
         let (ring, words) = (select.ring, select.words);
         let Exchanged { mine: [own, next], before, after, c, c2, .. } = exchanged;
         let (chosen, turned) = (select.chosen.len(), usize::from(select.turned.is_some()));
-        let v: Vec<Known> = select.chosen.iter().map(|(_, v)| v.map(|v| spread(ring, v))).collect();
+        let v: Vec<Known> = select.chosen.iter().map(|(_, v)| v.spread(ring)).collect();
         for j in PartyId::ALL {
             match Role::of(self.id, j) {
                 Role::Mine => {
@@ -103,20 +104,14 @@ type Unseen = fn(Range<usize>, usize, &mut [u64]);
 
 impl Select {
     fn exchange(&self) -> Exchange {
-        let (mut before, mut after): (Vec<_>, Vec<_>) =
-            self.chosen.iter().map(|(a, v)| ([&a.before, &v.before], [&a.after, &v.after])).unzip();
+        let term = |numbers: &Column, bits: &Bits| Term::Chosen(numbers.clone(), bits.clone());
+        let chosen = |(a, v): &(Dealt, Known<Bits>)| (term(&a.before, &v.before), term(&a.after, &v.after));
+        let (mut before, mut after): (Vec<_>, Vec<_>) = self.chosen.iter().map(chosen).unzip();
         if let Some(Turned { bit, after: y, before: y2, .. }) = &self.turned {
-            before.push([&bit.before, &y.before]);
-            after.push([&bit.after, &y2.after]);
+            before.push(term(&y.before, &bit.before));
+            after.push(term(&y2.after, &bit.after));
         }
-        let columns =
-            |terms: Vec<[&Column; 2]>| terms.into_iter().map(|term| term.map(Column::clone)).collect();
-        Exchange {
-            algebra: Algebra::Ring(self.ring),
-            before: columns(before),
-            after: columns(after),
-            words: self.words,
-        }
+        Exchange { algebra: Algebra::Ring(self.ring), before, after, words: self.words }
     }
 
     /// `-F - sum of A v` of one component, for every choice of the bits v.

@@ -2,6 +2,7 @@ use super::{Dealt, PIECE, Pieces};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
+use crate::planes::Bits;
 use crate::proof::{Algebra, Column, Kind, Operand, Rest, View};
 use crate::{PartyId, RunError, Share, mutation};
 use privet_prg::Prg;
@@ -9,11 +10,18 @@ use privet_ring::{Ring, pack};
 
 /// A value that both parties other than the dealer of a part know: component j + 2 of part j.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct Known<C = Column> {
     /// In the part of the party before.
-    pub before: Column,
+    pub before: C,
     /// In the part of the party after.
-    pub after: Column,
+    pub after: C,
+}
+
+impl Known<Bits> {
+    /// As they meet numbers of a ring ([`Bits::spread`]).
+    pub fn spread(&self, ring: Ring) -> Known {
+        Known { before: self.before.spread(ring), after: self.after.spread(ring) }
+    }
 }
 
 impl Known {
@@ -21,6 +29,11 @@ impl Known {
     pub fn summand(id: PartyId, parts: &Parts, x: &Share) -> Known {
         let part = parts.elements(id);
         Known { before: Column::slice(&x.next, part.before), after: Column::slice(&x.own, part.after) }
+    }
+
+    /// Bit `l` of every number.
+    pub fn bit(&self, l: u32) -> Known<Bits> {
+        Known { before: Bits::of_numbers(&self.before, l), after: Bits::of_numbers(&self.after, l) }
     }
 
     /// The same function of the words in both parts.
@@ -40,11 +53,19 @@ pub(crate) struct Split {
 pub(super) struct Exchange {
     pub algebra: Algebra,
     /// Of `c`, which the party after the dealer sends.
-    pub before: Vec<[Column; 2]>,
+    pub before: Vec<Term>,
     /// Of `c'`, which the party before the dealer sends.
-    pub after: Vec<[Column; 2]>,
+    pub after: Vec<Term>,
     /// Words of every part.
     pub words: Roles<usize>,
+}
+
+/// A product of what its sender knows.
+pub(super) enum Term {
+    /// Of words and words.
+    Words([Column; 2]),
+    /// Of numbers and bits.
+    Chosen(Column, Bits),
 }
 
 /// What an exchange gave.
@@ -97,7 +118,7 @@ impl Party<'_> {
         splits: [Split; N],
     ) -> Result<[Pieces; N], RunError> {
         let of = |terms: &[(Dealt, Known)], pick: fn(&(Dealt, Known)) -> [Column; 2]| {
-            terms.iter().map(pick).collect::<Vec<_>>()
+            terms.iter().map(|term| Term::Words(pick(term))).collect::<Vec<_>>()
         };
         let exchanges = splits.each_ref().map(|Split { terms, words }| Exchange {
             algebra: Algebra::Bits,
@@ -226,9 +247,10 @@ impl Exchanged {
 }
 
 /// `-F`, and `-F` less products, which is appended to a message: in pieces that stay in the first-level cache.
-fn masked(key: &mut Prg, algebra: Algebra, n: usize, terms: &[[Column; 2]], message: &mut Vec<u8>) -> Sent {
+fn masked(key: &mut Prg, algebra: Algebra, n: usize, terms: &[Term], message: &mut Vec<u8>) -> Sent {
     let ring = algebra.ring();
-    let (mut masks, mut sum, mut buffer) = (Vec::with_capacity(n), Vec::new(), [0; PIECE]);
+    let (mut masks, mut sum) = (Vec::with_capacity(n), Vec::new());
+    let (mut buffer, mut chosen) = ([0; PIECE], [0; PIECE]);
     if !terms.is_empty() {
         sum.reserve_exact(n);
         message.reserve(ring.packed_bytes(n));
@@ -241,8 +263,17 @@ fn masked(key: &mut Prg, algebra: Algebra, n: usize, terms: &[[Column; 2]], mess
         algebra.negate(words);
         masks.extend_from_slice(words);
         if !terms.is_empty() {
-            for [a, b] in terms {
-                algebra.subtract_product(words, &a[piece.clone()], &b[piece.clone()]);
+            for term in terms {
+                match term {
+                    Term::Words([a, b]) => {
+                        algebra.subtract_product(words, &a[piece.clone()], &b[piece.clone()]);
+                    }
+                    Term::Chosen(a, bits) => {
+                        let chosen = &mut chosen[..words.len()];
+                        bits.choose(piece.clone(), a, chosen);
+                        algebra.subtract(words, chosen);
+                    }
+                }
             }
             sum.extend_from_slice(words);
             pack(ring, words, message);

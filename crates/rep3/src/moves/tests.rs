@@ -1,6 +1,6 @@
-use super::{And, Deal, Known, Product, Select, Side, Sides, Split, Turned, spread};
+use super::{And, Deal, Known, Product, Select, Side, Sides, Split, Turned};
 use crate::parts::{Parts, Role};
-use crate::planes::Words;
+use crate::planes::{Bits, Words};
 use crate::proof::{Algebra, Column};
 use crate::testing::{check_claims, edges, open_planes, share, three, value};
 use crate::{Party, PartyId, Planes, Security, Share};
@@ -67,14 +67,15 @@ fn bits_times_numbers_add_up() {
                     let columns =
                         [a, c].map(|x| Deal { algebra, values: mine(cx, &parts, x), words, masks: None });
                     let [a, c] = cx.deal("values", columns).unwrap();
-                    let mut terms = vec![(a, known(cx, &parts, v)), (c, known(cx, &parts, w))];
+                    let bits = |of: &[u64]| known(cx, &parts, of).bit(0);
+                    let mut terms = vec![(a, bits(v)), (c, bits(w))];
                     terms.truncate(chosen);
                     let plane = |bits: &[u64]| crate::planes::to_planes(cx.device, bits, &[0]);
                     let own = plane(d[cx.id.index()]);
                     let bit = Planes::new(n, 1, own, plane(d[cx.id.next().index()]));
                     let bit = bit.dealt(cx.id, &parts);
                     let turned = turned.then(|| Turned {
-                        spread: Some(bit.map(|bit| spread(ring, bit))),
+                        spread: Some(bit.spread(ring)),
                         bit,
                         after: known(cx, &parts, y),
                         before: known(cx, &parts, z),
@@ -183,8 +184,9 @@ fn compared(ring: Ring, error: u64) {
             at_none: at_none.then(|| of[0].clone().into()),
         }
     }
-    let before = |at_none| side(vec![spread(ring, &bits[0])], &first, at_none);
-    let after = |at_none| side(vec![spread(ring, &bits[1]), spread(ring, &bits[2])], &second, at_none);
+    let [first_bit, others @ ..] = bits.each_ref().map(|bits| Bits::of_numbers(bits, 0).spread(ring));
+    let before = |at_none| side(vec![first_bit.clone()], &first, at_none);
+    let after = |at_none| side(others.to_vec(), &second, at_none);
     let transcripts = three(Security::Malicious, |cx| {
         for (at_none, prover) in [false, true].into_iter().flat_map(|of| PartyId::ALL.map(|id| (of, id))) {
             let sides = match Role::of(cx.id, prover) {

@@ -4,7 +4,7 @@ mod products;
 
 use super::batch::Role;
 use super::{Algebra, Column, Kind, Rest, View};
-use crate::planes::packed;
+use crate::planes::Bits;
 use crate::price::proofs::{Stated, verification};
 use crate::testing::three;
 use crate::{Party, PartyId, RunError, Security};
@@ -87,7 +87,11 @@ fn statement(prg: &mut Prg, kind: Kind, prover: PartyId, words: usize, terms: us
 impl Statement {
     fn push(&self, party: &mut Party) {
         let column = |factor: usize, c: &[u64]| -> Column {
-            if of_bits(self.kind, factor) { packed(c).into() } else { c.to_vec().into() }
+            if of_bits(self.kind, factor) {
+                Bits::of_numbers(c, 0).words().clone()
+            } else {
+                c.to_vec().into()
+            }
         };
         let view = match Role::of(party.id, self.prover) {
             Role::Prover => {
