@@ -143,17 +143,19 @@ impl Pieces {
 
 impl Summand {
     fn add_to(&self, algebra: Algebra, words: &mut [u64], range: Range<usize>) {
-        let mut chosen = [0; PIECE];
-        let chosen = &mut chosen[..range.len()];
         match self {
             Summand::Plain(a) => algebra.add(words, &a[range]),
             Summand::Minus(a) => algebra.subtract(words, &a[range]),
             Summand::Times(bits, factor) => {
+                let mut chosen = [0; PIECE];
+                let chosen = &mut chosen[..range.len()];
                 bits.masks(range, chosen);
                 chosen.iter_mut().for_each(|mask| *mask &= factor);
                 algebra.add(words, chosen);
             }
             Summand::Chosen(a, bits) => {
+                let mut chosen = [0; PIECE];
+                let chosen = &mut chosen[..range.len()];
                 bits.choose(range, a, chosen);
                 algebra.add(words, chosen);
             }
