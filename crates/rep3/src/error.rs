@@ -51,6 +51,21 @@ pub enum RunError {
         /// The layer.
         layer: String,
     },
+    /// A prover that says that it was told something else than both verifiers drew.
+    #[error(
+        "{prover} was told other coefficients or challenges by {verifier} before step {step} (layer {layer}) than both verifiers \
+         drew, or says so: one of them, or a link, does not follow the protocol; the job ends, nothing was revealed"
+    )]
+    Report {
+        /// Who was told it.
+        prover: PartyId,
+        /// Who told it.
+        verifier: PartyId,
+        /// The step at which this was found out.
+        step: u32,
+        /// The layer.
+        layer: String,
+    },
     /// Two parties that did not send the same share of the coins' key.
     #[error(
         "{before} and {after} sent different shares of the run's coins at step {step} (layer {layer}): one of them, or a link, \

@@ -19,6 +19,7 @@ privet_mutation::mutations! {
     "nothing-proved",
     "coefficients-alike",
     "challenges-not-compared",
+    "reports-not-compared",
     "last-values-not-checked",
     "bits-alone-checked",
     "verdicts-ignored",

@@ -8,7 +8,7 @@ use privet_plan::Plan;
 use privet_plan::ir::{Op, Type};
 use privet_plan::suite::{constant, gate};
 use privet_prg::Seed;
-use privet_rep3::{PartyId, Security};
+use privet_rep3::{PartyId, RunError, Security};
 use privet_ring::Ring;
 use privet_testkit::attack::below;
 use privet_testkit::{Action, Mesh, When};
@@ -59,5 +59,45 @@ fn every_changed_message_of_a_proof_is_found_out() {
                 );
             }
         }
+    }
+}
+
+/// A verifier that tells a prover other coefficients or challenges than both verifiers drew: the prover and the other verifier both know before
+/// they open anything to each other. Else the sum of what both verifiers open would be a function of secrets.
+#[test]
+fn lies_to_a_prover_are_known_before_last_values() {
+    for (i, plan) in plans().iter().enumerate() {
+        let seed = Seed::from_bytes([40 + i as u8; 16]);
+        let world = World::new(plan, Security::Malicious, &constant(plan, |_| 3), &seed);
+        let sent = world.transcript();
+        let mut lies = 0;
+        for (liar, prover) in PartyId::ALL.into_iter().flat_map(|p| [(p, p.next()), (p, p.prev())]) {
+            let on_link = sent[liar.index()].iter().filter(|m| m.to == prover.index()).enumerate();
+            let tells = |step: &Step| {
+                ["proof: coefficients", "proof: challenge"].iter().any(|what| step.name.ends_with(what))
+            };
+            let told: Vec<_> =
+                on_link.filter(|(_, m)| tells(&m.step) && m.bytes.len() > 1).map(|(at, _)| at).collect();
+            for at in told {
+                let mut mesh = Mesh::patient(3, Duration::from_secs(60));
+                let log = mesh.record();
+                mesh.fault(liar.index(), prover.index(), [(When::Message(at as u64), Action::FlipBit(77))]);
+                let outcomes = world.run(mesh);
+                let other = PartyId::ALL.into_iter().find(|p| ![liar, prover].contains(p)).unwrap();
+                let [of_prover, of_other] = [prover, other].map(|p| outcomes[p.index()].as_ref().err());
+                let what = format!("plan {i}, message {at} of {liar}: {of_prover:?}, {of_other:?}");
+                assert!(matches!(of_prover, Some(RunError::Challenge { .. })), "{what}");
+                let named = matches!(of_other, Some(RunError::Report { prover: p, verifier, .. }) if (*p, *verifier) == (prover, liar));
+                assert!(named, "{what}");
+                for honest in [prover, other] {
+                    let opened =
+                        log.all()[honest.index()].iter().any(|m| m.step.name.ends_with("proof: last values"));
+                    assert!(!opened, "{what}: {honest} opened its last values");
+                }
+                lies += 1;
+            }
+        }
+        // halves of three seeds by both verifiers, and challenges of two folds where there are three
+        assert!(lies >= 6, "plan {i}: {lies} lies");
     }
 }

@@ -94,16 +94,32 @@ fn of_ring(words: usize, items: impl Fn(u32) -> usize) -> [u32; 2] {
     [first, second]
 }
 
-/// Variables of the folds that bring so many elements of GF(2^64), and one mask, into one group: products take little, so as many
-/// values at a time as go without a round more.
-fn fewest(mut items: usize) -> Vec<u32> {
-    let mut vars = vec![];
-    while items >= 1 << 7 {
-        vars.push(6);
-        items = items.div_ceil(1 << 6);
-    }
-    vars.push(group_of(items + 1));
-    vars
+/// How items are brought to those that are opened: variables of every fold, and the groups that the last one leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ways {
+    vars: Vec<u32>,
+    opened: usize,
+}
+
+/// Items of a group of the last fold: its last place is a mask's.
+pub const fn room(vars: u32) -> usize {
+    (1 << vars) - 1
+}
+
+/// Groups of so many items in a last fold, each with a mask.
+fn last_groups(items: usize, vars: u32) -> usize {
+    items.div_ceil(room(vars)).max(1)
+}
+
+/// The one fold of so many elements of GF(2^64). Devices have kernels for 4 and for 6 variables: the more of them, the more products and the
+/// fewer elements are opened. These take 16 bytes each, which less than a further fold's rounds are worth.
+fn at_once(items: usize) -> Ways {
+    let vars = match items {
+        0..16 => group_of(items + 1),
+        16..65_536 => 4,
+        _ => 6,
+    };
+    Ways { vars: vec![vars], opened: last_groups(items, vars) }
 }
 
 /// Statements in a word of bits, whose lanes become coefficients.
@@ -122,47 +138,52 @@ fn group_of(items: usize) -> u32 {
     items.next_power_of_two().ilog2()
 }
 
-/// What a value on the wire and a fold with rounds of its own are worth, in products of elements of the larger ring.
+/// What a value on the wire, a pair of factors that are opened and a fold with rounds of its own are worth, in products of elements of the
+/// larger ring.
 const VALUE: usize = 16;
+const OPENED: usize = 48;
 const FOLD: usize = 4096;
 
 /// Most variables of a fold in the larger ring.
 const MOST: u32 = 4;
 
-/// Variables of the folds of elements of the larger ring, and one mask at the end, that cost least: the fewer variables the first ones
+/// The folds of elements of the larger ring, with a mask in every group of the last one, that cost least: the fewer variables the first ones
 /// have, the fewer products there are, and the more folds. `left` says how many items there are when so many variables are folded;
 /// `free` folds take no rounds of their own, as another proof takes as many.
-fn cheapest(left: impl Fn(u32) -> usize, free: usize) -> Vec<u32> {
+fn cheapest(left: impl Fn(u32) -> usize, free: usize) -> Ways {
     let all = group_of(left(0) + 1);
     // the value that follows from the claim is not computed
     let cost = |vars: u32, groups: usize| (3usize.pow(vars) - 1) * (groups + VALUE);
-    // by the variables of the folds before: the best of all others, if there are ways with so many folds
-    let mut best: Vec<Option<(usize, Vec<u32>)>> = (0..=all)
+    // by the variables of the folds before: the best of all others with so many folds
+    let mut best: Vec<(usize, Ways)> = (0..=all)
         .map(|before| {
-            let last = group_of(left(before) + 1);
-            (last <= MOST).then(|| (cost(last, 1), vec![last]))
+            let ways = (1..=MOST).map(|vars| {
+                let opened = last_groups(left(before), vars);
+                (cost(vars, opened) + OPENED * opened, Ways { vars: vec![vars], opened })
+            });
+            ways.min_by_key(|(cost, _)| *cost).expect("some variables")
         })
         .collect();
     let mut found = best[0].clone();
     for folds in 2..=all as usize {
         best = (0..=all)
             .map(|before| {
-                let ways = (1..=MOST).filter_map(|vars| {
-                    let (others, rest) = best.get((before + vars) as usize)?.as_ref()?;
-                    let folds = [&[vars], &rest[..]].concat();
-                    Some((cost(vars, left(before + vars)) + others, folds))
+                let ways = (1..=MOST).map(|vars| {
+                    let (others, rest) = &best[(before + vars).min(all) as usize];
+                    let folds = [&[vars], &rest.vars[..]].concat();
+                    let cost = cost(vars, left(before + vars)) + others;
+                    (cost, Ways { vars: folds, opened: rest.opened })
                 });
-                ways.min_by_key(|(cost, _)| *cost)
+                ways.min_by_key(|(cost, _)| *cost).expect("some variables")
             })
             .collect();
-        if let Some((cost, vars)) = &best[0] {
-            let cost = cost + FOLD * folds.saturating_sub(free.max(1));
-            if found.as_ref().is_none_or(|(least, _)| cost < *least) {
-                found = Some((cost, vars.clone()));
-            }
+        let (cost, ways) = &best[0];
+        let cost = cost + FOLD * folds.saturating_sub(free.max(1));
+        if cost < found.0 {
+            found = (cost, ways.clone());
         }
     }
-    found.map(|(_, vars)| vars).expect("one variable a fold is always a way")
+    found.1
 }
 
 /// What is stated about one prover.
@@ -185,37 +206,45 @@ pub struct Shape {
     /// Variables of every fold; empty where there is nothing to prove.
     vars: Vec<u32>,
     of_words: usize,
+    /// Groups of the last fold, whose factors are opened.
+    opened: usize,
 }
 
 impl Shape {
-    /// Of what is stated about bits and numbers: two folds of words, and as many of items as it takes to bring them and one mask into
-    /// one group. A group of words of bits leaves an item for every lane, as many numbers eight.
+    fn new(extension: Extension, of_words: &[u32], items: Ways) -> Shape {
+        let vars = [of_words, &items.vars].concat();
+        Shape { extension, vars, of_words: of_words.len(), opened: items.opened }
+    }
+
+    /// Of nothing.
+    fn empty(extension: Extension) -> Shape {
+        Shape { extension, vars: vec![], of_words: 0, opened: 0 }
+    }
+
+    /// Of what is stated about bits and numbers: two folds of words, and one of items, with a mask in every group. A group of words of bits
+    /// leaves an item for every lane, as many numbers eight.
     fn bits(stated: &Stated) -> Shape {
-        let (extension, [first, second]) = (Extension::Bits, OF_BITS);
-        let items = LANES * groups(&stated.bits, first) + NUMBERS * groups(&stated.numbers, first);
-        if items == 0 {
-            return Shape { extension, vars: vec![], of_words: 0 };
+        let [first, second] = OF_BITS;
+        match LANES * groups(&stated.bits, first) + NUMBERS * groups(&stated.numbers, first) {
+            0 => Shape::empty(Extension::Bits),
+            items => Shape::new(Extension::Bits, &OF_BITS, at_once(items.div_ceil(1 << second))),
         }
-        let vars = [vec![first, second], fewest(items.div_ceil(1 << second))].concat();
-        Shape { extension, vars, of_words: 2 }
     }
 
     /// Of what is stated about ring elements; the products' items join after the folds of words, where there are any. `free` folds
     /// take no rounds of their own.
     fn ring(stated: &Stated, free: usize) -> Shape {
-        let extension = Extension::Ring;
         let words = stated.ring.iter().map(|(words, _)| words).sum();
         if words > 0 {
-            let [first, second] = of_ring(words, |vars| groups(&stated.ring, vars));
-            let items = groups(&stated.ring, first + second) + stated.depth;
+            let of_words = of_ring(words, |vars| groups(&stated.ring, vars));
+            let items = groups(&stated.ring, of_words.iter().sum()) + stated.depth;
             let others = cheapest(|vars| items.div_ceil(1 << vars), free.saturating_sub(2));
-            return Shape { extension, vars: [vec![first, second], others].concat(), of_words: 2 };
+            return Shape::new(Extension::Ring, &of_words, others);
         }
-        let vars = match stated.depth {
-            0 => vec![],
-            depth => cheapest(|vars| depth.div_ceil(1 << vars), free),
-        };
-        Shape { extension, vars, of_words: 0 }
+        match stated.depth {
+            0 => Shape::empty(Extension::Ring),
+            depth => Shape::new(Extension::Ring, &[], cheapest(|vars| depth.div_ceil(1 << vars), free)),
+        }
     }
 
     /// How many folds are of words: two, where there are words.
@@ -243,9 +272,14 @@ impl Shape {
         self.vars.get(k).map_or(0, |&v| (3usize.pow(v) - 1) * self.extension.bytes())
     }
 
-    /// Bytes of what a verifier tells the other at the end: its summands of both factors and its share of the claim.
+    /// Groups of the last fold, whose factors the verifiers open to each other.
+    pub fn opened(&self) -> usize {
+        self.opened
+    }
+
+    /// Bytes of what a verifier tells the other at the end: its summands of both factors of every group and its share of the claim.
     pub fn final_bytes(&self) -> usize {
-        if self.vars.is_empty() { 0 } else { 3 * self.extension.bytes() }
+        if self.vars.is_empty() { 0 } else { (2 * self.opened + 1) * self.extension.bytes() }
     }
 }
 
@@ -291,9 +325,9 @@ impl Shapes {
         self.bits.vars(k).max(self.ring.vars(k)) as usize
     }
 
-    /// Bytes of the challenges that follow message `k`: none after the last.
+    /// Bytes of the challenges before message `k`, which are of the fold before: none before the first, nor after the last.
     pub fn challenge_bytes(&self, k: usize) -> usize {
-        if k + 1 >= self.folds() { 0 } else { 8 * self.challenges(k) }
+        if k == 0 || k >= self.folds() { 0 } else { 8 * self.challenges(k - 1) }
     }
 }
 
@@ -312,15 +346,18 @@ pub fn verification(stated: &[Stated; 3]) -> Talk {
     let sent = [0, 1, 2].map(|id| {
         let [own, ahead, behind] = [0, 1, 2].map(|i| &shapes[(id + i) % 3]);
         let messages: usize = (0..folds).map(|k| own.message_bytes(k)).sum();
-        let checked = [ahead, behind].map(|s| {
-            let challenges: usize = (0..s.folds()).map(|k| s.challenge_bytes(k)).sum();
-            challenges + s.final_bytes()
-        });
-        // here and a verdict, to both; a byte with every challenge, and one before the last values
-        let signals = 4 + (folds - 1) + 1;
-        (messages + checked.iter().sum::<usize>() + signals) as u64 + 2 * SEED
+        // to the provers that it checks, and what it was told itself, to who checks it
+        let challenges: usize = [own, ahead, behind]
+            .iter()
+            .map(|s| (0..folds).map(|k| s.challenge_bytes(k)).sum::<usize>())
+            .sum();
+        // a byte with every challenge, and a verdict to both
+        let signals = (folds - 1) + 2;
+        let last = ahead.final_bytes() + behind.final_bytes();
+        // halves of seeds: one to each of two provers, then the other one, and what it was told itself
+        (messages + challenges + signals + last) as u64 + 6 * SEED
     });
-    Talk { sent, rounds: 2 * folds as u64 + 4 }
+    Talk { sent, rounds: 2 * folds as u64 + 2 }
 }
 
 #[cfg(test)]
@@ -332,16 +369,31 @@ mod tests {
     }
 
     #[test]
-    fn one_group_takes_what_is_left_of_any_products() {
+    fn the_last_groups_take_what_is_left_of_any_products() {
         for depth in (1..70).chain([127, 128, 129, 1039, 1040, 1041, 4608, 100_000, 1 << 24]) {
             for free in 0..8 {
-                let vars = products(depth, free).vars;
+                let Shape { vars, opened, .. } = products(depth, free);
                 assert!(vars.iter().all(|vars| (1..=MOST).contains(vars)), "{depth}: {vars:?}");
                 let (last, others) = vars.split_last().expect("a fold");
                 let items = others.iter().fold(depth, |items, vars| items.div_ceil(1 << vars));
-                // and a mask
-                assert!(items < 1 << last, "{depth}, {free} folds are free: {vars:?}");
+                // each with a mask, and none of masks alone
+                assert!(items <= opened * room(*last), "{depth}, {free} folds are free: {vars:?}, {opened}");
+                assert!(
+                    items > (opened - 1) * room(*last),
+                    "{depth}, {free} folds are free: {vars:?}, {opened}"
+                );
             }
+        }
+    }
+
+    /// The same of items that bits leave: one fold, whatever there is.
+    #[test]
+    fn one_fold_takes_what_bits_leave() {
+        for items in (1..70).chain([255, 256, 65_535, 65_536, 1 << 20]) {
+            let Ways { vars, opened } = at_once(items);
+            let [vars] = vars[..] else { panic!("{items}: {vars:?}") };
+            assert!((1..=6).contains(&vars) && (items < 16 || vars % 2 == 0), "{items}: {vars}");
+            assert!(items <= opened * room(vars) && items > (opened - 1) * room(vars), "{items}: {opened}");
         }
     }
 
@@ -349,17 +401,19 @@ mod tests {
     #[test]
     fn folds_are_as_many_as_pay() {
         let products_of = |depth: usize, free| {
-            let (mut groups, mut sum) = (depth, 0);
-            for vars in products(depth, free).vars {
+            let shape = products(depth, free);
+            let (mut groups, mut sum) = (depth, OPENED * shape.opened);
+            for vars in shape.vars {
                 groups = groups.div_ceil(1 << vars);
                 sum += (3usize.pow(vars) - 1) * groups;
             }
             sum
         };
-        assert!([4, 5, 6].map(|free| products_of(2080, free)).is_sorted_by(|more, less| more > less));
-        assert_eq!(products(2080, 0), products(2080, 4), "a fifth is not worth its rounds");
+        assert!([3, 4, 5].map(|free| products_of(2080, free)).is_sorted_by(|more, less| more >= less));
+        assert!(products_of(2080, 3) < products_of(2080, 1));
+        assert!(products(2080, 1).folds() <= 2, "a fifth is not worth its rounds");
         assert!([0, 1].iter().all(|free| products(3, *free).folds() == 1));
-        assert!(products(1 << 20, 5).folds() > 5, "a million products are worth a round");
+        assert!(products(1 << 20, 3).folds() > 3, "a million products are worth a round");
         assert_eq!(products(0, 5).folds(), 0);
     }
 }

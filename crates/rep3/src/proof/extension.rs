@@ -70,6 +70,8 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
         Self::ZERO
     }
 
+    /// The inner product.
+    fn inner(device: &dyn Device, left: &[Self], right: &[Self]) -> Self;
     /// Values of `sum over groups of left_g right_g`, groups of 2^vars items; not the first one, which nobody is told.
     fn message(device: &dyn Device, left: &[Self], right: &[Self], vars: u32) -> Vec<Self>;
     /// Groups of 2^(r.len()) items as polynomials, at the point `r`.

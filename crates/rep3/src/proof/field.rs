@@ -230,6 +230,12 @@ impl Extension for Gf {
         terms.fold(0, |sum, term| sum ^ term)
     }
 
+    fn inner(device: &dyn Device, left: &[Gf], right: &[Gf]) -> Gf {
+        let mut sum = [0];
+        device.fold().field_message(left, right, 0, &mut sum);
+        sum[0]
+    }
+
     fn message(device: &dyn Device, left: &[Gf], right: &[Gf], vars: u32) -> Vec<Gf> {
         let mut sums = vec![0; points(vars)];
         device.fold().field_message(left, right, vars, &mut sums);

@@ -5,7 +5,7 @@ use super::extension::Extension;
 use super::products::Combined;
 use super::tensor::evaluate;
 use crate::mutation;
-use crate::price::proofs::Shape;
+use crate::price::proofs::{Shape, room};
 use privet_kernels::Device;
 use privet_kernels::fold::{diagonal, points};
 use privet_prg::Prg;
@@ -26,9 +26,6 @@ pub(super) struct Point<'a, E: Extension> {
     /// Columns that are folded there by now, at a point that all three proofs have in common.
     pub folded: Option<&'a mut E::Folded>,
 }
-
-/// Left and right: each has a mask of each verifier's at the end.
-const FACTORS: usize = 2;
 
 /// The prover's side.
 pub(super) struct Prover<E: Extension> {
@@ -86,15 +83,16 @@ impl<E: Extension> Prover<E> {
                 values
             }
             _ => {
+                let vars = self.shape.vars(k);
                 let mut items = self.items(k, products);
                 if self.shape.is_last(k) {
-                    let masks = [&mut *before, after].map(|stream| last_masks::<E>(stream));
-                    for (factor, items) in items.iter_mut().enumerate() {
-                        items.to_mut().push(masks[0][factor].add(masks[1][factor]));
-                    }
+                    let [masks, others] =
+                        [&mut *before, after].map(|stream| last_masks::<E>(stream, &self.shape));
+                    let masks: Vec<E> = masks.iter().zip(others).map(|(a, b)| a.add(b)).collect();
+                    items = masked(items, &masks, vars);
                 }
                 let [left, right] = items;
-                E::message(device, &left, &right, self.shape.vars(k))
+                E::message(device, &left, &right, vars)
             }
         };
         let masks = value_masks(before, values.len() - 1);
@@ -141,9 +139,26 @@ impl<E: Extension> Prover<E> {
     }
 }
 
-/// Masks of one verifier's summands of both factors, which it draws alike with the prover.
-fn last_masks<E: Extension>(stream: &mut Prg) -> Vec<E> {
-    masks("last-values-unmasked", stream, FACTORS)
+/// Masks of one verifier's summands of both factors, which it draws alike with the prover: for every group of the last fold a left one, and
+/// then as many right ones.
+fn last_masks<E: Extension>(stream: &mut Prg, shape: &Shape) -> Vec<E> {
+    masks("last-values-unmasked", stream, 2 * shape.opened())
+}
+
+/// Left and right items of the last fold, of so many variables: in every group the last place is a mask's, those before it are items'.
+fn masked<'a, E: Extension>(items: [Cow<[E]>; 2], masks: &[E], vars: u32) -> [Cow<'a, [E]>; 2] {
+    let mut masks = masks.chunks(masks.len() / 2);
+    items.map(|items| {
+        let masks = masks.next().unwrap_or_default();
+        let mut groups = items.chunks(room(vars));
+        let mut all = Vec::with_capacity(masks.len() << vars);
+        for (g, mask) in masks.iter().enumerate() {
+            all.extend_from_slice(groups.next().unwrap_or_default());
+            all.resize(((g + 1) << vars) - 1, E::ZERO);
+            all.push(*mask);
+        }
+        all.into()
+    })
 }
 
 /// The shares of a message's values that the prover and the party before it draw alike: what masks them for the party after.
@@ -220,7 +235,7 @@ impl<E: Extension> Verifier<E> {
         let before = self.role == Role::Before;
         let own_masks = self.shape.is_last(k).then(|| {
             let stream = if before { &mut masks.before } else { &mut masks.after };
-            last_masks::<E>(stream.as_mut().expect("a verifier shares a key with the prover"))
+            last_masks::<E>(stream.as_mut().expect("a verifier shares a key with the prover"), &self.shape)
         });
         let mut values = vec![E::ZERO];
         if before {
@@ -237,8 +252,8 @@ impl<E: Extension> Verifier<E> {
             };
             let mut counted = 1 << vars;
             if let Some(masks) = own_masks {
-                counted = items[0].len();
-                items.iter_mut().zip(masks).for_each(|(items, mask)| items.to_mut().push(mask));
+                counted = room(vars);
+                items = masked(items, &masks, vars);
             }
             values[0] = self.first_value(device, &values, counted, &[]);
             let folded = match products.folds_in_common(k, &self.shape) {
@@ -264,7 +279,7 @@ impl<E: Extension> Verifier<E> {
     }
 
     /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others, with these or 1.
-    /// The mask's product, in the last fold, does not count.
+    /// The masks' products, in the last fold, do not count.
     fn first_value(&self, device: &dyn Device, values: &[E], counted: usize, coefficients: &[u64]) -> E {
         let others = (1..counted).map(|l| {
             let mut value = [values[diagonal(l)]];
@@ -276,24 +291,28 @@ impl<E: Extension> Verifier<E> {
         others.fold(self.claim, E::sub)
     }
 
-    /// Append what the other verifier needs: the masked summands and this share of the last claim.
+    /// Append what the other verifier needs: the masked summands of every group's left factor, those of the right ones, and this share of
+    /// the last claim.
     pub fn finish(&self, out: &mut Vec<u8>) {
         if self.shape.folds() > 0 {
-            self.items.iter().for_each(|items| items[0].put(out));
+            self.items.iter().flatten().for_each(|item| item.put(out));
             self.claim.put(out);
         }
     }
 
     /// Whether the proof holds, by what the other verifier sent.
-    pub fn check(&self, bytes: &[u8]) -> bool {
+    pub fn check(&self, device: &dyn Device, bytes: &[u8]) -> bool {
         if self.shape.folds() == 0 {
             return true;
         }
-        let others = |i: usize| E::get(&bytes[i * E::BYTES..(i + 1) * E::BYTES]);
-        let [left, right] = [0, 1].map(|factor| self.items[factor][0].add(others(factor)));
+        let mut others = bytes.chunks_exact(E::BYTES).map(E::get);
+        let [left, right] = self.items.each_ref().map(|items| -> Vec<E> {
+            items.iter().zip(others.by_ref()).map(|(item, other)| item.add(other)).collect()
+        });
+        let claim = self.claim.add(others.next().expect("a share of the claim comes last"));
         let (mut product, mut sum) = (vec![], vec![]);
-        left.mul(right).put(&mut product);
-        self.claim.add(others(2)).put(&mut sum);
+        E::inner(device, &left, &right).put(&mut product);
+        claim.put(&mut sum);
         product.ct_eq(&sum).into()
     }
 }

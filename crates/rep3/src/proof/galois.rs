@@ -272,6 +272,10 @@ impl Extension for Gr {
         combined.sum(device, &statements.products)
     }
 
+    fn inner(device: &dyn Device, left: &[Gr], right: &[Gr]) -> Gr {
+        inner(device, left, right)
+    }
+
     fn message(device: &dyn Device, left: &[Gr], right: &[Gr], vars: u32) -> Vec<Gr> {
         let mut sums = Sums::new(vars);
         sums.add(device, left, right);

@@ -13,6 +13,7 @@ mod numbers;
 mod outer;
 mod products;
 mod rest;
+mod roles;
 mod tensor;
 #[cfg(test)]
 mod tests;

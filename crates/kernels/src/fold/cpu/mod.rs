@@ -161,7 +161,7 @@ impl FoldPath {
     }
 
     /// Add to `sums` (3^vars) the values of `sum over groups of u_g v_g`, groups of 2^vars consecutive items (0 after
-    /// the last), in GF(2^64).
+    /// the last), in GF(2^64). Without variables it is the inner product.
     pub fn field_message(self, u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
         assert_eq!(sums.len(), points(vars), "number of sums");
         assert_eq!(u.len(), v.len(), "number of items");

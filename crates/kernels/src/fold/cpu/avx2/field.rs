@@ -97,6 +97,7 @@ pub(in crate::fold::cpu) unsafe fn field_weigh(items: &mut [u64], weights: &[u64
 pub(in crate::fold::cpu) unsafe fn field_message(u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
     let mut acc = vec![_mm_setzero_si128(); sums.len()];
     match vars {
+        0 => inner(u, v, &mut acc),
         4 => sixteens(u, v, &mut acc),
         WORD_VARS => sixty_fours(u, v, &mut acc),
         // little, and seldom
@@ -105,6 +106,14 @@ pub(in crate::fold::cpu) unsafe fn field_message(u: &[u64], v: &[u64], vars: u32
     for (sum, acc) in sums.iter_mut().zip(acc) {
         *sum ^= gf_reduce(number(acc));
     }
+}
+
+#[target_feature(enable = "avx2,pclmulqdq")]
+fn inner(u: &[u64], v: &[u64], acc: &mut [Wide]) {
+    blocks::<2>(u.len(), &[u, v], |_, operands| {
+        let [a, b] = [0, 1].map(|i| load_two(operands[i].first_chunk().expect("two")));
+        acc.iter_mut().for_each(|acc| *acc = add_two(*acc, a, b));
+    });
 }
 
 #[target_feature(enable = "avx2,pclmulqdq")]

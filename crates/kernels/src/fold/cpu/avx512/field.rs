@@ -75,10 +75,21 @@ pub(in crate::fold::cpu) unsafe fn field_weigh(items: &mut [u64], weights: &[u64
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 pub(in crate::fold::cpu) unsafe fn field_message(u: &[u64], v: &[u64], vars: u32, sums: &mut [u64]) {
     match vars {
+        0 => inner(u, v, sums),
         4 => sixteens(u, v, sums),
         WORD_VARS => sixty_fours(u, v, sums),
         _ => portable::field_message(u, v, vars, sums),
     }
+}
+
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+fn inner(u: &[u64], v: &[u64], sums: &mut [u64]) {
+    let mut acc = _mm512_setzero_si512();
+    blocks::<LANES>(u.len(), &[u, v], |_, operands| {
+        let [a, b] = [0, 1].map(|i| load(operands[i].first_chunk().expect("a register")));
+        acc = multiply_add(acc, a, b);
+    });
+    sums.iter_mut().for_each(|sum| *sum ^= gf_reduce(total(acc)));
 }
 
 #[target_feature(enable = "avx512f,vpclmulqdq")]

@@ -71,6 +71,15 @@ impl Why for RunError {
                 step = step(at),
                 layer = Name::of(layer),
             ),
+            RunError::Report { prover, verifier, step: at, layer } => reason!(
+                "rep3.report",
+                "{prover} was told other coefficients or challenges by {verifier} before step {step} (layer {layer}) than both \
+                 verifiers drew, or says so: one of them, or a link, does not follow the protocol",
+                prover = party(prover),
+                verifier = party(verifier),
+                step = step(at),
+                layer = Name::of(layer),
+            ),
             RunError::Coins { before, after, step: at, layer } => reason!(
                 "rep3.coins",
                 "{before} and {after} sent different shares of the run's coins at step {step} (layer {layer}): one of them, or a \
