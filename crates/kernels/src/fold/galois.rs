@@ -1,11 +1,24 @@
-//! The Galois ring Z_2^64\[Y\]/(Y^64 + Y^4 + Y^3 + Y + 1), coefficient i for Y^i.
+//! Two Galois rings side by side, R x R with R = Z_2^64\[Y\]/(Y^32 + Y^7 + Y^3 + Y^2 + 1). Coefficient k of the first one is word 2 k of
+//! an element, that of the second one word 2 k + 1. So what does the same in both rings goes through all words alike.
 
 const DEGREE: usize = super::GROUP;
 
-/// An element of the Galois ring.
+/// Rings side by side.
+pub const RINGS: usize = 2;
+
+/// Coefficients of an element of one ring.
+const OF_RING: usize = DEGREE / RINGS;
+
+/// The bits of the first ring.
+const EVERY_OTHER: u64 = 0x5555_5555_5555_5555;
+
+/// Words between a coefficient and those that it is taken from where Y^32 = -Y^7 - Y^3 - Y^2 - 1 takes the place of Y^32.
+pub(super) const DOWN: [usize; 4] = [0, RINGS * 2, RINGS * 3, RINGS * 7];
+
+/// An element of both Galois rings.
 pub type Element = [u64; DEGREE];
 
-/// A polynomial of degree at most 127: what a product of two elements is before it is reduced.
+/// Polynomials of degree at most 63, side by side: what a product of two elements is before it is reduced.
 pub type Wide = [u64; 2 * DEGREE];
 
 /// Two vectors of elements, of which those that are `stride` apart are multiplied.
@@ -18,43 +31,72 @@ pub struct Strided<'a> {
     pub stride: usize,
 }
 
-/// A polynomial of degree at most 127, low and high coefficients, modulo Y^64 = -Y^4 - Y^3 - Y - 1.
+/// Polynomials of degree at most 63, low and high coefficients, modulo Y^32 = -Y^7 - Y^3 - Y^2 - 1.
 #[inline(always)]
 pub fn gr_reduce(low: &Element, high: &Element) -> Element {
-    // high (Y^4 + Y^3 + Y + 1), with four places for what comes before and after
-    let mut padded = [0u64; DEGREE + 8];
-    padded[4..DEGREE + 4].copy_from_slice(high);
-    let times = |k: usize| {
-        let terms = [padded[k + 4], padded[k + 3], padded[k + 1], padded[k]];
-        terms.into_iter().fold(0, u64::wrapping_add)
-    };
+    const OVER: usize = DOWN[3];
+    // high (Y^7 + Y^3 + Y^2 + 1), with room for what comes before and after
+    let mut padded = [0u64; DEGREE + 2 * OVER];
+    padded[OVER..DEGREE + OVER].copy_from_slice(high);
+    let times = |k: usize| DOWN.into_iter().fold(0u64, |sum, down| sum.wrapping_add(padded[k + OVER - down]));
     let mut out: Element = std::array::from_fn(|k| low[k].wrapping_sub(times(k)));
-    for k in 0..4 {
+    for k in 0..OVER {
         let again = times(DEGREE + k);
-        for down in [0, 1, 3, 4] {
+        for down in DOWN {
             out[k + down] = out[k + down].wrapping_add(again);
         }
     }
     out
 }
 
-/// Times the element with coefficients 0 and 1 of these bits, which are public.
+/// Times the element with coefficients 0 and 1 of these bits, bit i for word i, which are public.
 #[inline(always)]
 pub fn gr_times_bits(a: &Element, bits: u64) -> Element {
-    // out[k] is the sum of a[k - i] over the ones i: read where it stands, so that sums stay in registers
-    let mut padded = [0u64; 3 * DEGREE];
-    padded[DEGREE..2 * DEGREE].copy_from_slice(a);
-    let half = |first: usize| {
-        let mut sum = [0u64; DEGREE];
-        let mut rest = bits;
-        while rest != 0 {
-            let from = first + DEGREE - rest.trailing_zeros() as usize;
-            for (s, a) in sum.iter_mut().zip(&padded[from..from + DEGREE]) {
-                *s = s.wrapping_add(*a);
+    let (mut low, mut high) = ([0; DEGREE], [0; DEGREE]);
+    for ring in 0..RINGS {
+        // coefficient k is a sum of coefficients k - i over the ones i: read where they stand, so that sums stay in registers
+        let mut padded = [0u64; 3 * OF_RING];
+        padded[OF_RING..2 * OF_RING]
+            .copy_from_slice(&std::array::from_fn::<_, OF_RING, _>(|k| a[RINGS * k + ring]));
+        for (first, half) in [(0, &mut low), (OF_RING, &mut high)] {
+            let mut sum = [0u64; OF_RING];
+            let mut rest = bits >> ring & EVERY_OTHER;
+            while rest != 0 {
+                let from = first + OF_RING - rest.trailing_zeros() as usize / RINGS;
+                for (s, a) in sum.iter_mut().zip(&padded[from..from + OF_RING]) {
+                    *s = s.wrapping_add(*a);
+                }
+                rest &= rest - 1;
             }
-            rest &= rest - 1;
+            sum.iter().enumerate().for_each(|(k, sum)| half[RINGS * k + ring] = *sum);
         }
-        sum
-    };
-    gr_reduce(&half(0), &half(DEGREE))
+    }
+    gr_reduce(&low, &high)
+}
+
+#[cfg(test)]
+mod tests {
+    /// Y^(2^32) = Y, and Y^(2^16) + Y is a unit: the polynomial is irreducible modulo 2, by Rabin's test for degree 32 = 2^5. So R is a
+    /// Galois ring.
+    #[test]
+    fn each_ring_is_a_galois_ring() {
+        let product = |a: u64, b: u64| {
+            let mut wide = super::super::clmul(a, b) as u64;
+            for k in (32..63).rev() {
+                let top = wide >> k & 1;
+                wide ^= top << k ^ [0, 2, 3, 7].iter().fold(0, |sum, down| sum ^ top << (k - 32 + down));
+            }
+            wide
+        };
+        let square = |a| product(a, a);
+        let half = (0..16).fold(2, |power, _| square(power));
+        assert_eq!((0..16).fold(half, |power, _| square(power)), 2);
+        // a^(2^32 - 2) a = 1
+        let (a, mut inverse, mut s) = (half ^ 2, 1, half ^ 2);
+        for _ in 1..32 {
+            s = square(s);
+            inverse = product(inverse, s);
+        }
+        assert_eq!(product(inverse, a), 1);
+    }
 }

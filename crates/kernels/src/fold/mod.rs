@@ -1,5 +1,4 @@
-//! Folding inner products over GF(2^64) and over the Galois ring Z_2^64\[Y\]/(Y^64 + Y^4 + Y^3 + Y + 1), of which
-//! GF(2^64) is what is left modulo 2: the work of the proofs in `docs/rep3.md`, section 6.
+//! Folding inner products over GF(2^64), and over two Galois rings side by side: the work of the proofs in `docs/rep3.md`, section 6.
 //!
 //! A group of 2^V items is a polynomial in V variables, `u(X) = sum over l of u_l X^l`, where `X^l` is the product of
 //! the variables at the ones of l. The product of two such polynomials has degree 2 in each variable, so it is given
@@ -15,7 +14,7 @@ mod words;
 
 pub use cpu::{FoldPath, SecondValues, WordsFoldTwice};
 pub use field::{clmul, gf_mul, gf_reduce};
-pub use galois::{Element, Strided, Wide, gr_reduce, gr_times_bits};
+pub use galois::{Element, RINGS, Strided, Wide, gr_reduce, gr_times_bits};
 pub use words::{WordTerms, Words};
 
 /// Variables of a group of words.

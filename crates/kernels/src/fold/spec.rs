@@ -158,31 +158,33 @@ fn digit_or_zero(e: usize, j: u32) -> usize {
 
 /// See [`super::gr_times_bits`].
 pub fn times_bits(a: &[u64; 64], bits: u64) -> [u64; 64] {
-    let mut sum = [0u64; 64];
-    let mut power = *a;
-    for i in 0..64 {
-        if bits >> i & 1 == 1 {
-            sum.iter_mut().zip(power).for_each(|(s, p)| *s = s.wrapping_add(p));
-        }
-        // times Y
-        let top = power[63];
-        power.rotate_right(1);
-        power[0] = 0;
-        for down in [0, 1, 3, 4] {
-            power[down] = power[down].wrapping_sub(top);
+    let mut sums = [0u64; 64];
+    for ring in 0..2 {
+        let mut power: [u64; 32] = std::array::from_fn(|k| a[2 * k + ring]);
+        for i in 0..32 {
+            if bits >> (2 * i + ring) & 1 == 1 {
+                for (k, p) in power.iter().enumerate() {
+                    sums[2 * k + ring] = sums[2 * k + ring].wrapping_add(*p);
+                }
+            }
+            // times Y
+            let top = power[31];
+            power.rotate_right(1);
+            power[0] = 0;
+            for down in [0, 2, 3, 7] {
+                power[down] = power[down].wrapping_sub(top);
+            }
         }
     }
-    sum
+    sums
 }
 
 /// See [`super::FoldPath::products`].
 pub fn products(a: &[[u64; 64]], b: &[[u64; 64]], groups: usize, sums: &mut [[u64; 128]]) {
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        for p in 0..64 {
-            for q in 0..64 {
-                let sum = &mut sums[i / groups][p + q];
-                *sum = sum.wrapping_add(a[p].wrapping_mul(b[q]));
-            }
+        for (p, q, ring) in (0..32).flat_map(|p| (0..32).flat_map(move |q| [(p, q, 0), (p, q, 1)])) {
+            let sum = &mut sums[i / groups][2 * (p + q) + ring];
+            *sum = sum.wrapping_add(a[2 * p + ring].wrapping_mul(b[2 * q + ring]));
         }
     }
 }

@@ -44,12 +44,12 @@ pub fn depth(shape: LinearShape) -> usize {
     }
 }
 
-/// The rings that statements are combined over.
+/// What statements are combined over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extension {
     /// GF(2^64), of 64 lanes of bits.
     Bits,
-    /// The Galois ring of degree 64 over Z_2^64, of ring elements.
+    /// Two Galois rings of degree 32 over Z_2^64 side by side, of ring elements.
     Ring,
 }
 
@@ -62,12 +62,20 @@ impl Extension {
         }
     }
 
-    /// Powers of Y, from 1 on, that random coefficients of statements are sums of. A word times such a sum of powers takes three quarters of the
-    /// time in the larger ring that it takes with all of them, and 2^-46 is left of the error (docs/rep3.md, section 6).
-    pub const fn powers(self) -> u32 {
+    /// The first bits of an element, from which random coefficients of statements are drawn. Of both Galois rings they are 24 coefficients each: a
+    /// word times such an element takes three quarters of the time that it takes with all 32, and 2^-44 is left of the error (docs/rep3.md, section 6).
+    pub const fn random_bits(self) -> u32 {
         match self {
             Extension::Bits => 64,
             Extension::Ring => 48,
+        }
+    }
+
+    /// 1, as an element of the exceptional set by its bits: of two rings it is 1 in each.
+    pub const fn one(self) -> u64 {
+        match self {
+            Extension::Bits => 1,
+            Extension::Ring => 0b11,
         }
     }
 }

@@ -251,19 +251,19 @@ pub(super) struct Weights {
 impl Weights {
     fn draw(prg: &mut Prg, statements: &Statements, algebra: proofs::Extension) -> Weights {
         let [first, second] = statements.vars;
-        let powers = Ring::new(algebra.powers());
-        let mut rho = prg.elements(powers, 1 << first);
-        rho[0] = 1;
+        let (random, one) = (Ring::new(algebra.random_bits()), algebra.one());
+        let mut rho = prg.elements(random, 1 << first);
+        rho[0] = one;
         if mutation::active("coefficients-alike") {
-            rho.fill(1);
+            rho.fill(one);
         }
         let (block, mut sigma) = match algebra {
-            proofs::Extension::Bits => (first, vec![1; 1 << second]),
-            proofs::Extension::Ring => (first + second, prg.elements(powers, 1 << second)),
+            proofs::Extension::Bits => (first, vec![one; 1 << second]),
+            proofs::Extension::Ring => (first + second, prg.elements(random, 1 << second)),
         };
-        sigma[0] = 1;
+        sigma[0] = one;
         let blocks = statements.batches.iter().map(|b| b.coefficients(block)).sum();
-        let s = prg.elements(powers, blocks);
+        let s = prg.elements(random, blocks);
         Weights { vars: statements.vars, rho, sigma, block, s }
     }
 

@@ -2,13 +2,14 @@
 //!
 //! A row of the product is an image and a place of the output. It has a coefficient of its own, or `a_ny c_x` for image n and place (y, x) where that
 //! is less work. Then all images' lines are combined first, and all that follows is of one line. A product of a word and a coefficient takes
-//! about a nanosecond, one of an element of the Galois ring and a coefficient about a hundred: see `is_cheaper`.
+//! about a nanosecond, one of an element of the Galois rings and a coefficient about a hundred: see `is_cheaper`.
 
 use super::extension::Extension;
 use super::galois::{DEGREE, Gr, reduce};
 use super::products;
 use privet_family::Secret;
 use privet_kernels::Device;
+use privet_kernels::fold::RINGS;
 use privet_prg::Prg;
 use privet_ring::Conv2d;
 use std::ops::Range;
@@ -159,12 +160,17 @@ fn combined(device: &dyn Device, items: &[Gr], step: usize, weights: &[u64]) -> 
         device.fold().weigh(&mut items, weights);
         return items.into_iter().fold(Gr::ZERO, Gr::add);
     }
-    // as words are combined, and then Y^t times what that makes of coefficient t
+    // as words are combined, and then Y^k times what that makes of coefficient k in the same ring
     let mut parts = [Gr::ZERO; DEGREE];
     device.fold().rows_combine(items.as_flattened(), [step * DEGREE, 1], weights, &mut parts);
     let mut wide = [0u64; 2 * DEGREE];
     for (t, part) in parts.iter().enumerate() {
-        wide[t..t + DEGREE].iter_mut().zip(part).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+        let of_ring = part[t % RINGS..].iter().step_by(RINGS);
+        wide[t..]
+            .iter_mut()
+            .step_by(RINGS)
+            .zip(of_ring)
+            .for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
     }
     reduce(wide)
 }

@@ -1,4 +1,4 @@
-//! The rings that statements are combined over.
+//! What statements are combined over.
 
 use super::batch::{Batch, Role, Statements, Weights};
 use super::products::Combined;
@@ -6,17 +6,19 @@ use privet_kernels::Device;
 use privet_prg::Prg;
 use std::borrow::Cow;
 
-/// GF(2^64), or the Galois ring of degree 64 over Z_2^64. The *exceptional set* are the elements with coefficients 0
-/// and 1: the difference of any two is a unit.
+/// GF(2^64), or two Galois rings of degree 32 over Z_2^64 side by side. The *exceptional set* are the elements with coefficients 0
+/// and 1: the difference of any two is a unit, or a unit of one ring and 0 in the other.
 pub(super) trait Extension: Copy + Send + Sync + 'static {
     /// 0.
     const ZERO: Self;
+    /// The coefficients of 1, an element of the exceptional set.
+    const ONE: u64;
     /// Bytes on the wire.
     const BYTES: usize;
     /// What the folds of words make of columns at one pair of points.
     type Folded: Default;
 
-    /// The element of the exceptional set with these coefficients, bit i for Y^i.
+    /// The element of the exceptional set with these coefficients, a bit each.
     fn embed(bits: u64) -> Self;
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;

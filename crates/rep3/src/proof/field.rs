@@ -132,6 +132,7 @@ fn word_terms<'a>(batches: &[(&'a Batch, &'a [u64])]) -> Vec<WordTerms<'a>> {
 
 impl Extension for Gf {
     const ZERO: Gf = 0;
+    const ONE: u64 = proofs::Extension::Bits.one();
     const BYTES: usize = proofs::Extension::Bits.bytes();
     type Folded = Folded;
 

@@ -1,4 +1,5 @@
-//! Ring elements: statements over Z_2^64 in the Galois ring Z_2^64\[Y\]/(Y^64 + Y^4 + Y^3 + Y + 1).
+//! Ring elements: statements over Z_2^64 in two Galois rings side by side, each Z_2^64\[Y\]/(Y^32 + Y^7 + Y^3 + Y^2 + 1). A statement
+//! stands in both, and each has random coefficients of its own: a proof that should not pass would have to pass twice.
 //!
 //! What costs time here, on the device: matrix products over Z_2^64, of words with powers of a point and of values with random
 //! bits; sums of words chosen by random bits; products and folds of elements.
@@ -11,15 +12,15 @@ use super::words::FoldedWords;
 use crate::price::proofs;
 use privet_family::Secret;
 use privet_kernels::Device;
-use privet_kernels::fold::{gr_reduce, points};
+use privet_kernels::fold::{RINGS, gr_reduce, points};
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::borrow::Cow;
 
-/// Coefficients of an element.
+/// Coefficients of an element, of both rings.
 pub(super) const DEGREE: usize = 64;
 
-/// An element of the Galois ring, coefficient i for Y^i.
+/// An element of both rings: coefficient k of ring h is word 2 k + h.
 pub(super) type Gr = [u64; DEGREE];
 
 /// Blocks of words at a time: what is made of them stays in the second-level cache.
@@ -51,7 +52,7 @@ fn shifted(a: &Gr, ring: Ring) -> Gr {
     a
 }
 
-/// A polynomial of degree at most 127, reduced.
+/// Polynomials of degree at most 63 in both rings, reduced.
 pub(super) fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
     let (low, high) = wide.split_at(DEGREE);
     gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"))
@@ -86,6 +87,7 @@ pub(super) fn of_ring<T>(rings: &mut Vec<(Ring, T)>, ring: Ring, make: impl FnOn
 
 impl Extension for Gr {
     const ZERO: Gr = [0; DEGREE];
+    const ONE: u64 = proofs::Extension::Ring.one();
     const BYTES: usize = proofs::Extension::Ring.bytes();
     type Folded = FoldedWords;
 
@@ -104,7 +106,8 @@ impl Extension for Gr {
     fn mul(self, other: Gr) -> Gr {
         let mut wide = [0u64; 2 * DEGREE];
         for (i, a) in self.iter().enumerate() {
-            for (w, b) in wide[i..].iter_mut().zip(&other) {
+            let of_ring = other[i % RINGS..].iter().step_by(RINGS);
+            for (w, b) in wide[i..].iter_mut().step_by(RINGS).zip(of_ring) {
                 *w = w.wrapping_add(a.wrapping_mul(*b));
             }
         }

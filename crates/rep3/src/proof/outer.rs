@@ -1,4 +1,4 @@
-//! Values of products of polynomials whose coefficients are elements of the Galois ring.
+//! Values of products of polynomials whose coefficients are elements of the Galois rings.
 
 use super::galois::{DEGREE, Gr, reduce};
 use privet_kernels::Device;

@@ -101,7 +101,7 @@ pub(super) fn total(device: &dyn Device, elements: &[u64]) -> Gr {
 
 /// So many coefficients.
 pub(super) fn some(prg: &mut Prg, n: usize) -> Vec<u64> {
-    prg.elements(Ring::new(proofs::Extension::Ring.powers()), n)
+    prg.elements(Ring::new(proofs::Extension::Ring.random_bits()), n)
 }
 
 /// The folds of products' items that all three proofs do at the same points, by their variables. There a party folds each of its

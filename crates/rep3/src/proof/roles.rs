@@ -7,7 +7,7 @@ use super::fold::{Masks, Point, Prover, Verifier};
 use super::galois::Gr;
 use super::products::Combined;
 use super::words::FoldedWords;
-use crate::price::proofs::{OF_BITS, Shapes};
+use crate::price::proofs::{Extension as Of, OF_BITS, Shapes};
 use crate::{Party, mutation};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
@@ -18,7 +18,7 @@ pub(super) struct Check {
     pub shapes: Shapes,
     /// Of the coefficients' seed: what the verifier before the prover tells it, and what the one after does.
     halves: [Seed; 2],
-    /// Per fold; none is 0, so that the masks at the end are multiplied by units.
+    /// Per fold; all are units, so that the masks at the end are multiplied by units.
     pub challenges: Vec<Vec<u64>>,
     masks: Masks,
     bits: Verifier<Gf>,
@@ -34,14 +34,14 @@ impl Check {
         masks: Masks,
     ) -> Check {
         let halves = [(); 2].map(|()| shared.seed());
-        let mut nonzero = || loop {
+        let mut unit = || loop {
             let r = shared.elements(Ring::R64, 1)[0];
-            if r != 0 {
+            if OF_RINGS.iter().all(|of_ring| r & of_ring != 0) {
                 break r;
             }
         };
         let challenges =
-            (0..shapes.folds()).map(|k| (0..shapes.challenges(k)).map(|_| nonzero()).collect()).collect();
+            (0..shapes.folds()).map(|k| (0..shapes.challenges(k)).map(|_| unit()).collect()).collect();
         let (bits, ring) = Weights::expand(&sum(halves.each_ref()), &batches);
         let bits = Verifier::new(party.device, role, batches.bits, shapes.bits.clone(), bits);
         let ring = Verifier::new(party.device, role, batches.ring, shapes.ring.clone(), ring);
@@ -214,11 +214,19 @@ impl<'a, E: Extension> Common<'a, E> {
     }
 }
 
+/// The coefficients of each of two Galois rings. An element of GF(2^64) with some of each is not 0, and so a unit as well.
+const OF_RINGS: [u64; 2] = [0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa];
+
 /// The point of a fold that all three proofs have in common, from the challenges of each in any order: uniform to a prover that lacks its
-/// own, whatever the others are. None of them is 0, and as good as never their sum; a 1 takes its place.
+/// own, whatever the others are. In either ring none of them is 0, and as good as never their sum; a 1 takes its place there.
 pub(super) fn common_point(challenges: [&[u64]; 3], vars: u32) -> Vec<u64> {
     let sum = |i: usize| challenges.iter().fold(0, |sum, r| sum ^ r[i]);
-    (0..vars as usize).map(|i| sum(i).max(1)).collect()
+    let unit = |r: u64| {
+        OF_RINGS
+            .iter()
+            .fold(r, |unit, of_ring| if r & of_ring == 0 { unit | of_ring & Of::Ring.one() } else { unit })
+    };
+    (0..vars as usize).map(|i| unit(sum(i))).collect()
 }
 
 /// The seed of the coefficients that all three proofs share, from all provers' seeds in any order. Uniform to a party that
@@ -252,7 +260,10 @@ mod tests {
         for changed in [[other, b, c], [a, other, c], [a, b, other]] {
             assert!(common_point(changed, 4).iter().zip(&found).all(|(other, r)| other != r));
         }
-        assert_eq!(common_point([&[1], &[2], &[3]], 1), [1], "never 0, which would take the masks away");
+        // in neither ring 0, which would take the masks away
+        for (sum, point) in [(0, 0b11), (0b100, 0b110), (0b1000, 0b1001), (0b1100, 0b1100)] {
+            assert_eq!(common_point([&[1 ^ sum], &[2], &[3]], 1), [point], "{sum:b}");
+        }
     }
 
     /// Else a prover would know its own coefficients before its messages are in.

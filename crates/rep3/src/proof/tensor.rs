@@ -6,7 +6,7 @@ use privet_kernels::Device;
 /// The products of the challenges: entry l is that of the `r_j` at the ones of l.
 pub(super) fn basis<E: Extension>(device: &dyn Device, r: &[u64]) -> Vec<E> {
     let mut powers = Vec::with_capacity(1 << r.len());
-    powers.push(E::embed(1));
+    powers.push(E::embed(E::ONE));
     for &r in r {
         let half = powers.len();
         powers.extend_from_within(..);

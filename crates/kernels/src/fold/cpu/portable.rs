@@ -1,8 +1,8 @@
 //! Plain Rust.
 
 use crate::fold::{
-    Chosen, Element, GROUP, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Strided, WORD_VARS, Wide, WordTerms,
-    Words, clmul, gf_mul, gf_reduce, gr_times_bits, points,
+    Chosen, Element, GROUP, NUMBER_GROUP, NUMBER_VARS, NumberTerms, RINGS, Strided, WORD_VARS, Wide,
+    WordTerms, Words, clmul, gf_mul, gf_reduce, gr_times_bits, points,
 };
 
 /// Values of a polynomial with `src.len()` coefficients at 0, 1 and infinity in every variable.
@@ -311,7 +311,9 @@ pub(super) fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [
     for ((a, b), sum) in a.chunks(groups).zip(b.chunks(groups)).zip(sums) {
         for (a, b) in a.iter().zip(b) {
             for (i, a) in a.iter().enumerate() {
-                for (sum, b) in sum[i..].iter_mut().zip(b) {
+                // the other's coefficients in the same ring
+                let of_ring = b[i % RINGS..].iter().step_by(RINGS);
+                for (sum, b) in sum[i..].iter_mut().step_by(RINGS).zip(of_ring) {
                     *sum = sum.wrapping_add(a.wrapping_mul(*b));
                 }
             }

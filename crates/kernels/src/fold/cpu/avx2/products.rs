@@ -1,29 +1,28 @@
-//! Sums of products of elements of the Galois ring as polynomials, four at a time, one a lane.
+//! Sums of products of elements of both Galois rings as polynomials, four at a time, one a lane.
 //!
-//! Karatsuba's method is used four times: 81 products of polynomials of 4 coefficients instead of 256. There is no 64-bit product: it takes
+//! Karatsuba's method is used three times in each ring: 27 products of polynomials of 4 coefficients instead of 64. There is no 64-bit product: it takes
 //! three of 32 bits, those of lower and upper halves added up before they are shifted. The method is linear in every product, so those of
 //! all pairs of a sum are added up before they are put together, but for the last two levels.
 
 use super::V;
 use super::lanes::{Four, LANES, gather, load, store, transpose};
-use crate::fold::{Element, GROUP, Strided, Wide};
+use crate::fold::{Element, GROUP, RINGS, Strided, Wide};
 use std::arch::x86_64::*;
 
-/// Coefficients of a part.
-const PART: usize = GROUP / 4;
+/// Coefficients of a part, half of a ring's.
+const PART: usize = GROUP / RINGS / 2;
 /// Coefficients whose products' sums stay in registers.
 const TILE: usize = PART / 4;
 
-/// The parts of four polynomials with which Karatsuba's method multiplies: of the lower half, the upper half and the sum
-/// of both their lower half, upper half and sum of both.
-type Parts = [[[V; PART]; 3]; 3];
+/// The parts of four polynomials with which Karatsuba's method multiplies: of each ring their lower half, upper half and sum of both.
+type Parts = [[[V; PART]; 3]; RINGS];
 
 /// What is needed for four pairs after another.
 struct Work {
     x: Four,
     parts: [Parts; 2],
     /// Products of parts.
-    products: [[[V; 2 * PART]; 3]; 3],
+    products: [[[V; 2 * PART]; 3]; RINGS],
     wide: [V; 2 * GROUP],
 }
 
@@ -33,8 +32,8 @@ impl Work {
         let zero = _mm256_setzero_si256();
         Work {
             x: [zero; GROUP],
-            parts: [[[[zero; PART]; 3]; 3]; 2],
-            products: [[[zero; 2 * PART]; 3]; 3],
+            parts: [[[[zero; PART]; 3]; RINGS]; 2],
+            products: [[[zero; 2 * PART]; 3]; RINGS],
             wide: [zero; 2 * GROUP],
         }
     }
@@ -58,11 +57,12 @@ impl Work {
     #[target_feature(enable = "avx2")]
     #[inline]
     fn put_together(&mut self) {
-        let mut halves = [[_mm256_setzero_si256(); GROUP]; 3];
-        for (half, [low, high, both]) in halves.iter_mut().zip(&self.products) {
-            join(low, high, both, half);
+        for (ring, [low, high, both]) in self.products.iter().enumerate() {
+            let mut whole = [_mm256_setzero_si256(); 4 * PART];
+            join(low, high, both, &mut whole);
+            let of_ring = self.wide.iter_mut().skip(ring).step_by(RINGS);
+            of_ring.zip(whole).for_each(|(wide, word)| *wide = word);
         }
-        join(&halves[0], &halves[1], &halves[2], &mut self.wide);
     }
 
     /// Add what has come to a sum.
@@ -132,15 +132,9 @@ fn add(words: V, sum: &mut Wide, i: usize) {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn split(x: &Four, parts: &mut Parts) {
-    let (low, high) = x.split_at(GROUP / 2);
-    for (half, [lower, upper, both]) in parts.iter_mut().enumerate() {
+    for (ring, [lower, upper, both]) in parts.iter_mut().enumerate() {
         for k in 0..PART {
-            let at = |k: usize| match half {
-                0 => low[k],
-                1 => high[k],
-                _ => _mm256_add_epi64(low[k], high[k]),
-            };
-            (lower[k], upper[k]) = (at(k), at(PART + k));
+            (lower[k], upper[k]) = (x[RINGS * k + ring], x[RINGS * (PART + k) + ring]);
             both[k] = _mm256_add_epi64(lower[k], upper[k]);
         }
     }

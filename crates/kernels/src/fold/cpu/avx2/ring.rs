@@ -1,11 +1,11 @@
-//! Ring elements, and elements of the Galois ring.
+//! Ring elements, and elements of both Galois rings.
 
 use super::V;
 use super::lanes::{LANES, load, multiply, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper, sixteen};
 use crate::fold::cpu::pieces::strided;
 use crate::fold::cpu::portable;
-use crate::fold::{Element, GROUP, WORD_VARS, points};
+use crate::fold::{Element, GROUP, RINGS, WORD_VARS, gr_reduce, points};
 use std::arch::x86_64::*;
 
 /// # Safety
@@ -80,9 +80,45 @@ fn put(z: V, g: usize, first: bool, out: &mut [u64]) {
     }
 }
 
+/// Words before and behind an element in [`weigh`].
+const MARGIN: usize = LANES;
+/// Registers of an element shifted by up to three words.
+const SHIFTED: usize = GROUP / LANES + 1;
+/// Bits of a weight that move an element by a register, two of each ring.
+const NIBBLES: usize = GROUP / LANES;
+
+/// Two bits of a weight at a time, one of each ring: what they add is looked up among four sums for each of the two places in a nibble.
+///
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx2")]
 pub(in crate::fold::cpu) unsafe fn weigh(items: &mut [Element], weights: &[u64]) {
-    portable::weigh(items, weights);
+    let zero = _mm256_setzero_si256();
+    let mut padded = [0; GROUP + 2 * MARGIN];
+    let mut sums = [[[zero; SHIFTED]; 4]; 2];
+    for (item, s) in items.iter_mut().zip(weights) {
+        padded[MARGIN..MARGIN + GROUP].copy_from_slice(item);
+        for (p, [_, firsts, seconds, both]) in sums.iter_mut().enumerate() {
+            let places = firsts.iter_mut().zip(seconds).zip(both);
+            for (j, ((first, second), both)) in places.enumerate() {
+                let from = MARGIN + LANES * j - RINGS * p;
+                *both = load(padded[from..].first_chunk().expect("a margin of a register"));
+                *first = _mm256_blend_epi32::<0b1100_1100>(*both, zero);
+                *second = _mm256_blend_epi32::<0b0011_0011>(*both, zero);
+            }
+        }
+        let of: [[&[V; SHIFTED]; 2]; NIBBLES] = std::array::from_fn(|nibble| {
+            std::array::from_fn(|p| &sums[p][(s >> (4 * nibble + 2 * p) & 3) as usize])
+        });
+        let mut words = [[0; LANES]; 2 * GROUP / LANES];
+        for (t, words) in words.iter_mut().enumerate() {
+            let nibbles = t.saturating_sub(SHIFTED - 1)..NIBBLES.min(t + 1);
+            let sum = of[nibbles.clone()].iter().zip(nibbles).fold(zero, |sum, ([a, b], nibble)| {
+                _mm256_add_epi64(sum, _mm256_add_epi64(a[t - nibble], b[t - nibble]))
+            });
+            store(words, sum);
+        }
+        let (low, high) = words.as_flattened().split_at(GROUP);
+        *item = gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"));
+    }
 }

@@ -1,28 +1,27 @@
-//! Sums of products of elements of the Galois ring as polynomials, eight at a time, one a lane.
+//! Sums of products of elements of both Galois rings as polynomials, eight at a time, one a lane.
 //!
-//! A 64-bit product is the slowest instruction here and a sum costs next to nothing, so Karatsuba's method is used three times:
-//! 27 products of polynomials of 8 coefficients instead of 64. It is linear in every product, so those of
+//! A 64-bit product is the slowest instruction here and a sum costs next to nothing, so Karatsuba's method is used twice in each ring:
+//! 9 products of polynomials of 8 coefficients instead of 16. It is linear in every product, so those of
 //! all pairs of a sum are added up before they are put together, but for the last level, which would not stay in the first-level cache.
 
 use super::V;
 use super::lanes::{Eight, LANES, gather, load, store, transpose};
-use crate::fold::{Element, GROUP, Strided, Wide};
+use crate::fold::{Element, GROUP, RINGS, Strided, Wide};
 use std::arch::x86_64::*;
 
 /// Coefficients handled together, so that their sums stay in registers.
 const TILE: usize = 8;
 
-/// Coefficients of a part.
-const PART: usize = GROUP / 4;
+/// Coefficients of a part, half of a ring's.
+const PART: usize = GROUP / RINGS / 2;
 const TILES: usize = PART / TILE;
 const _: () = assert!(TILES == 2);
 
-/// The parts of eight polynomials with which Karatsuba's method multiplies: of the lower half, the upper half and the sum
-/// of both their lower half, upper half and sum of both.
-type Parts = [[[V; PART]; 3]; 3];
+/// The parts of eight polynomials with which Karatsuba's method multiplies: of each ring their lower half, upper half and sum of both.
+type Parts = [[[V; PART]; 3]; RINGS];
 
 /// Products of [`Parts`].
-type WideParts = [[[V; 2 * PART]; 3]; 3];
+type WideParts = [[[V; 2 * PART]; 3]; RINGS];
 type EightWide = [V; 2 * GROUP];
 
 /// What is needed for eight pairs after another.
@@ -39,8 +38,8 @@ impl Work {
         let zero = _mm512_setzero_si512();
         Work {
             x: [zero; GROUP],
-            parts: [[[[zero; PART]; 3]; 3]; 2],
-            products: [[[zero; 2 * PART]; 3]; 3],
+            parts: [[[[zero; PART]; 3]; RINGS]; 2],
+            products: [[[zero; 2 * PART]; 3]; RINGS],
             wide: [zero; 2 * GROUP],
         }
     }
@@ -128,15 +127,9 @@ fn add(words: V, sum: &mut Wide, i: usize) {
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn split(x: &Eight, parts: &mut Parts) {
-    let (low, high) = x.split_at(GROUP / 2);
-    let at = |half: usize, k: usize| match half {
-        0 => low[k],
-        1 => high[k],
-        _ => _mm512_add_epi64(low[k], high[k]),
-    };
-    for (half, [lower, upper, both]) in parts.iter_mut().enumerate() {
+    for (ring, [lower, upper, both]) in parts.iter_mut().enumerate() {
         for (k, ((lower, upper), both)) in lower.iter_mut().zip(upper).zip(both).enumerate() {
-            (*lower, *upper) = (at(half, k), at(half, PART + k));
+            (*lower, *upper) = (x[RINGS * k + ring], x[RINGS * (PART + k) + ring]);
             *both = _mm512_add_epi64(*lower, *upper);
         }
     }
@@ -146,19 +139,16 @@ fn split(x: &Eight, parts: &mut Parts) {
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn put_together(products: &WideParts, wide: &mut EightWide) {
-    let zero = _mm512_setzero_si512();
     // the parts of a polynomial are whole tiles: one coefficient of all tiles at a time, so that all stays in registers
     for k in 0..TILE {
-        let mut halves = [[zero; 2 * TILES * 2]; 3];
-        for (products, half) in products.iter().zip(&mut halves) {
+        for (ring, products) in products.iter().enumerate() {
             let column =
                 |part: usize| -> [V; 2 * TILES] { std::array::from_fn(|t| products[part][TILE * t + k]) };
-            join(&column(0), &column(1), &column(2), half);
-        }
-        let mut column = [zero; 2 * GROUP / TILE];
-        join(&halves[0], &halves[1], &halves[2], &mut column);
-        for (t, word) in column.into_iter().enumerate() {
-            wide[TILE * t + k] = word;
+            let mut whole = [_mm512_setzero_si512(); 2 * TILES * 2];
+            join(&column(0), &column(1), &column(2), &mut whole);
+            for (t, word) in whole.into_iter().enumerate() {
+                wide[RINGS * (TILE * t + k) + ring] = word;
+            }
         }
     }
 }

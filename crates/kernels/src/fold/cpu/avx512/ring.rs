@@ -1,11 +1,11 @@
-//! Ring elements, and elements of the Galois ring.
+//! Ring elements, and elements of both Galois rings.
 
 use super::V;
 use super::lanes::{LANES, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper, sixteen};
 use crate::fold::cpu::pieces::{MAX_OPERANDS, strided};
 use crate::fold::cpu::portable;
-use crate::fold::{Element, GROUP, WORD_VARS, gr_reduce, points};
+use crate::fold::{Element, GROUP, RINGS, WORD_VARS, gr_reduce, points};
 use std::arch::x86_64::*;
 
 /// # Safety
@@ -132,9 +132,11 @@ fn sixty_fours(
 const MARGIN: usize = 8;
 /// Registers of an element shifted by up to seven words.
 const SHIFTED: usize = GROUP / LANES + 1;
+/// Lanes of the first ring's coefficients, and of the second one's.
+const OF_RING: [u8; RINGS] = [0b0101_0101, 0b1010_1010];
 
-/// Two bits of a weight at a time: what they add is looked up among four sums for each of the four places in a byte, and a byte is
-/// as many bits as words fit a register.
+/// Two bits of a weight at a time, one of each ring: what they add is looked up among four sums for each of the four places in a byte, and a
+/// byte is as many bits as words fit a register.
 ///
 /// # Safety
 /// [`super::available`].
@@ -145,15 +147,13 @@ pub(in crate::fold::cpu) unsafe fn weigh(items: &mut [Element], weights: &[u64])
     let mut sums = [[[zero; SHIFTED]; 4]; 4];
     for (item, s) in items.iter_mut().zip(weights) {
         padded[MARGIN..MARGIN + GROUP].copy_from_slice(item);
-        for (p, [_, ones, twos, both]) in sums.iter_mut().enumerate() {
-            let places = ones.iter_mut().zip(twos).zip(both);
-            for (j, ((one, two), both)) in places.enumerate() {
-                let shifted = |words: usize| {
-                    let from = MARGIN + LANES * j - words;
-                    load(padded[from..].first_chunk().expect("a margin of a register"))
-                };
-                (*one, *two) = (shifted(2 * p), shifted(2 * p + 1));
-                *both = _mm512_add_epi64(*one, *two);
+        for (p, [_, firsts, seconds, both]) in sums.iter_mut().enumerate() {
+            let places = firsts.iter_mut().zip(seconds).zip(both);
+            for (j, ((first, second), both)) in places.enumerate() {
+                let from = MARGIN + LANES * j - RINGS * p;
+                *both = load(padded[from..].first_chunk().expect("a margin of a register"));
+                *first = _mm512_maskz_mov_epi64(OF_RING[0], *both);
+                *second = _mm512_maskz_mov_epi64(OF_RING[1], *both);
             }
         }
         // from the highest byte to the lowest: what is there moves up by one register
