@@ -43,13 +43,9 @@ impl Adapt {
         Adapt(Box::new(adapt))
     }
 
-    fn done_to<T>(
-        self,
-        (mut batches, shapes): (batch::Batches, T),
-        seed: &privet_prg::Seed,
-    ) -> (batch::Batches, T) {
+    fn done_to(self, mut batches: batch::Batches, seed: &privet_prg::Seed) -> batch::Batches {
         (self.0)(&mut batches, seed);
-        (batches, shapes)
+        batches
     }
 }
 

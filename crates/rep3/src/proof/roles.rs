@@ -12,27 +12,19 @@ use crate::{Party, mutation};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 
-/// A verifier of one proof: what it draws together with the other, and both algebras.
-pub(super) struct Check {
+/// What both verifiers of a proof draw alike.
+pub(super) struct Drawn {
+    /// Of the verifier that has this.
     role: Role,
     pub shapes: Shapes,
     /// Of the coefficients' seed: what the verifier before the prover tells it, and what the one after does.
     halves: [Seed; 2],
     /// Per fold; all are units, so that the masks at the end are multiplied by units.
     pub challenges: Vec<Vec<u64>>,
-    masks: Masks,
-    bits: Verifier<Gf>,
-    ring: Verifier<Gr>,
 }
 
-impl Check {
-    pub fn new(
-        party: &Party,
-        role: Role,
-        (batches, shapes): (Batches, Shapes),
-        mut shared: Prg,
-        masks: Masks,
-    ) -> Check {
+impl Drawn {
+    pub fn new(role: Role, shapes: Shapes, mut shared: Prg) -> Drawn {
         let halves = [(); 2].map(|()| shared.seed());
         let mut unit = || loop {
             let r = shared.elements(Ring::R64, 1)[0];
@@ -42,10 +34,7 @@ impl Check {
         };
         let challenges =
             (0..shapes.folds()).map(|k| (0..shapes.challenges(k)).map(|_| unit()).collect()).collect();
-        let (bits, ring) = Weights::expand(&sum(halves.each_ref()), &batches);
-        let bits = Verifier::new(party.device, role, batches.bits, shapes.bits.clone(), bits);
-        let ring = Verifier::new(party.device, role, batches.ring, shapes.ring.clone(), ring);
-        Check { role, shapes, halves, challenges, masks, bits, ring }
+        Drawn { role, shapes, halves, challenges }
     }
 
     /// The seed of the coefficients.
@@ -55,7 +44,7 @@ impl Check {
 
     /// What the verifier with this role tells the prover before its values of fold `k`: half a seed before the first, and before the others
     /// the challenges of the fold before, which the party after the prover alone tells it.
-    pub fn told(&self, role: Role, k: usize) -> Vec<u8> {
+    fn told(&self, role: Role, k: usize) -> Vec<u8> {
         match (role, k) {
             (Role::Before, 0) => self.halves[0].expose().to_vec(),
             (Role::After, 0) => self.halves[1].expose().to_vec(),
@@ -73,6 +62,24 @@ impl Check {
     pub fn other_tells(&self, k: usize) -> Vec<u8> {
         self.told(if self.role == Role::Before { Role::After } else { Role::Before }, k)
     }
+}
+
+/// A verifier of one proof, of both algebras.
+pub(super) struct Check {
+    pub drawn: Drawn,
+    masks: Masks,
+    bits: Verifier<Gf>,
+    ring: Verifier<Gr>,
+}
+
+impl Check {
+    pub fn new(party: &Party, drawn: Drawn, batches: Batches, masks: Masks) -> Check {
+        let (bits, ring) = Weights::expand(&drawn.seed(), &batches);
+        let Shapes { bits: of_bits, ring: of_ring } = drawn.shapes.clone();
+        let bits = Verifier::new(party.device, drawn.role, batches.bits, of_bits, bits);
+        let ring = Verifier::new(party.device, drawn.role, batches.ring, of_ring, ring);
+        Check { drawn, masks, bits, ring }
+    }
 
     /// Go on with the statements about bits, at this point if all three proofs have one in common.
     pub fn fold_bits(
@@ -83,7 +90,7 @@ impl Check {
         common: Common<Gf>,
         products: &Combined,
     ) {
-        if let Some(own) = self.challenges.get(k) {
+        if let Some(own) = self.drawn.challenges.get(k) {
             self.bits.fold(party.device, k, &mut self.masks, message, common.or(own), products);
         }
     }
@@ -97,7 +104,7 @@ impl Check {
         common: Common<Gr>,
         products: &Combined,
     ) {
-        if let Some(own) = self.challenges.get(k) {
+        if let Some(own) = self.drawn.challenges.get(k) {
             self.ring.fold(party.device, k, &mut self.masks, message, common.or(own), products);
         }
     }
@@ -112,7 +119,7 @@ impl Check {
 
     /// Whether both proofs hold, by what the other verifier sent.
     pub fn accepts(&self, party: &Party, bytes: &[u8]) -> bool {
-        let (bits, ring) = bytes.split_at(self.shapes.bits.final_bytes());
+        let (bits, ring) = bytes.split_at(self.drawn.shapes.bits.final_bytes());
         // both, whatever the first says
         let of_ring = self.ring.check(party.device, ring) | mutation::active("bits-alone-checked");
         (self.bits.check(party.device, bits) & of_ring) | mutation::active("last-values-not-checked")
@@ -180,14 +187,14 @@ pub(super) struct Verification {
 impl Verification {
     /// Variables of fold `k` of words of bits, where all three proofs have one: it is at a point that they have in common.
     pub fn common_bits(&self, k: usize) -> Option<u32> {
-        let shapes = [&self.proof.shapes, &self.of_next.shapes, &self.of_prev.shapes];
+        let shapes = [&self.proof.shapes, &self.of_next.drawn.shapes, &self.of_prev.drawn.shapes];
         let vars = OF_BITS.get(k).copied()?;
         shapes.iter().all(|shapes| shapes.bits.of_words() > k).then_some(vars)
     }
 
     /// The same of words of ring elements.
     pub fn common_words(&self, k: usize) -> Option<u32> {
-        let shapes = [&self.of_next.shapes, &self.of_prev.shapes];
+        let shapes = [&self.of_next.drawn.shapes, &self.of_prev.drawn.shapes];
         let own = &self.proof.shapes.ring;
         let alike = |shapes: &&Shapes| shapes.ring.of_words() > k && shapes.ring.vars(k) == own.vars(k);
         (own.of_words() > k && shapes.iter().all(alike)).then(|| own.vars(k))

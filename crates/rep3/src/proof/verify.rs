@@ -4,7 +4,7 @@ use super::batch::{Batches, Role};
 use super::fold::Masks;
 use super::folded::Folded;
 use super::products::{Combined, CommonFolds, ProductClaim};
-use super::roles::{Check, Common, Proof, Verification, common_coefficients, common_point, sum};
+use super::roles::{Check, Common, Drawn, Proof, Verification, common_coefficients, common_point, sum};
 use super::words::FoldedWords;
 use crate::price::proofs::{Shapes, folds};
 use crate::{Messages, Party, PartyId, RunError, mutation};
@@ -33,7 +33,7 @@ impl Party<'_> {
             return Ok(());
         }
         let (start, of_the_protocol) = (Instant::now(), std::mem::take(&mut self.stats));
-        let result = self.prove_and_check(batches.map(Batches::prepared), shapes, products);
+        let result = self.prove_and_check(batches, shapes, products);
         let mut cost = std::mem::replace(&mut self.stats, of_the_protocol);
         cost.seconds = start.elapsed().as_secs_f64();
         self.checks.add(&cost);
@@ -82,29 +82,36 @@ impl Party<'_> {
         // Own key i is shared with the party before: as challenges about the party after, as the masks of the own
         // proof, and of v in the proof of the party before. Three draws, so that no stream is used twice.
         let (shared, messages, ends) = (self.draw(), self.draw(), self.draw());
-        let mut stated: Vec<_> = batches.into_iter().zip(shapes).collect();
-        // from its own on, the parties' in their order
-        stated.rotate_left(self.id.index());
-        let Ok([own, of_next, of_prev]) = <[_; 3]>::try_from(stated) else { unreachable!("three provers") };
         let own_masks = Masks { before: Some(messages.own), after: Some(ends.next) };
         let next_masks = Masks { before: Some(messages.next), after: None };
         let prev_masks = Masks { before: None, after: Some(ends.own) };
-        let of_next = Check::new(self, Role::Before, of_next, shared.own, next_masks);
-        let of_prev = Check::new(self, Role::After, of_prev, shared.next, prev_masks);
+        let [own_shapes, next_shapes, prev_shapes] = self.from_own_on(shapes);
+        let of_next = Drawn::new(Role::Before, next_shapes, shared.own);
+        let of_prev = Drawn::new(Role::After, prev_shapes, shared.next);
 
+        // before all that takes time: then the parties wait once and not twice
         let out = Messages { prev: of_prev.tells(0), next: of_next.tells(0) };
         let got = self.talk("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))?;
         let told = Told { before: got.prev, after: got.next };
         let seed = told.seed();
+        let [own, next, prev] = self.from_own_on(batches.map(Batches::prepared));
         #[cfg(test)]
         let own = match self.adapt.take() {
             Some(adapt) => adapt.done_to(own, &seed),
             None => own,
         };
-        let proof = Proof::new(own, &seed, own_masks);
-        let coefficients = common_coefficients([&seed, &of_next.seed(), &of_prev.seed()]);
+        let proof = Proof::new((own, own_shapes), &seed, own_masks);
+        let of_next = Check::new(self, of_next, next, next_masks);
+        let of_prev = Check::new(self, of_prev, prev, prev_masks);
+        let coefficients = common_coefficients([&seed, &of_next.drawn.seed(), &of_prev.drawn.seed()]);
         let products = Combined::new(self.device, products, in_common, &coefficients);
         Ok((Verification { proof, of_next, of_prev, products, words: FoldedWords::default() }, told))
+    }
+
+    /// What there is of each party, in their order, from this one on.
+    fn from_own_on<T>(&self, mut each: [T; 3]) -> [T; 3] {
+        each.rotate_left(self.id.index());
+        each
     }
 
     /// Round 2, first half: values of fold `k` go to the party after alone. What a party was `told` since the last values it hears again from
@@ -119,13 +126,13 @@ impl Party<'_> {
         let in_common = k > 0 && all.common_words(k - 1).is_some();
         let words = in_common.then_some(&mut all.words);
         let mut to_next = all.proof.message(self, k, &all.products, words);
-        let mut to_prev = all.of_prev.other_tells(k);
-        let reports = [all.of_prev.other_tells(k), all.of_next.other_tells(k)];
-        to_next.extend(all.of_next.other_tells(k));
+        let mut to_prev = all.of_prev.drawn.other_tells(k);
+        let reports = [all.of_prev.drawn.other_tells(k), all.of_next.drawn.other_tells(k)];
+        to_next.extend(all.of_next.drawn.other_tells(k));
         to_next.extend(&told.before);
         to_prev.extend(&told.after);
 
-        let values = all.of_prev.shapes.message_bytes(k);
+        let values = all.of_prev.drawn.shapes.message_bytes(k);
         let lens = (values + told.after.len() + reports[0].len(), told.before.len() + reports[1].len());
         let out = Messages { prev: to_prev, next: to_next };
         let mut got = self.talk("proof: values", out, lens)?;
@@ -150,7 +157,7 @@ impl Party<'_> {
     ) -> Result<Told, RunError> {
         let [bits_vars, words_vars] = [all.common_bits(k), all.common_words(k)];
         let Verification { proof, of_next, of_prev, products, words } = all;
-        let (of_bits, of_ring) = message.split_at(of_prev.shapes.bits.message_bytes(k));
+        let (of_bits, of_ring) = message.split_at(of_prev.drawn.shapes.bits.message_bytes(k));
         let mut folded = Folded::default();
         if bits_vars.is_none() {
             of_prev.fold_bits(self, k, of_bits, Common::at(None, &mut folded), products);
@@ -158,13 +165,14 @@ impl Party<'_> {
         }
         let mut told = Told::default();
         if goes_on {
-            let out = Messages { prev: of_prev.tells(k + 1), next: vec![HERE] };
+            let out = Messages { prev: of_prev.drawn.tells(k + 1), next: vec![HERE] };
             let got = self.talk("proof: challenge", out, (1, proof.shapes.challenge_bytes(k + 1)))?;
             self.present(self.id.prev(), &got.prev)?;
             told.after = got.next;
         }
         let r = told.challenges();
-        let point_of = |vars| common_point([&r, &of_next.challenges[k], &of_prev.challenges[k]], vars);
+        let point_of =
+            |vars| common_point([&r, &of_next.drawn.challenges[k], &of_prev.drawn.challenges[k]], vars);
         let ring_vars = words_vars.or(products.common_vars(k));
         let [bits, ring] = [bits_vars, ring_vars].map(|vars| vars.map(point_of));
         if bits.is_some() {
@@ -191,7 +199,7 @@ impl Party<'_> {
         Verification { of_next, of_prev, .. }: &Verification,
     ) -> Result<(), RunError> {
         let (next, prev) = (self.id.next(), self.id.prev());
-        let lens = (of_next.shapes.final_bytes(), of_prev.shapes.final_bytes());
+        let lens = (of_next.drawn.shapes.final_bytes(), of_prev.drawn.shapes.final_bytes());
         let out = Messages { prev: of_next.finish(), next: of_prev.finish() };
         let got = self.talk("proof: last values", out, lens)?;
         let accepted = [(next, of_next.accepts(self, &got.prev)), (prev, of_prev.accepts(self, &got.next))];
