@@ -101,3 +101,26 @@ fn lies_to_a_prover_are_known_before_last_values() {
         assert!(lies >= 6, "plan {i}: {lies} lies");
     }
 }
+
+/// A prover is told one half of its seed by each verifier, and the other's half a step later: by then each knows that the other has all messages.
+#[test]
+fn halves_of_seeds_come_a_step_apart() {
+    let plan = &plans()[0];
+    let seed = Seed::from_bytes(*b"halves of seeds.");
+    let sent = World::new(plan, Security::Malicious, &constant(plan, |_| 3), &seed).transcript();
+    let find = |from: PartyId, to: PartyId, what: &str| {
+        let mut messages = sent[from.index()].iter().filter(|m| m.to == to.index());
+        messages.find(|m| m.step.name.ends_with(what)).expect("sent").clone()
+    };
+    let contains = |bytes: &[u8], half: &[u8]| bytes.windows(half.len()).any(|some| some == half);
+    for prover in PartyId::ALL {
+        let [before, after] =
+            [prover.prev(), prover.next()].map(|verifier| find(verifier, prover, "proof: coefficients"));
+        assert_eq!([before.bytes.len(), after.bytes.len()], [Seed::BYTES; 2]);
+        assert_ne!(before.bytes, after.bytes);
+        for (verifier, others) in [(prover.prev(), &after), (prover.next(), &before)] {
+            let again = find(verifier, prover, "proof: values");
+            assert!(again.step.id > others.step.id && contains(&again.bytes, &others.bytes));
+        }
+    }
+}

@@ -28,7 +28,7 @@ impl Drawn {
         let halves = [(); 2].map(|()| shared.seed());
         let mut unit = || loop {
             let r = shared.elements(Ring::R64, 1)[0];
-            if OF_RINGS.iter().all(|of_ring| r & of_ring != 0) {
+            if is_unit(r) {
                 break r;
             }
         };
@@ -224,6 +224,10 @@ impl<'a, E: Extension> Common<'a, E> {
 /// The coefficients of each of two Galois rings. An element of GF(2^64) with some of each is not 0, and so a unit as well.
 const OF_RINGS: [u64; 2] = [0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa];
 
+fn is_unit(r: u64) -> bool {
+    OF_RINGS.iter().all(|of_ring| r & of_ring != 0)
+}
+
 /// The point of a fold that all three proofs have in common, from the challenges of each in any order: uniform to a prover that lacks its
 /// own, whatever the others are. In either ring none of them is 0, and as good as never their sum; a 1 takes its place there.
 pub(super) fn common_point(challenges: [&[u64]; 3], vars: u32) -> Vec<u64> {
@@ -270,7 +274,25 @@ mod tests {
         // in neither ring 0, which would take the masks away
         for (sum, point) in [(0, 0b11), (0b100, 0b110), (0b1000, 0b1001), (0b1100, 0b1100)] {
             assert_eq!(common_point([&[1 ^ sum], &[2], &[3]], 1), [point], "{sum:b}");
+            assert_eq!(is_unit(sum), sum == point, "{sum:b}");
         }
+    }
+
+    /// Else a prover would know its coefficients when one of its verifiers has all its messages, and the other has not.
+    #[test]
+    fn a_seed_needs_both_halves() {
+        let shapes = Shapes::of(&Default::default())[0].clone();
+        let [drawn, other] =
+            [1, 2].map(|i| Drawn::new(Role::Before, shapes.clone(), Seed::from_bytes([i; 16]).stream()));
+        let of = |first: &Drawn, second: &Drawn| {
+            let halves = [first.halves[0].clone(), second.halves[1].clone()];
+            Drawn { role: Role::After, shapes: shapes.clone(), halves, challenges: vec![] }.seed()
+        };
+        assert_ne!(drawn.halves[0], drawn.halves[1]);
+        let seeds = [of(&drawn, &drawn), of(&other, &drawn), of(&drawn, &other)];
+        assert_eq!(seeds[0], drawn.seed());
+        assert!(!seeds[1..].contains(&seeds[0]));
+        assert!(drawn.halves.iter().all(|half| *half != seeds[0]), "half is not all of it");
     }
 
     /// Else a prover would know its own coefficients before its messages are in.
