@@ -85,7 +85,7 @@ impl Party<'_> {
         let own_masks = Masks { before: Some(messages.own), after: Some(ends.next) };
         let next_masks = Masks { before: Some(messages.next), after: None };
         let prev_masks = Masks { before: None, after: Some(ends.own) };
-        let [own_shapes, next_shapes, prev_shapes] = self.from_own_on(shapes);
+        let [own_shapes, next_shapes, prev_shapes] = self.rotated(shapes);
         let of_next = Drawn::new(Role::Before, next_shapes, shared.own);
         let of_prev = Drawn::new(Role::After, prev_shapes, shared.next);
 
@@ -94,7 +94,7 @@ impl Party<'_> {
         let got = self.talk("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))?;
         let told = Told { before: got.prev, after: got.next };
         let seed = told.seed();
-        let [own, next, prev] = self.from_own_on(batches.map(Batches::prepared));
+        let [own, next, prev] = self.rotated(batches.map(Batches::prepared));
         #[cfg(test)]
         let own = match self.adapt.take() {
             Some(adapt) => adapt.done_to(own, &seed),
@@ -109,7 +109,7 @@ impl Party<'_> {
     }
 
     /// What there is of each party, in their order, from this one on.
-    fn from_own_on<T>(&self, mut each: [T; 3]) -> [T; 3] {
+    fn rotated<T>(&self, mut each: [T; 3]) -> [T; 3] {
         each.rotate_left(self.id.index());
         each
     }
