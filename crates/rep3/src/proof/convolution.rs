@@ -5,7 +5,7 @@
 //! about a nanosecond, one of an element of the Galois rings and a coefficient about a hundred: see `is_cheaper`.
 
 use super::extension::Extension;
-use super::galois::{DEGREE, Gr, reduce};
+use super::galois::{DEGREE, Gr, product, reduce};
 use super::products;
 use privet_family::Secret;
 use privet_kernels::Device;
@@ -60,7 +60,9 @@ impl Rows {
         match self {
             Rows::Each(bits) => products::total(device, bits),
             Rows::Lines(lines) => {
-                products::total(device, &lines.lines).mul(products::total(device, &lines.columns))
+                let [lines, columns] =
+                    [&lines.lines, &lines.columns].map(|elements| products::total(device, elements));
+                product(&lines, &columns)
             }
         }
     }
@@ -268,7 +270,7 @@ mod tests {
                 Rows::Each(bits) => Gr::embed(bits[row]),
                 Rows::Lines(of) => {
                     let line = if of.are_by_image() { image * height + oy } else { oy * of.images + image };
-                    Gr::embed(of.lines[line]).mul(Gr::embed(of.columns[ox]))
+                    product(&Gr::embed(of.lines[line]), &Gr::embed(of.columns[ox]))
                 }
             };
             let times = |word: u64| coefficient.map(|a: u64| a.wrapping_mul(word));

@@ -22,7 +22,6 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn embed(bits: u64) -> Self;
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
-    fn mul(self, other: Self) -> Self;
     /// All items times the element of the exceptional set with these coefficients, which is public.
     fn times(device: &dyn Device, items: &mut [Self], bits: u64);
     /// Append [`Extension::BYTES`] bytes.

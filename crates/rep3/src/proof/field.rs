@@ -148,10 +148,6 @@ impl Extension for Gf {
         self ^ other
     }
 
-    fn mul(self, other: Gf) -> Gf {
-        gf_mul(self, other)
-    }
-
     fn times(device: &dyn Device, items: &mut [Gf], bits: u64) {
         let weights = [bits; GROUP];
         for items in items.chunks_mut(GROUP) {

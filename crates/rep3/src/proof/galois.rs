@@ -58,6 +58,18 @@ pub(super) fn reduce(wide: [u64; 2 * DEGREE]) -> Gr {
     gr_reduce(low.try_into().expect("half"), high.try_into().expect("half"))
 }
 
+/// One product; of many [`inner`] is faster.
+pub(super) fn product(a: &Gr, b: &Gr) -> Gr {
+    let mut wide = [0u64; 2 * DEGREE];
+    for (i, a) in a.iter().enumerate() {
+        let of_ring = b[i % RINGS..].iter().step_by(RINGS);
+        for (w, b) in wide[i..].iter_mut().step_by(RINGS).zip(of_ring) {
+            *w = w.wrapping_add(a.wrapping_mul(*b));
+        }
+    }
+    reduce(wide)
+}
+
 /// The inner product of two vectors.
 pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr]) -> Gr {
     if u.is_empty() {
@@ -101,17 +113,6 @@ impl Extension for Gr {
 
     fn sub(self, other: Gr) -> Gr {
         std::array::from_fn(|i| self[i].wrapping_sub(other[i]))
-    }
-
-    fn mul(self, other: Gr) -> Gr {
-        let mut wide = [0u64; 2 * DEGREE];
-        for (i, a) in self.iter().enumerate() {
-            let of_ring = other[i % RINGS..].iter().step_by(RINGS);
-            for (w, b) in wide[i..].iter_mut().step_by(RINGS).zip(of_ring) {
-                *w = w.wrapping_add(a.wrapping_mul(*b));
-            }
-        }
-        reduce(wide)
     }
 
     fn times(device: &dyn Device, items: &mut [Gr], bits: u64) {
@@ -311,7 +312,7 @@ mod tests {
                 let (u, v) = (draw(), draw());
                 let found = Gr::message(device.as_ref(), &u, &v, vars);
                 assert_eq!(found.len(), points(vars));
-                let products = u.iter().zip(&v).map(|(u, v)| u.mul(*v));
+                let products = u.iter().zip(&v).map(|(u, v)| product(u, v));
                 assert_eq!(inner(device.as_ref(), &u, &v), products.fold(Gr::ZERO, Gr::add), "{len} items");
                 for e in [1, 2, 4, points(vars) / 2, points(vars) - 1] {
                     let Some(found) = found.get(e) else { continue };
@@ -325,7 +326,8 @@ mod tests {
                         at.fold(Gr::ZERO, |sum, l| sum.add(group[l]))
                     };
                     let groups = u.chunks(1 << vars).zip(v.chunks(1 << vars));
-                    let expected = groups.fold(Gr::ZERO, |sum, (u, v)| sum.add(value(u).mul(value(v))));
+                    let expected =
+                        groups.fold(Gr::ZERO, |sum, (u, v)| sum.add(product(&value(u), &value(v))));
                     assert_eq!(*found, expected, "{len} items, {vars} variables, point {e}");
                 }
             }

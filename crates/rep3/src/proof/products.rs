@@ -15,7 +15,7 @@ use super::batch::Role;
 use super::column::Column;
 use super::convolution::{self, Rows};
 use super::extension::Extension;
-use super::galois::{Gr, inner, reduce_to, shift};
+use super::galois::{Gr, inner, product, reduce_to, shift};
 use crate::price::proofs::{self, Shape, Shapes, depth};
 use crate::{PartyId, Share};
 use privet_family::Products;
@@ -87,7 +87,7 @@ impl Coefficients {
     fn of_rows(&self, device: &dyn Device, columns: &[u64]) -> Gr {
         let mut of_columns = [Gr::ZERO];
         device.fold().rows_combine(columns, [1, 1], &self.columns, &mut of_columns);
-        of_columns[0].mul(self.rows.total(device))
+        product(&of_columns[0], &self.rows.total(device))
     }
 }
 
