@@ -316,3 +316,18 @@ impl<E: Extension> Verifier<E> {
         product.ct_eq(&sum).into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every group of the last fold has a mask of its own in either factor, and items keep their order. With a mask twice the difference of two
+    /// opened factors would be one of secrets.
+    #[test]
+    fn every_opened_factor_has_a_mask_of_its_own() {
+        let (left, right) = ([1u64, 2, 3, 4], [5, 6, 7, 8]);
+        let found = masked([left[..].into(), right[..].into()], &[91, 92, 93, 94], 2);
+        assert_eq!(found[0][..], [1, 2, 3, 91, 4, 0, 0, 92]);
+        assert_eq!(found[1][..], [5, 6, 7, 93, 8, 0, 0, 94]);
+    }
+}
