@@ -9,8 +9,8 @@ pub const RINGS: usize = 2;
 /// Coefficients of an element of one ring.
 const OF_RING: usize = DEGREE / RINGS;
 
-/// The bits of the first ring.
-const EVERY_OTHER: u64 = 0x5555_5555_5555_5555;
+/// Of an element with coefficients 0 and 1 by its bits: those of each ring.
+pub const RING_BITS: [u64; RINGS] = [0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa];
 
 /// Words between a coefficient and those that it is taken from where Y^32 = -Y^7 - Y^3 - Y^2 - 1 takes the place of Y^32.
 pub(super) const DOWN: [usize; 4] = [0, RINGS * 2, RINGS * 3, RINGS * 7];
@@ -60,7 +60,7 @@ pub fn gr_times_bits(a: &Element, bits: u64) -> Element {
             .copy_from_slice(&std::array::from_fn::<_, OF_RING, _>(|k| a[RINGS * k + ring]));
         for (first, half) in [(0, &mut low), (OF_RING, &mut high)] {
             let mut sum = [0u64; OF_RING];
-            let mut rest = bits >> ring & EVERY_OTHER;
+            let mut rest = (bits & RING_BITS[ring]) >> ring;
             while rest != 0 {
                 let from = first + OF_RING - rest.trailing_zeros() as usize / RINGS;
                 for (s, a) in sum.iter_mut().zip(&padded[from..from + OF_RING]) {

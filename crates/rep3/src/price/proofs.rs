@@ -104,7 +104,7 @@ fn of_ring(words: usize, items: impl Fn(u32) -> usize) -> [u32; 2] {
 
 /// How items are brought to those that are opened: variables of every fold, and the groups that the last one leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Ways {
+struct Way {
     vars: Vec<u32>,
     opened: usize,
 }
@@ -121,13 +121,13 @@ fn last_groups(items: usize, vars: u32) -> usize {
 
 /// The one fold of so many elements of GF(2^64). Devices have kernels for 4 and for 6 variables: the more of them, the more products and the
 /// fewer elements are opened. These take 16 bytes each, which less than a further fold's rounds are worth.
-fn at_once(items: usize) -> Ways {
+fn at_once(items: usize) -> Way {
     let vars = match items {
         0..16 => group_of(items + 1),
         16..65_536 => 4,
         _ => 6,
     };
-    Ways { vars: vec![vars], opened: last_groups(items, vars) }
+    Way { vars: vec![vars], opened: last_groups(items, vars) }
 }
 
 /// Statements in a word of bits, whose lanes become coefficients.
@@ -158,16 +158,16 @@ const MOST: u32 = 4;
 /// The folds of elements of the larger ring, with a mask in every group of the last one, that cost least: the fewer variables the first ones
 /// have, the fewer products there are, and the more folds. `left` says how many items there are when so many variables are folded;
 /// `free` folds take no rounds of their own, as another proof takes as many.
-fn cheapest(left: impl Fn(u32) -> usize, free: usize) -> Ways {
+fn cheapest(left: impl Fn(u32) -> usize, free: usize) -> Way {
     let all = group_of(left(0) + 1);
     // the value that follows from the claim is not computed
     let cost = |vars: u32, groups: usize| (3usize.pow(vars) - 1) * (groups + VALUE);
     // by the variables of the folds before: the best of all others with so many folds
-    let mut best: Vec<(usize, Ways)> = (0..=all)
+    let mut best: Vec<(usize, Way)> = (0..=all)
         .map(|before| {
             let ways = (1..=MOST).map(|vars| {
                 let opened = last_groups(left(before), vars);
-                (cost(vars, opened) + OPENED * opened, Ways { vars: vec![vars], opened })
+                (cost(vars, opened) + OPENED * opened, Way { vars: vec![vars], opened })
             });
             ways.min_by_key(|(cost, _)| *cost).expect("some variables")
         })
@@ -180,7 +180,7 @@ fn cheapest(left: impl Fn(u32) -> usize, free: usize) -> Ways {
                     let (others, rest) = &best[(before + vars).min(all) as usize];
                     let folds = [&[vars], &rest.vars[..]].concat();
                     let cost = cost(vars, left(before + vars)) + others;
-                    (cost, Ways { vars: folds, opened: rest.opened })
+                    (cost, Way { vars: folds, opened: rest.opened })
                 });
                 ways.min_by_key(|(cost, _)| *cost).expect("some variables")
             })
@@ -219,7 +219,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    fn new(extension: Extension, of_words: &[u32], items: Ways) -> Shape {
+    fn new(extension: Extension, of_words: &[u32], items: Way) -> Shape {
         let vars = [of_words, &items.vars].concat();
         Shape { extension, vars, of_words: of_words.len(), opened: items.opened }
     }
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn one_fold_takes_what_bits_leave() {
         for items in (1..70).chain([255, 256, 65_535, 65_536, 1 << 20]) {
-            let Ways { vars, opened } = at_once(items);
+            let Way { vars, opened } = at_once(items);
             let [vars] = vars[..] else { panic!("{items}: {vars:?}") };
             assert!((1..=6).contains(&vars) && (items < 16 || vars % 2 == 0), "{items}: {vars}");
             assert!(items <= opened * room(vars) && items > (opened - 1) * room(vars), "{items}: {opened}");

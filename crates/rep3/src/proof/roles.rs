@@ -7,8 +7,9 @@ use super::fold::{Masks, Point, Prover, Verifier};
 use super::galois::Gr;
 use super::products::Combined;
 use super::words::FoldedWords;
-use crate::price::proofs::{Extension as Of, OF_BITS, Shapes};
+use crate::price::proofs::{OF_BITS, Shapes};
 use crate::{Party, mutation};
+use privet_kernels::fold::RING_BITS;
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 
@@ -221,11 +222,9 @@ impl<'a, E: Extension> Common<'a, E> {
     }
 }
 
-/// The coefficients of each of two Galois rings. An element of GF(2^64) with some of each is not 0, and so a unit as well.
-const OF_RINGS: [u64; 2] = [0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa];
-
+/// Whether it is not 0 in either Galois ring. Then it is not 0 in GF(2^64), and a unit in all three.
 fn is_unit(r: u64) -> bool {
-    OF_RINGS.iter().all(|of_ring| r & of_ring != 0)
+    RING_BITS.iter().all(|of_ring| r & of_ring != 0)
 }
 
 /// The point of a fold that all three proofs have in common, from the challenges of each in any order: uniform to a prover that lacks its
@@ -233,9 +232,9 @@ fn is_unit(r: u64) -> bool {
 pub(super) fn common_point(challenges: [&[u64]; 3], vars: u32) -> Vec<u64> {
     let sum = |i: usize| challenges.iter().fold(0, |sum, r| sum ^ r[i]);
     let unit = |r: u64| {
-        OF_RINGS
+        RING_BITS
             .iter()
-            .fold(r, |unit, of_ring| if r & of_ring == 0 { unit | of_ring & Of::Ring.one() } else { unit })
+            .fold(r, |unit, of_ring| if r & of_ring == 0 { unit | of_ring & Gr::ONE } else { unit })
     };
     (0..vars as usize).map(|i| unit(sum(i))).collect()
 }

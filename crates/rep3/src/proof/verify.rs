@@ -126,14 +126,13 @@ impl Party<'_> {
         let in_common = k > 0 && all.common_words(k - 1).is_some();
         let words = in_common.then_some(&mut all.words);
         let mut to_next = all.proof.message(self, k, &all.products, words);
-        let mut to_prev = all.of_prev.drawn.other_tells(k);
-        let reports = [all.of_prev.drawn.other_tells(k), all.of_next.drawn.other_tells(k)];
-        to_next.extend(all.of_next.drawn.other_tells(k));
-        to_next.extend(&told.before);
-        to_prev.extend(&told.after);
+        // what it tells both provers again is what they are to report
+        let again = [&all.of_prev, &all.of_next].map(|check| check.drawn.other_tells(k));
+        let to_prev = [&again[0][..], &told.after].concat();
+        to_next.extend([&again[1][..], &told.before].concat());
 
         let values = all.of_prev.drawn.shapes.message_bytes(k);
-        let lens = (values + told.after.len() + reports[0].len(), told.before.len() + reports[1].len());
+        let lens = (values + told.after.len() + again[0].len(), told.before.len() + again[1].len());
         let out = Messages { prev: to_prev, next: to_next };
         let mut got = self.talk("proof: values", out, lens)?;
         let from_prev = got.prev.split_off(values);
@@ -141,8 +140,8 @@ impl Party<'_> {
         let (before, of_next) = got.next.split_at(told.before.len());
         self.agree(before, &told.before)?;
         self.agree(after, &told.after)?;
-        self.told_alike(self.id.prev(), of_prev, &reports[0])?;
-        self.told_alike(self.id.next(), of_next, &reports[1])?;
+        self.told_alike(self.id.prev(), of_prev, &again[0])?;
+        self.told_alike(self.id.next(), of_next, &again[1])?;
         Ok(got.prev)
     }
 
