@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p privet-kernels --example fold_bench`
 
-use privet_kernels::fold::{Chosen, FoldPath, GROUP, NumberTerms, WordTerms, points};
+use privet_kernels::fold::{Chosen, FoldPath, GROUP, NumberTerms, Powers, WordTerms, points};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::time::Instant;
@@ -132,8 +132,10 @@ fn main() {
         for groups in [1, 8, 32] {
             let sums = &mut vec![[0; 128]; items.len() / groups];
             let some = &items[..groups * sums.len()];
-            let t = best(|| path.products(some, some, groups, sums));
-            line(name.clone(), &format!("products {groups}, pair"), t, some.len());
+            for (powers, what) in [(Powers::All, ""), (Powers::Below24, " of few powers")] {
+                let t = best(|| path.products(some, some, powers, groups, sums));
+                line(name.clone(), &format!("products {groups}{what}, pair"), t, some.len());
+            }
         }
     }
 }

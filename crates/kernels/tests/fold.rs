@@ -1,8 +1,8 @@
 //! Every path of the folds against the plain definitions.
 
 use privet_kernels::fold::{
-    Chosen, FoldPath, GROUP, LANES_TWICE, NUMBER_GROUP, NumberTerms, Strided, WordTerms, Words, diagonal,
-    number_weights, points, spec,
+    Chosen, FoldPath, GROUP, LANES_TWICE, NUMBER_GROUP, NumberTerms, Powers, Strided, WordTerms, Words,
+    diagonal, number_weights, points, spec,
 };
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
@@ -29,6 +29,44 @@ fn masked(bits: &[u64], n: usize) -> Vec<u64> {
         *last &= (1 << (n % GROUP)) - 1;
     }
     bits
+}
+
+/// Groups of several batches go into one register, whatever their lengths and terms, and keep their own weights.
+#[test]
+fn words_of_short_batches() {
+    let mut prg = stream(9);
+    let mut draw = |n: usize| prg.elements(Ring::R64, n);
+    let lens = [1, 64, 65, 500, 0, 63, 130, 512, 513, 3, 1024, 70];
+    for terms in [1, 2, 9] {
+        let columns: Vec<[Vec<u64>; 4]> = (0..terms).map(|_| [(); 4].map(|()| draw(1024))).collect();
+        let weights: Vec<Vec<u64>> = lens.map(|n: usize| draw(n.div_ceil(GROUP))).to_vec();
+        // every other batch has sums for operands, and the third one less terms
+        let some = |i: usize| 1.max(terms - usize::from(i == 2));
+        let (mut expected, mut batches) = (vec![3; points(6)], vec![]);
+        for (i, (n, weights)) in lens.into_iter().zip(&weights).enumerate() {
+            let columns = &columns[..some(i)];
+            let sum = |a: &[u64], b: &[u64]| -> Vec<u64> { a.iter().zip(b).map(|(a, b)| a ^ b).collect() };
+            let operands: Vec<_> = columns
+                .iter()
+                .map(|[a, b, c, d]| match i % 2 {
+                    0 => (a[..n].to_vec(), b[..n].to_vec()),
+                    _ => (sum(&a[..n], &b[..n]), sum(&c[..n], &d[..n])),
+                })
+                .collect();
+            let of_spec: Vec<_> = operands.iter().map(|(u, v)| (&u[..], &v[..])).collect();
+            spec::words_message(&of_spec, weights, &mut expected);
+            let of_kernel = columns.iter().map(|[a, b, c, d]| match i % 2 {
+                0 => (Words::from(&a[..n]), Words::from(&b[..n])),
+                _ => (Words::sum([&a[..n], &b[..n]]), Words::sum([&c[..n], &d[..n]])),
+            });
+            batches.push(WordTerms { words: n, terms: of_kernel.collect(), weights });
+        }
+        for path in paths() {
+            let mut found = vec![3; points(6)];
+            path.words_message(&batches, &mut found);
+            assert!(found == expected, "{path}: {terms} terms");
+        }
+    }
 }
 
 #[test]
@@ -312,11 +350,31 @@ fn products_of_polynomials() {
         let mut draw = |n: usize| -> Vec<u64> { prg.elements(Ring::R64, n) };
         let (a, b, start) = (draw(64 * groups * count), draw(64 * groups * count), draw(128 * count));
         let (a, b, start) = (a.as_chunks().0, b.as_chunks().0, start.as_chunks().0);
+        // elements of few powers, and sums of products of them
+        let few = |of: &[[u64; 64]]| -> Vec<[u64; 64]> {
+            let few = |of: &[u64; 64]| std::array::from_fn(|k| if k < 48 { of[k] } else { 0 });
+            of.iter().map(few).collect()
+        };
+        let (c, d, mut expected) = (few(a), few(b), start.to_vec());
+        spec::products(&c, &d, groups, &mut expected);
+        for path in paths() {
+            for powers in [Powers::All, Powers::Below24] {
+                let mut found = start.to_vec();
+                path.products(&c, &d, powers, groups, &mut found);
+                assert!(found == expected, "{path}: {count} sums of {groups}, {powers:?}");
+                if count > 1 && groups > 0 {
+                    let mut found = [start[0]; 1];
+                    let operands = [Strided { a: &c, b: &d, stride: 1 }];
+                    path.products_of_some(&operands, powers, groups, &mut found);
+                    assert!(found[0] == expected[0], "{path}: {groups} pairs, {powers:?}");
+                }
+            }
+        }
         let mut expected = start.to_vec();
         spec::products(a, b, groups, &mut expected);
         for path in paths() {
             let mut found = start.to_vec();
-            path.products(a, b, groups, &mut found);
+            path.products(a, b, Powers::All, groups, &mut found);
             assert!(found == expected, "{path}: {count} sums of {groups}");
             // every third pair, also past the last one
             for stride in [1, 3] {
@@ -325,7 +383,8 @@ fn products_of_polynomials() {
                 let (mut found, mut expected) = ([start[0]; 2], [start[0]; 2]);
                 let twice = |of: &[[u64; 64]]| [&some(of)[..groups], &some(of)[..groups]].concat();
                 spec::products(&twice(a), &twice(b), groups.max(1), &mut expected);
-                path.products_of_some(&[(); 2].map(|()| Strided { a, b, stride }), groups, &mut found);
+                let operands = [(); 2].map(|()| Strided { a, b, stride });
+                path.products_of_some(&operands, Powers::All, groups, &mut found);
                 assert!(found == expected, "{path}: {groups} pairs, {stride} apart");
             }
         }
@@ -340,7 +399,7 @@ fn products_of_single_coefficients() {
     for path in paths() {
         for groups in [1, 64] {
             let mut found = vec![[0; 128]; a.len() / groups];
-            path.products(&a, &b, groups, &mut found);
+            path.products(&a, &b, Powers::All, groups, &mut found);
             for (s, found) in found.iter().enumerate() {
                 let mut expected = [0u64; 128];
                 for i in s * groups..(s + 1) * groups {

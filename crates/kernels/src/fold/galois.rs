@@ -21,6 +21,15 @@ pub type Element = [u64; DEGREE];
 /// Polynomials of degree at most 63, side by side: what a product of two elements is before it is reduced.
 pub type Wide = [u64; 2 * DEGREE];
 
+/// Which coefficients of elements need not be 0. It is public: kernels do not look for zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Powers {
+    /// All.
+    All,
+    /// Of each ring those of powers of Y below the 24th: the first 48 words of an element.
+    Below24,
+}
+
 /// Two vectors of elements, of which those that are `stride` apart are multiplied.
 pub struct Strided<'a> {
     /// From the first one on.

@@ -14,7 +14,7 @@ mod words;
 
 pub use cpu::{FoldPath, SecondValues, WordsFoldTwice};
 pub use field::{clmul, gf_mul, gf_reduce};
-pub use galois::{Element, RING_BITS, RINGS, Strided, Wide, gr_reduce, gr_times_bits};
+pub use galois::{Element, Powers, RING_BITS, RINGS, Strided, Wide, gr_reduce, gr_times_bits};
 pub use words::{WordTerms, Words};
 
 /// Variables of a group of words.

@@ -64,6 +64,20 @@ impl<'a> Words<'a> {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+impl Words<'_> {
+    /// The words from `at` on, as many as there is room for, with zeros behind the last.
+    #[inline(always)]
+    pub(super) fn put(self, at: usize, room: &mut [u64; GROUP]) {
+        let Words { first, second } = self.part(at, GROUP);
+        room[..first.len()].copy_from_slice(first);
+        room[first.len()..].fill(0);
+        if let Some(second) = second {
+            room.iter_mut().zip(second).for_each(|(sum, word)| *sum ^= word);
+        }
+    }
+}
+
 /// The first `N` words where they stand, or, where there are fewer, in `room` with zeros behind them.
 #[inline(always)]
 pub(super) fn some<'a, const N: usize>(words: &'a [u64], room: &'a mut [u64; N]) -> &'a [u64; N] {

@@ -159,39 +159,38 @@ const MOST: u32 = 4;
 /// have, the fewer products there are, and the more folds. `left` says how many items there are when so many variables are folded;
 /// `free` folds take no rounds of their own, as another proof takes as many.
 fn cheapest(left: impl Fn(u32) -> usize, free: usize) -> Way {
-    let all = group_of(left(0) + 1);
+    let all = group_of(left(0) + 1) as usize;
     // the value that follows from the claim is not computed
     let cost = |vars: u32, groups: usize| (3usize.pow(vars) - 1) * (groups + VALUE);
-    // by the variables of the folds before: the best of all others with so many folds
-    let mut best: Vec<(usize, Way)> = (0..=all)
-        .map(|before| {
-            let ways = (1..=MOST).map(|vars| {
+    let least = |of: &dyn Fn(u32) -> usize| {
+        (1..=MOST).map(|vars| (of(vars), vars)).min_by_key(|(cost, _)| *cost).expect("some variables")
+    };
+    // by how many folds are left and by the variables of those before: what they cost, and the next one's variables
+    let mut best: Vec<Vec<(usize, u32)>> = Vec::with_capacity(all);
+    for _ in 0..all {
+        let of = |before: u32| match best.last() {
+            None => least(&|vars| {
                 let opened = last_groups(left(before), vars);
-                (cost(vars, opened) + OPENED * opened, Way { vars: vec![vars], opened })
-            });
-            ways.min_by_key(|(cost, _)| *cost).expect("some variables")
-        })
-        .collect();
-    let mut found = best[0].clone();
-    for folds in 2..=all as usize {
-        best = (0..=all)
-            .map(|before| {
-                let ways = (1..=MOST).map(|vars| {
-                    let (others, rest) = &best[(before + vars).min(all) as usize];
-                    let folds = [&[vars], &rest.vars[..]].concat();
-                    let cost = cost(vars, left(before + vars)) + others;
-                    (cost, Way { vars: folds, opened: rest.opened })
-                });
-                ways.min_by_key(|(cost, _)| *cost).expect("some variables")
-            })
-            .collect();
-        let (cost, ways) = &best[0];
-        let cost = cost + FOLD * folds.saturating_sub(free.max(1));
-        if cost < found.0 {
-            found = (cost, ways.clone());
-        }
+                cost(vars, opened) + OPENED * opened
+            }),
+            Some(others) => least(&|vars| {
+                let after = before + vars;
+                cost(vars, left(after)) + others[(after as usize).min(all)].0
+            }),
+        };
+        let of_all = (0..=all as u32).map(of).collect();
+        best.push(of_all);
     }
-    found.1
+    let in_all = |folds: &usize| best[folds - 1][0].0 + FOLD * folds.saturating_sub(free.max(1));
+    let folds = (1..=all).min_by_key(in_all).expect("a fold");
+    let (mut before, mut vars, mut opened) = (0, Vec::with_capacity(folds), 0);
+    for of_all in best[..folds].iter().rev() {
+        let (_, next) = of_all[(before as usize).min(all)];
+        opened = last_groups(left(before), next);
+        vars.push(next);
+        before += next;
+    }
+    Way { vars, opened }
 }
 
 /// What is stated about one prover.

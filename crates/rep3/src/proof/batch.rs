@@ -111,23 +111,6 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    /// Put short batches about as many terms side by side, padded to whole groups: the device takes some groups at a time. The
-    /// groups, and so the proof, stay what they are.
-    fn join_short(&mut self) {
-        let mut joined: Vec<Batch> = Vec::with_capacity(self.batches.len());
-        let mut short: Vec<Batch> = vec![];
-        for batch in std::mem::take(&mut self.batches) {
-            let words: usize = short.iter().map(|b| b.words).sum();
-            let alone = batch.words >= LONG || batch.of_numbers();
-            if alone || words >= LONG || short.first().is_some_and(|b| b.terms.len() != batch.terms.len()) {
-                joined.extend(side_by_side(std::mem::take(&mut short)));
-            }
-            if alone { joined.push(batch) } else { short.push(batch) }
-        }
-        joined.extend(side_by_side(short));
-        self.batches = joined;
-    }
-
     /// Words and terms of every batch, of numbers or of others.
     fn extents(&self, of_numbers: bool) -> Vec<(usize, usize)> {
         self.batches
@@ -140,46 +123,6 @@ impl Statements {
 
 /// Words of a sum that are made at a time: they stay in the first-level cache.
 const PIECE: usize = 16 * GROUP;
-
-/// Words of a batch of bits that is long enough to be worked on where it lies.
-const LONG: usize = 8 * GROUP;
-
-/// Batches with as many terms as one.
-fn side_by_side(mut batches: Vec<Batch>) -> Option<Batch> {
-    if batches.len() < 2 {
-        return batches.pop();
-    }
-    let words: usize = batches.iter().map(|b| b.words.next_multiple_of(GROUP)).sum();
-    // zeros where the other verifier has all of a factor, unless it has all of all
-    let column = |append: &dyn Fn(&Batch, &mut Vec<u64>) -> bool| -> Option<Column> {
-        let (mut all, mut any) = (Vec::with_capacity(words), false);
-        for batch in &batches {
-            let end = all.len() + batch.words.next_multiple_of(GROUP);
-            any |= append(batch, &mut all);
-            all.resize(end, 0);
-        }
-        any.then(|| all.into())
-    };
-    let first = &batches[0];
-    let terms = 0..first.terms.len();
-    let operand = |t: usize, factor: usize| {
-        let append = |b: &Batch, all: &mut Vec<u64>| {
-            let Some(operand) = &b.terms[t][factor] else { return false };
-            all.extend_from_slice(operand.words(0..b.words, &mut Secret::default()));
-            true
-        };
-        column(&append).map(Operand::from)
-    };
-    let rest =
-        |b: &Batch, all: &mut Vec<u64>| b.rest_in_pieces(|_, words| all.extend_from_slice(words)).is_some();
-    Some(Batch {
-        ring: first.ring,
-        words,
-        terms: terms.map(|t| [0, 1].map(|factor| operand(t, factor))).collect(),
-        rest: column(&rest).map(Rest::from),
-        kind: first.kind,
-    })
-}
 
 /// All that is stated about one prover.
 #[derive(Default)]
@@ -216,12 +159,6 @@ impl Batches {
             }
         }
         (sorted, shapes)
-    }
-
-    /// As they are best worked on: the same statements in fewer batches.
-    pub fn prepared(mut self) -> Batches {
-        self.bits.join_short();
-        self
     }
 
     /// How much is stated.

@@ -66,6 +66,10 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     fn products(_combined: &Combined, _role: Role) -> [Cow<'_, [Self]>; 2] {
         [(&[]).into(), (&[]).into()]
     }
+    /// The prover's [`Extension::message`], where these are all items.
+    fn products_message(_device: &dyn Device, _combined: &Combined, _vars: u32) -> Vec<Self> {
+        unreachable!("no products among items of this kind")
+    }
     /// What a verifier alone knows of them.
     fn products_sum(_device: &dyn Device, _statements: &Statements, _combined: &Combined) -> Self {
         Self::ZERO

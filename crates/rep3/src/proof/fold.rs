@@ -82,6 +82,9 @@ impl<E: Extension> Prover<E> {
                 self.numbers = numbers;
                 values
             }
+            _ if products.are_items(k, &self.shape) && !self.shape.is_last(k) => {
+                E::products_message(device, products, self.shape.vars(k))
+            }
             _ => {
                 let vars = self.shape.vars(k);
                 let mut items = self.items(k, products);

@@ -12,7 +12,7 @@ use super::words::FoldedWords;
 use crate::price::proofs;
 use privet_family::Secret;
 use privet_kernels::Device;
-use privet_kernels::fold::{RINGS, gr_reduce, points};
+use privet_kernels::fold::{Powers, RINGS, gr_reduce, points};
 use privet_prg::Prg;
 use privet_ring::Ring;
 use std::borrow::Cow;
@@ -70,13 +70,13 @@ pub(super) fn product(a: &Gr, b: &Gr) -> Gr {
     reduce(wide)
 }
 
-/// The inner product of two vectors.
-pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr]) -> Gr {
+/// The inner product of two vectors of elements that have no other powers.
+pub(super) fn inner(device: &dyn Device, u: &[Gr], v: &[Gr], powers: Powers) -> Gr {
     if u.is_empty() {
         return Gr::ZERO;
     }
     let mut sum = [[0; 2 * DEGREE]];
-    device.fold().products(u, v, u.len(), &mut sum);
+    device.fold().products(u, v, powers, u.len(), &mut sum);
     reduce(sum[0])
 }
 
@@ -272,16 +272,20 @@ impl Extension for Gr {
         combined.factors(role)
     }
 
+    fn products_message(device: &dyn Device, combined: &Combined, vars: u32) -> Vec<Gr> {
+        combined.message(device, vars)
+    }
+
     fn products_sum(device: &dyn Device, statements: &Statements, combined: &Combined) -> Gr {
         combined.sum(device, &statements.products)
     }
 
     fn inner(device: &dyn Device, left: &[Gr], right: &[Gr]) -> Gr {
-        inner(device, left, right)
+        inner(device, left, right, Powers::All)
     }
 
     fn message(device: &dyn Device, left: &[Gr], right: &[Gr], vars: u32) -> Vec<Gr> {
-        let mut sums = Sums::new(vars);
+        let mut sums = Sums::new(vars, Powers::All);
         sums.add(device, left, right);
         sums.finish()
     }
@@ -313,7 +317,11 @@ mod tests {
                 let found = Gr::message(device.as_ref(), &u, &v, vars);
                 assert_eq!(found.len(), points(vars));
                 let products = u.iter().zip(&v).map(|(u, v)| product(u, v));
-                assert_eq!(inner(device.as_ref(), &u, &v), products.fold(Gr::ZERO, Gr::add), "{len} items");
+                assert_eq!(
+                    inner(device.as_ref(), &u, &v, Powers::All),
+                    products.fold(Gr::ZERO, Gr::add),
+                    "{len} items"
+                );
                 for e in [1, 2, 4, points(vars) / 2, points(vars) - 1] {
                     let Some(found) = found.get(e) else { continue };
                     let value = |group: &[Gr]| {

@@ -2,7 +2,7 @@
 
 use super::galois::{DEGREE, Gr, reduce};
 use privet_kernels::Device;
-use privet_kernels::fold::{Strided, Wide, points};
+use privet_kernels::fold::{Powers, Strided, Wide, points};
 
 /// Groups at a time: their values at all points stay in the second-level cache, and products of many are cheaper.
 fn groups(vars: u32) -> usize {
@@ -12,6 +12,7 @@ fn groups(vars: u32) -> usize {
 /// The values of `sum over groups of u_g v_g` at all points, so far.
 pub(super) struct Sums {
     vars: u32,
+    powers: Powers,
     /// At every point, before they are reduced.
     values: Vec<Wide>,
     /// Values of u and of v that are not coefficients.
@@ -20,13 +21,19 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub fn new(vars: u32) -> Sums {
-        Sums { vars, values: vec![[0; 2 * DEGREE]; points(vars)], left: vec![], right: vec![] }
+    /// Of polynomials in so many variables, whose coefficients have no other powers.
+    pub fn new(vars: u32, powers: Powers) -> Sums {
+        Sums { vars, powers, values: vec![[0; 2 * DEGREE]; points(vars)], left: vec![], right: vec![] }
+    }
+
+    /// Items that are best added at a time.
+    pub fn piece(&self) -> usize {
+        groups(self.vars) << self.vars
     }
 
     /// Add groups of 2^vars items; what a last group lacks is 0.
     pub fn add(&mut self, device: &dyn Device, u: &[Gr], v: &[Gr]) {
-        let (vars, piece) = (self.vars, groups(self.vars) << self.vars);
+        let (vars, powers, piece) = (self.vars, self.powers, self.piece());
         for (u, v) in u.chunks(piece).zip(v.chunks(piece)) {
             let groups = u.len().div_ceil(1 << vars);
             let u = Values::of(u, vars, groups, &mut self.left);
@@ -35,14 +42,14 @@ impl Sums {
             let values = &mut self.values[1..];
             if groups < ENOUGH {
                 // pairs of several points go into one instruction
-                device.fold().products(&u.side_by_side(), &v.side_by_side(), groups, values);
+                device.fold().products(&u.side_by_side(), &v.side_by_side(), powers, groups, values);
                 continue;
             }
             let operands = (1..points(vars)).map(|e| {
                 let ((a, stride), (b, _)) = (u.at(e), v.at(e));
                 Strided { a, b, stride }
             });
-            device.fold().products_of_some(&operands.collect::<Vec<_>>(), groups, values);
+            device.fold().products_of_some(&operands.collect::<Vec<_>>(), powers, groups, values);
         }
     }
 

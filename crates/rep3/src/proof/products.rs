@@ -16,13 +16,16 @@ use super::column::Column;
 use super::convolution::{self, Rows};
 use super::extension::Extension;
 use super::galois::{Gr, inner, product, reduce_to, shift};
+use super::outer::Sums;
 use crate::price::proofs::{self, Shape, Shapes, depth};
 use crate::{PartyId, Share};
 use privet_family::Products;
+use privet_kernels::fold::Powers;
 use privet_kernels::{Device, LinearShape};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Statements about everybody's reshare of one node's products, as one party sees them.
 pub(crate) struct ProductClaim {
@@ -142,10 +145,8 @@ impl Operands {
         Operands { x: vec![Gr::ZERO; depth], w: vec![Gr::ZERO; depth] }
     }
 
-    /// The sums with another component.
-    fn sum(&self, other: &Operands) -> [Vec<Gr>; 2] {
-        let sum = |a: &[Gr], b: &[Gr]| a.iter().zip(b).map(|(a, b)| a.add(*b)).collect();
-        [sum(&self.x, &other.x), sum(&self.w, &other.w)]
+    fn len(&self) -> usize {
+        self.x.len()
     }
 }
 
@@ -189,30 +190,63 @@ impl Combined {
     /// What a party has of both factors in a proof in which it has this role: the prover `x_i + x_(i+1)` and `w_i + w_(i+1)`, each
     /// verifier a summand of each. The first factor is multiplied by 2^(64-k), as the statement is.
     pub fn factors(&self, role: Role) -> [Cow<'_, [Gr]>; 2] {
-        let [mut x, w] = match role {
-            Role::Prover => self.own.sum(&self.next).map(Cow::from),
+        let [mut x, w]: [Cow<[Gr]>; 2] = match role {
+            Role::Prover => {
+                let mut sums: [Vec<Gr>; 2] = Default::default();
+                self.add_up(0..self.own.len(), &mut sums);
+                return sums.map(Cow::from);
+            }
             // The prover's first component is the second one of the party before it.
             Role::Before => [(&self.next.x).into(), (&self.next.w).into()],
             Role::After => [(&self.own.x).into(), (&self.own.w).into()],
         };
         if self.products.iter().any(|(ring, ..)| *ring != Ring::R64) {
-            self.shift(x.to_mut());
+            self.shift(0, x.to_mut());
         }
         [x, w]
     }
 
-    fn shift(&self, x: &mut [Gr]) {
+    /// The prover's factors at the places `range`, in the place of what is there.
+    fn add_up(&self, range: Range<usize>, [x, w]: &mut [Vec<Gr>; 2]) {
+        let sums = |to: &mut Vec<Gr>, own: &[Gr], next: &[Gr]| {
+            to.clear();
+            to.extend(own[range.clone()].iter().zip(&next[range.clone()]).map(|(a, b)| a.add(*b)));
+        };
+        sums(x, &self.own.x, &self.next.x);
+        sums(w, &self.own.w, &self.next.w);
+        self.shift(range.start, x);
+    }
+
+    /// First factors from the place `start` on, times what their statements are multiplied by.
+    fn shift(&self, start: usize, x: &mut [Gr]) {
         if let (true, Some((ring, ..))) = (self.folds.any(), self.products.first()) {
             // All products are of this ring; after a fold nobody knows where one ends.
             x.iter_mut().for_each(|item| shift(item, *ring));
             return;
         }
-        let mut rest = x;
-        for (ring, places, _) in &self.products {
-            let (items, after) = rest.split_at_mut(*places);
-            items.iter_mut().for_each(|item| shift(item, *ring));
-            rest = after;
+        let rings = self.products.iter().flat_map(|(ring, places, _)| std::iter::repeat_n(*ring, *places));
+        x.iter_mut().zip(rings.skip(start)).for_each(|(item, ring)| shift(item, ring));
+    }
+
+    /// Powers that the items have.
+    fn powers(&self) -> Powers {
+        let by_row = |(_, _, c): &(Ring, usize, Coefficients)| matches!(c.rows, Rows::Each(_));
+        match self.folded == 0 && self.products.iter().all(by_row) {
+            // words times random coefficients, of as few bits
+            true => Powers::Below24,
+            false => Powers::All,
         }
+    }
+
+    /// The prover's values of a fold of so many variables. Factors are made piece by piece, so that no memory holds all.
+    pub fn message(&self, device: &dyn Device, vars: u32) -> Vec<Gr> {
+        let (mut sums, mut factors) = (Sums::new(vars, self.powers()), [vec![], vec![]]);
+        let all = self.own.len();
+        for start in (0..all).step_by(sums.piece()) {
+            self.add_up(start..all.min(start + sums.piece()), &mut factors);
+            sums.add(device, &factors[0], &factors[1]);
+        }
+        sums.finish()
     }
 
     /// Whether the items of fold `k` of a proof with this shape are these, and no others.
@@ -257,7 +291,7 @@ impl Combined {
             if product.role == Role::After {
                 // the prover's next component
                 let (x, w) = (&self.own.x[at..at + places], &self.own.w[at..at + places]);
-                sum = sum.sub(inner(device, x, w));
+                sum = sum.sub(inner(device, x, w, self.powers()));
             }
             shift(&mut sum, *ring);
             total = total.add(sum);

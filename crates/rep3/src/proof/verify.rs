@@ -94,7 +94,7 @@ impl Party<'_> {
         let got = self.talk("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))?;
         let told = Told { before: got.prev, after: got.next };
         let seed = told.seed();
-        let [own, next, prev] = self.rotated(batches.map(Batches::prepared));
+        let [own, next, prev] = self.rotated(batches);
         #[cfg(test)]
         let own = match self.adapt.take() {
             Some(adapt) => adapt.done_to(own, &seed),

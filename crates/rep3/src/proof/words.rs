@@ -8,7 +8,7 @@ use super::extension::Extension;
 use super::galois::{BLOCKS, Gr};
 use super::outer::Sums;
 use super::tensor::basis;
-use privet_kernels::{Device, LinearShape, Weights as Prepared};
+use privet_kernels::{Device, LinearShape, Weights as Prepared, fold};
 use privet_ring::Ring;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -149,7 +149,7 @@ impl FoldedWords {
         weighted: impl Iterator<Item = (&'a Batch, &'a [u64])>,
     ) -> Vec<Gr> {
         self.first(device, all, point);
-        let (mut sums, block, piece) = (Sums::new(vars), 1usize << vars, BLOCKS << vars);
+        let (mut sums, block, piece) = (Sums::new(vars, fold::Powers::All), 1usize << vars, BLOCKS << vars);
         let (mut left, mut right, mut weights) = (vec![], vec![], vec![]);
         let mut add = |left: &mut Vec<Gr>, right: &mut Vec<Gr>, weights: &mut Vec<u64>| {
             device.fold().weigh(left, weights);

@@ -12,8 +12,8 @@ mod portable;
 mod words;
 
 use super::{
-    Chosen, Element, GROUP, LANES_TWICE, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Strided, WORD_VARS, Wide,
-    WordTerms, number_weights, points,
+    Chosen, Element, GROUP, LANES_TWICE, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Powers, Strided, WORD_VARS,
+    Wide, WordTerms, number_weights, points,
 };
 use crate::CpuCap;
 use std::fmt;
@@ -220,23 +220,23 @@ impl FoldPath {
 
     /// [`FoldPath::products`] of elements that need not stand side by side: for each sum the `groups` pairs of two vectors that are
     /// `stride` apart, from their first ones on; what is behind the last one is 0.
-    pub fn products_of_some(self, operands: &[Strided], groups: usize, sums: &mut [Wide]) {
+    pub fn products_of_some(self, operands: &[Strided], powers: Powers, groups: usize, sums: &mut [Wide]) {
         assert_eq!(operands.len(), sums.len(), "number of sums");
         assert!(operands.iter().all(|o| o.stride > 0), "a stride of nothing");
         if groups == 0 {
             return;
         }
-        on_path!(self, products_of_some(operands, groups, sums));
+        on_path!(self, products_of_some(operands, powers, groups, sums));
     }
 
     /// Add to every sum s the products of its `groups` pairs of elements as polynomials over Z_2^64: of `a[s * groups + g]` and
-    /// `b[s * groups + g]`.
-    pub fn products(self, a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
+    /// `b[s * groups + g]`. No element has other coefficients than `powers` says; with AVX-512 it takes less time where these are few.
+    pub fn products(self, a: &[Element], b: &[Element], powers: Powers, groups: usize, sums: &mut [Wide]) {
         assert!(a.len() == b.len() && a.len() == groups * sums.len(), "number of elements");
         if groups == 0 {
             return;
         }
-        on_path!(self, products(a, b, groups, sums));
+        on_path!(self, products(a, b, powers, groups, sums));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Operands cut into what kernels take at a time.
 
+use crate::fold::{GROUP, WordTerms};
+
 /// Operands of one call.
 pub(super) const MAX_OPERANDS: usize = 16;
 
@@ -52,6 +54,61 @@ pub(super) fn strided<const N: usize, const LANES: usize>(
         }
         parts.iter_mut().zip(&last).for_each(|(part, last)| *part = last.as_flattened());
         each(first, &parts[..operands.len()], N);
+    }
+}
+
+/// What a kernel takes at a time: some groups, of one batch or of several with as many terms.
+pub(super) struct Groups<'b, 'a, const N: usize>([Option<(&'b WordTerms<'a>, usize)>; N]);
+
+/// All groups of batches with as many terms, `N` at a time. So short batches take no longer than long ones.
+pub(super) fn side_by_side<'b, 'a: 'b, const N: usize>(
+    batches: impl Iterator<Item = &'b WordTerms<'a>>,
+) -> impl Iterator<Item = Groups<'b, 'a, N>> {
+    let mut groups = batches.flat_map(|batch| (0..batch.weights.len()).map(move |g| (batch, g)));
+    std::iter::from_fn(move || {
+        let mut some = [None; N];
+        some.iter_mut().for_each(|group| *group = groups.next());
+        some[0].is_some().then_some(Groups(some))
+    })
+}
+
+impl<'b, 'a, const N: usize> Groups<'b, 'a, N> {
+    /// Terms of every group.
+    pub fn terms(&self) -> usize {
+        self.0[0].map_or(0, |(batch, _)| batch.terms.len())
+    }
+
+    /// Weights of the groups, 0 after the last.
+    pub fn weights(&self) -> [u64; N] {
+        self.0.map(|group| group.map_or(0, |(batch, g)| batch.weights[g]))
+    }
+
+    /// The words of the left or right operand of term `t`, a group after the other: where they stand, or in `room`, with zeros behind the last.
+    #[inline(always)]
+    pub fn operand<'r, const M: usize>(
+        &'r self,
+        t: usize,
+        right: bool,
+        room: &'r mut [u64; M],
+    ) -> &'r [u64; M]
+    where
+        'b: 'r,
+    {
+        const { assert!(M == N * GROUP) };
+        let of = |batch: &WordTerms<'a>| if right { batch.terms[t].1 } else { batch.terms[t].0 };
+        let (first, last) = (self.0[0], self.0.iter().rev().find_map(|group| *group));
+        if let (Some((batch, g)), Some((other, _))) = (first, last)
+            && std::ptr::eq(batch, other)
+        {
+            return of(batch).some(GROUP * g, room);
+        }
+        for (group, room) in self.0.iter().zip(room.as_chunks_mut::<GROUP>().0) {
+            match group {
+                Some((batch, g)) => of(batch).put(GROUP * g, room),
+                None => room.fill(0),
+            }
+        }
+        room
     }
 }
 

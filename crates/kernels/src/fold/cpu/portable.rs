@@ -1,7 +1,7 @@
 //! Plain Rust.
 
 use crate::fold::{
-    Chosen, Element, GROUP, NUMBER_GROUP, NUMBER_VARS, NumberTerms, RINGS, Strided, WORD_VARS, Wide,
+    Chosen, Element, GROUP, NUMBER_GROUP, NUMBER_VARS, NumberTerms, Powers, RINGS, Strided, WORD_VARS, Wide,
     WordTerms, Words, clmul, gf_mul, gf_reduce, gr_times_bits, points,
 };
 
@@ -307,7 +307,7 @@ pub(super) fn weigh(items: &mut [Element], weights: &[u64]) {
     }
 }
 
-pub(super) fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
+pub(super) fn products(a: &[Element], b: &[Element], _powers: Powers, groups: usize, sums: &mut [Wide]) {
     for ((a, b), sum) in a.chunks(groups).zip(b.chunks(groups)).zip(sums) {
         for (a, b) in a.iter().zip(b) {
             for (i, a) in a.iter().enumerate() {
@@ -321,10 +321,10 @@ pub(super) fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [
     }
 }
 
-pub(super) fn products_of_some(operands: &[Strided], groups: usize, sums: &mut [Wide]) {
+pub(super) fn products_of_some(operands: &[Strided], powers: Powers, groups: usize, sums: &mut [Wide]) {
     for (Strided { a, b, stride }, sum) in operands.iter().zip(sums) {
         for (a, b) in a.iter().step_by(*stride).zip(b.iter().step_by(*stride)).take(groups) {
-            products(std::slice::from_ref(a), std::slice::from_ref(b), 1, std::slice::from_mut(sum));
+            products(std::slice::from_ref(a), std::slice::from_ref(b), powers, 1, std::slice::from_mut(sum));
         }
     }
 }

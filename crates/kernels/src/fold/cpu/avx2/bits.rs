@@ -4,6 +4,7 @@ use super::V;
 use super::field::{Wide, halves, load_two, multiply_add, multiply_two, number, store_two, xor};
 use super::lanes::{LANES, load};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
+use crate::fold::cpu::pieces::side_by_side;
 use crate::fold::{GROUP, WORD_VARS, WordTerms, Words, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
@@ -16,31 +17,29 @@ pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &m
     let zero = _mm256_setzero_si256();
     let mut acc = vec![_mm_setzero_si128(); points(WORD_VARS)];
     let (mut upper, mut four_groups) = (vec![], Zeroizing::new([0; GROUP * LANES]));
-    for WordTerms { words, terms, weights } in batches {
+    let runs = batches.chunk_by(|a, b| a.terms.len() == b.terms.len());
+    for groups in runs.flat_map(|run| side_by_side::<LANES>(run.iter())) {
         // never shorter again: what is there is written over
-        upper.resize(upper.len().max(2 * terms.len()), [zero; 8 * CUBE]);
-        let upper = &mut upper[..2 * terms.len()];
-        for at in (0..*words).step_by(GROUP * LANES) {
-            let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
-            for (upper, operand) in upper.iter_mut().zip(operands) {
-                extend_upper::<false>(operand.some(at, &mut four_groups), GROUP, upper);
+        upper.resize(upper.len().max(2 * groups.terms()), [zero; 8 * CUBE]);
+        let upper = &mut upper[..2 * groups.terms()];
+        for (t, pair) in upper.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            for (upper, right) in pair.iter_mut().zip([false, true]) {
+                extend_upper::<false>(groups.operand(t, right, &mut four_groups), GROUP, upper);
             }
-            let mut s = [0; LANES];
-            s.iter_mut().zip(&weights[at / GROUP..]).for_each(|(s, w)| *s = *w);
-            let s = halves(load(&s));
-            for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
-                let (e, top) = (i / 3, i % 3);
-                let mut z = [zero; NINE];
-                for pair in upper.chunks_exact(2) {
-                    let u = extend_nine::<false>(&pair[0][8 * e..], top);
-                    let v = extend_nine::<false>(&pair[1][8 * e..], top);
-                    for (z, (u, v)) in z.iter_mut().zip(u.into_iter().zip(v)) {
-                        *z = _mm256_xor_si256(*z, _mm256_and_si256(u, v));
-                    }
+        }
+        let s = halves(load(&groups.weights()));
+        for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
+            let (e, top) = (i / 3, i % 3);
+            let mut z = [zero; NINE];
+            for pair in upper.chunks_exact(2) {
+                let u = extend_nine::<false>(&pair[0][8 * e..], top);
+                let v = extend_nine::<false>(&pair[1][8 * e..], top);
+                for (z, (u, v)) in z.iter_mut().zip(u.into_iter().zip(v)) {
+                    *z = _mm256_xor_si256(*z, _mm256_and_si256(u, v));
                 }
-                for (acc, z) in acc.iter_mut().zip(z) {
-                    *acc = multiply_add(*acc, z, s);
-                }
+            }
+            for (acc, z) in acc.iter_mut().zip(z) {
+                *acc = multiply_add(*acc, z, s);
             }
         }
     }

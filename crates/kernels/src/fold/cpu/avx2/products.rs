@@ -6,7 +6,7 @@
 
 use super::V;
 use super::lanes::{Four, LANES, gather, load, store, transpose};
-use crate::fold::{Element, GROUP, RINGS, Strided, Wide};
+use crate::fold::{Element, GROUP, Powers, RINGS, Strided, Wide};
 use std::arch::x86_64::*;
 
 /// Coefficients of a part, half of a ring's.
@@ -82,7 +82,12 @@ impl Work {
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx2")]
-pub(in crate::fold::cpu) unsafe fn products_of_some(operands: &[Strided], groups: usize, sums: &mut [Wide]) {
+pub(in crate::fold::cpu) unsafe fn products_of_some(
+    operands: &[Strided],
+    _powers: Powers,
+    groups: usize,
+    sums: &mut [Wide],
+) {
     let mut work = Work::new();
     for (Strided { a, b, stride }, sum) in operands.iter().zip(sums) {
         for first in (0..groups).step_by(LANES) {
@@ -97,7 +102,13 @@ pub(in crate::fold::cpu) unsafe fn products_of_some(operands: &[Strided], groups
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx2")]
-pub(in crate::fold::cpu) unsafe fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
+pub(in crate::fold::cpu) unsafe fn products(
+    a: &[Element],
+    b: &[Element],
+    _powers: Powers,
+    groups: usize,
+    sums: &mut [Wide],
+) {
     let mut work = Work::new();
     if groups < LANES {
         // pairs of several sums in a register

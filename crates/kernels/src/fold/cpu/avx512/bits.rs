@@ -4,7 +4,7 @@ use super::V;
 use super::field::{multiply_add, reduce, total};
 use super::lanes::{LANES, load, store};
 use super::points::{CUBE, NINE, extend_nine, extend_upper};
-use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks};
+use crate::fold::cpu::pieces::{MAX_OPERANDS, blocks, side_by_side};
 use crate::fold::{GROUP, WORD_VARS, WordTerms, gf_reduce, points};
 use crate::near::ahead;
 use std::arch::x86_64::*;
@@ -82,40 +82,53 @@ fn of_one_left(run: &[WordTerms], upper: &mut Vec<Upper>, acc: &mut [V]) {
     }
 }
 
+/// Batches with as many terms, whose groups stand side by side.
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
+fn of_one_length(run: &[&WordTerms], upper: &mut Vec<Upper>, acc: &mut [V]) {
+    const MOST: usize = MAX_OPERANDS / 2;
+    let zero = _mm512_setzero_si512();
+    let mut eight_groups = Zeroizing::new([0; GROUP * LANES]);
+    for groups in side_by_side::<LANES>(run.iter().copied()) {
+        let s = load(&groups.weights());
+        // linear in the terms, so a long sum may be cut
+        for start in (0..groups.terms()).step_by(MOST) {
+            let terms = start..groups.terms().min(start + MOST);
+            let upper = room(upper, 2 * terms.len());
+            for (pair, t) in upper.as_chunks_mut::<2>().0.iter_mut().zip(terms) {
+                for (upper, right) in pair.iter_mut().zip([false, true]) {
+                    extend_upper::<false>(groups.operand(t, right, &mut eight_groups), GROUP, upper);
+                }
+            }
+            for (i, acc) in acc.as_chunks_mut::<NINE>().0.iter_mut().enumerate() {
+                let (e, top) = (i / 3, i % 3);
+                let mut z = [zero; NINE];
+                for pair in upper.chunks_exact(2) {
+                    let u = extend_nine::<false>(&pair[0][8 * e..], top);
+                    let v = extend_nine::<false>(&pair[1][8 * e..], top);
+                    z = add_products!(z, u, v);
+                }
+                (0..NINE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
+            }
+        }
+    }
+}
+
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi,vpclmulqdq,gfni")]
 pub(in crate::fold::cpu) unsafe fn words_message(batches: &[WordTerms], sums: &mut [u64]) {
-    const POINTS: usize = points(WORD_VARS);
-    let zero = _mm512_setzero_si512();
-    let mut acc = vec![zero; POINTS];
-    let (mut upper, mut eight_groups) = (vec![], Zeroizing::new([0; GROUP * LANES]));
-    for run in batches.chunk_by(WordTerms::has_left_of) {
-        let [WordTerms { words, terms, weights }] = run else {
-            of_one_left(run, &mut upper, &mut acc);
-            continue;
-        };
-        // linear in the terms, so a long sum may be cut
-        for terms in terms.chunks(MAX_OPERANDS / 2) {
-            let upper = room(&mut upper, 2 * terms.len());
-            for at in (0..*words).step_by(GROUP * LANES) {
-                let operands = terms.iter().flat_map(|(u, v)| [*u, *v]);
-                for (upper, operand) in upper.iter_mut().zip(operands) {
-                    extend_upper::<false>(operand.some(at, &mut eight_groups), GROUP, upper);
-                }
-                let s = eight(weights, at / GROUP);
-                for (i, acc) in acc.chunks_exact_mut(NINE).enumerate() {
-                    let (e, top) = (i / 3, i % 3);
-                    let mut z = [zero; NINE];
-                    for pair in upper.chunks_exact(2) {
-                        let u = extend_nine::<false>(&pair[0][8 * e..], top);
-                        let v = extend_nine::<false>(&pair[1][8 * e..], top);
-                        z = add_products!(z, u, v);
-                    }
-                    (0..NINE).for_each(|i| acc[i] = multiply_add(acc[i], z[i], s));
-                }
-            }
+    let mut acc = vec![_mm512_setzero_si512(); points(WORD_VARS)];
+    let (mut upper, mut others) = (vec![], Vec::with_capacity(batches.len()));
+    // a short batch would not fill a register
+    let have_left = |a: &WordTerms, b: &WordTerms| a.words >= GROUP * LANES && a.has_left_of(b);
+    for run in batches.chunk_by(have_left) {
+        match run {
+            [one] => others.push(one),
+            run => of_one_left(run, &mut upper, &mut acc),
         }
+    }
+    for run in others.chunk_by(|a, b| a.terms.len() == b.terms.len()) {
+        of_one_length(run, &mut upper, &mut acc);
     }
     for (sum, acc) in sums.iter_mut().zip(acc) {
         *sum ^= gf_reduce(total(acc));

@@ -24,10 +24,10 @@ pub(super) fn lanes(words: &[u64], stride: usize, i: usize) -> [V; 8] {
 /// A coefficient of eight elements a register.
 pub(super) type Eight = [V; GROUP];
 
-/// Eight elements, `stride` apart, one a lane; zeros for those behind the last one.
+/// The first words of eight elements, `stride` apart, one a lane; zeros for those behind the last one.
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub(super) fn gather(elements: &[Element], stride: usize, out: &mut Eight) {
+pub(super) fn gather(elements: &[Element], stride: usize, out: &mut [V]) {
     let rows: [&Element; LANES] = std::array::from_fn(|j| elements.get(j * stride).unwrap_or(&[0; GROUP]));
     for (i, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         let row = |j: usize| {

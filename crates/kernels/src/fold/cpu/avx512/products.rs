@@ -1,45 +1,45 @@
 //! Sums of products of elements of both Galois rings as polynomials, eight at a time, one a lane.
 //!
-//! A 64-bit product is the slowest instruction here and a sum costs next to nothing, so Karatsuba's method is used twice in each ring:
-//! 9 products of polynomials of 8 coefficients instead of 16. It is linear in every product, so those of
-//! all pairs of a sum are added up before they are put together, but for the last level, which would not stay in the first-level cache.
+//! A 64-bit product is the slowest instruction here and a sum costs next to nothing, so Karatsuba's method is used in each ring, for tiles of
+//! 8 coefficients: twice for four tiles, which takes 9 products of tiles instead of 16, and once for three, which takes 6 instead of 9. It is
+//! linear in every product, so those of all pairs of a sum are added up before they are put together, but for four tiles' first level, which would
+//! not stay in the first-level cache.
 
 use super::V;
 use super::lanes::{Eight, LANES, gather, load, store, transpose};
-use crate::fold::{Element, GROUP, RINGS, Strided, Wide};
+use crate::fold::{Element, GROUP, Powers, RINGS, Strided, Wide};
 use std::arch::x86_64::*;
 
 /// Coefficients handled together, so that their sums stay in registers.
 const TILE: usize = 8;
 
-/// Coefficients of a part, half of a ring's.
-const PART: usize = GROUP / RINGS / 2;
-const TILES: usize = PART / TILE;
-const _: () = assert!(TILES == 2);
+/// Tiles of a ring's coefficients, and of those of [`Powers::Below24`].
+const ALL: usize = GROUP / RINGS / TILE;
+const FEW: usize = 3;
+const _: () = assert!(ALL == 4);
 
-/// The parts of eight polynomials with which Karatsuba's method multiplies: of each ring their lower half, upper half and sum of both.
-type Parts = [[[V; PART]; 3]; RINGS];
+/// What is kept of a polynomial, and of products: so many tiles and sums of tiles, see [`split`].
+const KEPT: usize = 6;
 
-/// Products of [`Parts`].
-type WideParts = [[[V; 2 * PART]; 3]; RINGS];
 type EightWide = [V; 2 * GROUP];
 
-/// What is needed for eight pairs after another.
-struct Work {
+/// What is needed for eight pairs after another, of polynomials of `N` tiles in each ring.
+struct Work<const N: usize> {
     x: Eight,
-    parts: [Parts; 2],
-    products: WideParts,
+    factors: [[[[V; TILE]; KEPT]; RINGS]; 2],
+    /// Products of tiles; of four tiles those of two and two, each of which takes two of these.
+    products: [[[V; 2 * TILE]; KEPT]; RINGS],
     wide: EightWide,
 }
 
-impl Work {
+impl<const N: usize> Work<N> {
     #[target_feature(enable = "avx512f")]
-    fn new() -> Work {
+    fn new() -> Work<N> {
         let zero = _mm512_setzero_si512();
         Work {
             x: [zero; GROUP],
-            parts: [[[[zero; PART]; 3]; RINGS]; 2],
-            products: [[[zero; 2 * PART]; 3]; RINGS],
+            factors: [[[[zero; TILE]; KEPT]; RINGS]; 2],
+            products: [[[zero; 2 * TILE]; KEPT]; RINGS],
             wide: [zero; 2 * GROUP],
         }
     }
@@ -48,22 +48,54 @@ impl Work {
     #[target_feature(enable = "avx512f,avx512dq")]
     #[inline]
     fn add(&mut self, a: &[Element], b: &[Element], stride: usize, first: bool) {
-        for (elements, parts) in [a, b].into_iter().zip(&mut self.parts) {
-            gather(elements, stride, &mut self.x);
-            split(&self.x, parts);
+        for (elements, factors) in [a, b].into_iter().zip(&mut self.factors) {
+            gather(elements, stride, &mut self.x[..RINGS * N * TILE]);
+            factors.iter_mut().enumerate().for_each(|(ring, factors)| split::<N>(&self.x, ring, factors));
         }
-        let [a, b] = &self.parts;
-        let parts = a.as_flattened().iter().zip(b.as_flattened());
-        for ((a, b), product) in parts.zip(self.products.as_flattened_mut()) {
-            multiply_add(a, b, first, product);
+        let [a, b] = &self.factors;
+        for ((a, b), products) in a.iter().zip(b).zip(&mut self.products) {
+            if N == ALL {
+                let pairs = a.as_chunks().0.iter().zip(b.as_chunks().0);
+                for ((a, b), product) in pairs.zip(products.as_chunks_mut::<2>().0) {
+                    add_up(&two(a, b), first, product.as_flattened_mut());
+                }
+            } else {
+                for ((a, b), product) in a.iter().zip(b).zip(products) {
+                    add_up(&tile(a, b), first, product);
+                }
+            }
         }
     }
 
-    /// Add what has come together to a sum.
+    /// Put together what has come.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn put_together(&mut self) {
+        // one coefficient of all tiles at a time, so that all stays in registers
+        for k in 0..TILE {
+            for (ring, products) in self.products.iter().enumerate() {
+                let mut whole = [_mm512_setzero_si512(); 2 * ALL];
+                if N == ALL {
+                    let two = |p: usize| -> [V; 4] {
+                        std::array::from_fn(|t| products[2 * p + t / 2][TILE * (t % 2) + k])
+                    };
+                    join(&two(0), &two(1), &two(2), &mut whole);
+                } else {
+                    let one = |i: usize| [products[i][k], products[i][TILE + k]];
+                    of_three(std::array::from_fn(one), &mut whole);
+                }
+                for (t, word) in whole.into_iter().enumerate() {
+                    self.wide[RINGS * (TILE * t + k) + ring] = word;
+                }
+            }
+        }
+    }
+
+    /// Add what has come to a sum.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn finish(&mut self, sum: &mut Wide) {
-        put_together(&self.products, &mut self.wide);
+        self.put_together();
         for (i, tile) in self.wide.as_chunks::<TILE>().0.iter().enumerate() {
             let zero = _mm512_setzero_si512();
             let words = transpose(*tile).into_iter().fold(zero, |sum, words| _mm512_add_epi64(sum, words));
@@ -77,8 +109,21 @@ impl Work {
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(in crate::fold::cpu) unsafe fn products_of_some(operands: &[Strided], groups: usize, sums: &mut [Wide]) {
-    let mut work = Work::new();
+pub(in crate::fold::cpu) unsafe fn products_of_some(
+    operands: &[Strided],
+    powers: Powers,
+    groups: usize,
+    sums: &mut [Wide],
+) {
+    match powers {
+        Powers::All => strided::<ALL>(operands, groups, sums),
+        Powers::Below24 => strided::<FEW>(operands, groups, sums),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn strided<const N: usize>(operands: &[Strided], groups: usize, sums: &mut [Wide]) {
+    let mut work = Work::<N>::new();
     for (Strided { a, b, stride }, sum) in operands.iter().zip(sums) {
         for first in (0..groups).step_by(LANES) {
             let end = groups.min(first + LANES);
@@ -92,13 +137,27 @@ pub(in crate::fold::cpu) unsafe fn products_of_some(operands: &[Strided], groups
 /// # Safety
 /// [`super::available`].
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(in crate::fold::cpu) unsafe fn products(a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
-    let mut work = Work::new();
+pub(in crate::fold::cpu) unsafe fn products(
+    a: &[Element],
+    b: &[Element],
+    powers: Powers,
+    groups: usize,
+    sums: &mut [Wide],
+) {
+    match powers {
+        Powers::All => side_by_side::<ALL>(a, b, groups, sums),
+        Powers::Below24 => side_by_side::<FEW>(a, b, groups, sums),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn side_by_side<const N: usize>(a: &[Element], b: &[Element], groups: usize, sums: &mut [Wide]) {
+    let mut work = Work::<N>::new();
     if groups < LANES {
         // pairs of several sums in a register
         for (first, (a, b)) in a.chunks(LANES).zip(b.chunks(LANES)).enumerate() {
             work.add(a, b, 1, true);
-            put_together(&work.products, &mut work.wide);
+            work.put_together();
             let of_lane: [usize; LANES] = std::array::from_fn(|lane| (first * LANES + lane) / groups);
             for (i, tile) in work.wide.as_chunks::<TILE>().0.iter().enumerate() {
                 for (sum, words) in of_lane[..a.len()].iter().zip(transpose(*tile)) {
@@ -116,6 +175,15 @@ pub(in crate::fold::cpu) unsafe fn products(a: &[Element], b: &[Element], groups
     }
 }
 
+/// Add words to sums, or begin with them.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn add_up(words: &[V], first: bool, sums: &mut [V]) {
+    for (sum, word) in sums.iter_mut().zip(words) {
+        *sum = if first { *word } else { _mm512_add_epi64(*sum, *word) };
+    }
+}
+
 /// Add to register i of a sum's words.
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -124,31 +192,32 @@ fn add(words: V, sum: &mut Wide, i: usize) {
     store(sum, _mm512_add_epi64(load(sum), words));
 }
 
+/// What is kept of a ring's polynomial. Of tiles t, u, v, w these are the lower half, the upper half and the sum of both: `t, u, v, w, t + v,
+/// u + w`; of t, u, v they are `t, u, v, t + u, t + v, u + v`.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn split(x: &Eight, parts: &mut Parts) {
-    for (ring, [lower, upper, both]) in parts.iter_mut().enumerate() {
-        for (k, ((lower, upper), both)) in lower.iter_mut().zip(upper).zip(both).enumerate() {
-            (*lower, *upper) = (x[RINGS * k + ring], x[RINGS * (PART + k) + ring]);
-            *both = _mm512_add_epi64(*lower, *upper);
-        }
+fn split<const N: usize>(x: &Eight, ring: usize, kept: &mut [[V; TILE]; KEPT]) {
+    for k in 0..TILE {
+        let [t, u, v, w]: [V; ALL] = std::array::from_fn(|i| x[RINGS * (TILE * i + k) + ring]);
+        let sum = |a, b| _mm512_add_epi64(a, b);
+        let all = match N {
+            ALL => [t, u, v, w, sum(t, v), sum(u, w)],
+            _ => [t, u, v, sum(t, u), sum(t, v), sum(u, v)],
+        };
+        kept.iter_mut().zip(all).for_each(|(kept, word)| kept[k] = word);
     }
 }
 
-/// Put products together.
+/// The product of polynomials of three tiles from those of what [`split`] makes.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn put_together(products: &WideParts, wide: &mut EightWide) {
-    // the parts of a polynomial are whole tiles: one coefficient of all tiles at a time, so that all stays in registers
-    for k in 0..TILE {
-        for (ring, products) in products.iter().enumerate() {
-            let column =
-                |part: usize| -> [V; 2 * TILES] { std::array::from_fn(|t| products[part][TILE * t + k]) };
-            let mut whole = [_mm512_setzero_si512(); 2 * TILES * 2];
-            join(&column(0), &column(1), &column(2), &mut whole);
-            for (t, word) in whole.into_iter().enumerate() {
-                wide[RINGS * (TILE * t + k) + ring] = word;
-            }
+fn of_three([tt, uu, vv, tu, tv, uv]: [[V; 2]; KEPT], out: &mut [V; 2 * ALL]) {
+    let sum = |a: [V; 2], b: [V; 2]| [_mm512_add_epi64(a[0], b[0]), _mm512_add_epi64(a[1], b[1])];
+    let less = |a: [V; 2], b: [V; 2]| [_mm512_sub_epi64(a[0], b[0]), _mm512_sub_epi64(a[1], b[1])];
+    let (tu, tv, uv) = (less(tu, sum(tt, uu)), less(sum(tv, uu), sum(tt, vv)), less(uv, sum(uu, vv)));
+    for (i, product) in [tt, tu, tv, uv, vv].into_iter().enumerate() {
+        for (sum, word) in out[i..].iter_mut().zip(product) {
+            *sum = _mm512_add_epi64(*sum, word);
         }
     }
 }
@@ -167,18 +236,14 @@ fn join(low: &[V], high: &[V], both: &[V], out: &mut [V]) {
     }
 }
 
-/// Add the product of two parts, made of three products of tiles.
+/// The product of two tiles and two, made of three products of tiles.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-fn multiply_add(x: &[V; PART], y: &[V; PART], first: bool, wide: &mut [V; 2 * PART]) {
-    let (x, y) = (x.as_chunks::<TILE>().0, y.as_chunks::<TILE>().0);
-    let sum = |x: &[[V; TILE]]| std::array::from_fn(|k| _mm512_add_epi64(x[0][k], x[1][k]));
-    let (low, high, both) = (tile(&x[0], &y[0]), tile(&x[1], &y[1]), tile(&sum(x), &sum(y)));
-    let mut product = [_mm512_setzero_si512(); 2 * PART];
-    join(&low, &high, &both, &mut product);
-    for (wide, word) in wide.iter_mut().zip(product) {
-        *wide = if first { word } else { _mm512_add_epi64(*wide, word) };
-    }
+fn two(x: &[[V; TILE]; 2], y: &[[V; TILE]; 2]) -> [V; 4 * TILE] {
+    let sum = |x: &[[V; TILE]; 2]| std::array::from_fn(|k| _mm512_add_epi64(x[0][k], x[1][k]));
+    let mut product = [_mm512_setzero_si512(); 4 * TILE];
+    join(&tile(&x[0], &y[0]), &tile(&x[1], &y[1]), &tile(&sum(x), &sum(y)), &mut product);
+    product
 }
 
 /// The product of two tiles, whose sums stay in registers.
