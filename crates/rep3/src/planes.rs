@@ -148,7 +148,7 @@ impl Bits {
         while !to.is_empty() {
             let word = self.words[at / 64] >> (at % 64);
             let (some, later) = to.split_at_mut(to.len().min(64 - at % 64));
-            some.iter_mut().enumerate().for_each(|(e, mask)| *mask = mask_of(word, e));
+            some.iter_mut().zip(&PLACES).for_each(|(mask, place)| *mask = mask_at(word, *place));
             at += some.len();
             to = later;
         }
@@ -165,10 +165,28 @@ impl Bits {
         debug_assert_eq!(numbers.len(), self.n);
         let mut out = Vec::with_capacity(numbers.len());
         for (word, some) in self.words.iter().zip(numbers.chunks(64)) {
-            out.extend(some.iter().enumerate().map(|(e, x)| of(mask_of(*word, e), *x)));
+            out.extend(some.iter().zip(&PLACES).map(|(x, place)| of(mask_at(*word, *place), *x)));
         }
         out
     }
+}
+
+/// A bit in each place of a word.
+const PLACES: [u64; 64] = {
+    let mut places = [1; 64];
+    let mut e = 1;
+    while e < 64 {
+        places[e] = places[e - 1] << 1;
+        e += 1;
+    }
+    places
+};
+
+/// [`mask_of`], by that bit alone. Few processors shift words of a vector by amounts of their own. Nothing is compared, as a comparison may become a branch.
+fn mask_at(word: u64, place: u64) -> u64 {
+    // 0 where the bit is 1, and only 0 has a sign when 1 is taken off
+    let lacks = !word & place;
+    (lacks.wrapping_sub(1).cast_signed() >> 63).cast_unsigned()
 }
 
 /// Bit e of a word in every place.

@@ -267,11 +267,19 @@ fn sum_less<const N: usize>(
     u: &[u64],
 ) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
     let numbers = move |range: Range<usize>, x: usize, to: &mut [u64]| {
-        to.iter_mut().zip(&u[range.clone()]).for_each(|(to, u)| *to = u.wrapping_neg());
+        let others = std::array::from_fn::<_, N, _>(|t| mask_of(x as u64, t));
+        let mut all = bits.iter().zip(others);
+        let u = &u[range.clone()];
+        match all.next() {
+            Some(((weight, bits), other)) => {
+                bits.masks(range.clone(), to);
+                to.iter_mut().zip(u).for_each(|(to, u)| *to = (weight & (*to ^ other)).wrapping_sub(*u));
+            }
+            None => to.iter_mut().zip(u).for_each(|(to, u)| *to = u.wrapping_neg()),
+        }
         let mut masks = [0; CHOICES];
         let masks = &mut masks[..to.len()];
-        for (t, (weight, bits)) in bits.iter().enumerate() {
-            let other = mask_of(x as u64, t);
+        for ((weight, bits), other) in all {
             bits.masks(range.clone(), masks);
             to.iter_mut().zip(&*masks).for_each(|(to, mask)| *to = to.wrapping_add(weight & (mask ^ other)));
         }

@@ -207,6 +207,30 @@ fn no_wrong_element_passes() {
     }
 }
 
+/// Statements modulo several powers of 2, each of which is multiplied by another one. Pieces of items end within a product, and the last has
+/// one item.
+#[test]
+fn products_of_several_rings() {
+    let of = |k| Products { shape: LinearShape::MatMulT { m: 3, k, n: 4 }, count: 1 };
+    let all = [(64, of(100)), (40, of(7)), (8, of(150)), (33, of(128))];
+    for liar in [None, Some(0), Some(3)] {
+        let results = three(Security::Malicious, |party| {
+            for (bits, p) in all {
+                multiply(party, Ring::new(bits), p);
+            }
+            // else one fold would do
+            let x = share(party.id, Ring::R64, &edges(Ring::R64, 99));
+            crate::gates::sign::bits(party, Ring::R64, &x).unwrap();
+            if let (Some(i), true) = (liar, party.id == PartyId::ALL[2]) {
+                let claims = &mut party.transcript.as_mut().unwrap().products;
+                spoil(&mut claims[i], 4, 5, 1 << (all[i].0 - 1));
+            }
+            party.verify()
+        });
+        assert!(results.iter().all(|result| result.is_err() == liar.is_some()), "{liar:?}");
+    }
+}
+
 #[test]
 fn everything_together() {
     let ring = Ring::new(48);
