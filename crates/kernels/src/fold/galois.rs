@@ -30,6 +30,16 @@ pub enum Powers {
     Below24,
 }
 
+impl Powers {
+    /// Whether elements have no others, for tests.
+    pub(super) fn are_all_of(self, elements: &[Element]) -> bool {
+        match self {
+            Powers::All => true,
+            Powers::Below24 => elements.iter().all(|element| element[48..].iter().all(|word| *word == 0)),
+        }
+    }
+}
+
 /// Two vectors of elements, of which those that are `stride` apart are multiplied.
 pub struct Strided<'a> {
     /// From the first one on.

@@ -9,6 +9,8 @@ mod folds;
 #[cfg(target_arch = "x86_64")]
 mod pieces;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod products;
 mod words;
 
 use super::{
@@ -223,6 +225,7 @@ impl FoldPath {
     pub fn products_of_some(self, operands: &[Strided], powers: Powers, groups: usize, sums: &mut [Wide]) {
         assert_eq!(operands.len(), sums.len(), "number of sums");
         assert!(operands.iter().all(|o| o.stride > 0), "a stride of nothing");
+        debug_assert!(operands.iter().all(|o| powers.are_all_of(o.a) && powers.are_all_of(o.b)));
         if groups == 0 {
             return;
         }
@@ -233,6 +236,7 @@ impl FoldPath {
     /// `b[s * groups + g]`. No element has other coefficients than `powers` says; with AVX-512 it takes less time where these are few.
     pub fn products(self, a: &[Element], b: &[Element], powers: Powers, groups: usize, sums: &mut [Wide]) {
         assert!(a.len() == b.len() && a.len() == groups * sums.len(), "number of elements");
+        debug_assert!(powers.are_all_of(a) && powers.are_all_of(b));
         if groups == 0 {
             return;
         }

@@ -51,10 +51,10 @@ pub(super) fn lanes(words: &[u64], stride: usize, i: usize) -> [V; 4] {
 /// A coefficient of four elements a register.
 pub(super) type Four = [V; GROUP];
 
-/// Four elements, `stride` apart, one a lane; zeros for those behind the last one.
+/// The first words of four elements, `stride` apart, one a lane; zeros for those behind the last one.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn gather(elements: &[Element], stride: usize, out: &mut Four) {
+pub(super) fn gather(elements: &[Element], stride: usize, out: &mut [V]) {
     let rows: [&Element; LANES] = std::array::from_fn(|j| elements.get(j * stride).unwrap_or(&[0; GROUP]));
     for (i, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let row = |j: usize| load(&rows[j].as_chunks().0[i]);
