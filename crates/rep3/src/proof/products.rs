@@ -224,8 +224,12 @@ impl Combined {
             x.iter_mut().for_each(|item| shift(item, *ring));
             return;
         }
-        let rings = self.products.iter().flat_map(|(ring, places, _)| std::iter::repeat_n(*ring, *places));
-        x.iter_mut().zip(rings.skip(start)).for_each(|(item, ring)| shift(item, ring));
+        let (all, mut at) = (x.len(), 0);
+        for (ring, places, _) in &self.products {
+            let [first, end] = [at, at + places].map(|place| place.clamp(start, start + all) - start);
+            x[first..end].iter_mut().for_each(|item| shift(item, *ring));
+            at += places;
+        }
     }
 
     /// Powers that the items have.
