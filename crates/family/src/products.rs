@@ -49,6 +49,13 @@ impl Products {
         Prepared(device.prepare_each(ring, self.shape, self.count, w))
     }
 
+    /// The same of one whose elements are all 0 or 1, and no secret here ([`Device::prepare_bits`]).
+    pub fn prepare_bits(&self, device: &dyn Device, ring: Ring, bits: &[u64]) -> Prepared {
+        let len = self.shape.weight_len();
+        let one = |i: usize| device.prepare_bits(ring, self.shape, &bits[i * len..(i + 1) * len]);
+        Prepared((0..self.count).map(one).collect())
+    }
+
     /// `out += x w` for every product, modulo 2^k once reduced; one launch.
     pub fn accumulate(&self, device: &dyn Device, ring: Ring, x: &[u64], w: &Prepared, out: &mut [u64]) {
         device.linear_acc_each(ring, self.shape, x, &w.0, out);

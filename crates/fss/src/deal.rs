@@ -49,6 +49,11 @@ impl<'a> Deal<'a> {
         whole_mask(&self.seeds.parties, wire, ring, n)
     }
 
+    /// How much larger evaluator 0's share of it is than evaluator 1's.
+    pub(crate) fn fresh_difference(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        mask_difference(&self.seeds.parties, wire, ring, n)
+    }
+
     /// The bits that mask the comparison bits of `wire`.
     pub(crate) fn bit_mask(&self, wire: Wire, n: usize) -> Secret<BitVec> {
         let [a, b] = &self.seeds.parties;
@@ -90,4 +95,11 @@ pub(crate) fn whole_mask(seeds: &[PartySeed; 2], wire: Wire, ring: Ring, n: usiz
     let mut r = seeds[0].mask_share(wire, ring, n);
     seeds[1].add_mask_share(wire, ring, &mut r);
     r
+}
+
+/// Evaluator 0's share of that mask, less evaluator 1's.
+pub(crate) fn mask_difference(seeds: &[PartySeed; 2], wire: Wire, ring: Ring, n: usize) -> Secret {
+    let mut d = seeds[0].mask_share(wire, ring, n);
+    seeds[1].sub_mask_share(wire, ring, &mut d);
+    d
 }

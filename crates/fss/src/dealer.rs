@@ -1,6 +1,6 @@
 //! The dealer runs the plan on masks.
 
-use crate::deal::whole_mask;
+use crate::deal::{mask_difference, whole_mask};
 use crate::gate::{At, Kind, kind};
 use crate::keys::{KeyError, KeySink};
 use crate::masks::{Mask, MaskCache, Masks};
@@ -18,8 +18,8 @@ use privet_ring::Ring;
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// What the dealer keeps for a session: the hash keys, the seeds of the weights' masks, and these masks in
-/// the device's layout for every linear layer.
+/// What the dealer keeps for a session: the hash keys, the seeds of the weights' masks, and of these masks the differences of both
+/// evaluators' shares in the device's layout for every linear layer.
 pub struct SessionMasks {
     seeds: SessionSeeds,
     prepared: HashMap<ValueId, Prepared>,
@@ -39,8 +39,8 @@ impl SessionMasks {
             if let Some(products) = Products::of(plan, node)
                 && is_static(plan, node.inputs[1])
             {
-                let rw = cache.of(&masks, node.inputs[1]);
-                let prepared = products.prepare(device, Ring::new(node.ty.bits), &rw);
+                let difference = cache.of(&WeightDifferences(&masks), node.inputs[1]);
+                let prepared = products.prepare(device, Ring::new(node.ty.bits), &difference);
                 masks.prepared.insert(v, prepared);
             }
             cache.done(v);
@@ -73,6 +73,23 @@ impl Masks for SessionMasks {
     }
 }
 
+/// Of weights' masks evaluator 0's share, less evaluator 1's: a linear function of the shares, as masks are.
+struct WeightDifferences<'a>(&'a SessionMasks);
+
+impl Masks for WeightDifferences<'_> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        self.0.fresh(wire, ring, n)
+    }
+
+    fn public(&self) -> &Public {
+        self.0.public()
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
+        mask_difference(&self.0.seeds.parties, mutation::weight_wire(Wire::node(node)), ring, n)
+    }
+}
+
 /// Fresh masks only; for gates that need no weights.
 impl Masks for Deal<'_> {
     fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
@@ -97,6 +114,23 @@ impl Masks for RecordMasks<'_, '_> {
 
     fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
         self.0.weight(node, ring, n)
+    }
+
+    fn public(&self) -> &Public {
+        self.1.public()
+    }
+}
+
+/// Of all masks of a record evaluator 0's share, less evaluator 1's.
+struct RecordDifferences<'a, 'b>(&'a SessionMasks, &'a Deal<'b>);
+
+impl Masks for RecordDifferences<'_, '_> {
+    fn fresh(&self, wire: Wire, ring: Ring, n: usize) -> Secret {
+        self.1.fresh_difference(wire, ring, n)
+    }
+
+    fn weight(&self, node: ValueId, ring: Ring, n: usize) -> Secret {
+        WeightDifferences(self.0).weight(node, ring, n)
     }
 
     fn public(&self) -> &Public {
@@ -143,7 +177,7 @@ impl<'a> Dealer<'a> {
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<NodeStats>, KeyError> {
         let mut cx = Deal::new(self.device, self.session.hash_keys(), number, record, sink);
-        let cache = MaskCache::new(self.plan);
+        let (cache, differences) = (MaskCache::new(self.plan), MaskCache::new(self.plan));
         let mut stats = Vec::with_capacity(self.plan.nodes.len());
         for (v, node) in self.plan.nodes.iter().enumerate() {
             let (start, before) = (Instant::now(), cx.bytes());
@@ -151,9 +185,13 @@ impl<'a> Dealer<'a> {
             cx.form = node.form.unwrap_or(Form::Tree);
             if let Kind::Gate(gate) = kind(&node.op) {
                 let at = At { plan: self.plan, id: v };
-                gate.deal(&mut cx, &Dealt { at, session: self.session, cache: &cache })?;
+                gate.deal(
+                    &mut cx,
+                    &Dealt { at, session: self.session, cache: &cache, differences: &differences },
+                )?;
             }
             cache.done(v);
+            differences.done(v);
             cx.stats.seconds = start.elapsed().as_secs_f64();
             cx.stats.key_bytes = (0..2).map(|b| cx.bytes()[b] - before[b]).max().unwrap_or(0);
             stats.push(cx.stats);
@@ -168,6 +206,7 @@ pub(crate) struct Dealt<'a> {
     pub at: At<'a>,
     session: &'a SessionMasks,
     cache: &'a MaskCache<'a>,
+    differences: &'a MaskCache<'a>,
 }
 
 impl Dealt<'_> {
@@ -176,7 +215,17 @@ impl Dealt<'_> {
         self.cache.of(&RecordMasks(self.session, cx), self.at.node().inputs[i])
     }
 
-    /// The mask of a linear layer's static second operand, in the device's layout.
+    /// Of the mask of operand i evaluator 0's share, less evaluator 1's.
+    pub fn difference(&self, cx: &Deal, i: usize) -> Mask {
+        self.differences.of(&RecordDifferences(self.session, cx), self.at.node().inputs[i])
+    }
+
+    /// Shares of the mask of the node's value were dealt: this is the difference.
+    pub fn keep_difference(&self, difference: Secret) {
+        self.differences.keep(self.at.id, difference);
+    }
+
+    /// [`Dealt::difference`] of a linear layer's static second operand, in the device's layout.
     pub fn prepared(&self) -> Option<&Prepared> {
         self.session.prepared.get(&self.at.id)
     }

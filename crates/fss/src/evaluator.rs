@@ -1,7 +1,7 @@
 //! An evaluator runs the plan on masked values.
 
 use crate::gate::{At, Kind, kind};
-use crate::gates::linear::Operand;
+use crate::gates::linear::Factor;
 use crate::masks::{Mask, MaskCache, Masks, owned};
 use crate::mutation;
 use crate::public::Public;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The masked weights of a session at one evaluator, opened once, with its share of their masks.
 pub struct MaskedWeights {
     masks: WeightMasks,
-    values: StaticValues<Operand>,
+    values: StaticValues<Factor>,
 }
 
 impl MaskedWeights {
@@ -37,7 +37,7 @@ impl MaskedWeights {
             |v, products, w| {
                 let node = &plan.nodes[v];
                 let mask = owned(cache.of(&masks, node.inputs[1]));
-                Operand::new(device, Ring::new(node.ty.bits), products, w, mask)
+                Factor::new(device, Ring::new(node.ty.bits), products, w, mask)
             },
             |v| cache.done(v),
         )?;
@@ -183,7 +183,7 @@ impl Held<'_> {
     }
 
     /// A linear layer's static second operand.
-    pub fn prepared(&self) -> Option<&Operand> {
+    pub fn prepared(&self) -> Option<&Factor> {
         self.weights.values.operand(self.at.id)
     }
 }

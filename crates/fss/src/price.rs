@@ -190,8 +190,9 @@ impl Prices for Fss {
     fn rates(&self) -> Rates {
         let common = Rates::default();
         let seconds = Units {
-            wide_macs: 8e-11,
-            window_macs: 8e-11,
+            wide_macs: 5.5e-11,
+            window_macs: 5.5e-11,
+            narrow_macs: 2e-11,
             table_entries: 8.4e-10,
             aes: 1.1e-9,
             chunked_bits: 1.56e-10,

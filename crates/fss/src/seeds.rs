@@ -65,6 +65,16 @@ impl PartySeed {
 
     /// The same, added to `r`.
     pub(crate) fn add_mask_share(&self, wire: Wire, ring: Ring, r: &mut [u64]) {
+        self.onto(wire, ring, r, u64::wrapping_add);
+    }
+
+    /// The same, taken off `r`.
+    pub(crate) fn sub_mask_share(&self, wire: Wire, ring: Ring, r: &mut [u64]) {
+        self.onto(wire, ring, r, u64::wrapping_sub);
+    }
+
+    /// `with(r, share)` in place of every element of `r`.
+    fn onto(&self, wire: Wire, ring: Ring, r: &mut [u64], with: impl Fn(u64, u64) -> u64) {
         let wire = mutation::mask_wire(wire);
         let mut stream = self.seed.derive(Domain::Mask, wire.index()).stream();
         let mut buffer = Zeroizing::new([0; CHUNK]);
@@ -72,7 +82,7 @@ impl PartySeed {
             let share = &mut buffer[..r.len()];
             stream.fill(ring, share);
             mutation::mask_share(self.party, i * CHUNK, share);
-            r.iter_mut().zip(share).for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(*b)));
+            r.iter_mut().zip(share).for_each(|(a, b)| *a = ring.wrap(with(*a, *b)));
         }
     }
 

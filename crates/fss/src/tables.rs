@@ -18,24 +18,55 @@ pub(crate) fn deal<const W: usize>(
     n: usize,
     word: impl Fn(usize) -> [u64; W],
 ) -> Result<(), KeyError> {
+    deal_and(cx, wire, ring, n, word, |_, _, _| {})
+}
+
+/// [`deal`] one word, and how much larger evaluator 0's share of each is than evaluator 1's.
+pub(crate) fn deal_differences(
+    cx: &mut Deal,
+    wire: Wire,
+    ring: Ring,
+    n: usize,
+    word: impl Fn(usize) -> u64,
+) -> Result<Secret, KeyError> {
+    let mut differences = Secret::new(Vec::with_capacity(n));
+    let keep = |expander, expanded: u64, sent: u64| {
+        let [first, second] = if expander == 0 { [expanded, sent] } else { [sent, expanded] };
+        differences.push(ring.wrap(first.wrapping_sub(second)));
+    };
+    deal_and(cx, wire, ring, n, |i| [word(i)], keep)?;
+    Ok(differences)
+}
+
+/// [`deal`]; `keep(expander, its share, the other share)` gets to know both shares of each word.
+fn deal_and<const W: usize>(
+    cx: &mut Deal,
+    wire: Wire,
+    ring: Ring,
+    n: usize,
+    word: impl Fn(usize) -> [u64; W],
+    mut keep: impl FnMut(usize, u64, u64),
+) -> Result<(), KeyError> {
     let mut streams = cx.table_streams(wire);
     let chunk = frame_elements(W * ring.packed_bytes(8) / 8);
     let (mut frame, mut empty, mut share) = (Vec::new(), Vec::new(), Secret::new(Vec::new()));
     for (f, start) in (0..n).step_by(chunk).enumerate() {
-        let count = chunk.min(n - start);
+        let (count, expander) = (chunk.min(n - start), wire.expander(0, f));
         share.resize(W * count, 0);
-        streams[wire.expander(0, f)].fill(ring, &mut share);
+        streams[expander].fill(ring, &mut share);
         mutation::expanded("table-words-in-clear", &mut share);
         for i in 0..count {
             for (w, v) in word(start + i).into_iter().enumerate() {
                 let s = &mut share[w * count + i];
-                *s = ring.wrap(v.wrapping_sub(*s));
+                let rest = ring.wrap(v.wrapping_sub(*s));
+                keep(expander, *s, rest);
+                *s = rest;
             }
         }
         frame.clear();
         pack(ring, &share, &mut frame);
         empty.clear();
-        cx.put(if wire.expander(0, f) == 0 { [&mut empty, &mut frame] } else { [&mut frame, &mut empty] })?;
+        cx.put(if expander == 0 { [&mut empty, &mut frame] } else { [&mut frame, &mut empty] })?;
     }
     Ok(())
 }

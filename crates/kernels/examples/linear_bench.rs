@@ -1,11 +1,14 @@
 //! Speed of the linear layers on every path of this machine, against limits measured in the same run; JSON lines.
 //!
 //! `cargo run --release -p privet-kernels --example linear_bench [-- threads=2 path=NAME shape=NAME bits=64]`
+//!
+//! `bits=0` has weights of 0 and 1 ([`prepare_bits`]).
 
-use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare};
-use privet_kernels::{LinearShape, probe};
+use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare, prepare_bits};
+use privet_kernels::{LinearShape, Weights, probe};
 use privet_prg::{Prg, Seed};
 use privet_ring::{Conv2d, Ring};
+use std::sync::Arc;
 use std::time::Instant;
 
 const RUNS: usize = 5;
@@ -102,7 +105,7 @@ fn main() {
     };
     let threads = option("threads").and_then(|t| t.parse().ok()).unwrap_or(2);
     let bits: Vec<u32> = match option("bits") {
-        Some(b) => vec![b.parse().expect("bits=1..64")],
+        Some(b) => vec![b.parse().expect("bits=0..64")],
         None => vec![64, 40, 32],
     };
     let limits = Limits { amx: probe::amx_rate(1.0), read: probe::memory_read_rate(1.0, threads), threads };
@@ -124,16 +127,23 @@ fn main() {
         for (name, shape) in shapes() {
             if option("shape").is_none_or(|s| name.contains(&s)) {
                 for &bits in &bits {
-                    measure(&mut prg, path, name, shape, Ring::new(bits), &limits);
+                    measure(&mut prg, path, name, shape, bits, &limits);
                 }
             }
         }
     }
 }
 
-fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, ring: Ring, limits: &Limits) {
+/// How a path brings weights into its layout.
+type Prepare = fn(LinearPath, usize, Ring, LinearShape, &[u64]) -> Arc<dyn Weights>;
+
+fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, bits: u32, limits: &Limits) {
+    let (ring, prepare) = match bits {
+        0 => (Ring::R64, prepare_bits as Prepare),
+        _ => (Ring::new(bits), prepare as Prepare),
+    };
     let x = prg.elements(ring, shape.input_len());
-    let w = prg.elements(ring, shape.weight_len());
+    let w = prg.elements(Ring::new(if bits == 0 { 1 } else { bits }), shape.weight_len());
     let mut out = vec![0; shape.output_len()];
     let (start, busy) = (Instant::now(), process_seconds());
     let weights = prepare(path, limits.threads, ring, shape, &w);
@@ -153,7 +163,7 @@ fn measure(prg: &mut Prg, path: LinearPath, name: &str, shape: LinearShape, ring
     let (median, macs) = (times[RUNS / 2], shape.macs() as f64);
     let mut line = format!(
         r#"{{"kernel":"linear","path":"{path}","shape":"{name}","bits":{},"threads":{},"median_s":{median:.3e},"min_s":{:.3e},"max_s":{:.3e},"min_cpu_s":{:.3e},"prepare_s":{prepare_s:.3e},"prepare_cpu_s":{prepare_cpu_s:.3e},"gmac_per_s":{:.2}"#,
-        ring.bits(),
+        bits,
         limits.threads,
         times[0],
         times[RUNS - 1],

@@ -115,6 +115,12 @@ pub trait Device: Send + Sync {
     /// (the batch, `m` of a product, may differ). Panics on weights of another device, ring or shape.
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]);
 
+    /// [`Device::prepare`] of weights that are all 0 or 1, which need no multiplications. A device may read memory at places
+    /// that they name: they must be no secret of whoever holds the device.
+    fn prepare_bits(&self, ring: Ring, shape: LinearShape, bits: &[u64]) -> Arc<dyn Weights> {
+        self.prepare(ring, shape, bits)
+    }
+
     /// [`Device::prepare`] of the second operands of `count` products of one shape, one behind the other.
     fn prepare_each(
         &self,

@@ -1,11 +1,12 @@
 //! Every path of the linear layers against the plain definition.
 
-use privet_kernels::LinearShape;
-use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare};
+use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare, prepare_bits};
 use privet_kernels::linear::reference;
+use privet_kernels::{LinearShape, Weights};
 use privet_prg::Seed;
 use privet_ring::{Conv2d, Ring};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// The paths this machine can run; says which it cannot.
 fn paths() -> Vec<LinearPath> {
@@ -21,7 +22,7 @@ fn paths() -> Vec<LinearPath> {
         .collect()
 }
 
-/// Accumulate twice, with different inputs and weights, onto a random result, on every path.
+/// Accumulate twice, with different inputs and weights, onto a random result, on every path; and with bits of the weights alone.
 fn check(ring: Ring, shape: LinearShape, threads: usize, data: [u8; 16]) {
     let mut prg = Seed::from_bytes(data).stream();
     // Upper bits of the operands are noise: only the low k bits count.
@@ -29,6 +30,8 @@ fn check(ring: Ring, shape: LinearShape, threads: usize, data: [u8; 16]) {
     let start = words(shape.output_len());
     let passes: Vec<_> = (0..2).map(|_| (words(shape.input_len()), words(shape.weight_len()))).collect();
     check_with(ring, shape, threads, &start, &passes);
+    let bits = passes.into_iter().map(|(x, w)| (x, w.iter().map(|w| w >> 63).collect())).collect::<Vec<_>>();
+    check_prepared(ring, shape, threads, &start, &bits, prepare_bits);
 }
 
 fn check_with(
@@ -37,6 +40,20 @@ fn check_with(
     threads: usize,
     start: &[u64],
     passes: &[(Vec<u64>, Vec<u64>)],
+) {
+    check_prepared(ring, shape, threads, start, passes, prepare);
+}
+
+/// How a path brings weights into its layout.
+type Prepare = fn(LinearPath, usize, Ring, LinearShape, &[u64]) -> Arc<dyn Weights>;
+
+fn check_prepared(
+    ring: Ring,
+    shape: LinearShape,
+    threads: usize,
+    start: &[u64],
+    passes: &[(Vec<u64>, Vec<u64>)],
+    prepare: Prepare,
 ) {
     let mut want = start.to_vec();
     for (x, w) in passes {

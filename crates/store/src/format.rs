@@ -25,7 +25,7 @@ use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"PRIVKEY\0";
 const TRAILER: &[u8; 8] = b"PRIVEND\0";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 128;
 /// Bytes of the trailer.

@@ -116,7 +116,7 @@ impl Dither {
 }
 
 impl Gate for Dither {
-    /// The dealer's: evaluators keep the share that was dealt to them.
+    /// The dealer's whole one: evaluators keep the share that was dealt to them, and the dealer the difference of both.
     fn mask(&self, at: &At, masks: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
         match self.widens(at) {
             true => masks.fresh(at.wire(), at.to(), at.len()),
@@ -144,7 +144,10 @@ impl Gate for Dither {
             return deal_widening(cx, wire, rings, self.shift, &r);
         }
         let [from, to] = rings;
-        tables::deal(cx, wire, to, r.len(), |i| [from.wrap(r[i]) >> self.shift])
+        let word = |i: usize| from.wrap(r[i]) >> self.shift;
+        let differences = tables::deal_differences(cx, wire, to, r.len(), word)?;
+        x.keep_difference(differences);
+        Ok(())
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {

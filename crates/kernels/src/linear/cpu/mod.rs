@@ -9,6 +9,7 @@ mod amx;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod binary;
 mod buffer;
 mod column;
 mod conv;
@@ -28,6 +29,7 @@ use super::{LinearShape, Weights};
 use crate::CpuCap;
 #[cfg(target_arch = "x86_64")]
 use avx512::Avx512;
+use binary::Binary;
 use buffer::Buffer;
 use conv::ConvGemm;
 use karatsuba::Karatsuba;
@@ -136,6 +138,8 @@ struct Packed {
 
 enum Data {
     Tiles(Buffer),
+    /// Bits, for [`binary`].
+    Bits(Buffer),
     /// For [`direct`] and [`column`], as they came.
     Plain(Vec<u64>),
 }
@@ -295,6 +299,20 @@ pub fn prepare(
     Arc::new(Packed { path, ring, shape, data })
 }
 
+/// See [`crate::Device::prepare_bits`].
+pub fn prepare_bits(
+    path: LinearPath,
+    threads: usize,
+    ring: Ring,
+    shape: LinearShape,
+    bits: &[u64],
+) -> Arc<dyn Weights> {
+    path.require();
+    let Some(product) = binary::Product::of(shape) else { return prepare(path, threads, ring, shape, bits) };
+    let data = Data::Bits(product.pack(Binary(path), threads, bits));
+    Arc::new(Packed { path, ring, shape, data })
+}
+
 /// See [`crate::Device::linear_acc`].
 pub fn linear_acc(
     path: LinearPath,
@@ -318,6 +336,10 @@ pub fn linear_acc(
     let threads = threads.min(usize::try_from(work).unwrap_or(usize::MAX)).max(1);
     match (&packed.data, untiled(shape)) {
         (Data::Tiles(weights), _) => with_kernel(path, ring, Run { threads, shape, x, weights, out }),
+        (Data::Bits(bits), _) => {
+            let product = binary::Product::of(shape).expect("prepared as one");
+            product.run(Binary(path), threads, x, bits, out);
+        }
         (Data::Plain(w), Some(Untiled::Convolution(conv))) => {
             direct::run(conv, threads, x, w, out, add_row(path));
         }
