@@ -180,7 +180,7 @@ fn portable(of: Operands, tile: &mut Tile) {
         }
         for (out, name) in out.iter_mut().zip(names) {
             let sum = &sums[usize::from(*name) % SUMS];
-            out.iter_mut().zip(sum).for_each(|(out, sum)| *out = out.wrapping_add(*sum));
+            out[..of.columns].iter_mut().zip(sum).for_each(|(out, sum)| *out = out.wrapping_add(*sum));
         }
     }
 }

@@ -54,6 +54,8 @@ pub(super) trait Kernel: Copy + Send + Sync {
     const BLOCK_STEPS: usize;
     /// Tiles of activations that are packed at a time and stay in the second-level cache.
     const BLOCK_TILES: usize;
+    /// The same of rows of A, where these are the activations. Weights are read once for each block.
+    const BLOCK_ROW_TILES: usize = Self::BLOCK_TILES;
 
     /// Multiplications of 64 bits in about a cycle, where fewer of them may pay for additions ([`super::karatsuba`]).
     const FEWER: Option<usize>;

@@ -94,13 +94,13 @@ impl MatMul {
         let cols = Tiling::full(self.n, K::COLS);
         let steps = self.k.div_ceil(K::DEPTH);
         let _state = kernel.enter(rows.each);
-        let len = K::BLOCK_STEPS.min(steps) * K::BLOCK_TILES.min(row_tiles.len()) * kernel.a_step();
+        let len = K::BLOCK_STEPS.min(steps) * K::BLOCK_ROW_TILES.min(row_tiles.len()) * kernel.a_step();
         let mut scratch = Scratch::take(len);
         let (packed, tile) = scratch.parts(len);
         for depth in blocks(0..steps, K::BLOCK_STEPS) {
             let panel = depth.len() * kernel.a_step();
             let deep = positions::<K>(&depth, self.k);
-            for block in blocks(row_tiles.clone(), K::BLOCK_TILES) {
+            for block in blocks(row_tiles.clone(), K::BLOCK_ROW_TILES) {
                 for (t, out) in block.clone().zip(packed.chunks_mut(panel)) {
                     self.pack_rows(kernel, x, rows.range(t), depth.start, out);
                 }
