@@ -168,13 +168,16 @@ fn products_of_rounded_values_are_exact() {
             nodes.push(Node { op, inputs: inputs.to_vec(), ty, layer: "layer".into(), form: None });
             nodes.len() - 1
         };
-        let input = Op::Input { name: "x".into(), owner: "data_owner".into(), limit: 1.0 };
-        let x = add(input, &[], &[SIDE, SIDE], bits, SHIFT);
+        let mut input = |name: &str, bits, frac| {
+            let op = Op::Input { name: name.into(), owner: "data_owner".into(), limit: 1.0 };
+            add(op, &[], &[SIDE, SIDE], bits, frac)
+        };
+        let [x, w] = [input("x", bits, SHIFT), input("w", bits - SHIFT, 0)];
         let rounded = || Op::Truncate { shift: SHIFT, rounding: Rounding::Stochastic };
         let [y, z] = [(); 2].map(|()| add(rounded(), &[x], &[SIDE, SIDE], bits - SHIFT, 0));
-        let turned = add(Op::Permute { dims: vec![1, 0] }, &[z], &[SIDE, SIDE], bits - SHIFT, 0);
-        let value = add(Op::MatMul, &[y, turned], &[SIDE, SIDE], bits - SHIFT, 0);
-        let outputs = vec![Output { value, name: "product".into(), to: "receiver".into() }];
+        let values = [[y, w], [w, z], [y, z]].map(|x| add(Op::MatMul, &x, &[SIDE, SIDE], bits - SHIFT, 0));
+        let output = |value| Output { value, name: format!("y{value}"), to: "receiver".into() };
+        let outputs = values.map(output).to_vec();
         let version = PLAN_VERSION;
         let plan = Plan { version, name: "product".into(), batch: SIDE, nodes, outputs, updates: vec![] };
         plan.check().unwrap();
