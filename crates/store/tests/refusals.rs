@@ -68,9 +68,9 @@ fn a_record_of_something_else_is_refused_by_name() {
 #[test]
 fn another_format_version_is_named() {
     let mut bytes = record(id(0, 0), &[]);
-    bytes[8] = 3;
+    bytes[8] = 4;
     let error = open(&bytes, &id(0, 0)).err().unwrap().to_string();
-    assert!(error.contains("format 3, this version reads 2"), "{error}");
+    assert!(error.contains("format 4, this version reads 3"), "{error}");
     bytes[0] = b'Q';
     assert!(matches!(open(&bytes, &id(0, 0)), Err(FormatError::NotARecord)));
 }
