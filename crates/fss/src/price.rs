@@ -186,7 +186,7 @@ impl Prices for Fss {
         }
     }
 
-    /// Measured: docs/bench.md, "Predictions".
+    /// Measured but for products, which were lowered by count: docs/bench.md, "Predictions".
     fn rates(&self) -> Rates {
         let common = Rates::default();
         let seconds = Units {

@@ -116,7 +116,7 @@ pub trait Device: Send + Sync {
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]);
 
     /// [`Device::prepare`] of weights that are all 0 or 1, which need no multiplications. A device may read memory at places
-    /// that they name: they must be no secret of whoever holds the device.
+    /// that they name: they must be no secret to whoever holds the device.
     fn prepare_bits(&self, ring: Ring, shape: LinearShape, bits: &[u64]) -> Arc<dyn Weights> {
         self.prepare(ring, shape, bits)
     }

@@ -14,4 +14,4 @@ pub use fixed::{FixedError, FixedPoint};
 pub use geometry::{Conv2d, Pool2d};
 pub use pack::{PackError, add_packed, element, pack, packed_len, unpack};
 pub use ring::Ring;
-pub use tensor::{Tensor, TensorError};
+pub use tensor::{Tensor, TensorError, transposed};

@@ -81,3 +81,37 @@ impl std::fmt::Debug for Tensor {
         write!(f, "Tensor{:?}", self.shape)
     }
 }
+
+/// A matrix of so many rows and columns, the other way round: `out[j * rows + i] = x[i * columns + j]`.
+pub fn transposed(x: &[u64], rows: usize, columns: usize) -> Vec<u64> {
+    /// Rows and columns that are in the cache together.
+    const SIDE: usize = 16;
+    let mut out = vec![0; rows * columns];
+    for row in (0..rows).step_by(SIDE) {
+        for column in (0..columns).step_by(SIDE) {
+            for i in row..(row + SIDE).min(rows) {
+                for j in column..(column + SIDE).min(columns) {
+                    out[j * rows + i] = x[i * columns + j];
+                }
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::transposed;
+
+    #[test]
+    fn every_element_is_where_it_belongs() {
+        for (rows, columns) in [(0, 3), (1, 1), (1, 40), (15, 17), (33, 16), (50, 70)] {
+            let x: Vec<u64> = (0..(rows * columns) as u64).collect();
+            let turned = transposed(&x, rows, columns);
+            assert!(
+                (0..x.len()).all(|e| turned[e % columns * rows + e / columns] == x[e]),
+                "{rows} x {columns}"
+            );
+        }
+    }
+}

@@ -100,8 +100,8 @@ impl Factor {
         out: &mut [u64],
     ) {
         let (doubled, ring, leads) = (self.ring_of_doubled(), self.ring, leads as u64);
-        let less = |times: u64, xh: u64, r: u64| xh.wrapping_sub(r.wrapping_mul(times));
-        let x: Secret = xh.iter().zip(rx.iter()).map(|(xh, r)| doubled.wrap(less(2, *xh, *r))).collect();
+        let less_twice = |(xh, r): (&u64, &u64)| doubled.wrap(xh.wrapping_sub(r.wrapping_mul(2)));
+        let x: Secret = xh.iter().zip(rx.iter()).map(less_twice).collect();
         let Some(odd) = &self.odd else {
             let mut twice = Secret::new(vec![0; out.len()]);
             products.accumulate(device, doubled, &x, &self.doubled, &mut twice);
@@ -114,7 +114,7 @@ impl Factor {
         products.accumulate(device, doubled, &x, &self.doubled, out);
         drop(x);
         let mut share = rx;
-        share.iter_mut().zip(xh).for_each(|(r, xh)| *r = less(1, leads * xh, *r));
+        share.iter_mut().zip(xh).for_each(|(r, xh)| *r = (leads * xh).wrapping_sub(*r));
         products.accumulate(device, ring, &share, odd, out);
     }
 

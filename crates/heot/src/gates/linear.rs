@@ -12,6 +12,7 @@ use privet_family::{Products, spread_bias};
 use privet_he::torus::{Hinted, Mask, Masked, TorusLayer};
 use privet_kernels::LinearShape;
 use privet_plan::ir::Op;
+use privet_ring::transposed;
 
 /// What a side prepared for a layer of a run.
 pub(crate) enum Prepared<'a> {
@@ -44,23 +45,6 @@ pub(crate) fn in_order(at: &At, w: &[u64]) -> Vec<u64> {
         LinearShape::MatMulT { k, n, .. } => transposed(w, n, k),
         LinearShape::MatMul { .. } | LinearShape::Conv2d(_) => w.to_vec(),
     }
-}
-
-/// A matrix of so many rows and columns, the other way round.
-fn transposed(w: &[u64], rows: usize, columns: usize) -> Vec<u64> {
-    /// Rows and columns that are in the cache together.
-    const SIDE: usize = 16;
-    let mut out = vec![0; rows * columns];
-    for first in (0..columns).step_by(SIDE) {
-        for row in (0..rows).step_by(SIDE) {
-            for column in first..(first + SIDE).min(columns) {
-                for row in row..(row + SIDE).min(rows) {
-                    out[column * rows + row] = w[row * columns + column];
-                }
-            }
-        }
-    }
-    out
 }
 
 /// log2, rounded up, of the largest Euclidean norm of an output's weights.

@@ -4,14 +4,15 @@
 //! of rows. A row has four bits there, and adds the sum that they name (Arlazarov, Dinic, Kronrod, Faradzhev, *On economical
 //! construction of the transitive closure of a directed graph*, 1970). Example: a row with bits 0 1 1 0 adds sum 6, which is `b_1 + b_2`.
 //!
-//! Bits name places in memory, so they must be no secret of whom the machine belongs to ([`crate::Device::prepare_bits`]).
+//! Bits name places in memory, so they must be no secret to whoever owns the machine ([`crate::Device::prepare_bits`]).
 
 use super::buffer::Buffer;
 use super::conv::ConvGemm;
 use super::kernel::{Kernel, MAX_COLS, MAX_ROWS, Panel, Tile};
 use super::{LinearPath, untiled, words};
 use crate::LinearShape;
-use privet_ring::Conv2d;
+use privet_prg::wiped::Wiped;
+use privet_ring::{Conv2d, transposed};
 
 const ROWS: usize = MAX_ROWS;
 const COLS: usize = MAX_COLS;
@@ -61,10 +62,10 @@ impl Product {
         if out.is_empty() {
             return;
         }
-        let mut columns = vec![0; m * n];
-        conv.run(kernel, threads, &transposed(x, m, k), bits, &mut columns);
-        for (out, column) in out.iter_mut().zip(transposed(&columns, n, m)) {
-            *out = out.wrapping_add(column);
+        let (x, mut columns) = (Wiped::new(transposed(x, m, k)), Wiped::zeros(m * n));
+        conv.run(kernel, threads, &x, bits, &mut columns);
+        for (out, column) in out.iter_mut().zip(Wiped::new(transposed(&columns, n, m)).iter()) {
+            *out = out.wrapping_add(*column);
         }
     }
 }
@@ -82,22 +83,6 @@ fn pixels(m: usize, k: usize, n: usize) -> Conv2d {
         dilation: [1; 2],
         groups: 1,
     }
-}
-
-/// Columns of `rows` rows of `columns` words, one after the other, made in squares that stay near.
-fn transposed(x: &[u64], rows: usize, columns: usize) -> Vec<u64> {
-    const SIDE: usize = 16;
-    let mut out = vec![0; x.len()];
-    for row in (0..rows).step_by(SIDE) {
-        for column in (0..columns).step_by(SIDE) {
-            for i in row..(row + SIDE).min(rows) {
-                for j in column..(column + SIDE).min(columns) {
-                    out[j * rows + i] = x[i * columns + j];
-                }
-            }
-        }
-    }
-    out
 }
 
 impl Kernel for Binary {
