@@ -5,6 +5,7 @@
 mod bits;
 mod fixed;
 mod geometry;
+mod groups;
 mod pack;
 mod ring;
 mod tensor;

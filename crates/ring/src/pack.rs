@@ -1,4 +1,4 @@
-use crate::Ring;
+use crate::{Ring, groups};
 use thiserror::Error;
 
 /// Packed bytes that do not hold what was announced.
@@ -35,94 +35,70 @@ pub const fn packed_len(ring: Ring, n: usize) -> usize {
 
 /// Append `values` to `out`, `k` bits each, little endian, without gaps.
 pub fn pack(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
-    let bits = ring.bits();
-    if bits.is_multiple_of(8) {
-        return pack_bytes(ring, values, out);
-    }
-    out.reserve(ring.packed_bytes(values.len()));
-    let (mut acc, mut have) = (0u128, 0u32);
-    for &v in values {
-        acc |= (ring.wrap(v) as u128) << have;
-        have += bits;
-        if have >= 64 {
-            out.extend_from_slice(&(acc as u64).to_le_bytes());
-            acc >>= 64;
-            have -= 64;
-        }
-    }
-    let tail = have.div_ceil(8) as usize;
-    out.extend_from_slice(&acc.to_le_bytes()[..tail]);
-}
-
-/// Elements of whole bytes, by way of a piece that stays in the first-level cache, as an iterator of bytes goes byte by byte.
-fn pack_bytes(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
-    const PIECE: usize = 256;
-    let size = ring.packed_bytes(1);
-    let mut bytes = [0; 8 * PIECE];
-    out.reserve(size * values.len());
-    for piece in values.chunks(PIECE) {
-        // the zeros above an element are where the next one goes
-        let mut rest = &mut bytes[..];
-        for v in piece {
-            let Some(to) = rest.first_chunk_mut() else { break };
-            *to = ring.wrap(*v).to_le_bytes();
-            rest = &mut rest[size..];
-        }
-        out.extend_from_slice(&bytes[..size * piece.len()]);
-    }
+    let (whole, rest) = values.as_chunks();
+    out.reserve(ring.packed_bytes(groups::GROUP) * (whole.len() + 1));
+    groups::write(ring, whole, out);
+    let mut last = [0; groups::GROUP];
+    last[..rest.len()].copy_from_slice(rest);
+    let end = out.len() + ring.packed_bytes(rest.len());
+    groups::write(ring, &[last], out);
+    out.truncate(end);
 }
 
 /// The inverse of [`pack`]: exactly `n` elements from exactly [`packed_len`] bytes, of which each list of elements has one form:
 /// bits past the last element must be zero.
 pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError> {
-    check_len(ring, bytes, n)?;
+    check(ring, bytes, n)?;
     if ring.bits() == 64 {
-        return Ok(bytes.as_chunks::<8>().0.iter().map(|c| u64::from_le_bytes(*c)).collect());
+        return Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect());
     }
-    Ok(elements(ring, bytes, n)?.collect())
+    let mut out = Vec::with_capacity(n);
+    let done = groups::read(ring, bytes, n / groups::GROUP, |group| out.extend_from_slice(&group));
+    out.extend((done * groups::GROUP..n).map(|i| element(ring, bytes, i)));
+    Ok(out)
 }
 
 /// Add packed elements to as many sums of the same ring, modulo 2^k. After an error the sums mean nothing.
 pub fn add_packed(ring: Ring, bytes: &[u8], sums: &mut [u64]) -> Result<(), PackError> {
-    check_len(ring, bytes, sums.len())?;
+    check(ring, bytes, sums.len())?;
     if ring.bits() == 64 {
-        let words = bytes.as_chunks::<8>().0;
+        let words = bytes.as_chunks().0;
         sums.iter_mut().zip(words).for_each(|(sum, x)| *sum = sum.wrapping_add(u64::from_le_bytes(*x)));
         return Ok(());
     }
-    let found = elements(ring, bytes, sums.len())?;
-    sums.iter_mut().zip(found).for_each(|(sum, x)| *sum = ring.wrap(sum.wrapping_add(x)));
+    let (whole, _) = sums.as_chunks_mut();
+    let mut whole = whole.iter_mut();
+    let most = whole.len();
+    let done = groups::read(ring, bytes, most, |group| {
+        if let Some(sums) = whole.next() {
+            add(ring, sums, group);
+        }
+    });
+    for (i, sum) in sums.iter_mut().enumerate().skip(done * groups::GROUP) {
+        *sum = ring.wrap(sum.wrapping_add(element(ring, bytes, i)));
+    }
     Ok(())
 }
 
-fn check_len(ring: Ring, bytes: &[u8], n: usize) -> Result<(), PackError> {
-    match ring.packed_bytes(n) {
-        expected if expected == bytes.len() => Ok(()),
-        expected => Err(PackError::Length { elements: n, bits: ring.bits(), expected, found: bytes.len() }),
+#[inline(always)]
+fn add(ring: Ring, sums: &mut [u64; groups::GROUP], of: [u64; groups::GROUP]) {
+    for (sum, x) in sums.iter_mut().zip(of) {
+        *sum = ring.wrap(sum.wrapping_add(x));
     }
 }
 
-/// The n packed elements, in order.
-fn elements(ring: Ring, bytes: &[u8], n: usize) -> Result<impl Iterator<Item = u64>, PackError> {
-    let bits = ring.bits() as usize;
-    if let (1.., Some(last)) = (n * bits % 8, bytes.last())
-        && last >> (n * bits % 8) != 0
-    {
-        return Err(PackError::Padding { elements: n, bits: ring.bits() });
+/// Whether these bytes are `n` packed elements.
+fn check(ring: Ring, bytes: &[u8], n: usize) -> Result<(), PackError> {
+    let (expected, used) = (ring.packed_bytes(n), n * ring.bits() as usize % 8);
+    if expected != bytes.len() {
+        return Err(PackError::Length { elements: n, bits: ring.bits(), expected, found: bytes.len() });
     }
-    // wherever in a byte such an element begins, one word from there on has all of it
-    let is_short = bits <= 57;
-    Ok((0..n).map(move |i| {
-        let at = i * bits;
-        let (rest, shift) = (bytes.get(at / 8..).unwrap_or_default(), at % 8);
-        if is_short && let Some(word) = rest.first_chunk() {
-            ring.wrap(u64::from_le_bytes(*word) >> shift)
-        } else if let Some(words) = rest.first_chunk() {
-            ring.wrap((u128::from_le_bytes(*words) >> shift) as u64)
-        } else {
-            element(ring, bytes, i)
+    match bytes.last() {
+        Some(last) if used != 0 && last >> used != 0 => {
+            Err(PackError::Padding { elements: n, bits: ring.bits() })
         }
-    }))
+        _ => Ok(()),
+    }
 }
 
 /// Element `i` of packed ones: what [`unpack`] gives at its place, without the others.

@@ -14,6 +14,7 @@ use crate::LinearShape;
 use privet_prg::wiped::Wiped;
 use privet_ring::{Conv2d, transposed};
 
+/// As many as pay for the sums.
 const ROWS: usize = MAX_ROWS;
 const COLS: usize = MAX_COLS;
 const DEPTH: usize = 16;
@@ -175,6 +176,9 @@ mod x86 {
     use super::*;
     use std::arch::x86_64::*;
 
+    /// Groups of positions whose sums are made together, for all rows of a tile: 16 KB of the first-level cache.
+    const GROUPS: usize = 16;
+
     /// Tiles by registers of `$words` words, `$most` rows at a time: as many sums as rows stay in registers.
     macro_rules! tiles {
         ($name:ident, $features:literal, $words:literal, $most:literal, $align:literal,
@@ -182,13 +186,12 @@ mod x86 {
             #[target_feature(enable = $features)]
             pub(super) fn $name(of: Operands, tile: &mut Tile) {
                 #[repr(align($align))]
-                struct Sums([[u64; $words]; SUMS]);
+                struct Sums([[[u64; $words]; SUMS]; GROUPS]);
 
+                /// All sums of some groups in the columns of a register.
                 #[target_feature(enable = $features)]
-                fn rows<const R: usize>(of: &Operands, first: usize, column: usize, tile: &mut Tile) {
-                    let mut out = [$zero(); R];
-                    let mut sums = Sums([[0; $words]; SUMS]);
-                    for (names, words) in of.names.iter().zip(of.words) {
+                fn make(groups: &[[[u64; COLS]; TOGETHER]], column: usize, sums: &mut Sums) {
+                    for (words, sums) in groups.iter().zip(&mut sums.0) {
                         let mut made = [$zero(); SUMS / 2];
                         for (place, word) in words.iter().enumerate() {
                             let word: &[u64; $words] = word[column..].first_chunk().expect("whole registers");
@@ -199,20 +202,39 @@ mod x86 {
                                 if place + 1 < TOGETHER {
                                     made[known + (1 << place)] = sum;
                                 }
-                                unsafe { $store(sums.0[known + (1 << place)].as_mut_ptr().cast(), sum) };
+                                unsafe { $store(sums[known + (1 << place)].as_mut_ptr().cast(), sum) };
                             }
                         }
+                    }
+                }
+
+                /// Add to `R` rows from `first` on what they name.
+                #[target_feature(enable = $features)]
+                fn rows<const R: usize>(
+                    names: &[[u8; ROWS]],
+                    sums: &Sums,
+                    [first, column]: [usize; 2],
+                    tile: &mut Tile,
+                ) {
+                    let tile = &mut tile.0.as_chunks_mut::<COLS>().0[first..][..R];
+                    let mut out = [$zero(); R];
+                    for (out, row) in out.iter_mut().zip(&*tile) {
+                        let row: &[u64; $words] = row[column..].first_chunk().expect("whole registers");
+                        // SAFETY: the words of a register.
+                        *out = unsafe { $load(row.as_ptr().cast()) };
+                    }
+                    for (names, sums) in names.iter().zip(&sums.0) {
                         let names: &[u8; R] = names[first..].first_chunk().expect("rows of a tile");
                         for (out, name) in out.iter_mut().zip(names) {
                             // SAFETY: [`Binary::pack_a`] names these sums alone; each has the words of a register. (Names
                             // that are made sure of here go through vectors, which takes half of the time.)
                             *out = unsafe {
-                                let sum = sums.0.get_unchecked(usize::from(*name));
+                                let sum = sums.get_unchecked(usize::from(*name));
                                 $add(*out, $load(sum.as_ptr().cast()))
                             };
                         }
                     }
-                    for (row, out) in tile.0.as_chunks_mut::<COLS>().0[first..].iter_mut().zip(out) {
+                    for (row, out) in tile.iter_mut().zip(out) {
                         let row: &mut [u64; $words] =
                             row[column..].first_chunk_mut().expect("whole registers");
                         // SAFETY: the words of a register.
@@ -220,12 +242,18 @@ mod x86 {
                     }
                 }
 
-                for column in (0..of.columns).step_by($words) {
-                    for first in (0..of.rows).step_by($most) {
-                        match of.rows - first {
-                            ..=4 => rows::<4>(&of, first, column, tile),
-                            ..=8 => rows::<8>(&of, first, column, tile),
-                            _ => rows::<$most>(&of, first, column, tile),
+                let mut sums = Sums([[[0; $words]; SUMS]; GROUPS]);
+                let count = of.rows.next_multiple_of($most);
+                tile.0.as_chunks_mut::<COLS>().0[..count].as_flattened_mut().fill(0);
+                for (names, words) in of.names.chunks(GROUPS).zip(of.words.chunks(GROUPS)) {
+                    for column in (0..of.columns).step_by($words) {
+                        make(words, column, &mut sums);
+                        for first in (0..of.rows).step_by($most) {
+                            match of.rows - first {
+                                ..=4 => rows::<4>(names, &sums, [first, column], tile),
+                                ..=8 => rows::<8>(names, &sums, [first, column], tile),
+                                _ => rows::<$most>(names, &sums, [first, column], tile),
+                            }
                         }
                     }
                 }

@@ -32,11 +32,17 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     pub(super) fn zeros(len: usize) -> Buffer {
-        if let Some(mut spare) = Buffer::spare(len) {
-            spare.len = len;
-            spare.fill(0);
-            return spare;
-        }
+        let Some(mut spare) = Buffer::spare(len) else { return Buffer::fresh(len) };
+        spare.fill(0);
+        spare
+    }
+
+    /// For who writes all of it: what this thread had in a buffer before may still be there.
+    pub(super) fn unwritten(len: usize) -> Buffer {
+        Buffer::spare(len).unwrap_or_else(|| Buffer::fresh(len))
+    }
+
+    fn fresh(len: usize) -> Buffer {
         let align = if len >= HUGE / 2 { HUGE } else { LINE };
         let layout = Layout::from_size_align(len.next_multiple_of(align).max(LINE), align)
             .expect("packed weights fit the address space");
@@ -71,7 +77,9 @@ impl Buffer {
             let at = spare.iter().rposition(fits)?;
             Some(spare.remove(at))
         };
-        SPARE.try_with(take).ok().flatten()
+        let mut spare = SPARE.try_with(take).ok().flatten()?;
+        spare.len = len;
+        Some(spare)
     }
 }
 

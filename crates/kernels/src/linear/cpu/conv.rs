@@ -44,7 +44,7 @@ impl Scratch {
     fn new<K: Kernel>(kernel: K, steps: usize, tiles: usize) -> Scratch {
         let tiles = K::BLOCK_TILES.min(tiles);
         Scratch {
-            packed: Buffer::zeros(K::BLOCK_STEPS.min(steps) * tiles * kernel.b_step()),
+            packed: Buffer::unwritten(K::BLOCK_STEPS.min(steps) * tiles * kernel.b_step()),
             staging: vec![0; K::DEPTH * tiles * K::COLS],
             tile: Tile::zeros(),
         }

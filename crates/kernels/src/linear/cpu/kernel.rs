@@ -1,5 +1,5 @@
 /// Rows of the largest tile of any kernel.
-pub(super) const MAX_ROWS: usize = 16;
+pub(super) const MAX_ROWS: usize = 64;
 /// Columns of the largest tile of any kernel.
 pub(super) const MAX_COLS: usize = 32;
 
@@ -72,7 +72,7 @@ pub(super) trait Kernel: Copy + Send + Sync {
     /// Pack up to `ROWS` rows of up to `DEPTH` elements, all of one length.
     fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]);
 
-    /// Pack `DEPTH` rows of `COLS` elements; row `i` starts at `i * stride`.
+    /// Pack `DEPTH` rows of `COLS` elements; row `i` starts at `i * stride`. Writes all of `out`.
     fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]);
 
     /// Write words of A, packed for a step as they come: of each position of the depth one of every row. Only where

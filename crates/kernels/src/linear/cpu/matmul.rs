@@ -24,7 +24,7 @@ impl MatMul {
     ) -> Buffer {
         let (cols, steps) = (Tiling::full(self.n, K::COLS), self.k.div_ceil(K::DEPTH));
         let bytes = steps * kernel.b_step();
-        let mut out = Buffer::zeros(cols.tiles * bytes);
+        let mut out = Buffer::unwritten(cols.tiles * bytes);
         let each = cols.tiles.div_ceil(threads).max(1);
         let parts = out.chunks_mut((each * bytes).max(1)).enumerate();
         in_parallel(parts, |(part, out)| {
