@@ -7,7 +7,7 @@
 use crate::keys::{KeyError, frame_elements};
 use crate::wire::Turns;
 use crate::{Deal, Eval, EvalError, Secret, Wire, mutation};
-use privet_ring::{Ring, pack, unpack};
+use privet_ring::{BitVec, Ring, masks_of, pack, unpack};
 use std::ops::Range;
 
 /// Deal `W` words of `ring` for each of `n` elements; `word(i)` gives those of element i.
@@ -101,4 +101,23 @@ pub(crate) fn eval<const W: usize>(
         use_words(start..start + count, words);
     }
     Ok(())
+}
+
+/// [`eval`] for as many elements as there are opened bits, at most 64 of them at a time: `use_words(range, picks, words)`, where a
+/// pick is all ones for a 1 and else 0.
+pub(crate) fn eval_picked<const W: usize>(
+    cx: &mut Eval,
+    wire: Wire,
+    ring: Ring,
+    bits: &BitVec,
+    mut use_words: impl FnMut(Range<usize>, &[u64], [&[u64]; W]),
+) -> Result<(), EvalError> {
+    eval(cx, wire, ring, bits.len(), |range, words: [&[u64]; W]| {
+        debug_assert!(range.start.is_multiple_of(64), "frames have whole words of bits");
+        for (start, bits) in range.clone().step_by(64).zip(&bits.words()[range.start / 64..]) {
+            let some = start..(start + 64).min(range.end);
+            let words = words.map(|words| &words[some.start - range.start..some.end - range.start]);
+            use_words(some.clone(), &masks_of(*bits)[..some.len()], words);
+        }
+    })
 }

@@ -7,7 +7,7 @@ use crate::proof::Column;
 use crate::{PartyId, Planes};
 use privet_family::Secret;
 use privet_kernels::Device;
-use privet_ring::Ring;
+use privet_ring::{PLACES, Ring, mask_at};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -169,29 +169,6 @@ impl Bits {
         }
         out
     }
-}
-
-/// A bit in each place of a word.
-const PLACES: [u64; 64] = {
-    let mut places = [1; 64];
-    let mut e = 1;
-    while e < 64 {
-        places[e] = places[e - 1] << 1;
-        e += 1;
-    }
-    places
-};
-
-/// [`mask_of`], by that bit alone. Few processors shift words of a vector by amounts of their own. Nothing is compared, as a comparison may become a branch.
-fn mask_at(word: u64, place: u64) -> u64 {
-    // 0 where the bit is 1, and only 0 has a sign when 1 is taken off
-    let lacks = !word & place;
-    (lacks.wrapping_sub(1).cast_signed() >> 63).cast_unsigned()
-}
-
-/// Bit e of a word in every place.
-pub(crate) fn mask_of(word: u64, e: usize) -> u64 {
-    (word >> e & 1).wrapping_neg()
 }
 
 /// A bit that the dealer of a part knows, for this party's own part, 0 or 1 an element.

@@ -35,9 +35,9 @@ pub(super) fn eval(cx: &mut Eval, wire: Wire, from: Ring, to: Ring, xh: &[u64]) 
 /// Shares of `T0 + bit * S` for opened bits.
 pub(super) fn bit_to_ring(cx: &mut Eval, wire: Wire, to: Ring, bit: &BitVec) -> Result<Vec<u64>, EvalError> {
     let mut y = vec![0; bit.len()];
-    tables::eval(cx, wire, to, bit.len(), |range, [t0, step]| {
-        for (j, i) in range.enumerate() {
-            y[i] = t0[j].wrapping_add(bit.get(i) * step[j]);
+    tables::eval_picked(cx, wire, to, bit, |range, picks, [t0, step]| {
+        for (y, (pick, (t0, step))) in y[range].iter_mut().zip(picks.iter().zip(t0.iter().zip(step))) {
+            *y = t0.wrapping_add(pick & step);
         }
     })?;
     Ok(y)

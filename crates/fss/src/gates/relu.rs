@@ -90,11 +90,9 @@ pub(crate) fn eval_select(
 ) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
     let mut y = cx.mask_share(out, ring, xh.len());
-    tables::eval(cx, out, ring, xh.len(), |range, [a0, b0]| {
-        let start = range.start;
+    tables::eval_picked(cx, out, ring, e, |range, picks, [a0, b0]| {
         let given = xh[range.clone()].iter().zip(&r[range.clone()]).zip(a0.iter().zip(b0));
-        for (j, (y, ((xh, r), (a0, b0)))) in y[range].iter_mut().zip(given).enumerate() {
-            let pick = e.get(start + j).wrapping_neg();
+        for ((y, pick), ((xh, r), (a0, b0))) in y[range].iter_mut().zip(picks).zip(given) {
             let a = a0 ^ (pick & (a0 ^ leads.wrapping_sub(*a0)));
             let b1 = y.wrapping_mul(2).wrapping_sub(*r).wrapping_sub(*b0);
             *y = a.wrapping_mul(*xh).wrapping_add(b0 ^ (pick & (b0 ^ b1)));
@@ -146,20 +144,21 @@ pub(super) fn eval(
     }
     let leads = cx.leads() as u64;
     let mut y = vec![0; xh.len()];
-    tables::eval(cx, wire, to, xh.len(), |range, [a0, b0, b1]| {
-        let start = range.start;
-        for (j, (y, xh)) in y[range.clone()].iter_mut().zip(&xh[range]).enumerate() {
-            let pick = e.get(start + j).wrapping_neg();
-            let a = a0[j] ^ (pick & (a0[j] ^ leads.wrapping_sub(a0[j])));
-            let b = b0[j] ^ (pick & (b0[j] ^ b1[j]));
+    tables::eval_picked(cx, wire, to, &e, |range, picks, [a0, b0, b1]| {
+        let words = a0.iter().zip(b0.iter().zip(b1));
+        for ((y, xh), (pick, (a0, (b0, b1)))) in
+            y[range.clone()].iter_mut().zip(&xh[range]).zip(picks.iter().zip(words))
+        {
+            let a = a0 ^ (pick & (a0 ^ leads.wrapping_sub(*a0)));
+            let b = b0 ^ (pick & (b0 ^ b1));
             *y = a.wrapping_mul(from.wrap(*xh)).wrapping_add(b);
         }
     })?;
-    tables::eval(cx, high_wire(wire), high(from, to), xh.len(), |range, [v0, v1]| {
-        let start = range.start;
-        for (j, (y, xh)) in y[range.clone()].iter_mut().zip(&xh[range]).enumerate() {
-            let v = v0[j] ^ (e.get(start + j).wrapping_neg() & (v0[j] ^ v1[j]));
-            let wrap = (1 - from.msb(*xh)) * v;
+    tables::eval_picked(cx, high_wire(wire), high(from, to), &e, |range, picks, [v0, v1]| {
+        let words = picks.iter().zip(v0.iter().zip(v1));
+        for ((y, xh), (pick, (v0, v1))) in y[range.clone()].iter_mut().zip(&xh[range]).zip(words) {
+            let v = v0 ^ (pick & (v0 ^ v1));
+            let wrap = from.msb(*xh).wrapping_sub(1) & v;
             *y = y.wrapping_add(wrap << from.bits());
         }
     })?;

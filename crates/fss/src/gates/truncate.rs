@@ -55,20 +55,22 @@ pub(super) fn eval(
     let leads = cx.leads() as u64;
     let mut y = vec![0; n];
     if widens([from, to], shift) {
-        tables::eval(cx, wire, to, n, |range, [t0, step, wrapped]| {
-            let start = range.start;
-            for (j, (y, xh)) in y[range.clone()].iter_mut().zip(&xh[range]).enumerate() {
+        tables::eval_picked(cx, wire, to, &ch, |range, carries, [t0, step, wrapped]| {
+            let words = t0.iter().zip(step.iter().zip(wrapped));
+            let given = xh[range.clone()].iter().zip(carries.iter().zip(words));
+            for (y, (xh, (carry, (t0, (step, wrapped))))) in y[range].iter_mut().zip(given) {
                 let uh = from.wrap(xh.wrapping_add(offset(from)));
-                let carry = ch.get(start + j) * step[j];
-                let wrap = (1 - from.msb(uh)) * wrapped[j];
-                *y = t0[j].wrapping_add(carry).wrapping_add(wrap).wrapping_add((uh >> shift) * leads);
+                let wrap = from.msb(uh).wrapping_sub(1) & wrapped;
+                let public = (uh >> shift) & leads.wrapping_neg();
+                *y = t0.wrapping_add(carry & step).wrapping_add(wrap).wrapping_add(public);
             }
         })?;
     } else {
-        tables::eval(cx, wire, to, n, |range, [t0, step]| {
-            for ((i, y), (t0, step)) in range.clone().zip(&mut y[range]).zip(t0.iter().zip(step)) {
-                let public = (from.wrap(xh[i]) >> shift) * leads;
-                *y = t0.wrapping_add(ch.get(i) * step).wrapping_add(public);
+        tables::eval_picked(cx, wire, to, &ch, |range, carries, [t0, step]| {
+            let given = xh[range.clone()].iter().zip(carries.iter().zip(t0.iter().zip(step)));
+            for (y, (xh, (carry, (t0, step)))) in y[range].iter_mut().zip(given) {
+                let public = (from.wrap(*xh) >> shift) & leads.wrapping_neg();
+                *y = t0.wrapping_add(carry & step).wrapping_add(public);
             }
         })?;
     }

@@ -16,10 +16,10 @@
 use crate::context::Party;
 use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned};
 use crate::parts::{Parts, Role};
-use crate::planes::{Bits, mask_of};
+use crate::planes::Bits;
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, Planes, RunError, Share};
-use privet_ring::Ring;
+use privet_ring::{Ring, mask_of};
 use std::ops::Range;
 
 /// A value that the bit is multiplied with.

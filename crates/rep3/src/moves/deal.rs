@@ -3,10 +3,10 @@ use super::same::{PIECE as CHOICES, Side, Sides};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::{Parts, Role, Roles};
-use crate::planes::{Bits, mask_of};
+use crate::planes::Bits;
 use crate::proof::{Algebra, Column, Kind, Operand, View};
 use crate::{PartyId, RunError, Share, mutation};
-use privet_ring::{Ring, pack};
+use privet_ring::{Ring, mask_of, pack};
 use std::ops::Range;
 
 /// Values that every party knows for its own part, to be shared.
