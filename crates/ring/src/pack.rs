@@ -36,13 +36,21 @@ pub const fn packed_len(ring: Ring, n: usize) -> usize {
 /// Append `values` to `out`, `k` bits each, little endian, without gaps.
 pub fn pack(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
     let (whole, rest) = values.as_chunks();
-    out.reserve(ring.packed_bytes(groups::GROUP) * (whole.len() + 1));
+    // no more than is due: a buffer that a caller made large enough for secrets must not move
+    out.reserve(ring.packed_bytes(values.len()));
     groups::write(ring, whole, out);
-    let mut last = [0; groups::GROUP];
-    last[..rest.len()].copy_from_slice(rest);
-    let end = out.len() + ring.packed_bytes(rest.len());
-    groups::write(ring, &[last], out);
-    out.truncate(end);
+    let (mut bits, mut have) = (0u128, 0);
+    for value in rest {
+        bits |= u128::from(ring.wrap(*value)) << have;
+        have += ring.bits();
+        while have >= 8 {
+            out.push(bits as u8);
+            (bits, have) = (bits >> 8, have - 8);
+        }
+    }
+    if have > 0 {
+        out.push(bits as u8);
+    }
 }
 
 /// The inverse of [`pack`]: exactly `n` elements from exactly [`packed_len`] bytes, of which each list of elements has one form:

@@ -67,8 +67,11 @@ proptest! {
     #[test]
     fn packing_loses_nothing_but_the_upper_bits(k in 1u32..=64, values in prop::collection::vec(any::<u64>(), 0..150)) {
         let ring = Ring::new(k);
-        let mut bytes = vec![0xaa];
+        let mut bytes = Vec::with_capacity(1 + packed_len(ring, values.len()));
+        bytes.push(0xaa);
+        let place = bytes.as_ptr();
         pack(ring, &values, &mut bytes);
+        prop_assert_eq!(bytes.as_ptr(), place, "a buffer that is large enough does not move");
         let packed = &bytes[1..];
         prop_assert_eq!(bytes[0], 0xaa, "what was there stays");
         prop_assert_eq!(packed.len(), packed_len(ring, values.len()));
