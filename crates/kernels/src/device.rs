@@ -4,6 +4,7 @@ use crate::bits::cpu::BitsPath;
 use crate::chunks::cpu::{self as chunked, ChunksPath};
 use crate::chunks::{Chunks, Level};
 use crate::fold::FoldPath;
+use crate::linear::cpu::{self as linear, LinearPath};
 use crate::{CompareShape, CpuCap, CpuCapError, LinearShape, LookupShape, Read, Weights, lookup};
 use privet_prg::TreeHash;
 use privet_ring::{BitVec, Ring};
@@ -114,6 +115,12 @@ pub trait Device: Send + Sync {
     /// `out += linear(x, weights)` modulo 2^k, with `weights` from [`Device::prepare`] of the same ring and shape
     /// (the batch, `m` of a product, may differ). Panics on weights of another device, ring or shape.
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]);
+
+    /// `out[c] += sum over r of weights[c, r] rows[r]` modulo 2^64, for vectors of one length that are read once. `out` has the sums one
+    /// behind the other, and `weights` as many for each of them as there are vectors.
+    fn add_weighted(&self, weights: &[u64], rows: &[&[u64]], out: &mut [u64]) {
+        linear::add_weighted(LinearPath::Portable, 1, weights, rows, out);
+    }
 
     /// [`Device::prepare`] of weights that are all 0 or 1, which need no multiplications. A device may read memory at places
     /// that they name: they must be no secret to whoever holds the device.

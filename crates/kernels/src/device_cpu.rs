@@ -223,6 +223,10 @@ impl Device for Cpu {
         linear::linear_acc(self.linear, self.threads, ring, shape, x, weights, out);
     }
 
+    fn add_weighted(&self, weights: &[u64], rows: &[&[u64]], out: &mut [u64]) {
+        linear::add_weighted(self.linear, self.threads, weights, rows, out);
+    }
+
     /// A product a thread, while there are as many: small ones would not keep several threads busy.
     fn prepare_each(
         &self,

@@ -1,6 +1,6 @@
 //! Every path of the linear layers against the plain definition.
 
-use privet_kernels::linear::cpu::{LinearPath, linear_acc, prepare, prepare_bits};
+use privet_kernels::linear::cpu::{LinearPath, add_weighted, linear_acc, prepare, prepare_bits};
 use privet_kernels::linear::reference;
 use privet_kernels::{LinearShape, Weights};
 use privet_prg::Seed;
@@ -350,4 +350,31 @@ fn empty_layers_change_nothing() {
         }
         assert!(path.missing().is_none());
     }
+}
+
+/// Sums of vectors that are not prepared are matrix products: on every path, for lengths around its pieces, by one thread and by several.
+#[test]
+fn weighted_sums_are_products() {
+    let mut prg = Seed::from_bytes([9; 16]).stream();
+    for (m, k, n) in
+        [(1, 1, 1), (3, 2, 255), (7, 12, 256), (2, 33, 257), (1, 5, 1000), (64, 16, 8192), (2, 3, 0)]
+    {
+        let [weights, rows, start] = [m * k, k * n, m * n].map(|len| prg.elements(Ring::R64, len));
+        let product = reference(Ring::R64, LinearShape::MatMul { m, k, n }, &weights, &rows);
+        let want: Vec<u64> = start.iter().zip(product).map(|(a, b)| a.wrapping_add(b)).collect();
+        let vectors: Vec<&[u64]> = (0..k).map(|r| &rows[r * n..(r + 1) * n]).collect();
+        for (path, threads) in paths().into_iter().flat_map(|path| [(path, 1), (path, 3)]) {
+            let mut out = start.clone();
+            add_weighted(path, threads, &weights, &vectors, &mut out);
+            assert!(out == want, "{path}, {threads} threads: {m} sums of {k} vectors of {n}");
+        }
+    }
+    add_weighted(LinearPath::Portable, 1, &[], &[], &mut []);
+}
+
+/// A weight too few would leave sums as they were.
+#[test]
+#[should_panic(expected = "a weight for each vector")]
+fn a_weight_too_few() {
+    add_weighted(LinearPath::Portable, 1, &[1, 2, 3], &[&[1, 2], &[3, 4]], &mut [0; 4]);
 }

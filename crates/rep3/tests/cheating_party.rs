@@ -62,6 +62,12 @@ impl Device for Crooked {
             out[0] = out[0].wrapping_add(1);
         }
     }
+    fn add_weighted(&self, weights: &[u64], rows: &[&[u64]], out: &mut [u64]) {
+        self.sound.add_weighted(weights, rows, out);
+        if self.products && !out.is_empty() {
+            out[0] = out[0].wrapping_add(1);
+        }
+    }
     fn bit_planes(&self, values: &[u64], places: &[usize], out: &mut [u64]) {
         self.sound.bit_planes(values, places, out);
         if self.bits && !out.is_empty() {

@@ -6,13 +6,12 @@ use super::digits;
 use crate::context::Party;
 use crate::gate::{Gate, Held};
 use crate::linear::dots;
-use crate::local::{difference, sum};
+use crate::local::sum;
 use crate::planes::Words;
 use crate::price::lookup::{sizes, width};
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{RunError, Share};
-use privet_kernels::LinearShape;
 use privet_plan::cost::Operation;
 use privet_ring::Ring;
 use std::ops::Range;
@@ -43,20 +42,6 @@ pub(super) fn in_blocks(
         }
     }
     Ok(Share::new(own, next))
-}
-
-/// Vectors one after the other.
-pub(super) fn joined<'a>(parts: impl Iterator<Item = &'a Share> + Clone) -> Share {
-    let one = |pick: fn(&Share) -> &[u64]| parts.clone().flat_map(|x| pick(x).iter().copied()).collect();
-    Share::new(one(|x| &x.own), one(|x| &x.next))
-}
-
-/// Equal parts of a vector.
-fn parts(x: &Share, count: usize) -> Vec<Share> {
-    let n = x.len() / count.max(1);
-    (0..count)
-        .map(|i| Share::new(x.own[i * n..(i + 1) * n].to_vec(), x.next[i * n..(i + 1) * n].to_vec()))
-        .collect()
 }
 
 /// What stands in tables: columns by index.
@@ -101,30 +86,42 @@ pub(crate) fn groups(tables: &[Vec<i64>]) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// What stands at the values that so many bits tell, if at most one of them is 1, for a list of columns: `least + sum over t of bits[t] (entries(t) - least)`,
-/// `least` being the entry where no bit is 1. The bits are `rows` of elements one after the other in `bits`; `indices` says which entries belong to
-/// them, column after column, the least one last. Columns one after the other.
-fn chosen(
-    cx: &Party,
-    to: Ring,
-    n: usize,
-    (bits, rows): (&Share, Range<usize>),
-    entries: &Entries,
-    columns: &[(usize, Vec<usize>)],
-) -> Share {
+/// A line of tables: entries by the value of a digit, less those of another line.
+struct Line {
+    /// Where the entries stand, by value. Nothing says that the last value is there.
+    indices: Vec<usize>,
+    /// Where those stand that are taken off; empty if nothing is.
+    less: Vec<usize>,
+}
+
+impl Line {
+    /// The entry of value `t`, of which `entry` tells what stands at an index.
+    fn entry(&self, t: usize, entry: impl Fn(usize) -> u64) -> u64 {
+        entry(self.indices[t]).wrapping_sub(self.less.get(t).map_or(0, |index| entry(*index)))
+    }
+
+    /// The last value.
+    fn rest(&self) -> usize {
+        self.indices.len() - 1
+    }
+}
+
+/// What stands on a line at the values that so many bits tell, if at most one of them is 1: `rest + sum over t of bits[t] (entry(t) - rest)`,
+/// `rest` being the entry where no bit is 1. The bits are those of `n` elements one after the other; so are the columns.
+fn chosen(cx: &Party, to: Ring, n: usize, bits: &Share, entries: &Entries, line: &Line) -> Share {
     // a public number is added to component 0
     let first = [cx.id.index() == 0, cx.id.next().index() == 0];
     let [own, next] = [(&bits.own, first[0]), (&bits.next, first[1])].map(|(bits, first)| {
-        let bits = &bits[rows.start * n..rows.end * n];
+        let bits = &bits[..line.rest() * n];
         match entries {
-            Entries::Alike(tables) => alike(cx, to, n, bits, first, tables, columns),
-            Entries::Each(_, entry) => each(to, n, bits, first, entry, columns),
+            Entries::Alike(tables) => alike(cx, to, n, bits, first, tables, line),
+            Entries::Each(columns, entry) => each(to, n, bits, first, entry, *columns, line),
         }
     });
     Share::new(own, next)
 }
 
-/// The same of one component where entries are the same for all elements: a matrix product.
+/// The same of one component where entries are the same for all elements: sums by public weights.
 fn alike(
     cx: &Party,
     to: Ring,
@@ -132,21 +129,19 @@ fn alike(
     bits: &[u64],
     first: bool,
     tables: &[Vec<i64>],
-    columns: &[(usize, Vec<usize>)],
+    line: &Line,
 ) -> Vec<u64> {
-    let mut weights = Vec::with_capacity(columns.len() * bits.len().checked_div(n).unwrap_or(0));
-    let mut out = Vec::with_capacity(columns.len() * n);
-    for (column, indices) in columns {
-        let entry = |index: usize| tables[*column][index] as u64;
-        let (least, others) = indices.split_last().unwrap_or_else(|| unreachable!("a table has entries"));
-        weights.extend(others.iter().map(|index| to.wrap(entry(*index).wrapping_sub(entry(*least)))));
-        out.resize(out.len() + n, if first { to.wrap(entry(*least)) } else { 0 });
+    let mut weights = Vec::with_capacity(tables.len() * line.rest());
+    let mut out = Vec::with_capacity(tables.len() * n);
+    for table in tables {
+        let entry = |t: usize| line.entry(t, |index| table[index] as u64);
+        let rest = entry(line.rest());
+        weights.extend((0..line.rest()).map(|t| entry(t).wrapping_sub(rest)));
+        out.resize(out.len() + n, if first { rest } else { 0 });
     }
-    if n > 0 && !bits.is_empty() {
-        let shape = LinearShape::MatMul { m: columns.len(), k: bits.len() / n, n };
-        let bits = cx.device.prepare(to, shape, bits);
-        cx.device.linear_acc(to, shape, &weights, bits.as_ref(), &mut out);
-    }
+    let rows: Vec<&[u64]> = if n == 0 { vec![] } else { bits.chunks_exact(n).collect() };
+    cx.device.add_weighted(&weights, &rows, &mut out);
+    out.iter_mut().for_each(|y| *y = to.wrap(*y));
     out
 }
 
@@ -157,19 +152,17 @@ fn each(
     bits: &[u64],
     first: bool,
     entry: &dyn Fn(usize, usize, usize) -> u64,
-    columns: &[(usize, Vec<usize>)],
+    columns: usize,
+    line: &Line,
 ) -> Vec<u64> {
-    let mut out = Vec::with_capacity(columns.len() * n);
-    for (column, indices) in columns {
-        let (least, others) = indices.split_last().unwrap_or_else(|| unreachable!("a table has entries"));
+    let mut out = Vec::with_capacity(columns * n);
+    for column in 0..columns {
         out.extend((0..n).map(|i| {
-            let least = entry(*column, *least, i);
-            let start = if first { least } else { 0 };
-            let sum = others.iter().enumerate().fold(start, |sum, (t, index)| {
-                let more = entry(*column, *index, i).wrapping_sub(least);
-                sum.wrapping_add(bits[t * n + i].wrapping_mul(more))
-            });
-            to.wrap(sum)
+            let of = |t: usize| line.entry(t, |index| entry(column, index, i));
+            let rest = of(line.rest());
+            let start = if first { rest } else { 0 };
+            let more = (0..line.rest()).map(|t| bits[t * n + i].wrapping_mul(of(t).wrapping_sub(rest)));
+            to.wrap(more.fold(start, u64::wrapping_add))
         }));
     }
     out
@@ -181,44 +174,54 @@ fn united(planes: &[Words], group: &[usize]) -> Words {
     others.iter().fold(planes[*first].clone(), |sum, other| sum.xor(&planes[*other]))
 }
 
-/// Entries at the index of these bits, for `n` elements.
+/// Entries at the index of these bits, for `n` elements: column after column.
 pub(super) fn read(
     cx: &mut Party,
     bits: &[Words],
     n: usize,
     to: Ring,
     entries: &Entries,
-) -> Result<Vec<Share>, RunError> {
+) -> Result<Share, RunError> {
     let (count, columns) = (bits.len() as u32, entries.columns());
     let groups = entries.groups(1 << count);
     let [low, high] = sizes(count, columns as u64, groups.len() as u64);
     if high == 0 {
         let hot = digits::one_hots(cx, &[low], bits)?;
-        let (rest, wanted) = groups.split_last().unwrap_or_else(|| unreachable!("a table has entries"));
-        let planes: Vec<Words> = wanted.iter().map(|group| united(&hot[0], group)).collect();
+        let planes: Vec<Words> =
+            groups[..groups.len() - 1].iter().map(|group| united(&hot[0], group)).collect();
         let numbers = to_ring(cx, to, &digits::joined(&planes, n))?;
-        let indices: Vec<usize> = wanted.iter().chain([rest]).map(|group| group[0]).collect();
-        let of: Vec<_> = (0..columns).map(|column| (column, indices.clone())).collect();
-        return Ok(parts(&chosen(cx, to, n, (&numbers, 0..wanted.len()), entries, &of), columns));
+        let line = Line { indices: groups.iter().map(|group| group[0]).collect(), less: vec![] };
+        return Ok(chosen(cx, to, n, &numbers, entries, &line));
     }
     let hot = digits::one_hots(cx, &[low, high], bits)?;
     let [below, above] = [low, high].map(|size| (1usize << size) - 1);
     let planes = [&hot[0][..below], &hot[1][..above]].concat();
     let numbers = to_ring(cx, to, &digits::joined(&planes, n))?;
-    // the line of each value of the high digit, column after column
-    let line =
-        |h: usize| (0..columns).map(move |column| (column, (0..=below).map(|l| h << low | l).collect()));
-    let of: Vec<(usize, Vec<usize>)> = (0..=above).flat_map(line).collect();
-    let mut lines = parts(&chosen(cx, to, n, (&numbers, 0..below), entries, &of), above + 1);
-    let last = lines.pop().unwrap_or_else(|| unreachable!("a line for each value"));
-    let lines: Vec<Share> = lines.iter().map(|line| difference(to, line, &last)).collect();
+    // the line of each value of the high digit, less that of the last one
+    let line = |h: usize| (0..=below).map(|l| h << low | l).collect::<Vec<usize>>();
+    let last = chosen(cx, to, n, &numbers, entries, &Line { indices: line(above), less: vec![] });
+    let lines: Vec<Share> = (0..above)
+        .map(|h| chosen(cx, to, n, &numbers, entries, &Line { indices: line(h), less: line(above) }))
+        .collect();
     let upper: Vec<Share> = (0..above)
         .map(|h| {
             let row = |x: &[u64]| x[(below + h) * n..(below + h + 1) * n].repeat(columns);
             Share::new(row(&numbers.own), row(&numbers.next))
         })
         .collect();
-    Ok(parts(&sum(to, &last, &dots(cx, to, &lines, &upper)?), columns))
+    Ok(sum(to, &last, &dots(cx, to, &lines, &upper)?))
+}
+
+/// [`read`], a share for each column.
+pub(super) fn columns(
+    cx: &mut Party,
+    bits: &[Words],
+    n: usize,
+    to: Ring,
+    entries: &Entries,
+) -> Result<Vec<Share>, RunError> {
+    let all = read(cx, bits, n, to, entries)?;
+    Ok((0..entries.columns()).map(|column| all.part(column * n..(column + 1) * n)).collect())
 }
 
 /// `tables[i][x]`, table after table.
@@ -231,7 +234,7 @@ pub(crate) fn tables(
     let width = width(from.bits(), tables.len() as u64, groups(tables).len() as u64);
     in_blocks(cx, x, [tables.len(), width], |cx, _, x| {
         let bits = digits::bits(cx, from.bits(), x)?;
-        Ok(joined(read(cx, &bits, x.len(), to, &Entries::Alike(tables))?.iter()))
+        read(cx, &bits, x.len(), to, &Entries::Alike(tables))
     })
 }
 

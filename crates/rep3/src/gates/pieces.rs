@@ -2,7 +2,7 @@
 //!
 //! The coins of [`privet_plan::tables`] are public here, from the common key: they are added before anything is split.
 
-use super::lookup::{Entries, groups, in_blocks, joined, read, tables};
+use super::lookup::{Entries, columns, groups, in_blocks, read, tables};
 use super::{carries, digits, extend, truncate};
 use crate::context::Party;
 use crate::gate::{Gate, Held};
@@ -40,8 +40,8 @@ fn quadratic(
     pieces: &[[i64; 3]],
     t: &Share,
 ) -> Result<Share, RunError> {
-    let columns = [0, 1, 2].map(|c| pieces.iter().map(|piece| piece[c]).collect::<Vec<i64>>());
-    let coefficients = read(cx, bits, t.len(), to, &Entries::Alike(&columns))?;
+    let entries = [0, 1, 2].map(|c| pieces.iter().map(|piece| piece[c]).collect::<Vec<i64>>());
+    let coefficients = columns(cx, bits, t.len(), to, &Entries::Alike(&entries))?;
     let square = linear::mul(cx, to, t, t)?;
     let terms = dots(cx, to, &coefficients[1..], &[t.clone(), square])?;
     Ok(sum(to, &coefficients[0], &terms))
@@ -143,8 +143,8 @@ pub(crate) fn exponential(
         let shared: Vec<u64> = coins.iter().map(|&d| e.coin(d)).collect();
         let second = |row: usize, index: usize, i: usize| e.second(row, index, shared[i]);
         let second = read(cx, number, x.len(), word, &Entries::Each(e.rows(), &second))?;
-        let first = joined(std::iter::repeat_n(&first, e.rows()));
-        let y = linear::mul(cx, word, &first, &joined(second.iter()))?;
+        let each = |x: &[u64]| x.repeat(e.rows());
+        let y = linear::mul(cx, word, &Share::new(each(&first.own), each(&first.next)), &second)?;
         let reduced = |y: &[u64]| y.iter().map(|&y| to.wrap(y)).collect();
         Ok(Share::new(reduced(&y.own), reduced(&y.next)))
     })

@@ -23,6 +23,7 @@ mod patches;
 mod portable;
 mod scattered;
 mod scratch;
+mod weighted;
 mod words;
 
 use super::{LinearShape, Weights};
@@ -346,4 +347,19 @@ pub fn linear_acc(
         (Data::Plain(w), Some(Untiled::Column)) => column::run(threads, x, w, out, dot(path)),
         (Data::Plain(_), None) => unreachable!("only what is computed without tiles is prepared plain"),
     }
+}
+
+/// See [`crate::Device::add_weighted`].
+pub fn add_weighted(path: LinearPath, threads: usize, weights: &[u64], rows: &[&[u64]], out: &mut [u64]) {
+    path.require();
+    let n = rows.first().map_or(0, |row| row.len());
+    assert!(rows.iter().all(|row| row.len() == n), "vectors of several lengths");
+    assert!(
+        rows.is_empty() || weights.len().is_multiple_of(rows.len()),
+        "a weight for each vector in each sum"
+    );
+    assert_eq!(weights.len() * n, out.len() * rows.len(), "a weight for each vector in each sum");
+    let work = (weights.len() * n) as u64 / MACS_PER_THREAD;
+    let threads = threads.min(usize::try_from(work).unwrap_or(usize::MAX)).max(1);
+    weighted::run(threads, weights, rows, out, add_row(path));
 }
