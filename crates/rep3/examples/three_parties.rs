@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p privet-rep3 --example three_parties -- relu 1000000 64 semi-honest`
 //! `cargo run --release -p privet-rep3 --example three_parties -- truncate 1000000 64 semi-honest`
+//! `cargo run --release -p privet-rep3 --example three_parties -- function gelu 1 100000 malicious`
 //! `cargo run --release -p privet-rep3 --example three_parties -- network benches/workloads/lenet.graph.json 128 64 24 malicious`
 //!
 //! Prints seconds of every layer at party 0, bytes of the busiest party, rounds, and the processor time of all three parties
@@ -11,9 +12,11 @@
 use privet_family::NodeStats;
 use privet_kernels::cpu;
 use privet_net::{Channel, mem};
+use privet_plan::functions::{Build, Function, emit};
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
-use privet_plan::{FloatTensor, Graph, Precision, lower};
+use privet_plan::shown::make_exact;
+use privet_plan::{FloatTensor, Graph, Network, Precision, lower};
 use privet_prg::Seed;
 use privet_rep3::{
     Evaluator, Given, Keys, Outcome, Party, PartyId, Portion, Rep3, Security, Share, SharedWeights,
@@ -22,7 +25,7 @@ use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-const USAGE: &str = "three_parties relu|truncate|choose|sign ELEMENTS BITS SECURITY | network GRAPH BATCH BITS FRACTION SECURITY";
+const USAGE: &str = "three_parties relu|truncate|choose|sign ELEMENTS BITS SECURITY | function exp|gelu|softmax ROWS COLUMNS SECURITY | network GRAPH BATCH BITS FRACTION SECURITY";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -31,16 +34,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         [gate @ ("relu" | "truncate" | "choose" | "sign"), n, bits, security] => {
             (one(gate, n.parse()?, bits.parse()?), security)
         }
+        ["function", function, rows, columns, security] => {
+            let target = Rep3::new(parsed(security)?);
+            (function_of(function, [rows.parse()?, columns.parse()?], &target)?, security)
+        }
         ["network", graph, batch, bits, fraction, security] => {
             (network(graph, batch.parse()?, bits.parse()?, fraction.parse()?)?, security)
         }
         _ => return Err(USAGE.into()),
     };
-    let security = match security {
-        "semi-honest" => Security::SemiHonest,
-        "malicious" => Security::Malicious,
-        _ => return Err(USAGE.into()),
-    };
+    let security = parsed(security)?;
     for _ in 0..3 {
         let (seconds, processor, outcomes) = run(&plan, security);
         report(&plan, seconds, &outcomes);
@@ -54,6 +57,42 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
+}
+
+fn parsed(security: &str) -> Result<Security, String> {
+    match security {
+        "semi-honest" => Ok(Security::SemiHonest),
+        "malicious" => Ok(Security::Malicious),
+        _ => Err(USAGE.into()),
+    }
+}
+
+/// A function of rows of numbers of 64 bits, 24 of them a fraction, as it is made for parties of that security.
+fn function_of(name: &str, shape: [usize; 2], target: &Rep3) -> Result<Plan, String> {
+    let function = match name {
+        "exp" => Function::Exp,
+        "gelu" => Function::Gelu,
+        "softmax" => Function::Softmax { dim: 1 },
+        _ => return Err(USAGE.into()),
+    };
+    let (bits, frac) = (64, 24);
+    let op = Op::Input { name: "x".into(), owner: "data-owner".into(), limit: 1.0 };
+    let ty = Type { shape: shape.to_vec(), bits, frac };
+    let input = Node { op, inputs: vec![], ty, layer: "input".into(), form: None };
+    let output = |value| Output { value, name: "y".into(), to: "receiver".into() };
+    let mut plan = Plan {
+        version: PLAN_VERSION,
+        name: name.into(),
+        batch: shape[0],
+        nodes: vec![input],
+        outputs: vec![output(0)],
+        updates: vec![],
+    };
+    let mut build = Build::new(&mut plan, name).priced(target, Network::LAN);
+    let x = build.value(0);
+    plan.outputs[0].value = emit(&mut build, function, x, bits, frac)?.id;
+    make_exact(&mut plan);
+    Ok(plan)
 }
 
 /// One gate.

@@ -2,7 +2,7 @@
 //! a part and `v = c_(j+2)` known to the two others: dealing u and one split make numbers of them.
 
 use crate::context::Party;
-use crate::moves::{Deal, Dealt, Known, Select};
+use crate::moves::{Chosen, Deal, Dealt, Known, Select};
 use crate::parts::Parts;
 use crate::planes::{Bits, elements};
 use crate::proof::Algebra;
@@ -31,13 +31,9 @@ pub(super) fn sum_less_product(
     (sum, u, v, weight): (&Dealt, &Dealt, &Known<Bits>, u64),
     parts: &Parts,
 ) -> Result<Share, RunError> {
-    let proves = cx.transcript.is_some();
     let words = parts.elements(cx.id).map(|part| part.len());
-    let minus = u.operand(u, proves, |u, _| {
-        u.iter().map(|u| ring.wrap(u.wrapping_mul(weight).wrapping_neg())).collect()
-    });
-    let [mut product] =
-        cx.select(what, [Select { ring, chosen: vec![(minus, v.clone())], turned: None, words }])?;
+    let chosen = vec![Chosen { number: u.clone(), weight: weight.wrapping_neg(), bit: v.clone() }];
+    let [mut product] = cx.select(what, [Select { ring, chosen, turned: None, words }])?;
     product.add_dealt(sum);
     product.add_known_times(v, 1);
     Ok(product.join(cx.id, parts))

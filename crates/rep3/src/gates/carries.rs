@@ -4,7 +4,7 @@
 use super::bits::sum_less_product;
 use crate::adder::{Adder, Summands, Top};
 use crate::context::Party;
-use crate::moves::{Deal, Dealt, Known, Pieces, Select};
+use crate::moves::{Chosen, Deal, Dealt, Known, Pieces, Select};
 use crate::parts::Parts;
 use crate::planes::{Bit, Bits};
 use crate::proof::Algebra;
@@ -99,25 +99,25 @@ pub(super) fn count_less_wraps(
     let mut dealt = cx.deal_all("carries and wraps", columns)?.into_iter();
     let [l, h, sum] =
         std::array::from_fn(|_| dealt.next().unwrap_or_else(|| unreachable!("three are dealt")));
-    // what wraps around the smaller ring wraps around the larger one
-    let lifted = h.operand(&h, proves, |h, _| h.iter().map(|h| to.wrap(h << m)).collect());
     if let Some(a) = dealt.next() {
         let bits = adder.dealt(cx, parts, a, |b| b);
         (high.shared, wrap.shared) = (proof(cx, &bits, k - 1), proof(cx, &bits, k));
         low.claim(cx, to, &l);
         high.claim(cx, growth, &h);
-        let mut rest = sum.zip(&l, |sum, l| difference(to, sum, l));
-        rest = rest
-            .zip(&lifted, |rest, h| rest.iter().zip(h).map(|(r, h)| to.wrap(r.wrapping_add(*h))).collect());
+        let rest = sum.zip(&l, |sum, l| difference(to, sum, l));
+        let rest = rest
+            .zip(&h, |rest, h| rest.iter().zip(h).map(|(r, h)| to.wrap(r.wrapping_add(h << m))).collect());
         if let (Some(e), Some(wrap)) = (&e.shared, &wrap.shared) {
             cx.claim_bits(to, [(1, e), ((1u64 << m).wrapping_neg(), wrap)], &rest);
         }
     }
 
-    let minus_2l =
-        l.operand(&l, proves, |l, _| l.iter().map(|l| to.wrap(l.wrapping_mul(2).wrapping_neg())).collect());
     let w = Known::summand(cx.id, &parts, u).bit(k - 1);
-    let chosen = vec![(minus_2l, v.clone()), (lifted, w.clone())];
+    let chosen = vec![
+        Chosen { number: l, weight: 2u64.wrapping_neg(), bit: v.clone() },
+        // what wraps around the smaller ring wraps around the larger one
+        Chosen { number: h, weight: 1 << m, bit: w.clone() },
+    ];
     let [mut out] = cx.select("carries and wraps", [Select { ring: to, chosen, turned: None, words }])?;
     out.add_dealt(&sum);
     out.add_known_times(&v, 1);

@@ -14,7 +14,7 @@
 //! Each term is now a bit times a number. One party knows both, or each end of one message knows one of them.
 
 use crate::context::Party;
-use crate::moves::{Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned};
+use crate::moves::{Chosen, Deal, DealMasks, Dealt, Known, Select, Side, Sides, Turned};
 use crate::parts::{Parts, Role};
 use crate::planes::Bits;
 use crate::proof::{Algebra, Column};
@@ -86,7 +86,8 @@ pub(crate) fn bit_times<const N: usize>(
             },
         };
         let rest = factor.a.operand(q, proves, less_twice);
-        selects.push(Select { ring, chosen: vec![(rest, v.clone())], turned: Some(turned), words });
+        let chosen = vec![Chosen { number: rest, weight: 1, bit: v.clone() }];
+        selects.push(Select { ring, chosen, turned: Some(turned), words });
     }
     let pieces = cx.select_all("select", selects)?;
     let mut out = values.map(|_| Share::default());

@@ -19,7 +19,7 @@ pub(crate) use masked::Masked;
 pub use masked::masked_block;
 pub(crate) use pieces::Pieces;
 pub(crate) use same::{Side, Sides};
-pub(crate) use select::{Select, Turned};
+pub(crate) use select::{Chosen, Select, Turned};
 pub(crate) use split::{Known, Split};
 
 use crate::PartyId;

@@ -15,12 +15,20 @@ use std::ops::Range;
 /// A sum of products to be computed, each of a bit and a number.
 pub(crate) struct Select {
     pub ring: Ring,
-    /// At most two dealt numbers, each where a bit that the two others know is 1.
-    pub chosen: Vec<(Dealt, Known<Bits>)>,
+    /// At most two dealt numbers, each where a bit is 1.
+    pub chosen: Vec<Chosen>,
     /// Numbers that the two others know, where a component of a bit that the dealer knows is 1.
     pub turned: Option<Turned>,
     /// Elements of every part.
     pub words: Roles<usize>,
+}
+
+/// A dealt number times a public one, where a bit is 1.
+pub(crate) struct Chosen {
+    pub number: Dealt,
+    pub weight: u64,
+    /// What the two others know.
+    pub bit: Known<Bits>,
 }
 
 /// Two numbers that the two others know, one for each component of the dealer's bit.
@@ -67,7 +75,7 @@ impl Party<'_> {
         let (ring, words) = (select.ring, select.words);
         let Exchanged { mine: [own, next], before, after, c, c2, .. } = exchanged;
         let (chosen, turned) = (select.chosen.len(), usize::from(select.turned.is_some()));
-        let v: Vec<Known> = select.chosen.iter().map(|(_, v)| v.spread(ring)).collect();
+        let v: Vec<Known> = select.chosen.iter().map(|chosen| chosen.bit.spread(ring)).collect();
         for j in PartyId::ALL {
             match Role::of(self.id, j) {
                 Role::Mine => {
@@ -104,12 +112,18 @@ type Unseen = fn(Range<usize>, usize, &mut [u64]);
 
 impl Select {
     fn exchange(&self) -> Exchange {
-        let term = |numbers: &Column, bits: &Bits| Term::Chosen(numbers.clone(), bits.clone());
-        let chosen = |(a, v): &(Dealt, Known<Bits>)| (term(&a.before, &v.before), term(&a.after, &v.after));
+        let term = |numbers: &Column, weight: u64, bits: &Bits| Term::Chosen {
+            numbers: numbers.clone(),
+            weight,
+            bits: bits.clone(),
+        };
+        let chosen = |Chosen { number, weight, bit }: &Chosen| {
+            (term(&number.before, *weight, &bit.before), term(&number.after, *weight, &bit.after))
+        };
         let (mut before, mut after): (Vec<_>, Vec<_>) = self.chosen.iter().map(chosen).unzip();
         if let Some(Turned { bit, after: y, before: y2, .. }) = &self.turned {
-            before.push(term(&y.before, &bit.before));
-            after.push(term(&y2.after, &bit.after));
+            before.push(term(&y.before, 1, &bit.before));
+            after.push(term(&y2.after, 1, &bit.after));
         }
         Exchange { algebra: Algebra::Ring(self.ring), before, after, words: self.words }
     }
@@ -121,18 +135,16 @@ impl Select {
         component: fn(&Dealt) -> &Column,
     ) -> Side<impl Fn(Range<usize>, usize, &mut [u64]) + 'a> {
         debug_assert!(self.chosen.len() <= 2);
-        let chosen = [0, 1].map(|t| self.chosen.get(t).map(|(a, _)| &component(a)[..mask.len()]));
+        let chosen = [0, 1].map(|t| {
+            self.chosen.get(t).map(|chosen| (&component(&chosen.number)[..mask.len()], chosen.weight))
+        });
         let numbers = move |range: Range<usize>, bits: usize, to: &mut [u64]| {
-            let of = |t: usize| chosen[t].filter(|_| bits >> t & 1 == 1).map(|a| &a[range.clone()]);
-            let mask = mask[range.clone()].iter();
-            match (of(0), of(1)) {
-                (None, None) => to.copy_from_slice(mask.as_slice()),
-                (Some(a), None) | (None, Some(a)) => {
-                    put(to, mask.zip(a).map(|(mask, a)| mask.wrapping_sub(*a)))
-                }
-                (Some(a), Some(b)) => {
-                    let both = |(mask, (a, b)): (&u64, (&u64, &u64))| mask.wrapping_sub(*a).wrapping_sub(*b);
-                    put(to, mask.zip(a.iter().zip(b)).map(both));
+            to.copy_from_slice(&mask[range.clone()]);
+            for (t, chosen) in chosen.iter().enumerate() {
+                if let Some((a, weight)) = chosen.filter(|_| bits >> t & 1 == 1) {
+                    to.iter_mut()
+                        .zip(&a[range.clone()])
+                        .for_each(|(to, a)| *to = to.wrapping_sub(a.wrapping_mul(weight)));
                 }
             }
         };

@@ -64,8 +64,8 @@ pub(super) struct Exchange {
 pub(super) enum Term {
     /// Of words and words.
     Words([Column; 2]),
-    /// Of numbers and bits.
-    Chosen(Column, Bits),
+    /// Of numbers, a public number and bits.
+    Chosen { numbers: Column, weight: u64, bits: Bits },
 }
 
 /// What an exchange gave.
@@ -268,9 +268,10 @@ fn masked(key: &mut Prg, algebra: Algebra, n: usize, terms: &[Term], message: &m
                     Term::Words([a, b]) => {
                         algebra.subtract_product(words, &a[piece.clone()], &b[piece.clone()]);
                     }
-                    Term::Chosen(a, bits) => {
+                    Term::Chosen { numbers, weight, bits } => {
                         let chosen = &mut chosen[..words.len()];
-                        bits.choose(piece.clone(), a, chosen);
+                        bits.choose(piece.clone(), numbers, chosen);
+                        chosen.iter_mut().for_each(|number| *number = number.wrapping_mul(*weight));
                         algebra.subtract(words, chosen);
                     }
                 }

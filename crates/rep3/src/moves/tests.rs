@@ -1,4 +1,4 @@
-use super::{And, Deal, Known, Product, Select, Side, Sides, Split, Turned};
+use super::{And, Chosen, Deal, Known, Product, Select, Side, Sides, Split, Turned};
 use crate::parts::{Parts, Role};
 use crate::planes::{Bits, Words};
 use crate::proof::{Algebra, Column};
@@ -46,6 +46,9 @@ fn products_of_dealt_bits_and_known_ones_add_up() {
     }
 }
 
+/// A public number that changes all bits of what is multiplied with it.
+const WEIGHT: u64 = 0u64.wrapping_sub(5 << 7 | 3);
+
 /// Dealt numbers times known bits, and known numbers times the components of a bit.
 #[test]
 fn bits_times_numbers_add_up() {
@@ -68,7 +71,10 @@ fn bits_times_numbers_add_up() {
                         [a, c].map(|x| Deal { algebra, values: mine(cx, &parts, x), words, masks: None });
                     let [a, c] = cx.deal("values", columns).unwrap();
                     let bits = |of: &[u64]| known(cx, &parts, of).bit(0);
-                    let mut terms = vec![(a, bits(v)), (c, bits(w))];
+                    let mut terms = vec![
+                        Chosen { number: a, weight: 1, bit: bits(v) },
+                        Chosen { number: c, weight: WEIGHT, bit: bits(w) },
+                    ];
                     terms.truncate(chosen);
                     let plane = |bits: &[u64]| crate::planes::to_planes(cx.device, bits, &[0]);
                     let own = plane(d[cx.id.index()]);
@@ -91,8 +97,8 @@ fn bits_times_numbers_add_up() {
                     let dealer = PartyId::ALL.into_iter().find(|j| parts.elements(*j).mine.contains(&i));
                     let j = dealer.unwrap().index();
                     let mut expected = 0u64;
-                    for (a, v) in [(&a, &v), (&c, &w)].into_iter().take(chosen) {
-                        expected = expected.wrapping_add(a[i].wrapping_mul(v[i]));
+                    for (a, weight, v) in [(&a, 1, &v), (&c, WEIGHT, &w)].into_iter().take(chosen) {
+                        expected = expected.wrapping_add(a[i].wrapping_mul(weight).wrapping_mul(v[i]));
                     }
                     if turned {
                         let [first, second] = [z[i] * d[j][i], y[i] * d[(j + 1) % 3][i]];
