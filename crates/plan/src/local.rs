@@ -26,6 +26,20 @@ impl Op {
     }
 }
 
+impl Op {
+    /// True for the operations of [`apply_local_in_place`]: each element is made of one element of every operand.
+    pub fn is_elementwise(&self) -> bool {
+        match self {
+            Op::Add | Op::Sub | Op::Neg | Op::AddConst { .. } | Op::MulConst { .. } => true,
+            Op::Reduce | Op::Rescale | Op::ShiftUp { .. } => true,
+            Op::SumPool2d { .. } | Op::AdaptiveSumPool2d | Op::Sum { .. } | Op::Reshape => false,
+            Op::Permute { .. } | Op::Slice { .. } | Op::Concat { .. } | Op::Reverse { .. } => false,
+            Op::Pad { .. } | Op::Expand | Op::Mix { .. } | Op::Approximates { .. } => false,
+            ops!(source) | ops!(gate) => false,
+        }
+    }
+}
+
 /// The value of a local operation, reduced modulo 2^k' of `output`.
 ///
 /// `types` and `inputs` are the operands' types and elements (reduced, row-major), in order.
@@ -41,27 +55,14 @@ pub fn apply_local<E: Element>(
 ) -> Vec<E> {
     let ring = Ring::new(output.bits);
     let (x, shape) = (inputs[0], types[0].shape.as_slice());
-    let map = |f: &dyn Fn(E) -> E| x.iter().map(|&a| f(a).reduce(ring)).collect();
+    if op.is_elementwise() {
+        let fresh = Fresh { ring, x, y: inputs.get(1).copied() };
+        return elementwise(op, types[0].frac, output.frac, affine, fresh);
+    }
     match op {
-        Op::Add => zip(x, inputs[1], |a, b| a.add(b).reduce(ring)),
-        Op::Sub => zip(x, inputs[1], |a, b| a.sub(b).reduce(ring)),
-        Op::Neg => map(&|a| E::ZERO.sub(a)),
-        Op::AddConst { value } => match affine {
-            Affine::Full => {
-                let c = E::constant(*value, output.frac);
-                map(&|a| a.add(c))
-            }
-            Affine::Linear => x.to_vec(),
-        },
-        Op::MulConst { value } => {
-            let c = E::factor(*value);
-            map(&|a| a.mul(c))
-        }
         Op::SumPool2d { window } => sum_pool(x, shape, &output.shape, ring, window),
         Op::AdaptiveSumPool2d => adaptive_sum_pool(x, shape, &output.shape, ring),
         Op::Sum { dims } => sum(x, shape, dims, ring),
-        Op::Reduce => map(&|a| a),
-        Op::Rescale => map(&|a| a.rescale(types[0].frac, output.frac)),
         Op::Reshape => x.to_vec(),
         Op::Permute { dims } => {
             let own = strided::strides(shape);
@@ -79,17 +80,114 @@ pub fn apply_local<E: Element>(
         Op::Pad { amounts } => pad(x, shape, &output.shape, amounts),
         Op::Expand => strided::gather(x, &output.shape, &strided::broadcast_strides(shape, &output.shape), 0),
         Op::Mix { rows } => mix(x, rows, ring),
-        Op::ShiftUp { shift } => {
-            let c = E::factor(1u64.wrapping_shl(*shift) as i64);
-            map(&|a| a.mul(c).rescale(types[0].frac, output.frac))
-        }
         Op::Approximates { function } => E::approximated(function, shape, x, inputs[1]),
+        Op::Add | Op::Sub | Op::Neg | Op::AddConst { .. } | Op::MulConst { .. } => {
+            unreachable!("{op:?} is elementwise")
+        }
+        Op::Reduce | Op::Rescale | Op::ShiftUp { .. } => unreachable!("{op:?} is elementwise"),
         ops!(source) | ops!(gate) => panic!("{op:?} is not a local operation"),
     }
 }
 
-fn zip<E: Element>(x: &[E], y: &[E], f: impl Fn(E, E) -> E) -> Vec<E> {
-    x.iter().zip(y).map(|(&a, &b)| f(a, b)).collect()
+/// [`apply_local`] of an operation whose elements are each made of one element of every operand, in the place of the first operand's: `y`
+/// is the second one, if there is one.
+///
+/// # Panics
+/// When `op` is no such operation ([`Op::is_elementwise`]) or its types were not checked ([`crate::Plan::check`]).
+pub fn apply_local_in_place<E: Element>(
+    op: &Op,
+    types: &[&Type],
+    output: &Type,
+    x: &mut [E],
+    y: Option<&[E]>,
+    affine: Affine,
+) {
+    elementwise(op, types[0].frac, output.frac, affine, InPlace { ring: Ring::new(output.bits), x, y });
+}
+
+/// A loop over elements, which is compiled for each operation.
+trait Elements<E> {
+    type Made;
+    fn each(self, f: impl Fn(E) -> E) -> Self::Made;
+    fn both(self, f: impl Fn(E, E) -> E) -> Self::Made;
+}
+
+/// Into memory of its own.
+struct Fresh<'a, E> {
+    ring: Ring,
+    x: &'a [E],
+    y: Option<&'a [E]>,
+}
+
+impl<E: Element> Elements<E> for Fresh<'_, E> {
+    type Made = Vec<E>;
+
+    fn each(self, f: impl Fn(E) -> E) -> Vec<E> {
+        self.x.iter().map(|&a| f(a).reduce(self.ring)).collect()
+    }
+
+    fn both(self, f: impl Fn(E, E) -> E) -> Vec<E> {
+        self.x.iter().zip(self.y.unwrap_or_default()).map(|(&a, &b)| f(a, b).reduce(self.ring)).collect()
+    }
+}
+
+/// Over the first operand.
+struct InPlace<'a, E> {
+    ring: Ring,
+    x: &'a mut [E],
+    y: Option<&'a [E]>,
+}
+
+impl<E: Element> Elements<E> for InPlace<'_, E> {
+    type Made = ();
+
+    fn each(self, f: impl Fn(E) -> E) {
+        self.x.iter_mut().for_each(|a| *a = f(*a).reduce(self.ring));
+    }
+
+    fn both(self, f: impl Fn(E, E) -> E) {
+        self.x.iter_mut().zip(self.y.unwrap_or_default()).for_each(|(a, &b)| *a = f(*a, b).reduce(self.ring));
+    }
+}
+
+/// What the loop makes of an elementwise operation, from `from` to `to` fraction bits.
+fn elementwise<E: Element, L: Elements<E>>(
+    op: &Op,
+    from: u32,
+    to: u32,
+    affine: Affine,
+    elements: L,
+) -> L::Made {
+    match op {
+        Op::Add => elements.both(E::add),
+        Op::Sub => elements.both(E::sub),
+        Op::Neg => elements.each(|a| E::ZERO.sub(a)),
+        Op::AddConst { value } => {
+            let c = match affine {
+                Affine::Full => E::constant(*value, to),
+                Affine::Linear => E::ZERO,
+            };
+            elements.each(|a| a.add(c))
+        }
+        Op::MulConst { value } => {
+            let c = E::factor(*value);
+            elements.each(|a| a.mul(c))
+        }
+        Op::Reduce => elements.each(|a| a),
+        Op::Rescale => elements.each(|a| a.rescale(from, to)),
+        Op::ShiftUp { shift } => {
+            let c = E::factor(1u64.wrapping_shl(*shift) as i64);
+            elements.each(|a| a.mul(c).rescale(from, to))
+        }
+        Op::SumPool2d { .. } | Op::AdaptiveSumPool2d | Op::Sum { .. } | Op::Reshape => not_elementwise(op),
+        Op::Permute { .. } | Op::Slice { .. } | Op::Concat { .. } | Op::Reverse { .. } => not_elementwise(op),
+        Op::Pad { .. } | Op::Expand | Op::Mix { .. } | Op::Approximates { .. } => not_elementwise(op),
+        ops!(source) | ops!(gate) => not_elementwise(op),
+    }
+}
+
+fn not_elementwise(op: &Op) -> ! {
+    panic!("{op:?} is not elementwise")
 }
 
 fn mix<E: Element>(x: &[E], rows: &[Vec<i64>], ring: Ring) -> Vec<E> {

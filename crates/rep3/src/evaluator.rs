@@ -1,6 +1,7 @@
 //! A party runs the plan on its shares.
 
 use crate::gate::{Held, Kind, kind};
+use crate::local;
 use crate::value::Value;
 use crate::{Party, RunError, Share, SharedWeights, States, mutation};
 use privet_family::{NodeStats, is_static, last_use};
@@ -64,7 +65,10 @@ impl<'a> Evaluator<'a> {
             let (start, verified) = (Instant::now(), cx.checks.seconds);
             cx.enter(v, &node.layer);
             cx.stats = NodeStats::default();
-            values[v] = self.value(cx, v, &values, &mut given)?;
+            values[v] = match self.reused(cx, v, &mut values) {
+                Some(value) => Some(value),
+                None => self.value(cx, v, &values, &mut given)?,
+            };
             for &i in node.inputs.iter().filter(|&&i| self.last[i] == v) {
                 values[i] = None;
             }
@@ -87,6 +91,20 @@ impl<'a> Evaluator<'a> {
         };
         let states = self.plan.updates.iter().filter_map(state).collect();
         Ok(Outcome { outputs, states, nodes, checks: cx.checks })
+    }
+
+    /// The value of an elementwise local operation in the memory of its first operand, which nothing reads later.
+    fn reused(&self, cx: &Party, v: ValueId, values: &mut [Option<Value>]) -> Option<Value> {
+        let node = &self.plan.nodes[v];
+        let (&first, others) = node.inputs.split_first()?;
+        let again = self.last[first] != v || others.contains(&first) || is_static(self.plan, v);
+        if again || !node.op.is_elementwise() || !matches!(values[first], Some(Value::Elements(_))) {
+            return None;
+        }
+        let y = others.first().and_then(|&y| values[y].as_ref()).map(Value::elements);
+        let x = values[first].take()?.elements();
+        let made = local::over(cx.id, self.plan, node, x, y.as_ref());
+        Some(Value::of(cx.device, Ring::new(node.ty.bits), made))
     }
 
     /// This party's share of a node's value. A public number has none: it is read by the gate that needs it.

@@ -7,7 +7,7 @@ use crate::{Party, PartyId, Planes, RunError, Share};
 use privet_family::Secret;
 use privet_plan::cost::Operation;
 use privet_plan::ir::{Node, Op, Plan, ValueId};
-use privet_plan::{Affine, apply_local, ops};
+use privet_plan::{Affine, apply_local, apply_local_in_place, ops};
 use privet_ring::Ring;
 use std::sync::Arc;
 
@@ -20,12 +20,38 @@ pub(crate) fn apply(id: PartyId, plan: &Plan, node: &Node, value: impl Fn(ValueI
         {
             return pick(&operands[0]).clone();
         }
+        if matches!(node.op, Op::Approximates { .. }) {
+            return pick(&operands[1]).clone();
+        }
         let types: Vec<_> = node.inputs.iter().map(|&v| &plan.nodes[v].ty).collect();
         let operands: Vec<&[u64]> = operands.iter().map(|x| pick(x).as_slice()).collect();
         let affine = if first { Affine::Full } else { Affine::Linear };
         Arc::new(apply_local(&node.op, &types, &node.ty, &operands, affine).into())
     };
     Share { own: component(id, |x| &x.own), next: component(id.next(), |x| &x.next) }
+}
+
+/// [`apply`] of an elementwise operation to a value that nothing reads later: in its memory, unless somebody else holds that, as a statement
+/// does that is still to be proved. `y` is the second operand, if there is one.
+pub(crate) fn over(id: PartyId, plan: &Plan, node: &Node, x: Share, y: Option<&Share>) -> Share {
+    let types: Vec<_> = node.inputs.iter().map(|&v| &plan.nodes[v].ty).collect();
+    let component = |holder: PartyId, mut x: Arc<Secret>, y: Option<&Arc<Secret>>| {
+        let first = holder.index() == 0;
+        if matches!(node.op, Op::AddConst { .. }) && !first {
+            return x;
+        }
+        let (affine, y) = (if first { Affine::Full } else { Affine::Linear }, y.map(|y| y.as_slice()));
+        if let Some(words) = Arc::get_mut(&mut x) {
+            apply_local_in_place(&node.op, &types, &node.ty, words, y, affine);
+            return x;
+        }
+        let operands: Vec<&[u64]> = std::iter::once(x.as_slice()).chain(y).collect();
+        Arc::new(apply_local(&node.op, &types, &node.ty, &operands, affine).into())
+    };
+    Share {
+        own: component(id, x.own, y.map(|y| &y.own)),
+        next: component(id.next(), x.next, y.map(|y| &y.next)),
+    }
 }
 
 /// `x - y`.
@@ -148,5 +174,54 @@ impl Gate for Dropout {
 
     fn draws_coins(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_plan::ir::{PLAN_VERSION, Type};
+
+    /// In memory of its own or in its operand's an operation has the same value, and what somebody else holds stays as it is.
+    #[test]
+    fn only_what_nobody_else_holds_is_overwritten() {
+        let ops = [
+            Op::Add,
+            Op::Sub,
+            Op::Neg,
+            Op::AddConst { value: -9 },
+            Op::MulConst { value: 77 },
+            Op::Reduce,
+            Op::ShiftUp { shift: 5 },
+        ];
+        for (op, id) in ops.iter().flat_map(|op| PartyId::ALL.map(|id| (op, id))) {
+            let of = |op: Op, inputs: &[usize], bits| Node {
+                op,
+                inputs: inputs.to_vec(),
+                ty: Type { shape: vec![4], bits, frac: 0 },
+                layer: String::new(),
+                form: None,
+            };
+            let source = || Op::Input { name: String::new(), owner: String::new(), limit: 1.0 };
+            let inputs = if matches!(op, Op::Add | Op::Sub) { vec![0, 1] } else { vec![0] };
+            let bits = if matches!(op, Op::Reduce) { 9 } else { 40 };
+            let node = of(op.clone(), &inputs, bits);
+            let nodes = vec![of(source(), &[], 40), of(source(), &[], 40), node.clone()];
+            let (version, name) = (PLAN_VERSION, String::new());
+            let plan = Plan { version, name, batch: 1, nodes, outputs: vec![], updates: vec![] };
+            let operand = |seed: u64| {
+                let words = |i: u64| (0..4).map(|e| (seed + i * 1_000_003 + e) * 7919).collect::<Vec<u64>>();
+                Share::new(words(1), words(2))
+            };
+            let (x, y) = (operand(5), operand(11));
+            let expected = apply(id, &plan, &node, |v| if v == 0 { x.clone() } else { y.clone() });
+            let y = (inputs.len() > 1).then_some(&y);
+            let held = over(id, &plan, &node, x.clone(), y);
+            assert!(x.own == operand(5).own && x.next == operand(5).next, "{op:?} changed what is held");
+            let alone = over(id, &plan, &node, operand(5), y);
+            for made in [held, alone] {
+                assert!(made.own == expected.own && made.next == expected.next, "{op:?} at {id}");
+            }
+        }
     }
 }
