@@ -42,7 +42,7 @@ impl Kernel for Wide {
     }
 
     fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]) {
-        words::pack_a::<u64, WIDE_ROWS>(rows, out);
+        words::pack_a::<u64, WIDE_ROWS, DEPTH>(rows, out);
     }
 
     fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]) {
@@ -220,7 +220,7 @@ impl Kernel for Narrow {
     }
 
     fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]) {
-        words::pack_a::<u32, NARROW_ROWS>(rows, out);
+        words::pack_a::<u32, NARROW_ROWS, DEPTH>(rows, out);
     }
 
     fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]) {

@@ -57,7 +57,7 @@ impl<W: Word, const IFMA: bool> Kernel for Avx512<W, IFMA> {
     }
 
     fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]) {
-        words::pack_a::<u64, ROWS>(rows, out);
+        words::pack_a::<u64, ROWS, DEPTH>(rows, out);
     }
 
     fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]) {

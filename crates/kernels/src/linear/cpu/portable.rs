@@ -27,7 +27,7 @@ impl Kernel for Portable {
     }
 
     fn pack_a(&self, rows: &[&[u64]], out: &mut [u8]) {
-        words::pack_a::<u64, ROWS>(rows, out);
+        words::pack_a::<u64, ROWS, DEPTH>(rows, out);
     }
 
     fn pack_b(&self, block: &[u64], stride: usize, out: &mut [u8]) {

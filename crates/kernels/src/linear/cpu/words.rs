@@ -40,10 +40,20 @@ pub(super) fn view_mut<W: Word>(bytes: &mut [u8]) -> &mut [W] {
 }
 
 /// Pack rows of A, `ROWS` words to a position; what lies past the given rows and their length is zero.
-pub(super) fn pack_a<W: Word, const ROWS: usize>(rows: &[&[u64]], out: &mut [u8]) {
-    for (l, words) in view_mut::<W>(out).chunks_exact_mut(ROWS).enumerate() {
-        for (i, word) in words.iter_mut().enumerate() {
-            *word = W::truncate(rows.get(i).and_then(|r| r.get(l)).copied().unwrap_or(0));
+#[inline(always)]
+pub(super) fn pack_a<W: Word, const ROWS: usize, const DEPTH: usize>(rows: &[&[u64]], out: &mut [u8]) {
+    let full = rows.len() == ROWS && rows.iter().all(|row| row.len() == DEPTH);
+    let mut padded = [[0; DEPTH]; ROWS];
+    if !full {
+        padded.iter_mut().zip(rows).for_each(|(padded, row)| padded[..row.len()].copy_from_slice(row));
+    }
+    let rows: [&[u64; DEPTH]; ROWS] = std::array::from_fn(|i| match full {
+        true => rows[i].first_chunk().expect("as many words as a step is deep"),
+        false => &padded[i],
+    });
+    for (l, words) in view_mut::<W>(out).as_chunks_mut::<ROWS>().0[..DEPTH].iter_mut().enumerate() {
+        for (word, row) in words.iter_mut().zip(rows) {
+            *word = W::truncate(row[l]);
         }
     }
 }
