@@ -17,7 +17,7 @@ use crate::{RunError, Security, Share};
 use privet_plan::cost::Operation;
 use privet_plan::ir::Rounding;
 use privet_plan::tables::{Exponential, Pieces};
-use privet_ring::Ring;
+use privet_ring::{Ring, mask_of};
 
 /// `x >> m` in `high`, and the m bits below it in `low`, for x of any ring.
 fn split(cx: &mut Party, x: &Share, m: u32, high: Ring, low: Ring) -> Result<[Share; 2], RunError> {
@@ -105,16 +105,30 @@ fn exponential_of_masked(
         // not by index: to the dealer v is no secret, but its time would show what it dealt
         to.iter_mut().enumerate().for_each(|(i, to)| *to = first & u64::from(i == whole).wrapping_neg());
     };
-    let words = |d: u64, to: &mut [u64]| {
+    let inner = |d: u64, dealt: &[u64], turned: &mut [u64], sums: &mut [u64]| {
         let (whole, fraction) = e.split(d);
         let coin = e.coin(fraction);
-        for (row, to) in to.chunks_exact_mut(n).enumerate() {
-            for (i, to) in to.iter_mut().enumerate() {
-                *to = e.second(row, i.wrapping_sub(whole) & (n - 1), coin);
-            }
+        turned.copy_from_slice(dealt);
+        turn(turned, whole);
+        for (row, sum) in sums.iter_mut().enumerate() {
+            let terms = turned.iter().enumerate().map(|(i, a)| a.wrapping_mul(e.second(row, i, coin)));
+            *sum = terms.fold(*sum, u64::wrapping_add);
         }
     };
-    cx.masked(&Masked { from, to, terms: n, rows: e.rows(), factors, words }, x)
+    cx.masked(&Masked { from, to, terms: n, rows: e.rows(), factors, inner }, x)
+}
+
+/// Turn words, of which there is a power of two and at most 64, such that what stood at the place `by` comes first. It takes the same time
+/// and reads the same memory whatever `by` is.
+fn turn(words: &mut [u64], by: usize) {
+    let (n, mut ahead) = (words.len(), [0; 64]);
+    for bit in 0..n.ilog2() {
+        let (step, mask) = (1 << bit, mask_of(by as u64, bit as usize));
+        ahead[..n - step].copy_from_slice(&words[step..]);
+        ahead[n - step..n].copy_from_slice(&words[..step]);
+        words.iter_mut().zip(&ahead).for_each(|(word, ahead)| *word ^= mask & (*word ^ ahead));
+    }
+    privet_prg::wiped::clear(&mut ahead[..n]);
 }
 
 /// Where everything is proved.
@@ -217,6 +231,19 @@ mod tests {
 
     fn drawn(bits: u32, n: usize) -> Vec<u64> {
         rounding_coins(&Seed::from_bytes(COMMON), 0, bits, n)
+    }
+
+    #[test]
+    fn words_are_turned() {
+        for n in [1, 2, 4, 32, 64usize] {
+            for by in 0..n {
+                let mut words: Vec<u64> = (0..n as u64).map(|i| i * i + 1).collect();
+                let mut expected = words.clone();
+                expected.rotate_left(by);
+                turn(&mut words, by);
+                assert_eq!(words, expected, "{n} by {by}");
+            }
+        }
     }
 
     #[test]

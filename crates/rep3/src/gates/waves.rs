@@ -13,8 +13,12 @@ use privet_ring::Ring;
 /// The sum at x.
 pub(crate) fn eval(cx: &mut Party, to: Ring, w: &Waves, x: &Share) -> Result<Share, RunError> {
     let from = Ring::new(w.bits());
-    let (factors, words) = (|v, to: &mut [u64]| w.factors(v, to), |d, to: &mut [u64]| w.words(d, to));
-    cx.masked(&Masked { from, to, terms: w.terms(), rows: 1, factors, words }, x)
+    let factors = |v, to: &mut [u64]| w.factors(v, to);
+    let inner = |d, dealt: &[u64], words: &mut [u64], sums: &mut [u64]| {
+        w.words(d, words);
+        sums[0] = sums[0].wrapping_add(Waves::sum(dealt, words));
+    };
+    cx.masked(&Masked { from, to, terms: w.terms(), rows: 1, factors, inner }, x)
 }
 
 /// [`privet_plan::ir::Op::Waves`].

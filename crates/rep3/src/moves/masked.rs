@@ -10,7 +10,10 @@ use crate::context::{Messages, Party};
 use crate::parts::{Parts, Roles};
 use crate::proof::{Algebra, Column};
 use crate::{RunError, Share, mutation};
+use privet_family::Secret;
+use privet_prg::wiped::Wiped;
 use privet_ring::{Ring, pack};
+use std::sync::Arc;
 
 /// Words that are dealt at a time.
 const WORDS: usize = 1 << 22;
@@ -27,11 +30,12 @@ pub(crate) struct Masked<F, G> {
     pub rows: usize,
     /// Those of v.
     pub factors: F,
-    /// Those of d, row after row.
-    pub words: G,
+    /// `inner(d, dealt, scratch, sums)` adds to each row's sum its functions of d times what was dealt of an element. `scratch` is as long as
+    /// `dealt`, and means nothing.
+    pub inner: G,
 }
 
-impl<F: Fn(u64, &mut [u64]), G: Fn(u64, &mut [u64])> Masked<F, G> {
+impl<F: Fn(u64, &mut [u64]), G: Fn(u64, &[u64], &mut [u64], &mut [u64])> Masked<F, G> {
     /// Functions of the own part's v, to be dealt.
     fn deal(&self, v: &[u64], count: Roles<usize>) -> Deal {
         let values = columns(v, self.terms, &self.factors);
@@ -40,20 +44,35 @@ impl<F: Fn(u64, &mut [u64]), G: Fn(u64, &mut [u64])> Masked<F, G> {
 
     /// Their products with functions of d in the parts that the neighbours dealt, row after row.
     fn products(&self, dealt: &Dealt, Block { count, coins, .. }: &Block) -> Vec<Exchange> {
-        let terms_of = |dealt: &Column, coins: &[u64]| -> Vec<Vec<Term>> {
-            let words = Column::from(columns(coins, self.terms * self.rows, &self.words));
-            let column = |c: &Column, i: usize| c.part(i * coins.len()..(i + 1) * coins.len());
-            let row = |r: usize| {
-                let term = |i| [column(dealt, i), column(&words, r * self.terms + i)];
-                (0..self.terms).map(|i| Term::Words(term(i))).collect()
-            };
-            (0..self.rows).map(row).collect()
-        };
-        let before = terms_of(&dealt.before, &coins.before);
-        let after = terms_of(&dealt.after, &coins.after);
+        let before = self.sums(&dealt.before, &coins.before);
+        let after = self.sums(&dealt.after, &coins.after);
         let algebra = Algebra::Ring(self.to);
         let exchanges = before.into_iter().zip(after);
-        exchanges.map(|(before, after)| Exchange { algebra, before, after, words: *count }).collect()
+        let one = |sum: Column| vec![Term::Sum(sum)];
+        let of =
+            |(before, after)| Exchange { algebra, before: one(before), after: one(after), words: *count };
+        exchanges.map(of).collect()
+    }
+
+    /// What the products of one part add up to, row after row.
+    fn sums(&self, dealt: &[u64], coins: &[u64]) -> Vec<Column> {
+        let n = coins.len();
+        let mut rows = vec![Secret::new(Vec::with_capacity(n)); self.rows];
+        let mut some = Wiped::zeros(ELEMENTS * self.terms);
+        let mut scratch = Wiped::zeros(self.terms);
+        let mut sums = Wiped::zeros(self.rows);
+        for (first, coins) in (0..n).step_by(ELEMENTS).zip(coins.chunks(ELEMENTS)) {
+            for (t, column) in dealt.chunks_exact(n).enumerate() {
+                let values = some[t..].iter_mut().step_by(self.terms);
+                values.zip(&column[first..first + coins.len()]).for_each(|(to, value)| *to = *value);
+            }
+            for (d, dealt) in coins.iter().zip(some.chunks_exact(self.terms)) {
+                sums.fill(0);
+                (self.inner)(*d, dealt, &mut scratch, &mut sums);
+                rows.iter_mut().zip(sums.iter()).for_each(|(row, sum)| row.push(*sum));
+            }
+        }
+        rows.into_iter().map(|row| Arc::new(row).into()).collect()
     }
 }
 
@@ -72,7 +91,7 @@ struct Block {
 impl Party<'_> {
     /// Row after row. All masked values are shown in one round. What is dealt of a block goes with the products of the block before:
     /// two rounds more than there are blocks.
-    pub(crate) fn masked<F: Fn(u64, &mut [u64]), G: Fn(u64, &mut [u64])>(
+    pub(crate) fn masked<F: Fn(u64, &mut [u64]), G: Fn(u64, &[u64], &mut [u64], &mut [u64])>(
         &mut self,
         what: &Masked<F, G>,
         x: &Share,
@@ -182,7 +201,7 @@ const ELEMENTS: usize = 16;
 /// `of` every element, so many functions, function after function.
 fn columns(x: &[u64], functions: usize, of: impl Fn(u64, &mut [u64])) -> Vec<u64> {
     let n = x.len();
-    let (mut all, mut some) = (vec![0; n * functions], vec![0; ELEMENTS * functions]);
+    let (mut all, mut some) = (vec![0; n * functions], Wiped::zeros(ELEMENTS * functions));
     for (first, x) in (0..n).step_by(ELEMENTS).zip(x.chunks(ELEMENTS)) {
         x.iter().zip(some.chunks_exact_mut(functions)).for_each(|(x, of_x)| of(*x, of_x));
         for (t, column) in all.chunks_exact_mut(n).enumerate() {

@@ -64,6 +64,8 @@ pub(super) struct Exchange {
 pub(super) enum Term {
     /// Of words and words.
     Words([Column; 2]),
+    /// What products add up to.
+    Sum(Column),
     /// Of numbers, a public number and bits.
     Chosen { numbers: Column, weight: u64, bits: Bits },
 }
@@ -268,6 +270,7 @@ fn masked(key: &mut Prg, algebra: Algebra, n: usize, terms: &[Term], message: &m
                     Term::Words([a, b]) => {
                         algebra.subtract_product(words, &a[piece.clone()], &b[piece.clone()]);
                     }
+                    Term::Sum(sum) => algebra.subtract(words, &sum[piece.clone()]),
                     Term::Chosen { numbers, weight, bits } => {
                         let chosen = &mut chosen[..words.len()];
                         bits.choose(piece.clone(), numbers, chosen);
