@@ -121,14 +121,17 @@ fn exponential_of_masked(
 /// Turn words, of which there is a power of two and at most 64, such that what stood at the place `by` comes first. It takes the same time
 /// and reads the same memory whatever `by` is.
 fn turn(words: &mut [u64], by: usize) {
-    let (n, mut ahead) = (words.len(), [0; 64]);
+    let (n, mut first) = (words.len(), [0; 32]);
     for bit in 0..n.ilog2() {
         let (step, mask) = (1 << bit, mask_of(by as u64, bit as usize));
-        ahead[..n - step].copy_from_slice(&words[step..]);
-        ahead[n - step..n].copy_from_slice(&words[..step]);
-        words.iter_mut().zip(&ahead).for_each(|(word, ahead)| *word ^= mask & (*word ^ ahead));
+        first[..step].copy_from_slice(&words[..step]);
+        // in order, so that what is read has not been turned yet
+        for i in 0..n - step {
+            words[i] ^= mask & (words[i] ^ words[i + step]);
+        }
+        words[n - step..].iter_mut().zip(&first).for_each(|(word, first)| *word ^= mask & (*word ^ first));
     }
-    privet_prg::wiped::clear(&mut ahead[..n]);
+    privet_prg::wiped::clear(&mut first[..n / 2]);
 }
 
 /// Where everything is proved.
