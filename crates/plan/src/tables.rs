@@ -86,6 +86,8 @@ pub struct Exponential {
 
 /// log2 of the number of pieces of `[0, 1)`.
 const PIECES: u32 = 7;
+/// Pieces of a line, of which there are several ([`Exponential::first_of_secret`]).
+const LINE: usize = 16;
 /// Bits of a quadratic's result that a sign and the whole part of e leave; with e^2 it is one less.
 const WIDE: u32 = 61;
 
@@ -170,13 +172,22 @@ impl Exponential {
         quadratic(&pieces[(f >> low) as usize], f & ((1 << low) - 1))
     }
 
-    /// The same for a secret f: all pieces are read, whichever it is.
+    /// The same for a secret f: all pieces are read, whichever it is. The line of pieces with the upper bits of the index is taken first, and
+    /// then the piece with the lower ones.
     fn quadratic_of_secret(&self, pieces: &[[i64; 3]], f: u64) -> u64 {
         let low = self.frac - PIECES;
+        let (line, place) = ((f >> low) / LINE as u64, (f >> low) % LINE as u64);
+        // all ones where two numbers below 2^63 are the same
+        let same = |a: usize, b: u64| ((((a as u64) ^ b).wrapping_sub(1) >> 63) as i64).wrapping_neg();
+        let mut of_line = [[0; 3]; LINE];
+        for (i, pieces) in pieces.as_chunks::<LINE>().0.iter().enumerate() {
+            let here = same(i, line);
+            let words = of_line.as_flattened_mut().iter_mut().zip(pieces.as_flattened());
+            words.for_each(|(own, c)| *own |= c & here);
+        }
         let mut own = [0; 3];
-        for (i, piece) in pieces.iter().enumerate() {
-            // all ones where it is the piece of f; both numbers are below 2^63
-            let here = ((((i as u64) ^ (f >> low)).wrapping_sub(1) >> 63) as i64).wrapping_neg();
+        for (i, piece) in of_line.iter().enumerate() {
+            let here = same(i, place);
             own.iter_mut().zip(piece).for_each(|(own, c)| *own |= c & here);
         }
         quadratic(&own, f & ((1 << low) - 1))

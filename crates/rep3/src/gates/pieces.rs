@@ -101,13 +101,13 @@ fn exponential_of_masked(
     let n = e.entries();
     let factors = |v: u64, to: &mut [u64]| {
         let (whole, fraction) = e.split(v);
-        let first = e.first(fraction);
-        // not by index: to the dealer v is no secret, but its time would show what it dealt
+        // by no index: to the dealer v is no secret, but its time would show what it dealt
+        let first = e.first_of_secret(fraction);
         to.iter_mut().enumerate().for_each(|(i, to)| *to = first & u64::from(i == whole).wrapping_neg());
     };
     let inner = |d: u64, dealt: &[u64], turned: &mut [u64], sums: &mut [u64]| {
         let (whole, fraction) = e.split(d);
-        let coin = e.coin(fraction);
+        let coin = e.coin_of_secret(fraction);
         turned.copy_from_slice(dealt);
         turn(turned, whole);
         for (row, sum) in sums.iter_mut().enumerate() {
