@@ -3,7 +3,7 @@
 use super::{Nodes, small};
 use privet_fss::keys::{KeyError, KeySink};
 use privet_net::tcp::Listener;
-use privet_net::{Channel, TcpChannel};
+use privet_net::{Channel, NetError, TcpChannel};
 use privet_party::config::Place;
 use privet_party::session::control::{Id, Talk, hear, say};
 use privet_party::session::family::dealing::messages::{DealReply, DealRequest};
@@ -14,7 +14,7 @@ use privet_party::store::{SessionFile, SessionId};
 use privet_prg::Seed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the dealer answers: a session, numbers, and what it takes the keys from, for each party.
 pub struct Answer {
@@ -34,7 +34,16 @@ pub struct Played {
 impl Played {
     pub fn new(nodes: &Nodes) -> Played {
         let (links, _) = nodes.links("dealer");
-        let listener = links.listen().unwrap();
+        // One that was just closed stays bound for as long as a process that another test begins has not become its program.
+        let begun = Instant::now();
+        let listener = loop {
+            match links.listen() {
+                Err(NetError::PortInUse { .. }) if begun.elapsed() < Duration::from_secs(5) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                listener => break listener.unwrap(),
+            }
+        };
         Played { links, listener }
     }
 
