@@ -16,8 +16,7 @@ pub(crate) fn apply(id: PartyId, plan: &Plan, node: &Node, value: impl Fn(ValueI
     let operands: Vec<Share> = node.inputs.iter().map(|&v| value(v)).collect();
     let component = |holder: PartyId, pick: fn(&Share) -> &Arc<Secret>| {
         let first = holder.index() == 0;
-        if matches!(node.op, Op::Reshape | Op::Rescale) || (matches!(node.op, Op::AddConst { .. }) && !first)
-        {
+        if keeps(&node.op, first) {
             return pick(&operands[0]).clone();
         }
         if matches!(node.op, Op::Approximates { .. }) {
@@ -31,13 +30,18 @@ pub(crate) fn apply(id: PartyId, plan: &Plan, node: &Node, value: impl Fn(ValueI
     Share { own: component(id, |x| &x.own), next: component(id.next(), |x| &x.next) }
 }
 
+/// Whether an operation leaves a component's words as they are: `first` says that it is component 0, to which constants are added.
+fn keeps(op: &Op, first: bool) -> bool {
+    matches!(op, Op::Reshape | Op::Rescale) || (matches!(op, Op::AddConst { .. }) && !first)
+}
+
 /// [`apply`] of an elementwise operation to a value that nothing reads later: in its memory, unless somebody else holds that, as a statement
 /// does that is still to be proved. `y` is the second operand, if there is one.
 pub(crate) fn over(id: PartyId, plan: &Plan, node: &Node, x: Share, y: Option<&Share>) -> Share {
     let types: Vec<_> = node.inputs.iter().map(|&v| &plan.nodes[v].ty).collect();
     let component = |holder: PartyId, mut x: Arc<Secret>, y: Option<&Arc<Secret>>| {
         let first = holder.index() == 0;
-        if matches!(node.op, Op::AddConst { .. }) && !first {
+        if keeps(&node.op, first) {
             return x;
         }
         let (affine, y) = (if first { Affine::Full } else { Affine::Linear }, y.map(|y| y.as_slice()));
@@ -192,6 +196,7 @@ mod tests {
             Op::AddConst { value: -9 },
             Op::MulConst { value: 77 },
             Op::Reduce,
+            Op::Rescale,
             Op::ShiftUp { shift: 5 },
         ];
         for (op, id) in ops.iter().flat_map(|op| PartyId::ALL.map(|id| (op, id))) {

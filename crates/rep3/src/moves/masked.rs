@@ -57,7 +57,8 @@ impl<F: Fn(u64, &mut [u64]), G: Fn(u64, &[u64], &mut [u64], &mut [u64])> Masked<
     /// What the products of one part add up to, row after row.
     fn sums(&self, dealt: &[u64], coins: &[u64]) -> Vec<Column> {
         let n = coins.len();
-        let mut rows = vec![Secret::new(Vec::with_capacity(n)); self.rows];
+        // each with its room from the start: a vector that moves leaves what it had behind
+        let mut rows: Vec<Secret> = (0..self.rows).map(|_| Vec::with_capacity(n).into()).collect();
         let mut some = Wiped::zeros(ELEMENTS * self.terms);
         let mut scratch = Wiped::zeros(self.terms);
         let mut sums = Wiped::zeros(self.rows);
