@@ -45,7 +45,7 @@ fn alone(of: &Operation<'_>) -> (Plan, ValueId) {
         node(op, Vec::new(), x.ty)
     };
     let mut nodes: Vec<Node> = of.operands.iter().map(operand).collect();
-    let mut inputs: Vec<ValueId> = if of.is_square { vec![0; 2] } else { (0..nodes.len()).collect() };
+    let mut inputs: Vec<ValueId> = of.alike.clone();
     for (i, x) in of.operands.iter().enumerate() {
         let Some(Spread { rows, each }) = x.spread else { continue };
         let ty = |shape: Vec<usize>| Type { shape, ..x.ty.clone() };

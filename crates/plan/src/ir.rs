@@ -231,7 +231,7 @@ pub enum Op {
         /// The convolution (its batch is x's).
         geometry: Conv2d,
     },
-    /// Elementwise x * y, equal shapes; all of k' bits.
+    /// `[x, y]`, or more pairs of factors `[x_1, y_1, x_2, y_2, ...]`: elementwise `x_1 y_1 + x_2 y_2 + ...`, equal shapes; of k' bits or more.
     Mul,
 
     /// `[x, p]`: x times the [`Op::Public`] number p; both of k' bits.

@@ -114,6 +114,13 @@ fn shapes_bits_and_fractions_are_checked_for_every_operation() {
     refusal(Op::MatMul, &[a.clone(), a.clone()], ty(&[2, 3], 16, 8));
     refusal(Op::MatMul, &[t(&[2, 2, 3]), t(&[3, 3, 2])], ty(&[2, 2, 2], 16, 8));
     refusal(Op::Mul, &[a.clone(), a.clone()], a.clone());
+    let square = ty(&[2, 3], 16, 8);
+    accepted(Op::Mul, &vec![a.clone(); 4], square.clone());
+    accepted(Op::Mul, &[a.clone(), ty(&[2, 3], 20, 4)], square.clone());
+    for operands in [vec![a.clone(); 3], vec![], vec![a.clone(), a.clone(), a.clone(), square.clone()]] {
+        refusal(Op::Mul, &operands, square.clone());
+    }
+    refusal(Op::Mul, &[a.clone(), ty(&[2, 3], 15, 4)], square);
 }
 
 #[test]
@@ -217,7 +224,6 @@ fn operands_are_counted() {
         Op::Sub,
         Op::Approximates { function },
         Op::MatMul,
-        Op::Mul,
         Op::Scale,
         Op::Max,
         Op::Equal,
@@ -234,6 +240,10 @@ fn operands_are_counted() {
             let problem = refusal(op.clone(), &vec![x.clone(); count], x.clone());
             assert!(problem.starts_with(&format!("{count} operands, takes ")), "{op:?}: {problem}");
         }
+    }
+    for count in [0, 1, 3] {
+        let problem = refusal(Op::Mul, &vec![x.clone(); count], x.clone());
+        assert_eq!(problem, format!("{count} operands, takes pairs"));
     }
     assert!(refusal(Op::Concat { dim: 0 }, &[], x).starts_with("0 operands, takes at least 1"));
 }

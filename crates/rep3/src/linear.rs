@@ -3,7 +3,7 @@
 
 use crate::context::ReshareMasks;
 use crate::gate::{Gate, Held};
-use crate::gates::{Joined, in_blocks_of};
+use crate::gates::Joined;
 use crate::local::{difference, sum};
 use crate::price::proofs::by_element;
 use crate::price::{Moves, Setting};
@@ -142,8 +142,28 @@ pub(crate) fn mul(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Sh
 
 /// [`mul`] of any length: one round for every block.
 pub(crate) fn mul_in_blocks(cx: &mut Party, ring: Ring, x: &Share, y: &Share) -> Result<Share, RunError> {
-    let [product] = in_blocks_of(cx, [x, y], |cx, _, [x, y]| Ok([mul(cx, ring, x, y)?]))?;
-    Ok(product)
+    dots_in_blocks(cx, ring, &[[x, y]])
+}
+
+/// [`dots`] of any length likewise.
+fn dots_in_blocks(cx: &mut Party, ring: Ring, pairs: &[[&Share; 2]]) -> Result<Share, RunError> {
+    let n = pairs[0][0].len();
+    let limits = cx.limits;
+    let side = |i: usize, block: Option<Range<usize>>| -> Vec<Share> {
+        let of = |pair: &[&Share; 2]| block.clone().map_or(pair[i].clone(), |block| pair[i].part(block));
+        pairs.iter().map(of).collect()
+    };
+    if n <= limits.block {
+        return dots(cx, ring, &side(0, None), &side(1, None));
+    }
+    let mut all = Joined::new(n);
+    for block in limits.blocks(n) {
+        if block.start > 0 {
+            cx.verify_if_large()?;
+        }
+        all.push(&dots(cx, ring, &side(0, Some(block.clone())), &side(1, Some(block)))?);
+    }
+    Ok(all.into())
 }
 
 /// Elementwise sums of products `x_0 y_0 + x_1 y_1 + ...`, one element a sum. One round.
@@ -214,11 +234,14 @@ pub(crate) struct Product;
 
 impl Gate for Product {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
-        Ok(mul_in_blocks(cx, x.to(), &x.share(0), &x.share(1))?.into())
+        let operands: Vec<Share> = (0..x.node().inputs.len()).map(|i| x.share(i)).collect();
+        let pairs: Vec<[&Share; 2]> =
+            operands.as_chunks::<2>().0.iter().map(|pair| pair.each_ref()).collect();
+        Ok(dots_in_blocks(cx, x.to(), &pairs)?.into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        setting.products_of_elements(of.elements(), of.result_bits())
+        setting.products_of_elements(of.elements(), of.result_bits(), of.operands.len() / 2)
     }
 }
 
@@ -233,7 +256,7 @@ impl Gate for Select {
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        setting.products_of_elements(of.elements(), of.result_bits())
+        setting.products_of_elements(of.elements(), of.result_bits(), 1)
     }
 }
 

@@ -178,9 +178,10 @@ impl Semi2k {
 
 /// Products element by element.
 pub(crate) fn product(of: &Operation<'_>) -> Cost {
-    let (n, bits) = (of.elements(), of.result_bits());
+    let (n, bits, pairs) = (of.elements(), of.result_bits(), (of.operands.len() / 2).max(1));
     let before = cost::elements(n as usize, Ring::new(bits));
-    sum([Cost { macs: n, ..offline(before) }, words(n, 1, bits), opened(n, bits)])
+    let products = (0..pairs).map(|_| Cost { macs: n, ..offline(before) });
+    sum(products.chain([words(n, 1, bits), opened(n, bits)]))
 }
 
 /// A table of 2^bits places for each of `elements`, of so many words a place; the first words of all places add up to one.

@@ -33,7 +33,7 @@ impl Gate for Select {
         let to = x.at.to();
         let rc = x.mask(cx, 0);
         let rd = Secret::new(difference(to, &x.mask(cx, 1), &x.mask(cx, 2)));
-        mul::deal(cx, picked(&x.at), to, &rc, &rd)
+        mul::deal(cx, picked(&x.at), to, &[[&rc, &rd]])
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
@@ -41,7 +41,8 @@ impl Gate for Select {
         let rc = x.mask(cx, 0);
         let rd = Secret::new(difference(to, &x.mask(cx, 1), &x.mask(cx, 2)));
         let d = difference(to, &x.value(1), &x.value(2));
-        let (product, y) = (mul::eval(cx, picked(&x.at), to, (&x.value(0), &rc), (&d, &rd))?, x.value(2));
+        let (product, y) =
+            (mul::eval(cx, picked(&x.at), to, &[[(&x.value(0), &rc), (&d, &rd)]])?, x.value(2));
         Ok(product.then(move |product| sum(to, &y, &product)))
     }
 

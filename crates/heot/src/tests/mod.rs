@@ -218,13 +218,18 @@ fn openings(case: &Case, sent: &[Vec<Sent>; 2]) {
         let is_one = |sent: &&Sent| sent.step.id > FIRST && of_both(&sent.step.name);
         sent.iter().filter(is_one).collect()
     });
+    let planned_nodes: Vec<_> = planned.iter().map(|planned| planned.node).collect();
+    let openings_of = |nodes: &[_], node| nodes.iter().filter(|other| **other == node).count();
     for sent in &opened {
         assert_eq!(sent.len(), planned.len(), "{}: openings of operands", case.name);
     }
-    for ((planned, server), client) in planned.iter().zip(&opened[0]).zip(&opened[1]) {
+    for (i, ((planned, server), client)) in planned.iter().zip(&opened[0]).zip(&opened[1]).enumerate() {
         assert_eq!(*server.step.name, *format!("{} / {}", planned.layer, planned.what), "{}", case.name);
         let node = &case.plan.nodes[planned.node.unwrap()];
-        let known = matches!(node.op, Op::Mul) && node.inputs.iter().any(|i| is_static(&case.plan, *i));
+        // of a sum of products one pair of factors after the other
+        let before = openings_of(&planned_nodes[..i], planned.node);
+        let pair = node.inputs.chunks(2).nth(before).unwrap_or_default();
+        let known = matches!(node.op, Op::Mul) && pair.iter().any(|i| is_static(&case.plan, *i));
         // where the server knows one operand, each side opens one of them and not its share of both
         let shares = if known { 1 } else { 2 };
         let bits = 8 * (server.bytes.len() + client.bytes.len()) as u64;

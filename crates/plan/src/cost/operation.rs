@@ -62,8 +62,8 @@ pub struct Operation<'a> {
     pub op: &'a Op,
     /// What it reads, in order.
     pub operands: Vec<Operand<'a>>,
-    /// Whether both of two operands are one value: of a product, a square.
-    pub is_square: bool,
+    /// For every operand the first one that is the same value: both factors of a square are the first.
+    pub alike: Vec<usize>,
     /// The type of its result.
     pub result: &'a Type,
     /// How it compares, where the plan says so.
@@ -83,7 +83,7 @@ impl<'a> Operation<'a> {
         Operation {
             op: &node.op,
             operands: node.inputs.iter().map(operand).collect(),
-            is_square: matches!(node.inputs[..], [a, b] if a == b),
+            alike: node.inputs.iter().filter_map(|i| node.inputs.iter().position(|j| j == i)).collect(),
             result: &node.ty,
             form: node.form,
             cut: Cut::of(plan, id),
@@ -94,8 +94,9 @@ impl<'a> Operation<'a> {
     /// On operands of these types that nobody knows.
     pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
         let nobody = |&ty: &&'a Type| Operand { ty, known: Known::Nobody, spread: None };
-        let operands = operands.iter().map(nobody).collect();
-        Operation { op, operands, is_square: false, result, form: None, cut: None, node: 0 }
+        let operands: Vec<_> = operands.iter().map(nobody).collect();
+        let alike = (0..operands.len()).collect();
+        Operation { op, operands, alike, result, form: None, cut: None, node: 0 }
     }
 
     /// Elements of the result.

@@ -2,7 +2,7 @@
 
 use super::Function;
 use super::build::{Build, Value, WORD};
-use super::polynomials::SIX;
+use super::polynomials::{Cut, Pieces};
 use super::quadratic::{End, piecewise};
 use crate::ir::Op;
 use crate::waves::TURN;
@@ -14,8 +14,10 @@ const PARTS: u32 = 28;
 const MOST_BITS: u32 = WORD - 1;
 /// log2 of the pieces of a turn: their error is below 2^-26.
 const PIECES: u32 = 10;
-/// The same of pieces of degree 6.
-const FEW: u32 = 3;
+/// Pieces of degree 6: an eighth of a turn, or less.
+const FEW: Cut = Cut { per_unit: 3, unit: -4 };
+/// What their errors are measured by: what two units in the last of 24 places leave beside what is rounded later.
+const BOUND: f64 = 0.8 / (1 << 24) as f64;
 /// Fraction bits of a wave's height.
 const DIGITS: u32 = 29;
 
@@ -31,7 +33,9 @@ pub(super) fn wave(b: &mut Build<'_>, function: Function, x: Value, bits: u32, f
         };
         b.like(Op::Waves { step: 1, digits: DIGITS, waves: vec![height] }, &[part], WORD, TURN + DIGITS)
     };
-    let few = |b: &mut Build<'_>, part| SIX.pieces(b, part, FEW, |t| function.at(TAU * t));
+    let few = |b: &mut Build<'_>, part| {
+        Pieces { f: &|t| function.at(TAU * t), bound: &|_| BOUND, end: 1.0, cut: FEW }.of(b, part)
+    };
     let y = b.cheapest(part, &[&pieces, &waves, &few]);
     b.dither(y, y.frac - frac, bits)
 }

@@ -1,13 +1,13 @@
 //! Functions that are simple but on a bounded range: sigmoid, tanh, erf, GELU, SiLU.
 //!
 //! Each is a step, a ramp or a sign of x plus a bump that depends on |x| alone and vanishes (or, for tanh and erf, is 1) beyond
-//! some |x|; the bump is a piecewise quadratic, or pieces of degree 5 or 6 or a sum of waves where a family has them for less.
+//! some |x|; the bump is a piecewise quadratic, or pieces of degree 6 or a sum of waves where a family has them for less.
 
 use super::Function;
 use super::build::{Build, Value, WORD, Way};
 use super::cubic::{self, cubic};
 use super::fit::Fit;
-use super::polynomials::{Degree, FIVE, SIX};
+use super::polynomials::{Cut, Pieces};
 use super::quadratic::{End, piecewise};
 use super::ramp::is_ramp;
 use crate::ir::Op;
@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Fraction bits of |x| that the table reads.
 const MOST_READ: u32 = 24;
+/// What a bump may differ by from what it stays, in parts of what its errors are measured by.
+const STAYS: f64 = 0.25;
 /// Most fraction bits of coefficients: with those of a cosine they leave results room up to 16.
 const MOST_DIGITS: u32 = 29;
 
@@ -30,8 +32,8 @@ pub(super) struct Shape {
     domain: u32,
     /// log2 of the number of segments a unit.
     per_unit: u32,
-    /// The same of pieces of a higher degree.
-    few: (i32, &'static Degree),
+    /// How it is cut into few pieces of a higher degree.
+    few: Cut,
     pub waves: Span,
 }
 
@@ -52,21 +54,22 @@ impl Span {
 }
 
 pub(super) fn shape_of(function: Function) -> Shape {
-    let shape = |bump, domain, per_unit, few, waves| Shape { bump, domain, per_unit, few, waves };
+    let shape = |bump, domain, per_unit, few: [i32; 2], waves| {
+        let few = Cut { per_unit: few[0], unit: few[1] };
+        Shape { bump, domain, per_unit, few, waves }
+    };
     match function {
-        Function::Sigmoid => shape(|a| Function::Sigmoid.at(-a), 4, 5, (0, &FIVE), Span::new(16.8, 7, 5, 14)),
-        Function::Tanh => shape(libm::tanh, 3, 7, (1, &SIX), Span::new(6.0, 5, 3, 10)),
-        Function::Erf => shape(libm::erf, 2, 7, (1, &SIX), Span::new(4.0, 6, 9, 11)),
-        Function::Gelu => shape(|a| -Function::Gelu.at(-a), 3, 6, (1, &SIX), Span::new(5.6, 6, 5, 8)),
-        Function::GeluTanh => shape(|a| -Function::GeluTanh.at(-a), 3, 6, (1, &SIX), Span::new(5.6, 6, 5, 9)),
-        Function::GeluGrad => shape(|a| Function::GeluGrad.at(-a), 3, 7, (1, &SIX), Span::new(6.0, 6, 5, 9)),
+        Function::Sigmoid => shape(|a| Function::Sigmoid.at(-a), 4, 5, [1, 0], Span::new(16.8, 7, 5, 14)),
+        Function::Tanh => shape(libm::tanh, 3, 7, [2, -1], Span::new(6.0, 5, 3, 10)),
+        Function::Erf => shape(libm::erf, 2, 7, [2, -1], Span::new(4.0, 6, 9, 11)),
+        Function::Gelu => shape(|a| -Function::Gelu.at(-a), 3, 6, [1, -1], Span::new(5.6, 6, 5, 8)),
+        Function::GeluTanh => shape(|a| -Function::GeluTanh.at(-a), 3, 6, [1, -1], Span::new(5.6, 6, 5, 9)),
+        Function::GeluGrad => shape(|a| Function::GeluGrad.at(-a), 3, 7, [1, -1], Span::new(6.0, 6, 5, 9)),
         Function::GeluTanhGrad => {
-            shape(|a| Function::GeluTanhGrad.at(-a), 3, 7, (1, &SIX), Span::new(6.0, 6, 5, 11))
+            shape(|a| Function::GeluTanhGrad.at(-a), 3, 7, [1, -1], Span::new(6.0, 6, 5, 11))
         }
-        Function::SiluGrad => {
-            shape(|a| Function::SiluGrad.at(-a), 5, 6, (1, &FIVE), Span::new(19.9, 7, 5, 21))
-        }
-        _ => shape(|a| -Function::Silu.at(-a), 5, 6, (1, &FIVE), Span::new(19.9, 5, 1, 17)),
+        Function::SiluGrad => shape(|a| Function::SiluGrad.at(-a), 5, 6, [1, 0], Span::new(19.9, 7, 5, 21)),
+        _ => shape(|a| -Function::Silu.at(-a), 5, 6, [1, 0], Span::new(19.9, 5, 1, 17)),
     }
 }
 
@@ -95,7 +98,8 @@ pub(super) fn bounded(b: &mut Build<'_>, function: Function, x: Value, bits: u32
         let found = waves_of(function, &shape);
         of_bump(b, function, x, [bits, frac], |b, a| in_waves(b, a, &shape.waves, &found))
     };
-    let few = |b: &mut Build<'_>, x| of_bump(b, function, x, [bits, frac], |b, a| in_few(b, a, &shape));
+    let few =
+        |b: &mut Build<'_>, x| of_bump(b, function, x, [bits, frac], |b, a| in_few(b, function, a, &shape));
     let mut ways: Vec<&Way<'_>> = vec![&pieces];
     if x.bits >= x.frac + shape.waves.whole {
         ways.push(&waves);
@@ -225,24 +229,26 @@ pub(super) fn in_pieces(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
 }
 
 impl Shape {
-    /// Bits of an index of |x|, of so many bits before the fraction, into few pieces.
-    fn index(&self, domain: u32) -> u32 {
-        (domain as i32 + self.few.0).max(1) as u32
-    }
-
-    /// Fraction bits of |x| that these read.
-    fn few_read(&self) -> u32 {
-        self.few.1.most_read(self.few.0)
-    }
-
     /// Whether there are such pieces for |x|.
     pub fn has_few(&self, x: Value) -> bool {
-        let (frac, domain) = (x.frac.min(self.few_read()), self.domain.min(x.bits - x.frac));
-        self.few.1.suits(Value { bits: domain + frac, frac, ..x }, self.index(domain))
+        let (frac, domain) = (x.frac.min(self.few.most_read()), self.domain.min(x.bits - x.frac));
+        self.few.suits(Value { bits: domain + frac, frac, ..x })
     }
 }
 
 impl Shape {
+    /// The least step from which on, and from a margin before, the bump is no different from what it is at `2^domain`; else a margin before that,
+    /// as what is read with fewer fraction bits may be rounded up.
+    fn end(&self, bound: &dyn Fn(f64) -> f64, domain: u32, frac: u32) -> f64 {
+        let (whole, step, margin) = (2f64.powi(domain as i32), self.few.step(), self.margin(frac));
+        let last = (self.bump)(whole).round();
+        let stays = |a: f64| ((self.bump)(a) - last).abs() <= STAYS * bound(a);
+        let ends = (1..(whole / step) as u32).map(|i| f64::from(i) * step);
+        // it comes nearer and nearer
+        let end = ends.rev().take_while(|end| stays(end - margin)).last();
+        end.unwrap_or(whole - margin)
+    }
+
     /// How far before `2^domain` a bump may end that is read of |x| with so many fraction bits.
     fn margin(&self, read: u32) -> f64 {
         let missed = if read > COARSE { 3.0 * 2f64.powi(-(COARSE as i32)) } else { 0.0 };
@@ -269,10 +275,14 @@ pub(super) fn in_narrow(b: &mut Build<'_>, a: Value, shape: &Shape, frac: u32) -
     (cubic(b, a, cubic::index(a.bits - a.frac, frac), frac, shape.bump), inside)
 }
 
-/// The bump in few pieces.
-pub(super) fn in_few(b: &mut Build<'_>, a: Value, shape: &Shape) -> Bump {
-    let (a, inside) = within(b, a, shape, [shape.domain, shape.few_read()]);
-    (shape.few.1.pieces(b, a, shape.index(a.bits - a.frac), shape.bump), inside)
+/// The bump in few pieces, up to where it is what it stays.
+pub(super) fn in_few(b: &mut Build<'_>, function: Function, a: Value, shape: &Shape) -> Bump {
+    let domain = shape.domain.min(a.bits - a.frac);
+    let (bound, unit) = (|a| bound(function, a), 2f64.powi(a.frac as i32));
+    let end = shape.end(&bound, domain, a.frac);
+    let inside = (end * unit < 2f64.powi(a.bits as i32 - 1)).then(|| before(b, a, (end * unit) as i64));
+    let a = window(b, a, domain, shape.few.most_read());
+    (Pieces { f: &shape.bump, bound: &bound, end, cut: shape.few }.of(b, a), inside)
 }
 
 /// Fraction bits that tell near enough whether a number is inside: up to 3 units of them less than the end.
@@ -316,6 +326,31 @@ pub(super) fn in_waves(b: &mut Build<'_>, a: Value, span: &Span, found: &Fit) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How many there are is what they cost.
+    #[test]
+    fn pieces_are_few_and_within_what_is_allowed() {
+        for (function, most) in [
+            (Function::Sigmoid, 9),
+            (Function::Tanh, 8),
+            (Function::Erf, 5),
+            (Function::Gelu, 9),
+            (Function::GeluTanh, 8),
+            (Function::Silu, 13),
+            (Function::GeluGrad, 11),
+            (Function::GeluTanhGrad, 10),
+            (Function::SiluGrad, 13),
+        ] {
+            let shape = shape_of(function);
+            let bound = |a| bound(function, a);
+            let end = shape.end(&bound, shape.domain, 24);
+            let pieces = Pieces { f: &shape.bump, bound: &bound, end, cut: shape.few };
+            let (count, error) = pieces.worst(shape.domain);
+            println!("{} {count} pieces up to {end:.3}, {error:.3}", function.name());
+            assert!(count <= most, "{}: {count} pieces", function.name());
+            assert!(error <= 0.25, "{}: {error}", function.name());
+        }
+    }
 
     #[test]
     fn waves_are_within_half_of_what_is_left_for_them() {

@@ -167,6 +167,12 @@ impl<'p> Build<'p> {
         self.like(Op::Mul, &[x, y], x.bits, x.frac + y.frac)
     }
 
+    /// Sums of products of pairs, in a ring of `bits`, which no factor's is smaller than.
+    pub(super) fn muls_added(&mut self, pairs: &[[Value; 2]], bits: u32) -> Value {
+        let [x, y] = pairs[0];
+        self.like(Op::Mul, pairs.as_flattened(), bits, x.frac + y.frac)
+    }
+
     /// The bit of x < 0 in a ring of `bits`.
     pub(super) fn is_negative(&mut self, x: Value, bits: u32) -> Value {
         self.like(Op::IsNegative, &[x], bits, 0)

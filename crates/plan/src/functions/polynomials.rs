@@ -1,176 +1,205 @@
-//! Piecewise polynomials of degree 5 or 6: few pieces, whose coefficients are looked up, and few products. They are for families in which a
-//! value is truncated within one unit in the last place for nothing.
+//! Piecewise polynomials of degree 6: few pieces, whose coefficients are looked up, and few products. They are for families in which a
+//! value is truncated within one unit in the last place for nothing, and a look-up costs what differs in it.
 //!
-//! With y in `[-1, 1]` along a piece, `c0 + c1 y + (c2 + c3 y + (c4 + c5 y + c6 y^2) y^2) y^2`. A truncation makes the ring smaller by what
-//! it drops. So each factor has as many fraction bits as its product needs and no more; twice a number is brought back to a word.
+//! A piece is as wide as what is allowed for errors lets it be. With y the distance from its middle,
+//! `c0 + c1 y + (c2 + c3 y + (c4 + c5 y + c6 y^2) y^2) y^2`. A truncation makes the ring smaller by what it drops. So each factor has as many
+//! fraction bits as its product needs and no more; twice a number is brought back to a word.
 
 use super::build::{Build, Value, WORD};
-use super::chebyshev::rounded;
+use super::chebyshev::{polynomial_near, rounded};
 use crate::ir::Op;
-use std::ops::RangeInclusive;
+use std::ops::Range;
 
+/// Coefficients of a piece.
+const COEFFICIENTS: usize = 7;
 /// Fraction bits of the result.
 const RESULT: u32 = 34;
 /// Ring bits above the result's fraction: results are below 2.
 const ABOVE: u32 = 3;
-/// What is smaller everywhere on a piece is no different from 0.
-const NOTHING: f64 = 7.5e-9;
+/// Fraction bits of y^2 as it is multiplied at the end, and beside c6.
+const SQUARE: u32 = 24;
+/// Of y^2 as `c4 + ...` is multiplied with it.
+const COARSE: u32 = 17;
+/// Of `c2 + c3 y + ...` as it is multiplied at the end.
+const INNER: u32 = 30;
+/// Of `c4 + c5 y + c6 y^2` as it is multiplied.
+const INMOST: u32 = 30;
+/// Of that sum before.
+const INMOST_SUM: u32 = 46;
+/// Of `c2 + c3 y + ...` before. It is below 1/2: inner sums leave it 48 ring bits.
+const INNER_SUM: u32 = INMOST + COARSE;
+/// Of the sum of everything.
+const SUM: u32 = INNER + SQUARE;
+/// Most fraction bits of y: c5 has as many less than its sum.
+const MOST: i32 = 25;
 
-/// A polynomial's fraction bits.
-pub(super) struct Degree {
-    /// Coefficients of a piece.
-    coefficients: usize,
-    /// Of y^2 as it is multiplied at the end.
-    square: u32,
-    /// Of `c2 + c3 y + ...` as it is multiplied at the end, and of y inside.
-    inner: (u32, u32),
-    /// The same of `c4 + c5 y + ...`.
-    inmost: (u32, u32),
-    /// Of y^2 as that is multiplied.
-    coarse: u32,
-    /// Of the sum `c4 + c5 y + ...`.
-    fine: u32,
-    /// Of y^2 beside c6.
-    coarsest: u32,
-    /// The most of y: what it has more, c1 has less.
-    most: u32,
+/// What a polynomial may be off by, in parts of what errors are measured by.
+const ALLOWED: f64 = 0.25;
+/// Places of a piece at which that is measured, less one.
+const PLACES: u32 = 32;
+
+/// A function of unsigned numbers, to be cut into pieces.
+pub(super) struct Pieces<'f> {
+    /// The function.
+    pub f: &'f dyn Fn(f64) -> f64,
+    /// What its errors are measured by.
+    pub bound: &'f dyn Fn(f64) -> f64,
+    /// Where it ends: beyond, anything may come out.
+    pub end: f64,
+    /// The pieces.
+    pub cut: Cut,
 }
 
-/// Degree 5: six products.
-pub(super) const FIVE: Degree = Degree {
-    coefficients: 6,
-    square: 21,
-    inner: (28, 20),
-    inmost: (31, 14),
-    coarse: 16,
-    fine: 40,
-    coarsest: 0,
-    most: 23,
-};
-/// Degree 6: seven products. For `c2 + c3 y + ...` below 1/8: what is dropped of y^2 and of inner sums leaves it 46 ring bits.
-pub(super) const SIX: Degree = Degree {
-    coefficients: 7,
-    square: 24,
-    inner: (30, 20),
-    inmost: (30, 14),
-    coarse: 17,
-    fine: 38,
-    coarsest: 14,
-    most: 26,
-};
+/// How pieces are cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// log2 of the steps of a unit: a piece has some of them.
+    pub per_unit: i32,
+    /// log2 of the unit of y, which is half of the widest piece.
+    pub unit: i32,
+}
 
-impl Degree {
-    /// Fraction bits of the sum of everything.
-    const fn sum(&self) -> u32 {
-        self.inner.0 + self.square
+impl Cut {
+    /// Most fraction bits of a number.
+    pub fn most_read(self) -> u32 {
+        (MOST - self.unit) as u32
     }
 
-    /// Fraction bits of `c2 + c3 y + ...`.
-    const fn inner_sum(&self) -> u32 {
-        self.inmost.0 + self.coarse
+    /// A step.
+    pub fn step(self) -> f64 {
+        2f64.powi(-self.per_unit)
     }
 
-    /// Fewest and most fraction bits of y, which has as many as x has below its index, less one: its square has at least as many as asked for.
-    fn digits(&self) -> RangeInclusive<u32> {
-        self.square.div_ceil(2)..=self.most
+    /// Bits of an index of a number, of so many bits before the fraction.
+    fn index(self, whole: u32) -> u32 {
+        (whole as i32 + self.per_unit).max(1) as u32
     }
 
-    /// The most fraction bits of a number of which there are `2^per_unit` pieces a unit.
-    pub fn most_read(&self, per_unit: i32) -> u32 {
-        (self.most as i32 + 1 + per_unit) as u32
+    /// Fraction bits of y for a number of `frac`: it is the same integer.
+    fn digits(self, frac: u32) -> i32 {
+        frac as i32 + self.unit
     }
 
-    /// Whether there are pieces of x, an unsigned number in its ring, by `index` bits.
-    pub fn suits(&self, x: Value, index: u32) -> bool {
-        x.bits > index && self.digits().contains(&(x.bits - index - 1))
+    /// Whether there are pieces of x, an unsigned number in its ring: y^2 has as many fraction bits as it is multiplied with, and the middle
+    /// of a step is a number.
+    pub fn suits(self, x: Value) -> bool {
+        (SQUARE.div_ceil(2) as i32..=MOST).contains(&self.digits(x.frac))
+            && x.bits > self.index(x.bits - x.frac)
     }
+}
 
-    /// Fraction bits of coefficients for a y of `digits`.
-    fn places(&self, digits: u32) -> Vec<u32> {
-        let [inner, inmost] = [self.inner.1, self.inmost.1].map(|of_y| of_y.min(digits));
-        let (sum, inner_sum) = (self.sum(), self.inner_sum());
-        let mut places = vec![sum, sum - digits, inner_sum, inner_sum - inner, self.fine, self.fine - inmost];
-        if self.coefficients > places.len() {
-            places.push(self.fine - self.coarsest);
-        }
-        places
-    }
-
-    /// `f` of an unsigned number of any ring by 2^index pieces, with [`RESULT`] fraction bits in a ring of [`ABOVE`] more; values stay below 2.
-    pub fn pieces(&self, b: &mut Build<'_>, x: Value, index: u32, f: impl Fn(f64) -> f64) -> Value {
+impl Pieces<'_> {
+    /// `f` of an unsigned number of any ring, with [`RESULT`] fraction bits in a ring of [`ABOVE`] more; values stay below 2.
+    pub fn of(&self, b: &mut Build<'_>, x: Value) -> Value {
+        let (index, digits) = (self.cut.index(x.bits - x.frac), self.cut.digits(x.frac) as u32);
         let shift = x.bits - index;
-        let digits = shift - 1;
-        let places = self.places(digits);
-        let pieces: Vec<Vec<i64>> = (0..1u64 << index)
-            .map(|i| {
-                let half = 2f64.powi(digits as i32 - x.frac as i32);
-                piece_near(&f, (2 * i + 1) as f64 * half, half, &places)
-            })
-            .collect();
-        let tables = (0..self.coefficients).map(|k| pieces.iter().map(|piece| piece[k]).collect());
+        let places = places(digits);
+        let (middles, coefficients) = self.tables(1 << index, [shift, x.frac], &places);
+        // numbers are extended as signed ones
+        let half = 1 << (x.bits - 1);
+        let less = middles.iter().map(|middle| half - middle).collect();
+        let tables: Vec<Vec<i64>> = [coefficients, vec![less]].concat();
         let place = b.down(x, shift, 0);
-        let shape = [self.coefficients, b.shape(x)[0]];
-        let found = b.node(Op::Lookup { tables: tables.collect() }, &[place], &shape, WORD, 0);
-        let coefficients = places.iter().enumerate().map(|(k, &places)| {
+        let shape = [tables.len(), b.shape(x)[0]];
+        let found = b.node(Op::Lookup { tables }, &[place], &shape, WORD, 0);
+        let [c0, c1, c2, c3, c4, c5, c6] = std::array::from_fn(|k| {
             let c = b.row(found, k);
-            b.read(c, places)
+            b.read(c, places[k])
         });
-        let coefficients: Vec<Value> = coefficients.collect();
-        let [c0, c1, c2, c3, c4, c5] = std::array::from_fn(|k| coefficients[k]);
+        let less = b.row(found, COEFFICIENTS);
+        let less = b.read(less, digits);
 
-        // the middle of a piece is 0, and its numbers are signed
-        let low = b.resize(x, shift);
-        let low = b.add_const(low, -(1 << digits));
-        let y = b.resize(low, WORD);
-        let y = b.read(y, digits);
-        let square = b.mul(y, y);
-        let square = word(b, square, self.square);
+        // the middle of a piece is 0
+        let signed = b.add_const(x, -half);
+        let signed = b.resize(signed, WORD);
+        let signed = b.read(signed, digits);
+        let y = b.add(signed, less);
+        let square = b.muls_added(&[[y, y]], self.square_bits(&middles, x));
+        let square = word(b, square, SQUARE);
 
-        let slope = b.mul(c1, y);
-        let inner = sum(b, c2, c3, y, self.inner.1.min(digits));
-        let mut inmost = sum(b, c4, c5, y, self.inmost.1.min(digits));
-        if let Some(&c6) = coefficients.get(6) {
-            let coarsest = near(b, square, self.coarsest);
-            let top = narrow(b, c6, coarsest);
-            inmost = together(b, inmost, top);
-        }
-        let inmost = near(b, inmost, self.inmost.0);
-        let coarse = near(b, square, self.coarse);
-        let bend = narrow(b, inmost, coarse);
-        let inner = together(b, inner, bend);
-        let inner = word(b, inner, self.inner.0);
-        let curve = b.mul(inner, square);
-        let y = b.add(c0, slope);
-        let y = b.add(y, curve);
+        let inmost = b.muls_added(&[[c5, y], [c6, square]], WORD);
+        let inmost = b.add(c4, inmost);
+        let inmost = near(b, inmost, INMOST);
+        let coarse = near(b, square, COARSE);
+        let inner = b.muls_added(&[[c3, y], [inmost, coarse]], inmost.bits);
+        let c2 = b.resize(c2, inner.bits);
+        let inner = b.add(c2, inner);
+        let inner = word(b, inner, INNER);
+        let all = b.muls_added(&[[c1, y], [inner, square]], WORD);
+        let y = b.add(c0, all);
         let y = near(b, y, RESULT);
         b.resize(y, RESULT + ABOVE)
     }
+
+    /// Ring bits of which y^2 is less than a quarter, also where the last piece goes on beyond the end.
+    fn square_bits(&self, middles: &[i64], x: Value) -> u32 {
+        let last = middles.last().copied().unwrap_or(0);
+        let largest = (1i64 << (self.cut.digits(x.frac) as u32)).max((1 << x.bits) - last);
+        WORD.min((2.0 * (largest as f64).log2()).ceil() as u32 + 3)
+    }
+
+    /// The middle of every step's piece, in units of a number of `frac` fraction bits, and its coefficients, table after table. A step is 2^shift
+    /// units.
+    fn tables(&self, steps: usize, [shift, frac]: [u32; 2], places: &[u32]) -> (Vec<i64>, Vec<Vec<i64>>) {
+        let (mut middles, mut tables) = (vec![], vec![vec![]; places.len()]);
+        let (step, unit) = (2f64.powi(shift as i32 - frac as i32), 2f64.powi(self.cut.unit));
+        let used = steps.min((self.end / step).ceil() as usize);
+        for piece in self.widest(used, step) {
+            let twice = (piece.start + piece.end) as i64;
+            let (middle, half) = (twice as f64 / 2.0 * step, piece.len() as f64 / 2.0 * step);
+            let coefficients = rounded(|y| (self.f)(middle + unit * y), half / unit, places);
+            // beyond the end the last piece goes on
+            let end = if piece.end == used { steps } else { piece.end };
+            for _ in piece.start..end {
+                middles.push(twice << (shift - 1));
+                tables.iter_mut().zip(&coefficients).for_each(|(table, c)| table.push(*c));
+            }
+        }
+        (middles, tables)
+    }
+
+    /// How many pieces there are of numbers below 2^domain, and the largest error of any.
+    #[cfg(test)]
+    pub fn worst(&self, domain: u32) -> (usize, f64) {
+        let step = self.cut.step();
+        let used = (1 << self.cut.index(domain)).min((self.end / step).ceil() as usize);
+        let pieces = self.widest(used, step);
+        let errors = pieces.iter().map(|p| self.error(p.start as f64 * step, p.end as f64 * step));
+        (pieces.len(), errors.fold(0.0, f64::max))
+    }
+
+    /// The pieces of so many steps, each as wide as what is allowed for its error lets it be.
+    fn widest(&self, steps: usize, step: f64) -> Vec<Range<usize>> {
+        let most = (2.0 * 2f64.powi(self.cut.unit) / step) as usize;
+        let mut pieces = vec![];
+        let mut start = 0;
+        while start < steps {
+            let fits = |end: &usize| self.error(start as f64 * step, *end as f64 * step) <= ALLOWED;
+            let end = (start + 2..=steps.min(start + most)).take_while(fits).last().unwrap_or(start + 1);
+            pieces.push(start..end);
+            start = end;
+        }
+        pieces
+    }
+
+    /// What a polynomial between two places is off by, in parts of what errors are measured by.
+    fn error(&self, start: f64, end: f64) -> f64 {
+        let (middle, half) = ((start + end) / 2.0, (end - start) / 2.0);
+        let polynomial = polynomial_near(self.f, middle, half, COEFFICIENTS);
+        let off = |i: u32| {
+            let y = 2.0 * f64::from(i) / f64::from(PLACES) - 1.0;
+            let (x, value) = (middle + half * y, polynomial.iter().rev().fold(0.0, |sum, c| sum * y + c));
+            ((self.f)(x) - value).abs() / (self.bound)(x)
+        };
+        (0..=PLACES).map(off).fold(0.0, f64::max)
+    }
 }
 
-/// `c + d y` with `digits` fraction bits of y, in the ring that they leave.
-fn sum(b: &mut Build<'_>, c: Value, d: Value, y: Value, digits: u32) -> Value {
-    let y = near(b, y, digits);
-    let product = narrow(b, d, y);
-    let c = b.resize(c, product.bits);
-    b.add(c, product)
-}
-
-/// A product in the smaller one of two rings.
-fn narrow(b: &mut Build<'_>, x: Value, y: Value) -> Value {
-    let [x, y] = smaller(b, x, y);
-    b.mul(x, y)
-}
-
-/// A sum likewise.
-fn together(b: &mut Build<'_>, x: Value, y: Value) -> Value {
-    let [x, y] = smaller(b, x, y);
-    b.add(x, y)
-}
-
-/// Both in the smaller ring.
-fn smaller(b: &mut Build<'_>, x: Value, y: Value) -> [Value; 2] {
-    let bits = x.bits.min(y.bits);
-    [x, y].map(|part| b.resize(part, bits))
+/// Fraction bits of coefficients for a y of `digits`.
+fn places(digits: u32) -> [u32; COEFFICIENTS] {
+    let sums = [SUM, INNER_SUM, INMOST_SUM];
+    let [[c0, c1], [c2, c3], [c4, c5]] = sums.map(|sum| [sum, sum - digits]);
+    [c0, c1, c2, c3, c4, c5, INMOST_SUM - SQUARE]
 }
 
 /// Fewer fraction bits, within one unit in the last place, in a ring of as many bits less.
@@ -188,12 +217,4 @@ pub(super) fn word(b: &mut Build<'_>, x: Value, frac: u32) -> Value {
 /// than what is left.
 pub(super) fn truncated(b: &mut Build<'_>, x: Value, frac: u32, bits: u32) -> Value {
     b.nearly(x, x.frac - frac, bits)
-}
-
-/// The coefficients of one piece, in y; 0 where it is nothing.
-fn piece_near(f: impl Fn(f64) -> f64, middle: f64, half: f64, places: &[u32]) -> Vec<i64> {
-    match [-1.0, 0.0, 1.0].iter().all(|y| f(middle + half * y).abs() < NOTHING) {
-        true => vec![0; places.len()],
-        false => rounded(|y| f(middle + half * y), 1.0, places),
-    }
 }

@@ -56,7 +56,7 @@ pub(super) fn of_product(
     let pieces = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_pieces(b, a, &shape));
     let found = waves_of(function, &shape);
     let waves = |b: &mut Build<'_>, x| made(b, x, true, &|b, a| in_waves(b, a, &shape.waves, &found));
-    let few = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_few(b, a, &shape));
+    let few = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_few(b, function, a, &shape));
     let narrow = |b: &mut Build<'_>, x| made(b, x, false, &|b, a| in_narrow(b, a, &shape, frac));
     let mut ways: Vec<&Way<'_>> = vec![&rounded, &pieces];
     if whole >= shape.waves.whole && x.frac > COARSE {

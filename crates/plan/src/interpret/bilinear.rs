@@ -16,7 +16,7 @@ const DEPTH: usize = 64;
 pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&[E]]) -> Vec<E> {
     let mut out = match op {
         Op::Scale => xs[0].iter().map(|&a| a.mul(xs[1][0])).collect(),
-        Op::Mul => xs[0].iter().zip(xs[1]).map(|(&a, &b)| a.mul(b)).collect(),
+        Op::Mul => products(xs),
         Op::Linear => linear(types, xs),
         Op::MatMul => matmul(types, xs),
         Op::Conv2d { geometry } => conv2d(geometry, xs),
@@ -24,7 +24,7 @@ pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&
             unreachable!("{op:?} is not bilinear")
         }
     };
-    if let Some(bias) = xs.get(2) {
+    if let (Op::Linear | Op::Conv2d { .. }, Some(bias)) = (op, xs.get(2)) {
         let inner: usize = output.shape[2..].iter().product();
         for (i, row) in out.chunks_exact_mut(inner).enumerate() {
             let b = bias[i % bias.len()];
@@ -34,6 +34,15 @@ pub(super) fn apply<E: Element>(op: &Op, types: &[&Type], output: &Type, xs: &[&
     let ring = Ring::new(output.bits);
     out.iter_mut().for_each(|v| *v = v.reduce(ring));
     out
+}
+
+/// Of pairs, element by element.
+fn products<E: Element>(xs: &[&[E]]) -> Vec<E> {
+    let mut sum = vec![E::ZERO; xs[0].len()];
+    for [a, b] in xs.as_chunks::<2>().0 {
+        sum.iter_mut().zip(a.iter().zip(*b)).for_each(|(sum, (a, b))| *sum = sum.add(a.mul(*b)));
+    }
+    sum
 }
 
 fn linear<E: Element>(types: &[&Type], xs: &[&[E]]) -> Vec<E> {

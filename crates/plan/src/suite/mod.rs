@@ -242,6 +242,8 @@ pub fn cases() -> Vec<Case> {
         exponential([17, 13], 14, &[(-14, 24)], 1, 100),
     ]);
     all.extend(cuts::cuts());
+    let sums = [(100, 2, 2), (70, 8, 8), (65, 32, 32), (3000, 64, 64), (70, 64, 40), (200, 33, 2)];
+    all.extend(sums.map(|(n, bits, to)| sum_of_products(n, bits, to)));
     all
 }
 
@@ -430,6 +432,15 @@ fn reverse() -> Case {
     let r = b.add(Op::Reverse { dims: vec![0, 2] }, &[x], &[2, 3, 4], 50);
     let p = b.add(Op::Mul, &[x, r], &[2, 3, 4], 50);
     b.done(&[r, p])
+}
+
+/// Two values and a weight, in rings of `bits` and more: a product, a square, and one that only the weight's owner knows a factor of.
+fn sum_of_products(n: usize, bits: u32, to: u32) -> Case {
+    let mut b = Builder::new(&format!("sum of products, {n} of {bits} to {to}"));
+    let (x, y, w) = (b.input(&[n], bits), b.input(&[n], 64), b.weight(&[n], bits));
+    let all = b.add(Op::Mul, &[x, y, x, x, w, y], &[n], to);
+    let two = b.add(Op::Mul, &[y, w, all, all], &[n], to);
+    b.done(&[all, two])
 }
 
 fn scale() -> Case {

@@ -159,6 +159,13 @@ fn states() -> Plan {
     w.done(y)
 }
 
+fn sum_of_products() -> Plan {
+    let mut w = Write::new("sum of products");
+    let (a, b) = (w.input(&[3], [6, 0]), w.input(&[3], [9, 0]));
+    let y = w.add(Op::Mul, &[a, b, b, b], &[3], [5, 0]);
+    w.done(y)
+}
+
 /// A plan for every operation that opens or prepares anything.
 pub fn small_plans() -> Vec<Plan> {
     let pieces = vec![[3, -2, 1], [40, 5, -1]];
@@ -193,6 +200,7 @@ pub fn small_plans() -> Vec<Plan> {
         linear(),
         convolution(),
         states(),
+        sum_of_products(),
     ]
 }
 

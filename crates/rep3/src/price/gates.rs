@@ -265,11 +265,11 @@ impl Setting {
         Moves::reshare(n, bits).stating(Extension::Ring, [n; 3], terms)
     }
 
-    /// Products of elements.
-    pub fn products_of_elements(&self, n: u64, bits: u32) -> Moves {
+    /// Products of elements, or sums of so many.
+    pub fn products_of_elements(&self, n: u64, bits: u32, terms: usize) -> Moves {
         let blocks = self.limits.blocks(n as usize).map(|block| {
             let n = block.len() as u64;
-            self.sums_of_products(n, bits, 1).multiplying(n)
+            self.sums_of_products(n, bits, terms).multiplying(n * terms as u64)
         });
         in_pieces(blocks)
     }

@@ -1,4 +1,4 @@
-//! Elementwise product of two masked values: `z + s = (xh - lambda_x)(yh - lambda_y) + s`, one word an element.
+//! Elementwise product of two masked values: `z + s = (xh - lambda_x)(yh - lambda_y) + s`, one word an element; and sums of such.
 
 use crate::Opened;
 use crate::eval::{Eval, EvalError};
@@ -13,34 +13,39 @@ use privet_family::{OpeningList, Wire};
 use privet_plan::cost::{Cost, Operation};
 use privet_ring::Ring;
 
-/// Prepare for operands with these masks; `None` for y where it is x.
+/// Prepare for pairs of operands with these masks, in one ring; `None` for y where it is x.
 pub(super) fn prepare(
     cx: &mut dyn Preprocess,
     wire: Wire,
-    x: &Words,
-    y: Option<&Words>,
+    pairs: &[(&Words, Option<&Words>)],
 ) -> Result<(), PrepareError> {
-    let c = match y {
-        Some(y) => cx.multiply(x, y)?,
-        None => cx.square(x)?,
-    };
-    let s = cx.mask(wire, x.ring(), x.len());
+    let mut sum: Option<Words> = None;
+    for (x, y) in pairs {
+        let c = match y {
+            Some(y) => cx.multiply(x, y)?,
+            None => cx.square(x)?,
+        };
+        sum = Some(sum.map_or(c.clone(), |sum| sum.add(&c)));
+    }
+    let Some(c) = sum else { return Ok(()) };
+    let s = cx.mask(wire, c.ring(), c.len());
     words::keep(cx, &c.add(&s))
 }
 
-/// Evaluate on `(masked value, own summand of the mask)` of both operands. One round of k bits.
-pub(super) fn eval(
-    cx: &mut Eval,
-    ring: Ring,
-    (xh, rx): (&[u64], &[u64]),
-    (yh, ry): (&[u64], &[u64]),
-) -> Result<Opened, EvalError> {
+/// An operand: masked values, and own summands of the masks.
+pub(super) type Masked<'a> = (&'a [u64], &'a [u64]);
+
+/// Evaluate on pairs of operands. One round of k bits.
+pub(super) fn eval(cx: &mut Eval, ring: Ring, pairs: &[[Masked<'_>; 2]]) -> Result<Opened, EvalError> {
     let leads = cx.leads() as u64;
-    let mut z = vec![0; xh.len()];
-    words::each(cx, ring, xh.len(), |range, c| {
+    let mut z = vec![0; pairs[0][0].0.len()];
+    words::each(cx, ring, pairs[0][0].0.len(), |range, c| {
         for (i, c) in range.zip(c) {
-            let x_share = (leads * xh[i]).wrapping_sub(rx[i]);
-            z[i] = x_share.wrapping_mul(yh[i]).wrapping_sub(xh[i].wrapping_mul(ry[i])).wrapping_add(*c);
+            let share = |[(xh, rx), (yh, ry)]: &[Masked<'_>; 2]| {
+                let x_share = (leads * xh[i]).wrapping_sub(rx[i]);
+                x_share.wrapping_mul(yh[i]).wrapping_sub(xh[i].wrapping_mul(ry[i]))
+            };
+            z[i] = pairs.iter().fold(*c, |sum, pair| sum.wrapping_add(share(pair)));
         }
     })?;
     cx.open_masked("product", ring, z)
@@ -51,18 +56,18 @@ pub(crate) struct Product;
 
 impl Gate for Product {
     fn prepare(&self, cx: &mut dyn Preprocess, x: &Given) -> Result<(), PrepareError> {
-        let rx = x.mask(cx, 0);
-        let inputs = &x.at.node().inputs;
-        if inputs[0] == inputs[1] {
-            return prepare(cx, x.at.wire(), &rx, None);
-        }
-        let ry = x.mask(cx, 1);
-        prepare(cx, x.at.wire(), &rx, Some(&ry))
+        let (inputs, to) = (&x.at.node().inputs, x.at.to());
+        let masks: Vec<Words> = (0..inputs.len()).map(|i| x.mask(cx, i).reduced(to)).collect();
+        let pairs = inputs.as_chunks::<2>().0.iter().zip(masks.as_chunks::<2>().0);
+        let pairs = pairs.map(|([i, j], [x, y])| (x, (i != j).then_some(y)));
+        prepare(cx, x.at.wire(), &pairs.collect::<Vec<_>>())
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
-        let (rx, ry) = (x.mask(cx, 0), x.mask(cx, 1));
-        eval(cx, x.at.to(), (&x.value(0), rx.own()), (&x.value(1), ry.own()))
+        let operands: Vec<_> = (0..x.at.node().inputs.len()).map(|i| (x.value(i), x.mask(cx, i))).collect();
+        let masked = operands.iter().map(|(value, mask)| (&value[..], &mask.own()[..]));
+        let pairs: Vec<Masked<'_>> = masked.collect();
+        eval(cx, x.at.to(), pairs.as_chunks::<2>().0)
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {

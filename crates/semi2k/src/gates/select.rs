@@ -32,14 +32,14 @@ impl Gate for Select {
 
     fn prepare(&self, cx: &mut dyn Preprocess, x: &Given) -> Result<(), PrepareError> {
         let (c, d) = (x.mask(cx, 0), x.mask(cx, 1).sub(&x.mask(cx, 2)));
-        mul::prepare(cx, picked(&x.at), &c, Some(&d))
+        mul::prepare(cx, picked(&x.at), &[(&c, Some(&d))])
     }
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (to, rc) = (x.at.to(), x.mask(cx, 0));
         let rd = x.mask(cx, 1).sub(&x.mask(cx, 2));
         let d = difference(to, &x.value(1), &x.value(2));
-        let (product, y) = (mul::eval(cx, to, (&x.value(0), rc.own()), (&d, rd.own()))?, x.value(2));
+        let (product, y) = (mul::eval(cx, to, &[[(&x.value(0), rc.own()), (&d, rd.own())]])?, x.value(2));
         Ok(product.then(move |product| sum(to, &y, &product)))
     }
 

@@ -1,4 +1,4 @@
-//! Products: all of one ring, the fraction bits of the factors added up.
+//! Products: all of one ring but elementwise ones, the fraction bits of the factors added up.
 
 use super::rule::{Checked, ensure, same_bits, same_frac, same_shapes, shape_is, with};
 use crate::check::conv_geometry;
@@ -35,9 +35,18 @@ pub(super) fn conv2d(xs: &[&Type], y: &Type, geometry: &Conv2d) -> Checked {
     shape_is(y, &out)
 }
 
-pub(super) fn mul([x, w]: [&Type; 2], y: &Type) -> Checked {
-    product(x, w, y)?;
-    same_shapes(&[x, w], y)
+/// Pairs of factors.
+pub(super) fn mul(xs: &[&Type], y: &Type) -> Checked {
+    let (pairs, rest) = xs.as_chunks::<2>();
+    ensure(!pairs.is_empty() && rest.is_empty(), || format!("{} operands, takes pairs", xs.len()))?;
+    for [x, w] in pairs {
+        ensure(x.bits.min(w.bits) >= y.bits, || {
+            format!("makes {} ring bits of {} and {}", y.bits, x.bits, w.bits)
+        })?;
+        product_frac(x, w, y)?;
+        same_shapes(&[x, w], y)?;
+    }
+    Ok(())
 }
 
 /// By one public number.
@@ -49,6 +58,10 @@ pub(super) fn scale([x, p]: [&Type; 2], y: &Type) -> Checked {
 
 fn product(x: &Type, w: &Type, y: &Type) -> Checked {
     same_bits(&[x, w], y)?;
+    product_frac(x, w, y)
+}
+
+fn product_frac(x: &Type, w: &Type, y: &Type) -> Checked {
     ensure(x.frac + w.frac == y.frac, || {
         format!("{} and {} fraction bits make {}, not {}", x.frac, w.frac, x.frac + w.frac, y.frac)
     })

@@ -46,7 +46,7 @@ pub(super) fn check_node(op: &Op, xs: &[&Type], y: &Type) -> Checked {
         Op::Linear => linear::linear(xs, y),
         Op::MatMul => linear::mat_mul(take(xs)?, y),
         Op::Conv2d { geometry } => linear::conv2d(xs, y, geometry),
-        Op::Mul => linear::mul(take(xs)?, y),
+        Op::Mul => linear::mul(xs, y),
         Op::Scale => linear::scale(take(xs)?, y),
 
         Op::Dropout { keep, .. } => gates::dropout(take(xs)?, y, *keep),

@@ -87,7 +87,7 @@ impl<'a> Bounds<'a> {
                 let line = self.all[node.inputs[0]].line.unwrap_or(f64::INFINITY);
                 (inner * of(0)).min(line) * of(1)
             }
-            Op::Mul => of(0) * of(1),
+            Op::Mul => (0..node.inputs.len()).step_by(2).map(|i| of(i) * of(i + 1)).sum(),
             Op::Scale => of(0) * of(1),
             Op::Dropout { .. } => of(0),
             Op::Truncate { shift, .. } | Op::Dither { shift } => of(0) / 2f64.powi(*shift as i32) + 2.0,
