@@ -71,9 +71,9 @@ units! {
         proved_bytes,
         /// The part of these that is about ring elements.
         proved_ring_bytes,
-        /// Elements that gates give: masks, packing.
+        /// Elements that gates give which send something: masks, packing.
         elements,
-        /// Elements that local operations read and give, and that convolutions copy for their products.
+        /// Elements that other operations read and give, and that convolutions copy for their products.
         local_elements,
         /// Gates: what does not depend on their elements.
         gates,
@@ -122,7 +122,10 @@ impl Units {
             Some(Form::Chunks { .. }) => cost.comparisons as f64 * f64::from(operation.operand_bits()),
             Some(Form::Tree) | None => 0.0,
         };
+        // a rounding that sends nothing is little more than a local operation
+        let is_silent = cost.wire_bytes.most() == 0 && matches!(operation.op, ops!(rounding));
         match operation.op {
+            _ if is_silent => Units { local_elements: elements + read, ..counted },
             // sharing is the client's, and other views of the same memory take nothing
             ops!(source) => Units::default(),
             ops!(local) if matches!(operation.op, Op::Reshape | Op::Rescale | Op::Approximates { .. }) => {
