@@ -31,6 +31,7 @@ train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
 train-cnn2-100        cnn2 --train --batch 100
 bert-base-1           bert-base --batch 1 --runs 1
+bert-base-1-rounds    bert-base --batch 1 --runs 5 --compile-for rtt=20ms,bandwidth=10Gbit/s --max-key-bytes 1500MB
 '
 # Each against semi-honest and against malicious parties. Those called falcon are the networks that Falcon measures, at its
 # 32 bits, with the fraction bits that keep the classes of float64.

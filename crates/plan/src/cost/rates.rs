@@ -111,12 +111,17 @@ impl PreparationUnits {
 /// Multiplications of 64 bits in a cycle, on machines with AVX-512.
 const WIDE_MACS_PER_CYCLE: usize = 8;
 
+/// What a bit takes of an element.
+const BIT: f64 = 1.0 / 8.0;
+
 impl Units {
     /// What an operation takes, of which the price is `cost`.
     pub(super) fn of(operation: &Operation<'_>, cost: &Cost) -> Units {
         let counted = Units { gates: 1.0, ..Units::of_cost(cost) };
         let macs = cost.macs as f64;
-        let elements = operation.elements() as f64;
+        // bits stay many to a word
+        let weight = if operation.result_bits() == 1 { BIT } else { 1.0 };
+        let elements = weight * operation.elements() as f64;
         let read: f64 = operation.operands.iter().map(|x| x.ty.len() as f64).sum();
         let chunked_bits = match operation.form {
             Some(Form::Chunks { .. }) => cost.comparisons as f64 * f64::from(operation.operand_bits()),
