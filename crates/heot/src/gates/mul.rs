@@ -5,6 +5,7 @@ use crate::gate::{At, Gate, Held};
 use crate::product::{self, Second};
 use crate::rows::{self, Rows};
 use crate::uses::Uses;
+use privet_family::Secret;
 use privet_plan::Spread;
 
 /// [`privet_plan::ir::Op::Mul`].
@@ -43,7 +44,7 @@ fn by_rows(at: &At, pair: Pair) -> Option<(Pair, Rows, usize)> {
 /// The products of a pair.
 fn multiply(cx: &mut Cx, x: &Held, pair: Pair) -> Result<Vec<u64>, RunError> {
     let to = x.at.to();
-    let share = |i: usize| x.share(i).iter().map(|v| to.wrap(*v)).collect::<Vec<u64>>();
+    let share = |i: usize| Secret::new(x.share(i).iter().map(|v| to.wrap(*v)).collect::<Vec<u64>>());
     if let Some(([elements, numbers], of, _)) = by_rows(&x.at, pair) {
         let order = Spread::order(x.at.plan, x.at.node().inputs[numbers]);
         let (numbers, elements) = (share(numbers), share(elements));

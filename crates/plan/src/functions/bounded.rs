@@ -234,9 +234,7 @@ impl Shape {
         let (frac, domain) = (x.frac.min(self.few.most_read()), self.domain.min(x.bits - x.frac));
         self.few.suits(Value { bits: domain + frac, frac, ..x })
     }
-}
 
-impl Shape {
     /// The least step from which on, and from a margin before, the bump is no different from what it is at `2^domain`; else a margin before that,
     /// as what is read with fewer fraction bits may be rounded up.
     fn end(&self, bound: &dyn Fn(f64) -> f64, domain: u32, frac: u32) -> f64 {

@@ -25,7 +25,10 @@ pub(super) fn prepare(
             Some(y) => cx.multiply(x, y)?,
             None => cx.square(x)?,
         };
-        sum = Some(sum.map_or(c.clone(), |sum| sum.add(&c)));
+        sum = Some(match sum {
+            Some(sum) => sum.add(&c),
+            None => c,
+        });
     }
     let Some(c) = sum else { return Ok(()) };
     let s = cx.mask(wire, c.ring(), c.len());
