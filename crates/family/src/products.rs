@@ -49,10 +49,10 @@ impl Products {
         Prepared(device.prepare_each(ring, self.shape, self.count, w))
     }
 
-    /// The same of one whose elements are all 0 or 1, and no secret here ([`Device::prepare_bits`]).
-    pub fn prepare_bits(&self, device: &dyn Device, ring: Ring, bits: &[u64]) -> Prepared {
+    /// The same of the lowest bits of words, which are no secret here ([`Device::prepare_bits`]).
+    pub fn prepare_bits(&self, device: &dyn Device, ring: Ring, words: &[u64]) -> Prepared {
         let len = self.shape.weight_len();
-        let one = |i: usize| device.prepare_bits(ring, self.shape, &bits[i * len..(i + 1) * len]);
+        let one = |i: usize| device.prepare_bits(ring, self.shape, &words[i * len..(i + 1) * len]);
         Prepared((0..self.count).map(one).collect())
     }
 

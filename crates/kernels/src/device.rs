@@ -122,10 +122,10 @@ pub trait Device: Send + Sync {
         linear::add_weighted(LinearPath::Portable, 1, weights, rows, out);
     }
 
-    /// [`Device::prepare`] of weights that are all 0 or 1, which need no multiplications. A device may read memory at places
+    /// [`Device::prepare`] of the lowest bits of words, which need no multiplications. A device may read memory at places
     /// that they name: they must be no secret to whoever holds the device.
-    fn prepare_bits(&self, ring: Ring, shape: LinearShape, bits: &[u64]) -> Arc<dyn Weights> {
-        self.prepare(ring, shape, bits)
+    fn prepare_bits(&self, ring: Ring, shape: LinearShape, words: &[u64]) -> Arc<dyn Weights> {
+        self.prepare(ring, shape, &lowest_bits(words))
     }
 
     /// [`Device::prepare`] of the second operands of `count` products of one shape, one behind the other.
@@ -177,4 +177,9 @@ pub fn try_cpu(threads: usize) -> Result<Arc<dyn Device>, CpuCapError> {
 /// [`try_cpu`] for callers that have checked the environment already. Panics when `PRIVET_CPU` holds no level.
 pub fn cpu(threads: usize) -> Arc<dyn Device> {
     try_cpu(threads).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The lowest bit of every word.
+pub(crate) fn lowest_bits(words: &[u64]) -> Vec<u64> {
+    words.iter().map(|word| word & 1).collect()
 }

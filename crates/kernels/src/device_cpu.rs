@@ -212,9 +212,9 @@ impl Device for Cpu {
         linear::prepare(self.linear, self.threads, ring, shape, weights)
     }
 
-    fn prepare_bits(&self, ring: Ring, shape: LinearShape, bits: &[u64]) -> Arc<dyn Weights> {
-        check("weights", bits.len(), shape.weight_len());
-        linear::prepare_bits(self.linear, self.threads, ring, shape, bits)
+    fn prepare_bits(&self, ring: Ring, shape: LinearShape, words: &[u64]) -> Arc<dyn Weights> {
+        check("weights", words.len(), shape.weight_len());
+        linear::prepare_bits(self.linear, self.threads, ring, shape, words)
     }
 
     fn linear_acc(&self, ring: Ring, shape: LinearShape, x: &[u64], weights: &dyn Weights, out: &mut [u64]) {

@@ -31,7 +31,20 @@ fn check(ring: Ring, shape: LinearShape, threads: usize, data: [u8; 16]) {
     let passes: Vec<_> = (0..2).map(|_| (words(shape.input_len()), words(shape.weight_len()))).collect();
     check_with(ring, shape, threads, &start, &passes);
     let bits = passes.into_iter().map(|(x, w)| (x, w.iter().map(|w| w >> 63).collect())).collect::<Vec<_>>();
-    check_prepared(ring, shape, threads, &start, &bits, prepare_bits);
+    check_prepared(ring, shape, threads, &start, &bits, prepare_bits_of_noise);
+}
+
+/// Bits whose words have noise above them.
+fn prepare_bits_of_noise(
+    path: LinearPath,
+    threads: usize,
+    ring: Ring,
+    shape: LinearShape,
+    bits: &[u64],
+) -> Arc<dyn Weights> {
+    let noise = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) << 1;
+    let words: Vec<u64> = bits.iter().enumerate().map(|(i, bit)| bit | noise(i)).collect();
+    prepare_bits(path, threads, ring, shape, &words)
 }
 
 fn check_with(

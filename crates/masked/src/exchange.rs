@@ -3,7 +3,7 @@
 use privet_family::keys::KeyError;
 use privet_family::{NodeStats, Opening, OpeningKind};
 use privet_net::{Channel, NetError, Step};
-use privet_ring::{BitVec, PackError, Ring, add_packed, pack, unpack};
+use privet_ring::{Adder, BitVec, PackError, Ring, pack, unpack};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thiserror::Error;
@@ -153,8 +153,10 @@ impl<'a> Exchange<'a> {
         (self.sending, self.on_the_way) = (false, 0);
         while let Some(Awaited { step, ring, mut share }) = self.awaited.pop_front() {
             for peer in &mut self.peers {
-                let theirs = peer.recv(&step, ring.packed_bytes(share.len()))?;
-                add_packed(ring, &theirs, &mut share)?;
+                let len = ring.packed_bytes(share.len());
+                let mut sums = Adder::new(ring, &mut share);
+                peer.recv_pieces(&step, len, &mut |piece| sums.feed(piece))?;
+                sums.end()?;
             }
             self.arrived.insert(step.id, share);
         }

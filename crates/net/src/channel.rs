@@ -47,6 +47,13 @@ pub trait Channel: Send {
     /// Waits for the peer's next message, which must belong to `step` and have at most `max` bytes.
     fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError>;
 
+    /// [`Channel::recv`] without putting the message together: `each` gets its pieces, in order, as they arrive. Large messages
+    /// are so read while they are near, and the last piece alone is waited for. After an error some were handed over.
+    fn recv_pieces(&mut self, step: &Step, len: usize, each: &mut dyn FnMut(&[u8])) -> Result<(), NetError> {
+        each(&self.recv(step, len)?);
+        Ok(())
+    }
+
     /// Sends `payload` and receives `len` bytes at the same step: one round. Both peers may call it at once
     /// with payloads of any size.
     fn exchange(&mut self, step: &Step, payload: Vec<u8>, len: usize) -> Result<Vec<u8>, NetError> {
@@ -82,6 +89,9 @@ impl<C: Channel + ?Sized> Channel for Box<C> {
     }
     fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
         (**self).recv_up_to(step, max)
+    }
+    fn recv_pieces(&mut self, step: &Step, len: usize, each: &mut dyn FnMut(&[u8])) -> Result<(), NetError> {
+        (**self).recv_pieces(step, len, each)
     }
     fn exchange(&mut self, step: &Step, payload: Vec<u8>, len: usize) -> Result<Vec<u8>, NetError> {
         (**self).exchange(step, payload, len)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::frame::{Frame, FrameError};
 use crate::{Channel, Meter, NetError, Step};
@@ -91,41 +91,51 @@ impl<L> fmt::Debug for Framed<L> {
 impl<L: Link> Framed<L> {
     fn receive(&mut self, step: &Step, expect: Expect) -> Result<Vec<u8>, NetError> {
         let start = Instant::now();
-        let result = self.assemble(step, &expect);
-        if let Ok(message) = &result {
-            self.meter.received(message.len(), start.elapsed());
-        }
-        result
+        let message = self.assemble(step, &expect)?;
+        self.meter.received(message.len(), start.elapsed());
+        Ok(message)
     }
 
     /// Puts a message together from its frames. Memory grows with what has arrived, never with what is announced
     /// beyond the caller's own bound.
     fn assemble(&mut self, step: &Step, expect: &Expect) -> Result<Vec<u8>, NetError> {
-        let first = self.next(step, None)?;
-        if let Err(error) = self.check_first(&first, step, expect) {
-            return Err(self.give_up(error.at(step)));
-        }
-        let total = first.header.total as usize;
-        if first.payload.len() == total {
+        let first = self.first(step, expect)?;
+        if first.payload.len() as u64 == first.header.total {
             return Ok(first.payload);
         }
         let mut message = match expect {
             Expect::Exactly(len) => Vec::with_capacity(*len),
             Expect::UpTo(_) => Vec::new(),
         };
+        self.pieces(step, first, &mut |piece| message.extend_from_slice(piece))?;
+        Ok(message)
+    }
+
+    /// The first frame of a message that is what is expected.
+    fn first(&mut self, step: &Step, expect: &Expect) -> Result<Frame, NetError> {
+        let first = self.next(step, None)?;
+        if let Err(error) = self.check_first(&first, step, expect) {
+            return Err(self.give_up(error.at(step)));
+        }
+        Ok(first)
+    }
+
+    /// Hands over what the frames of a message hold, the first one's and those that follow it.
+    fn pieces(&mut self, step: &Step, first: Frame, each: &mut dyn FnMut(&[u8])) -> Result<(), NetError> {
+        let mut left = first.header.total;
         // One for all that is still to come: a peer cannot stretch a message by sending it in drops.
-        let whole = self.link.whole_due(first.header.total);
+        let whole = self.link.whole_due(left);
         let mut frame = first;
         loop {
-            message.extend_from_slice(&frame.payload);
+            each(&frame.payload);
+            left -= frame.payload.len() as u64;
             self.link.recycle(frame.payload);
-            if message.len() == total {
-                return Ok(message);
+            if left == 0 {
+                return Ok(());
             }
             frame = self.next(step, whole)?;
-            let head = &frame.header;
             // The decoder has seen to it that it continues a message of this length, and by how much.
-            if head.step != step.id {
+            if frame.header.step != step.id {
                 let error = self.names.bad_frame(FrameError::Interleaved);
                 return Err(self.give_up(error.at(step)));
             }
@@ -185,6 +195,18 @@ impl<L: Link> Channel for Framed<L> {
 
     fn recv_up_to(&mut self, step: &Step, max: usize) -> Result<Vec<u8>, NetError> {
         self.receive(step, Expect::UpTo(max))
+    }
+
+    fn recv_pieces(&mut self, step: &Step, len: usize, each: &mut dyn FnMut(&[u8])) -> Result<(), NetError> {
+        let (start, mut used) = (Instant::now(), Duration::ZERO);
+        let first = self.first(step, &Expect::Exactly(len))?;
+        self.pieces(step, first, &mut |piece| {
+            let start = Instant::now();
+            each(piece);
+            used += start.elapsed();
+        })?;
+        self.meter.received(len, start.elapsed().saturating_sub(used));
+        Ok(())
     }
 
     fn spare(&mut self) -> Vec<u8> {

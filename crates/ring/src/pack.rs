@@ -56,7 +56,7 @@ pub fn pack(ring: Ring, values: &[u64], out: &mut Vec<u8>) {
 /// The inverse of [`pack`]: exactly `n` elements from exactly [`packed_len`] bytes, of which each list of elements has one form:
 /// bits past the last element must be zero.
 pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError> {
-    check(ring, bytes, n)?;
+    check(ring, bytes.len(), bytes.last().copied(), n)?;
     if ring.bits() == 64 {
         return Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect());
     }
@@ -66,42 +66,13 @@ pub fn unpack(ring: Ring, bytes: &[u8], n: usize) -> Result<Vec<u64>, PackError>
     Ok(out)
 }
 
-/// Add packed elements to as many sums of the same ring, modulo 2^k. After an error the sums mean nothing.
-pub fn add_packed(ring: Ring, bytes: &[u8], sums: &mut [u64]) -> Result<(), PackError> {
-    check(ring, bytes, sums.len())?;
-    if ring.bits() == 64 {
-        let words = bytes.as_chunks().0;
-        sums.iter_mut().zip(words).for_each(|(sum, x)| *sum = sum.wrapping_add(u64::from_le_bytes(*x)));
-        return Ok(());
-    }
-    let (whole, _) = sums.as_chunks_mut();
-    let mut whole = whole.iter_mut();
-    let most = whole.len();
-    let done = groups::read(ring, bytes, most, |group| {
-        if let Some(sums) = whole.next() {
-            add(ring, sums, group);
-        }
-    });
-    for (i, sum) in sums.iter_mut().enumerate().skip(done * groups::GROUP) {
-        *sum = ring.wrap(sum.wrapping_add(element(ring, bytes, i)));
-    }
-    Ok(())
-}
-
-#[inline(always)]
-fn add(ring: Ring, sums: &mut [u64; groups::GROUP], of: [u64; groups::GROUP]) {
-    for (sum, x) in sums.iter_mut().zip(of) {
-        *sum = ring.wrap(sum.wrapping_add(x));
-    }
-}
-
-/// Whether these bytes are `n` packed elements.
-fn check(ring: Ring, bytes: &[u8], n: usize) -> Result<(), PackError> {
+/// Whether bytes of this length and with this last one may be `n` packed elements.
+pub(crate) fn check(ring: Ring, found: usize, last: Option<u8>, n: usize) -> Result<(), PackError> {
     let (expected, used) = (ring.packed_bytes(n), n * ring.bits() as usize % 8);
-    if expected != bytes.len() {
-        return Err(PackError::Length { elements: n, bits: ring.bits(), expected, found: bytes.len() });
+    if expected != found {
+        return Err(PackError::Length { elements: n, bits: ring.bits(), expected, found });
     }
-    match bytes.last() {
+    match last {
         Some(last) if used != 0 && last >> used != 0 => {
             Err(PackError::Padding { elements: n, bits: ring.bits() })
         }

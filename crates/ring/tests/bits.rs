@@ -1,6 +1,6 @@
 //! Bit vectors and packed elements: round trips, layout and refused bytes.
 
-use privet_ring::{BitVec, PackError, Ring, add_packed, element, pack, packed_len, unpack};
+use privet_ring::{Adder, BitVec, PackError, Ring, element, pack, packed_len, unpack};
 use proptest::prelude::*;
 
 fn from_bools(bits: &[bool]) -> BitVec {
@@ -86,11 +86,30 @@ proptest! {
         for (i, v) in want.iter().enumerate() {
             prop_assert_eq!(element(ring, packed, i), *v, "element {}", i);
         }
-        let mut sums: Vec<u64> = (0..want.len() as u64).map(|i| ring.wrap(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
-        let expected: Vec<u64> = sums.iter().zip(&want).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect();
-        prop_assert_eq!(add_packed(ring, packed, &mut sums), Ok(()));
-        prop_assert_eq!(sums, expected);
         prop_assert_eq!(unpack(ring, packed, values.len()), Ok(want));
+    }
+
+    /// Wherever the pieces end.
+    #[test]
+    fn pieces_of_packed_bytes_add_every_element_once(
+        k in 1u32..=64,
+        values in prop::collection::vec(any::<u64>(), 0..150),
+        ends in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let ring = Ring::new(k);
+        let mut packed = Vec::new();
+        pack(ring, &values, &mut packed);
+        let mut ends: Vec<usize> = ends.iter().map(|end| end.index(packed.len() + 1)).collect();
+        ends.extend([0, packed.len()]);
+        ends.sort_unstable();
+        let mut sums: Vec<u64> = (0..values.len() as u64).map(|i| ring.wrap(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let expected: Vec<u64> = sums.iter().zip(&values).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect();
+        let mut adder = Adder::new(ring, &mut sums);
+        for piece in ends.windows(2) {
+            adder.feed(&packed[piece[0]..piece[1]]);
+        }
+        prop_assert_eq!(adder.end(), Ok(()));
+        prop_assert_eq!(sums, expected);
     }
 
     #[test]
@@ -103,7 +122,7 @@ proptest! {
             let mut other = bytes.clone();
             *other.last_mut().unwrap() |= 1 << bit;
             let err = PackError::Padding { elements: n, bits: k };
-            prop_assert_eq!(add_packed(ring, &other, &mut vec![0; n]), Err(err));
+            prop_assert_eq!(added(ring, &other, n), Err(err));
             prop_assert_eq!(unpack(ring, &other, n), Err(PackError::Padding { elements: n, bits: k }));
         }
     }
@@ -114,11 +133,20 @@ proptest! {
         let expected = packed_len(ring, n);
         let err = |found| Err(PackError::Length { elements: n, bits: k, expected, found });
         prop_assert_eq!(unpack(ring, &vec![0; expected + extra], n), err(expected + extra));
+        prop_assert_eq!(added(ring, &vec![0; expected + extra], n), err(expected + extra).map(|_| ()));
         if let Some(short) = expected.checked_sub(extra) {
-            prop_assert_eq!(add_packed(ring, &vec![0; short], &mut vec![0; n]), Err(PackError::Length { elements: n, bits: k, expected, found: short }));
+            prop_assert_eq!(added(ring, &vec![0; short], n), err(short).map(|_| ()));
             prop_assert_eq!(unpack(ring, &vec![0; short], n), err(short));
         }
     }
+}
+
+/// What adding these bytes to `n` sums says, in one piece.
+fn added(ring: Ring, bytes: &[u8], n: usize) -> Result<(), PackError> {
+    let mut sums = vec![0; n];
+    let mut adder = Adder::new(ring, &mut sums);
+    adder.feed(bytes);
+    adder.end()
 }
 
 #[test]

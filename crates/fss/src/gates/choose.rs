@@ -14,7 +14,7 @@ use privet_ring::{BitVec, Ring};
 
 /// Deal for a bit with mask `m` and a value with mask `r`.
 pub(super) fn deal(cx: &mut Deal, wire: Wire, ring: Ring, m: &[u64], r: &[u64]) -> Result<(), KeyError> {
-    let not_m = bits(m.iter().map(|m| 1 ^ m));
+    let not_m = bits(m, |m| 1 ^ m);
     relu::deal_select(cx, wire, ring, &not_m, r)
 }
 
@@ -26,14 +26,14 @@ pub(super) fn eval(
     bh: &[u64],
     (xh, r): (&[u64], &[u64]),
 ) -> Result<Opened, EvalError> {
-    relu::eval_select(cx, wire, "chosen", ring, &bits(bh.iter().copied()), (xh, r))
+    relu::eval_select(cx, wire, "chosen", ring, &bits(bh, |b| b), (xh, r))
 }
 
-/// Elements of Z_2 as packed bits.
-pub(super) fn bits(elements: impl ExactSizeIterator<Item = u64>) -> BitVec {
+/// A bit of every element, packed.
+pub(super) fn bits(elements: &[u64], bit: impl Fn(u64) -> u64) -> BitVec {
     let mut out = BitVec::zeros(elements.len());
-    for (i, b) in elements.enumerate() {
-        out.words_mut()[i / 64] |= (b & 1) << (i % 64);
+    for (word, elements) in out.words_mut().iter_mut().zip(elements.chunks(64)) {
+        *word = elements.iter().enumerate().fold(0, |word, (j, &x)| word | (bit(x) & 1) << j);
     }
     out
 }

@@ -43,9 +43,9 @@ fn refreshed(public: &Public, wire: Wire, shift: u32, v: &[u64]) -> Vec<u64> {
     out
 }
 
-/// TR of every element.
-fn high(from: Ring, shift: u32, v: &[u64]) -> Vec<u64> {
-    v.iter().map(|&v| from.wrap(v) >> shift).collect()
+/// TR of every element, in its place.
+fn high(from: Ring, shift: u32, v: &mut [u64]) {
+    v.iter_mut().for_each(|v| *v = from.wrap(*v) >> shift);
 }
 
 /// Deal into a larger ring for a value with mask `r`, refreshed.
@@ -104,9 +104,10 @@ impl Dither {
 
     /// The refreshed masked value, half a unit less where that is wanted.
     fn value(&self, public: &Public, wire: Wire, xh: &[u64]) -> Vec<u64> {
-        let half = if self.lower { 1 << (self.shift - 1) } else { 0u64 };
         let mut xh = refreshed(public, wire, self.shift, xh);
-        xh.iter_mut().for_each(|x| *x = x.wrapping_sub(half));
+        if self.lower {
+            xh.iter_mut().for_each(|x| *x = x.wrapping_sub(1 << (self.shift - 1)));
+        }
         xh
     }
 
@@ -121,8 +122,9 @@ impl Gate for Dither {
         match self.widens(at) {
             true => masks.fresh(at.wire(), at.to(), at.len()),
             false => {
-                let r = Secret::new(refreshed(masks.public(), at.wire(), self.shift, &operand(0)));
-                Secret::new(high(at.from(), self.shift, &r))
+                let mut r = Secret::new(refreshed(masks.public(), at.wire(), self.shift, &operand(0)));
+                high(at.from(), self.shift, &mut r);
+                r
             }
         }
     }
@@ -152,15 +154,16 @@ impl Gate for Dither {
 
     fn eval(&self, cx: &mut Eval, x: &Held) -> Result<Opened, EvalError> {
         let (wire, rings) = (x.at.wire(), [x.at.from(), x.at.to()]);
-        let xh = self.value(cx.public(), wire, &x.value(0));
+        let mut xh = self.value(cx.public(), wire, &x.value(0));
         if self.widens(&x.at) {
             return eval_widening(cx, wire, rings, self.shift, &xh);
         }
         let [from, to] = rings;
-        let mut share = Secret::new(vec![0; xh.len()]);
-        tables::eval(cx, wire, to, xh.len(), |range, [words]| share[range].copy_from_slice(words))?;
+        let mut share = Secret::new(Vec::with_capacity(xh.len()));
+        tables::eval(cx, wire, to, xh.len(), |_, [words]| share.extend_from_slice(words))?;
         x.keep_mask(share);
-        Ok(Opened::Here(high(from, self.shift, &xh)))
+        high(from, self.shift, &mut xh);
+        Ok(Opened::Here(xh))
     }
 
     fn openings(&self, at: &At, list: &mut OpeningList) {

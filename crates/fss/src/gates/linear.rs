@@ -84,10 +84,9 @@ impl Factor {
             *s = (ring.wrap(*wh) >> 1).wrapping_sub(*s);
         }
         let doubled = products.prepare(device, ring, &share);
-        // large weights once less while their bits are made
+        // large weights once less while their bits are packed
         drop(share);
-        let odd: Vec<u64> = masked.iter().map(|wh| wh & 1).collect();
-        Factor { ring, doubled, odd: Some(products.prepare_bits(device, ring, &odd)) }
+        Factor { ring, doubled, odd: Some(products.prepare_bits(device, ring, masked)) }
     }
 
     /// Add to `out` this evaluator's summand of `x w + (R_0 - R_1)(S_0 - S_1)`, for the masked value and its share of the mask of x.

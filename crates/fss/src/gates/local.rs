@@ -10,8 +10,9 @@ use crate::{Deal, Eval, EvalError, Opened, Secret};
 use privet_family::OpeningList;
 use privet_plan::cost::{Cost, Operation};
 use privet_plan::ir::Op;
-use privet_plan::{Affine, apply_local};
+use privet_plan::{Affine, apply_local, apply_local_in_place};
 use std::ops::Deref;
+use std::rc::Rc;
 
 /// Every operation of [`privet_plan::apply_local`].
 pub(crate) struct Local<'a>(pub &'a Op);
@@ -31,7 +32,20 @@ pub(crate) fn apply<V: Deref<Target: AsRef<[u64]>>>(
 
 impl Gate for Local<'_> {
     fn mask(&self, at: &At, _: &dyn Masks, operand: &dyn Fn(usize) -> Mask) -> Secret {
-        Secret::new(apply(at, Affine::Linear, operand))
+        if !self.0.is_elementwise() {
+            return Secret::new(apply(at, Affine::Linear, operand));
+        }
+        match Rc::try_unwrap(operand(0)) {
+            Ok(mut x) => {
+                let (node, y) = (at.node(), (at.node().inputs.len() > 1).then(|| operand(1)));
+                let types: Vec<_> = (0..node.inputs.len()).map(|i| at.operand(i)).collect();
+                let y = y.as_deref().map(|y| y.as_slice());
+                apply_local_in_place(self.0, &types, &node.ty, &mut x, y, Affine::Linear);
+                x
+            }
+            // somebody else reads it
+            Err(x) => Secret::new(apply(at, Affine::Linear, |i| if i == 0 { x.clone() } else { operand(i) })),
+        }
     }
 
     fn derives_mask(&self, _: &At) -> bool {

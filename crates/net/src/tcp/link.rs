@@ -392,6 +392,9 @@ impl Link for SocketLink {
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() < MAX_CHUNK / 2 {
+            return; // small frames have buffers of their own
+        }
         let mut state = self.shared.lock();
         if state.spare.len() < SPARE_BUFFERS {
             state.spare.push(buffer);

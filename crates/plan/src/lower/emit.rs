@@ -5,6 +5,7 @@ use super::demand::{halvings, small_integer};
 use super::forms::{DATA_OWNER, Emitter, Form, RECEIVER};
 use super::infer::geometry;
 use super::inner;
+use super::narrow::Narrow;
 use super::norm;
 use super::precision::Format;
 use super::report::Problem;
@@ -297,6 +298,12 @@ fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Forma
     {
         return (k, f);
     }
+    if e.narrow[v] != Narrow::No && values.iter().all(|&x| e.may_be_narrow(x)) {
+        for &x in values {
+            e.narrowed(x);
+        }
+        return format.narrow();
+    }
     let natives: Vec<Form> = values.iter().map(|&x| e.native(x)).collect();
     let bits = natives[0].bits;
     let frac = natives.iter().map(|n| n.frac).max().unwrap_or(f);
@@ -306,6 +313,8 @@ fn common_numbers(e: &mut Emitter<'_>, v: usize, values: &[usize], format: Forma
     let alone = values.iter().zip(&natives).filter(|(x, n)| n.frac > f && e.uses[**x] == 1);
     let saved = alone.map(|(&x, _)| len(x)).sum::<usize>();
     let lazily = natives.iter().all(|n| n.bits == bits) && (!finer || len(v) <= saved);
+    // sums of narrow values may leave their ring
+    let lazily = lazily && !values.iter().any(|&x| e.is_narrow(x, e.native(x)));
     if lazily && frac >= f && frac + e.need(v) <= bits {
         return (bits, frac);
     }

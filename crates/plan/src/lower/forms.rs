@@ -8,6 +8,7 @@ use super::attention::softmaxes;
 use super::draft::Draft;
 use super::fine::{Fine, fine};
 use super::inner::{Inner, inner};
+use super::narrow::{Narrow, narrow};
 use super::norm::{Norm, norms};
 use super::precision::{Format, Formats, RoundingMode, compared, op_name, range_bits};
 use super::report::Problem;
@@ -42,6 +43,8 @@ pub(super) struct Emitter<'a> {
     pub formats: &'a Formats,
     pub wide: Vec<Option<u32>>,
     pub uses: Vec<usize>,
+    /// In training: what is in fewer bits than the whole ring.
+    pub narrow: Vec<Narrow>,
     /// In training: fraction bits of values that have more than others, and how far sums have grown.
     pub fine: Vec<Fine>,
     /// Sums of products that are one gate.
@@ -82,6 +85,10 @@ impl<'a> Emitter<'a> {
             norms: norms(&draft.graph, formats, &uses),
             softmaxes: softmaxes(&draft.graph, formats, &uses),
             uses,
+            narrow: match formats.narrow {
+                true => narrow(&draft.graph),
+                false => vec![Narrow::No; draft.graph.nodes.len()],
+            },
             fine: fine(&draft.graph),
             compared: compared(&draft.graph),
             inside: Vec::new(),
@@ -310,17 +317,22 @@ impl<'a> Emitter<'a> {
     /// Drop `shift` fraction bits of `x`, a form of `v`, as the user wants them rounded; in a ring of `wanted` bits where more than
     /// what is left and x's range allow it.
     pub fn truncate(&mut self, v: usize, x: Form, shift: u32, wanted: u32) -> Form {
+        let (left, k) = (x.bits - shift, self.format(v).k);
+        let bits = match self.formats.keep_ring {
+            true if x.bits == k || self.is_narrow(v, x) => k,
+            false if wanted > left && self.may_keep(v, x) => wanted,
+            true | false => left,
+        };
+        self.truncate_into(v, x, shift, bits)
+    }
+
+    /// The same in a ring of `bits`. Where these are more than what is left, x stays a quarter of its ring away from wrapping.
+    pub fn truncate_into(&mut self, v: usize, x: Form, shift: u32, bits: u32) -> Form {
         let (x, rounding) = match self.rounding {
             RoundingMode::Floor => (x, Rounding::Floor),
             RoundingMode::Stochastic => (x, Rounding::Stochastic),
             RoundingMode::Nearest => (self.add_half(v, x, shift), Rounding::Floor),
             RoundingMode::OneUlp => (self.add_half(v, x, shift), Rounding::OneUlp),
-        };
-        let left = x.bits - shift;
-        let bits = match self.formats.keep_ring {
-            true if x.bits == self.format(v).k => x.bits,
-            false if wanted > left && self.may_keep(v, x) => wanted,
-            true | false => left,
         };
         self.unary(v, Op::Truncate { shift, rounding }, x, bits, x.frac - shift)
     }

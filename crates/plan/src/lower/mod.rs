@@ -17,6 +17,7 @@ mod guard;
 #[deny(clippy::wildcard_enum_match_arm)]
 mod infer;
 mod inner;
+mod narrow;
 mod norm;
 mod operand;
 mod overlap;
@@ -171,7 +172,15 @@ fn choose_formats(
         Ok(estimate(&plan, prices, &prices.rates(), &aim.network).seconds)
     };
     if precision.keep_ring || !draft.graph.updates.is_empty() {
-        return Ok((f64::NAN, Formats::keeping_ring(precision)?));
+        let whole = Formats::keeping_ring(precision)?;
+        let mut narrow = Formats::keeping_ring(precision)?;
+        narrow.narrow = true;
+        let by_coins = matches!(precision.rounding, RoundingMode::Stochastic | RoundingMode::OneUlp);
+        let is_less = by_coins
+            && whole.of("").g > 1
+            && narrow::any(&draft.graph)
+            && predicted(&narrow)? < predicted(&whole)?;
+        return Ok((f64::NAN, if is_less { narrow } else { whole }));
     }
     let room = Room::unwatched(precision);
     let least = Formats::choose(&draft.graph, precision, room, 0, notes)?;

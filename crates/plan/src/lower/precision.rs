@@ -146,6 +146,8 @@ pub(crate) struct Formats {
     /// Whether maxima are taken of products as they are, and truncated then: fewer truncations, of wider comparisons.
     /// A truncation keeps the order of numbers, so the result is the same.
     pub late: bool,
+    /// Whether training compares and chooses in fewer bits ([`super::narrow`]).
+    pub narrow: bool,
     /// Whether normalisations are made of their parts. In training ranges promise nothing, and gradients read the parts. A guard
     /// watches them: the mean of squares is what leaves its range first.
     pub parts: bool,
@@ -155,8 +157,12 @@ impl Formats {
     /// What was chosen, for the user.
     pub fn note(&self) -> String {
         let Format { k, f, g, .. } = self.base;
+        let compared = match self.narrow {
+            true => format!("and what they choose in {}", self.base.narrow().0),
+            false => format!("in {}", k - g),
+        };
         if self.keep_ring {
-            return format!("everything in {k} ring bits with {f} fraction bits; comparisons in {}", k - g);
+            return format!("everything in {k} ring bits with {f} fraction bits; comparisons {compared}");
         }
         format!("linear layers in {k} ring bits; {f} fraction bits for activations, {g} for weights")
     }
@@ -189,6 +195,7 @@ impl Formats {
             headroom: p.headroom_bits,
             inputs: p.headroom_bits,
             keep_ring: true,
+            narrow: false,
             late: false,
             parts: true,
         })
@@ -230,6 +237,7 @@ impl Formats {
             headroom,
             inputs: p.headroom_bits,
             keep_ring: false,
+            narrow: false,
             late: false,
             parts: false,
         };

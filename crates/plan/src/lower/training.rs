@@ -82,10 +82,13 @@ pub(super) fn scale(e: &mut Emitter<'_>, v: usize) -> Form {
     e.push(v, Op::Scale, vec![x.id, p.id], &shape, format.k, x.frac + p.frac)
 }
 
-/// `not (x - 1 < 0)`, x an integer of m bits.
+/// `not (x - 1 < 0)`, x an integer of m bits, or of the narrow ring's.
 pub(super) fn positive(e: &mut Emitter<'_>, v: usize) -> Form {
-    let format = e.format(v);
-    let x = e.at_most(e.node(v).inputs[0], format.m(), format.f);
+    let (x, format) = (e.node(v).inputs[0], e.format(v));
+    let x = match e.may_be_narrow(x) {
+        true => e.narrowed(x),
+        false => e.at_most(x, format.m(), format.f),
+    };
     let before = e.unary(v, Op::AddConst { value: -1 }, x, x.bits, x.frac);
     let negative = e.unary(v, Op::IsNegative, before, 1, 0);
     e.unary(v, Op::AddConst { value: 1 }, negative, 1, 0)

@@ -3,14 +3,15 @@
 use super::Numbers;
 use super::build::Model;
 use super::gradients::coins;
-use super::lower;
 use super::reference::evaluate;
 use privet_plan::graph::GraphOp;
 use privet_plan::ir::Op;
 use privet_plan::lower::RoundingMode;
+use privet_plan::suite::Toll;
+use privet_plan::target::Target;
 use privet_plan::{
     Coins, FloatTensor, Plan, Precision, decode_outputs, encode::fixed_point, encode_inputs, encode_publics,
-    encode_states, encode_weights, interpret_real_step, interpret_step,
+    encode_states, encode_weights, interpret_real_step, interpret_step, lower,
 };
 use std::collections::BTreeMap;
 
@@ -41,7 +42,12 @@ pub struct Step {
 
 impl Step {
     pub fn new(model: &Model, precision: &Precision) -> Step {
-        let lowered = lower(&model.graph, &model.params, precision).unwrap_or_else(|e| panic!("{e}"));
+        Step::on(model, precision, &Toll)
+    }
+
+    /// Lowered for a family.
+    pub fn on(model: &Model, precision: &Precision, target: &dyn Target) -> Step {
+        let lowered = lower(&model.graph, &model.params, precision, target).unwrap_or_else(|e| panic!("{e}"));
         let plan = lowered.plan;
         plan.check().unwrap();
         Step { plan, parameters: lowered.parameters }
@@ -84,7 +90,12 @@ pub fn largest_difference(a: &FloatTensor, b: &FloatTensor) -> f64 {
 /// The lowered graph gives what the reference does: over real numbers but for rounding of constants, in integers within
 /// `bound`. Outputs and updates.
 pub fn agrees(model: &Model, bound: f64) -> Plan {
-    let step = Step::new(model, &precision());
+    agrees_on(model, bound, &Toll)
+}
+
+/// The same of what is lowered for a family.
+pub fn agrees_on(model: &Model, bound: f64, target: &dyn Target) -> Plan {
+    let step = Step::on(model, &precision(), target);
     let reference = evaluate(&model.graph, &model.inputs, &model.params);
     let (real, real_next) = step.real(&model.inputs, &model.params);
     let (whole, next) = step.whole(&model.inputs, &model.params, 7);

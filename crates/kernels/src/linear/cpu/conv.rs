@@ -209,21 +209,24 @@ impl ConvGemm {
         let Run { image, pixel, column, len } = run;
         let values = rows.all.clone().zip(tile.0.chunks(K::COLS)).filter(|(i, _)| rows.mine.contains(i));
         let values = values.map(|(i, values)| (rows.group * self.rows + i, &values[column..column + len]));
-        match self.scattered {
-            None => values.for_each(|(i, values)| {
-                // SAFETY: by this function's contract.
-                unsafe { out.add((image * self.conv.out_channels + i) * self.plane + pixel, values) }
-            }),
-            Some(scattered) => kernel.within(
-                #[inline(always)]
-                || {
+        kernel.within(
+            #[inline(always)]
+            || match self.scattered {
+                None => {
+                    for (i, values) in values {
+                        let at = (image * self.conv.out_channels + i) * self.plane + pixel;
+                        // SAFETY: by this function's contract.
+                        unsafe { out.add(at, values) }
+                    }
+                }
+                Some(scattered) => {
                     for (i, values) in values {
                         // SAFETY: by this function's contract: all taps of a channel, or all pixels of an image, are this part's.
                         unsafe { scattered.add(image, i, pixel, values, out) }
                     }
-                },
-            ),
-        }
+                }
+            },
+        );
     }
 }
 

@@ -218,7 +218,7 @@ impl Shared {
     /// # Safety
     /// The slice that this was made from is still borrowed by the caller of the threads, and no other
     /// thread touches these elements meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn add(&self, at: usize, values: &[u64]) {
         assert!(at <= self.len && values.len() <= self.len - at);
         // SAFETY: in bounds as just checked; exclusive by this function's contract.

@@ -306,11 +306,13 @@ pub fn prepare_bits(
     threads: usize,
     ring: Ring,
     shape: LinearShape,
-    bits: &[u64],
+    words: &[u64],
 ) -> Arc<dyn Weights> {
     path.require();
-    let Some(product) = binary::Product::of(shape) else { return prepare(path, threads, ring, shape, bits) };
-    let data = Data::Bits(product.pack(Binary(path), threads, bits));
+    let Some(product) = binary::Product::of(shape) else {
+        return prepare(path, threads, ring, shape, &crate::device::lowest_bits(words));
+    };
+    let data = Data::Bits(product.pack(Binary(path), threads, words));
     Arc::new(Packed { path, ring, shape, data })
 }
 
