@@ -231,3 +231,102 @@ impl<L: Link> Channel for Framed<L> {
         self.link.sever(error);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Header, Kind};
+    use std::collections::VecDeque;
+
+    /// Frames that came, and why it was given up.
+    #[derive(Default)]
+    struct Script {
+        frames: VecDeque<Frame>,
+        gave_up: Option<NetError>,
+    }
+
+    impl Link for Script {
+        fn push(&mut self, _: Message) -> Result<(), NetError> {
+            Ok(())
+        }
+
+        fn whole_due(&self, _: u64) -> Option<Instant> {
+            None
+        }
+
+        fn next(&mut self, _: Option<Instant>) -> Result<Frame, NetError> {
+            Ok(self.frames.pop_front().expect("no more is waited for"))
+        }
+
+        fn recycle(&mut self, _: Vec<u8>) {}
+
+        fn spare(&mut self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        fn abort(&mut self, _: &str, error: NetError) {
+            self.gave_up = Some(error);
+        }
+
+        fn sever(&mut self, _: NetError) {}
+    }
+
+    /// A message in three frames, of these steps.
+    fn message(steps: [u32; 3]) -> Framed<Script> {
+        let parts: [&[u8]; 3] = [&[1, 2, 3], &[4, 5], &[6]];
+        let frame = |(i, (step, part)): (usize, (u32, &[u8]))| {
+            let (len, total) = (part.len() as u32, 6);
+            let header = Header {
+                kind: Kind::Data,
+                first: i == 0,
+                summed: false,
+                name_len: 0,
+                step,
+                len,
+                seq: i as u64,
+                total,
+            };
+            Frame { header, name: String::new(), payload: part.to_vec() }
+        };
+        let frames = steps.into_iter().zip(parts).enumerate().map(frame).collect();
+        let names = Names { me: "a".into(), peer: "b".into(), address: "here".into() };
+        Framed {
+            link: Script { frames, gave_up: None },
+            names: Arc::new(names),
+            meter: Arc::new(Meter::default()),
+        }
+    }
+
+    /// What `recv` gives, and what `recv_pieces` does, put together.
+    fn received(steps: [u32; 3]) -> [(Result<Vec<u8>, NetError>, bool); 2] {
+        let step = Step::new(7, "open");
+        let [mut whole, mut pieces] = [message(steps), message(steps)];
+        let mut bytes = Vec::new();
+        let one = whole.recv(&step, 6);
+        let each = pieces.recv_pieces(&step, 6, &mut |piece| bytes.extend_from_slice(piece));
+        let each = each.map(|()| bytes);
+        [(one, whole.link.gave_up.is_some()), (each, pieces.link.gave_up.is_some())]
+    }
+
+    #[test]
+    fn pieces_are_the_message() {
+        for (result, gave_up) in received([7, 7, 7]) {
+            assert_eq!((result.ok(), gave_up), (Some(vec![1, 2, 3, 4, 5, 6]), false));
+        }
+    }
+
+    /// A peer that mixes the frames of two messages is at fault, and learns so.
+    #[test]
+    fn frames_of_another_step_end_the_connection() {
+        for steps in [[7, 8, 7], [7, 7, 8]] {
+            for (result, gave_up) in received(steps) {
+                let refused =
+                    matches!(result, Err(NetError::BadFrame { error: FrameError::Interleaved, .. }));
+                assert!(refused && gave_up, "{steps:?}");
+            }
+        }
+        for (result, gave_up) in received([8, 8, 8]) {
+            assert!(matches!(result, Err(NetError::Desync { .. })) && gave_up);
+        }
+    }
+}

@@ -108,7 +108,7 @@ fn a_pool_and_its_relu_run_in_fewer_bits() {
     assert_eq!(chosen, [NARROW, NARROW, NARROW, 64, 64, 64], "the forward pass, then gradients");
 }
 
-/// Where the truncation takes many rounds more the whole ring is kept, and where truncations compare.
+/// Where the truncation takes many rounds more the whole ring is kept, and under all roundings but by coins: two would be off by more than one.
 #[test]
 fn the_ring_is_kept_where_that_is_faster() {
     let narrow = |precision: &Precision, target: &Coins| {
@@ -118,7 +118,7 @@ fn the_ring_is_kept_where_that_is_faster() {
     };
     assert!(narrow(&precision(), &Coins { rounds: 0 }));
     assert!(!narrow(&precision(), &Coins { rounds: 1000 }));
-    for rounding in [RoundingMode::Nearest, RoundingMode::Floor] {
+    for rounding in [RoundingMode::Nearest, RoundingMode::Floor, RoundingMode::OneUlp] {
         assert!(!narrow(&Precision { rounding, ..precision() }, &Coins { rounds: 0 }));
     }
     // with a fraction bit for weights alone there is none to keep
