@@ -36,6 +36,8 @@ use crate::Step;
 pub const HEADER_LEN: usize = 40;
 /// Largest payload of one frame, in bytes. Also the most that a peer can make the receiver allocate at a time.
 pub const MAX_CHUNK: usize = 1 << 20;
+/// Frames from which on payload buffers are used again. A small message keeps its buffer, so it must not get a large one.
+pub(crate) const LARGE: usize = MAX_CHUNK / 2;
 /// Largest step name on the wire, in bytes; longer names are cut.
 pub const MAX_NAME: usize = 96;
 

@@ -64,6 +64,15 @@ fn product(m: &mut Model, values: &[f64]) -> usize {
     m.op(GraphOp::Linear, &[x, one], &[values.len(), 1])
 }
 
+/// The larger one, as a pool's games make it.
+fn maximum(m: &mut Model, left: usize, right: usize) -> usize {
+    let shape = m.shape(left);
+    let difference = m.op(GraphOp::Sub, &[right, left], &shape);
+    let bit = m.map(GraphOp::Positive, difference);
+    let gain = m.op(GraphOp::Choose, &[bit, difference], &shape);
+    m.op(GraphOp::Add, &[left, gain], &shape)
+}
+
 /// Truncations of a plan: how many elements, from how many bits, into how many.
 fn truncations(plan: &Plan) -> Vec<(usize, u32, u32)> {
     let of = |n: &privet_plan::ir::Node| (n.ty.len(), plan.nodes[n.inputs[0]].ty.bits, n.ty.bits);
@@ -134,10 +143,7 @@ fn the_largest_values_are_compared_and_chosen() {
     let right = [-large, large, large, -large, 0.0, small, small, -large];
     let mut m = Model::new(5, 8);
     let (l, r) = (product(&mut m, &left), product(&mut m, &right));
-    let d = m.op(GraphOp::Sub, &[r, l], &[8, 1]);
-    let bit = m.map(GraphOp::Positive, d);
-    let gain = m.op(GraphOp::Choose, &[bit, d], &[8, 1]);
-    let most = m.op(GraphOp::Add, &[l, gain], &[8, 1]);
+    let most = maximum(&mut m, l, r);
     let bit = m.map(GraphOp::Positive, most);
     let relu = m.op(GraphOp::Choose, &[bit, most], &[8, 1]);
     let other = m.state(&[8, 1], 0.5);
@@ -153,10 +159,7 @@ fn what_is_wanted_whole_is_chosen_whole() {
     let mut m = Model::new(6, 4);
     let a = product(&mut m, &[1.0, -1.0, 0.5, 0.0]);
     let b = product(&mut m, &[3.0, -5.0, -7.0, 0.25]);
-    let d = m.op(GraphOp::Sub, &[b, a], &[4, 1]);
-    let bit = m.map(GraphOp::Positive, d);
-    let gain = m.op(GraphOp::Choose, &[bit, d], &[4, 1]);
-    let most = m.op(GraphOp::Add, &[a, gain], &[4, 1]);
+    let most = maximum(&mut m, a, b);
     let bit = m.map(GraphOp::Positive, most);
     let relu = m.op(GraphOp::Choose, &[bit, most], &[4, 1]);
     let rest = m.op(GraphOp::Sub, &[most, relu], &[4, 1]);

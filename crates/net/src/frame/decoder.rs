@@ -1,6 +1,8 @@
 //! The receiving side of a direction.
 
-use super::{Frame, FrameError, HEADER_LEN, Header, Kind, MAX_CHUNK, checksum, parse_header, printable};
+use super::{
+    Frame, FrameError, HEADER_LEN, Header, Kind, LARGE, MAX_CHUNK, checksum, parse_header, printable,
+};
 
 /// Used buffers kept for large frames.
 const SPARE_BUFFERS: usize = 4;
@@ -61,8 +63,7 @@ impl Decoder {
 
     fn begin(&mut self, header: Header, sink: &mut dyn FnMut(Frame)) -> Result<(), FrameError> {
         let len = header.body_len();
-        // A small message keeps its buffer, so it must not get a large one.
-        self.body = if len >= MAX_CHUNK / 2 { self.spare.pop().unwrap_or_default() } else { Vec::new() };
+        self.body = if len >= LARGE { self.spare.pop().unwrap_or_default() } else { Vec::new() };
         self.body.clear();
         self.body.reserve_exact(len);
         self.parsed = Some(header);
@@ -101,7 +102,7 @@ impl Decoder {
 
     /// Gives used payload buffers back for later large frames, which saves fresh memory; a few are kept.
     pub fn recycle(&mut self, buffers: Vec<Vec<u8>>) {
-        self.spare.extend(buffers.into_iter().filter(|b| b.capacity() >= MAX_CHUNK / 2));
+        self.spare.extend(buffers.into_iter().filter(|b| b.capacity() >= LARGE));
         self.spare.truncate(SPARE_BUFFERS);
     }
 

@@ -15,7 +15,7 @@ use super::poll::Waker;
 use super::seats::Seat;
 use super::watch::Bell;
 use crate::NetError;
-use crate::frame::{Frame, MAX_CHUNK};
+use crate::frame::{Frame, LARGE, MAX_CHUNK};
 use crate::framed::{Link, Message, Names};
 
 /// Memory of unsent messages from which on `send` blocks while the peer may still be heard.
@@ -392,8 +392,8 @@ impl Link for SocketLink {
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        if buffer.capacity() < MAX_CHUNK / 2 {
-            return; // small frames have buffers of their own
+        if buffer.capacity() < LARGE {
+            return;
         }
         let mut state = self.shared.lock();
         if state.spare.len() < SPARE_BUFFERS {

@@ -1,7 +1,7 @@
 //! In training: comparisons and choices before values get their whole ring again.
 //!
 //! A product of the whole ring is truncated with one fraction bit more than activations have, in the bits that are left. Pools and ReLUs run
-//! there, in a ring of `k - g + 1` bits in place of k. What is read by other operations is truncated by that one bit, back into k bits.
+//! there, in a ring of `k - g + 1` bits. Else they compare `k - g` bits, and choose among k. What is read by other operations is truncated by that one bit, back into k bits.
 //! Under rounding by coins a family may have the first truncation for nothing, and of a pool's results there are fewer.
 //!
 //! ```text

@@ -146,7 +146,7 @@ pub(crate) struct Formats {
     /// Whether maxima are taken of products as they are, and truncated then: fewer truncations, of wider comparisons.
     /// A truncation keeps the order of numbers, so the result is the same.
     pub late: bool,
-    /// Whether training compares and chooses in fewer bits ([`super::narrow`]).
+    /// Whether training chooses in as few bits as it compares ([`super::narrow`]).
     pub narrow: bool,
     /// Whether normalisations are made of their parts. In training ranges promise nothing, and gradients read the parts. A guard
     /// watches them: the mean of squares is what leaves its range first.
