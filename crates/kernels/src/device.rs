@@ -28,6 +28,9 @@ pub trait Device: Send + Sync {
     /// For example `cpu (AMX int8, VAES-512)`.
     fn name(&self) -> String;
 
+    /// Worker threads, at least 1: so many things of a caller's may be done side by side.
+    fn threads(&self) -> usize;
+
     /// Deal comparison keys for thresholds `alpha` (`alpha[i] < 2^n`).
     ///
     /// `roots[i]` is party 0's root seed of key `i`, `deltas[i]` its global offset; both uniform and

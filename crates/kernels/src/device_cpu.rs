@@ -61,6 +61,10 @@ impl Device for Cpu {
         format!("cpu ({}, {}, {} threads)", self.linear, self.compare, self.threads)
     }
 
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
     fn compare_gen(
         &self,
         hash: &TreeHash,

@@ -21,6 +21,7 @@ mod near;
 pub mod probe;
 mod secret;
 mod threads;
+mod wide;
 
 pub use choice::{DeviceError, DeviceKind, open};
 pub use chunks::Chunks;
@@ -29,4 +30,5 @@ pub use device::{CompareOut, Device, cpu, try_cpu};
 pub use linear::{LinearShape, Weights};
 pub use lookup::{LookupShape, Read};
 pub use privet_prg::{CPU_VARIABLE, CpuCap, CpuCapError};
-pub use threads::in_parallel;
+pub use threads::{in_parallel, in_two};
+pub use wide::in_wide_registers;

@@ -1,16 +1,53 @@
-/// Run `work` on every part, the first on this thread and each other on its own; results in order.
+//! Work on several threads. They begin with the first work and stay, as a new thread costs as much as many a kernel.
+
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use std::num::NonZero;
+use std::sync::LazyLock;
+use std::thread::available_parallelism;
+
+/// A thread for every core but the caller's. What there are too many parts for waits; nothing if no thread can be had.
+static OTHERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+    let others = available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
+    let name = |i| format!("privet-work-{i}");
+    ThreadPoolBuilder::new().num_threads(others).thread_name(name).build().ok()
+});
+
+/// Run `work` on every part, the first on this thread and the others where a thread is free; results in order. No part may wait for another.
 pub fn in_parallel<T: Send, R: Send>(parts: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let mut parts = parts;
     let Some(first) = parts.next() else { return Vec::new() };
-    std::thread::scope(|s| {
+    let others: Vec<T> = parts.collect();
+    let pool = if others.is_empty() { None } else { OTHERS.as_ref() };
+    let Some(pool) = pool else { return std::iter::once(first).chain(others).map(work).collect() };
+    let mut results: Vec<Option<R>> = std::iter::repeat_with(|| None).take(others.len() + 1).collect();
+    let (own, rest) = results.split_at_mut(1);
+    pool.in_place_scope(|scope| {
         let work = &work;
-        let others: Vec<_> = parts.map(|p| s.spawn(move || work(p))).collect();
-        let mut results = vec![work(first)];
-        for o in others {
-            results.push(o.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        for (part, result) in others.into_iter().zip(rest) {
+            scope.spawn(move |_| *result = Some(work(part)));
         }
-        results
-    })
+        own[0] = Some(work(first));
+    });
+    results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(|| unreachable!("a scope waits for its work")))
+        .collect()
+}
+
+/// Do both, side by side if `apart` and where a thread is free. Neither may wait for the other.
+pub fn in_two<A: Send, B>(
+    apart: bool,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B,
+) -> (A, B) {
+    let pool = if apart { OTHERS.as_ref() } else { None };
+    let Some(pool) = pool else { return (first(), second()) };
+    let mut result = None;
+    let second = pool.in_place_scope(|scope| {
+        scope.spawn(|_| result = Some(first()));
+        second()
+    });
+    (result.unwrap_or_else(|| unreachable!("a scope waits for its work")), second)
 }
 
 /// `count` items in at most `parts` contiguous ranges of nearly equal length, none of them empty.

@@ -5,6 +5,7 @@ use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{Party, PartyId, Planes, RunError, Share};
 use privet_family::Secret;
+use privet_kernels::wide;
 use privet_plan::cost::Operation;
 use privet_plan::ir::{Node, Op, Plan, ValueId};
 use privet_plan::{Affine, apply_local, apply_local_in_place, ops};
@@ -71,9 +72,9 @@ pub(crate) fn sum(ring: Ring, x: &Share, y: &Share) -> Share {
 /// x plus public constants, one an element.
 pub(crate) fn plus_public(id: PartyId, ring: Ring, x: &Share, constant: impl Fn(usize) -> u64) -> Share {
     let component = |holder: PartyId, x: &Arc<Secret>| match holder.index() {
-        0 => Arc::new(
-            x.iter().enumerate().map(|(i, x)| ring.wrap(x.wrapping_add(constant(i)))).collect::<Secret>(),
-        ),
+        0 => Arc::new(wide!({
+            x.iter().enumerate().map(|(i, x)| ring.wrap(x.wrapping_add(constant(i)))).collect::<Secret>()
+        })),
         _ => x.clone(),
     };
     Share { own: component(id, &x.own), next: component(id.next(), &x.next) }
@@ -81,7 +82,7 @@ pub(crate) fn plus_public(id: PartyId, ring: Ring, x: &Share, constant: impl Fn(
 
 /// x times a number that everybody knows.
 pub(crate) fn scaled(ring: Ring, x: &Share, factor: u64) -> Share {
-    let each = |x: &[u64]| x.iter().map(|x| ring.wrap(x.wrapping_mul(factor))).collect();
+    let each = |x: &[u64]| wide!(x.iter().map(|x| ring.wrap(x.wrapping_mul(factor))).collect());
     Share::new(each(&x.own), each(&x.next))
 }
 
@@ -95,7 +96,7 @@ pub(crate) fn kept(x: &Share, coins: &[u64], keep: u32) -> Share {
 }
 
 fn zip(x: &Share, y: &Share, f: impl Fn(u64, u64) -> u64) -> Share {
-    let each = |x: &[u64], y: &[u64]| x.iter().zip(y).map(|(&a, &b)| f(a, b)).collect();
+    let each = |x: &[u64], y: &[u64]| wide!(x.iter().zip(y).map(|(&a, &b)| f(a, b)).collect());
     Share::new(each(&x.own, &y.own), each(&x.next, &y.next))
 }
 
@@ -108,7 +109,7 @@ pub(crate) fn truncate_within_one(id: PartyId, from: Ring, shift: u32, x: &Share
     let to = Ring::new(from.bits() - shift);
     let component = |holder: PartyId, x: &[u64]| {
         let one = (holder.index() == 0) as u64;
-        x.iter().map(|x| to.wrap((x >> shift).wrapping_add(one))).collect()
+        wide!(x.iter().map(|x| to.wrap((x >> shift).wrapping_add(one))).collect())
     };
     Share::new(component(id, &x.own), component(id.next(), &x.next))
 }

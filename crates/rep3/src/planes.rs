@@ -6,7 +6,7 @@ use crate::parts::Parts;
 use crate::proof::Column;
 use crate::{PartyId, Planes};
 use privet_family::Secret;
-use privet_kernels::Device;
+use privet_kernels::{Device, wide};
 use privet_ring::{PLACES, Ring, mask_at};
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl Bits {
         while !to.is_empty() {
             let word = self.words[at / 64] >> (at % 64);
             let (some, later) = to.split_at_mut(to.len().min(64 - at % 64));
-            some.iter_mut().zip(&PLACES).for_each(|(mask, place)| *mask = mask_at(word, *place));
+            wide!(some.iter_mut().zip(&PLACES).for_each(|(mask, place)| *mask = mask_at(word, *place)));
             at += some.len();
             to = later;
         }
@@ -157,16 +157,18 @@ impl Bits {
     /// Those of a range of numbers whose bit is 1, and 0 for the others.
     pub fn choose(&self, range: Range<usize>, numbers: &[u64], to: &mut [u64]) {
         self.masks(range.clone(), to);
-        to.iter_mut().zip(&numbers[range]).for_each(|(to, number)| *to &= number);
+        wide!(to.iter_mut().zip(&numbers[range]).for_each(|(to, number)| *to &= number));
     }
 
     /// Every number by what its bit says: `of(mask, number)`, with a mask as of [`Bits::masks`].
     pub fn with(&self, numbers: &[u64], of: impl Fn(u64, u64) -> u64) -> Vec<u64> {
         debug_assert_eq!(numbers.len(), self.n);
         let mut out = Vec::with_capacity(numbers.len());
-        for (word, some) in self.words.iter().zip(numbers.chunks(64)) {
-            out.extend(some.iter().zip(&PLACES).map(|(x, place)| of(mask_at(*word, *place), *x)));
-        }
+        wide!({
+            for (word, some) in self.words.iter().zip(numbers.chunks(64)) {
+                out.extend(some.iter().zip(&PLACES).map(|(x, place)| of(mask_at(*word, *place), *x)));
+            }
+        });
         out
     }
 }

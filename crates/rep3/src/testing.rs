@@ -19,11 +19,20 @@ pub fn keys(id: PartyId) -> Keys {
 
 /// Run the same program at every party over in-memory channels; results in the order of the parties.
 pub fn three<T: Send>(security: Security, program: impl Fn(&mut Party) -> T + Sync) -> [T; 3] {
-    let device = cpu(1);
+    three_on([1; 3], security, program)
+}
+
+/// The same, where each party has so many threads.
+pub fn three_on<T: Send>(
+    threads: [usize; 3],
+    security: Security,
+    program: impl Fn(&mut Party) -> T + Sync,
+) -> [T; 3] {
+    let devices = threads.map(cpu);
     let results = Mesh::new(3).run(|links| {
         let id = PartyId::ALL[links.me()];
         let [prev, next] = links.both([id.prev().index(), id.next().index()]);
-        let mut party = Party::new(id, security, device.as_ref(), keys(id), prev, next);
+        let mut party = Party::new(id, security, devices[id.index()].as_ref(), keys(id), prev, next);
         party.coin_key = Some(Seed::from_bytes(COMMON));
         program(&mut party)
     });

@@ -31,6 +31,9 @@ impl Device for Crooked {
     fn name(&self) -> String {
         "crooked".into()
     }
+    fn threads(&self) -> usize {
+        self.sound.threads()
+    }
     fn compare_gen(
         &self,
         hash: &TreeHash,

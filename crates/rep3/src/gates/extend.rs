@@ -10,6 +10,7 @@ use crate::local::plus_public;
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{RunError, Share};
+use privet_kernels::wide;
 use privet_plan::cost::Operation;
 use privet_ring::Ring;
 
@@ -42,7 +43,7 @@ fn growth(from: Ring, to: Ring) -> Ring {
 /// The components, less the carries.
 fn without(from: Ring, to: Ring, x: &Share, carries: &Share) -> Share {
     let difference = |x: &[u64], carries: &[u64]| {
-        x.iter().zip(carries).map(|(x, c)| to.wrap(x.wrapping_sub(c << from.bits()))).collect()
+        wide!(x.iter().zip(carries).map(|(x, c)| to.wrap(x.wrapping_sub(c << from.bits()))).collect())
     };
     Share::new(difference(&x.own, &carries.own), difference(&x.next, &carries.next))
 }

@@ -19,6 +19,7 @@ use crate::parts::{Parts, Role};
 use crate::planes::Bits;
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, Planes, RunError, Share};
+use privet_kernels::wide;
 use privet_ring::{Ring, mask_of};
 use std::ops::Range;
 
@@ -159,7 +160,7 @@ fn r_of<'a>(r: &'a Column, bit: &Column) -> Side<impl Fn(Range<usize>, usize, &m
 fn c_b_less_d<'a>(b: &'a [u64], d: &'a [u64]) -> Side<impl Fn(Range<usize>, usize, &mut [u64])> {
     let numbers = |range: Range<usize>, c: usize, to: &mut [u64]| {
         let (known, c) = (b[range.clone()].iter().zip(&d[range]), ones(c as u64));
-        to.iter_mut().zip(known).for_each(|(to, (b, d))| *to = (b & c).wrapping_sub(*d));
+        wide!(to.iter_mut().zip(known).for_each(|(to, (b, d))| *to = (b & c).wrapping_sub(*d)));
     };
     Side { bits: vec![], numbers, at_none: None }
 }
@@ -173,9 +174,8 @@ fn of_first(
     let numbers = move |range: Range<usize>, c: usize, to: &mut [u64]| {
         let c = ones(c as u64);
         bits.masks(range.clone(), to);
-        for (to, (x, q)) in to.iter_mut().zip(x[range.clone()].iter().zip(&q[range])) {
-            *to = (x & (*to ^ c)).wrapping_sub(*q);
-        }
+        let known = x[range.clone()].iter().zip(&q[range]);
+        wide!(to.iter_mut().zip(known).for_each(|(to, (x, q))| *to = (x & (*to ^ c)).wrapping_sub(*q)));
     };
     Side { bits: vec![spread.clone()], numbers, at_none: None }
 }
@@ -191,10 +191,13 @@ fn of_second(
         let c = ones(c as u64);
         bits.masks(range.clone(), to);
         let dealt = q[range.clone()].iter().zip(&r[range.clone()]);
-        for (to, (x, (q, r))) in to.iter_mut().zip(x[range].iter().zip(dealt)) {
-            let selected = x & (*to ^ c);
-            *to = q.wrapping_sub(selected).wrapping_add(r.wrapping_mul(2) & c);
-        }
+        let known = x[range].iter().zip(dealt);
+        wide!({
+            for (to, (x, (q, r))) in to.iter_mut().zip(known) {
+                let selected = x & (*to ^ c);
+                *to = q.wrapping_sub(selected).wrapping_add(r.wrapping_mul(2) & c);
+            }
+        });
     };
     Side { bits: vec![spread.clone()], numbers, at_none: None }
 }

@@ -6,6 +6,7 @@ use crate::parts::{Parts, Role, Roles};
 use crate::planes::Bits;
 use crate::proof::{Algebra, Column, Kind, Operand, View};
 use crate::{PartyId, RunError, Share, mutation};
+use privet_kernels::wide;
 use privet_ring::{Ring, mask_of, pack};
 use std::ops::Range;
 
@@ -67,7 +68,7 @@ impl Dealt {
 
     /// The same function of the words of every component.
     pub fn map<C: Into<Column>>(&self, f: impl Fn(&[u64]) -> C) -> Dealt {
-        let f = |c: &Column| f(c).into();
+        let f = |c: &Column| wide!(f(c)).into();
         Dealt { own: f(&self.own), next: f(&self.next), before: f(&self.before), after: f(&self.after) }
     }
 
@@ -78,7 +79,7 @@ impl Dealt {
             return self.zip(other, f);
         }
         let none = Column::from(vec![]);
-        let f = |a: &Column, b: &Column| f(a, b).into();
+        let f = |a: &Column, b: &Column| wide!(f(a, b)).into();
         Dealt {
             own: none.clone(),
             next: none,
@@ -95,7 +96,7 @@ impl Dealt {
 
     /// The same function of the words of every component of two.
     pub fn zip(&self, other: &Dealt, f: impl Fn(&[u64], &[u64]) -> Vec<u64>) -> Dealt {
-        let f = |a: &Column, b: &Column| f(a, b).into();
+        let f = |a: &Column, b: &Column| wide!(f(a, b)).into();
         Dealt {
             own: f(&self.own, &other.own),
             next: f(&self.next, &other.next),
@@ -273,7 +274,9 @@ fn sum_less<const N: usize>(
         match all.next() {
             Some(((weight, bits), other)) => {
                 bits.masks(range.clone(), to);
-                to.iter_mut().zip(u).for_each(|(to, u)| *to = (weight & (*to ^ other)).wrapping_sub(*u));
+                wide!({
+                    to.iter_mut().zip(u).for_each(|(to, u)| *to = (weight & (*to ^ other)).wrapping_sub(*u))
+                });
             }
             None => to.iter_mut().zip(u).for_each(|(to, u)| *to = u.wrapping_neg()),
         }
@@ -281,7 +284,11 @@ fn sum_less<const N: usize>(
         let masks = &mut masks[..to.len()];
         for ((weight, bits), other) in all {
             bits.masks(range.clone(), masks);
-            to.iter_mut().zip(&*masks).for_each(|(to, mask)| *to = to.wrapping_add(weight & (mask ^ other)));
+            wide!({
+                to.iter_mut()
+                    .zip(&*masks)
+                    .for_each(|(to, mask)| *to = to.wrapping_add(weight & (mask ^ other)))
+            });
         }
     };
     Side { bits: vec![], numbers, at_none: None }

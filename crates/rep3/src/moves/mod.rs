@@ -24,6 +24,7 @@ pub(crate) use split::{Known, Split};
 
 use crate::PartyId;
 use crate::proof::{Algebra, Kind, Transcript, View};
+use privet_kernels::wide;
 use privet_ring::Ring;
 
 /// Words handled at a time, which stay in the first-level cache; a whole number of cipher blocks and of packed bytes.
@@ -49,60 +50,60 @@ impl Algebra {
     pub(crate) fn subtract(self, a: &mut [u64], b: &[u64]) {
         debug_assert_eq!(a.len(), b.len());
         let words = a.iter_mut().zip(b);
-        match self {
+        wide!(match self {
             Algebra::Bits => words.for_each(|(a, b)| *a ^= b),
             Algebra::Ring(ring) => words.for_each(|(a, b)| *a = ring.wrap(a.wrapping_sub(*b))),
-        }
+        })
     }
 
     /// `a <- a + b`, word by word.
     pub(crate) fn add(self, a: &mut [u64], b: &[u64]) {
         debug_assert_eq!(a.len(), b.len());
         let words = a.iter_mut().zip(b);
-        match self {
+        wide!(match self {
             Algebra::Bits => words.for_each(|(a, b)| *a ^= b),
             Algebra::Ring(ring) => words.for_each(|(a, b)| *a = ring.wrap(a.wrapping_add(*b))),
-        }
+        })
     }
 
     /// `a + b`, word by word.
     pub(crate) fn sum(self, a: &[u64], b: &[u64]) -> Vec<u64> {
         debug_assert_eq!(a.len(), b.len());
         let words = a.iter().zip(b);
-        match self {
+        wide!(match self {
             Algebra::Bits => words.map(|(a, b)| a ^ b).collect(),
             Algebra::Ring(ring) => words.map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect(),
-        }
+        })
     }
 
     /// `a <- a - x y`, word by word.
     pub(crate) fn subtract_product(self, a: &mut [u64], x: &[u64], y: &[u64]) {
         debug_assert!(a.len() == x.len() && x.len() == y.len());
         let words = a.iter_mut().zip(x.iter().zip(y));
-        match self {
+        wide!(match self {
             Algebra::Bits => words.for_each(|(a, (x, y))| *a ^= x & y),
             Algebra::Ring(ring) => {
                 words.for_each(|(a, (x, y))| *a = ring.wrap(a.wrapping_sub(x.wrapping_mul(*y))))
             }
-        }
+        })
     }
 
     /// `a <- a + x y`, word by word.
     pub(crate) fn add_product(self, a: &mut [u64], x: &[u64], y: &[u64]) {
         debug_assert!(a.len() == x.len() && x.len() == y.len());
         let words = a.iter_mut().zip(x.iter().zip(y));
-        match self {
+        wide!(match self {
             Algebra::Bits => words.for_each(|(a, (x, y))| *a ^= x & y),
             Algebra::Ring(ring) => {
                 words.for_each(|(a, (x, y))| *a = ring.wrap(a.wrapping_add(x.wrapping_mul(*y))))
             }
-        }
+        })
     }
 
     /// `a <- -a`, word by word.
     pub(crate) fn negate(self, a: &mut [u64]) {
         if let Algebra::Ring(ring) = self {
-            a.iter_mut().for_each(|a| *a = ring.wrap(a.wrapping_neg()));
+            wide!(a.iter_mut().for_each(|a| *a = ring.wrap(a.wrapping_neg())));
         }
     }
 }

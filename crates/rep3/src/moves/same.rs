@@ -11,6 +11,7 @@ use crate::planes::Bits;
 use crate::price::proofs::alone;
 use crate::proof::{Algebra, Column, Kind, Rest, View};
 use privet_family::Secret;
+use privet_kernels::wide;
 use privet_ring::Ring;
 use std::ops::Range;
 
@@ -194,7 +195,7 @@ fn differences(ring: Ring, n: usize, sides: &[Numbers], first: usize) -> Vec<Vec
             None => numbers[i][..range.len()].iter(),
         };
         for (words, sum) in words.iter_mut().zip(&sums) {
-            match sum[..] {
+            wide!(match sum[..] {
                 [a] => append(ring, some(a).copied(), words),
                 [a, b] => append(ring, some(a).zip(some(b)).map(|(a, b)| a ^ b), words),
                 [a, b, c, d] => {
@@ -208,7 +209,7 @@ fn differences(ring: Ring, n: usize, sides: &[Numbers], first: usize) -> Vec<Vec
                     }
                     append(ring, total[..range.len()].iter().copied(), words);
                 }
-            }
+            });
         }
     }
     words
@@ -220,6 +221,7 @@ fn lanes(ring: Ring) -> usize {
 }
 
 /// Append numbers modulo 2^k, each in a word or as many in one as go in: of words that are not filled, none but the last.
+#[inline(always)]
 fn append(ring: Ring, mut numbers: impl ExactSizeIterator<Item = u64>, words: &mut Vec<u64>) {
     match lanes(ring) {
         1 => words.extend(numbers.map(|x| ring.wrap(x))),

@@ -9,6 +9,7 @@ use crate::parts::{Role, Roles};
 use crate::planes::Bits;
 use crate::proof::{Algebra, Column};
 use crate::{PartyId, RunError};
+use privet_kernels::wide;
 use privet_ring::Ring;
 use std::ops::Range;
 
@@ -142,9 +143,10 @@ impl Select {
             to.copy_from_slice(&mask[range.clone()]);
             for (t, chosen) in chosen.iter().enumerate() {
                 if let Some((a, weight)) = chosen.filter(|_| bits >> t & 1 == 1) {
-                    to.iter_mut()
-                        .zip(&a[range.clone()])
-                        .for_each(|(to, a)| *to = to.wrapping_sub(a.wrapping_mul(weight)));
+                    let a = &a[range.clone()];
+                    wide!({
+                        to.iter_mut().zip(a).for_each(|(to, a)| *to = to.wrapping_sub(a.wrapping_mul(weight)))
+                    });
                 }
             }
         };
@@ -175,5 +177,5 @@ impl Select {
 }
 
 fn put(to: &mut [u64], numbers: impl Iterator<Item = u64>) {
-    to.iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
+    wide!(to.iter_mut().zip(numbers).for_each(|(to, number)| *to = number));
 }

@@ -5,6 +5,7 @@ use crate::parts::{Parts, Role, Roles};
 use crate::planes::Bits;
 use crate::proof::{Algebra, Column, Kind, Operand, Rest, View};
 use crate::{PartyId, RunError, Share, mutation};
+use privet_kernels::wide;
 use privet_prg::Prg;
 use privet_ring::{Ring, pack};
 
@@ -274,7 +275,11 @@ fn masked(key: &mut Prg, algebra: Algebra, n: usize, terms: &[Term], message: &m
                     Term::Chosen { numbers, weight, bits } => {
                         let chosen = &mut chosen[..words.len()];
                         bits.choose(piece.clone(), numbers, chosen);
-                        chosen.iter_mut().for_each(|number| *number = number.wrapping_mul(*weight));
+                        if *weight != 1 {
+                            wide!(
+                                chosen.iter_mut().for_each(|number| *number = number.wrapping_mul(*weight))
+                            );
+                        }
                         algebra.subtract(words, chosen);
                     }
                 }

@@ -111,6 +111,11 @@ pub(super) struct Statements {
 }
 
 impl Statements {
+    /// Words of all factors.
+    pub fn words(&self) -> usize {
+        self.batches.iter().map(|b| b.words * b.terms.len()).sum()
+    }
+
     /// Words and terms of every batch, of numbers or of others.
     fn extents(&self, of_numbers: bool) -> Vec<(usize, usize)> {
         self.batches

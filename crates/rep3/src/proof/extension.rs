@@ -1,7 +1,7 @@
 //! What statements are combined over.
 
 use super::batch::{Batch, Role, Statements, Weights};
-use super::products::Combined;
+use crate::price::proofs::Shape;
 use privet_kernels::Device;
 use privet_prg::Prg;
 use std::borrow::Cow;
@@ -16,7 +16,9 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     /// Bytes on the wire.
     const BYTES: usize;
     /// What the folds of words make of columns at one pair of points.
-    type Folded: Default;
+    type Folded: Default + Send;
+    /// What joins the folded words.
+    type Joining: Joining<Self> + Send;
 
     /// The element of the exceptional set with these coefficients, a bit each.
     fn embed(bits: u64) -> Self;
@@ -61,24 +63,59 @@ pub(super) trait Extension: Copy + Send + Sync + 'static {
     ) -> Vec<Self>;
     /// The combination of the batches' `s` columns: every word times its coefficient.
     fn combine(device: &dyn Device, batches: &[Batch], weights: &Weights) -> Self;
-    /// What joins the folded words: the factors of products, as far as the party has them that is this in a proof. They are combined in
-    /// another way, the same in all three proofs.
-    fn products(_combined: &Combined, _role: Role) -> [Cow<'_, [Self]>; 2] {
-        [(&[]).into(), (&[]).into()]
-    }
-    /// The prover's [`Extension::message`], where these are all items.
-    fn products_message(_device: &dyn Device, _combined: &Combined, _vars: u32) -> Vec<Self> {
-        unreachable!("no products among items of this kind")
-    }
-    /// What a verifier alone knows of them.
-    fn products_sum(_device: &dyn Device, _statements: &Statements, _combined: &Combined) -> Self {
-        Self::ZERO
-    }
-
     /// The inner product.
     fn inner(device: &dyn Device, left: &[Self], right: &[Self]) -> Self;
     /// Values of `sum over groups of left_g right_g`, groups of 2^vars items; not the first one, which nobody is told.
     fn message(device: &dyn Device, left: &[Self], right: &[Self], vars: u32) -> Vec<Self>;
     /// Groups of 2^(r.len()) items as polynomials, at the point `r`.
     fn fold(device: &dyn Device, items: &[Self], r: &[u64]) -> Vec<Self>;
+}
+
+/// Items that join the folded words: factors of products, which are combined in another way, the same in all three proofs.
+pub(super) trait Joining<E: Extension> {
+    /// Both factors, as far as the party has them that is this in a proof.
+    fn factors(&self, role: Role) -> [Cow<'_, [E]>; 2];
+    /// The prover's [`Extension::message`], where these are all items.
+    fn message(&self, device: &dyn Device, vars: u32) -> Vec<E>;
+    /// What a verifier with these statements adds by itself, and takes off its share of the claim.
+    fn sum(&self, device: &dyn Device, statements: &Statements) -> E;
+    /// Whether the items of fold `k` of a proof with this shape are these, and no others.
+    fn are_items(&self, k: usize, shape: &Shape) -> bool;
+    /// Whether fold `k` of a proof with this shape is one that all three have in common.
+    fn folds_in_common(&self, k: usize, shape: &Shape) -> bool;
+    /// Variables of fold `k`, if it is one that all three proofs have in common.
+    fn common_vars(&self, k: usize) -> Option<u32>;
+    /// Go on, for all three proofs, with the items of the next fold that they have in common, at this point.
+    fn fold(&mut self, device: &dyn Device, r: &[u64]);
+}
+
+/// Nothing joins the words of bits.
+pub(super) struct Nothing;
+
+impl<E: Extension> Joining<E> for Nothing {
+    fn factors(&self, _: Role) -> [Cow<'_, [E]>; 2] {
+        [(&[]).into(), (&[]).into()]
+    }
+
+    fn message(&self, _: &dyn Device, _: u32) -> Vec<E> {
+        vec![]
+    }
+
+    fn sum(&self, _: &dyn Device, _: &Statements) -> E {
+        E::ZERO
+    }
+
+    fn are_items(&self, _: usize, _: &Shape) -> bool {
+        false
+    }
+
+    fn folds_in_common(&self, _: usize, _: &Shape) -> bool {
+        false
+    }
+
+    fn common_vars(&self, _: usize) -> Option<u32> {
+        None
+    }
+
+    fn fold(&mut self, _: &dyn Device, _: &[u64]) {}
 }

@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, Factor, Weights};
 use super::column::Operand;
-use super::extension::Extension;
+use super::extension::{Extension, Nothing};
 use super::folded::Folded;
 use super::numbers;
 use super::tensor::basis;
@@ -135,6 +135,7 @@ impl Extension for Gf {
     const ONE: u64 = proofs::Extension::Bits.one();
     const BYTES: usize = proofs::Extension::Bits.bytes();
     type Folded = Folded;
+    type Joining = Nothing;
 
     fn embed(bits: u64) -> Gf {
         bits

@@ -1,8 +1,8 @@
 //! One proof in one algebra, at the prover and at a verifier.
 
 use super::batch::{Batch, Role, Statements, Weights};
-use super::extension::Extension;
-use super::products::Combined;
+use super::extension::{Extension, Joining};
+use super::roles::Stated;
 use super::tensor::evaluate;
 use crate::mutation;
 use crate::price::proofs::{Shape, room};
@@ -22,9 +22,16 @@ pub(super) struct Masks {
 
 /// Where a fold goes on.
 pub(super) struct Point<'a, E: Extension> {
-    pub r: &'a [u64],
+    r: &'a [u64],
     /// Columns that are folded there by now, at a point that all three proofs have in common.
-    pub folded: Option<&'a mut E::Folded>,
+    folded: Option<&'a mut E::Folded>,
+}
+
+impl<'a, E: Extension> Point<'a, E> {
+    /// The point that all three proofs have in common, if they do, with what is folded there; else this one, of one proof alone.
+    pub fn of(common: Option<&'a [u64]>, own: &'a [u64], folded: &'a mut E::Folded) -> Point<'a, E> {
+        Point { r: common.unwrap_or(own), folded: common.map(|_| folded) }
+    }
 }
 
 /// The prover's side.
@@ -43,7 +50,7 @@ pub(super) struct Prover<E: Extension> {
 }
 
 impl<E: Extension> Prover<E> {
-    pub fn new(statements: Statements, shape: Shape, weights: Weights) -> Prover<E> {
+    pub fn new(Stated { statements, shape, weights }: Stated) -> Prover<E> {
         Prover {
             statements,
             shape,
@@ -55,19 +62,22 @@ impl<E: Extension> Prover<E> {
         }
     }
 
-    /// Append message `k`: the party after's shares of the product's values. `folded` is of the point that all three proofs had in common
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Message `k`: the party after's shares of the product's values. `folded` is of the point that all three proofs had in common
     /// in the fold before, if they had one.
     pub fn message(
         &mut self,
         device: &dyn Device,
         k: usize,
         masks: &mut Masks,
-        products: &Combined,
+        joining: &E::Joining,
         folded: Option<&mut E::Folded>,
-        out: &mut Vec<u8>,
-    ) {
+    ) -> Vec<u8> {
         if k >= self.shape.folds() {
-            return;
+            return vec![];
         }
         let (Some(before), Some(after)) = (&mut masks.before, &mut masks.after) else {
             unreachable!("a prover shares a key with each verifier")
@@ -82,12 +92,12 @@ impl<E: Extension> Prover<E> {
                 self.numbers = numbers;
                 values
             }
-            _ if products.are_items(k, &self.shape) && !self.shape.is_last(k) => {
-                E::products_message(device, products, self.shape.vars(k))
+            _ if joining.are_items(k, &self.shape) && !self.shape.is_last(k) => {
+                joining.message(device, self.shape.vars(k))
             }
             _ => {
                 let vars = self.shape.vars(k);
-                let mut items = self.items(k, products);
+                let mut items = self.items(k, joining);
                 if self.shape.is_last(k) {
                     let [masks, others] =
                         [&mut *before, after].map(|stream| last_masks::<E>(stream, &self.shape));
@@ -99,24 +109,26 @@ impl<E: Extension> Prover<E> {
             }
         };
         let masks = value_masks(before, values.len() - 1);
-        values[1..].iter().zip(masks).for_each(|(value, mask)| value.sub(mask).put(out));
+        let mut out = Vec::with_capacity(self.shape.message_bytes(k));
+        values[1..].iter().zip(masks).for_each(|(value, mask)| value.sub(mask).put(&mut out));
+        out
     }
 
     /// Factors of fold `k`, which is not of words. What was combined otherwise is there from the start.
-    fn items<'a>(&'a self, k: usize, products: &'a Combined) -> [Cow<'a, [E]>; 2] {
-        match products.are_items(k, &self.shape) {
-            true => E::products(products, Role::Prover),
+    fn items<'a>(&'a self, k: usize, joining: &'a E::Joining) -> [Cow<'a, [E]>; 2] {
+        match joining.are_items(k, &self.shape) {
+            true => joining.factors(Role::Prover),
             false => self.items.each_ref().map(Cow::from),
         }
     }
 
-    /// Go on with the statement at the point `r`; nothing after the last message. The products join the folded words.
+    /// Go on with the statement at the point `r`; nothing after the last message. What is combined otherwise joins the folded words.
     pub fn fold(
         &mut self,
         device: &dyn Device,
         k: usize,
         Point { r, folded }: Point<E>,
-        products: &Combined,
+        joining: &E::Joining,
     ) {
         if k + 1 >= self.shape.folds() {
             return;
@@ -133,11 +145,11 @@ impl<E: Extension> Prover<E> {
             let numbers = std::mem::take(&mut self.numbers);
             join(&mut items, numbers.map(|numbers| Cow::from(E::fold(device, &numbers, r))));
             self.folded = E::Folded::default();
-            join(&mut items, E::products(products, Role::Prover));
+            join(&mut items, joining.factors(Role::Prover));
             self.items = items;
             self.statements = Statements::default();
-        } else if !products.folds_in_common(k, &self.shape) {
-            self.items = self.items(k, products).map(|items| E::fold(device, &items, r));
+        } else if !joining.folds_in_common(k, &self.shape) {
+            self.items = self.items(k, joining).map(|items| E::fold(device, &items, r));
         }
     }
 }
@@ -186,9 +198,9 @@ fn folded_words<E: Extension>(
     [left, E::words_right(device, batches, points, folded)]
 }
 
-/// The products' factors join those of words.
-fn join<E: Extension>(items: &mut [Vec<E>; 2], products: [Cow<[E]>; 2]) {
-    items.iter_mut().zip(&products).for_each(|(items, more)| items.extend_from_slice(more));
+/// More factors join those of words.
+fn join<E: Extension>(items: &mut [Vec<E>; 2], more: [Cow<[E]>; 2]) {
+    items.iter_mut().zip(&more).for_each(|(items, more)| items.extend_from_slice(more));
 }
 
 /// A verifier's side: its summands of both factors, and its share of the claim.
@@ -208,17 +220,19 @@ impl<E: Extension> Verifier<E> {
     pub fn new(
         device: &dyn Device,
         role: Role,
-        statements: Statements,
-        shape: Shape,
-        weights: Weights,
+        Stated { statements, shape, weights }: Stated,
     ) -> Verifier<E> {
         // sum over t of left_t right_t = -s_B - s_A
         let claim = E::ZERO.sub(E::combine(device, &statements.batches, &weights));
         Verifier { statements, shape, weights, role, first: vec![], items: [vec![], vec![]], claim }
     }
 
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// Take this verifier's share of message `k` (the party before draws it, `bytes` are what the party after
-    /// received) and go on with the statement at the point `r`. The products join the folded words.
+    /// received) and go on with the statement at the point `r`. What is combined otherwise joins the folded words.
     pub fn fold(
         &mut self,
         device: &dyn Device,
@@ -226,14 +240,14 @@ impl<E: Extension> Verifier<E> {
         masks: &mut Masks,
         bytes: &[u8],
         Point { r, folded }: Point<E>,
-        products: &Combined,
+        joining: &E::Joining,
     ) {
         if k >= self.shape.folds() {
             return;
         }
         let (vars, of_words) = (self.shape.vars(k), self.shape.of_words());
         if k == of_words {
-            self.claim = self.claim.sub(E::products_sum(device, &self.statements, products));
+            self.claim = self.claim.sub(joining.sum(device, &self.statements));
         }
         let before = self.role == Role::Before;
         let own_masks = self.shape.is_last(k).then(|| {
@@ -249,8 +263,8 @@ impl<E: Extension> Verifier<E> {
         }
         let r = &r[..vars as usize];
         if k >= of_words {
-            let mut items = match products.are_items(k, &self.shape) {
-                true => E::products(products, self.role),
+            let mut items = match joining.are_items(k, &self.shape) {
+                true => joining.factors(self.role),
                 false => self.items.each_ref().map(Cow::from),
             };
             let mut counted = 1 << vars;
@@ -259,7 +273,7 @@ impl<E: Extension> Verifier<E> {
                 items = masked(items, &masks, vars);
             }
             values[0] = self.first_value(device, &values, counted, &[]);
-            let folded = match products.folds_in_common(k, &self.shape) {
+            let folded = match joining.folds_in_common(k, &self.shape) {
                 true => [vec![], vec![]],
                 false => items.map(|items| E::fold(device, &items, r)),
             };
@@ -277,7 +291,7 @@ impl<E: Extension> Verifier<E> {
         let (points, mut alone) = ([&self.first[..], r], E::Folded::default());
         let folded = folded.unwrap_or(&mut alone);
         self.items = folded_words(device, &self.statements.batches, &self.weights, points, folded);
-        join(&mut self.items, E::products(products, self.role));
+        join(&mut self.items, joining.factors(self.role));
         self.statements.batches = vec![];
     }
 
@@ -294,13 +308,15 @@ impl<E: Extension> Verifier<E> {
         others.fold(self.claim, E::sub)
     }
 
-    /// Append what the other verifier needs: the masked summands of every group's left factor, those of the right ones, and this share of
+    /// What the other verifier needs: the masked summands of every group's left factor, those of the right ones, and this share of
     /// the last claim.
-    pub fn finish(&self, out: &mut Vec<u8>) {
+    pub fn finish(&self) -> Vec<u8> {
+        let mut out = vec![];
         if self.shape.folds() > 0 {
-            self.items.iter().flatten().for_each(|item| item.put(out));
-            self.claim.put(out);
+            self.items.iter().flatten().for_each(|item| item.put(&mut out));
+            self.claim.put(&mut out);
         }
+        out
     }
 
     /// Whether the proof holds, by what the other verifier sent.

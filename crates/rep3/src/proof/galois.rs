@@ -4,7 +4,7 @@
 //! What costs time here, on the device: matrix products over Z_2^64, of words with powers of a point and of values with random
 //! bits; sums of words chosen by random bits; products and folds of elements.
 
-use super::batch::{Batch, Factor, Role, Statements, Weights};
+use super::batch::{Batch, Factor, Weights};
 use super::extension::Extension;
 use super::outer::Sums;
 use super::products::Combined;
@@ -15,7 +15,6 @@ use privet_kernels::Device;
 use privet_kernels::fold::{Powers, RINGS, gr_reduce, points};
 use privet_prg::Prg;
 use privet_ring::Ring;
-use std::borrow::Cow;
 
 /// Coefficients of an element, of both rings.
 pub(super) const DEGREE: usize = 64;
@@ -102,6 +101,7 @@ impl Extension for Gr {
     const ONE: u64 = proofs::Extension::Ring.one();
     const BYTES: usize = proofs::Extension::Ring.bytes();
     type Folded = FoldedWords;
+    type Joining = Combined;
 
     fn embed(bits: u64) -> Gr {
         std::array::from_fn(|i| bits >> i & 1)
@@ -266,18 +266,6 @@ impl Extension for Gr {
             }
         }
         total
-    }
-
-    fn products(combined: &Combined, role: Role) -> [Cow<'_, [Gr]>; 2] {
-        combined.factors(role)
-    }
-
-    fn products_message(device: &dyn Device, combined: &Combined, vars: u32) -> Vec<Gr> {
-        combined.message(device, vars)
-    }
-
-    fn products_sum(device: &dyn Device, statements: &Statements, combined: &Combined) -> Gr {
-        combined.sum(device, &statements.products)
     }
 
     fn inner(device: &dyn Device, left: &[Gr], right: &[Gr]) -> Gr {

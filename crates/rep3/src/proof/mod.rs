@@ -3,6 +3,7 @@
 mod batch;
 mod column;
 mod convolution;
+mod drawn;
 mod extension;
 mod field;
 mod fold;
@@ -17,6 +18,7 @@ mod roles;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod verification;
 mod verify;
 mod words;
 

@@ -1,8 +1,8 @@
 //! Values of products of polynomials whose coefficients are elements of the Galois rings.
 
 use super::galois::{DEGREE, Gr, reduce};
-use privet_kernels::Device;
 use privet_kernels::fold::{Powers, Strided, Wide, points};
+use privet_kernels::{Device, wide};
 
 /// Groups at a time: their values at all points stay in the second-level cache, and products of many are cheaper.
 fn groups(vars: u32) -> usize {
@@ -95,7 +95,7 @@ impl<'a> Values<'a> {
                     let at = |(items, stride): (&[Gr], usize)| -> usize { (g * stride).min(items.len()) };
                     let (a, b) = (&zero.0[at(zero)..], &infinity.0[at(infinity)..]);
                     *out = match (a.first(), b.first()) {
-                        (Some(a), Some(b)) => std::array::from_fn(|i| a[i].wrapping_add(b[i])),
+                        (Some(a), Some(b)) => wide!(std::array::from_fn(|i| a[i].wrapping_add(b[i]))),
                         (Some(one), None) | (None, Some(one)) => *one,
                         (None, None) => [0; DEGREE],
                     };

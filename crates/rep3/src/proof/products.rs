@@ -11,17 +11,17 @@
 //!
 //! All three proofs have the same coefficients, so a party combines what it holds once for all its roles.
 
-use super::batch::Role;
+use super::batch::{Role, Statements};
 use super::column::Column;
 use super::convolution::{self, Rows};
-use super::extension::Extension;
+use super::extension::{Extension, Joining};
 use super::galois::{Gr, inner, product, reduce_to, shift};
 use super::outer::Sums;
 use crate::price::proofs::{self, Shape, Shapes, depth};
 use crate::{PartyId, Share};
 use privet_family::Products;
 use privet_kernels::fold::Powers;
-use privet_kernels::{Device, LinearShape};
+use privet_kernels::{Device, LinearShape, in_two, wide};
 use privet_prg::{Prg, Seed};
 use privet_ring::Ring;
 use std::borrow::Cow;
@@ -130,6 +130,9 @@ impl CommonFolds {
     }
 }
 
+/// Words of operands from which another thread takes less time than it costs to begin.
+const MANY: usize = 1 << 16;
+
 /// Most folds in common. What is left after them is little, and the last one must be of points that no prover learns.
 const MOST_COMMON: usize = 2;
 
@@ -141,8 +144,28 @@ struct Operands {
 }
 
 impl Operands {
-    fn of(depth: usize) -> Operands {
-        Operands { x: vec![Gr::ZERO; depth], w: vec![Gr::ZERO; depth] }
+    /// Of this component of all shares, by every product's coefficients.
+    fn combine(
+        device: &dyn Device,
+        claims: &[ProductClaim],
+        coefficients: &[(Ring, usize, Coefficients)],
+        component: fn(&Share) -> &[u64],
+    ) -> Operands {
+        let depth = coefficients.iter().map(|(_, places, _)| places).sum();
+        let mut operands = Operands { x: vec![Gr::ZERO; depth], w: vec![Gr::ZERO; depth] };
+        let each = claims.iter().flat_map(|claim| (0..claim.products.count).map(move |i| (claim, i)));
+        let mut at = 0;
+        for ((claim, i), (ring, places, c)) in each.zip(coefficients) {
+            let (shape, places) = (claim.products.shape, at..at + places);
+            at = places.end;
+            let part = |len: usize| i * len..(i + 1) * len;
+            let (x, w) = (component(&claim.x), component(&claim.w));
+            let (to_x, to_w) = (&mut operands.x[places.clone()], &mut operands.w[places]);
+            first(device, shape, &x[part(shape.input_len())], &c.rows, to_x);
+            second(device, shape, &w[part(shape.weight_len())], &c.columns, to_w);
+            to_x.iter_mut().chain(to_w).for_each(|item| reduce_to(item, *ring));
+        }
+        operands
     }
 
     fn len(&self) -> usize {
@@ -165,52 +188,28 @@ impl Combined {
     /// With coefficients from a seed that no prover knew before all messages of the batch were in.
     pub fn new(device: &dyn Device, claims: Vec<ProductClaim>, folds: CommonFolds, seed: &Seed) -> Combined {
         let mut prg = seed.stream();
-        let depth = |p: &Products| p.count * depth(p.shape);
-        let all: usize = claims.iter().map(|claim| depth(&claim.products)).sum();
-        let (mut own, mut next) = (Operands::of(all), Operands::of(all));
-        let (mut products, mut at) = (vec![], 0);
-        for ProductClaim { ring, products: Products { shape, count }, x, w, .. } in &claims {
-            for i in 0..*count {
-                let c = Coefficients::draw(*shape, &mut prg);
-                let places = at..at + self::depth(*shape);
-                for (operands, x, w) in [(&mut own, &x.own, &w.own), (&mut next, &x.next, &w.next)] {
-                    let part = |len: usize| i * len..(i + 1) * len;
-                    let (to_x, to_w) = (&mut operands.x[places.clone()], &mut operands.w[places.clone()]);
-                    first(device, *shape, &x[part(shape.input_len())], &c.rows, to_x);
-                    second(device, *shape, &w[part(shape.weight_len())], &c.columns, to_w);
-                    to_x.iter_mut().chain(to_w).for_each(|item| reduce_to(item, *ring));
-                }
-                at = places.end;
-                products.push((*ring, places.len(), c));
-            }
-        }
+        let each = claims.iter().flat_map(|claim| (0..claim.products.count).map(move |_| claim));
+        let products: Vec<_> = each
+            .map(|ProductClaim { ring, products: Products { shape, .. }, .. }| {
+                (*ring, depth(*shape), Coefficients::draw(*shape, &mut prg))
+            })
+            .collect();
+        let words: usize = claims.iter().map(|claim| claim.x.own.len() + claim.w.own.len()).sum();
+        let (own, next) = in_two(
+            // two of them have the two algebras
+            device.threads() > 2 && words >= MANY,
+            || Operands::combine(device, &claims, &products, |share| &share.own),
+            || Operands::combine(device, &claims, &products, |share| &share.next),
+        );
         Combined { products, folds, folded: 0, own, next }
-    }
-
-    /// What a party has of both factors in a proof in which it has this role: the prover `x_i + x_(i+1)` and `w_i + w_(i+1)`, each
-    /// verifier a summand of each. The first factor is multiplied by 2^(64-k), as the statement is.
-    pub fn factors(&self, role: Role) -> [Cow<'_, [Gr]>; 2] {
-        let [mut x, w]: [Cow<[Gr]>; 2] = match role {
-            Role::Prover => {
-                let mut sums: [Vec<Gr>; 2] = Default::default();
-                self.add_up(0..self.own.len(), &mut sums);
-                return sums.map(Cow::from);
-            }
-            // The prover's first component is the second one of the party before it.
-            Role::Before => [(&self.next.x).into(), (&self.next.w).into()],
-            Role::After => [(&self.own.x).into(), (&self.own.w).into()],
-        };
-        if self.products.iter().any(|(ring, ..)| *ring != Ring::R64) {
-            self.shift(0, x.to_mut());
-        }
-        [x, w]
     }
 
     /// The prover's factors at the places `range`, in the place of what is there.
     fn add_up(&self, range: Range<usize>, [x, w]: &mut [Vec<Gr>; 2]) {
         let sums = |to: &mut Vec<Gr>, own: &[Gr], next: &[Gr]| {
             to.clear();
-            to.extend(own[range.clone()].iter().zip(&next[range.clone()]).map(|(a, b)| a.add(*b)));
+            let both = own[range.clone()].iter().zip(&next[range.clone()]);
+            wide!(to.extend(both.map(|(a, b)| a.add(*b))));
         };
         sums(x, &self.own.x, &self.next.x);
         sums(w, &self.own.w, &self.next.w);
@@ -241,9 +240,30 @@ impl Combined {
             false => Powers::All,
         }
     }
+}
+
+impl Joining<Gr> for Combined {
+    /// What a party has of both factors in a proof in which it has this role: the prover `x_i + x_(i+1)` and `w_i + w_(i+1)`, each
+    /// verifier a summand of each. The first factor is multiplied by 2^(64-k), as the statement is.
+    fn factors(&self, role: Role) -> [Cow<'_, [Gr]>; 2] {
+        let [mut x, w]: [Cow<[Gr]>; 2] = match role {
+            Role::Prover => {
+                let mut sums: [Vec<Gr>; 2] = Default::default();
+                self.add_up(0..self.own.len(), &mut sums);
+                return sums.map(Cow::from);
+            }
+            // The prover's first component is the second one of the party before it.
+            Role::Before => [(&self.next.x).into(), (&self.next.w).into()],
+            Role::After => [(&self.own.x).into(), (&self.own.w).into()],
+        };
+        if self.products.iter().any(|(ring, ..)| *ring != Ring::R64) {
+            self.shift(0, x.to_mut());
+        }
+        [x, w]
+    }
 
     /// The prover's values of a fold of so many variables. Factors are made piece by piece, so that no memory holds all.
-    pub fn message(&self, device: &dyn Device, vars: u32) -> Vec<Gr> {
+    fn message(&self, device: &dyn Device, vars: u32) -> Vec<Gr> {
         let (mut sums, mut factors) = (Sums::new(vars, self.powers()), [vec![], vec![]]);
         let all = self.own.len();
         for start in (0..all).step_by(sums.piece()) {
@@ -253,36 +273,10 @@ impl Combined {
         sums.finish()
     }
 
-    /// Whether the items of fold `k` of a proof with this shape are these, and no others.
-    pub fn are_items(&self, k: usize, shape: &Shape) -> bool {
-        shape.of_words() == 0 && k <= self.folds.0.len()
-    }
-
-    /// Whether fold `k` of a proof with this shape is one that all three have in common.
-    pub fn folds_in_common(&self, k: usize, shape: &Shape) -> bool {
-        shape.of_words() == 0 && k < self.folds.0.len()
-    }
-
-    /// Variables of fold `k`, if it is one that all three proofs have in common.
-    pub fn common_vars(&self, k: usize) -> Option<u32> {
-        self.folds.0.get(k).copied()
-    }
-
-    /// Go on, for all three proofs, with the items of the next fold that they have in common, at this point.
-    pub fn fold(&mut self, device: &dyn Device, r: &[u64]) {
-        debug_assert_eq!(self.common_vars(self.folded), Some(r.len() as u32));
-        self.folded += 1;
-        for operands in [&mut self.own, &mut self.next] {
-            for items in [&mut operands.x, &mut operands.w] {
-                *items = Gr::fold(device, items, r);
-            }
-        }
-    }
-
     /// What a verifier adds to the combined statement by itself, and takes off its share of the claim. `products` are those that this
     /// was made of, in their order.
-    pub fn sum(&self, device: &dyn Device, products: &[Product]) -> Gr {
-        let each = products.iter().flat_map(|p| (0..p.products.count).map(move |i| (p, i)));
+    fn sum(&self, device: &dyn Device, statements: &Statements) -> Gr {
+        let each = statements.products.iter().flat_map(|p| (0..p.products.count).map(move |i| (p, i)));
         debug_assert_eq!(self.folded, 0);
         let (mut total, mut at) = (Gr::ZERO, 0);
         for ((product, i), (ring, places, coefficients)) in each.zip(&self.products) {
@@ -302,6 +296,32 @@ impl Combined {
             at += places;
         }
         total
+    }
+
+    /// Whether the items of fold `k` of a proof with this shape are these, and no others.
+    fn are_items(&self, k: usize, shape: &Shape) -> bool {
+        shape.of_words() == 0 && k <= self.folds.0.len()
+    }
+
+    /// Whether fold `k` of a proof with this shape is one that all three have in common.
+    fn folds_in_common(&self, k: usize, shape: &Shape) -> bool {
+        shape.of_words() == 0 && k < self.folds.0.len()
+    }
+
+    /// Variables of fold `k`, if it is one that all three proofs have in common.
+    fn common_vars(&self, k: usize) -> Option<u32> {
+        self.folds.0.get(k).copied()
+    }
+
+    /// Go on, for all three proofs, with the items of the next fold that they have in common, at this point.
+    fn fold(&mut self, device: &dyn Device, r: &[u64]) {
+        debug_assert_eq!(self.common_vars(self.folded), Some(r.len() as u32));
+        self.folded += 1;
+        for operands in [&mut self.own, &mut self.next] {
+            for items in [&mut operands.x, &mut operands.w] {
+                *items = Gr::fold(device, items, r);
+            }
+        }
     }
 }
 

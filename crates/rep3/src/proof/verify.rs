@@ -1,11 +1,10 @@
 //! The rounds in which the three parties prove their messages to each other, all at once.
 
 use super::batch::{Batches, Role};
+use super::drawn::{Drawn, sum};
 use super::fold::Masks;
-use super::folded::Folded;
-use super::products::{Combined, CommonFolds, ProductClaim};
-use super::roles::{Check, Common, Drawn, Proof, Verification, common_coefficients, common_point, sum};
-use super::words::FoldedWords;
+use super::products::{CommonFolds, ProductClaim};
+use super::verification::Verification;
 use crate::price::proofs::{Shapes, folds};
 use crate::{Messages, Party, PartyId, RunError, mutation};
 use privet_prg::Seed;
@@ -62,10 +61,11 @@ impl Party<'_> {
         products: Vec<ProductClaim>,
     ) -> Result<(), RunError> {
         let folds = folds(&shapes);
-        let (mut all, mut told) = self.learn_coefficients(batches, shapes, products)?;
+        let (mut all, mut told, mut values) = self.learn_coefficients(batches, shapes, products)?;
         for k in 0..folds {
-            let message = self.exchange_values(&mut all, k, &told)?;
-            told = self.exchange_challenges(&mut all, k, &message, k + 1 < folds)?;
+            let of_prev = self.exchange_values(&all, k, values, &told)?;
+            told = self.exchange_challenges(&all, k, k + 1 < folds)?;
+            values = all.go_on(self.device, k, &of_prev, &told.challenges());
         }
         self.compare_last_values(&all)
     }
@@ -77,17 +77,14 @@ impl Party<'_> {
         batches: [Batches; 3],
         shapes: [Shapes; 3],
         products: Vec<ProductClaim>,
-    ) -> Result<(Verification, Told), RunError> {
+    ) -> Result<(Verification, Told, Vec<u8>), RunError> {
         let in_common = CommonFolds::of(&shapes, &products);
-        // Own key i is shared with the party before: as challenges about the party after, as the masks of the own
-        // proof, and of v in the proof of the party before. Three draws, so that no stream is used twice.
-        let (shared, messages, ends) = (self.draw(), self.draw(), self.draw());
-        let own_masks = Masks { before: Some(messages.own), after: Some(ends.next) };
-        let next_masks = Masks { before: Some(messages.next), after: None };
-        let prev_masks = Masks { before: None, after: Some(ends.own) };
-        let [own_shapes, next_shapes, prev_shapes] = self.rotated(shapes);
-        let of_next = Drawn::new(Role::Before, next_shapes, shared.own);
-        let of_prev = Drawn::new(Role::After, prev_shapes, shared.next);
+        let shared = self.draw();
+        let masks = [self.draw_masks(), self.draw_masks()];
+        let shapes = self.rotated(shapes);
+        let [_, of_next, of_prev] = &shapes;
+        let of_next = Drawn::new(Role::Before, of_next.clone(), shared.own);
+        let of_prev = Drawn::new(Role::After, of_prev.clone(), shared.next);
 
         // before all that takes time: then the parties wait once and not twice
         let out = Messages { prev: of_prev.tells(0), next: of_next.tells(0) };
@@ -100,12 +97,20 @@ impl Party<'_> {
             Some(adapt) => adapt.done_to(own, &seed),
             None => own,
         };
-        let proof = Proof::new((own, own_shapes), &seed, own_masks);
-        let of_next = Check::new(self, of_next, next, next_masks);
-        let of_prev = Check::new(self, of_prev, prev, prev_masks);
-        let coefficients = common_coefficients([&seed, &of_next.drawn.seed(), &of_prev.drawn.seed()]);
-        let products = Combined::new(self.device, products, in_common, &coefficients);
-        Ok((Verification { proof, of_next, of_prev, products, words: FoldedWords::default() }, told))
+        let mut shapes = shapes.into_iter();
+        let proved = [own, next, prev].map(|batches| (batches, shapes.next().expect("three shapes")));
+        let (all, values) =
+            Verification::new(self.device, &seed, [of_next, of_prev], proved, masks, products, in_common);
+        Ok((all, told, values))
+    }
+
+    /// Masks of one algebra's proofs. Own key i is shared with the party before: as the masks of the own proof, and of those of the proof of
+    /// the party before. These are two draws, so that no stream is used twice.
+    fn draw_masks(&mut self) -> [Masks; 3] {
+        let (messages, ends) = (self.draw(), self.draw());
+        let own = Masks { before: Some(messages.own), after: Some(ends.next) };
+        let next = Masks { before: Some(messages.next), after: None };
+        [own, next, Masks { before: None, after: Some(ends.own) }]
     }
 
     /// What there is of each party, in their order, from this one on.
@@ -119,19 +124,19 @@ impl Party<'_> {
     /// both honest parties know before anybody's last values.
     fn exchange_values(
         &mut self,
-        all: &mut Verification,
+        all: &Verification,
         k: usize,
+        values: Vec<u8>,
         told: &Told,
     ) -> Result<Vec<u8>, RunError> {
-        let in_common = k > 0 && all.common_words(k - 1).is_some();
-        let words = in_common.then_some(&mut all.words);
-        let mut to_next = all.proof.message(self, k, &all.products, words);
+        let [of_next, of_prev] = &all.drawn;
+        let mut to_next = values;
         // what it tells both provers again is what they are to report
-        let again = [&all.of_prev, &all.of_next].map(|check| check.drawn.other_tells(k));
+        let again = [of_prev, of_next].map(|drawn| drawn.other_tells(k));
         let to_prev = [&again[0][..], &told.after].concat();
         to_next.extend([&again[1][..], &told.before].concat());
 
-        let values = all.of_prev.drawn.shapes.message_bytes(k);
+        let values = of_prev.shapes.message_bytes(k);
         let lens = (values + told.after.len() + again[0].len(), told.before.len() + again[1].len());
         let out = Messages { prev: to_prev, next: to_next };
         let mut got = self.talk("proof: values", out, lens)?;
@@ -145,63 +150,29 @@ impl Party<'_> {
         Ok(got.prev)
     }
 
-    /// Round 2, second half: the answer to the values of the party before, `message`, and, where there is a next fold, its
-    /// own verifier's answer to this party. All three proofs go on at their challenges.
-    fn exchange_challenges(
-        &mut self,
-        all: &mut Verification,
-        k: usize,
-        message: &[u8],
-        goes_on: bool,
-    ) -> Result<Told, RunError> {
-        let [bits_vars, words_vars] = [all.common_bits(k), all.common_words(k)];
-        let Verification { proof, of_next, of_prev, products, words } = all;
-        let (of_bits, of_ring) = message.split_at(of_prev.drawn.shapes.bits.message_bytes(k));
-        let mut folded = Folded::default();
-        if bits_vars.is_none() {
-            of_prev.fold_bits(self, k, of_bits, Common::at(None, &mut folded), products);
-            of_next.fold_bits(self, k, &[], Common::at(None, &mut folded), products);
-        }
+    /// Round 2, second half: the answer to the values of fold `k` of the party before, and, where there is a next fold, its own verifier's
+    /// answer to this party.
+    fn exchange_challenges(&mut self, all: &Verification, k: usize, goes_on: bool) -> Result<Told, RunError> {
         let mut told = Told::default();
         if goes_on {
-            let out = Messages { prev: of_prev.drawn.tells(k + 1), next: vec![HERE] };
-            let got = self.talk("proof: challenge", out, (1, proof.shapes.challenge_bytes(k + 1)))?;
+            let [_, of_prev] = &all.drawn;
+            let out = Messages { prev: of_prev.tells(k + 1), next: vec![HERE] };
+            let got = self.talk("proof: challenge", out, (1, all.shapes.challenge_bytes(k + 1)))?;
             self.present(self.id.prev(), &got.prev)?;
             told.after = got.next;
-        }
-        let r = told.challenges();
-        let point_of =
-            |vars| common_point([&r, &of_next.drawn.challenges[k], &of_prev.drawn.challenges[k]], vars);
-        let ring_vars = words_vars.or(products.common_vars(k));
-        let [bits, ring] = [bits_vars, ring_vars].map(|vars| vars.map(point_of));
-        if bits.is_some() {
-            of_prev.fold_bits(self, k, of_bits, Common::at(bits.as_deref(), &mut folded), products);
-            of_next.fold_bits(self, k, &[], Common::at(bits.as_deref(), &mut folded), products);
-        }
-        of_prev.fold_ring(self, k, of_ring, Common::at(ring.as_deref(), words), products);
-        of_next.fold_ring(self, k, &[], Common::at(ring.as_deref(), words), products);
-        // last, as what it folds are sums of what the others did
-        let common = (Common::at(bits.as_deref(), &mut folded), Common::at(ring.as_deref(), words));
-        proof.fold(self, k, &r, common, products);
-        if let (Some(point), None) = (&ring, words_vars) {
-            products.fold(self.device, point);
-        }
-        if k + 1 >= proof.shapes.ring.of_words() {
-            *words = FoldedWords::default();
         }
         Ok(told)
     }
 
     /// Rounds 3 and 4: the verifiers of each proof compare what is left of it, and all tell all what they found.
-    fn compare_last_values(
-        &mut self,
-        Verification { of_next, of_prev, .. }: &Verification,
-    ) -> Result<(), RunError> {
+    fn compare_last_values(&mut self, all: &Verification) -> Result<(), RunError> {
         let (next, prev) = (self.id.next(), self.id.prev());
-        let lens = (of_next.drawn.shapes.final_bytes(), of_prev.drawn.shapes.final_bytes());
-        let out = Messages { prev: of_next.finish(), next: of_prev.finish() };
-        let got = self.talk("proof: last values", out, lens)?;
-        let accepted = [(next, of_next.accepts(self, &got.prev)), (prev, of_prev.accepts(self, &got.next))];
+        let [of_next, of_prev] = all.drawn.each_ref().map(|drawn| drawn.shapes.final_bytes());
+        let [to_prev, to_next] = all.finish();
+        let got =
+            self.talk("proof: last values", Messages { prev: to_prev, next: to_next }, (of_next, of_prev))?;
+        let [of_next, of_prev] = all.accepts(self.device, [&got.prev, &got.next]);
+        let accepted = [(next, of_next), (prev, of_prev)];
         let refused = accepted.iter().find(|(_, accepted)| !accepted);
 
         let verdict = || vec![if refused.is_some() { REFUSED } else { HERE }];

@@ -1,6 +1,7 @@
 mod adaptive;
 mod hidden;
 mod products;
+mod threads;
 
 use super::batch::Role;
 use super::{Algebra, Column, Kind, Rest, View};

@@ -11,8 +11,9 @@ use std::arch::x86_64::*;
 
 /// Rows whose sums are looked up at once.
 const CHOICE: usize = 4;
-/// Rows at a time: their words at eight positions and their choices stay in the first-level cache.
-const ROWS: usize = 128;
+/// Rows at a time: as many places of memory as a processor foresees reads at. More of them would read and write what is added to less often,
+/// and take twice as long where rows are long and come from memory.
+const ROWS: usize = 32;
 /// Registers of an element.
 const PARTS: usize = GROUP / LANES;
 /// Positions between what is read and what is brought near meanwhile: rows may be far apart, so that memory takes long.

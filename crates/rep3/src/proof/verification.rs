@@ -1,0 +1,117 @@
+//! What a party computes in a verification, in both algebras: side by side where it has threads for both.
+
+use super::batch::{Batches, Weights};
+use super::drawn::{Drawn, common_coefficients};
+use super::extension::Nothing;
+use super::field::Gf;
+use super::fold::Masks;
+use super::galois::Gr;
+use super::products::{Combined, CommonFolds, ProductClaim};
+use super::roles::{Roles, Stated};
+use crate::mutation;
+use crate::price::proofs::Shapes;
+use privet_kernels::{Device, in_two};
+use privet_prg::Seed;
+
+/// All three proofs, as a party has them.
+pub(super) struct Verification {
+    /// What this party draws for the proofs that it checks: of the party after, and of the party before.
+    pub drawn: [Drawn; 2],
+    /// Of the own proof.
+    pub shapes: Shapes,
+    bits: Roles<Gf>,
+    ring: Roles<Gr>,
+}
+
+/// What a proof is of: the statements, and the shape that it has.
+pub(super) type Proved = (Batches, Shapes);
+
+impl Verification {
+    /// With the seed that the verifiers of the own proof told, `masks` of both algebras, and the statements of all three proofs in the order
+    /// of [`Roles`]. Gives the own proof's first values as well.
+    pub fn new(
+        device: &dyn Device,
+        seed: &Seed,
+        drawn: [Drawn; 2],
+        proved: [Proved; 3],
+        [of_bits, of_ring]: [[Masks; 3]; 2],
+        products: Vec<ProductClaim>,
+        in_common: CommonFolds,
+    ) -> (Verification, Vec<u8>) {
+        let shapes = proved[0].1.clone();
+        let [next, prev] = drawn.each_ref().map(Drawn::seed);
+        let coefficients = common_coefficients([seed, &next, &prev]);
+        let mut seeds = [seed, &next, &prev].into_iter();
+        let (mut bits, mut ring) = (vec![], vec![]);
+        for ((batches, shapes), seed) in proved.into_iter().zip(seeds.by_ref()) {
+            let (of_bits, of_ring) = Weights::expand(seed, &batches);
+            bits.push(Stated { statements: batches.bits, shape: shapes.bits, weights: of_bits });
+            ring.push(Stated { statements: batches.ring, shape: shapes.ring, weights: of_ring });
+        }
+        let three = |all: Vec<Stated>| -> [Stated; 3] {
+            all.try_into().unwrap_or_else(|_| unreachable!("three proofs"))
+        };
+        let (bits, ring) = (three(bits), three(ring));
+        let ((bits, mut values), (ring, of_ring)) = in_two(
+            device.threads() > 1 && bits[0].statements.words() >= MANY,
+            || {
+                let mut bits = Roles::new(device, bits, of_bits, Nothing);
+                let values = bits.values(device, 0);
+                (bits, values)
+            },
+            || {
+                let joining = Combined::new(device, products, in_common, &coefficients);
+                let mut ring = Roles::new(device, ring, of_ring, joining);
+                let values = ring.values(device, 0);
+                (ring, values)
+            },
+        );
+        values.extend(of_ring);
+        (Verification { drawn, shapes, bits, ring }, values)
+    }
+
+    /// Go on after fold `k`, with the values of the party before and the challenges of the own proof. Gives the own proof's next values.
+    pub fn go_on(&mut self, device: &dyn Device, k: usize, values: &[u8], own: &[u64]) -> Vec<u8> {
+        let Verification { drawn: [next, prev], bits, ring, .. } = self;
+        let (of_bits, of_ring) = values.split_at(prev.shapes.bits.message_bytes(k));
+        let [next, prev] = [next, prev].map(|drawn| drawn.challenges.get(k).map_or(&[][..], Vec::as_slice));
+        let challenges = [own, next, prev];
+        let (mut values, of_ring) = in_two(
+            device.threads() > 1 && bits.words(k) >= MANY,
+            || {
+                bits.go_on(device, k, of_bits, challenges);
+                bits.values(device, k + 1)
+            },
+            || {
+                ring.go_on(device, k, of_ring, challenges);
+                ring.values(device, k + 1)
+            },
+        );
+        values.extend(of_ring);
+        values
+    }
+
+    /// What the other verifiers need at the end: of the proof of the party after, and of that of the party before.
+    pub fn finish(&self) -> [Vec<u8>; 2] {
+        let [mut next, mut prev] = self.bits.finish();
+        let [of_next, of_prev] = self.ring.finish();
+        next.extend(of_next);
+        prev.extend(of_prev);
+        [next, prev]
+    }
+
+    /// Whether the proofs of the party after hold, and those of the party before, by what the other verifiers sent.
+    pub fn accepts(&self, device: &dyn Device, [of_next, of_prev]: [&[u8]; 2]) -> [bool; 2] {
+        let [next, prev] = self.drawn.each_ref().map(|drawn| drawn.shapes.bits.final_bytes());
+        let ((next_bits, next_ring), (prev_bits, prev_ring)) =
+            (of_next.split_at(next), of_prev.split_at(prev));
+        // both, whatever the first says
+        let of_bits = self.bits.accepts(device, [next_bits, prev_bits]);
+        let of_ring = self.ring.accepts(device, [next_ring, prev_ring]);
+        let any = mutation::active("last-values-not-checked");
+        std::array::from_fn(|i| (of_bits[i] & (of_ring[i] | mutation::active("bits-alone-checked"))) | any)
+    }
+}
+
+/// Words of factors from which another thread takes less time than it costs to begin.
+const MANY: usize = 1 << 15;
