@@ -130,7 +130,7 @@ impl CommonFolds {
     }
 }
 
-/// Words of operands from which another thread takes less time than it costs to begin.
+/// Words of operands from which on a second thread saves more time than it takes to wake it.
 const MANY: usize = 1 << 16;
 
 /// Most folds in common. What is left after them is little, and the last one must be of points that no prover learns.

@@ -113,5 +113,5 @@ impl Verification {
     }
 }
 
-/// Words of factors from which another thread takes less time than it costs to begin.
+/// Words of factors from which on a second thread saves more time than it takes to wake it.
 const MANY: usize = 1 << 15;
