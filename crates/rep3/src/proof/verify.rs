@@ -80,7 +80,7 @@ impl Party<'_> {
     ) -> Result<(Verification, Told, Vec<u8>), RunError> {
         let in_common = CommonFolds::of(&shapes, &products);
         let shared = self.draw();
-        let masks = [self.draw_masks(), self.draw_masks()];
+        let masks = self.draw_masks();
         let shapes = self.rotated(shapes);
         let [_, of_next, of_prev] = &shapes;
         let of_next = Drawn::new(Role::Before, of_next.clone(), shared.own);
@@ -104,13 +104,15 @@ impl Party<'_> {
         Ok((all, told, values))
     }
 
-    /// Masks of one algebra's proofs. Own key i is shared with the party before: as the masks of the own proof, and of those of the proof of
-    /// the party before. These are two draws, so that no stream is used twice.
-    fn draw_masks(&mut self) -> [Masks; 3] {
-        let (messages, ends) = (self.draw(), self.draw());
-        let own = Masks { before: Some(messages.own), after: Some(ends.next) };
-        let next = Masks { before: Some(messages.next), after: None };
-        [own, next, Masks { before: None, after: Some(ends.own) }]
+    /// Masks of the proofs of both algebras. Own key i is shared with the party before: as the masks of the own proof, and of those of the
+    /// proof of the party before. These are two draws for each algebra, so that no stream is used twice.
+    fn draw_masks(&mut self) -> [[Masks; 3]; 2] {
+        [(); 2].map(|()| {
+            let (messages, ends) = (self.draw(), self.draw());
+            let own = Masks { before: Some(messages.own), after: Some(ends.next) };
+            let next = Masks { before: Some(messages.next), after: None };
+            [own, next, Masks { before: None, after: Some(ends.own) }]
+        })
     }
 
     /// What there is of each party, in their order, from this one on.
@@ -237,5 +239,25 @@ impl Told {
 
     fn challenges(&self) -> Vec<u64> {
         self.after.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Security;
+    use crate::testing::three;
+    use privet_ring::Ring;
+    use std::collections::HashSet;
+
+    /// A stream that masked values of both algebras would show their difference.
+    #[test]
+    fn no_mask_is_drawn_twice() {
+        three(Security::Malicious, |party| {
+            let masks = party.draw_masks().into_iter().flatten();
+            let streams = masks.flat_map(|masks| [masks.before, masks.after]).flatten();
+            let drawn: Vec<_> = streams.map(|mut stream| stream.elements(Ring::R64, 4)).collect();
+            assert_eq!(drawn.len(), 8, "two of the own proof and one of each other, in each algebra");
+            assert_eq!(drawn.iter().collect::<HashSet<_>>().len(), drawn.len());
+        });
     }
 }
