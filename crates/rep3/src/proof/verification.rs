@@ -41,9 +41,8 @@ impl Verification {
         let shapes = proved[0].1.clone();
         let [next, prev] = drawn.each_ref().map(Drawn::seed);
         let coefficients = common_coefficients([seed, &next, &prev]);
-        let mut seeds = [seed, &next, &prev].into_iter();
         let (mut bits, mut ring) = (vec![], vec![]);
-        for ((batches, shapes), seed) in proved.into_iter().zip(seeds.by_ref()) {
+        for ((batches, shapes), seed) in proved.into_iter().zip([seed, &next, &prev]) {
             let (of_bits, of_ring) = Weights::expand(seed, &batches);
             bits.push(Stated { statements: batches.bits, shape: shapes.bits, weights: of_bits });
             ring.push(Stated { statements: batches.ring, shape: shapes.ring, weights: of_ring });
