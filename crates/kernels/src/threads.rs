@@ -55,3 +55,35 @@ pub(crate) fn split(count: usize, parts: usize) -> impl Iterator<Item = std::ops
     let each = count.div_ceil(parts.max(1)).max(1);
     (0..count).step_by(each).map(move |first| first..(first + each).min(count))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn results_are_in_order_whatever_parts_there_are() {
+        for parts in [0, 1, 2, 7, 300] {
+            let expected: Vec<usize> = (0..parts).map(|i| 3 * i).collect();
+            assert_eq!(in_parallel(0..parts, |i| 3 * i), expected);
+        }
+        // within each other's work as well
+        let sums = in_parallel(0..9, |i| in_parallel(0..9, |j| i * j).into_iter().sum::<usize>());
+        assert_eq!(sums, (0..9).map(|i| 36 * i).collect::<Vec<_>>());
+        assert!([false, true].iter().all(|apart| in_two(*apart, || 1, || "two") == (1, "two")));
+    }
+
+    /// Else a service would go on with what a kernel did not finish; and the threads serve whoever comes next.
+    #[test]
+    fn a_panic_in_any_part_reaches_the_caller() {
+        for bad in [0, 1, 5] {
+            let work = || in_parallel(0..6, |i| assert_ne!(i, bad, "on purpose"));
+            assert!(catch_unwind(AssertUnwindSafe(work)).is_err(), "part {bad}");
+        }
+        for (first, second) in [(true, false), (false, true)] {
+            let work = || in_two(true, || assert!(!first, "on purpose"), || assert!(!second, "on purpose"));
+            assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+        }
+        assert_eq!(in_parallel(0..4, |i| i), [0, 1, 2, 3]);
+    }
+}

@@ -41,16 +41,14 @@ impl Verification {
         let shapes = proved[0].1.clone();
         let [next, prev] = drawn.each_ref().map(Drawn::seed);
         let coefficients = common_coefficients([seed, &next, &prev]);
-        let (mut bits, mut ring) = (vec![], vec![]);
-        for ((batches, shapes), seed) in proved.into_iter().zip([seed, &next, &prev]) {
+        let stated = |(batches, shapes): Proved, seed: &Seed| {
             let (of_bits, of_ring) = Weights::expand(seed, &batches);
-            bits.push(Stated { statements: batches.bits, shape: shapes.bits, weights: of_bits });
-            ring.push(Stated { statements: batches.ring, shape: shapes.ring, weights: of_ring });
-        }
-        let three = |all: Vec<Stated>| -> [Stated; 3] {
-            all.try_into().unwrap_or_else(|_| unreachable!("three proofs"))
+            let bits = Stated { statements: batches.bits, shape: shapes.bits, weights: of_bits };
+            (bits, Stated { statements: batches.ring, shape: shapes.ring, weights: of_ring })
         };
-        let (bits, ring) = (three(bits), three(ring));
+        let [own, of_next, of_prev] = proved;
+        let (own, of_next, of_prev) = (stated(own, seed), stated(of_next, &next), stated(of_prev, &prev));
+        let (bits, ring) = ([own.0, of_next.0, of_prev.0], [own.1, of_next.1, of_prev.1]);
         let ((bits, mut values), (ring, of_ring)) = in_two(
             device.threads() > 1 && bits[0].statements.words() >= MANY,
             || {
