@@ -38,6 +38,8 @@ if grep -q -- --fail-fast <<<"$(RUSTC_BOOTSTRAP=1 "${tests[0]}" --help)"; then
 fi
 
 cd "crates/$crate"
+# As where cargo runs them: tests find the repository by it.
+export CARGO_MANIFEST_DIR=$PWD
 export RUST_BACKTRACE=0 RUSTC_BOOTSTRAP=1 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1 # failures here are wanted
 unset PRIVET_MUTATION
 # Without a mistake all pass. How long they take says in which order they are asked, and when one hangs.

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 /// checkout may run in another.
 ///
 /// # Panics
-/// Where neither cargo nor `scripts/test-rust.sh` runs the program.
+/// Where neither cargo nor a script that says as much (`scripts/test-rust.sh`, `scripts/mutations.sh`) runs the program.
 pub fn repository() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo or scripts/test-rust.sh runs tests");
     Path::new(&here).join("../..")
