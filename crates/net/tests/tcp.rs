@@ -32,6 +32,50 @@ fn messages_of_every_size_arrive_whole_and_in_order() {
     }
 }
 
+/// Which thread sends a message depends on its size, and on whether others wait.
+#[test]
+fn small_and_large_messages_keep_their_order_both_ways() {
+    const SIZES: [usize; 7] = [1, 70_000, 64_000, 65_536, 10, 300_000, 0];
+    let message = |i: usize, from: u8| vec![i as u8 ^ from; SIZES[i % SIZES.len()]];
+    for encrypted in [true, false] {
+        let (a, b) = connect(encrypted);
+        let talk = move |mut channel: privet_net::TcpChannel, [me, peer]: [u8; 2]| {
+            for i in 0..400 {
+                channel.send(&step(i as u32), message(i, me)).unwrap();
+                // several at once, and with pauses in which I/O threads fall asleep
+                if i % 5 == usize::from(me) {
+                    thread::sleep(Duration::from_micros(300));
+                }
+                if i % 3 == 2 {
+                    for j in i - 2..=i {
+                        let expected = message(j, peer);
+                        assert!(channel.recv(&step(j as u32), expected.len()).unwrap() == expected, "{j}");
+                    }
+                }
+            }
+            channel
+        };
+        let other = thread::spawn(move || talk(b, [1, 2]));
+        let a = talk(a, [2, 1]);
+        drop((a, other.join().unwrap()));
+    }
+}
+
+/// A message that the emulated network holds back is not overtaken by the next one, nor lost by it.
+#[test]
+fn small_messages_keep_their_order_over_an_emulated_network() {
+    let network = NetworkProfile::parse("rtt=20ms,bandwidth=80Mbit/s").unwrap();
+    let options = [Options { network, ..Options::default() }, Options::default()];
+    let (mut a, mut b) = connect_with(true, options);
+    for pause in [0, 1, 15] {
+        for i in 0..10 {
+            a.send(&step(1), vec![i; 1_000]).unwrap();
+            thread::sleep(Duration::from_millis(pause));
+        }
+        (0..10).for_each(|i| assert!(b.recv(&step(1), 1_000).unwrap() == vec![i; 1_000], "message {i}"));
+    }
+}
+
 #[test]
 fn buffers_of_sent_messages_are_filled_again_and_every_message_stays_as_it_was() {
     const LEN: usize = 300_000;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::drive::Drive;
 use super::driver::Driver;
 use super::handshake::Side;
-use super::link::{LinkState, SocketLink};
+use super::link::SocketLink;
 use super::loopback;
 use super::out::Out;
+use super::queues::LinkState;
 use super::records::{Record, Records};
 use super::seats::Seat;
 use super::tls::{self, PinnedPeers};
@@ -272,9 +274,11 @@ impl Line {
         let encrypted = self.secure.is_some();
         let wire = self.secure.map_or_else(Wire::plain, |s| Wire::tls(s.records, s.out, s.read));
         let driver = Driver::new(socket, wire, shared.clone(), names.clone(), meter.clone(), options);
+        let drive = Arc::new(Drive::new(driver, shared.clone(), names.clone()));
+        let io = drive.clone();
         let io_thread =
-            thread::Builder::new().name("privet-net".into()).spawn(move || driver.run()).map_err(starting)?;
-        Ok(Framed { link: SocketLink::new(shared, io_thread, encrypted, names.clone()), names, meter })
+            thread::Builder::new().name("privet-net".into()).spawn(move || io.run()).map_err(starting)?;
+        Ok(Framed { link: SocketLink::new(shared, drive, io_thread, encrypted, names.clone()), names, meter })
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Options;
-use super::link::{FIXED_COST, Farewell, LinkState};
 use super::poll;
 use super::pulse::Pulse;
+use super::queues::{FIXED_COST, Farewell, LinkState};
 use super::wire::{ReadError, Wire};
 use crate::frame::{Decoder, Encoder, Frame, Kind, chunk_at, cut, printable};
 use crate::framed::{FrameFilter, Message, Names};
@@ -27,7 +27,7 @@ const LINGER: Duration = Duration::from_secs(2);
 const MAX_REASON: usize = 2000;
 
 pub(super) struct Driver {
-    socket: TcpStream,
+    socket: Arc<TcpStream>,
     wire: Wire,
     shared: Arc<LinkState>,
     names: Arc<Names>,
@@ -53,6 +53,23 @@ pub(super) struct Driver {
     last_received: Instant,
     frames_sent: u64,
     frames_received: u64,
+    /// The protocol's thread could not send; the I/O thread deals with it.
+    lost: bool,
+}
+
+/// What the I/O thread does next.
+pub(super) enum Next {
+    /// Sleep.
+    Wait(Wait),
+    /// End.
+    Farewell(Farewell),
+}
+
+/// What a sleep waits for, and how long.
+pub(super) struct Wait {
+    pub read: bool,
+    pub write: bool,
+    pub time: Duration,
 }
 
 impl Driver {
@@ -69,7 +86,7 @@ impl Driver {
         let covered = wire.is_tls() && options.filter.is_none();
         let encoder = if covered { Encoder::inside_tls() } else { Encoder::default() };
         Self {
-            socket,
+            socket: Arc::new(socket),
             wire,
             shared,
             names,
@@ -90,51 +107,66 @@ impl Driver {
             last_received: now,
             frames_sent: 0,
             frames_received: 0,
+            lost: false,
         }
     }
 
-    /// Runs until the connection is over.
-    pub fn run(mut self) {
-        let _guard = FailOnExit(self.shared.clone(), self.names.clone());
-        match self.serve() {
-            Ok(Farewell::Bye | Farewell::Sever) => {}
-            Ok(Farewell::Abort(reason)) => self.abort(&reason),
-            Err(error) => {
-                // The protocol learns it first; telling the peer may take a moment.
-                self.shared.fail(error.clone());
-                if matches!(error, NetError::BadFrame { .. } | NetError::Stalled { .. }) {
-                    self.abort(&error.to_string());
-                } else {
-                    let _ = self.wire.flush(&self.socket); // a TLS alert, if there is one
-                }
-            }
-        }
+    pub fn socket(&self) -> Arc<TcpStream> {
+        self.socket.clone()
     }
 
-    fn serve(&mut self) -> Result<Farewell, NetError> {
-        self.receive()?; // what came along with the handshake
-        loop {
-            match self.take_orders() {
-                Some(Farewell::Bye) if !self.leaving => self.say_bye()?,
-                Some(Farewell::Bye) if poll::unacknowledged(&self.socket) > 0 => {}
-                Some(farewell) => return Ok(farewell),
-                None => {}
-            }
-            if self.send().is_err() {
-                return Err(self.lost());
-            }
-            self.check_parting()?;
-            let (read, timeout) = self.plan_wait();
-            let write = self.wire.pending();
-            let ready = poll::wait(&self.socket, read, write, &self.shared.waker, timeout)
-                .map_err(|e| NetError::Io { doing: "waiting for the socket".into(), what: e.to_string() })?;
-            if ready && read {
-                self.receive()?;
-            } else if ready {
-                // Reading is stopped, so this is an error or hang-up.
-                return Err(self.lost());
-            }
-            self.keep_alive(read)?;
+    /// Takes in what came along with the handshake, and does what is to be done first.
+    pub fn begin(&mut self) -> Result<Next, NetError> {
+        self.receive()?;
+        self.turn()
+    }
+
+    /// Goes on after a sleep. `read` says whether it waited for what is to be read, `ready` whether something is, or the end.
+    pub fn go_on(&mut self, read: bool, ready: bool) -> Result<Next, NetError> {
+        if self.lost {
+            return Err(self.lost());
+        }
+        if ready && read {
+            self.receive()?;
+        } else if ready {
+            // Reading is stopped, so this is an error or hang-up.
+            return Err(self.lost());
+        }
+        self.keep_alive(read)?;
+        self.turn()
+    }
+
+    /// Sends what there is, and says what is to be done then.
+    fn turn(&mut self) -> Result<Next, NetError> {
+        match self.take_orders() {
+            Some(Farewell::Bye) if !self.leaving => self.say_bye()?,
+            Some(Farewell::Bye) if poll::unacknowledged(&self.socket) > 0 => {}
+            Some(farewell) => return Ok(Next::Farewell(farewell)),
+            None => {}
+        }
+        if self.send().is_err() {
+            return Err(self.lost());
+        }
+        self.check_parting()?;
+        Ok(Next::Wait(self.plan_wait()))
+    }
+
+    /// Sends the one message that is queued, if it is small and nothing waits before it. Gives whether all of it has left.
+    pub fn send_queued(&mut self) -> bool {
+        if self.current.is_some() || self.wire.pending() || self.leaving || self.lost {
+            return false;
+        }
+        self.current = self.shared.take_small().map(|message| (message, 0));
+        self.lost = self.send().is_err();
+        self.current.is_none() && !self.wire.pending() && !self.lost
+    }
+
+    /// Last words to a peer, where this side has found something wrong.
+    pub fn part(&mut self, error: &NetError) {
+        if matches!(error, NetError::BadFrame { .. } | NetError::Stalled { .. }) {
+            self.abort(&error.to_string());
+        } else {
+            let _ = self.wire.flush(&self.socket); // a TLS alert, if there is one
         }
     }
 
@@ -241,28 +273,30 @@ impl Driver {
         Ok(n)
     }
 
-    /// Decides whether to read and how long to sleep, and declares the sleep to the protocol's side.
-    fn plan_wait(&mut self) -> (bool, Duration) {
+    /// Decides what to sleep for and how long, and declares the sleep to the protocol's side.
+    fn plan_wait(&mut self) -> Wait {
         let mut state = self.shared.lock();
+        let write = self.wire.pending();
         let read = state.may_read();
-        let can_fill = !self.wire.pending() && self.release.is_none();
+        let wait = |time| Wait { read, write, time };
+        let can_fill = !write && self.release.is_none();
         let work = (self.current.is_some() || !state.outbound.is_empty()) && can_fill;
-        let parting = state.farewell.is_some() && !self.wire.pending() && self.current.is_none();
+        let parting = state.farewell.is_some() && !write && self.current.is_none();
         if work || (parting && !self.leaving) {
-            return (read, Duration::ZERO);
+            return wait(Duration::ZERO);
         }
         if parting {
             self.nap = (self.nap * 2).clamp(Duration::from_micros(50), Duration::from_millis(20));
-            return (read, self.nap);
+            return wait(self.nap);
         }
         state.sleeping = true;
         // Only what can be done when its time comes may end the sleep: anything else would be due at once, for ever.
         let silence = read.then_some(self.last_received + self.silence);
         let heartbeat = self.may_beat().then_some(self.last_sent + self.heartbeat);
-        let release = self.release.filter(|_| !self.wire.pending());
+        let release = self.release.filter(|_| !write);
         let parting = self.parting.map(|(_, due)| due);
         let wake = [silence, heartbeat, release, parting].into_iter().flatten().min();
-        (read, wake.map_or(LONG, |at| at.saturating_duration_since(Instant::now())))
+        wait(wake.map_or(LONG, |at| at.saturating_duration_since(Instant::now())))
     }
 
     fn receive(&mut self) -> Result<(), NetError> {
@@ -401,7 +435,7 @@ impl Driver {
     }
 
     /// Tells the peer why, at once: what is queued is left out. Bounded in time.
-    fn abort(&mut self, reason: &str) {
+    pub fn abort(&mut self, reason: &str) {
         let payload = cut(reason, MAX_REASON).as_bytes();
         let header = self.encoder.control(Kind::Abort, payload);
         if self.write([&header, payload, &[]]).is_err() {
@@ -416,18 +450,9 @@ impl Driver {
             }
             self.nap = (self.nap * 2).clamp(Duration::from_micros(50), Duration::from_millis(20));
             let wait = if self.wire.pending() { left } else { self.nap };
-            if poll::wait(&self.socket, false, self.wire.pending(), &self.shared.waker, wait).is_err() {
+            if poll::wait(&*self.socket, false, self.wire.pending(), &self.shared.waker, wait).is_err() {
                 return;
             }
         }
-    }
-}
-
-/// Nobody may wait for an I/O thread that is gone, whatever ended it.
-struct FailOnExit(Arc<LinkState>, Arc<Names>);
-
-impl Drop for FailOnExit {
-    fn drop(&mut self) {
-        self.0.fail(self.1.closed());
     }
 }

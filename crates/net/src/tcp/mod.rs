@@ -1,12 +1,13 @@
 //! Channels between processes: mutual TLS 1.3 over TCP, or plain TCP by explicit choice.
 //!
 //! `connect` makes connections and compares greetings, `listen` takes calls, `tls` authenticates peers by their pinned certificates, `handshake` and
-//! `records` are both halves of a TLS connection, `driver` is the I/O thread of a connection, `seats` counts a place's connections, `wire` encrypts or
-//! not into what waits for the socket (`out`), `link` hands messages between the protocol and the I/O thread, `liveness` shows that a service gets on,
+//! `records` are both halves of a TLS connection, `driver` sends and receives, `drive` says which thread does, `seats` counts a place's connections, `wire` encrypts or
+//! not into what waits for the socket (`out`), `link` is the protocol's side, with `queues` between it and the I/O thread, `liveness` shows that a service gets on,
 //! `watch` waits for several peers, `poll` waits for a socket or a wake-up, `loopback` takes
 //! the pacing off connections within a machine.
 
 mod connect;
+mod drive;
 mod driver;
 mod handshake;
 mod link;
@@ -16,6 +17,7 @@ mod loopback;
 mod out;
 mod poll;
 mod pulse;
+mod queues;
 mod records;
 mod seats;
 mod tls;
