@@ -35,7 +35,7 @@ impl fmt::Display for Step {
 /// Messages arrive in the order they were sent. An error is final: every later call returns it again, because
 /// after a disagreement about one message nothing that follows can be trusted.
 pub trait Channel: Send {
-    /// Queues `payload` for the peer and returns as soon as it is queued.
+    /// Queues `payload` for the peer and returns as soon as it is queued. A small one may leave before that; a peer that takes nothing in is not waited for.
     ///
     /// Blocks only while earlier messages beyond the queue's bound are unsent; incoming messages are
     /// still taken in meanwhile, so two parties that both send first cannot lock each other up.

@@ -13,12 +13,13 @@ use privet_net::Channel;
 
 /// How often each of the two I/O threads went to sleep so far. A thread has its name a moment after it begins.
 fn sleeps() -> [u64; 2] {
-    loop {
+    for _ in 0..10_000 {
         if let Ok(both) = of_io_threads().try_into() {
             return both;
         }
         thread::sleep(Duration::from_millis(1));
     }
+    panic!("two connected channels have not two I/O threads");
 }
 
 fn of_io_threads() -> Vec<u64> {

@@ -45,12 +45,13 @@ impl Drive {
         }
     }
 
+    fn drive<T>(&self, f: impl FnOnce(&mut Driver) -> Result<T, NetError>) -> Result<T, NetError> {
+        self.lock().as_mut().map_or_else(|| Err(self.names.closed()), f)
+    }
+
     fn serve(&self) -> Result<Farewell, NetError> {
-        let drive = |f: &mut dyn FnMut(&mut Driver) -> Result<Next, NetError>| {
-            self.lock().as_mut().map_or_else(|| Err(self.names.closed()), &mut *f)
-        };
-        let mut next = drive(&mut Driver::begin)?;
-        let socket = self.lock().as_ref().map(Driver::socket).ok_or_else(|| self.names.closed())?;
+        let mut next = self.drive(Driver::begin)?;
+        let socket = self.drive(|driver| Ok(driver.socket()))?;
         loop {
             let wait = match next {
                 Next::Farewell(farewell) => return Ok(farewell),
@@ -58,7 +59,7 @@ impl Drive {
             };
             let ready = poll::wait(&*socket, wait.read, wait.write, &self.shared.waker, wait.time)
                 .map_err(|e| NetError::Io { doing: "waiting for the socket".into(), what: e.to_string() })?;
-            next = drive(&mut |driver| driver.go_on(wait.read, ready))?;
+            next = self.drive(|driver| driver.go_on(wait.read, ready))?;
         }
     }
 

@@ -54,7 +54,7 @@ pub(super) struct Driver {
     frames_sent: u64,
     frames_received: u64,
     /// The protocol's thread could not send; the I/O thread deals with it.
-    lost: bool,
+    send_failed: bool,
 }
 
 /// What the I/O thread does next.
@@ -107,7 +107,7 @@ impl Driver {
             last_received: now,
             frames_sent: 0,
             frames_received: 0,
-            lost: false,
+            send_failed: false,
         }
     }
 
@@ -123,7 +123,7 @@ impl Driver {
 
     /// Goes on after a sleep. `read` says whether it waited for what is to be read, `ready` whether something is, or the end.
     pub fn go_on(&mut self, read: bool, ready: bool) -> Result<Next, NetError> {
-        if self.lost {
+        if self.send_failed {
             return Err(self.lost());
         }
         if ready && read {
@@ -153,12 +153,12 @@ impl Driver {
 
     /// Sends the one message that is queued, if it is small and nothing waits before it. Gives whether all of it has left.
     pub fn send_queued(&mut self) -> bool {
-        if self.current.is_some() || self.wire.pending() || self.leaving || self.lost {
+        if self.current.is_some() || self.wire.pending() || self.leaving || self.send_failed {
             return false;
         }
         self.current = self.shared.take_small().map(|message| (message, 0));
-        self.lost = self.send().is_err();
-        self.current.is_none() && !self.wire.pending() && !self.lost
+        self.send_failed = self.send().is_err();
+        self.current.is_none() && !self.wire.pending() && !self.send_failed
     }
 
     /// Last words to a peer, where this side has found something wrong.

@@ -6,8 +6,7 @@
 //! for each other for ever. What the outbound queue then takes are this program's own messages, again up to a hard bound.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::liveness::Liveness;
@@ -26,7 +25,7 @@ const OUTBOUND_MOST: usize = 1 << 30;
 const INBOUND_BOUND: usize = 64 << 20;
 /// What a message or frame takes beside its bytes: its place in a queue that may double, and the allocator's own.
 pub(super) const FIXED_COST: usize = 512;
-/// Memory of a message that the protocol's thread sends by itself where the I/O thread sleeps. To encrypt more takes as long as to wake it.
+/// Memory of a message that the protocol's thread sends by itself where the I/O thread sleeps. More is encrypted there while the protocol goes on.
 const SMALL: usize = 64 << 10;
 /// Payload buffers kept for reuse, of each direction.
 pub(super) const SPARE_BUFFERS: usize = 4;
@@ -142,7 +141,7 @@ impl LinkState {
         state.ring();
     }
 
-    /// I/O thread: `bytes` of the outbound queue are gone, and with them the rest of a message that was in `buffer`.
+    /// Whoever drives: `bytes` of the outbound queue are gone, and with them the rest of a message that was in `buffer`.
     pub fn sent(&self, bytes: usize, buffer: Option<Vec<u8>>) {
         let mut state = self.lock();
         state.outbound_bytes -= bytes;
