@@ -3,19 +3,19 @@
 use crate::context::Party;
 use crate::moves::{Deal, Dealt, Known, Product};
 use crate::parts::{Parts, Roles};
-use crate::planes::{evens_first, to_planes};
+use crate::planes::{Bits, evens_first, to_planes};
 use crate::proof::{Algebra, Column};
 use crate::{RunError, Share};
 use privet_kernels::Device;
 
 /// The low `m` bits of a and b, where `x = a + b`, a known to the dealer of a part and b to the two others.
 ///
-/// Planes part by part: the even bits, then the odd ones; then bit m where it is asked for; then, for a tree, the
+/// Planes part by part: the even bits, then the odd ones; then what is asked for above them; then, for a tree, the
 /// products of bits 2t and 2t + 1, from which its first level is made.
 pub(crate) struct Summands {
     pub parts: Parts,
     m: usize,
-    /// Planes of bit m: 0 or 1.
+    /// Planes above the m bits: none, bit m, or that and a carry.
     tops: usize,
     products: usize,
     a: Dealt,
@@ -33,6 +33,8 @@ pub(crate) enum Top {
     Bit,
     /// What `x_j` and `x_(j+1)` modulo 2^m carry into bit m, which may be 64. Nothing of b.
     Carry,
+    /// Bit m of a and of b, and what `x_j` and `x_(j+1)` modulo 2^(m+1) carry into bit m + 1, which may be 64.
+    BitAndCarry,
 }
 
 /// What is to be shared of x.
@@ -54,11 +56,7 @@ impl Adder<'_> {
         let a =
             || summand.own.iter().zip(summand.next.iter()).map(|(x, y)| (x & low).overflowing_add(y & low));
         let sums: Vec<u64> = a().map(|(sum, _)| sum).collect();
-        let mut values = self.planes(cx.device, &sums);
-        if self.beyond() {
-            let carries: Vec<u64> = a().map(|(_, carry)| u64::from(carry)).collect();
-            values.extend(to_planes(cx.device, &carries, &[0]));
-        }
+        let values = self.planes(cx.device, &sums, || a().map(|(_, carry)| u64::from(carry)).collect());
         let count = self.m + self.tops() + self.products();
         Deal { algebra: Algebra::Bits, values, words: words.map(|w| count * w), masks: None }
     }
@@ -69,7 +67,9 @@ impl Adder<'_> {
         let words = parts.words(cx.id).map(|w| w.len());
         let (device, low) = (cx.device, self.modulo());
         let b = Known::summand(cx.id, &parts, self.x).map(|b| match self.tree {
-            true => self.planes(device, &b.iter().map(|b| known(*b) & low).collect::<Vec<_>>()),
+            // nothing of b stands where its carry would
+            true => self
+                .planes(device, &b.iter().map(|b| known(*b) & low).collect::<Vec<_>>(), || vec![0; b.len()]),
             false => vec![],
         });
         let (m, tops, products) = (self.m, self.tops(), self.products());
@@ -91,7 +91,11 @@ impl Adder<'_> {
     }
 
     fn tops(&self) -> usize {
-        usize::from(self.top != Top::None)
+        match self.top {
+            Top::None => 0,
+            Top::Bit | Top::Carry => 1,
+            Top::BitAndCarry => 2,
+        }
     }
 
     fn products(&self) -> usize {
@@ -100,29 +104,34 @@ impl Adder<'_> {
 
     /// Which bits of `x_j`, `x_(j+1)` and b take part.
     fn modulo(&self) -> u64 {
-        if self.top == Top::Carry { u64::MAX >> (64 - self.m) } else { u64::MAX }
+        match self.top {
+            Top::None | Top::Bit => u64::MAX,
+            Top::Carry => u64::MAX >> (64 - self.m),
+            Top::BitAndCarry => u64::MAX >> (63 - self.m),
+        }
     }
 
-    /// Whether bit m does not fit in a word with the others; no tree is as long.
+    /// Whether the carry does not fit in a word with the others.
     fn beyond(&self) -> bool {
-        debug_assert!(self.m < 64 || !self.tree || self.top == Top::None);
-        self.m == 64 && self.top == Top::Carry
+        self.m + self.tops() > 64
     }
 
-    /// Of the bits that a word has: all but a carry beyond it, whose plane comes last as well.
+    /// Of the bits that a word has: all but a carry beyond it, whose plane comes next.
     fn places(&self) -> Vec<usize> {
         let mut places = evens_first(self.m);
-        let tops = if self.beyond() { 0 } else { self.tops() };
-        places.resize(self.m + tops, self.m);
+        places.extend(self.m..self.m + self.tops() - usize::from(self.beyond()));
         places
     }
 
-    /// Bit planes at their places, and behind them the products.
-    fn planes(&self, device: &dyn Device, values: &[u64]) -> Vec<u64> {
+    /// Bit planes at their places, with what is carried beyond a word, and behind them the products.
+    fn planes(&self, device: &dyn Device, values: &[u64], carried: impl FnOnce() -> Vec<u64>) -> Vec<u64> {
         let (words, places) = (values.len().div_ceil(64), self.places());
-        let mut planes = Vec::with_capacity((places.len() + self.products()) * words);
+        let mut planes = Vec::with_capacity((self.m + self.tops() + self.products()) * words);
         planes.resize(places.len() * words, 0);
         device.bit_planes(values, &places, &mut planes);
+        if self.beyond() {
+            planes.extend(to_planes(device, &carried(), &[0]));
+        }
         let odd = self.m.div_ceil(2) * words;
         for w in 0..self.products() * words {
             planes.push(planes[w] & planes[odd + w]);
@@ -167,7 +176,7 @@ impl Summands {
 
     /// Bit m.
     pub fn top(&self) -> (Dealt, Known) {
-        debug_assert_eq!(self.tops, 1);
+        debug_assert!(self.tops > 0);
         self.planes(self.m, 1)
     }
 
@@ -176,8 +185,13 @@ impl Summands {
         planes_of(&self.a, self.place(l), 1, self.words)
     }
 
+    /// What `x_j` and `x_(j+1)` carry into bit `l` of a, one that is shared: `a ^ x_j ^ x_(j+1)` at that bit. `x` is what they are of.
+    pub fn carried_into(&self, x: &Dealt, l: u32) -> Dealt {
+        self.bit(l as usize).zip(x, |a, x| Algebra::Bits.sum(a, Bits::of_numbers(x, l).words()))
+    }
+
     fn place(&self, l: usize) -> usize {
-        if l == self.m { l } else { l / 2 + (l % 2) * self.m.div_ceil(2) }
+        if l >= self.m { l } else { l / 2 + (l % 2) * self.m.div_ceil(2) }
     }
 
     fn planes(&self, first: usize, count: usize) -> (Dealt, Known) {
@@ -205,13 +219,16 @@ impl Summands {
         let lowest = part(&r, 0, 1);
         let zero = lowest.map(|c| vec![0; c.len()]);
         cx.claim_dealt(&[Product(&zero, &zero)], &lowest);
-        // bit l = 2t + odd with a bit above it
-        for (first, count, odd) in [(0, bits / 2, 0), (evens, (bits - 1) / 2, 1)] {
+        // bits with one above them whose planes lie side by side: even ones, odd ones, and bit m
+        let below = bits.saturating_sub(1);
+        let neighbours = [(0, (0..self.m.min(below)).step_by(2)), (evens, (1..self.m.min(below)).step_by(2))];
+        for (first, of) in neighbours.into_iter().chain([(self.m, (self.m..below).step_by(1))]) {
+            let count = of.len();
             let linear = r.seen(|r| {
                 let words = r.len() / bits.max(1);
                 let mut sums = Vec::with_capacity(count * words);
-                for t in 0..count {
-                    let (above, carry) = (self.place(2 * t + odd + 1), first + t);
+                for (t, l) in of.clone().enumerate() {
+                    let (above, carry) = (self.place(l + 1), first + t);
                     let planes = r[above * words..].iter().zip(&r[carry * words..]);
                     sums.extend(planes.take(words).map(|(a, r)| a ^ r));
                 }

@@ -22,7 +22,7 @@ use crate::value::Value;
 use crate::{Party, Planes, RunError, Share, SharedWeights};
 use privet_plan::cost::Operation;
 use privet_plan::ir::{Node, Op, Plan, Rounding, Type, ValueId};
-use privet_plan::ops;
+use privet_plan::{Cut, ops};
 use privet_ring::Ring;
 use std::collections::BTreeMap;
 
@@ -117,6 +117,11 @@ impl<'a> Held<'a> {
     /// The ring of its value.
     pub fn to(&self) -> Ring {
         Ring::new(self.node().ty.bits)
+    }
+
+    /// The truncation and the ReLU that it is part of: the ReLU's gate takes both.
+    pub fn cut(&self) -> Option<Cut> {
+        Cut::of(self.plan, self.id)
     }
 
     /// Operand i, an element a word.

@@ -4,6 +4,7 @@
 
 privet_mutation::mutations! {
     "tie-forgotten",
+    "low-part-forgotten",
     "reshare-unmasked",
     "and-unmasked",
     "deal-unmasked",

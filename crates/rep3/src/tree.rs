@@ -11,10 +11,11 @@
 
 use crate::adder::Summands;
 use crate::context::Party;
-use crate::moves::{And, Dealt, Known, Pieces, Split};
+use crate::moves::{And, Deal, Dealt, Known, Pieces, Split};
 use crate::planes::Words;
 use crate::proof::Algebra;
 use crate::{PartyId, Planes, RunError, mutation};
+use std::collections::VecDeque;
 
 /// Some neighbouring bits: what they carry if what comes in is a bit that is shared, and whether they hand on what comes in.
 #[derive(Clone)]
@@ -39,31 +40,152 @@ pub(crate) fn carry(cx: &mut Party, bits: &Summands) -> Result<Planes, RunError>
         let words = n.div_ceil(64);
         return Ok(Planes::new(n, 1, vec![0; words], vec![0; words]));
     }
-    // nothing comes in to the lowest block, so that it has a carry
-    let (mut lowest, mut blocks) = pairs(cx, bits)?;
-    while !blocks.is_empty() {
-        let mut gates = Vec::with_capacity(blocks.len());
-        gates.push(blocks[0].over(&lowest));
-        for pair in blocks[1..].chunks_exact(2) {
+    Tree::new(cx, bits, None)?.top(cx)
+}
+
+/// The carry out of some bits, and that out of the lowest `low` of them, level by level.
+pub(crate) struct Tree {
+    n: usize,
+    /// What the lowest block carries: nothing comes in to it.
+    lowest: Words,
+    /// The blocks above it.
+    blocks: Vec<Block>,
+    /// Pairs of bits in every block that is not the last one.
+    pairs: usize,
+    below: Option<Below>,
+}
+
+impl Tree {
+    /// With its first level, of pairs of bits: one round. `bits` are one or more, and more than `low`.
+    ///
+    /// The carry out of `low` bits is made of blocks that the tree has anyway: 11 pairs are the lowest block when it has 8, then one of 2 and one
+    /// of 1. An odd bit on top is a block by itself. Each block but the first takes one AND, in a level of the tree as long as there is one.
+    pub fn new(cx: &mut Party, bits: &Summands, low: Option<usize>) -> Result<Tree, RunError> {
+        let (lowest, blocks) = pairs(cx, bits)?;
+        let below = low.map(|low| Below::new(cx.id, bits, low));
+        let mut tree = Tree { n: bits.parts.len(), lowest, blocks, pairs: 1, below };
+        tree.look_below();
+        Ok(tree)
+    }
+
+    /// The carry out of the lowest bits, level by level.
+    pub fn low(&mut self, cx: &mut Party) -> Result<Planes, RunError> {
+        loop {
+            if let Some(carry) = self.below.as_ref().and_then(Below::done) {
+                return Ok(carry.plane(self.n));
+            }
+            self.level(cx, vec![])?;
+        }
+    }
+
+    /// The carry out of all bits, level by level.
+    pub fn top(mut self, cx: &mut Party) -> Result<Planes, RunError> {
+        while !self.blocks.is_empty() {
+            self.level(cx, vec![])?;
+        }
+        Ok(self.lowest.plane(self.n))
+    }
+
+    /// The next level, if there is one, and a deal in the same round.
+    pub fn level(&mut self, cx: &mut Party, columns: Vec<Deal>) -> Result<Vec<Dealt>, RunError> {
+        let mut gates = Vec::with_capacity(self.blocks.len() + 1);
+        gates.extend(self.blocks.first().map(|block| block.over(&self.lowest)));
+        let pairs = self.blocks.get(1..).unwrap_or_default().chunks_exact(2);
+        let unpaired = pairs.remainder().to_vec();
+        // what a pair's carries suppose to come in is what its low block's do
+        let mut ties = Vec::with_capacity(pairs.len());
+        for pair in pairs {
             let (low, high) = (&pair[0], &pair[1]);
             gates.push(high.over(&low.carries));
             gates.push(And { x: high.propagate.clone(), y: low.propagate.clone(), plus: None });
+            ties.push(low.tie.clone());
         }
-        let mut made = cx.and("carry", &gates)?.into_iter();
-        lowest = made.next().unwrap_or(lowest);
-        let pairs = blocks[1..].chunks_exact(2);
-        let unpaired = pairs.remainder().to_vec();
-        // what a pair's carries suppose to come in is what its low block's do
-        let ties: Vec<Words> = pairs.map(|pair| pair[0].tie.clone()).collect();
-        blocks.clear();
+        let below = self.below.as_mut().and_then(Below::next);
+        let takes_more = below.is_some();
+        gates.extend(below);
+        let what = if columns.is_empty() { "carry" } else { "carry, and carries below" };
+        let (mut made, dealt) = cx.and_beside_deal(what, &gates, columns)?;
+        if let (Some(below), true) = (&mut self.below, takes_more) {
+            below.carry = made.pop();
+        }
+        let mut made = made.into_iter();
+        if !self.blocks.is_empty()
+            && let Some(lowest) = made.next()
+        {
+            self.lowest = lowest;
+        }
+        self.blocks.clear();
         for tie in ties {
             if let (Some(carries), Some(propagate)) = (made.next(), made.next()) {
-                blocks.push(Block { carries, propagate, tie });
+                self.blocks.push(Block { carries, propagate, tie });
             }
         }
-        blocks.extend(unpaired);
+        self.blocks.extend(unpaired);
+        self.pairs *= 2;
+        self.look_below();
+        Ok(dealt)
     }
-    Ok(lowest.plane(n))
+
+    fn look_below(&mut self) {
+        if let Some(below) = &mut self.below {
+            below.look(self.pairs, &self.lowest, &self.blocks);
+        }
+    }
+}
+
+/// The carry out of the lowest bits, as the tree over more of them goes on.
+struct Below {
+    /// How many pairs the lowest block has when it is the first of the blocks that these bits are made of; 0 where they are one bit.
+    first: usize,
+    /// The blocks above the first one.
+    above: VecDeque<Later>,
+    /// Out of the blocks that were taken.
+    carry: Option<Words>,
+}
+
+/// A block of the lowest bits, made by the tree when it has so many pairs to a block; it begins at pair `start`.
+struct Later {
+    pairs: usize,
+    start: usize,
+    block: Option<Block>,
+}
+
+impl Below {
+    /// Of the lowest `low` bits.
+    fn new(id: PartyId, bits: &Summands, low: usize) -> Below {
+        let (n, pairs) = (bits.parts.len(), low / 2);
+        let powers = (0..usize::BITS).rev().map(|e| 1 << e).filter(|power| pairs & power != 0);
+        // a block begins where those of more pairs end
+        let of = |power: usize| Later { pairs: power, start: pairs & !(2 * power - 1), block: None };
+        let mut above: VecDeque<Later> = powers.map(of).collect();
+        let first = above.pop_front().map_or(0, |first| first.pairs);
+        if low % 2 == 1 {
+            above.push_back(Later { pairs: 1, start: pairs, block: Some(single(id, bits, pairs)) });
+        }
+        let nothing = || Planes::new(n, 1, vec![0; n.div_ceil(64)], vec![0; n.div_ceil(64)]).all();
+        Below { first, above, carry: (first == 0).then(nothing) }
+    }
+
+    /// Keep what is needed of a level, whose blocks have so many pairs.
+    fn look(&mut self, pairs: usize, lowest: &Words, blocks: &[Block]) {
+        if pairs == self.first {
+            self.carry = Some(lowest.clone());
+        }
+        for later in self.above.iter_mut().filter(|later| later.block.is_none() && later.pairs == pairs) {
+            later.block = blocks.get(later.start / pairs - 1).cloned();
+        }
+    }
+
+    /// What it takes in the next round.
+    fn next(&mut self) -> Option<And> {
+        let carry = self.carry.as_ref()?;
+        self.above.pop_front()?.block.map(|block| block.over(carry))
+    }
+
+    /// The carry, when it is that of all blocks.
+    fn done(&self) -> Option<&Words> {
+        self.carry.as_ref().filter(|_| self.above.is_empty())
+    }
 }
 
 /// What the lowest two bits carry, and the blocks above them; the highest has one bit where their number is odd.
@@ -96,12 +218,16 @@ fn pairs(cx: &mut Party, bits: &Summands) -> Result<(Words, Vec<Block>), RunErro
         .map(|t| Block { carries: plane(&carries, t), propagate: plane(&propagate, t), tie: plane(&ties, t) })
         .collect();
     if pairs > 0 && single == 1 {
-        // one bit carries what comes in if that equals it
-        let highest = bits.even(pairs, 1);
-        let tie = alone(&highest.0).join_planes(id, &parts, 1).all();
-        blocks.push(Block { carries: tie.clone(), propagate: sum(id, bits, highest).all(), tie });
+        blocks.push(self::single(id, bits, pairs));
     }
     Ok((generate.all(), blocks))
+}
+
+/// Bit 2t by itself: it carries what comes in if that equals it.
+fn single(id: PartyId, bits: &Summands, t: usize) -> Block {
+    let bit = bits.even(t, 1);
+    let tie = alone(&bit.0).join_planes(id, &bits.parts, 1).all();
+    Block { carries: tie.clone(), propagate: sum(id, bits, bit).all(), tie }
 }
 
 /// A dealt value by itself.

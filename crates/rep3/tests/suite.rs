@@ -4,7 +4,7 @@ mod common;
 
 use common::{Common, World, derived, updated};
 use privet_family::NodeStats;
-use privet_plan::cost::{Aim, Operation, PerParty, Prices};
+use privet_plan::cost::{Aim, Operation, PerParty, Prices, known};
 use privet_plan::functions::Function;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::lower::{Lowered, Precision, lower_for};
@@ -113,7 +113,7 @@ fn draws_coins(plan: &Plan) -> bool {
 
 /// What the cost model declares for each node is what the engine counted.
 fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &Outcome) {
-    let prices = Rep3 { security };
+    let (prices, known) = (Rep3 { security }, known(&case.plan));
     for (v, node) in case.plan.nodes.iter().enumerate() {
         let given = |op: &Op| {
             matches!(op, Op::Input { .. } | Op::Weight { .. } | Op::State { .. } | Op::Public { .. })
@@ -122,8 +122,8 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
             assert_eq!(outcome.nodes[v].sent_bytes + outcome.nodes[v].rounds, 0, "{}: node {v}", case.name);
             continue;
         }
-        let operands: Vec<_> = node.inputs.iter().map(|&i| &case.plan.nodes[i].ty).collect();
-        let declared = prices.talk(&node.op, &operands, &node.ty);
+        let of = Operation::of(&case.plan, v, &known);
+        let declared = prices.talk(&of);
         let found = &outcome.nodes[v];
         assert_eq!(
             (declared.rounds, declared.sent[id.index()]),
@@ -132,7 +132,7 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
             case.name,
             node.op
         );
-        let cost = prices.operation(&Operation::of_types(&node.op, &operands, &node.ty));
+        let cost = prices.operation(&of);
         assert_eq!(cost.wire_bytes, PerParty::from(declared.sent), "{}: node {v}", case.name);
         assert!(found.macs.is_multiple_of(2) && [0, 2 * cost.macs].contains(&found.macs), "{}", case.name);
     }

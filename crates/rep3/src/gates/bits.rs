@@ -2,9 +2,9 @@
 //! a part and `v = c_(j+2)` known to the two others: dealing u and one split make numbers of them.
 
 use crate::context::Party;
-use crate::moves::{Chosen, Deal, Dealt, Known, Select};
+use crate::moves::{Chosen, Deal, Select};
 use crate::parts::Parts;
-use crate::planes::{Bits, elements};
+use crate::planes::elements;
 use crate::proof::Algebra;
 use crate::{Planes, RunError, Share};
 use privet_ring::Ring;
@@ -20,21 +20,9 @@ pub(crate) fn to_ring(cx: &mut Party, to: Ring, bit: &Planes) -> Result<Share, R
     let (bit, v) = bit.summands(cx, &parts);
     let [u] = cx.deal("bit", [Deal { algebra, values: bit.values.clone(), words, masks: None }])?;
     bit.claim(cx, to, &u);
-    sum_less_product(cx, "bit", to, (&u, &u, &v, 2), &parts)
-}
-
-/// `sum + v - weight u v` for dealt `sum` and u. One round.
-pub(super) fn sum_less_product(
-    cx: &mut Party,
-    what: &str,
-    ring: Ring,
-    (sum, u, v, weight): (&Dealt, &Dealt, &Known<Bits>, u64),
-    parts: &Parts,
-) -> Result<Share, RunError> {
-    let words = parts.elements(cx.id).map(|part| part.len());
-    let chosen = vec![Chosen { number: u.clone(), weight: weight.wrapping_neg(), bit: v.clone() }];
-    let [mut product] = cx.select(what, [Select { ring, chosen, turned: None, words }])?;
-    product.add_dealt(sum);
-    product.add_known_times(v, 1);
-    Ok(product.join(cx.id, parts))
+    let chosen = vec![Chosen { number: u.clone(), weight: 2u64.wrapping_neg(), bit: v.clone() }];
+    let [mut number] = cx.select("bit", [Select { ring: to, chosen, turned: None, words }])?;
+    number.add_dealt(&u);
+    number.add_known_times(&v, 1);
+    Ok(number.join(cx.id, &parts))
 }

@@ -4,6 +4,7 @@ pub mod argmax;
 pub mod bits;
 mod carries;
 pub mod choose;
+pub mod cut;
 pub(crate) mod digits;
 pub mod equal;
 pub mod extend;
@@ -101,14 +102,18 @@ mod tests {
     use crate::testing::{edges, open, share, three};
     use crate::{PartyId, Security};
     use privet_family::NodeStats;
+    use privet_plan::Cut;
     use privet_plan::ir::Rounding;
     use privet_plan::tournament;
     use privet_ring::Ring;
 
     type Gate = fn(&mut Party, Ring, &Share) -> Result<Share, RunError>;
 
-    const GATES: [(&str, Gate); 7] = [
+    const GATES: [(&str, Gate); 8] = [
         ("relu", |cx, ring, x| relu::eval(cx, ring, ring, x)),
+        ("relu of a truncation", |cx, ring, x| {
+            cut::relu(cx, Cut { bits: ring.bits(), shift: 5, promised: false }, ring, x)
+        }),
         ("sign", |cx, ring, x| sign::eval(cx, ring, ring, x)),
         ("equal", |cx, ring, x| equal::eval(cx, ring, ring, x)),
         ("truncate", |cx, ring, x| truncate::eval(cx, (ring, Ring::new(15)), 5, Rounding::Floor, x)),

@@ -1,6 +1,6 @@
 //! What the gates send, and remember to prove, is what the cost model declares, for every party, of either security.
 
-use super::{argmax, choose, equal, extend, lookup, max, pieces, relu, sign, truncate};
+use super::{argmax, choose, cut, equal, extend, lookup, max, pieces, relu, sign, truncate};
 use crate::limits::Limits;
 use crate::linear::{self, Operand};
 use crate::price::Stated;
@@ -9,6 +9,8 @@ use crate::testing::{edges, keys, share, three, value};
 use crate::{Party, PartyId, Planes, Rep3, Security, Share, Talk, hidden_coins};
 use privet_family::Products;
 use privet_kernels::LinearShape;
+use privet_plan::Cut;
+use privet_plan::cost::Operation;
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;
@@ -29,6 +31,10 @@ fn check(op: &Op, shape: &[usize], (from, to): (u32, u32), program: impl Fn(&mut
 }
 
 fn counted(op: &Op, operands: &[&Type], result: &Type, program: impl Fn(&mut Party) + Sync) {
+    counted_of(&Operation::of_types(op, operands, result), program);
+}
+
+fn counted_of(of: &Operation, program: impl Fn(&mut Party) + Sync) {
     for (security, declared) in [
         (Security::SemiHonest, privet_plan::cost::Security::SemiHonest),
         (Security::Malicious, privet_plan::cost::Security::Malicious),
@@ -40,13 +46,13 @@ fn counted(op: &Op, operands: &[&Type], result: &Type, program: impl Fn(&mut Par
             (cx.stats.sent_bytes, cx.stats.rounds, stated)
         });
         let sent = Talk { sent: parties.each_ref().map(|c| c.0), rounds: parties[0].1 };
-        let declared = prices.talk(op, operands, result);
-        assert_eq!(declared, sent, "{op:?} of {operands:?} to {result:?}, {security}");
-        let claims = prices.claims(op, operands, result);
+        let declared = prices.talk(of);
+        assert_eq!(declared, sent, "{of:?}, {security}");
+        let claims = prices.claims(of);
         let declared = (sorted(claims.stated), claims.bytes);
         for (stated, bytes) in parties.into_iter().filter_map(|party| party.2) {
             let counted = (sorted(stated), bytes);
-            assert_eq!(declared, counted, "statements about {op:?} of {operands:?} to {result:?}");
+            assert_eq!(declared, counted, "statements about {of:?}");
         }
     }
 }
@@ -88,6 +94,24 @@ fn declared_is_counted() {
                     });
                 }
             }
+        }
+    }
+}
+
+/// Every number of pairs below the cut, odd bits, and more rounds than a sign takes.
+#[test]
+fn declared_is_counted_in_relus_of_truncations() {
+    let cuts = (1..=62).map(|shift| (64, shift)).chain([(3, 1), (4, 1), (4, 2), (12, 9), (33, 15)]);
+    for (n, (bits, shift)) in [1, 129].into_iter().flat_map(|n| cuts.clone().map(move |of| (n, of))) {
+        let (cut, left) = (Cut { bits, shift, promised: false }, bits - shift);
+        for to in [left, left + 1, 64] {
+            let [x, y] = [left, to].map(|bits| Type { shape: vec![n], bits, frac: 0 });
+            let of = Operation { cut: Some(cut), ..Operation::of_types(&Op::Relu, &[&x], &y) };
+            let ring = Ring::new(bits);
+            counted_of(&of, |cx| {
+                let x = share(cx.id, ring, &edges(ring, n));
+                drop(cut::relu(cx, cut, Ring::new(to), &x).unwrap());
+            });
         }
     }
 }
@@ -196,7 +220,7 @@ fn declared_is_counted_in_waves() {
                 .unwrap();
             (cx.stats.sent_bytes, cx.stats.rounds)
         });
-        let declared = Rep3 { security: Security::SemiHonest }.talk(&op, &[&x], &y);
+        let declared = Rep3 { security: Security::SemiHonest }.talk(&Operation::of_types(&op, &[&x], &y));
         assert_eq!(declared, Talk { sent: found.map(|f| f.0), rounds: found[0].1 }, "{n} elements");
         let refused = three(Security::Malicious, |cx| {
             let x = share(cx.id, Ring::new(20), &edges(Ring::new(20), n));

@@ -1,7 +1,7 @@
-//! `x > 0 ? x : 0`: the complement of the sign times x.
+//! `x > 0 ? x : 0`: the complement of the sign times x. (Of a truncation that nothing else reads, see [`cut`].)
 
 use super::times::bit_times;
-use super::{extend, in_blocks, sign};
+use super::{cut, extend, in_blocks, sign};
 use crate::context::Party;
 use crate::gate::{Gate, Held};
 use crate::price::{Moves, Setting};
@@ -24,11 +24,19 @@ pub(crate) struct Relu;
 
 impl Gate for Relu {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
-        Ok(eval(cx, x.from(), x.to(), &x.share(0))?.into())
+        Ok(match x.cut() {
+            // what the truncation was given
+            Some(of) => cut::relu(cx, of, x.to(), &x.share(0))?,
+            None => eval(cx, x.from(), x.to(), &x.share(0))?,
+        }
+        .into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        setting.relu(of.elements(), of.operand_bits(), of.result_bits())
+        match of.cut {
+            Some(cut) => setting.relu_of_cut(of.elements(), cut, of.result_bits()),
+            None => setting.relu(of.elements(), of.operand_bits(), of.result_bits()),
+        }
     }
 }
 

@@ -34,8 +34,13 @@ pub(crate) fn msb(cx: &mut Party, from: Ring, x: &Share) -> Result<Planes, RunEr
     }
     let bits = Summands::deal(cx, "bits", (x, low, Top::Bit), |b| b)?;
     let carry = tree::carry(cx, &bits)?;
-    let top = tree::sum(cx.id, &bits, bits.top());
-    Ok(top.all().xor(&carry.all()).plane(x.len()))
+    Ok(above(cx, &bits, &carry))
+}
+
+/// Bit m of the sum, with what the m bits carry into it.
+pub(super) fn above(cx: &Party, bits: &Summands, carry: &Planes) -> Planes {
+    let top = tree::sum(cx.id, bits, bits.top());
+    top.all().xor(&carry.all()).plane(carry.n)
 }
 
 /// [`privet_plan::ir::Op::IsNegative`].

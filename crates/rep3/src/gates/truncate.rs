@@ -1,5 +1,5 @@
 //! Truncate-reduce: `signed(x) >> f` in k - f bits, exact or stochastic. (Within one unit in the last place it is
-//! local, see [`crate::local::truncate_within_one`].)
+//! local, see [`crate::local::truncate_within_one`]. Where a ReLU alone reads it, see [`super::cut`].)
 //!
 //! The components' own quotients add up to that of x less the carries out of their low bits; where the components
 //! wrap around 2^k, the quotients wrap around 2^(k-f) by as much.
@@ -56,10 +56,17 @@ pub(crate) struct Truncate {
 
 impl Gate for Truncate {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
+        if x.cut().is_some() {
+            // the ReLU that alone reads it finds the carry with its sign
+            return Ok(x.share(0).into());
+        }
         Ok(eval(cx, (x.from(), x.to()), self.shift, self.rounding, &x.share(0))?.into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
+        if of.cut.is_some() {
+            return Moves::default();
+        }
         let (n, from, to, shift) = (of.elements(), of.operand_bits(), of.result_bits(), self.shift);
         let kept = from - shift;
         match (to > kept, self.rounding) {

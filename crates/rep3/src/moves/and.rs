@@ -1,4 +1,5 @@
-use super::PIECE;
+use super::deal::Dealing;
+use super::{Deal, Dealt, PIECE};
 use crate::context::{Messages, Party};
 use crate::keys::Streams;
 use crate::parts::Role;
@@ -16,11 +17,42 @@ pub(crate) struct And {
     pub plus: Option<Words>,
 }
 
+/// ANDs before their round.
+#[derive(Default)]
+struct Begun {
+    /// To the party before.
+    payload: Vec<u8>,
+    /// `z_i` of every gate, and F_i and F_(i+1) where they are proved.
+    sent: Vec<(Vec<u64>, Option<[Mask; 2]>)>,
+}
+
 impl Party<'_> {
     /// AND equally long words of bits: one message to the party before, one round.
     ///
     /// The reshare over Z_2: party i sends `z_i = x_i y_i ^ x_i y_(i+1) ^ x_(i+1) y_i ^ F_i ^ F_(i+1)`.
     pub(crate) fn and(&mut self, what: &str, gates: &[And]) -> Result<Vec<Words>, RunError> {
+        Ok(self.and_beside_deal(what, gates, vec![])?.0)
+    }
+
+    /// [`Party::and`] and [`Party::deal_all`] in one round: the one has messages to the party before, the other to the party after. Of
+    /// either there may be none.
+    pub(crate) fn and_beside_deal(
+        &mut self,
+        what: &str,
+        gates: &[And],
+        columns: Vec<Deal>,
+    ) -> Result<(Vec<Words>, Vec<Dealt>), RunError> {
+        // what is not sent takes no keys
+        let Begun { payload, sent } = if gates.is_empty() { Begun::default() } else { self.begin_and(gates) };
+        let Dealing { payload: dealt, expected, made } =
+            if columns.is_empty() { Dealing::default() } else { self.begin_deal(columns) };
+        let bytes = payload.len();
+        let got = self.talk(what, Messages { prev: payload, next: dealt }, (expected, bytes))?;
+        let dealt = self.end_deal(what, made, &got.prev)?;
+        Ok((self.end_and(what, gates, sent, &got.next)?, dealt))
+    }
+
+    fn begin_and(&mut self, gates: &[And]) -> Begun {
         let Streams { own: mut key, next: mut next_key } = self.draw();
         // the masks again, where they are proved
         let streams = self.transcript.as_ref().map(|_| [&key, &next_key].map(|key| Arc::new(key.again(0))));
@@ -53,9 +85,17 @@ impl Party<'_> {
             }
             sent.push((z, masks));
         }
-        let bytes = payload.len();
-        let got = self.talk(what, Messages { prev: payload, next: vec![] }, (0, bytes))?.next;
-        let mut rest = &got[..];
+        Begun { payload, sent }
+    }
+
+    /// The results, with what the party after sent.
+    fn end_and(
+        &mut self,
+        what: &str,
+        gates: &[And],
+        sent: Vec<(Vec<u64>, Option<[Mask; 2]>)>,
+        mut rest: &[u8],
+    ) -> Result<Vec<Words>, RunError> {
         let mut out = Vec::with_capacity(gates.len());
         for (gate, (mut own, masks)) in gates.iter().zip(sent) {
             let (message, later) = rest.split_at(8 * own.len());

@@ -107,6 +107,7 @@ impl Dealt {
 }
 
 /// A deal before its round.
+#[derive(Default)]
 pub(super) struct Dealing {
     /// To the party after.
     pub payload: Vec<u8>,

@@ -7,6 +7,7 @@ use super::{Setting, Talk, packed};
 use crate::Security;
 use crate::moves::masked_block;
 use privet_family::Products;
+use privet_plan::Cut;
 use privet_plan::tournament::Tournament;
 
 /// A vector in three parts, cut at multiples of 64 elements.
@@ -76,8 +77,9 @@ impl Parts {
     /// The bits of the dealer's summand: m that are added and `top` above them, and for a tree the products of pairs.
     fn bits(&self, m: u64, top: u64, tree: bool) -> Moves {
         let (bits, products) = (m + top, if tree { m / 2 } else { 0 });
-        // nothing is carried into the lowest bit; the carries into those above it, odd and even ones; the products
-        let stated = [1, bits / 2, (bits - 1) / 2, products];
+        // nothing is carried into the lowest bit; the carries into those above it, from even and odd ones and from bit m; the products
+        let below = m.min(bits - 1);
+        let stated = [1, below.div_ceil(2), below / 2, bits - 1 - below, products];
         let dealt = self.deal_planes(bits + products);
         stated.iter().fold(dealt, |moves, &count| moves.stating(Extension::Bits, self.planes(count), 1))
     }
@@ -97,11 +99,37 @@ impl Parts {
         if m == 0 {
             return Moves::default();
         }
+        self.pairs(m).then(self.tree(m.div_ceil(2), carried))
+    }
+
+    /// The carry out of m bits, and that out of the lowest `low`: an AND for each block that these are made of but the first one, from
+    /// the level on in which the tree has blocks as large as that. With the level after it goes what is dealt of it.
+    fn carries_out_of(&self, m: u64, low: u64, dealt: Moves) -> Moves {
+        let (pairs, odd) = (low / 2, low % 2);
+        let first = pairs.checked_ilog2().unwrap_or(0);
+        let last = first + pairs.count_ones().saturating_sub(1) + odd as u32;
+        let (mut moves, mut blocks, mut dealt) = (self.pairs(m), m.div_ceil(2), Some(dealt));
+        for level in 0.. {
+            let ands =
+                if blocks > 1 { carried(blocks) } else { 0 } + u64::from((first..last).contains(&level));
+            let beside = dealt.take_if(|_| level == last);
+            if ands == 0 && beside.is_none() {
+                break;
+            }
+            blocks = blocks.div_ceil(2);
+            moves = moves.then(
+                if ands == 0 { Moves::default() } else { self.and(ands) }
+                    .and_also(beside.unwrap_or_default()),
+            );
+        }
+        moves
+    }
+
+    /// What the blocks of two bits carry and propagate.
+    fn pairs(&self, m: u64) -> Moves {
         let pairs = m / 2;
-        // the lowest block of those that are left does not propagate
-        let ands = |blocks: u64| 1 + 2 * (blocks / 2 - 1);
         let (lowest, above) = (if pairs == 0 { (m, 1) } else { (1, 3) }, pairs.saturating_sub(1));
-        self.split_planes(&[lowest, (above, 1), (above, 2)]).then(self.tree(m.div_ceil(2), ands))
+        self.split_planes(&[lowest, (above, 1), (above, 2)])
     }
 
     /// The sign bit of k bits.
@@ -156,6 +184,20 @@ impl Parts {
         self.bits(shift, proof, true).then(self.carry(shift)).then(dealt).then(self.select(bits, 2, 0))
     }
 
+    /// A ReLU of what is left of k bits, in `bits` bits.
+    fn relu_of_cut(&self, security: Security, cut: Cut, bits: u32) -> Moves {
+        let (left, proves) = (cut.bits - cut.shift, security == Security::Malicious);
+        let (growth, bit) = (bits - left, |bits| self.deal_bits(bits, 1));
+        let (dealt, chosen) = match growth {
+            0 => (bit(bits).and_also(bit(bits)), 1),
+            growth => (bit(bits).and_also(bit(growth)).and_also(self.deal_bits(bits, 2)), 2),
+        };
+        let m = cut.bits as u64 - 1;
+        let signs = self.bits(m, 1 + u64::from(proves && growth > 0), true);
+        let carries = self.carries_out_of(m, cut.shift as u64, dealt);
+        signs.then(carries).then(self.select(bits, chosen, 0)).then(self.times(&[bits]))
+    }
+
     /// The same of numbers below 2^(m-1).
     fn carries_below_half(&self, security: Security, m: u64, bits: u32) -> Moves {
         let mut dealt = self.deal_bits(bits, 1).and_also(self.deal_bits(bits, 1));
@@ -164,6 +206,11 @@ impl Parts {
         }
         dealt.then(self.select(bits, 1, 0))
     }
+}
+
+/// ANDs of a level of carries of so many blocks: the lowest one of those that are left does not propagate.
+fn carried(blocks: u64) -> u64 {
+    1 + 2 * (blocks / 2 - 1)
 }
 
 /// The nonempty sets of so many bits.
@@ -247,6 +294,11 @@ impl Setting {
                 growth => relu.then(parts.carries_below_half(self.security, from as u64, growth)),
             }
         })
+    }
+
+    /// ReLU of a truncation, to `to` bits.
+    pub fn relu_of_cut(&self, n: u64, cut: Cut, to: u32) -> Moves {
+        self.blocks(n, |parts| parts.relu_of_cut(self.security, cut, to))
     }
 
     /// All games of the levels, each a ReLU.

@@ -20,7 +20,7 @@ use crate::{Rep3, Security};
 pub use claims::Claims;
 pub(crate) use claims::Moves;
 use privet_plan::Plan;
-use privet_plan::cost::{Cost, Operation, Prices, Rates, Units};
+use privet_plan::cost::{Cost, Operation, Prices, Rates, Units, known};
 use privet_plan::ir::{Op, Type};
 #[cfg(test)]
 pub(crate) use proofs::Stated;
@@ -49,9 +49,9 @@ impl Setting {
         if self.security == Security::SemiHonest {
             return talk;
         }
-        for node in &plan.nodes {
-            let operands: Vec<&Type> = node.inputs.iter().map(|&i| &plan.nodes[i].ty).collect();
-            for piece in self.moves(&Operation::of_types(&node.op, &operands, &node.ty)).pieces {
+        let known = known(plan);
+        for id in 0..plan.nodes.len() {
+            for piece in self.moves(&Operation::of(plan, id, &known)).pieces {
                 claims.add(piece);
                 if self.limits.are_many(claims.bytes) {
                     talk = talk.then(std::mem::take(&mut claims).verification());
@@ -105,13 +105,13 @@ impl Rep3 {
     pub const BLOCK: usize = 1 << 21;
 
     /// What a node's protocol sends. Local operations, inputs and weights send nothing between the parties.
-    pub fn talk(&self, op: &Op, operands: &[&Type], result: &Type) -> Talk {
-        self.setting().moves(&Operation::of_types(op, operands, result)).talk
+    pub fn talk(&self, of: &Operation<'_>) -> Talk {
+        self.setting().moves(of).talk
     }
 
     /// What a node's protocol remembers to be proved, where not every party is trusted.
-    pub fn claims(&self, op: &Op, operands: &[&Type], result: &Type) -> Claims {
-        let pieces = self.setting().moves(&Operation::of_types(op, operands, result)).pieces;
+    pub fn claims(&self, of: &Operation<'_>) -> Claims {
+        let pieces = self.setting().moves(of).pieces;
         let mut all = Claims::default();
         pieces.into_iter().for_each(|piece| all.add(piece));
         all

@@ -26,6 +26,8 @@ fn plan() -> Plan {
     let max = node(Op::Max, &[negated, relu], 20, 5);
     let truncated = node(Op::Truncate { shift: 5, rounding: Rounding::Floor }, &[max], 15, 0);
     let extended = node(Op::Extend, &[truncated], 30, 0);
+    let cut = node(Op::Truncate { shift: 3, rounding: Rounding::Floor }, &[max], 17, 2);
+    let of_cut = node(Op::Relu, &[cut], 20, 2);
     let square = node(Op::Mul, &[extended, extended], 30, 0);
     let dithered = node(Op::Dither { shift: 5 }, &[max], 20, 0);
     let equal = node(Op::Equal, &[max, chosen], 7, 0);
@@ -53,7 +55,7 @@ fn plan() -> Plan {
     };
     let by_images = shaped(Op::Conv2d { geometry }, &[images, images], &[10, 10, 5, 5], 20, 10);
     let output = |value| Output { value, name: format!("y{value}"), to: "receiver".into() };
-    let of = [square, dithered, equal, best, by_rows, by_products, by_elements, by_images, flat];
+    let of = [square, of_cut, dithered, equal, best, by_rows, by_products, by_elements, by_images, flat];
     let outputs = of.map(output).to_vec();
     Plan { version: PLAN_VERSION, name: "cut".into(), batch: N, nodes, outputs, updates: vec![] }
 }
@@ -94,9 +96,9 @@ fn declared_is_counted_where_operations_are_cut() {
         for security in [Security::SemiHonest, Security::Malicious] {
             let setting = Setting { security, limits: Limits { block, statements } };
             let (nodes, checks) = counted(&plan, setting);
+            let known = known(&plan);
             for (v, (node, counted)) in plan.nodes.iter().zip(nodes).enumerate() {
-                let operands: Vec<&Type> = node.inputs.iter().map(|&i| &plan.nodes[i].ty).collect();
-                let declared = setting.moves(&Operation::of_types(&node.op, &operands, &node.ty)).talk;
+                let declared = setting.moves(&Operation::of(&plan, v, &known)).talk;
                 assert_eq!(declared, counted, "{setting:?}: node {v} {:?}", node.op);
             }
             assert_eq!(setting.verification(&plan), checks, "{setting:?}");

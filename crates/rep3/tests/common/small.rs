@@ -45,6 +45,8 @@ pub fn gates() -> Vec<Case> {
         "max pool [3, 1] stride [1, 2] padding [1, 0]",
         "argmax over 7",
         "select by a sign, then reuse",
+        "relu of 37 bits cut by 12, into 37, 300 elements",
+        "relu of 8 bits cut by 3, into 5, 70 elements",
     ]));
     all.extend([
         // of whatever values: their promise decides what comes out, and not what is proved
